@@ -1,0 +1,148 @@
+package testdata_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// manifest is one document of one file.
+type manifest struct {
+	*unstructured.Unstructured
+	file string
+}
+
+// where names the manifest in a failure message.
+func (m manifest) where() string {
+	return fmt.Sprintf("%s: %s %s/%s", m.file, m.GetKind(), m.GetNamespace(), m.GetName())
+}
+
+// load reads all documents below dir in the order in which a loader that goes by file name meets them.
+func load(t *testing.T, dir string) []manifest {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no manifests in %s (error: %v)", dir, err)
+	}
+	var all []manifest
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects, err := decode(data)
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, o := range objects {
+			all = append(all, manifest{Unstructured: o, file: file})
+		}
+	}
+	return all
+}
+
+// decode splits a YAML stream and decodes each document, refusing duplicate keys and documents that are no objects.
+// Integers stay integers: a big one must not come out of a test file rounded.
+func decode(data []byte) ([]*unstructured.Unstructured, error) {
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	var objects []*unstructured.Unstructured
+	for n := 1; ; n++ {
+		doc, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("document %d: %w", n, err)
+		}
+		json, err := yaml.YAMLToJSONStrict(doc)
+		if err != nil {
+			return nil, fmt.Errorf("document %d: %w", n, err)
+		}
+		o := &unstructured.Unstructured{}
+		if err := o.UnmarshalJSON(json); err != nil {
+			return nil, fmt.Errorf("document %d: %w", n, err)
+		}
+		if o.GetAPIVersion() == "" || o.GetName() == "" {
+			return nil, fmt.Errorf("document %d: needs apiVersion and metadata.name", n)
+		}
+		objects = append(objects, o)
+	}
+}
+
+// crd is the part of a CustomResourceDefinition that the tests look at.
+type crd struct {
+	Metadata struct{ Name string }
+	Spec     struct {
+		Group string
+		Scope string
+		Names struct {
+			Plural, Singular, Kind, ListKind string
+			ShortNames, Categories           []string
+		}
+		Conversion struct{ Strategy string }
+		Versions   []crdVersion
+	}
+}
+
+type crdVersion struct {
+	Name         string
+	Served       bool
+	Storage      bool
+	Subresources map[string]any
+	Columns      []struct {
+		Name, Type, JSONPath string
+		Priority             int
+	} `json:"additionalPrinterColumns"`
+	SelectableFields []struct{ JSONPath string }
+	Schema           struct {
+		OpenAPIV3Schema *node `json:"openAPIV3Schema"`
+	}
+}
+
+// loadCRDs reads the CRDs.
+func loadCRDs(t *testing.T) []crd {
+	t.Helper()
+	var all []crd
+	for _, m := range load(t, "crds") {
+		data, err := yaml.Marshal(m.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var c crd
+		if err := yaml.Unmarshal(data, &c); err != nil {
+			t.Fatalf("%s: %v", m.where(), err)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// servedVersion is one version of one CRD, found by the kind that an object names.
+type servedVersion struct {
+	crd     crd
+	version crdVersion
+}
+
+// served lists every version that the CRDs serve.
+func served(crds []crd) map[schema.GroupVersionKind]servedVersion {
+	byGVK := map[schema.GroupVersionKind]servedVersion{}
+	for _, c := range crds {
+		for _, v := range c.Spec.Versions {
+			if v.Served {
+				gvk := schema.GroupVersionKind{Group: c.Spec.Group, Version: v.Name, Kind: c.Spec.Names.Kind}
+				byGVK[gvk] = servedVersion{c, v}
+			}
+		}
+	}
+	return byGVK
+}

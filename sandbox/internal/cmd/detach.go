@@ -1,0 +1,181 @@
+package cmd
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/crdcache/crdcache/sandbox/internal/controlplane"
+)
+
+// A detached start is a conversation over the supervisor's standard input and
+// output, one JSON line each:
+//
+//	up         -> supervisor  the configuration
+//	supervisor -> up          a supervisorReport, when ready or failed
+//	up         -> supervisor  goAhead, after the manifests are loaded
+//
+// A supervisor whose input ends before goAhead stops: whoever wanted the
+// sandbox has died or given up. Afterwards it stands on its own.
+const superviseVerb = "__supervise"
+
+var goAhead = []byte("\"go\"\n")
+
+type supervisorReport struct {
+	Kubeconfig string `json:"kubeconfig,omitempty"`
+	Error      string `json:"error,omitempty"`
+}
+
+// startDetached starts a sandbox under a supervisor that outlives this process,
+// and prints the kubeconfig's path. If prepare fails, the sandbox is stopped.
+func startDetached(ctx context.Context, config controlplane.Config, prepare func(kubeconfig string) error) error {
+	layout, err := controlplane.NewLayout(config.Dir)
+	if err != nil {
+		return err
+	}
+	config.Dir = layout.Dir
+	if err := os.MkdirAll(layout.Dir, 0o700); err != nil {
+		return err
+	}
+	supervisor, err := spawnSupervisor(layout)
+	if err != nil {
+		return err
+	}
+	defer supervisor.in.Close()
+	if err := supervisor.send(config); err != nil {
+		return err
+	}
+	report, err := supervisor.report(ctx)
+	if err != nil {
+		return fmt.Errorf("%w; see %s", err, layout.SupervisorLog())
+	}
+	if err := prepare(report.Kubeconfig); err != nil {
+		supervisor.giveUp()
+		return err
+	}
+	if _, err := supervisor.in.Write(goAhead); err != nil {
+		return err
+	}
+	fmt.Println(report.Kubeconfig)
+	return nil
+}
+
+// supervisorProcess is the starting side of the conversation.
+type supervisorProcess struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out io.ReadCloser
+}
+
+func spawnSupervisor(layout controlplane.Layout) (*supervisorProcess, error) {
+	executable, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	log, err := os.OpenFile(layout.SupervisorLog(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close() // the supervisor has its own descriptor
+	cmd := exec.Command(executable, superviseVerb)
+	cmd.Dir = "/" // hold no directory busy
+	cmd.Stderr = log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start supervisor: %w", err)
+	}
+	return &supervisorProcess{cmd: cmd, in: in, out: out}, nil
+}
+
+func (s *supervisorProcess) send(message any) error {
+	return json.NewEncoder(s.in).Encode(message)
+}
+
+// report waits for the supervisor's answer. When ctx ends first, the closed
+// pipe tells the supervisor to clean up, and report waits until it has.
+func (s *supervisorProcess) report(ctx context.Context) (supervisorReport, error) {
+	defer context.AfterFunc(ctx, func() { s.in.Close() })()
+	var report supervisorReport
+	err := json.NewDecoder(s.out).Decode(&report)
+	switch {
+	case ctx.Err() != nil:
+		s.giveUp()
+		return report, errors.New("interrupted")
+	case err != nil:
+		return report, fmt.Errorf("supervisor ended without a word (%v)", s.cmd.Wait())
+	case report.Error != "":
+		_ = s.cmd.Wait() // it exits non-zero, as it must
+		return report, errors.New(report.Error)
+	default:
+		return report, nil
+	}
+}
+
+// giveUp makes the supervisor stop everything and waits until it has.
+func (s *supervisorProcess) giveUp() {
+	s.in.Close()
+	_ = s.cmd.Wait()
+}
+
+func newSupervise() *cobra.Command {
+	return &cobra.Command{
+		Use:    superviseVerb,
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE:   func(c *cobra.Command, _ []string) error { return supervise(c.Context()) },
+	}
+}
+
+// supervise is the supervisor's side of the conversation, and then its life.
+func supervise(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	input := bufio.NewReader(os.Stdin)
+	line, err := input.ReadBytes('\n')
+	if err != nil {
+		return err
+	}
+	var config controlplane.Config
+	if err := json.Unmarshal(line, &config); err != nil {
+		return err
+	}
+	go func() { // ends when the starting process says go or is gone
+		if line, _ := input.ReadBytes('\n'); string(line) != string(goAhead) {
+			cancel()
+		}
+	}()
+	cp, err := controlplane.Start(ctx, config)
+	if err != nil {
+		tell(supervisorReport{Error: err.Error()})
+		return err
+	}
+	defer cp.Stop()
+	tell(supervisorReport{Kubeconfig: cp.Layout().Kubeconfig()})
+	select {
+	case <-ctx.Done():
+	case <-cp.StopRequested():
+	}
+	return nil
+}
+
+// tell sends the report. A reader that is gone shows on standard input instead.
+func tell(report supervisorReport) {
+	_ = json.NewEncoder(os.Stdout).Encode(report)
+	os.Stdout.Close()
+}

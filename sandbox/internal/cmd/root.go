@@ -1,0 +1,77 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/crdcache/crdcache/sandbox/internal/controlplane"
+)
+
+const (
+	exitError = 1
+	// exitExecFailed is exec's own failure, as opposed to the command's.
+	exitExecFailed = 125
+	// exitNotFound and exitSignalBase follow the shell's convention.
+	exitNotFound   = 127
+	exitSignalBase = 128
+)
+
+// exitCode is an error that only carries an exit code: what there is to say has
+// been said.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// Main runs the program and returns its exit code.
+func Main(args []string) int {
+	if controlplane.IsChild(args) {
+		return controlplane.RunChild(args)
+	}
+	// SIGINT and SIGTERM end the context; exec and the supervisor rely on it.
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	root := newRoot()
+	root.SetArgs(args[1:])
+	err := root.ExecuteContext(ctx)
+	var code exitCode
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &code):
+		return int(code)
+	default:
+		fmt.Fprintf(os.Stderr, "sandbox: %v\n", err)
+		return exitError
+	}
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "sandbox",
+		Short: "Run a real etcd and kube-apiserver on loopback",
+		Long: `sandbox runs a real etcd and a real kube-apiserver on loopback, in one directory,
+without a cluster, a container or root. Nothing else runs: no scheduler, no
+kubelet, no controllers beside those inside the API server.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(
+		newUp(), newDown(), newStatus(), newRestart(), newKill(), newCompact(),
+		newExec(), newSupervise(),
+	)
+	return root
+}
+
+// addDirFlag adds --dir; the commands that steer a sandbox cannot do without.
+func addDirFlag(c *cobra.Command, dir *string) {
+	c.Flags().StringVar(dir, "dir", "", "the sandbox's directory (required)")
+	if err := c.MarkFlagRequired("dir"); err != nil {
+		panic(err) // the flag was added one line above
+	}
+}

@@ -1,0 +1,159 @@
+package controlplane
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// ErrNotRunning says that no sandbox runs in the directory.
+var ErrNotRunning = errors.New("no sandbox is running")
+
+// Client steers the supervisor of a running sandbox from another process.
+type Client struct {
+	layout Layout
+	state  state
+}
+
+// Dial finds the sandbox that runs in dir. The error is ErrNotRunning if there
+// is none, or if it is still starting.
+func Dial(dir string) (*Client, error) {
+	layout, err := NewLayout(dir)
+	if err != nil {
+		return nil, err
+	}
+	held, err := lockHeld(layout.lock())
+	if err != nil {
+		return nil, err
+	}
+	if !held {
+		return nil, fmt.Errorf("%s: %w", layout.Dir, ErrNotRunning)
+	}
+	data, err := os.ReadFile(layout.state())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w yet: it is starting or stopping", layout.Dir, ErrNotRunning)
+	}
+	if err != nil {
+		return nil, err
+	}
+	client := &Client{layout: layout}
+	if err := json.Unmarshal(data, &client.state); err != nil {
+		return nil, fmt.Errorf("%s: %w", layout.state(), err)
+	}
+	return client, nil
+}
+
+// Layout names the sandbox's files.
+func (c *Client) Layout() Layout { return c.layout }
+
+// EtcdURL is etcd's client endpoint; it needs no credentials.
+func (c *Client) EtcdURL() string { return c.state.EtcdURL }
+
+// Status asks how the sandbox is.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	var status Status
+	body, err := c.do(ctx, http.MethodGet, "/status")
+	if err != nil {
+		return status, err
+	}
+	return status, json.Unmarshal(body, &status)
+}
+
+// Restart is ControlPlane.Restart.
+func (c *Client) Restart(ctx context.Context, component Component) error {
+	_, err := c.do(ctx, http.MethodPost, "/restart/"+string(component))
+	return err
+}
+
+// Kill is ControlPlane.Kill.
+func (c *Client) Kill(ctx context.Context, component Component) error {
+	_, err := c.do(ctx, http.MethodPost, "/kill/"+string(component))
+	return err
+}
+
+func (c *Client) do(ctx context.Context, method, path string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.state.ControlURL+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+c.state.ControlToken)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode >= 300 {
+		return nil, errors.New(strings.TrimSpace(string(body)))
+	}
+	return body, nil
+}
+
+// downTimeout is how long a supervisor may take before Down kills it.
+const downTimeout = 15 * time.Second
+
+// Down stops the sandbox in dir, if there is one, and returns when it is gone.
+// A supervisor that does not answer is killed, and its components with it.
+func Down(ctx context.Context, dir string) error {
+	layout, err := NewLayout(dir)
+	if err != nil {
+		return err
+	}
+	held, err := lockHeld(layout.lock())
+	if err != nil || !held {
+		return err
+	}
+	pid := lockHolder(layout.lock())
+	if client, err := Dial(dir); err == nil {
+		// An error here is one of a supervisor that is already leaving, or
+		// hangs; waiting for the lock tells which.
+		askCtx, cancel := context.WithTimeout(ctx, downTimeout)
+		_, _ = client.do(askCtx, http.MethodPost, "/down")
+		cancel()
+	} else if pid != 0 {
+		_ = syscall.Kill(pid, syscall.SIGTERM) // still starting
+	}
+	waitCtx, cancel := context.WithTimeout(ctx, downTimeout)
+	defer cancel()
+	if err := awaitUnlocked(waitCtx, layout); err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if pid != 0 {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	lastCtx, cancelLast := context.WithTimeout(ctx, downTimeout)
+	defer cancelLast()
+	if err := awaitUnlocked(lastCtx, layout); err != nil {
+		return fmt.Errorf("%s: supervisor %d does not go away: %w", layout.Dir, pid, err)
+	}
+	return nil
+}
+
+func awaitUnlocked(ctx context.Context, layout Layout) error {
+	ticker := time.NewTicker(30 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		held, err := lockHeld(layout.lock())
+		if err != nil || !held {
+			return err
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,261 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+)
+
+// readyTimeout bounds one component's start.
+const readyTimeout = 60 * time.Second
+
+// Config says how to start a sandbox. Only Dir is required.
+type Config struct {
+	// Dir holds everything about the sandbox. It is created if missing; data
+	// from an earlier run in the same directory is used again.
+	Dir string
+	// Port is the API server's port; 0 picks a free one.
+	Port int
+	// EtcdArgs and APIServerArgs are appended to the components' arguments,
+	// as "flag=value" with or without leading dashes, and override ours.
+	EtcdArgs      []string
+	APIServerArgs []string
+	// AuditLog makes the API server write one line per request, metadata
+	// only, to Layout.AuditLog.
+	AuditLog bool
+	// Ephemeral deletes Dir when the sandbox stops or its supervisor dies.
+	Ephemeral bool
+}
+
+// ErrInUse says that another sandbox runs in the directory.
+var ErrInUse = errors.New("directory is in use")
+
+// ControlPlane is a running etcd and kube-apiserver, supervised by this process.
+type ControlPlane struct {
+	config    Config
+	layout    Layout
+	lock      *fileLock
+	leases    []*portLease
+	probes    *probes
+	etcd      *process
+	apiServer *process
+	control   *controlServer
+
+	// ops serialises everything that starts or stops a component.
+	ops      sync.Mutex
+	stopOnce sync.Once
+	// life ends when Stop begins, so that an operation under way gives up.
+	life    context.Context
+	endLife context.CancelFunc
+
+	stopRequested chan struct{} // closed by the first Client.Down
+	requestStop   func()
+}
+
+// Start starts etcd and kube-apiserver and returns once both are ready to serve.
+// On error, also when ctx ends first, nothing is left running. The error is
+// ErrInUse if the directory belongs to a running sandbox.
+func Start(ctx context.Context, config Config) (*ControlPlane, error) {
+	layout, err := NewLayout(config.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(layout.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	lock, err := lockFile(layout.lock())
+	if errors.Is(err, errLocked) {
+		return nil, fmt.Errorf("%s: %w by the sandbox of process %d", layout.Dir, ErrInUse, lockHolder(layout.lock()))
+	}
+	if err != nil {
+		return nil, err
+	}
+	cp := &ControlPlane{config: config, layout: layout, lock: lock, stopRequested: make(chan struct{})}
+	cp.life, cp.endLife = context.WithCancel(context.Background())
+	cp.requestStop = sync.OnceFunc(func() { close(cp.stopRequested) })
+	if err := cp.start(ctx); err != nil {
+		cp.Stop()
+		return nil, err
+	}
+	return cp, nil
+}
+
+func (cp *ControlPlane) start(ctx context.Context) error {
+	creds, err := ensureCredentials(cp.layout)
+	if err != nil {
+		return err
+	}
+	// The user's port comes first: an automatic one must not happen to take it.
+	apiServerPort, err := cp.lease(cp.config.Port)
+	if err != nil {
+		return err
+	}
+	etcdPort, err := cp.lease(0)
+	if err != nil {
+		return err
+	}
+	peerPort, err := cp.lease(0)
+	if err != nil {
+		return err
+	}
+	if cp.config.AuditLog {
+		if err := writeFile(cp.layout.auditPolicy(), []byte(auditPolicy)); err != nil {
+			return err
+		}
+	}
+	cp.probes = newProbes(etcdPort, apiServerPort, creds)
+	cp.etcd = &process{
+		component: Etcd,
+		log:       cp.layout.Log(Etcd),
+		args:      etcdArgs(cp.layout, etcdPort, peerPort, cp.config.EtcdArgs),
+	}
+	if cp.config.Ephemeral {
+		cp.etcd.removeDir = cp.layout.Dir
+	}
+	cp.apiServer = &process{
+		component: APIServer,
+		log:       cp.layout.Log(APIServer),
+		args:      apiServerArgs(cp.layout, etcdPort, apiServerPort, cp.config.AuditLog, cp.config.APIServerArgs),
+	}
+	if err := cp.startEtcd(ctx); err != nil {
+		return err
+	}
+	if err := cp.startAPIServer(ctx); err != nil {
+		return err
+	}
+	if err := writeKubeconfig(cp.layout.Kubeconfig(), cp.probes.apiServerURL, creds); err != nil {
+		return err
+	}
+	cp.control, err = serveControl(cp)
+	return err
+}
+
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Metadata
+`
+
+func (cp *ControlPlane) lease(port int) (int, error) {
+	lease, err := leasePort(port)
+	if err != nil {
+		return 0, err
+	}
+	cp.leases = append(cp.leases, lease)
+	return lease.port, nil
+}
+
+func (cp *ControlPlane) startEtcd(ctx context.Context) error {
+	return startAndAwait(ctx, cp.etcd, cp.probes.etcdReady)
+}
+
+func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
+	return startAndAwait(ctx, cp.apiServer, cp.probes.apiServerReady)
+}
+
+func startAndAwait(ctx context.Context, p *process, probe func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	if _, err := p.start(); err != nil {
+		return err
+	}
+	return p.awaitReady(ctx, probe)
+}
+
+// Layout names the sandbox's files.
+func (cp *ControlPlane) Layout() Layout { return cp.layout }
+
+// StopRequested is closed when another process asked the sandbox to go down.
+func (cp *ControlPlane) StopRequested() <-chan struct{} { return cp.stopRequested }
+
+// errStopped answers operations on a sandbox that is going down.
+var errStopped = errors.New("the sandbox is stopping")
+
+// Restart stops a component, if it runs, and starts it again on the same port.
+// It returns when the component serves again; after a restart of etcd that
+// includes the API server, if that runs.
+func (cp *ControlPlane) Restart(ctx context.Context, c Component) error {
+	cp.ops.Lock()
+	defer cp.ops.Unlock()
+	if cp.life.Err() != nil {
+		return errStopped
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(cp.life, cancel)()
+	if c == APIServer {
+		if !cp.etcd.alive() {
+			return errors.New("etcd is not running: restart it first, the API server cannot start without it")
+		}
+		cp.apiServer.stop()
+		return cp.startAPIServer(ctx)
+	}
+	cp.etcd.stop()
+	if err := cp.startEtcd(ctx); err != nil {
+		return err
+	}
+	if !cp.apiServer.alive() {
+		return nil
+	}
+	readyCtx, cancelReady := context.WithTimeout(ctx, readyTimeout)
+	defer cancelReady()
+	return cp.apiServer.awaitReady(readyCtx, cp.probes.apiServerReady)
+}
+
+// Kill ends a component with SIGKILL and returns when it is gone. It stays
+// dead until Restart. Killing a dead component does nothing.
+func (cp *ControlPlane) Kill(c Component) error {
+	cp.ops.Lock()
+	defer cp.ops.Unlock()
+	if cp.life.Err() != nil {
+		return errStopped
+	}
+	cp.process(c).kill()
+	return nil
+}
+
+func (cp *ControlPlane) process(c Component) *process {
+	if c == Etcd {
+		return cp.etcd
+	}
+	return cp.apiServer
+}
+
+// Stop ends both components and releases the directory. It may be called more
+// than once, and returns when all is gone.
+func (cp *ControlPlane) Stop() {
+	cp.stopOnce.Do(cp.stop)
+}
+
+func (cp *ControlPlane) stop() {
+	cp.endLife()
+	cp.ops.Lock()
+	defer cp.ops.Unlock()
+	if cp.apiServer != nil {
+		// Its state is all in etcd: there is nothing to shut down with grace.
+		cp.apiServer.kill()
+	}
+	if cp.etcd != nil {
+		if cp.config.Ephemeral {
+			cp.etcd.kill()
+		} else {
+			cp.etcd.stop()
+		}
+	}
+	for _, lease := range cp.leases {
+		lease.release()
+	}
+	_ = os.Remove(cp.layout.state())
+	if cp.config.Ephemeral {
+		_ = os.RemoveAll(cp.layout.Dir)
+	}
+	if cp.control != nil {
+		cp.control.close()
+	}
+	// Last, because a free lock says that the sandbox is gone.
+	cp.lock.release()
+}

@@ -1,0 +1,76 @@
+package controlplane
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// Ports are picked below every common ephemeral range. A port inside it could
+// be taken by any outgoing connection while a component is down, and a client
+// that keeps dialling a dead loopback port there can even connect to itself.
+const (
+	firstPort = 20000
+	lastPort  = 29999
+)
+
+// A portLease reserves a loopback port among sandboxes for as long as it is
+// held, also while nothing listens on it.
+type portLease struct {
+	port int
+	lock *fileLock
+}
+
+func (l *portLease) release() { l.lock.release() }
+
+// leasePort reserves the wanted port, or any free one if wanted is 0.
+func leasePort(wanted int) (*portLease, error) {
+	dir, err := leaseDir()
+	if err != nil {
+		return nil, err
+	}
+	if wanted != 0 {
+		lease, err := tryPort(dir, wanted)
+		if err != nil {
+			return nil, fmt.Errorf("port %d is taken: %w", wanted, err)
+		}
+		return lease, nil
+	}
+	const attempts = 200
+	var lastErr error
+	for range attempts {
+		lease, err := tryPort(dir, firstPort+rand.IntN(lastPort-firstPort+1))
+		if err == nil {
+			return lease, nil
+		}
+		lastErr = err
+	}
+	return nil, fmt.Errorf("no free port between %d and %d after %d attempts: %w", firstPort, lastPort, attempts, lastErr)
+}
+
+func tryPort(dir string, port int) (*portLease, error) {
+	lock, err := lockFile(filepath.Join(dir, strconv.Itoa(port)))
+	if errors.Is(err, errLocked) {
+		return nil, errors.New("reserved by another sandbox")
+	}
+	if err != nil {
+		return nil, err
+	}
+	// Binding is the only honest test that nobody else listens.
+	listener, err := net.Listen("tcp", net.JoinHostPort(loopback, strconv.Itoa(port)))
+	if err != nil {
+		lock.release()
+		return nil, err
+	}
+	listener.Close()
+	return &portLease{port: port, lock: lock}, nil
+}
+
+func leaseDir() (string, error) {
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("crdcache-sandbox-ports-%d", os.Getuid()))
+	return dir, os.MkdirAll(dir, 0o700)
+}

@@ -1,0 +1,74 @@
+package controlplane
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+const probeTimeout = 2 * time.Second
+
+// probes ask the components over the wire whether they are ready.
+type probes struct {
+	client       *http.Client
+	token        string
+	etcdURL      string
+	apiServerURL string
+}
+
+func newProbes(etcdPort, apiServerPort int, creds credentials) *probes {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(creds.caPEM)
+	return &probes{
+		client: &http.Client{
+			Timeout: probeTimeout,
+			Transport: &http.Transport{
+				TLSClientConfig: &tls.Config{RootCAs: roots},
+				// A kept connection may belong to a process that is gone.
+				DisableKeepAlives: true,
+			},
+		},
+		token:        creds.adminToken,
+		etcdURL:      httpURL(etcdPort),
+		apiServerURL: httpsURL(apiServerPort),
+	}
+}
+
+func (p *probes) etcdReady(ctx context.Context) error {
+	return p.get(ctx, p.etcdURL+"/health", `"health":"true"`)
+}
+
+// apiServerReady also wants the default namespace, which a controller inside
+// the server creates shortly after the server calls itself ready.
+func (p *probes) apiServerReady(ctx context.Context) error {
+	if err := p.get(ctx, p.apiServerURL+"/readyz", "ok"); err != nil {
+		return err
+	}
+	return p.get(ctx, p.apiServerURL+"/api/v1/namespaces/default", `"default"`)
+}
+
+func (p *probes) get(ctx context.Context, url, want string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+p.token)
+	resp, err := p.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK || !strings.Contains(string(body), want) {
+		return fmt.Errorf("%s: %s: %.300s", url, resp.Status, body)
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package discovery
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Catalog is what one API server serves, at one moment. It is immutable and safe for concurrent use.
+//
+// Resources are kept in the server's order of preference: the core group first, then the groups in the
+// order the server lists them, and in each group the preferred version first. The first of several
+// matches is therefore the one that kubectl would choose.
+type Catalog struct {
+	resources []Resource
+	groups    []string
+	unknown   []GroupFailure
+	fetched   time.Time
+	refresh   error
+
+	// The indexes hold positions in resources, ascending.
+	byGVR      map[schema.GroupVersionResource]int
+	byName     map[string][]int // plural and singular
+	byShort    map[string][]int
+	byKind     map[string][]int // lower case
+	byCategory map[string][]int // preferred versions only
+}
+
+// Resources returns every version of every type, the most preferred first. Subresources are not types:
+// they are listed in Resource.Subresources. The slice is the caller's, what it points to is shared.
+func (c *Catalog) Resources() []Resource { return slices.Clone(c.resources) }
+
+// Lookup returns the resource that serves exactly gvr.
+func (c *Catalog) Lookup(gvr schema.GroupVersionResource) (Resource, bool) {
+	i, ok := c.byGVR[gvr]
+	if !ok {
+		return Resource{}, false
+	}
+	return c.resources[i], true
+}
+
+// Groups returns the names of the API groups, the core group as "", in the server's order.
+func (c *Catalog) Groups() []string { return slices.Clone(c.groups) }
+
+// Unknown returns the group versions whose discovery failed or is stale. What was known of them before
+// is part of Resources, marked Stale.
+func (c *Catalog) Unknown() []GroupFailure { return slices.Clone(c.unknown) }
+
+// Fetched is when the oldest part of the catalog was confirmed by the server.
+func (c *Catalog) Fetched() time.Time { return c.fetched }
+
+// RefreshErr is not nil when the catalog outlived its TTL and fetching a newer one failed: it is then
+// the last one that could be had.
+func (c *Catalog) RefreshErr() error { return c.refresh }
+
+// newCatalog indexes the groups of documents, which come in order of preference.
+func newCatalog(documents ...[]group) *Catalog {
+	c := &Catalog{
+		byGVR:      map[schema.GroupVersionResource]int{},
+		byName:     map[string][]int{},
+		byShort:    map[string][]int{},
+		byKind:     map[string][]int{},
+		byCategory: map[string][]int{},
+	}
+	for _, groups := range documents {
+		for _, g := range groups {
+			c.addGroup(g)
+		}
+	}
+	for i := range c.resources {
+		c.index(i)
+	}
+	return c
+}
+
+func (c *Catalog) addGroup(g group) {
+	if !slices.Contains(c.groups, g.Name) {
+		c.groups = append(c.groups, g.Name)
+	}
+	served := map[string][]string{}
+	for _, v := range g.Versions {
+		for _, r := range v.Resources {
+			served[r.Name] = append(served[r.Name], v.Name)
+		}
+	}
+	for _, v := range g.Versions {
+		gv := schema.GroupVersion{Group: g.Name, Version: v.Name}
+		if v.Failure != "" {
+			c.unknown = append(c.unknown, failureOf(gv, v))
+		}
+		for _, r := range v.Resources {
+			c.addResource(gv, r, served[r.Name], v.Failure != "")
+		}
+	}
+}
+
+func failureOf(gv schema.GroupVersion, v version) GroupFailure {
+	if v.Stale {
+		return GroupFailure{GroupVersion: gv, Err: ErrStale}
+	}
+	return GroupFailure{GroupVersion: gv, Err: errors.New(v.Failure)}
+}
+
+func (c *Catalog) addResource(gv schema.GroupVersion, r resource, served []string, stale bool) {
+	gvr := gv.WithResource(r.Name)
+	if _, twice := c.byGVR[gvr]; twice {
+		return
+	}
+	out := Resource{
+		GVR: gvr, GVK: gv.WithKind(r.Kind), Scope: Cluster, Singular: r.Singular,
+		Verbs: r.Verbs, ShortNames: r.ShortNames, Categories: r.Categories, Subresources: r.Subresources,
+		Preferred: served[0] == gv.Version, ServedVersions: served, Stale: stale,
+	}
+	if r.Namespaced {
+		out.Scope = Namespaced
+	}
+	if out.Singular == "" {
+		out.Singular = strings.ToLower(r.Kind)
+	}
+	// Some types answer with a kind of another group version, as a scale subresource does.
+	if r.KindVersion != "" {
+		out.GVK.Group, out.GVK.Version = r.KindGroup, r.KindVersion
+	}
+	c.byGVR[gvr] = len(c.resources)
+	c.resources = append(c.resources, out)
+}
+
+func (c *Catalog) index(i int) {
+	r := c.resources[i]
+	c.byName[r.GVR.Resource] = append(c.byName[r.GVR.Resource], i)
+	if r.Singular != r.GVR.Resource {
+		c.byName[r.Singular] = append(c.byName[r.Singular], i)
+	}
+	for _, s := range r.ShortNames {
+		c.byShort[s] = append(c.byShort[s], i)
+	}
+	kind := strings.ToLower(r.GVK.Kind)
+	c.byKind[kind] = append(c.byKind[kind], i)
+	if r.Preferred {
+		for _, category := range r.Categories {
+			c.byCategory[category] = append(c.byCategory[category], i)
+		}
+	}
+}

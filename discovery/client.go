@@ -1,0 +1,212 @@
+package discovery
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// Defaults of Options.
+const (
+	// DefaultTTL is how long a catalog in memory is used without asking the server again.
+	DefaultTTL = 5 * time.Minute
+	// DefaultDiskTTL is the same with a disk cache.
+	DefaultDiskTTL = 6 * time.Hour
+	// DefaultTimeout bounds each request.
+	DefaultTimeout = 32 * time.Second
+)
+
+// roundInterval is the least time between two fetches of the same discovery document.
+const roundInterval = time.Second
+
+// Options adjusts a Client. The zero value is usable.
+type Options struct {
+	// TTL is how long what was fetched is used without asking again. A name that is not found always
+	// asks again, whatever the TTL. Default DefaultTTL, or DefaultDiskTTL when CacheDir is set.
+	TTL time.Duration
+	// CacheDir keeps discovery documents on disk for other processes, in a folder per API server. It
+	// is created when needed. Default "": no disk cache. Unreadable, corrupt and outdated files count
+	// as absent, and failing to write one is not an error.
+	CacheDir string
+	// Timeout bounds each request. Default DefaultTimeout.
+	Timeout time.Duration
+
+	// interval replaces roundInterval in tests.
+	interval time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	if o.TTL <= 0 {
+		o.TTL = DefaultTTL
+		if o.CacheDir != "" {
+			o.TTL = DefaultDiskTTL
+		}
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.interval <= 0 {
+		o.interval = roundInterval
+	}
+	return o
+}
+
+// Client answers what an API server serves, from a cached catalog. It is safe for concurrent use and
+// needs no closing: nothing runs while no call is under way.
+type Client struct {
+	opts        Options
+	core, named *source
+
+	mu struct {
+		sync.Mutex
+		catalog *Catalog
+		from    builtFrom
+	}
+}
+
+// builtFrom identifies the contents a catalog was built from. core may be nil.
+type builtFrom struct{ core, named *content }
+
+// NewClient returns a Client for the server of cfg. It does not contact the server.
+func NewClient(cfg *rest.Config, opts Options) (*Client, error) {
+	if cfg == nil {
+		return nil, errors.New("discovery client: the REST config is nil")
+	}
+	opts = opts.withDefaults()
+	t, err := newTransport(cfg, opts)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{opts: opts}
+	c.core, c.named = newSource(t, corePart, opts), newSource(t, namedPart, opts)
+	return c, nil
+}
+
+func newSource(t *transport, p part, opts Options) *source {
+	s := &source{
+		interval: opts.interval,
+		fetch: func(ctx context.Context, earlier *content) (*content, error) {
+			return p.fetch(ctx, t, earlier)
+		},
+	}
+	if opts.CacheDir != "" {
+		file := newDiskFile(opts.CacheDir, t.server(), p.path)
+		s.load, s.stored = func() *snapshot { return file.load(time.Now()) }, file.store
+	}
+	return s
+}
+
+// needsCore reports whether the core document matters for n. Names that give a group are not in the
+// core group, whose name is empty: one document, and so one request, is enough for them.
+func needsCore(n Name) bool {
+	for _, r := range n.Readings {
+		if r.Group == "" || matchPattern(r.Group, "") {
+			return true
+		}
+	}
+	return false
+}
+
+// Catalog returns all that the server serves. It fetches what is missing or older than the TTL; when
+// that fails and an older catalog is at hand, it returns that one, whose RefreshErr says so.
+func (c *Client) Catalog(ctx context.Context) (*Catalog, error) {
+	return c.current(ctx, true)
+}
+
+// Refresh returns a catalog fetched after the call began. Calls at the same time share one round, and
+// rounds are at least a second apart, so it may wait that long. Documents that have not changed are not
+// sent again by servers that know ETags.
+func (c *Client) Refresh(ctx context.Context) (*Catalog, error) {
+	return c.fetchSince(ctx, true, time.Now())
+}
+
+// Resolve looks name up like Catalog.Resolve, and on a miss once more after a refresh. A name with a
+// group costs one request when nothing is cached, other names cost two at the same time.
+//
+// Errors are *NameError, *NoMatchError, or what the server answered.
+func (c *Client) Resolve(ctx context.Context, name string) (Resolution, error) {
+	n, err := ParseName(name)
+	if err != nil {
+		return Resolution{}, err
+	}
+	began := time.Now()
+	withCore := needsCore(n)
+	catalog, err := c.current(ctx, withCore)
+	if err != nil {
+		return Resolution{}, err
+	}
+	res, err := catalog.ResolveName(n)
+	var miss *NoMatchError
+	if !errors.As(err, &miss) {
+		return res, err
+	}
+	// When the first look was fetched by this very call, this returns it again without a request.
+	catalog, err = c.fetchSince(ctx, withCore, began)
+	if err != nil {
+		miss.RefreshErr = err
+		return Resolution{}, miss
+	}
+	return catalog.ResolveName(n)
+}
+
+// current returns a catalog that is within its TTL if it can be had, and otherwise the last one.
+func (c *Client) current(ctx context.Context, withCore bool) (*Catalog, error) {
+	catalog, err := c.fetchSince(ctx, withCore, time.Now().Add(-c.opts.TTL))
+	if err == nil {
+		return catalog, nil
+	}
+	core, named := c.core.peek(), c.named.peek()
+	if ctx.Err() != nil || withCore && core == nil || named == nil {
+		return nil, err
+	}
+	old := *c.assemble(core, named)
+	old.refresh = err
+	return &old, nil
+}
+
+// fetchSince returns a catalog of documents whose fetch began at or after t. Without withCore the core
+// document is part of it when it is at hand.
+func (c *Client) fetchSince(ctx context.Context, withCore bool, t time.Time) (*Catalog, error) {
+	core := c.core.peek()
+	var coreErr error
+	var wg sync.WaitGroup
+	if withCore {
+		// Both at once: one round trip in time. The goroutine ends with its fetch or ctx.
+		wg.Go(func() { core, coreErr = c.core.since(ctx, t) })
+	}
+	named, err := c.named.since(ctx, t)
+	wg.Wait()
+	if err := errors.Join(coreErr, err); err != nil {
+		return nil, err
+	}
+	return c.assemble(core, named), nil
+}
+
+// assemble builds the catalog of two snapshots, of which core may be nil. Snapshots with the contents of
+// the last ones (the server answered "not modified") share its indexes.
+func (c *Client) assemble(core, named *snapshot) *Catalog {
+	key := builtFrom{named: named.content}
+	fetched := named.started
+	documents := [][]group{named.Groups}
+	if core != nil {
+		key.core = core.content
+		documents = [][]group{core.Groups, named.Groups}
+		if core.started.Before(fetched) {
+			fetched = core.started
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.catalog == nil || c.mu.from != key {
+		c.mu.catalog, c.mu.from = newCatalog(documents...), key
+	}
+	if !c.mu.catalog.fetched.Equal(fetched) {
+		renewed := *c.mu.catalog
+		renewed.fetched = fetched
+		c.mu.catalog = &renewed
+	}
+	return c.mu.catalog
+}

@@ -1,0 +1,162 @@
+package discovery
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/client-go/rest"
+)
+
+func TestRequestsOfAName(t *testing.T) {
+	tests := map[string]struct {
+		name string
+		want []string
+	}{
+		"a name with a group":       {"certificates.cert-manager.io", []string{"/apis 200"}},
+		"a full name":               {"certificates.v1.cert-manager.io", []string{"/apis 200"}},
+		"a wildcard in a group":     {"*.cert-manager.io", []string{"/apis 200"}},
+		"a plain name":              {"certificates", []string{"/api 200", "/apis 200"}},
+		"a version alone":           {"pods.v1", []string{"/api 200", "/apis 200"}},
+		"everything":                {"*.*", []string{"/api 200", "/apis 200"}},
+		"a miss, found out at once": {"nothing.cert-manager.io", []string{"/apis 200"}},
+		"text that cannot be right": {"a/b/c", nil},
+	}
+	for reason, tt := range tests {
+		t.Run(reason, func(t *testing.T) {
+			server := newAPIServer(t, sampleGroups()...)
+			client := server.client(t, Options{})
+			_, _ = client.Resolve(t.Context(), tt.name)
+			if diff := cmp.Diff(tt.want, server.took(), cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("cold (-want +got):\n%s", diff)
+			}
+			if len(tt.want) == 0 || reason == "a miss, found out at once" {
+				return
+			}
+			_, _ = client.Resolve(t.Context(), tt.name)
+			if got := server.took(); len(got) != 0 {
+				t.Errorf("warm: requests %v", got)
+			}
+		})
+	}
+}
+
+func TestMissRefreshesOnce(t *testing.T) {
+	server := newAPIServer(t, sampleGroups()...)
+	client := server.client(t, Options{})
+	if _, err := client.Catalog(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	server.took()
+	added := group{Name: "new.example.com", Versions: []version{{Name: "v1", Resources: []resource{
+		{Name: "widgets", Kind: "Widget", Verbs: readWrite},
+	}}}}
+	server.set(func(groups *[]group, _ map[string]int) { *groups = append(*groups, added) })
+	got, err := client.Resolve(t.Context(), "widgets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"widgets.v1.new.example.com"}, names(got.Resources)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	// The core document has not changed, and the server says so without sending it.
+	if diff := cmp.Diff([]string{"/api 304", "/apis 200"}, server.took()); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+func TestOneGroupFails(t *testing.T) {
+	for _, form := range []string{"aggregated", "legacy"} {
+		t.Run(form, func(t *testing.T) {
+			server := newAPIServer(t, sampleGroups()...)
+			server.mu.legacy = form == "legacy"
+			client := server.client(t, Options{})
+			before, err := client.Catalog(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			server.set(func(groups *[]group, fail map[string]int) {
+				fail["/apis/cert-manager.io/v1"] = http.StatusServiceUnavailable // legacy
+				cm := (*groups)[4]
+				cm.Versions = []version{{Name: "v1", Stale: true}, cm.Versions[1]} // aggregated
+				(*groups)[4] = cm
+			})
+			after, err := client.Refresh(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := after.Unknown(); len(got) != 1 || got[0].GroupVersion.String() != "cert-manager.io/v1" {
+				t.Errorf("unknown = %v, want cert-manager.io/v1 alone", got)
+			}
+			want := before.Resources()
+			for i, r := range want {
+				want[i].Stale = r.GVR.Group == "cert-manager.io" && r.GVR.Version == "v1"
+			}
+			if diff := cmp.Diff(want, after.Resources()); diff != "" {
+				t.Errorf("resources (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestBothFormsAgree(t *testing.T) {
+	server := newAPIServer(t, sampleGroups()...)
+	aggregated, err := server.client(t, Options{}).Catalog(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.mu.legacy = true
+	legacy, err := server.client(t, Options{}).Catalog(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(aggregated.Resources(), legacy.Resources()); diff != "" {
+		t.Errorf("(-aggregated +legacy):\n%s", diff)
+	}
+}
+
+func TestServerDown(t *testing.T) {
+	server := newAPIServer(t, sampleGroups()...)
+	client := server.client(t, Options{TTL: time.Nanosecond})
+	if _, err := client.Catalog(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	server.set(func(_ *[]group, fail map[string]int) {
+		fail["/apis"], fail["/api"] = http.StatusInternalServerError, http.StatusInternalServerError
+	})
+	catalog, err := client.Catalog(t.Context())
+	if err != nil || catalog.RefreshErr() == nil {
+		t.Errorf("catalog = %v, %v, want the last one with its RefreshErr", catalog, err)
+	}
+	if _, err := client.Resolve(t.Context(), "pods"); err != nil {
+		t.Errorf("a known name: %v", err)
+	}
+	_, err = client.Resolve(t.Context(), "nothing")
+	var miss *NoMatchError
+	if !errors.As(err, &miss) || miss.RefreshErr == nil {
+		t.Errorf("got %v, want a *NoMatchError that says that looking again failed", err)
+	}
+	if _, err := server.client(t, Options{}).Resolve(t.Context(), "pods"); err == nil || errors.As(err, &miss) {
+		t.Errorf("nothing known and the server down: got %v", err)
+	}
+}
+
+func TestNoCoreGroup(t *testing.T) {
+	server := newAPIServer(t, sampleGroups()...)
+	server.set(func(_ *[]group, fail map[string]int) { fail["/api"] = http.StatusNotFound })
+	if _, err := server.client(t, Options{}).Resolve(t.Context(), "deployments"); err != nil {
+		t.Errorf("a server without /api: %v", err)
+	}
+}
+
+func TestNewClientWithoutConfig(t *testing.T) {
+	if _, err := NewClient(nil, Options{}); err == nil {
+		t.Error("no error for a nil config")
+	}
+	if _, err := NewClient(&rest.Config{Host: "http://%zz"}, Options{}); err == nil {
+		t.Error("no error for a host that is no URL")
+	}
+}

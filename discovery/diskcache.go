@@ -1,0 +1,98 @@
+package discovery
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// diskFormat changes when files of an earlier version must not be read.
+const diskFormat = 1
+
+// diskFile keeps one discovery document of one API server on disk. Writers replace the file in one
+// step, so that readers and other writers never see half of one.
+type diskFile struct {
+	path string
+	// server and document are kept in the file too: a folder name alone could be shared.
+	server, document string
+}
+
+// diskRecord is what a file holds.
+type diskRecord struct {
+	Format   int       `json:"format"`
+	Server   string    `json:"server"`
+	Document string    `json:"document"`
+	Started  time.Time `json:"started"`
+	Content  *content  `json:"content"`
+}
+
+// newDiskFile names the file for a document ("/apis") of a server (its URL) below dir.
+func newDiskFile(dir, server, document string) diskFile {
+	sum := sha256.Sum256([]byte(server))
+	folder := readable(server) + "-" + hex.EncodeToString(sum[:4])
+	return diskFile{
+		path:   filepath.Join(dir, folder, strings.TrimPrefix(document, "/")+".json"),
+		server: server, document: document,
+	}
+}
+
+// readable turns a URL into something that may be a file name on any system.
+func readable(url string) string {
+	_, rest, ok := strings.Cut(url, "://")
+	if !ok {
+		rest = url
+	}
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '-':
+			return r
+		}
+		return '_'
+	}, rest)
+	return strings.Trim(name[:min(len(name), 100)], "._")
+}
+
+// load returns what the file holds, or nil when there is none that can be used.
+func (f diskFile) load(now time.Time) *snapshot {
+	data, err := os.ReadFile(f.path)
+	if err != nil {
+		return nil
+	}
+	var r diskRecord
+	if err := json.Unmarshal(data, &r); err != nil || !f.fits(r, now) {
+		return nil
+	}
+	return &snapshot{content: r.Content, started: r.Started}
+}
+
+// fits refuses other formats and servers, and times to come, which would never expire.
+func (f diskFile) fits(r diskRecord, now time.Time) bool {
+	return r.Format == diskFormat && r.Server == f.server && r.Document == f.document &&
+		r.Content != nil && !r.Started.After(now)
+}
+
+// store writes s. Errors are dropped: a cache that cannot be written is only slower.
+func (f diskFile) store(s snapshot) {
+	data, err := json.Marshal(diskRecord{
+		Format: diskFormat, Server: f.server, Document: f.document, Started: s.started, Content: s.content,
+	})
+	if err != nil {
+		return
+	}
+	folder := filepath.Dir(f.path)
+	if os.MkdirAll(folder, 0o750) != nil {
+		return
+	}
+	temp, err := os.CreateTemp(folder, ".writing-*")
+	if err != nil {
+		return
+	}
+	_, err = temp.Write(data)
+	if closeErr := temp.Close(); err != nil || closeErr != nil || os.Rename(temp.Name(), f.path) != nil {
+		os.Remove(temp.Name())
+	}
+}

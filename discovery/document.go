@@ -1,0 +1,171 @@
+package discovery
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	apidiscovery "k8s.io/api/apidiscovery/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// group is one API group of a discovery document, in the form both the aggregated and the legacy
+// documents are brought into. It is also what the disk cache stores, hence the field tags.
+type group struct {
+	Name string `json:"name"`
+	// Versions are in order of preference.
+	Versions []version `json:"versions"`
+}
+
+type version struct {
+	Name      string     `json:"name"`
+	Resources []resource `json:"resources,omitempty"`
+	// Failure is why Resources is not confirmed; empty when it is.
+	Failure string `json:"failure,omitempty"`
+	// Stale tells a server's own "stale" from a failed request.
+	Stale bool `json:"stale,omitempty"`
+}
+
+type resource struct {
+	Name         string   `json:"name"`
+	Singular     string   `json:"singular,omitempty"`
+	Kind         string   `json:"kind"`
+	KindGroup    string   `json:"kindGroup,omitempty"`
+	KindVersion  string   `json:"kindVersion,omitempty"`
+	Namespaced   bool     `json:"namespaced,omitempty"`
+	Verbs        []string `json:"verbs,omitempty"`
+	ShortNames   []string `json:"shortNames,omitempty"`
+	Categories   []string `json:"categories,omitempty"`
+	Subresources []string `json:"subresources,omitempty"`
+}
+
+// decodeAggregated reads an aggregated discovery document (apidiscovery.k8s.io/v2).
+func decodeAggregated(body []byte) ([]group, error) {
+	var list apidiscovery.APIGroupDiscoveryList
+	if err := json.Unmarshal(body, &list); err != nil {
+		return nil, fmt.Errorf("decode aggregated discovery: %w", err)
+	}
+	groups := make([]group, 0, len(list.Items))
+	for _, g := range list.Items {
+		out := group{Name: g.Name, Versions: make([]version, 0, len(g.Versions))}
+		for _, v := range g.Versions {
+			if v.Version == "" {
+				continue
+			}
+			out.Versions = append(out.Versions, fromAggregated(v))
+		}
+		groups = append(groups, out)
+	}
+	return groups, nil
+}
+
+func fromAggregated(v apidiscovery.APIVersionDiscovery) version {
+	out := version{Name: v.Version, Resources: make([]resource, 0, len(v.Resources))}
+	if v.Freshness == apidiscovery.DiscoveryFreshnessStale {
+		out.Stale, out.Failure = true, ErrStale.Error()
+	}
+	for _, r := range v.Resources {
+		// A parent without a kind exists only to hold subresources; there is nothing to list.
+		if r.Resource == "" || r.ResponseKind == nil || r.ResponseKind.Kind == "" {
+			continue
+		}
+		res := resource{
+			Name: r.Resource, Singular: r.SingularResource,
+			Kind: r.ResponseKind.Kind, KindGroup: r.ResponseKind.Group, KindVersion: r.ResponseKind.Version,
+			Namespaced: r.Scope == apidiscovery.ScopeNamespace,
+			Verbs:      r.Verbs, ShortNames: r.ShortNames, Categories: r.Categories,
+		}
+		for _, s := range r.Subresources {
+			res.Subresources = append(res.Subresources, s.Subresource)
+		}
+		out.Resources = append(out.Resources, res)
+	}
+	return out
+}
+
+// decodeLegacyResources reads the APIResourceList of one group version.
+func decodeLegacyResources(body []byte) ([]resource, error) {
+	var list metav1.APIResourceList
+	if err := json.Unmarshal(body, &list); err != nil {
+		return nil, fmt.Errorf("decode APIResourceList: %w", err)
+	}
+	out := make([]resource, 0, len(list.APIResources))
+	subresources := map[string][]string{}
+	for _, r := range list.APIResources {
+		if parent, sub, ok := strings.Cut(r.Name, "/"); ok {
+			subresources[parent] = append(subresources[parent], sub)
+			continue
+		}
+		if r.Name == "" || r.Kind == "" {
+			continue
+		}
+		out = append(out, resource{
+			Name: r.Name, Singular: r.SingularName, Kind: r.Kind, KindGroup: r.Group, KindVersion: r.Version,
+			Namespaced: r.Namespaced, Verbs: r.Verbs, ShortNames: r.ShortNames, Categories: r.Categories,
+		})
+	}
+	for i := range out {
+		out[i].Subresources = subresources[out[i].Name]
+	}
+	return out, nil
+}
+
+// decodeLegacyGroups reads the APIGroupList of /apis, the preferred version first in each group.
+func decodeLegacyGroups(body []byte) ([]group, error) {
+	var list metav1.APIGroupList
+	if err := json.Unmarshal(body, &list); err != nil {
+		return nil, fmt.Errorf("decode APIGroupList: %w", err)
+	}
+	groups := make([]group, 0, len(list.Groups))
+	for _, g := range list.Groups {
+		out := group{Name: g.Name}
+		preferred := g.PreferredVersion.Version
+		for _, v := range g.Versions {
+			switch {
+			case v.Version == "":
+			case v.Version == preferred:
+				out.Versions = append([]version{{Name: v.Version}}, out.Versions...)
+			default:
+				out.Versions = append(out.Versions, version{Name: v.Version})
+			}
+		}
+		groups = append(groups, out)
+	}
+	return groups, nil
+}
+
+// decodeLegacyVersions reads the APIVersions of /api into the core group.
+func decodeLegacyVersions(body []byte) ([]group, error) {
+	var list metav1.APIVersions
+	if err := json.Unmarshal(body, &list); err != nil {
+		return nil, fmt.Errorf("decode APIVersions: %w", err)
+	}
+	core := group{}
+	for _, v := range list.Versions {
+		if v != "" {
+			core.Versions = append(core.Versions, version{Name: v})
+		}
+	}
+	return []group{core}, nil
+}
+
+// inherit fills the versions that could not be confirmed with what an earlier document knew of them,
+// so that an outage of one API server does not erase its types. A version that the new document lists
+// as failed but with resources keeps the new ones: the server knows them better than we do.
+func inherit(groups, earlier []group) {
+	known := map[schema.GroupVersion][]resource{}
+	for _, g := range earlier {
+		for _, v := range g.Versions {
+			known[schema.GroupVersion{Group: g.Name, Version: v.Name}] = v.Resources
+		}
+	}
+	for gi := range groups {
+		for vi := range groups[gi].Versions {
+			v := &groups[gi].Versions[vi]
+			if v.Failure != "" && len(v.Resources) == 0 {
+				v.Resources = known[schema.GroupVersion{Group: groups[gi].Name, Version: v.Name}]
+			}
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package discovery
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// NameError reports text that cannot be a resource name on any server.
+type NameError struct {
+	// Name is the text, shortened when it is very long.
+	Name string
+	// Offset is the byte at which the problem was found.
+	Offset int
+	// Problem says what is wrong.
+	Problem string
+}
+
+func (e *NameError) Error() string {
+	return fmt.Sprintf("invalid resource name %q: at byte %d: %s", e.Name, e.Offset, e.Problem)
+}
+
+// GroupFailure names a group version that discovery could not confirm. Its types are unknown, not
+// absent.
+type GroupFailure struct {
+	GroupVersion schema.GroupVersion
+	// Err is why: ErrStale when the server said so, otherwise what a request returned.
+	Err error
+}
+
+func (f GroupFailure) String() string {
+	return fmt.Sprintf("%s: %v", f.GroupVersion, f.Err)
+}
+
+// ErrStale is the error of a GroupFailure that the server itself reported: its own copy of the group
+// version's discovery document is out of date, as when an aggregated API server is unavailable.
+var ErrStale = errors.New("the API server reports its discovery document as stale")
+
+// NoMatchError reports that a name matches no type of the server.
+type NoMatchError struct {
+	// Name is what was looked up.
+	Name string
+	// Suggestions are names that do exist and look alike, the nearest first; at most five.
+	Suggestions []string
+	// Unknown are the group versions whose discovery failed: the name may exist there.
+	Unknown []GroupFailure
+	// RefreshErr is set when looking again at the server failed, so that the answer comes from an
+	// older copy.
+	RefreshErr error
+}
+
+func (e *NoMatchError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "the server has no resource type %q", e.Name)
+	if len(e.Suggestions) > 0 {
+		fmt.Fprintf(&b, "; did you mean %s?", strings.Join(e.Suggestions, ", "))
+	}
+	if len(e.Unknown) > 0 {
+		parts := make([]string, len(e.Unknown))
+		for i, f := range e.Unknown {
+			parts[i] = f.String()
+		}
+		fmt.Fprintf(&b, "; it may be in a group that could not be discovered (%s)", strings.Join(parts, "; "))
+	}
+	if e.RefreshErr != nil {
+		fmt.Fprintf(&b, "; looking again failed: %v", e.RefreshErr)
+	}
+	return b.String()
+}
+
+// Unwrap returns the error of the refresh, if there was one.
+func (e *NoMatchError) Unwrap() error { return e.RefreshErr }

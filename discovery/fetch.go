@@ -1,0 +1,102 @@
+package discovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// legacyParallel bounds the requests in flight when a server only speaks the legacy form, which takes
+// one request per group version.
+const legacyParallel = 10
+
+// part is one of the two discovery documents of an API server.
+type part struct {
+	// path is where the document is.
+	path string
+	// decodeGroups reads the legacy form of the document, which has groups and versions only.
+	decodeGroups func([]byte) ([]group, error)
+	// optional is true when a server may answer 404, as extension API servers do for /api.
+	optional bool
+}
+
+var (
+	corePart  = part{path: "/api", decodeGroups: decodeLegacyVersions, optional: true}
+	namedPart = part{path: "/apis", decodeGroups: decodeLegacyGroups}
+)
+
+// content is a decoded document with its validator.
+type content struct {
+	Groups []group `json:"groups"`
+	ETag   string  `json:"etag,omitempty"`
+}
+
+// fetch gets the document, conditionally on earlier. Failures of single group versions are part of the
+// result; the error is for the whole document.
+func (p part) fetch(ctx context.Context, t *transport, earlier *content) (*content, error) {
+	var etag string
+	if earlier != nil {
+		etag = earlier.ETag
+	}
+	r, err := t.get(ctx, p.path, acceptBoth, etag)
+	switch {
+	case errors.Is(err, errNotModified) && earlier != nil:
+		return earlier, nil
+	case isNotFound(err) && p.optional:
+		return &content{}, nil
+	case err != nil:
+		return nil, err
+	}
+	out := &content{ETag: r.etag}
+	if r.aggregated {
+		out.Groups, err = decodeAggregated(r.body)
+	} else {
+		out.Groups, err = p.fetchLegacy(ctx, t, r.body)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.path, err)
+	}
+	if earlier != nil {
+		inherit(out.Groups, earlier.Groups)
+	}
+	return out, nil
+}
+
+// fetchLegacy gets the resources of every group version that the legacy document names.
+func (p part) fetchLegacy(ctx context.Context, t *transport, body []byte) ([]group, error) {
+	groups, err := p.decodeGroups(body)
+	if err != nil {
+		return nil, err
+	}
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, legacyParallel)
+	for gi := range groups {
+		for vi := range groups[gi].Versions {
+			// Each goroutine writes to its own version and ends with its request; Wait is below.
+			wg.Go(func() {
+				slots <- struct{}{}
+				defer func() { <-slots }()
+				g := &groups[gi]
+				p.fetchVersion(ctx, t, g.Name, &g.Versions[vi])
+			})
+		}
+	}
+	wg.Wait()
+	// A cancelled context fails every version: that is no answer.
+	return groups, ctx.Err()
+}
+
+func (p part) fetchVersion(ctx context.Context, t *transport, groupName string, v *version) {
+	path := p.path + "/" + v.Name
+	if groupName != "" {
+		path = p.path + "/" + groupName + "/" + v.Name
+	}
+	r, err := t.get(ctx, path, acceptLegacy, "")
+	if err == nil {
+		v.Resources, err = decodeLegacyResources(r.body)
+	}
+	if err != nil {
+		v.Failure = err.Error()
+	}
+}

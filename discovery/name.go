@@ -1,0 +1,141 @@
+package discovery
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// maxNameLength bounds what ParseName accepts. A DNS subdomain is at most 253 characters; resource,
+// version and group together stay well below this.
+const maxNameLength = 512
+
+// Name is a resource name as a person types it, split but not yet looked up. Whether "a.b.c" means
+// version b of group c or group b.c is only known once it is compared with what a server has, so a
+// Name holds every reading, the most specific first.
+type Name struct {
+	// Raw is the text that was parsed.
+	Raw string
+	// Readings are the possible meanings in the order they are tried. There is at least one.
+	Readings []Reading
+}
+
+// Reading is one possible meaning of a Name.
+type Reading struct {
+	// Resource is a plural, singular, short name, kind, category or a pattern with "*".
+	Resource string
+	// Version is empty when the reading takes any version.
+	Version string
+	// Group is a whole group name, the beginning of one, or a pattern with "*".
+	// It is empty when the reading takes any group.
+	Group string
+}
+
+// versionPattern is the form Kubernetes requires of versions that sort by stability.
+var versionPattern = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
+
+// ParseName splits a name. It accepts:
+//
+//	certificates, certificate, cert, Certificate, all     plural, singular, short name, kind, category
+//	certificates.cert-manager.io                          resource.group (the group may be shortened)
+//	certificates.v1.cert-manager.io, Certificate.v1.cert-manager.io
+//	pods.v1, pods.v1.                                      resource.version
+//	*, *.*, *.cert-manager.io, *.v1.apps, cert*.*          patterns
+//
+// The error is a *NameError and says which character or part is wrong.
+func ParseName(s string) (Name, error) {
+	if err := checkName(s); err != nil {
+		return Name{}, err
+	}
+	n := Name{Raw: s}
+	resource, rest, dotted := strings.Cut(s, ".")
+	switch {
+	case !dotted:
+		n.add(resource, "", "")
+	case rest == "*" || rest == "*.*":
+		// "*.*" spells out what "*" says: any version of any group.
+		n.add(resource, "", "*")
+	default:
+		version, group, three := strings.Cut(rest, ".")
+		if three {
+			n.add(resource, version, group)
+		}
+		if group != "" || !three {
+			n.add(resource, "", rest)
+		}
+		if !three && versionPattern.MatchString(rest) {
+			n.add(resource, rest, "")
+		}
+	}
+	return n, nil
+}
+
+func (n *Name) add(resource, version, group string) {
+	if version == "*" {
+		version = ""
+	}
+	n.Readings = append(n.Readings, Reading{Resource: resource, Version: version, Group: group})
+}
+
+// Wildcard reports whether the resource or group part is a pattern, so that the name stands for any
+// number of types.
+func (n Name) Wildcard() bool { return strings.Contains(n.Raw, "*") }
+
+// checkName refuses text that cannot name a resource on any server.
+func checkName(s string) error {
+	fail := func(offset int, format string, args ...any) error {
+		return &NameError{Name: s, Offset: offset, Problem: fmt.Sprintf(format, args...)}
+	}
+	if s == "" {
+		return fail(0, "the name is empty")
+	}
+	if len(s) > maxNameLength {
+		return &NameError{Name: s[:32] + "...", Offset: maxNameLength, Problem: fmt.Sprintf("the name is longer than %d bytes", maxNameLength)}
+	}
+	for i, c := range s {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '.', c == '*':
+		case c == '/' && strings.Count(s, "/") == 1 && isGroupVersion(s[:i]):
+			return fail(i, "write resource.version.group, as in %q", "certificates.v1.cert-manager.io")
+		case c == '/':
+			return fail(i, "subresources and object names are not types: name the type alone")
+		case c == ',':
+			return fail(i, "one name at a time: split the list at its commas")
+		default:
+			return fail(i, "character %q cannot be part of a resource name", c)
+		}
+	}
+	if strings.HasPrefix(s, ".") {
+		return fail(0, "the part before the first dot, the resource, is empty")
+	}
+	if i := strings.Index(s, ".."); i >= 0 {
+		return fail(i, "a part between two dots is empty")
+	}
+	if strings.HasSuffix(s, ".") && strings.Count(s, ".") != 2 {
+		return fail(len(s)-1, "only resource.version. (the core group) may end in a dot")
+	}
+	return nil
+}
+
+// isGroupVersion reports whether s looks like "cert-manager.io" in "cert-manager.io/v1".
+func isGroupVersion(s string) bool { return strings.Contains(s, ".") }
+
+// matchPattern reports whether s matches pattern, in which each "*" stands for any run of characters.
+func matchPattern(pattern, s string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == s
+	}
+	if !strings.HasPrefix(s, parts[0]) {
+		return false
+	}
+	s = s[len(parts[0]):]
+	for _, part := range parts[1 : len(parts)-1] {
+		i := strings.Index(s, part)
+		if i < 0 {
+			return false
+		}
+		s = s[i+len(part):]
+	}
+	return strings.HasSuffix(s, parts[len(parts)-1])
+}

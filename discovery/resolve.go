@@ -1,0 +1,172 @@
+package discovery
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Resolve looks a name up. It does no I/O and never looks at anything but c.
+//
+// The order is kubectl's: a category wins over everything; then come plural and singular, short names,
+// and kinds. Within one of these the core group wins, then the server's order of groups, then its order
+// of versions. A group may be cut short ("ingress.networking") when no group has exactly that name. Two
+// things go beyond kubectl: a version is honoured together with a short name ("cert.v1.cert-manager.io"),
+// and "*" may stand in the resource and in the group.
+//
+// The error is a *NameError when the text cannot be a name, or a *NoMatchError.
+func (c *Catalog) Resolve(name string) (Resolution, error) {
+	n, err := ParseName(name)
+	if err != nil {
+		return Resolution{}, err
+	}
+	return c.ResolveName(n)
+}
+
+// ResolveName is Resolve for a name that was parsed before.
+func (c *Catalog) ResolveName(n Name) (Resolution, error) {
+	if n.Wildcard() {
+		return c.expandWildcard(n)
+	}
+	matches := c.matches(n)
+	if members := c.byCategory[n.Raw]; len(members) > 0 {
+		res := c.expand(members)
+		res.Alternatives = c.alternatives(matches, members)
+		return res, nil
+	}
+	if len(matches) == 0 {
+		return Resolution{}, c.noMatch(n)
+	}
+	return Resolution{
+		Resources:    []Resource{c.resources[matches[0]]},
+		Alternatives: c.alternatives(matches[1:], matches[:1]),
+	}, nil
+}
+
+// matches returns the positions of everything a plain name may mean, the best first. A position may
+// occur more than once.
+func (c *Catalog) matches(n Name) []int {
+	var out []int
+	for _, r := range n.Readings {
+		out = append(out, c.matchNames(r)...)
+	}
+	for _, r := range n.Readings {
+		out = append(out, c.filter(c.byKind[strings.ToLower(r.Resource)], r, exactGroup)...)
+	}
+	return out
+}
+
+// matchNames compares with plurals, singulars and short names: first in exactly the given group, and
+// only when that has nothing in the groups whose names begin with it.
+func (c *Catalog) matchNames(r Reading) []int {
+	names, shorts := c.byName[strings.ToLower(r.Resource)], c.byShort[r.Resource]
+	out := append(c.filter(names, r, exactGroup), c.filter(shorts, r, exactGroup)...)
+	if len(out) == 0 && r.Group != "" {
+		out = append(c.filter(shorts, r, groupPrefix), c.filter(names, r, groupPrefix)...)
+	}
+	return out
+}
+
+func exactGroup(group, given string) bool  { return given == "" || group == given }
+func groupPrefix(group, given string) bool { return strings.HasPrefix(group, given) }
+
+// filter keeps the positions whose version and group fit the reading.
+func (c *Catalog) filter(positions []int, r Reading, groupFits func(group, given string) bool) []int {
+	var out []int
+	for _, i := range positions {
+		gvr := c.resources[i].GVR
+		if (r.Version == "" || r.Version == gvr.Version) && groupFits(gvr.Group, r.Group) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// alternatives returns the types among positions that are not among chosen, each once.
+func (c *Catalog) alternatives(positions, chosen []int) []Resource {
+	seen := map[schema.GroupResource]bool{}
+	for _, i := range chosen {
+		seen[c.resources[i].GVR.GroupResource()] = true
+	}
+	var out []Resource
+	for _, i := range positions {
+		r := c.resources[i]
+		if gr := r.GVR.GroupResource(); !seen[gr] {
+			seen[gr] = true
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// expand splits the members of a category or wildcard into what can be watched and what cannot.
+func (c *Catalog) expand(members []int) Resolution {
+	res := Resolution{Unknown: c.Unknown()}
+	for _, i := range members {
+		r := c.resources[i]
+		if reason := skipReason(r); reason != "" {
+			res.Skipped = append(res.Skipped, Skip{GVR: r.GVR, Reason: reason})
+			continue
+		}
+		res.Resources = append(res.Resources, r)
+	}
+	return res
+}
+
+// expandWildcard returns every type that fits the pattern, each at its preferred version unless the
+// pattern names a version. It fails only when nothing fits, not when all that fits was skipped.
+func (c *Catalog) expandWildcard(n Name) (Resolution, error) {
+	var members []int
+	for i := range c.resources {
+		if slices.ContainsFunc(n.Readings, func(r Reading) bool { return c.fitsPattern(i, r) }) {
+			members = append(members, i)
+		}
+	}
+	if len(members) == 0 {
+		return Resolution{}, c.noMatch(n)
+	}
+	res := c.expand(members)
+	for _, i := range members {
+		r := c.resources[i]
+		for _, sub := range r.Subresources {
+			gvr := r.GVR
+			gvr.Resource += "/" + sub
+			res.Skipped = append(res.Skipped, Skip{GVR: gvr, Reason: SkipSubresource})
+		}
+	}
+	res.Unknown = slices.DeleteFunc(res.Unknown, func(f GroupFailure) bool { return !n.mayBeIn(f.GroupVersion) })
+	return res, nil
+}
+
+func (c *Catalog) fitsPattern(i int, r Reading) bool {
+	res := c.resources[i]
+	if r.Version == "" && !res.Preferred || r.Version != "" && r.Version != res.GVR.Version {
+		return false
+	}
+	if r.Group != "" && !matchPattern(r.Group, res.GVR.Group) {
+		return false
+	}
+	return matchPattern(r.Resource, res.GVR.Resource)
+}
+
+// mayBeIn reports whether some reading of n allows types of gv.
+func (n Name) mayBeIn(gv schema.GroupVersion) bool {
+	return slices.ContainsFunc(n.Readings, func(r Reading) bool {
+		if r.Version != "" && r.Version != gv.Version {
+			return false
+		}
+		return r.Group == "" || strings.HasPrefix(gv.Group, r.Group) || matchPattern(r.Group, gv.Group)
+	})
+}
+
+// noMatch describes a miss.
+func (c *Catalog) noMatch(n Name) error {
+	e := &NoMatchError{Name: n.Raw, Suggestions: c.suggest(n)}
+	for _, f := range c.unknown {
+		if n.mayBeIn(f.GroupVersion) {
+			e.Unknown = append(e.Unknown, f)
+		}
+	}
+	return e
+}

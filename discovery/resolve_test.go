@@ -1,0 +1,179 @@
+package discovery
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func names(resources []Resource) []string {
+	var out []string
+	for _, r := range resources {
+		out = append(out, r.String())
+	}
+	return out
+}
+
+func TestResolve(t *testing.T) {
+	c := newCatalog(sampleGroups())
+	const cert = "certificates.v1.cert-manager.io"
+	const kcert = "certificates.v1alpha1.networking.internal.knative.dev"
+	tests := map[string]struct {
+		reason       string
+		want         []string
+		alternatives []string
+	}{
+		"pods":                               {reason: "plural", want: []string{"pods.v1."}},
+		"pod":                                {reason: "singular", want: []string{"pods.v1."}},
+		"po":                                 {reason: "short name", want: []string{"pods.v1."}},
+		"Pod":                                {reason: "kind", want: []string{"pods.v1."}},
+		"PODS":                               {reason: "names are matched in lower case, as kubectl does", want: []string{"pods.v1."}},
+		"pods.v1":                            {reason: "resource.version", want: []string{"pods.v1."}},
+		"pods.v1.":                           {reason: "an empty group is any group, the core one first", want: []string{"pods.v1."}},
+		"deployments.v1":                     {reason: "version of a named group", want: []string{"deployments.v1.apps"}},
+		"certificates":                       {reason: "the first group wins", want: []string{cert}, alternatives: []string{kcert}},
+		"Certificate":                        {reason: "kind in two groups", want: []string{cert}, alternatives: []string{kcert}},
+		"cert":                               {reason: "short name of one group", want: []string{cert}},
+		"certificates.cert-manager.io":       {reason: "resource.group", want: []string{cert}},
+		cert:                                 {reason: "full name", want: []string{cert}},
+		kcert:                                {reason: "full name of the other group", want: []string{kcert}},
+		"certificates.v1alpha2":              {reason: "a version picks the group", want: []string{"certificates.v1alpha2.cert-manager.io"}},
+		"cert.v1alpha2.cert-manager.io":      {reason: "short name with version", want: []string{"certificates.v1alpha2.cert-manager.io"}},
+		"Certificate.v1.cert-manager.io":     {reason: "kind.version.group", want: []string{cert}},
+		"Certificate.cert-manager.io":        {reason: "kind.group", want: []string{cert}},
+		"storageclass.storage":               {reason: "group cut short", want: []string{"storageclasses.v1.storage.k8s.io"}},
+		"csistoragecapacities":               {reason: "only in a version that is not preferred", want: []string{"csistoragecapacities.v1beta1.storage.k8s.io"}},
+		"events":                             {reason: "the core group wins", want: []string{"events.v1."}, alternatives: []string{"events.v1.events.k8s.io"}},
+		"events.events.k8s.io":               {reason: "group.with.dots", want: []string{"events.v1.events.k8s.io"}},
+		"svc":                                {reason: "short name in two groups", want: []string{"services.v1."}, alternatives: []string{"servers.v1alpha1.networking.internal.knative.dev"}},
+		"bindings":                           {reason: "a plain name resolves whatever the verbs", want: []string{"bindings.v1."}},
+		"cert-manager":                       {reason: "category", want: []string{cert, "clusterissuers.v1.cert-manager.io"}},
+		"all":                                {reason: "category", want: []string{"pods.v1.", "services.v1.", "deployments.v1.apps"}},
+		"*.cert-manager.io":                  {reason: "wildcard, preferred versions", want: []string{cert, "clusterissuers.v1.cert-manager.io"}},
+		"*.v1alpha2.cert-manager.io":         {reason: "wildcard in a version", want: []string{"certificates.v1alpha2.cert-manager.io"}},
+		"*.*.knative.dev":                    {reason: "group pattern", want: []string{kcert, "servers.v1alpha1.networking.internal.knative.dev"}},
+		"cert*":                              {reason: "resource pattern", want: []string{cert, kcert}},
+		"certificates.*":                     {reason: "one name in every group", want: []string{cert, kcert}},
+		"clusterissuers.*.cert-manager.io":   {reason: "any version", want: []string{"clusterissuers.v1.cert-manager.io"}},
+		"certificates.v1.networking.interna": {reason: "no such version there", want: nil},
+		"certificates.v2.cert-manager.io":    {reason: "no such version", want: nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := c.Resolve(name)
+			var miss *NoMatchError
+			if tt.want == nil && !errors.As(err, &miss) {
+				t.Fatalf("%s: got %v, %v, want a *NoMatchError", tt.reason, names(got.Resources), err)
+			}
+			if tt.want != nil && err != nil {
+				t.Fatalf("%s: %v", tt.reason, err)
+			}
+			if diff := cmp.Diff(tt.want, names(got.Resources)); diff != "" {
+				t.Errorf("%s: resources (-want +got):\n%s", tt.reason, diff)
+			}
+			if diff := cmp.Diff(tt.alternatives, names(got.Alternatives)); diff != "" {
+				t.Errorf("%s: alternatives (-want +got):\n%s", tt.reason, diff)
+			}
+		})
+	}
+}
+
+func TestResolveEveryResourceByItsString(t *testing.T) {
+	c := newCatalog(sampleGroups())
+	for _, want := range c.Resources() {
+		got, err := c.Resolve(want.String())
+		if err != nil {
+			t.Errorf("%s: %v", want, err)
+			continue
+		}
+		if diff := cmp.Diff([]Resource{want}, got.Resources); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", want, diff)
+		}
+	}
+}
+
+func TestWildcardOfEverything(t *testing.T) {
+	c := newCatalog(sampleGroups())
+	for _, name := range []string{"*", "*.*", "*.*.*"} {
+		got, err := c.Resolve(name)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		types := map[schema.GroupResource]bool{}
+		for _, r := range c.Resources() {
+			types[r.GVR.GroupResource()] = true
+		}
+		skippedTypes := slices.DeleteFunc(slices.Clone(got.Skipped), func(s Skip) bool { return s.Reason == SkipSubresource })
+		if len(got.Resources)+len(skippedTypes) != len(types) {
+			t.Errorf("%s: %d resources and %d skipped of %d types", name, len(got.Resources), len(skippedTypes), len(types))
+		}
+	}
+}
+
+func TestSkipped(t *testing.T) {
+	groups := sampleGroups()
+	groups[3].Versions[0].Stale, groups[3].Versions[0].Failure = true, "stale"
+	c := newCatalog(groups)
+	all, err := c.Resolve("*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Skip{
+		{schema.GroupVersionResource{Version: "v1", Resource: "bindings"}, SkipNoList},
+		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}, SkipStale},
+		{schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "reports"}, SkipNoWatch},
+		{schema.GroupVersionResource{Version: "v1", Resource: "pods/log"}, SkipSubresource},
+		{schema.GroupVersionResource{Version: "v1", Resource: "pods/status"}, SkipSubresource},
+		{schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "certificates/status"}, SkipSubresource},
+	}
+	if diff := cmp.Diff(want, all.Skipped); diff != "" {
+		t.Errorf("skipped (-want +got):\n%s", diff)
+	}
+	if len(all.Unknown) != 1 || !errors.Is(all.Unknown[0].Err, ErrStale) {
+		t.Errorf("unknown = %v, want storage.k8s.io/v1 as stale", all.Unknown)
+	}
+}
+
+func TestNoMatch(t *testing.T) {
+	groups := sampleGroups()
+	groups[3].Versions[1].Failure = "503"
+	c := newCatalog(groups)
+	tests := map[string]struct {
+		suggestion string // the first
+		unknown    int
+	}{
+		"certifcates":                   {suggestion: "certificates.cert-manager.io", unknown: 1},
+		"deploymnets":                   {suggestion: "deployments.apps", unknown: 1},
+		"certif":                        {suggestion: "certificates.cert-manager.io", unknown: 1},
+		"certificates.certmanager.io":   {suggestion: "certificates.cert-manager.io"},
+		"certificates.v2":               {suggestion: "certificates.cert-manager.io"},
+		"certificates.entirely.wrong":   {suggestion: "certificates.cert-manager.io"},
+		"*.certmanager.io":              {suggestion: "*.cert-manager.io"},
+		"cert-manger":                   {suggestion: "cert-manager", unknown: 1},
+		"storageclass.v9.storag.k8s.io": {suggestion: "storageclasses.storage.k8s.io"},
+		"volumes.storage.k8s.io":        {unknown: 1},
+		"xyzzyxyzzy":                    {unknown: 1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := c.Resolve(name)
+			var miss *NoMatchError
+			if !errors.As(err, &miss) {
+				t.Fatalf("got %v, want a *NoMatchError", err)
+			}
+			var first string
+			if len(miss.Suggestions) > 0 {
+				first = miss.Suggestions[0]
+			}
+			if first != tt.suggestion || len(miss.Suggestions) > maxSuggestions {
+				t.Errorf("suggestions = %v, want %q first", miss.Suggestions, tt.suggestion)
+			}
+			if len(miss.Unknown) != tt.unknown {
+				t.Errorf("unknown = %v, want %d", miss.Unknown, tt.unknown)
+			}
+		})
+	}
+}

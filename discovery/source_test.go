@@ -1,0 +1,107 @@
+package discovery
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// recorder is a fetch that takes a fixed time and notes when it began.
+type recorder struct {
+	mu     sync.Mutex
+	starts []time.Time
+	takes  time.Duration
+	err    error
+}
+
+func (r *recorder) fetch(ctx context.Context, _ *content) (*content, error) {
+	r.mu.Lock()
+	r.starts = append(r.starts, time.Now())
+	r.mu.Unlock()
+	if err := sleep(ctx, r.takes); err != nil {
+		return nil, err
+	}
+	return &content{}, r.err
+}
+
+// TestBurstOfMisses lets 100 callers a second arrive for ten seconds: each gets a document asked for
+// after its call, and there is at most one round a second.
+func TestBurstOfMisses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{takes: 100 * time.Millisecond}
+		s := &source{interval: time.Second, fetch: r.fetch}
+		var wg sync.WaitGroup
+		for range 1000 {
+			wg.Go(func() {
+				called := time.Now()
+				got, err := s.since(t.Context(), called)
+				if err != nil || got.started.Before(called) {
+					t.Errorf("called at %v, got %v, %v", called, got, err)
+				}
+			})
+			time.Sleep(10 * time.Millisecond)
+		}
+		wg.Wait()
+		for i := 1; i < len(r.starts); i++ {
+			if gap := r.starts[i].Sub(r.starts[i-1]); gap < time.Second {
+				t.Errorf("round %d began %v after the one before", i, gap)
+			}
+		}
+		if len(r.starts) < 10 || len(r.starts) > 12 {
+			t.Errorf("%d rounds in ten seconds", len(r.starts))
+		}
+	})
+}
+
+func TestFailedRounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := errors.New("broken")
+		r := &recorder{err: broken}
+		s := &source{interval: time.Second, fetch: r.fetch}
+		for range 3 {
+			if _, err := s.since(t.Context(), time.Now()); !errors.Is(err, broken) {
+				t.Errorf("got %v", err)
+			}
+		}
+		if took := r.starts[2].Sub(r.starts[0]); took != 2*time.Second {
+			t.Errorf("failures are not spaced: three rounds within %v", took)
+		}
+	})
+}
+
+func TestLastWaiterCancelsTheRound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{takes: time.Hour}
+		s := &source{interval: time.Second, fetch: r.fetch}
+		first, cancelFirst := context.WithCancel(t.Context())
+		second, cancelSecond := context.WithCancel(t.Context())
+		results := make(chan string, 2)
+		wait := func(name string, ctx context.Context) {
+			if _, err := s.since(ctx, time.Time{}); errors.Is(err, context.Canceled) {
+				results <- name
+			}
+		}
+		go wait("first", first)   // ends with its context
+		go wait("second", second) // ends with its context
+		synctest.Wait()
+		cancelFirst()
+		if diff := cmp.Diff("first", <-results); diff != "" {
+			t.Error(diff)
+		}
+		synctest.Wait()
+		if s.mu.flight == nil {
+			t.Error("the round was given up while the second caller waits")
+		}
+		cancelSecond()
+		<-results
+		synctest.Wait()
+		if s.mu.flight != nil {
+			t.Error("the round goes on for nobody")
+		}
+	})
+}

@@ -1,0 +1,147 @@
+package discovery
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// maxSuggestions bounds how many near names an error carries.
+const maxSuggestions = 5
+
+// suggest returns names that exist and look like n, the nearest first.
+func (c *Catalog) suggest(n Name) []string {
+	type candidate struct {
+		text  string
+		score int
+	}
+	best := map[string]int{}
+	offer := func(text string, score int) {
+		if old, ok := best[text]; !ok || score < old {
+			best[text] = score
+		}
+	}
+	for _, r := range n.Readings {
+		c.near(r, offer)
+	}
+	candidates := make([]candidate, 0, len(best))
+	for text, score := range best {
+		candidates = append(candidates, candidate{text, score})
+	}
+	slices.SortFunc(candidates, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.score, b.score), cmp.Compare(a.text, b.text))
+	})
+	var out []string
+	for _, cand := range candidates[:min(len(candidates), maxSuggestions)] {
+		out = append(out, cand.text)
+	}
+	return out
+}
+
+// near offers every name close to one reading. Scores add the distances of resource and group.
+func (c *Catalog) near(r Reading, offer func(text string, score int)) {
+	groups := map[string]int{}
+	for _, g := range c.groups {
+		groups[g] = nearGroup(r.Group, g)
+	}
+	if strings.Contains(r.Resource, "*") {
+		for g, score := range groups {
+			if score < farGroup && g != "" && r.Group != "" {
+				offer(r.Resource+"."+g, score)
+			}
+		}
+		return
+	}
+	given := strings.ToLower(r.Resource)
+	for _, res := range c.resources {
+		g := groups[res.GVR.Group]
+		if !res.Preferred {
+			continue
+		}
+		score := distance(given, res.GVR.Resource)
+		score = least(score, distance(given, res.Singular))
+		score = least(score, distance(given, strings.ToLower(res.GVK.Kind)))
+		for _, s := range res.ShortNames {
+			if len(s) > 3 { // every typo is close to a two-letter name
+				score = least(score, distance(given, s))
+			}
+		}
+		if score == 0 || score > 0 && g < farGroup {
+			offer(res.GVR.GroupResource().String(), score+g)
+		}
+	}
+	if r.Group != "" {
+		return
+	}
+	for category := range c.byCategory {
+		if score := distance(given, category); score >= 0 {
+			offer(category, score)
+		}
+	}
+}
+
+// farGroup is the score of a group that looks nothing like what was typed. The right resource name in
+// a wrong group is worth showing still, after everything else.
+const farGroup = 1000
+
+// nearGroup scores a group against what was typed.
+func nearGroup(given, group string) int {
+	if given == "" || given == group {
+		return 0
+	}
+	if d := distance(given, group); d >= 0 {
+		return d
+	}
+	return farGroup
+}
+
+// least returns the smaller of two scores where -1 means none.
+func least(a, b int) int {
+	if a < 0 || b >= 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// distance is the number of edits (insert, delete, replace, swap neighbours) from given to name, or -1
+// when that is more than a third of the longer one (at least one, so that two-letter names can match).
+// A beginning of at least three letters counts as one edit.
+func distance(given, name string) int {
+	if len(given) >= 3 && strings.HasPrefix(name, given) {
+		if given == name {
+			return 0
+		}
+		return 1
+	}
+	limit := max(1, max(len(given), len(name))/3)
+	if len(given)-len(name) > limit || len(name)-len(given) > limit {
+		return -1
+	}
+	before, above, row := make([]int, len(name)+1), make([]int, len(name)+1), make([]int, len(name)+1)
+	for j := range above {
+		above[j] = j
+	}
+	for i := 1; i <= len(given); i++ {
+		row[0] = i
+		lowest := i
+		for j := 1; j <= len(name); j++ {
+			cost := 1
+			if given[i-1] == name[j-1] {
+				cost = 0
+			}
+			row[j] = min(above[j]+1, row[j-1]+1, above[j-1]+cost)
+			if i > 1 && j > 1 && given[i-1] == name[j-2] && given[i-2] == name[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+			lowest = min(lowest, row[j])
+		}
+		if lowest > limit {
+			return -1
+		}
+		before, above, row = above, row, before
+	}
+	if above[len(name)] > limit {
+		return -1
+	}
+	return above[len(name)]
+}

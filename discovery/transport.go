@@ -1,0 +1,122 @@
+package discovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+)
+
+// Media types of the two forms of discovery. A server that does not know the first answers with the
+// second. The order of the parameters matters to the server.
+const (
+	acceptLegacy     = "application/json"
+	acceptAggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+	acceptBoth       = acceptAggregated + "," + acceptLegacy
+)
+
+// transport gets discovery documents through client-go's REST client, which brings authentication,
+// retries on Retry-After and typed errors. Validators (ETags) are not part of its interface: a
+// RoundTripper reads them on the way, see exchange.
+type transport struct {
+	rest rest.Interface
+}
+
+// newTransport returns a transport for the server of cfg. It does not contact the server.
+func newTransport(cfg *rest.Config, opts Options) (*transport, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.Timeout = opts.Timeout
+	// The sources below limit rounds; client-go's default of 5 requests a second would only make the
+	// legacy form, with one request per group version, crawl.
+	cfg.QPS, cfg.RateLimiter = -1, nil
+	cfg.GroupVersion, cfg.APIPath = &schema.GroupVersion{}, ""
+	cfg.ContentConfig = rest.ContentConfig{GroupVersion: cfg.GroupVersion, NegotiatedSerializer: statusCodecs}
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return validators{next} })
+	client, err := rest.UnversionedRESTClientFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("discovery client: %w", err)
+	}
+	return &transport{rest: client}, nil
+}
+
+// server is the URL of the API server, which tells its disk cache from others.
+func (t *transport) server() string { return t.rest.Get().AbsPath("/").URL().String() }
+
+// statusCodecs decodes the Status objects of failed requests; documents are read raw.
+var statusCodecs = serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
+
+// reply is a successful answer.
+type reply struct {
+	body []byte
+	// aggregated tells the aggregated form from the legacy one.
+	aggregated bool
+	etag       string
+}
+
+// errNotModified says that the document still has the ETag that was sent.
+var errNotModified = errors.New("not modified")
+
+// get fetches path. With an etag it returns errNotModified when the document has not changed.
+func (t *transport) get(ctx context.Context, path, accept, etag string) (reply, error) {
+	x := &exchange{ifNoneMatch: etag}
+	var contentType string
+	body, err := t.rest.Get().AbsPath(path).SetHeader("Accept", accept).
+		Do(context.WithValue(ctx, exchangeKey{}, x)).ContentType(&contentType).Raw()
+	if x.notModified {
+		return reply{}, errNotModified
+	}
+	if err != nil {
+		return reply{}, fmt.Errorf("get %s: %w", path, err)
+	}
+	return reply{body: body, aggregated: isAggregated(contentType), etag: x.etag}, nil
+}
+
+// isAggregated is lenient about the order of parameters and about ones that a proxy added.
+func isAggregated(contentType string) bool {
+	base, params, err := mime.ParseMediaType(contentType)
+	return err == nil && base == "application/json" && params["g"] == "apidiscovery.k8s.io" &&
+		params["v"] == "v2" && params["as"] == "APIGroupDiscoveryList"
+}
+
+// exchange carries validators between get and the RoundTripper, in the request's context. One exchange
+// belongs to one get, whose requests (retries) follow each other, so it needs no lock.
+type exchange struct {
+	ifNoneMatch string
+	etag        string
+	notModified bool
+}
+
+type exchangeKey struct{}
+
+// validators sends If-None-Match and reads ETag for requests whose context has an exchange.
+type validators struct{ next http.RoundTripper }
+
+func (v validators) RoundTrip(req *http.Request) (*http.Response, error) {
+	x, ok := req.Context().Value(exchangeKey{}).(*exchange)
+	if !ok {
+		return v.next.RoundTrip(req)
+	}
+	if x.ifNoneMatch != "" {
+		req = req.Clone(req.Context()) // a RoundTripper must not change its request
+		req.Header.Set("If-None-Match", x.ifNoneMatch)
+	}
+	resp, err := v.next.RoundTrip(req)
+	if err == nil {
+		x.etag = resp.Header.Get("ETag")
+		x.notModified = resp.StatusCode == http.StatusNotModified
+	}
+	return resp, err
+}
+
+// WrappedRoundTripper lets client-go see through to the transport below.
+func (v validators) WrappedRoundTripper() http.RoundTripper { return v.next }
+
+// isNotFound reports whether the server answered 404.
+func isNotFound(err error) bool { return apierrors.IsNotFound(err) }

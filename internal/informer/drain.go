@@ -1,0 +1,79 @@
+package informer
+
+import "context"
+
+// Flush waits until every handler has returned from everything that was queued before the call. It returns
+// ErrStopped when the informer stops first, or the context's cause. From inside a handler it cannot succeed.
+func (i *Informer) Flush(ctx context.Context) error {
+	waits, err := i.markAll()
+	if err != nil {
+		return err
+	}
+	for _, w := range waits {
+		select {
+		case <-w.passed:
+		case <-w.handler.finished:
+			if i.IsStopped() {
+				return ErrStopped
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// passage is a mark in a handler's queue.
+type passage struct {
+	handler *Registration
+	passed  chan struct{}
+}
+
+func (i *Informer) markAll() ([]passage, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	switch i.mu.state {
+	case StateStopped:
+		return nil, ErrStopped
+	case StateFresh:
+		return nil, nil // nothing was ever queued
+	}
+	waits := make([]passage, 0, len(i.mu.handlers))
+	for _, r := range i.mu.handlers {
+		w := passage{handler: r, passed: make(chan struct{})}
+		r.queue.push(marker(func() { close(w.passed) }))
+		waits = append(waits, w)
+	}
+	return waits, nil
+}
+
+// Drain takes leave of what the past generation showed: the cache is emptied; each handler gets what is still
+// queued for it and then, once for each object it was shown, an OnDelete with cache.DeletedFinalStateUnknown;
+// and HasSynced turns false again, for the informer and its handlers, until the next generation's first list.
+//
+// It fails with ErrRunning while a generation runs and with ErrStopped after the stop. Otherwise all this is
+// settled at once, and Drain waits, like Flush, only for the delivery: an error then means that the wait ended
+// early.
+func (i *Informer) Drain(ctx context.Context) error {
+	if err := i.forget(); err != nil {
+		return err
+	}
+	return i.Flush(ctx)
+}
+
+func (i *Informer) forget() error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if _, err := step(i.mu.state, inputDrain); err != nil {
+		return err
+	}
+	changes, _ := i.store.Replace(nil, "") // an empty list cannot be outdated
+	i.tellLocked(notifications(changes, false)...)
+	if i.synced.Load().reached() {
+		i.synced.Store(newSyncPoint())
+		for _, r := range i.mu.handlers {
+			r.synced.Store(newSyncPoint())
+		}
+	}
+	return nil
+}

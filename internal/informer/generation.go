@@ -1,0 +1,222 @@
+package informer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// generation is the life of one reflector, and the store that it writes to: every event is one write to the
+// informer's store and one notification in each queue. A generation that is over cannot write any more.
+type generation struct {
+	informer  *Informer
+	cancel    context.CancelFunc
+	transform cache.TransformFunc
+	// onError is told why a list or watch ended.
+	onError cache.WatchErrorHandlerWithContext
+	// check is how often the reflector asks whether a handler is due for a resync; zero: never.
+	check  time.Duration
+	logger klog.Logger
+}
+
+var (
+	_ cache.ReflectorStore         = (*generation)(nil)
+	_ cache.TransformingStore      = (*generation)(nil)
+	_ cache.ReflectorBookmarkStore = (*generation)(nil)
+)
+
+// Transformer implements cache.TransformingStore: the reflector transforms a watch-list while it collects it,
+// which saves memory, and Replace does so again. An object that the transform fails on is passed on as it came,
+// lest it vanish from the list unnoticed; Replace then decides.
+func (g *generation) Transformer() cache.TransformFunc {
+	if g.transform == nil {
+		return nil
+	}
+	return func(obj any) (any, error) {
+		if transformed, err := g.transform(obj); err == nil {
+			return transformed, nil
+		}
+		return obj, nil
+	}
+}
+
+func (g *generation) transformed(obj any) (any, error) {
+	if g.transform == nil {
+		return obj, nil
+	}
+	transformed, err := g.transform(obj)
+	if err != nil {
+		return nil, fmt.Errorf("transforming: %w", err)
+	}
+	return transformed, nil
+}
+
+// Add implements cache.ReflectorStore.
+func (g *generation) Add(obj any) error { return g.put(obj) }
+
+// Update implements cache.ReflectorStore.
+func (g *generation) Update(obj any) error { return g.put(obj) }
+
+func (g *generation) put(obj any) error {
+	obj, err := g.transformed(obj)
+	if err != nil {
+		return err
+	}
+	key, err := g.informer.keyOf(obj)
+	if err != nil {
+		return err
+	}
+	keyed := Keyed{Key: key, ResourceVersion: resourceVersion(obj), Object: obj}
+	for {
+		p := g.informer.store.PrepareOne(keyed)
+		g.informer.mutations.AddObject(p.Item)
+		if done, err := g.commit(p); done || err != nil {
+			return err
+		}
+	}
+}
+
+// commit stores one prepared object and tells the handlers. It returns false when the object has to be prepared
+// again because indexers were added meanwhile.
+func (g *generation) commit(p Prepared) (bool, error) {
+	i := g.informer
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.mu.current != g {
+		return false, ErrGenerationOver
+	}
+	old, ok := i.store.Put(p)
+	if !ok {
+		return false, nil
+	}
+	switch {
+	case old == nil:
+		i.tellLocked(added(p.Item, false))
+	case sameUID(old, p.Item):
+		i.tellLocked(updated(old, p.Item, sameVersion(old, p.Item)))
+	default:
+		i.tellLocked(lost(p.Key, old), added(p.Item, false))
+	}
+	return true, nil
+}
+
+// Delete implements cache.ReflectorStore. A key that the store does not hold was never shown to anyone (or was
+// shown as deleted), so nobody is told.
+func (g *generation) Delete(obj any) error {
+	i := g.informer
+	final, failure := g.transformed(obj)
+	if failure == nil {
+		obj = final
+	}
+	key, err := i.keyOf(obj)
+	if err != nil {
+		return err
+	}
+	item := i.store.Item(obj)
+	if err := g.remove(key, item, failure == nil); err != nil {
+		return err
+	}
+	if failure != nil {
+		utilruntime.HandleErrorWithLogger(g.logger, failure, "Delivering a deletion with the last known state", "key", key)
+	}
+	return nil
+}
+
+func (g *generation) remove(key string, final Item, known bool) error {
+	i := g.informer
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.mu.current != g {
+		return ErrGenerationOver
+	}
+	old := i.store.Remove(key, resourceVersion(final))
+	switch {
+	case old == nil:
+	case known:
+		i.tellLocked(deleted(final))
+	default:
+		i.tellLocked(lost(key, old))
+	}
+	return nil
+}
+
+// Bookmark implements cache.ReflectorBookmarkStore.
+func (g *generation) Bookmark(resourceVersion string) error {
+	i := g.informer
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.mu.current != g {
+		return ErrGenerationOver
+	}
+	i.store.SetResourceVersion(resourceVersion)
+	return nil
+}
+
+// Resync implements cache.ReflectorStore: the handlers that are due get an update without a change for every
+// object.
+func (g *generation) Resync() error {
+	i := g.informer
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.mu.current != g {
+		return ErrGenerationOver
+	}
+	items := i.store.Items()
+	batch := make([]notification, len(items))
+	for k, item := range items {
+		batch[k] = updated(item, item, true)
+	}
+	i.tellLocked(batch...)
+	return nil
+}
+
+// shouldResync settles which handlers are due and reports whether any is.
+func (g *generation) shouldResync() bool {
+	i := g.informer
+	now := i.clock.Now()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	due := false
+	for _, r := range i.mu.handlers {
+		r.resyncing = r.dueLocked(now)
+		due = due || r.resyncing
+	}
+	return due
+}
+
+// sameUID reports whether two items under one key are the same object. Items without a UID are taken to be.
+func sameUID(a, b Item) bool {
+	am, err := meta.Accessor(a)
+	if err != nil {
+		return true
+	}
+	bm, err := meta.Accessor(b)
+	if err != nil {
+		return true
+	}
+	au, bu := am.GetUID(), bm.GetUID()
+	return au == bu || au == "" || bu == ""
+}
+
+// sameVersion reports whether two items under one key have the same resource version: such an update comes
+// from a relist or a resync and says nothing new.
+func sameVersion(a, b Item) bool {
+	am, err := meta.Accessor(a)
+	if err != nil {
+		return false
+	}
+	bm, err := meta.Accessor(b)
+	return err == nil && am.GetResourceVersion() == bm.GetResourceVersion()
+}
+
+func resourceVersion(obj any) string {
+	if m, err := meta.Accessor(obj); err == nil {
+		return m.GetResourceVersion()
+	}
+	return ""
+}

@@ -1,0 +1,122 @@
+package informer
+
+import "k8s.io/client-go/tools/cache"
+
+// indexer shows an Informer's store as a cache.Indexer. All reads return objects that are shared and read-only.
+type indexer struct{ informer *Informer }
+
+var _ cache.Indexer = (*indexer)(nil)
+
+func (x *indexer) objects(items []Item) []any {
+	for k, item := range items {
+		items[k] = x.informer.store.Object(item)
+	}
+	return items
+}
+
+// Add stores an object without telling any handler.
+func (x *indexer) Add(obj any) error {
+	key, err := x.informer.keyOf(obj)
+	if err != nil {
+		return err
+	}
+	keyed := Keyed{Key: key, ResourceVersion: resourceVersion(obj), Object: obj}
+	for {
+		if _, ok := x.informer.store.Put(x.informer.store.PrepareOne(keyed)); ok {
+			return nil
+		}
+	}
+}
+
+// Update is Add.
+func (x *indexer) Update(obj any) error { return x.Add(obj) }
+
+// Delete removes an object without telling any handler.
+func (x *indexer) Delete(obj any) error {
+	key, err := x.informer.keyOf(obj)
+	if err != nil {
+		return err
+	}
+	x.informer.store.Remove(key, resourceVersion(obj))
+	return nil
+}
+
+// Replace swaps the content without telling any handler.
+func (x *indexer) Replace(list []any, version string) error {
+	keyed := make([]Keyed, len(list))
+	for k, obj := range list {
+		key, err := x.informer.keyOf(obj)
+		if err != nil {
+			return err
+		}
+		keyed[k] = Keyed{Key: key, ResourceVersion: resourceVersion(obj), Object: obj}
+	}
+	for {
+		if _, ok := x.informer.store.Replace(x.informer.store.Prepare(keyed...), version); ok {
+			return nil
+		}
+	}
+}
+
+// Resync does nothing: resyncs are the informer's.
+func (x *indexer) Resync() error { return nil }
+
+// Bookmark remembers a resource version.
+func (x *indexer) Bookmark(version string) { x.informer.store.SetResourceVersion(version) }
+
+// LastStoreSyncResourceVersion returns the resource version of the last list, event or bookmark stored.
+func (x *indexer) LastStoreSyncResourceVersion() string { return x.informer.store.ResourceVersion() }
+
+// List returns all objects in no particular order.
+func (x *indexer) List() []any { return x.objects(x.informer.store.Items()) }
+
+// ListKeys returns all keys in no particular order.
+func (x *indexer) ListKeys() []string { return x.informer.store.Keys() }
+
+// Get looks up the object with the key of obj.
+func (x *indexer) Get(obj any) (item any, exists bool, err error) {
+	key, err := x.informer.keyOf(obj)
+	if err != nil {
+		return nil, false, err
+	}
+	return x.GetByKey(key)
+}
+
+// GetByKey looks up an object; the error is always nil.
+func (x *indexer) GetByKey(key string) (item any, exists bool, err error) {
+	kept, exists := x.informer.store.Get(key)
+	if !exists {
+		return nil, false, nil
+	}
+	return x.informer.store.Object(kept), true, nil
+}
+
+// Index returns the objects that share a value of the index with obj.
+func (x *indexer) Index(indexName string, obj any) ([]any, error) {
+	items, err := x.informer.store.ItemsByIndexOf(indexName, obj)
+	return x.objects(items), err
+}
+
+// IndexKeys returns the sorted keys of the objects under one value of the index.
+func (x *indexer) IndexKeys(indexName, indexedValue string) ([]string, error) {
+	return x.informer.store.KeysByIndex(indexName, indexedValue)
+}
+
+// ListIndexFuncValues returns the values of an index; none when it does not exist.
+func (x *indexer) ListIndexFuncValues(indexName string) []string {
+	return x.informer.store.IndexValues(indexName)
+}
+
+// ByIndex returns the objects under one value of the index.
+func (x *indexer) ByIndex(indexName, indexedValue string) ([]any, error) {
+	items, err := x.informer.store.ItemsByIndex(indexName, indexedValue)
+	return x.objects(items), err
+}
+
+// GetIndexers returns a copy of the index functions.
+func (x *indexer) GetIndexers() cache.Indexers { return x.informer.store.Indexers() }
+
+// AddIndexers is the informer's, but works after the stop as well.
+func (x *indexer) AddIndexers(newIndexers cache.Indexers) error {
+	return x.informer.store.AddIndexers(newIndexers)
+}

@@ -1,0 +1,73 @@
+package informer
+
+import "k8s.io/client-go/tools/cache"
+
+// kind says what a notification tells its handler.
+type kind uint8
+
+const (
+	// kindAdd: current appeared; initial says whether it belongs to the initial list.
+	kindAdd kind = iota
+	// kindUpdate: previous became current.
+	kindUpdate
+	// kindDelete: previous is the final state of an object that was deleted.
+	kindDelete
+	// kindLost: previous is the last known state of an object that is gone (a *tombstone).
+	kindLost
+	// kindMark is for the queue itself: mark is called in its turn, the handler sees nothing.
+	kindMark
+)
+
+// notification is one element of a subscriber's queue. It carries store items, not objects: what is packed is
+// decoded when its turn comes, not while it waits.
+type notification struct {
+	kind    kind
+	initial bool
+	// resync marks an update that changed nothing: only handlers that take part in resyncs get it.
+	resync            bool
+	previous, current Item
+	mark              func()
+}
+
+// tombstone is a deletion whose final state nobody saw.
+type tombstone struct {
+	key  string
+	last Item
+}
+
+func added(item Item, initial bool) notification {
+	return notification{kind: kindAdd, current: item, initial: initial}
+}
+
+func updated(previous, current Item, resync bool) notification {
+	return notification{kind: kindUpdate, previous: previous, current: current, resync: resync}
+}
+
+func deleted(final Item) notification {
+	return notification{kind: kindDelete, previous: final}
+}
+
+func lost(key string, last Item) notification {
+	return notification{kind: kindLost, previous: &tombstone{key: key, last: last}}
+}
+
+func marker(mark func()) notification { return notification{kind: kindMark, mark: mark} }
+
+func (n notification) isResync() bool { return n.resync }
+
+// deliver calls the one handler method that the notification stands for.
+func (n notification) deliver(handler cache.ResourceEventHandler, object func(Item) any) {
+	switch n.kind {
+	case kindAdd:
+		handler.OnAdd(object(n.current), n.initial)
+	case kindUpdate:
+		handler.OnUpdate(object(n.previous), object(n.current))
+	case kindDelete:
+		handler.OnDelete(object(n.previous))
+	case kindLost:
+		t := n.previous.(*tombstone)
+		handler.OnDelete(cache.DeletedFinalStateUnknown{Key: t.key, Obj: object(t.last)})
+	case kindMark:
+		n.mark()
+	}
+}

@@ -1,0 +1,190 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+// errNoListerWatcher is for an Informer that was made for RunGeneration and is asked to Run.
+var errNoListerWatcher = errors.New("there is no ListerWatcher to run")
+
+// Run is RunWithContext with a stop channel.
+func (i *Informer) Run(stopCh <-chan struct{}) { i.RunWithContext(wait.ContextForChannel(stopCh)) }
+
+// RunWithContext runs the informer from start to stop: it returns when the context has ended, every handler
+// call has returned and no goroutine is left. Like client-go's it throws away what waits in the queues then
+// (call Flush before to have it delivered), and can be called once: later calls log and return.
+func (i *Informer) RunWithContext(ctx context.Context) {
+	defer utilruntime.HandleCrashWithContext(ctx)
+	if i.lw == nil {
+		utilruntime.HandleErrorWithContext(ctx, errNoListerWatcher, "Unable to run the informer")
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	g, err := i.begin(ctx, cancel, onlyOnce)
+	if err != nil {
+		klog.FromContext(ctx).Info("An informer runs only once, ignoring another call", "informer", i.syncName())
+		return
+	}
+	defer func() {
+		i.Stop()
+		<-i.stopped
+	}()
+	i.run(ctx, g, i.lw)
+}
+
+// RunGeneration runs a reflector on lw until the context ends, and leaves handlers, indexes and content as they
+// are: another generation may follow and takes up from there (Drain in between to begin empty). The caller ends
+// the informer with Stop. It fails with ErrRunning or ErrStopped.
+func (i *Informer) RunGeneration(ctx context.Context, lw cache.ListerWatcher) error {
+	if lw == nil {
+		return errNoListerWatcher
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	g, err := i.begin(ctx, cancel, again)
+	if err != nil {
+		return err
+	}
+	i.run(ctx, g, lw)
+	return nil
+}
+
+// may says whether a generation may follow an earlier one.
+type may bool
+
+const (
+	onlyOnce may = false
+	again    may = true
+)
+
+// begin makes the next generation the one that may write. The first one starts the handlers.
+func (i *Informer) begin(ctx context.Context, cancel context.CancelFunc, repeat may) (*generation, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	next, err := step(i.mu.state, inputRun)
+	if err != nil {
+		return nil, err
+	}
+	fresh := i.mu.state == StateFresh
+	if !fresh && repeat == onlyOnce {
+		return nil, ErrStarted
+	}
+	i.mu.state = next
+	i.mu.generations++
+	g := &generation{
+		informer:  i,
+		cancel:    cancel,
+		transform: i.mu.transform,
+		onError:   i.mu.watchFailure,
+		check:     i.mu.resyncCheck,
+		logger:    klog.FromContext(ctx),
+	}
+	if g.onError == nil {
+		g.onError = cache.DefaultWatchErrorHandler
+	}
+	i.mu.current = g
+	i.workers.Add(1)
+	if fresh {
+		// Ended by Stop.
+		i.workers.Go(func() { i.mutations.Run(i.stopping) })
+		for _, r := range i.mu.handlers {
+			i.startLocked(r)
+		}
+	}
+	return g, nil
+}
+
+// end takes the right to write from the generation.
+func (i *Informer) end(g *generation) {
+	defer i.workers.Done()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.mu.current == g {
+		i.mu.current = nil
+	}
+	if next, err := step(i.mu.state, inputEnd); err == nil {
+		i.mu.state = next
+	}
+}
+
+// run lists and watches, again and again with a growing pause, until the context ends.
+func (i *Informer) run(ctx context.Context, g *generation, lw cache.ListerWatcher) {
+	defer i.end(g)
+	time := untilDone(ctx, i.clock)
+	r := cache.NewReflectorWithOptions(lw, i.options.ExampleObject, g, cache.ReflectorOptions{
+		Logger:          &g.logger,
+		Name:            i.reflectorName(),
+		TypeDescription: i.options.ObjectDescription,
+		ResyncPeriod:    g.check,
+		MinWatchTimeout: i.options.MinWatchTimeout,
+		Clock:           time,
+		Backoff:         i.options.Backoff,
+	})
+	r.ShouldResync = g.shouldResync
+	r.WatchListPageSize = i.options.WatchListPageSize
+	i.reflector.Store(r)
+	delay := i.options.Backoff.DelayWithReset(time, backoffReset)
+	for {
+		if err := r.ListAndWatchWithContext(ctx); err != nil {
+			g.onError(ctx, r, err)
+		}
+		if !pause(ctx, time, delay()) {
+			return
+		}
+	}
+}
+
+func (i *Informer) reflectorName() string {
+	if name := i.options.Identifier.Name(); name != "" {
+		return name
+	}
+	return i.options.ObjectDescription
+}
+
+// pause waits and reports whether the context still lives.
+func pause(ctx context.Context, c clock.Clock, d time.Duration) bool {
+	timer := c.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C():
+		return ctx.Err() == nil
+	}
+}
+
+// Stop ends the informer for good: the running generation, and every handler after the call at hand. It does
+// not wait (see Stopped), so that handlers may call it; it may be called again. What waits in the queues is
+// thrown away, and no deletions are delivered.
+func (i *Informer) Stop() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	before := i.mu.state
+	next, err := step(before, inputStop)
+	if err != nil || before == StateStopped {
+		return
+	}
+	for _, r := range i.mu.handlers {
+		i.dismissLocked(r)
+	}
+	i.mu.state = next
+	if i.mu.current != nil {
+		i.mu.current.cancel()
+		i.mu.current = nil
+	}
+	close(i.stopping)
+	// Ended by the workers, which have all been told to stop; no other can begin.
+	go func() {
+		i.workers.Wait()
+		close(i.stopped)
+	}()
+}

@@ -1,0 +1,79 @@
+package informer
+
+// State is where an Informer is in its life.
+type State int
+
+const (
+	// StateFresh: nothing has run yet; transform and watch error handler may still be set.
+	StateFresh State = iota
+	// StateRunning: a reflector feeds the store.
+	StateRunning
+	// StateIdle: a generation has ended and the next one has not begun. Handlers still work off their queues.
+	StateIdle
+	// StateStopped: over for good.
+	StateStopped
+)
+
+// String names the state for logs and test failures.
+func (s State) String() string {
+	switch s {
+	case StateFresh:
+		return "Fresh"
+	case StateRunning:
+		return "Running"
+	case StateIdle:
+		return "Idle"
+	case StateStopped:
+		return "Stopped"
+	default:
+		return "Unknown"
+	}
+}
+
+// input is what can happen to an Informer's life.
+type input int
+
+const (
+	// inputRun asks for a generation to begin.
+	inputRun input = iota
+	// inputEnd says that the running generation's reflector has returned.
+	inputEnd
+	// inputDrain asks to forget what the past generation left behind.
+	inputDrain
+	// inputStop ends everything.
+	inputStop
+)
+
+// step is the whole life of an Informer as a pure function: the state that follows, or why the input is refused
+// (the state is then unchanged).
+//
+//	Fresh ──run──▶ Running ──end──▶ Idle ──run──▶ Running …
+//	  └──stop──┬──────┴───stop──┬─────┘ ↺ drain
+//	           ▼                ▼
+//	                Stopped
+func step(s State, in input) (State, error) {
+	if s == StateStopped {
+		switch in {
+		case inputStop, inputEnd:
+			return StateStopped, nil // stopping twice, and a generation that ends because of the stop, are normal
+		default:
+			return s, ErrStopped
+		}
+	}
+	switch in {
+	case inputRun:
+		if s == StateRunning {
+			return s, ErrRunning
+		}
+		return StateRunning, nil
+	case inputEnd:
+		return StateIdle, nil
+	case inputDrain:
+		if s == StateRunning {
+			return s, ErrRunning
+		}
+		return s, nil
+	default:
+		return StateStopped, nil
+	}
+}

@@ -54,8 +54,11 @@ func startDetached(ctx context.Context, config controlplane.Config, prepare func
 		return err
 	}
 	report, err := supervisor.report(ctx)
-	if err != nil {
+	if errors.Is(err, errSilent) {
 		return fmt.Errorf("%w; see %s", err, layout.SupervisorLog())
+	}
+	if err != nil {
+		return err
 	}
 	if err := prepare(report.Kubeconfig); err != nil {
 		supervisor.giveUp()
@@ -74,6 +77,9 @@ type supervisorProcess struct {
 	in  io.WriteCloser
 	out io.ReadCloser
 }
+
+// errSilent says that the supervisor died, so that only its log can say why.
+var errSilent = errors.New("the supervisor ended without a report")
 
 func spawnSupervisor(layout controlplane.Layout) (*supervisorProcess, error) {
 	executable, err := os.Executable()
@@ -118,7 +124,7 @@ func (s *supervisorProcess) report(ctx context.Context) (supervisorReport, error
 		s.giveUp()
 		return report, errors.New("interrupted")
 	case err != nil:
-		return report, fmt.Errorf("supervisor ended without a word (%v)", s.cmd.Wait())
+		return report, fmt.Errorf("%w (%v)", errSilent, s.cmd.Wait())
 	case report.Error != "":
 		_ = s.cmd.Wait() // it exits non-zero, as it must
 		return report, errors.New(report.Error)

@@ -63,7 +63,7 @@ kubelet, no controllers beside those inside the API server.`,
 	}
 	root.AddCommand(
 		newUp(), newDown(), newStatus(), newRestart(), newKill(), newCompact(),
-		newExec(), newSupervise(),
+		newExec(), newFill(), newChurn(), newSupervise(),
 	)
 	return root
 }

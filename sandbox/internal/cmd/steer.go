@@ -30,7 +30,7 @@ kubeconfig and the logs; delete it when they are of no more use.`,
 func newRestart() *cobra.Command {
 	return newComponentCommand(
 		"restart", "Restart one component on the same port, or start it after a kill",
-		`Restart a component: SIGTERM, SIGKILL if it has not ended after 3 s, then a new
+		`Restart a component: SIGTERM, SIGKILL if it has not ended after 1 s, then a new
 process on the same port. The command returns when the component is ready.`,
 		func(ctx context.Context, client *controlplane.Client, component controlplane.Component) error {
 			return client.Restart(ctx, component)

@@ -15,8 +15,9 @@ import (
 )
 
 // stopGrace is how long a component may take to end by itself before it is
-// killed. The API server would otherwise wait a minute for open watches.
-const stopGrace = 3 * time.Second
+// killed. With clients connected neither ends soon: the API server waits for
+// open watches, etcd for open streams. Being killed costs them no data.
+const stopGrace = time.Second
 
 // process is one component that can be started again after it ended.
 type process struct {
@@ -33,10 +34,11 @@ type process struct {
 
 // run is one life of a process.
 type run struct {
-	pid   int
-	stdin io.Closer     // closing it makes the child exit
-	ended chan struct{} // closed when the child is gone
-	err   error         // how it ended; read only after ended is closed
+	pid      int
+	stdin    io.Closer     // closing it makes the child exit
+	logStart int64         // where this life begins in the log
+	ended    chan struct{} // closed when the child is gone
+	err      error         // how it ended; read only after ended is closed
 }
 
 func (r *run) alive() bool {
@@ -59,6 +61,10 @@ func (p *process) start() (*run, error) {
 		return nil, err
 	}
 	defer log.Close() // the child has its own descriptor
+	logStart, err := log.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, err
+	}
 	cmd := exec.Command(executable, childArgs(p.component, p.removeDir, p.args)...)
 	cmd.Env = childEnv(os.Environ())
 	cmd.Stdout, cmd.Stderr = log, log
@@ -78,7 +84,7 @@ func (p *process) start() (*run, error) {
 	if err := child.Start(cmd, onParentDeath); err != nil {
 		return nil, fmt.Errorf("start %s: %w", p.component, err)
 	}
-	r := &run{pid: cmd.Process.Pid, stdin: stdin, ended: make(chan struct{})}
+	r := &run{pid: cmd.Process.Pid, stdin: stdin, logStart: logStart, ended: make(chan struct{})}
 	go func() { // ends with the child
 		r.err = cmd.Wait()
 		close(r.ended)
@@ -142,11 +148,11 @@ func (p *process) awaitReady(ctx context.Context, probe func(context.Context) er
 		select {
 		case <-ticker.C:
 		case <-r.ended:
-			return fmt.Errorf("%s ended before it was ready (%v); last lines of %s:\n%s",
-				p.component, r.err, p.log, lastLines(p.log, 12))
+			return fmt.Errorf("%s ended before it was ready (%v); from %s:\n%s",
+				p.component, r.err, p.log, excerpt(p.log, r.logStart))
 		case <-ctx.Done():
-			return fmt.Errorf("%s is not ready: %w (last probe: %v); last lines of %s:\n%s",
-				p.component, context.Cause(ctx), probeErr, p.log, lastLines(p.log, 12))
+			return fmt.Errorf("%s is not ready: %w (last probe: %v); from %s:\n%s",
+				p.component, context.Cause(ctx), probeErr, p.log, excerpt(p.log, r.logStart))
 		}
 	}
 }
@@ -160,25 +166,4 @@ func childEnv(env []string) []string {
 		}
 	}
 	return kept
-}
-
-// lastLines returns the last n lines of a file, indented.
-func lastLines(path string, n int) string {
-	const enough = 32 << 10
-	file, err := os.Open(path)
-	if err != nil {
-		return "  " + err.Error()
-	}
-	defer file.Close()
-	if info, err := file.Stat(); err == nil && info.Size() > enough {
-		if _, err := file.Seek(-enough, io.SeekEnd); err != nil {
-			return "  " + err.Error()
-		}
-	}
-	data, err := io.ReadAll(file)
-	if err != nil {
-		return "  " + err.Error()
-	}
-	lines := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
-	return "  " + strings.Join(lines[max(0, len(lines)-n):], "\n  ")
 }

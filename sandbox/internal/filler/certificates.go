@@ -1,0 +1,131 @@
+package filler
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// certificates generates cert-manager Certificates the way a Helm chart and
+// cert-manager would leave them behind.
+type certificates struct{ size Size }
+
+const (
+	certificateLifetime = 90 * 24 * time.Hour
+	renewBefore         = 30 * 24 * time.Hour
+	// unreadyOneIn: one certificate in this many is waiting for its issuer.
+	unreadyOneIn = 16
+)
+
+var issuers = []struct{ kind, name string }{
+	{"ClusterIssuer", "letsencrypt-production"},
+	{"ClusterIssuer", "letsencrypt-staging"},
+	{"ClusterIssuer", "internal-ca"},
+	{"Issuer", "team-ca"},
+	{"Issuer", "vault-pki"},
+}
+
+func (g certificates) content(id identity) content {
+	domain := fmt.Sprintf("%s.%s.example.com", id.name, id.namespace)
+	application, _, _ := strings.Cut(id.name, "-")
+	ready := id.rng.IntN(unreadyOneIn) != 0
+	shape := "ready"
+	if !ready {
+		shape = "unready"
+	}
+	return content{
+		shape: shape,
+		labels: map[string]any{
+			"app.kubernetes.io/name":       application,
+			"app.kubernetes.io/instance":   id.name,
+			"app.kubernetes.io/managed-by": "Helm",
+			"team":                         id.namespace,
+		},
+		annotations: g.annotations(id, application),
+		body: map[string]any{
+			"spec":   g.spec(id, domain),
+			"status": g.status(id, ready),
+		},
+	}
+}
+
+func (g certificates) annotations(id identity, application string) map[string]any {
+	annotations := map[string]any{
+		"meta.helm.sh/release-name":      application,
+		"meta.helm.sh/release-namespace": id.namespace,
+	}
+	if g.size == Large {
+		for i := range 12 {
+			key := fmt.Sprintf("platform.example.com/note-%02d", i)
+			annotations[key] = fmt.Sprintf("%s owner=%s tier=%d contact=oncall@%s.example.com runbook=https://wiki.example.com/%s/certificates#rotation",
+				application, id.namespace, id.rng.IntN(4), id.namespace, application)
+		}
+	}
+	return annotations
+}
+
+func (g certificates) spec(id identity, domain string) map[string]any {
+	issuer := pick(id.rng, issuers)
+	algorithm, size := "RSA", pick(id.rng, []int64{2048, 4096})
+	if id.rng.IntN(3) == 0 {
+		algorithm, size = "ECDSA", 256
+	}
+	names := []any{domain, "www." + domain}
+	if g.size == Large {
+		for i := range 60 {
+			names = append(names, fmt.Sprintf("shard-%02d.%s", i, domain))
+		}
+	}
+	return map[string]any{
+		"commonName":  truncate(domain, 64),
+		"dnsNames":    names,
+		"duration":    "2160h0m0s",
+		"renewBefore": "720h0m0s",
+		"issuerRef":   map[string]any{"group": "cert-manager.io", "kind": issuer.kind, "name": issuer.name},
+		"privateKey":  map[string]any{"algorithm": algorithm, "rotationPolicy": "Always", "size": size},
+		"secretName":  id.name + "-tls",
+		"usages":      []any{"digital signature", "key encipherment", "server auth"},
+	}
+}
+
+func (g certificates) status(id identity, ready bool) map[string]any {
+	issued := id.created.Add(time.Duration(20+id.rng.IntN(300)) * time.Second)
+	if !ready {
+		return map[string]any{
+			"conditions": []any{condition("Ready", "False", "DoesNotExist",
+				"Issuing certificate as Secret does not exist", issued)},
+			"failedIssuanceAttempts": int64(1 + id.rng.IntN(5)),
+			"lastFailureTime":        timestamp(issued),
+		}
+	}
+	return map[string]any{
+		"conditions": []any{condition("Ready", "True", "Ready",
+			"Certificate is up to date and has not expired", issued)},
+		"notBefore":   timestamp(issued),
+		"notAfter":    timestamp(issued.Add(certificateLifetime)),
+		"renewalTime": timestamp(issued.Add(certificateLifetime - renewBefore)),
+		"revision":    int64(1 + id.rng.IntN(9)),
+	}
+}
+
+func condition(kind, status, reason, message string, at time.Time) map[string]any {
+	return map[string]any{
+		"type": kind, "status": status, "reason": reason, "message": message,
+		"lastTransitionTime": timestamp(at), "observedGeneration": int64(1),
+	}
+}
+
+// statusPatch renews a certificate.
+func (g certificates) statusPatch(id identity) map[string]any {
+	status := g.status(id, true)
+	delete(status, "conditions") // a merge patch would replace the whole list
+	status["revision"] = int64(10 + id.rng.IntN(1000))
+	return map[string]any{"status": status}
+}
+
+func truncate(s string, n int) string {
+	if len(s) > n {
+		return strings.TrimRight(s[:n], ".-")
+	}
+	return s
+}

@@ -1,0 +1,57 @@
+package filler
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+)
+
+// Field managers as a real cluster would have them.
+const (
+	specManager   = "helm"
+	statusManager = "controller"
+)
+
+// buildObject puts identity and content together.
+func buildObject(t target, id identity, c content) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	for name, value := range c.body {
+		object.Object[name] = value
+	}
+	metadata := map[string]any{"name": id.name}
+	if t.namespaced {
+		metadata["namespace"] = id.namespace
+	}
+	if len(c.labels) > 0 {
+		metadata["labels"] = c.labels
+	}
+	if len(c.annotations) > 0 {
+		metadata["annotations"] = c.annotations
+	}
+	object.Object["metadata"] = metadata
+	object.SetAPIVersion(t.gvr.GroupVersion().String())
+	object.SetKind(t.kind)
+	return object
+}
+
+// createThroughAPI creates an object, and its status if it has one, with the
+// two requests that a tool and a controller would make.
+func createThroughAPI(ctx context.Context, dyn dynamic.Interface, t target, object *unstructured.Unstructured) error {
+	client := t.client(dyn, object.GetNamespace())
+	created, err := client.Create(ctx, object, metav1.CreateOptions{FieldManager: specManager})
+	if err != nil {
+		return fmt.Errorf("create %s: %w", object.GetName(), err)
+	}
+	status, hasStatus := object.Object["status"]
+	if !hasStatus || !t.hasStatus {
+		return nil
+	}
+	created.Object["status"] = status
+	if _, err := client.UpdateStatus(ctx, created, metav1.UpdateOptions{FieldManager: statusManager}); err != nil {
+		return fmt.Errorf("update status of %s: %w", object.GetName(), err)
+	}
+	return nil
+}

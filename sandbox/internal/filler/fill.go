@@ -1,0 +1,184 @@
+package filler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+// writers is how many writes are under way at once. It is what saturates two
+// cores, and stays below the API server's limit of streams per connection.
+const writers = 64
+
+// FillOptions say what to write. All but Seed are required.
+type FillOptions struct {
+	// Type is the name of a CRD, "plural.group".
+	Type string
+	// Count objects are spread evenly over so many Namespaces, which are
+	// created. Cluster-scoped types ignore Namespaces.
+	Count      int
+	Namespaces int
+	Size       Size
+	// Seed determines every object. Another seed makes other names too.
+	Seed uint64
+}
+
+// FillResult says what was written.
+type FillResult struct {
+	// Created objects, and those that were there before and left alone.
+	Created, Existing int
+	// Bytes of the created objects as compact JSON. Only known through etcd.
+	Bytes   int64
+	Elapsed time.Duration
+}
+
+// errExists says that the object is there already.
+var errExists = errors.New("already exists")
+
+// writeFunc writes one object and returns its size.
+type writeFunc func(ctx context.Context, id identity, c content) (int, error)
+
+// Fill writes objects through etcd, or through the API server if etcd is nil.
+// It returns when the API server serves all of them.
+func Fill(ctx context.Context, config *rest.Config, etcd *clientv3.Client, o FillOptions) (FillResult, error) {
+	if o.Count < 1 || o.Namespaces < 1 {
+		return FillResult{}, errors.New("count and namespaces must be at least 1")
+	}
+	dyn, err := unlimitedClient(config)
+	if err != nil {
+		return FillResult{}, err
+	}
+	t, err := findTarget(ctx, dyn, o.Type)
+	if err != nil {
+		return FillResult{}, err
+	}
+	gen, err := newGenerator(t, o.Size)
+	if err != nil {
+		return FillResult{}, err
+	}
+	if err := ensureNamespaces(ctx, dyn, t, o); err != nil {
+		return FillResult{}, err
+	}
+	write := writeToAPI(dyn, t)
+	if etcd != nil {
+		write = writeToEtcd(etcd, t, newTemplates(dyn, etcd, t))
+	}
+	result, err := writeAll(ctx, gen, write, o)
+	if err != nil {
+		return result, err
+	}
+	// A list without a resource version waits until the server's watch cache
+	// has caught up with etcd.
+	_, err = dyn.Resource(t.gvr).List(ctx, metav1.ListOptions{Limit: 1})
+	return result, err
+}
+
+func unlimitedClient(config *rest.Config) (dynamic.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	config.WarningHandler = rest.NoWarnings{}
+	return dynamic.NewForConfig(config)
+}
+
+func ensureNamespaces(ctx context.Context, dyn dynamic.Interface, t target, o FillOptions) error {
+	if !t.namespaced {
+		return nil
+	}
+	namespaces := dyn.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
+	for n := range min(o.Namespaces, o.Count) {
+		namespace := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Namespace",
+			"metadata": map[string]any{"name": namespaceName(n)},
+		}}
+		_, err := namespaces.Create(ctx, namespace, metav1.CreateOptions{FieldManager: specManager})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeAll writes objects 0 to Count-1, many at once. The first error ends it.
+func writeAll(ctx context.Context, gen generator, write writeFunc, o FillOptions) (FillResult, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next, created, existing, bytes atomic.Int64
+	start := time.Now()
+	var running sync.WaitGroup
+	for range min(writers, o.Count) {
+		running.Go(func() { // ends when the indexes are used up, or at the first error
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= o.Count {
+					return
+				}
+				id := newIdentity(o.Seed, i, o.Namespaces)
+				size, err := write(ctx, id, gen.content(id))
+				switch {
+				case errors.Is(err, errExists):
+					existing.Add(1)
+				case err != nil:
+					cancel(fmt.Errorf("object %d: %w", i, err))
+				default:
+					created.Add(1)
+					bytes.Add(int64(size))
+				}
+			}
+		})
+	}
+	running.Wait()
+	return FillResult{
+		Created:  int(created.Load()),
+		Existing: int(existing.Load()),
+		Bytes:    bytes.Load(),
+		Elapsed:  time.Since(start),
+	}, context.Cause(ctx)
+}
+
+func writeToAPI(dyn dynamic.Interface, t target) writeFunc {
+	return func(ctx context.Context, id identity, c content) (int, error) {
+		err := createThroughAPI(ctx, dyn, t, buildObject(t, id, c))
+		if apierrors.IsAlreadyExists(err) {
+			return 0, errExists
+		}
+		return 0, err
+	}
+}
+
+// writeToEtcd puts each object in a transaction of its own, as the API server
+// does: objects of one transaction would share a resource version.
+func writeToEtcd(etcd *clientv3.Client, t target, ts *templates) writeFunc {
+	return func(ctx context.Context, id identity, c content) (int, error) {
+		tmpl, err := ts.get(ctx, id, c)
+		if err != nil {
+			return 0, err
+		}
+		data, err := tmpl.encode(t, id, c)
+		if err != nil {
+			return 0, err
+		}
+		key := t.etcdKey(id.namespace, id.name)
+		resp, err := etcd.Txn(ctx).
+			If(clientv3.Compare(clientv3.ModRevision(key), "=", 0)).
+			Then(clientv3.OpPut(key, string(data))).
+			Commit()
+		if err != nil {
+			return 0, fmt.Errorf("etcd: %w", err)
+		}
+		if !resp.Succeeded {
+			return 0, errExists
+		}
+		return len(data) - 1, nil
+	}
+}

@@ -1,0 +1,101 @@
+package filler
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// Size is how large generated objects are.
+type Size string
+
+// Sizes of a Certificate as compact JSON, managedFields included.
+const (
+	Small Size = "small" // about 2 KB
+	Large Size = "large" // about 10 KB
+)
+
+// ParseSize turns a command-line argument into a Size.
+func ParseSize(s string) (Size, error) {
+	switch size := Size(s); size {
+	case Small, Large:
+		return size, nil
+	default:
+		return "", fmt.Errorf("unknown size %q: want %q or %q", s, Small, Large)
+	}
+}
+
+// content is the part of an object that differs between types.
+type content struct {
+	// shape names the set of fields the object has. Objects of one shape have
+	// the same managedFields.
+	shape       string
+	labels      map[string]any
+	annotations map[string]any
+	// body holds spec, status and any other top-level field.
+	body map[string]any
+}
+
+// generator makes up content. Implementations are safe for concurrent use; all
+// chance comes from the identity.
+type generator interface {
+	content(id identity) content
+	// statusPatch returns a merge patch for the status subresource that
+	// changes something, or nil if there is nothing to change.
+	statusPatch(id identity) map[string]any
+}
+
+func newGenerator(t target, size Size) (generator, error) {
+	if t.gvr.Group == "cert-manager.io" && t.gvr.Resource == "certificates" {
+		return certificates{size: size}, nil
+	}
+	return newSchemaGenerator(t.schema, size)
+}
+
+// identity is what makes one object different from the next.
+type identity struct {
+	name      string
+	namespace string
+	uid       string
+	created   time.Time
+	rng       *rand.Rand
+}
+
+// firstCreation is the earliest creation time; objects follow within 90 days.
+var firstCreation = time.Date(2026, 1, 5, 6, 0, 0, 0, time.UTC)
+
+var (
+	applications = []string{"checkout", "payments", "catalog", "search", "identity", "billing", "gateway", "inventory"}
+	roles        = []string{"api", "web", "worker", "admin", "internal", "edge"}
+)
+
+// newIdentity derives the identity of object i of a seed.
+func newIdentity(seed uint64, i, namespaces int) identity {
+	rng := rand.New(rand.NewPCG(seed, uint64(i)))
+	return identity{
+		name:      fmt.Sprintf("%s-%s-%06x-%05d", pick(rng, applications), pick(rng, roles), seed&0xffffff, i),
+		namespace: namespaceName(i % namespaces),
+		uid:       newUID(rng),
+		created:   firstCreation.Add(time.Duration(rng.IntN(90*24*3600)) * time.Second),
+		rng:       rng,
+	}
+}
+
+func namespaceName(n int) string { return fmt.Sprintf("team-%03d", n) }
+
+func pick[T any](rng *rand.Rand, from []T) T { return from[rng.IntN(len(from))] }
+
+// newUID returns a version 4 UUID.
+func newUID(rng *rand.Rand) string {
+	var b [16]byte
+	for i := range b {
+		b[i] = byte(rng.Uint32())
+	}
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	s := hex.EncodeToString(b[:])
+	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
+}
+
+func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -1,0 +1,209 @@
+package filler
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// schemaGenerator makes up content that fits a CRD's schema: every required
+// field, and the optional scalars and objects near the top. All objects of a
+// type have the same fields.
+type schemaGenerator struct {
+	size   Size
+	fields map[string]map[string]any // top-level fields to fill
+}
+
+// optionalDepth is down to where optional fields are filled, counted from spec
+// or status.
+const optionalDepth = 2
+
+func newSchemaGenerator(openAPI map[string]any, size Size) (schemaGenerator, error) {
+	fields := map[string]map[string]any{}
+	for name, property := range properties(openAPI) {
+		if !slices.Contains([]string{"apiVersion", "kind", "metadata"}, name) {
+			fields[name] = property
+		}
+	}
+	g := schemaGenerator{size: size, fields: fields}
+	for name, property := range fields {
+		if path := ungeneratable(property, name, 0); path != "" {
+			return g, fmt.Errorf("cannot make up a value for the required field %s: it has a pattern or a format of its own; only certificates.cert-manager.io and types without such fields can be generated", path)
+		}
+	}
+	return g, nil
+}
+
+func (g schemaGenerator) content(id identity) content {
+	body := map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(g.fields)) {
+		body[name] = value(id, g.fields[name], name, 0, false)
+	}
+	c := content{
+		labels: map[string]any{"app.kubernetes.io/name": id.name, "team": id.namespace},
+		body:   body,
+	}
+	if g.size == Large {
+		c.annotations = map[string]any{}
+		for i := range 40 {
+			c.annotations[fmt.Sprintf("platform.example.com/note-%02d", i)] = strings.Repeat(id.uid+" ", 5)
+		}
+	}
+	return c
+}
+
+func (g schemaGenerator) statusPatch(id identity) map[string]any {
+	status, ok := g.fields["status"]
+	if !ok {
+		return nil
+	}
+	return map[string]any{"status": value(id, status, "status", 0, false)}
+}
+
+// value makes up one value. Where fixed, it does not depend on the identity:
+// the keys of list items become part of managedFields.
+func value(id identity, schema map[string]any, name string, depth int, fixed bool) any {
+	if choices, ok := schema["enum"].([]any); ok && len(choices) > 0 {
+		if fixed {
+			return choices[0]
+		}
+		return pick(id.rng, choices)
+	}
+	if schema["x-kubernetes-int-or-string"] == true {
+		return int64(1 + number(id, 100, fixed))
+	}
+	switch schema["type"] {
+	case "object":
+		return objectValue(id, schema, depth, fixed)
+	case "array":
+		return arrayValue(id, schema, name, depth, fixed)
+	case "integer":
+		return int64(inRange(schema, number(id, 100, fixed)))
+	case "number":
+		return float64(inRange(schema, number(id, 100, fixed)))
+	case "boolean":
+		return number(id, 2, fixed) == 1
+	case "string":
+		return stringValue(id, schema, name, fixed)
+	default: // any value is allowed
+		return map[string]any{}
+	}
+}
+
+func objectValue(id identity, schema map[string]any, depth int, fixed bool) map[string]any {
+	object := map[string]any{}
+	fields := properties(schema)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		field := fields[name]
+		wanted := isRequired(schema, name) ||
+			depth < optionalDepth && ungeneratable(field, name, depth+1) == ""
+		if wanted && field["default"] == nil {
+			object[name] = value(id, field, name, depth+1, fixed)
+		}
+	}
+	if element, ok := schema["additionalProperties"].(map[string]any); ok {
+		object["key"] = value(id, element, "key", depth+1, fixed)
+	}
+	return object
+}
+
+func arrayValue(id identity, schema map[string]any, name string, depth int, fixed bool) []any {
+	element, _ := schema["items"].(map[string]any)
+	kind := schema["x-kubernetes-list-type"]
+	fixed = fixed || kind == "map" || kind == "set"
+	count := max(1, limit(schema, "minItems", 1))
+	list := make([]any, 0, count)
+	for range count {
+		list = append(list, value(id, element, name, depth+1, fixed))
+	}
+	return list
+}
+
+func stringValue(id identity, schema map[string]any, name string, fixed bool) string {
+	switch schema["format"] {
+	case "date-time":
+		if fixed {
+			return timestamp(firstCreation)
+		}
+		return timestamp(id.created)
+	case "date":
+		return firstCreation.Format("2006-01-02")
+	case "duration":
+		return "1h0m0s"
+	}
+	s := fmt.Sprintf("%s-%d", strings.ToLower(name), number(id, 1000, fixed))
+	if least := limit(schema, "minLength", 0); len(s) < least {
+		s += strings.Repeat("x", least-len(s))
+	}
+	if most := limit(schema, "maxLength", len(s)); len(s) > most {
+		s = s[:most]
+	}
+	return s
+}
+
+// ungeneratable returns the path of a required field that stringValue cannot
+// satisfy, or an empty string.
+func ungeneratable(schema map[string]any, path string, depth int) string {
+	if _, hasEnum := schema["enum"]; hasEnum {
+		return ""
+	}
+	format, _ := schema["format"].(string)
+	_, hasPattern := schema["pattern"]
+	known := []string{"", "date-time", "date", "duration", "int32", "int64", "float", "double"}
+	if hasPattern || schema["type"] == "string" && !slices.Contains(known, format) {
+		return path
+	}
+	if element, ok := schema["items"].(map[string]any); ok {
+		if bad := ungeneratable(element, path+"[]", depth+1); bad != "" {
+			return bad
+		}
+	}
+	for name, field := range properties(schema) {
+		if isRequired(schema, name) && field["default"] == nil {
+			if bad := ungeneratable(field, path+"."+name, depth+1); bad != "" {
+				return bad
+			}
+		}
+	}
+	return ""
+}
+
+func properties(schema map[string]any) map[string]map[string]any {
+	found := map[string]map[string]any{}
+	all, _ := schema["properties"].(map[string]any)
+	for name, p := range all {
+		if property, ok := p.(map[string]any); ok {
+			found[name] = property
+		}
+	}
+	return found
+}
+
+func isRequired(schema map[string]any, name string) bool {
+	required, _ := schema["required"].([]any)
+	return slices.Contains(required, any(name))
+}
+
+func number(id identity, below int, fixed bool) int {
+	if fixed {
+		return 0
+	}
+	return id.rng.IntN(below)
+}
+
+func inRange(schema map[string]any, n int) int {
+	n += limit(schema, "minimum", 1)
+	return min(n, limit(schema, "maximum", n))
+}
+
+func limit(schema map[string]any, name string, otherwise int) int {
+	switch v := schema[name].(type) {
+	case int64:
+		return int(v)
+	case float64:
+		return int(v)
+	default:
+		return otherwise
+	}
+}

@@ -1,0 +1,162 @@
+package filler
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/dynamic"
+)
+
+// template is what the API server adds to every object of one shape.
+type template struct {
+	managers []manager
+	body     map[string]any // as stored, defaults included
+}
+
+// manager is one entry of managedFields, its fields kept as they are.
+type manager struct {
+	entry  map[string]any
+	fields json.RawMessage
+}
+
+// templates makes the template of each shape once, by having the API server
+// create a sample. Safe for concurrent use.
+type templates struct {
+	dynamic dynamic.Interface
+	etcd    *clientv3.Client
+	target  target
+
+	mu struct {
+		sync.Mutex
+		byShape map[string]template
+	}
+}
+
+func newTemplates(dyn dynamic.Interface, etcd *clientv3.Client, t target) *templates {
+	ts := &templates{dynamic: dyn, etcd: etcd, target: t}
+	ts.mu.byShape = map[string]template{}
+	return ts
+}
+
+// get returns the template for the shape of c. Callers wait for each other
+// while one makes a sample: there are very few shapes.
+func (ts *templates) get(ctx context.Context, id identity, c content) (template, error) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if t, ok := ts.mu.byShape[c.shape]; ok {
+		return t, nil
+	}
+	t, err := ts.sample(ctx, id, c)
+	if err != nil {
+		return template{}, fmt.Errorf("sample object: %w", err)
+	}
+	ts.mu.byShape[c.shape] = t
+	return t, nil
+}
+
+// sample creates an object, reads what was stored, and deletes it again.
+func (ts *templates) sample(ctx context.Context, id identity, c content) (tmpl template, err error) {
+	id.name = "sample-" + id.uid
+	if err := createThroughAPI(ctx, ts.dynamic, ts.target, buildObject(ts.target, id, c)); err != nil {
+		return template{}, err
+	}
+	defer func() {
+		client := ts.target.client(ts.dynamic, id.namespace)
+		err = errors.Join(err, client.Delete(ctx, id.name, metav1.DeleteOptions{}))
+	}()
+	key := ts.target.etcdKey(id.namespace, id.name)
+	resp, err := ts.etcd.Get(ctx, key)
+	if err != nil {
+		return template{}, fmt.Errorf("etcd: %w", err)
+	}
+	if len(resp.Kvs) != 1 {
+		return template{}, fmt.Errorf("etcd has no %s: is it the one behind this API server?", key)
+	}
+	return parseTemplate(resp.Kvs[0].Value)
+}
+
+func parseTemplate(stored []byte) (template, error) {
+	var object map[string]any
+	if err := utiljson.Unmarshal(stored, &object); err != nil {
+		return template{}, err
+	}
+	entries, _, err := unstructured.NestedSlice(object, "metadata", "managedFields")
+	if err != nil {
+		return template{}, err
+	}
+	t := template{body: object}
+	for _, e := range entries {
+		entry, _ := e.(map[string]any)
+		fields, err := json.Marshal(entry["fieldsV1"])
+		if err != nil {
+			return template{}, err
+		}
+		t.managers = append(t.managers, manager{entry: entry, fields: fields})
+	}
+	delete(object, "metadata")
+	return t, nil
+}
+
+// encode returns the object as the API server would store it.
+func (t template) encode(tg target, id identity, c content) ([]byte, error) {
+	object := buildObject(tg, id, c)
+	for name, stored := range t.body {
+		object.Object[name] = withDefaults(object.Object[name], stored)
+	}
+	metadata := object.Object["metadata"].(map[string]any)
+	metadata["uid"] = id.uid
+	metadata["creationTimestamp"] = timestamp(id.created)
+	metadata["generation"] = int64(1)
+	metadata["managedFields"] = t.managedFields(id.created)
+	data, err := json.Marshal(object.Object)
+	return append(data, '\n'), err
+}
+
+func (t template) managedFields(created time.Time) []any {
+	entries := make([]any, 0, len(t.managers))
+	for i, m := range t.managers {
+		entry := map[string]any{}
+		for name, value := range m.entry {
+			entry[name] = value
+		}
+		// Later entries are those of controllers that came later.
+		entry["time"] = timestamp(created.Add(time.Duration(i) * 7 * time.Second))
+		entry["fieldsV1"] = m.fields
+		entries = append(entries, entry)
+	}
+	return entries
+}
+
+// withDefaults adds to value the fields that only the stored sample has.
+func withDefaults(value, stored any) any {
+	switch stored := stored.(type) {
+	case map[string]any:
+		fields, ok := value.(map[string]any)
+		if !ok {
+			break
+		}
+		for name, s := range stored {
+			fields[name] = withDefaults(fields[name], s)
+		}
+	case []any:
+		list, ok := value.([]any)
+		if !ok || len(list) != len(stored) {
+			break
+		}
+		for i := range list {
+			list[i] = withDefaults(list[i], stored[i])
+		}
+	}
+	if value == nil {
+		return stored
+	}
+	return value
+}

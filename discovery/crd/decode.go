@@ -1,0 +1,191 @@
+package crd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// wire is the JSON form of a CustomResourceDefinition. V is how much of a version is wanted.
+type wire[V any] struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name              string    `json:"name"`
+		UID               types.UID `json:"uid,omitempty"`
+		ResourceVersion   string    `json:"resourceVersion,omitempty"`
+		Generation        int64     `json:"generation,omitempty"`
+		DeletionTimestamp string    `json:"deletionTimestamp,omitempty"`
+	} `json:"metadata"`
+	Spec struct {
+		Group      string `json:"group"`
+		Names      Names  `json:"names"`
+		Scope      string `json:"scope"`
+		Versions   []V    `json:"versions"`
+		Conversion struct {
+			Strategy string `json:"strategy,omitempty"`
+		} `json:"conversion,omitempty"`
+	} `json:"spec"`
+	Status struct {
+		Conditions []struct {
+			Type   string `json:"type"`
+			Status string `json:"status"`
+		} `json:"conditions,omitempty"`
+		AcceptedNames  Names    `json:"acceptedNames,omitempty"`
+		StoredVersions []string `json:"storedVersions,omitempty"`
+	} `json:"status,omitempty"`
+}
+
+// wireVersion is what a live view of the types needs of a version.
+type wireVersion struct {
+	Name               string         `json:"name"`
+	Served             bool           `json:"served"`
+	Storage            bool           `json:"storage"`
+	Deprecated         bool           `json:"deprecated,omitempty"`
+	DeprecationWarning string         `json:"deprecationWarning,omitempty"`
+	Subresources       map[string]any `json:"subresources,omitempty"`
+}
+
+// wireFullVersion adds what describes the objects.
+type wireFullVersion struct {
+	wireVersion `json:",inline"`
+	Schema      struct {
+		OpenAPIV3Schema *Schema `json:"openAPIV3Schema,omitempty"`
+	} `json:"schema,omitempty"`
+	Columns          []Column `json:"additionalPrinterColumns,omitempty"`
+	SelectableFields []struct {
+		JSONPath string `json:"jsonPath"`
+	} `json:"selectableFields,omitempty"`
+}
+
+// ErrNotCRD is the error for an object of another kind or version.
+var ErrNotCRD = errors.New("not a CustomResourceDefinition of apiextensions.k8s.io/v1")
+
+// Decode reads one definition, with schemas, from JSON.
+func Decode(data []byte) (*Definition, error) {
+	var w wire[wireFullVersion]
+	if err := json.Unmarshal(data, &w); err != nil {
+		return nil, fmt.Errorf("decode CustomResourceDefinition: %w", err)
+	}
+	return define(&w, wireFullVersion.version)
+}
+
+// FromUnstructured reads a definition, with schemas, from a decoded object such as
+// unstructured.Unstructured.Object. It does not change or keep the object.
+func FromUnstructured(object map[string]any) (*Definition, error) {
+	data, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("encode CustomResourceDefinition: %w", err)
+	}
+	return Decode(data)
+}
+
+// Summary is FromUnstructured without schemas, columns and selectable fields: by far the largest parts
+// of a CRD, and of no use for knowing what a server serves. The result shares no memory with the object
+// but strings.
+func Summary(object map[string]any) (*Definition, error) {
+	var w wire[wireVersion]
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &w); err != nil {
+		return nil, fmt.Errorf("decode CustomResourceDefinition: %w", err)
+	}
+	return define(&w, wireVersion.version)
+}
+
+// define checks and converts the wire form.
+func define[V any](w *wire[V], convert func(V) Version) (*Definition, error) {
+	if w.APIVersion != GVR.GroupVersion().String() || w.Kind != "CustomResourceDefinition" {
+		return nil, fmt.Errorf("%w: it is %q of %q", ErrNotCRD, w.Kind, w.APIVersion)
+	}
+	d := &Definition{
+		Name: w.Metadata.Name, UID: w.Metadata.UID, ResourceVersion: w.Metadata.ResourceVersion,
+		Generation: w.Metadata.Generation, Deleting: w.Metadata.DeletionTimestamp != "",
+		Group: w.Spec.Group, Names: w.Spec.Names, Namespaced: w.Spec.Scope == "Namespaced",
+		StoredVersions: w.Status.StoredVersions, ConversionWebhook: w.Spec.Conversion.Strategy == "Webhook",
+	}
+	if accepted := w.Status.AcceptedNames; accepted.Plural != "" && accepted.Kind != "" {
+		d.Names = accepted
+	}
+	for _, v := range w.Spec.Versions {
+		d.Versions = append(d.Versions, convert(v))
+	}
+	for _, c := range w.Status.Conditions {
+		is := c.Status == "True"
+		switch c.Type {
+		case "Established":
+			d.Established = is
+		case "NamesAccepted":
+			d.NamesAccepted = is
+		case "Terminating":
+			d.Terminating = is
+		}
+	}
+	if err := d.check(w.Spec.Scope); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// check refuses definitions that cannot be named or served. An API server never stores such ones; files
+// may hold them.
+func (d *Definition) check(scope string) error {
+	var problems []error
+	missing := func(field string) {
+		problems = append(problems, fmt.Errorf("%s is missing", field))
+	}
+	if d.Group == "" {
+		missing("spec.group")
+	}
+	if d.Names.Plural == "" {
+		missing("spec.names.plural")
+	}
+	if d.Names.Kind == "" {
+		missing("spec.names.kind")
+	}
+	if scope != "Namespaced" && scope != "Cluster" {
+		problems = append(problems, fmt.Errorf("spec.scope is %q, want Namespaced or Cluster", scope))
+	}
+	if len(d.Versions) == 0 {
+		missing("spec.versions")
+	}
+	seen := map[string]bool{}
+	for i, v := range d.Versions {
+		if v.Name == "" {
+			missing(fmt.Sprintf("spec.versions[%d].name", i))
+		}
+		if seen[v.Name] {
+			problems = append(problems, fmt.Errorf("spec.versions has %q twice", v.Name))
+		}
+		seen[v.Name] = true
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return fmt.Errorf("CustomResourceDefinition %q: %w", d.Name, errors.Join(problems...))
+}
+
+func (v wireVersion) version() Version {
+	out := Version{
+		Name: v.Name, Served: v.Served, Storage: v.Storage,
+		Deprecated: v.Deprecated, DeprecationWarning: v.DeprecationWarning,
+	}
+	for name, value := range v.Subresources {
+		if value != nil {
+			out.Subresources = append(out.Subresources, name)
+		}
+	}
+	slices.Sort(out.Subresources)
+	return out
+}
+
+func (v wireFullVersion) version() Version {
+	out := v.wireVersion.version()
+	out.Schema, out.Columns = v.Schema.OpenAPIV3Schema, v.Columns
+	for _, f := range v.SelectableFields {
+		out.SelectableFields = append(out.SelectableFields, f.JSONPath)
+	}
+	return out
+}

@@ -1,0 +1,98 @@
+package crd
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+)
+
+// Schema is the structural OpenAPI schema of one field. Validation rules are left out: they concern
+// writers, and crdcache only reads.
+type Schema struct {
+	// Type is object, array, string, integer, number or boolean; empty with IntOrString and with
+	// PreserveUnknown.
+	Type        string `json:"type,omitempty"`
+	Format      string `json:"format,omitempty"`
+	Title       string `json:"title,omitempty"`
+	Description string `json:"description,omitempty"`
+	Nullable    bool   `json:"nullable,omitempty"`
+	// Properties are the named fields of an object.
+	Properties map[string]*Schema `json:"properties,omitempty"`
+	// AdditionalProperties describes the values of a map with arbitrary keys.
+	AdditionalProperties *Schema `json:"additionalProperties,omitempty"`
+	// Items describes the elements of an array.
+	Items    *Schema  `json:"items,omitempty"`
+	Required []string `json:"required,omitempty"`
+	Enum     []any    `json:"enum,omitempty"`
+	Default  any      `json:"default,omitempty"`
+	Pattern  string   `json:"pattern,omitempty"`
+
+	// PreserveUnknown fields may hold anything that the schema does not describe.
+	PreserveUnknown bool `json:"x-kubernetes-preserve-unknown-fields,omitempty"`
+	// IntOrString fields hold either an integer or a string.
+	IntOrString bool `json:"x-kubernetes-int-or-string,omitempty"`
+	// EmbeddedResource fields hold a whole Kubernetes object.
+	EmbeddedResource bool `json:"x-kubernetes-embedded-resource,omitempty"`
+	// ListType is atomic, set or map; empty means atomic.
+	ListType string `json:"x-kubernetes-list-type,omitempty"`
+	// ListMapKeys are the fields that identify an element when ListType is map.
+	ListMapKeys []string `json:"x-kubernetes-list-map-keys,omitempty"`
+}
+
+// UnmarshalJSON also accepts true and false, which additionalProperties may be: true leaves the values
+// open, as PreserveUnknown does.
+func (s *Schema) UnmarshalJSON(data []byte) error {
+	switch trimmed := bytes.TrimSpace(data); {
+	case bytes.Equal(trimmed, []byte("true")):
+		*s = Schema{PreserveUnknown: true}
+		return nil
+	case bytes.Equal(trimmed, []byte("false")):
+		*s = Schema{}
+		return nil
+	}
+	type plain Schema // without this method
+	return json.Unmarshal(data, (*plain)(s))
+}
+
+// Element is the path segment that stands for the elements of an array.
+const Element = "[]"
+
+// Lookup returns the schema of the field at path. A segment is a field name, a key of a map, or Element.
+// Below a field that preserves unknown fields the answer is an open schema. A field that the schema does
+// not have is reported as false; Lookup of nil and of an empty path are safe.
+func (s *Schema) Lookup(path ...string) (*Schema, bool) {
+	for _, segment := range path {
+		if s == nil {
+			return nil, false
+		}
+		next := s.child(segment)
+		if next == nil && s.PreserveUnknown {
+			return &Schema{PreserveUnknown: true}, true
+		}
+		s = next
+	}
+	return s, s != nil
+}
+
+func (s *Schema) child(segment string) *Schema {
+	if segment == Element {
+		return s.Items
+	}
+	if p := s.Properties[segment]; p != nil {
+		return p
+	}
+	return s.AdditionalProperties
+}
+
+// Fields returns the names of the properties, sorted.
+func (s *Schema) Fields() []string {
+	if s == nil {
+		return nil
+	}
+	names := make([]string, 0, len(s.Properties))
+	for name := range s.Properties {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

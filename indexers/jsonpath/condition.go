@@ -1,0 +1,68 @@
+package jsonpath
+
+// condition is a node of a filter expression. It is both what was parsed and what is evaluated.
+type condition struct {
+	kind condKind
+	args []*condition // condOr, condAnd: two or more; condNot: one
+
+	// condExists uses left, which is a path; condCompare uses all three.
+	op          compareOp
+	left, right operand
+}
+
+type condKind uint8
+
+const (
+	condOr condKind = iota
+	condAnd
+	condNot
+	condExists
+	condCompare
+)
+
+// operand is one side of a comparison: a path from the value under test, or a literal.
+type operand struct {
+	isPath bool
+	steps  []Step
+	prog   *op // compiled steps; nil is the value under test itself
+	lit    scalar
+}
+
+type compareOp uint8
+
+const (
+	opEqual compareOp = iota
+	opNotEqual
+	opLess
+	opLessEqual
+	opGreater
+	opGreaterEqual
+)
+
+var compareOps = [...]string{
+	opEqual:        "==",
+	opNotEqual:     "!=",
+	opLess:         "<",
+	opLessEqual:    "<=",
+	opGreater:      ">",
+	opGreaterEqual: ">=",
+}
+
+// paths appends the paths of the condition in the order in which they are written.
+func (c *condition) operands(dst []operand) []operand {
+	switch c.kind {
+	case condExists:
+		return append(dst, c.left)
+	case condCompare:
+		for _, o := range []operand{c.left, c.right} {
+			if o.isPath {
+				dst = append(dst, o)
+			}
+		}
+	default:
+		for _, a := range c.args {
+			dst = a.operands(dst)
+		}
+	}
+	return dst
+}

@@ -1,0 +1,121 @@
+package jsonpath
+
+// node is a value under evaluation, either a decoded Go value or a place in a scanned document.
+// Having both here keeps one evaluator for the two of them, so that their results cannot differ in
+// anything but these few methods.
+type node struct {
+	v any   // when t is nil
+	t *tape // the scanned document
+	i int32 // index of the value in t
+}
+
+// field gives the member with that name. Of duplicate members the last one counts, as in
+// sigs.k8s.io/json.
+func (n node) field(name string) (node, bool) {
+	if n.t == nil {
+		m, ok := n.v.(map[string]any)
+		if !ok {
+			return node{}, false
+		}
+		v, ok := m[name]
+		return node{v: v}, ok
+	}
+	e := &n.t.entries[n.i]
+	if e.kind != KindObject {
+		return node{}, false
+	}
+	found := int32(-1)
+	for c := n.i + 1; c < e.skip; c = n.t.entries[c].skip {
+		if n.t.keyIs(c, name) {
+			found = c
+		}
+	}
+	return node{t: n.t, i: found}, found >= 0
+}
+
+// element gives the element at that index; a negative one counts from the end.
+func (n node) element(index int) (node, bool) {
+	length := n.length()
+	if index < 0 {
+		index += length
+	}
+	if index < 0 || index >= length {
+		return node{}, false
+	}
+	if n.t == nil {
+		return node{v: n.v.([]any)[index]}, true
+	}
+	c := n.i + 1
+	for ; index > 0; index-- {
+		c = n.t.entries[c].skip
+	}
+	return node{t: n.t, i: c}, true
+}
+
+// length is the number of elements of a list, and 0 for anything else.
+func (n node) length() int {
+	if n.t == nil {
+		s, _ := n.v.([]any)
+		return len(s)
+	}
+	return int(n.t.entries[n.i].elements)
+}
+
+func (n node) kind() Kind {
+	if n.t != nil {
+		return n.t.entries[n.i].kind
+	}
+	switch n.v.(type) {
+	case nil:
+		return KindNull
+	case map[string]any:
+		return KindObject
+	case []any:
+		return KindArray
+	}
+	return scalarOf(n.v).kind
+}
+
+// elements is a cursor over the elements of a list; it is empty for anything else.
+func (n node) elements() cursor {
+	if n.t == nil {
+		s, _ := n.v.([]any)
+		return cursor{list: s}
+	}
+	e := &n.t.entries[n.i]
+	if e.kind != KindArray {
+		return cursor{t: n.t}
+	}
+	return cursor{t: n.t, i: n.i + 1, end: e.skip}
+}
+
+type cursor struct {
+	list   []any
+	t      *tape
+	i, end int32
+}
+
+func (c *cursor) next() (node, bool) {
+	if c.t == nil {
+		if len(c.list) == 0 {
+			return node{}, false
+		}
+		n := node{v: c.list[0]}
+		c.list = c.list[1:]
+		return n, true
+	}
+	if c.i >= c.end {
+		return node{}, false
+	}
+	n := node{t: c.t, i: c.i}
+	c.i = c.t.entries[c.i].skip
+	return n, true
+}
+
+// scalar reads a null, bool, number or string; containers and other Go values give only their kind.
+func (n node) scalar() scalar {
+	if n.t != nil {
+		return n.t.scalar(n.i)
+	}
+	return scalarOf(n.v)
+}

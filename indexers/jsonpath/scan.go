@@ -1,0 +1,230 @@
+package jsonpath
+
+import (
+	"fmt"
+	"math"
+)
+
+// SyntaxError says that a document is not valid JSON, or exceeds a limit.
+type SyntaxError struct {
+	Offset  int // the byte at which the problem was noticed
+	Message string
+}
+
+// Error gives the problem and its place.
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("invalid JSON at byte %d: %s", e.Offset, e.Message)
+}
+
+// scanner checks a document from end to end and writes the values on the way of a trie to a tape.
+// It accepts exactly what sigs.k8s.io/json accepts.
+type scanner struct {
+	raw     []byte
+	entries []entry
+	err     *SyntaxError
+}
+
+// scan fills the tape with what the trie asks for. Nothing of it may be used after an error.
+func (t *tape) scan(raw []byte, wanted *trie) error {
+	if len(raw) > math.MaxInt32 {
+		return &SyntaxError{Offset: math.MaxInt32, Message: "the document is larger than 2 GiB"}
+	}
+	s := scanner{raw: raw, entries: t.entries[:0]}
+	end := s.value(skipSpace(raw, 0), wanted, 1)
+	if end >= 0 {
+		if end = skipSpace(raw, end); end < len(raw) {
+			s.fail(end, "more after the top-level value")
+		}
+	}
+	t.raw, t.entries = raw, s.entries
+	if s.err != nil {
+		return s.err
+	}
+	return nil
+}
+
+func skipSpace(raw []byte, i int) int {
+	for i < len(raw) && raw[i] <= ' ' && (raw[i] == ' ' || raw[i] == '\n' || raw[i] == '\t' || raw[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// fail records the problem; every scan function returns -1 after one.
+func (s *scanner) fail(at int, message string) int {
+	if s.err == nil {
+		if at >= len(s.raw) {
+			message = "unexpected end"
+		}
+		s.err = &SyntaxError{Offset: at, Message: message}
+	}
+	return -1
+}
+
+// value scans the value at i and returns the offset after it. wanted says what of it to record; nil
+// is nothing at all. depth counts the containers around it, itself included.
+func (s *scanner) value(i int, wanted *trie, depth int) int {
+	if i >= len(s.raw) {
+		return s.fail(i, "")
+	}
+	kind, end, flags := KindInvalid, 0, entryFlags(0)
+	switch c := s.raw[i]; c {
+	case '{', '[':
+		if depth > limitDocumentDepth {
+			return s.fail(i, "exceeded max depth")
+		}
+		if wanted == nil {
+			return s.container(i, nil, depth, c)
+		}
+		return s.recordContainer(i, wanted, depth, c)
+	case '"':
+		var encoded bool
+		kind = KindString
+		if end, encoded = s.string(i + 1); encoded {
+			flags = encodedValue
+		}
+	case 't':
+		kind, end = KindBool, s.literal(i, "true")
+	case 'f':
+		kind, end = KindBool, s.literal(i, "false")
+	case 'n':
+		kind, end = KindNull, s.literal(i, "null")
+	default:
+		kind, end = KindNumber, s.number(i)
+	}
+	if wanted != nil && end >= 0 {
+		s.entries = append(s.entries, entry{start: int32(i), end: int32(end), skip: int32(len(s.entries) + 1), kind: kind, flags: flags})
+	}
+	return end
+}
+
+func (s *scanner) recordContainer(i int, wanted *trie, depth int, open byte) int {
+	at := len(s.entries)
+	e := entry{start: int32(i), kind: KindArray}
+	if open == '{' {
+		e.kind = KindObject
+	}
+	s.entries = append(s.entries, e)
+	end := s.container(i, wanted, depth, open)
+	if end >= 0 {
+		s.entries[at].end = int32(end)
+		s.entries[at].skip = int32(len(s.entries))
+	}
+	return end
+}
+
+func (s *scanner) container(i int, wanted *trie, depth int, open byte) int {
+	if open == '{' {
+		return s.object(i, wanted.forObject(), depth)
+	}
+	elements := wanted.forElements()
+	if elements == nil {
+		return s.skipArray(i, depth)
+	}
+	return s.array(i, elements, depth)
+}
+
+func (s *scanner) object(i int, wanted *trie, depth int) int {
+	raw := s.raw
+	if i = skipSpace(raw, i+1); i < len(raw) && raw[i] == '}' {
+		return i + 1
+	}
+	for {
+		if i >= len(raw) || raw[i] != '"' {
+			return s.fail(i, "expected a key")
+		}
+		keyStart := i + 1
+		next, encoded := s.string(keyStart)
+		if next < 0 {
+			return -1
+		}
+		keyEnd := next - 1
+		if i = skipSpace(raw, next); i >= len(raw) || raw[i] != ':' {
+			return s.fail(i, "expected a colon after a key")
+		}
+		i = skipSpace(raw, i+1)
+		var child *trie
+		if wanted != nil {
+			child = wanted.member(raw[keyStart:keyEnd], encoded)
+		}
+		at := len(s.entries)
+		if i = s.value(i, child, depth+1); i < 0 {
+			return -1
+		}
+		if child != nil {
+			e := &s.entries[at]
+			e.keyStart, e.keyEnd = int32(keyStart), int32(keyEnd)
+			if encoded {
+				e.flags |= encodedKey
+			}
+		}
+		if i = skipSpace(raw, i); i >= len(raw) {
+			return s.fail(i, "")
+		}
+		switch raw[i] {
+		case ',':
+			i = skipSpace(raw, i+1)
+		case '}':
+			return i + 1
+		default:
+			return s.fail(i, "expected a comma or a closing brace")
+		}
+	}
+}
+
+// array scans a list whose entry is the last one and records its elements.
+func (s *scanner) array(i int, wanted *trie, depth int) int {
+	at := len(s.entries) - 1
+	raw := s.raw
+	if i = skipSpace(raw, i+1); i < len(raw) && raw[i] == ']' {
+		return i + 1
+	}
+	for n := int32(1); ; n++ {
+		if i = s.value(i, wanted, depth+1); i < 0 {
+			return -1
+		}
+		more := false
+		if i, more = s.afterElement(i); !more {
+			if i >= 0 {
+				s.entries[at].elements = n
+			}
+			return i
+		}
+	}
+}
+
+// skipArray scans a list of which nothing is wanted.
+func (s *scanner) skipArray(i int, depth int) int {
+	raw := s.raw
+	if i = skipSpace(raw, i+1); i < len(raw) && raw[i] == ']' {
+		return i + 1
+	}
+	for more := true; more; {
+		if i = s.value(i, nil, depth+1); i < 0 {
+			return -1
+		}
+		i, more = s.afterElement(i)
+	}
+	return i
+}
+
+// afterElement reads the comma after an element, and then stands at the next, or the end of the list.
+func (s *scanner) afterElement(i int) (next int, more bool) {
+	i = skipSpace(s.raw, i)
+	if i < len(s.raw) {
+		switch s.raw[i] {
+		case ',':
+			return skipSpace(s.raw, i+1), true
+		case ']':
+			return i + 1, false
+		}
+	}
+	return s.fail(i, "expected a comma or a closing bracket"), false
+}
+
+func (s *scanner) literal(i int, text string) int {
+	if end := i + len(text); end <= len(s.raw) && string(s.raw[i:end]) == text {
+		return end
+	}
+	return s.fail(i, "expected "+text)
+}

@@ -1,0 +1,121 @@
+package jsonpath
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+)
+
+// tape is the outcome of scanning a document: one entry for every value that some path may need, in
+// the order of the document, so that the children of an entry follow it directly.
+type tape struct {
+	raw     []byte
+	entries []entry
+}
+
+// entry is one value. Offsets are of 32 bits: a document is limited to 2 GiB.
+type entry struct {
+	start, end       int32 // the bytes of the value
+	keyStart, keyEnd int32 // the bytes of its key, without quotes; equal for an empty key or an element
+	skip             int32 // the index of the entry after this value and everything in it
+	elements         int32 // how many elements a list has
+	kind             Kind
+	flags            entryFlags
+}
+
+type entryFlags uint8
+
+const (
+	// encodedValue and encodedKey say that a string needs decoding: it has escapes or broken UTF-8.
+	encodedValue entryFlags = 1 << iota
+	encodedKey
+)
+
+// key gives the decoded key of a member; it allocates only when the key has escapes.
+func (t *tape) key(i int32) []byte {
+	e := &t.entries[i]
+	key := t.raw[e.keyStart:e.keyEnd]
+	if e.flags&encodedKey != 0 {
+		return appendUnquoted(nil, key)
+	}
+	return key
+}
+
+func (t *tape) keyIs(i int32, name string) bool {
+	e := &t.entries[i]
+	if e.flags&encodedKey != 0 {
+		return string(t.key(i)) == name
+	}
+	return string(t.raw[e.keyStart:e.keyEnd]) == name
+}
+
+// sortedMembers appends the members of an object in the order of their keys, without those that a
+// later member of the same name replaces.
+func (t *tape) sortedMembers(object int32, dst []int32) []int32 {
+	for c := object + 1; c < t.entries[object].skip; c = t.entries[c].skip {
+		dst = append(dst, c)
+	}
+	slices.SortStableFunc(dst, func(a, b int32) int { return bytes.Compare(t.key(a), t.key(b)) })
+	kept := dst[:0]
+	for i, c := range dst {
+		if i+1 == len(dst) || !bytes.Equal(t.key(c), t.key(dst[i+1])) {
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
+
+func (t *tape) scalar(i int32) scalar {
+	e := &t.entries[i]
+	s := scalar{kind: e.kind}
+	switch e.kind {
+	case KindBool:
+		s.b = t.raw[e.start] == 't'
+	case KindNumber:
+		s.i, s.f, s.isInt = parseNumber(t.raw[e.start:e.end])
+	case KindString:
+		s.raw = unquoted(t.raw[e.start:e.end], e.flags&encodedValue != 0)
+	}
+	return s
+}
+
+// parseNumber reads a valid JSON number as apimachinery does: an int64 when it has no point and
+// fits, else a float64. An exponent makes it a float64.
+func parseNumber(raw []byte) (i int64, f float64, isInt bool) {
+	if i, ok := parseInt(raw); ok {
+		return i, 0, true
+	}
+	f, _ = strconv.ParseFloat(string(raw), 64)
+	return 0, f, false
+}
+
+func parseInt(raw []byte) (int64, bool) {
+	digits := raw
+	if len(digits) > 0 && digits[0] == '-' {
+		digits = digits[1:]
+	}
+	if len(digits) == 0 {
+		return 0, false
+	}
+	if len(digits) > 18 { // may overflow
+		i, err := strconv.ParseInt(string(raw), 10, 64)
+		return i, err == nil
+	}
+	var i int64
+	for _, c := range digits {
+		if !isDigit(c) {
+			return 0, false
+		}
+		i = i*10 + int64(c-'0')
+	}
+	if len(digits) < len(raw) {
+		i = -i
+	}
+	return i, true
+}
+
+// value gives the entry as the caller of FindJSON sees it.
+func (t *tape) value(i int32) Value {
+	e := &t.entries[i]
+	return Value{raw: t.raw[e.start:e.end:e.end], kind: e.kind, encoded: e.flags&encodedValue != 0}
+}

@@ -1,0 +1,141 @@
+package jsonpath
+
+// trie says which parts of a document a set of paths can touch, so that a scan records those alone.
+// A value is recorded when a trie node leads to it; a nil node means that nothing is wanted. It may
+// ask for more than the paths need, never for less.
+type trie struct {
+	all       bool             // everything below is wanted
+	allObject bool             // everything below is wanted if the value is an object
+	fields    []trieField      // wanted members, while they are few
+	byName    map[string]*trie // all wanted members, once they are many
+	elements  *trie            // wanted of each element, if the value is a list
+}
+
+type trieField struct {
+	name string
+	next *trie
+}
+
+var everything = &trie{all: true}
+
+const (
+	manyFields = 8    // from here on a map is faster than comparing each
+	trieBudget = 4096 // steps of one program to follow; unions multiply
+)
+
+// forObject gives the node that decides about the members of an object, or nil for none.
+func (t *trie) forObject() *trie {
+	switch {
+	case t == nil:
+		return nil
+	case t.all || t.allObject:
+		return everything
+	case t.fields == nil:
+		return nil
+	}
+	return t
+}
+
+// forElements gives what is wanted of each element of a list, or nil for nothing.
+func (t *trie) forElements() *trie {
+	if t == nil || t.all {
+		return t
+	}
+	return t.elements
+}
+
+// member gives what is wanted of a member; t is a result of forObject.
+func (t *trie) member(key []byte, encoded bool) *trie {
+	if t.all {
+		return everything
+	}
+	if encoded {
+		key = appendUnquoted(nil, key)
+	}
+	if t.byName != nil {
+		return t.byName[string(key)]
+	}
+	for i := range t.fields {
+		if t.fields[i].name == string(key) {
+			return t.fields[i].next
+		}
+	}
+	return nil
+}
+
+// add makes the trie lead to everything the program o can touch.
+func (t *trie) add(o *op) {
+	budget := trieBudget
+	t.addWithin(o, &budget)
+}
+
+func (t *trie) addWithin(o *op, budget *int) {
+	for ; o != nil && !t.all; o = o.next {
+		if *budget--; *budget < 0 {
+			t.all = true
+			return
+		}
+		switch o.kind {
+		case opName:
+			t = t.field(o.name)
+		case opIndex:
+			t = t.element()
+		case opRecursive:
+			t.all = true
+		case opMany:
+			for i := range o.sels {
+				t.addPick(&o.sels[i], budget)
+			}
+			return
+		}
+	}
+}
+
+func (t *trie) addPick(s *pick, budget *int) {
+	switch s.kind {
+	case SelectName:
+		t.field(s.name).addWithin(s.next, budget)
+		return
+	case SelectPath:
+		t.addWithin(s.next, budget)
+		return
+	case SelectMembers, SelectFilter:
+		t.allObject = true
+	}
+	t.element().addWithin(s.next, budget)
+	if s.cond != nil {
+		t.element().addCondition(s.cond, budget)
+	}
+}
+
+func (t *trie) addCondition(c *condition, budget *int) {
+	for _, o := range c.operands(nil) {
+		t.addWithin(o.prog, budget)
+	}
+}
+
+func (t *trie) field(name string) *trie {
+	for _, f := range t.fields {
+		if f.name == name {
+			return f.next
+		}
+	}
+	next := &trie{}
+	t.fields = append(t.fields, trieField{name, next})
+	if len(t.fields) == manyFields {
+		t.byName = make(map[string]*trie)
+		for _, f := range t.fields {
+			t.byName[f.name] = f.next
+		}
+	} else if t.byName != nil {
+		t.byName[name] = next
+	}
+	return next
+}
+
+func (t *trie) element() *trie {
+	if t.elements == nil {
+		t.elements = &trie{}
+	}
+	return t.elements
+}

@@ -105,11 +105,10 @@ func (o *fillOptions) run(ctx context.Context) error {
 		defer etcd.Close()
 	}
 	result, err := filler.Fill(ctx, config, etcd, o.FillOptions)
-	if err != nil {
-		return fmt.Errorf("after %d objects: %w", result.Created, err)
+	if result.Created+result.Existing > 0 {
+		fmt.Fprintln(os.Stderr, fillSummary(o.Type, result))
 	}
-	fmt.Fprintln(os.Stderr, fillSummary(o.Type, result))
-	return nil
+	return err
 }
 
 // etcd returns nil if the objects are to go through the API.
@@ -129,7 +128,7 @@ func (o *fillOptions) etcd(sandbox *controlplane.Client) (*clientv3.Client, erro
 func fillSummary(kind string, r filler.FillResult) string {
 	summary := fmt.Sprintf("wrote %d %s in %s (%.0f/s)", r.Created, kind,
 		r.Elapsed.Round(10*time.Millisecond), float64(r.Created)/r.Elapsed.Seconds())
-	if r.Bytes > 0 {
+	if r.Bytes > 0 && r.Created > 0 {
 		summary += fmt.Sprintf(", %d bytes each on average", r.Bytes/int64(r.Created))
 	}
 	if r.Existing > 0 {

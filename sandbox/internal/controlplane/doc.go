@@ -4,8 +4,8 @@
 // # Usage
 //
 // A supervisor process calls [Start] and keeps the [ControlPlane] until [ControlPlane.Stop].
-// The binary must hand control to [RunChild] when [IsChild] says that it was
-// started as one of the two components. Other processes reach a running
+// The binary must become a component when [ParseChild] says that it was started
+// as one. Other processes reach a running
 // supervisor through [Dial], given only the directory.
 //
 // # Lifetime

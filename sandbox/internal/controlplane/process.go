@@ -65,7 +65,8 @@ func (p *process) start() (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(executable, childArgs(p.component, p.removeDir, p.args)...)
+	self := Child{Component: p.component, RemoveDir: p.removeDir, Args: p.args}
+	cmd := exec.Command(executable, self.arguments()...)
 	cmd.Env = childEnv(os.Environ())
 	cmd.Stdout, cmd.Stderr = log, log
 	// A process group of its own keeps a terminal's Ctrl-C away from it: the

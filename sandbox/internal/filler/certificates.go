@@ -36,10 +36,9 @@ func (g certificates) content(id identity) content {
 	return content{
 		shape: shape,
 		labels: map[string]any{
-			"app.kubernetes.io/name":       application,
-			"app.kubernetes.io/instance":   id.name,
-			"app.kubernetes.io/managed-by": "Helm",
-			"team":                         id.namespace,
+			"app.kubernetes.io/name":     application,
+			"app.kubernetes.io/instance": id.name,
+			"team":                       id.namespace,
 		},
 		annotations: g.annotations(id, application),
 		body: map[string]any{
@@ -50,12 +49,9 @@ func (g certificates) content(id identity) content {
 }
 
 func (g certificates) annotations(id identity, application string) map[string]any {
-	annotations := map[string]any{
-		"meta.helm.sh/release-name":      application,
-		"meta.helm.sh/release-namespace": id.namespace,
-	}
+	annotations := map[string]any{"meta.helm.sh/release-name": application}
 	if g.size == Large {
-		for i := range 12 {
+		for i := range 14 {
 			key := fmt.Sprintf("platform.example.com/note-%02d", i)
 			annotations[key] = fmt.Sprintf("%s owner=%s tier=%d contact=oncall@%s.example.com runbook=https://wiki.example.com/%s/certificates#rotation",
 				application, id.namespace, id.rng.IntN(4), id.namespace, application)
@@ -72,7 +68,7 @@ func (g certificates) spec(id identity, domain string) map[string]any {
 	}
 	names := []any{domain, "www." + domain}
 	if g.size == Large {
-		for i := range 60 {
+		for i := range 82 {
 			names = append(names, fmt.Sprintf("shard-%02d.%s", i, domain))
 		}
 	}

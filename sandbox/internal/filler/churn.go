@@ -60,16 +60,17 @@ func Churn(ctx context.Context, config *rest.Config, o ChurnOptions) (ChurnResul
 	if err != nil {
 		return ChurnResult{}, err
 	}
-	gen, err := newGenerator(t, o.Size)
-	if err != nil {
-		return ChurnResult{}, err
-	}
 	live, err := listPopulation(ctx, config, t)
 	if err != nil {
 		return ChurnResult{}, err
 	}
-	if live.len() == 0 {
+	someone, ok := live.random(rand.New(rand.NewPCG(o.Seed, 0)))
+	if !ok {
 		return ChurnResult{}, fmt.Errorf("there are no %s to change: fill some in first", o.Type)
+	}
+	gen, err := newGenerator(ctx, dyn, t, o.Size, someone.Namespace)
+	if err != nil {
+		return ChurnResult{}, err
 	}
 	c := &churner{options: o, dynamic: dyn, target: t, generator: gen, live: live, stats: newChurnStats()}
 	start := time.Now()

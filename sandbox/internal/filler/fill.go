@@ -63,11 +63,11 @@ func Fill(ctx context.Context, config *rest.Config, etcd *clientv3.Client, o Fil
 	if err != nil {
 		return FillResult{}, err
 	}
-	gen, err := newGenerator(t, o.Size)
-	if err != nil {
+	if err := ensureNamespaces(ctx, dyn, t, o); err != nil {
 		return FillResult{}, err
 	}
-	if err := ensureNamespaces(ctx, dyn, t, o); err != nil {
+	gen, err := newGenerator(ctx, dyn, t, o.Size, namespaceName(0))
+	if err != nil {
 		return FillResult{}, err
 	}
 	write := writeToAPI(dyn, t)

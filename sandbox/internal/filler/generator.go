@@ -1,10 +1,15 @@
 package filler
 
 import (
+	"context"
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 )
 
 // Size is how large generated objects are.
@@ -46,11 +51,35 @@ type generator interface {
 	statusPatch(id identity) map[string]any
 }
 
-func newGenerator(t target, size Size) (generator, error) {
+// newGenerator picks the generator for a type. For a schema without a generator
+// of its own it asks the server, by a dry run, how much it accepts.
+func newGenerator(ctx context.Context, dyn dynamic.Interface, t target, size Size, namespace string) (generator, error) {
 	if t.gvr.Group == "cert-manager.io" && t.gvr.Resource == "certificates" {
 		return certificates{size: size}, nil
 	}
-	return newSchemaGenerator(t.schema, size)
+	var rejection error
+	for _, depth := range []int{richDepth, 0} {
+		g, err := newSchemaGenerator(t.schema, size, depth)
+		if err != nil {
+			return nil, err
+		}
+		if rejection = dryRun(ctx, dyn, t, g, namespace); rejection == nil {
+			return g, nil
+		}
+		if !apierrors.IsInvalid(rejection) {
+			return nil, rejection
+		}
+	}
+	return nil, fmt.Errorf("what can be made up from the schema is not valid, only certificates.cert-manager.io has a generator of its own: %w", rejection)
+}
+
+func dryRun(ctx context.Context, dyn dynamic.Interface, t target, g generator, namespace string) error {
+	id := newIdentity(0, 0, 1)
+	id.namespace = namespace
+	id.name = "dry-run-" + id.uid
+	object := buildObject(t, id, g.content(id))
+	_, err := t.client(dyn, namespace).Create(ctx, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	return err
 }
 
 // identity is what makes one object different from the next.

@@ -18,12 +18,6 @@ type population struct {
 	}
 }
 
-func (p *population) len() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.mu.names)
-}
-
 func (p *population) add(name types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

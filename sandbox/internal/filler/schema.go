@@ -8,27 +8,30 @@ import (
 )
 
 // schemaGenerator makes up content that fits a CRD's schema: every required
-// field, and the optional scalars and objects near the top. All objects of a
-// type have the same fields.
+// field, and optional fields near the top. All objects of a type have the same
+// fields.
 type schemaGenerator struct {
 	size   Size
 	fields map[string]map[string]any // top-level fields to fill
+	// optionalDepth is down to where optional fields are filled, counted from
+	// spec or status.
+	optionalDepth int
 }
 
-// optionalDepth is down to where optional fields are filled, counted from spec
-// or status.
-const optionalDepth = 2
+// richDepth gives objects of a realistic breadth. Schemas that allow only one
+// of several optional fields reject it; 0 then leaves all of them out.
+const richDepth = 2
 
-func newSchemaGenerator(openAPI map[string]any, size Size) (schemaGenerator, error) {
+func newSchemaGenerator(openAPI map[string]any, size Size, optionalDepth int) (schemaGenerator, error) {
 	fields := map[string]map[string]any{}
 	for name, property := range properties(openAPI) {
 		if !slices.Contains([]string{"apiVersion", "kind", "metadata"}, name) {
 			fields[name] = property
 		}
 	}
-	g := schemaGenerator{size: size, fields: fields}
+	g := schemaGenerator{size: size, fields: fields, optionalDepth: optionalDepth}
 	for name, property := range fields {
-		if path := ungeneratable(property, name, 0); path != "" {
+		if path := ungeneratable(property, name); path != "" {
 			return g, fmt.Errorf("cannot make up a value for the required field %s: it has a pattern or a format of its own; only certificates.cert-manager.io and types without such fields can be generated", path)
 		}
 	}
@@ -38,7 +41,7 @@ func newSchemaGenerator(openAPI map[string]any, size Size) (schemaGenerator, err
 func (g schemaGenerator) content(id identity) content {
 	body := map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(g.fields)) {
-		body[name] = value(id, g.fields[name], name, 0, false)
+		body[name] = g.value(id, g.fields[name], name, 0, false)
 	}
 	c := content{
 		labels: map[string]any{"app.kubernetes.io/name": id.name, "team": id.namespace},
@@ -58,12 +61,12 @@ func (g schemaGenerator) statusPatch(id identity) map[string]any {
 	if !ok {
 		return nil
 	}
-	return map[string]any{"status": value(id, status, "status", 0, false)}
+	return map[string]any{"status": g.value(id, status, "status", 0, false)}
 }
 
 // value makes up one value. Where fixed, it does not depend on the identity:
 // the keys of list items become part of managedFields.
-func value(id identity, schema map[string]any, name string, depth int, fixed bool) any {
+func (g schemaGenerator) value(id identity, schema map[string]any, name string, depth int, fixed bool) any {
 	if choices, ok := schema["enum"].([]any); ok && len(choices) > 0 {
 		if fixed {
 			return choices[0]
@@ -75,9 +78,9 @@ func value(id identity, schema map[string]any, name string, depth int, fixed boo
 	}
 	switch schema["type"] {
 	case "object":
-		return objectValue(id, schema, depth, fixed)
+		return g.objectValue(id, schema, depth, fixed)
 	case "array":
-		return arrayValue(id, schema, name, depth, fixed)
+		return g.arrayValue(id, schema, name, depth, fixed)
 	case "integer":
 		return int64(inRange(schema, number(id, 100, fixed)))
 	case "number":
@@ -91,31 +94,31 @@ func value(id identity, schema map[string]any, name string, depth int, fixed boo
 	}
 }
 
-func objectValue(id identity, schema map[string]any, depth int, fixed bool) map[string]any {
+func (g schemaGenerator) objectValue(id identity, schema map[string]any, depth int, fixed bool) map[string]any {
 	object := map[string]any{}
 	fields := properties(schema)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		field := fields[name]
 		wanted := isRequired(schema, name) ||
-			depth < optionalDepth && ungeneratable(field, name, depth+1) == ""
+			depth < g.optionalDepth && ungeneratable(field, name) == ""
 		if wanted && field["default"] == nil {
-			object[name] = value(id, field, name, depth+1, fixed)
+			object[name] = g.value(id, field, name, depth+1, fixed)
 		}
 	}
 	if element, ok := schema["additionalProperties"].(map[string]any); ok {
-		object["key"] = value(id, element, "key", depth+1, fixed)
+		object["key"] = g.value(id, element, "key", depth+1, fixed)
 	}
 	return object
 }
 
-func arrayValue(id identity, schema map[string]any, name string, depth int, fixed bool) []any {
+func (g schemaGenerator) arrayValue(id identity, schema map[string]any, name string, depth int, fixed bool) []any {
 	element, _ := schema["items"].(map[string]any)
 	kind := schema["x-kubernetes-list-type"]
 	fixed = fixed || kind == "map" || kind == "set"
 	count := max(1, limit(schema, "minItems", 1))
 	list := make([]any, 0, count)
 	for range count {
-		list = append(list, value(id, element, name, depth+1, fixed))
+		list = append(list, g.value(id, element, name, depth+1, fixed))
 	}
 	return list
 }
@@ -127,6 +130,8 @@ func stringValue(id identity, schema map[string]any, name string, fixed bool) st
 			return timestamp(firstCreation)
 		}
 		return timestamp(id.created)
+	case "byte":
+		return "c3ludGhldGlj"
 	case "date":
 		return firstCreation.Format("2006-01-02")
 	case "duration":
@@ -144,24 +149,26 @@ func stringValue(id identity, schema map[string]any, name string, fixed bool) st
 
 // ungeneratable returns the path of a required field that stringValue cannot
 // satisfy, or an empty string.
-func ungeneratable(schema map[string]any, path string, depth int) string {
+func ungeneratable(schema map[string]any, path string) string {
 	if _, hasEnum := schema["enum"]; hasEnum {
 		return ""
 	}
 	format, _ := schema["format"].(string)
 	_, hasPattern := schema["pattern"]
-	known := []string{"", "date-time", "date", "duration", "int32", "int64", "float", "double"}
+	known := []string{"", "byte", "date-time", "date", "duration", "int32", "int64", "float", "double"}
 	if hasPattern || schema["type"] == "string" && !slices.Contains(known, format) {
 		return path
 	}
-	if element, ok := schema["items"].(map[string]any); ok {
-		if bad := ungeneratable(element, path+"[]", depth+1); bad != "" {
-			return bad
+	for _, keyword := range []string{"items", "additionalProperties"} {
+		if element, ok := schema[keyword].(map[string]any); ok {
+			if bad := ungeneratable(element, path+"[]"); bad != "" {
+				return bad
+			}
 		}
 	}
 	for name, field := range properties(schema) {
 		if isRequired(schema, name) && field["default"] == nil {
-			if bad := ungeneratable(field, path+"."+name, depth+1); bad != "" {
+			if bad := ungeneratable(field, path+"."+name); bad != "" {
 				return bad
 			}
 		}

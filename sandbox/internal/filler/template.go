@@ -1,10 +1,12 @@
 package filler
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -92,6 +94,10 @@ func parseTemplate(stored []byte) (template, error) {
 	if err != nil {
 		return template{}, err
 	}
+	// The server sorts by time; the sample's times are all the same second.
+	slices.SortStableFunc(entries, func(a, b any) int {
+		return cmp.Compare(subresource(a), subresource(b))
+	})
 	t := template{body: object}
 	for _, e := range entries {
 		entry, _ := e.(map[string]any)
@@ -103,6 +109,12 @@ func parseTemplate(stored []byte) (template, error) {
 	}
 	delete(object, "metadata")
 	return t, nil
+}
+
+func subresource(entry any) string {
+	fields, _ := entry.(map[string]any)
+	s, _ := fields["subresource"].(string)
+	return s
 }
 
 // encode returns the object as the API server would store it.

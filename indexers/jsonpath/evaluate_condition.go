@@ -31,35 +31,57 @@ func (ev *evaluator) exists(n node, o *op) bool {
 	if !ok || o == nil {
 		return ok
 	}
-	// The walk stops at the first value and leaves its children on the stack.
-	base := len(ev.stack)
+	base := 0
+	if ev.scratch != nil {
+		base = len(ev.scratch.stack)
+	}
 	found := !ev.walk(n, o, func(node) bool { return false })
-	ev.popTo(base)
+	if ev.scratch != nil { // a walk that stops early leaves its children on the stack
+		ev.scratch.popTo(base)
+	}
 	return found
 }
 
 func compareOperands(n node, c *condition) bool {
-	left, right := c.left.lit, c.right.lit
-	var ln, rn node
-	if c.left.isPath {
-		var ok bool
-		if ln, _, ok = follow(n, c.left.prog); !ok {
-			return false
-		}
-		left = ln.scalar()
+	if c.left.isPath && !c.right.isPath {
+		m, _, ok := follow(n, c.left.prog)
+		return ok && compareLiteral(m, c.op, &c.right.lit)
 	}
-	if c.right.isPath {
-		var ok bool
-		if rn, _, ok = follow(n, c.right.prog); !ok {
-			return false
-		}
-		right = rn.scalar()
+	left, ln, ok := c.left.resolve(n)
+	if !ok {
+		return false
+	}
+	right, rn, ok := c.right.resolve(n)
+	if !ok {
+		return false
 	}
 	if left.kind == right.kind && (left.kind == KindObject || left.kind == KindArray) {
 		// Containers have no order; only two paths can meet here, so both nodes are set.
 		return c.op.holds(0, equalValues(ln.decode(), rn.decode(), 0))
 	}
 	return c.op.holds(left.compare(&right))
+}
+
+// resolve gives the value of an operand, and its node if it is a path.
+func (o *operand) resolve(n node) (value scalar, at node, ok bool) {
+	if !o.isPath {
+		return o.lit, node{}, true
+	}
+	at, _, ok = follow(n, o.prog)
+	if ok {
+		value = at.scalar()
+	}
+	return value, at, ok
+}
+
+// compareLiteral compares n with a literal. Nearly all comparisons ask whether a string equals a
+// literal, so that has a short way.
+func compareLiteral(n node, op compareOp, lit *scalar) bool {
+	if lit.kind == KindString && op <= opNotEqual {
+		return n.equalsString(lit.s) == (op == opEqual)
+	}
+	s := n.scalar()
+	return op.holds(s.compare(lit))
 }
 
 // equalValues compares decoded values in depth, numbers as numbers.

@@ -5,32 +5,43 @@ import (
 	"sync"
 )
 
-// evaluator holds what an evaluation needs beyond the stack: the scanned document and scratch space.
-// It belongs to one call at a time.
+// evaluator is one evaluation. Its scratch space is fetched when it is first needed, which for most
+// paths over decoded objects is never.
 type evaluator struct {
-	tape  tape
+	scratch *scratch
+}
+
+// scratch is what an evaluation needs beyond the stack. It belongs to one evaluation at a time.
+type scratch struct {
+	tape  tape     // the scanned document
 	stack []node   // the children that the enclosing steps are visiting
 	keys  []string // for sorting the keys of one decoded map
 	order []int32  // for sorting the members of one scanned object
 }
 
-var evaluators = sync.Pool{New: func() any { return new(evaluator) }}
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-func newEvaluator() *evaluator { return evaluators.Get().(*evaluator) }
-
-// The most scratch space that goes back to the pool, in entries: an evaluator that met a huge
+// keepScratch is the most scratch space that goes back to the pool, in entries: having met one huge
 // object should not keep its memory alive.
 const keepScratch = 1 << 13
 
-// release gives the evaluator back. It may be in any state, since a callback may have panicked.
+func (ev *evaluator) space() *scratch {
+	if ev.scratch == nil {
+		ev.scratch = scratches.Get().(*scratch)
+	}
+	return ev.scratch
+}
+
+// release gives the scratch space back. It may be in any state, since a callback may have panicked.
 func (ev *evaluator) release() {
-	if cap(ev.tape.entries) > keepScratch || cap(ev.stack) > keepScratch || cap(ev.keys) > keepScratch || cap(ev.order) > keepScratch {
+	s := ev.scratch
+	if s == nil || cap(s.tape.entries) > keepScratch || cap(s.stack) > keepScratch || cap(s.keys) > keepScratch || cap(s.order) > keepScratch {
 		return
 	}
-	ev.popTo(0)
-	ev.order = ev.order[:0]
-	ev.tape = tape{entries: ev.tape.entries[:0]}
-	evaluators.Put(ev)
+	s.popTo(0)
+	s.order = s.order[:0]
+	s.tape = tape{entries: s.tape.entries[:0]}
+	scratches.Put(s)
 }
 
 // follow runs the part of a program that leads to at most one value. It stops at the first
@@ -81,112 +92,123 @@ func (ev *evaluator) descend(n node, o *op, depth int, yield func(node) bool) bo
 	if depth == limitDocumentDepth { // only a Go value can be deeper, or even endless
 		return true
 	}
-	base := ev.pushChildren(n)
-	top := len(ev.stack)
+	s := ev.space()
+	base := s.pushChildren(n)
+	top := len(s.stack)
 	for i := base; i < top; i++ {
-		if k := ev.stack[i].kind(); (k == KindObject || k == KindArray) && !ev.descend(ev.stack[i], o, depth+1, yield) {
+		if k := s.stack[i].kind(); (k == KindObject || k == KindArray) && !ev.descend(s.stack[i], o, depth+1, yield) {
 			return false
 		}
 	}
-	ev.popTo(base)
+	s.popTo(base)
 	return true
 }
 
-func (ev *evaluator) pick(n node, s *pick, yield func(node) bool) bool {
-	switch s.kind {
+func (ev *evaluator) pick(n node, p *pick, yield func(node) bool) bool {
+	switch p.kind {
 	case SelectName:
-		m, ok := n.field(s.name)
-		return !ok || ev.walk(m, s.next, yield)
+		m, ok := n.field(p.name)
+		return !ok || ev.walk(m, p.next, yield)
 	case SelectIndex:
-		m, ok := n.element(s.index)
-		return !ok || ev.walk(m, s.next, yield)
+		m, ok := n.element(p.index)
+		return !ok || ev.walk(m, p.next, yield)
 	case SelectSlice:
-		return ev.pickSlice(n, s, yield)
+		return ev.pickSlice(n, p, yield)
 	case SelectPath:
-		return ev.walk(n, s.next, yield)
+		return ev.walk(n, p.next, yield)
 	case SelectElements:
-		return ev.pickElements(n, s, yield)
+		return ev.pickElements(n, p, yield)
 	}
-	if n.kind() == KindArray {
-		return ev.pickElements(n, s, yield)
+	switch n.kind() {
+	case KindArray:
+		return ev.pickElements(n, p, yield)
+	case KindObject:
+		return ev.pickMembers(n, p, yield)
 	}
-	base := ev.pushChildren(n)
-	top := len(ev.stack)
-	for i := base; i < top; i++ {
-		m := ev.stack[i]
-		if (s.cond == nil || ev.test(m, s.cond)) && !ev.walk(m, s.next, yield) {
-			return false
-		}
-	}
-	ev.popTo(base)
 	return true
 }
 
-func (ev *evaluator) pickElements(n node, s *pick, yield func(node) bool) bool {
+// pickMembers visits the values of a map in the order of their keys.
+func (ev *evaluator) pickMembers(n node, p *pick, yield func(node) bool) bool {
+	s := ev.space()
+	base := s.pushChildren(n)
+	top := len(s.stack)
+	for i := base; i < top; i++ {
+		m := s.stack[i]
+		if (p.cond == nil || ev.test(m, p.cond)) && !ev.walk(m, p.next, yield) {
+			return false
+		}
+	}
+	s.popTo(base)
+	return true
+}
+
+func (ev *evaluator) pickElements(n node, p *pick, yield func(node) bool) bool {
 	for c := n.elements(); ; {
 		m, ok := c.next()
 		if !ok {
 			return true
 		}
-		if (s.cond == nil || ev.test(m, s.cond)) && !ev.walk(m, s.next, yield) {
+		if (p.cond == nil || ev.test(m, p.cond)) && !ev.walk(m, p.next, yield) {
 			return false
 		}
 	}
 }
 
-func (ev *evaluator) pickSlice(n node, s *pick, yield func(node) bool) bool {
-	base := len(ev.stack)
-	ev.pushElements(n)
-	first, stop, step := s.slice.bounds(len(ev.stack) - base)
+func (ev *evaluator) pickSlice(n node, p *pick, yield func(node) bool) bool {
+	s := ev.space()
+	base := len(s.stack)
+	s.pushElements(n)
+	first, stop, step := p.slice.bounds(len(s.stack) - base)
 	for i := first; step > 0 && i < stop || step < 0 && i > stop; i += step {
-		if !ev.walk(ev.stack[base+i], s.next, yield) {
+		if !ev.walk(s.stack[base+i], p.next, yield) {
 			return false
 		}
 	}
-	ev.popTo(base)
+	s.popTo(base)
 	return true
 }
 
-// pushChildren puts the elements of a list, or the values of a map in the order of their keys, on
-// the stack and returns where they start. The caller cuts the stack back, unless the whole
+// pushChildren puts the elements of a list, or the values of a map in the order of their keys,
+// on the stack and returns where they start. The caller cuts the stack back, unless the whole
 // evaluation ends.
-func (ev *evaluator) pushChildren(n node) (base int) {
-	base = len(ev.stack)
+func (s *scratch) pushChildren(n node) (base int) {
+	base = len(s.stack)
 	switch {
 	case n.t != nil && n.kind() == KindObject:
-		ev.order = n.t.sortedMembers(n.i, ev.order[:0])
-		for _, c := range ev.order {
-			ev.stack = append(ev.stack, node{t: n.t, i: c})
+		s.order = n.t.sortedMembers(n.i, s.order[:0])
+		for _, c := range s.order {
+			s.stack = append(s.stack, node{t: n.t, i: c})
 		}
 	case n.kind() == KindObject:
 		m := n.v.(map[string]any)
-		ev.keys = ev.keys[:0]
+		s.keys = s.keys[:0]
 		for k := range m {
-			ev.keys = append(ev.keys, k)
+			s.keys = append(s.keys, k)
 		}
-		slices.Sort(ev.keys)
-		for _, k := range ev.keys {
-			ev.stack = append(ev.stack, node{v: m[k]})
+		slices.Sort(s.keys)
+		for _, k := range s.keys {
+			s.stack = append(s.stack, node{v: m[k]})
 		}
-		clear(ev.keys) // the pool must not keep user data alive
+		clear(s.keys) // the pool must not keep user data alive
 	default:
-		ev.pushElements(n)
+		s.pushElements(n)
 	}
 	return base
 }
 
-func (ev *evaluator) pushElements(n node) {
+func (s *scratch) pushElements(n node) {
 	for c := n.elements(); ; {
 		m, ok := c.next()
 		if !ok {
 			return
 		}
-		ev.stack = append(ev.stack, m)
+		s.stack = append(s.stack, m)
 	}
 }
 
 // popTo cuts the stack back and forgets what was there, so that the pool keeps no user data alive.
-func (ev *evaluator) popTo(base int) {
-	clear(ev.stack[base:])
-	ev.stack = ev.stack[:base]
+func (s *scratch) popTo(base int) {
+	clear(s.stack[base:])
+	s.stack = s.stack[:base]
 }

@@ -78,7 +78,7 @@ func (f *Filter) Operands() [][]Step {
 // Match tells whether the condition holds for obj; see [Path.Find] for what obj can be. A comparison
 // with a value that obj does not have is false.
 func (f *Filter) Match(obj any) bool {
-	ev := newEvaluator()
+	var ev evaluator
 	defer ev.release()
 	return ev.test(node{v: obj}, f.cond)
 }
@@ -86,10 +86,11 @@ func (f *Filter) Match(obj any) bool {
 // MatchJSON tells whether the condition holds for the JSON document raw, as [Filter.Match] does for
 // the decoded document. A document that is not valid JSON gives a [*SyntaxError] and false.
 func (f *Filter) MatchJSON(raw []byte) (bool, error) {
-	ev := newEvaluator()
+	var ev evaluator
 	defer ev.release()
-	if err := ev.tape.scan(raw, &f.wanted); err != nil {
+	t := &ev.space().tape
+	if err := t.scan(raw, &f.wanted); err != nil {
 		return false, err
 	}
-	return ev.test(node{t: &ev.tape}, f.cond), nil
+	return ev.test(node{t: t}, f.cond), nil
 }

@@ -10,12 +10,13 @@ package jsonpath
 // The values refer to raw. Paths of keys, indexes and [*] allocate nothing. To look for several
 // paths use a [Set], which scans the document once.
 func (p *Path) FindJSON(raw []byte, yield func(v Value) bool) error {
-	ev := newEvaluator()
+	var ev evaluator
 	defer ev.release()
-	if err := ev.tape.scan(raw, &p.wanted); err != nil {
+	t := &ev.space().tape
+	if err := t.scan(raw, &p.wanted); err != nil {
 		return err
 	}
-	ev.walk(node{t: &ev.tape}, p.prog, func(n node) bool { return yield(n.t.value(n.i)) })
+	ev.walk(node{t: t}, p.prog, func(n node) bool { return yield(n.t.value(n.i)) })
 	return nil
 }
 

@@ -112,6 +112,16 @@ func (c *cursor) next() (node, bool) {
 	return n, true
 }
 
+// equalsString tells whether the value is a string, and that one.
+func (n node) equalsString(text string) bool {
+	if n.t == nil {
+		s, ok := n.v.(string)
+		return ok && s == text
+	}
+	e := &n.t.entries[n.i]
+	return e.kind == KindString && string(unquoted(n.t.raw[e.start:e.end], e.flags&encodedValue != 0)) == text
+}
+
 // scalar reads a null, bool, number or string; containers and other Go values give only their kind.
 func (n node) scalar() scalar {
 	if n.t != nil {

@@ -92,7 +92,7 @@ func (p *Path) Find(obj any, yield func(v any) bool) {
 		}
 		return
 	}
-	ev := newEvaluator()
+	var ev evaluator
 	defer ev.release()
 	ev.walk(node{v: obj}, p.prog, func(n node) bool { return yield(n.v) })
 }

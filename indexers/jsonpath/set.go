@@ -48,12 +48,13 @@ func (s *Set) Len() int { return len(s.programs) }
 // values it leads to; a filter gives the whole document when it holds, and else nothing. What
 // [Path.FindJSON] says of checking, errors and lifetimes applies here too.
 func (s *Set) FindJSON(raw []byte, yield func(i int, v Value) bool) error {
-	ev := newEvaluator()
+	var ev evaluator
 	defer ev.release()
-	if err := ev.tape.scan(raw, &s.wanted); err != nil {
+	t := &ev.space().tape
+	if err := t.scan(raw, &s.wanted); err != nil {
 		return err
 	}
-	root := node{t: &ev.tape}
+	root := node{t: t}
 	for i := range s.programs {
 		p := &s.programs[i]
 		if p.cond != nil && !ev.test(root, p.cond) {

@@ -1,0 +1,110 @@
+package discovery
+
+import (
+	"fmt"
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+)
+
+// apiServiceGVR is where aggregated API servers are registered. CRDs and built-in groups have entries
+// too, which the server keeps itself.
+var apiServiceGVR = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+
+// apiService is what is kept of an APIService: enough to tell when discovery is worth another look.
+type apiService struct {
+	metav1.ObjectMeta
+	// remote is true when another server serves the group version, false for CRDs and built-in types.
+	remote bool
+	// digest changes when what discovery says may change.
+	digest string
+}
+
+// apiServiceStore tells when APIServices change in a way that discovery shows. A reflector calls it from
+// one goroutine.
+type apiServiceStore struct {
+	known map[string]*apiService
+	// synced is told about each complete list.
+	synced func()
+	// changed is told about each change. remote is false for group versions that the server serves
+	// itself, which the CRD watch reports better.
+	changed func(remote bool)
+}
+
+var _ cache.TransformingStore = (*apiServiceStore)(nil)
+
+func (s *apiServiceStore) Transformer() cache.TransformFunc {
+	return func(obj any) (any, error) { return shrinkAPIService(obj), nil }
+}
+
+func shrinkAPIService(obj any) *apiService {
+	switch o := obj.(type) {
+	case *apiService:
+		return o
+	case *unstructured.Unstructured:
+		spec, _, _ := unstructured.NestedMap(o.Object, "spec")
+		return &apiService{
+			ObjectMeta: metav1.ObjectMeta{Name: o.GetName(), ResourceVersion: o.GetResourceVersion()},
+			remote:     spec["service"] != nil,
+			digest: fmt.Sprint(o.GetUID(), spec["service"], spec["groupPriorityMinimum"],
+				spec["versionPriority"], available(o)),
+		}
+	case cache.DeletedFinalStateUnknown:
+		return shrinkAPIService(o.Obj)
+	}
+	return &apiService{}
+}
+
+// available returns the status of the Available condition.
+func available(o *unstructured.Unstructured) string {
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c, ok := c.(map[string]any); ok && c["type"] == "Available" {
+			return fmt.Sprint(c["status"])
+		}
+	}
+	return ""
+}
+
+func (s *apiServiceStore) Add(obj any) error    { return s.put(obj) }
+func (s *apiServiceStore) Update(obj any) error { return s.put(obj) }
+func (s *apiServiceStore) Resync() error        { return nil }
+
+func (s *apiServiceStore) put(obj any) error {
+	now := shrinkAPIService(obj)
+	old := s.known[now.Name]
+	s.known[now.Name] = now
+	if old == nil || old.digest != now.digest {
+		s.changed(now.remote || old != nil && old.remote)
+	}
+	return nil
+}
+
+func (s *apiServiceStore) Delete(obj any) error {
+	o := shrinkAPIService(obj)
+	if s.known[o.Name] != nil {
+		delete(s.known, o.Name)
+		s.changed(o.remote)
+	}
+	return nil
+}
+
+// Replace takes a complete list. The first one changes nothing: discovery starts at the same time.
+func (s *apiServiceStore) Replace(list []any, _ string) error {
+	next := make(map[string]*apiService, len(list))
+	for _, obj := range list {
+		o := shrinkAPIService(obj)
+		next[o.Name] = o
+	}
+	first := s.known == nil
+	same := maps.EqualFunc(s.known, next, func(a, b *apiService) bool { return a.digest == b.digest })
+	s.known = next
+	s.synced()
+	if !first && !same {
+		s.changed(true)
+	}
+	return nil
+}

@@ -1,0 +1,282 @@
+package discovery
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+)
+
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// definition is an established, namespaced CRD of group example.com.
+func definition(plural, uid string, change ...func(*crd.Definition)) *crd.Definition {
+	d := &crd.Definition{
+		Name: plural + ".example.com", UID: types.UID(uid), Group: "example.com", Namespaced: true,
+		Names:       crd.Names{Plural: plural, Singular: plural + "x", Kind: "K" + plural},
+		Versions:    []crd.Version{{Name: "v1", Served: true, Storage: true}},
+		Established: true, NamesAccepted: true,
+	}
+	for _, c := range change {
+		c(d)
+	}
+	return d
+}
+
+func definitions(n int) []*crd.Definition {
+	var out []*crd.Definition
+	for i := range n {
+		out = append(out, definition(fmt.Sprintf("r%02d", i), fmt.Sprintf("u%d", i)))
+	}
+	return out
+}
+
+// discovered is a catalog of groups, fetched at a time after epoch.
+func discovered(at time.Duration, groups ...group) *Catalog {
+	c := newCatalog(groups)
+	c.fetched = epoch.Add(at)
+	return c
+}
+
+func oneGroup(name string, plurals ...string) group {
+	g := group{Name: name, Versions: []version{{Name: "v1"}}}
+	for _, p := range plurals {
+		g.Versions[0].Resources = append(g.Versions[0].Resources, resource{Name: p, Singular: p + "x", Kind: "K" + p, Namespaced: true, Verbs: customVerbs})
+	}
+	return g
+}
+
+func texts(events []Event) []string {
+	var out []string
+	for _, e := range events {
+		text := fmt.Sprintf("%s %s", e.Kind, e.Type.GroupResource)
+		if e.Type.UID != "" {
+			text += " " + string(e.Type.UID)
+		}
+		if e.Changes != 0 {
+			text += " " + e.Changes.String()
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// TestState runs scripts: each step's events are compared as text.
+func TestState(t *testing.T) {
+	type step struct {
+		do   func(s *state) []Event
+		want []string
+	}
+	list := func(defs ...*crd.Definition) func(s *state) []Event {
+		return func(s *state) []Event {
+			events, err := s.replaceCRDs(defs, epoch)
+			if err != nil {
+				return []Event{{Kind: EventKind(err.Error())}}
+			}
+			return events
+		}
+	}
+	put := func(d *crd.Definition) func(s *state) []Event {
+		return func(s *state) []Event { return s.putCRD(d) }
+	}
+	drop := func(d *crd.Definition) func(s *state) []Event {
+		return func(s *state) []Event { return s.dropCRD(d.GroupResource(), epoch) }
+	}
+	take := func(c *Catalog) func(s *state) []Event {
+		return func(s *state) []Event {
+			events, again := s.take(c)
+			if again {
+				return []Event{{Kind: "again"}}
+			}
+			return events
+		}
+	}
+	deny := func(s *state) []Event { return s.denyCRDs(epoch) }
+	w := func(uid string, change ...func(*crd.Definition)) *crd.Definition {
+		return definition("ws", uid, change...)
+	}
+	const second = time.Second
+	core := oneGroup("", "pods")
+	tests := map[string][]step{
+		"a CRD's life": {
+			{list(), nil},
+			{put(w("1", func(d *crd.Definition) { d.Established = false })), []string{"Added ws.example.com 1"}},
+			{put(w("1")), []string{"Changed ws.example.com 1 conditions"}},
+			{put(w("1")), nil},
+			{put(w("1", func(d *crd.Definition) { d.Generation, d.ResourceVersion = 9, "9" })), nil},
+			{put(w("1", func(d *crd.Definition) { d.Names.ShortNames = []string{"w"} })), []string{"Changed ws.example.com 1 names"}},
+			{put(w("1", func(d *crd.Definition) { d.StoredVersions = []string{"v1"} })), []string{"Changed ws.example.com 1 storage,names"}},
+			{drop(w("1")), []string{"Removed ws.example.com 1"}},
+			{drop(w("1")), nil},
+		},
+		"a version is withdrawn": {
+			{list(w("1", func(d *crd.Definition) {
+				d.Versions = append(d.Versions, crd.Version{Name: "v1beta1", Served: true})
+			})), []string{"Added ws.example.com 1"}},
+			{put(w("1", func(d *crd.Definition) { d.Versions = append(d.Versions, crd.Version{Name: "v1beta1"}) })), []string{"Changed ws.example.com 1 versions"}},
+			{put(w("1")), []string{"Changed ws.example.com 1 versions"}},
+		},
+		"delete and create seen as one event": {
+			{list(w("1")), []string{"Added ws.example.com 1"}},
+			{put(w("2", func(d *crd.Definition) { d.Namespaced = false })), []string{"Removed ws.example.com 1", "Added ws.example.com 2"}},
+		},
+		"delete and create within a relist": {
+			{list(w("1")), []string{"Added ws.example.com 1"}},
+			{list(w("2")), []string{"Removed ws.example.com 1", "Added ws.example.com 2"}},
+		},
+		"discovery waits for the CRDs, and does not repeat them": {
+			{take(discovered(0, core, oneGroup("example.com", "ws"))), nil},
+			{list(w("1")), []string{"Added pods", "Added ws.example.com 1"}},
+			{take(discovered(second, core, oneGroup("example.com", "ws"))), nil},
+		},
+		"discovery lags behind a deleted CRD": {
+			{list(w("1")), []string{"Added ws.example.com 1"}},
+			{take(discovered(0, core, oneGroup("example.com", "ws"))), []string{"Added pods"}},
+			{drop(w("1")), []string{"Removed ws.example.com 1"}},
+			{take(discovered(second, core, oneGroup("example.com", "ws"))), nil},
+			{take(discovered(2*second, core)), nil},
+			// Somebody else serves the type afterwards.
+			{take(discovered(3*second, core, oneGroup("example.com", "ws"))), []string{"Added ws.example.com"}},
+		},
+		"somebody else takes a deleted CRD's place at once": {
+			{list(w("1")), []string{"Added ws.example.com 1"}},
+			{take(discovered(0, core)), []string{"Added pods"}},
+			{drop(w("1")), []string{"Removed ws.example.com 1"}},
+			{take(discovered(buriedFor+second, core, oneGroup("example.com", "ws"))), []string{"Added ws.example.com"}},
+		},
+		"discovery is ahead of the CRD watch": {
+			{list(), nil},
+			{take(discovered(0, core, oneGroup("example.com", "ws"))), []string{"Added pods", "Added ws.example.com"}},
+			{put(w("1")), []string{"Changed ws.example.com 1 storage,source"}},
+		},
+		"an aggregated API comes and goes": {
+			{list(), nil},
+			{take(discovered(0, core)), []string{"Added pods"}},
+			{take(discovered(second, core, oneGroup("agg.io", "as"))), []string{"Added as.agg.io"}},
+			{take(discovered(2*second, core, group{Name: "agg.io", Versions: []version{{Name: "v1", Stale: true, Failure: "stale"}}})), nil},
+			{take(discovered(3*second, core)), []string{"Removed as.agg.io"}},
+		},
+		"CRDs may not be read": {
+			{deny, nil},
+			{take(discovered(0, core, oneGroup("example.com", "ws"))), []string{"Added pods", "Added ws.example.com"}},
+			{take(discovered(second, core)), []string{"Removed ws.example.com"}},
+		},
+		"the right to read CRDs is lost and comes back": {
+			{list(w("1"), definition("zs", "z")), []string{"Added ws.example.com 1", "Added zs.example.com z"}},
+			{take(discovered(-second, core)), []string{"Added pods"}},
+			{deny, nil}, // the catalog is older: nothing is known to be gone
+			{deny, nil},
+			{take(discovered(second, core, oneGroup("example.com", "ws"))), []string{"Changed ws.example.com 1 storage,source", "Removed zs.example.com z"}},
+			{list(w("2")), []string{"Removed ws.example.com 1", "Added ws.example.com 2"}},
+		},
+		"most CRDs are gone": {
+			{list(definitions(7)[:6]...), []string{"Added r00.example.com u0", "Added r01.example.com u1", "Added r02.example.com u2", "Added r03.example.com u3", "Added r04.example.com u4", "Added r05.example.com u5"}},
+			{list(), []string{errSecondLook.Error() + " "}},
+			{list(definitions(6)...), nil},
+			{list(), []string{errSecondLook.Error() + " "}},
+			{list(), []string{"Removed r00.example.com u0", "Removed r01.example.com u1", "Removed r02.example.com u2", "Removed r03.example.com u3", "Removed r04.example.com u4", "Removed r05.example.com u5"}},
+		},
+		"five of five are gone": {
+			{list(definitions(2)...), []string{"Added r00.example.com u0", "Added r01.example.com u1"}},
+			{list(), []string{"Removed r00.example.com u0", "Removed r01.example.com u1"}},
+		},
+		"most of discovery is gone": {
+			{deny, nil},
+			{take(discovered(0, oneGroup("", "a", "b", "c", "d", "e", "f"))), []string{"Added a", "Added b", "Added c", "Added d", "Added e", "Added f"}},
+			{take(discovered(second)), []string{"again "}},
+			{take(discovered(2*second, oneGroup("", "a"))), []string{"Removed b", "Removed c", "Removed d", "Removed e", "Removed f"}},
+		},
+	}
+	for name, steps := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newState()
+			for i, step := range steps {
+				if diff := cmp.Diff(step.want, texts(step.do(&s))); diff != "" {
+					t.Errorf("step %d (-want +got):\n%s", i, diff)
+				}
+			}
+		})
+	}
+}
+
+// TestStateAgainstModel applies random news and checks that a listener who applies the events always
+// has what the state has, and that a removed type is never changed.
+func TestStateAgainstModel(t *testing.T) {
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		s := newState()
+		view := map[schema.GroupResource]Type{}
+		now := epoch
+		for range 100 {
+			now = now.Add(time.Duration(random.IntN(20)) * time.Second)
+			for _, e := range randomNews(random, &s, now) {
+				gr := e.Type.GroupResource
+				have, known := view[gr]
+				switch {
+				case e.Kind == Added && known:
+					t.Fatalf("seed %d: %s added twice", seed, gr)
+				case e.Kind != Added && !known:
+					t.Fatalf("seed %d: %s of unknown %s", seed, e.Kind, gr)
+				case e.Kind == Changed && e.Changes == 0:
+					t.Fatalf("seed %d: an empty change", seed)
+				case e.Kind == Changed && have.UID != "" && e.Type.UID != "" && have.UID != e.Type.UID:
+					t.Fatalf("seed %d: %s changed its UID", seed, gr)
+				}
+				if view[gr] = e.Type; e.Kind == Removed {
+					delete(view, gr)
+				}
+			}
+			if diff := cmp.Diff(s.types, view); diff != "" {
+				t.Fatalf("seed %d (-state +listener):\n%s", seed, diff)
+			}
+		}
+	}
+}
+
+func randomNews(random *rand.Rand, s *state, now time.Time) []Event {
+	pick := func() *crd.Definition {
+		return definition(fmt.Sprintf("r%02d", random.IntN(8)), fmt.Sprint(random.IntN(3)), func(d *crd.Definition) {
+			d.Established = random.IntN(3) > 0
+			d.Namespaced = random.IntN(2) > 0
+		})
+	}
+	switch random.IntN(6) {
+	case 0, 1:
+		return s.putCRD(pick())
+	case 2:
+		return s.dropCRD(pick().GroupResource(), now)
+	case 3:
+		var list []*crd.Definition
+		for range random.IntN(6) {
+			list = append(list, pick())
+		}
+		events, err := s.replaceCRDs(list, now)
+		if err != nil && !errors.Is(err, errSecondLook) {
+			panic(err)
+		}
+		return events
+	case 4:
+		return s.denyCRDs(now)
+	}
+	var plurals []string
+	for i := range 8 {
+		if random.IntN(2) > 0 {
+			plurals = append(plurals, fmt.Sprintf("r%02d", i))
+		}
+	}
+	g := oneGroup("example.com", plurals...)
+	if random.IntN(4) == 0 {
+		g.Versions[0].Failure = "failed"
+	}
+	c := newCatalog([]group{g})
+	c.fetched = now
+	events, _ := s.take(c)
+	return events
+}

@@ -1,0 +1,288 @@
+package discovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+)
+
+// Defaults of TrackerOptions.
+const (
+	// DefaultPollInterval is the mean time between two discovery rounds that nothing asked for.
+	DefaultPollInterval = 10 * time.Minute
+	// DefaultBlindPollInterval is the same while something that should be watched cannot be.
+	DefaultBlindPollInterval = 30 * time.Second
+)
+
+// TrackerOptions adjusts a Tracker. The zero value is usable.
+type TrackerOptions struct {
+	// Client does the discovery rounds. Default: a client of its own, without a disk cache. A shared
+	// client shares its rounds.
+	Client *Client
+	// Dynamic watches CustomResourceDefinitions and APIServices. Default: one for the same server.
+	Dynamic dynamic.Interface
+	// PollInterval is the mean time between discovery rounds while watches work; each is spread by a
+	// fifth. Default DefaultPollInterval.
+	PollInterval time.Duration
+	// BlindPollInterval is the same in Polling mode, and while a group is unknown and APIServices are not
+	// watched. Default DefaultBlindPollInterval.
+	BlindPollInterval time.Duration
+}
+
+// Tracker knows at any time which types an API server has, and tells its subscribers what changes.
+//
+// Custom resources are learnt from a watch on CustomResourceDefinitions, without any discovery request.
+// Everything else is learnt from discovery, asked when an APIService changes and polled slowly. Without
+// the right to watch CRDs, everything is polled; see Mode. A group that discovery cannot confirm keeps
+// its types. A list that lacks most of what was known is only believed when the next one says the same.
+//
+// All methods are safe for concurrent use, and all but Run return at once or with their context.
+type Tracker struct {
+	opts    TrackerOptions
+	wake    chan struct{} // capacity 1: a discovery round is wanted
+	ended   chan struct{} // closed when Run is about to return
+	synced  chan struct{} // closed when the picture is complete for the first time
+	subsRun sync.WaitGroup
+
+	mu struct {
+		sync.Mutex
+		state         state
+		subscriptions map[*Subscription]struct{}
+		snapshot      *Snapshot // of state, nil when it changed
+		status        TrackerStatus
+		running, over bool
+	}
+}
+
+// NewTracker returns a Tracker for the server of cfg, which is not contacted before Run. cfg may be nil
+// when opts has both a Client and a Dynamic.
+func NewTracker(cfg *rest.Config, opts TrackerOptions) (*Tracker, error) {
+	if cfg == nil && (opts.Client == nil || opts.Dynamic == nil) {
+		return nil, errors.New("tracker: the REST config is nil")
+	}
+	var err error
+	if opts.Client == nil {
+		if opts.Client, err = NewClient(cfg, Options{}); err != nil {
+			return nil, err
+		}
+	}
+	if opts.Dynamic == nil {
+		if opts.Dynamic, err = dynamic.NewForConfig(cfg); err != nil {
+			return nil, fmt.Errorf("tracker: %w", err)
+		}
+	}
+	if opts.PollInterval <= 0 {
+		opts.PollInterval = DefaultPollInterval
+	}
+	if opts.BlindPollInterval <= 0 {
+		opts.BlindPollInterval = DefaultBlindPollInterval
+	}
+	t := &Tracker{
+		opts: opts, wake: make(chan struct{}, 1), ended: make(chan struct{}), synced: make(chan struct{}),
+	}
+	t.mu.state = newState()
+	t.mu.subscriptions = map[*Subscription]struct{}{}
+	t.mu.status.Mode = Starting
+	return t, nil
+}
+
+// Run follows the server until ctx ends, and returns when every goroutine of the tracker and of its
+// subscriptions has ended; a handler that does not return therefore holds it up. Events that are still
+// queued then are dropped: that a tracker ends says nothing about the types. The error is not nil only
+// when Run was called before.
+func (t *Tracker) Run(ctx context.Context) error {
+	t.mu.Lock()
+	if t.mu.running {
+		t.mu.Unlock()
+		return errors.New("tracker: Run was called before")
+	}
+	t.mu.running = true
+	t.mu.Unlock()
+
+	var wg sync.WaitGroup
+	// All three end with ctx.
+	wg.Go(func() { runReflector(ctx, t.opts.Dynamic, crd.GVR, t.crdStore(), t.crdReports()) })
+	wg.Go(func() { runReflector(ctx, t.opts.Dynamic, apiServiceGVR, t.apiServiceStore(), t.apiServiceReports()) })
+	wg.Go(func() { t.discover(ctx) })
+	wg.Wait()
+
+	t.mu.Lock()
+	t.mu.over = true
+	close(t.ended)
+	t.mu.Unlock()
+	t.subsRun.Wait()
+	return nil
+}
+
+// Subscribe calls handler for every type that is known now, and then for every change, in order and
+// from one goroutine. No lock is held during a call. The subscription ends with Stop or with the tracker;
+// after that, Subscribe returns one that has ended. A subscription of a tracker that never runs must be
+// stopped.
+func (t *Tracker) Subscribe(handler func(Event)) *Subscription {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := newSubscription(handler, t.ended)
+	if t.mu.over {
+		return s
+	}
+	var replay []Event
+	for _, known := range t.snapshotLocked().Types() {
+		replay = append(replay, Event{Kind: Added, Type: known})
+	}
+	if t.mu.status.Synced {
+		replay = append(replay, Event{Kind: Synced})
+	}
+	s.push(replay)
+	t.mu.subscriptions[s] = struct{}{}
+	// Ends with the subscription's own goroutine.
+	t.subsRun.Go(func() { <-s.Done(); t.forget(s) })
+	return s
+}
+
+func (t *Tracker) forget(s *Subscription) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.mu.subscriptions, s)
+}
+
+// Snapshot returns what is known now.
+func (t *Tracker) Snapshot() *Snapshot {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.snapshotLocked()
+}
+
+func (t *Tracker) snapshotLocked() *Snapshot {
+	if t.mu.snapshot == nil {
+		t.mu.snapshot = newSnapshot(&t.mu.state)
+	}
+	return t.mu.snapshot
+}
+
+// Status returns how the tracker is doing.
+func (t *Tracker) Status() TrackerStatus {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.mu.status
+	s.Types = len(t.mu.state.types)
+	s.Unknown = t.mu.state.unknown
+	return s
+}
+
+// WaitForSync waits until the picture is complete for the first time: CRDs are listed, or may not be, and
+// one discovery round has succeeded. The error is that of ctx, with what the sources last said.
+func (t *Tracker) WaitForSync(ctx context.Context) error {
+	select {
+	case <-t.synced:
+		return nil
+	default:
+	}
+	select {
+	case <-t.synced:
+		return nil
+	case <-t.ended:
+		return errors.New("tracker: ended before it was synced")
+	case <-ctx.Done():
+		s := t.Status()
+		return errors.Join(fmt.Errorf("tracker: not synced: %w", ctx.Err()), s.CRDs.LastError, s.Discovery.LastError)
+	}
+}
+
+// Refresh asks for a discovery round now. It does not wait for it.
+func (t *Tracker) Refresh() {
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
+}
+
+// update applies a change to the state and passes on the events. It is the only way the state changes,
+// so every subscriber sees the same order.
+func (t *Tracker) update(change func(s *state, status *TrackerStatus) []Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	events := change(&t.mu.state, &t.mu.status)
+	t.mu.snapshot = nil
+	switch {
+	case t.mu.state.crdsDenied:
+		t.mu.status.Mode = Polling
+	case t.mu.state.crdsKnown:
+		t.mu.status.Mode = Watching
+	}
+	if !t.mu.status.Synced && t.mu.state.synced() {
+		t.mu.status.Synced = true
+		events = append(events, Event{Kind: Synced})
+		close(t.synced)
+	}
+	if len(events) == 0 {
+		return
+	}
+	for s := range t.mu.subscriptions {
+		s.push(events)
+	}
+}
+
+// discover does discovery rounds until ctx ends: at once, when woken, and when the poll is due.
+func (t *Tracker) discover(ctx context.Context) {
+	failures := 0
+	for {
+		again := t.round(ctx, &failures)
+		if ctx.Err() != nil {
+			return
+		}
+		if again {
+			continue // the client keeps its distance
+		}
+		timer := time.NewTimer(t.pause(failures))
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		case <-t.wake:
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// round does one discovery round, and returns whether another must follow at once.
+func (t *Tracker) round(ctx context.Context, failures *int) (again bool) {
+	catalog, err := t.opts.Client.Refresh(ctx)
+	if ctx.Err() != nil {
+		return false
+	}
+	t.update(func(s *state, status *TrackerStatus) (events []Event) {
+		if err != nil {
+			*failures++
+			status.Discovery.LastError = err
+			return nil
+		}
+		*failures = 0
+		status.Discovery.ok(time.Now())
+		status.Discovery.Synced = true
+		events, again = s.take(catalog)
+		return events
+	})
+	return again
+}
+
+// pause returns how long to wait after a round.
+func (t *Tracker) pause(failures int) time.Duration {
+	if failures > 0 {
+		return jitter(min(time.Second<<min(failures, 5), DefaultBlindPollInterval), rand.Float64())
+	}
+	s := t.Status()
+	if s.Mode != Watching || len(s.Unknown) > 0 && !s.APIServices.Synced {
+		return jitter(t.opts.BlindPollInterval, rand.Float64())
+	}
+	return jitter(t.opts.PollInterval, rand.Float64())
+}

@@ -1,0 +1,145 @@
+package discovery
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+)
+
+// Source says where knowledge of a type comes from.
+type Source string
+
+const (
+	// FromCRD types were learnt from a watch on CustomResourceDefinitions.
+	FromCRD Source = "CustomResourceDefinition"
+	// FromDiscovery types were learnt from discovery: built-in types, types of aggregated API servers,
+	// and every type while CustomResourceDefinitions may not be read.
+	FromDiscovery Source = "Discovery"
+)
+
+// Type is what a Tracker knows about one type, in all its versions. Treat it as read-only.
+type Type struct {
+	GroupResource schema.GroupResource
+	Kind          string
+	Singular      string
+	ShortNames    []string
+	Categories    []string
+	Scope         Scope
+	// Versions are the served versions, the most preferred first, and then those that are not served.
+	Versions []TypeVersion
+	// StoredVersions are the versions that objects in etcd may have; only known from a CRD.
+	StoredVersions []string
+	// UID of the CRD; another one is another type. Empty when it is not known.
+	UID    types.UID
+	Source Source
+	// Established is false for a CRD that the server does not serve (yet).
+	Established bool
+	// Terminating is true for a CRD that is being deleted while its objects still exist.
+	Terminating bool
+	// ConversionWebhook is true when a webhook converts between versions.
+	ConversionWebhook bool
+}
+
+// TypeVersion is one version of a Type.
+type TypeVersion struct {
+	Name string
+	// Served is false for versions that only exist in etcd.
+	Served bool
+	// Storage is true for the version that is written to etcd; only known from a CRD.
+	Storage bool
+	// Kind is the kind of the objects. It is the same in all versions but for odd aggregated APIs.
+	Kind schema.GroupVersionKind
+	// Verbs are what the server supports.
+	Verbs        []string
+	Subresources []string
+}
+
+// ServedVersions returns the names of the served versions, the most preferred first.
+func (t Type) ServedVersions() []string {
+	var out []string
+	for _, v := range t.Versions {
+		if v.Served {
+			out = append(out, v.Name)
+		}
+	}
+	return out
+}
+
+// Version returns the version of that name.
+func (t Type) Version(name string) (TypeVersion, bool) {
+	i := slices.IndexFunc(t.Versions, func(v TypeVersion) bool { return v.Name == name })
+	if i < 0 {
+		return TypeVersion{}, false
+	}
+	return t.Versions[i], true
+}
+
+// The verbs that every API server supports for custom resources. They are part of the server, not of
+// the CRD, and a terminating type takes no new objects.
+var (
+	customVerbs      = []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
+	terminatingVerbs = []string{"delete", "deletecollection", "get", "list", "watch"}
+)
+
+// typeOfCRD is what a definition says about its type; no discovery is needed for it.
+func typeOfCRD(d *crd.Definition) Type {
+	t := Type{
+		GroupResource: d.GroupResource(), Kind: d.Names.Kind, Singular: d.Names.Singular,
+		ShortNames: d.Names.ShortNames, Categories: d.Names.Categories, Scope: Cluster,
+		StoredVersions: d.StoredVersions, UID: d.UID, Source: FromCRD,
+		Established: d.Established, Terminating: d.Terminating || d.Deleting,
+		ConversionWebhook: d.ConversionWebhook,
+	}
+	if d.Namespaced {
+		t.Scope = Namespaced
+	}
+	if t.Singular == "" {
+		t.Singular = strings.ToLower(t.Kind)
+	}
+	verbs := customVerbs
+	if d.Terminating {
+		verbs = terminatingVerbs
+	}
+	order := d.ServedVersions()
+	for _, v := range d.Versions {
+		if !v.Served {
+			order = append(order, v.Name)
+		}
+	}
+	for _, name := range order {
+		v, _ := d.Version(name)
+		tv := TypeVersion{
+			Name: name, Served: v.Served, Storage: v.Storage, Subresources: v.Subresources,
+			Kind: schema.GroupVersionKind{Group: d.Group, Version: name, Kind: d.Names.Kind},
+		}
+		if v.Served {
+			tv.Verbs = verbs
+		}
+		t.Versions = append(t.Versions, tv)
+	}
+	return t
+}
+
+// typesOfCatalog groups the resources of a catalog by type.
+func typesOfCatalog(c *Catalog) map[schema.GroupResource]Type {
+	out := make(map[schema.GroupResource]Type, len(c.resources))
+	for _, r := range c.resources {
+		gr := r.GVR.GroupResource()
+		t, ok := out[gr]
+		if !ok {
+			t = Type{
+				GroupResource: gr, Kind: r.GVK.Kind, Singular: r.Singular, ShortNames: r.ShortNames,
+				Categories: r.Categories, Scope: r.Scope, Source: FromDiscovery, Established: true,
+			}
+		}
+		t.Versions = append(t.Versions, TypeVersion{
+			Name: r.GVR.Version, Served: true, Kind: r.GVK, Verbs: r.Verbs, Subresources: r.Subresources,
+		})
+		out[gr] = t
+	}
+	return out
+}

@@ -1,0 +1,84 @@
+package discovery
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// watchReports is told how the requests of a reflector went.
+type watchReports struct {
+	ok func()
+	// failed gets every failed request.
+	failed func(error)
+	// denied gets failed lists that say that the resource may not be read or does not exist. A failed
+	// watch is no such proof: a list follows it.
+	denied func(error)
+}
+
+// runReflector keeps store up to date with a resource until ctx ends.
+func runReflector(ctx context.Context, client dynamic.Interface, gvr schema.GroupVersionResource, store cache.ReflectorStore, reports watchReports) {
+	resource := client.Resource(gvr)
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+			list, err := resource.List(ctx, opts)
+			if err != nil {
+				reports.report(ctx, err, true)
+				return nil, err
+			}
+			reports.ok()
+			return list, nil
+		},
+		WatchFuncWithContext: func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+			w, err := resource.Watch(ctx, opts)
+			if err != nil {
+				reports.report(ctx, err, false)
+				return nil, interruptible(opts, err)
+			}
+			reports.ok()
+			return w, nil
+		},
+	}
+	// No logger: what goes wrong is in the status, and a missing right is no error worth a line every
+	// few seconds.
+	logger := klog.Logger{}
+	reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, client), nil, store,
+		cache.ReflectorOptions{Name: "crdcache discovery", TypeDescription: gvr.String(), Logger: &logger})
+	reflector.RunWithContext(klog.NewContext(ctx, logger))
+}
+
+func (r watchReports) report(ctx context.Context, err error, list bool) {
+	if ctx.Err() != nil {
+		return
+	}
+	r.failed(err)
+	if list && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)) {
+		r.denied(err)
+	}
+}
+
+// interruptible hides from the reflector why an initial watch-list could not be opened. When it knows
+// that the server refuses connections or is busy, it sleeps up to a minute without looking at its
+// context; otherwise it falls back to a list, whose backoff ends with the context.
+func interruptible(opts metav1.ListOptions, err error) error {
+	initial := opts.SendInitialEvents != nil && *opts.SendInitialEvents
+	if initial && (utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)) {
+		return fmt.Errorf("open watch-list: %v", err)
+	}
+	return err
+}
+
+// jitter spreads d by a fifth in both directions. r is random in [0, 1).
+func jitter(d time.Duration, r float64) time.Duration {
+	return time.Duration(float64(d) * (0.8 + 0.4*r))
+}

@@ -1,0 +1,42 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// binary is the sandbox under test.
+var binary string
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+// run exists so that its deferred calls happen before the process exits.
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "sandbox-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	if binary = os.Getenv("CRDCACHE_SANDBOX_BIN"); binary == "" {
+		binary = filepath.Join(dir, "sandbox")
+		if err := build(binary); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	defer stopShared()
+	return m.Run()
+}
+
+func build(out string) error {
+	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", out, "..")
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	cmd.Stderr = os.Stderr
+	return cmd.Run()
+}

@@ -234,6 +234,8 @@ func (p *parser) unexpectedInFilter() error {
 		return p.fail(CodeFunction, from, from+1, "", "functions are not supported")
 	case c == ')':
 		return p.fail(CodeUnexpected, from, from+1, `there is no "(" before it`, "unexpected %s", p.here())
+	case p.depth == 0 && (c == ']' || c == '}'):
+		return p.fail(CodeUnexpected, from, from+1, "a condition is written without [?()] and {}", "unexpected %s", p.here())
 	case c == '}' || p.done():
 		return p.fail(CodeUnclosed, from, from, `add "]"`, "the filter is never closed")
 	}

@@ -14,6 +14,8 @@ func (p *parser) parseOperand() (operand, error) {
 	switch c := p.peek(); {
 	case p.done() || c == ')' || c == ']':
 		return operand{}, p.fail(CodeOperand, from, from, `write a path such as @.name, or a literal`, "a value is missing before %s", p.here())
+	case c == '.' && isDigit(p.peekAt(1)):
+		return operand{}, p.fail(CodeNumber, from, from+2, `write 0.5, or @.5 for a key`, "a number cannot start with a point")
 	case c == '@' || c == '.':
 		return p.parseRelative()
 	case c == '$':
@@ -172,6 +174,10 @@ func (p *parser) parseEscape(what string) (rune, error) {
 	if i := strings.IndexByte(`bfnrt/\'"`, c); i >= 0 && c != 0 {
 		p.pos += 2
 		return rune("\b\f\n\r\t/\\'\""[i]), nil
+	}
+	if c == '.' && what == quotedKey {
+		p.pos += 2
+		return '.', nil
 	}
 	hint := `write "\\" for a backslash`
 	if c == '.' {

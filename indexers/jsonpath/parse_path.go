@@ -252,6 +252,8 @@ func (p *parser) unexpected() error {
 		hint = `it stands only at the start; write "\` + string(c) + `" in a name`
 	case c > ' ' && c < 0x7f && strings.IndexByte(`=!<>&;()'"`, c) >= 0:
 		hint = `write "\` + string(c) + `" in a name, or quote the name as ["..."]`
+	case isBlank(c):
+		hint = `write "\ " in a name`
 	case at > 0 && isBlank(p.src[at-1]):
 		return p.fail(CodeUnexpected, at, p.end, "quote a name that contains a blank as [\"...\"]", "text after the path")
 	}

@@ -1,0 +1,28 @@
+// Package dynamicinformer builds informers for any Kubernetes resource, keyed by GroupVersionResource,
+// without Go types: above all for custom resources.
+//
+// # Usage
+//
+// A [Factory] is made from a dynamic client, or from a rest.Config. [Factory.ForResource] gives the
+// informer of a type; it can be read and can take event handlers before it runs. [Factory.Start] runs
+// what was asked for so far, [Factory.WaitForSync] waits until it is known of each type whether it can
+// be read, and [Factory.Shutdown] ends everything and waits for it.
+//
+// An [Informer] is a cache.SharedIndexInformer, so that controller-runtime sources and all other code
+// written for client-go's informers can use it. Objects are *unstructured.Unstructured; they are shared
+// and must not be changed.
+//
+// # Consistency
+//
+// Each informer is eventually consistent with the API server, on its own: nothing is promised about the
+// order of events of two types. [Informer.Status] tells whether a cache has been filled, whether contact
+// has been lost since, and why.
+//
+// One type that cannot be listed never delays or fails another: [Factory.WaitForSync] returns when every
+// type is settled, and its error names those that are not synced.
+//
+// # Concurrency
+//
+// A Factory and its Informers are safe for concurrent use. Callbacks (event handlers, transforms, the
+// tweak of list options) are never called with a lock held, and may call back into the factory.
+package dynamicinformer

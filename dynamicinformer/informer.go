@@ -1,0 +1,97 @@
+package dynamicinformer
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamiclister"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/informer"
+)
+
+// Informer is the shared informer of one type. It is made by Factory.ForResource and run by
+// Factory.Start; Run and RunWithContext are for callers that run it without the factory, and must not be
+// mixed with Start.
+//
+// All methods are safe for concurrent use.
+type Informer struct {
+	cache.SharedIndexInformer
+
+	gvr    schema.GroupVersionResource
+	health *health
+	core   *informer.Informer
+}
+
+// newInformer returns an informer of gvr that has not been started.
+func newInformer(client dynamic.Interface, gvr schema.GroupVersionResource, options Options) (*Informer, error) {
+	indexers, err := options.indexers()
+	if err != nil {
+		return nil, err
+	}
+	h := newHealth(gvr, time.Now)
+	core := informer.New(newListWatch(client, gvr, options, h), informer.Options{
+		ExampleObject:     &unstructured.Unstructured{},
+		ObjectDescription: gvr.String(),
+		ResyncPeriod:      options.Resync,
+		Indexers:          indexers,
+	})
+	if options.Transform != nil {
+		if err := core.SetTransform(options.Transform); err != nil {
+			return nil, err
+		}
+	}
+	return &Informer{SharedIndexInformer: core, gvr: gvr, health: h, core: core}, nil
+}
+
+// GVR is the type that the informer follows.
+func (i *Informer) GVR() schema.GroupVersionResource { return i.gvr }
+
+// Status returns what is known of the informer now.
+func (i *Informer) Status() Status {
+	status, _ := i.health.snapshot()
+	return status
+}
+
+// Informer returns i, so that an *Informer can stand where code wants client-go's GenericInformer.
+func (i *Informer) Informer() cache.SharedIndexInformer { return i }
+
+// Lister reads the cache: by label selector, by name, in all namespaces or one. What it returns are
+// *unstructured.Unstructured, shared and not to be changed.
+func (i *Informer) Lister() cache.GenericLister {
+	return dynamiclister.NewRuntimeObjectShim(dynamiclister.New(i.GetIndexer(), i.gvr))
+}
+
+// Run is RunWithContext with a stop channel.
+func (i *Informer) Run(stopCh <-chan struct{}) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	// Ended by cancel.
+	go func() {
+		select {
+		case <-stopCh:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	i.RunWithContext(ctx)
+}
+
+// RunWithContext runs the informer until ctx ends and all its goroutines have, and keeps its status.
+func (i *Informer) RunWithContext(ctx context.Context) {
+	i.health.started()
+	noted := make(chan struct{})
+	// Ended by the informer's stop at the latest.
+	go func() {
+		defer close(noted)
+		if i.core.WaitForSync(ctx) == nil {
+			i.health.synced()
+		}
+	}()
+	i.core.RunWithContext(ctx)
+	<-noted
+	i.health.stopped()
+}

@@ -1,0 +1,144 @@
+package dynamicinformer
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// WaitForSync waits until each of the types is settled (see Status.Settled), or ctx ends. Without types
+// it waits for all that have been asked for up to this call. The statuses come in the order of gvrs, or
+// ordered by group, resource and version.
+//
+// The error is nil when all are synced, and a *NotSyncedError otherwise; a type that was never asked for
+// counts as not synced. A type that settles without being synced, because it may not be read for example,
+// does not keep the others from being waited for. It does not poll.
+func (f *Factory) WaitForSync(ctx context.Context, gvrs ...schema.GroupVersionResource) ([]Status, error) {
+	var statuses, missing []Status
+	var ended error
+	for _, i := range f.named(gvrs) {
+		status := i.unknown
+		if i.informer != nil {
+			var err error
+			if status, err = i.informer.waitUntilSettled(ctx); err != nil {
+				ended = err
+			}
+		}
+		statuses = append(statuses, status)
+		if status.State != StateSynced {
+			missing = append(missing, status)
+		}
+	}
+	if len(missing) > 0 {
+		return statuses, &NotSyncedError{Missing: missing, Cause: ended}
+	}
+	return statuses, nil
+}
+
+// waitUntilSettled returns the status once it is settled, or the present one and the context's cause.
+func (i *Informer) waitUntilSettled(ctx context.Context) (Status, error) {
+	for {
+		status, changed := i.health.snapshot()
+		if status.Settled() {
+			return status, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return status, context.Cause(ctx)
+		}
+	}
+}
+
+// wanted is one type to wait for; without an informer it was never asked for.
+type wanted struct {
+	informer *Informer
+	unknown  Status
+}
+
+// named looks up the informers of gvrs, or of all types when there are none.
+func (f *Factory) named(gvrs []schema.GroupVersionResource) []wanted {
+	var all []wanted
+	if len(gvrs) == 0 {
+		for _, e := range f.entries() {
+			all = append(all, wanted{informer: e.informer})
+		}
+		return all
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, gvr := range gvrs {
+		w := wanted{unknown: Status{GVR: gvr, State: StatePending, Message: "ForResource was not called for it"}}
+		if e, ok := f.mu.informers[gvr]; ok {
+			w.informer = e.informer
+		}
+		all = append(all, w)
+	}
+	return all
+}
+
+// NotSyncedError reports which types are not synced, and why.
+type NotSyncedError struct {
+	// Missing are the types that are not synced.
+	Missing []Status
+	// Cause is why the waiting ended before all types were settled: the context's cause. It is nil when
+	// all are settled.
+	Cause error
+}
+
+// Error names each type with its state and the reason, in one line.
+func (e *NotSyncedError) Error() string {
+	parts := make([]string, 0, len(e.Missing))
+	for _, s := range e.Missing {
+		parts = append(parts, fmt.Sprintf("%s: %s", formatGVR(s.GVR), s.describe()))
+	}
+	text := "not synced: " + strings.Join(parts, "; ")
+	if e.Cause != nil {
+		text += fmt.Sprintf(" (gave up: %v)", e.Cause)
+	}
+	return text
+}
+
+// Unwrap returns the last error of each type, and why the waiting ended.
+func (e *NotSyncedError) Unwrap() []error {
+	var all []error
+	for _, s := range e.Missing {
+		if s.LastError != nil {
+			all = append(all, s.LastError)
+		}
+	}
+	if e.Cause != nil {
+		all = append(all, e.Cause)
+	}
+	return all
+}
+
+// describe is the state, and the reason and message if there are any.
+func (s Status) describe() string {
+	text := string(s.State)
+	if s.Reason != ReasonNone {
+		text += fmt.Sprintf(" (%s)", s.Reason)
+	}
+	if s.Message != "" {
+		text += ": " + s.Message
+	}
+	return text
+}
+
+// formatGVR writes a type as people type it: resource.version.group.
+func formatGVR(gvr schema.GroupVersionResource) string {
+	if gvr.Group == "" {
+		return gvr.Resource + "." + gvr.Version
+	}
+	return gvr.Resource + "." + gvr.Version + "." + gvr.Group
+}
+
+func formatGVRs(gvrs []schema.GroupVersionResource) string {
+	names := make([]string, 0, len(gvrs))
+	for _, gvr := range gvrs {
+		names = append(names, formatGVR(gvr))
+	}
+	return strings.Join(names, ", ")
+}

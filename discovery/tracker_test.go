@@ -1,0 +1,299 @@
+package discovery
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+)
+
+// run starts a tracker and stops it with the test; the test fails when it does not end.
+func run(t testing.TB, tracker *Tracker) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- tracker.Run(ctx) }() // ends with ctx
+	stop = func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		done <- nil
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+func ws(uid string, change ...func(*crd.Definition)) *crd.Definition {
+	return definition("ws", uid, change...)
+}
+
+func TestTrackerFollowsCRDs(t *testing.T) {
+	server := newTypeServer(t, sampleGroups()...)
+	server.put(crdPath, crdObjectOf(ws("1")))
+	tracker := server.tracker(t, TrackerOptions{})
+	run(t, tracker)
+	early := listen(t, tracker)
+	if err := tracker.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := early.until(syncedText); !slices.Contains(got, "Added ws.example.com 1") || !slices.Contains(got, "Added pods") {
+		t.Errorf("before sync: %v", got)
+	}
+	server.discovery.took()
+
+	server.put(crdPath, crdObjectOf(ws("1", func(d *crd.Definition) { d.Versions = append(d.Versions, crd.Version{Name: "v2", Served: true}) })))
+	early.until("Changed ws.example.com 1 versions")
+	server.put(crdPath, crdObjectOf(ws("2", func(d *crd.Definition) { d.Namespaced = false })))
+	if diff := cmp.Diff([]string{"Removed ws.example.com 1", "Added ws.example.com 2"}, early.until("Added ws.example.com 2")); diff != "" {
+		t.Errorf("another UID (-want +got):\n%s", diff)
+	}
+	got, ok := tracker.Snapshot().Lookup(schema.GroupResource{Group: "example.com", Resource: "ws"})
+	if !ok || got.Scope != Cluster || got.Source != FromCRD {
+		t.Errorf("snapshot has %+v", got)
+	}
+	res, err := tracker.Snapshot().Catalog().Resolve("Kws")
+	if err != nil || res.Resources[0].CRDUID != "2" || res.Resources[0].Scope != Cluster {
+		t.Errorf("resolve: %+v, %v", res, err)
+	}
+
+	late := listen(t, tracker)
+	if got := late.until(syncedText); len(got) != tracker.Snapshot().Len()+1 {
+		t.Errorf("a late listener got %d events for %d types", len(got), tracker.Snapshot().Len())
+	}
+	server.remove(crdPath, "ws.example.com")
+	early.until("Removed ws.example.com 2")
+	late.until("Removed ws.example.com 2")
+	if took := server.discovery.took(); len(took) != 0 {
+		t.Errorf("CRD events cost discovery requests: %v", took)
+	}
+	if s := tracker.Status(); s.Mode != Watching || !s.Synced || s.Types != tracker.Snapshot().Len() {
+		t.Errorf("status = %+v", s)
+	}
+}
+
+func TestTrackerFollowsAPIServices(t *testing.T) {
+	server := newTypeServer(t, sampleGroups()...)
+	tracker := server.tracker(t, TrackerOptions{})
+	run(t, tracker)
+	l := listen(t, tracker)
+	l.until(syncedText)
+	server.discovery.set(func(groups *[]group, _ map[string]int) { *groups = append(*groups, oneGroup("agg.io", "as")) })
+	server.put(apiServicePath, apiServiceObject("v1.agg.io", "1", true))
+	l.until("Added as.agg.io")
+	server.discovery.set(func(groups *[]group, _ map[string]int) { *groups = (*groups)[:len(*groups)-1] })
+	server.remove(apiServicePath, "v1.agg.io")
+	l.until("Removed as.agg.io")
+
+	// Those that the server keeps for CRDs and built-in types change nothing that the watch does not say.
+	server.discovery.took()
+	server.put(apiServicePath, apiServiceObject("v1.example.com", "1", false))
+	server.put(crdPath, crdObjectOf(ws("1")))
+	l.until("Added ws.example.com 1")
+	if took := server.discovery.took(); len(took) != 0 {
+		t.Errorf("a local APIService cost %v", took)
+	}
+}
+
+func TestTrackerWithoutRights(t *testing.T) {
+	server := newTypeServer(t, sampleGroups()...)
+	server.mu.deny[crdPath] = http.StatusForbidden
+	server.mu.deny[apiServicePath] = http.StatusForbidden
+	tracker := server.tracker(t, TrackerOptions{BlindPollInterval: time.Millisecond})
+	run(t, tracker)
+	l := listen(t, tracker)
+	l.until(syncedText)
+	if s := tracker.Status(); s.Mode != Polling || !s.CRDs.Denied || s.CRDs.LastError == nil || !s.APIServices.Denied {
+		t.Errorf("status = %+v", s)
+	}
+	server.discovery.set(func(groups *[]group, _ map[string]int) { *groups = append(*groups, oneGroup("example.com", "ws")) })
+	l.until("Added ws.example.com")
+	server.put(crdPath, crdObjectOf(ws("1")))
+	server.mu.Lock()
+	delete(server.mu.deny, crdPath)
+	server.mu.Unlock()
+	l.until("Changed ws.example.com 1 storage,source")
+	if s := tracker.Status(); s.Mode != Watching || s.CRDs.Denied {
+		t.Errorf("the right came back: status = %+v", s)
+	}
+}
+
+// TestTrackerLooksTwice makes the server lose its CRDs in one list: nothing may be removed.
+func TestTrackerLooksTwice(t *testing.T) {
+	server := newTypeServer(t, sampleGroups()...)
+	for _, d := range definitions(10) {
+		server.put(crdPath, crdObjectOf(d))
+	}
+	tracker := server.tracker(t, TrackerOptions{})
+	run(t, tracker)
+	l := listen(t, tracker)
+	l.until(syncedText)
+	server.waitForLists(t, 1)
+	server.mu.Lock()
+	server.mu.blank = 1
+	lists := server.mu.lists[crdPath]
+	server.mu.Unlock()
+	// An expired watch makes the reflector list again.
+	server.expire()
+	server.waitForLists(t, lists+2)
+	server.put(crdPath, crdObjectOf(ws("1")))
+	if diff := cmp.Diff([]string{"Added ws.example.com 1"}, l.until("Added ws.example.com 1")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestTrackerKeepsWhatIsBroken(t *testing.T) {
+	server := newTypeServer(t, sampleGroups()...)
+	server.put(crdPath, map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "odd.example.com"}, "spec": map[string]any{"versions": "none"},
+	})
+	server.put(crdPath, crdObjectOf(ws("1")))
+	tracker := server.tracker(t, TrackerOptions{})
+	run(t, tracker)
+	l := listen(t, tracker)
+	if got := l.until(syncedText); !slices.Contains(got, "Added ws.example.com 1") {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestSlowListener(t *testing.T) {
+	server := newTypeServer(t, sampleGroups()...)
+	tracker := server.tracker(t, TrackerOptions{})
+	run(t, tracker)
+	hold := make(chan struct{})
+	slow := tracker.Subscribe(func(Event) { <-hold })
+	l := listen(t, tracker)
+	l.until(syncedText)
+	if slow.Pending() == 0 {
+		t.Error("the queue of a listener that is stuck is empty")
+	}
+	close(hold)
+	slow.Stop()
+	<-slow.Done()
+}
+
+func TestStopFromHandler(t *testing.T) {
+	server := newTypeServer(t, sampleGroups()...)
+	tracker := server.tracker(t, TrackerOptions{})
+	run(t, tracker)
+	if err := tracker.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	self := make(chan *Subscription, 1)
+	s := tracker.Subscribe(func(Event) {
+		calls++
+		own := <-self
+		own.Stop()
+		own.Stop()
+		self <- own
+	})
+	self <- s
+	<-s.Done()
+	if calls != 1 {
+		t.Errorf("%d calls after Stop in the first", calls)
+	}
+}
+
+func TestTrackerEnds(t *testing.T) {
+	server := newTypeServer(t, sampleGroups()...)
+	before := goroutines()
+	tracker := server.tracker(t, TrackerOptions{})
+	stop := run(t, tracker)
+	l := listen(t, tracker)
+	l.until(syncedText)
+	stop()
+	if err := tracker.Run(t.Context()); err == nil {
+		t.Error("a second Run was accepted")
+	}
+	<-tracker.Subscribe(func(Event) { t.Error("an event after the end") }).Done()
+	for deadline := time.Now().Add(10 * time.Second); goroutines() > before; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			buf := make([]byte, 1<<20)
+			t.Fatalf("goroutines left:\n%s", buf[:runtime.Stack(buf, true)])
+		}
+	}
+}
+
+// goroutines counts those that run this module's or client-go's code.
+func goroutines() int {
+	buf := make([]byte, 1<<20)
+	buf = buf[:runtime.Stack(buf, true)]
+	n := 0
+	for _, g := range strings.Split(string(buf), "\n\n") {
+		if strings.Contains(g, "tools/cache") || strings.Contains(g, "discovery.(*Tracker)") || strings.Contains(g, "discovery.(*Subscription)") {
+			n++
+		}
+	}
+	return n
+}
+
+func TestTrackerWithServerDown(t *testing.T) {
+	server := newTypeServer(t, sampleGroups()...)
+	tracker := server.tracker(t, TrackerOptions{})
+	server.Close()
+	stop := run(t, tracker)
+	ctx, cancel := context.WithCancel(t.Context())
+	waited := make(chan error, 1)
+	go func() { waited <- tracker.WaitForSync(ctx) }() // ends with ctx
+	// The first failure is on record before the wait ends.
+	for tracker.Status().CRDs.LastError == nil || tracker.Status().Discovery.LastError == nil {
+		runtime.Gosched()
+	}
+	cancel()
+	if err := <-waited; !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("WaitForSync: %v", err)
+	}
+	if s := tracker.Status(); s.Mode != Starting || s.Synced {
+		t.Errorf("status = %+v", s)
+	}
+	began := time.Now()
+	stop()
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("stopping took %v", took)
+	}
+}
+
+// expire ends the CRD watches with 410 Gone.
+func (s *typeServer) expire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c, path := range s.mu.watchers {
+		if path == crdPath {
+			c <- watchEvent{Type: "ERROR", Object: map[string]any{
+				"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Expired", "code": 410,
+			}}
+			delete(s.mu.watchers, c)
+		}
+	}
+}
+
+// waitForLists waits until the CRDs were listed n times and are watched again.
+func (s *typeServer) waitForLists(t *testing.T, n int) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; runtime.Gosched() {
+		s.mu.Lock()
+		watching := false
+		for _, path := range s.mu.watchers {
+			watching = watching || path == crdPath
+		}
+		done := s.mu.lists[crdPath] >= n && watching
+		s.mu.Unlock()
+		if done {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the CRDs were not listed %d times", n)
+		}
+	}
+}

@@ -1,0 +1,17 @@
+// Package conformance runs one set of scenarios against two implementations of cache.SharedIndexInformer, the
+// one of client-go and the one under test, and compares what their handlers and readers see.
+//
+// # Usage
+//
+//	server := httptest.NewServer(conformance.NewAPIServer())
+//	conformance.Run(t, &rest.Config{Host: server.URL}, newInformer)
+//
+// The scenarios need nothing but ConfigMaps and Namespaces, and break the connection on the client's side, so
+// that they run on any API server, a real one included. APIServer is a small one for unit tests.
+//
+// # Traces
+//
+// A trace is what one handler saw of each object, in order: the order between objects is not part of the
+// contract. Two runs of a scenario talk to the same server in namespaces of their own. A scenario whose
+// subject is meant to differ from client-go says why and what it expects instead.
+package conformance

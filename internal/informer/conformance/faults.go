@@ -1,0 +1,286 @@
+package conformance
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Faults is a http.RoundTripper between a client and any API server that breaks things on demand. It is safe
+// for concurrent use.
+type Faults struct {
+	next http.RoundTripper
+
+	mu struct {
+		sync.Mutex
+		streams map[*stream]bool
+		// failures is how many requests are still to be answered with status.
+		failures int
+		status   int
+		// noWatchList refuses watch-lists, as old servers do.
+		noWatchList bool
+		// gate is closed to let requests pass; nil when nothing is held.
+		gate chan struct{}
+		// requests counts by verb.
+		requests map[string]int
+	}
+}
+
+// NewFaults returns a transport that passes everything on to next.
+func NewFaults(next http.RoundTripper) *Faults {
+	f := &Faults{next: next}
+	f.mu.streams = map[*stream]bool{}
+	f.mu.requests = map[string]int{}
+	return f
+}
+
+// RefuseWatchList makes the server look like one that knows no watch-list.
+func (f *Faults) RefuseWatchList() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.noWatchList = true
+}
+
+// Fail answers the next n requests with an HTTP status.
+func (f *Faults) Fail(n, status int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.failures, f.mu.status = n, status
+}
+
+// Hold keeps every new request waiting until the returned function is called.
+func (f *Faults) Hold() (release func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	gate := make(chan struct{})
+	f.mu.gate = gate
+	return sync.OnceFunc(func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.mu.gate = nil
+		close(gate)
+	})
+}
+
+// EndWatches ends all watches as a timeout does: between two events, without an error.
+func (f *Faults) EndWatches() { f.each(func(s *stream) { s.end(io.EOF) }) }
+
+// BreakWatches ends all watches in the middle of an event.
+func (f *Faults) BreakWatches() {
+	f.each(func(s *stream) {
+		s.inject([]byte(`{"type":"MODIFIED","obj`))
+		s.end(io.ErrUnexpectedEOF)
+	})
+}
+
+// ExpireWatches ends all watches with the error event of a version that is too old.
+func (f *Faults) ExpireWatches() {
+	f.each(func(s *stream) {
+		s.inject(frame("ERROR", expiredStatus()))
+		s.end(io.EOF)
+	})
+}
+
+// Bookmark sends a bookmark in all watches.
+func (f *Faults) Bookmark(resourceVersion string) {
+	object := map[string]any{
+		"kind":       "ConfigMap",
+		"apiVersion": "v1",
+		"metadata":   map[string]any{"resourceVersion": resourceVersion},
+	}
+	f.each(func(s *stream) { s.inject(frame("BOOKMARK", object)) })
+}
+
+// Requests counts the requests of a verb: list, watch or watch-list.
+func (f *Faults) Requests(verb string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mu.requests[verb]
+}
+
+func frame(kind string, object any) []byte {
+	body, err := json.Marshal(map[string]any{"type": kind, "object": object})
+	if err != nil {
+		panic(err) // only literals of this file come here
+	}
+	return append(body, '\n')
+}
+
+func (f *Faults) each(do func(*stream)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for s := range f.mu.streams {
+		do(s)
+	}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (f *Faults) RoundTrip(r *http.Request) (*http.Response, error) {
+	verb := verbOf(r)
+	gate, status := f.admit(verb)
+	if gate != nil {
+		select {
+		case <-gate:
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+	}
+	if status != 0 {
+		return failure(r, status), nil
+	}
+	response, err := f.next.RoundTrip(r)
+	if err != nil || verb == "list" || response.StatusCode != http.StatusOK {
+		return response, err
+	}
+	s := newStream(response.Body)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.streams[s] = true
+	s.closed = func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.mu.streams, s)
+	}
+	response.Body = s
+	return response, nil
+}
+
+func verbOf(r *http.Request) string {
+	query := r.URL.Query()
+	switch {
+	case query.Get("watch") == "":
+		return "list"
+	case query.Get("sendInitialEvents") == "true":
+		return "watch-list"
+	default:
+		return "watch"
+	}
+}
+
+func (f *Faults) admit(verb string) (gate chan struct{}, status int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.requests[verb]++
+	switch {
+	case f.mu.failures > 0:
+		f.mu.failures--
+		return f.mu.gate, f.mu.status
+	case verb == "watch-list" && f.mu.noWatchList:
+		return f.mu.gate, http.StatusUnprocessableEntity
+	}
+	return f.mu.gate, 0
+}
+
+func failure(r *http.Request, status int) *http.Response {
+	body, err := json.Marshal(metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		Status:   metav1.StatusFailure,
+		Message:  fmt.Sprintf("injected failure %d", status),
+		Reason:   metav1.StatusReasonUnknown,
+		Code:     int32(status),
+	})
+	if err != nil {
+		panic(err) // a Status can always be encoded
+	}
+	return &http.Response{
+		StatusCode: status,
+		Status:     http.StatusText(status),
+		Proto:      "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header:  http.Header{"Content-Type": {"application/json"}},
+		Body:    io.NopCloser(bytes.NewReader(body)),
+		Request: r,
+	}
+}
+
+// stream is a watch's body: whole events from the server, and what is injected between them.
+type stream struct {
+	body   io.ReadCloser
+	reader *io.PipeReader
+	lines  chan []byte
+	over   chan error
+	done   chan struct{}
+	stop   func()
+	closed func()
+}
+
+func newStream(body io.ReadCloser) *stream {
+	reader, writer := io.Pipe()
+	s := &stream{body: body, reader: reader, lines: make(chan []byte, 64), over: make(chan error, 1), done: make(chan struct{})}
+	s.stop = sync.OnceFunc(func() { close(s.done) })
+	go s.receive()    // ended by the body's end, which Close brings about
+	go s.send(writer) // ended by Close, end or receive
+	return s
+}
+
+// receive passes on what the server sends, one event at a time.
+func (s *stream) receive() {
+	var pending strings.Builder
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := s.body.Read(buffer)
+		pending.Write(buffer[:n])
+		if cut := strings.LastIndexByte(pending.String(), '\n'); cut >= 0 {
+			whole, rest := pending.String()[:cut+1], pending.String()[cut+1:]
+			s.inject([]byte(whole))
+			pending.Reset()
+			pending.WriteString(rest)
+		}
+		if err != nil {
+			s.end(err)
+			return
+		}
+	}
+}
+
+func (s *stream) send(writer *io.PipeWriter) {
+	for {
+		select {
+		case line := <-s.lines:
+			if _, err := writer.Write(line); err != nil {
+				return
+			}
+		case <-s.done:
+			writer.CloseWithError(io.EOF)
+			return
+		case err := <-s.over:
+			for len(s.lines) > 0 {
+				if _, err := writer.Write(<-s.lines); err != nil {
+					return
+				}
+			}
+			writer.CloseWithError(err)
+			return
+		}
+	}
+}
+
+func (s *stream) inject(line []byte) {
+	select {
+	case s.lines <- line:
+	case <-s.done:
+	}
+}
+
+func (s *stream) end(err error) {
+	select {
+	case s.over <- err:
+	default: // it has an end already
+	}
+}
+
+// Read implements io.Reader.
+func (s *stream) Read(p []byte) (int, error) { return s.reader.Read(p) }
+
+// Close implements io.Closer.
+func (s *stream) Close() error {
+	s.stop()
+	s.closed()
+	_ = s.reader.Close()
+	return s.body.Close()
+}

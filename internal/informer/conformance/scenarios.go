@@ -1,0 +1,43 @@
+package conformance
+
+// scenario is a short history of objects and connections. play notes what is to be compared.
+type scenario struct {
+	name string
+	play func(*Session)
+	// deviation says why the subject is meant to differ; reference and instead are then the two traces.
+	deviation          string
+	reference, instead []string
+}
+
+func scenarios() []scenario {
+	return []scenario{
+		{name: "initial list", play: initialList},
+		{name: "add, update, delete", play: addUpdateDelete},
+		{name: "re-created under watch", play: recreatedUnderWatch},
+		{name: "late handler", play: lateHandler},
+		{name: "removed handler", play: removedHandler},
+		{name: "removed from inside", play: removedFromInside},
+		{name: "two handlers", play: twoHandlers},
+		{name: "relist after 410", play: relistAfterGone},
+		{name: "watch ended by timeout", play: watchEnded},
+		{name: "watch broken", play: watchBroken},
+		{name: "bookmark", play: bookmark},
+		{name: "first requests fail", play: firstRequestsFail},
+		{name: "selector", play: selector},
+		{name: "namespaces", play: otherNamespaces},
+		{name: "transform", play: transform},
+		{name: "transform over a relist", play: transformRelist},
+		{name: "indexers", play: indexers},
+		{name: "resync", play: resync},
+		{name: "resync periods", play: resyncPeriods},
+		{name: "refusals", play: refusals},
+		{name: "store writes", play: storeWrites},
+		{name: "typed wrapper", play: typedWrapper},
+		{
+			name: "re-created while away", play: recreatedWhileAway,
+			deviation: "another object under the same key is not an update of the first",
+			reference: []string{"a: initial 1, other object 1→2", "store: a=2"},
+			instead:   []string{"a: initial 1, lost 1, add 2", "store: a=2"},
+		},
+	}
+}

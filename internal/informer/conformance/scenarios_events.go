@@ -1,0 +1,198 @@
+package conformance
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+)
+
+func initialList(s *Session) {
+	s.Put("a", "1")
+	s.Put("b", "1")
+	s.Make(0, nil)
+	r, handle := s.HandleWith(cache.HandlerOptions{})
+	s.Note("before: %v %v %q", s.Informer.HasSynced(), handle.HasSynced(), s.Informer.LastSyncResourceVersion())
+	s.Run()
+	if !cache.WaitFor(s.ctx, "", s.Informer.HasSyncedChecker(), handle.HasSyncedChecker()) {
+		s.t.Fatal("never synced")
+	}
+	s.NoteTrace("", r)
+	s.NoteStore()
+	s.Note("after: %v %v", s.Informer.HasSynced(), handle.HasSynced())
+	s.await("a resource version", func() bool { return s.Informer.LastSyncResourceVersion() != "" })
+}
+
+func addUpdateDelete(s *Session) {
+	s.Put("a", "1")
+	r := s.Start()
+	s.Put("b", "1")
+	s.Put("b", "2")
+	s.Put("a", "2")
+	s.Delete("a")
+	s.Settle()
+	s.NoteTrace("", r)
+	s.NoteStore()
+}
+
+func recreatedUnderWatch(s *Session) {
+	s.Put("a", "1")
+	r := s.Start()
+	s.Delete("a")
+	s.Put("a", "2")
+	s.Settle()
+	s.NoteTrace("", r)
+}
+
+func recreatedWhileAway(s *Session) {
+	s.Put("a", "1")
+	r := s.Start()
+	release := s.Faults.Hold()
+	s.Faults.ExpireWatches()
+	s.Delete("a")
+	s.Put("a", "2")
+	release()
+	s.Settle()
+	for _, line := range r.trace() {
+		s.Note("%s", line)
+	}
+	s.NoteStore()
+}
+
+func lateHandler(s *Session) {
+	s.Put("a", "1")
+	first := s.Start()
+	s.Put("b", "1")
+	s.Settle()
+	second, handle := s.HandleWith(cache.HandlerOptions{})
+	if !cache.WaitFor(s.ctx, "", handle.HasSyncedChecker()) {
+		s.t.Fatal("the late handler never synced")
+	}
+	s.Put("b", "2")
+	s.Put("c", "1")
+	s.Settle()
+	s.NoteTrace("first", first)
+	s.NoteTrace("second", second)
+}
+
+func twoHandlers(s *Session) {
+	s.Put("a", "1")
+	s.Make(0, nil)
+	first, second := s.Handle(), s.Handle()
+	s.Run()
+	s.Settle()
+	s.Put("a", "2")
+	s.Delete("a")
+	s.Settle()
+	s.NoteTrace("first", first)
+	s.NoteTrace("second", second)
+}
+
+func removedHandler(s *Session) {
+	s.Put("a", "1")
+	stays := s.Start()
+	goes, handle := s.HandleWith(cache.HandlerOptions{})
+	s.Settle()
+	s.must(s.Informer.RemoveEventHandler(handle))
+	s.must(s.Informer.RemoveEventHandler(handle))
+	s.must(cache.ShutDownEventHandler(s.Informer, handle))
+	s.Forget(goes)
+	s.Put("a", "2")
+	s.Settle()
+	s.NoteTrace("stays", stays)
+	s.NoteTrace("goes", goes)
+	s.Note("synced: %v", handle.HasSynced())
+}
+
+func removedFromInside(s *Session) {
+	s.Put("a", "1")
+	stays := s.Start()
+	goes, handle := s.HandleWith(cache.HandlerOptions{})
+	s.Settle()
+	goes.intercept = func() {
+		if err := s.Informer.RemoveEventHandler(handle); err != nil {
+			s.t.Error(err)
+		}
+	}
+	s.Forget(goes)
+	s.Put("a", "2")
+	s.Put("a", "3")
+	s.Settle()
+	s.must(cache.ShutDownEventHandler(s.Informer, handle))
+	s.NoteTrace("stays", stays)
+	s.NoteTrace("goes", goes)
+}
+
+func transform(s *Session) {
+	s.Put("a", "1")
+	s.Make(0, nil)
+	s.must(s.Informer.SetTransform(markTransformed))
+	r := s.Handle()
+	s.Run()
+	s.Settle()
+	s.Put("a", "2")
+	s.Put("b", "1")
+	s.Delete("b")
+	s.Settle()
+	s.NoteTrace("", r)
+	s.NoteStore()
+}
+
+func transformRelist(s *Session) {
+	s.Put("a", "1")
+	s.Put("b", "1")
+	s.Make(0, nil)
+	s.must(s.Informer.SetTransform(markTransformed))
+	r := s.Handle()
+	s.Run()
+	s.Settle()
+	release := s.Faults.Hold()
+	s.Faults.ExpireWatches()
+	s.Put("a", "2")
+	s.Delete("b")
+	release()
+	s.Settle()
+	s.NoteTrace("", r)
+	s.NoteStore()
+}
+
+// markTransformed shows how often an object went through it: twice on a watch-list, once otherwise. Idempotent
+// transforms cannot tell, but conformance should.
+func markTransformed(obj any) (any, error) {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return nil, fmt.Errorf("unexpected %T", obj)
+	}
+	u = u.DeepCopy()
+	annotations := u.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations["transformed"] += "x"
+	u.SetAnnotations(annotations)
+	return u, nil
+}
+
+func resync(s *Session) {
+	s.Put("a", "1")
+	s.Make(time.Second, nil)
+	never := time.Duration(0)
+	often, _ := s.HandleWith(cache.HandlerOptions{})
+	rarely, _ := s.HandleWith(cache.HandlerOptions{ResyncPeriod: &never})
+	s.Run()
+	s.Settle()
+	late, _ := s.HandleWith(cache.HandlerOptions{})
+	resynced := func(traces map[string][]string, _ int) bool {
+		return len(traces["a"]) > 0 && traces["a"][len(traces["a"])-1] == "resync 1"
+	}
+	s.must(often.await(s.ctx, resynced))
+	s.must(late.await(s.ctx, resynced))
+	s.Put("a", "2")
+	s.Settle()
+	s.must(often.await(s.ctx, func(traces map[string][]string, _ int) bool {
+		return traces["a"][len(traces["a"])-1] == "resync 2"
+	}))
+	s.NoteTrace("often", often)
+	s.NoteTrace("rarely", rarely)
+}

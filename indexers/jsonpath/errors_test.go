@@ -43,7 +43,7 @@ var badPaths = []string{
 	// Brackets and braces that stay open.
 	`{.a`, `{.a[0]`, `.a[`, `.a[0`, `.a['b'`, `.a[0,`, `.a[?(@.b]`, `.a[?(@.b)`, `.a[?((@.b)]`, `{.a[?(@.b}`,
 	// kubectl templates that are more than a path.
-	`Name: {.a}`, `{.a} `+`x`, `{.a}, `, `{.a}{.b}`, `{.a} {.b}`, `jsonpath={.a}`, `{range .items[*]}{.a}{end}`, `range .items[*]`, `{range}`, `{end}`, "{.a}\n{.b}",
+	`Name: {.a}`, `{.a} ` + `x`, `{.a}, `, `{.a}{.b}`, `{.a} {.b}`, `jsonpath={.a}`, `{range .items[*]}{.a}{end}`, `range .items[*]`, `{range}`, `{end}`, "{.a}\n{.b}",
 	// Names.
 	`.a.`, `.a..`, `..`, `$..`, `...a`, `.a...b`, `.a.[0]`, `.a.['b']`, `*`, `.a*`, `.*a`, `.a\`, `..?(@.a)`, `.a..(b)`,
 	// Brackets.
@@ -134,6 +134,8 @@ func TestWarnings(t *testing.T) {
 		{`..x`, []string{`1:1: W102: ".." visits everything below, in every object; name the fields on the way where you can`}},
 		{`.items.0.name`, []string{`1:8: W103: 0 is read as a key; write [0] for an index`}},
 		{`.items["0"]`, nil},
+		{`.a[?(@.b==1)][?(@.c==2)]`, []string{`1:14: W104: a filter after a filter looks inside each element; use && for a second condition on the same elements`}},
+		{`.a[?(@.b==1)].c[?(@.d==2)]`, nil},
 		{`.a[?(@..b && @['c.d']==1)]`, []string{
 			`1:7: W102: ".." visits everything below, in every object; name the fields on the way where you can`,
 			`1:16: W101: ['c.d'] is read as one key; kubectl reads c → d`,

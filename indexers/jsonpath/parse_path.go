@@ -130,8 +130,15 @@ func (p *parser) parseSteps(steps []Step) ([]Step, error) {
 		if err != nil {
 			return nil, err
 		}
+		if len(steps) > 0 && isFilter(steps[len(steps)-1]) && isFilter(step) && !step.Recursive {
+			p.warn(CodeFilterTwice, step.Offset, step.End, "use && for a second condition on the same elements", "a filter after a filter looks inside each element")
+		}
 		steps = appendStep(steps, step)
 	}
+}
+
+func isFilter(s Step) bool {
+	return len(s.Selectors) == 1 && s.Selectors[0].Kind == SelectFilter
 }
 
 // appendStep adds a step, and the steps of a lone quoted kubectl path one by one: ['a.b'] is .a.b.

@@ -117,8 +117,13 @@ func distance(given, name string) int {
 	if len(given)-len(name) > limit || len(name)-len(given) > limit {
 		return -1
 	}
-	before, above, row := make([]int, len(name)+1), make([]int, len(name)+1), make([]int, len(name)+1)
-	for j := range above {
+	// Most names fit these, which keeps a miss from allocating for each name there is.
+	var room [3][64]int
+	before, above, row := room[0][:], room[1][:], room[2][:]
+	if len(name) >= len(row) {
+		before, above, row = make([]int, len(name)+1), make([]int, len(name)+1), make([]int, len(name)+1)
+	}
+	for j := range len(name) + 1 {
 		above[j] = j
 	}
 	for i := 1; i <= len(given); i++ {

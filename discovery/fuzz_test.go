@@ -1,0 +1,87 @@
+package discovery
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func FuzzParseName(f *testing.F) {
+	for _, s := range []string{
+		"certificates", "certificates.v1.cert-manager.io", "pods.v1.", "Certificate.cert-manager.io", "*", "*.*",
+		"*.cert-manager.io", "*.*.knative.dev", "cert*.*", "all", "a..b", ".", "a/b", "cert-manager.io/v1", "a,b",
+		"", "é", "a.b.", "v1", "certificates.v2", "*.v1.", "**.**", strings.Repeat("a.", 300),
+	} {
+		f.Add(s)
+	}
+	catalog := newCatalog(sampleGroups())
+	f.Fuzz(func(t *testing.T, s string) {
+		n, err := ParseName(s)
+		if err != nil {
+			var bad *NameError
+			if !errors.As(err, &bad) || bad.Offset < 0 || bad.Offset > len(s) {
+				t.Fatalf("ParseName(%q) = %v", s, err)
+			}
+			return
+		}
+		if n.Raw != s || len(n.Readings) == 0 {
+			t.Fatalf("ParseName(%q) = %+v", s, n)
+		}
+		res, err := catalog.ResolveName(n)
+		var miss *NoMatchError
+		if err != nil && !errors.As(err, &miss) {
+			t.Fatalf("Resolve(%q) = %v", s, err)
+		}
+		if miss != nil && strings.Contains(miss.Error(), "\n") {
+			t.Errorf("the error for %q has several lines", s)
+		}
+		for _, r := range res.Resources {
+			if again, err := catalog.Resolve(r.String()); err != nil || again.Resources[0].GVR != r.GVR {
+				t.Errorf("%q gave %s, which resolves to %v, %v", s, r, again.Resources, err)
+			}
+			if !n.Wildcard() && !needsCore(n) && r.GVR.Group == "" {
+				t.Errorf("%q needs no core document and yet gave %s", s, r)
+			}
+		}
+	})
+}
+
+func FuzzDecodeDiscovery(f *testing.F) {
+	f.Add([]byte(`{"items":[{"metadata":{"name":"a.io"},"versions":[{"version":"v1","freshness":"Stale","resources":[{"resource":"as","responseKind":{"kind":"A"},"verbs":["list"],"subresources":[{"subresource":"status"}]},{"resource":"as"},{"resource":"as","responseKind":{"kind":"A"}}]},{"version":"v1"},{}]},{"metadata":{"name":"a.io"}},{}]}`))
+	f.Add([]byte(`{"groups":[{"name":"a","versions":[{"version":"v1"},{}],"preferredVersion":{"version":"v2"}}],"versions":["v1",""],"resources":[{"name":"a/b"},{"name":"/"},{"name":"x","kind":"X"}]}`))
+	f.Add([]byte(`{"items":null,"groups":[null],"versions":null,"resources":[null]}`))
+	f.Add([]byte(`[]`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var all []group
+		for _, decode := range []func([]byte) ([]group, error){decodeAggregated, decodeLegacyGroups, decodeLegacyVersions} {
+			if groups, err := decode(data); err == nil {
+				all = append(all, groups...)
+			}
+		}
+		if resources, err := decodeLegacyResources(data); err == nil {
+			all = append(all, group{Name: "legacy.io", Versions: []version{{Name: "v1", Resources: resources}}})
+		}
+		inherit(all, all)
+		catalog := newCatalog(all)
+		for _, r := range catalog.Resources() {
+			if got, ok := catalog.Lookup(r.GVR); !ok || got.GVK != r.GVK {
+				t.Errorf("%s is not found", r)
+			}
+			if len(r.ServedVersions) == 0 || r.Singular == "" && r.GVK.Kind != "" {
+				t.Errorf("incomplete: %+v", r)
+			}
+		}
+		_, _ = catalog.Resolve("*")
+		_, _ = catalog.Resolve("nothing.a.io")
+		s := newState()
+		s.denyCRDs(epoch)
+		events, _ := s.take(catalog)
+		for _, e := range events {
+			if e.Type.GroupResource == (schema.GroupResource{}) {
+				t.Errorf("an event without a type: %+v", e)
+			}
+		}
+	})
+}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/crdcache/crdcache/sandbox/internal/child"
 	"github.com/crdcache/crdcache/sandbox/internal/controlplane"
 )
 
@@ -82,7 +83,7 @@ type supervisorProcess struct {
 var errSilent = errors.New("the supervisor ended without a report")
 
 func spawnSupervisor(layout controlplane.Layout) (*supervisorProcess, error) {
-	executable, err := os.Executable()
+	executable, err := child.Self()
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +93,8 @@ func spawnSupervisor(layout controlplane.Layout) (*supervisorProcess, error) {
 	}
 	defer log.Close() // the supervisor has its own descriptor
 	cmd := exec.Command(executable, superviseVerb)
-	cmd.Dir = "/" // hold no directory busy
+	cmd.Args[0] = os.Args[0] // what process lists show
+	cmd.Dir = "/"            // hold no directory busy
 	cmd.Stderr = log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	in, err := cmd.StdinPipe()

@@ -52,7 +52,7 @@ func (r *run) alive() bool {
 
 // start starts the process and returns its run; it must not be running.
 func (p *process) start() (*run, error) {
-	executable, err := os.Executable()
+	executable, err := child.Self()
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +67,7 @@ func (p *process) start() (*run, error) {
 	}
 	self := Child{Component: p.component, RemoveDir: p.removeDir, Args: p.args}
 	cmd := exec.Command(executable, self.arguments()...)
+	cmd.Args[0] = os.Args[0] // what process lists show
 	cmd.Env = childEnv(os.Environ())
 	cmd.Stdout, cmd.Stderr = log, log
 	// A process group of its own keeps a terminal's Ctrl-C away from it: the

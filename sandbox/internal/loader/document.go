@@ -178,6 +178,12 @@ func expand(object *unstructured.Unstructured) ([]*unstructured.Unstructured, er
 		})
 		return objects, err
 	}
+	// YAML reads an unquoted n, y, on or 1 as something else than a string.
+	for _, field := range []string{"name", "namespace"} {
+		if _, _, err := unstructured.NestedString(object.Object, "metadata", field); err != nil {
+			return nil, fmt.Errorf("%s: metadata.%s is not a string, quote it: %w", object.GetKind(), field, err)
+		}
+	}
 	if object.GetName() == "" {
 		return nil, fmt.Errorf("%s: metadata.name is required", object.GetKind())
 	}

@@ -118,19 +118,19 @@ func distance(given, name string) int {
 		return -1
 	}
 	// Most names fit these, which keeps a miss from allocating for each name there is.
-	var room [3][64]int
+	var room [3][64]int16
 	before, above, row := room[0][:], room[1][:], room[2][:]
 	if len(name) >= len(row) {
-		before, above, row = make([]int, len(name)+1), make([]int, len(name)+1), make([]int, len(name)+1)
+		before, above, row = make([]int16, len(name)+1), make([]int16, len(name)+1), make([]int16, len(name)+1)
 	}
 	for j := range len(name) + 1 {
-		above[j] = j
+		above[j] = int16(j)
 	}
 	for i := 1; i <= len(given); i++ {
-		row[0] = i
+		row[0] = int16(i)
 		lowest := i
 		for j := 1; j <= len(name); j++ {
-			cost := 1
+			cost := int16(1)
 			if given[i-1] == name[j-1] {
 				cost = 0
 			}
@@ -138,15 +138,15 @@ func distance(given, name string) int {
 			if i > 1 && j > 1 && given[i-1] == name[j-2] && given[i-2] == name[j-1] {
 				row[j] = min(row[j], before[j-2]+1)
 			}
-			lowest = min(lowest, row[j])
+			lowest = min(lowest, int(row[j]))
 		}
 		if lowest > limit {
 			return -1
 		}
 		before, above, row = above, row, before
 	}
-	if above[len(name)] > limit {
-		return -1
+	if edits := int(above[len(name)]); edits <= limit {
+		return edits
 	}
-	return above[len(name)]
+	return -1
 }

@@ -6,8 +6,8 @@ package jsonpath
 type trie struct {
 	all       bool             // everything below is wanted
 	allObject bool             // everything below is wanted if the value is an object
-	fields    []trieField      // wanted members, while they are few
-	byName    map[string]*trie // all wanted members, once they are many
+	fields    []trieField      // wanted members
+	byName    map[string]*trie // the same, once they are many
 	elements  *trie            // wanted of each element, if the value is a list
 }
 
@@ -19,7 +19,7 @@ type trieField struct {
 var everything = &trie{all: true}
 
 const (
-	manyFields = 8    // from here on a map is faster than comparing each
+	manyFields = 8    // beyond it a map is faster than comparing each
 	trieBudget = 4096 // steps of one program to follow; unions multiply
 )
 
@@ -115,22 +115,34 @@ func (t *trie) addCondition(c *condition, budget *int) {
 }
 
 func (t *trie) field(name string) *trie {
-	for _, f := range t.fields {
-		if f.name == name {
-			return f.next
-		}
+	if next := t.known(name); next != nil {
+		return next
 	}
 	next := &trie{}
 	t.fields = append(t.fields, trieField{name, next})
-	if len(t.fields) == manyFields {
+	switch {
+	case t.byName != nil:
+		t.byName[name] = next
+	case len(t.fields) > manyFields:
 		t.byName = make(map[string]*trie)
 		for _, f := range t.fields {
 			t.byName[f.name] = f.next
 		}
-	} else if t.byName != nil {
-		t.byName[name] = next
 	}
 	return next
+}
+
+// known gives the member that was added under that name, or nil.
+func (t *trie) known(name string) *trie {
+	if t.byName != nil {
+		return t.byName[name]
+	}
+	for i := range t.fields {
+		if t.fields[i].name == name {
+			return t.fields[i].next
+		}
+	}
+	return nil
 }
 
 func (t *trie) element() *trie {

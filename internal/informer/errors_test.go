@@ -1,0 +1,139 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/tools/cache"
+)
+
+// reported collects what goes to utilruntime's error handlers while the test runs; such tests run alone.
+func reported(t *testing.T) func() []string {
+	t.Helper()
+	var mu sync.Mutex
+	var lines []string
+	before := utilruntime.ErrorHandlers
+	t.Cleanup(func() { utilruntime.ErrorHandlers = before })
+	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{
+		func(_ context.Context, err error, _ string, keysAndValues ...any) {
+			mu.Lock()
+			defer mu.Unlock()
+			lines = append(lines, fmt.Sprint(err, keysAndValues))
+		},
+	}
+	return func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		taken := lines
+		lines = nil
+		return taken
+	}
+}
+
+// oddVersionsOnly indexes by name and fails on objects of an even version.
+func oddVersionsOnly(obj any) ([]string, error) {
+	u := obj.(*unstructured.Unstructured)
+	if version := u.GetResourceVersion(); (version[len(version)-1]-'0')%2 == 0 {
+		return nil, fmt.Errorf("version %s is even", version)
+	}
+	return []string{u.GetName()}, nil
+}
+
+func TestFailingIndexFunction(t *testing.T) {
+	reports := reported(t)
+	f := newFeed(t, Options{Indexers: cache.Indexers{"odd": oddVersionsOnly}})
+	log, _ := f.handle()
+	f.list(4, object("a", 1), object("b", 2), object("c", 4))
+	expect(t, "reports of the list", reports(), []string{"version 2 is even [index odd of objects objects 2 firstKey ns/b]"})
+	values := func() []string {
+		values := f.GetIndexer().ListIndexFuncValues("odd")
+		slices.Sort(values)
+		return values
+	}
+	expect(t, "indexed", values(), []string{"a"})
+	f.put(object("a", 6), object("b", 7))
+	expect(t, "reports of the events", reports(), []string{"version 6 is even [index odd of objects objects 1 firstKey ns/a]"})
+	expect(t, "indexed after the events", values(), []string{"b"})
+	f.ok(f.AddIndexers(cache.Indexers{"odd2": oddVersionsOnly}))
+	expect(t, "reports of the new index", reports(), []string{"version 6 is even [index odd2 of objects objects 2 firstKey ns/a]"})
+	f.delete(object("a", 8))
+	f.flush()
+	expect(t, "events", log.take(), []string{"initial a1", "initial b2", "initial c4", "update a1 a6", "update b2 b7", "delete a8"})
+	if got := len(f.keys()); got != 2 {
+		t.Errorf("the cache holds %d objects, want 2", got)
+	}
+}
+
+func TestFailingTransform(t *testing.T) {
+	reports := reported(t)
+	f := newIdleFeed(t, Options{})
+	f.ok(f.SetTransform(func(obj any) (any, error) {
+		if _, err := oddVersionsOnly(obj); err != nil {
+			return nil, err
+		}
+		return obj, nil
+	}))
+	log, _ := f.handle()
+	f.next()
+	f.list(5, object("a", 1), object("b", 2), object("c", 5))
+	expect(t, "reports of the list", reports(), []string{`object "ns/b": transforming: version 2 is even [objects 1]`})
+	if err := f.g.Update(object("a", 6)); err == nil {
+		t.Error("the reflector was not told of the failure")
+	}
+	f.list(8, object("a", 6), object("b", 7), object("c", 8))
+	reports()
+	f.delete(object("a", 10))
+	expect(t, "reports of the deletion", reports(), []string{"transforming: version 10 is even [key ns/a]"})
+	f.flush()
+	expect(t, "events", log.take(), []string{
+		"initial a1", "initial c5", "update a1 a1", "add b7", "update c5 c5", "lost ns/a a1",
+	})
+}
+
+func TestTransformerNeverFails(t *testing.T) {
+	f := newFeed(t, Options{})
+	if f.g.Transformer() != nil {
+		t.Error("there is a transformer without a transform")
+	}
+	f.finish()
+	f.Informer.mu.transform = func(obj any) (any, error) { return nil, errors.New("no") }
+	f.next()
+	in := object("a", 1)
+	if out, err := f.g.Transformer()(in); out != any(in) || err != nil {
+		t.Errorf("the transformer returns %v, %v", out, err)
+	}
+}
+
+func TestObjectsWithoutKeys(t *testing.T) {
+	f := newFeed(t, Options{})
+	var keyError cache.KeyError
+	for what, err := range map[string]error{
+		"add": f.g.Add("no object"), "delete": f.g.Delete("no object"), "replace": f.g.Replace([]any{"no object"}, "1"),
+	} {
+		if !errors.As(err, &keyError) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestObjectsWithoutMetadata(t *testing.T) {
+	f := newFeed(t, Options{KeyFunc: func(obj any) (string, error) { return obj.(string)[:1], nil }, Indexers: cache.Indexers{}})
+	seen := make(chan string, 3)
+	_, err := f.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { seen <- "add " + obj.(string) },
+		UpdateFunc: func(was, is any) { seen <- "update " + was.(string) + " " + is.(string) },
+		DeleteFunc: func(obj any) { seen <- "delete " + obj.(string) },
+	})
+	f.ok(err)
+	f.ok(f.g.Replace([]any{"a1"}, "1"))
+	f.ok(f.g.Update("a2"))
+	f.ok(f.g.Delete("a3"))
+	f.flush()
+	expect(t, "events", []string{<-seen, <-seen, <-seen}, []string{"add a1", "update a1 a2", "delete a3"})
+}

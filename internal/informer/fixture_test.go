@@ -1,0 +1,197 @@
+package informer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
+
+// object returns an object of the namespace "ns" with the UID uid-<name>, unless the value of another is given
+// as name@uid.
+func object(name string, version int) *unstructured.Unstructured {
+	name, uid, given := strings.Cut(name, "@")
+	if !given {
+		uid = "uid-" + name
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Thing"}}
+	u.SetNamespace("ns")
+	u.SetName(name)
+	u.SetUID(types.UID(uid))
+	u.SetResourceVersion(fmt.Sprint(version))
+	return u
+}
+
+// feed drives an informer through the seam that the reflector uses, so that a test decides what comes when.
+type feed struct {
+	*testing.T
+	*Informer
+	ctx context.Context
+	g   *generation
+}
+
+// newFeed returns a feed whose first generation has begun but has not listed.
+func newFeed(t *testing.T, options Options) *feed {
+	t.Helper()
+	f := newIdleFeed(t, options)
+	f.next()
+	return f
+}
+
+// newIdleFeed returns a feed without a generation.
+func newIdleFeed(t *testing.T, options Options) *feed {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	f := &feed{T: t, Informer: New(nil, options), ctx: ctx}
+	t.Cleanup(func() {
+		f.Stop()
+		if f.g != nil {
+			f.finish()
+		}
+		<-f.Stopped()
+		cancel()
+	})
+	return f
+}
+
+// next begins a generation.
+func (f *feed) next() {
+	f.Helper()
+	ctx, cancel := context.WithCancel(f.ctx)
+	g, err := f.begin(ctx, cancel, again)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.g = g
+}
+
+// finish ends the generation.
+func (f *feed) finish() {
+	f.g.cancel()
+	f.end(f.g)
+	f.g = nil
+}
+
+func (f *feed) ok(err error) {
+	f.Helper()
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+func (f *feed) list(version int, objects ...*unstructured.Unstructured) {
+	f.Helper()
+	list := make([]any, len(objects))
+	for k, o := range objects {
+		list[k] = o
+	}
+	f.ok(f.g.Replace(list, fmt.Sprint(version)))
+}
+
+func (f *feed) put(objects ...*unstructured.Unstructured) {
+	f.Helper()
+	for _, o := range objects {
+		f.ok(f.g.Update(o))
+	}
+}
+
+func (f *feed) delete(o *unstructured.Unstructured) {
+	f.Helper()
+	f.ok(f.g.Delete(o))
+}
+
+// handle adds a handler that logs.
+func (f *feed) handle() (*eventLog, *Registration) {
+	f.Helper()
+	return f.handleWith(cache.HandlerOptions{}, nil)
+}
+
+// handleWith adds a handler that logs and then calls also.
+func (f *feed) handleWith(options cache.HandlerOptions, also func(event string)) (*eventLog, *Registration) {
+	f.Helper()
+	l := &eventLog{also: also}
+	handle, err := f.AddEventHandlerWithOptions(l, options)
+	f.ok(err)
+	return l, handle.(*Registration)
+}
+
+// flush waits until everything has been delivered.
+func (f *feed) flush() {
+	f.Helper()
+	f.ok(f.Flush(f.ctx))
+}
+
+// keys returns the sorted keys of the cache.
+func (f *feed) keys() []string {
+	keys := f.GetStore().ListKeys()
+	slices.Sort(keys)
+	return keys
+}
+
+// eventLog is a handler that writes down what it is told.
+type eventLog struct {
+	also func(event string)
+
+	mu     sync.Mutex
+	events []string
+}
+
+var _ cache.ResourceEventHandler = (*eventLog)(nil)
+
+func (l *eventLog) write(format string, args ...any) {
+	event := fmt.Sprintf(format, args...)
+	l.mu.Lock()
+	l.events = append(l.events, event)
+	l.mu.Unlock()
+	if l.also != nil {
+		l.also(event)
+	}
+}
+
+// take returns what was written since the last take.
+func (l *eventLog) take() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	events := l.events
+	l.events = nil
+	return events
+}
+
+// sorted is take for events whose order is not promised.
+func (l *eventLog) sorted() []string {
+	events := l.take()
+	slices.Sort(events)
+	return events
+}
+
+func nameAndVersion(obj any) string {
+	u := obj.(*unstructured.Unstructured)
+	return u.GetName() + u.GetResourceVersion()
+}
+
+func (l *eventLog) OnAdd(obj any, isInInitialList bool) {
+	if isInInitialList {
+		l.write("initial %s", nameAndVersion(obj))
+		return
+	}
+	l.write("add %s", nameAndVersion(obj))
+}
+
+func (l *eventLog) OnUpdate(oldObj, newObj any) {
+	l.write("update %s %s", nameAndVersion(oldObj), nameAndVersion(newObj))
+}
+
+func (l *eventLog) OnDelete(obj any) {
+	if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		l.write("lost %s %s", lost.Key, nameAndVersion(lost.Obj))
+		return
+	}
+	l.write("delete %s", nameAndVersion(obj))
+}

@@ -1,0 +1,345 @@
+package informer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/tools/cache"
+	testclock "k8s.io/utils/clock/testing"
+)
+
+func expect(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func TestInitialListIsMarked(t *testing.T) {
+	f := newIdleFeed(t, Options{})
+	log, _ := f.handle()
+	f.next()
+	f.list(2, object("a", 1), object("b", 2))
+	f.put(object("c", 3))
+	f.list(4, object("a", 1), object("b", 2), object("c", 3), object("d", 4))
+	f.flush()
+	expect(t, "events", log.take(), []string{
+		"initial a1", "initial b2", "add c3", "update a1 a1", "update b2 b2", "update c3 c3", "add d4",
+	})
+}
+
+func TestHandlersSeeEveryChangeInOrder(t *testing.T) {
+	f := newFeed(t, Options{})
+	log, _ := f.handle()
+	f.list(1)
+	var want []string
+	for v := 1; v <= 2000; v++ {
+		f.put(object("a", v))
+		if v == 1 {
+			want = append(want, "add a1")
+			continue
+		}
+		want = append(want, fmt.Sprintf("update a%d a%d", v-1, v))
+	}
+	f.flush()
+	expect(t, "events", log.take(), want)
+}
+
+func TestCacheBeforeHandlers(t *testing.T) {
+	f := newFeed(t, Options{})
+	f.list(1)
+	found := make(chan int, 2)
+	_, err := f.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) {
+			indexed, _ := f.GetIndexer().ByIndex(cache.NamespaceIndex, "ns")
+			found <- len(indexed)
+		},
+		DeleteFunc: func(any) { found <- len(f.GetIndexer().List()) },
+	})
+	f.ok(err)
+	f.put(object("a", 2))
+	f.flush()
+	f.delete(object("a", 3))
+	f.flush()
+	if in, out := <-found, <-found; in != 1 || out != 0 {
+		t.Errorf("the handlers found %d and %d objects in the cache, want 1 and 0", in, out)
+	}
+}
+
+func TestSlowHandlerDelaysNobody(t *testing.T) {
+	f := newFeed(t, Options{})
+	f.list(1)
+	gate := make(chan struct{})
+	entered := make(chan struct{}, 100)
+	slow, slowHandle := f.handleWith(cache.HandlerOptions{}, func(string) {
+		entered <- struct{}{}
+		<-gate
+	})
+	fast, fastHandle := f.handle()
+	for v := range 50 {
+		f.put(object(fmt.Sprint("o", v), v))
+	}
+	<-entered
+	for fastHandle.Depth() > 0 { // ends, as the fast handler is held up by nothing
+		time.Sleep(time.Millisecond)
+	}
+	if got := len(fast.take()); got != 50 {
+		t.Errorf("the fast handler has seen %d events, want 50", got)
+	}
+	if got := slowHandle.Depth(); got != 50 {
+		t.Errorf("the slow handler's queue is %d deep, want 50", got)
+	}
+	if got := len(f.keys()); got != 50 {
+		t.Errorf("the cache holds %d objects, want 50", got)
+	}
+	close(gate)
+	f.flush()
+	if got := len(slow.take()); got != 50 || slowHandle.Depth() != 0 {
+		t.Errorf("in the end the slow handler has seen %d events and %d wait, want 50 and 0", got, slowHandle.Depth())
+	}
+}
+
+func TestLateHandlerMissesNothing(t *testing.T) {
+	f := newFeed(t, Options{})
+	f.list(2, object("a", 1), object("b", 2))
+	f.delete(object("b", 3))
+	log, handle := f.handle()
+	f.put(object("a", 4), object("c", 5))
+	f.flush()
+	expect(t, "events", log.take(), []string{"initial a1", "update a1 a4", "add c5"})
+	if !handle.HasSynced() {
+		t.Error("the late handler is not synced")
+	}
+}
+
+func TestHandlerIsSyncedAfterTheInitialList(t *testing.T) {
+	f := newIdleFeed(t, Options{})
+	gate := make(chan struct{})
+	entered := make(chan struct{}, 2)
+	_, handle := f.handleWith(cache.HandlerOptions{}, func(string) {
+		entered <- struct{}{}
+		<-gate
+	})
+	f.next()
+	if f.HasSynced() || handle.HasSynced() {
+		t.Error("synced before the first list")
+	}
+	f.list(1, object("a", 1))
+	<-entered
+	if !f.HasSynced() || !cache.IsDone(f.HasSyncedChecker()) {
+		t.Error("the informer is not synced with the first list stored")
+	}
+	if handle.HasSynced() || cache.IsDone(handle.HasSyncedChecker()) {
+		t.Error("the handler is synced while it handles the first list")
+	}
+	close(gate)
+	f.ok(f.WaitForSync(f.ctx))
+	f.ok(handle.WaitForSync(f.ctx))
+	if !handle.HasSynced() || !cache.WaitFor(f.ctx, "", handle.HasSyncedChecker()) {
+		t.Error("the handler is not synced after the first list")
+	}
+	if name := handle.HasSyncedChecker().Name(); name != "informer of objects + event handler *informer.eventLog" {
+		t.Errorf("the checker is called %q", name)
+	}
+}
+
+func TestEmptyListSyncsHandlers(t *testing.T) {
+	f := newFeed(t, Options{})
+	_, early := f.handle()
+	f.list(1)
+	_, late := f.handle()
+	f.ok(early.WaitForSync(f.ctx))
+	f.ok(late.WaitForSync(f.ctx))
+}
+
+func TestTombstones(t *testing.T) {
+	f := newFeed(t, Options{})
+	f.list(2, object("a", 1), object("b", 2))
+	log, _ := f.handle()
+	f.list(5, object("b", 2))
+	f.delete(object("b", 6))
+	f.delete(object("never-seen", 7))
+	f.flush()
+	got := log.take()
+	slices.Sort(got[:2])
+	expect(t, "events", got, []string{"initial a1", "initial b2", "lost ns/a a1", "update b2 b2", "delete b6"})
+}
+
+func TestAnotherUID(t *testing.T) {
+	f := newFeed(t, Options{})
+	f.list(2, object("a", 1), object("b", 2))
+	log, _ := f.handle()
+	f.flush()
+	log.take()
+	f.put(object("a@other", 3))
+	f.list(5, object("a@other", 3), object("b@other", 4))
+	f.flush()
+	expect(t, "events", log.take(), []string{"lost ns/a a1", "add a3", "update a3 a3", "lost ns/b b2", "add b4"})
+}
+
+func TestListedTwiceCountsOnce(t *testing.T) {
+	f := newFeed(t, Options{})
+	log, _ := f.handle()
+	f.list(3, object("a", 1), object("b", 2), object("a", 3))
+	f.flush()
+	expect(t, "events", log.take(), []string{"initial a3", "initial b2"})
+	found, err := f.GetIndexer().ByIndex(cache.NamespaceIndex, "ns")
+	if f.ok(err); len(found) != 2 {
+		t.Errorf("the index holds %d objects, want 2", len(found))
+	}
+}
+
+func TestResync(t *testing.T) {
+	clock := testclock.NewFakeClock(time.Unix(0, 0))
+	f := newIdleFeed(t, Options{ResyncPeriod: 10 * time.Second, Clock: clock})
+	period := func(d time.Duration) cache.HandlerOptions { return cache.HandlerOptions{ResyncPeriod: &d} }
+	often, _ := f.handleWith(period(10*time.Second), nil)
+	rarely, _ := f.handleWith(period(30*time.Second), nil)
+	never, _ := f.handleWith(period(0), nil)
+	f.next()
+	f.list(1, object("a", 1))
+	resync := func() []string {
+		clock.Step(10 * time.Second)
+		if f.g.shouldResync() {
+			f.ok(f.g.Resync())
+		}
+		f.flush()
+		return []string{fmt.Sprint(len(often.take()), len(rarely.take()), len(never.take()))}
+	}
+	f.flush()
+	often.take()
+	rarely.take()
+	never.take()
+	// A relist before the first check: all handlers count as taking part.
+	f.list(1, object("a", 1))
+	f.flush()
+	expect(t, "relist before any check", slices.Concat(often.take(), rarely.take(), never.take()),
+		[]string{"update a1 a1", "update a1 a1", "update a1 a1"})
+	expect(t, "first check", resync(), []string{"1 0 0"})
+	// From now on only those that are due by the last check.
+	f.list(1, object("a", 1))
+	f.flush()
+	expect(t, "relist after a check", slices.Concat(often.take(), rarely.take(), never.take()), []string{"update a1 a1"})
+	expect(t, "second check", resync(), []string{"1 0 0"})
+	expect(t, "third check", resync(), []string{"1 1 0"})
+}
+
+func TestResyncPeriodsAreAdjusted(t *testing.T) {
+	type granted struct{ Check, Early, Late time.Duration }
+	for _, tc := range []struct {
+		name                  string
+		informer, early, late time.Duration
+		want                  granted
+	}{
+		{"no resyncs at all", 0, time.Minute, time.Minute, granted{0, 0, 0}},
+		{"as asked", time.Minute, 2 * time.Minute, 3 * time.Minute, granted{time.Minute, 2 * time.Minute, 3 * time.Minute}},
+		{"early ones lower the check", time.Minute, 10 * time.Second, time.Minute, granted{10 * time.Second, 10 * time.Second, time.Minute}},
+		{"late ones are raised", time.Minute, time.Minute, 10 * time.Second, granted{time.Minute, time.Minute, time.Minute}},
+		{"at least a second", time.Minute, time.Millisecond, time.Millisecond, granted{time.Second, time.Second, time.Second}},
+		{"none asked", time.Minute, 0, 0, granted{time.Minute, 0, 0}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := newIdleFeed(t, Options{ResyncPeriod: tc.informer})
+			_, early := f.handleWith(cache.HandlerOptions{ResyncPeriod: &tc.early}, nil)
+			f.next()
+			_, late := f.handleWith(cache.HandlerOptions{ResyncPeriod: &tc.late}, nil)
+			f.Informer.mu.Lock()
+			defer f.Informer.mu.Unlock()
+			if diff := cmp.Diff(tc.want, granted{f.Informer.mu.resyncCheck, early.period, late.period}); diff != "" {
+				t.Errorf("granted (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRemoveFromInside(t *testing.T) {
+	f := newFeed(t, Options{})
+	f.list(1)
+	var handle *Registration
+	ready := make(chan struct{})
+	log, handle := f.handleWith(cache.HandlerOptions{}, func(string) {
+		<-ready
+		f.ok(f.RemoveEventHandler(handle))
+	})
+	close(ready)
+	f.put(object("a", 2), object("a", 3), object("a", 4))
+	<-handle.ShutdownChan()
+	expect(t, "events", log.take(), []string{"add a2"})
+	if err := handle.WaitForSync(f.ctx); err != nil {
+		t.Errorf("a handler that had synced waits with %v", err)
+	}
+	if got := len(f.Registrations()); got != 0 {
+		t.Errorf("%d handlers are left, want none", got)
+	}
+}
+
+func TestRemoveBeforeTheStart(t *testing.T) {
+	f := newIdleFeed(t, Options{})
+	_, handle := f.handle()
+	f.ok(cache.ShutDownEventHandler(f.Informer, handle))
+	if err := handle.WaitForSync(f.ctx); !errors.Is(err, ErrHandlerRemoved) {
+		t.Errorf("waiting for a removed handler ends with %v", err)
+	}
+}
+
+func TestForeignHandles(t *testing.T) {
+	f, other := newFeed(t, Options{}), newFeed(t, Options{})
+	log, handle := f.handle()
+	f.ok(other.RemoveEventHandler(handle))
+	f.list(1, object("a", 1))
+	f.flush()
+	expect(t, "events", log.take(), []string{"initial a1"})
+	if err := f.RemoveEventHandler(nil); err == nil {
+		t.Error("a nil handle was accepted")
+	}
+	if _, err := f.AddEventHandler(nil); !errors.Is(err, ErrNilHandler) {
+		t.Errorf("adding a nil handler ends with %v", err)
+	}
+}
+
+// TestPanickingHandler changes process-wide settings and therefore runs alone.
+func TestPanickingHandler(t *testing.T) {
+	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
+	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })
+	utilruntime.ReallyCrash, utilruntime.PanicHandlers = false, nil
+
+	clock := testclock.NewFakeClock(time.Unix(0, 0))
+	f := newIdleFeed(t, Options{Clock: clock})
+	log, handle := f.handleWith(cache.HandlerOptions{}, func(event string) {
+		if event == "initial a1" {
+			panic("handler trouble")
+		}
+	})
+	f.next()
+	f.list(2, object("a", 1), object("b", 2))
+	for !clock.HasWaiters() { // ends when the handler's goroutine waits out its second
+		time.Sleep(time.Millisecond)
+	}
+	expect(t, "before the pause", log.take(), []string{"initial a1"})
+	clock.Step(time.Second)
+	f.ok(handle.WaitForSync(f.ctx))
+	expect(t, "after the pause", log.take(), []string{"initial b2"})
+}
+
+func TestPanicCrashesByDefault(t *testing.T) {
+	handlers := utilruntime.PanicHandlers
+	t.Cleanup(func() { utilruntime.PanicHandlers = handlers })
+	utilruntime.PanicHandlers = nil
+	i := New(nil, Options{})
+	r := &Registration{informer: i, logger: *i.options.Logger, handler: cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { panic("handler trouble") },
+	}}
+	defer func() {
+		if recovered := recover(); recovered != "handler trouble" {
+			t.Errorf("recovered %v", recovered)
+		}
+	}()
+	r.call(added(&unstructured.Unstructured{}, false))
+	t.Error("the panic was swallowed")
+}

@@ -1,0 +1,255 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"k8s.io/client-go/tools/cache"
+)
+
+func TestStopThrowsAwayWhatWaits(t *testing.T) {
+	f := newFeed(t, Options{})
+	f.list(1)
+	gate := make(chan struct{})
+	entered := make(chan struct{}, 1)
+	log, handle := f.handleWith(cache.HandlerOptions{}, func(string) {
+		entered <- struct{}{}
+		<-gate
+	})
+	f.put(object("a", 2), object("b", 3), object("c", 4))
+	<-entered
+	flushed := make(chan error, 1)
+	go func() { flushed <- f.Flush(f.ctx) }() // ended by Stop
+	f.Stop()
+	f.Stop()
+	select {
+	case <-f.Stopped():
+		t.Error("stopped while a handler is still being called")
+	default:
+	}
+	close(gate)
+	f.finish()
+	<-f.Stopped()
+	if err := <-flushed; !errors.Is(err, ErrStopped) {
+		t.Errorf("flushing ended with %v", err)
+	}
+	expect(t, "events", log.take(), []string{"add a2"})
+	if got := handle.Depth(); got != 2 {
+		t.Errorf("%d events were thrown away, want 2", got)
+	}
+	if got := len(f.keys()); got != 3 {
+		t.Errorf("the cache holds %d objects after the stop, want 3", got)
+	}
+	<-handle.ShutdownChan()
+}
+
+func TestStopReleasesWaiters(t *testing.T) {
+	f := newFeed(t, Options{})
+	_, handle := f.handle()
+	results := make(chan error, 2)
+	go func() { results <- f.WaitForSync(f.ctx) }()      // ended by Stop
+	go func() { results <- handle.WaitForSync(f.ctx) }() // ended by Stop
+	f.Stop()
+	for range 2 {
+		if err := <-results; !errors.Is(err, ErrStopped) {
+			t.Errorf("waiting ended with %v", err)
+		}
+	}
+	if f.HasSynced() || cache.IsDone(f.HasSyncedChecker()) || cache.IsDone(handle.HasSyncedChecker()) {
+		t.Error("a stopped informer claims to have synced")
+	}
+}
+
+func TestWaitersObeyTheirContext(t *testing.T) {
+	f := newFeed(t, Options{})
+	_, handle := f.handle()
+	reason := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(f.ctx)
+	cancel(reason)
+	if err := f.WaitForSync(ctx); !errors.Is(err, reason) {
+		t.Errorf("the informer: %v", err)
+	}
+	if err := handle.WaitForSync(ctx); !errors.Is(err, reason) {
+		t.Errorf("the handler: %v", err)
+	}
+}
+
+func TestStoppedRefuses(t *testing.T) {
+	f := newFeed(t, Options{})
+	g := f.g
+	f.Stop()
+	_, added := f.AddEventHandler(&eventLog{})
+	for what, err := range map[string]error{
+		"add handler":  added,
+		"add indexers": f.AddIndexers(cache.Indexers{"x": cache.MetaNamespaceIndexFunc}),
+		"run":          f.RunGeneration(f.ctx, &cache.ListWatch{}),
+		"drain":        f.Drain(f.ctx),
+		"flush":        f.Flush(f.ctx),
+	} {
+		if !errors.Is(err, ErrStopped) {
+			t.Errorf("%s after the stop: %v", what, err)
+		}
+	}
+	if err := f.SetTransform(nil); !errors.Is(err, ErrStarted) {
+		t.Errorf("transform after the stop: %v", err)
+	}
+	for what, err := range map[string]error{
+		"add": g.Add(object("a", 1)), "delete": g.Delete(object("a", 1)), "replace": g.Replace(nil, "1"),
+		"resync": g.Resync(), "bookmark": g.Bookmark("1"),
+	} {
+		if !errors.Is(err, ErrGenerationOver) {
+			t.Errorf("%s by the reflector after the stop: %v", what, err)
+		}
+	}
+	if got := f.keys(); len(got) != 0 {
+		t.Errorf("the cache holds %v", got)
+	}
+}
+
+func TestStopBeforeTheStart(t *testing.T) {
+	f := newIdleFeed(t, Options{})
+	_, handle := f.handle()
+	f.ok(f.Flush(f.ctx))
+	f.Stop()
+	<-f.Stopped()
+	<-handle.ShutdownChan()
+}
+
+func TestGenerationsKeepHandlersAndIndexers(t *testing.T) {
+	f := newIdleFeed(t, Options{})
+	log, handle := f.handle()
+	f.next()
+	f.list(2, object("a", 1), object("b", 2))
+	if err := f.RunGeneration(f.ctx, &cache.ListWatch{}); !errors.Is(err, ErrRunning) {
+		t.Errorf("a second generation beside the first: %v", err)
+	}
+	if err := f.Drain(f.ctx); !errors.Is(err, ErrRunning) {
+		t.Errorf("draining a running generation: %v", err)
+	}
+	old := f.g
+	f.finish()
+	if f.State() != StateIdle || !f.HasSynced() || len(f.keys()) != 2 {
+		t.Error("the end of a generation changed more than the state")
+	}
+	f.ok(f.AddIndexers(cache.Indexers{"again": cache.MetaNamespaceIndexFunc}))
+	f.next()
+	if err := old.Add(object("ghost", 9)); !errors.Is(err, ErrGenerationOver) {
+		t.Errorf("the old generation still writes: %v", err)
+	}
+	f.list(5, object("b", 4), object("c", 5))
+	f.flush()
+	expect(t, "events", log.sorted(), []string{"add c5", "initial a1", "initial b2", "lost ns/a a1", "update b2 b4"})
+	found, err := f.GetIndexer().ByIndex("again", "ns")
+	if f.ok(err); len(found) != 2 {
+		t.Errorf("the index holds %d objects, want 2", len(found))
+	}
+	if f.Generation() != 2 || !handle.HasSynced() {
+		t.Errorf("generation %d, synced %v", f.Generation(), handle.HasSynced())
+	}
+}
+
+func TestDrain(t *testing.T) {
+	f := newFeed(t, Options{})
+	f.list(2, object("a", 1), object("b", 2))
+	log, handle := f.handle()
+	synced, handleSynced := f.HasSyncedChecker(), handle.HasSyncedChecker()
+	f.put(object("c", 3))
+	f.delete(object("a", 4))
+	f.finish()
+	f.ok(f.Drain(f.ctx))
+
+	got := log.take()
+	slices.Sort(got[:2])
+	slices.Sort(got[4:])
+	expect(t, "events", got, []string{
+		"initial a1", "initial b2", "add c3", "delete a4", "lost ns/b b2", "lost ns/c c3",
+	})
+	if keys := f.keys(); len(keys) != 0 {
+		t.Errorf("the cache still holds %v", keys)
+	}
+	if f.HasSynced() || handle.HasSynced() || cache.IsDone(synced) || cache.IsDone(handleSynced) {
+		t.Error("still synced after the drain")
+	}
+	f.ok(f.Drain(f.ctx))
+	expect(t, "events of a second drain", log.take(), nil)
+
+	f.next()
+	f.list(9, object("b", 9))
+	f.ok(handle.WaitForSync(f.ctx))
+	expect(t, "events of the next generation", log.take(), []string{"initial b9"})
+	if !cache.IsDone(synced) || !cache.IsDone(handleSynced) {
+		t.Error("the checkers do not follow to the next generation")
+	}
+}
+
+func TestDrainWaitsWithinItsContext(t *testing.T) {
+	f := newFeed(t, Options{})
+	gate := make(chan struct{})
+	log, _ := f.handleWith(cache.HandlerOptions{}, func(string) { <-gate })
+	f.list(1, object("a", 1))
+	f.finish()
+	ctx, cancel := context.WithCancel(f.ctx)
+	cancel()
+	if err := f.Drain(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("draining with a cancelled context: %v", err)
+	}
+	close(gate)
+	f.flush()
+	expect(t, "events", log.take(), []string{"initial a1", "lost ns/a a1"})
+}
+
+func TestDrainBeforeTheFirstListKeepsWaiters(t *testing.T) {
+	f := newFeed(t, Options{})
+	_, handle := f.handle()
+	f.finish()
+	waited := make(chan error, 1)
+	go func() { waited <- handle.WaitForSync(f.ctx) }() // ended by the list
+	f.ok(f.Drain(f.ctx))
+	f.next()
+	f.list(1)
+	f.ok(<-waited)
+}
+
+func TestRunNeedsAListerWatcher(t *testing.T) {
+	f := newIdleFeed(t, Options{})
+	f.RunWithContext(f.ctx)
+	if f.State() != StateFresh {
+		t.Errorf("the informer is %v", f.State())
+	}
+	if err := f.RunGeneration(f.ctx, nil); err == nil {
+		t.Error("a generation ran on nothing")
+	}
+}
+
+func TestControllerOnlyShows(t *testing.T) {
+	f := newFeed(t, Options{})
+	c := f.GetController()
+	c.Run(nil)
+	c.RunWithContext(f.ctx)
+	if c.HasSynced() || cache.IsDone(c.HasSyncedChecker()) || c.LastSyncResourceVersion() != "" {
+		t.Error("the controller shows another informer")
+	}
+	f.list(1)
+	if !c.HasSynced() {
+		t.Error("the controller does not follow")
+	}
+}
+
+func TestUnchangedKeysSurviveManyGenerations(t *testing.T) {
+	f := newIdleFeed(t, Options{})
+	log, _ := f.handle()
+	for n := range 5 {
+		f.next()
+		f.list(n+1, object("a", n+1))
+		f.finish()
+	}
+	f.ok(f.Flush(f.ctx))
+	want := []string{"initial a1"}
+	for n := 1; n < 5; n++ {
+		want = append(want, fmt.Sprintf("update a%d a%d", n, n+1))
+	}
+	expect(t, "events", log.take(), want)
+}

@@ -1,0 +1,66 @@
+package dump
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/crdcache/crdcache/internal/cli/exit"
+)
+
+// flags are the flags of dump.
+type flags struct {
+	config            *genericclioptions.ConfigFlags
+	allNamespaces     bool
+	output            string
+	noHeaders         bool
+	showManagedFields bool
+	timeout           time.Duration
+}
+
+func (f *flags) add(set *pflag.FlagSet) {
+	f.config.CacheDir = nil // discovery keeps nothing on disk
+	f.config.AddFlags(set)
+	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false,
+		"Dump the objects of all namespaces; the namespace of the context and of --namespace is ignored.")
+	set.StringVarP(&f.output, "output", "o", formatTable, "Output format: json, yaml, name, table or wide.")
+	set.BoolVar(&f.noHeaders, "no-headers", false, "Print tables without headers.")
+	set.BoolVar(&f.showManagedFields, "show-managed-fields", false, "Keep metadata.managedFields in json and yaml output.")
+	set.DurationVar(&f.timeout, "timeout", 2*time.Minute,
+		"How long to wait until the types are synced; 0 waits without end. Past that the exit code is 3.")
+}
+
+// NewCommand returns the command.
+func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	f := &flags{config: genericclioptions.NewConfigFlags(true)}
+	cmd := &cobra.Command{
+		Use:   "dump TYPE... [flags]",
+		Short: "Print the objects of one or more types",
+		Long: "Sync the types through informers, then print what the caches hold, as kubectl get would.\n\n" +
+			"A TYPE is a name that kubectl knows (certificates, cert, Certificate), with or without a group\n" +
+			"(certificates.cert-manager.io) and a version (certificates.v1.cert-manager.io), a category, or a\n" +
+			"wildcard (*.cert-manager.io). A type that is unknown or may not be read is reported, and does not\n" +
+			"keep the others from being printed; the exit code tells.",
+		Example: "  crdcache dump certificates.cert-manager.io -A -o json\n" +
+			"  crdcache dump cert,issuers -n web",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return exit.Usagef("name at least one type, as in '%s certificates.cert-manager.io'", cmd.CommandPath())
+			}
+			return nil
+		},
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := f.toOptions(args, streams)
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	f.add(cmd.Flags())
+	return cmd
+}

@@ -1,0 +1,103 @@
+// Package exit decides the exit code of the program, in one place.
+package exit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// The exit codes.
+const (
+	OK          = 0
+	Failed      = 1
+	Usage       = 2   // the command line or a config is wrong
+	NotSynced   = 3   // a type did not sync in time
+	Forbidden   = 4   // the server refused, for lack of rights or of an identity
+	Interrupted = 130 // the shell's code for SIGINT
+)
+
+// ErrInterrupted is the error of a command that a signal ended.
+var ErrInterrupted = errors.New("interrupted")
+
+// UsageError says that the command line is wrong.
+type UsageError struct{ text string }
+
+// Usagef makes a UsageError.
+func Usagef(format string, args ...any) error {
+	return &UsageError{text: fmt.Sprintf(format, args...)}
+}
+
+// Error says what is wrong and what to do.
+func (e *UsageError) Error() string { return e.text }
+
+// Code returns the exit code for err; where several errors are joined the gravest decides, in the order
+// of the cases.
+func Code(err error) int {
+	var usage *UsageError
+	var notSynced *dynamicinformer.NotSyncedError
+	switch {
+	case err == nil:
+		return OK
+	case errors.Is(err, ErrInterrupted):
+		return Interrupted
+	case errors.As(err, &usage):
+		return Usage
+	case anyError(err, refused):
+		return Forbidden
+	case errors.As(err, &notSynced) && errors.Is(err, context.DeadlineExceeded):
+		return NotSynced
+	default:
+		return Failed
+	}
+}
+
+// refused reports whether err itself, not what it wraps, is the server's answer 401 or 403.
+func refused(err error) bool {
+	if _, ok := err.(apierrors.APIStatus); !ok {
+		return false
+	}
+	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
+}
+
+// anyError reports whether is holds for err or anything in its tree. errors.As stops at the first error
+// of a type; here another one of the same type may be the one that matters.
+func anyError(err error, is func(error) bool) bool {
+	if is(err) {
+		return true
+	}
+	switch x := err.(type) {
+	case interface{ Unwrap() error }:
+		if inner := x.Unwrap(); inner != nil {
+			return anyError(inner, is)
+		}
+	case interface{ Unwrap() []error }:
+		for _, inner := range x.Unwrap() {
+			if anyError(inner, is) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Split returns the errors that errors.Join has put together in err, err itself if there are none, and
+// nothing for nil.
+func Split(err error) []error {
+	if err == nil {
+		return nil
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if _, synced := err.(*dynamicinformer.NotSyncedError); synced || !ok {
+		return []error{err}
+	}
+	var all []error
+	for _, e := range joined.Unwrap() {
+		all = append(all, Split(e)...)
+	}
+	return all
+}

@@ -1,0 +1,48 @@
+package output
+
+import (
+	"fmt"
+	"io"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// yamlPrinter prints a v1 List, byte for byte as kubectl get -o yaml does.
+type yamlPrinter struct {
+	w       io.Writer
+	printed bool
+}
+
+const (
+	yamlHead  = "apiVersion: v1\nitems:\n"
+	yamlEmpty = "apiVersion: v1\nitems: []\n"
+	yamlTail  = "kind: List\nmetadata:\n  resourceVersion: \"\"\n"
+)
+
+// Print implements Printer.
+func (p *yamlPrinter) Print(obj *unstructured.Unstructured) error {
+	// As a sequence of one it comes out as it stands in the list, line breaks included.
+	text, err := yaml.Marshal([]any{obj.Object})
+	if err != nil {
+		return fmt.Errorf("printing %s: %w", describe(obj), err)
+	}
+	if !p.printed {
+		p.printed = true
+		if _, err := io.WriteString(p.w, yamlHead); err != nil {
+			return err
+		}
+	}
+	_, err = p.w.Write(text)
+	return err
+}
+
+// Close implements Printer.
+func (p *yamlPrinter) Close() error {
+	end := yamlTail
+	if !p.printed {
+		end = yamlEmpty + yamlTail
+	}
+	_, err := io.WriteString(p.w, end)
+	return err
+}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/klog/v2"
+
+	"github.com/crdcache/crdcache/internal/cli/dump"
+	"github.com/crdcache/crdcache/internal/cli/exit"
+)
+
+// Main runs the command line args (with the program's name first) and returns the exit code. It ends
+// early when ctx does, as on an interrupt.
+func Main(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
+	// client-go logs each retry; what a person needs of that comes as an error.
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+
+	root := newRoot(commandName(args[0]), genericiooptions.IOStreams{In: in, Out: out, ErrOut: errOut})
+	root.SetArgs(args[1:])
+	err := root.ExecuteContext(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = errors.Join(exit.ErrInterrupted, err)
+	}
+	report(errOut, err)
+	return exit.Code(err)
+}
+
+// report prints each of the errors that are joined in err as a line of its own. An interrupt is said
+// alone: what failed because of it is no news.
+func report(w io.Writer, err error) {
+	if errors.Is(err, exit.ErrInterrupted) {
+		err = exit.ErrInterrupted
+	}
+	for _, e := range exit.Split(err) {
+		fmt.Fprintf(w, "error: %s\n", strings.Join(strings.Fields(e.Error()), " "))
+	}
+}
+
+// commandName is how help calls the program: as a kubectl plugin it is "kubectl crdcache".
+func commandName(program string) string {
+	if strings.HasPrefix(filepath.Base(program), "kubectl-") {
+		return "kubectl crdcache"
+	}
+	return "crdcache"
+}
+
+func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "crdcache",
+		Short: "Keep and query a live copy of Kubernetes resources",
+		Long: "crdcache keeps a live, indexed copy of any Kubernetes resource, above all of custom resources\n" +
+			"that no Go type exists for, and prints what it holds.",
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: name},
+		Args:          usageArgs(cobra.NoArgs),
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.ErrOut)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return exit.Usagef("%v; see '%s --help'", err, cmd.CommandPath())
+	})
+	root.AddCommand(dump.NewCommand(streams))
+	return root
+}
+
+// usageArgs makes what a check of arguments finds a usage error.
+func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return exit.Usagef("%v; see '%s --help'", err, cmd.CommandPath())
+		}
+		return nil
+	}
+}

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -61,8 +60,8 @@ func (m tableModel) check(t *testing.T, table *table, funcs cache.Indexers) {
 	t.Helper()
 	keys := table.Keys()
 	slices.Sort(keys)
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(m)), keys); diff != "" || table.Len() != len(m) {
-		t.Fatalf("keys (-want +got):\n%s", diff)
+	if want := slices.Sorted(maps.Keys(m)); !slices.Equal(want, keys) || table.Len() != len(m) {
+		t.Fatalf("%d keys %v, want %v", table.Len(), keys, want)
 	}
 	for key, th := range m {
 		if got, ok := table.Get(key); !ok || got != Item(th) {
@@ -72,8 +71,8 @@ func (m tableModel) check(t *testing.T, table *table, funcs cache.Indexers) {
 	for name, fn := range funcs {
 		values := table.IndexValues(name)
 		slices.Sort(values)
-		if diff := cmp.Diff(m.values(fn), values); diff != "" {
-			t.Fatalf("values of %s (-want +got):\n%s", name, diff)
+		if !slices.Equal(m.values(fn), values) {
+			t.Fatalf("values of %s: %v, want %v", name, values, m.values(fn))
 		}
 		for _, value := range append(values, "nowhere") {
 			keys, err := table.KeysByIndex(name, value)

@@ -1,0 +1,293 @@
+package informer
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+)
+
+// mirror is a handler that rebuilds the collection from what it is told, and checks that each notification
+// fits what it was told before.
+type mirror struct {
+	t *testing.T
+	// drained allows an initial list after other events.
+	drained bool
+
+	mu      sync.Mutex
+	objects map[string]*unstructured.Unstructured
+	// past says that something else than the initial list has come.
+	past bool
+	// calls counts calls under way.
+	calls int
+}
+
+func (m *mirror) enter(initial bool) func() {
+	m.mu.Lock()
+	if m.calls++; m.calls != 1 {
+		m.t.Error("two calls at a time")
+	}
+	if initial && m.past && !m.drained {
+		m.t.Error("an object of the initial list comes after other events")
+	}
+	m.past = m.past || !initial
+	return func() {
+		m.calls--
+		m.mu.Unlock()
+	}
+}
+
+func (m *mirror) OnAdd(obj any, initial bool) {
+	defer m.enter(initial)()
+	u := obj.(*unstructured.Unstructured)
+	if have := m.objects[u.GetName()]; have != nil {
+		m.t.Errorf("%s is added over %s", nameAndVersion(u), nameAndVersion(have))
+	}
+	m.objects[u.GetName()] = u
+}
+
+func (m *mirror) OnUpdate(oldObj, newObj any) {
+	defer m.enter(false)()
+	was, is := oldObj.(*unstructured.Unstructured), newObj.(*unstructured.Unstructured)
+	if m.objects[is.GetName()] != was {
+		m.t.Errorf("an update starts from %s, which was not the last state", nameAndVersion(was))
+	}
+	if was.GetUID() != is.GetUID() {
+		m.t.Errorf("%s becomes another object", nameAndVersion(was))
+	}
+	m.objects[is.GetName()] = is
+}
+
+func (m *mirror) OnDelete(obj any) {
+	defer m.enter(false)()
+	if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		u := lost.Obj.(*unstructured.Unstructured)
+		if lost.Key != "ns/"+u.GetName() || m.objects[u.GetName()] != u {
+			m.t.Errorf("%s is lost under %s, which was not the last state", nameAndVersion(u), lost.Key)
+		}
+		obj = u
+	}
+	u := obj.(*unstructured.Unstructured)
+	if m.objects[u.GetName()] == nil {
+		m.t.Errorf("%s is deleted but was never added", nameAndVersion(u))
+	}
+	delete(m.objects, u.GetName())
+}
+
+// expect compares what the handler knows with the collection.
+func (m *mirror) expect(model map[string]*unstructured.Unstructured) {
+	m.t.Helper()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !maps.Equal(m.objects, model) {
+		m.t.Errorf("a handler knows %v, want %v", describe(m.objects), describe(model))
+	}
+}
+
+func describe(objects map[string]*unstructured.Unstructured) []string {
+	var list []string
+	for _, u := range objects {
+		list = append(list, nameAndVersion(u)+"@"+string(u.GetUID()))
+	}
+	slices.Sort(list)
+	return list
+}
+
+// history is one random run: a collection on the server's side and an informer that follows.
+type history struct {
+	*feed
+	r       *rand.Rand
+	version int
+	model   map[string]*unstructured.Unstructured
+	listed  bool
+	drains  bool
+	mirrors map[*mirror]*Registration
+}
+
+func (h *history) join() {
+	h.Helper()
+	m := &mirror{t: h.T, objects: map[string]*unstructured.Unstructured{}, drained: h.drains}
+	handle, err := h.AddEventHandler(m)
+	h.ok(err)
+	h.mirrors[m] = handle.(*Registration)
+}
+
+// change does something to one object, on the server's side only, and returns what a watch would say.
+func (h *history) change() (deleted bool, obj *unstructured.Unstructured) {
+	h.version++
+	name := fmt.Sprint("o", h.r.IntN(8))
+	have := h.model[name]
+	switch {
+	case have == nil || h.r.IntN(6) == 0: // new, or another one under the same name
+		obj = object(fmt.Sprintf("%s@uid-%d", name, h.version), h.version)
+	case h.r.IntN(3) == 0:
+		obj = object(fmt.Sprintf("%s@%s", name, have.GetUID()), h.version)
+		delete(h.model, name)
+		return true, obj
+	default:
+		obj = object(fmt.Sprintf("%s@%s", name, have.GetUID()), h.version)
+	}
+	h.model[name] = obj
+	return false, obj
+}
+
+func (h *history) relist() {
+	h.Helper()
+	h.listed = true
+	h.list(h.version, slices.Collect(maps.Values(h.model))...)
+}
+
+func (h *history) step() {
+	h.Helper()
+	switch op := h.r.IntN(40); {
+	case !h.listed || op == 0:
+		h.relist()
+	case op < 28:
+		if deleted, obj := h.change(); deleted {
+			h.delete(obj)
+		} else {
+			h.put(obj)
+		}
+	case op < 30: // events that were missed
+		for range h.r.IntN(10) {
+			h.change()
+		}
+		h.relist()
+	case op < 32:
+		h.ok(h.g.Resync())
+	case op < 34:
+		h.join()
+	case op < 35:
+		for m, handle := range h.mirrors {
+			h.ok(h.RemoveEventHandler(handle))
+			delete(h.mirrors, m)
+			break
+		}
+	case op < 36:
+		h.ok(h.AddIndexers(cache.Indexers{fmt.Sprint("index", h.version, h.r.Int()): cache.MetaNamespaceIndexFunc}))
+	case op < 37:
+		h.version++
+		h.ok(h.g.Bookmark(fmt.Sprint(h.version)))
+	case op < 38: // another generation
+		h.finish()
+		if h.drains && h.r.IntN(2) == 0 {
+			h.ok(h.Drain(h.ctx))
+			h.check(map[string]*unstructured.Unstructured{})
+		}
+		h.next()
+		h.listed = false
+	default:
+		h.flush()
+	}
+}
+
+func (h *history) check(model map[string]*unstructured.Unstructured) {
+	h.Helper()
+	h.flush()
+	for m := range h.mirrors {
+		m.expect(model)
+	}
+	stored := map[string]*unstructured.Unstructured{}
+	for _, obj := range h.GetStore().List() {
+		u := obj.(*unstructured.Unstructured)
+		stored[u.GetName()] = u
+	}
+	if !maps.Equal(stored, model) {
+		h.Errorf("the cache holds %v, want %v", describe(stored), describe(model))
+	}
+	for name := range h.GetIndexer().GetIndexers() {
+		found, err := h.GetIndexer().ByIndex(name, "ns")
+		if err != nil || len(found) != len(model) {
+			h.Errorf("index %s holds %d objects (%v), want %d", name, len(found), err, len(model))
+		}
+	}
+}
+
+// TestHistories plays random histories: whatever happens, each handler's notifications add up to the cache.
+func TestHistories(t *testing.T) {
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			h := &history{
+				feed:    newIdleFeed(t, Options{}),
+				r:       rand.New(rand.NewPCG(seed, 3)),
+				model:   map[string]*unstructured.Unstructured{},
+				drains:  seed%2 == 0,
+				mirrors: map[*mirror]*Registration{},
+			}
+			h.join()
+			h.next()
+			for range 400 {
+				h.step()
+			}
+			if !h.listed {
+				h.relist()
+			}
+			h.check(h.model)
+			for _, handle := range h.mirrors {
+				if !handle.HasSynced() || handle.Depth() != 0 {
+					t.Errorf("synced %v, %d events wait", handle.HasSynced(), handle.Depth())
+				}
+			}
+		})
+	}
+}
+
+// TestHandlersComeAndGoWhileEventsFlow adds and removes handlers, indexes and marks from several goroutines
+// while events come in.
+func TestHandlersComeAndGoWhileEventsFlow(t *testing.T) {
+	h := &history{feed: newFeed(t, Options{}), r: rand.New(rand.NewPCG(4, 4)), model: map[string]*unstructured.Unstructured{}}
+	h.relist()
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for w := range 3 {
+		wg.Go(func() { // ended by stop
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				m := &mirror{t: t, objects: map[string]*unstructured.Unstructured{}}
+				handle, err := h.AddEventHandler(m)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := handle.(*Registration).WaitForSync(context.Background()); err != nil {
+					t.Error(err)
+				}
+				if n < 5 {
+					if err := h.AddIndexers(cache.Indexers{fmt.Sprint(w, "-", n): cache.MetaNamespaceIndexFunc}); err != nil {
+						t.Error(err)
+					}
+					continue // this handler stays
+				}
+				if err := cache.ShutDownEventHandler(h.Informer, handle); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for n := range 3000 {
+		if deleted, obj := h.change(); deleted {
+			h.delete(obj)
+		} else {
+			h.put(obj)
+		}
+		if n%500 == 0 {
+			h.relist()
+		}
+	}
+	close(stop)
+	wg.Wait()
+	h.flush()
+	for _, r := range h.Registrations() {
+		r.handler.(*mirror).expect(h.model)
+	}
+}

@@ -1,0 +1,239 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	testclock "k8s.io/utils/clock/testing"
+)
+
+// requests is a ListerWatcher that notes what it is asked for. LIST is answered, or fails with err; a watch
+// stays silent until its context ends.
+type requests struct {
+	err  error
+	seen chan metav1.ListOptions
+}
+
+func (q *requests) IsWatchListSemanticsUnSupported() bool { return true }
+
+func (q *requests) List(o metav1.ListOptions) (runtime.Object, error) {
+	return q.ListWithContext(context.Background(), o)
+}
+
+func (q *requests) Watch(o metav1.ListOptions) (watch.Interface, error) {
+	return q.WatchWithContext(context.Background(), o)
+}
+
+func (q *requests) ListWithContext(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	select {
+	case q.seen <- o:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return &unstructured.UnstructuredList{Object: map[string]any{
+		"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": "7"},
+	}}, q.err
+}
+
+func (q *requests) WatchWithContext(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	select {
+	case q.seen <- o:
+	case <-ctx.Done():
+	}
+	return watch.NewFake(), nil
+}
+
+// ask runs an informer until it has sent n requests and returns them.
+func ask(t *testing.T, options Options, n int, err error) []metav1.ListOptions {
+	t.Helper()
+	q := &requests{err: err, seen: make(chan metav1.ListOptions)}
+	i := New(q, options)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { // ended by cancel
+		defer close(done)
+		i.RunWithContext(ctx)
+	}()
+	var seen []metav1.ListOptions
+	for range n {
+		seen = append(seen, <-q.seen)
+	}
+	cancel()
+	<-done
+	return seen
+}
+
+// optionEffects shows for every field of Options that it does something.
+var optionEffects = map[string]func(t *testing.T){
+	"ExampleObject": func(t *testing.T) {
+		i := New(nil, Options{ExampleObject: object("a", 1)})
+		if got := i.HasSyncedChecker().Name(); got != "informer of /v1, Kind=Thing" {
+			t.Errorf("called %q", got)
+		}
+		i = New(nil, Options{ExampleObject: &unstructured.Unstructured{}})
+		if got := i.HasSyncedChecker().Name(); got != "informer of *unstructured.Unstructured" {
+			t.Errorf("called %q", got)
+		}
+	},
+	"ObjectDescription": func(t *testing.T) {
+		i := New(nil, Options{ObjectDescription: "things", ExampleObject: object("a", 1)})
+		if got := i.HasSyncedChecker().Name(); got != "informer of things" {
+			t.Errorf("called %q", got)
+		}
+	},
+	"ResyncPeriod": func(t *testing.T) {
+		f := newIdleFeed(t, Options{ResyncPeriod: time.Minute})
+		if _, handle := f.handle(); handle.period != time.Minute {
+			t.Errorf("a handler is resynced every %v", handle.period)
+		}
+	},
+	"Indexers": func(t *testing.T) {
+		for _, tc := range []struct {
+			given cache.Indexers
+			want  []string
+		}{{nil, []string{cache.NamespaceIndex}}, {cache.Indexers{}, nil}, {cache.Indexers{"x": byTags}, []string{"x"}}} {
+			var names []string
+			for name := range New(nil, Options{Indexers: tc.given}).GetIndexer().GetIndexers() {
+				names = append(names, name)
+			}
+			if !slices.Equal(names, tc.want) {
+				t.Errorf("indexes %v, want %v", names, tc.want)
+			}
+		}
+	},
+	"KeyFunc": func(t *testing.T) {
+		f := newFeed(t, Options{KeyFunc: func(any) (string, error) { return "the key", nil }})
+		f.list(1, object("a", 1))
+		expect(t, "keys", f.keys(), []string{"the key"})
+	},
+	"Identifier": func(t *testing.T) {
+		name, err := cache.NewInformerName("options-test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer name.Release()
+		i := New(nil, Options{Identifier: name.WithResource(schema.GroupVersionResource{Version: "v1", Resource: "things"})})
+		if got, sync := i.reflectorName(), i.syncName(); got != "options-test" || sync != "informer of /v1, Resource=things" {
+			t.Errorf("called %q and %q", got, sync)
+		}
+	},
+	"Clock": func(t *testing.T) {
+		clock := testclock.NewFakeClock(time.Unix(1000, 0))
+		f := newIdleFeed(t, Options{Clock: clock, ResyncPeriod: time.Minute})
+		if _, handle := f.handle(); !handle.next.Equal(time.Unix(1060, 0)) {
+			t.Errorf("the next resync is due at %v", handle.next)
+		}
+	},
+	"Logger": func(t *testing.T) {
+		logger := logr.Discard().WithName("mine")
+		f := newIdleFeed(t, Options{Logger: &logger})
+		if _, handle := f.handle(); handle.logger != logger {
+			t.Error("a handler got another logger")
+		}
+	},
+	"MinWatchTimeout": func(t *testing.T) {
+		seen := ask(t, Options{MinWatchTimeout: time.Hour}, 2, nil)
+		if got := *seen[1].TimeoutSeconds; got < 3600 || got > 7200 {
+			t.Errorf("a watch of %d seconds", got)
+		}
+	},
+	"WatchListPageSize": func(t *testing.T) {
+		if seen := ask(t, Options{WatchListPageSize: 17}, 1, nil); seen[0].Limit != 17 {
+			t.Errorf("a page of %d", seen[0].Limit)
+		}
+	},
+	"Backoff": func(t *testing.T) {
+		// With the default this would take minutes.
+		ask(t, Options{Backoff: &wait.Backoff{Duration: time.Microsecond}, Logger: quiet()}, 12, errors.New("no list"))
+	},
+	"NewStore": func(t *testing.T) {
+		made := newTable(nil, nil)
+		i := New(nil, Options{NewStore: func(indexers cache.Indexers) Store {
+			if indexers[cache.NamespaceIndex] == nil {
+				t.Error("the store is made without the default index")
+			}
+			return made
+		}})
+		if i.store != Store(made) {
+			t.Error("the informer keeps its objects elsewhere")
+		}
+	},
+}
+
+func quiet() *logr.Logger {
+	logger := logr.Discard()
+	return &logger
+}
+
+// TestEveryOptionWorks fails for a field of Options without an entry above.
+func TestEveryOptionWorks(t *testing.T) {
+	reported(t)
+	fields := reflect.TypeFor[Options]()
+	for k := range fields.NumField() {
+		name := fields.Field(k).Name
+		effect := optionEffects[name]
+		if effect == nil {
+			t.Errorf("no test shows what Options.%s does", name)
+			continue
+		}
+		t.Run(name, effect)
+	}
+	if got := len(optionEffects); got != fields.NumField() {
+		t.Errorf("%d effects for %d fields", got, fields.NumField())
+	}
+}
+
+// TestDefaultsKeepWhatIsSet fills every field with something and expects withDefaults to leave it alone; and it
+// expects a default for every field but those whose zero value has a meaning.
+func TestDefaultsKeepWhatIsSet(t *testing.T) {
+	logger := logr.Discard()
+	set := Options{
+		ExampleObject:     &unstructured.Unstructured{},
+		ObjectDescription: "d",
+		ResyncPeriod:      1,
+		Indexers:          cache.Indexers{},
+		KeyFunc:           func(any) (string, error) { return "", nil },
+		Identifier:        (*cache.InformerName)(nil).WithResource(schema.GroupVersionResource{Resource: "r"}),
+		Clock:             testclock.NewFakeClock(time.Unix(0, 0)),
+		Logger:            &logger,
+		MinWatchTimeout:   1,
+		WatchListPageSize: 1,
+		Backoff:           &wait.Backoff{},
+		NewStore:          func(cache.Indexers) Store { return nil },
+	}
+	zeroIsFine := map[string]bool{
+		"ExampleObject": true, "ResyncPeriod": true, "Identifier": true, "MinWatchTimeout": true, "WatchListPageSize": true,
+	}
+	before, after, defaults := reflect.ValueOf(set), reflect.ValueOf(set.withDefaults()), reflect.ValueOf(Options{}.withDefaults())
+	for k := range before.NumField() {
+		name := before.Type().Field(k).Name
+		if before.Field(k).IsZero() {
+			t.Errorf("this test does not set %s", name)
+		}
+		was, is := before.Field(k), after.Field(k)
+		same := false
+		if was.Kind() == reflect.Func || was.Kind() == reflect.Map {
+			same = was.Pointer() == is.Pointer()
+		} else {
+			same = reflect.DeepEqual(was.Interface(), is.Interface())
+		}
+		if !same {
+			t.Errorf("%s was changed", name)
+		}
+		if defaults.Field(k).IsZero() != zeroIsFine[name] {
+			t.Errorf("the default of %s is %v", name, defaults.Field(k))
+		}
+	}
+}

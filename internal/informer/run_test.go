@@ -1,0 +1,169 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	testclock "k8s.io/utils/clock/testing"
+)
+
+// refused returns a ListerWatcher for an address where nobody listens.
+func refused(t *testing.T) cache.ListerWatcher {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := "http://" + listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	client, err := dynamic.NewForConfig(&rest.Config{Host: host, QPS: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resource := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"})
+	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return resource.List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return resource.Watch(ctx, o)
+		},
+	}, client)
+}
+
+// TestStopWhileRefused stops during the sleep after a refused watch-list. The clock stands still, so that only
+// the end of the context can wake the reflector.
+func TestStopWhileRefused(t *testing.T) {
+	clock := testclock.NewFakeClock(time.Unix(0, 0))
+	i := New(refused(t), Options{ExampleObject: &unstructured.Unstructured{}, Clock: clock})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { // ended by cancel
+		defer close(done)
+		i.RunWithContext(ctx)
+	}()
+	for !clock.HasWaiters() { // ends when the reflector sleeps
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	<-done
+	if !i.IsStopped() || i.HasSynced() {
+		t.Errorf("stopped %v, synced %v", i.IsStopped(), i.HasSynced())
+	}
+}
+
+// TestRetriesWaitOnTheClock fails lists and lets time pass by hand.
+func TestRetriesWaitOnTheClock(t *testing.T) {
+	reported(t)
+	clock := testclock.NewFakeClock(time.Unix(0, 0))
+	failure := errors.New("no list")
+	q := &requests{err: failure, seen: make(chan metav1.ListOptions)}
+	i := New(q, Options{Clock: clock, Logger: quiet()})
+	failures := make(chan error, 10)
+	if err := i.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { failures <- err }); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { // ended by cancel
+		defer close(done)
+		i.RunWithContext(ctx)
+	}()
+	for range 3 {
+		<-q.seen
+		if err := <-failures; !errors.Is(err, failure) {
+			t.Errorf("the error handler got %v", err)
+		}
+		for !clock.HasWaiters() { // ends when the informer waits for its next try
+			time.Sleep(time.Millisecond)
+		}
+		select {
+		case <-q.seen:
+			t.Error("listed again without a pause")
+		default:
+		}
+		clock.Step(time.Minute)
+	}
+	<-q.seen
+	cancel()
+	<-done
+}
+
+func TestRunOnce(t *testing.T) {
+	q := &requests{seen: make(chan metav1.ListOptions, 10)}
+	i := New(q, Options{ExampleObject: &unstructured.Unstructured{}})
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	go func() { // ended by stop
+		defer close(done)
+		i.Run(stop)
+	}()
+	if err := i.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	i.RunWithContext(t.Context()) // returns at once
+	if i.State() != StateRunning || i.Generation() != 1 {
+		t.Errorf("state %v, generation %d", i.State(), i.Generation())
+	}
+	close(stop)
+	<-done
+	<-i.Stopped()
+	if got := i.LastSyncResourceVersion(); got != "7" {
+		t.Errorf("the last resource version is %q", got)
+	}
+	i.RunWithContext(t.Context())
+	if !i.IsStopped() {
+		t.Error("a stopped informer started again")
+	}
+}
+
+// TestRunGenerationIsEndedByStop also shows that Stop may be called while the reflector runs.
+func TestRunGenerationIsEndedByStop(t *testing.T) {
+	q := &requests{seen: make(chan metav1.ListOptions, 10)}
+	i := New(nil, Options{ExampleObject: &unstructured.Unstructured{}})
+	ended := make(chan error, 1)
+	go func() { ended <- i.RunGeneration(context.Background(), q) }() // ended by Stop
+	if err := i.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	i.Stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	<-i.Stopped()
+}
+
+func TestRunGenerationTwice(t *testing.T) {
+	q := &requests{seen: make(chan metav1.ListOptions, 10)}
+	i := New(nil, Options{ExampleObject: &unstructured.Unstructured{}})
+	for n := range 2 {
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- i.RunGeneration(ctx, q) }() // ended by cancel
+		if err := i.WaitForSync(ctx); err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		if err := <-ended; err != nil || i.State() != StateIdle || i.Generation() != n+1 {
+			t.Errorf("generation %d ended with %v in state %v", i.Generation(), err, i.State())
+		}
+		if err := i.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	i.Stop()
+	<-i.Stopped()
+}

@@ -48,7 +48,7 @@ var compareOps = [...]string{
 	opGreaterEqual: ">=",
 }
 
-// paths appends the paths of the condition in the order in which they are written.
+// operands appends the paths of the condition in the order in which they are written.
 func (c *condition) operands(dst []operand) []operand {
 	switch c.kind {
 	case condExists:

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -72,13 +72,13 @@ func isOwnFault(err error) bool {
 	return errors.As(err, &noMatch) || errors.As(err, &malformed)
 }
 
-// explain adds the server's address to errors that do not come from an API server's answer.
+// explain says of a server that did not answer where it was looked for, and why it did not, once.
 func (o *options) explain(err error) error {
-	var status apierrors.APIStatus
-	if isOwnFault(err) || errors.As(err, &status) || errors.Is(err, context.Canceled) {
+	var request *url.Error
+	if !errors.As(err, &request) || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return fmt.Errorf("asking the API server at %s: %w", o.config.Host, err)
+	return fmt.Errorf("cannot reach the API server at %s: %w", o.config.Host, request.Err)
 }
 
 // mention tells on stderr what a resolution left open.

@@ -1,0 +1,63 @@
+# Every module is built and tested with its own go.mod, as users get it; go.work is for editors.
+export GOWORK := off
+export GOFLAGS := -buildvcs=false
+
+MODULES := . sandbox integration
+BIN := $(CURDIR)/bin
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+FUZZTIME ?= 20s
+# The sandbox is several minutes of building: once, unless its sources or the versions it is made of change.
+SANDBOX_SOURCES := $(shell find sandbox -name '*.go' -not -name '*_test.go') sandbox/go.mod sandbox/build.sh
+
+.PHONY: help build test unit integration sandbox-test lint race fuzz sandbox demo bench generate verify
+
+help: ## Show the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## Build bin/crdcache
+	go build -o $(BIN)/crdcache ./cmd/crdcache
+
+test: unit integration sandbox-test ## Run all tests; builds the sandbox first (5 to 8 minutes once)
+
+unit: ## Run the tests that need nothing but Go
+	go test -timeout 10m ./...
+
+integration: sandbox ## Run the tests against a real API server
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -timeout 20m ./...
+
+sandbox-test: sandbox ## Run the sandbox's own tests
+	cd sandbox && CRDCACHE_SANDBOX_BIN=$(BIN)/sandbox go test -timeout 10m ./...
+
+race: sandbox ## Run unit and integration tests with the race detector
+	go test -race -timeout 20m ./...
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -race -timeout 30m ./...
+
+fuzz: ## Run every fuzz test of the library for FUZZTIME
+	@for pkg in $$(go list ./...); do \
+	  for f in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+	    go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+	  done; \
+	done
+
+sandbox: $(BIN)/sandbox ## Build bin/sandbox (etcd and kube-apiserver) and bin/kubectl
+
+$(BIN)/sandbox: $(SANDBOX_SOURCES)
+	./sandbox/build.sh $(BIN)
+
+demo: build sandbox ## Dump custom resources from a real API server, started for it and stopped again
+	$(BIN)/sandbox exec --load testdata/crds --load testdata/objects -- ./testdata/demo.sh $(BIN)/crdcache
+
+bench: ## Run the benchmarks of every package
+	go test -run '^$$' -bench . -benchmem ./...
+
+generate: ## Format all Go code and tidy every module
+	gofmt -w $$(git ls-files '*.go')
+	@for m in $(MODULES); do (cd $$m && go mod tidy) || exit 1; done
+
+lint: ## Run gofmt, go vet, staticcheck and the go mod tidy check in every module
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
+	  [ -z "$$unformatted" ] || { echo "gofmt wants to change (make generate): $$unformatted"; exit 1; }
+	@for m in $(MODULES); do echo "lint $$m"; \
+	  (cd $$m && go vet ./... && go run $(STATICCHECK) ./... && go mod tidy -diff) || exit 1; done
+
+verify: lint test ## Everything that CI runs

@@ -27,8 +27,8 @@ type apiService struct {
 // one goroutine.
 type apiServiceStore struct {
 	known map[string]*apiService
-	// synced is told about each complete list.
-	synced func()
+	// synced is told about each complete list, and whether it is the first.
+	synced func(first bool)
 	// changed is told about each change. remote is false for group versions that the server serves
 	// itself, which the CRD watch reports better.
 	changed func(remote bool)
@@ -92,7 +92,7 @@ func (s *apiServiceStore) Delete(obj any) error {
 	return nil
 }
 
-// Replace takes a complete list. The first one changes nothing: discovery starts at the same time.
+// Replace takes a complete list. The first one is no change, but where to begin.
 func (s *apiServiceStore) Replace(list []any, _ string) error {
 	next := make(map[string]*apiService, len(list))
 	for _, obj := range list {
@@ -102,7 +102,7 @@ func (s *apiServiceStore) Replace(list []any, _ string) error {
 	first := s.known == nil
 	same := maps.EqualFunc(s.known, next, func(a, b *apiService) bool { return a.digest == b.digest })
 	s.known = next
-	s.synced()
+	s.synced(first)
 	if !first && !same {
 		s.changed(true)
 	}

@@ -16,7 +16,7 @@ import (
 // matches is therefore the one that kubectl would choose.
 type Catalog struct {
 	resources []Resource
-	groups    []string
+	order     []group // groups and versions in the server's order, without resources
 	unknown   []GroupFailure
 	fetched   time.Time
 	refresh   error
@@ -43,7 +43,13 @@ func (c *Catalog) Lookup(gvr schema.GroupVersionResource) (Resource, bool) {
 }
 
 // Groups returns the names of the API groups, the core group as "", in the server's order.
-func (c *Catalog) Groups() []string { return slices.Clone(c.groups) }
+func (c *Catalog) Groups() []string {
+	out := make([]string, len(c.order))
+	for i, g := range c.order {
+		out[i] = g.Name
+	}
+	return out
+}
 
 // Unknown returns the group versions whose discovery failed or is stale. What was known of them before
 // is part of Resources, marked Stale.
@@ -77,8 +83,13 @@ func newCatalog(documents ...[]group) *Catalog {
 }
 
 func (c *Catalog) addGroup(g group) {
-	if !slices.Contains(c.groups, g.Name) {
-		c.groups = append(c.groups, g.Name)
+	i := slices.IndexFunc(c.order, func(known group) bool { return known.Name == g.Name })
+	if i < 0 {
+		i = len(c.order)
+		c.order = append(c.order, group{Name: g.Name})
+	}
+	for _, v := range g.Versions {
+		c.order[i].version(v.Name)
 	}
 	served := map[string][]string{}
 	for _, v := range g.Versions {

@@ -33,7 +33,7 @@ type state struct {
 
 	// What discovery says.
 	listed    map[schema.GroupResource]Type // nil before the first catalog
-	groups    []string                      // in the server's order
+	order     []group                       // groups and versions in the server's order
 	unknown   []GroupFailure
 	listedAt  time.Time
 	listDoubt bool
@@ -135,7 +135,7 @@ func (s *state) take(c *Catalog) (events []Event, again bool) {
 		return nil, true
 	}
 	s.listDoubt = false
-	s.listed, s.groups, s.unknown, s.listedAt = next, c.Groups(), c.Unknown(), c.fetched
+	s.listed, s.order, s.unknown, s.listedAt = next, c.order, c.Unknown(), c.fetched
 	for gr, at := range s.buried {
 		_, still := next[gr]
 		if c.fetched.After(at) && (!still || c.fetched.Sub(at) > buriedFor) {

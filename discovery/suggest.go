@@ -41,8 +41,8 @@ func (c *Catalog) suggest(n Name) []string {
 // near offers every name close to one reading. Scores add the distances of resource and group.
 func (c *Catalog) near(r Reading, offer func(text string, score int)) {
 	groups := map[string]int{}
-	for _, g := range c.groups {
-		groups[g] = nearGroup(r.Group, g)
+	for _, g := range c.order {
+		groups[g.Name] = nearGroup(r.Group, g.Name)
 	}
 	if strings.Contains(r.Resource, "*") {
 		for g, score := range groups {

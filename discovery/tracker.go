@@ -52,6 +52,10 @@ type Tracker struct {
 	synced  chan struct{} // closed when the picture is complete for the first time
 	subsRun sync.WaitGroup
 
+	// answered notes that APIServices were listed or could not be; first is closed then.
+	answered func()
+	first    chan struct{}
+
 	mu struct {
 		sync.Mutex
 		state         state
@@ -59,6 +63,7 @@ type Tracker struct {
 		snapshot      *Snapshot // of state, nil when it changed
 		status        TrackerStatus
 		running, over bool
+		discovering   bool // the first round has begun
 	}
 }
 
@@ -87,7 +92,9 @@ func NewTracker(cfg *rest.Config, opts TrackerOptions) (*Tracker, error) {
 	}
 	t := &Tracker{
 		opts: opts, wake: make(chan struct{}, 1), ended: make(chan struct{}), synced: make(chan struct{}),
+		first: make(chan struct{}),
 	}
+	t.answered = sync.OnceFunc(func() { close(t.first) })
 	t.mu.state = newState()
 	t.mu.subscriptions = map[*Subscription]struct{}{}
 	t.mu.status.Mode = Starting
@@ -230,8 +237,20 @@ func (t *Tracker) update(change func(s *state, status *TrackerStatus) []Event) {
 	}
 }
 
-// discover does discovery rounds until ctx ends: at once, when woken, and when the poll is due.
+// discover does discovery rounds until ctx ends: at the start, when woken, and when the poll is due. The
+// first one follows the first list of APIServices, so that none registered in between goes unnoticed; it
+// does not wait long for it.
 func (t *Tracker) discover(ctx context.Context) {
+	timer := time.NewTimer(roundInterval)
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-t.first:
+	}
+	timer.Stop()
+	t.mu.Lock()
+	t.mu.discovering = true
+	t.mu.Unlock()
 	failures := 0
 	for {
 		again := t.round(ctx, &failures)

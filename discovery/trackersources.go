@@ -63,11 +63,17 @@ func (t *Tracker) crdReports() watchReports {
 // server serves itself only matter while CRDs cannot be watched.
 func (t *Tracker) apiServiceStore() *apiServiceStore {
 	return &apiServiceStore{
-		synced: func() {
+		synced: func(first bool) {
+			late := false
 			t.update(func(_ *state, status *TrackerStatus) []Event {
 				status.APIServices.Synced, status.APIServices.Denied = true, false
+				late = first && t.mu.discovering
 				return nil
 			})
+			t.answered()
+			if late {
+				t.Refresh() // what was registered since the first round is in this list
+			}
 		},
 		changed: func(remote bool) {
 			if remote || t.Status().Mode == Polling {
@@ -79,6 +85,13 @@ func (t *Tracker) apiServiceStore() *apiServiceStore {
 
 func (t *Tracker) apiServiceReports() watchReports {
 	reports := t.reports(func(s *TrackerStatus) *SourceStatus { return &s.APIServices })
+	failed := reports.failed
+	reports.failed = func(err error, list bool) {
+		failed(err, list)
+		if list {
+			t.answered()
+		}
+	}
 	reports.denied = func(error) {
 		t.update(func(_ *state, status *TrackerStatus) []Event {
 			status.APIServices.Synced, status.APIServices.Denied = false, true
@@ -97,7 +110,7 @@ func (t *Tracker) reports(source func(*TrackerStatus) *SourceStatus) watchReport
 				return nil
 			})
 		},
-		failed: func(err error) {
+		failed: func(err error, _ bool) {
 			t.update(func(_ *state, status *TrackerStatus) []Event {
 				source(status).LastError = err
 				return nil

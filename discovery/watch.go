@@ -19,10 +19,11 @@ import (
 // watchReports is told how the requests of a reflector went.
 type watchReports struct {
 	ok func()
-	// failed gets every failed request.
-	failed func(error)
+	// failed gets every failed request. A failed watch-list is followed by a list, a failed list by a
+	// pause.
+	failed func(err error, list bool)
 	// denied gets failed lists that say that the resource may not be read or does not exist. A failed
-	// watch is no such proof: a list follows it.
+	// watch is no such proof.
 	denied func(error)
 }
 
@@ -46,6 +47,9 @@ func runReflector(ctx context.Context, client dynamic.Interface, gvr schema.Grou
 				return nil, interruptible(opts, err)
 			}
 			reports.ok()
+			if initialEvents(opts) {
+				return guardStall(w, stallTimeout), nil
+			}
 			return w, nil
 		},
 	}
@@ -61,7 +65,7 @@ func (r watchReports) report(ctx context.Context, err error, list bool) {
 	if ctx.Err() != nil {
 		return
 	}
-	r.failed(err)
+	r.failed(err, list)
 	if list && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)) {
 		r.denied(err)
 	}
@@ -71,11 +75,15 @@ func (r watchReports) report(ctx context.Context, err error, list bool) {
 // that the server refuses connections or is busy, it sleeps up to a minute without looking at its
 // context; otherwise it falls back to a list, whose backoff ends with the context.
 func interruptible(opts metav1.ListOptions, err error) error {
-	initial := opts.SendInitialEvents != nil && *opts.SendInitialEvents
-	if initial && (utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)) {
+	if initialEvents(opts) && (utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)) {
 		return fmt.Errorf("open watch-list: %v", err)
 	}
 	return err
+}
+
+// initialEvents reports whether a watch begins with what exists.
+func initialEvents(opts metav1.ListOptions) bool {
+	return opts.SendInitialEvents != nil && *opts.SendInitialEvents
 }
 
 // jitter spreads d by a fifth in both directions. r is random in [0, 1).

@@ -1,0 +1,69 @@
+package discovery
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+)
+
+// TestSnapshotCatalog checks that what a tracker knows resolves as what discovery says.
+func TestSnapshotCatalog(t *testing.T) {
+	groups := sampleGroups()
+	groups[3].Versions[1].Failure, groups[3].Versions[1].Stale = "stale", true
+	direct := discovered(0, groups...)
+	s := newState()
+	s.denyCRDs(epoch)
+	s.take(direct)
+	got := newSnapshot(&s).Catalog()
+	byName := cmpopts.SortSlices(func(a, b Resource) bool { return a.String() < b.String() })
+	if diff := cmp.Diff(direct.Resources(), got.Resources(), byName); diff != "" {
+		t.Errorf("resources (-discovery +snapshot):\n%s", diff)
+	}
+	if diff := cmp.Diff(direct.Groups(), got.Groups()); diff != "" {
+		t.Errorf("groups (-discovery +snapshot):\n%s", diff)
+	}
+	if u := got.Unknown(); len(u) != 1 || !errors.Is(u[0].Err, ErrStale) {
+		t.Errorf("unknown = %v", u)
+	}
+}
+
+func TestSnapshotCatalogOfNewDefinitions(t *testing.T) {
+	versions := func(names ...string) func(*crd.Definition) {
+		return func(d *crd.Definition) {
+			d.Versions = nil
+			for _, name := range names {
+				d.Versions = append(d.Versions, crd.Version{Name: name, Served: name != "v3"})
+			}
+		}
+	}
+	s := newState()
+	if _, err := s.replaceCRDs([]*crd.Definition{
+		definition("as", "a", versions("v1beta1")),
+		definition("bs", "b", versions("v1beta1", "v1", "v3")),
+		definition("cs", "c", func(d *crd.Definition) { d.Established = false }),
+	}, epoch); err != nil {
+		t.Fatal(err)
+	}
+	s.take(discovered(0, oneGroup("", "pods"), oneGroup("zz.io", "zs")))
+	c := newSnapshot(&s).Catalog()
+	if diff := cmp.Diff([]string{"", "zz.io", "example.com"}, c.Groups()); diff != "" {
+		t.Errorf("groups (-want +got):\n%s", diff)
+	}
+	for name, want := range map[string]string{"as": "as.v1beta1.example.com", "bs": "bs.v1.example.com", "cs": "", "bs.v3": ""} {
+		res, err := c.Resolve(name)
+		var got string
+		if err == nil {
+			got = res.Resources[0].String()
+		}
+		if got != want {
+			t.Errorf("Resolve(%q) = %q, %v, want %q", name, got, err, want)
+		}
+	}
+	if r, _ := c.Resolve("bs"); r.Resources[0].CRDUID != "b" {
+		t.Errorf("CRDUID = %q", r.Resources[0].CRDUID)
+	}
+}

@@ -19,6 +19,7 @@ var ErrShutdown = errors.New("dynamicinformer: the factory has been shut down")
 type Factory struct {
 	client  dynamic.Interface
 	options Options
+	types   *typeBoard // nil without Options.Types
 
 	// ctx ends with Shutdown, by cancel.
 	ctx    context.Context
@@ -53,6 +54,9 @@ func New(options Options) (*Factory, error) {
 	f := &Factory{client: client, options: options}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.mu.informers = map[schema.GroupVersionResource]*entry{}
+	if options.Types != nil {
+		f.types = newTypeBoard(options.Types)
+	}
 	return f, nil
 }
 
@@ -71,7 +75,7 @@ func (f *Factory) ForResource(gvr schema.GroupVersionResource) (*Informer, error
 	if e, ok := f.mu.informers[gvr]; ok {
 		return e.informer, nil
 	}
-	i, err := newInformer(f.client, gvr, f.options)
+	i, err := newInformer(f.client, gvr, f.options, f.types)
 	if err != nil {
 		return nil, err
 	}
@@ -123,6 +127,9 @@ func (f *Factory) Shutdown(ctx context.Context) error {
 	f.mu.shutdown = true
 	f.mu.Unlock()
 	f.cancel()
+	if f.types != nil {
+		f.types.stop()
+	}
 
 	var running []schema.GroupVersionResource
 	for _, e := range f.entries() {

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // health keeps the Status of one informer, from what its requests and its life report, and tells waiters
@@ -29,9 +30,12 @@ type health struct {
 
 // facts are what a state is derived from.
 type facts struct {
-	started, synced, stopped bool
-	failures                 int
-	reason                   Reason
+	started, stopped bool
+	// running is true while a generation runs; gone between its end and what comes next.
+	running, gone bool
+	synced        bool
+	failures      int
+	reason        Reason
 }
 
 // state is the state that facts amount to. It is pure: every rule about states is here.
@@ -40,7 +44,9 @@ func (f facts) state() State {
 	switch {
 	case f.stopped:
 		return StateStopped
-	case !f.started:
+	case f.gone:
+		return StateGone
+	case !f.started, !f.running:
 		return StatePending
 	case degraded:
 		return StateDegraded
@@ -59,8 +65,45 @@ func newHealth(gvr schema.GroupVersionResource, now func() time.Time) *health {
 }
 
 func (h *health) started() { h.update(func(f *facts, _ *Status) { f.started = true }) }
-func (h *health) synced()  { h.update(func(f *facts, _ *Status) { f.synced = true }) }
-func (h *health) stopped() { h.update(func(f *facts, _ *Status) { f.stopped = true }) }
+func (h *health) stopped() {
+	h.update(func(f *facts, _ *Status) { f.running, f.stopped = false, true })
+}
+
+// begin records that a generation begins to follow the type whose CRD has this UID, and numbers it.
+func (h *health) begin(uid types.UID) (generation int) {
+	h.update(func(f *facts, s *Status) {
+		*f = facts{started: true, running: true}
+		s.Generation++
+		s.UID, s.LastError = uid, nil
+		generation = s.Generation
+	})
+	return generation
+}
+
+// synced records that a generation has stored its first list.
+func (h *health) synced(generation int) {
+	h.update(func(f *facts, s *Status) {
+		if s.Generation == generation {
+			f.synced = true
+		}
+	})
+}
+
+// gone records that the generation has ended with its type.
+func (h *health) gone(reason Reason) {
+	h.update(func(f *facts, s *Status) {
+		*f = facts{started: true, gone: true, reason: reason}
+		s.LastError = nil
+	})
+}
+
+// pending records what a started informer waits for.
+func (h *health) pending(reason Reason) {
+	h.update(func(f *facts, s *Status) {
+		*f = facts{started: true, reason: reason}
+		s.LastError = nil
+	})
+}
 
 // request records the outcome of a list or watch request; err is nil when the server accepted it.
 func (h *health) request(err error) {
@@ -93,7 +136,7 @@ func (h *health) update(change func(*facts, *Status)) {
 	}
 	s.Reason = f.reason
 	s.Message = f.message(s.LastError)
-	if s.State != before.State || s.Reason != before.Reason {
+	if s.State != before.State || s.Reason != before.Reason || s.Generation != before.Generation {
 		close(h.mu.changed)
 		h.mu.changed = make(chan struct{})
 	}
@@ -108,11 +151,34 @@ func (f facts) message(lastError error) string {
 		return "not started"
 	case lastError != nil:
 		return oneLine(lastError.Error())
+	case !f.running:
+		return f.reason.explain()
 	case f.synced:
 		return ""
 	default:
 		return "waiting for the first list"
 	}
+}
+
+// explain says what a reason that no error comes with means, for a person.
+func (r Reason) explain() string {
+	switch r {
+	case ReasonTypesUnknown:
+		return "waiting to learn which types the server has"
+	case ReasonNotInstalled:
+		return "the server has no such type"
+	case ReasonNotEstablished:
+		return "the type's CustomResourceDefinition is not established yet"
+	case ReasonVersionNotServed:
+		return "the server does not serve this version of the type"
+	case ReasonScopeConflict:
+		return "the type is cluster-scoped and cannot be read in one namespace"
+	case ReasonVerbUnsupported:
+		return "the type cannot be listed and watched"
+	case ReasonReplaced:
+		return "the type's CustomResourceDefinition was replaced by another one"
+	}
+	return ""
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -21,19 +21,22 @@ import (
 type Informer struct {
 	cache.SharedIndexInformer
 
-	gvr    schema.GroupVersionResource
-	health *health
-	core   *informer.Informer
+	gvr       schema.GroupVersionResource
+	namespace string
+	types     *typeBoard // nil: every type is taken to exist
+	listWatch cache.ListerWatcher
+	health    *health
+	core      *informer.Informer
 }
 
 // newInformer returns an informer of gvr that has not been started.
-func newInformer(client dynamic.Interface, gvr schema.GroupVersionResource, options Options) (*Informer, error) {
+func newInformer(client dynamic.Interface, gvr schema.GroupVersionResource, options Options, board *typeBoard) (*Informer, error) {
 	indexers, err := options.indexers()
 	if err != nil {
 		return nil, err
 	}
 	h := newHealth(gvr, time.Now)
-	core := informer.New(newListWatch(client, gvr, options, h), informer.Options{
+	core := informer.New(nil, informer.Options{
 		ExampleObject:     &unstructured.Unstructured{},
 		ObjectDescription: gvr.String(),
 		ResyncPeriod:      options.Resync,
@@ -44,7 +47,15 @@ func newInformer(client dynamic.Interface, gvr schema.GroupVersionResource, opti
 			return nil, err
 		}
 	}
-	return &Informer{SharedIndexInformer: core, gvr: gvr, health: h, core: core}, nil
+	return &Informer{
+		SharedIndexInformer: core,
+		gvr:                 gvr,
+		namespace:           options.Namespace,
+		types:               board,
+		listWatch:           newListWatch(client, gvr, options, h),
+		health:              h,
+		core:                core,
+	}, nil
 }
 
 // GVR is the type that the informer follows.
@@ -80,18 +91,14 @@ func (i *Informer) Run(stopCh <-chan struct{}) {
 	i.RunWithContext(ctx)
 }
 
-// RunWithContext runs the informer until ctx ends and all its goroutines have, and keeps its status.
+// RunWithContext runs the informer until ctx ends and all its goroutines have, and keeps its status. With
+// a source of types it follows the type as it comes and goes.
 func (i *Informer) RunWithContext(ctx context.Context) {
 	i.health.started()
-	noted := make(chan struct{})
-	// Ended by the informer's stop at the latest.
-	go func() {
-		defer close(noted)
-		if i.core.WaitForSync(ctx) == nil {
-			i.health.synced()
-		}
+	defer func() {
+		i.core.Stop()
+		<-i.core.Stopped()
+		i.health.stopped()
 	}()
-	i.core.RunWithContext(ctx)
-	<-noted
-	i.health.stopped()
+	i.follow(ctx)
 }

@@ -32,6 +32,12 @@ type Options struct {
 	// by a factory that has a namespace.
 	Namespace string
 
+	// Types tells which types the server has, live; a discovery.Tracker does through its Types method.
+	// With it, an informer waits for its type, stops when the type goes (each object is delivered as
+	// deleted and the cache is emptied), and starts again when it comes back. The caller runs it, for
+	// longer than the factory. Default: every type is taken to exist, as client-go does.
+	Types TypeSource
+
 	// TweakListOptions adjusts the options of every list and watch request of a type, to set selectors
 	// for example. It must give the same answer every time for the same type, and must leave
 	// resourceVersion, limit, continue, and the watch options alone.

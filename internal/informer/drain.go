@@ -47,21 +47,21 @@ func (i *Informer) markAll() ([]passage, error) {
 	return waits, nil
 }
 
-// Drain takes leave of what the past generation showed: the cache is emptied; each handler gets what is still
-// queued for it and then, once for each object it was shown, an OnDelete with cache.DeletedFinalStateUnknown;
-// and HasSynced turns false again, for the informer and its handlers, until the next generation's first list.
-//
-// It fails with ErrRunning while a generation runs and with ErrStopped after the stop. Otherwise all this is
-// settled at once, and Drain waits, like Flush, only for the delivery: an error then means that the wait ended
-// early.
+// Drain is Forget, and then Flush: an error of the latter means that the wait for the delivery ended early.
 func (i *Informer) Drain(ctx context.Context) error {
-	if err := i.forget(); err != nil {
+	if err := i.Forget(); err != nil {
 		return err
 	}
 	return i.Flush(ctx)
 }
 
-func (i *Informer) forget() error {
+// Forget takes leave of what the past generation showed: the cache is emptied; each handler gets what is still
+// queued for it and then, once for each object it was shown, an OnDelete with cache.DeletedFinalStateUnknown;
+// and HasSynced turns false again, for the informer and its handlers, until the next generation's first list.
+// The next generation may begin at once: what it delivers queues up behind.
+//
+// It fails with ErrRunning while a generation runs and with ErrStopped after the stop. It does not wait.
+func (i *Informer) Forget() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if _, err := step(i.mu.state, inputDrain); err != nil {

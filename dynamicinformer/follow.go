@@ -1,0 +1,84 @@
+package dynamicinformer
+
+import (
+	"context"
+)
+
+// follow runs a generation whenever the type is there to be followed, until ctx ends. It is level-based:
+// it compares what is with what runs, and never acts on a single event.
+func (i *Informer) follow(ctx context.Context) {
+	if i.types == nil {
+		i.runGeneration(ctx, sees{}, func() bool { <-ctx.Done(); return false })
+		return
+	}
+	gr := i.gvr.GroupResource()
+	for ctx.Err() == nil {
+		seen, news := i.types.look(gr)
+		if ok, reason := seen.runnable(i.gvr.Version, i.namespace); !ok {
+			i.health.pending(reason)
+			await(ctx, news)
+			continue
+		}
+		var reason Reason
+		gone := i.runGeneration(ctx, seen, func() bool {
+			var gone bool
+			gone, reason = i.awaitEnd(ctx, seen.identity())
+			return gone
+		})
+		if gone {
+			i.leave(reason)
+		}
+	}
+}
+
+// awaitEnd waits until the type that a generation follows is gone, and says why; false when ctx has ended.
+func (i *Informer) awaitEnd(ctx context.Context, was identity) (bool, Reason) {
+	for ctx.Err() == nil {
+		seen, news := i.types.look(i.gvr.GroupResource())
+		if ended, reason := seen.ended(was, i.gvr.Version); ended {
+			return true, reason
+		}
+		await(ctx, news)
+	}
+	return false, ReasonNone
+}
+
+// runGeneration lists and watches until wait returns, and returns what that does. Nothing of the
+// generation runs any more then.
+func (i *Informer) runGeneration(ctx context.Context, seen sees, wait func() bool) bool {
+	ctx, cancel := context.WithCancel(ctx)
+	generation := i.health.begin(seen.UID)
+	ran, noted := make(chan struct{}), make(chan struct{})
+	// Both are ended by cancel.
+	go func() {
+		defer close(ran)
+		// It fails only when it runs or has stopped already: after Stop, ctx is about to end.
+		_ = i.core.RunGeneration(ctx, i.listWatch)
+	}()
+	go func() {
+		defer close(noted)
+		if i.core.WaitForSync(ctx) == nil {
+			i.health.synced(generation)
+		}
+	}()
+	gone := wait()
+	cancel()
+	<-ran
+	<-noted
+	return gone
+}
+
+// leave ends what handlers and readers see of a type that is gone: every object is queued as deleted, and
+// the cache is empty.
+func (i *Informer) leave(reason Reason) {
+	// It fails only after Stop, when nobody is to be told of deletions.
+	_ = i.core.Forget()
+	i.health.gone(reason)
+}
+
+func await(ctx context.Context, news <-chan struct{}) {
+	select {
+	case <-news:
+	case <-ctx.Done():
+	}
+}

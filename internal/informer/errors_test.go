@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -61,7 +62,10 @@ func TestFailingIndexFunction(t *testing.T) {
 	expect(t, "reports of the events", reports(), []string{"version 6 is even [index odd of objects objects 1 firstKey ns/a]"})
 	expect(t, "indexed after the events", values(), []string{"b"})
 	f.ok(f.AddIndexers(cache.Indexers{"odd2": oddVersionsOnly}))
-	expect(t, "reports of the new index", reports(), []string{"version 6 is even [index odd2 of objects objects 2 firstKey ns/a]"})
+	// Which of the two comes first is up to the table.
+	if got := reports(); len(got) != 1 || !strings.Contains(got[0], "index odd2 of objects objects 2 firstKey ns/") {
+		t.Errorf("reports of the new index: %q", got)
+	}
 	f.delete(object("a", 8))
 	f.flush()
 	expect(t, "events", log.take(), []string{"initial a1", "initial b2", "initial c4", "update a1 a6", "update b2 b7", "delete a8"})

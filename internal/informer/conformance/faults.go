@@ -97,7 +97,7 @@ func (f *Faults) Bookmark(resourceVersion string) {
 	f.each(func(s *stream) { s.inject(frame("BOOKMARK", object)) })
 }
 
-// Requests counts the requests of a verb: list, watch or watch-list.
+// Requests counts the requests of a verb: list (or get), watch, watch-list or write.
 func (f *Faults) Requests(verb string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -135,7 +135,7 @@ func (f *Faults) RoundTrip(r *http.Request) (*http.Response, error) {
 		return failure(r, status), nil
 	}
 	response, err := f.next.RoundTrip(r)
-	if err != nil || verb == "list" || response.StatusCode != http.StatusOK {
+	if err != nil || !strings.HasPrefix(verb, "watch") || response.StatusCode != http.StatusOK {
 		return response, err
 	}
 	s := newStream(response.Body)
@@ -154,6 +154,8 @@ func (f *Faults) RoundTrip(r *http.Request) (*http.Response, error) {
 func verbOf(r *http.Request) string {
 	query := r.URL.Query()
 	switch {
+	case r.Method != http.MethodGet:
+		return "write"
 	case query.Get("watch") == "":
 		return "list"
 	case query.Get("sendInitialEvents") == "true":

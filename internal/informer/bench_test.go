@@ -1,0 +1,261 @@
+package informer
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// pump is a ListerWatcher whose one watch is fed by a benchmark.
+type pump struct {
+	list   []unstructured.Unstructured
+	events chan watch.Event
+}
+
+func (p *pump) IsWatchListSemanticsUnSupported() bool { return true }
+
+func (p *pump) List(metav1.ListOptions) (runtime.Object, error) {
+	list := &unstructured.UnstructuredList{Items: p.list}
+	list.SetResourceVersion("1")
+	return list, nil
+}
+
+func (p *pump) Watch(metav1.ListOptions) (watch.Interface, error) { return p, nil }
+
+func (p *pump) ResultChan() <-chan watch.Event { return p.events }
+
+func (p *pump) Stop() {}
+
+// benchObject is cheap to make, so that a benchmark measures delivery and not objects.
+func benchObject(n, version int) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1",
+		"kind":       "Thing",
+		"metadata": map[string]any{
+			"name":            "object-" + strconv.Itoa(n),
+			"namespace":       "ns-" + strconv.Itoa(n%100),
+			"uid":             "uid-" + strconv.Itoa(n),
+			"resourceVersion": strconv.Itoa(version),
+			"labels":          map[string]any{"app": "app-" + strconv.Itoa(n%10)},
+		},
+	}}
+}
+
+func benchItems(n int) []unstructured.Unstructured {
+	items := make([]unstructured.Unstructured, n)
+	for k := range items {
+		items[k] = *benchObject(k, 1)
+	}
+	return items
+}
+
+// contenders are the two informers; both keep the index by namespace.
+var contenders = []struct {
+	name string
+	make func(cache.ListerWatcher) cache.SharedIndexInformer
+}{
+	{"crdcache", func(lw cache.ListerWatcher) cache.SharedIndexInformer {
+		return New(lw, Options{ExampleObject: &unstructured.Unstructured{}})
+	}},
+	{"client-go", func(lw cache.ListerWatcher) cache.SharedIndexInformer {
+		return cache.NewSharedIndexInformer(lw, &unstructured.Unstructured{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	}},
+}
+
+// BenchmarkEvents measures one MODIFIED event from the watch to the last of n handlers.
+func BenchmarkEvents(b *testing.B) {
+	for _, handlers := range []int{0, 1, 5} {
+		for _, c := range contenders {
+			b.Run(fmt.Sprintf("handlers=%d/%s", handlers, c.name), func(b *testing.B) {
+				b.ReportAllocs()
+				benchEvents(b, c.make, handlers)
+			})
+		}
+	}
+}
+
+func benchEvents(b *testing.B, build func(cache.ListerWatcher) cache.SharedIndexInformer, handlers int) {
+	const objects = 1000
+	p := &pump{list: benchItems(objects), events: make(chan watch.Event, 100)}
+	inf := build(p)
+	events := make([]watch.Event, b.N)
+	for n := range events {
+		events[n] = watch.Event{Type: watch.Modified, Object: benchObject(n%objects, n+2)}
+	}
+	last := strconv.Itoa(b.N + 1)
+	var delivered sync.WaitGroup
+	for range handlers {
+		delivered.Add(1)
+		_, err := inf.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, obj any) {
+			if obj.(*unstructured.Unstructured).GetResourceVersion() == last {
+				delivered.Done()
+			}
+		}})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(b.Context())
+	done := make(chan struct{})
+	go func() { // ended by cancel
+		defer close(done)
+		inf.RunWithContext(ctx)
+	}()
+	if !cache.WaitFor(ctx, "", inf.HasSyncedChecker()) {
+		b.Fatal("not synced")
+	}
+	b.ResetTimer()
+	for _, e := range events {
+		p.events <- e
+	}
+	delivered.Wait()
+	for inf.GetStore().LastStoreSyncResourceVersion() != last {
+	}
+	b.StopTimer()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
+	cancel()
+	<-done
+}
+
+// BenchmarkInitialList measures a list of 100,000 objects from the API machinery's list to one handler.
+func BenchmarkInitialList(b *testing.B) {
+	items := benchItems(100_000)
+	for _, c := range contenders {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				inf := c.make(&pump{list: items, events: make(chan watch.Event)})
+				handle, err := inf.AddEventHandler(cache.ResourceEventHandlerFuncs{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(b.Context())
+				done := make(chan struct{})
+				go func() { // ended by cancel
+					defer close(done)
+					inf.RunWithContext(ctx)
+				}()
+				<-handle.HasSyncedChecker().Done()
+				cancel()
+				<-done
+			}
+		})
+	}
+}
+
+func filled(b *testing.B, n int) *table {
+	t := newTable(cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, func(f indexFailures) { b.Error(f) })
+	list := make([]Keyed, n)
+	for k := range list {
+		o := benchObject(k, 1)
+		list[k] = Keyed{Key: o.GetNamespace() + "/" + o.GetName(), Object: o}
+	}
+	t.Replace(t.Prepare(list...), "1")
+	return t
+}
+
+func byUID(obj any) ([]string, error) {
+	return []string{string(obj.(*unstructured.Unstructured).GetUID())}, nil
+}
+
+func byApp(obj any) ([]string, error) {
+	return []string{obj.(*unstructured.Unstructured).GetLabels()["app"]}, nil
+}
+
+// BenchmarkAddIndexers adds one index to 100,000 objects, of few large buckets or many small ones.
+func BenchmarkAddIndexers(b *testing.B) {
+	items := benchItems(100_000)
+	for _, index := range []struct {
+		name string
+		fn   cache.IndexFunc
+	}{{"10-values", byApp}, {"100000-values", byUID}} {
+		b.Run(index.name+"/crdcache", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				b.StopTimer()
+				t := filled(b, 100_000)
+				b.StartTimer()
+				if err := t.AddIndexers(cache.Indexers{"new": index.fn}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(index.name+"/client-go", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				b.StopTimer()
+				store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+				for k := range items {
+					if err := store.Add(&items[k]); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.StartTimer()
+				if err := store.AddIndexers(cache.Indexers{"new": index.fn}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkByIndex reads the 1,000 objects of one namespace out of 100,000.
+func BenchmarkByIndex(b *testing.B) {
+	items := benchItems(100_000)
+	ours := New(nil, Options{})
+	theirs := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	for k := range items {
+		for _, x := range []cache.Indexer{ours.GetIndexer(), theirs} {
+			if err := x.Add(&items[k]); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	for name, x := range map[string]cache.Indexer{"crdcache": ours.GetIndexer(), "client-go": theirs} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				found, err := x.ByIndex(cache.NamespaceIndex, "ns-7")
+				if err != nil || len(found) != 1000 {
+					b.Fatal(len(found), err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkReadersWhileIndexing shows how long the slowest read takes while an index is added.
+func BenchmarkReadersWhileIndexing(b *testing.B) {
+	for b.Loop() {
+		b.StopTimer()
+		t := filled(b, 100_000)
+		done := make(chan struct{})
+		b.StartTimer()
+		go func() { // ends with the index
+			defer close(done)
+			if err := t.AddIndexers(cache.Indexers{"new": byUID}); err != nil {
+				b.Error(err)
+			}
+		}()
+		reads := 0
+		for running := true; running; reads++ {
+			if _, found := t.Get("ns-7/object-7"); !found {
+				b.Fatal("lost")
+			}
+			select {
+			case <-done:
+				running = false
+			default:
+			}
+		}
+		b.ReportMetric(float64(reads), "reads/index")
+	}
+}

@@ -1,0 +1,195 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+)
+
+// bench is a server with a client that goes through faults.
+type bench struct {
+	*testing.T
+	ctx    context.Context
+	server *APIServer
+	faults *Faults
+	maps   dynamic.ResourceInterface
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{T: t, server: NewAPIServer(), faults: NewFaults(nil)}
+	var cancel context.CancelFunc
+	b.ctx, cancel = context.WithTimeout(context.Background(), time.Minute)
+	listener := httptest.NewServer(b.server)
+	t.Cleanup(listener.Close)
+	t.Cleanup(cancel)
+	client, err := dynamic.NewForConfig(&rest.Config{Host: listener.URL, QPS: -1, WrapTransport: func(next http.RoundTripper) http.RoundTripper {
+		b.faults.next = next
+		return b.faults
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.maps = client.Resource(configMaps).Namespace("ns")
+	return b
+}
+
+func (b *bench) create(name, value string) *unstructured.Unstructured {
+	b.Helper()
+	obj, err := b.maps.Create(b.ctx, configMap(name, value), metav1.CreateOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return obj
+}
+
+func (b *bench) watch(options metav1.ListOptions) watch.Interface {
+	b.Helper()
+	w, err := b.maps.Watch(b.ctx, options)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(w.Stop)
+	return w
+}
+
+// next describes the next event of a watch.
+func next(w watch.Interface) string {
+	event, open := <-w.ResultChan()
+	if !open {
+		return "end"
+	}
+	switch obj := event.Object.(type) {
+	case *unstructured.Unstructured:
+		return fmt.Sprint(event.Type, " ", obj.GetName(), value(obj))
+	case *metav1.Status:
+		return fmt.Sprint(event.Type, " ", obj.Code)
+	}
+	return fmt.Sprintf("%s %T", event.Type, event.Object)
+}
+
+func (b *bench) expect(w watch.Interface, want ...string) {
+	b.Helper()
+	for _, event := range want {
+		if got := next(w); got != event {
+			b.Errorf("the watch brings %q, want %q", got, event)
+		}
+	}
+}
+
+func TestAPIServerWatch(t *testing.T) {
+	b := newBench(t)
+	first := b.create("a", "1")
+	b.create("b", "1")
+	from := b.watch(metav1.ListOptions{ResourceVersion: first.GetResourceVersion()})
+	b.expect(from, "ADDED b1")
+	b.expect(b.watch(metav1.ListOptions{}), "ADDED a1", "ADDED b1")
+	b.expect(b.watch(metav1.ListOptions{FieldSelector: "metadata.name=b"}), "ADDED b1")
+	initial := b.watch(metav1.ListOptions{SendInitialEvents: ptr.To(true), AllowWatchBookmarks: true})
+	b.expect(initial, "ADDED a1", "ADDED b1", "BOOKMARK ")
+	if err := b.maps.Delete(b.ctx, "a", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	b.expect(from, "DELETED a1")
+	b.expect(initial, "DELETED a1")
+	b.server.Compact()
+	b.expect(b.watch(metav1.ListOptions{ResourceVersion: first.GetResourceVersion()}), "ERROR 410", "end")
+}
+
+func TestAPIServerErrors(t *testing.T) {
+	b := newBench(t)
+	obj := b.create("a", "1")
+	_, exists := b.maps.Create(b.ctx, configMap("a", "1"), metav1.CreateOptions{})
+	_, missing := b.maps.Get(b.ctx, "none", metav1.GetOptions{})
+	stale := obj.DeepCopy()
+	stale.SetResourceVersion("1")
+	_, conflict := b.maps.Update(b.ctx, stale, metav1.UpdateOptions{})
+	_, selector := b.maps.List(b.ctx, metav1.ListOptions{LabelSelector: "!!"})
+	_, verb := b.maps.Patch(b.ctx, "a", "application/merge-patch+json", []byte("{}"), metav1.PatchOptions{})
+	for what, ok := range map[string]bool{
+		"exists":   apierrors.IsAlreadyExists(exists),
+		"missing":  apierrors.IsNotFound(missing),
+		"conflict": apierrors.IsConflict(conflict),
+		"selector": apierrors.IsBadRequest(selector),
+		"verb":     apierrors.IsMethodNotSupported(verb),
+	} {
+		if !ok {
+			t.Errorf("%s: %v %v %v %v %v", what, exists, missing, conflict, selector, verb)
+		}
+	}
+}
+
+func TestFaults(t *testing.T) {
+	b := newBench(t)
+	obj := b.create("a", "1")
+	from := metav1.ListOptions{ResourceVersion: obj.GetResourceVersion()}
+
+	w := b.watch(from)
+	b.faults.Bookmark("77")
+	b.expect(w, "BOOKMARK ")
+	b.faults.EndWatches()
+	b.expect(w, "end")
+	w = b.watch(from)
+	b.faults.ExpireWatches()
+	b.expect(w, "ERROR 410", "end")
+
+	b.faults.RefuseWatchList()
+	if _, err := b.maps.Watch(b.ctx, metav1.ListOptions{SendInitialEvents: ptr.To(true)}); err == nil {
+		t.Error("a watch-list was let through")
+	}
+	b.faults.Fail(1, http.StatusInternalServerError)
+	if _, err := b.maps.List(b.ctx, metav1.ListOptions{}); !apierrors.IsInternalError(err) && !strings.Contains(fmt.Sprint(err), "injected") {
+		t.Errorf("the failed list ends with %v", err)
+	}
+
+	release := b.faults.Hold()
+	hurried, cancel := context.WithCancel(b.ctx)
+	cancel()
+	if _, err := b.maps.List(hurried, metav1.ListOptions{}); err == nil {
+		t.Error("a held list came through")
+	}
+	release()
+	if _, err := b.maps.List(b.ctx, metav1.ListOptions{}); err != nil {
+		t.Error(err)
+	}
+	if got := b.faults.Requests("watch"); got != 2 {
+		t.Errorf("%d watches were counted, want 2", got)
+	}
+}
+
+func TestBrokenWatchEndsInsideAnEvent(t *testing.T) {
+	f := NewFaults(transport(func(*http.Request) (*http.Response, error) {
+		reader, _ := io.Pipe()
+		return &http.Response{StatusCode: http.StatusOK, Body: reader}, nil
+	}))
+	request := httptest.NewRequest(http.MethodGet, "/api/v1/configmaps?watch=true", nil)
+	response, err := f.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.BreakWatches()
+	body, err := io.ReadAll(response.Body)
+	if err != io.ErrUnexpectedEOF || !strings.HasSuffix(string(body), `"obj`) {
+		t.Errorf("the watch ends with %q, %v", body, err)
+	}
+	if err := response.Body.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -1,0 +1,313 @@
+package dynamicinformer
+
+import (
+	"context"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/informer/conformance"
+)
+
+var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+
+// script is a TypeSource that says what a test tells it to.
+type script struct {
+	mu       sync.Mutex
+	listener TypeListener
+	stopped  bool
+}
+
+func (s *script) Subscribe(listener TypeListener) (stop func()) {
+	s.listener = listener
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.stopped = true
+	}
+}
+
+func (s *script) set(change func(*Type)) {
+	t := Type{
+		GroupResource: widgets.GroupResource(), Kind: "Widget", Namespaced: true, UID: "1",
+		Versions: []string{"v1"}, Established: true,
+	}
+	if change != nil {
+		change(&t)
+	}
+	s.listener.SetType(t)
+}
+
+// stage is a factory of one informer on a server, with a scripted source of types.
+type stage struct {
+	*testing.T
+	ctx      context.Context
+	types    *script
+	client   dynamic.Interface
+	factory  *Factory
+	informer *Informer
+	events   chan string
+}
+
+func newStage(t *testing.T, options Options) *stage {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // t.Context ends before the cleanup
+	server := httptest.NewServer(conformance.NewAPIServer())
+	client, err := dynamic.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stage{T: t, ctx: ctx, types: &script{}, client: client, events: make(chan string, 100)}
+	options.Client, options.Types = client, s.types
+	if s.factory, err = New(options); err != nil {
+		t.Fatal(err)
+	}
+	if s.informer, err = s.factory.ForResource(widgets); err != nil {
+		t.Fatal(err)
+	}
+	name := func(obj any) string { return obj.(*unstructured.Unstructured).GetName() }
+	_, err = s.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { s.events <- "add " + name(obj) },
+		UpdateFunc: func(_, obj any) { s.events <- "update " + name(obj) },
+		DeleteFunc: func(obj any) {
+			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				s.events <- "gone " + gone.Key
+				return
+			}
+			s.events <- "delete " + name(obj)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.factory.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.factory.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		server.CloseClientConnections()
+		server.Close()
+		cancel()
+	})
+	return s
+}
+
+func (s *stage) create(name string) {
+	s.Helper()
+	widget := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": name, "namespace": "default"},
+	}}
+	if _, err := s.client.Resource(widgets).Namespace("default").Create(s.ctx, widget, metav1.CreateOptions{}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// expect waits for these events, and no others before them.
+func (s *stage) expect(events ...string) {
+	s.Helper()
+	for _, want := range events {
+		select {
+		case got := <-s.events:
+			if got != want {
+				s.Fatalf("got the event %q, want %q", got, want)
+			}
+		case <-s.ctx.Done():
+			s.Fatalf("the event %q did not come; %+v", want, s.informer.Status())
+		}
+	}
+}
+
+// await waits for a state and reason.
+func (s *stage) await(state State, reason Reason) Status {
+	s.Helper()
+	for {
+		status, changed := s.informer.health.snapshot()
+		if status.State == state && status.Reason == reason {
+			return status
+		}
+		select {
+		case <-changed:
+		case <-s.ctx.Done():
+			s.Fatalf("the status is %+v, want %s (%s)", status, state, reason)
+		}
+	}
+}
+
+func TestFollowTypeThatComesGoesAndReturns(t *testing.T) {
+	s := newStage(t, Options{})
+	s.create("a")
+	s.await(StatePending, ReasonTypesUnknown)
+	s.types.listener.SetComplete()
+	if status := s.await(StatePending, ReasonNotInstalled); !status.Settled() || status.Generation != 0 {
+		t.Errorf("an absent type has the status %+v, want it settled and without a generation", status)
+	}
+
+	s.types.set(func(t *Type) { t.Established = false })
+	s.await(StatePending, ReasonNotEstablished)
+	s.types.set(nil)
+	s.expect("add a")
+	if status := s.await(StateSynced, ReasonNone); status.Generation != 1 || status.UID != "1" {
+		t.Errorf("the first generation has the status %+v", status)
+	}
+
+	s.types.listener.RemoveType(widgets.GroupResource())
+	s.expect("gone default/a")
+	s.await(StatePending, ReasonNotInstalled)
+	if keys := s.informer.GetStore().ListKeys(); len(keys) != 0 || s.informer.HasSynced() {
+		t.Errorf("the cache of a type that is gone holds %v, synced: %v", keys, s.informer.HasSynced())
+	}
+
+	s.types.set(func(t *Type) { t.UID = "2" })
+	s.expect("add a")
+	if status := s.await(StateSynced, ReasonNone); status.Generation != 2 || status.UID != "2" {
+		t.Errorf("the second generation has the status %+v", status)
+	}
+}
+
+func TestFollowReplacedType(t *testing.T) {
+	changes := map[string]func(*Type){
+		"another UID":  func(t *Type) { t.UID = "2" },
+		"another kind": func(t *Type) { t.Kind = "Gadget" },
+	}
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, Options{})
+			s.create("a")
+			s.types.set(nil)
+			s.expect("add a")
+			s.types.set(change)
+			s.expect("gone default/a", "add a")
+			if status := s.await(StateSynced, ReasonNone); status.Generation != 2 {
+				t.Errorf("the status is %+v, want generation 2", status)
+			}
+		})
+	}
+}
+
+func TestFollowKeepsGeneration(t *testing.T) {
+	s := newStage(t, Options{})
+	s.create("a")
+	s.types.set(nil)
+	s.expect("add a")
+	s.types.set(func(t *Type) { t.Versions = []string{"v2", "v1"} })
+	s.types.set(func(t *Type) { t.Established = false })
+	s.create("b")
+	s.expect("add b")
+	if status := s.informer.Status(); status.Generation != 1 {
+		t.Errorf("the status is %+v, want generation 1", status)
+	}
+}
+
+func TestFollowVersionWithdrawn(t *testing.T) {
+	s := newStage(t, Options{})
+	s.create("a")
+	s.types.set(nil)
+	s.expect("add a")
+	s.types.set(func(t *Type) { t.Versions = []string{"v2"} })
+	s.expect("gone default/a")
+	s.await(StatePending, ReasonVersionNotServed)
+	s.types.set(nil)
+	s.expect("add a")
+}
+
+func TestFollowScopeConflict(t *testing.T) {
+	s := newStage(t, Options{Namespace: "default"})
+	s.types.set(func(t *Type) { t.Namespaced = false })
+	s.await(StatePending, ReasonScopeConflict)
+	s.types.set(nil)
+	s.await(StateSynced, ReasonNone)
+}
+
+func TestFollowSlowHandlerSeesGenerationsInOrder(t *testing.T) {
+	s := newStage(t, Options{})
+	s.create("a")
+	s.types.set(nil)
+	s.expect("add a")
+	entered, release := make(chan struct{}), make(chan struct{})
+	var slow []string
+	var once sync.Once
+	done := make(chan struct{})
+	note := func(event string) {
+		once.Do(func() { close(entered); <-release })
+		if slow = append(slow, event); len(slow) == 5 {
+			close(done)
+		}
+	}
+	_, err := s.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { note("add") },
+		DeleteFunc: func(any) { note("gone") },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-entered
+	for _, uid := range []types.UID{"2", "3"} {
+		s.types.set(func(t *Type) { t.UID = uid })
+		s.expect("gone default/a", "add a")
+	}
+	close(release)
+	<-done
+	if diff := cmp.Diff([]string{"add", "gone", "add", "gone", "add"}, slow); diff != "" {
+		t.Errorf("the slow handler's events (-want +got):\n%s", diff)
+	}
+}
+
+func TestFollowShutdownStopsSubscription(t *testing.T) {
+	s := newStage(t, Options{})
+	s.types.set(nil)
+	s.await(StateSynced, ReasonNone)
+	if err := s.factory.Shutdown(s.ctx); err != nil {
+		t.Fatal(err)
+	}
+	s.types.mu.Lock()
+	defer s.types.mu.Unlock()
+	if !s.types.stopped {
+		t.Error("the subscription to the source of types goes on after Shutdown")
+	}
+	s.await(StateStopped, ReasonNone)
+	if !s.informer.IsStopped() {
+		t.Error("the informer is not stopped")
+	}
+}
+
+func TestRunnable(t *testing.T) {
+	installed := sees{complete: true, exists: true, Type: Type{
+		Established: true, Versions: []string{"v1"}, Unwatchable: []string{"v2"},
+	}}
+	with := func(change func(*sees)) sees { s := installed; change(&s); return s }
+	tests := []struct {
+		reason             string
+		seen               sees
+		version, namespace string
+		want               Reason
+	}{
+		{"cluster-scoped in a factory for all namespaces", installed, "v1", "", ReasonNone},
+		{"cluster-scoped in a factory for one", installed, "v1", "x", ReasonScopeConflict},
+		{"namespaced in a factory for one", with(func(s *sees) { s.Namespaced = true }), "v1", "x", ReasonNone},
+		{"not watchable", installed, "v2", "", ReasonVerbUnsupported},
+		{"not served", installed, "v3", "", ReasonVersionNotServed},
+		{"not established", with(func(s *sees) { s.Established = false }), "v1", "", ReasonNotEstablished},
+		{"absent", sees{complete: true}, "v1", "", ReasonNotInstalled},
+		{"not known", sees{}, "v1", "", ReasonTypesUnknown},
+	}
+	for _, test := range tests {
+		t.Run(test.reason, func(t *testing.T) {
+			ok, got := test.seen.runnable(test.version, test.namespace)
+			if got != test.want || ok != (test.want == ReasonNone) {
+				t.Errorf("runnable = %v, %q; want %q", ok, got, test.want)
+			}
+		})
+	}
+}

@@ -50,6 +50,30 @@ func TestProblemsAreFound(t *testing.T) {
 	}
 }
 
+// TestMetadataProblemsAreFound does the same for labels and annotations.
+func TestMetadataProblemsAreFound(t *testing.T) {
+	tests := map[string]struct {
+		metadata string
+		problems int
+	}{
+		"sound":          {`{name: x, labels: {a.b/c: d}, annotations: {a.b/c.d: "any text / at all"}}`, 0},
+		"label key":      {`{name: x, labels: {a/b/c: d}}`, 1},
+		"label value":    {`{name: x, labels: {a: "b c"}}`, 1},
+		"annotation key": {`{name: x, annotations: {a/b/c: d}}`, 1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			objects, err := decode([]byte("apiVersion: v1\nkind: Namespace\nmetadata: " + tt.metadata))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := metadataProblems(objects[0]); len(got) != tt.problems {
+				t.Errorf("problems are %q, want %d", got, tt.problems)
+			}
+		})
+	}
+}
+
 // TestDecodeIsStrict proves that a malformed file fails.
 func TestDecodeIsStrict(t *testing.T) {
 	tests := map[string]string{

@@ -94,6 +94,9 @@ func TestObjectsFitTheirCRD(t *testing.T) {
 		if problems := validation.IsDNS1123Subdomain(o.GetName()); len(problems) > 0 {
 			t.Errorf("%s: bad name: %v", o.where(), problems)
 		}
+		for _, problem := range metadataProblems(o.Unstructured) {
+			t.Errorf("%s: %s", o.where(), problem)
+		}
 		if o.GetKind() == "Namespace" && o.GetAPIVersion() == "v1" {
 			namespaces[o.GetName()] = true
 			continue
@@ -113,6 +116,19 @@ func TestObjectsFitTheirCRD(t *testing.T) {
 			t.Errorf("%s: no manifest before it creates the namespace", o.where())
 		}
 	}
+}
+
+// metadataProblems checks the syntax of labels and annotations.
+func metadataProblems(o *unstructured.Unstructured) []string {
+	var found []string
+	for key, value := range o.GetLabels() {
+		found = append(found, validation.IsQualifiedName(key)...)
+		found = append(found, validation.IsValidLabelValue(value)...)
+	}
+	for key := range o.GetAnnotations() {
+		found = append(found, validation.IsQualifiedName(key)...)
+	}
+	return found
 }
 
 // problemsOfObject checks a whole object; metadata is the API server's to define, so only its presence counts here.

@@ -1,0 +1,11 @@
+// Package guard keeps promises that no single package can keep alone. It holds tests only:
+//
+//   - what importing the library costs, and what it must never reach (imports_test.go)
+//   - which of our packages may import the expensive ones (layers_test.go)
+//   - what the root go.mod says, and that the workspace does not change it (modules_test.go)
+//   - documentation, examples and size of every package (packages_test.go)
+//   - which files exist, and that none names a path of somebody's machine (tree_test.go)
+//
+// Each guard is a function from plain values to a list of violations, and each has a test that feeds it a violation:
+// a guard that cannot fail guards nothing. The rest of a guard collects the values from the go command and the files.
+package guard

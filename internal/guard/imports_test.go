@@ -1,0 +1,146 @@
+package guard
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// budget limits what importing one of our packages may cost a program.
+type budget struct {
+	pkg    string
+	most   int // non-standard packages in the whole import graph, our own and the package itself included
+	banned []ban
+}
+
+// ban names packages that must not be reached, and why. It covers the path and everything below it.
+type ban struct {
+	path   string
+	reason string
+}
+
+// libraryBudget is the promise of the library's main package. client-go's dynamic client and tools/cache, which it is
+// built on, are 119 packages, so there is room for eleven: ours, and a compressor.
+var libraryBudget = budget{
+	pkg:  modulePath + "/dynamicinformer",
+	most: 130,
+	banned: []ban{
+		{"github.com/spf13/cobra", "a library is no command line"},
+		{"github.com/spf13/pflag", "a library is no command line, and must not add flags to somebody else's"},
+		{"k8s.io/cli-runtime", "printers and kubeconfig flags belong to the command line"},
+		{"github.com/prometheus", "which metrics library to use is the program's choice, and this one registers globally"},
+		{"k8s.io/component-base", "brings Prometheus and flags along"},
+		{"k8s.io/api", "typed API groups are what a dynamic informer exists to avoid; neither dynamic nor tools/cache needs one"},
+		{"k8s.io/apiextensions-apiserver", "CRDs are read as unstructured objects"},
+		{"k8s.io/client-go/kubernetes", "the typed clients, and their scheme, bring every API group"},
+		{"k8s.io/client-go/informers", "the typed informers bring the typed clients; this alone makes client-go's dynamicinformer four times as big"},
+		{"k8s.io/client-go/listers", "typed listers bring every API group"},
+		{"k8s.io/client-go/applyconfigurations", "typed apply configurations bring every API group"},
+		{"k8s.io/client-go/discovery", "brings kubernetes/scheme and with it about 140 packages; our discovery package is passed in through an interface"},
+		{"k8s.io/client-go/restmapper", "brings client-go/discovery"},
+		{modulePath + "/discovery", "it is passed in through an interface, so that a program with fixed types does not pay for it"},
+		{modulePath + "/internal/cli", "a library is no command line"},
+		{"sigs.k8s.io/controller-runtime", "we serve it, not the other way round"},
+	},
+}
+
+// dependency is one package of an import graph.
+type dependency struct {
+	path    string
+	imports []string
+}
+
+// overBudget lists what is wrong with the import graph of b.pkg, from which the standard library is left out.
+func overBudget(b budget, graph []dependency) []string {
+	var violations []string
+	if len(graph) > b.most {
+		violations = append(violations, fmt.Sprintf("%s costs %d non-standard packages, at most %d are allowed", b.pkg, len(graph), b.most))
+	}
+	for _, d := range graph {
+		for _, ban := range b.banned {
+			if within(d.path, ban.path) {
+				violations = append(violations, fmt.Sprintf("%s reaches %s: %s\n\t%s",
+					b.pkg, d.path, ban.reason, strings.Join(chain(graph, b.pkg, d.path), "\n\t→ ")))
+			}
+		}
+	}
+	return violations
+}
+
+// chain is a shortest way from one package to another along imports, for the person who has to cut it.
+func chain(graph []dependency, from, to string) []string {
+	imports := map[string][]string{}
+	for _, d := range graph {
+		imports[d.path] = d.imports
+	}
+	previous := map[string]string{from: ""}
+	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
+		if queue[0] == to {
+			break
+		}
+		for _, next := range imports[queue[0]] {
+			if _, seen := previous[next]; !seen {
+				previous[next] = queue[0]
+				queue = append(queue, next)
+			}
+		}
+	}
+	var way []string
+	for at := to; at != ""; at = previous[at] {
+		way = append(way, at)
+	}
+	slices.Reverse(way)
+	return way
+}
+
+// importGraph asks the go command for all non-standard packages that pkg reaches, itself included.
+func importGraph(t *testing.T, pkg string) []dependency {
+	t.Helper()
+	out := goCommand(t, ".", "list", "-deps", "-f", `{{if not .Standard}}{{.ImportPath}} {{join .Imports " "}}{{end}}`, pkg)
+	var graph []dependency
+	for line := range strings.Lines(out) {
+		if fields := strings.Fields(line); len(fields) > 0 {
+			graph = append(graph, dependency{fields[0], fields[1:]})
+		}
+	}
+	return graph
+}
+
+func TestLibraryImportBudget(t *testing.T) {
+	graph := importGraph(t, libraryBudget.pkg)
+	t.Logf("%s costs %d of %d non-standard packages", libraryBudget.pkg, len(graph), libraryBudget.most)
+	report(t, overBudget(libraryBudget, graph))
+}
+
+func TestOverBudget(t *testing.T) {
+	b := budget{pkg: "a", most: 3, banned: []ban{{"bad.example/x", "it is bad"}}}
+	tests := map[string]struct {
+		graph []dependency
+		want  []string
+	}{
+		"within":           {[]dependency{{"a", []string{"b"}}, {"b", nil}, {"bad.example/xy", nil}}, nil},
+		"too many":         {[]dependency{{"a", nil}, {"b", nil}, {"c", nil}, {"d", nil}}, []string{"costs 4"}},
+		"banned":           {[]dependency{{"a", []string{"bad.example/x"}}, {"bad.example/x", nil}}, []string{"it is bad"}},
+		"below banned":     {[]dependency{{"a", []string{"bad.example/x/y"}}, {"bad.example/x/y", nil}}, []string{"reaches bad.example/x/y"}},
+		"says how":         {[]dependency{{"a", []string{"b"}}, {"b", []string{"bad.example/x"}}, {"bad.example/x", nil}}, []string{"a\n\t→ b\n\t→ bad.example/x"}},
+		"cycle-proof":      {[]dependency{{"a", []string{"b"}}, {"b", []string{"a"}}, {"bad.example/x", nil}}, []string{"it is bad"}},
+		"too many and bad": {[]dependency{{"a", nil}, {"b", nil}, {"c", nil}, {"bad.example/x", nil}}, []string{"costs 4", "it is bad"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) { expectViolations(t, overBudget(b, tt.graph), tt.want...) })
+	}
+}
+
+// TestBudgetCatchesTheStockInformer holds the bans against a package that is known to break them, so that a slip in a
+// path or in how the go command is asked cannot make them void.
+func TestBudgetCatchesTheStockInformer(t *testing.T) {
+	stock := libraryBudget
+	stock.pkg = "k8s.io/client-go/dynamic/dynamicinformer"
+	violations := strings.Join(overBudget(stock, importGraph(t, stock.pkg)), "\n")
+	for _, want := range []string{"at most 130", "k8s.io/api/core/v1:", "k8s.io/client-go/kubernetes/scheme:", "k8s.io/client-go/informers:", "k8s.io/client-go/discovery:"} {
+		if !strings.Contains(violations, want) {
+			t.Errorf("the violations of %s do not mention %q", stock.pkg, want)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package guard
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// layer says which of our folders may import an expensive package directly. Tests may import anything.
+type layer struct {
+	path   string   // the package, with everything below it
+	only   []string // folders, with everything below them
+	reason string
+}
+
+var layers = []layer{
+	{"github.com/spf13/cobra", []string{"cmd", "internal/cli"}, "commands live in the command line"},
+	{"github.com/spf13/pflag", []string{"cmd", "internal/cli"}, "flags live in the command line"},
+	{"k8s.io/cli-runtime", []string{"cmd", "internal/cli"}, "printers and kubeconfig flags live in the command line"},
+	{"k8s.io/client-go/informers", []string{"compat"}, "only the drop-in for client-go's dynamicinformer has its types in signatures"},
+	{"k8s.io/client-go/discovery", []string{"discovery", "compat", "cmd", "internal/cli"}, "its cost stays in our discovery package and the command line"},
+	{"k8s.io/client-go/kubernetes", []string{"internal/cli", "cmd"}, "typed clients have no place in a dynamic library"},
+	{modulePath + "/internal/cli", []string{"cmd", "internal/cli"}, "nothing depends on the command line"},
+}
+
+// misplaced lists the direct imports that a layer does not allow.
+func misplaced(layers []layer, packages []dependency) []string {
+	var violations []string
+	for _, p := range packages {
+		folder := strings.TrimPrefix(p.path, modulePath+"/")
+		for _, imported := range p.imports {
+			for _, l := range layers {
+				allowed := slices.ContainsFunc(l.only, func(dir string) bool { return within(folder, dir) })
+				if within(imported, l.path) && !allowed {
+					violations = append(violations, fmt.Sprintf("%s imports %s: %s; only %v may", folder, imported, l.reason, l.only))
+				}
+			}
+		}
+	}
+	return violations
+}
+
+func TestLayers(t *testing.T) {
+	out := goCommand(t, ".", "list", "-e", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...")
+	var packages []dependency
+	for line := range strings.Lines(out) {
+		if fields := strings.Fields(line); len(fields) > 0 {
+			packages = append(packages, dependency{fields[0], fields[1:]})
+		}
+	}
+	if len(packages) < 3 {
+		t.Fatalf("the go command lists only %d packages of ours", len(packages))
+	}
+	report(t, misplaced(layers, packages))
+}
+
+func TestMisplaced(t *testing.T) {
+	const cobra = "github.com/spf13/cobra"
+	tests := map[string]struct {
+		pkg      string
+		imported string
+		want     []string
+	}{
+		"allowed":             {"internal/cli/dump", cobra, nil},
+		"allowed at the top":  {"cmd", cobra, nil},
+		"not allowed":         {"indexers", cobra, []string{"indexers imports " + cobra}},
+		"part of it":          {"readapi", cobra + "/doc", []string{"readapi imports " + cobra + "/doc"}},
+		"similar folder":      {"cmdline", cobra, []string{"cmdline imports"}},
+		"similar package":     {"indexers", cobra + "x", nil},
+		"our own":             {"discovery", modulePath + "/internal/cli/dump", []string{"nothing depends on the command line"}},
+		"unrelated":           {"indexers", "k8s.io/apimachinery/pkg/labels", nil},
+		"informers in compat": {"compat/dynamicinformer", "k8s.io/client-go/informers", nil},
+		"informers elsewhere": {"dynamicinformer", "k8s.io/client-go/informers", []string{"only [compat] may"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			packages := []dependency{{modulePath + "/" + tt.pkg, []string{"fmt", tt.imported}}}
+			expectViolations(t, misplaced(layers, packages), tt.want...)
+		})
+	}
+}

@@ -1,0 +1,180 @@
+package guard
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// goMod is what go mod edit -json prints, as far as the guards need it.
+type goMod struct {
+	Module  struct{ Path string }
+	Go      string
+	Require []struct {
+		Path     string
+		Version  string
+		Indirect bool
+	}
+	Replace []struct{ Old struct{ Path string } }
+	Tool    []struct{ Path string }
+}
+
+// modulePolicy is what the root go.mod has to say.
+type modulePolicy struct {
+	path   string
+	goVer  string
+	direct []string // modules that have to be direct requirements
+	banned []ban    // modules, or families of modules, that must not be required, not even indirectly
+}
+
+var rootPolicy = modulePolicy{
+	path:   modulePath,
+	goVer:  "1.26.0",
+	direct: []string{"k8s.io/client-go", "k8s.io/apimachinery", "sigs.k8s.io/yaml", "github.com/spf13/pflag"},
+	banned: []ban{
+		{"k8s.io/kubernetes", "the API server belongs to the sandbox module; it only builds with replace lines"},
+		{"k8s.io/apiserver", "a part of the sandbox module's API server"},
+		{"k8s.io/component-base", "a part of the sandbox module's API server"},
+		{"go.etcd.io/etcd", "etcd belongs to the sandbox module"},
+		{"github.com/cert-manager", "its types are benchmark material"},
+		{"sigs.k8s.io/controller-runtime", "a peer in the benchmark and an integration test, not a dependency"},
+		{"honnef.co/go/tools", "a linter; it is run by version, not required"},
+	},
+}
+
+// offences lists where m differs from the policy.
+func (p modulePolicy) offences(m goMod) []string {
+	var violations []string
+	if m.Module.Path != p.path {
+		violations = append(violations, fmt.Sprintf("module path is %q, want %q", m.Module.Path, p.path))
+	}
+	if m.Go != p.goVer {
+		violations = append(violations, fmt.Sprintf("go version is %q, want %q", m.Go, p.goVer))
+	}
+	for _, r := range m.Replace {
+		violations = append(violations, fmt.Sprintf("go.mod replaces %s: go install module/cmd@version refuses replace lines", r.Old.Path))
+	}
+	for _, tool := range m.Tool {
+		violations = append(violations, fmt.Sprintf("go.mod has the tool %s: its requirements would become everybody's", tool.Path))
+	}
+	direct := map[string]bool{}
+	for _, r := range m.Require {
+		direct[r.Path] = !r.Indirect
+		for _, b := range p.banned {
+			if within(r.Path, b.path) {
+				violations = append(violations, fmt.Sprintf("go.mod requires %s: %s", r.Path, b.reason))
+			}
+		}
+	}
+	for _, want := range p.direct {
+		if !direct[want] {
+			violations = append(violations, fmt.Sprintf("%s is not a direct requirement (missing, or marked // indirect)", want))
+		}
+	}
+	return violations
+}
+
+// leaks lists the modules of a workspace whose replace lines would apply to the whole of it. The sandbox replaces
+// k8s.io/* and so is not in the workspace: else the library's tests would run on another client-go than the one in
+// the root go.mod. Replacing a module of ours by its folder does no harm, a workspace does the same.
+func leaks(workspace map[string]goMod) []string {
+	var violations []string
+	for dir, m := range workspace {
+		for _, r := range m.Replace {
+			if !within(r.Old.Path, modulePath) {
+				violations = append(violations, fmt.Sprintf("go.work uses %s, which replaces %s for every module of the workspace", dir, r.Old.Path))
+			}
+		}
+	}
+	slices.Sort(violations)
+	return violations
+}
+
+// readGoMod parses the go.mod in dir.
+func readGoMod(t *testing.T, dir string) goMod {
+	t.Helper()
+	var m goMod
+	if err := json.Unmarshal([]byte(goCommand(t, dir, "mod", "edit", "-json")), &m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestRootModule(t *testing.T) {
+	report(t, rootPolicy.offences(readGoMod(t, ".")))
+}
+
+func TestWorkspace(t *testing.T) {
+	if _, err := os.Stat(filepath.Join(root, "go.work")); os.IsNotExist(err) {
+		return // without a workspace nothing can leak
+	}
+	var work struct{ Use []struct{ DiskPath string } }
+	if err := json.Unmarshal([]byte(goCommand(t, ".", "work", "edit", "-json", "go.work")), &work); err != nil {
+		t.Fatal(err)
+	}
+	modules := map[string]goMod{}
+	for _, use := range work.Use {
+		modules[use.DiskPath] = readGoMod(t, use.DiskPath)
+	}
+	report(t, leaks(modules))
+}
+
+// TestNestedModules checks that the path of each nested module is the one that its folder gives it.
+func TestNestedModules(t *testing.T) {
+	for _, name := range files(t) {
+		if dir := path.Dir(name); path.Base(name) == "go.mod" && dir != "." {
+			if m := readGoMod(t, dir); m.Module.Path != path.Join(modulePath, dir) {
+				t.Errorf("%s: module path is %q, want %q", name, m.Module.Path, path.Join(modulePath, dir))
+			}
+		}
+	}
+}
+
+func TestOffences(t *testing.T) {
+	const sound = `{"Module": {"Path": "m"}, "Go": "1.26.0", "Require": [{"Path": "need", "Version": "v1.0.0"}]}`
+	tests := map[string]struct {
+		goMod string
+		want  []string
+	}{
+		"sound":        {sound, nil},
+		"other path":   {`{"Module": {"Path": "n"}, "Go": "1.26.0", "Require": [{"Path": "need"}]}`, []string{"module path"}},
+		"other go":     {`{"Module": {"Path": "m"}, "Go": "1.25", "Require": [{"Path": "need"}]}`, []string{"go version"}},
+		"replace":      {`{"Module": {"Path": "m"}, "Go": "1.26.0", "Require": [{"Path": "need"}], "Replace": [{"Old": {"Path": "x"}}]}`, []string{"replaces x"}},
+		"tool":         {`{"Module": {"Path": "m"}, "Go": "1.26.0", "Require": [{"Path": "need"}], "Tool": [{"Path": "x/cmd"}]}`, []string{"tool x/cmd"}},
+		"missing":      {`{"Module": {"Path": "m"}, "Go": "1.26.0"}`, []string{"need is not a direct"}},
+		"indirect":     {`{"Module": {"Path": "m"}, "Go": "1.26.0", "Require": [{"Path": "need", "Indirect": true}]}`, []string{"need is not a direct"}},
+		"banned":       {`{"Module": {"Path": "m"}, "Go": "1.26.0", "Require": [{"Path": "need"}, {"Path": "bad.example/x/server/v3", "Indirect": true}]}`, []string{"too heavy"}},
+		"similar name": {`{"Module": {"Path": "m"}, "Go": "1.26.0", "Require": [{"Path": "need"}, {"Path": "bad.example/xy"}]}`, nil},
+	}
+	policy := modulePolicy{path: "m", goVer: "1.26.0", direct: []string{"need"}, banned: []ban{{"bad.example/x", "too heavy"}}}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var m goMod
+			if err := json.Unmarshal([]byte(tt.goMod), &m); err != nil {
+				t.Fatal(err)
+			}
+			expectViolations(t, policy.offences(m), tt.want...)
+		})
+	}
+}
+
+func TestLeaks(t *testing.T) {
+	modules := func(replaced string) map[string]goMod {
+		var m goMod
+		m.Replace = append(m.Replace, struct{ Old struct{ Path string } }{struct{ Path string }{replaced}})
+		return map[string]goMod{".": {}, "./nested": m}
+	}
+	expectViolations(t, leaks(modules(modulePath)))
+	expectViolations(t, leaks(modules("k8s.io/client-go")), "./nested, which replaces k8s.io/client-go")
+}
+
+// TestSandboxWouldLeak holds the workspace guard against the real sandbox module, which is the reason that it exists.
+func TestSandboxWouldLeak(t *testing.T) {
+	if violations := leaks(map[string]goMod{"./sandbox": readGoMod(t, "sandbox")}); len(violations) == 0 {
+		t.Error("the sandbox module replaces nothing, so it could be in the workspace")
+	}
+}

@@ -1,0 +1,162 @@
+package guard
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/doc"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// maxLines is where a file stops being something that a person reads in one go. Files here are mostly below 300 lines;
+// the limit is for the one that grew without anybody noticing that it holds three things.
+const maxLines = 800
+
+// sourcePackage is the Go source of one folder: file names without the folder, and their content.
+type sourcePackage struct {
+	dir   string
+	files map[string][]byte
+}
+
+// public reports whether other modules can import the package: it is in the root module, in no internal folder and no
+// command.
+func (p sourcePackage) public(nested []string) bool {
+	for _, module := range nested {
+		if within(p.dir, module) {
+			return false
+		}
+	}
+	parts := strings.Split(p.dir, "/")
+	return !slices.Contains(parts, "internal") && !slices.Contains(parts, "testdata") && parts[0] != "cmd"
+}
+
+// shortcomings lists what the package lacks.
+func (p sourcePackage) shortcomings(public bool) []string {
+	var violations, documented []string
+	var tests []*ast.File
+	isPackage := false
+	for _, name := range slices.Sorted(maps.Keys(p.files)) {
+		source := p.files[name]
+		file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.ParseComments)
+		if err != nil {
+			violations = append(violations, fmt.Sprintf("%s: %v", p.dir, err))
+			continue
+		}
+		if strings.HasSuffix(name, "_test.go") {
+			tests = append(tests, file)
+			continue
+		}
+		isPackage = true
+		if file.Doc != nil {
+			documented = append(documented, name)
+		}
+		if lines := bytes.Count(source, []byte("\n")); lines > maxLines && !ast.IsGenerated(file) {
+			violations = append(violations, fmt.Sprintf("%s/%s has %d lines, at most %d are allowed: split it by what it holds", p.dir, name, lines, maxLines))
+		}
+	}
+	if !isPackage {
+		return violations
+	}
+	if len(documented) != 1 {
+		violations = append(violations, fmt.Sprintf("%s has %d files with a package comment, want one: %v", p.dir, len(documented), documented))
+	} else if public && documented[0] != "doc.go" {
+		violations = append(violations, fmt.Sprintf("%s has its package comment in %s, want doc.go", p.dir, documented[0]))
+	}
+	if public && !slices.ContainsFunc(doc.Examples(tests...), runnable) {
+		violations = append(violations, fmt.Sprintf("%s has no runnable example (func Example with an // Output: comment)", p.dir))
+	}
+	return violations
+}
+
+// runnable reports whether go test runs the example and compares what it prints.
+func runnable(e *doc.Example) bool { return e.Output != "" || e.EmptyOutput }
+
+// sources collects the Go source of the repository by folder.
+func sources(t *testing.T) []sourcePackage {
+	t.Helper()
+	byDir := map[string]map[string][]byte{}
+	for _, name := range files(t) {
+		if path.Ext(name) != ".go" {
+			continue
+		}
+		dir := path.Dir(name)
+		if byDir[dir] == nil {
+			byDir[dir] = map[string][]byte{}
+		}
+		byDir[dir][path.Base(name)] = read(t, name)
+	}
+	var all []sourcePackage
+	for _, dir := range slices.Sorted(maps.Keys(byDir)) {
+		all = append(all, sourcePackage{dir, byDir[dir]})
+	}
+	return all
+}
+
+func TestPackages(t *testing.T) {
+	var nested []string
+	for _, name := range files(t) {
+		if path.Base(name) == "go.mod" && name != "go.mod" {
+			nested = append(nested, path.Dir(name))
+		}
+	}
+	for _, p := range sources(t) {
+		t.Run(p.dir, func(t *testing.T) { report(t, p.shortcomings(p.public(nested))) })
+	}
+}
+
+func TestPublic(t *testing.T) {
+	tests := map[string]bool{
+		"dynamicinformer": true, "indexers/jsonpath": true, "compat/dynamicinformer": true, "cmdline": true,
+		"internal/guard": false, "indexers/internal/x": false, "cmd/crdcache": false, "testdata": false,
+		"sandbox": false, "sandbox/child": false, "sandboxes": true,
+	}
+	for dir, want := range tests {
+		if got := (sourcePackage{dir: dir}).public([]string{"sandbox"}); got != want {
+			t.Errorf("%s: public is %v, want %v", dir, got, want)
+		}
+	}
+}
+
+func TestShortcomings(t *testing.T) {
+	const (
+		documented = "// Package p does.\npackage p\n"
+		bare       = "package p\n"
+		example    = "package p_test\n\nimport \"fmt\"\n\nfunc Example() {\n\tfmt.Println(1)\n\t// Output: 1\n}\n"
+		idle       = "package p_test\n\nfunc Example() {}\n"
+	)
+	long := bare + strings.Repeat("\n", maxLines)
+	tests := map[string]struct {
+		public bool
+		files  map[string]string
+		want   []string
+	}{
+		"sound":               {true, map[string]string{"doc.go": documented, "p.go": bare, "x_test.go": example}, nil},
+		"internal":            {false, map[string]string{"p.go": documented}, nil},
+		"tests only":          {true, map[string]string{"p_test.go": bare}, nil},
+		"no comment":          {false, map[string]string{"p.go": bare}, []string{"0 files with a package comment"}},
+		"two comments":        {false, map[string]string{"p.go": documented, "q.go": documented}, []string{"2 files"}},
+		"comment of the test": {false, map[string]string{"p.go": documented, "p_test.go": documented}, nil},
+		"not in doc.go":       {true, map[string]string{"p.go": documented, "x_test.go": example}, []string{"want doc.go"}},
+		"no example":          {true, map[string]string{"doc.go": documented}, []string{"no runnable example"}},
+		"idle example":        {true, map[string]string{"doc.go": documented, "x_test.go": idle}, []string{"no runnable example"}},
+		"too long":            {false, map[string]string{"doc.go": documented, "p.go": long}, []string{"801 lines"}},
+		"long test":           {false, map[string]string{"doc.go": documented, "p_test.go": long}, nil},
+		"long and generated":  {false, map[string]string{"doc.go": documented, "p.go": "// Code generated by x. DO NOT EDIT.\n\n" + long}, nil},
+		"does not parse":      {false, map[string]string{"doc.go": documented, "p.go": "package"}, []string{"expected"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := sourcePackage{dir: "p", files: map[string][]byte{}}
+			for file, text := range tt.files {
+				p.files[file] = []byte(text)
+			}
+			expectViolations(t, p.shortcomings(tt.public), tt.want...)
+		})
+	}
+}

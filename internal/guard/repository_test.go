@@ -1,0 +1,112 @@
+package guard
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// modulePath is the root module's path, the prefix of all import paths of ours.
+const modulePath = "github.com/crdcache/crdcache"
+
+// root is the repository's root, seen from this package, where its tests run.
+const root = "../.."
+
+// goCommand runs the go command in dir below the root and returns what it printed. The workspace is off, because the
+// promises are about what a user of the module gets, and the platform is fixed, because imports depend on it.
+func goCommand(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Dir = filepath.Join(root, dir)
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0")
+	out, err := cmd.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			t.Fatalf("go %s: %v\n%s%s", strings.Join(args, " "), err, out, exit.Stderr)
+		}
+		t.Fatalf("go %s: %v", strings.Join(args, " "), err)
+	}
+	return string(out)
+}
+
+// files lists the repository's files, slash-separated and relative to the root: those that git tracks, or, in a copy
+// without git's data, all of them except build output.
+func files(t *testing.T) []string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "git", "-c", "safe.directory=*", "ls-files", "-z")
+	cmd.Dir = root
+	if out, err := cmd.Output(); err == nil {
+		tracked := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+		if slices.Contains(tracked, "go.mod") {
+			// A file that was just deleted, but not committed as such, is still listed.
+			return slices.DeleteFunc(tracked, func(name string) bool {
+				_, err := os.Lstat(filepath.Join(root, name))
+				return err != nil
+			})
+		}
+	}
+	return walk(t)
+}
+
+// walk lists the files below the root without asking git.
+func walk(t *testing.T) []string {
+	t.Helper()
+	var found []string
+	err := fs.WalkDir(os.DirFS(root), ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && slices.Contains([]string{".git", ".cache", "bin"}, name):
+			return fs.SkipDir
+		case entry.Type().IsRegular():
+			found = append(found, name)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// read returns a file's content by its name relative to the root.
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// report fails the test with every violation.
+func report(t *testing.T, violations []string) {
+	t.Helper()
+	for _, v := range violations {
+		t.Error(v)
+	}
+}
+
+// within reports whether path is dir or lies below it; both are slash-separated.
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, dir+"/")
+}
+
+// expectViolations is for the tests of the guards: want holds, in order, a part of each violation.
+func expectViolations(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d violations, want %d: %q", len(got), len(want), got)
+	}
+	for i := range want {
+		if !strings.Contains(got[i], want[i]) {
+			t.Errorf("violation %d is %q, want it to contain %q", i, got[i], want[i])
+		}
+	}
+}

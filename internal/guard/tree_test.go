@@ -1,0 +1,96 @@
+package guard
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"testing"
+)
+
+// entries are the top-level files and folders that documentation, scripts and users count on.
+var entries = []string{"go.mod", "dynamicinformer", "discovery", "indexers", "cmd", "testdata", "README.md"}
+
+// missing lists the entries that no file is, or is in.
+func missing(entries, files []string) []string {
+	var violations []string
+	for _, entry := range entries {
+		if !slices.ContainsFunc(files, func(name string) bool { return within(name, entry) }) {
+			violations = append(violations, fmt.Sprintf("%s is missing", entry))
+		}
+	}
+	return violations
+}
+
+// machinePath matches an absolute path into somebody's home or checkout. What precedes it must not be part of a longer
+// path or of a web address. The expression is put together from pieces so that it does not match itself.
+var machinePath = regexp.MustCompile(`(^|[^A-Za-z0-9_.+~}*)/-])/(` + `root|work|home|Users` + `)/`)
+
+// machinePaths lists the lines of a text that hold one. Binary files, those with a zero byte, have none.
+func machinePaths(name string, content []byte) []string {
+	if bytes.IndexByte(content, 0) >= 0 {
+		return nil
+	}
+	var violations []string
+	for i, line := range bytes.Split(content, []byte("\n")) {
+		if machinePath.Match(line) {
+			violations = append(violations, fmt.Sprintf("%s:%d names a path of one machine: %s", name, i+1, bytes.TrimSpace(line)))
+		}
+	}
+	return violations
+}
+
+func TestEntries(t *testing.T) {
+	report(t, missing(entries, files(t)))
+}
+
+func TestMissing(t *testing.T) {
+	tests := map[string]struct {
+		files []string
+		want  []string
+	}{
+		"all there":    {[]string{"go.mod", "cmd/x/main.go"}, nil},
+		"no file":      {[]string{"cmd/x/main.go"}, []string{"go.mod is missing"}},
+		"no folder":    {[]string{"go.mod"}, []string{"cmd is missing"}},
+		"similar name": {[]string{"go.mod.txt", "cmdx/main.go"}, []string{"go.mod is missing", "cmd is missing"}},
+		"elsewhere":    {[]string{"a/go.mod", "a/cmd/main.go"}, []string{"go.mod is missing", "cmd is missing"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) { expectViolations(t, missing([]string{"go.mod", "cmd"}, tt.files), tt.want...) })
+	}
+}
+
+func TestNoMachinePaths(t *testing.T) {
+	for _, name := range files(t) {
+		if path.Base(name) != "go.sum" { // checksums are base64, which may hold anything
+			report(t, machinePaths(name, read(t, name)))
+		}
+	}
+}
+
+func TestMachinePaths(t *testing.T) {
+	tests := map[string]struct {
+		text string
+		want []string
+	}{
+		"start of line": {"/" + "root/x", []string{"f:1 "}},
+		"quoted":        {"ok\nkubeconfig: \"/" + "home/me/.kube\"\n", []string{"f:2 "}},
+		"flag":          {"--dir=/" + "work/tree", []string{"f:1 "}},
+		"two lines":     {"(/" + "work/a)\n\n /" + "Users/b", []string{"f:1 ", "f:3 "}},
+		"web address":   {"https://example.com/home/x", nil},
+		"relative":      {"./work/x ../home/y a/root/b", nil},
+		"variable":      {"${BASE}/root/x ~/work/y", nil},
+		"other path":    {"/usr/bin /var/run /tmp/home", nil},
+		"only the name": {"cd /home", nil},
+		"binary":        {"\x00/" + "root/x", nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) { expectViolations(t, machinePaths("f", []byte(tt.text)), tt.want...) })
+	}
+}
+
+// TestTestdata runs the tests of the folder that ./... does not match.
+func TestTestdata(t *testing.T) {
+	goCommand(t, ".", "test", "./testdata")
+}

@@ -112,6 +112,7 @@ func (h *health) request(err error) {
 	}
 	h.update(func(f *facts, s *Status) {
 		switch {
+		case !f.running: // of a generation that has ended since
 		case err == nil:
 			f.failures, f.reason = 0, ReasonNone
 			s.LastError, s.LastContact = nil, h.now()

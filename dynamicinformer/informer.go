@@ -2,13 +2,16 @@ package dynamicinformer
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamiclister"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"github.com/crdcache/crdcache/internal/informer"
 )
@@ -27,6 +30,7 @@ type Informer struct {
 	listWatch cache.ListerWatcher
 	health    *health
 	core      *informer.Informer
+	ran       atomic.Bool // RunWithContext was called
 }
 
 // newInformer returns an informer of gvr that has not been started.
@@ -77,23 +81,16 @@ func (i *Informer) Lister() cache.GenericLister {
 }
 
 // Run is RunWithContext with a stop channel.
-func (i *Informer) Run(stopCh <-chan struct{}) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	// Ended by cancel.
-	go func() {
-		select {
-		case <-stopCh:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	i.RunWithContext(ctx)
-}
+func (i *Informer) Run(stopCh <-chan struct{}) { i.RunWithContext(wait.ContextForChannel(stopCh)) }
 
 // RunWithContext runs the informer until ctx ends and all its goroutines have, and keeps its status. With
-// a source of types it follows the type as it comes and goes.
+// a source of types it follows the type as it comes and goes. An informer runs once: further calls log
+// that and return.
 func (i *Informer) RunWithContext(ctx context.Context) {
+	if i.ran.Swap(true) {
+		klog.FromContext(ctx).Info("An informer runs only once, ignoring another call", "type", formatGVR(i.gvr))
+		return
+	}
 	i.health.started()
 	defer func() {
 		i.core.Stop()

@@ -205,12 +205,18 @@ func TestDrainBeforeTheFirstListKeepsWaiters(t *testing.T) {
 	f := newFeed(t, Options{})
 	_, handle := f.handle()
 	f.finish()
-	waited := make(chan error, 1)
-	go func() { waited <- handle.WaitForSync(f.ctx) }() // ended by the list
+	before, handleBefore := f.HasSyncedChecker().Done(), handle.HasSyncedChecker().Done()
 	f.ok(f.Drain(f.ctx))
 	f.next()
 	f.list(1)
-	f.ok(<-waited)
+	f.ok(handle.WaitForSync(f.ctx))
+	for what, channel := range map[string]<-chan struct{}{"informer": before, "handler": handleBefore} {
+		select {
+		case <-channel:
+		default:
+			t.Errorf("those who waited for the %s before the drain wait for ever", what)
+		}
+	}
 }
 
 func TestRunNeedsAListerWatcher(t *testing.T) {

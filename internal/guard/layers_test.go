@@ -19,7 +19,7 @@ var layers = []layer{
 	{"github.com/spf13/pflag", []string{"cmd", "internal/cli"}, "flags live in the command line"},
 	{"k8s.io/cli-runtime", []string{"cmd", "internal/cli"}, "printers and kubeconfig flags live in the command line"},
 	{"k8s.io/client-go/informers", []string{"compat"}, "only the drop-in for client-go's dynamicinformer has its types in signatures"},
-	{"k8s.io/client-go/discovery", []string{"discovery", "compat", "cmd", "internal/cli"}, "its cost stays in our discovery package and the command line"},
+	{"k8s.io/client-go/discovery", []string{"compat", "cmd", "internal/cli"}, "it brings every API group; our discovery package reads the same documents without"},
 	{"k8s.io/client-go/kubernetes", []string{"internal/cli", "cmd"}, "typed clients have no place in a dynamic library"},
 	{modulePath + "/internal/cli", []string{"cmd", "internal/cli"}, "nothing depends on the command line"},
 }

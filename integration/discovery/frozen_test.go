@@ -1,0 +1,22 @@
+package discovery_test
+
+import (
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientdiscovery "k8s.io/client-go/discovery"
+)
+
+// frozen answers from the first look: client-go's mappers ask again for every name.
+type frozen struct {
+	clientdiscovery.DiscoveryInterface
+	once      sync.Once
+	groups    []*metav1.APIGroup
+	resources []*metav1.APIResourceList
+	err       error
+}
+
+func (f *frozen) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
+	f.once.Do(func() { f.groups, f.resources, f.err = f.DiscoveryInterface.ServerGroupsAndResources() })
+	return f.groups, f.resources, f.err
+}

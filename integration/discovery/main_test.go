@@ -1,0 +1,10 @@
+// Package discovery_test runs discovery against a real API server.
+package discovery_test
+
+import (
+	"testing"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+func TestMain(m *testing.M) { harness.Main(m) }

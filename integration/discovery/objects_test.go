@@ -1,0 +1,183 @@
+package discovery_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+
+// spec describes a CRD. The first version is the stored one; versions are served unless they begin with "!".
+type spec struct {
+	group, plural, kind, scope string
+	label                      string // value of the label "test"
+	shortNames                 []any
+	versions                   []string
+}
+
+func (s spec) name() string { return s.plural + "." + s.group }
+
+func (s spec) resource() schema.GroupResource {
+	return schema.GroupResource{Group: s.group, Resource: s.plural}
+}
+
+func (s spec) object() *unstructured.Unstructured {
+	versions := []any{}
+	for i, v := range s.versions {
+		name, hidden := strings.CutPrefix(v, "!")
+		versions = append(versions, map[string]any{
+			"name": name, "served": !hidden, "storage": i == 0,
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{
+				"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+			}},
+		})
+	}
+	names := map[string]any{"plural": s.plural, "singular": strings.ToLower(s.kind), "kind": s.kind}
+	if s.shortNames != nil {
+		names["shortNames"] = s.shortNames
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": s.name(), "labels": map[string]any{"test": s.label}},
+		"spec":     map[string]any{"group": s.group, "scope": s.scope, "names": names, "versions": versions},
+	}}
+}
+
+func client(t *testing.T) dynamic.Interface {
+	t.Helper()
+	c, err := dynamic.NewForConfig(harness.Config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// create stores an object. When the test ends it is removed, and gone before the next test begins.
+func create(t *testing.T, c dynamic.Interface, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
+	t.Helper()
+	t.Cleanup(func() {
+		harness.Eventually(t, func(ctx context.Context) error {
+			err := c.Resource(gvr).Delete(ctx, o.GetName(), metav1.DeleteOptions{})
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return fmt.Errorf("%s is still there; delete: %v", o.GetName(), err)
+		})
+	})
+	if _, err := c.Resource(gvr).Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(t *testing.T, c dynamic.Interface, gvr schema.GroupVersionResource, name string) {
+	t.Helper()
+	if err := c.Resource(gvr).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// createAll installs definitions from several goroutines.
+func createAll(t *testing.T, c dynamic.Interface, specs []spec) {
+	t.Helper()
+	work := make(chan spec)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() { // ends when work is closed
+			for s := range work {
+				if _, err := c.Resource(crd.GVR).Create(t.Context(), s.object(), metav1.CreateOptions{}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for _, s := range specs {
+		work <- s
+	}
+	close(work)
+	wg.Wait()
+}
+
+// follow runs a tracker for the length of the test and collects its events.
+func follow(t *testing.T, cfg *rest.Config, opts discovery.TrackerOptions) (*discovery.Tracker, *events) {
+	t.Helper()
+	tracker, err := discovery.NewTracker(cfg, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &events{t: t, ch: make(chan discovery.Event, 100000)}
+	tracker.Subscribe(func(event discovery.Event) { e.ch <- event })
+	done := make(chan error, 1)
+	ctx := t.Context()                       // ends before the cleanups
+	go func() { done <- tracker.Run(ctx) }() // ends with ctx
+	t.Cleanup(func() {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	if err := tracker.WaitForSync(ctx); err != nil {
+		t.Fatal(err)
+	}
+	e.until(func(event discovery.Event) bool { return event.Kind == discovery.Synced })
+	return tracker, e
+}
+
+type events struct {
+	t  *testing.T
+	ch chan discovery.Event
+}
+
+// until returns the events up to the first that satisfies done.
+func (e *events) until(done func(discovery.Event) bool) []discovery.Event {
+	e.t.Helper()
+	var got []discovery.Event
+	for {
+		select {
+		case event := <-e.ch:
+			got = append(got, event)
+			if done(event) {
+				return got
+			}
+		case <-e.t.Context().Done():
+			e.t.Fatalf("the event never came; got %v", summary(got))
+		}
+	}
+}
+
+// of returns what happened to one type, up to the first event that satisfies done.
+func (e *events) of(gr schema.GroupResource, done func(discovery.Event) bool) []discovery.Event {
+	e.t.Helper()
+	var out []discovery.Event
+	e.until(func(event discovery.Event) bool {
+		if event.Type.GroupResource != gr {
+			return false
+		}
+		out = append(out, event)
+		return done(event)
+	})
+	return out
+}
+
+func established(e discovery.Event) bool { return e.Kind != discovery.Removed && e.Type.Established }
+func removed(e discovery.Event) bool     { return e.Kind == discovery.Removed }
+
+func summary(list []discovery.Event) []string {
+	var out []string
+	for _, e := range list {
+		out = append(out, fmt.Sprintf("%s %s %s", e.Kind, e.Type.GroupResource, e.Changes))
+	}
+	return out
+}

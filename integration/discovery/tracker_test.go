@@ -1,0 +1,243 @@
+package discovery_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// TestManyDefinitionsAtOnce installs 500 CRDs, and removes them again: the tracker must learn about all
+// of them from one list (or none, with watch-list) and one watch.
+func TestManyDefinitionsAtOnce(t *testing.T) {
+	cfg, admin := harness.Config(t), client(t)
+	counting, requests := harness.Counting(cfg)
+	tracker, events := follow(t, counting, discovery.TrackerOptions{})
+	builtIn := tracker.Snapshot().Len()
+	checkRequests(t, requests, 1)
+
+	suffix := harness.Group(t)
+	var specs []spec
+	for i := range 500 {
+		specs = append(specs, spec{
+			group: fmt.Sprintf("g%02d.%s", i%50, suffix), plural: fmt.Sprintf("r%03ds", i), kind: fmt.Sprintf("R%03d", i),
+			scope: "Namespaced", versions: []string{"v1"}, label: "many",
+		})
+	}
+	began := time.Now()
+	createAll(t, admin, specs)
+	missing := map[schema.GroupResource]bool{}
+	for _, s := range specs {
+		missing[s.resource()] = true
+	}
+	events.until(func(e discovery.Event) bool {
+		if established(e) {
+			delete(missing, e.Type.GroupResource)
+		}
+		return len(missing) == 0
+	})
+	t.Logf("500 CRDs known after %v", time.Since(began))
+	// The API server ends a watch that falls behind, so there may be a second one.
+	checkRequests(t, requests, 2)
+	if got := tracker.Snapshot().Len(); got != builtIn+500 {
+		t.Errorf("%d types, want %d", got, builtIn+500)
+	}
+
+	remaining := len(specs)
+	work := admin.Resource(crd.GVR)
+	if err := work.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "test=many"}); err != nil {
+		t.Fatal(err)
+	}
+	events.until(func(e discovery.Event) bool {
+		if removed(e) {
+			remaining--
+		}
+		return remaining == 0
+	})
+	// A discovery round may still list them. It must not bring any back.
+	before := tracker.Status().Discovery.LastContact
+	tracker.Refresh()
+	harness.Eventually(t, func(context.Context) error {
+		if !tracker.Status().Discovery.LastContact.After(before) {
+			return errors.New("no discovery round yet")
+		}
+		return nil
+	})
+	if got := tracker.Snapshot().Len(); got != builtIn {
+		t.Errorf("%d types, want %d", got, builtIn)
+	}
+	checkRequests(t, requests, 2)
+}
+
+// checkRequests bounds what was sent since the tracker began.
+func checkRequests(t *testing.T, requests *harness.Requests, watches int) {
+	t.Helper()
+	const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	t.Logf("requests: %v", requests.All())
+	if n := requests.Count("GET", crds); n > 1 {
+		t.Errorf("%d lists of CRDs", n)
+	}
+	if n := requests.Count("WATCH", crds); n > watches {
+		t.Errorf("%d watches of CRDs, want at most %d", n, watches)
+	}
+	if n := requests.Count("GET", "/apis"); n > 3 {
+		t.Errorf("%d discovery rounds", n)
+	}
+}
+
+// TestRecreated deletes a CRD and creates it with another scope.
+func TestRecreated(t *testing.T) {
+	cfg, admin := harness.Config(t), client(t)
+	_, events := follow(t, cfg, discovery.TrackerOptions{})
+	s := spec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced", versions: []string{"v1"}}
+	create(t, admin, crd.GVR, s.object())
+	first := last(events.of(s.resource(), established))
+	remove(t, admin, crd.GVR, s.name())
+	s.scope = "Cluster"
+	// Deletion takes a moment: the name is free when the old definition is gone.
+	gone := events.of(s.resource(), removed)
+	create(t, admin, crd.GVR, s.object())
+	second := events.of(s.resource(), established)
+	if got := last(gone); got.Type.UID != first.Type.UID {
+		t.Errorf("removed UID %s, want %s", got.Type.UID, first.Type.UID)
+	}
+	if second[0].Kind != discovery.Added {
+		t.Errorf("after the removal: %v, want it to begin with Added", summary(second))
+	}
+	if now := last(second).Type; now.UID == first.Type.UID || now.Scope != discovery.Cluster || first.Type.Scope != discovery.Namespaced {
+		t.Errorf("first %+v, now %+v", first.Type, now)
+	}
+}
+
+// TestVersionWithdrawn stops serving a version.
+func TestVersionWithdrawn(t *testing.T) {
+	cfg, admin := harness.Config(t), client(t)
+	tracker, events := follow(t, cfg, discovery.TrackerOptions{})
+	s := spec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced", versions: []string{"v1", "v1beta1", "v2alpha1"}}
+	create(t, admin, crd.GVR, s.object())
+	first := last(events.of(s.resource(), established))
+	if diff := cmp.Diff([]string{"v1", "v1beta1", "v2alpha1"}, first.Type.ServedVersions()); diff != "" {
+		t.Errorf("served (-want +got):\n%s", diff)
+	}
+	patch := `[{"op":"replace","path":"/spec/versions/1/served","value":false}]`
+	if _, err := admin.Resource(crd.GVR).Patch(t.Context(), s.name(), types.JSONPatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	changed := last(events.of(s.resource(), func(e discovery.Event) bool { return e.Changes.Has(discovery.ChangeVersions) }))
+	if diff := cmp.Diff([]string{"v1", "v2alpha1"}, changed.Type.ServedVersions()); diff != "" {
+		t.Errorf("served (-want +got):\n%s", diff)
+	}
+	if changed.Type.UID != first.Type.UID {
+		t.Error("a change of versions changed the UID")
+	}
+	if v, ok := changed.Type.Version("v1beta1"); !ok || v.Served {
+		t.Errorf("v1beta1 = %+v, %v, want it not served", v, ok)
+	}
+	if _, err := tracker.Snapshot().Catalog().Resolve("widgets.v1beta1." + s.group); err == nil {
+		t.Error("the withdrawn version still resolves")
+	}
+}
+
+// TestUnavailableAPIService registers an aggregated API whose server does not exist.
+func TestUnavailableAPIService(t *testing.T) {
+	cfg, admin := harness.Config(t), client(t)
+	s := spec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced", versions: []string{"v1"}}
+	harness.InstallCRDs(t, s.object())
+	tracker, events := follow(t, cfg, discovery.TrackerOptions{})
+	before := tracker.Snapshot().Len()
+	create(t, admin, apiServices, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+		"metadata": map[string]any{"name": "v1.down.example.org"},
+		"spec": map[string]any{
+			"group": "down.example.org", "version": "v1", "groupPriorityMinimum": int64(100), "versionPriority": int64(10),
+			"insecureSkipTLSVerify": true,
+			"service":               map[string]any{"name": "nobody", "namespace": "default"},
+		},
+	}})
+	awaitUnknown(t, tracker, 1)
+	unknown := tracker.Status().Unknown
+	if len(unknown) != 1 || unknown[0].GroupVersion.String() != "down.example.org/v1" {
+		t.Errorf("unknown = %v, want down.example.org/v1 alone", unknown)
+	}
+	if got := tracker.Snapshot().Len(); got != before {
+		t.Errorf("%d types, want %d as before", got, before)
+	}
+	if _, err := tracker.Snapshot().Catalog().Resolve("deployments.apps"); err != nil {
+		t.Error(err)
+	}
+	if _, err := newClient(t, cfg, discovery.Options{}).Resolve(t.Context(), s.name()); err != nil {
+		t.Error(err)
+	}
+	remove(t, admin, apiServices, "v1.down.example.org")
+	awaitUnknown(t, tracker, 0)
+	// The removal, which comes after everything that the outage might have caused, is the only event.
+	remove(t, admin, crd.GVR, s.name())
+	for _, e := range events.until(removed) {
+		if e.Type.GroupResource != s.resource() {
+			t.Errorf("an outage caused %v", summary([]discovery.Event{e}))
+		}
+	}
+}
+
+// TestNoRightToReadDefinitions runs a tracker as somebody who may only discover, and grants the right
+// later.
+func TestNoRightToReadDefinitions(t *testing.T) {
+	cfg, admin := harness.Config(t), client(t)
+	nobody := rest.CopyConfig(cfg)
+	nobody.Impersonate = rest.ImpersonationConfig{UserName: "nobody", Groups: []string{"system:authenticated"}}
+	tracker, events := follow(t, nobody, discovery.TrackerOptions{BlindPollInterval: 100 * time.Millisecond})
+	if s := tracker.Status(); s.Mode != discovery.Polling || !s.CRDs.Denied || !s.APIServices.Denied {
+		t.Errorf("status = %+v", s)
+	}
+	s := spec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced", versions: []string{"v1"}}
+	create(t, admin, crd.GVR, s.object())
+	added := last(events.of(s.resource(), established))
+	if added.Type.Source != discovery.FromDiscovery || added.Type.UID != "" {
+		t.Errorf("added %+v", added.Type)
+	}
+	for gvr, o := range map[string]map[string]any{
+		"clusterroles": {"kind": "ClusterRole", "rules": []any{map[string]any{
+			"apiGroups": []any{"apiextensions.k8s.io"}, "resources": []any{"customresourcedefinitions"}, "verbs": []any{"list", "watch"},
+		}}},
+		"clusterrolebindings": {"kind": "ClusterRoleBinding",
+			"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "crd-reader"},
+			"subjects": []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "nobody"}}},
+	} {
+		o["apiVersion"], o["metadata"] = "rbac.authorization.k8s.io/v1", map[string]any{"name": "crd-reader"}
+		create(t, admin, schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: gvr}, &unstructured.Unstructured{Object: o})
+	}
+	known := last(events.of(s.resource(), func(e discovery.Event) bool { return e.Type.UID != "" }))
+	if known.Kind != discovery.Changed || !known.Changes.Has(discovery.ChangeSource) {
+		t.Errorf("the right came: %v, want the same type with a UID", summary([]discovery.Event{known}))
+	}
+	if s := tracker.Status(); s.Mode != discovery.Watching {
+		t.Errorf("mode = %s", s.Mode)
+	}
+	remove(t, admin, crd.GVR, s.name())
+	events.of(s.resource(), removed)
+}
+
+func last(list []discovery.Event) discovery.Event { return list[len(list)-1] }
+
+// awaitUnknown waits until so many group versions are unknown, which no event tells.
+func awaitUnknown(t *testing.T, tracker *discovery.Tracker, n int) {
+	t.Helper()
+	harness.Eventually(t, func(context.Context) error {
+		if got := tracker.Status().Unknown; len(got) != n {
+			return fmt.Errorf("unknown are %v, want %d", got, n)
+		}
+		return nil
+	})
+}

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 	testclock "k8s.io/utils/clock/testing"
 )
 
@@ -137,7 +137,7 @@ var optionEffects = map[string]func(t *testing.T){
 		}
 	},
 	"Logger": func(t *testing.T) {
-		logger := logr.Discard().WithName("mine")
+		var logger klog.Logger // discards, unlike the default
 		f := newIdleFeed(t, Options{Logger: &logger})
 		if _, handle := f.handle(); handle.logger != logger {
 			t.Error("a handler got another logger")
@@ -172,10 +172,8 @@ var optionEffects = map[string]func(t *testing.T){
 	},
 }
 
-func quiet() *logr.Logger {
-	logger := logr.Discard()
-	return &logger
-}
+// quiet returns a logger that discards.
+func quiet() *klog.Logger { return &klog.Logger{} }
 
 // TestEveryOptionWorks fails for a field of Options without an entry above.
 func TestEveryOptionWorks(t *testing.T) {
@@ -198,7 +196,6 @@ func TestEveryOptionWorks(t *testing.T) {
 // TestDefaultsKeepWhatIsSet fills every field with something and expects withDefaults to leave it alone; and it
 // expects a default for every field but those whose zero value has a meaning.
 func TestDefaultsKeepWhatIsSet(t *testing.T) {
-	logger := logr.Discard()
 	set := Options{
 		ExampleObject:     &unstructured.Unstructured{},
 		ObjectDescription: "d",
@@ -207,7 +204,7 @@ func TestDefaultsKeepWhatIsSet(t *testing.T) {
 		KeyFunc:           func(any) (string, error) { return "", nil },
 		Identifier:        (*cache.InformerName)(nil).WithResource(schema.GroupVersionResource{Resource: "r"}),
 		Clock:             testclock.NewFakeClock(time.Unix(0, 0)),
-		Logger:            &logger,
+		Logger:            quiet(),
 		MinWatchTimeout:   1,
 		WatchListPageSize: 1,
 		Backoff:           &wait.Backoff{},

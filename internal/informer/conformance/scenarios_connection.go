@@ -14,7 +14,7 @@ func relistAfterGone(s *Session) {
 		s.Put(name, "1")
 	}
 	r := s.Start()
-	release := s.Faults.Hold()
+	release := s.Hold()
 	s.Faults.ExpireWatches()
 	s.Put("changes", "2")
 	s.Delete("goes")
@@ -37,7 +37,7 @@ func watchInterrupted(s *Session, interrupt func()) {
 	s.Put("a", "1")
 	r := s.Start()
 	lists := s.Faults.Requests("list") + s.Faults.Requests("watch-list")
-	release := s.Faults.Hold()
+	release := s.Hold()
 	interrupt()
 	s.Put("a", "2")
 	s.Put("b", "1")

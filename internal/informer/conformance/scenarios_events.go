@@ -48,7 +48,7 @@ func recreatedUnderWatch(s *Session) {
 func recreatedWhileAway(s *Session) {
 	s.Put("a", "1")
 	r := s.Start()
-	release := s.Faults.Hold()
+	release := s.Hold()
 	s.Faults.ExpireWatches()
 	s.Delete("a")
 	s.Put("a", "2")
@@ -147,7 +147,7 @@ func transformRelist(s *Session) {
 	r := s.Handle()
 	s.Run()
 	s.Settle()
-	release := s.Faults.Hold()
+	release := s.Hold()
 	s.Faults.ExpireWatches()
 	s.Put("a", "2")
 	s.Delete("b")

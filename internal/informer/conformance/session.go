@@ -129,8 +129,31 @@ func (s *Session) Make(resync time.Duration, indexers cache.Indexers) {
 	s.Informer = s.new(s.ListWatch(s.namespace, "suite=conformance"), &unstructured.Unstructured{}, resync, indexers)
 }
 
+// Fresh waits until lists that the server answers from its cache show everything that was written. Otherwise an
+// object might be missing from a list and come with the watch, as it pleases.
+func (s *Session) Fresh() {
+	s.t.Helper()
+	all := s.direct.Resource(configMaps)
+	latest, err := all.List(s.ctx, metav1.ListOptions{Limit: 1})
+	s.must(err)
+	_, err = all.List(s.ctx, metav1.ListOptions{ResourceVersion: latest.GetResourceVersion()})
+	s.must(err)
+}
+
+// Hold keeps the informer's requests waiting until release is called, and the server's cache is fresh.
+func (s *Session) Hold() (release func()) {
+	open := s.Faults.Hold()
+	return func() {
+		s.t.Helper()
+		s.Fresh()
+		open()
+	}
+}
+
 // Run runs the informer until the end of the session.
 func (s *Session) Run() {
+	s.t.Helper()
+	s.Fresh()
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	s.ended = make(chan struct{})

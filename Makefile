@@ -59,5 +59,6 @@ lint: ## Run gofmt, go vet, staticcheck and the go mod tidy check in every modul
 	  [ -z "$$unformatted" ] || { echo "gofmt wants to change (make generate): $$unformatted"; exit 1; }
 	@for m in $(MODULES); do echo "lint $$m"; \
 	  (cd $$m && go vet ./... && go run $(STATICCHECK) ./... && go mod tidy -diff) || exit 1; done
+	@go vet ./testdata && go run $(STATICCHECK) ./testdata # ./... passes over folders of this name
 
 verify: lint test ## Everything that CI runs

@@ -1,12 +1,14 @@
 package discovery
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -239,6 +241,8 @@ func listen(t testing.TB, tracker *Tracker) *listener {
 // until returns the events up to and including the first whose text is want.
 func (l *listener) until(want string) []string {
 	l.t.Helper()
+	patience, cancel := context.WithTimeout(l.t.Context(), time.Minute)
+	defer cancel()
 	var got []string
 	for {
 		select {
@@ -248,7 +252,7 @@ func (l *listener) until(want string) []string {
 			if text == want {
 				return got
 			}
-		case <-l.t.Context().Done():
+		case <-patience.Done():
 			l.t.Fatalf("no %q; got %v", want, got)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -143,6 +144,8 @@ type events struct {
 // until returns the events up to the first that satisfies done.
 func (e *events) until(done func(discovery.Event) bool) []discovery.Event {
 	e.t.Helper()
+	patience, cancel := context.WithTimeout(e.t.Context(), 90*time.Second)
+	defer cancel()
 	var got []discovery.Event
 	for {
 		select {
@@ -151,7 +154,7 @@ func (e *events) until(done func(discovery.Event) bool) []discovery.Event {
 			if done(event) {
 				return got
 			}
-		case <-e.t.Context().Done():
+		case <-patience.Done():
 			e.t.Fatalf("the event never came; got %v", summary(got))
 		}
 	}

@@ -1,0 +1,46 @@
+package dynamicinformer
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic/dynamiclister"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/informer"
+)
+
+// broken stands in for an informer that could not be made, where a signature has no room for the error. It
+// behaves like one whose every request fails with it.
+type broken struct {
+	cache.SharedIndexInformer
+	gvr schema.GroupVersionResource
+}
+
+var _ informers.GenericInformer = (*broken)(nil)
+
+func newBroken(gvr schema.GroupVersionResource, err error) *broken {
+	listWatch := &cache.ListWatch{
+		ListWithContextFunc:  func(context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, err },
+		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, err },
+	}
+	return &broken{
+		SharedIndexInformer: informer.New(listWatch, informer.Options{
+			ExampleObject: &unstructured.Unstructured{}, ObjectDescription: gvr.String(),
+		}),
+		gvr: gvr,
+	}
+}
+
+// Informer implements informers.GenericInformer.
+func (b *broken) Informer() cache.SharedIndexInformer { return b.SharedIndexInformer }
+
+// Lister implements informers.GenericInformer. It finds nothing.
+func (b *broken) Lister() cache.GenericLister {
+	return dynamiclister.NewRuntimeObjectShim(dynamiclister.New(b.GetIndexer(), b.gvr))
+}

@@ -1,0 +1,246 @@
+package dynamicinformer_test
+
+import (
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	clientgo "k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/compat/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/informer/conformance"
+)
+
+var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+
+func widget(namespace, name, color string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Widget",
+		"metadata": map[string]any{"namespace": namespace, "name": name, "labels": map[string]any{"color": color}},
+	}}
+}
+
+// clients are what a factory must work with: both start with the widgets that they are given.
+var clients = map[string]func(t *testing.T, objects ...*unstructured.Unstructured) dynamic.Interface{
+	"fake": func(_ *testing.T, objects ...*unstructured.Unstructured) dynamic.Interface {
+		list := make([]runtime.Object, len(objects))
+		for k, o := range objects {
+			list[k] = o
+		}
+		return fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+			map[schema.GroupVersionResource]string{widgets: "WidgetList"}, list...)
+	},
+	"server": func(t *testing.T, objects ...*unstructured.Unstructured) dynamic.Interface {
+		server := httptest.NewServer(conformance.NewAPIServer())
+		t.Cleanup(func() {
+			server.CloseClientConnections()
+			server.Close()
+		})
+		client, err := dynamic.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range objects {
+			if _, err := client.Resource(widgets).Namespace(o.GetNamespace()).Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return client
+	},
+}
+
+// onEach runs a test with each client, with this package and with client-go's: what holds for one holds for
+// the other.
+func onEach(t *testing.T, test func(t *testing.T, client func(...*unstructured.Unstructured) dynamic.Interface, api api)) {
+	for name, client := range clients {
+		for _, api := range []api{stock, drop} {
+			t.Run(name+"/"+api.name, func(t *testing.T) {
+				test(t, func(objects ...*unstructured.Unstructured) dynamic.Interface { return client(t, objects...) }, api)
+			})
+		}
+	}
+}
+
+// api is one of the two packages.
+type api struct {
+	name     string
+	factory  func(dynamic.Interface, time.Duration, string, func(*metav1.ListOptions)) dynamicinformer.DynamicSharedInformerFactory
+	informer func(dynamic.Interface, schema.GroupVersionResource, string, time.Duration, cache.Indexers, func(*metav1.ListOptions)) informers.GenericInformer
+}
+
+var (
+	stock = api{
+		name: "client-go",
+		factory: func(c dynamic.Interface, d time.Duration, ns string, tweak func(*metav1.ListOptions)) dynamicinformer.DynamicSharedInformerFactory {
+			return clientgo.NewFilteredDynamicSharedInformerFactory(c, d, ns, tweak)
+		},
+		informer: func(c dynamic.Interface, gvr schema.GroupVersionResource, ns string, d time.Duration, x cache.Indexers, tweak func(*metav1.ListOptions)) informers.GenericInformer {
+			return clientgo.NewFilteredDynamicInformer(c, gvr, ns, d, x, tweak)
+		},
+	}
+	drop = api{
+		name: "ours",
+		factory: func(c dynamic.Interface, d time.Duration, ns string, tweak func(*metav1.ListOptions)) dynamicinformer.DynamicSharedInformerFactory {
+			return dynamicinformer.NewFilteredDynamicSharedInformerFactory(c, d, ns, tweak)
+		},
+		informer: func(c dynamic.Interface, gvr schema.GroupVersionResource, ns string, d time.Duration, x cache.Indexers, tweak func(*metav1.ListOptions)) informers.GenericInformer {
+			return dynamicinformer.NewFilteredDynamicInformer(c, gvr, ns, d, x, tweak)
+		},
+	}
+)
+
+// next returns the next event, or fails the test.
+func next(t *testing.T, events <-chan string) string {
+	t.Helper()
+	select {
+	case e := <-events:
+		return e
+	case <-time.After(30 * time.Second):
+		t.Fatal("the event did not come")
+		return ""
+	}
+}
+
+func record(t *testing.T, informer cache.SharedIndexInformer) <-chan string {
+	t.Helper()
+	events := make(chan string, 100)
+	name := func(obj any) string { return obj.(*unstructured.Unstructured).GetName() }
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { events <- "add " + name(obj) },
+		UpdateFunc: func(_, obj any) { events <- "update " + name(obj) },
+		DeleteFunc: func(obj any) { events <- "delete " + name(obj) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
+func TestFactoryFollows(t *testing.T) {
+	onEach(t, func(t *testing.T, client func(...*unstructured.Unstructured) dynamic.Interface, api api) {
+		c := client(widget("a", "one", "red"))
+		f := api.factory(c, 0, metav1.NamespaceAll, nil)
+		informer := f.ForResource(widgets)
+		if f.ForResource(widgets) != informer {
+			t.Error("ForResource returns another informer the second time")
+		}
+		events := record(t, informer.Informer())
+		if synced := f.WaitForCacheSync(t.Context().Done()); len(synced) != 0 {
+			t.Errorf("before Start, WaitForCacheSync tells of %v", synced)
+		}
+		stop := make(chan struct{})
+		f.Start(stop)
+		f.Start(stop)
+		if diff := cmp.Diff(map[schema.GroupVersionResource]bool{widgets: true}, f.WaitForCacheSync(t.Context().Done())); diff != "" {
+			t.Errorf("synced (-want +got):\n%s", diff)
+		}
+		got := []string{next(t, events)}
+		work := c.Resource(widgets).Namespace("a")
+		created, err := work.Create(t.Context(), widget("a", "two", "blue"), metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, next(t, events))
+		created = created.DeepCopy()
+		created.SetLabels(map[string]string{"color": "green"})
+		if _, err := work.Update(t.Context(), created, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, next(t, events))
+		if list, err := informer.Lister().ByNamespace("a").List(labels.SelectorFromSet(labels.Set{"color": "green"})); err != nil || len(list) != 1 {
+			t.Errorf("the lister finds %v, %v; want the green widget", list, err)
+		}
+		if err := work.Delete(t.Context(), "two", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, next(t, events))
+		if diff := cmp.Diff([]string{"add one", "add two", "update two", "delete two"}, got); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+		close(stop)
+		f.Shutdown()
+		f.Shutdown()
+	})
+}
+
+func TestFactoryFiltersByNamespaceAndTweak(t *testing.T) {
+	onEach(t, func(t *testing.T, client func(...*unstructured.Unstructured) dynamic.Interface, api api) {
+		c := client(widget("a", "one", "red"), widget("b", "two", "red"))
+		tweaked := make(chan struct{}, 100)
+		f := api.factory(c, 0, "b", func(o *metav1.ListOptions) {
+			o.LabelSelector = "color=red"
+			tweaked <- struct{}{}
+		})
+		informer := f.ForResource(widgets)
+		stop := make(chan struct{})
+		f.Start(stop)
+		f.WaitForCacheSync(t.Context().Done())
+		<-tweaked
+		if diff := cmp.Diff([]string{"b/two"}, informer.Informer().GetStore().ListKeys()); diff != "" {
+			t.Errorf("keys (-want +got):\n%s", diff)
+		}
+		if _, err := informer.Lister().Get("b/two"); err != nil {
+			t.Error(err)
+		}
+		close(stop)
+		f.Shutdown()
+	})
+}
+
+// TestShutdownWaitsForStop: unlike our own factory's, Shutdown ends nothing.
+func TestShutdownWaitsForStop(t *testing.T) {
+	onEach(t, func(t *testing.T, client func(...*unstructured.Unstructured) dynamic.Interface, api api) {
+		f := api.factory(client(), 0, "", nil)
+		informer := f.ForResource(widgets).Informer()
+		stop := make(chan struct{})
+		f.Start(stop)
+		f.WaitForCacheSync(t.Context().Done())
+		done := make(chan struct{})
+		go func() { // ended by stop
+			defer close(done)
+			f.Shutdown()
+		}()
+		if informer.IsStopped() {
+			t.Error("Shutdown has stopped the informer")
+		}
+		select {
+		case <-done:
+			t.Error("Shutdown has returned before the stop channel was closed")
+		default:
+		}
+		close(stop)
+		<-done
+		if !informer.IsStopped() {
+			t.Error("Shutdown has returned before the informer stopped")
+		}
+		other := f.ForResource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"})
+		f.Start(make(chan struct{})) // would run forever
+		if other.Informer().HasSynced() {
+			t.Error("an informer was started after Shutdown")
+		}
+		f.Shutdown()
+	})
+}
+
+func TestWaitForCacheSyncEndsWithStop(t *testing.T) {
+	f := dynamicinformer.NewDynamicSharedInformerFactory(nil, 0)
+	f.ForResource(widgets)
+	stop := make(chan struct{})
+	f.Start(stop)
+	close(stop)
+	if diff := cmp.Diff(map[schema.GroupVersionResource]bool{widgets: false}, f.WaitForCacheSync(stop)); diff != "" {
+		t.Errorf("synced (-want +got):\n%s", diff)
+	}
+	f.Shutdown()
+}

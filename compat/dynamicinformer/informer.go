@@ -1,0 +1,100 @@
+package dynamicinformer
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	crdcache "github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// NewFilteredDynamicInformer returns an informer that belongs to no factory: its Run runs it. The namespace is
+// empty for all of them, tweakListOptions may be nil, and indexers come on top of the index by namespace.
+func NewFilteredDynamicInformer(client dynamic.Interface, gvr schema.GroupVersionResource, namespace string, resyncPeriod time.Duration, indexers cache.Indexers, tweakListOptions TweakListOptionsFunc) informers.GenericInformer {
+	given, byNamespace := indexers[cache.NamespaceIndex]
+	if byNamespace && !isNamespaceIndex(given) {
+		return newBroken(gvr, fmt.Errorf("making the informer of %s: the index %q has another function than cache.MetaNamespaceIndexFunc", gvr, cache.NamespaceIndex))
+	}
+	others := maps.Clone(indexers)
+	delete(others, cache.NamespaceIndex)
+	informer, err := newInformer(gvr, crdcache.Options{
+		Client:           client,
+		Namespace:        namespace,
+		Resync:           max(resyncPeriod, 0),
+		Indexers:         others,
+		TweakListOptions: forAll(tweakListOptions),
+	})
+	switch {
+	case err != nil:
+		return newBroken(gvr, fmt.Errorf("making the informer of %s: %w", gvr, err))
+	case byNamespace:
+		return informer
+	default:
+		return &withoutNamespaceIndex{inner: informer}
+	}
+}
+
+// newInformer makes one informer. Nothing of the factory around it needs to be stopped: it runs nothing.
+func newInformer(gvr schema.GroupVersionResource, options crdcache.Options) (*crdcache.Informer, error) {
+	factory, err := crdcache.New(options)
+	if err != nil {
+		return nil, err
+	}
+	return factory.ForResource(gvr)
+}
+
+// forAll gives a func that does not care for the type the form that the factory wants.
+func forAll(tweak TweakListOptionsFunc) func(schema.GroupVersionResource, *metav1.ListOptions) {
+	if tweak == nil {
+		return nil
+	}
+	return func(_ schema.GroupVersionResource, options *metav1.ListOptions) { tweak(options) }
+}
+
+// isNamespaceIndex compares code addresses: funcs cannot be compared otherwise.
+func isNamespaceIndex(f cache.IndexFunc) bool {
+	return f != nil && reflect.ValueOf(f).Pointer() == reflect.ValueOf(cache.MetaNamespaceIndexFunc).Pointer()
+}
+
+// inner lets withoutNamespaceIndex have a method that is called Informer.
+type inner = crdcache.Informer
+
+// withoutNamespaceIndex is an informer whose maker was not asked for an index by namespace, and which users
+// therefore expect to accept one.
+type withoutNamespaceIndex struct {
+	*inner
+
+	mu struct {
+		sync.Mutex
+		added bool
+	}
+}
+
+var _ informers.GenericInformer = (*withoutNamespaceIndex)(nil)
+
+// Informer implements informers.GenericInformer.
+func (i *withoutNamespaceIndex) Informer() cache.SharedIndexInformer { return i }
+
+// AddIndexers adds indexes. The first one by namespace is there already.
+func (i *withoutNamespaceIndex) AddIndexers(indexers cache.Indexers) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	others := maps.Clone(indexers)
+	has := isNamespaceIndex(indexers[cache.NamespaceIndex])
+	if has && !i.mu.added {
+		delete(others, cache.NamespaceIndex)
+	}
+	if err := i.inner.AddIndexers(others); err != nil {
+		return err
+	}
+	i.mu.added = i.mu.added || has
+	return nil
+}

@@ -51,13 +51,20 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 	if options.ResyncPeriod != nil {
 		r.requested = *options.ResyncPeriod
 	}
-	now := i.clock.Now()
+	if !i.admit(r) {
+		text := fmt.Sprintf("handler %v was not added to shared informer because it has stopped already", handler)
+		return nil, &refusal{text: text, cause: ErrStopped}
+	}
+	return r, nil
+}
 
+// admit adds a handler unless the informer has stopped.
+func (i *Informer) admit(r *Registration) bool {
+	now := i.clock.Now()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.mu.state == StateStopped {
-		text := fmt.Sprintf("handler %v was not added to shared informer because it has stopped already", handler)
-		return nil, &refusal{text: text, cause: ErrStopped}
+		return false
 	}
 	i.planResyncsLocked(r)
 	r.next = now.Add(r.period)
@@ -65,7 +72,7 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 	if i.mu.state != StateFresh {
 		i.joinLocked(r)
 	}
-	return r, nil
+	return true
 }
 
 // joinLocked lets a handler in on a running informer: what is there first, then what happens next.

@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"runtime"
@@ -11,6 +12,11 @@ import (
 
 // TestMain fails the run when it leaves goroutines of an informer or a reflector behind.
 func TestMain(m *testing.M) {
+	flag.Parse()
+	// The conformance suite spends its time waiting for client-go's backoff, not computing.
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		panic(err)
+	}
 	code := m.Run()
 	if left := leftGoroutines(); code == 0 && left != "" {
 		fmt.Fprintf(os.Stderr, "goroutines are left:\n%s\n", left)

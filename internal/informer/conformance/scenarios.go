@@ -3,7 +3,7 @@ package conformance
 // scenario is a short history of objects and connections. play notes what is to be compared.
 type scenario struct {
 	name string
-	play func(*Session)
+	play func(*Stage)
 	// deviation says why the subject is meant to differ; reference and instead are then the two traces.
 	deviation          string
 	reference, instead []string

@@ -18,7 +18,7 @@ func byLetter(obj any) ([]string, error) {
 	return strings.Split(value(obj.(*unstructured.Unstructured)), ""), nil
 }
 
-func indexers(s *Session) {
+func indexers(s *Stage) {
 	s.Put("a", "x")
 	s.Put("b", "xy")
 	s.Start()
@@ -53,7 +53,7 @@ func indexers(s *Session) {
 
 func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// bare drops the namespaces, which differ between sessions.
+// bare drops the namespaces, which differ between stages.
 func bare(keys []string) []string {
 	var names []string
 	for _, key := range keys {
@@ -65,7 +65,7 @@ func bare(keys []string) []string {
 
 // resyncPeriods checks which requests are granted: each handler's period shows in whether it is resynced while
 // another one is.
-func resyncPeriods(s *Session) {
+func resyncPeriods(s *Stage) {
 	s.Put("a", "1")
 	s.Make(time.Hour, nil)
 	short, hour := 10*time.Millisecond, time.Hour
@@ -83,7 +83,7 @@ func resyncPeriods(s *Session) {
 	s.NoteTrace("late", late)
 }
 
-func refusals(s *Session) {
+func refusals(s *Stage) {
 	s.Start()
 	s.Note("transform: %v", s.Informer.SetTransform(markTransformed))
 	s.Note("watch error handler: %v", s.Informer.SetWatchErrorHandler(func(*cache.Reflector, error) {}))
@@ -108,7 +108,7 @@ func refusals(s *Session) {
 }
 
 // storeWrites writes past the informer, as tests of listers do.
-func storeWrites(s *Session) {
+func storeWrites(s *Stage) {
 	s.Put("a", "1")
 	r := s.Start()
 	store := s.Informer.GetStore()
@@ -134,7 +134,7 @@ func storeWrites(s *Session) {
 	s.Note("version: %s", store.LastStoreSyncResourceVersion())
 }
 
-func typedWrapper(s *Session) {
+func typedWrapper(s *Stage) {
 	s.Put("a", "1")
 	s.Make(0, nil)
 	typed := cache.NewTypedSharedIndexInformer[*unstructured.Unstructured](s.Informer)

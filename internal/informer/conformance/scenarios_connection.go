@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-func relistAfterGone(s *Session) {
+func relistAfterGone(s *Stage) {
 	for _, name := range []string{"stays", "changes", "goes"} {
 		s.Put(name, "1")
 	}
@@ -28,12 +28,12 @@ func relistAfterGone(s *Session) {
 	s.NoteStore()
 }
 
-func watchEnded(s *Session) { watchInterrupted(s, s.Faults.EndWatches) }
+func watchEnded(s *Stage) { watchInterrupted(s, s.Faults.EndWatches) }
 
-func watchBroken(s *Session) { watchInterrupted(s, s.Faults.BreakWatches) }
+func watchBroken(s *Stage) { watchInterrupted(s, s.Faults.BreakWatches) }
 
 // watchInterrupted ends the watch while things go on; the next watch brings every event that was missed.
-func watchInterrupted(s *Session, interrupt func()) {
+func watchInterrupted(s *Stage, interrupt func()) {
 	s.Put("a", "1")
 	r := s.Start()
 	lists := s.Faults.Requests("list") + s.Faults.Requests("watch-list")
@@ -50,7 +50,7 @@ func watchInterrupted(s *Session, interrupt func()) {
 	s.Note("relists: %d", s.Faults.Requests("list")+s.Faults.Requests("watch-list")-lists)
 }
 
-func bookmark(s *Session) {
+func bookmark(s *Stage) {
 	r := s.Start()
 	// Something else moves the server's version on; the informer learns it from the bookmark alone.
 	other := s.newNamespace()
@@ -76,7 +76,7 @@ func newer(a, b string) bool {
 	return aerr == nil && berr == nil && av >= bv
 }
 
-func firstRequestsFail(s *Session) {
+func firstRequestsFail(s *Stage) {
 	s.Put("a", "1")
 	s.Make(0, nil)
 	r := s.Handle()
@@ -89,7 +89,7 @@ func firstRequestsFail(s *Session) {
 	s.Note("watch errors: %d", errors.value())
 }
 
-func selector(s *Session) {
+func selector(s *Stage) {
 	s.Put("in", "1", "side", "left")
 	s.Put("out", "1", "side", "right")
 	s.Put(sentinel, "0")
@@ -106,7 +106,7 @@ func selector(s *Session) {
 	s.NoteStore()
 }
 
-func otherNamespaces(s *Session) {
+func otherNamespaces(s *Stage) {
 	other := s.newNamespace()
 	s.Put("a", "here")
 	s.PutIn(other, "a", "there")

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-func initialList(s *Session) {
+func initialList(s *Stage) {
 	s.Put("a", "1")
 	s.Put("b", "1")
 	s.Make(0, nil)
@@ -24,7 +24,7 @@ func initialList(s *Session) {
 	s.await("a resource version", func() bool { return s.Informer.LastSyncResourceVersion() != "" })
 }
 
-func addUpdateDelete(s *Session) {
+func addUpdateDelete(s *Stage) {
 	s.Put("a", "1")
 	r := s.Start()
 	s.Put("b", "1")
@@ -36,7 +36,7 @@ func addUpdateDelete(s *Session) {
 	s.NoteStore()
 }
 
-func recreatedUnderWatch(s *Session) {
+func recreatedUnderWatch(s *Stage) {
 	s.Put("a", "1")
 	r := s.Start()
 	s.Delete("a")
@@ -45,7 +45,7 @@ func recreatedUnderWatch(s *Session) {
 	s.NoteTrace("", r)
 }
 
-func recreatedWhileAway(s *Session) {
+func recreatedWhileAway(s *Stage) {
 	s.Put("a", "1")
 	r := s.Start()
 	release := s.Hold()
@@ -60,7 +60,7 @@ func recreatedWhileAway(s *Session) {
 	s.NoteStore()
 }
 
-func lateHandler(s *Session) {
+func lateHandler(s *Stage) {
 	s.Put("a", "1")
 	first := s.Start()
 	s.Put("b", "1")
@@ -76,7 +76,7 @@ func lateHandler(s *Session) {
 	s.NoteTrace("second", second)
 }
 
-func twoHandlers(s *Session) {
+func twoHandlers(s *Stage) {
 	s.Put("a", "1")
 	s.Make(0, nil)
 	first, second := s.Handle(), s.Handle()
@@ -89,7 +89,7 @@ func twoHandlers(s *Session) {
 	s.NoteTrace("second", second)
 }
 
-func removedHandler(s *Session) {
+func removedHandler(s *Stage) {
 	s.Put("a", "1")
 	stays := s.Start()
 	goes, handle := s.HandleWith(cache.HandlerOptions{})
@@ -105,7 +105,7 @@ func removedHandler(s *Session) {
 	s.Note("synced: %v", handle.HasSynced())
 }
 
-func removedFromInside(s *Session) {
+func removedFromInside(s *Stage) {
 	s.Put("a", "1")
 	stays := s.Start()
 	goes, handle := s.HandleWith(cache.HandlerOptions{})
@@ -124,7 +124,7 @@ func removedFromInside(s *Session) {
 	s.NoteTrace("goes", goes)
 }
 
-func transform(s *Session) {
+func transform(s *Stage) {
 	s.Put("a", "1")
 	s.Make(0, nil)
 	s.must(s.Informer.SetTransform(markTransformed))
@@ -139,7 +139,7 @@ func transform(s *Session) {
 	s.NoteStore()
 }
 
-func transformRelist(s *Session) {
+func transformRelist(s *Stage) {
 	s.Put("a", "1")
 	s.Put("b", "1")
 	s.Make(0, nil)
@@ -174,7 +174,7 @@ func markTransformed(obj any) (any, error) {
 	return u, nil
 }
 
-func resync(s *Session) {
+func resync(s *Stage) {
 	s.Put("a", "1")
 	s.Make(time.Second, nil)
 	never := time.Duration(0)

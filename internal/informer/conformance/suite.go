@@ -60,7 +60,7 @@ func compare(t *testing.T, config *rest.Config, sc scenario, subject New, watchL
 }
 
 func play(t *testing.T, config *rest.Config, sc scenario, build New, watchList bool) []string {
-	s := newSession(t, config, build, watchList)
+	s := newStage(t, config, build, watchList)
 	sc.play(s)
 	if verb := map[bool]string{true: "watch-list", false: "list"}[watchList]; s.Faults.Requests(verb) == 0 {
 		t.Errorf("the informer never sent a %s", verb)

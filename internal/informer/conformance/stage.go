@@ -21,24 +21,24 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// patience is how long a session waits for anything before it gives up.
+// patience is how long a stage waits for anything before it gives up.
 const patience = 20 * time.Second
 
 var (
 	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-	// sessions numbers the namespaces of one process; epoch tells processes apart on a server that lives on.
-	sessions atomic.Int64
-	epoch    = time.Now().UnixNano()
+	// stages numbers the namespaces of one process; epoch tells processes apart on a server that lives on.
+	stages atomic.Int64
+	epoch  = time.Now().UnixNano()
 )
 
 // New makes the informer of a scenario: not yet running, without a resync period unless resync says so, with
 // exactly these indexers.
 type New func(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer
 
-// Session is one run of one scenario with one implementation.
-type Session struct {
+// Stage is one run of one scenario with one implementation.
+type Stage struct {
 	t   testing.TB
 	ctx context.Context
 	new New
@@ -46,7 +46,7 @@ type Session struct {
 	config *rest.Config
 	// direct writes; Faults stands only between the informer and the server.
 	direct dynamic.Interface
-	// namespace is the session's own.
+	// namespace is the stage's own.
 	namespace string
 
 	// Faults breaks the informer's connection.
@@ -61,7 +61,7 @@ type Session struct {
 	settled   int
 }
 
-func newSession(t testing.TB, config *rest.Config, build New, watchList bool) *Session {
+func newStage(t testing.TB, config *rest.Config, build New, watchList bool) *Stage {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
@@ -71,7 +71,7 @@ func newSession(t testing.TB, config *rest.Config, build New, watchList bool) *S
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Session{t: t, ctx: ctx, new: build, config: config, direct: direct, Faults: NewFaults(nil)}
+	s := &Stage{t: t, ctx: ctx, new: build, config: config, direct: direct, Faults: NewFaults(nil)}
 	if !watchList {
 		s.Faults.RefuseWatchList()
 	}
@@ -79,9 +79,9 @@ func newSession(t testing.TB, config *rest.Config, build New, watchList bool) *S
 	return s
 }
 
-func (s *Session) newNamespace() string {
+func (s *Stage) newNamespace() string {
 	s.t.Helper()
-	name := fmt.Sprintf("conformance-%x-%d", epoch, sessions.Add(1))
+	name := fmt.Sprintf("conformance-%x-%d", epoch, stages.Add(1))
 	ns := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name},
 	}}
@@ -90,15 +90,15 @@ func (s *Session) newNamespace() string {
 	return name
 }
 
-func (s *Session) must(err error) {
+func (s *Stage) must(err error) {
 	s.t.Helper()
 	if err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-// ListWatch lists and watches the ConfigMaps of the session with a label selector, through Faults.
-func (s *Session) ListWatch(namespace, selector string) cache.ListerWatcher {
+// ListWatch lists and watches the ConfigMaps of the stage with a label selector, through Faults.
+func (s *Stage) ListWatch(namespace, selector string) cache.ListerWatcher {
 	s.t.Helper()
 	config := rest.CopyConfig(s.config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -120,8 +120,8 @@ func (s *Session) ListWatch(namespace, selector string) cache.ListerWatcher {
 	}, client)
 }
 
-// Make makes the informer of the session's ConfigMaps.
-func (s *Session) Make(resync time.Duration, indexers cache.Indexers) {
+// Make makes the informer of the stage's ConfigMaps.
+func (s *Stage) Make(resync time.Duration, indexers cache.Indexers) {
 	s.t.Helper()
 	if indexers == nil {
 		indexers = cache.Indexers{} // client-go cannot add to a nil map
@@ -131,7 +131,7 @@ func (s *Session) Make(resync time.Duration, indexers cache.Indexers) {
 
 // Fresh waits until lists that the server answers from its cache show everything that was written. Otherwise an
 // object might be missing from a list and come with the watch, as it pleases.
-func (s *Session) Fresh() {
+func (s *Stage) Fresh() {
 	s.t.Helper()
 	all := s.direct.Resource(configMaps)
 	latest, err := all.List(s.ctx, metav1.ListOptions{Limit: 1})
@@ -141,7 +141,7 @@ func (s *Session) Fresh() {
 }
 
 // Hold keeps the informer's requests waiting until release is called, and the server's cache is fresh.
-func (s *Session) Hold() (release func()) {
+func (s *Stage) Hold() (release func()) {
 	open := s.Faults.Hold()
 	return func() {
 		s.t.Helper()
@@ -150,8 +150,8 @@ func (s *Session) Hold() (release func()) {
 	}
 }
 
-// Run runs the informer until the end of the session.
-func (s *Session) Run() {
+// Run runs the informer until the end of the stage.
+func (s *Stage) Run() {
 	s.t.Helper()
 	s.Fresh()
 	ctx, stop := context.WithCancel(context.Background())
@@ -165,13 +165,13 @@ func (s *Session) Run() {
 }
 
 // Stop stops the informer and waits for its end.
-func (s *Session) Stop() {
+func (s *Stage) Stop() {
 	s.stop()
 	<-s.ended
 }
 
 // Start makes an informer with one recording handler and runs it until it is settled.
-func (s *Session) Start() *recorder {
+func (s *Stage) Start() *recorder {
 	s.t.Helper()
 	s.Make(0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	r := s.Handle()
@@ -181,14 +181,14 @@ func (s *Session) Start() *recorder {
 }
 
 // Handle adds a recording handler whose trace is compared.
-func (s *Session) Handle() *recorder {
+func (s *Stage) Handle() *recorder {
 	s.t.Helper()
 	r, _ := s.HandleWith(cache.HandlerOptions{})
 	return r
 }
 
 // HandleWith is Handle with options.
-func (s *Session) HandleWith(options cache.HandlerOptions) (*recorder, cache.ResourceEventHandlerRegistration) {
+func (s *Stage) HandleWith(options cache.HandlerOptions) (*recorder, cache.ResourceEventHandlerRegistration) {
 	s.t.Helper()
 	r := newRecorder()
 	handle, err := s.Informer.AddEventHandlerWithOptions(r, options)
@@ -207,13 +207,13 @@ func configMap(name, value string) *unstructured.Unstructured {
 }
 
 // Put creates or updates an object.
-func (s *Session) Put(name, value string, labels ...string) {
+func (s *Stage) Put(name, value string, labels ...string) {
 	s.t.Helper()
 	s.PutIn(s.namespace, name, value, labels...)
 }
 
 // PutIn is Put in a namespace. Labels come in pairs and are set besides the suite's.
-func (s *Session) PutIn(namespace, name, value string, labels ...string) {
+func (s *Stage) PutIn(namespace, name, value string, labels ...string) {
 	s.t.Helper()
 	obj := configMap(name, value)
 	with := obj.GetLabels()
@@ -233,14 +233,14 @@ func (s *Session) PutIn(namespace, name, value string, labels ...string) {
 }
 
 // Delete deletes an object.
-func (s *Session) Delete(name string) {
+func (s *Stage) Delete(name string) {
 	s.t.Helper()
 	s.must(s.direct.Resource(configMaps).Namespace(s.namespace).Delete(s.ctx, name, metav1.DeleteOptions{}))
 }
 
 // Settle waits until the handlers have seen everything that happened on the server. It changes the sentinel
 // twice: where the first change came in with a list, in no order, the second comes with the watch after it.
-func (s *Session) Settle() {
+func (s *Stage) Settle() {
 	s.t.Helper()
 	for range 2 {
 		s.settled++
@@ -256,24 +256,24 @@ func (s *Session) Settle() {
 }
 
 // Forget leaves a handler out of Settle, because it gets no events any more. Its trace still counts.
-func (s *Session) Forget(r *recorder) {
+func (s *Stage) Forget(r *recorder) {
 	s.recorders = slices.DeleteFunc(s.recorders, func(other *recorder) bool { return other == r })
 }
 
-// Note adds a line to the session's trace.
-func (s *Session) Note(format string, args ...any) {
+// Note adds a line to the stage's trace.
+func (s *Stage) Note(format string, args ...any) {
 	s.notes = append(s.notes, fmt.Sprintf(format, args...))
 }
 
-// NoteTrace adds what a handler saw to the session's trace.
-func (s *Session) NoteTrace(title string, r *recorder) {
+// NoteTrace adds what a handler saw to the stage's trace.
+func (s *Stage) NoteTrace(title string, r *recorder) {
 	for _, line := range r.trace() {
 		s.Note("%s: %s", title, line)
 	}
 }
 
-// NoteStore adds the content of the cache, without the sentinel, to the session's trace.
-func (s *Session) NoteStore() {
+// NoteStore adds the content of the cache, without the sentinel, to the stage's trace.
+func (s *Stage) NoteStore() {
 	var lines []string
 	for _, obj := range s.Informer.GetIndexer().List() {
 		u := obj.(*unstructured.Unstructured)
@@ -286,7 +286,7 @@ func (s *Session) NoteStore() {
 }
 
 // await waits for a condition on what changes without an event; it polls.
-func (s *Session) await(what string, done func() bool) {
+func (s *Stage) await(what string, done func() bool) {
 	s.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -1,0 +1,173 @@
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/restmapper"
+)
+
+var applyOptions = metav1.ApplyOptions{FieldManager: "integration", Force: true}
+
+var namespaceResource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+
+// Apply applies objects, namespaces first, with their status where the type has that as a subresource. When
+// the test ends they are removed, whatever their finalizers. The types must be served already.
+func Apply(t testing.TB, objects ...*unstructured.Unstructured) {
+	t.Helper()
+	c := newClients(t)
+	groups, err := restmapper.GetAPIGroupResources(c.discovery)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapper := restmapper.NewDiscoveryRESTMapper(groups)
+	ordered := slices.Clone(objects)
+	slices.SortStableFunc(ordered, func(a, b *unstructured.Unstructured) int { return rank(a) - rank(b) })
+	for _, object := range ordered {
+		gvk := object.GroupVersionKind()
+		mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.cleanUp(t, mapping.Resource, object) })
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		if err := c.apply(ctx, mapping.Resource, object); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func rank(o *unstructured.Unstructured) int {
+	if isNamespace(o) {
+		return 0
+	}
+	return 1
+}
+
+func isNamespace(o *unstructured.Unstructured) bool {
+	return o.GetKind() == "Namespace" && o.GetAPIVersion() == "v1"
+}
+
+// Namespace makes a namespace of the test's own and returns its name. When the test ends the namespace is
+// deleted; objects that are still in it then are hidden, not deleted, unless their type goes too.
+func Namespace(t testing.TB) string {
+	t.Helper()
+	name := uniqueName(t.Name())
+	Apply(t, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name},
+	}})
+	return name
+}
+
+// apply applies an object and its status.
+func (c *clients) apply(ctx context.Context, gvr schema.GroupVersionResource, object *unstructured.Unstructured) error {
+	resource := c.resource(gvr, object.GetNamespace())
+	if _, err := resource.Apply(ctx, object.GetName(), object, applyOptions); err != nil {
+		return fmt.Errorf("applying %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	if _, ok := object.Object["status"]; !ok || gvr == crdResource {
+		return nil
+	}
+	// Not found is what a type without the subresource answers; its status was applied above.
+	if _, err := resource.ApplyStatus(ctx, object.GetName(), object, applyOptions); ignoreNotFound(err) != nil {
+		return fmt.Errorf("applying the status of %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	return nil
+}
+
+func (c *clients) resource(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
+	if namespace == "" {
+		return c.dynamic.Resource(gvr)
+	}
+	return c.dynamic.Resource(gvr).Namespace(namespace)
+}
+
+// cleanUp removes an object that a test has applied.
+func (c *clients) cleanUp(t testing.TB, gvr schema.GroupVersionResource, object *unstructured.Unstructured) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	resource := c.resource(gvr, object.GetNamespace())
+	err := release(ctx, resource, object.GetName())
+	if err == nil && isNamespace(object) {
+		err = c.removeNamespace(ctx, object.GetName())
+	} else if err == nil {
+		err = remove(ctx, resource, object.GetName())
+	}
+	if ignoreNotFound(err) != nil {
+		t.Errorf("removing %s %s: %v", object.GetKind(), object.GetName(), err)
+	}
+}
+
+// removeNamespace does what the namespace controller would do in the end.
+func (c *clients) removeNamespace(ctx context.Context, name string) error {
+	namespaces := c.dynamic.Resource(namespaceResource)
+	if err := namespaces.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+		return err
+	}
+	ns, err := namespaces.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	unstructured.RemoveNestedField(ns.Object, "spec", "finalizers")
+	if _, err := namespaces.Update(ctx, ns, metav1.UpdateOptions{}, "finalize"); err != nil {
+		return err
+	}
+	return awaitGone(ctx, namespaces, name)
+}
+
+// remove deletes an object and waits until it is gone.
+func remove(ctx context.Context, resource dynamic.ResourceInterface, name string) error {
+	if err := resource.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+		return err
+	}
+	return awaitGone(ctx, resource, name)
+}
+
+// release takes the finalizers of an object away: the controllers that would are not there.
+func release(ctx context.Context, resource dynamic.ResourceInterface, name string) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": nil}})
+	if err != nil {
+		return err
+	}
+	_, err = resource.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
+}
+
+// releaseAll takes the finalizers of all objects of a definition away, so that it can be deleted.
+func (c *clients) releaseAll(ctx context.Context, crd *unstructured.Unstructured) error {
+	served := servedResources(crd)
+	if len(served) == 0 {
+		return nil
+	}
+	list, err := c.dynamic.Resource(served[0]).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return ignoreNotFound(err)
+	}
+	return list.EachListItem(func(o runtime.Object) error {
+		accessor, err := meta.Accessor(o)
+		if err != nil || len(accessor.GetFinalizers()) == 0 {
+			return err
+		}
+		return ignoreNotFound(release(ctx, c.resource(served[0], accessor.GetNamespace()), accessor.GetName()))
+	})
+}
+
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,50 @@
+package harness
+
+import (
+	"testing"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// The contexts of the kubeconfig.
+const (
+	// AdminContext may do everything. It is the current context.
+	AdminContext = "sandbox-admin"
+	// UnprivilegedContext may discover the API and nothing else.
+	UnprivilegedContext = "sandbox-unprivileged"
+)
+
+// Kubeconfig returns the path of a kubeconfig with AdminContext and UnprivilegedContext. It must not be
+// changed.
+func Kubeconfig(t testing.TB) string {
+	t.Helper()
+	return plane(t).kubeconfig()
+}
+
+// Config returns a new configuration for AdminContext, without a client-side rate limit.
+func Config(t testing.TB) *rest.Config {
+	t.Helper()
+	return config(t, AdminContext)
+}
+
+// UnprivilegedConfig returns a new configuration for UnprivilegedContext, without a client-side rate limit.
+func UnprivilegedConfig(t testing.TB) *rest.Config {
+	t.Helper()
+	return config(t, UnprivilegedContext)
+}
+
+func config(t testing.TB, context string) *rest.Config {
+	t.Helper()
+	c, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: Kubeconfig(t)},
+		&clientcmd.ConfigOverrides{CurrentContext: context},
+	).ClientConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.QPS = -1
+	// A server deprecation is no news in a test's output.
+	c.WarningHandler = rest.NoWarnings{}
+	return c
+}

@@ -1,0 +1,17 @@
+package harness
+
+import "context"
+
+// controlPlane is a running etcd and kube-apiserver. Its methods are called one at a time; a restart
+// returns when the API server is ready, with the same data at the same address.
+type controlPlane interface {
+	// kubeconfig is a file with the contexts AdminContext (the current one) and UnprivilegedContext.
+	kubeconfig() string
+	// killAPIServer ends the API server at once; it stays away until restartAPIServer.
+	killAPIServer(ctx context.Context) error
+	restartAPIServer(ctx context.Context) error
+	restartEtcd(ctx context.Context) error
+	// compact discards etcd's history.
+	compact(ctx context.Context) error
+	stop() error
+}

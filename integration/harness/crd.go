@@ -1,0 +1,202 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+)
+
+var crdResource = schema.GroupVersionResource{
+	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+}
+
+// NewCRD returns the definition of a namespaced kind in group, with the one version v1 and a schema that
+// takes anything. The resource is called by the kind in lower case with an s. Change it as the test needs.
+func NewCRD(group, kind string) *unstructured.Unstructured {
+	singular := strings.ToLower(kind)
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1",
+		"kind":       "CustomResourceDefinition",
+		"metadata":   map[string]any{"name": singular + "s." + group},
+		"spec": map[string]any{
+			"group": group,
+			"scope": "Namespaced",
+			"names": map[string]any{"kind": kind, "listKind": kind + "List", "plural": singular + "s", "singular": singular},
+			"versions": []any{map[string]any{
+				"name": "v1", "served": true, "storage": true,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{
+					"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+				}},
+			}},
+		},
+	}}
+}
+
+// InstallCRDs applies definitions and waits until each is established, listable in all its served versions
+// and in discovery. When the test ends they are deleted, and with them all their objects, and it is waited
+// until they are gone.
+func InstallCRDs(t testing.TB, crds ...*unstructured.Unstructured) {
+	t.Helper()
+	c := newClients(t)
+	for _, crd := range crds {
+		if crd.GetKind() != "CustomResourceDefinition" {
+			t.Fatalf("%s %s is not a CustomResourceDefinition", crd.GetKind(), crd.GetName())
+		}
+		t.Cleanup(func() { removeCRD(t, c, crd.GetName()) })
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		if err := c.apply(ctx, crdResource, crd); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, crd := range crds {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		if err := c.awaitServed(ctx, crd); err != nil {
+			t.Fatalf("waiting until %s is served: %v", crd.GetName(), err)
+		}
+	}
+}
+
+// removeCRD deletes a definition and waits until neither it nor its resources are there.
+func removeCRD(t testing.TB, c *clients, name string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	crd, err := c.dynamic.Resource(crdResource).Get(ctx, name, metav1.GetOptions{})
+	if err == nil {
+		err = errors.Join(c.releaseAll(ctx, crd), remove(ctx, c.dynamic.Resource(crdResource), name))
+	}
+	if err = ignoreNotFound(err); err != nil {
+		t.Errorf("removing %s: %v", name, err)
+		return
+	}
+	if crd == nil {
+		return
+	}
+	for _, gvr := range servedResources(crd) {
+		err := eventually(ctx, func(context.Context) error {
+			if known, err := c.discovered(gvr); err != nil || known {
+				return fmt.Errorf("%s is still in discovery: %w", gvr, err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("removing %s: %v", name, err)
+		}
+	}
+}
+
+// awaitServed waits for what becomes true one after the other; a client may depend on any of it.
+func (c *clients) awaitServed(ctx context.Context, crd *unstructured.Unstructured) error {
+	err := awaitObject(ctx, c.dynamic.Resource(crdResource), crd.GetName(), isEstablished)
+	for _, gvr := range servedResources(crd) {
+		if err != nil {
+			return err
+		}
+		err = eventually(ctx, func(ctx context.Context) error {
+			_, err := c.dynamic.Resource(gvr).List(ctx, metav1.ListOptions{Limit: 1})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		err = eventually(ctx, func(context.Context) error {
+			if known, err := c.discovered(gvr); err != nil || !known {
+				return fmt.Errorf("%s is not in discovery: %w", gvr, err)
+			}
+			return nil
+		})
+	}
+	return err
+}
+
+// isEstablished reports whether a definition is, and an error if it never will be.
+func isEstablished(crd *unstructured.Unstructured) (bool, error) {
+	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
+	established := false
+	for _, c := range conditions {
+		condition, _ := c.(map[string]any)
+		switch {
+		case condition["type"] == "Established" && condition["status"] == "True":
+			established = true
+		case condition["type"] == "NamesAccepted" && condition["status"] == "False":
+			return false, fmt.Errorf("the names are not accepted: %v", condition["message"])
+		}
+	}
+	return established, nil
+}
+
+// servedResources returns what a definition adds to the API.
+func servedResources(crd *unstructured.Unstructured) []schema.GroupVersionResource {
+	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+	plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	var served []schema.GroupVersionResource
+	for _, v := range versions {
+		version, _ := v.(map[string]any)
+		name, _ := version["name"].(string)
+		if version["served"] == true {
+			served = append(served, schema.GroupVersionResource{Group: group, Version: name, Resource: plural})
+		}
+	}
+	return served
+}
+
+// discovered reports whether both forms of discovery, the aggregated one and the document of the group
+// version, have gvr; an error if only one has.
+func (c *clients) discovered(gvr schema.GroupVersionResource) (bool, error) {
+	aggregated := false
+	_, lists, _, err := c.discovery.GroupsAndMaybeResources()
+	if err != nil {
+		return false, err
+	}
+	if list := lists[gvr.GroupVersion()]; list != nil {
+		aggregated = hasResource(list, gvr.Resource)
+	}
+	list, err := c.discovery.ServerResourcesForGroupVersion(gvr.GroupVersion().String())
+	if err = ignoreNotFound(err); err != nil {
+		return false, err
+	}
+	if alone := list != nil && hasResource(list, gvr.Resource); alone != aggregated {
+		return false, fmt.Errorf("aggregated discovery has it: %t; the group version's has it: %t", aggregated, alone)
+	}
+	return aggregated, nil
+}
+
+func hasResource(list *metav1.APIResourceList, name string) bool {
+	for _, r := range list.APIResources {
+		if r.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// clients are the admin's.
+type clients struct {
+	dynamic   dynamic.Interface
+	discovery *discovery.DiscoveryClient
+}
+
+func newClients(t testing.TB) *clients {
+	t.Helper()
+	config := Config(t)
+	d, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	disco, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &clients{dynamic: d, discovery: disco}
+}

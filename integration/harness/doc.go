@@ -1,0 +1,32 @@
+// Package harness gives integration tests a real etcd and a real kube-apiserver, one pair for each test
+// package.
+//
+// # Usage
+//
+//	func TestMain(m *testing.M) { harness.Main(m) }
+//
+//	func TestSomething(t *testing.T) {
+//		client := dynamic.NewForConfigOrDie(harness.Config(t))
+//		harness.InstallCRDs(t, harness.Read(t, "../../testdata/crds")...)
+//		harness.Apply(t, harness.Read(t, "../../testdata/objects")...)
+//		...
+//	}
+//
+// The control plane starts when a test first asks for something of it, and stops when the package's tests
+// have ended: tests that need none pay for none. It also stops when the test process dies.
+//
+// # Where it comes from
+//
+// The first of these that is there: the sandbox binary that CRDCACHE_SANDBOX_BIN names; etcd and
+// kube-apiserver in the folder that KUBEBUILDER_ASSETS names; bin/sandbox in the repository. Without any of
+// them a test that needs a control plane is skipped, or fails where CRDCACHE_REQUIRE_SANDBOX=1 is set.
+//
+// # Isolation
+//
+// Tests of a package share the control plane. [Group] and [Namespace] give a test names of its own, and
+// [InstallCRDs] and [Apply] take away in the end what they put there. Tests that kill or restart a component
+// disturb whatever runs beside them, so they must not be parallel.
+//
+// There are no controllers beside those in the API server: no pods, no garbage collection, and namespaces
+// go only because Namespace finalizes them itself.
+package harness

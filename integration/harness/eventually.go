@@ -1,0 +1,59 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+)
+
+// pollInterval is how often Eventually looks.
+const pollInterval = 50 * time.Millisecond
+
+// Eventually calls check until it returns nil, and fails the test with its last error when that takes longer
+// than anything should. It is for what the API offers no watch for.
+func Eventually(t testing.TB, check func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := eventually(ctx, check); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func eventually(ctx context.Context, check func(context.Context) error) error {
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
+	for {
+		err := check(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), err)
+		}
+	}
+}
+
+// ready reports whether the API server answers.
+func ready(t testing.TB) bool {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	client, err := rest.UnversionedRESTClientFor(unversioned(Config(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client.Get().AbsPath("/readyz").Do(ctx).Error() == nil
+}
+
+// unversioned completes a configuration for requests by path.
+func unversioned(config *rest.Config) *rest.Config {
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	return config
+}

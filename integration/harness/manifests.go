@@ -1,0 +1,72 @@
+package harness
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// Read returns the objects in files and, recursively, in folders, of which .yaml, .yml and .json files
+// count. It fails the test for anything that is not an object.
+func Read(t testing.TB, paths ...string) []*unstructured.Unstructured {
+	t.Helper()
+	objects, err := read(paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
+func read(paths []string) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	for _, path := range paths {
+		err := filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
+			named := file == path
+			if err != nil || entry.IsDir() || !named && !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)) {
+				return err
+			}
+			found, err := readFile(file)
+			objects = append(objects, found...)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(objects) == 0 {
+		return nil, fmt.Errorf("there are no objects in %q", paths)
+	}
+	return objects, nil
+}
+
+func readFile(file string) ([]*unstructured.Unstructured, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
+	var objects []*unstructured.Unstructured
+	for {
+		object := &unstructured.Unstructured{}
+		switch err := decoder.Decode(&object.Object); {
+		case errors.Is(err, io.EOF):
+			return objects, nil
+		case err != nil:
+			return nil, fmt.Errorf("%s: document %d: %w", file, len(objects)+1, err)
+		case len(object.Object) == 0:
+			continue // between two separators
+		case object.GetKind() == "" || object.GetName() == "":
+			return nil, fmt.Errorf("%s: document %d has no kind or no name", file, len(objects)+1)
+		}
+		objects = append(objects, object)
+	}
+}

@@ -1,0 +1,67 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Kubectl runs kubectl as the admin, fails the test if that fails, and returns its stdout. Nothing is kept
+// of discovery from one call to the next.
+func Kubectl(t testing.TB, args ...string) string {
+	t.Helper()
+	root, err := moduleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubectl, err := locateKubectl(os.Getenv, isProgram, root)
+	if err != nil {
+		if mustHave(os.Getenv) {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, kubectl, args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+Kubeconfig(t), "KUBECACHEDIR="+t.TempDir())
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
+	}
+	return stdout.String()
+}
+
+// Crdcache returns the path of the crdcache binary, which the first call builds.
+func Crdcache(t testing.TB) string {
+	t.Helper()
+	s := current(t)
+	s.cli.once.Do(func() { s.cli.path, s.cli.err = buildCLI(s.dir) })
+	if s.cli.err != nil {
+		t.Fatal(s.cli.err)
+	}
+	return s.cli.path
+}
+
+func buildCLI(dir string) (string, error) {
+	root, err := moduleRoot()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "crdcache")
+	cmd := exec.Command("go", "build", "-o", path, "./cmd/crdcache")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", errors.Join(fmt.Errorf("building crdcache: %w", err), errors.New(string(out)))
+	}
+	return path, nil
+}

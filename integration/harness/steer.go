@@ -1,0 +1,49 @@
+package harness
+
+import (
+	"context"
+	"testing"
+)
+
+// KillAPIServer ends the API server with SIGKILL: connections break, and new ones are refused until
+// RestartAPIServer, which happens at the end of the test at the latest.
+func KillAPIServer(t testing.TB) {
+	t.Helper()
+	p := plane(t)
+	steer(t, p.killAPIServer)
+	t.Cleanup(func() {
+		if !ready(t) {
+			steer(t, p.restartAPIServer)
+		}
+	})
+}
+
+// RestartAPIServer ends the API server, if it runs, starts it at the same address and returns when it is
+// ready. Its watch caches are empty then.
+func RestartAPIServer(t testing.TB) {
+	t.Helper()
+	steer(t, plane(t).restartAPIServer)
+}
+
+// RestartEtcd restarts etcd with its data, and returns when it and the API server, if that runs, are ready.
+func RestartEtcd(t testing.TB) {
+	t.Helper()
+	steer(t, plane(t).restartEtcd)
+}
+
+// Compact discards etcd's history, so that lists at old resource versions and old continue tokens expire.
+// Watches expire only when the API server has been restarted too, because its watch caches know more.
+func Compact(t testing.TB) {
+	t.Helper()
+	steer(t, plane(t).compact)
+}
+
+// steer has its own deadline: in a cleanup the test's context has ended already.
+func steer(t testing.TB, f func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := f(ctx); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,65 @@
+package lifecycle_test
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// resourceOf returns the type that harness.NewCRD defines, in version v1.
+func resourceOf(definition *unstructured.Unstructured) schema.GroupVersionResource {
+	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
+	plural, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "plural")
+	return schema.GroupVersionResource{Group: group, Version: "v1", Resource: plural}
+}
+
+// withScope returns a copy of a definition with another scope.
+func withScope(definition *unstructured.Unstructured, scope string) *unstructured.Unstructured {
+	definition = definition.DeepCopy()
+	if err := unstructured.SetNestedField(definition.Object, scope, "spec", "scope"); err != nil {
+		panic(err) // not with a definition of the harness
+	}
+	return definition
+}
+
+// uninstall deletes a definition and returns at once; the server takes its objects and then itself away.
+func (s *scene) uninstall(definition *unstructured.Unstructured) {
+	s.Helper()
+	if err := s.admin.Resource(crd.GVR).Delete(s.ctx, definition.GetName(), metav1.DeleteOptions{}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// reinstall creates a definition as soon as the name is free, and does not wait for what comes of it.
+func (s *scene) reinstall(definition *unstructured.Unstructured) {
+	s.Helper()
+	harness.Eventually(s, func(ctx context.Context) error {
+		_, err := s.admin.Resource(crd.GVR).Create(ctx, definition, metav1.CreateOptions{})
+		return err
+	})
+}
+
+// create stores an object of a type, as soon as the server takes it.
+func (s *scene) create(definition *unstructured.Unstructured, name string) {
+	s.Helper()
+	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
+	scope, _, _ := unstructured.NestedString(definition.Object, "spec", "scope")
+	gvr := resourceOf(definition)
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": gvr.GroupVersion().String(), "kind": kind, "metadata": map[string]any{"name": name},
+	}}
+	resource := dynamic.ResourceInterface(s.admin.Resource(gvr))
+	if scope == "Namespaced" {
+		resource = s.admin.Resource(gvr).Namespace(metav1.NamespaceDefault)
+	}
+	harness.Eventually(s, func(ctx context.Context) error {
+		_, err := resource.Create(ctx, object, metav1.CreateOptions{})
+		return err
+	})
+}

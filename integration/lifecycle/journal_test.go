@@ -1,0 +1,130 @@
+package lifecycle_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
+
+// journal is an event handler that records what it sees and checks that it makes sense: an object is added
+// when it is not there, and updated or deleted only while it is, with the UID that it was added with.
+type journal struct {
+	scene *scene
+
+	mu struct {
+		sync.Mutex
+		events   []string
+		live     map[string]types.UID
+		nonsense []string
+		changed  chan struct{}
+	}
+	read int
+}
+
+var _ cache.ResourceEventHandler = (*journal)(nil)
+
+func newJournal(s *scene) *journal {
+	j := &journal{scene: s}
+	j.mu.live = map[string]types.UID{}
+	j.mu.changed = make(chan struct{})
+	s.Cleanup(func() {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		for _, line := range j.mu.nonsense {
+			s.Error(line)
+		}
+	})
+	return j
+}
+
+// OnAdd implements cache.ResourceEventHandler.
+func (j *journal) OnAdd(obj any, _ bool) { j.note("add", obj) }
+
+// OnUpdate implements cache.ResourceEventHandler.
+func (j *journal) OnUpdate(_, obj any) { j.note("update", obj) }
+
+// OnDelete implements cache.ResourceEventHandler. That an object's type went, or that its deletion was missed,
+// is a deletion like others.
+func (j *journal) OnDelete(obj any) {
+	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = gone.Obj
+	}
+	j.note("delete", obj)
+}
+
+func (j *journal) note(verb string, obj any) {
+	o := obj.(*unstructured.Unstructured)
+	event := verb + " " + o.GetName()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	uid, live := j.mu.live[o.GetName()]
+	if live != (verb != "add") || live && uid != o.GetUID() {
+		j.mu.nonsense = append(j.mu.nonsense, fmt.Sprintf("%s (UID %s) after %q; alive with the UID %s: %v", event, o.GetUID(), j.mu.events, uid, live))
+	}
+	if j.mu.live[o.GetName()] = o.GetUID(); verb == "delete" {
+		delete(j.mu.live, o.GetName())
+	}
+	j.mu.events = append(j.mu.events, event)
+	close(j.mu.changed)
+	j.mu.changed = make(chan struct{})
+}
+
+// uid returns the UID of an object that is there for handlers.
+func (j *journal) uid(name string) types.UID {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.mu.live[name]
+}
+
+// await waits until the handler's view meets a condition.
+func (j *journal) await(what string, met func(events []string, live map[string]types.UID) bool) {
+	j.scene.Helper()
+	for {
+		j.mu.Lock()
+		done, changed, events := met(j.mu.events, j.mu.live), j.mu.changed, slices.Clone(j.mu.events)
+		j.mu.Unlock()
+		if done {
+			return
+		}
+		select {
+		case <-changed:
+		case <-j.scene.ctx.Done():
+			j.scene.Fatalf("waiting for %s; the events so far: %q", what, events)
+		}
+	}
+}
+
+// expect waits for these events, and no others, after those expected before. The order among them does not
+// count.
+func (j *journal) expect(want ...string) {
+	j.scene.Helper()
+	var got []string
+	j.await(fmt.Sprintf("%q", want), func(events []string, _ map[string]types.UID) bool {
+		if len(events) < j.read+len(want) {
+			return false
+		}
+		got = slices.Clone(events[j.read : j.read+len(want)])
+		return true
+	})
+	j.read += len(want)
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		j.scene.Fatalf("events (-want +got):\n%s", diff)
+	}
+}
+
+// expectNothing checks that nothing has come since what was expected.
+func (j *journal) expectNothing() {
+	j.scene.Helper()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if extra := j.mu.events[j.read:]; len(extra) != 0 {
+		j.scene.Errorf("unexpected events: %q", extra)
+	}
+}

@@ -1,0 +1,147 @@
+package lifecycle_test
+
+import (
+	"errors"
+	"net/http"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/integration/harness"
+	"github.com/crdcache/crdcache/internal/informer/conformance"
+)
+
+func TestDeletedAndRecreated(t *testing.T) {
+	s := newScene(t, dynamicinformer.Options{}, nil)
+	widgets := harness.NewCRD(harness.Group(t), "Widget")
+	harness.InstallCRDs(t, widgets)
+	s.create(widgets, "a")
+	s.create(widgets, "b")
+	i, j := s.follow(resourceOf(widgets))
+	j.expect("add a", "add b")
+	first := s.awaitSynced(i, 1)
+
+	s.uninstall(widgets)
+	j.expect("delete a", "delete b")
+	s.await(i, dynamicinformer.StatePending, dynamicinformer.ReasonNotInstalled)
+	s.expectEmpty(i)
+
+	harness.InstallCRDs(t, widgets)
+	s.create(widgets, "c")
+	j.expect("add c")
+	if second := s.awaitSynced(i, 2); second.Generation != 2 || second.UID == first.UID || second.UID == "" {
+		t.Errorf("the second generation has the status %+v, the first had %+v", second, first)
+	}
+	j.expectNothing()
+}
+
+// TestRecreatedAtOnce creates the definition again as soon as its name is free.
+func TestRecreatedAtOnce(t *testing.T) {
+	s := newScene(t, dynamicinformer.Options{}, nil)
+	widgets := harness.NewCRD(harness.Group(t), "Widget")
+	harness.InstallCRDs(t, widgets)
+	s.create(widgets, "a")
+	i, j := s.follow(resourceOf(widgets))
+	j.expect("add a")
+	before, first := j.uid("a"), s.awaitSynced(i, 1)
+
+	s.uninstall(widgets)
+	s.reinstall(widgets)
+	s.create(widgets, "a")
+	second := s.awaitSynced(i, 2)
+	j.await("the new object", func(_ []string, live map[string]types.UID) bool {
+		return live["a"] != "" && live["a"] != before
+	})
+	if second.UID == first.UID {
+		t.Errorf("both generations have the UID %s", first.UID)
+	}
+}
+
+// TestRecreatedUnseen hides from tracker and informer that a definition was away: all they can see is that
+// it is another one.
+func TestRecreatedUnseen(t *testing.T) {
+	var l link
+	s := newScene(t, dynamicinformer.Options{Config: l.through(harness.Config(t))}, l.through(harness.Config(t)))
+	widgets := harness.NewCRD(harness.Group(t), "Widget")
+	harness.InstallCRDs(t, widgets)
+	s.create(widgets, "a")
+	i, j := s.follow(resourceOf(widgets))
+	j.expect("add a")
+	before, first := j.uid("a"), s.awaitSynced(i, 1)
+
+	release := l.cut()
+	s.uninstall(widgets)
+	s.reinstall(widgets)
+	s.create(widgets, "a")
+	j.expectNothing()
+	release()
+	second := s.awaitSynced(i, 2)
+	j.await("the new object", func(_ []string, live map[string]types.UID) bool {
+		return live["a"] != "" && live["a"] != before
+	})
+	if second.Generation != 2 || second.UID == first.UID {
+		t.Errorf("the status is %+v, before it was %+v; want generation 2 and another UID", second, first)
+	}
+}
+
+// link is a connection that can be cut.
+type link struct {
+	mu     sync.Mutex
+	faults []*conformance.Faults
+}
+
+func (l *link) through(config *rest.Config) *rest.Config {
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		f := conformance.NewFaults(next)
+		l.faults = append(l.faults, f)
+		return f
+	})
+	return config
+}
+
+// cut ends all watches in a way that they cannot be taken up where they were, and holds all requests.
+func (l *link) cut() (release func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var releases []func()
+	for _, f := range l.faults {
+		releases = append(releases, f.Hold())
+		f.ExpireWatches()
+	}
+	return func() {
+		for _, r := range releases {
+			r()
+		}
+	}
+}
+
+func TestRecreatedWithAnotherScope(t *testing.T) {
+	s := newScene(t, dynamicinformer.Options{Namespace: "default"}, nil)
+	widgets := harness.NewCRD(harness.Group(t), "Widget")
+	harness.InstallCRDs(t, widgets)
+	s.create(widgets, "a")
+	i, j := s.follow(resourceOf(widgets))
+	j.expect("add a")
+
+	s.uninstall(widgets)
+	s.reinstall(withScope(widgets, "Cluster"))
+	j.expect("delete a")
+	s.await(i, dynamicinformer.StatePending, dynamicinformer.ReasonScopeConflict)
+	s.expectEmpty(i)
+	var missing *dynamicinformer.NotSyncedError
+	if _, err := s.factory.WaitForSync(s.ctx); !errors.As(err, &missing) || missing.Cause != nil {
+		t.Errorf("WaitForSync returns %v, want it not to wait for what cannot be", err)
+	}
+
+	s.uninstall(widgets)
+	s.reinstall(widgets)
+	s.create(widgets, "b")
+	j.expect("add b")
+	s.awaitSynced(i, 2)
+	j.expectNothing()
+}

@@ -1,0 +1,96 @@
+package dynamicinformer
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/internal/apitest"
+)
+
+var gadgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
+
+const (
+	widgetsPath = "/apis/example.com/v1/widgets"
+	gadgetsPath = "/apis/example.com/v1/gadgets"
+)
+
+func newServer(t testing.TB) *apitest.Server {
+	return apitest.New(t,
+		apitest.Type{GVR: widgets, Kind: "Widget", Namespaced: true},
+		apitest.Type{GVR: gadgets, Kind: "Gadget", Namespaced: true})
+}
+
+func widget(namespace, name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Widget"}}
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	return u
+}
+
+// patient returns a context that ends long after any test should, and later than t.Context.
+func patient(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// newFactory returns a factory on the server that is shut down with the test.
+func newFactory(t testing.TB, server *apitest.Server, options Options) *Factory {
+	t.Helper()
+	ctx := patient(t)
+	options.Config = server.Config()
+	f, err := New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
+// ask asks for the informer of a type.
+func ask(t testing.TB, f *Factory, gvr schema.GroupVersionResource) *Informer {
+	t.Helper()
+	i, err := f.ForResource(gvr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+// synced asks for the informer of widgets, starts it and waits until it is synced.
+func synced(t testing.TB, f *Factory) *Informer {
+	t.Helper()
+	i := ask(t, f, widgets)
+	if err := f.Start(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WaitForSync(patient(t), widgets); err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+// waitFor waits for a status.
+func waitFor(t testing.TB, i *Informer, is func(Status) bool) Status {
+	t.Helper()
+	ctx := patient(t)
+	for {
+		status, changed := i.health.snapshot()
+		if is(status) {
+			return status
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			t.Fatalf("the status stays at %+v", status)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package indexers
+
+import (
+	"slices"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/indexers/jsonpath"
+)
+
+// cursor is a place in a schema that a path has come to.
+type cursor struct {
+	schema *crd.Schema
+	path   string // how it came there
+}
+
+// name is the path for people.
+func (c cursor) name() string {
+	if c.path == "" {
+		return "the object"
+	}
+	return c.path
+}
+
+func (c cursor) isList() bool { return c.schema.Items != nil || c.schema.Type == "array" }
+
+func (c cursor) isMap() bool {
+	s := c.schema
+	return !c.isList() && !s.PreserveUnknown && (s.Type == "object" || s.Properties != nil || s.AdditionalProperties != nil)
+}
+
+// isOpen is true where the schema does not say what there is.
+func (c cursor) isOpen() bool {
+	s := c.schema
+	return s.PreserveUnknown || s.EmbeddedResource || s.Type == "" && !s.IntOrString && !c.isList() && !c.isMap()
+}
+
+// kind names what is at the cursor, for people.
+func (c cursor) kind() string {
+	switch s := c.schema; {
+	case c.isList():
+		return "a list"
+	case c.isMap():
+		return "a map"
+	case s.IntOrString:
+		return "a number or text"
+	case s.Type == "string":
+		return "text"
+	case s.Type == "boolean":
+		return "a boolean"
+	}
+	return "a number"
+}
+
+// field gives the cursor of a field or key, if the schema has it.
+func (c cursor) field(name string) (cursor, bool) {
+	next := c.schema.Properties[name]
+	if next == nil {
+		next = c.schema.AdditionalProperties
+	}
+	return cursor{next, c.path + keyText(name)}, next != nil
+}
+
+// keyText writes a key as the path language does.
+func keyText(name string) string { return jsonpath.FromSegments(name).String() }
+
+// elements gives the cursor of the elements of a list.
+func (c cursor) elements(selector string) (cursor, bool) {
+	return cursor{c.schema.Items, c.path + selector}, c.schema.Items != nil
+}
+
+// members gives the cursors of all values of a map and all elements of a list.
+func (c cursor) members() []cursor {
+	var out []cursor
+	if e, ok := c.elements("[*]"); ok {
+		out = append(out, e)
+	}
+	for _, name := range c.schema.Fields() {
+		f, _ := c.field(name)
+		out = append(out, f)
+	}
+	if s := c.schema.AdditionalProperties; s != nil {
+		out = append(out, cursor{s, c.path + ".*"})
+	}
+	return slices.DeleteFunc(out, func(m cursor) bool { return m.schema == nil })
+}
+
+// below gives the cursor and all that are below it, parents first.
+func (c cursor) below() []cursor {
+	out := []cursor{c}
+	for _, m := range c.members() {
+		out = append(out, m.below()...)
+	}
+	return out
+}
+
+// metadataSchema describes the metadata of objects, of which CRDs say nothing but that it is there.
+var metadataSchema = func() *crd.Schema {
+	text := &crd.Schema{Type: "string"}
+	number := &crd.Schema{Type: "integer"}
+	boolean := &crd.Schema{Type: "boolean"}
+	texts := &crd.Schema{Type: "object", AdditionalProperties: text}
+	list := func(of *crd.Schema) *crd.Schema { return &crd.Schema{Type: "array", Items: of} }
+	object := func(p map[string]*crd.Schema) *crd.Schema { return &crd.Schema{Type: "object", Properties: p} }
+	return object(map[string]*crd.Schema{
+		"name": text, "generateName": text, "namespace": text, "selfLink": text, "uid": text,
+		"resourceVersion": text, "generation": number, "creationTimestamp": text,
+		"deletionTimestamp": text, "deletionGracePeriodSeconds": number,
+		"labels": texts, "annotations": texts, "finalizers": list(text),
+		"ownerReferences": list(object(map[string]*crd.Schema{
+			"apiVersion": text, "kind": text, "name": text, "uid": text,
+			"controller": boolean, "blockOwnerDeletion": boolean,
+		})),
+		"managedFields": list(object(map[string]*crd.Schema{
+			"manager": text, "operation": text, "apiVersion": text, "time": text,
+			"fieldsType": text, "subresource": text, "fieldsV1": {Type: "object", PreserveUnknown: true},
+		})),
+	})
+}()
+
+// withMetadata gives the schema of a whole object.
+func withMetadata(s *crd.Schema) *crd.Schema {
+	whole := *s
+	whole.Properties = map[string]*crd.Schema{}
+	for name, p := range s.Properties {
+		whole.Properties[name] = p
+	}
+	whole.Properties["metadata"] = metadataSchema
+	for _, name := range []string{"apiVersion", "kind"} {
+		whole.Properties[name] = &crd.Schema{Type: "string"}
+	}
+	return &whole
+}

@@ -1,0 +1,205 @@
+package indexers
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	yaml "go.yaml.in/yaml/v3"
+)
+
+// decoding reads one document. Its methods report what is wrong and go on, so that all errors are
+// found at once; a false ok only means that there is nothing to use.
+type decoding struct {
+	*loader
+	file     *file
+	config   string // metadata.name
+	defaults indexDefaults
+}
+
+func (d *decoding) fail(code Code, at place, message, hint string) {
+	d.report(d.file.diagnostic(code, at, message, hint))
+}
+
+// failAt reports something about a whole node.
+func (d *decoding) failAt(code Code, n *yaml.Node, message, hint string) {
+	d.fail(code, d.file.placeOf(n), message, hint)
+}
+
+// fields is a decoded map.
+type fields struct {
+	node         *yaml.Node
+	keys, values map[string]*yaml.Node
+}
+
+// get returns the value of a field, nil when it is not there.
+func (f fields) get(name string) *yaml.Node { return f.values[name] }
+
+// present returns those of the names that are there, in the order of the names.
+func (f fields) present(names ...string) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return f.values[name] == nil })
+}
+
+// mapping reads a map with known fields. The unsupported ones are planned and documented, so they
+// deserve another error than those that do not exist.
+func (d *decoding) mapping(n *yaml.Node, what string, known []string, unsupported ...string) (fields, bool) {
+	out := fields{node: n, keys: map[string]*yaml.Node{}, values: map[string]*yaml.Node{}}
+	if !d.want(n, yaml.MappingNode, what, "a map", "write its fields as name: value") {
+		return out, false
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		switch {
+		case key.Kind == yaml.AliasNode || key.ShortTag() == "!!merge":
+			d.failAt(CodeAlias, key, "aliases and merge keys are not supported", "write the fields out")
+		case key.Kind != yaml.ScalarNode:
+			d.failAt(CodeWrongType, key, "a field name must be text, not "+kindOf(key), fieldList(known))
+		case slices.Contains(unsupported, key.Value):
+			d.failAt(CodeNotSupported, key, fmt.Sprintf("%q is not supported in this version", key.Value), "remove it: it needs crdcache's own store, and this version makes indexes for any informer")
+		case !slices.Contains(known, key.Value):
+			d.failAt(CodeUnknownField, key, fmt.Sprintf("unknown field %q", key.Value), didYouMean(key.Value, known, fieldList(known)))
+		case out.keys[key.Value] != nil:
+			d.failAt(CodeDuplicateKey, key, fmt.Sprintf("%q is already set at %s", key.Value, d.file.placeOf(out.keys[key.Value])), "keep one of them")
+		default:
+			out.keys[key.Value], out.values[key.Value] = key, value
+		}
+	}
+	return out, true
+}
+
+func fieldList(known []string) string {
+	return "the fields here are " + strings.Join(known, ", ")
+}
+
+// didYouMean is the hint for a word that is not one of the candidates.
+func didYouMean(word string, candidates []string, otherwise string) string {
+	if near := nearest(word, candidates); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return otherwise
+}
+
+// required returns a field, and reports it when it is missing.
+func (d *decoding) required(f fields, what, name, hint string) (*yaml.Node, bool) {
+	n := f.get(name)
+	if n == nil {
+		d.fail(CodeRequired, d.file.placeOf(f.node), fmt.Sprintf("%s has no %q", what, name), hint)
+	}
+	return n, n != nil
+}
+
+// want checks the kind of a node.
+func (d *decoding) want(n *yaml.Node, kind yaml.Kind, what, wanted, hint string) bool {
+	switch n.Kind {
+	case yaml.AliasNode:
+		d.failAt(CodeAlias, n, "aliases are not supported", "write the value out, or quote it when it is text")
+	case kind:
+		return true
+	default:
+		d.wrong(n, what, wanted, hint)
+	}
+	return false
+}
+
+func (d *decoding) wrong(n *yaml.Node, what, wanted, hint string) {
+	d.failAt(CodeWrongType, n, fmt.Sprintf("%s must be %s, not %s", what, wanted, kindOf(n)), hint)
+}
+
+// list reads a list that is not empty.
+func (d *decoding) list(n *yaml.Node, what, hint string) ([]*yaml.Node, bool) {
+	if !d.want(n, yaml.SequenceNode, what, "a list", hint) {
+		return nil, false
+	}
+	if len(n.Content) == 0 {
+		d.failAt(CodeEmpty, n, what+" is empty", hint)
+	}
+	return n.Content, len(n.Content) > 0
+}
+
+// text reads text that is not empty. A number or true is not text: what was meant by "version: 1.10"
+// cannot be known.
+func (d *decoding) text(n *yaml.Node, what, hint string) (string, bool) {
+	if !d.want(n, yaml.ScalarNode, what, "text", hint) {
+		return "", false
+	}
+	switch tag := n.ShortTag(); {
+	case tag == "!!null":
+		d.wrong(n, what, "text", hint)
+	case tag != "!!str":
+		d.wrong(n, what, "text", fmt.Sprintf("put quotes around it: %q", n.Value))
+	case strings.TrimSpace(n.Value) == "":
+		d.failAt(CodeEmpty, n, what+" is empty", hint)
+	default:
+		return n.Value, true
+	}
+	return "", false
+}
+
+// choice reads one of a few words.
+func (d *decoding) choice(n *yaml.Node, what string, words ...string) (string, bool) {
+	hint := "use one of " + strings.Join(words, ", ")
+	s, ok := d.text(n, what, hint)
+	if ok && !slices.Contains(words, s) {
+		d.failAt(CodeUnknownValue, n, fmt.Sprintf("%s cannot be %q", what, s), didYouMean(s, words, hint))
+		return "", false
+	}
+	return s, ok
+}
+
+// number reads an integer between two bounds.
+func (d *decoding) number(n *yaml.Node, what string, least, most int) (int, bool) {
+	hint := fmt.Sprintf("use an integer from %d to %d", least, most)
+	if !d.want(n, yaml.ScalarNode, what, "an integer", hint) {
+		return 0, false
+	}
+	if n.ShortTag() != "!!int" {
+		d.wrong(n, what, "an integer", hint)
+		return 0, false
+	}
+	i, err := strconv.Atoi(n.Value)
+	if err != nil || i < least || i > most {
+		d.failAt(CodeOutOfRange, n, fmt.Sprintf("%s cannot be %s", what, n.Value), hint)
+		return 0, false
+	}
+	return i, true
+}
+
+// boolean reads true or false.
+func (d *decoding) boolean(n *yaml.Node, what string) bool {
+	if !d.want(n, yaml.ScalarNode, what, "true or false", "write true or false") {
+		return false
+	}
+	if n.ShortTag() != "!!bool" {
+		d.wrong(n, what, "true or false", "write true or false, without quotes")
+		return false
+	}
+	return strings.EqualFold(n.Value, "true")
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
+
+// kindOf names what a node is, for people.
+func kindOf(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a map"
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.AliasNode:
+		return "an alias"
+	}
+	switch n.ShortTag() {
+	case "!!str":
+		return "text"
+	case "!!int", "!!float":
+		return "a number"
+	case "!!bool":
+		return "a boolean"
+	case "!!null":
+		return "nothing"
+	case "!!timestamp":
+		return "a date"
+	}
+	return "a value with the tag " + n.ShortTag()
+}

@@ -1,0 +1,234 @@
+package indexers
+
+import (
+	"errors"
+	"fmt"
+
+	yaml "go.yaml.in/yaml/v3"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/indexers/jsonpath"
+)
+
+var indexFields = []string{
+	"name", "path", "label", "annotation", "owner", "each", "key", "transform", "missing", "when",
+	"dialect", "maxValues", "maxValueBytes",
+}
+
+// index reads one index; names holds those of the resource so far.
+func (d *decoding) index(n *yaml.Node, names map[string]string) (*Index, bool) {
+	f, ok := d.mapping(n, "an index", indexFields, "type", "order", "unique")
+	if !ok {
+		return nil, false
+	}
+	index := &Index{}
+	if v, ok := d.required(f, "the index", "name", "add name: ..., which is what look-ups use"); ok {
+		index.Name = d.indexName(v, names)
+	}
+	limits := d.defaults
+	d.limits(f, &limits)
+	index.maxValues, index.maxValueBytes = limits.maxValues, limits.maxValueBytes
+	if v := f.get("when"); v != nil {
+		index.when, index.whenAt = d.filter(v, limits.dialect), origin{node: v}
+	}
+	d.source(f, index, limits.dialect)
+	return index, true
+}
+
+func (d *decoding) indexName(v *yaml.Node, names map[string]string) string {
+	name, ok := d.name(v, "the name of an index")
+	if !ok {
+		return ""
+	}
+	d.claim(names, "index", name, v)
+	if name == cache.NamespaceIndex {
+		d.failAt(CodeTaken, v, fmt.Sprintf("%q is the name of an index that informers have already", name), "choose another name, or use that index")
+	}
+	return name
+}
+
+// source reads where the values of an index come from.
+func (d *decoding) source(f fields, index *Index, dialect jsonpath.Dialect) {
+	names := f.present("path", "label", "annotation", "owner", "key")
+	if len(names) == 0 {
+		d.fail(CodeRequired, d.file.placeOf(f.node), "the index has no values", "add one of path, label, annotation, owner, key")
+		return
+	}
+	for _, other := range names[1:] {
+		d.failAt(CodeContradict, f.keys[other], fmt.Sprintf("%q and %q do not go together", names[0], other), "keep one of them, or join several values by key")
+	}
+	composite := names[0] == "key" || names[0] == "owner"
+	for _, extra := range f.present("transform", "missing") {
+		if composite {
+			d.failAt(CodeContradict, f.keys[extra], fmt.Sprintf("%q and %q do not go together", names[0], extra), elementHint(names[0]))
+		}
+	}
+	if v := f.get("each"); v != nil {
+		if names[0] == "key" {
+			index.each, index.eachAt = d.path(v, `"each"`, dialect)
+		} else {
+			d.failAt(CodeContradict, f.keys["each"], fmt.Sprintf("%q without %q has no meaning", "each", "key"), "add key: with paths into the element, or write path: to the value itself")
+		}
+	}
+	switch names[0] {
+	case "key":
+		d.composite(f.get("key"), index, dialect)
+	case "owner":
+		d.owner(f.get("owner"), index)
+	default:
+		p, _ := d.part(f, dialect)
+		index.parts = []part{p}
+	}
+}
+
+func elementHint(source string) string {
+	if source == "key" {
+		return "write it in the elements of key"
+	}
+	return "use each: .metadata.ownerReferences[*] with key instead of owner"
+}
+
+// part reads what a plain index and a key have in common.
+func (d *decoding) part(f fields, dialect jsonpath.Dialect) (p part, ok bool) {
+	switch names := f.present("path", "label", "annotation"); {
+	case len(names) == 0:
+		return p, false
+	case names[0] == "path":
+		p.path, p.at = d.path(f.get("path"), `"path"`, dialect)
+	default:
+		field := names[0]
+		v := f.get(field)
+		if name, ok := d.text(v, fmt.Sprintf("%q", field), "write the whole name, such as example.io/team"); ok {
+			p.path, p.at = jsonpath.FromSegments("metadata", field+"s", name), origin{node: v, whole: true}
+		}
+	}
+	if v := f.get("transform"); v != nil {
+		p.transforms = d.transforms(v)
+	}
+	if v := f.get("missing"); v != nil {
+		p.missing = d.missing(v)
+	}
+	return p, true
+}
+
+// composite reads the keys of an index over several values.
+func (d *decoding) composite(n *yaml.Node, index *Index, dialect jsonpath.Dialect) {
+	const hint = "add elements such as {name: ns, path: .metadata.namespace}"
+	items, _ := d.list(n, `"key"`, hint)
+	names := map[string]string{}
+	many := ""
+	for _, item := range items {
+		f, ok := d.mapping(item, "an element of key", []string{"name", "path", "label", "annotation", "transform", "missing"}, "type", "order")
+		if !ok {
+			continue
+		}
+		name := ""
+		if v, ok := d.required(f, "the element of key", "name", "add name: ..., which says what the value is"); ok {
+			if name, ok = d.name(v, "the name of a key"); ok {
+				d.claim(names, "key", name, v)
+			}
+		}
+		sources := f.present("path", "label", "annotation")
+		if len(sources) > 1 {
+			d.failAt(CodeContradict, f.keys[sources[1]], fmt.Sprintf("%q and %q do not go together", sources[0], sources[1]), "keep one of them")
+		}
+		p, ok := d.part(f, dialect)
+		if !ok {
+			d.fail(CodeRequired, d.file.placeOf(item), "the element of key has no value", "add one of path, label, annotation")
+			continue
+		}
+		if p.path != nil && !p.path.Singular() {
+			if many != "" {
+				d.failAt(CodeManyKeys, p.at.node, fmt.Sprintf("the keys %q and %q can both have many values", many, name), "use each: for values of the same element, or index by one value only")
+			}
+			many = name
+		}
+		p.name = name
+		index.Keys, index.parts = append(index.Keys, name), append(index.parts, p)
+	}
+}
+
+// owner writes out what the sugar stands for.
+func (d *decoding) owner(n *yaml.Node, index *Index) {
+	each := jsonpath.MustCompile(".metadata.ownerReferences[*]")
+	if s, ok := d.choice(n, `"owner"`, "any", "controller"); ok && s == "controller" {
+		each = jsonpath.MustCompile(".metadata.ownerReferences[?(@.controller==true)]")
+	}
+	at := origin{node: n, whole: true}
+	index.each, index.eachAt = each, at
+	for _, key := range []string{"kind", "name"} {
+		index.Keys = append(index.Keys, key)
+		index.parts = append(index.parts, part{name: key, path: jsonpath.FromSegments(key), at: at})
+	}
+}
+
+// path reads a path: an expression, or a list of names. It is nil when there is none to use.
+func (d *decoding) path(n *yaml.Node, what string, dialect jsonpath.Dialect) (*jsonpath.Path, origin) {
+	at := origin{node: n}
+	const hint = "write a path such as .spec.name, or a list of names such as [spec, name]"
+	if n.Kind == yaml.SequenceNode {
+		items, ok := d.list(n, what, hint)
+		names := make([]string, 0, len(items))
+		for _, item := range items {
+			if s, good := d.text(item, "a name in a path", "write the name of a field"); good {
+				names = append(names, s)
+			} else {
+				ok = false
+			}
+		}
+		if !ok {
+			return nil, at
+		}
+		at.segments = items
+		return jsonpath.FromSegments(names...), at
+	}
+	text, ok := d.text(n, what, hint)
+	if !ok {
+		return nil, at
+	}
+	p, err := jsonpath.Compile(text, jsonpath.WithDialect(dialect))
+	if err != nil {
+		d.expressionError(n, err)
+		return nil, at
+	}
+	d.expressionWarnings(n, p.Warnings())
+	return p, at
+}
+
+func (d *decoding) filter(n *yaml.Node, dialect jsonpath.Dialect) *jsonpath.Filter {
+	text, ok := d.text(n, `"when"`, `write a condition such as '@.spec.paused == true'`)
+	if !ok {
+		return nil
+	}
+	f, err := jsonpath.CompileFilter(text, jsonpath.WithDialect(dialect))
+	if err != nil {
+		d.expressionError(n, err)
+		return nil
+	}
+	d.expressionWarnings(n, f.Warnings())
+	return f
+}
+
+func (d *decoding) expressionError(n *yaml.Node, err error) {
+	var e *jsonpath.Error
+	if !errors.As(err, &e) {
+		d.failAt(CodeWrongType, n, err.Error(), "correct the expression")
+		return
+	}
+	d.expression(n, e.Diagnostic)
+}
+
+func (d *decoding) expressionWarnings(n *yaml.Node, warnings []jsonpath.Diagnostic) {
+	for _, w := range warnings {
+		d.expression(n, w)
+	}
+}
+
+// expression moves a finding about an expression to its place in the file.
+func (d *decoding) expression(n *yaml.Node, e jsonpath.Diagnostic) {
+	hint := e.Hint
+	if hint == "" {
+		hint = "correct the expression"
+	}
+	d.fail(Code(e.Code), d.file.within(n, e.Offset, e.Offset+e.Length), e.Message, hint)
+}

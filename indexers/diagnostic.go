@@ -1,0 +1,78 @@
+package indexers
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Diagnostic is one finding about a config: what is wrong or doubtful, where, and the way out.
+type Diagnostic struct {
+	// File is the name of the source, as it was given.
+	File string
+	// Line and Column count from 1; the column counts characters, not bytes.
+	Line, Column int
+	// Length is the number of characters concerned, at least 1.
+	Length int
+	Code   Code
+	// Message says what is wrong, in one clause.
+	Message string
+	// Hint is the way out.
+	Hint string
+	// Source is the line of the file, without its end. It is empty when the file cannot be read.
+	Source string
+}
+
+// String formats the finding on one line as "file:line:column: CODE: message; hint".
+func (d Diagnostic) String() string {
+	text := fmt.Sprintf("%s:%d:%d: %s: %s", d.File, d.Line, d.Column, d.Code, d.Message)
+	if d.Hint != "" {
+		text += "; " + d.Hint
+	}
+	return text
+}
+
+// Text is String followed by the line of the file and a caret below the place, without a final
+// newline. A finding without a line is String alone.
+func (d Diagnostic) Text() string {
+	if strings.TrimSpace(d.Source) == "" {
+		return d.String()
+	}
+	var b strings.Builder
+	b.WriteString(d.String())
+	b.WriteString("\n  " + d.Source + "\n  ")
+	column := 1
+	for _, r := range d.Source {
+		if column >= d.Column {
+			break
+		}
+		if r == '\t' { // a tab above must stay a tab below, or the caret moves
+			b.WriteByte('\t')
+		} else {
+			b.WriteByte(' ')
+		}
+		column++
+	}
+	b.WriteByte('^')
+	left := utf8.RuneCountInString(d.Source) - d.Column + 1
+	if n := min(d.Length, left); n > 1 {
+		b.WriteString(strings.Repeat("~", n-1))
+	}
+	return b.String()
+}
+
+// ConfigError is what [Load], [Parse] and [Config.Check] return: everything that is wrong, in the
+// order of the files and of the places in them. Use errors.As to get at it.
+type ConfigError struct {
+	// Diagnostics holds at least one finding, and no warnings.
+	Diagnostics []Diagnostic
+}
+
+// Error gives each finding as [Diagnostic.Text] does, one after the other.
+func (e *ConfigError) Error() string {
+	texts := make([]string, len(e.Diagnostics))
+	for i, d := range e.Diagnostics {
+		texts[i] = d.Text()
+	}
+	return strings.Join(texts, "\n")
+}

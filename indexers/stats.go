@@ -1,0 +1,64 @@
+package indexers
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// maxReported bounds the keys that Stats.Reported holds.
+const maxReported = 10
+
+// Stats says what an index function met. An informer asks the function about an object each time it
+// adds it, and twice when it changes (for the old and for the new state), and once more when it is
+// deleted; so these count calls, not objects that exist.
+type Stats struct {
+	// Index is the name of the index.
+	Index string
+	// Seen counts the calls with an object.
+	Seen uint64
+	// Matched counts those that gave at least one value; Values counts the values.
+	Matched, Values uint64
+	// SkippedWhen counts objects for which "when" does not hold.
+	SkippedWhen uint64
+	// SkippedMissing counts values that were missing and that nothing stands for.
+	SkippedMissing uint64
+	// SkippedType counts values that are lists or maps, or [Null] as text.
+	SkippedType uint64
+	// SkippedLimit counts values beyond maxValues or longer than maxValueBytes.
+	SkippedLimit uint64
+	// Failed counts calls with something that is not a Kubernetes object.
+	Failed uint64
+	// Reported holds the keys, namespace/name, of the first ten objects without a value, for indexes
+	// with "missing: report".
+	Reported []string
+}
+
+// counters is what Stats is made from.
+type counters struct {
+	seen, matched, values, when, missing, kind, limit, failed atomic.Uint64
+	reported                                                  struct {
+		sync.Mutex
+		keys []string
+	}
+}
+
+// report remembers an object without a value.
+func (c *counters) report(key string) {
+	c.reported.Lock()
+	defer c.reported.Unlock()
+	if len(c.reported.keys) < maxReported && !slices.Contains(c.reported.keys, key) {
+		c.reported.keys = append(c.reported.keys, key)
+	}
+}
+
+func (c *counters) stats(index string) Stats {
+	c.reported.Lock()
+	reported := slices.Clone(c.reported.keys)
+	c.reported.Unlock()
+	return Stats{
+		Index: index, Seen: c.seen.Load(), Matched: c.matched.Load(), Values: c.values.Load(),
+		SkippedWhen: c.when.Load(), SkippedMissing: c.missing.Load(), SkippedType: c.kind.Load(),
+		SkippedLimit: c.limit.Load(), Failed: c.failed.Load(), Reported: reported,
+	}
+}

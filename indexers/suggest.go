@@ -1,0 +1,55 @@
+package indexers
+
+import (
+	"slices"
+	"strings"
+)
+
+// nearest returns the candidate that word was probably meant to be, or "". What differs only in case
+// is nearest of all.
+func nearest(word string, candidates []string) string {
+	best, bestDistance := "", max(len(word)/3, 1)+1
+	for _, c := range slices.Sorted(slices.Values(candidates)) {
+		if strings.EqualFold(word, c) {
+			return c
+		}
+		if abs(len(word)-len(c)) >= bestDistance {
+			continue
+		}
+		if d := distance(strings.ToLower(word), strings.ToLower(c)); d < bestDistance {
+			best, bestDistance = c, d
+		}
+	}
+	return best
+}
+
+func abs(n int) int { return max(n, -n) }
+
+// longestWord bounds the work of distance; nothing longer is a slip of the pen.
+const longestWord = 128
+
+// distance counts the bytes to insert, delete, replace or swap with their neighbour to turn a into b.
+func distance(a, b string) int {
+	if len(a) > longestWord || len(b) > longestWord {
+		return longestWord
+	}
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}

@@ -1,0 +1,175 @@
+package indexers
+
+import (
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strconv"
+	"strings"
+
+	yaml "go.yaml.in/yaml/v3"
+)
+
+// transform changes a value. It gives false when there is no value any more.
+type transform func(string) (string, bool)
+
+func always(f func(string) string) transform {
+	return func(s string) (string, bool) { return f(s), true }
+}
+
+var namedTransforms = map[string]transform{
+	"lower": always(strings.ToLower),
+	"upper": always(strings.ToUpper),
+	// A part of a long text should not keep all of it alive.
+	"trim": always(func(s string) string { return strings.Clone(strings.TrimSpace(s)) }),
+}
+
+// transforms reads one transform or a list of them.
+func (d *decoding) transforms(n *yaml.Node) []transform {
+	items := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		items, _ = d.list(n, `"transform"`, "name at least one of lower, upper, trim, regex")
+	}
+	var out []transform
+	for _, item := range items {
+		if t := d.transform(item); t != nil {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+func (d *decoding) transform(n *yaml.Node) transform {
+	if n.Kind != yaml.MappingNode {
+		if n.Kind == yaml.ScalarNode && n.Value == "regex" {
+			d.failAt(CodeWrongType, n, "regex needs an expression", `write {regex: {match: '^https?://([^/]+)', group: 1}}`)
+			return nil
+		}
+		name, _ := d.choice(n, "a transform", "lower", "upper", "trim")
+		return namedTransforms[name]
+	}
+	f, ok := d.mapping(n, "a transform", []string{"regex"})
+	if !ok {
+		return nil
+	}
+	v, ok := d.required(f, "the transform", "regex", "write lower, upper, trim or {regex: {match: ...}}")
+	if !ok {
+		return nil
+	}
+	return d.regex(v)
+}
+
+// regex reads {match, group}.
+func (d *decoding) regex(n *yaml.Node) transform {
+	const hint = `write {match: '^https?://([^/]+)', group: 1}`
+	f, ok := d.mapping(n, `"regex"`, []string{"match", "group"})
+	if !ok {
+		return nil
+	}
+	v, ok := d.required(f, "the regex", "match", hint)
+	if !ok {
+		return nil
+	}
+	text, ok := d.text(v, `"match"`, hint)
+	if !ok {
+		return nil
+	}
+	re, err := regexp.Compile(text)
+	if err != nil {
+		d.regexError(v, text, err)
+		return nil
+	}
+	group := 0
+	if g := f.get("group"); g != nil {
+		if group, ok = d.group(g, re); !ok {
+			return nil
+		}
+	}
+	return func(s string) (string, bool) {
+		m := re.FindStringSubmatchIndex(s)
+		if m == nil || m[2*group] < 0 {
+			return "", false
+		}
+		return strings.Clone(s[m[2*group]:m[2*group+1]]), true
+	}
+}
+
+// regexError shows the part of the expression that is wrong.
+func (d *decoding) regexError(n *yaml.Node, text string, err error) {
+	at, message := d.file.placeOf(n), err.Error()
+	if e, ok := err.(*syntax.Error); ok {
+		message = e.Code.String() + ": " + e.Expr
+		if i := strings.Index(text, e.Expr); e.Expr != "" && i >= 0 {
+			at = d.file.within(n, i, i+len(e.Expr))
+		}
+	}
+	d.fail(CodeRegex, at, "this is not a regular expression: "+message, "use the syntax of Go (RE2), which has no look-around and no back-references")
+}
+
+// group reads the number or the name of a group.
+func (d *decoding) group(n *yaml.Node, re *regexp.Regexp) (int, bool) {
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" {
+		if i := re.SubexpIndex(n.Value); i >= 0 {
+			return i, true
+		}
+		names := re.SubexpNames()[1:]
+		d.failAt(CodeUnknownValue, n, fmt.Sprintf("the expression has no group %q", n.Value), didYouMean(n.Value, names, "use the number of a group, or name one by (?P<name>...)"))
+		return 0, false
+	}
+	i, ok := d.number(n, `"group"`, 0, re.NumSubexp())
+	return i, ok
+}
+
+// missing reads what stands for a missing value.
+func (d *decoding) missing(n *yaml.Node) missing {
+	const hint = "write skip, null, report, or {value: X}"
+	switch {
+	case isNull(n) && n.Value != "":
+		return missing{kind: missingNull}
+	case n.Kind == yaml.MappingNode:
+		f, ok := d.mapping(n, `"missing"`, []string{"value"})
+		if !ok {
+			return missing{}
+		}
+		v, ok := d.required(f, `"missing"`, "value", hint)
+		if !ok || !d.want(v, yaml.ScalarNode, `"value"`, "text, a number or a boolean", hint) {
+			return missing{}
+		}
+		if isNull(v) {
+			d.wrong(v, `"value"`, "text, a number or a boolean", "write missing: null, or \"null\" in quotes for the text")
+			return missing{}
+		}
+		return missing{kind: missingValue, value: v.Value} // as it is written: 1.10 stays 1.10
+	}
+	switch s, _ := d.choice(n, `"missing"`, "skip", "null", "report"); s {
+	case "null": // in quotes
+		return missing{kind: missingNull}
+	case "report":
+		return missing{kind: missingReport}
+	}
+	return missing{}
+}
+
+// apply gives the value after all transforms.
+func (p *part) apply(s string) (string, bool) {
+	for _, t := range p.transforms {
+		var ok bool
+		if s, ok = t(s); !ok {
+			return "", false
+		}
+	}
+	return s, true
+}
+
+// formatFloat writes a float as JSON encoders of Kubernetes do.
+func formatFloat(f float64) string {
+	format := byte('f')
+	if a := max(f, -f); a != 0 && (a < 1e-6 || a >= 1e21) {
+		format = 'e'
+	}
+	text := strconv.FormatFloat(f, format, -1, 64)
+	if n := len(text); format == 'e' && n >= 4 && text[n-4:n-1] == "e-0" {
+		text = text[:n-2] + text[n-1:] // e-09 is written e-9
+	}
+	return text
+}

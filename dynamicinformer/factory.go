@@ -134,6 +134,7 @@ func (f *Factory) Shutdown(ctx context.Context) error {
 	var running []schema.GroupVersionResource
 	for _, e := range f.entries() {
 		if !e.started {
+			e.informer.abandon()
 			continue
 		}
 		select {

@@ -30,7 +30,7 @@ type Informer struct {
 	listWatch cache.ListerWatcher
 	health    *health
 	core      *informer.Informer
-	ran       atomic.Bool // RunWithContext was called
+	ran       atomic.Bool // RunWithContext was called, or must not be any more
 }
 
 // newInformer returns an informer of gvr that has not been started.
@@ -98,4 +98,12 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 		i.health.stopped()
 	}()
 	i.follow(ctx)
+}
+
+// abandon stops an informer unless somebody has run it, so that nobody waits for what will never come.
+func (i *Informer) abandon() {
+	if !i.ran.Swap(true) {
+		i.core.Stop()
+		i.health.stopped()
+	}
 }

@@ -30,6 +30,7 @@ type Server struct {
 		sync.Mutex
 		faults   []Fault
 		requests []string
+		arrived  chan struct{} // closed and replaced with every request
 	}
 }
 
@@ -51,6 +52,7 @@ type Fault struct {
 func New(t testing.TB, types ...Type) *Server {
 	t.Helper()
 	s := &Server{types: types, objects: conformance.NewAPIServer()}
+	s.mu.arrived = make(chan struct{})
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(func() {
 		s.CloseClientConnections() // watches last as long as their clients
@@ -108,6 +110,26 @@ func (s *Server) Requests() []string {
 	return slices.Clone(s.mu.requests)
 }
 
+// AwaitRequest waits until a request for this path has come.
+func (s *Server) AwaitRequest(t testing.TB, path string) {
+	t.Helper()
+	for {
+		s.mu.Lock()
+		requests, arrived := s.mu.requests, s.mu.arrived
+		s.mu.Unlock()
+		for _, r := range requests {
+			if _, uri, _ := strings.Cut(r, " "); uri == path || strings.HasPrefix(uri, path+"?") {
+				return
+			}
+		}
+		select {
+		case <-arrived:
+		case <-t.Context().Done():
+			t.Fatalf("no request for %s came", path)
+		}
+	}
+}
+
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	switch fault, ok := s.admit(r); {
 	case ok && fault.Status == 0:
@@ -127,6 +149,8 @@ func (s *Server) admit(r *http.Request) (Fault, bool) {
 	defer s.mu.Unlock()
 	verb := s.verb(r)
 	s.mu.requests = append(s.mu.requests, verb+" "+r.URL.RequestURI())
+	close(s.mu.arrived)
+	s.mu.arrived = make(chan struct{})
 	for _, f := range slices.Backward(s.mu.faults) {
 		if f.Path == r.URL.Path && (f.Verb == "" || f.Verb == verb) {
 			return f, true

@@ -94,3 +94,11 @@ func waitFor(t testing.TB, i *Informer, is func(Status) bool) Status {
 		}
 	}
 }
+
+// fault answers requests with a status.
+func fault(path, verb string, status int) apitest.Fault {
+	return apitest.Fault{Path: path, Verb: verb, Status: status}
+}
+
+// silence leaves requests without an answer.
+func silence(path string) apitest.Fault { return apitest.Fault{Path: path} }

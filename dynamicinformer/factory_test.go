@@ -1,0 +1,225 @@
+package dynamicinformer
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+)
+
+func TestForResource(t *testing.T) {
+	f := newFactory(t, newServer(t), Options{})
+	first := ask(t, f, widgets)
+	if first.GVR() != widgets {
+		t.Errorf("the informer is of %v", first.GVR())
+	}
+	if again := ask(t, f, widgets); again != first {
+		t.Error("the second call returned another informer")
+	}
+	if other := ask(t, f, gadgets); other == first {
+		t.Error("another type has the same informer")
+	}
+	for _, bad := range []schema.GroupVersionResource{{}, {Version: "v1"}, {Resource: "widgets"}, {Group: "example.com", Resource: "widgets"}} {
+		if i, err := f.ForResource(bad); err == nil || i != nil {
+			t.Errorf("ForResource(%v) = %v, %v; want an error", bad, i, err)
+		}
+	}
+	if err := f.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, gvr := range []schema.GroupVersionResource{widgets, {Version: "v1", Resource: "new"}} {
+		if i, err := f.ForResource(gvr); !errors.Is(err, ErrShutdown) || i != nil {
+			t.Errorf("after Shutdown, ForResource(%v) = %v, %v; want ErrShutdown", gvr, i, err)
+		}
+	}
+	if err := f.Start(t.Context()); !errors.Is(err, ErrShutdown) {
+		t.Errorf("after Shutdown, Start = %v; want ErrShutdown", err)
+	}
+}
+
+func TestStart(t *testing.T) {
+	server := newServer(t)
+	f := newFactory(t, server, Options{})
+	synced(t, f)
+	i := ask(t, f, gadgets)
+	if s := i.Status(); s.State != StatePending {
+		t.Errorf("an informer that is not started has the status %+v", s)
+	}
+	for range 2 {
+		if err := f.Start(patient(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := f.WaitForSync(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{widgetsPath, gadgetsPath} {
+		lists := 0
+		for _, r := range server.Requests() {
+			if strings.HasPrefix(r, "watch-list "+path+"?") {
+				lists++
+			}
+		}
+		if lists != 1 {
+			t.Errorf("%s was listed %d times, want once", path, lists)
+		}
+	}
+}
+
+func TestStartContext(t *testing.T) {
+	f := newFactory(t, newServer(t), Options{})
+	i := ask(t, f, widgets)
+	ctx, cancel := context.WithCancel(t.Context())
+	if err := f.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WaitForSync(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	waitFor(t, i, func(s Status) bool { return s.State == StateStopped })
+	other := ask(t, f, gadgets)
+	if err := f.Start(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, other, func(s Status) bool { return s.State == StateSynced })
+	if s := i.Status(); s.State != StateStopped {
+		t.Errorf("the informer that was stopped has the status %+v", s)
+	}
+}
+
+func TestStatusOrder(t *testing.T) {
+	f := newFactory(t, newServer(t), Options{})
+	want := []schema.GroupVersionResource{
+		{Version: "v1", Resource: "configmaps"},
+		{Version: "v1", Resource: "pods"},
+		{Group: "a.io", Version: "v1", Resource: "x"},
+		{Group: "a.io", Version: "v2", Resource: "x"},
+		{Group: "b.io", Version: "v1", Resource: "a"},
+	}
+	if all := f.Status(); all == nil || len(all) != 0 {
+		t.Errorf("an empty factory has the statuses %#v", all)
+	}
+	for _, gvr := range slices.Backward(want) {
+		ask(t, f, gvr)
+	}
+	var got []schema.GroupVersionResource
+	for _, s := range f.Status() {
+		got = append(got, s.GVR)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the order of the statuses (-want +got):\n%s", diff)
+	}
+}
+
+// TestRequests proves that the namespace and the tweak reach lists and watches alike.
+func TestRequests(t *testing.T) {
+	server := newServer(t)
+	odd, even, elsewhere := widget("web", "odd"), widget("web", "even"), widget("other", "odd")
+	odd.SetLabels(map[string]string{"pick": "me"})
+	elsewhere.SetLabels(odd.GetLabels())
+	server.Create(t, widgets, odd, even, elsewhere)
+	f := newFactory(t, server, Options{
+		Namespace: "web",
+		TweakListOptions: func(gvr schema.GroupVersionResource, o *metav1.ListOptions) {
+			if gvr == widgets {
+				o.LabelSelector = "pick=me"
+			}
+		},
+	})
+	i := synced(t, f)
+	if diff := cmp.Diff([]string{"web/odd"}, i.GetStore().ListKeys()); diff != "" {
+		t.Errorf("the cached keys (-want +got):\n%s", diff)
+	}
+	for _, r := range server.Requests() {
+		if !strings.HasPrefix(r, "watch-list ") {
+			continue
+		}
+		_, uri, _ := strings.Cut(r, " ")
+		u, err := url.Parse(uri)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if u.Path != "/apis/example.com/v1/namespaces/web/widgets" || u.Query().Get("labelSelector") != "pick=me" {
+			t.Errorf("the informer asked for %s", uri)
+		}
+	}
+}
+
+// TestRequestsOfOldServer proves the same of a server without watch-lists.
+func TestRequestsOfOldServer(t *testing.T) {
+	server := newServer(t)
+	server.Break(fault("/apis/example.com/v1/namespaces/web/widgets", "watch-list", 422))
+	f := newFactory(t, server, Options{
+		Namespace:        "web",
+		TweakListOptions: func(_ schema.GroupVersionResource, o *metav1.ListOptions) { o.LabelSelector = "pick=me" },
+	})
+	i := synced(t, f)
+	// An event comes through the watch, so the watch is there.
+	added := make(chan string, 1)
+	if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { added <- "" }}); err != nil {
+		t.Fatal(err)
+	}
+	chosen := widget("web", "odd")
+	chosen.SetLabels(map[string]string{"pick": "me"})
+	server.Create(t, widgets, chosen)
+	<-added
+	verbs := map[string]bool{}
+	for _, r := range server.Requests() {
+		verb, uri, _ := strings.Cut(r, " ")
+		if verb == "list" || verb == "watch" {
+			verbs[verb] = true
+			if !strings.Contains(uri, "/namespaces/web/widgets?") || !strings.Contains(uri, "labelSelector=pick%3Dme") {
+				t.Errorf("the informer asked for %s", r)
+			}
+		}
+	}
+	if !verbs["list"] || !verbs["watch"] {
+		t.Errorf("the requests were %v", server.Requests())
+	}
+}
+
+// TestHandlerCallsFactory: callbacks run without locks, so they may ask the factory for anything but its
+// end.
+func TestHandlerCallsFactory(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, widgets, widget("web", "a"))
+	f := newFactory(t, server, Options{})
+	i := ask(t, f, widgets)
+	type outcome struct {
+		statuses []Status
+		err      error
+	}
+	done := make(chan outcome, 1)
+	_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		_, err := f.ForResource(gadgets)
+		if err == nil {
+			err = f.Start(context.Background())
+		}
+		var o outcome
+		if o.err = err; err == nil {
+			o.statuses, o.err = f.WaitForSync(ctx, gadgets)
+		}
+		_, _ = f.Status(), i.Status()
+		done <- o
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Start(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	if o := <-done; o.err != nil || len(o.statuses) != 1 || o.statuses[0].State != StateSynced {
+		t.Errorf("from inside a handler: %+v", o)
+	}
+}

@@ -1,0 +1,218 @@
+package dynamicinformer
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+)
+
+func names(objects []runtime.Object) map[string]bool {
+	all := map[string]bool{}
+	for _, obj := range objects {
+		u := obj.(*unstructured.Unstructured)
+		all[u.GetNamespace()+"/"+u.GetName()] = true
+	}
+	return all
+}
+
+func TestLister(t *testing.T) {
+	server := newServer(t)
+	a, b, c := widget("web", "a"), widget("web", "b"), widget("db", "c")
+	b.SetLabels(map[string]string{"tier": "front"})
+	c.SetLabels(map[string]string{"tier": "front"})
+	server.Create(t, widgets, a, b, c)
+	lister := synced(t, newFactory(t, server, Options{})).Lister()
+
+	front := labels.SelectorFromSet(labels.Set{"tier": "front"})
+	tests := map[string]struct {
+		list func(labels.Selector) ([]runtime.Object, error)
+		by   labels.Selector
+		want map[string]bool
+	}{
+		"all":                {lister.List, labels.Everything(), map[string]bool{"web/a": true, "web/b": true, "db/c": true}},
+		"by label":           {lister.List, front, map[string]bool{"web/b": true, "db/c": true}},
+		"namespace":          {lister.ByNamespace("web").List, labels.Everything(), map[string]bool{"web/a": true, "web/b": true}},
+		"namespace by label": {lister.ByNamespace("web").List, front, map[string]bool{"web/b": true}},
+		"empty namespace":    {lister.ByNamespace("none").List, labels.Everything(), map[string]bool{}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			objects, err := tt.list(tt.by)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, names(objects)); diff != "" {
+				t.Errorf("listed (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if obj, err := lister.ByNamespace("db").Get("c"); err != nil || obj.(*unstructured.Unstructured).GetName() != "c" {
+		t.Errorf("Get = %v, %v", obj, err)
+	}
+	if obj, err := lister.Get("web/a"); err != nil || obj.(*unstructured.Unstructured).GetName() != "a" {
+		t.Errorf("Get by key = %v, %v", obj, err)
+	}
+	if _, err := lister.ByNamespace("web").Get("c"); !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), "widgets.example.com") {
+		t.Errorf("Get of what is not there fails with %v", err)
+	}
+	if _, err := lister.Get("c"); !apierrors.IsNotFound(err) {
+		t.Errorf("Get without the namespace fails with %v", err)
+	}
+}
+
+func TestIndexers(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, widgets, widget("web", "a"), widget("db", "a"), widget("web", "b"))
+	i := synced(t, newFactory(t, server, Options{Indexers: cache.Indexers{
+		"name": func(obj any) ([]string, error) { return []string{obj.(*unstructured.Unstructured).GetName()}, nil },
+	}}))
+	for _, tt := range []struct {
+		index, value string
+		want         int
+	}{{"name", "a", 2}, {"name", "b", 1}, {"name", "c", 0}, {cache.NamespaceIndex, "web", 2}} {
+		if got, err := i.GetIndexer().ByIndex(tt.index, tt.value); err != nil || len(got) != tt.want {
+			t.Errorf("%s=%s: %d objects, %v; want %d", tt.index, tt.value, len(got), err, tt.want)
+		}
+	}
+}
+
+func TestStripManagedFields(t *testing.T) {
+	managed := widget("web", "a")
+	managed.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "someone"}})
+	server := newServer(t)
+	server.Create(t, widgets, managed)
+	for name, tt := range map[string]struct {
+		transform cache.TransformFunc
+		want      int
+	}{"kept": {nil, 1}, "stripped": {StripManagedFields, 0}} {
+		t.Run(name, func(t *testing.T) {
+			i := synced(t, newFactory(t, server, Options{Transform: tt.transform}))
+			obj, err := i.Lister().ByNamespace("web").Get("a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := len(obj.(*unstructured.Unstructured).GetManagedFields()); got != tt.want {
+				t.Errorf("the cached object has %d managed fields, want %d", got, tt.want)
+			}
+		})
+	}
+	tombstone := cache.DeletedFinalStateUnknown{Key: "web/a", Obj: managed}
+	for _, other := range []any{tombstone, "text", nil, 1} {
+		if got, err := StripManagedFields(other); err != nil || !cmp.Equal(got, other) {
+			t.Errorf("StripManagedFields(%v) = %v, %v", other, got, err)
+		}
+	}
+}
+
+// TestTransformAppliesToEvents: an object that comes later passes through the transform as well.
+func TestTransformAppliesToEvents(t *testing.T) {
+	server := newServer(t)
+	f := newFactory(t, server, Options{Transform: func(obj any) (any, error) {
+		u, ok := obj.(*unstructured.Unstructured)
+		if !ok {
+			return obj, errors.New("not an object")
+		}
+		u.SetAnnotations(map[string]string{"seen": "yes"})
+		return u, nil
+	}})
+	seen := make(chan string, 2)
+	i := ask(t, f, widgets)
+	if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
+		u := obj.(*unstructured.Unstructured)
+		seen <- u.GetName() + " " + u.GetAnnotations()["seen"]
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	server.Create(t, widgets, widget("web", "first"))
+	synced(t, f)
+	if got := <-seen; got != "first yes" {
+		t.Errorf("of the list, the handler saw %q", got)
+	}
+	server.Create(t, widgets, widget("web", "second"))
+	if got := <-seen; got != "second yes" {
+		t.Errorf("of the watch, the handler saw %q", got)
+	}
+}
+
+func TestResync(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, widgets, widget("web", "a"))
+	f := newFactory(t, server, Options{Resync: time.Millisecond})
+	updates := make(chan bool)
+	i := ask(t, f, widgets)
+	done := patient(t)
+	if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(before, after any) {
+		select {
+		case updates <- before == after:
+		case <-done.Done():
+		}
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	synced(t, f)
+	for range 2 {
+		if same := <-updates; !same {
+			t.Error("a resync delivered an update of two different objects")
+		}
+	}
+	go func() { // ended by the range's end: the handler must not block Shutdown
+		for range updates {
+		}
+	}()
+	if err := f.Shutdown(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	close(updates)
+}
+
+// TestRunWithStopChannel: an informer can be run as client-go's are, without the factory.
+func TestRunWithStopChannel(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, widgets, widget("web", "a"))
+	f := newFactory(t, server, Options{})
+	var i cache.SharedIndexInformer = ask(t, f, widgets).Informer()
+	stop, ended := make(chan struct{}), make(chan struct{})
+	go func() { // ended by stop
+		defer close(ended)
+		i.Run(stop)
+	}()
+	if !cache.WaitForCacheSync(patient(t).Done(), i.HasSynced) {
+		t.Fatal("the informer does not sync")
+	}
+	if _, err := f.WaitForSync(patient(t), widgets); err != nil {
+		t.Error(err)
+	}
+	close(stop)
+	<-ended
+	if s := ask(t, f, widgets).Status(); s.State != StateStopped || !i.IsStopped() {
+		t.Errorf("the status is %+v", s)
+	}
+}
+
+// TestRunOnce: an informer that the factory has started, or will never start, can't be run besides.
+func TestRunOnce(t *testing.T) {
+	f := newFactory(t, newServer(t), Options{})
+	i := synced(t, f)
+	before := i.Status()
+	i.RunWithContext(t.Context())
+	if after := i.Status(); after != before {
+		t.Errorf("another run changed the status\nfrom %+v\n  to %+v", before, after)
+	}
+	idle := ask(t, f, gadgets)
+	if err := f.Shutdown(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	idle.RunWithContext(t.Context())
+	if s := idle.Status(); s.State != StateStopped {
+		t.Errorf("a run after Shutdown left the status %+v", s)
+	}
+}

@@ -1,0 +1,115 @@
+package dynamicinformer
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/apitest"
+)
+
+func TestShutdownAgain(t *testing.T) {
+	f := newFactory(t, newServer(t), Options{})
+	i := synced(t, f)
+	ask(t, f, gadgets)
+	for range 2 {
+		if err := f.Shutdown(patient(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := f.Shutdown(ended); err != nil {
+		t.Errorf("what has ended is waited for: %v", err)
+	}
+	if s := i.Status(); s.State != StateStopped || !i.IsStopped() {
+		t.Errorf("the status is %+v", s)
+	}
+}
+
+func TestShutdownNamesWhatRuns(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, widgets, widget("web", "a"))
+	f := newFactory(t, server, Options{})
+	i := ask(t, f, widgets)
+	ask(t, f, gadgets)
+	entered, release := make(chan struct{}), make(chan struct{})
+	_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { close(entered); <-release }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Start(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	<-entered
+	other := ask(t, f, gadgets)
+	waitFor(t, other, func(s Status) bool { return s.State == StateSynced })
+
+	why := errors.New("no time")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	// The rest ends first, so that only the handler is waited for.
+	ended := make(chan error)
+	// Ended by cancel.
+	go func() { ended <- f.Shutdown(ctx) }()
+	waitFor(t, other, func(s Status) bool { return s.State == StateStopped })
+	<-f.mu.informers[gadgets].done
+	cancel(why)
+	err = <-ended
+	var running *ShutdownError
+	if !errors.As(err, &running) || !errors.Is(err, why) {
+		t.Fatalf("Shutdown = %v", err)
+	}
+	if diff := cmp.Diff([]schema.GroupVersionResource{widgets}, running.Running); diff != "" {
+		t.Errorf("what runs (-want +got):\n%s", diff)
+	}
+	if want := "dynamicinformer: shutdown: still running: widgets.v1.example.com: no time"; err.Error() != want {
+		t.Errorf("the text is %q, want %q", err, want)
+	}
+	close(release)
+	if err := f.Shutdown(patient(t)); err != nil {
+		t.Errorf("once the handler has returned: %v", err)
+	}
+}
+
+// TestShutdownWhileFailing: whatever the informers wait for, a request or a pause, a shutdown ends it.
+func TestShutdownWhileFailing(t *testing.T) {
+	tests := map[string]struct {
+		faults []apitest.Fault
+		down   bool
+	}{
+		"connection refused":     {down: true},
+		"no answer":              {faults: []apitest.Fault{silence(widgetsPath)}},
+		"throttled":              {faults: []apitest.Fault{fault(widgetsPath, "", 429)}},
+		"throttled with a pause": {faults: []apitest.Fault{{Path: widgetsPath, Status: 429, RetryAfter: "60"}}},
+		"internal error":         {faults: []apitest.Fault{fault(widgetsPath, "", 500)}},
+		"forbidden":              {faults: []apitest.Fault{fault(widgetsPath, "", 403)}},
+		"watch fails, list does": {faults: []apitest.Fault{fault(widgetsPath, "watch-list", 429)}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := newServer(t)
+			server.Break(tt.faults...)
+			f := newFactory(t, server, Options{})
+			i := ask(t, f, widgets)
+			if tt.down {
+				server.Close()
+			}
+			if err := f.Start(patient(t)); err != nil {
+				t.Fatal(err)
+			}
+			if tt.down {
+				waitFor(t, i, func(s Status) bool { return s.Reason == ReasonUnreachable })
+			} else {
+				server.AwaitRequest(t, widgetsPath)
+			}
+			if err := f.Shutdown(patient(t)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,153 @@
+package dynamicinformer
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// TestWaitForSyncSettles: a type that may or can not be read ends the wait for it, and no other's.
+func TestWaitForSyncSettles(t *testing.T) {
+	tests := []struct {
+		status int
+		reason Reason
+		is     func(error) bool
+	}{
+		{401, ReasonUnauthorized, apierrors.IsUnauthorized},
+		{403, ReasonForbidden, apierrors.IsForbidden},
+		{404, ReasonNotFound, apierrors.IsNotFound},
+		{405, ReasonVerbUnsupported, apierrors.IsMethodNotSupported},
+	}
+	for _, tt := range tests {
+		t.Run(string(tt.reason), func(t *testing.T) {
+			server := newServer(t)
+			server.Break(fault(gadgetsPath, "", tt.status))
+			server.Create(t, widgets, widget("web", "a"))
+			f := newFactory(t, server, Options{})
+			i := ask(t, f, widgets)
+			ask(t, f, gadgets)
+			if err := f.Start(patient(t)); err != nil {
+				t.Fatal(err)
+			}
+			statuses, err := f.WaitForSync(patient(t))
+			if !i.HasSynced() || len(i.GetStore().ListKeys()) != 1 {
+				t.Error("the other type is not synced")
+			}
+			var states []State
+			for _, s := range statuses {
+				states = append(states, s.State)
+			}
+			if diff := cmp.Diff([]State{StateDegraded, StateSynced}, states); diff != "" {
+				t.Errorf("the states of gadgets and widgets (-want +got):\n%s", diff)
+			}
+			var missing *NotSyncedError
+			if !errors.As(err, &missing) || len(missing.Missing) != 1 || missing.Cause != nil {
+				t.Fatalf("the error is %#v", err)
+			}
+			if s := missing.Missing[0]; s.GVR != gadgets || s.Reason != tt.reason || s.LastError == nil || s.Message == "" {
+				t.Errorf("the missing one has the status %+v", s)
+			}
+			if status := apierrors.APIStatus(nil); !tt.is(err) || !errors.As(err, &status) || errors.Is(err, context.Canceled) {
+				t.Errorf("the server's answer is not found in %v", err)
+			}
+			for _, want := range []string{"not synced: gadgets.v1.example.com: Degraded (" + string(tt.reason) + "): "} {
+				if !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+					t.Errorf("the text is %q, want one line with %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestWaitForSyncGivesUp(t *testing.T) {
+	server := newServer(t)
+	server.Break(silence(widgetsPath), silence(gadgetsPath))
+	f := newFactory(t, server, Options{})
+	ask(t, f, widgets)
+	ask(t, f, gadgets)
+	if err := f.Start(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	why := errors.New("had enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	statuses, err := f.WaitForSync(ctx, widgets, gadgets)
+	var missing *NotSyncedError
+	if !errors.As(err, &missing) || len(missing.Missing) != 2 || !errors.Is(err, why) || !errors.Is(missing.Cause, why) {
+		t.Fatalf("the error is %#v", err)
+	}
+	if len(statuses) != 2 || statuses[0].GVR != widgets || statuses[1].GVR != gadgets {
+		t.Errorf("the statuses are %+v", statuses)
+	}
+	if text := err.Error(); !strings.HasSuffix(text, "(gave up: had enough)") || !strings.Contains(text, "widgets.v1.example.com: ") {
+		t.Errorf("the text is %q", text)
+	}
+}
+
+func TestWaitForSyncOfOthers(t *testing.T) {
+	f := newFactory(t, newServer(t), Options{})
+	if statuses, err := f.WaitForSync(t.Context()); err != nil || len(statuses) != 0 {
+		t.Errorf("an empty factory: %v, %v", statuses, err)
+	}
+	synced(t, f)
+	statuses, err := f.WaitForSync(patient(t), gadgets, widgets)
+	var missing *NotSyncedError
+	if !errors.As(err, &missing) || len(missing.Missing) != 1 {
+		t.Fatalf("the error is %#v", err)
+	}
+	want := "not synced: gadgets.v1.example.com: Pending: ForResource was not called for it"
+	if err.Error() != want || statuses[0].GVR != gadgets || statuses[1].State != StateSynced {
+		t.Errorf("got %v and %q, want %q", statuses, err, want)
+	}
+}
+
+// TestWaitForSyncAfterShutdown: what will never be started is not waited for.
+func TestWaitForSyncAfterShutdown(t *testing.T) {
+	f := newFactory(t, newServer(t), Options{})
+	i := ask(t, f, widgets)
+	if err := f.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := f.WaitForSync(ctx)
+	var missing *NotSyncedError
+	if !errors.As(err, &missing) || missing.Cause != nil || i.Status().State != StateStopped || !i.IsStopped() {
+		t.Errorf("after Shutdown: %v, %+v", err, i.Status())
+	}
+}
+
+// TestRecovery: a failure that passes does not end the wait, and leaves no trace.
+func TestRecovery(t *testing.T) {
+	server := newServer(t)
+	server.Break(fault(widgetsPath, "", 500))
+	f := newFactory(t, server, Options{})
+	i := ask(t, f, widgets)
+	if err := f.Start(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	s := waitFor(t, i, func(s Status) bool { return s.Reason == ReasonRequestFailed })
+	if s.Settled() || s.LastError == nil || !s.LastContact.IsZero() {
+		t.Errorf("the status of a failing informer is %+v", s)
+	}
+	server.Repair()
+	statuses, err := f.WaitForSync(patient(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := statuses[0]; s.LastError != nil || s.Reason != ReasonNone || s.Message != "" || s.LastContact.IsZero() {
+		t.Errorf("the status of the recovered informer is %+v", s)
+	}
+}
+
+func TestFormatGVR(t *testing.T) {
+	got := formatGVRs([]schema.GroupVersionResource{{Version: "v1", Resource: "pods"}, widgets})
+	if want := "pods.v1, widgets.v1.example.com"; got != want {
+		t.Errorf("formatGVRs = %q, want %q", got, want)
+	}
+}

@@ -2,10 +2,13 @@ package dynamicinformer
 
 import (
 	"context"
+	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
@@ -35,10 +38,23 @@ func newListWatch(client dynamic.Interface, gvr schema.GroupVersionResource, opt
 			return list, nil
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			initial := o.SendInitialEvents != nil && *o.SendInitialEvents
 			tweak(&o)
 			w, err := resource.Watch(ctx, o)
-			h.request(err)
+			switch {
+			case err == nil:
+				h.request(nil)
+			case !initial || repeated(err):
+				// client-go does not read what the server says of a watch that it refuses.
+				h.request(fmt.Errorf("watch: %w", err))
+			}
 			return w, err
 		},
 	}, client)
+}
+
+// repeated reports whether the reflector tries a watch-list that failed with err again. After any other
+// failure it lists at once: that tells whether the type can be read, and what the server has to say.
+func repeated(err error) bool {
+	return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/internal/apitest"
 )
 
 // TestWaitForSyncSettles: a type that may or can not be read ends the wait for it, and no other's.
@@ -26,7 +28,7 @@ func TestWaitForSyncSettles(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(string(tt.reason), func(t *testing.T) {
 			server := newServer(t)
-			server.Break(fault(gadgetsPath, "", tt.status))
+			server.Break(apitest.Fault{Path: gadgetsPath, Status: tt.status, Message: "the server's own words"})
 			server.Create(t, widgets, widget("web", "a"))
 			f := newFactory(t, server, Options{})
 			i := ask(t, f, widgets)
@@ -55,12 +57,28 @@ func TestWaitForSyncSettles(t *testing.T) {
 			if status := apierrors.APIStatus(nil); !tt.is(err) || !errors.As(err, &status) || errors.Is(err, context.Canceled) {
 				t.Errorf("the server's answer is not found in %v", err)
 			}
-			for _, want := range []string{"not synced: gadgets.v1.example.com: Degraded (" + string(tt.reason) + "): "} {
-				if !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-					t.Errorf("the text is %q, want one line with %q", err, want)
-				}
+			want := "not synced: gadgets.v1.example.com: Degraded (" + string(tt.reason) + "): the server's own words"
+			if err.Error() != want {
+				t.Errorf("the text is %q, want %q", err, want)
 			}
 		})
+	}
+}
+
+// TestWatchNotAllowed: where a type may be listed and not watched, the cache is filled and known not to
+// follow the type.
+func TestWatchNotAllowed(t *testing.T) {
+	server := newServer(t)
+	server.Break(fault(widgetsPath, "watch-list", 403), fault(widgetsPath, "watch", 403))
+	server.Create(t, widgets, widget("web", "a"))
+	f := newFactory(t, server, Options{})
+	i := ask(t, f, widgets)
+	if err := f.Start(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	s := waitFor(t, i, func(s Status) bool { return s.State == StateDegraded })
+	if s.Reason != ReasonForbidden || !strings.HasPrefix(s.Message, "watch: ") || s.LastContact.IsZero() || !i.HasSynced() {
+		t.Errorf("the status is %+v, synced: %v", s, i.HasSynced())
 	}
 }
 

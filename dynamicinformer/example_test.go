@@ -1,0 +1,118 @@
+package dynamicinformer_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+
+// cluster is the least that looks like an API server: it has two widgets, and nobody may see its gadgets.
+func cluster() *httptest.Server {
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.URL.Path != "/apis/example.com/v1/widgets":
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden","message":"you may not list gadgets"}`)
+		case r.URL.Query().Get("sendInitialEvents") != "": // as servers do that know no watch-lists
+			w.WriteHeader(http.StatusUnprocessableEntity)
+		case r.URL.Query().Get("watch") != "":
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		default:
+			fmt.Fprint(w, `{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"9"},"items":[
+				{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"namespace":"web","name":"a"},"spec":{"color":"red"}},
+				{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"namespace":"web","name":"b"},"spec":{"color":"blue"}}]}`)
+		}
+	}))
+}
+
+// Follow a type without a Go type for it, and read it from the cache: by key and by an index of your own.
+func Example() {
+	server := cluster()
+	defer server.Close()
+	ctx := context.Background()
+
+	factory, err := dynamicinformer.New(dynamicinformer.Options{
+		Config:    &rest.Config{Host: server.URL},
+		Transform: dynamicinformer.StripManagedFields,
+		Indexers: cache.Indexers{"color": func(obj any) ([]string, error) {
+			color, _, _ := unstructured.NestedString(obj.(*unstructured.Unstructured).Object, "spec", "color")
+			return []string{color}, nil
+		}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer factory.Shutdown(ctx)
+
+	informer, err := factory.ForResource(widgets)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := factory.Start(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := factory.WaitForSync(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	all, _ := informer.Lister().ByNamespace("web").List(labels.Everything())
+	fmt.Println(len(all), "widgets")
+	red, _ := informer.GetIndexer().IndexKeys("color", "red")
+	fmt.Println("red:", red)
+
+	// Output:
+	// 2 widgets
+	// red: [web/a]
+}
+
+// A type that may not be read does not keep the others from being synced.
+func ExampleFactory_WaitForSync() {
+	server := cluster()
+	defer server.Close()
+	ctx := context.Background()
+
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: server.URL}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer factory.Shutdown(ctx)
+	for _, resource := range []string{"gadgets", "widgets"} {
+		if _, err := factory.ForResource(widgets.GroupVersion().WithResource(resource)); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	if err := factory.Start(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	statuses, err := factory.WaitForSync(ctx)
+	for _, s := range statuses {
+		fmt.Println(s.GVR.Resource, s.State, s.Reason)
+	}
+	fmt.Println(err)
+
+	// Output:
+	// gadgets Degraded Forbidden
+	// widgets Synced
+	// not synced: gadgets.v1.example.com: Degraded (Forbidden): you may not list gadgets
+}

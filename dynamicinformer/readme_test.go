@@ -19,17 +19,13 @@ func TestReadmeSnippetCompiles(t *testing.T) {
 	if !found || !closed {
 		t.Fatal("README.md has no Go snippet")
 	}
-	// Inside the module, so that its imports are found; go ignores folders that start with a dot.
-	dir, err := os.MkdirTemp(".", ".readme")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := t.TempDir()
 	file := filepath.Join(dir, "main.go")
 	if err := os.WriteFile(file, []byte(snippet), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(t.TempDir(), "readme"), "./"+file).CombinedOutput()
+	// Run in a folder of the module, go finds the imports of a file anywhere.
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "readme"), file).CombinedOutput()
 	if err != nil {
 		t.Errorf("the README's snippet does not compile: %v\n%s", err, out)
 	}

@@ -31,6 +31,8 @@ func (d *decoding) failAt(code Code, n *yaml.Node, message, hint string) {
 type fields struct {
 	node         *yaml.Node
 	keys, values map[string]*yaml.Node
+	// excused fields are probably there under a wrong name, or merged in, which was reported already.
+	excused map[string]bool
 }
 
 // get returns the value of a field, nil when it is not there.
@@ -44,7 +46,7 @@ func (f fields) present(names ...string) []string {
 // mapping reads a map with known fields. The unsupported ones are planned and documented, so they
 // deserve another error than those that do not exist.
 func (d *decoding) mapping(n *yaml.Node, what string, known []string, unsupported ...string) (fields, bool) {
-	out := fields{node: n, keys: map[string]*yaml.Node{}, values: map[string]*yaml.Node{}}
+	out := fields{node: n, keys: map[string]*yaml.Node{}, values: map[string]*yaml.Node{}, excused: map[string]bool{}}
 	if !d.want(n, yaml.MappingNode, what, "a map", "write its fields as name: value") {
 		return out, false
 	}
@@ -53,12 +55,16 @@ func (d *decoding) mapping(n *yaml.Node, what string, known []string, unsupporte
 		switch {
 		case key.Kind == yaml.AliasNode || key.ShortTag() == "!!merge":
 			d.failAt(CodeAlias, key, "aliases and merge keys are not supported", "write the fields out")
+			for _, name := range known {
+				out.excused[name] = true
+			}
 		case key.Kind != yaml.ScalarNode:
 			d.failAt(CodeWrongType, key, "a field name must be text, not "+kindOf(key), fieldList(known))
 		case slices.Contains(unsupported, key.Value):
 			d.failAt(CodeNotSupported, key, fmt.Sprintf("%q is not supported in this version", key.Value), "remove it: it needs crdcache's own store, and this version makes indexes for any informer")
 		case !slices.Contains(known, key.Value):
 			d.failAt(CodeUnknownField, key, fmt.Sprintf("unknown field %q", key.Value), didYouMean(key.Value, known, fieldList(known)))
+			out.excused[nearest(key.Value, known)] = true
 		case out.keys[key.Value] != nil:
 			d.failAt(CodeDuplicateKey, key, fmt.Sprintf("%q is already set at %s", key.Value, d.file.placeOf(out.keys[key.Value])), "keep one of them")
 		default:
@@ -80,10 +86,15 @@ func didYouMean(word string, candidates []string, otherwise string) string {
 	return otherwise
 }
 
+// excuse tells whether the lack of all the names is explained by what was reported.
+func (f fields) excuse(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return f.excused[name] })
+}
+
 // required returns a field, and reports it when it is missing.
 func (d *decoding) required(f fields, what, name, hint string) (*yaml.Node, bool) {
 	n := f.get(name)
-	if n == nil {
+	if n == nil && !f.excuse(name) {
 		d.fail(CodeRequired, d.file.placeOf(f.node), fmt.Sprintf("%s has no %q", what, name), hint)
 	}
 	return n, n != nil

@@ -50,6 +50,9 @@ func (d *decoding) indexName(v *yaml.Node, names map[string]string) string {
 // source reads where the values of an index come from.
 func (d *decoding) source(f fields, index *Index, dialect jsonpath.Dialect) {
 	names := f.present("path", "label", "annotation", "owner", "key")
+	if len(names) == 0 && f.excuse("path", "label", "annotation", "owner", "key") {
+		return
+	}
 	if len(names) == 0 {
 		d.fail(CodeRequired, d.file.placeOf(f.node), "the index has no values", "add one of path, label, annotation, owner, key")
 		return
@@ -116,7 +119,7 @@ func (d *decoding) composite(n *yaml.Node, index *Index, dialect jsonpath.Dialec
 	const hint = "add elements such as {name: ns, path: .metadata.namespace}"
 	items, _ := d.list(n, `"key"`, hint)
 	names := map[string]string{}
-	many := ""
+	var many *yaml.Node // the path of the first key with many values
 	for _, item := range items {
 		f, ok := d.mapping(item, "an element of key", []string{"name", "path", "label", "annotation", "transform", "missing"}, "type", "order")
 		if !ok {
@@ -133,15 +136,18 @@ func (d *decoding) composite(n *yaml.Node, index *Index, dialect jsonpath.Dialec
 			d.failAt(CodeContradict, f.keys[sources[1]], fmt.Sprintf("%q and %q do not go together", sources[0], sources[1]), "keep one of them")
 		}
 		p, ok := d.part(f, dialect)
+		if !ok && f.excuse("path", "label", "annotation") {
+			continue
+		}
 		if !ok {
 			d.fail(CodeRequired, d.file.placeOf(item), "the element of key has no value", "add one of path, label, annotation")
 			continue
 		}
 		if p.path != nil && !p.path.Singular() {
-			if many != "" {
-				d.failAt(CodeManyKeys, p.at.node, fmt.Sprintf("the keys %q and %q can both have many values", many, name), "use each: for values of the same element, or index by one value only")
+			if many != nil {
+				d.failAt(CodeManyKeys, p.at.node, fmt.Sprintf("this key and the one at %s can both have many values", d.file.placeOf(many)), "use each: for values of the same element, or index by one value only")
 			}
-			many = name
+			many = p.at.node
 		}
 		p.name = name
 		index.Keys, index.parts = append(index.Keys, name), append(index.parts, p)

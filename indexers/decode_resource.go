@@ -189,6 +189,9 @@ func (d *decoding) match(n *yaml.Node, r *Resource) {
 	}
 	switch names := f.present("resource", "kind"); len(names) {
 	case 0:
+		if f.excuse("resource", "kind") {
+			return
+		}
 		d.fail(CodeRequired, d.file.placeOf(n), `the match has neither "resource" nor "kind"`, "add resource: with the plural name, or kind:")
 	case 2:
 		d.failAt(CodeContradict, f.keys["kind"], `"resource" and "kind" do not go together`, "keep resource, which is exact")

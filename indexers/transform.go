@@ -1,6 +1,7 @@
 package indexers
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"regexp/syntax"
@@ -97,7 +98,8 @@ func (d *decoding) regex(n *yaml.Node) transform {
 // regexError shows the part of the expression that is wrong.
 func (d *decoding) regexError(n *yaml.Node, text string, err error) {
 	at, message := d.file.placeOf(n), err.Error()
-	if e, ok := err.(*syntax.Error); ok {
+	var e *syntax.Error
+	if errors.As(err, &e) {
 		message = e.Code.String() + ": " + e.Expr
 		if i := strings.Index(text, e.Expr); e.Expr != "" && i >= 0 {
 			at = d.file.within(n, i, i+len(e.Expr))
@@ -126,6 +128,9 @@ func (d *decoding) missing(n *yaml.Node) missing {
 	switch {
 	case isNull(n) && n.Value != "":
 		return missing{kind: missingNull}
+	case isNull(n) || n.Kind == yaml.SequenceNode:
+		d.wrong(n, `"missing"`, "a word or a map", hint)
+		return missing{}
 	case n.Kind == yaml.MappingNode:
 		f, ok := d.mapping(n, `"missing"`, []string{"value"})
 		if !ok {

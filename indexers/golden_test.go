@@ -1,0 +1,150 @@
+package indexers_test
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/indexers"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write what the code says into the golden files")
+
+// definitions reads the custom resource definitions that the project has for its tests.
+func definitions(t testing.TB) []*crd.Definition {
+	t.Helper()
+	files, err := filepath.Glob("../testdata/crds/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	var out []*crd.Definition
+	for _, f := range files {
+		d, err := crd.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, d...)
+	}
+	return out
+}
+
+// cases calls run for each config of a folder.
+func cases(t *testing.T, folder string, least int, run func(t *testing.T, s indexers.Source) (got string)) {
+	files, err := filepath.Glob(filepath.Join("testdata", folder, "*.yaml"))
+	if err != nil || len(files) < least {
+		t.Fatalf("%d cases: %v", len(files), err)
+	}
+	for _, path := range files {
+		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
+		t.Run(name, func(t *testing.T) {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := run(t, indexers.Source{Name: name + ".yaml", Data: data})
+			golden := strings.TrimSuffix(path, ".yaml") + ".golden"
+			if *rewrite {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("(-golden +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// findings gives what an error says, after checks that hold for all of them.
+func findings(t *testing.T, err error, s indexers.Source) string {
+	t.Helper()
+	if err == nil {
+		return ""
+	}
+	var ce *indexers.ConfigError
+	if !errors.As(err, &ce) || len(ce.Diagnostics) == 0 {
+		t.Fatalf("%T is no *ConfigError with findings", err)
+	}
+	for _, d := range ce.Diagnostics {
+		checkDiagnostic(t, d, s)
+		if !strings.HasPrefix(string(d.Code), "E") {
+			t.Errorf("%s is an error with the code of a warning", d)
+		}
+	}
+	return err.Error() + "\n"
+}
+
+func TestBrokenConfigs(t *testing.T) {
+	cases(t, "broken", 60, func(t *testing.T, s indexers.Source) string {
+		c, err := indexers.Parse(s)
+		if err == nil || c != nil {
+			t.Fatalf("accepted: %v, %v", c, err)
+		}
+		return findings(t, err, s)
+	})
+}
+
+func TestSchemaChecks(t *testing.T) {
+	crds := definitions(t)
+	cases(t, "schema", 25, func(t *testing.T, s indexers.Source) string {
+		c, err := indexers.Parse(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		warnings, err := c.Check(crds)
+		got := findings(t, err, s)
+		for _, w := range warnings {
+			checkDiagnostic(t, w, s)
+			got += w.Text() + "\n"
+		}
+		if got == "" {
+			t.Error("nothing found")
+		}
+		return got
+	})
+}
+
+// Every code is in the documentation, and some test gives it.
+func TestCodesAreDocumentedAndTested(t *testing.T) {
+	read := func(path string) string {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	var golden strings.Builder
+	files, _ := filepath.Glob("testdata/*/*.golden")
+	for _, f := range files {
+		golden.WriteString(read(f))
+	}
+	docs, codes := read("../docs/config.md"), 0
+	for _, line := range strings.Split(read("codes.go"), "\n") {
+		_, rest, ok := strings.Cut(line, ` = "`)
+		if !ok {
+			continue
+		}
+		code, _, _ := strings.Cut(rest, `"`)
+		codes++
+		if !strings.Contains(docs, "| "+code+" |") {
+			t.Errorf("%s is not in docs/config.md", code)
+		}
+		// E017 needs a file system and W302 a CRD of its own; both have tests of their own.
+		if code != "E017" && code != "W302" && !strings.Contains(golden.String(), ": "+code+": ") {
+			t.Errorf("no golden file gives %s", code)
+		}
+	}
+	if codes < 25 {
+		t.Errorf("found only %d codes", codes)
+	}
+}

@@ -107,12 +107,12 @@ func ExampleFactory_WaitForSync() {
 
 	statuses, err := factory.WaitForSync(ctx)
 	for _, s := range statuses {
-		fmt.Println(s.GVR.Resource, s.State, s.Reason)
+		fmt.Println(s.GVR.Resource, s.State)
 	}
 	fmt.Println(err)
 
 	// Output:
-	// gadgets Degraded Forbidden
+	// gadgets Degraded
 	// widgets Synced
 	// not synced: gadgets.v1.example.com: Degraded (Forbidden): you may not list gadgets
 }

@@ -24,6 +24,9 @@ const (
 // ErrInterrupted is the error of a command that a signal ended.
 var ErrInterrupted = errors.New("interrupted")
 
+// ErrNotSynced is the error of a command whose time was up before there was anything to sync.
+var ErrNotSynced = errors.New("not synced")
+
 // UsageError says that the command line is wrong.
 type UsageError struct{ text string }
 
@@ -39,7 +42,6 @@ func (e *UsageError) Error() string { return e.text }
 // of the cases.
 func Code(err error) int {
 	var usage *UsageError
-	var notSynced *dynamicinformer.NotSyncedError
 	switch {
 	case err == nil:
 		return OK
@@ -49,7 +51,7 @@ func Code(err error) int {
 		return Usage
 	case anyError(err, refused):
 		return Forbidden
-	case errors.As(err, &notSynced) && errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, ErrNotSynced), errors.As(err, &notSynced) && errors.Is(err, context.DeadlineExceeded):
 		return NotSynced
 	default:
 		return Failed
@@ -62,6 +64,12 @@ func refused(err error) bool {
 		return false
 	}
 	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
+}
+
+// late reports whether err itself says that the time for syncing was up.
+func late(err error) bool {
+	notSynced, ok := err.(*dynamicinformer.NotSyncedError)
+	return ok && errors.Is(notSynced.Cause, context.DeadlineExceeded)
 }
 
 // anyError reports whether is holds for err or anything in its tree. errors.As stops at the first error
@@ -92,7 +100,8 @@ func Split(err error) []error {
 		return nil
 	}
 	joined, ok := err.(interface{ Unwrap() []error })
-	if _, synced := err.(*dynamicinformer.NotSyncedError); synced || !ok {
+	// Other errors wrap several ones too, and say more than those do.
+	if !ok || len(joined.Unwrap()) == 0 || errors.Join(joined.Unwrap()...).Error() != err.Error() {
 		return []error{err}
 	}
 	var all []error

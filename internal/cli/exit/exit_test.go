@@ -1,0 +1,100 @@
+package exit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+func answer(code int) error {
+	return apierrors.NewGenericServerResponse(code, "get", schema.GroupResource{Resource: "widgets"}, "", "", 0, false)
+}
+
+// notSynced is the error of a wait that ended because of cause, or because all types are settled.
+func notSynced(cause error, last ...error) error {
+	e := &dynamicinformer.NotSyncedError{Cause: cause}
+	for _, err := range last {
+		e.Missing = append(e.Missing, dynamicinformer.Status{State: dynamicinformer.StateDegraded, LastError: err})
+	}
+	return e
+}
+
+func TestCode(t *testing.T) {
+	late := notSynced(context.DeadlineExceeded, nil)
+	tests := []struct {
+		name string
+		err  error
+		want int
+	}{
+		{"success", nil, OK},
+		{"anything", errors.New("boom"), Failed},
+		{"usage", Usagef("no such flag"), Usage},
+		{"wrapped usage", fmt.Errorf("dump: %w", Usagef("no such flag")), Usage},
+		{"not synced in time", late, NotSynced},
+		{"not synced, out of contact", notSynced(context.DeadlineExceeded, errors.New("connection refused")), NotSynced},
+		{"wrapped not synced", fmt.Errorf("dump: %w", late), NotSynced},
+		{"not found", notSynced(nil, answer(http.StatusNotFound)), Failed},
+		{"not found, after a request that took too long", errors.Join(
+			fmt.Errorf("discovery: %w", context.DeadlineExceeded), notSynced(nil, answer(http.StatusNotFound))), Failed},
+		{"one settled, one late", errors.Join(notSynced(nil, answer(http.StatusNotFound)), late), NotSynced},
+		{"given up for another reason", notSynced(errors.New("enough")), Failed},
+		{"a deadline of something else", fmt.Errorf("get: %w", context.DeadlineExceeded), Failed},
+		{"forbidden", answer(http.StatusForbidden), Forbidden},
+		{"unauthorized", fmt.Errorf("get /apis: %w", answer(http.StatusUnauthorized)), Forbidden},
+		{"forbidden type", notSynced(nil, answer(http.StatusForbidden)), Forbidden},
+		{"forbidden type behind another", notSynced(nil, answer(http.StatusNotFound), answer(http.StatusForbidden)), Forbidden},
+		{"forbidden and late", errors.Join(late, answer(http.StatusForbidden)), Forbidden},
+		{"forbidden and usage", errors.Join(answer(http.StatusForbidden), Usagef("no")), Usage},
+		{"interrupted", ErrInterrupted, Interrupted},
+		{"interrupted and everything", errors.Join(answer(http.StatusForbidden), Usagef("no"), late, ErrInterrupted), Interrupted},
+		{"other answer", answer(http.StatusInternalServerError), Failed},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := Code(tt.err); got != tt.want {
+				t.Errorf("Code(%v) = %d, want %d", tt.err, got, tt.want)
+			}
+		})
+	}
+}
+
+func TestSplit(t *testing.T) {
+	a, b, c := errors.New("a"), errors.New("b"), errors.New("c")
+	missing := notSynced(context.DeadlineExceeded, a, b)
+	both := fmt.Errorf("%w, because of %w", a, b)
+	tests := map[string]struct {
+		err  error
+		want []error
+	}{
+		"nothing":                   {nil, nil},
+		"one":                       {a, []error{a}},
+		"joined":                    {errors.Join(a, b), []error{a, b}},
+		"joined alone":              {errors.Join(a), []error{a}},
+		"joined twice":              {errors.Join(a, errors.Join(b, nil, c)), []error{a, b, c}},
+		"not synced is one":         {errors.Join(a, missing), []error{a, missing}},
+		"not synced without errors": {notSynced(nil), []error{notSynced(nil)}},
+		"a sentence of two is one":  {both, []error{both}},
+		"wrapped is one":            {fmt.Errorf("x: %w", a), []error{fmt.Errorf("x: %w", a)}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			text := func(errs []error) (all []string) {
+				for _, err := range errs {
+					all = append(all, err.Error())
+				}
+				return all
+			}
+			if diff := cmp.Diff(text(tt.want), text(Split(tt.err))); diff != "" {
+				t.Errorf("Split (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -128,3 +128,15 @@ func (j *journal) expectNothing() {
 		j.scene.Errorf("unexpected events: %q", extra)
 	}
 }
+
+// expectNever checks that none of these events has come since what was expected.
+func (j *journal) expectNever(unwanted ...string) {
+	j.scene.Helper()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, event := range j.mu.events[j.read:] {
+		if slices.Contains(unwanted, event) {
+			j.scene.Errorf("unexpected event: %q", event)
+		}
+	}
+}

@@ -24,8 +24,8 @@ type scene struct {
 	ctx     context.Context
 	admin   dynamic.Interface
 	factory *dynamicinformer.Factory
-	// endTracker ends the tracker and waits for that.
-	endTracker func()
+	// endTracker ends the tracker and waits for that within a context.
+	endTracker func(context.Context)
 }
 
 // newScene makes a factory and runs its tracker, with the admin's configuration where none is given. The
@@ -67,7 +67,8 @@ func (s *scene) runTracker(config *rest.Config) dynamicinformer.TypeSource {
 	done := make(chan error, 1)
 	go func() { done <- tracker.Run(ctx) }() // ended by cancel
 	ended := false
-	s.endTracker = func() {
+	s.endTracker = func(ctx context.Context) {
+		s.Helper()
 		if ended {
 			return
 		}
@@ -78,12 +79,27 @@ func (s *scene) runTracker(config *rest.Config) dynamicinformer.TypeSource {
 			if err != nil {
 				s.Error(err)
 			}
-		case <-s.ctx.Done():
+		case <-ctx.Done():
 			s.Error("the tracker has not ended")
 		}
 	}
-	s.Cleanup(s.endTracker)
+	s.Cleanup(func() { s.endTracker(s.ctx) })
 	return tracker.Types()
+}
+
+// withoutTypes is a scene whose factory takes every type to exist.
+func (s *scene) withoutTypes() *scene {
+	s.Helper()
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: harness.Config(s)})
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() {
+		if err := factory.Shutdown(s.ctx); err != nil {
+			s.Error(err)
+		}
+	})
+	return &scene{T: s.T, ctx: s.ctx, admin: s.admin, factory: factory}
 }
 
 // follow asks for the informer of a type, records what its handlers see, and starts it.

@@ -51,7 +51,7 @@ func Code(err error) int {
 		return Usage
 	case anyError(err, refused):
 		return Forbidden
-	case errors.Is(err, ErrNotSynced), errors.As(err, &notSynced) && errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, ErrNotSynced), anyError(err, late):
 		return NotSynced
 	default:
 		return Failed
@@ -94,19 +94,34 @@ func anyError(err error, is func(error) bool) bool {
 }
 
 // Split returns the errors that errors.Join has put together in err, err itself if there are none, and
-// nothing for nil.
+// nothing for nil. A NotSyncedError becomes one for each type, of which only those that were still waited
+// for tell why the waiting ended.
 func Split(err error) []error {
 	if err == nil {
 		return nil
 	}
+	if missing, ok := err.(*dynamicinformer.NotSyncedError); ok {
+		return splitTypes(missing)
+	}
 	joined, ok := err.(interface{ Unwrap() []error })
-	// Other errors wrap several ones too, and say more than those do.
-	if !ok || len(joined.Unwrap()) == 0 || errors.Join(joined.Unwrap()...).Error() != err.Error() {
+	if !ok {
 		return []error{err}
 	}
 	var all []error
 	for _, e := range joined.Unwrap() {
 		all = append(all, Split(e)...)
+	}
+	return all
+}
+
+func splitTypes(err *dynamicinformer.NotSyncedError) []error {
+	all := make([]error, 0, len(err.Missing))
+	for _, status := range err.Missing {
+		one := &dynamicinformer.NotSyncedError{Missing: []dynamicinformer.Status{status}}
+		if !status.Settled() {
+			one.Cause = err.Cause
+		}
+		all = append(all, one)
 	}
 	return all
 }

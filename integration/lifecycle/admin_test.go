@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/crdcache/crdcache/discovery/crd"
@@ -46,20 +47,33 @@ func (s *scene) reinstall(definition *unstructured.Unstructured) {
 }
 
 // create stores an object of a type, as soon as the server takes it.
-func (s *scene) create(definition *unstructured.Unstructured, name string) {
+func (s *scene) create(definition *unstructured.Unstructured, name string, finalizers ...string) {
 	s.Helper()
 	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
-	scope, _, _ := unstructured.NestedString(definition.Object, "spec", "scope")
-	gvr := resourceOf(definition)
-	object := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": gvr.GroupVersion().String(), "kind": kind, "metadata": map[string]any{"name": name},
-	}}
-	resource := dynamic.ResourceInterface(s.admin.Resource(gvr))
-	if scope == "Namespaced" {
-		resource = s.admin.Resource(gvr).Namespace(metav1.NamespaceDefault)
-	}
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	object.SetGroupVersionKind(resourceOf(definition).GroupVersion().WithKind(kind))
+	object.SetName(name)
+	object.SetFinalizers(finalizers)
 	harness.Eventually(s, func(ctx context.Context) error {
-		_, err := resource.Create(ctx, object, metav1.CreateOptions{})
+		_, err := s.objects(definition).Create(ctx, object, metav1.CreateOptions{})
 		return err
 	})
+}
+
+// release takes the finalizers of an object away.
+func (s *scene) release(definition *unstructured.Unstructured, name string) {
+	s.Helper()
+	patch := []byte(`{"metadata":{"finalizers":null}}`)
+	if _, err := s.objects(definition).Patch(s.ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// objects is where the objects of a test are.
+func (s *scene) objects(definition *unstructured.Unstructured) dynamic.ResourceInterface {
+	resource := s.admin.Resource(resourceOf(definition))
+	if scope, _, _ := unstructured.NestedString(definition.Object, "spec", "scope"); scope == "Namespaced" {
+		return resource.Namespace(metav1.NamespaceDefault)
+	}
+	return resource
 }

@@ -38,6 +38,28 @@ func TestDeletedAndRecreated(t *testing.T) {
 	j.expectNothing()
 }
 
+// TestTerminating: a definition whose objects cannot go yet still has them, and its informer goes on.
+func TestTerminating(t *testing.T) {
+	s := newScene(t, dynamicinformer.Options{}, nil)
+	widgets := harness.NewCRD(harness.Group(t), "Widget")
+	harness.InstallCRDs(t, widgets)
+	s.create(widgets, "a", "example.com/hold")
+	s.create(widgets, "b")
+	i, j := s.follow(resourceOf(widgets))
+	j.expect("add a", "add b")
+	s.awaitSynced(i, 1)
+
+	s.uninstall(widgets)
+	j.expect("update a", "delete b")
+	s.release(widgets, "a")
+	j.expect("delete a")
+	if status := s.await(i, dynamicinformer.StatePending, dynamicinformer.ReasonNotInstalled); status.Generation != 1 {
+		t.Errorf("the status is %+v, want generation 1", status)
+	}
+	s.expectEmpty(i)
+	j.expectNothing()
+}
+
 // TestRecreatedAtOnce creates the definition again as soon as its name is free.
 func TestRecreatedAtOnce(t *testing.T) {
 	s := newScene(t, dynamicinformer.Options{}, nil)

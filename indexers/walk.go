@@ -59,7 +59,11 @@ func (k *checking) selector(i int, step jsonpath.Step, s jsonpath.Selector, from
 		out = append(out, apply(s, c)...)
 	}
 	if len(out) == 0 {
-		k.mismatch(k.at.place(k.resource.file, i, step.Offset, step.End), step, s, from)
+		start, end := step.Offset, step.End
+		if len(step.Selectors) > 1 {
+			start, end = s.Offset, s.End
+		}
+		k.mismatch(k.at.place(k.resource.file, i, start, end), step, s, from)
 	}
 	if s.Kind == jsonpath.SelectFilter && len(out) > 0 {
 		k.operands(s.Filter.Operands(), out)

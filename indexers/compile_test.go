@@ -1,0 +1,155 @@
+package indexers_test
+
+import (
+	"math"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/indexers"
+)
+
+// compile makes the functions of one index, which is given as in a config.
+func compile(t testing.TB, index string) *indexers.Functions {
+	t.Helper()
+	text := strings.Replace(header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - "+index+"\n"), "NAME", "n", 1)
+	c, err := indexers.Parse(indexers.Source{Name: "w.yaml", Data: []byte(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return indexers.Compile(c.Resources[0])
+}
+
+// call runs the only function.
+func call(t testing.TB, f *indexers.Functions, object any) []string {
+	t.Helper()
+	for _, fn := range f.Indexers() {
+		values, err := fn(object)
+		if err != nil {
+			t.Error(err)
+		}
+		return values
+	}
+	t.Fatal("no function")
+	return nil
+}
+
+type m = map[string]any
+
+func spec(v m) m {
+	return m{"metadata": m{"name": "x", "namespace": "ns"}, "spec": v}
+}
+
+func TestValues(t *testing.T) {
+	tests := []struct {
+		reason, index string
+		object        any
+		want          []string
+		stats         indexers.Stats
+	}{
+		{"each value once, in order", "{name: i, path: '.spec.a[*]'}", spec(m{"a": []any{"b", "a", "b", ""}}), []string{"b", "a", ""}, indexers.Stats{Values: 3}},
+		{"scalars as text", "{name: i, path: '.spec.a[*]'}", spec(m{"a": []any{true, int64(9007199254740993), 2.5, 1.0, 1e21, 1e-7}}), []string{"true", "9007199254740993", "2.5", "1", "1e+21", "1e-7"}, indexers.Stats{Values: 6}},
+		{"no lists, maps and odd numbers", "{name: i, path: '.spec.a[*]'}", spec(m{"a": []any{m{}, []any{}, math.NaN(), indexers.Null, "x"}}), []string{"x"}, indexers.Stats{Values: 1, SkippedType: 4}},
+		{"missing is skipped", "{name: i, path: .spec.a}", spec(nil), nil, indexers.Stats{SkippedMissing: 1}},
+		{"null is missing", "{name: i, path: .spec.a}", spec(m{"a": nil}), nil, indexers.Stats{SkippedMissing: 1}},
+		{"missing as null", "{name: i, path: .spec.a, missing: null}", spec(nil), []string{indexers.Null}, indexers.Stats{Values: 1}},
+		{"missing as a value, as it is written", "{name: i, path: .spec.a, missing: {value: 1.10}}", spec(nil), []string{"1.10"}, indexers.Stats{Values: 1}},
+		{"missing is reported", "{name: i, path: .spec.a, missing: report}", spec(nil), nil, indexers.Stats{SkippedMissing: 1, Reported: []string{"ns/x"}}},
+		{"a list with a gap", "{name: i, path: '.spec.a[*]', missing: {value: none}}", spec(m{"a": []any{"x", nil}}), []string{"x", "none"}, indexers.Stats{Values: 2}},
+		{"transforms in order", "{name: i, path: .spec.a, transform: [trim, upper, {regex: {match: '^(?P<h>[^:]+):(.*)', group: h}}]}", spec(m{"a": " ab:c "}), []string{"AB"}, indexers.Stats{Values: 1}},
+		{"the whole match by default", "{name: i, path: .spec.a, transform: {regex: {match: '[0-9]+'}}}", spec(m{"a": "v12x"}), []string{"12"}, indexers.Stats{Values: 1}},
+		{"no match is missing", "{name: i, path: .spec.a, missing: {value: none}, transform: {regex: {match: '(x)?y', group: 1}}}", spec(m{"a": "y"}), []string{"none"}, indexers.Stats{Values: 1}},
+		{"too many values", "{name: i, path: '.spec.a[*]', maxValues: 2}", spec(m{"a": []any{"a", "b", "a", "c", "d"}}), []string{"a", "b"}, indexers.Stats{Values: 2, SkippedLimit: 2}},
+		{"too long a value", "{name: i, path: '.spec.a[*]', maxValueBytes: 3}", spec(m{"a": []any{"abcd", "abc"}}), []string{"abc"}, indexers.Stats{Values: 1, SkippedLimit: 1}},
+		{"when holds", "{name: i, path: .spec.a, when: '@.spec.b > 1'}", spec(m{"a": "x", "b": int64(2)}), []string{"x"}, indexers.Stats{Values: 1}},
+		{"when does not hold", "{name: i, path: .spec.a, when: '@.spec.b > 1'}", spec(m{"a": "x", "b": int64(1)}), nil, indexers.Stats{SkippedWhen: 1}},
+		{"fields of one element", "{name: i, each: '.spec.a[*]', key: [{name: x, path: .x}, {name: y, path: .y}]}", spec(m{"a": []any{m{"x": "1", "y": "2"}, m{"x": "3"}, m{"x": "a/b", "y": `c\`}}}), []string{"1/2", `a\/b/c\\`}, indexers.Stats{Values: 2, SkippedMissing: 1}},
+		{"the element itself", "{name: i, each: '.spec.a[*]', key: [{name: x, path: '@'}]}", spec(m{"a": []any{"a/b"}}), []string{"a/b"}, indexers.Stats{Values: 1}},
+		{"no element", "{name: i, each: '.spec.a[*]', key: [{name: x, path: .x}]}", spec(nil), nil, indexers.Stats{SkippedMissing: 1}},
+		{"a composite of one that has many", "{name: i, key: [{name: x, path: '.spec.a[*]'}, {name: y, path: .spec.b}]}", spec(m{"a": []any{"1", "2"}, "b": "z"}), []string{"1/z", "2/z"}, indexers.Stats{Values: 2}},
+		{"a composite with a gap", "{name: i, key: [{name: x, path: .spec.a}, {name: y, path: .spec.b, missing: null}]}", spec(m{"a": "1"}), []string{indexers.Value("1", indexers.Null)}, indexers.Stats{Values: 1}},
+		{"an incomplete composite", "{name: i, key: [{name: x, path: .spec.a}, {name: y, path: .spec.b}]}", spec(m{"a": "1"}), nil, indexers.Stats{SkippedMissing: 1}},
+		{"the text of one NUL is no null", "{name: i, path: .spec.a, transform: trim}", spec(m{"a": " \x00 "}), nil, indexers.Stats{SkippedType: 1}},
+		{"unstructured", "{name: i, label: a/b}", &unstructured.Unstructured{Object: m{"metadata": m{"labels": m{"a/b": "x"}}}}, []string{"x"}, indexers.Stats{Values: 1}},
+		{"typed", "{name: i, label: a/b}", &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a/b": "x"}}}, []string{"x"}, indexers.Stats{Values: 1}},
+		{"deleted", "{name: i, path: .spec.a}", cache.DeletedFinalStateUnknown{Obj: spec(m{"a": "x"})}, []string{"x"}, indexers.Stats{Values: 1}},
+		{"nil", "{name: i, path: .spec.a}", nil, nil, indexers.Stats{Failed: 1}},
+		{"a nil pointer", "{name: i, path: .spec.a}", (*unstructured.Unstructured)(nil), nil, indexers.Stats{Failed: 1}},
+		{"no object", "{name: i, path: .spec.a}", 7, nil, indexers.Stats{Failed: 1}},
+		{"something that panics", "{name: i, path: .spec.a}", panicking{}, nil, indexers.Stats{Failed: 1}},
+	}
+	for _, test := range tests {
+		t.Run(test.reason, func(t *testing.T) {
+			f := compile(t, test.index)
+			got := call(t, f, test.object)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			test.stats.Index, test.stats.Seen = "i", 1
+			if len(test.want) > 0 {
+				test.stats.Matched = 1
+			}
+			if diff := cmp.Diff([]indexers.Stats{test.stats}, f.Stats()); diff != "" {
+				t.Errorf("stats (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+type panicking struct{}
+
+func (panicking) UnstructuredContent() map[string]any { panic("no") }
+
+// Beyond the number at which duplicates are found by a map, nothing changes.
+func TestManyValues(t *testing.T) {
+	var list []any
+	for i := range 300 {
+		list = append(list, int64(i%100))
+	}
+	f := compile(t, "{name: i, path: '.spec.a[*]', maxValues: 90}")
+	if got := call(t, f, spec(m{"a": list})); len(got) != 90 || got[89] != "89" {
+		t.Errorf("got %d values: %v", len(got), got)
+	}
+	if s := f.Stats()[0]; s.SkippedLimit != 30 {
+		t.Errorf("got %+v", s)
+	}
+}
+
+func TestConcurrentUse(t *testing.T) {
+	f := compile(t, "{name: i, path: '.spec.a[*]', missing: report}")
+	fn := f.Indexers()["i"]
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 500 {
+				_, _ = fn(spec(m{"a": []any{"x", "y", nil}}))
+				f.Stats()
+			}
+		})
+	}
+	wg.Wait()
+	want := indexers.Stats{Index: "i", Seen: 2000, Matched: 2000, Values: 4000, SkippedMissing: 2000, Reported: []string{"ns/x"}}
+	if diff := cmp.Diff([]indexers.Stats{want}, f.Stats()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// FuzzValue proves that different parts give different values.
+func FuzzValue(f *testing.F) {
+	f.Add("a/b", "c", "a", "b/c")
+	f.Add(`a\`, `/b`, `a`, `\/b`)
+	f.Add("", "/", "/", "")
+	f.Fuzz(func(t *testing.T, a, b, c, d string) {
+		if same := a == c && b == d; same != (indexers.Value(a, b) == indexers.Value(c, d)) {
+			t.Errorf("(%q, %q) and (%q, %q): %q, %q", a, b, c, d, indexers.Value(a, b), indexers.Value(c, d))
+		}
+		if indexers.Value(a, b) == indexers.Value(a, b, c) {
+			t.Errorf("two parts and three give %q", indexers.Value(a, b))
+		}
+	})
+}

@@ -1,0 +1,153 @@
+package indexers_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/indexers"
+)
+
+// objects reads the objects of a kind that the project has for its tests.
+func objects(t testing.TB, kind string) []*unstructured.Unstructured {
+	t.Helper()
+	files, err := filepath.Glob("../testdata/objects/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	var out []*unstructured.Unstructured
+	for _, path := range files {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
+		for {
+			u := &unstructured.Unstructured{}
+			if err := decoder.Decode(u); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatal(path, err)
+			}
+			if u.GetKind() == kind {
+				out = append(out, u)
+			}
+		}
+	}
+	return out
+}
+
+// load reads the example configs, which have to fit the CRDs.
+func load(t testing.TB) *indexers.Config {
+	t.Helper()
+	c, err := indexers.Load("../testdata/indexes/platform.yaml", "../testdata/indexes/cert-manager.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Warnings) > 0 {
+		t.Errorf("warnings: %v", c.Warnings)
+	}
+	return c
+}
+
+func TestExampleConfigsFitTheCRDs(t *testing.T) {
+	warnings, err := load(t).Check(definitions(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(warnings) != 1 || warnings[0].Code != indexers.CodeOptionalGone {
+		t.Errorf("got %v, want one warning about the certificates, which are optional", warnings)
+	}
+}
+
+// The indexes answer from a store of client-go, over the objects of the project.
+func TestExampleConfigsInAStore(t *testing.T) {
+	tests := []struct {
+		resource, kind, index, value string
+		want                         []string
+	}{
+		{"workloads", "Workload", "environment", "production-eu", []string{"payments/card-gateway", "payments/ledger"}},
+		{"workloads", "Workload", "port", "9090", []string{"payments/ledger"}},
+		{"workloads", "Workload", "owner", "ada@example.com", []string{"payments/ledger"}},
+		{"workloads", "Workload", "condition", indexers.Value("Progressing", "False"), []string{"payments/ledger"}},
+		{"workloads", "Workload", "condition", indexers.Value("Progressing", "Never"), nil},
+		{"workloads", "Workload", "tier-per-namespace", indexers.Value("payments", "critical"), []string{"payments/card-gateway", "payments/ledger"}},
+		{"workloads", "Workload", "image-host", "registry.example.com", []string{"payments/ledger"}},
+		{"workloads", "Workload", "scrape", "true", []string{"payments/ledger"}},
+		{"workloads", "Workload", "not-ready", "ledger", nil},
+		{"routes", "Route", "host", "shop.example.com", []string{"storefront/shop", "storefront/shop-search"}},
+		{"routes", "Route", "workload", "search", []string{"storefront/shop-search"}},
+		{"routes", "Route", "secret", "shop-tls", []string{"storefront/shop", "storefront/shop-search"}},
+		{"routes", "Route", "secret", indexers.Null, []string{"storefront/cart"}},
+		{"routes", "Route", "controller", indexers.Value("Route", "resolver"), []string{"edge/dns-probe"}},
+		{"releases", "Release", "owner", indexers.Value("Environment", "production-ap"), []string{"media/thumbnailer-2.0.3"}},
+		{"releases", "Release", "workload", "thumbnailer", []string{"media/thumbnailer-2.0.3"}},
+	}
+	config := load(t)
+	for _, test := range tests {
+		t.Run(test.resource+"/"+test.index+"="+test.value, func(t *testing.T) {
+			r, ok := config.Resource(test.resource)
+			if !ok {
+				t.Fatal("no such resource")
+			}
+			store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers.Compile(r).Indexers())
+			for _, o := range objects(t, test.kind) {
+				if err := store.Add(o); err != nil {
+					t.Fatal(err)
+				}
+			}
+			keys, err := store.IndexKeys(test.index, test.value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The objects may become more; those that are named here stay as they are.
+			for _, want := range test.want {
+				if !slices.Contains(keys, want) {
+					t.Errorf("%v lacks %s", keys, want)
+				}
+			}
+			if len(test.want) == 0 && len(keys) > 0 {
+				t.Errorf("found %v", keys)
+			}
+		})
+	}
+}
+
+// Every index of the examples has values, so none of them is a slip, and the counters agree with the
+// store.
+func TestExampleConfigsMatchObjects(t *testing.T) {
+	kinds := map[string]string{"workloads": "Workload", "routes": "Route", "releases": "Release", "environments": "Environment"}
+	config := load(t)
+	for name, kind := range kinds {
+		r, _ := config.Resource(name)
+		functions := indexers.Compile(r)
+		store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, functions.Indexers())
+		all := objects(t, kind)
+		for _, o := range all {
+			before := o.DeepCopy()
+			if err := store.Add(o); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(before.Object, o.Object); diff != "" {
+				t.Fatalf("%s was changed:\n%s", o.GetName(), diff)
+			}
+		}
+		for _, s := range functions.Stats() {
+			if s.Seen != uint64(len(all)) || s.Matched == 0 || s.Failed != 0 {
+				t.Errorf("%s: %+v", name, s)
+			}
+			if n := len(store.ListIndexFuncValues(s.Index)); n == 0 || uint64(n) > s.Values {
+				t.Errorf("%s: %d values in the store, %+v", name, n, s)
+			}
+		}
+	}
+}

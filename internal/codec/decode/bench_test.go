@@ -1,0 +1,79 @@
+package decode_test
+
+import (
+	"runtime"
+	"testing"
+
+	kjson "sigs.k8s.io/json"
+
+	"github.com/crdcache/crdcache/internal/codec/decode"
+)
+
+// way is a way to decode an object.
+type way struct {
+	name   string
+	decode func([]byte) (map[string]any, error)
+}
+
+func ways() []way {
+	return []way{
+		{"sigs.k8s.io", reference},
+		{"ours", decode.New(decode.Options{}).Decode},
+		{"ours-without-managed-fields", decode.New(decode.Options{DropManagedFields: true}).Decode},
+	}
+}
+
+// reference is what this package has to agree with.
+func reference(data []byte) (map[string]any, error) {
+	object := map[string]any{}
+	err := kjson.UnmarshalCaseSensitivePreserveInts(data, &object)
+	return object, err
+}
+
+func BenchmarkDecode(b *testing.B) {
+	for _, size := range sizes {
+		documents := documents(1000, size.make)
+		for _, way := range ways() {
+			b.Run(size.name+"/"+way.name, func(b *testing.B) {
+				b.ReportAllocs()
+				b.SetBytes(int64(len(documents[0])))
+				for i := 0; b.Loop(); i++ {
+					if _, err := way.decode(documents[i%len(documents)]); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkRetained measures the heap that decoded objects occupy once the rest is collected.
+func BenchmarkRetained(b *testing.B) {
+	const count = 5000
+	for _, size := range sizes {
+		documents := documents(count, size.make)
+		for _, way := range ways() {
+			b.Run(size.name+"/"+way.name, func(b *testing.B) {
+				var retained uint64
+				for b.Loop() {
+					before := liveHeap()
+					objects := make([]map[string]any, count)
+					for i, document := range documents {
+						objects[i], _ = way.decode(document)
+					}
+					retained = liveHeap() - before
+					runtime.KeepAlive(objects)
+				}
+				b.ReportMetric(float64(retained)/count, "B/object")
+			})
+		}
+	}
+}
+
+func liveHeap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}

@@ -1,0 +1,333 @@
+package decode_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crdcache/crdcache/internal/codec/decode"
+)
+
+// seeds are the documents that JSON decoders are known to disagree about, as values of a key.
+var seeds = []string{
+	`null`, `true`, `false`, `tru`, `nulll`, `True`, `{}`, `[]`, `[[],{}]`, `{"a":{}}`, `[1,]`, `[,1]`, `{"a":1,}`, `{,}`, `{"a"}`, `{a:1}`,
+	`{"a":1,"a":2}`, `{"a":{"b":1},"a":{"c":2}}`, `{"a":1,"A":2}`, `{"\u0061":1,"a":2}`, `{"":0}`, `{"a":1 "b":2}`, `[1 2]`, `{]`, `[}`,
+	`0`, `-0`, `-`, `+1`, `01`, `-01`, `1.`, `.5`, `1.0`, `-1.5`, `0e0`, `1e3`, `1E+3`, `1e`, `1e+`, `1e400`, `-1e400`, `1e-400`, `0x10`, `NaN`, `Infinity`,
+	`9223372036854775807`, `9223372036854775808`, `-9223372036854775808`, `-9223372036854775809`, `999999999999999999`, `1000000000000000000`,
+	`123456789012345678901234567890`, `0.1`, `3.0e10`, `1.7976931348623157e308`, `5e-324`, `00`, `1_000`, `1a`,
+	`""`, `"a"`, `"\"\\\/\b\f\n\r\t"`, `"\'"`, `"\x41"`, `"\u00e9"`, `"\u00E9"`, `"\u00g9"`, `"\u12"`, `"\uD83D\uDE00"`, `"\uD83D"`, `"\uDE00"`, `"\uD83Dx"`,
+	`"\uD83D\n"`, `"\uD83D\uD83D\uDE00"`, `"\uD83D\u0041"`, `"\uDE00\uD83D"`, `"\uD83D\u"`, `"\u0000"`, `"\ufffd"`, `"é"`, `"日本語 and 😀"`, "\"\xff\"", "\"\xc3\"", "\"a\xe2\x82\"",
+	"\"\xed\xa0\x80\"", "\"\xf4\x90\x80\x80\"", "\"\xc0\x80\"", "\"long enough for words\xff\"", `"12345678\"9"`, `"1234567\\"`, "\"12345678\x01\"", "\"a\nb\"", "\"a\x7fb\"", "\"\t\"",
+	`"unterminated`, `"ends with \`, `"ends with \"`, `'a'`, ` 1 `, "\t\r\n 1", "\v1", "\f1", "\u00a01", "\ufeff1", "1\x00", "\x00", "1 2", `{} {}`, `//c`, `/**/1`, "[1,\n2]",
+	strings.Repeat("[", 100) + strings.Repeat("]", 100), `[[[[]]]`, strings.Repeat(`{"a":`, 50) + "1" + strings.Repeat("}", 50),
+}
+
+// wrap makes objects of seeds.
+func wrap(value string) []byte { return []byte(`{"kind":"K","x":` + value + `,"y":[` + value + `]}`) }
+
+// agree fails unless ours and the reference decode data to the same value, or both refuse it.
+func agree(t *testing.T, d *decode.Decoder, data []byte) {
+	t.Helper()
+	want, wantErr := reference(data)
+	got, gotErr := d.Decode(data)
+	if (wantErr == nil) != (gotErr == nil) {
+		t.Fatalf("%.200q: got the error %v, want %v", data, gotErr, wantErr)
+	}
+	if wantErr != nil {
+		var syntax *decode.SyntaxError
+		if !errors.As(gotErr, &syntax) || syntax.Offset > len(data) {
+			t.Fatalf("%.200q: got %#v, want a SyntaxError within the data", data, gotErr)
+		}
+		return
+	}
+	if !reflect.DeepEqual(want, got) { // cmp takes minutes for deep nesting
+		t.Fatalf("%.200q: (-want +got)\n%s", data, cmp.Diff(want, got))
+	}
+}
+
+func TestDecodeAgrees(t *testing.T) {
+	d := decode.New(decode.Options{})
+	for range 3 { // the second and third time, strings are shared
+		for _, seed := range seeds {
+			agree(t, d, []byte(seed))
+			agree(t, d, wrap(seed))
+		}
+	}
+}
+
+func TestDecodeTruncated(t *testing.T) {
+	d := decode.New(decode.Options{})
+	for _, document := range [][]byte{certificate(1), wrap(`{"a":[1.5e3,"\u00e9é",true,false,null,-1]}`)} {
+		for n := range document {
+			agree(t, d, document[:n])
+			agree(t, d, document[n:])
+		}
+	}
+}
+
+func TestDecodeHuge(t *testing.T) {
+	d := decode.New(decode.Options{})
+	for _, depth := range []int{9998, 9999, 10000} { // two more are around them
+		agree(t, d, wrap(strings.Repeat("[", depth)+strings.Repeat("]", depth)))
+	}
+	agree(t, d, wrap(strings.Repeat("[", 1_000_000)))
+	agree(t, d, wrap(`"`+strings.Repeat("é and e", 200_000)+`"`))
+	agree(t, d, wrap(`"`+strings.Repeat(`\u00e9`, 200_000)+`"`))
+	agree(t, d, wrap(`[`+strings.Repeat("7,", 200_000)+`7]`))
+	agree(t, d, wrap(strings.Repeat("1", 400)))
+}
+
+func TestDecodeObjects(t *testing.T) {
+	d := decode.New(decode.Options{})
+	for n := range 100 {
+		agree(t, d, certificate(n))
+		agree(t, d, workload(n))
+	}
+	for _, document := range manifests(t) {
+		agree(t, d, document)
+	}
+}
+
+// manifests returns the objects of the repository's testdata as JSON.
+func manifests(t testing.TB) [][]byte {
+	t.Helper()
+	files, err := filepath.Glob("../../../testdata/*/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no manifests: %v", err)
+	}
+	var all [][]byte
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for document := range bytes.SplitSeq(text, []byte("\n---")) {
+			converted, err := yaml.YAMLToJSON(document)
+			if err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			all = append(all, converted)
+		}
+	}
+	return all
+}
+
+func TestDecodeUnique(t *testing.T) {
+	tests := map[string]error{
+		`{"a":1,"b":{"c":1,"c":2}}`: nil,
+		`{}`:                        nil,
+		`{"a":1,"a":2}`:             decode.ErrUnusual,
+		`{"a":1,"\u0061":1}`:        decode.ErrUnusual,
+		`null`:                      decode.ErrUnusual,
+		`[{}]`:                      decode.ErrUnusual,
+		`"a"`:                       decode.ErrUnusual,
+	}
+	d := decode.New(decode.Options{})
+	for data, want := range tests {
+		if _, err := d.DecodeUnique([]byte(data)); !errors.Is(err, want) {
+			t.Errorf("%s: got %v, want %v", data, err, want)
+		}
+	}
+}
+
+func TestDecodeList(t *testing.T) {
+	d := decode.New(decode.Options{})
+	data := list(20, certificate)
+	want := &unstructured.UnstructuredList{}
+	if err := want.UnmarshalJSON(data); err != nil {
+		t.Fatal(err)
+	}
+	got := &unstructured.UnstructuredList{}
+	var err error
+	if got.Object, got.Items, err = d.DecodeList(data); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	for _, unusual := range []string{
+		`{}`, `{"items":null}`, `{"items":{}}`, `{"items":[1]}`, `{"items":[null]}`, `{"items":[],"items":[]}`, `{"items":[],"kind":"A","kind":"B"}`, `null`, `[]`,
+	} {
+		if _, _, err := d.DecodeList([]byte(unusual)); !errors.Is(err, decode.ErrUnusual) {
+			t.Errorf("%s: got %v, want ErrUnusual", unusual, err)
+		}
+	}
+	if _, _, err := d.DecodeList(data[:len(data)-1]); err == nil || errors.Is(err, decode.ErrUnusual) {
+		t.Errorf("a truncated list: got %v", err)
+	}
+}
+
+func TestDropManagedFields(t *testing.T) {
+	d := decode.New(decode.Options{DropManagedFields: true})
+	for n := range 10 {
+		want, _ := reference(certificate(n))
+		unstructured.RemoveNestedField(want, "metadata", "managedFields")
+		got, err := d.Decode(certificate(n))
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Fatalf("%v (-want +got)\n%s", err, diff)
+		}
+	}
+	object, items, err := d.DecodeList(list(3, certificate))
+	if err != nil || object["kind"] != "CertificateList" || len(items) != 3 {
+		t.Fatalf("got %d items of %v and %v", len(items), object, err)
+	}
+	for i := range items {
+		if items[i].GetManagedFields() != nil || items[i].GetName() == "" {
+			t.Errorf("item %d has managed fields or no name: %v", i, items[i].Object)
+		}
+	}
+}
+
+// TestDropOnlyManagedFields keeps what only looks like managed fields.
+func TestDropOnlyManagedFields(t *testing.T) {
+	d := decode.New(decode.Options{DropManagedFields: true})
+	tests := map[string]string{
+		`{"managedFields":1,"spec":{"metadata":{"managedFields":1},"managedFields":1}}`:      `{"managedFields":1,"spec":{"metadata":{"managedFields":1},"managedFields":1}}`,
+		`{"metadata":{"a":{"managedFields":1},"managedFields":{"a":[1,{}],"b":""},"b":2}}`:   `{"metadata":{"a":{"managedFields":1},"b":2}}`,
+		`{"metadata":[{"managedFields":1}],"items":[{"metadata":{"managedFields":[null]}}]}`: `{"metadata":[{"managedFields":1}],"items":[{"metadata":{"managedFields":[null]}}]}`,
+		`{"metadata":{"managedFields":1,"managedFields":[]}}`:                                `{"metadata":{}}`,
+		`{"metadata":{"\u006danagedFields":true}}`:                                           `{"metadata":{}}`,
+	}
+	for data, want := range tests {
+		wantObject, _ := reference([]byte(want))
+		got, err := d.Decode([]byte(data))
+		if diff := cmp.Diff(wantObject, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got)\n%s", data, err, diff)
+		}
+	}
+}
+
+// TestDroppedSyntax checks that what is dropped is read as strictly as what is kept.
+func TestDroppedSyntax(t *testing.T) {
+	kept := decode.New(decode.Options{})
+	dropped := decode.New(decode.Options{DropManagedFields: true})
+	for _, seed := range seeds {
+		if strings.Contains(seed, "e400") {
+			continue // of dropped numbers the range is not checked
+		}
+		data := []byte(`{"metadata":{"managedFields":[` + seed + `]}}`)
+		_, keptErr := kept.Decode(data)
+		if _, err := dropped.Decode(data); (err == nil) != (keptErr == nil) {
+			t.Errorf("%q: got %v, want %v", seed, err, keptErr)
+		}
+	}
+}
+
+// TestBufferReuse overwrites the data after decoding.
+func TestBufferReuse(t *testing.T) {
+	d := decode.New(decode.Options{})
+	for n := range 200 { // early objects have strings of their own, later ones share them
+		data := certificate(n % 3)
+		if n%2 == 0 {
+			data = wrap(`["\u00e9t\u00e9","caf` + "\xff" + `","short",""]`)
+		}
+		want, _ := reference(data)
+		got, err := d.Decode(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range data {
+			data[i] = '#'
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("the object changed with its buffer (-want +got)\n%s", diff)
+		}
+	}
+}
+
+func TestConcurrentDecoding(t *testing.T) {
+	d := decode.New(decode.Options{})
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for n := range 200 {
+				want, _ := reference(certificate(n))
+				if got, err := d.Decode(certificate(n)); err != nil || !reflect.DeepEqual(want, got) {
+					t.Errorf("object %d differs: %v", n, err)
+				}
+			}
+		})
+	}
+	readers.Wait()
+}
+
+// TestManyStrings feeds the table of shared strings more than it can hold.
+func TestManyStrings(t *testing.T) {
+	d := decode.New(decode.Options{})
+	for range 2 {
+		object := map[string]any{}
+		for i := range 20_000 {
+			s := strings.Repeat(string(rune('a'+i%26)), i%60) + strings.Repeat("-", i/1000)
+			object[s] = s
+		}
+		data, err := json.Marshal(map[string]any{"a": object, "b": object, "c": object})
+		if err != nil {
+			t.Fatal(err)
+		}
+		agree(t, d, data)
+	}
+}
+
+// TestErrors pins where and why data is refused.
+func TestErrors(t *testing.T) {
+	tests := map[string]decode.SyntaxError{
+		`{"a":1`:      {Offset: 6, Reason: "the end of the data in place of a comma or the end of an object or array"},
+		`{"a":tru}`:   {Offset: 5, Reason: "not a value"},
+		`{"a" 1}`:     {Offset: 5, Reason: "not a colon"},
+		`{"a":"\q"}`:  {Offset: 6, Reason: "an unknown escape in a string"},
+		`{"a":1e999}`: {Offset: 10, Reason: "a number out of range"},
+		`{} x`:        {Offset: 3, Reason: "data after the value"},
+		`[]`:          {Reason: "a []interface {} in place of an object"},
+	}
+	for data, want := range tests {
+		_, err := decode.New(decode.Options{}).Decode([]byte(data))
+		var got *decode.SyntaxError
+		if !errors.As(err, &got) {
+			t.Fatalf("%s: got %v", data, err)
+		}
+		if diff := cmp.Diff(want, *got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", data, diff)
+		}
+		if !strings.Contains(err.Error(), want.Reason) {
+			t.Errorf("the message %q lacks the reason", err)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, seed := range seeds {
+		f.Add([]byte(seed))
+		f.Add(wrap(seed))
+	}
+	f.Add(certificate(1))
+	f.Add(workload(1))
+	f.Add(list(2, certificate))
+	for _, document := range manifests(f) {
+		f.Add(document)
+	}
+	d := decode.New(decode.Options{}) // shared, so that strings of one input turn up in others
+	dropping := decode.New(decode.Options{DropManagedFields: true})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		agree(t, d, data)
+		agree(t, d, data)
+		want, err := d.Decode(data)
+		if err != nil {
+			return
+		}
+		unstructured.RemoveNestedField(want, "metadata", "managedFields")
+		if got, err := dropping.Decode(data); err != nil || !reflect.DeepEqual(want, got) {
+			t.Fatalf("without managed fields: %v (-want +got)\n%s", err, cmp.Diff(want, got))
+		}
+	})
+}

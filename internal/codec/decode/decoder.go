@@ -1,0 +1,136 @@
+package decode
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// ErrUnusual is returned, possibly wrapped, for valid JSON in a form that DecodeUnique and DecodeList leave
+// to a general decoder.
+var ErrUnusual = errors.New("not the usual form")
+
+// SyntaxError says why data is not the JSON of an object.
+type SyntaxError struct {
+	// Offset is the number of bytes before the one that is wrong.
+	Offset int
+	// Reason says what is wrong there.
+	Reason string
+}
+
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("%s at offset %d", e.Reason, e.Offset)
+}
+
+// Options change what a Decoder leaves out. The zero value leaves out nothing.
+type Options struct {
+	// DropManagedFields leaves out metadata.managedFields of each object, and of each item of a list, without
+	// building them. What is left out is checked for syntax only.
+	DropManagedFields bool
+}
+
+// Decoder decodes objects. It is safe for concurrent use; use one for many objects, because it remembers the
+// strings they have in common.
+type Decoder struct {
+	options Options
+	strings internTable
+	parsers sync.Pool
+}
+
+// New returns a Decoder.
+func New(options Options) *Decoder {
+	d := &Decoder{options: options}
+	d.parsers.New = func() any { return &parser{decoder: d} }
+	return d
+}
+
+// Decode returns the object that data holds. The JSON null is a nil map, any other value than an object an
+// error.
+func (d *Decoder) Decode(data []byte) (map[string]any, error) {
+	p := d.parser(data)
+	defer d.release(p)
+	value, _ := p.document(d.root())
+	switch object := value.(type) {
+	case map[string]any:
+		return object, nil
+	case nil:
+		return nil, p.err()
+	default:
+		return nil, &SyntaxError{Reason: fmt.Sprintf("a %T in place of an object", value)}
+	}
+}
+
+// DecodeUnique is Decode for an object that has no key twice at its top level; others are ErrUnusual, and so
+// is what is no object. A decoder into a struct can refuse the first of two values, so that one has to know.
+func (d *Decoder) DecodeUnique(data []byte) (map[string]any, error) {
+	p := d.parser(data)
+	defer d.release(p)
+	value, members := p.document(d.root())
+	if err := p.err(); err != nil {
+		return nil, err
+	}
+	object, ok := value.(map[string]any)
+	if !ok || len(object) != members {
+		return nil, ErrUnusual
+	}
+	return object, nil
+}
+
+// DecodeList returns the items of a list, and the list without them. A list that has a key twice at its top
+// level is ErrUnusual, as is one whose items are not an array of objects.
+func (d *Decoder) DecodeList(data []byte) (map[string]any, []unstructured.Unstructured, error) {
+	p := d.parser(data)
+	defer d.release(p)
+	value, members := p.document(scopeList)
+	if err := p.err(); err != nil {
+		return nil, nil, err
+	}
+	list, ok := value.(map[string]any)
+	if !ok || len(list) != members {
+		return nil, nil, ErrUnusual
+	}
+	elements, ok := list["items"].([]any)
+	if !ok {
+		return nil, nil, ErrUnusual
+	}
+	delete(list, "items")
+	items := make([]unstructured.Unstructured, len(elements))
+	for i, element := range elements {
+		if items[i].Object, ok = element.(map[string]any); !ok {
+			return nil, nil, ErrUnusual
+		}
+	}
+	return list, items, nil
+}
+
+// root is the scope of a single object.
+func (d *Decoder) root() scope {
+	if d.options.DropManagedFields {
+		return scopeObject
+	}
+	return scopeAny
+}
+
+func (d *Decoder) parser(data []byte) *parser {
+	p := d.parsers.Get().(*parser)
+	p.data, p.pos, p.depth, p.failure, p.lastKey = data, 0, 0, "", 0
+	return p
+}
+
+// maxPooledStack is the number of members or elements from which on a parser is left to the garbage
+// collector, so that one huge object does not cost its memory for ever.
+const maxPooledStack = 1 << 16
+
+func (d *Decoder) release(p *parser) {
+	if cap(p.members) > maxPooledStack || cap(p.elements) > maxPooledStack || cap(p.text) > maxPooledStack {
+		return
+	}
+	// Nothing of an object may stay alive here, neither above the tops of the stacks nor below them, where a
+	// failure leaves what had been read.
+	p.members, p.elements, p.data = p.members[:0], p.elements[:0], nil
+	clear(p.members[:cap(p.members)])
+	clear(p.elements[:cap(p.elements)])
+	d.parsers.Put(p)
+}

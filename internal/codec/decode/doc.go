@@ -1,0 +1,20 @@
+// Package decode turns the JSON of Kubernetes objects into the maps that unstructured objects hold.
+//
+// # Semantics
+//
+// The result is, value by value and type by type, that of sigs.k8s.io/json's case-sensitive decoding that
+// preserves integers, which apimachinery uses for unstructured objects: a number is an int64 when it has no
+// decimal point and fits, and a float64 otherwise; of a repeated key the last value wins; text that is no
+// valid UTF-8, and halves of surrogate pairs, become U+FFFD; nesting ends at 10,000. What that decoder
+// refuses is refused here, although in other words. Fuzz tests hold the two against each other.
+//
+// # Memory
+//
+// Nothing in a result points into the bytes it was read from, so their buffer may be reused. Each string has
+// memory of its own. One copy of the text for all strings of an object saves allocations, but it keeps the
+// keys, the punctuation and every dropped field alive with the object, and whoever keeps only a name keeps
+// everything: on a Certificate of 2 KB that is more memory than it saves.
+//
+// Keys and short strings that occur again and again are shared through a table of bounded size, with the
+// interface value that holds them. Maps and slices are made with the size they end up with.
+package decode

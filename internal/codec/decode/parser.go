@@ -1,0 +1,267 @@
+package decode
+
+// maxDepth is how deep objects and arrays may nest, as with sigs.k8s.io/json.
+const maxDepth = 10000
+
+// scope says where a value stands, as far as that matters for what is left out.
+type scope uint8
+
+const (
+	scopeAny      scope = iota // nothing is left out
+	scopeList                  // a list: its items are objects
+	scopeItems                 // the items of a list
+	scopeObject                // an object whose managed fields are left out
+	scopeMetadata              // the metadata of such an object
+	scopeDropped               // to be left out
+)
+
+// member is one key of an object with its value.
+type member struct {
+	key   string
+	value any
+}
+
+// parser reads one document. Members and elements wait on stacks until their object or array ends, so that
+// the map or slice can be made with the right size.
+type parser struct {
+	decoder  *Decoder
+	data     []byte
+	pos      int
+	depth    int
+	failure  string // why the document is refused; "" while it is not
+	failedAt int
+	members  []member
+	elements []any
+	text     []byte // a string without its escapes
+	lastKey  uint32 // the slot of the last shared key
+}
+
+func (p *parser) fail(reason string) {
+	if p.failure == "" {
+		p.failure, p.failedAt = reason, p.pos
+	}
+}
+
+func (p *parser) err() error {
+	if p.failure == "" {
+		return nil
+	}
+	return &SyntaxError{Offset: p.failedAt, Reason: p.failure}
+}
+
+// document reads all data as one value. For an object it also returns the number of its members, repeated
+// keys counted each time; with a failure the value is nil.
+func (p *parser) document(s scope) (value any, members int) {
+	if p.next() == '{' {
+		value, members = p.object(s)
+	} else {
+		value = p.value(s)
+	}
+	if p.failure == "" && p.next() != 0 {
+		p.fail("data after the value")
+	}
+	if p.failure == "" && p.pos < len(p.data) {
+		p.fail("a zero byte after the value")
+	}
+	if p.failure != "" {
+		return nil, 0
+	}
+	return value, members
+}
+
+// next skips white space and returns the byte that follows without taking it, or 0 at the end.
+func (p *parser) next() byte {
+	for i, c := range p.data[p.pos:] {
+		if c > ' ' || c != ' ' && c != '\n' && c != '\t' && c != '\r' {
+			p.pos += i
+			return c
+		}
+	}
+	p.pos = len(p.data)
+	return 0
+}
+
+// value reads the value at pos.
+func (p *parser) value(s scope) any {
+	switch c := p.next(); c {
+	case '"':
+		return p.stringValue()
+	case '{':
+		object, _ := p.object(s)
+		return object
+	case '[':
+		return p.array(s)
+	case 't':
+		p.literal("true")
+		return true
+	case 'f':
+		p.literal("false")
+		return false
+	case 'n':
+		p.literal("null")
+		return nil
+	default:
+		if c == '-' || c-'0' <= 9 {
+			return p.number()
+		}
+		p.unexpected("a value")
+		return nil
+	}
+}
+
+// unexpected fails because something else than what stands at pos was expected.
+func (p *parser) unexpected(expected string) {
+	if p.pos >= len(p.data) {
+		p.fail("the end of the data in place of " + expected)
+	} else {
+		p.fail("not " + expected)
+	}
+}
+
+func (p *parser) literal(word string) {
+	if end := p.pos + len(word); end <= len(p.data) && string(p.data[p.pos:end]) == word {
+		p.pos = end
+		return
+	}
+	p.unexpected("a value")
+}
+
+// enter takes the bracket that opens an object or array.
+func (p *parser) enter() {
+	p.pos++
+	if p.depth++; p.depth > maxDepth {
+		p.fail("nested too deeply")
+	}
+}
+
+// more takes what follows a member or element: a comma (true) or the closing bracket (false).
+func (p *parser) more(closing byte) bool {
+	switch p.next() {
+	case ',':
+		p.pos++
+		return true
+	case closing:
+		p.pos++
+	default:
+		p.unexpected("a comma or the end of an object or array")
+	}
+	return false
+}
+
+// object reads the object at pos and returns how many members it has in the text, besides.
+func (p *parser) object(s scope) (any, int) {
+	p.enter()
+	base, dropped := len(p.members), 0
+	if p.next() == '}' {
+		p.pos++
+	} else {
+		for more := true; more && p.failure == ""; more = p.more('}') {
+			key := p.key()
+			inner := s.member(key, p.decoder.options.DropManagedFields)
+			if inner == scopeDropped {
+				p.skip()
+				dropped++
+				continue
+			}
+			value := p.value(inner)
+			p.members = append(p.members, member{key, value})
+		}
+	}
+	if p.failure != "" {
+		return nil, 0
+	}
+	p.depth--
+	members := p.members[base:]
+	object := make(map[string]any, len(members))
+	for i := range members {
+		object[members[i].key] = members[i].value
+	}
+	p.members = p.members[:base]
+	return object, len(members)
+}
+
+// member is the scope of the value of a member of an object in scope s.
+func (s scope) member(key string, drop bool) scope {
+	switch {
+	case s == scopeAny:
+		return scopeAny
+	case s == scopeList && drop && key == "items":
+		return scopeItems
+	case s == scopeObject && key == "metadata":
+		return scopeMetadata
+	case s == scopeMetadata && key == "managedFields":
+		return scopeDropped
+	}
+	return scopeAny
+}
+
+// key reads the key at pos and the colon after it.
+func (p *parser) key() string {
+	if p.next() != '"' {
+		p.unexpected("a key")
+		return ""
+	}
+	table := &p.decoder.strings
+	if shared, slot := table.guess(p.lastKey, p.data[p.pos+1:]); shared != nil {
+		p.pos += len(shared.text) + len(`""`)
+		p.lastKey = slot
+		p.colon()
+		return shared.text
+	}
+	text := p.quoted()
+	var key string
+	if shared, slot := table.share(text); shared != nil {
+		key = shared.text
+		table.follow(p.lastKey, slot)
+		p.lastKey = slot
+	} else {
+		key = string(text)
+	}
+	p.colon()
+	return key
+}
+
+func (p *parser) colon() {
+	switch {
+	case p.failure != "":
+	case p.next() == ':':
+		p.pos++
+	default:
+		p.unexpected("a colon")
+	}
+}
+
+// array reads the array at pos.
+func (p *parser) array(s scope) any {
+	p.enter()
+	inner := scopeAny
+	if s == scopeItems {
+		inner = scopeObject
+	}
+	base := len(p.elements)
+	if p.next() == ']' {
+		p.pos++
+	} else {
+		for more := true; more && p.failure == ""; more = p.more(']') {
+			value := p.value(inner)
+			p.elements = append(p.elements, value)
+		}
+	}
+	if p.failure != "" {
+		return nil
+	}
+	p.depth--
+	array := make([]any, len(p.elements)-base)
+	copy(array, p.elements[base:])
+	p.elements = p.elements[:base]
+	return array
+}
+
+// stringValue reads the string at pos as a value.
+func (p *parser) stringValue() any {
+	text := p.quoted()
+	if shared, _ := p.decoder.strings.share(text); shared != nil {
+		return shared.value
+	}
+	return string(text)
+}

@@ -1,0 +1,21 @@
+// Package codec gives a dynamic client a faster way to decode JSON, with the same results.
+//
+// # Usage
+//
+//	config := dynamic.ConfigFor(config)
+//	config.NegotiatedSerializer = codec.Wrap(config.NegotiatedSerializer, codec.Options{})
+//
+// # What is faster
+//
+// The dynamic client's own serializer reads an object five times over and an event of a watch nine times: to
+// cut it out of the stream, to find its kind, to check the syntax each time, and to build it; the items of a
+// list it even builds twice. Here an event is cut out by counting brackets, and objects are built in the only
+// pass over them, by package decode.
+//
+// # What stays the same
+//
+// Only JSON of the usual form is handled here: objects with a kind and a version, lists whose items are
+// objects, compact watch events one after the other. All else is left to the serializer that is wrapped, from
+// the first byte on: what is no JSON, what does not parse, what the client has Go types for (Status above
+// all), odd frames. So errors are that serializer's too.
+package codec

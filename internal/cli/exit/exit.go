@@ -100,11 +100,12 @@ func Split(err error) []error {
 	if err == nil {
 		return nil
 	}
-	if missing, ok := err.(*dynamicinformer.NotSyncedError); ok {
+	if missing, ok := err.(*dynamicinformer.NotSyncedError); ok && len(missing.Missing) > 0 {
 		return splitTypes(missing)
 	}
 	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok {
+	// Other errors wrap several ones too, and say more than those do.
+	if !ok || len(joined.Unwrap()) == 0 || errors.Join(joined.Unwrap()...).Error() != err.Error() {
 		return []error{err}
 	}
 	var all []error

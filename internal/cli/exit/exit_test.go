@@ -19,7 +19,7 @@ func answer(code int) error {
 }
 
 // notSynced is the error of a wait that ended because of cause, or because all types are settled.
-func notSynced(cause error, last ...error) error {
+func notSynced(cause error, last ...error) *dynamicinformer.NotSyncedError {
 	e := &dynamicinformer.NotSyncedError{Cause: cause}
 	for _, err := range last {
 		e.Missing = append(e.Missing, dynamicinformer.Status{State: dynamicinformer.StateDegraded, LastError: err})
@@ -68,7 +68,10 @@ func TestCode(t *testing.T) {
 
 func TestSplit(t *testing.T) {
 	a, b, c := errors.New("a"), errors.New("b"), errors.New("c")
-	missing := notSynced(context.DeadlineExceeded, a, b)
+	awaited := notSynced(context.DeadlineExceeded, a)
+	refused := notSynced(nil, b)
+	refused.Missing[0].Reason = dynamicinformer.ReasonForbidden // settled: nobody waited for it
+	missing := &dynamicinformer.NotSyncedError{Cause: awaited.Cause, Missing: append(awaited.Missing[:1:1], refused.Missing...)}
 	both := fmt.Errorf("%w, because of %w", a, b)
 	tests := map[string]struct {
 		err  error
@@ -79,7 +82,7 @@ func TestSplit(t *testing.T) {
 		"joined":                    {errors.Join(a, b), []error{a, b}},
 		"joined alone":              {errors.Join(a), []error{a}},
 		"joined twice":              {errors.Join(a, errors.Join(b, nil, c)), []error{a, b, c}},
-		"not synced is one":         {errors.Join(a, missing), []error{a, missing}},
+		"not synced by type":        {errors.Join(a, missing), []error{a, awaited, refused}},
 		"not synced without errors": {notSynced(nil), []error{notSynced(nil)}},
 		"a sentence of two is one":  {both, []error{both}},
 		"wrapped is one":            {fmt.Errorf("x: %w", a), []error{fmt.Errorf("x: %w", a)}},

@@ -1,0 +1,98 @@
+package indexers_test
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/indexers"
+)
+
+const exampleConfig = `apiVersion: crdcache.dev/v1alpha1
+kind: IndexConfig
+metadata: {name: example}
+spec:
+  resources:
+  - name: certs
+    match: {group: cert-manager.io, version: v1, resource: certificates}
+    indexes:
+    - {name: dns, path: ".spec.dnsNames[*]", transform: lower}
+    - name: condition
+      each: ".status.conditions[*]"
+      key: [{name: type, path: .type}, {name: status, path: .status}]
+`
+
+// The functions of a config serve any cache.Indexer, and so any informer.
+func Example() {
+	config, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(exampleConfig)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	certs, _ := config.Resource("certs")
+	functions := indexers.Compile(certs)
+	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, functions.Indexers())
+	_ = store.Add(&unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"namespace": "prod", "name": "web"},
+		"spec":     map[string]any{"dnsNames": []any{"WWW.example.com", "example.com"}},
+		"status":   map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "False"}}},
+	}})
+
+	keys, _ := store.IndexKeys("dns", "www.example.com")
+	fmt.Println(keys)
+	keys, _ = store.IndexKeys("condition", indexers.Value("Ready", "False"))
+	fmt.Println(keys)
+	fmt.Println(certs.Indexes[1].Name, certs.Indexes[1].Keys)
+	// Output:
+	// [prod/web]
+	// [prod/web]
+	// condition [type status]
+}
+
+// Everything that is wrong is found at once.
+func ExampleParse_errors() {
+	_, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(`apiVersion: crdcache.dev/v1alpha1
+kind: IndexConfig
+metadata: {name: example}
+spec:
+  resources:
+  - name: certs
+    match: {group: cert-manager.io, version: v1, resource: certificates}
+    indexes:
+    - {name: dns, pathes: ".spec.dnsNames[*]"}
+    - {name: ready, path: '.status.conditions[?(@.type="Ready")].status'}
+`)})
+	fmt.Println(err)
+	// Output:
+	// indexes.yaml:9:19: E001: unknown field "pathes"; did you mean "path"?
+	//       - {name: dns, pathes: ".spec.dnsNames[*]"}
+	//                     ^~~~~~
+	// indexes.yaml:10:55: E104: "=" is not a comparison; use "=="
+	//       - {name: ready, path: '.status.conditions[?(@.type="Ready")].status'}
+	//                                                         ^
+}
+
+// Parts of a composite value are joined so that different parts never give the same value.
+func ExampleValue() {
+	fmt.Println(indexers.Value("gold"))
+	fmt.Println(indexers.Value("payments", "gold"))
+	fmt.Println(indexers.Value("a/b", "c"))
+	// Output:
+	// gold
+	// payments/gold
+	// a\/b/c
+}
+
+// Statistics say why an index holds less than expected.
+func ExampleFunctions_Stats() {
+	config, _ := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(exampleConfig)})
+	functions := indexers.Compile(config.Resources[0])
+	dns := functions.Indexers()["dns"]
+	_, _ = dns(map[string]any{"spec": map[string]any{"dnsNames": []any{"a", map[string]any{}}}})
+	_, _ = dns(map[string]any{})
+	s := functions.Stats()[0]
+	fmt.Println("seen", s.Seen, "matched", s.Matched, "missing", s.SkippedMissing, "type", s.SkippedType)
+	// Output:
+	// seen 2 matched 1 missing 1 type 1
+}

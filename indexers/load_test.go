@@ -2,6 +2,7 @@ package indexers_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -134,6 +135,48 @@ func TestNoSchema(t *testing.T) {
 	_, err = c.Check([]*crd.Definition{d})
 	if err == nil || !strings.Contains(err.Error(), "E305") {
 		t.Errorf("a version that is not served is accepted: %v", err)
+	}
+}
+
+// However a line ends, and behind a byte order mark, places count the same.
+func TestPlacesInOtherFiles(t *testing.T) {
+	text := strings.Replace(header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - {name: ä, path: '.a['}\n"), "NAME", "n", 1)
+	want := "w.yaml:9:14: E015 w.yaml:9:26: E102 "
+	for reason, data := range map[string]string{
+		"LF": text, "CRLF": strings.ReplaceAll(text, "\n", "\r\n"), "CR": strings.ReplaceAll(text, "\n", "\r"),
+		"byte order mark": "\ufeff" + text, "Unicode": strings.ReplaceAll(text, "\n", "\u2028"),
+	} {
+		s := indexers.Source{Name: "w.yaml", Data: []byte(data)}
+		_, err := indexers.Parse(s)
+		var ce *indexers.ConfigError
+		if !errors.As(err, &ce) {
+			t.Errorf("%s: %v", reason, err)
+			continue
+		}
+		got := ""
+		for _, d := range ce.Diagnostics {
+			checkDiagnostic(t, d, s)
+			got += strings.Join(strings.SplitAfterN(d.String(), ": ", 3)[:1], "") + string(d.Code) + " "
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", reason, got, want)
+		}
+	}
+}
+
+// JSON is YAML, also when it is all on one line.
+func TestJSONOnOneLine(t *testing.T) {
+	resource := func(i int) string {
+		return fmt.Sprintf(`{"name": "r%d", "match": {"group": "example.com", "kind": "Widget"}, "indexes": [{"name": "a", "path": ".a"}]}`, i)
+	}
+	all := make([]string, 2000)
+	for i := range all {
+		all[i] = resource(i)
+	}
+	text := `{"apiVersion": "crdcache.dev/v1alpha1", "kind": "IndexConfig", "metadata": {"name": "n"}, "spec": {"resources": [` + strings.Join(all, ", ") + `]}}`
+	c, err := indexers.Parse(indexers.Source{Name: "j.json", Data: []byte(text)})
+	if err != nil || len(c.Resources) != len(all) {
+		t.Errorf("got %v, %v", c, err)
 	}
 }
 

@@ -7,16 +7,21 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 )
 
+// longestScalar bounds the work for one place.
+const longestScalar = 64 << 10
+
 // scalarColumns tells where each byte of a scalar's value is written: result[i] is the number of
 // characters between the start of the scalar and what stands for byte i, and the last entry is for
 // the end of the value. raw is the line from the start of the scalar on.
 //
 // It is only sure of itself when the whole scalar is on that line, without tag and anchor; block
-// scalars and folded ones give false.
+// scalars and folded ones give false, and so do scalars beyond the length of any expression.
 func scalarColumns(raw string, n *yaml.Node) (starts []int, ok bool) {
 	var next func(raw string) (size int, text string)
 	column := 0
 	switch {
+	case len(n.Value) > longestScalar:
+		return nil, false
 	case n.Style&yaml.DoubleQuotedStyle != 0:
 		next, column = nextDoubleQuoted, 1
 		if !strings.HasPrefix(raw, `"`) {

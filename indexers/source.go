@@ -12,10 +12,18 @@ import (
 type file struct {
 	name  string
 	lines []string
+	// ascii lines have one byte per character. Without this, JSON of megabytes on one line would be
+	// walked through for each name in it.
+	ascii []bool
 }
 
 func newFile(name, text string) *file {
-	return &file{name: name, lines: splitLines(text)}
+	f := &file{name: name, lines: splitLines(text)}
+	f.ascii = make([]bool, len(f.lines))
+	for i, line := range f.lines {
+		f.ascii[i] = utf8.RuneCountInString(line) == len(line)
+	}
+	return f
 }
 
 // splitLines cuts at all that ends a line in YAML 1.1: besides CR, LF and both, the three line breaks
@@ -69,6 +77,9 @@ func (f *file) diagnostic(code Code, at place, message, hint string) Diagnostic 
 // from returns the rest of a line from a column on.
 func (f *file) from(line, column int) string {
 	rest := f.line(line)
+	if rest != "" && f.ascii[line-1] {
+		return rest[min(max(column-1, 0), len(rest)):]
+	}
 	for ; column > 1 && rest != ""; column-- {
 		_, size := utf8.DecodeRuneInString(rest)
 		rest = rest[size:]

@@ -85,7 +85,7 @@ func removeCRD(t testing.TB, c *clients, name string) {
 	for _, gvr := range servedResources(crd) {
 		err := eventually(ctx, func(context.Context) error {
 			if known, err := c.discovered(gvr); err != nil || known {
-				return fmt.Errorf("%s is still in discovery: %w", gvr, err)
+				return fmt.Errorf("%s is still in discovery (%v)", gvr, err)
 			}
 			return nil
 		})
@@ -111,7 +111,7 @@ func (c *clients) awaitServed(ctx context.Context, crd *unstructured.Unstructure
 		}
 		err = eventually(ctx, func(context.Context) error {
 			if known, err := c.discovered(gvr); err != nil || !known {
-				return fmt.Errorf("%s is not in discovery: %w", gvr, err)
+				return fmt.Errorf("%s is not in discovery (%v)", gvr, err)
 			}
 			return nil
 		})

@@ -1,0 +1,216 @@
+package codec_test
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/internal/codec"
+)
+
+// stock is the serializer of the dynamic client.
+func stock() runtime.NegotiatedSerializer {
+	return dynamic.ConfigFor(&rest.Config{}).NegotiatedSerializer
+}
+
+func jsonInfo(t testing.TB, s runtime.NegotiatedSerializer) runtime.SerializerInfo {
+	t.Helper()
+	info, ok := runtime.SerializerInfoForMediaType(s.SupportedMediaTypes(), runtime.ContentTypeJSON)
+	if !ok {
+		t.Fatal("no JSON")
+	}
+	return info
+}
+
+// widget is an object as an API server sends it.
+func widget(n int) string {
+	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"labels":{"n":"%[1]d"},"managedFields":[{"manager":"m","fieldsV1":{"f:spec":{}}}],"name":"widget-%[1]d","namespace":"default","resourceVersion":"%[1]d","uid":"uid-%[1]d"},"spec":{"text":"é \u003c\n%[1]d","ratio":0.5,"size":%[1]d,"list":[1,null,true]}}`, n)
+}
+
+func widgetList(count int) string {
+	var items []string
+	for n := range count {
+		items = append(items, widget(n+1))
+	}
+	return `{"apiVersion":"example.com/v1","kind":"WidgetList","metadata":{"continue":"","resourceVersion":"900","remainingItemCount":2},"items":[` + strings.Join(items, ",") + `]}`
+}
+
+// bodies are what a server, or something between, may answer.
+var bodies = map[string]string{
+	"object":                   widget(1),
+	"spaces":                   "\n " + widget(1) + " \n",
+	"list":                     widgetList(3),
+	"empty list":               widgetList(0),
+	"list without items":       `{"apiVersion":"v1","kind":"WidgetList","metadata":{}}`,
+	"list of null":             `{"apiVersion":"v1","kind":"WidgetList","items":null}`,
+	"list with null":           `{"apiVersion":"v1","kind":"WidgetList","items":[null]}`,
+	"list of numbers":          `{"apiVersion":"v1","kind":"WidgetList","items":[1]}`,
+	"items twice":              `{"apiVersion":"v1","kind":"WidgetList","items":[{"a":1}],"items":[{"b":1}]}`,
+	"typed items":              `{"apiVersion":"v1","kind":"ConfigMapList","items":[{"metadata":{"name":"a"}},{"kind":"Other"},{"apiVersion":"v2"}]}`,
+	"list of no list kind":     `{"apiVersion":"v1","kind":"Widgets","items":[{}]}`,
+	"Status":                   `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"gone","reason":"Expired","code":410}`,
+	"Status of another group":  `{"kind":"Status","apiVersion":"example.com/v1","metadata":{},"status":"Failure","code":410}`,
+	"Status that succeeded":    `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}`,
+	"APIResourceList":          `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[]}`,
+	"Table":                    `{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":[{"name":"Name","type":"string"}],"rows":[{"cells":["a",1],"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}}]}`,
+	"PartialObjectMetadata":    `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}`,
+	"metadata list":            `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{},"items":[{"metadata":{"name":"a"}}]}`,
+	"no kind":                  `{"apiVersion":"v1","metadata":{}}`,
+	"no version":               `{"kind":"Widget","metadata":{}}`,
+	"odd version":              `{"apiVersion":"a/b/c","kind":"Widget"}`,
+	"slash":                    `{"apiVersion":"/","kind":"Widget"}`,
+	"kind is a number":         `{"apiVersion":"v1","kind":1}`,
+	"kind is null":             `{"apiVersion":"v1","kind":null}`,
+	"version is a number":      `{"apiVersion":1,"kind":"Widget"}`,
+	"kind twice":               `{"apiVersion":"v1","kind":"Widget","kind":"Gadget"}`,
+	"kind twice, once wrong":   `{"apiVersion":"v1","kind":1,"kind":"Gadget"}`,
+	"other case":               `{"APIVersion":"v1","Kind":"Widget","apiVersion":"v1","kind":"Gadget"}`,
+	"escaped keys":             `{"\u0061piVersion":"v1","\u006bind":"Widget"}`,
+	"number out of range":      `{"apiVersion":"v1","kind":"Widget","n":1e999}`,
+	"truncated":                widget(1)[:100],
+	"truncated list":           widgetList(3)[:600],
+	"two":                      widget(1) + widget(2),
+	"HTML":                     "<html>502 Bad Gateway</html>",
+	"text":                     "service unavailable",
+	"null":                     "null",
+	"array":                    "[" + widget(1) + "]",
+	"string":                   `"Widget"`,
+	"empty":                    "",
+	"invalid UTF-8":            `{"apiVersion":"v1","kind":"Widget","text":"` + "\xff" + `"}`,
+	"nested too deeply":        `{"apiVersion":"v1","kind":"Widget","deep":` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + `}`,
+	"metadata is not a map":    `{"apiVersion":"v1","kind":"Widget","metadata":"a"}`,
+	"an object that has items": `{"apiVersion":"v1","kind":"Widget","items":[{"a":1}],"metadata":{"name":"a"}}`,
+}
+
+// targets are what the dynamic client decodes into.
+var targets = map[string]func() runtime.Object{
+	"nothing":         func() runtime.Object { return nil },
+	"object":          func() runtime.Object { return &unstructured.Unstructured{} },
+	"used object":     func() runtime.Object { return &unstructured.Unstructured{Object: map[string]any{"old": "value"}} },
+	"list":            func() runtime.Object { return &unstructured.UnstructuredList{} },
+	"used list":       func() runtime.Object { return &unstructured.UnstructuredList{Object: map[string]any{"old": "value"}} },
+	"typed":           func() runtime.Object { return &metav1.Status{} },
+	"unknown content": func() runtime.Object { return &runtime.Unknown{} },
+}
+
+// differ is cmp.Diff for what is usually equal: cmp alone takes minutes for deep nesting.
+func differ(want, got any) string {
+	if reflect.DeepEqual(want, got) {
+		return ""
+	}
+	return cmp.Diff(want, got)
+}
+
+// outcome is all that a decoder says.
+type outcome struct {
+	Object, Target runtime.Object
+	GVK            *schema.GroupVersionKind
+	Err            string
+	IntoTarget     bool
+}
+
+func decodeWith(d runtime.Decoder, data string, defaults *schema.GroupVersionKind, target runtime.Object) outcome {
+	object, gvk, err := d.Decode([]byte(data), defaults, target)
+	return outcome{object, target, gvk, fmt.Sprint(err), object != nil && object == target}
+}
+
+func TestObjectsAreStock(t *testing.T) {
+	want, got := jsonInfo(t, stock()).Serializer, jsonInfo(t, codec.Wrap(stock(), codec.Options{})).Serializer
+	for body, data := range bodies {
+		for target, build := range targets {
+			for _, defaults := range []*schema.GroupVersionKind{nil, {Version: "v1"}} {
+				t.Run(fmt.Sprint(body, "/", target, "/", defaults != nil), func(t *testing.T) {
+					a, b := decodeWith(want, data, defaults, build()), decodeWith(got, data, defaults, build())
+					if diff := differ(a, b); diff != "" {
+						t.Errorf("(-stock +codec)\n%s", diff)
+					}
+				})
+			}
+		}
+	}
+}
+
+func FuzzObjectsAreStock(f *testing.F) {
+	for _, body := range bodies {
+		f.Add(body)
+	}
+	want, got := jsonInfo(f, stock()).Serializer, jsonInfo(f, codec.Wrap(stock(), codec.Options{})).Serializer
+	f.Fuzz(func(t *testing.T, data string) {
+		for _, build := range targets {
+			if diff := differ(decodeWith(want, data, nil, build()), decodeWith(got, data, nil, build())); diff != "" {
+				t.Errorf("(-stock +codec)\n%s", diff)
+			}
+		}
+	})
+}
+
+// TestFastPath checks that usual objects never reach the stock serializer; otherwise nothing would be gained.
+func TestFastPath(t *testing.T) {
+	broken := &brokenSerializer{jsonInfo(t, stock())}
+	info := jsonInfo(t, codec.Wrap(broken, codec.Options{}))
+	for name, target := range map[string]runtime.Object{
+		widget(1): nil, widget(2): &unstructured.Unstructured{}, widgetList(2): &unstructured.UnstructuredList{},
+	} {
+		if _, _, err := info.Serializer.Decode([]byte(name), nil, target); err != nil {
+			t.Errorf("%s into a %T: %v", name, target, err)
+		}
+	}
+	event := `{"type":"ADDED","object":` + widget(1) + "}\n"
+	if _, _, err := info.StreamSerializer.Serializer.Decode([]byte(event), nil, &metav1.WatchEvent{}); err != nil {
+		t.Errorf("%s: %v", event, err)
+	}
+	if _, _, err := info.Serializer.Decode([]byte(bodies["Status"]), nil, nil); err == nil {
+		t.Error("the broken serializer works")
+	}
+}
+
+// brokenSerializer cannot decode.
+type brokenSerializer struct{ info runtime.SerializerInfo }
+
+func (b *brokenSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
+	info, stream := b.info, *b.info.StreamSerializer
+	info.Serializer = brokenDecoder{info.Serializer}
+	stream.Serializer = brokenDecoder{stream.Serializer}
+	info.StreamSerializer = &stream
+	return []runtime.SerializerInfo{info}
+}
+
+func (b *brokenSerializer) EncoderForVersion(e runtime.Encoder, _ runtime.GroupVersioner) runtime.Encoder {
+	return e
+}
+
+func (b *brokenSerializer) DecoderToVersion(d runtime.Decoder, _ runtime.GroupVersioner) runtime.Decoder {
+	return d
+}
+
+type brokenDecoder struct{ runtime.Serializer }
+
+func (brokenDecoder) Decode([]byte, *schema.GroupVersionKind, runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	return nil, nil, fmt.Errorf("broken")
+}
+
+func TestDropManagedFields(t *testing.T) {
+	s := jsonInfo(t, codec.Wrap(stock(), codec.Options{DropManagedFields: true})).Serializer
+	list := &unstructured.UnstructuredList{}
+	if _, _, err := s.Decode([]byte(widgetList(2)), nil, list); err != nil {
+		t.Fatal(err)
+	}
+	object, _, err := s.Decode([]byte(widget(1)), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range []*unstructured.Unstructured{&list.Items[0], &list.Items[1], object.(*unstructured.Unstructured)} {
+		if u.GetManagedFields() != nil || u.GetLabels() == nil {
+			t.Errorf("managed fields are there, or labels are not: %v", u.Object)
+		}
+	}
+}

@@ -64,36 +64,35 @@ func (o *options) printList(ctx context.Context, types []cached, out *bufio.Writ
 
 // printTables writes a table for each type that has objects, with an empty line between two.
 func (o *options) printTables(ctx context.Context, client dynamic.Interface, types []cached, out *bufio.Writer) error {
-	tables := 0
+	var filled []cached
 	for _, t := range types {
-		if len(t.informer.GetStore().ListKeys()) == 0 {
-			continue
-		}
-		if tables > 0 {
-			fmt.Fprintln(out)
-		}
-		tables++
-		if err := o.printTable(ctx, client, t, len(types) > 1, out); err != nil {
-			return err
+		if len(t.informer.GetStore().ListKeys()) > 0 {
+			filled = append(filled, t)
 		}
 	}
-	if tables == 0 && len(types) > 0 {
-		o.sayEmpty(out, types)
+	if len(filled) == 0 && len(types) > 0 {
+		o.sayEmpty(types)
+	}
+	columns := o.columns(ctx, client, filled)
+	for i, t := range filled {
+		if i > 0 {
+			fmt.Fprintln(out)
+		}
+		if err := o.printTable(ctx, columns[i], t, len(types) > 1, out); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func (o *options) printTable(ctx context.Context, client dynamic.Interface, t cached, withKind bool, out *bufio.Writer) error {
-	table, err := output.NewTable(out, columns(ctx, client, t.resource), printers.PrintOptions{
+func (o *options) printTable(ctx context.Context, columns []crd.Column, t cached, withKind bool, out *bufio.Writer) error {
+	table := output.NewTable(out, columns, printers.PrintOptions{
 		NoHeaders:     o.noHeaders,
 		WithNamespace: o.namespace == "" && t.resource.Scope == discovery.Namespaced,
 		WithKind:      withKind,
 		Kind:          t.resource.GVK.GroupKind(),
 		Wide:          o.format == formatWide,
 	})
-	if err != nil {
-		return err
-	}
 	if _, err := each(ctx, t.informer, table.Print); err != nil {
 		return err
 	}
@@ -101,8 +100,7 @@ func (o *options) printTable(ctx context.Context, client dynamic.Interface, t ca
 }
 
 // sayEmpty tells on stderr, as kubectl does, that there is nothing.
-func (o *options) sayEmpty(out *bufio.Writer, types []cached) {
-	_ = out.Flush()
+func (o *options) sayEmpty(types []cached) {
 	for _, t := range types {
 		if o.namespace != "" && t.resource.Scope == discovery.Namespaced {
 			fmt.Fprintf(o.ErrOut, "No resources found in %s namespace.\n", o.namespace)
@@ -110,17 +108,6 @@ func (o *options) sayEmpty(out *bufio.Writer, types []cached) {
 		}
 	}
 	fmt.Fprintln(o.ErrOut, "No resources found")
-}
-
-// columns returns the printer columns of a custom resource. For other types, and where CRDs may not be
-// read, there are none, and the table shows name and age.
-func columns(ctx context.Context, client dynamic.Interface, r discovery.Resource) []crd.Column {
-	definition, err := crd.Fetch(ctx, client, r.GVR.GroupResource())
-	if err != nil {
-		return nil
-	}
-	version, _ := definition.Version(r.GVR.Version)
-	return version.Columns
 }
 
 // each calls f for every cached object in the order of the API server, and counts them.

@@ -2,7 +2,6 @@ package output
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"reflect"
 
@@ -35,8 +34,9 @@ type column struct {
 // ageOnly are the columns of a CRD that declares none, which are also used for types without a CRD.
 var ageOnly = []crd.Column{{Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp"}}
 
-// NewTable returns a table with these columns, or with the age alone when there are none.
-func NewTable(w io.Writer, columns []crd.Column, options printers.PrintOptions) (*Table, error) {
+// NewTable returns a table with these columns, or with the age alone when there are none. A column whose
+// path cannot be parsed ends the columns, as on the API server, which accepts CRDs with such columns.
+func NewTable(w io.Writer, columns []crd.Column, options printers.PrintOptions) *Table {
 	if len(columns) == 0 {
 		columns = ageOnly
 	}
@@ -45,14 +45,14 @@ func NewTable(w io.Writer, columns []crd.Column, options printers.PrintOptions) 
 	for _, c := range columns {
 		path := jsonpath.New(c.Name).AllowMissingKeys(true)
 		if err := path.Parse("{" + c.JSONPath + "}"); err != nil {
-			return nil, fmt.Errorf("printer column %q: %w", c.Name, err)
+			break
 		}
 		t.columns = append(t.columns, column{Column: c, path: path})
 		t.table.ColumnDefinitions = append(t.table.ColumnDefinitions, metav1.TableColumnDefinition{
 			Name: c.Name, Type: c.Type, Format: c.Format, Priority: c.Priority,
 		})
 	}
-	return t, nil
+	return t
 }
 
 // Print implements Printer.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -20,8 +21,7 @@ import (
 // early when ctx does, as on an interrupt.
 func Main(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
 	// client-go logs each retry; what a person needs of that comes as an error.
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
+	klog.SetLogger(klog.New(nil))
 
 	root := newRoot(commandName(args[0]), genericiooptions.IOStreams{In: in, Out: out, ErrOut: errOut})
 	root.SetArgs(args[1:])
@@ -40,8 +40,25 @@ func report(w io.Writer, err error) {
 		err = exit.ErrInterrupted
 	}
 	for _, e := range exit.Split(err) {
-		fmt.Fprintf(w, "error: %s\n", strings.Join(strings.Fields(e.Error()), " "))
+		fmt.Fprintf(w, "error: %s\n", line(e.Error()))
 	}
+}
+
+// maxLine bounds a line in runes: what a server says may be a whole web page.
+const maxLine = 2000
+
+// line makes text a single line that is safe to show on a terminal: much of it is what a server said.
+func line(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return '\uFFFD'
+		}
+		return r
+	}, strings.Join(strings.Fields(text), " "))
+	if runes := []rune(text); len(runes) > maxLine {
+		return string(runes[:maxLine]) + "…"
+	}
+	return text
 }
 
 // commandName is how help calls the program: as a kubectl plugin it is "kubectl crdcache".

@@ -30,7 +30,7 @@ func (f *flags) add(set *pflag.FlagSet) {
 	set.BoolVar(&f.noHeaders, "no-headers", false, "Print tables without headers.")
 	set.BoolVar(&f.showManagedFields, "show-managed-fields", false, "Keep metadata.managedFields in json and yaml output.")
 	set.DurationVar(&f.timeout, "timeout", 2*time.Minute,
-		"How long to wait until the types are synced; 0 waits without end. Past that the exit code is 3.")
+		"How long to wait until the types are found and synced; 0 waits without end. Past that the exit code is 3.")
 }
 
 // NewCommand returns the command.

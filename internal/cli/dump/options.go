@@ -6,9 +6,12 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/internal/cli/exit"
 	"github.com/crdcache/crdcache/internal/cli/output"
 )
@@ -63,8 +66,14 @@ func (f *flags) validate() error {
 	if !slices.Contains(formats, f.output) {
 		return exit.Usagef("there is no output format %q; use one of %s", f.output, strings.Join(formats, ", "))
 	}
-	if f.allNamespaces && f.config.Namespace != nil && *f.config.Namespace != "" {
+	if f.allNamespaces && *f.config.Namespace != "" {
 		return exit.Usagef("--namespace and --all-namespaces exclude each other: give one of them")
+	}
+	if problems := validation.IsDNS1123Label(*f.config.Namespace); *f.config.Namespace != "" && len(problems) > 0 {
+		return exit.Usagef("%q cannot be a namespace: %s", *f.config.Namespace, problems[0])
+	}
+	if _, err := clientcmd.ParseTimeout(*f.config.Timeout); err != nil {
+		return exit.Usagef("--request-timeout is %q: use a duration like 30s or 2m; 0 waits without end", *f.config.Timeout)
 	}
 	if f.timeout < 0 {
 		return exit.Usagef("--timeout is %v: it must not be negative; 0 waits without end", f.timeout)
@@ -82,6 +91,9 @@ func splitTypes(args []string) ([]string, error) {
 			}
 			if strings.Contains(name, "/") {
 				return nil, exit.Usagef("%q looks like TYPE/NAME: dump takes types and prints all their objects", name)
+			}
+			if _, err := discovery.ParseName(name); err != nil {
+				return nil, exit.Usagef("%v", err)
 			}
 			if !slices.Contains(types, name) {
 				types = append(types, name)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -19,7 +18,9 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	resources, unresolved := o.resolve(ctx)
+	waiting, cancel := o.limit(ctx)
+	defer cancel()
+	resources, unresolved := o.resolve(waiting)
 	if len(resources) == 0 {
 		return unresolved
 	}
@@ -27,7 +28,7 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(unresolved, err)
 	}
-	caches, unsynced := o.sync(ctx, client, resources)
+	caches, unsynced := o.sync(waiting, client, resources)
 	defer caches.shutdown()
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -36,69 +37,12 @@ func (o *options) run(ctx context.Context) error {
 	return errors.Join(unresolved, unsynced, printed)
 }
 
-// resolve looks up every type, each once however many names it was given by.
-func (o *options) resolve(ctx context.Context) ([]discovery.Resource, error) {
-	client, err := discovery.NewClient(o.config, discovery.Options{})
-	if err != nil {
-		return nil, err
+// limit ends ctx when the time for waiting is up.
+func (o *options) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	if o.timeout == 0 {
+		return context.WithCancel(ctx)
 	}
-	var resources []discovery.Resource
-	var errs []error
-	seen := map[string]bool{}
-	for _, name := range o.types {
-		resolution, err := client.Resolve(ctx, name)
-		if err != nil {
-			errs = append(errs, o.explain(err))
-			if !isOwnFault(err) {
-				break // the server did not answer: it will not for the next name either
-			}
-			continue
-		}
-		o.mention(name, resolution)
-		for _, r := range resolution.Resources {
-			if !seen[r.GVR.String()] {
-				seen[r.GVR.String()] = true
-				resources = append(resources, r)
-			}
-		}
-	}
-	return resources, errors.Join(errs...)
-}
-
-// isOwnFault reports whether a name could not be resolved because of the name itself.
-func isOwnFault(err error) bool {
-	var noMatch *discovery.NoMatchError
-	var malformed *discovery.NameError
-	return errors.As(err, &noMatch) || errors.As(err, &malformed)
-}
-
-// explain says of a server that did not answer where it was looked for, and why it did not, once.
-func (o *options) explain(err error) error {
-	var request *url.Error
-	if !errors.As(err, &request) || errors.Is(err, context.Canceled) {
-		return err
-	}
-	return fmt.Errorf("cannot reach the API server at %s: %w", o.config.Host, request.Err)
-}
-
-// mention tells on stderr what a resolution left open.
-func (o *options) mention(name string, r discovery.Resolution) {
-	for _, failed := range r.Unknown {
-		fmt.Fprintf(o.ErrOut, "warning: %s may have members that could not be discovered: %v\n", name, failed)
-	}
-	if len(r.Resources) == 0 {
-		fmt.Fprintf(o.ErrOut, "warning: %s has no types that can be listed and watched\n", name)
-	}
-	if len(r.Alternatives) > 0 {
-		fmt.Fprintf(o.ErrOut, "warning: %s is read as %s; it could also be", name, r.Resources[0])
-		for i, other := range r.Alternatives {
-			if i > 0 {
-				fmt.Fprint(o.ErrOut, ",")
-			}
-			fmt.Fprintf(o.ErrOut, " %s", other)
-		}
-		fmt.Fprintln(o.ErrOut)
-	}
+	return context.WithTimeout(ctx, o.timeout)
 }
 
 // caches are running factories: at most one for all namespaces and one for a single namespace.
@@ -122,11 +66,6 @@ func (c *caches) shutdown() {
 
 // sync runs an informer for each type, and waits until all are settled or the time is up.
 func (o *options) sync(ctx context.Context, client dynamic.Interface, resources []discovery.Resource) (*caches, error) {
-	if o.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, o.timeout)
-		defer cancel()
-	}
 	c := &caches{}
 	all, err := c.newFactory(dynamicinformer.Options{Client: client, Transform: o.transform()})
 	if err != nil {

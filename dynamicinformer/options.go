@@ -19,7 +19,7 @@ type Options struct {
 	// Client lists and watches. It takes precedence over Config only in that giving both is an error.
 	Client dynamic.Interface
 
-	// Config is what a dynamic client is made from where Client is nil. It is copied. Its client-side
+	// Config is what a client is made from, with NewClient, where Client is nil. It is copied. Its client-side
 	// rate limit applies as it is; with many types, raise QPS and Burst, or set QPS to -1 and leave
 	// fairness to the server.
 	Config *rest.Config
@@ -64,18 +64,7 @@ func (o Options) client() (dynamic.Interface, error) {
 	case o.Config == nil:
 		return nil, errors.New("dynamicinformer: one of Client and Config is required")
 	}
-	// The copy is dynamic.NewForConfig's.
-	var client dynamic.Interface
-	var err error
-	if o.HTTPClient != nil {
-		client, err = dynamic.NewForConfigAndClient(o.Config, o.HTTPClient)
-	} else {
-		client, err = dynamic.NewForConfig(o.Config)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("dynamicinformer: making a dynamic client: %w", err)
-	}
-	return client, nil
+	return NewClient(o.Config, o.HTTPClient)
 }
 
 // indexers returns the index functions of a new informer.

@@ -1,0 +1,252 @@
+package dynamicinformer_test
+
+import (
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/informer/conformance"
+)
+
+const gadget = `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"managedFields":[{"manager":"m"}],"name":"g","namespace":"default","resourceVersion":"7"},"spec":{"text":"é\u003c","size":1,"ratio":0.5}}`
+
+var gadgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
+
+// answer is what a server says to a get, list or watch.
+type answer struct {
+	code        int
+	contentType string
+	body        string
+}
+
+func answers() map[string]answer {
+	const jsonType = "application/json"
+	const expired = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old","reason":"Expired","code":410}`
+	large := strings.Replace(gadget, `"size":1`, `"size":"`+strings.Repeat("x", 5<<20)+`"`, 1)
+	event := func(kind, object string) string { return `{"type":"` + kind + `","object":` + object + "}\n" }
+	return map[string]answer{
+		"object":         {200, jsonType, gadget},
+		"list":           {200, jsonType + "; charset=utf-8", `{"apiVersion":"example.com/v1","kind":"GadgetList","metadata":{"resourceVersion":"9"},"items":[` + gadget + "," + gadget + `]}`},
+		"large list":     {200, jsonType, `{"apiVersion":"example.com/v1","kind":"GadgetList","metadata":{"resourceVersion":"9"},"items":[` + large + `]}`},
+		"truncated list": {200, jsonType, `{"apiVersion":"example.com/v1","kind":"GadgetList","items":[` + gadget},
+		"events":         {200, jsonType, event("ADDED", gadget) + event("MODIFIED", gadget) + event("DELETED", gadget)},
+		"large events":   {200, jsonType, event("ADDED", large) + event("ADDED", gadget)},
+		"watch-list": {200, jsonType, event("ADDED", gadget) +
+			event("BOOKMARK", `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}`)},
+		"expired in the stream": {200, jsonType, event("ADDED", gadget) + event("ERROR", expired)},
+		"truncated stream":      {200, jsonType, event("ADDED", gadget) + event("ADDED", gadget)[:50]},
+		"wrong object":          {200, jsonType, event("ADDED", gadget) + event("ADDED", `{"kind":1}`)},
+		"expired":               {410, jsonType, expired},
+		"Status":                {200, jsonType, expired},
+		"Table":                 {200, jsonType, `{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":[],"rows":[]}`},
+		"metadata list":         {200, jsonType, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"a"}}]}`},
+		"bad gateway":           {502, "text/html", "<html>bad gateway</html>"},
+		"HTML":                  {200, "text/html", "<html>log in</html>"},
+		"HTML as JSON":          {200, jsonType, "<html>log in</html>"},
+		"CBOR":                  {200, "application/cbor", "\xd9\xd9\xf7\xa0"},
+		"nothing":               {200, jsonType, ""},
+	}
+}
+
+func (a answer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", a.contentType)
+	out := io.Writer(w)
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		w.Header().Set("Content-Encoding", "gzip")
+		zipped := gzip.NewWriter(w)
+		defer zipped.Close()
+		out = zipped
+	}
+	w.WriteHeader(a.code)
+	fmt.Fprint(out, a.body)
+}
+
+// ask makes every kind of request and returns all that came of it.
+func ask(t *testing.T, client dynamic.Interface) []any {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	resource := client.Resource(gadgets).Namespace("default")
+	var results []any
+	note := func(object any, err error) { results = append(results, object, fmt.Sprint(err)) }
+	object, err := resource.Get(ctx, "g", metav1.GetOptions{})
+	note(object, err)
+	list, err := resource.List(ctx, metav1.ListOptions{})
+	note(list, err)
+	object, err = resource.Update(ctx, &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "g"}}}, metav1.UpdateOptions{})
+	note(object, err)
+	w, err := resource.Watch(ctx, metav1.ListOptions{})
+	note(nil, err)
+	if err == nil {
+		defer w.Stop()
+		for event := range w.ResultChan() {
+			// The words for broken syntax differ; that it is an error does not.
+			if status, ok := event.Object.(*metav1.Status); ok && status.Reason == metav1.StatusReasonInternalError {
+				status.Message, status.Details = "", nil
+			}
+			results = append(results, event)
+		}
+	}
+	return results
+}
+
+func TestClientIsStock(t *testing.T) {
+	for name, answer := range answers() {
+		for _, compressed := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/gzip=%v", name, compressed), func(t *testing.T) {
+				server := httptest.NewServer(answer)
+				defer server.Close()
+				config := &rest.Config{Host: server.URL, QPS: -1, DisableCompression: !compressed}
+				stock, err := dynamic.NewForConfig(config)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ours, err := dynamicinformer.NewClient(config, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want, got := ask(t, stock), ask(t, ours)
+				if !reflect.DeepEqual(want, got) { // for objects of 5 MB, cmp takes seconds
+					t.Errorf("(-stock +ours)\n%.3000s", cmp.Diff(want, got))
+				}
+			})
+		}
+	}
+}
+
+func TestNewClientErrors(t *testing.T) {
+	tests := map[string]*rest.Config{
+		"no config": nil,
+		"bad host":  {Host: "http://a b"},
+		"bad TLS":   {Host: "https://a", TLSClientConfig: rest.TLSClientConfig{Insecure: true, CAData: []byte("x")}},
+	}
+	for name, config := range tests {
+		if _, err := dynamicinformer.NewClient(config, nil); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// TestNewClientLeavesTheConfig checks that the caller's config stays as it is, and that the HTTP client is used.
+func TestNewClientLeavesTheConfig(t *testing.T) {
+	server := httptest.NewServer(answers()["object"])
+	defer server.Close()
+	config := &rest.Config{Host: server.URL, APIPath: "/mine"}
+	used := 0
+	httpClient := &http.Client{Transport: roundTripFunc(func(r *http.Request) (*http.Response, error) {
+		used++
+		return http.DefaultTransport.RoundTrip(r)
+	})}
+	client, err := dynamicinformer.NewClient(config, httpClient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Resource(gadgets).Get(context.Background(), "g", metav1.GetOptions{}); err != nil || used != 1 {
+		t.Errorf("the HTTP client was used %d times, and the answer was %v", used, err)
+	}
+	if config.APIPath != "/mine" || config.NegotiatedSerializer != nil || config.UserAgent != "" {
+		t.Errorf("the config was changed: %v", config)
+	}
+}
+
+type roundTripFunc func(*http.Request) (*http.Response, error)
+
+func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestFactoryUsesTheClient fills a cache from a live server, by list and watch, and compares it with what the
+// stock client lists.
+func TestFactoryUsesTheClient(t *testing.T) {
+	server := httptest.NewServer(conformance.NewAPIServer())
+	t.Cleanup(server.Close)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	config := &rest.Config{Host: server.URL, QPS: -1}
+	stock, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gvr := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	create := func(name string) {
+		object := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}, "data": map[string]any{"key": "é<" + name}}
+		if _, err := stock.Resource(gvr).Namespace("default").Create(ctx, &unstructured.Unstructured{Object: object}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create("listed")
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := factory.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
+	reader, err := factory.ForResource(gvr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	added := make(chan string, 2)
+	if _, err := reader.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(object any) {
+		added <- object.(*unstructured.Unstructured).GetName()
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := factory.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"listed", "watched"} {
+		if name == "watched" {
+			create(name)
+		}
+		select {
+		case got := <-added:
+			if got != name {
+				t.Errorf("%s was added, want %s", got, name)
+			}
+		case <-ctx.Done():
+			t.Fatal(ctx.Err())
+		}
+	}
+	list, err := stock.Resource(gvr).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range list.Items {
+		got, _, err := reader.GetIndexer().GetByKey("default/" + list.Items[i].GetName())
+		if diff := cmp.Diff(any(&list.Items[i]), got); err != nil || diff != "" {
+			t.Errorf("%v (-stock +cached)\n%s", err, diff)
+		}
+	}
+}
+
+// TestClientSpeaksWatchList checks that a reflector uses watch-lists with the client.
+func TestClientSpeaksWatchList(t *testing.T) {
+	client, err := dynamicinformer.NewClient(&rest.Config{Host: "http://127.0.0.1"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lw := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, nil },
+	}, client)
+	if u, ok := lw.(interface{ IsWatchListSemanticsUnSupported() bool }); ok && u.IsWatchListSemanticsUnSupported() {
+		t.Error("the client is taken for one without watch-lists")
+	}
+}

@@ -1,0 +1,112 @@
+package indexers_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/indexers"
+)
+
+// openWidget is a type whose schema says little: CRDs may leave out what every object has.
+func openWidget() *crd.Definition {
+	schema := &crd.Schema{Type: "object", Properties: map[string]*crd.Schema{
+		"spec": {Type: "object", Properties: map[string]*crd.Schema{
+			"on":    {Type: "boolean"},
+			"count": {Type: "integer"},
+			"names": {Type: "array", Items: &crd.Schema{Type: "string"}},
+			"empty": {Type: "object"},
+			"any":   {Type: "object", PreserveUnknown: true, Properties: map[string]*crd.Schema{"known": {Type: "string"}}},
+			"raw":   {Type: "object", EmbeddedResource: true},
+		}},
+	}}
+	return &crd.Definition{
+		Group: "example.com", Names: crd.Names{Plural: "widgets", Kind: "Widget"},
+		Versions: []crd.Version{{Name: "v1", Served: true, Schema: schema}},
+	}
+}
+
+func TestCheckPaths(t *testing.T) {
+	tests := []struct{ path, want string }{
+		{".kind", ""},
+		{".apiVersion", ""},
+		{".metadata.ownerReferences[*].uid", ""},
+		{".metadata.annotations['a']", ""},
+		{".spec.names[*]", ""},
+		{".spec.names[-1]", ""},
+		{".spec.names.*", ""},
+		{"..on", ""},
+		{".spec.any.known", ""},
+		{".spec.any.unknown.x[*]", "W301"},
+		{".spec.any", ""},
+		{".spec.raw.spec.x", "W301"},
+		{".spec.on.x", "E303: .x on .spec.on, which is a boolean"},
+		{".spec.count[0]", "E303: [0] on .spec.count, which is a number"},
+		{".spec.names[0].x", "E303: .x on .spec.names[0], which is text"},
+		{".spec.empty.x", "E301: .spec.empty.x is not in widgets.example.com/v1; the schema has no fields there"},
+		{".spec.empty[*]", "E302: [*] on .spec.empty, which is a map; the schema has no fields in it"},
+		{".spec.empty.*", "E302: .* on .spec.empty, which is a map; the schema has no fields in it"},
+		{"$", "E306: the object is a map"},
+		{"$[0]", "E302: [0] on the object, which is a map"},
+		{".spec.*.x", "W301"},
+	}
+	for _, test := range tests {
+		text := header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes: [{name: a, path: \"" + test.path + "\"}]\n")
+		c, err := indexers.Parse(indexers.Source{Name: "w.yaml", Data: []byte(strings.Replace(text, "NAME", "n", 1))})
+		if err != nil {
+			t.Errorf("%s: %v", test.path, err)
+			continue
+		}
+		warnings, err := c.Check([]*crd.Definition{openWidget()})
+		got := ""
+		for _, w := range warnings {
+			got += w.String()
+		}
+		if err != nil {
+			got += err.Error()
+		}
+		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+			t.Errorf("%s: got %q, want %q", test.path, got, test.want)
+		}
+	}
+}
+
+// Findings come in the order of the files, and then of the lines.
+func TestFindingsAreInOrder(t *testing.T) {
+	bad := "apiVersion: crdcache.dev/v1alpha1\nkind: IndexConfig\nmetadata: {name: %s}\nspec:\n  x: 1\n  resources:\n  - {}\n"
+	_, err := indexers.Parse(
+		indexers.Source{Name: "b.yaml", Data: fmt.Appendf(nil, "# one more line\n"+bad, "one")},
+		indexers.Source{Name: "a.yaml", Data: fmt.Appendf(nil, bad, "two")},
+	)
+	var ce *indexers.ConfigError
+	if !errors.As(err, &ce) {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, d := range ce.Diagnostics {
+		got = append(got, fmt.Sprintf("%s:%d %s", d.File, d.Line, d.Code))
+	}
+	want := []string{
+		"b.yaml:6 E001", "b.yaml:8 E004", "b.yaml:8 E004", "b.yaml:8 E004",
+		"a.yaml:5 E001", "a.yaml:7 E004", "a.yaml:7 E004", "a.yaml:7 E004",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Only the first ten objects without a value are named.
+func TestReportedIsBounded(t *testing.T) {
+	f := compile(t, "{name: i, path: .spec.a, missing: report}")
+	for i := range 25 {
+		call(t, f, m{"metadata": m{"name": fmt.Sprint("x", i)}})
+	}
+	s := f.Stats()[0]
+	if len(s.Reported) != 10 || s.Reported[9] != "x9" || s.SkippedMissing != 25 {
+		t.Errorf("got %+v", s)
+	}
+}

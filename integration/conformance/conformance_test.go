@@ -8,7 +8,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/integration/harness"
 	"github.com/crdcache/crdcache/internal/informer"
 	"github.com/crdcache/crdcache/internal/informer/conformance"
 )
@@ -16,7 +15,7 @@ import (
 // TestInformer compares the informer that everything is built on with client-go's.
 func TestInformer(t *testing.T) {
 	t.Parallel()
-	conformance.Run(t, harness.Config(t), func(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+	conformance.Run(t, config(t), func(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 		return informer.New(lw, informer.Options{ExampleObject: example, ResyncPeriod: resync, Indexers: indexers})
 	})
 }
@@ -24,7 +23,7 @@ func TestInformer(t *testing.T) {
 // TestFactory compares the informers that users get with client-go's.
 func TestFactory(t *testing.T) {
 	t.Parallel()
-	conformance.Run(t, harness.Config(t), func(lw cache.ListerWatcher, _ runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+	conformance.Run(t, config(t), func(lw cache.ListerWatcher, _ runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 		return newFactoryInformer(t, lw, resync, indexers)
 	})
 }

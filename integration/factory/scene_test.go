@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -155,45 +154,6 @@ func expectMirror(t *testing.T, client dynamic.Interface, i *dynamicinformer.Inf
 }
 
 func key(o *unstructured.Unstructured) string { return o.GetNamespace() + "/" + o.GetName() }
-
-// grant lets the unprivileged user read types until the test ends, and waits until the server knows, both
-// times.
-func (s *scene) grant(types ...schema.GroupVersionResource) {
-	s.Helper()
-	user := newClient(s, harness.UnprivilegedConfig(s))
-	mayList := func(ctx context.Context, gvr schema.GroupVersionResource) error {
-		_, err := user.Resource(gvr).List(ctx, metav1.ListOptions{Limit: 1})
-		return err
-	}
-	for _, gvr := range types {
-		s.Cleanup(func() { // after the objects below are gone
-			harness.Eventually(s, func(ctx context.Context) error {
-				if err := mayList(ctx, gvr); !apierrors.IsForbidden(err) {
-					return fmt.Errorf("listing %s: %v, want forbidden again", gvr, err)
-				}
-				return nil
-			})
-		})
-		name := gvr.GroupResource().String() + "-readers"
-		role := map[string]any{
-			"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
-			"metadata": map[string]any{"name": name},
-			"rules": []any{map[string]any{
-				"apiGroups": []any{gvr.Group}, "resources": []any{gvr.Resource}, "verbs": []any{"list", "watch"},
-			}},
-		}
-		binding := map[string]any{
-			"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
-			"metadata": map[string]any{"name": name},
-			"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
-			"subjects": []any{map[string]any{
-				"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": harness.UnprivilegedContext,
-			}},
-		}
-		harness.Apply(s, &unstructured.Unstructured{Object: role}, &unstructured.Unstructured{Object: binding})
-		harness.Eventually(s, func(ctx context.Context) error { return mayList(ctx, gvr) })
-	}
-}
 
 func newClient(t testing.TB, config *rest.Config) dynamic.Interface {
 	t.Helper()

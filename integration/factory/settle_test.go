@@ -34,7 +34,7 @@ func (s *scene) expectMissing(gvr schema.GroupVersionResource, reason dynamicinf
 
 func TestForbiddenSettlesAlone(t *testing.T) {
 	s := newScene(t, dynamicinformer.Options{Config: harness.UnprivilegedConfig(t)})
-	s.grant(s.widgets)
+	harness.GrantRead(t, s.widgets)
 	s.put("a", 1)
 	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	forbidden, _ := s.follow(secrets)
@@ -49,7 +49,7 @@ func TestForbiddenSettlesAlone(t *testing.T) {
 	j.expect("add b")
 	s.expectMirror(i)
 
-	s.grant(secrets)
+	harness.GrantRead(t, secrets)
 	s.await(forbidden, dynamicinformer.StateSynced, dynamicinformer.ReasonNone)
 	s.expectMirror(forbidden)
 }

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -12,7 +13,9 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/apimachinery/pkg/util/json"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
 )
 
 // Read returns the objects in files and, recursively, in folders, of which .yaml, .yml and .json files
@@ -53,20 +56,36 @@ func readFile(file string) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	var objects []*unstructured.Unstructured
-	for {
-		object := &unstructured.Unstructured{}
-		switch err := decoder.Decode(&object.Object); {
-		case errors.Is(err, io.EOF):
+	for number := 1; ; number++ {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
 			return objects, nil
+		}
+		object := &unstructured.Unstructured{}
+		if err == nil {
+			object.Object, err = parse(document)
+		}
+		switch {
 		case err != nil:
-			return nil, fmt.Errorf("%s: document %d: %w", file, len(objects)+1, err)
+			return nil, fmt.Errorf("%s: document %d: %w", file, number, err)
 		case len(object.Object) == 0:
 			continue // between two separators
 		case object.GetKind() == "" || object.GetName() == "":
-			return nil, fmt.Errorf("%s: document %d has no kind or no name", file, len(objects)+1)
+			return nil, fmt.Errorf("%s: document %d has no kind or no name", file, number)
 		}
 		objects = append(objects, object)
 	}
+}
+
+// parse keeps integers as int64: the largest ones would not survive as float64.
+func parse(document []byte) (map[string]any, error) {
+	text, err := yaml.YAMLToJSON(document)
+	if err != nil {
+		return nil, err
+	}
+	var fields map[string]any
+	err = json.Unmarshal(text, &fields)
+	return fields, err
 }

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -55,5 +56,16 @@ func TestRead(t *testing.T) {
 				t.Errorf("names (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestReadKeepsLargeIntegers(t *testing.T) {
+	const large = 1<<63 - 1
+	path := filepath.Join(t.TempDir(), "a.yaml")
+	if err := os.WriteFile(path, fmt.Appendf(nil, "kind: A\nmetadata: {name: one}\nsize: %d\n", large), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(any(int64(large)), Read(t, path)[0].Object["size"]); diff != "" {
+		t.Errorf("size (-want +got):\n%s", diff)
 	}
 }

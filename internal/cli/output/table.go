@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"io"
 	"reflect"
+	"strings"
+	"unicode"
 
 	metatable "k8s.io/apimachinery/pkg/api/meta/table"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -99,7 +101,7 @@ func (c column) cell(obj *unstructured.Unstructured) any {
 		if err := c.path.PrintResults(&text, []reflect.Value{reflect.ValueOf(value)}); err != nil {
 			return nil
 		}
-		return text.String()
+		return printable(text.String())
 	}
 	return typedCell(c.Type, value)
 }
@@ -139,4 +141,16 @@ func age(timestamp string) string {
 		return "<invalid>"
 	}
 	return metatable.ConvertToHumanReadableDateType(t)
+}
+
+// printable replaces the control characters that the table printer lets through to the terminal: among
+// them is one that starts escape sequences as ESC does. The printer itself shows ESC, cuts at line breaks and
+// takes tabs for the ends of cells, as kubectl does.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && !strings.ContainsRune("\x1b\n\r\f\v\t", r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
 }

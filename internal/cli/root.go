@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/spf13/cobra"
@@ -17,12 +18,14 @@ import (
 	"github.com/crdcache/crdcache/internal/cli/exit"
 )
 
+// silence keeps client-go from logging each retry; what a person needs of that comes as an error. The logger
+// is the process's, and may not change under what an earlier command left to end.
+var silence = sync.OnceFunc(func() { klog.SetLogger(klog.New(nil)) })
+
 // Main runs the command line args (with the program's name first) and returns the exit code. It ends
 // early when ctx does, as on an interrupt.
 func Main(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
-	// client-go logs each retry; what a person needs of that comes as an error.
-	klog.SetLogger(klog.New(nil))
-
+	silence()
 	root := newRoot(commandName(args[0]), genericiooptions.IOStreams{In: in, Out: out, ErrOut: errOut})
 	root.SetArgs(args[1:])
 	err := root.ExecuteContext(ctx)

@@ -7,10 +7,10 @@
 //
 // # What is faster
 //
-// The dynamic client's own serializer reads an object five times over and an event of a watch nine times: to
-// cut it out of the stream, to find its kind, to check the syntax each time, and to build it; the items of a
-// list it even builds twice. Here an event is cut out by counting brackets, and objects are built in the only
-// pass over them, by package decode.
+// The dynamic client's own serializer reads an object several times over, and an event of a watch still more
+// often: to cut it out of the stream, to find its kind, to check the syntax before each pass, and to build it;
+// the items of a list it even builds twice. Here an event is cut out by counting brackets, and objects are built
+// in the only pass over them, by package decode.
 //
 // # What stays the same
 //

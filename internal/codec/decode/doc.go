@@ -13,7 +13,8 @@
 // Nothing in a result points into the bytes it was read from, so their buffer may be reused. Each string has
 // memory of its own. One copy of the text for all strings of an object saves allocations, but it keeps the
 // keys, the punctuation and every dropped field alive with the object, and whoever keeps only a name keeps
-// everything: on a Certificate of 2 KB that is more memory than it saves.
+// everything. Measured on a Certificate of 2 KB: 8.8 KB of heap with a copy for each string, 10.7 KB with one for
+// all; without managed fields 3.5 KB and 5.5 KB. sigs.k8s.io/json needs 10.9 KB.
 //
 // Keys and short strings that occur again and again are shared through a table of bounded size, with the
 // interface value that holds them. Maps and slices are made with the size they end up with.

@@ -16,27 +16,27 @@ func TestLocate(t *testing.T) {
 		want     location
 		wantErr  string // a part of the message; it has to say how to get one
 	}{
-		{name: "the repository's", programs: []string{"/root/bin/sandbox"}, want: location{sandbox: "/root/bin/sandbox"}},
+		{name: "the repository's", programs: []string{"/repo/bin/sandbox"}, want: location{sandbox: "/repo/bin/sandbox"}},
 		{name: "nothing", wantErr: "run 'make sandbox'"},
 		{
 			name: "named binary wins", env: map[string]string{envSandbox: "/s", envAssets: "/a"},
-			programs: []string{"/s", "/a/etcd", "/a/kube-apiserver", "/root/bin/sandbox"}, want: location{sandbox: "/s"},
+			programs: []string{"/s", "/a/etcd", "/a/kube-apiserver", "/repo/bin/sandbox"}, want: location{sandbox: "/s"},
 		},
 		{
 			name: "assets win over the repository's", env: map[string]string{envAssets: "/a"},
-			programs: []string{"/a/etcd", "/a/kube-apiserver", "/root/bin/sandbox"}, want: location{assets: "/a"},
+			programs: []string{"/a/etcd", "/a/kube-apiserver", "/repo/bin/sandbox"}, want: location{assets: "/a"},
 		},
 		{
 			name: "named binary is not there", env: map[string]string{envSandbox: "/s"},
-			programs: []string{"/root/bin/sandbox"}, wantErr: envSandbox,
+			programs: []string{"/repo/bin/sandbox"}, wantErr: envSandbox,
 		},
 		{
 			name: "assets are incomplete", env: map[string]string{envAssets: "/a"},
-			programs: []string{"/a/etcd", "/root/bin/sandbox"}, wantErr: "no program kube-apiserver",
+			programs: []string{"/a/etcd", "/repo/bin/sandbox"}, wantErr: "no program kube-apiserver",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := locate(lookup(tc.env), among(tc.programs), "/root")
+			got, err := locate(lookup(tc.env), among(tc.programs), "/repo")
 			if got != tc.want {
 				t.Errorf("locate = %+v, want %+v", got, tc.want)
 			}
@@ -53,14 +53,14 @@ func TestLocateKubectl(t *testing.T) {
 		want     string
 		wantErr  string
 	}{
-		{name: "the repository's", programs: []string{"/root/bin/kubectl"}, want: "/root/bin/kubectl"},
-		{name: "named", env: map[string]string{envKubectl: "/k"}, programs: []string{"/k", "/root/bin/kubectl"}, want: "/k"},
-		{name: "named and missing", env: map[string]string{envKubectl: "/k"}, programs: []string{"/root/bin/kubectl"}, wantErr: envKubectl},
+		{name: "the repository's", programs: []string{"/repo/bin/kubectl"}, want: "/repo/bin/kubectl"},
+		{name: "named", env: map[string]string{envKubectl: "/k"}, programs: []string{"/k", "/repo/bin/kubectl"}, want: "/k"},
+		{name: "named and missing", env: map[string]string{envKubectl: "/k"}, programs: []string{"/repo/bin/kubectl"}, wantErr: envKubectl},
 		{name: "that of the assets", env: map[string]string{envAssets: "/a"}, programs: []string{"/a/kubectl"}, want: "/a/kubectl"},
 		{name: "nothing", env: map[string]string{envAssets: "/a"}, wantErr: "run 'make sandbox'"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := locateKubectl(lookup(tc.env), among(tc.programs), "/root")
+			got, err := locateKubectl(lookup(tc.env), among(tc.programs), "/repo")
 			if got != tc.want {
 				t.Errorf("locateKubectl = %q, want %q", got, tc.want)
 			}

@@ -1,0 +1,202 @@
+package dump_test
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// testdata holds the project's own definitions and objects.
+const testdata = "../../testdata/"
+
+// TestSameAsKubectl compares every output format for many types.
+func TestSameAsKubectl(t *testing.T) {
+	namespaces := installCertManager(t)
+	harness.InstallCRDs(t, harness.Read(t, testdata+"crds")...)
+	harness.Apply(t, harness.Read(t, testdata+"objects")...)
+	for name, ns := range map[string]string{ // and a namespace to look at
+		"certificates.cert-manager.io":      namespaces[0],
+		"issuers.cert-manager.io":           namespaces[0], // there are none
+		"clusterissuers.v1.cert-manager.io": "default",     // nor of these
+		"environments.demo.crdcache.dev":    "payments",    // cluster-scoped
+		"workloads.demo.crdcache.dev":       "payments",
+		"workloads.v1.demo.crdcache.dev":    "media",
+		"routes.demo.crdcache.dev":          "storefront",
+		"releases.demo.crdcache.dev":        "attic", // an empty one
+	} {
+		for _, scope := range [][]string{{"-A"}, {"-n", ns}} {
+			t.Run(strings.Join(append([]string{name}, scope...), " "), func(t *testing.T) {
+				testLists(t, name, scope)
+				testTables(t, name, scope)
+			})
+		}
+	}
+	t.Run("the namespace of the context", func(t *testing.T) { testLists(t, "configmaps", nil) })
+	// Tables of types that no definition describes differ: their columns are in the server's code.
+	t.Run("built-in types", func(t *testing.T) {
+		testLists(t, "namespaces", nil)
+		testLists(t, "customresourcedefinitions", []string{"-A"})
+	})
+	t.Run("API", testSameAsAPI)
+	t.Run("names", testNames)
+	t.Run("category", testCategory)
+	t.Run("several types", testSeveralTypes)
+	t.Run("deprecated version", testDeprecatedVersion)
+	t.Run("managedFields", func(t *testing.T) {
+		args := []string{"releases", "-A", "-o", "json", "--show-managed-fields"}
+		expectSame(t, "output", harness.Kubectl(t, append([]string{"get"}, args...)...), mustDump(t, args...))
+	})
+	t.Run("no headers", func(t *testing.T) {
+		expectSameTable(t, "releases", "-A", "--no-headers")
+	})
+}
+
+func testLists(t *testing.T, name string, scope []string) {
+	for _, format := range []string{"json", "yaml", "name"} {
+		t.Run(name+" "+format, func(t *testing.T) {
+			args := append([]string{name, "-o", format}, scope...)
+			expectSame(t, "output", harness.Kubectl(t, append([]string{"get"}, args...)...), mustDump(t, args...))
+		})
+	}
+}
+
+func testTables(t *testing.T, name string, scope []string) {
+	t.Run("table", func(t *testing.T) { expectSameTable(t, append([]string{name}, scope...)...) })
+	t.Run("wide", func(t *testing.T) { expectSameTable(t, append([]string{name, "-o", "wide"}, scope...)...) })
+}
+
+// expectSameTable compares tables byte for byte, unless an age changes while kubectl is asked twice.
+func expectSameTable(t *testing.T, args ...string) {
+	t.Helper()
+	get := append([]string{"get"}, args...)
+	before := harness.Kubectl(t, get...)
+	r := dump(t, args...)
+	after := harness.Kubectl(t, get...)
+	if r.code != exitOK {
+		t.Fatalf("exit code %d, stderr:\n%s", r.code, r.stderr)
+	}
+	if before == "" && !strings.HasPrefix(r.stderr, "No resources found") || before != "" && r.stderr != "" {
+		t.Errorf("stderr:\n%s", r.stderr)
+	}
+	if before == after {
+		expectSame(t, "table", before, r.stdout)
+		return
+	}
+	expectSame(t, "table but for its ages", ageless(before), ageless(r.stdout))
+}
+
+var (
+	agePattern = regexp.MustCompile(`\b(\d+[ydhms])+\b`)
+	gapPattern = regexp.MustCompile(` +`)
+)
+
+// ageless makes tables comparable that were printed at different times: ages are all alike, and so are the
+// gaps, which depend on the ages' widths.
+func ageless(table string) string {
+	return gapPattern.ReplaceAllString(agePattern.ReplaceAllString(table, "AGE"), " ")
+}
+
+// testSameAsAPI compares with a list of the API, in its order, without kubectl between.
+func testSameAsAPI(t *testing.T) {
+	client, err := dynamic.NewForConfig(harness.Config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, gvr := range map[string]schema.GroupVersionResource{
+		"certificates": {Group: "cert-manager.io", Version: "v1", Resource: "certificates"},
+		"workloads":    {Group: "demo.crdcache.dev", Version: "v1", Resource: "workloads"},
+		"namespaces":   {Version: "v1", Resource: "namespaces"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list, err := client.Resource(gvr).List(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(list.Items) == 0 {
+				t.Fatal("there is nothing to compare")
+			}
+			var want []any
+			for _, o := range list.Items {
+				o.SetManagedFields(nil)
+				want = append(want, o.Object)
+			}
+			var printed unstructured.Unstructured
+			if err := printed.UnmarshalJSON([]byte(mustDump(t, name, "-A", "-o", "json"))); err != nil {
+				t.Fatal(err)
+			}
+			expectSame(t, "items", indented(t, want), indented(t, printed.Object["items"]))
+		})
+	}
+}
+
+func indented(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// testNames calls types by all their names.
+func testNames(t *testing.T) {
+	for _, names := range [][]string{
+		{"certificates.cert-manager.io", "certificates", "cert", "certs", "certificate", "Certificate", "certificates.v1.cert-manager.io"},
+		{"workloads.demo.crdcache.dev", "workloads", "wl", "wkl", "workload", "Workload", "workloads.v1.demo.crdcache.dev"},
+		{"environments.demo.crdcache.dev", "env", "Environment"},
+	} {
+		want := mustDump(t, names[0], "-A", "-o", "json")
+		for _, name := range names[1:] {
+			t.Run(name, func(t *testing.T) {
+				expectSame(t, "output", want, mustDump(t, name, "-A", "-o", "json"))
+			})
+		}
+		t.Run("all at once", func(t *testing.T) {
+			expectSame(t, "output", want, mustDump(t, append(slices.Clone(names), "-A", "-o", "json")...))
+		})
+	}
+}
+
+// testCategory compares as sets: kubectl orders the types of a category by its discovery.
+func testCategory(t *testing.T) {
+	sorted := func(text string) string {
+		lines := strings.Split(text, "\n")
+		slices.Sort(lines)
+		return strings.Join(lines, "\n")
+	}
+	for _, category := range []string{"delivery", "platform"} {
+		expectSame(t, category,
+			sorted(harness.Kubectl(t, "get", category, "-A", "-o", "name")),
+			sorted(mustDump(t, category, "-A", "-o", "name")))
+	}
+}
+
+func testSeveralTypes(t *testing.T) {
+	for _, format := range []string{"json", "yaml", "name"} {
+		args := []string{"releases,routes.demo.crdcache.dev,environments", "-A", "-o", format}
+		expectSame(t, format, harness.Kubectl(t, append([]string{"get"}, args...)...), mustDump(t, args...))
+	}
+	// The other way round kubectl prints an empty column NAMESPACE for the cluster-scoped type, for it
+	// goes on as it began.
+	expectSameTable(t, "environments,releases,routes", "-A")
+	expectSameTable(t, "releases,routes", "-n", "payments")
+}
+
+// testDeprecatedVersion asks for a version that the server warns of.
+func testDeprecatedVersion(t *testing.T) {
+	args := []string{"routes.v1beta1.demo.crdcache.dev", "-A", "-o", "json"}
+	r := dump(t, args...)
+	if r.code != exitOK || strings.Count(r.stderr, "\n") != 1 || !strings.Contains(r.stderr, "deprecated") {
+		t.Errorf("exit code %d, stderr:\n%s\nwant one warning", r.code, r.stderr)
+	}
+	expectSame(t, "output", harness.Kubectl(t, append([]string{"get"}, args...)...), r.stdout)
+}

@@ -89,7 +89,6 @@ func TestReasonOf(t *testing.T) {
 	}{
 		{"success", nil, ReasonNone},
 		{"expired", apierrors.NewResourceExpired("too old"), ReasonNone},
-		{"gone", apierrors.NewGone("gone"), ReasonNone},
 		{"410 without a body", serverError(410), ReasonNone},
 		{"a version from the future", tooLarge, ReasonNone},
 		{"another timeout", apierrors.NewTimeoutError("slow", 1), ReasonRequestFailed},

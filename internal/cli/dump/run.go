@@ -24,7 +24,7 @@ func (o *options) run(ctx context.Context) error {
 	if len(resources) == 0 {
 		return unresolved
 	}
-	client, err := dynamic.NewForConfigAndClient(o.config, httpClient)
+	client, err := dynamicinformer.NewClient(o.config, httpClient)
 	if err != nil {
 		return errors.Join(unresolved, err)
 	}

@@ -64,7 +64,7 @@ func thing(name string, spec any) *unstructured.Unstructured {
 
 // awkward are values that printers are known to treat in ways of their own.
 var awkward = []any{
-	nil, true, false, int64(0), int64(math.MaxInt64), int64(math.MinInt64), int64(1) << 53, 0.1, 1e21, 1e-9, -0.0, 100.0, math.MaxFloat64, 5e-324,
+	nil, true, false, int64(0), int64(math.MaxInt64), int64(math.MinInt64), int64(1) << 53, 0.1, 1e21, 1e-9, math.Copysign(0, -1), 100.0, math.MaxFloat64, 5e-324,
 	"", " ", "  lead", "trail  ", "~", "null", "true", "no", "on", "y", "1", "1.0", "0x1F", "1e3", "0o7", "012", "-", "- a", "a: b", "a #b", "#", "?", "!x",
 	"&a", "*a", "|", ">", "%", "@", "`", "'", "\"", "{", "[", ",", "=", "<<", "2020-01-01", "2020-01-01T00:00:00Z", "12:30:45", ".inf", ".nan",
 	"<>&", "</script>", "é", "日本語", "🙂", "\u2028\u2029", "\ufeff", "\u0085", "\u00a0", "\x00", "\x07", "\x1b[31m", "\x7f", "\t", "\r", "\r\n", "\xff\xfe",

@@ -23,7 +23,9 @@ unit: ## Run the tests that need nothing but Go
 	go test -timeout 10m ./...
 
 integration: sandbox ## Run the tests against a real API server
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -timeout 20m ./...
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -timeout 20m $$(go list ./... | grep -v '/dump$$')
+	@# It builds the command while it runs, which go's cache of test results can't see.
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m ./dump
 
 sandbox-test: sandbox ## Run the sandbox's own tests
 	cd sandbox && CRDCACHE_SANDBOX_BIN=$(BIN)/sandbox go test -timeout 10m ./...

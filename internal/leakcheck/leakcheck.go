@@ -1,0 +1,53 @@
+// Package leakcheck is for TestMain: it fails a test run that leaves goroutines behind.
+package leakcheck
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Main runs the tests and returns the exit code. It is 1 when they passed and goroutines are left whose
+// stacks contain one of marks.
+func Main(m *testing.M, marks ...string) int {
+	code := m.Run()
+	if left := leftGoroutines(marks); code == 0 && left != "" {
+		fmt.Fprintf(os.Stderr, "goroutines are left:\n%s\n", left)
+		return 1
+	}
+	return code
+}
+
+// leftGoroutines looks until nothing is left, for a few seconds, because what was told to end takes its time.
+func leftGoroutines(marks []string) string {
+	var left string
+	for range 100 {
+		buffer := make([]byte, 1<<20)
+		buffer = buffer[:runtime.Stack(buffer, true)]
+		if left = marked(string(buffer), marks); left == "" {
+			return ""
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return left
+}
+
+// marked returns the stacks that contain a mark, without that of the check itself.
+func marked(stacks string, marks []string) string {
+	var found strings.Builder
+	for stack := range strings.SplitSeq(stacks, "\n\n") {
+		if strings.Contains(stack, "leakcheck.leftGoroutines") {
+			continue
+		}
+		for _, mark := range marks {
+			if strings.Contains(stack, mark) {
+				found.WriteString(stack + "\n\n")
+				break
+			}
+		}
+	}
+	return found.String()
+}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crdcache/crdcache/internal/cli/dump"
+	"github.com/crdcache/crdcache/internal/cli/eval"
 	"github.com/crdcache/crdcache/internal/cli/exit"
 )
 
@@ -36,13 +37,17 @@ func Main(ctx context.Context, args []string, in io.Reader, out, errOut io.Write
 	return exit.Code(err)
 }
 
-// report prints each of the errors that are joined in err as a line of its own. An interrupt is said
-// alone: what failed because of it is no news.
+// report prints each of the errors that are joined in err as a line of its own, or as several where those
+// belong below each other. An interrupt is said alone: what failed because of it is no news.
 func report(w io.Writer, err error) {
 	if errors.Is(err, exit.ErrInterrupted) {
 		err = exit.ErrInterrupted
 	}
 	for _, e := range exit.Split(err) {
+		if exit.Lines(e) {
+			fmt.Fprintf(w, "error: %s\n", lines(e.Error()))
+			continue
+		}
 		fmt.Fprintf(w, "error: %s\n", line(e.Error()))
 	}
 }
@@ -52,16 +57,29 @@ const maxLine = 2000
 
 // line makes text a single line that is safe to show on a terminal: much of it is what a server said.
 func line(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return '\uFFFD'
-		}
-		return r
-	}, strings.Join(strings.Fields(text), " "))
+	text = strings.Map(visible, strings.Join(strings.Fields(text), " "))
 	if runes := []rune(text); len(runes) > maxLine {
 		return string(runes[:maxLine]) + "…"
 	}
 	return text
+}
+
+// lines makes text safe to show on a terminal and keeps its lines.
+func lines(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' {
+			return r
+		}
+		return visible(r)
+	}, text)
+}
+
+// visible replaces what a terminal would act on.
+func visible(r rune) rune {
+	if unicode.IsControl(r) {
+		return unicode.ReplacementChar
+	}
+	return r
 }
 
 // commandName is how help calls the program: as a kubectl plugin it is "kubectl crdcache".
@@ -90,7 +108,7 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return exit.Usagef("%v; see '%s --help'", err, cmd.CommandPath())
 	})
-	root.AddCommand(dump.NewCommand(streams))
+	root.AddCommand(dump.NewCommand(streams), eval.NewCommand(streams))
 	return root
 }
 

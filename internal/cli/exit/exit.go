@@ -9,13 +9,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
 )
 
 // The exit codes.
 const (
 	OK          = 0
 	Failed      = 1
-	Usage       = 2   // the command line or a config is wrong
+	Usage       = 2   // the command line, an expression or an index config is wrong
 	NotSynced   = 3   // a type did not sync in time
 	Forbidden   = 4   // the server refused, for lack of rights or of an identity
 	Interrupted = 130 // the shell's code for SIGINT
@@ -28,12 +29,20 @@ var ErrInterrupted = errors.New("interrupted")
 var ErrNotSynced = errors.New("not synced")
 
 // UsageError says that the command line is wrong.
-type UsageError struct{ text string }
+type UsageError struct {
+	text string
+	// lines: the text has several lines that belong below each other.
+	lines bool
+}
 
-// Usagef makes a UsageError.
+// Usagef makes a UsageError, whose text will be shown on one line.
 func Usagef(format string, args ...any) error {
 	return &UsageError{text: fmt.Sprintf(format, args...)}
 }
+
+// UsageLines makes a UsageError whose lines are shown as they are, as for an expression with a mark below the
+// wrong place.
+func UsageLines(text string) error { return &UsageError{text: text, lines: true} }
 
 // Error says what is wrong and what to do.
 func (e *UsageError) Error() string { return e.text }
@@ -42,12 +51,13 @@ func (e *UsageError) Error() string { return e.text }
 // of the cases.
 func Code(err error) int {
 	var usage *UsageError
+	var config *indexers.ConfigError
 	switch {
 	case err == nil:
 		return OK
 	case errors.Is(err, ErrInterrupted):
 		return Interrupted
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.As(err, &config):
 		return Usage
 	case anyError(err, refused):
 		return Forbidden
@@ -56,6 +66,17 @@ func Code(err error) int {
 	default:
 		return Failed
 	}
+}
+
+// Lines reports whether the text of err itself, not of what it wraps, has lines that are to be shown as they are.
+func Lines(err error) bool {
+	switch e := err.(type) {
+	case *UsageError:
+		return e.lines
+	case *indexers.ConfigError:
+		return true
+	}
+	return false
 }
 
 // refused reports whether err itself, not what it wraps, is the server's answer 401 or 403.

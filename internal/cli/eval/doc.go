@@ -1,0 +1,2 @@
+// Package eval is the verb eval: show what a path gives on objects from files, and why it gives nothing.
+package eval

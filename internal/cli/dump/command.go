@@ -1,41 +1,33 @@
 package dump
 
 import (
-	"time"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/crdcache/crdcache/internal/cli/exit"
+	"github.com/crdcache/crdcache/internal/cli/target"
 )
 
 // flags are the flags of dump.
 type flags struct {
-	config            *genericclioptions.ConfigFlags
-	allNamespaces     bool
+	target            *target.Flags
 	output            string
 	noHeaders         bool
 	showManagedFields bool
-	timeout           time.Duration
 }
 
 func (f *flags) add(set *pflag.FlagSet) {
-	f.config.CacheDir = nil // discovery keeps nothing on disk
-	f.config.AddFlags(set)
-	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false,
-		"Dump the objects of all namespaces; the namespace of the context and of --namespace is ignored.")
+	f.target.Add(set)
+	f.target.AddAllNamespaces(set)
 	set.StringVarP(&f.output, "output", "o", formatTable, "Output format: json, yaml, name, table or wide.")
 	set.BoolVar(&f.noHeaders, "no-headers", false, "Print tables without headers.")
 	set.BoolVar(&f.showManagedFields, "show-managed-fields", false, "Keep metadata.managedFields in json and yaml output.")
-	set.DurationVar(&f.timeout, "timeout", 2*time.Minute,
-		"How long to wait until the types are found and synced; 0 waits without end. Past that the exit code is 3.")
 }
 
 // NewCommand returns the command.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	f := &flags{config: genericclioptions.NewConfigFlags(true)}
+	f := &flags{target: target.NewFlags()}
 	cmd := &cobra.Command{
 		Use:   "dump TYPE... [flags]",
 		Short: "Print the objects of one or more types",

@@ -88,7 +88,7 @@ func (o *options) printTables(ctx context.Context, client dynamic.Interface, typ
 func (o *options) printTable(ctx context.Context, columns []crd.Column, t cached, withKind bool, out *bufio.Writer) error {
 	table := output.NewTable(out, columns, printers.PrintOptions{
 		NoHeaders:     o.noHeaders,
-		WithNamespace: o.namespace == "" && t.resource.Scope == discovery.Namespaced,
+		WithNamespace: o.target.Namespace == "" && t.resource.Scope == discovery.Namespaced,
 		WithKind:      withKind,
 		Kind:          t.resource.GVK.GroupKind(),
 		Wide:          o.format == formatWide,
@@ -102,8 +102,8 @@ func (o *options) printTable(ctx context.Context, columns []crd.Column, t cached
 // sayEmpty tells on stderr, as kubectl does, that there is nothing.
 func (o *options) sayEmpty(types []cached) {
 	for _, t := range types {
-		if o.namespace != "" && t.resource.Scope == discovery.Namespaced {
-			fmt.Fprintf(o.ErrOut, "No resources found in %s namespace.\n", o.namespace)
+		if o.target.Namespace != "" && t.resource.Scope == discovery.Namespaced {
+			fmt.Fprintf(o.ErrOut, "No resources found in %s namespace.\n", o.target.Namespace)
 			return
 		}
 	}

@@ -3,10 +3,8 @@ package dump
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
@@ -14,17 +12,17 @@ import (
 
 // run resolves, syncs and prints. Its error joins those of the types that failed.
 func (o *options) run(ctx context.Context) error {
-	httpClient, err := rest.HTTPClientFor(o.config)
+	httpClient, err := o.target.HTTPClient()
 	if err != nil {
-		return fmt.Errorf("reading the kubeconfig: %w", err)
+		return err
 	}
-	waiting, cancel := o.limit(ctx)
+	waiting, cancel := o.target.Limit(ctx)
 	defer cancel()
-	resources, unresolved := o.resolve(waiting)
+	resources, unresolved := o.target.Resolve(waiting, o.types)
 	if len(resources) == 0 {
 		return unresolved
 	}
-	client, err := dynamicinformer.NewClient(o.config, httpClient)
+	client, err := dynamicinformer.NewClient(o.target.Config, httpClient)
 	if err != nil {
 		return errors.Join(unresolved, err)
 	}
@@ -35,14 +33,6 @@ func (o *options) run(ctx context.Context) error {
 	}
 	printed := o.print(ctx, client, caches.synced)
 	return errors.Join(unresolved, unsynced, printed)
-}
-
-// limit ends ctx when the time for waiting is up.
-func (o *options) limit(ctx context.Context) (context.Context, context.CancelFunc) {
-	if o.timeout == 0 {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeout(ctx, o.timeout)
 }
 
 // caches are running factories: at most one for all namespaces and one for a single namespace.
@@ -72,8 +62,8 @@ func (o *options) sync(ctx context.Context, client dynamic.Interface, resources 
 		return c, err
 	}
 	one := all
-	if o.namespace != "" {
-		one, err = c.newFactory(dynamicinformer.Options{Client: client, Transform: o.transform(), Namespace: o.namespace})
+	if o.target.Namespace != "" {
+		one, err = c.newFactory(dynamicinformer.Options{Client: client, Transform: o.transform(), Namespace: o.target.Namespace})
 		if err != nil {
 			return c, err
 		}

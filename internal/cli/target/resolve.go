@@ -1,4 +1,4 @@
-package dump
+package target
 
 import (
 	"context"
@@ -13,31 +13,32 @@ import (
 	"github.com/crdcache/crdcache/internal/cli/exit"
 )
 
-// resolve looks up every type, each once however many names it was given by.
-func (o *options) resolve(ctx context.Context) ([]discovery.Resource, error) {
-	client, err := discovery.NewClient(o.config, discovery.Options{Timeout: o.config.Timeout})
+// Resolve looks up the types that names stand for, each once however many names it was given by. What it finds
+// comes together with the joined errors of the names that it does not; what a name leaves open is said on stderr.
+func (t *Target) Resolve(ctx context.Context, names []string) ([]discovery.Resource, error) {
+	client, err := discovery.NewClient(t.Config, discovery.Options{Timeout: t.Config.Timeout})
 	if err != nil {
 		return nil, err
 	}
 	lookup := client.Resolve
-	if len(o.types) > 1 {
+	if len(names) > 1 {
 		// One look at what there is does for all names; alone, each that is not found would look again.
 		catalog, err := client.Catalog(ctx)
 		if err != nil {
-			return nil, o.explain(ctx, err)
+			return nil, t.Explain(ctx, err)
 		}
 		lookup = func(_ context.Context, name string) (discovery.Resolution, error) { return catalog.Resolve(name) }
 	}
 	var resources []discovery.Resource
 	var errs []error
 	seen := map[schema.GroupVersionResource]bool{}
-	for _, name := range o.types {
+	for _, name := range names {
 		resolution, err := lookup(ctx, name)
 		if err != nil {
-			errs = append(errs, o.explain(ctx, err))
+			errs = append(errs, t.Explain(ctx, err))
 			continue
 		}
-		o.mention(name, resolution)
+		t.mention(name, resolution)
 		for _, r := range resolution.Resources {
 			if !seen[r.GVR] {
 				seen[r.GVR] = true
@@ -48,8 +49,8 @@ func (o *options) resolve(ctx context.Context) ([]discovery.Resource, error) {
 	return resources, errors.Join(errs...)
 }
 
-// explain says of a server that did not answer where it was looked for, why it did not, and what may help.
-func (o *options) explain(ctx context.Context, err error) error {
+// Explain says of a server that did not answer where it was looked for, why it did not, and what may help.
+func (t *Target) Explain(ctx context.Context, err error) error {
 	var noMatch *discovery.NoMatchError
 	var request *url.Error
 	var status *apierrors.StatusError
@@ -57,22 +58,22 @@ func (o *options) explain(ctx context.Context, err error) error {
 	case errors.As(err, &noMatch), errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fmt.Errorf("%w: the API server at %s did not tell within %v which types it has", exit.ErrNotSynced, o.config.Host, o.timeout)
+		return fmt.Errorf("%w: the API server at %s did not tell within %v which types it has", exit.ErrNotSynced, t.Config.Host, t.Timeout)
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("the API server at %s did not answer a request in time (--request-timeout): %w", o.config.Host, context.DeadlineExceeded)
+		return fmt.Errorf("the API server at %s did not answer a request in time (--request-timeout): %w", t.Config.Host, context.DeadlineExceeded)
 	case errors.As(err, &request):
-		return fmt.Errorf("cannot reach the API server at %s: %w%s", o.config.Host, request.Err, o.hint())
+		return fmt.Errorf("cannot reach the API server at %s: %w%s", t.Config.Host, request.Err, t.hint())
 	case errors.As(err, &status) && apierrors.IsUnauthorized(status):
 		return fmt.Errorf("the API server at %s does not accept the credentials; log in again, or check the user of the kubeconfig: %w",
-			o.config.Host, status)
+			t.Config.Host, status)
 	}
 	// One of the two documents is enough to show what is wrong.
-	return fmt.Errorf("the API server at %s gave no usable answer; is this the address of one? %w", o.config.Host, exit.Split(err)[0])
+	return fmt.Errorf("the API server at %s gave no usable answer; is this the address of one? %w", t.Config.Host, exit.Split(err)[0])
 }
 
 // hint tells of a missing kubeconfig, which otherwise shows as a server that nobody named.
-func (o *options) hint() string {
-	if o.config.Host != defaultHost {
+func (t *Target) hint() string {
+	if t.Config.Host != defaultHost {
 		return ""
 	}
 	return "; is there no kubeconfig? Name one with --kubeconfig or KUBECONFIG"
@@ -85,25 +86,25 @@ const defaultHost = "http://localhost:8080"
 const maxAlternatives = 5
 
 // mention tells on stderr what a resolution left open.
-func (o *options) mention(name string, r discovery.Resolution) {
+func (t *Target) mention(name string, r discovery.Resolution) {
 	for _, failed := range r.Unknown {
-		fmt.Fprintf(o.ErrOut, "warning: %s may have members that could not be discovered: %v\n", name, failed)
+		fmt.Fprintf(t.errOut, "warning: %s may have members that could not be discovered: %v\n", name, failed)
 	}
 	if len(r.Resources) == 0 {
-		fmt.Fprintf(o.ErrOut, "warning: %s has no types that can be listed and watched\n", name)
+		fmt.Fprintf(t.errOut, "warning: %s has no types that can be listed and watched\n", name)
 	}
 	if len(r.Alternatives) > 0 {
-		fmt.Fprintf(o.ErrOut, "warning: %s is read as %s; it could also be", name, r.Resources[0])
+		fmt.Fprintf(t.errOut, "warning: %s is read as %s; it could also be", name, r.Resources[0])
 		for i, other := range r.Alternatives {
 			if i == maxAlternatives {
-				fmt.Fprintf(o.ErrOut, " and %d more", len(r.Alternatives)-i)
+				fmt.Fprintf(t.errOut, " and %d more", len(r.Alternatives)-i)
 				break
 			}
 			if i > 0 {
-				fmt.Fprint(o.ErrOut, ",")
+				fmt.Fprint(t.errOut, ",")
 			}
-			fmt.Fprintf(o.ErrOut, " %s", other)
+			fmt.Fprintf(t.errOut, " %s", other)
 		}
-		fmt.Fprintln(o.ErrOut)
+		fmt.Fprintln(t.errOut)
 	}
 }

@@ -1,0 +1,94 @@
+package target
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/crdcache/crdcache/internal/cli/exit"
+)
+
+// defaultTimeout is how long verbs wait for types to be found and synced.
+const defaultTimeout = 2 * time.Minute
+
+// Flags are the flags of every verb that talks to an API server.
+type Flags struct {
+	config        *genericclioptions.ConfigFlags
+	allNamespaces bool
+	timeout       time.Duration
+}
+
+// NewFlags returns flags with kubectl's defaults.
+func NewFlags() *Flags {
+	f := &Flags{config: genericclioptions.NewConfigFlags(true)}
+	f.config.CacheDir = nil // discovery keeps nothing on disk
+	return f
+}
+
+// Add adds the flags that say which server to use, and how long to wait for it.
+func (f *Flags) Add(set *pflag.FlagSet) {
+	f.config.AddFlags(set)
+	set.DurationVar(&f.timeout, "timeout", defaultTimeout,
+		"How long to wait until the types are found and synced; 0 waits without end. Past that the exit code is 3.")
+}
+
+// AddAllNamespaces adds --all-namespaces, for verbs that read objects.
+func (f *Flags) AddAllNamespaces(set *pflag.FlagSet) {
+	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false,
+		"Read the objects of all namespaces; the namespace of the context and of --namespace is ignored.")
+}
+
+// Target validates the flags and reads the kubeconfig. It asks no server.
+func (f *Flags) Target(streams genericiooptions.IOStreams) (*Target, error) {
+	if err := f.validate(); err != nil {
+		return nil, err
+	}
+	t := &Target{Timeout: f.timeout, errOut: streams.ErrOut}
+	loader := f.config.ToRawKubeConfigLoader()
+	var err error
+	if t.Config, err = f.config.ToRESTConfig(); err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	// Fairness is the server's business (API priority and fairness); a limit here only adds waiting.
+	t.Config.QPS = -1
+	t.Config.WarningHandler = rest.NewWarningWriter(streams.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
+	if !f.allNamespaces {
+		if t.Namespace, _, err = loader.Namespace(); err != nil {
+			return nil, fmt.Errorf("reading the namespace of the kubeconfig: %w", err)
+		}
+	}
+	return t, nil
+}
+
+func (f *Flags) validate() error {
+	if f.allNamespaces && *f.config.Namespace != "" {
+		return exit.Usagef("--namespace and --all-namespaces exclude each other: give one of them")
+	}
+	if problems := validation.IsDNS1123Label(*f.config.Namespace); *f.config.Namespace != "" && len(problems) > 0 {
+		return exit.Usagef("%q cannot be a namespace: %s", *f.config.Namespace, problems[0])
+	}
+	if d, err := clientcmd.ParseTimeout(*f.config.Timeout); err != nil || d < 0 {
+		return exit.Usagef("--request-timeout is %q: use a duration like 30s or 2m; 0 waits without end", *f.config.Timeout)
+	}
+	if f.timeout < 0 {
+		return exit.Usagef("--timeout is %v: it must not be negative; 0 waits without end", f.timeout)
+	}
+	return nil
+}
+
+// OneOf checks a flag that takes one of a few words.
+func OneOf(what, given string, words []string) error {
+	for _, word := range words {
+		if word == given {
+			return nil
+		}
+	}
+	return exit.Usagef("there is no %s %q; use one of %s", what, given, strings.Join(words, ", "))
+}

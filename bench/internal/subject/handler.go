@@ -1,0 +1,36 @@
+package subject
+
+import (
+	"sync/atomic"
+
+	"k8s.io/client-go/tools/cache"
+)
+
+// read is where handlers leave what they read.
+var read atomic.Int64
+
+// handler returns the event handler that the options ask for, or nil.
+func (o Options) handler() cache.ResourceEventHandler {
+	var see func(object any)
+	switch o.Handler {
+	case KeyHandler:
+		see = func(object any) { o.seen(object) }
+	case ReadHandler:
+		see = func(object any) {
+			read.Add(int64(readFields(object)))
+			o.seen(object)
+		}
+	default:
+		return nil
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    see,
+		UpdateFunc: func(_, object any) { see(object) },
+	}
+}
+
+func (o Options) seen(object any) {
+	if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
+		o.Seen(key)
+	}
+}

@@ -1,0 +1,85 @@
+package subject
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/cache"
+)
+
+// sharedInformer is a cache that is a cache.SharedIndexInformer, which most are.
+type sharedInformer struct {
+	informer cache.SharedIndexInformer
+	lister   cache.GenericLister
+	handler  cache.ResourceEventHandler
+	// run runs the informer until the context ends.
+	run func(context.Context)
+	// indexers has the index that AddIndex adds.
+	indexers cache.Indexers
+}
+
+// Sync implements Cache.
+func (s *sharedInformer) Sync(ctx context.Context) error {
+	synced := []cache.InformerSynced{s.informer.HasSynced}
+	if s.handler != nil {
+		registration, err := s.informer.AddEventHandler(s.handler)
+		if err != nil {
+			return err
+		}
+		synced = append(synced, registration.HasSynced)
+	}
+	go s.run(ctx) // ends with ctx
+	return awaitSynced(ctx, synced...)
+}
+
+// Len implements Cache.
+func (s *sharedInformer) Len() int { return len(s.informer.GetStore().ListKeys()) }
+
+// Keys implements Reader.
+func (s *sharedInformer) Keys() []string { return s.informer.GetStore().ListKeys() }
+
+// Get implements Reader.
+func (s *sharedInformer) Get(key string) (any, error) {
+	object, ok, err := s.informer.GetStore().GetByKey(key)
+	if err == nil && !ok {
+		err = fmt.Errorf("%s is not in the cache", key)
+	}
+	return object, err
+}
+
+// List implements Reader.
+func (s *sharedInformer) List() (int, error) {
+	objects, err := s.lister.List(labels.Everything())
+	return len(objects), err
+}
+
+// ByNamespace implements Reader.
+func (s *sharedInformer) ByNamespace(namespace string) (int, error) {
+	objects, err := s.informer.GetIndexer().ByIndex(cache.NamespaceIndex, namespace)
+	return len(objects), err
+}
+
+// AddIndex implements Reader.
+func (s *sharedInformer) AddIndex() error { return s.informer.AddIndexers(s.indexers) }
+
+// ByIndex implements Reader.
+func (s *sharedInformer) ByIndex(value string) (any, error) {
+	objects, err := s.informer.GetIndexer().ByIndex(indexName, value)
+	if err != nil {
+		return nil, err
+	}
+	return only(objects, value)
+}
+
+// only returns the one object of a list.
+func only[T any](objects []T, value string) (any, error) {
+	if len(objects) != 1 {
+		return nil, fmt.Errorf("the index has %d objects for %q, want 1", len(objects), value)
+	}
+	return objects[0], nil
+}
+
+// errNotSynced is returned when the context ended first.
+var errNotSynced = errors.New("not synced")

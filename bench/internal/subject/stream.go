@@ -1,0 +1,128 @@
+package subject
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"k8s.io/client-go/rest"
+)
+
+// stream reads the bytes of a watch-list and keeps none of them: the least that any cache has to do. It finds
+// the ends of events, so that it knows how many objects there are and when all have come.
+type stream struct {
+	client  *http.Client
+	url     string
+	seen    func(key string) // nil without a handler
+	objects atomic.Int64
+}
+
+func newStream(o Options) (Cache, error) {
+	client, err := rest.HTTPClientFor(o.Config)
+	if err != nil {
+		return nil, err
+	}
+	s := &stream{client: client, url: strings.TrimSuffix(o.Config.Host, "/") +
+		"/apis/" + o.Type.Group + "/" + o.Type.Version + "/" + o.Type.Resource +
+		"?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"}
+	if o.Handler != NoHandler {
+		s.seen = o.Seen
+	}
+	return s, nil
+}
+
+// Sync implements Cache.
+func (s *stream) Sync(ctx context.Context) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := s.client.Do(request)
+	if err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK {
+		defer response.Body.Close()
+		text, _ := io.ReadAll(io.LimitReader(response.Body, 1024))
+		return fmt.Errorf("watching: %s: %s", response.Status, text)
+	}
+	synced := make(chan struct{})
+	ended := make(chan error, 1)
+	go func() { // ends with ctx, which closes the body
+		defer response.Body.Close()
+		ended <- s.follow(response.Body, synced)
+	}()
+	select {
+	case <-synced:
+		return nil
+	case err := <-ended:
+		return fmt.Errorf("%w: the stream ended: %w", errNotSynced, err)
+	}
+}
+
+// Len implements Cache.
+func (s *stream) Len() int { return int(s.objects.Load()) }
+
+// What marks an event, as the API server writes them.
+var (
+	bookmark   = []byte(`{"type":"BOOKMARK"`)
+	initialEnd = []byte("k8s.io/initial-events-end")
+)
+
+// follow reads to the end of the stream and closes synced when the initial events have come.
+func (s *stream) follow(body io.Reader, synced chan<- struct{}) error {
+	buffer := make([]byte, 64<<10)
+	held := 0 // how much of an unfinished event the buffer begins with
+	initial := true
+	for {
+		n, err := body.Read(buffer[held:])
+		rest := buffer[:held+n]
+		for {
+			end := bytes.IndexByte(rest, '\n')
+			if end < 0 {
+				break
+			}
+			switch line := rest[:end]; {
+			case !bytes.HasPrefix(line, bookmark):
+				s.event(line, initial)
+			case initial && bytes.Contains(line, initialEnd):
+				initial = false
+				close(synced)
+			}
+			rest = rest[end+1:]
+		}
+		held = copy(buffer, rest)
+		if held == len(buffer) {
+			buffer = append(buffer, make([]byte, len(buffer))...)
+		}
+		if err != nil {
+			return errors.Join(err, context.Canceled)
+		}
+	}
+}
+
+func (s *stream) event(line []byte, initial bool) {
+	if initial {
+		s.objects.Add(1)
+	}
+	if s.seen != nil {
+		s.seen(keyOf(line))
+	}
+}
+
+// keyOf cuts the key out of the event of an object whose metadata comes before everything else that has a
+// name, as in the custom resources that the benchmark writes.
+func keyOf(event []byte) string {
+	return valueOf(event, `,"namespace":"`) + "/" + valueOf(event, `,"name":"`)
+}
+
+func valueOf(event []byte, field string) string {
+	_, after, _ := bytes.Cut(event, []byte(field))
+	value, _, _ := bytes.Cut(after, []byte{'"'})
+	return string(value)
+}

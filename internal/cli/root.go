@@ -17,6 +17,8 @@ import (
 	"github.com/crdcache/crdcache/internal/cli/dump"
 	"github.com/crdcache/crdcache/internal/cli/eval"
 	"github.com/crdcache/crdcache/internal/cli/exit"
+	"github.com/crdcache/crdcache/internal/cli/suggest"
+	"github.com/crdcache/crdcache/internal/cli/validate"
 )
 
 // silence keeps client-go from logging each retry; what a person needs of that comes as an error. The logger
@@ -108,7 +110,12 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return exit.Usagef("%v; see '%s --help'", err, cmd.CommandPath())
 	})
-	root.AddCommand(dump.NewCommand(streams), eval.NewCommand(streams))
+	root.AddCommand(
+		dump.NewCommand(streams),
+		eval.NewCommand(streams),
+		suggest.NewCommand(streams),
+		validate.NewCommand(streams),
+	)
 	return root
 }
 

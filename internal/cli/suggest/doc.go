@@ -1,0 +1,2 @@
+// Package suggest is the verb suggest: propose indexes for a type, from what its CRD says is worth looking at.
+package suggest

@@ -1,0 +1,133 @@
+package suggest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	yaml "go.yaml.in/yaml/v3"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/jsonpath"
+)
+
+// config is the part of an index config that is proposed, in the order in which a person reads it.
+type config struct {
+	APIVersion string            `yaml:"apiVersion"`
+	Kind       string            `yaml:"kind"`
+	Metadata   map[string]string `yaml:"metadata"`
+	Spec       struct {
+		Resources []resource `yaml:"resources"`
+	} `yaml:"spec"`
+}
+
+type resource struct {
+	Name  string `yaml:"name"`
+	Match struct {
+		Group    string `yaml:"group"`
+		Version  string `yaml:"version"`
+		Resource string `yaml:"resource"`
+	} `yaml:"match,flow"`
+	Indexes []index `yaml:"indexes"`
+}
+
+type index struct {
+	Name string `yaml:"name"`
+	Path string `yaml:"path"`
+}
+
+// render gives a config with an index for each field that the CRDs make selectable or show in a column.
+func render(types []served) ([]byte, error) {
+	c := config{APIVersion: indexers.APIVersion, Kind: indexers.Kind, Metadata: map[string]string{"name": "suggested"}}
+	taken := map[string]bool{}
+	for _, t := range types {
+		r := resource{Name: unique(t.Names.Plural, taken), Indexes: propose(t.Version)}
+		r.Match.Group, r.Match.Version, r.Match.Resource = t.Group, t.Version.Name, t.Names.Plural
+		c.Spec.Resources = append(c.Spec.Resources, r)
+	}
+	text, err := yaml.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("writing the config: %w", err)
+	}
+	return text, nil
+}
+
+// propose gives the indexes of one version. Columns of names and ages are left out: every object has another.
+func propose(version crd.Version) []index {
+	var all []index
+	names, paths := map[string]bool{}, map[string]bool{}
+	add := func(name, expr string) {
+		path, err := jsonpath.Compile(expr)
+		if err != nil || paths[path.String()] || useless(path.String()) {
+			return
+		}
+		paths[path.String()] = true
+		if name == "" {
+			name = lastKey(path)
+		}
+		all = append(all, index{Name: unique(name, names), Path: expr})
+	}
+	for _, field := range version.SelectableFields {
+		add("", field)
+	}
+	for _, column := range version.Columns {
+		if column.Type != "date" {
+			add(camelCase(column.Name), column.JSONPath)
+		}
+	}
+	if len(all) == 0 {
+		all = append(all, index{Name: "label-name", Path: ".metadata.labels['app.kubernetes.io/name']"})
+	}
+	return all
+}
+
+func useless(path string) bool {
+	return slices.Contains([]string{".metadata.name", ".metadata.namespace", ".metadata.uid"}, path)
+}
+
+// lastKey names an index after the last key of its path.
+func lastKey(path *jsonpath.Path) string {
+	steps := path.Steps()
+	for _, step := range slices.Backward(steps) {
+		for _, selector := range step.Selectors {
+			if selector.Kind == jsonpath.SelectName {
+				return camelCase(selector.Name)
+			}
+		}
+	}
+	return "value"
+}
+
+// camelCase makes a name of the words of a title: "Ready Since" becomes readySince, "TLS" tls.
+func camelCase(title string) string {
+	words := strings.FieldsFunc(title, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	if len(words) == 0 {
+		return "value"
+	}
+	for i, word := range words {
+		if strings.ToUpper(word) == word {
+			word = strings.ToLower(word)
+		}
+		first, size := utf8.DecodeRuneInString(word)
+		if i == 0 {
+			first = unicode.ToLower(first)
+		} else {
+			first = unicode.ToUpper(first)
+		}
+		words[i] = string(first) + word[size:]
+	}
+	return strings.Join(words, "")
+}
+
+// unique appends a number to a name that is taken.
+func unique(name string, taken map[string]bool) string {
+	candidate := name
+	for n := 2; taken[candidate]; n++ {
+		candidate = fmt.Sprintf("%s%d", name, n)
+	}
+	taken[candidate] = true
+	return candidate
+}

@@ -1,0 +1,177 @@
+package sortkey_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/indexers/internal/sortkey"
+)
+
+// ordered lists values of each type from least to greatest, each in its canonical form.
+var ordered = map[sortkey.Type][]string{
+	sortkey.Any:      {"", "\x00", "10", "2", "A", "a", "a\x00", "a\x00b", "ab", "é", "\U0001f600"},
+	sortkey.Int:      {"-9223372036854775808", "-11", "-2", "-1", "0", "1", "2", "10", "9007199254740993", "9223372036854775807"},
+	sortkey.Number:   {"-1e50", "-100", "-12", "-11.51", "-11.5", "-0.1", "-0.01", "-0.001", "0", "0.001", "0.01", "0.1", "0.11", "1", "1.5", "10", "10.01", "9007199254740992", "9007199254740993", "1e50", "1.5e50"},
+	sortkey.Bool:     {"false", "true"},
+	sortkey.Quantity: {"-1", "0", "0.1", "0.5", "1", "1000", "1024", "1073741824"},
+	sortkey.Duration: {"-1h0m0s", "0s", "1ns", "1s", "1m0s", "2160h0m0s"},
+	sortkey.Time:     {"0001-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "1970-01-01T00:00:00Z", "2026-01-01T00:00:00Z", "2026-01-01T00:00:00.000000001Z", "2026-01-01T00:00:00.5Z", "2026-01-01T00:00:01Z", "9999-12-31T00:00:00Z"},
+	sortkey.IP:       {"0.0.0.0", "10.0.0.2", "10.0.0.10", "192.0.2.1", "::", "::1", "2001:db8::1"},
+	sortkey.SemVer:   {"0.9.10", "1.0.0-1", "1.0.0-2", "1.0.0-10", "1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-beta", "1.0.0-beta.2", "1.0.0-beta.11", "1.0.0-rc.1", "1.0.0", "1.0.1", "1.2.0", "1.10.0", "2.0.0", "10.0.0"},
+}
+
+func TestOrder(t *testing.T) {
+	for typ, values := range ordered {
+		last := ""
+		for i, text := range values {
+			key, ok := typ.Key(text)
+			if !ok {
+				t.Errorf("%v: %q is refused", typ, text)
+				continue
+			}
+			if i > 0 && last >= key {
+				t.Errorf("%v: %q does not come after %q: %q, %q", typ, text, values[i-1], key, last)
+			}
+			if key == "\x00" && !typ.Text() {
+				t.Errorf("%v: the key of %q is the one of a missing value", typ, text)
+			}
+			if got, ok := typ.Show(key); got != text || !ok {
+				t.Errorf("%v: %q is shown as %q, %v", typ, text, got, ok)
+			}
+			last = key
+		}
+	}
+	if len(ordered) != len(sortkey.Names()) { // String is as Any
+		t.Errorf("%d types are tested", len(ordered))
+	}
+}
+
+func TestCanonical(t *testing.T) {
+	for _, test := range []struct {
+		typ        sortkey.Type
+		text, want string
+	}{
+		{sortkey.String, "1.10", "1.10"},
+		{sortkey.Int, "007", "7"}, {sortkey.Int, "+3", "3"}, {sortkey.Int, "3.0", "3"}, {sortkey.Int, "1e3", "1000"}, {sortkey.Int, "-0", "0"},
+		{sortkey.Number, "2.50", "2.5"}, {sortkey.Number, "1E3", "1000"}, {sortkey.Number, "-0.0", "0"}, {sortkey.Number, ".5", "0.5"}, {sortkey.Number, "1e-30", "1e-30"},
+		{sortkey.Quantity, "1Gi", "1073741824"}, {sortkey.Quantity, "100m", "0.1"}, {sortkey.Quantity, "1k", "1000"}, {sortkey.Quantity, "1e3", "1000"}, {sortkey.Quantity, "-500m", "-0.5"},
+		{sortkey.Duration, "90m", "1h30m0s"},
+		{sortkey.Time, "2026-01-01T01:00:00+01:00", "2026-01-01T00:00:00Z"}, {sortkey.Time, "2026-01-01T00:00:00.000Z", "2026-01-01T00:00:00Z"},
+		{sortkey.IP, "::ffff:10.0.0.1", "10.0.0.1"}, {sortkey.IP, "2001:DB8:0::1", "2001:db8::1"},
+		{sortkey.SemVer, "v1.30", "1.30.0"}, {sortkey.SemVer, "1.2.3+build.7", "1.2.3"}, {sortkey.SemVer, "v2-rc.1", "2.0.0-rc.1"},
+	} {
+		if got, ok := test.typ.Canonical(test.text); got != test.want || !ok {
+			t.Errorf("%v: %q is %q, %v; want %q", test.typ, test.text, got, ok, test.want)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for typ, texts := range map[sortkey.Type][]string{
+		sortkey.Int:      {"", "x", "1.5", "9223372036854775808", "1e30", " 1", "0x10"},
+		sortkey.Number:   {"", "x", "NaN", "Inf", "-", ".", "1e", "1e99999", "1.2.3", "--1", "-+1", "1_000"},
+		sortkey.Bool:     {"", "yes", "True"},
+		sortkey.Quantity: {"", "1 Gi", "Gi", "1gi"},
+		sortkey.Duration: {"", "1", "1d"},
+		sortkey.Time:     {"", "2026-01-01", "now", "2026-13-01T00:00:00Z"},
+		sortkey.IP:       {"", "10.0.0", "10.0.0.0/8", "fe80::1%eth0", "host"},
+		sortkey.SemVer:   {"", "1.2.3.4", "1.02", "v", "1.0.0-", "1.0.0-a..b", "1.0.0-01", "latest", "1.x"},
+	} {
+		for _, text := range texts {
+			if key, ok := typ.Key(text); ok {
+				t.Errorf("%v takes %q as %q", typ, text, key)
+			}
+			if got, ok := typ.Canonical(text); ok {
+				t.Errorf("%v takes %q as %q", typ, text, got)
+			}
+		}
+		if _, ok := sortkey.Named(typ.String()); !ok {
+			t.Errorf("%v has no name", typ)
+		}
+		if _, ok := typ.Key(typ.Example()); !ok {
+			t.Errorf("%v refuses its own example", typ)
+		}
+	}
+	if _, ok := sortkey.Named(""); ok {
+		t.Error("the empty name is a type")
+	}
+}
+
+// Tuples compare part by part, and a tuple's keys begin with those of its first parts.
+func TestTuples(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	part := func() string {
+		b := make([]byte, random.IntN(4))
+		for i := range b {
+			b[i] = "\x00\x01\xfe\xffab/"[random.IntN(7)]
+		}
+		return string(b)
+	}
+	encode := func(parts []string) string {
+		var b []byte
+		for _, p := range parts {
+			b = sortkey.AppendPart(b, p)
+		}
+		return string(b)
+	}
+	for range 20000 {
+		a, b := []string{part(), part()}, []string{part(), part()}
+		if got, want := strings.Compare(encode(a), encode(b)), slices.Compare(a, b); got != want {
+			t.Fatalf("%q and %q: %d, want %d", a, b, got, want)
+		}
+		if back, ok := sortkey.Parts(encode(a)); !ok || cmp.Diff(a, back) != "" {
+			t.Fatalf("%q comes back as %q, %v", a, back, ok)
+		}
+		prefix := encode(a[:1])
+		if within := encode(b) >= prefix && encode(b) < sortkey.After(prefix); within != (a[0] == b[0]) {
+			t.Fatalf("%q within %q: %v", b, a[:1], within)
+		}
+		if open := string(sortkey.AppendOpenPart(nil, a[0])); strings.HasPrefix(encode(b), open) != strings.HasPrefix(b[0], a[0]) {
+			t.Fatalf("%q begins with %q", b, open)
+		}
+	}
+	for _, key := range []string{"a", "\x00", "a\x00\x02", "\x00\x01b"} {
+		if parts, ok := sortkey.Parts(key); ok {
+			t.Errorf("%q is taken as %q", key, parts)
+		}
+	}
+}
+
+func TestAfter(t *testing.T) {
+	for prefix, want := range map[string]string{"": "", "a": "b", "a\xff": "b", "\xff\xff": "", "a\x00": "a\x01"} {
+		if got := sortkey.After(prefix); got != want {
+			t.Errorf("after %q: %q, want %q", prefix, got, want)
+		}
+	}
+}
+
+// FuzzKey proves that what is taken comes back as the same value, and that decoding never panics.
+func FuzzKey(f *testing.F) {
+	for typ, values := range ordered {
+		for _, v := range values {
+			f.Add(uint8(typ), v)
+		}
+	}
+	f.Add(uint8(sortkey.Number), "-1e-4096")
+	f.Add(uint8(sortkey.SemVer), "\x01\x31\x01\x30\x01\x30\x02a\x00\x00")
+	f.Fuzz(func(t *testing.T, n uint8, text string) {
+		typ := sortkey.Type(n % 10)
+		typ.Show(text)
+		sortkey.Parts(text)
+		key, ok := typ.Key(text)
+		if !ok {
+			return
+		}
+		shown, ok := typ.Show(key)
+		if !ok {
+			t.Fatalf("%v: the key %q of %q cannot be shown", typ, key, text)
+		}
+		if again, ok := typ.Key(shown); !ok || again != key {
+			t.Errorf("%v: %q is shown as %q, whose key is %q, not %q", typ, text, shown, again, key)
+		}
+	})
+}

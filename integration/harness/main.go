@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/crdcache/crdcache/internal/leakcheck"
 )
 
 // patience is how long anything may take before a test gives up: far more than anything needs, so that a
@@ -25,7 +27,8 @@ func WithAPIServerArgs(args ...string) Option {
 	return func(s *settings) { s.apiServerArgs = append(s.apiServerArgs, args...) }
 }
 
-// Main runs the tests of a package and exits. Call it from TestMain and from nowhere else.
+// Main runs the tests of a package and exits. It fails a run that leaves goroutines of the library or of a
+// reflector behind. Call it from TestMain and from nowhere else.
 func Main(m *testing.M, options ...Option) { os.Exit(run(m, options)) }
 
 // run exists so that deferred calls happen before the process exits.
@@ -40,7 +43,7 @@ func run(m *testing.M, options []Option) int {
 	for _, o := range options {
 		o(&shared.settings)
 	}
-	code := m.Run()
+	code := leakcheck.Main(m, "crdcache/", "tools/cache.")
 	if err := shared.stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "stopping the control plane:", err)
 		return max(code, 1)

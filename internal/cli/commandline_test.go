@@ -50,6 +50,15 @@ func newCluster(t *testing.T) *apitest.Server {
 				},
 			}},
 		},
+		"status": map[string]any{
+			"acceptedNames": map[string]any{
+				"plural": "gizmos", "singular": "gizmo", "kind": "Gizmo", "shortNames": []any{"gz"}, "categories": []any{"things"},
+			},
+			"conditions": []any{
+				map[string]any{"type": "NamesAccepted", "status": "True"},
+				map[string]any{"type": "Established", "status": "True"},
+			},
+		},
 	}})
 	return server
 }

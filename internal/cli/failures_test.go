@@ -46,7 +46,7 @@ func TestWrongUsageAsksNoServer(t *testing.T) {
 		"unknown character": {[]string{"a b"}, `error: invalid resource name "a b": at byte 1: character ' ' cannot be part of a resource name` + "\n"},
 		"escape sequence":   {[]string{"\x1b[31m"}, `error: invalid resource name "\x1b[31m": at byte 0: character '\x1b' cannot be part of a resource name` + "\n"},
 		"empty type":        {[]string{"a,,b"}, `error: "a,,b" has an empty type name` + "\n"},
-		"object name":       {[]string{"pods/x"}, `error: "pods/x" looks like TYPE/NAME: dump takes types and prints all their objects` + "\n"},
+		"object name":       {[]string{"pods/x"}, `error: "pods/x" looks like TYPE/NAME: give the type alone, for all its objects` + "\n"},
 		"request timeout":   {[]string{"widgets", "--request-timeout", "soon"}, `error: --request-timeout is "soon": use a duration like 30s or 2m; 0 waits without end` + "\n"},
 	}
 	for name, tt := range tests {

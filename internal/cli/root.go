@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -17,8 +16,11 @@ import (
 	"github.com/crdcache/crdcache/internal/cli/dump"
 	"github.com/crdcache/crdcache/internal/cli/eval"
 	"github.com/crdcache/crdcache/internal/cli/exit"
+	"github.com/crdcache/crdcache/internal/cli/output"
+	"github.com/crdcache/crdcache/internal/cli/resources"
 	"github.com/crdcache/crdcache/internal/cli/suggest"
 	"github.com/crdcache/crdcache/internal/cli/validate"
+	"github.com/crdcache/crdcache/internal/cli/version"
 )
 
 // silence keeps client-go from logging each retry; what a person needs of that comes as an error. The logger
@@ -59,7 +61,7 @@ const maxLine = 2000
 
 // line makes text a single line that is safe to show on a terminal: much of it is what a server said.
 func line(text string) string {
-	text = strings.Map(visible, strings.Join(strings.Fields(text), " "))
+	text = output.Printable(strings.Join(strings.Fields(text), " "))
 	if runes := []rune(text); len(runes) > maxLine {
 		return string(runes[:maxLine]) + "…"
 	}
@@ -72,16 +74,8 @@ func lines(text string) string {
 		if r == '\n' {
 			return r
 		}
-		return visible(r)
+		return output.Visible(r)
 	}, text)
-}
-
-// visible replaces what a terminal would act on.
-func visible(r rune) rune {
-	if unicode.IsControl(r) {
-		return unicode.ReplacementChar
-	}
-	return r
 }
 
 // commandName is how help calls the program: as a kubectl plugin it is "kubectl crdcache".
@@ -113,8 +107,10 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	root.AddCommand(
 		dump.NewCommand(streams),
 		eval.NewCommand(streams),
+		resources.NewCommand(streams),
 		suggest.NewCommand(streams),
 		validate.NewCommand(streams),
+		version.NewCommand(streams),
 	)
 	return root
 }

@@ -1,0 +1,88 @@
+package resources
+
+import (
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/internal/cli/target"
+)
+
+// The output formats.
+const (
+	formatTable = "table"
+	formatWide  = "wide"
+	formatName  = "name"
+	formatJSON  = "json"
+	formatYAML  = "yaml"
+)
+
+var formats = []string{formatTable, formatWide, formatName, formatJSON, formatYAML}
+
+// flags are the flags of resources.
+type flags struct {
+	target    *target.Flags
+	configs   []string
+	output    string
+	noHeaders bool
+	custom    bool
+}
+
+// NewCommand returns the command.
+func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	f := &flags{target: target.NewFlags()}
+	cmd := &cobra.Command{
+		Use:   "resources [TYPE...] [flags]",
+		Short: "List the types of the server, their versions and their state",
+		Long: "List what discovery and the watch on CustomResourceDefinitions know: kind, scope, versions, and whether\n" +
+			"a type is served. A TYPE is a name or a wildcard; without one, all types are listed. With --config the\n" +
+			"indexes that apply to each type are shown.\n\n" +
+			"Of the versions the preferred one comes first; those in parentheses are not served.",
+		Example: "  crdcache resources '*.cert-manager.io'\n" +
+			"  crdcache resources --custom --config indexes.yaml",
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := f.toOptions(args, streams)
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	set := cmd.Flags()
+	f.target.Add(set)
+	set.StringSliceVar(&f.configs, "config", nil, "Index config, whose indexes are shown. May be repeated.")
+	set.StringVarP(&f.output, "output", "o", formatTable, "Output format: table, wide, name, json or yaml.")
+	set.BoolVar(&f.noHeaders, "no-headers", false, "Print the table without headers.")
+	set.BoolVar(&f.custom, "custom", false, "List only types that come from CustomResourceDefinitions.")
+	return cmd
+}
+
+// options are what flags and arguments amount to.
+type options struct {
+	genericiooptions.IOStreams
+	target    *target.Target
+	types     []string
+	config    *indexers.Config // nil without --config
+	format    string
+	noHeaders bool
+	custom    bool
+}
+
+func (f *flags) toOptions(args []string, streams genericiooptions.IOStreams) (*options, error) {
+	if err := target.OneOf("output format", f.output, formats); err != nil {
+		return nil, err
+	}
+	types, err := target.SplitTypes(args)
+	if err != nil {
+		return nil, err
+	}
+	o := &options{IOStreams: streams, types: types, format: f.output, noHeaders: f.noHeaders, custom: f.custom}
+	if len(f.configs) > 0 {
+		if o.config, err = indexers.Load(f.configs...); err != nil {
+			return nil, err
+		}
+	}
+	o.target, err = f.target.Target(streams)
+	return o, err
+}

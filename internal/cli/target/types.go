@@ -1,0 +1,32 @@
+package target
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/internal/cli/exit"
+)
+
+// SplitTypes takes types as separate arguments and with commas between them, without repetition, and checks
+// that they can be names of types.
+func SplitTypes(args []string) ([]string, error) {
+	var types []string
+	for _, arg := range args {
+		for name := range strings.SplitSeq(arg, ",") {
+			if name == "" {
+				return nil, exit.Usagef("%q has an empty type name", arg)
+			}
+			if strings.Contains(name, "/") {
+				return nil, exit.Usagef("%q looks like TYPE/NAME: give the type alone, for all its objects", name)
+			}
+			if _, err := discovery.ParseName(name); err != nil {
+				return nil, exit.Usagef("%v", err)
+			}
+			if !slices.Contains(types, name) {
+				types = append(types, name)
+			}
+		}
+	}
+	return types, nil
+}

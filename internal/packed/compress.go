@@ -1,0 +1,94 @@
+package packed
+
+import "fmt"
+
+// Compressor makes JSON smaller. All methods are safe for concurrent use.
+type Compressor interface {
+	// Compress appends the compressed form of src to dst.
+	Compress(dst, src []byte) []byte
+	// Decompress appends what Compress made src of to dst. src must not be changed.
+	Decompress(dst, src []byte) ([]byte, error)
+}
+
+// Trainer makes Compressors.
+type Trainer interface {
+	// Train returns a Compressor that suits JSON like the samples, which must not be changed or kept. Objects
+	// that were compressed with an earlier Compressor are decompressed with that one.
+	Train(samples [][]byte) (Compressor, error)
+}
+
+// Codec is a Compressor with what the objects that it compresses have in common. A store has one for each type
+// and training.
+type Codec struct {
+	compressor Compressor
+	classes    classCache
+}
+
+// NewCodec returns a Codec.
+func NewCodec(compressor Compressor) *Codec { return &Codec{compressor: compressor} }
+
+// Compress returns the object compressed; the object itself where that would not save memory, where it is
+// compressed already, or where it has no JSON.
+func (c *Codec) Compress(o *Object) *Object {
+	text, ok := o.JSON()
+	if !ok {
+		return o
+	}
+	buffer := buffers.Get().(*buffer)
+	defer buffer.release()
+	slab := c.compressor.Compress(buffer.bytes, bytesOf(text))
+	buffer.bytes = slab
+	body := len(slab)
+	packed := &Object{body: uint32(body), namespaceLen: o.namespaceLen, uidLen: o.uidLen, versionLen: o.versionLen, labelsLen: o.labelsLen, flags: o.flags}
+	move := func(at uint32, length int) uint32 {
+		to := len(slab)
+		slab = append(slab, o.slab[at:int(at)+length]...)
+		return uint32(to)
+	}
+	packed.uidAt = move(o.uidAt, int(o.uidLen))
+	packed.versionAt = move(o.versionAt, int(o.versionLen))
+	packed.labelsAt = move(o.labelsAt, int(o.labelsLen))
+	packed.keyAt = move(o.keyAt, len(o.slab)-int(o.keyAt))
+	buffer.bytes = slab
+	if allocated(len(slab)) >= allocated(len(o.slab)) {
+		return o
+	}
+	packed.slab = string(slab)
+	packed.class = c.class(o.class)
+	return packed
+}
+
+// Recompress returns a compressed object compressed with another Codec; of other objects it is Compress.
+func (c *Codec) Recompress(o *Object) (*Object, error) {
+	if o.class.compressor == nil || o.class.compressor == c.compressor {
+		return c.Compress(o), nil
+	}
+	plain, err := o.decompressed()
+	if err != nil {
+		return nil, err
+	}
+	return c.Compress(plain), nil
+}
+
+// decompressed returns a compressed object as it was before.
+func (o *Object) decompressed() (*Object, error) {
+	slab, err := o.AppendJSON(nil)
+	if err != nil {
+		return nil, fmt.Errorf("decompressing %s: %w", o.Key(), err)
+	}
+	plain := &Object{
+		class: plainClass(bytesOf(o.class.apiVersion), bytesOf(o.class.kind)), body: uint32(len(slab)),
+		namespaceLen: o.namespaceLen, uidLen: o.uidLen, versionLen: o.versionLen, labelsLen: o.labelsLen, flags: o.flags,
+	}
+	shift := uint32(len(slab)) - o.body
+	plain.slab = string(append(slab, o.slab[o.body:]...))
+	plain.uidAt, plain.versionAt, plain.labelsAt, plain.keyAt = o.uidAt+shift, o.versionAt+shift, o.labelsAt+shift, o.keyAt+shift
+	return plain, nil
+}
+
+// class is of with the codec's compressor.
+func (c *Codec) class(of *class) *class {
+	return c.classes.get(bytesOf(of.apiVersion), bytesOf(of.kind), func(apiVersion, kind string) *class {
+		return &class{apiVersion: apiVersion, kind: kind, usual: of.usual, decoder: of.decoder, compressor: c.compressor}
+	})
+}

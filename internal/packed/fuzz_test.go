@@ -1,0 +1,24 @@
+package packed_test
+
+import (
+	"strings"
+	"testing"
+)
+
+func FuzzPackAgrees(f *testing.F) {
+	for _, document := range documents() {
+		if len(document) < 10_000 {
+			f.Add([]byte(document))
+		}
+	}
+	all := pruners(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		// Deep nesting takes the reference minutes.
+		if strings.Count(string(data), "[")+strings.Count(string(data), "{") > 2000 {
+			return
+		}
+		for _, packer := range all {
+			agree(t, packer, data)
+		}
+	})
+}

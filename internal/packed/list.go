@@ -1,0 +1,29 @@
+package packed
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// List is a list of packed objects, which client-go's pager, reflector and meta helpers take as any other.
+type List struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+	Items []*Object
+}
+
+var (
+	_ runtime.Object       = (*List)(nil)
+	_ metav1.ListInterface = (*List)(nil)
+)
+
+// GetObjectKind implements runtime.Object.
+func (l *List) GetObjectKind() schema.ObjectKind { return &l.TypeMeta }
+
+// DeepCopyObject implements runtime.Object. The objects are the same, because they never change.
+func (l *List) DeepCopyObject() runtime.Object {
+	copied := &List{TypeMeta: l.TypeMeta, Items: append([]*Object(nil), l.Items...)}
+	l.ListMeta.DeepCopyInto(&copied.ListMeta)
+	return copied
+}

@@ -1,0 +1,142 @@
+package packed
+
+import (
+	"strings"
+	"sync/atomic"
+	"unsafe"
+	"weak"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Object is one packed object. It never changes. Besides the methods of metav1.Object, of which those that
+// set something panic, it is a runtime.Object. Use a Packer to make one.
+type Object struct {
+	// slab holds, in this order, the JSON (compressed or not), strings that the JSON does not hold literally,
+	// and the key. It is a string because strings cannot be written to.
+	slab  string
+	class *class
+	// decoded is the last copy that Unstructured made.
+	decoded atomic.Pointer[weak.Pointer[unstructured.Unstructured]]
+
+	body  uint32 // the length of the JSON, from the beginning of slab
+	keyAt uint32 // the key goes from here to the end of slab
+
+	uidAt, versionAt, labelsAt uint32
+	labelsLen                  uint32 // 0: there are none
+	uidLen, versionLen         uint16
+	namespaceLen               uint16
+	flags                      uint16
+}
+
+const (
+	// flagOddLabels is for labels whose text is not what they are: with escapes, or not ASCII.
+	flagOddLabels = 1 << iota
+)
+
+// Key is "namespace/name", or the name of what has no namespace: what cache.MetaNamespaceKeyFunc returns.
+func (o *Object) Key() string { return o.slab[o.keyAt:] }
+
+// GetName returns metadata.name.
+func (o *Object) GetName() string {
+	if kept := o.class.kept; kept != nil {
+		return kept.GetName()
+	}
+	if o.namespaceLen == 0 {
+		return o.slab[o.keyAt:]
+	}
+	return o.slab[o.keyAt+uint32(o.namespaceLen)+1:]
+}
+
+// GetNamespace returns metadata.namespace.
+func (o *Object) GetNamespace() string {
+	if kept := o.class.kept; kept != nil {
+		return kept.GetNamespace()
+	}
+	return o.slab[o.keyAt : o.keyAt+uint32(o.namespaceLen)]
+}
+
+// GetUID returns metadata.uid.
+func (o *Object) GetUID() types.UID {
+	if kept := o.class.kept; kept != nil {
+		return kept.GetUID()
+	}
+	return types.UID(o.slab[o.uidAt : o.uidAt+uint32(o.uidLen)])
+}
+
+// GetResourceVersion returns metadata.resourceVersion.
+func (o *Object) GetResourceVersion() string {
+	if kept := o.class.kept; kept != nil {
+		return kept.GetResourceVersion()
+	}
+	return o.slab[o.versionAt : o.versionAt+uint32(o.versionLen)]
+}
+
+// Compressed reports whether reading the object costs decompressing it.
+func (o *Object) Compressed() bool { return o.class.compressor != nil }
+
+// JSON returns the JSON of an object that is not compressed, without copying, and "", false for others.
+func (o *Object) JSON() (string, bool) {
+	if o.class.compressor != nil || o.class.kept != nil {
+		return "", false
+	}
+	return o.slab[:o.body], true
+}
+
+// AppendJSON appends the JSON of the object. Compressed objects are decompressed: an error says that they are
+// damaged. Objects that were made of what JSON has no form for may fail, too.
+func (o *Object) AppendJSON(dst []byte) ([]byte, error) {
+	switch {
+	case o.class.kept != nil:
+		return appendKept(dst, o.class.kept)
+	case o.class.compressor != nil:
+		return o.class.compressor.Decompress(dst, bytesOf(o.slab[:o.body]))
+	}
+	return append(dst, o.slab[:o.body]...), nil
+}
+
+// View calls f with the JSON of the object, which f must neither change nor keep. It costs no copy where the
+// object is not compressed, and no allocation where it is. The error is f's, or AppendJSON's.
+func (o *Object) View(f func(json []byte) error) error {
+	if text, ok := o.JSON(); ok {
+		return f(bytesOf(text))
+	}
+	buffer := buffers.Get().(*buffer)
+	defer buffer.release()
+	var err error
+	if buffer.bytes, err = o.AppendJSON(buffer.bytes); err != nil {
+		return err
+	}
+	return f(buffer.bytes)
+}
+
+// Len is the length of the JSON that is kept; of a compressed object the compressed one.
+func (o *Object) Len() int { return int(o.body) }
+
+// Size is how many bytes of heap the object occupies, without a decoded copy. Objects that Unstructured has
+// been called for occupy up to 24 more.
+func (o *Object) Size() int {
+	size := int(unsafe.Sizeof(*o)) + allocated(len(o.slab))
+	if o.class.kept != nil {
+		size += keptFactor * len(o.slab)
+	}
+	return size
+}
+
+// keptFactor estimates the size of an object that could not be packed from what is known of it without a walk.
+const keptFactor = 16
+
+// bytesOf returns the bytes of text, which must not be written to.
+func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
+
+// textOf makes a string of bytes that are not written to any more.
+func textOf(bytes []byte) string { return unsafe.String(unsafe.SliceData(bytes), len(bytes)) }
+
+// keyOf is the key of an object with this name.
+func keyOf(namespace, name string) string {
+	if namespace == "" {
+		return strings.Clone(name)
+	}
+	return namespace + "/" + name
+}

@@ -1,0 +1,187 @@
+package packed
+
+import (
+	"errors"
+	"math"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Packer packs objects. Its zero value leaves out nothing. It is safe for concurrent use.
+type Packer struct{ pruner *Pruner }
+
+// NewPacker returns a Packer that leaves out what pruner does; nil: nothing.
+func NewPacker(pruner *Pruner) *Packer { return &Packer{pruner: pruner} }
+
+// Pruner returns what the Packer leaves out; nil: nothing.
+func (p *Packer) Pruner() *Pruner { return p.pruner }
+
+// Pack packs the JSON of one object, which is copied. It fails where decoding into an *unstructured.Unstructured
+// does, with the same error.
+func (p *Packer) Pack(json []byte) (*Object, error) {
+	if o := p.Try(json); o != nil {
+		return o, nil
+	}
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(json); err != nil {
+		return nil, err
+	}
+	return p.FromUnstructured(u)
+}
+
+// Try packs the JSON of one object of the usual form, and returns nil for other data, right or wrong.
+func (p *Packer) Try(json []byte) *Object {
+	o, end, _ := p.TryNext(json, 0)
+	if o == nil || space(json, end) != len(json) {
+		return nil
+	}
+	return o
+}
+
+// TryNext packs the object that begins at data[start], and returns the offset after it. Where it returns nil, more
+// says that the reason may be that the data ends too early.
+func (p *Packer) TryNext(data []byte, start int) (o *Object, end int, more bool) {
+	var s scanner
+	var found identityOf
+	if end = p.scan(&s, data, start, &found); end < 0 {
+		return nil, 0, s.stopped == stopEnd
+	}
+	if !found.hasKind || !found.hasVersion {
+		return nil, end, false
+	}
+	class := plainClass(found.apiVersion.raw, found.kind.raw)
+	if !class.usual {
+		return nil, end, false
+	}
+	return s.build(start, end, &found, class), end, false
+}
+
+// scan reads the object that begins at data[start], and returns the offset after it.
+func (p *Packer) scan(s *scanner, data []byte, start int, found *identityOf) int {
+	s.data = data
+	if p == nil || p.pruner == nil {
+		return s.object(start, found, nil)
+	}
+	s.cuts = s.room[:0]
+	return s.object(start, found, p.pruner.root)
+}
+
+// maxSlab is the size of the largest objects that are packed.
+const maxSlab = math.MaxInt32
+
+// maxField is the length of the longest identifying field that is packed.
+const maxField = math.MaxUint16
+
+// build makes an object of a scan, or returns nil where it is too large.
+func (s *scanner) build(start, end int, found *identityOf, class *class) *Object {
+	size := end - start
+	for _, cut := range s.cuts {
+		size -= cut.end - cut.start
+	}
+	body := size
+	size += len(found.namespace.raw) + 1 + len(found.name.raw)
+	if len(found.namespace.raw) == 0 {
+		size--
+	}
+	for _, field := range [...]*value{&found.uid, &found.rv} {
+		if field.at < 0 {
+			size += len(field.raw)
+		}
+		if len(field.raw) > maxField {
+			return nil
+		}
+	}
+	if size > maxSlab || len(found.namespace.raw) > maxField {
+		return nil
+	}
+	slab := make([]byte, 0, size)
+	from := start
+	for _, cut := range s.cuts {
+		slab = append(slab, s.data[from:cut.start]...)
+		from = cut.end
+	}
+	slab = append(slab, s.data[from:end]...)
+
+	o := &Object{class: class, body: uint32(body)}
+	o.uidAt, slab = s.place(start, &found.uid, slab)
+	o.versionAt, slab = s.place(start, &found.rv, slab)
+	o.uidLen, o.versionLen = uint16(len(found.uid.raw)), uint16(len(found.rv.raw))
+	if o.labelsLen = uint32(found.labels.end - found.labels.start); o.labelsLen > 0 {
+		o.labelsAt = s.moved(start, found.labels.start)
+	}
+	if found.oddLabels {
+		o.flags |= flagOddLabels
+	}
+	o.keyAt = uint32(len(slab))
+	if o.namespaceLen = uint16(len(found.namespace.raw)); o.namespaceLen > 0 {
+		slab = append(append(slab, found.namespace.raw...), '/')
+	}
+	slab = append(slab, found.name.raw...)
+	o.slab = textOf(slab)
+	return o
+}
+
+// place returns where a field is in the slab, and appends it where the JSON does not hold it literally.
+func (s *scanner) place(start int, field *value, slab []byte) (uint32, []byte) {
+	if field.at < 0 {
+		return uint32(len(slab)), append(slab, field.raw...)
+	}
+	if len(field.raw) == 0 {
+		return 0, slab
+	}
+	return s.moved(start, field.at), slab
+}
+
+// moved is where an offset of the data is in the slab.
+func (s *scanner) moved(start, at int) uint32 {
+	moved := at - start
+	for _, cut := range s.cuts {
+		if cut.start > at {
+			break
+		}
+		moved -= cut.end - cut.start
+	}
+	return uint32(moved)
+}
+
+// errNil is for no object at all.
+var errNil = errors.New("packing an object: there is none")
+
+// FromUnstructured packs a decoded object, which must not be changed any more if JSON has no form for it: such an
+// object is kept as it is. It fails for nil only.
+func (p *Packer) FromUnstructured(u *unstructured.Unstructured) (*Object, error) {
+	if u == nil {
+		return nil, errNil
+	}
+	buffer := buffers.Get().(*buffer)
+	defer buffer.release()
+	text, ok := appendObject(buffer.bytes, u.Object)
+	buffer.bytes = text
+	if !ok {
+		return p.keep(u), nil
+	}
+	var s scanner
+	var found identityOf
+	if p.scan(&s, text, 0, &found) < 0 {
+		return p.keep(u), nil
+	}
+	if o := s.build(0, len(text), &found, plainClass(found.apiVersion.raw, found.kind.raw)); o != nil {
+		return o, nil
+	}
+	return p.keep(u), nil
+}
+
+// FromUnstructured packs a decoded object as it is; see Packer.FromUnstructured.
+func FromUnstructured(u *unstructured.Unstructured) (*Object, error) {
+	return (*Packer)(nil).FromUnstructured(u)
+}
+
+// keep makes an object of one that cannot be packed.
+func (p *Packer) keep(u *unstructured.Unstructured) *Object {
+	if p != nil && p.pruner != nil {
+		u = copyOf(u)
+		p.pruner.Apply(u)
+	}
+	c := &class{apiVersion: u.GetAPIVersion(), kind: u.GetKind(), decoder: sharedDecoder(), kept: u}
+	return &Object{class: c, slab: keyOf(u.GetNamespace(), u.GetName())}
+}

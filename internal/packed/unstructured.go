@@ -1,0 +1,110 @@
+package packed
+
+import (
+	"fmt"
+	"weak"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+)
+
+// Unstructured returns the object decoded: shared and not to be changed. Concurrent callers, and later ones for as
+// long as the garbage collector has not taken the copy, get the same one. Of a compressed object that turns out
+// to be damaged it returns what is known without its body, after reporting that.
+func (o *Object) Unstructured() *unstructured.Unstructured {
+	if kept := o.class.kept; kept != nil {
+		return kept
+	}
+	if u := o.Decoded(); u != nil {
+		return u
+	}
+	u, err := o.Decode()
+	if err != nil {
+		utilruntime.HandleError(err)
+		return o.skeleton()
+	}
+	made := weak.Make(u)
+	for {
+		before := o.decoded.Load()
+		if before != nil {
+			if other := before.Value(); other != nil {
+				return other
+			}
+		}
+		if o.decoded.CompareAndSwap(before, &made) {
+			return u
+		}
+	}
+}
+
+// Decoded returns what Unstructured returned last if that is still in memory, or nil.
+func (o *Object) Decoded() *unstructured.Unstructured {
+	if kept := o.class.kept; kept != nil {
+		return kept
+	}
+	if last := o.decoded.Load(); last != nil {
+		return last.Value()
+	}
+	return nil
+}
+
+// Decode returns the object decoded, for the caller alone. It fails for compressed objects that are damaged.
+func (o *Object) Decode() (*unstructured.Unstructured, error) {
+	if kept := o.class.kept; kept != nil {
+		return copyOf(kept), nil
+	}
+	u := &unstructured.Unstructured{}
+	err := o.View(func(json []byte) (err error) {
+		u.Object, err = o.class.decoder.Decode(json)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("decoding %s: %w", o.Key(), err)
+	}
+	return u, nil
+}
+
+// skeleton is the object without its body.
+func (o *Object) skeleton() *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetAPIVersion(o.class.apiVersion)
+	u.SetKind(o.class.kind)
+	u.SetName(o.GetName())
+	u.SetNamespace(o.GetNamespace())
+	u.SetUID(o.GetUID())
+	u.SetResourceVersion(o.GetResourceVersion())
+	if !o.oddLabels() {
+		u.SetLabels(o.GetLabels())
+	}
+	return u
+}
+
+// copyOf copies maps and lists; unlike DeepCopy it takes any values.
+func copyOf(u *unstructured.Unstructured) *unstructured.Unstructured {
+	content, _ := copyValue(u.Object).(map[string]any)
+	return &unstructured.Unstructured{Object: content}
+}
+
+func copyValue(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		if value == nil {
+			return value
+		}
+		copied := make(map[string]any, len(value))
+		for k, v := range value {
+			copied[k] = copyValue(v)
+		}
+		return copied
+	case []any:
+		if value == nil {
+			return value
+		}
+		copied := make([]any, len(value))
+		for i, v := range value {
+			copied[i] = copyValue(v)
+		}
+		return copied
+	}
+	return value
+}

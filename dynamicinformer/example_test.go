@@ -45,12 +45,16 @@ func Example() {
 	ctx := context.Background()
 
 	factory, err := dynamicinformer.New(dynamicinformer.Options{
-		Config:    &rest.Config{Host: server.URL},
-		Transform: dynamicinformer.StripManagedFields,
-		Indexers: cache.Indexers{"color": func(obj any) ([]string, error) {
-			color, _, _ := unstructured.NestedString(obj.(*unstructured.Unstructured).Object, "spec", "color")
-			return []string{color}, nil
-		}},
+		Config: &rest.Config{Host: server.URL},
+		Defaults: dynamicinformer.ResourceOptions{
+			Transform: dynamicinformer.StripManagedFields,
+		},
+		Resources: map[schema.GroupVersionResource]dynamicinformer.ResourceOptions{
+			widgets: {Indexers: cache.Indexers{"color": func(obj any) ([]string, error) {
+				color, _, _ := unstructured.NestedString(obj.(*unstructured.Unstructured).Object, "spec", "color")
+				return []string{color}, nil
+			}}},
+		},
 	})
 	if err != nil {
 		fmt.Println(err)

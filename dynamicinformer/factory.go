@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -42,16 +43,10 @@ type entry struct {
 // New returns a Factory, or an error that says what is wrong with the options.
 func New(options Options) (*Factory, error) {
 	client, err := options.client()
-	if err != nil {
-		return nil, err
+	if err = errors.Join(err, options.validate()); err != nil {
+		return nil, fmt.Errorf("dynamicinformer: %w", err)
 	}
-	if _, err := options.indexers(); err != nil {
-		return nil, err
-	}
-	if options.Resync < 0 {
-		return nil, fmt.Errorf("dynamicinformer: Resync is %v; it must not be negative", options.Resync)
-	}
-	f := &Factory{client: client, options: options}
+	f := &Factory{client: client, options: options.withDefaults()}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.mu.informers = map[schema.GroupVersionResource]*entry{}
 	if options.Types != nil {
@@ -64,8 +59,9 @@ func New(options Options) (*Factory, error) {
 // runs from the next Start on. Whether the server knows the type is not looked at here; the status tells.
 // It fails for a GVR without version or resource, and with ErrShutdown after Shutdown.
 func (f *Factory) ForResource(gvr schema.GroupVersionResource) (*Informer, error) {
-	if gvr.Version == "" || gvr.Resource == "" {
-		return nil, fmt.Errorf("dynamicinformer: %q lacks a version or a resource", gvr.String())
+	options := f.options.resource(gvr)
+	if err := f.options.checkType(gvr, options); err != nil {
+		return nil, fmt.Errorf("dynamicinformer: %w", err)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -75,7 +71,7 @@ func (f *Factory) ForResource(gvr schema.GroupVersionResource) (*Informer, error
 	if e, ok := f.mu.informers[gvr]; ok {
 		return e.informer, nil
 	}
-	i, err := newInformer(f.client, gvr, f.options, f.types)
+	i, err := newInformer(f.client, gvr, options, f.types)
 	if err != nil {
 		return nil, err
 	}
@@ -164,6 +160,11 @@ func (f *Factory) entries() []entry {
 	}
 	slices.SortFunc(all, func(a, b entry) int { return compareGVR(a.informer.gvr, b.informer.gvr) })
 	return all
+}
+
+// sortedGVRs returns the keys of a map, ordered by group, resource and version.
+func sortedGVRs[V any](m map[schema.GroupVersionResource]V) []schema.GroupVersionResource {
+	return slices.SortedFunc(maps.Keys(m), compareGVR)
 }
 
 func compareGVR(a, b schema.GroupVersionResource) int {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 )
@@ -127,14 +128,14 @@ func TestRequests(t *testing.T) {
 	odd.SetLabels(map[string]string{"pick": "me"})
 	elsewhere.SetLabels(odd.GetLabels())
 	server.Create(t, widgets, odd, even, elsewhere)
-	f := newFactory(t, server, Options{
-		Namespace: "web",
+	f := newFactory(t, server, Options{Defaults: ResourceOptions{
+		Namespaces: InNamespaces("web"),
 		TweakListOptions: func(gvr schema.GroupVersionResource, o *metav1.ListOptions) {
 			if gvr == widgets {
 				o.LabelSelector = "pick=me"
 			}
 		},
-	})
+	}})
 	i := synced(t, f)
 	if diff := cmp.Diff([]string{"web/odd"}, i.GetStore().ListKeys()); diff != "" {
 		t.Errorf("the cached keys (-want +got):\n%s", diff)
@@ -158,10 +159,10 @@ func TestRequests(t *testing.T) {
 func TestRequestsOfOldServer(t *testing.T) {
 	server := newServer(t)
 	server.Break(fault("/apis/example.com/v1/namespaces/web/widgets", "watch-list", 422))
-	f := newFactory(t, server, Options{
-		Namespace:        "web",
-		TweakListOptions: func(_ schema.GroupVersionResource, o *metav1.ListOptions) { o.LabelSelector = "pick=me" },
-	})
+	f := newFactory(t, server, Options{Defaults: ResourceOptions{
+		Namespaces:    InNamespaces("web"),
+		LabelSelector: labels.SelectorFromSet(labels.Set{"pick": "me"}),
+	}})
 	i := synced(t, f)
 	// An event comes through the watch, so the watch is there.
 	added := make(chan string, 1)

@@ -14,7 +14,7 @@ func (i *Informer) follow(ctx context.Context) {
 	gr := i.gvr.GroupResource()
 	for ctx.Err() == nil {
 		seen, news := i.types.look(gr)
-		if ok, reason := seen.runnable(i.gvr.Version, i.namespace); !ok {
+		if ok, reason := seen.runnable(i.gvr.Version, i.options.Namespaces); !ok {
 			i.health.pending(reason)
 			await(ctx, news)
 			continue

@@ -223,7 +223,7 @@ func TestFollowVersionWithdrawn(t *testing.T) {
 }
 
 func TestFollowScopeConflict(t *testing.T) {
-	s := newStage(t, Options{Namespace: "default"})
+	s := newStage(t, Options{Defaults: ResourceOptions{Namespaces: InNamespaces("default")}})
 	s.types.set(func(t *Type) { t.Namespaced = false })
 	s.await(StatePending, ReasonScopeConflict)
 	s.types.set(nil)
@@ -288,23 +288,25 @@ func TestRunnable(t *testing.T) {
 	}}
 	with := func(change func(*sees)) sees { s := installed; change(&s); return s }
 	tests := []struct {
-		reason             string
-		seen               sees
-		version, namespace string
-		want               Reason
+		reason     string
+		seen       sees
+		version    string
+		namespaces Namespaces
+		want       Reason
 	}{
-		{"cluster-scoped in a factory for all namespaces", installed, "v1", "", ReasonNone},
-		{"cluster-scoped in a factory for one", installed, "v1", "x", ReasonScopeConflict},
-		{"namespaced in a factory for one", with(func(s *sees) { s.Namespaced = true }), "v1", "x", ReasonNone},
-		{"not watchable", installed, "v2", "", ReasonVerbUnsupported},
-		{"not served", installed, "v3", "", ReasonVersionNotServed},
-		{"not established", with(func(s *sees) { s.Established = false }), "v1", "", ReasonNotEstablished},
-		{"absent", sees{complete: true}, "v1", "", ReasonNotInstalled},
-		{"not known", sees{}, "v1", "", ReasonTypesUnknown},
+		{"cluster-scoped in a factory for all namespaces", installed, "v1", Namespaces{}, ReasonNone},
+		{"cluster-scoped in a factory for one", installed, "v1", InNamespaces("x"), ReasonScopeConflict},
+		{"cluster-scoped in all but one", installed, "v1", ExceptNamespaces("x"), ReasonNone},
+		{"namespaced in a factory for one", with(func(s *sees) { s.Namespaced = true }), "v1", InNamespaces("x"), ReasonNone},
+		{"not watchable", installed, "v2", Namespaces{}, ReasonVerbUnsupported},
+		{"not served", installed, "v3", Namespaces{}, ReasonVersionNotServed},
+		{"not established", with(func(s *sees) { s.Established = false }), "v1", Namespaces{}, ReasonNotEstablished},
+		{"absent", sees{complete: true}, "v1", Namespaces{}, ReasonNotInstalled},
+		{"not known", sees{}, "v1", Namespaces{}, ReasonTypesUnknown},
 	}
 	for _, test := range tests {
 		t.Run(test.reason, func(t *testing.T) {
-			ok, got := test.seen.runnable(test.version, test.namespace)
+			ok, got := test.seen.runnable(test.version, test.namespaces)
 			if got != test.want || ok != (test.want == ReasonNone) {
 				t.Errorf("runnable = %v, %q; want %q", ok, got, test.want)
 			}

@@ -25,7 +25,7 @@ type Informer struct {
 	cache.SharedIndexInformer
 
 	gvr       schema.GroupVersionResource
-	namespace string
+	options   ResourceOptions
 	types     *typeBoard // nil: every type is taken to exist
 	listWatch cache.ListerWatcher
 	health    *health
@@ -34,17 +34,13 @@ type Informer struct {
 }
 
 // newInformer returns an informer of gvr that has not been started.
-func newInformer(client dynamic.Interface, gvr schema.GroupVersionResource, options Options, board *typeBoard) (*Informer, error) {
-	indexers, err := options.indexers()
-	if err != nil {
-		return nil, err
-	}
+func newInformer(client dynamic.Interface, gvr schema.GroupVersionResource, options ResourceOptions, board *typeBoard) (*Informer, error) {
 	h := newHealth(gvr, time.Now)
 	core := informer.New(nil, informer.Options{
 		ExampleObject:     &unstructured.Unstructured{},
 		ObjectDescription: gvr.String(),
-		ResyncPeriod:      options.Resync,
-		Indexers:          indexers,
+		ResyncPeriod:      options.resync(),
+		Indexers:          options.Indexers,
 	})
 	if options.Transform != nil {
 		if err := core.SetTransform(options.Transform); err != nil {
@@ -54,7 +50,7 @@ func newInformer(client dynamic.Interface, gvr schema.GroupVersionResource, opti
 	return &Informer{
 		SharedIndexInformer: core,
 		gvr:                 gvr,
-		namespace:           options.Namespace,
+		options:             options,
 		types:               board,
 		listWatch:           newListWatch(client, gvr, options, h),
 		health:              h,

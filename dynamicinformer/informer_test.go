@@ -72,9 +72,9 @@ func TestLister(t *testing.T) {
 func TestIndexers(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, widgets, widget("web", "a"), widget("db", "a"), widget("web", "b"))
-	i := synced(t, newFactory(t, server, Options{Indexers: cache.Indexers{
+	i := synced(t, newFactory(t, server, Options{Defaults: ResourceOptions{Indexers: cache.Indexers{
 		"name": func(obj any) ([]string, error) { return []string{obj.(*unstructured.Unstructured).GetName()}, nil },
-	}}))
+	}}}))
 	for _, tt := range []struct {
 		index, value string
 		want         int
@@ -95,7 +95,7 @@ func TestStripManagedFields(t *testing.T) {
 		want      int
 	}{"kept": {nil, 1}, "stripped": {StripManagedFields, 0}} {
 		t.Run(name, func(t *testing.T) {
-			i := synced(t, newFactory(t, server, Options{Transform: tt.transform}))
+			i := synced(t, newFactory(t, server, Options{Defaults: ResourceOptions{Transform: tt.transform}}))
 			obj, err := i.Lister().ByNamespace("web").Get("a")
 			if err != nil {
 				t.Fatal(err)
@@ -116,14 +116,14 @@ func TestStripManagedFields(t *testing.T) {
 // TestTransformAppliesToEvents: an object that comes later passes through the transform as well.
 func TestTransformAppliesToEvents(t *testing.T) {
 	server := newServer(t)
-	f := newFactory(t, server, Options{Transform: func(obj any) (any, error) {
+	f := newFactory(t, server, Options{Defaults: ResourceOptions{Transform: func(obj any) (any, error) {
 		u, ok := obj.(*unstructured.Unstructured)
 		if !ok {
 			return obj, errors.New("not an object")
 		}
 		u.SetAnnotations(map[string]string{"seen": "yes"})
 		return u, nil
-	}})
+	}}})
 	seen := make(chan string, 2)
 	i := ask(t, f, widgets)
 	if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
@@ -146,7 +146,7 @@ func TestTransformAppliesToEvents(t *testing.T) {
 func TestResync(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, widgets, widget("web", "a"))
-	f := newFactory(t, server, Options{Resync: time.Millisecond})
+	f := newFactory(t, server, Options{Defaults: ResourceOptions{Resync: new(time.Millisecond)}})
 	updates := make(chan bool)
 	i := ask(t, f, widgets)
 	done := patient(t)

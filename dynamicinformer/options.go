@@ -6,15 +6,15 @@ import (
 	"net/http"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 )
 
 // Options configure a Factory. One of Client and Config is required; the zero value of everything else
-// is usable.
+// is usable. New refuses what contradicts itself, all of it in one error.
 type Options struct {
 	// Client lists and watches. It takes precedence over Config only in that giving both is an error.
 	Client dynamic.Interface
@@ -28,56 +28,110 @@ type Options struct {
 	// made from Config.
 	HTTPClient *http.Client
 
-	// Namespace limits the factory to one namespace. Default: all. Cluster-scoped types cannot be read
-	// by a factory that has a namespace.
-	Namespace string
-
 	// Types tells which types the server has, live; a discovery.Tracker does through its Types method.
 	// With it, an informer waits for its type, stops when the type goes (each object is delivered as
 	// deleted and the cache is emptied), and starts again when it comes back. The caller runs it, for
 	// longer than the factory. Default: every type is taken to exist, as client-go does.
 	Types TypeSource
 
-	// TweakListOptions adjusts the options of every list and watch request of a type, to set selectors
-	// for example. It must give the same answer every time for the same type, and must leave
-	// resourceVersion, limit, continue, and the watch options alone.
-	TweakListOptions func(gvr schema.GroupVersionResource, options *metav1.ListOptions)
+	// Defaults say how every type is followed that neither Resources nor Acquire says more about.
+	Defaults ResourceOptions
 
-	// Resync is how often each handler gets the whole cache again as updates. Default: never.
-	Resync time.Duration
+	// Resources say how single types are followed. What is set there takes precedence over Defaults, field
+	// by field; Indexers add up.
+	Resources map[schema.GroupVersionResource]ResourceOptions
 
-	// Indexers are added to every informer, beside the index by namespace, which is always there.
-	Indexers cache.Indexers
+	// ListConcurrency is how many lists may be under way at once, over all types, counting a watch-list
+	// until its initial events are over. It shrinks while the server answers 429 and recovers afterwards.
+	// Default: 10.
+	ListConcurrency int
 
-	// Transform changes each object before it is stored; dropping fields saves memory. It must be
-	// idempotent and should not fail: see cache.TransformFunc. StripManagedFields is ready-made.
-	Transform cache.TransformFunc
+	// Linger is how long an informer stays after the last Handle to it is released, so that one that is
+	// acquired again soon need not list again. Default: 5 seconds. Negative: it is stopped at once.
+	Linger time.Duration
+
+	// OnWatchError is called for every failure of a list or watch, from the goroutine that follows the type,
+	// which it must not hold up. It gets more than the watch error handler of an informer, which never hears
+	// of refused connections and of throttling. Default: what goes wrong is in the status and in the log.
+	OnWatchError func(gvr schema.GroupVersionResource, err error)
+
+	// Logger is what informers log to. Default: that of the context given to Start, which is klog's own
+	// where the context carries none.
+	Logger *klog.Logger
+}
+
+const (
+	defaultListConcurrency = 10
+	defaultLinger          = 5 * time.Second
+)
+
+// validate returns everything that is wrong with the options, but not what only a client can find out.
+func (o Options) validate() error {
+	var errs []error
+	if o.ListConcurrency < 0 {
+		errs = append(errs, fmt.Errorf("ListConcurrency is %d; it must not be negative", o.ListConcurrency))
+	}
+	for _, err := range o.Defaults.validate() {
+		errs = append(errs, fmt.Errorf("Defaults: %w", err))
+	}
+	for _, gvr := range sortedGVRs(o.Resources) {
+		for _, err := range o.Resources[gvr].validate() {
+			errs = append(errs, fmt.Errorf("Resources: %s: %w", formatGVR(gvr), err))
+		}
+		if err := o.checkType(gvr, o.Resources[gvr].over(o.Defaults)); err != nil {
+			errs = append(errs, fmt.Errorf("Resources: %w", err))
+		}
+	}
+	if o.Types == nil && o.Defaults.Versions.kind > versionPinned {
+		errs = append(errs, errPolicyNeedsTypes)
+	}
+	return errors.Join(errs...)
+}
+
+var errPolicyNeedsTypes = errors.New("a version policy other than the pinned one needs Types")
+
+// checkType returns what is wrong with asking for a type with these options.
+func (o Options) checkType(gvr schema.GroupVersionResource, options ResourceOptions) error {
+	pinned := options.Versions.kind <= versionPinned
+	switch {
+	case gvr.Resource == "", pinned && gvr.Version == "":
+		return fmt.Errorf("%q lacks a version or a resource", gvr.String())
+	case !pinned && o.Types == nil:
+		return fmt.Errorf("%s: %w", formatGVR(gvr), errPolicyNeedsTypes)
+	}
+	return nil
+}
+
+// withDefaults returns the options with every default of the factory filled in.
+func (o Options) withDefaults() Options {
+	if o.ListConcurrency == 0 {
+		o.ListConcurrency = defaultListConcurrency
+	}
+	if o.Linger == 0 {
+		o.Linger = defaultLinger
+	}
+	return o
+}
+
+// resource returns how a type is followed: as the last of overrides says, then the ones before, then
+// Resources, then Defaults. The index by namespace is always there.
+func (o Options) resource(gvr schema.GroupVersionResource, overrides ...ResourceOptions) ResourceOptions {
+	options := o.Resources[gvr].over(o.Defaults)
+	for _, override := range overrides {
+		options = override.over(options)
+	}
+	return ResourceOptions{Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}}.over(options)
 }
 
 // client returns the dynamic client that the options ask for.
 func (o Options) client() (dynamic.Interface, error) {
 	switch {
 	case o.Client != nil && (o.Config != nil || o.HTTPClient != nil):
-		return nil, errors.New("dynamicinformer: give Client, or Config and HTTPClient, not both")
+		return nil, errors.New("give Client, or Config and HTTPClient, not both")
 	case o.Client != nil:
 		return o.Client, nil
 	case o.Config == nil:
-		return nil, errors.New("dynamicinformer: one of Client and Config is required")
+		return nil, errors.New("one of Client and Config is required")
 	}
 	return NewClient(o.Config, o.HTTPClient)
-}
-
-// indexers returns the index functions of a new informer.
-func (o Options) indexers() (cache.Indexers, error) {
-	all := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
-	for name, f := range o.Indexers {
-		if f == nil {
-			return nil, fmt.Errorf("dynamicinformer: the index function %q is nil", name)
-		}
-		if name == cache.NamespaceIndex {
-			return nil, fmt.Errorf("dynamicinformer: the index %q is always there and cannot be replaced", name)
-		}
-		all[name] = f
-	}
-	return all, nil
 }

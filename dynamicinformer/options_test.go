@@ -4,7 +4,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -16,36 +18,58 @@ func TestNewChecksOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defaults := func(o ResourceOptions) Options { return Options{Config: config, Defaults: o} }
+	of := func(gvr schema.GroupVersionResource, o ResourceOptions) Options {
+		return Options{Config: config, Resources: map[schema.GroupVersionResource]ResourceOptions{gvr: o}}
+	}
 	tests := map[string]struct {
 		options Options
-		want    string // part of the error; empty for none
+		want    []string // parts of the error; none for no error
 	}{
-		"client":                   {Options{Client: client}, ""},
-		"config":                   {Options{Config: config}, ""},
-		"config and http client":   {Options{Config: config, HTTPClient: http.DefaultClient}, ""},
-		"index":                    {Options{Config: config, Indexers: cache.Indexers{"x": cache.MetaNamespaceIndexFunc}}, ""},
-		"nothing":                  {Options{}, "one of Client and Config is required"},
-		"http client alone":        {Options{HTTPClient: http.DefaultClient}, "one of Client and Config is required"},
-		"client and config":        {Options{Client: client, Config: config}, "not both"},
-		"client and http client":   {Options{Client: client, HTTPClient: http.DefaultClient}, "not both"},
-		"config that is no good":   {Options{Config: &rest.Config{Host: "http://a b"}}, "making a dynamic client"},
-		"nil index function":       {Options{Config: config, Indexers: cache.Indexers{"x": nil}}, `the index function "x" is nil`},
-		"reserved index":           {Options{Config: config, Indexers: cache.Indexers{"namespace": cache.MetaNamespaceIndexFunc}}, "cannot be replaced"},
-		"negative resync":          {Options{Config: config, Resync: -1}, "must not be negative"},
-		"negative resync, client":  {Options{Client: client, Resync: -1}, "must not be negative"},
-		"reserved and nil at once": {Options{Config: config, Indexers: cache.Indexers{"namespace": nil}}, `"namespace"`},
+		"client":                  {Options{Client: client}, nil},
+		"config":                  {Options{Config: config}, nil},
+		"config and http client":  {Options{Config: config, HTTPClient: http.DefaultClient}, nil},
+		"index":                   {defaults(ResourceOptions{Indexers: cache.Indexers{"x": cache.MetaNamespaceIndexFunc}}), nil},
+		"no resync":               {defaults(ResourceOptions{Resync: new(time.Duration(0))}), nil},
+		"a type":                  {of(widgets, ResourceOptions{Namespaces: InNamespaces("a", "b")}), nil},
+		"nothing":                 {Options{}, []string{"one of Client and Config is required"}},
+		"http client alone":       {Options{HTTPClient: http.DefaultClient}, []string{"one of Client and Config is required"}},
+		"client and config":       {Options{Client: client, Config: config}, []string{"not both"}},
+		"client and http client":  {Options{Client: client, HTTPClient: http.DefaultClient}, []string{"not both"}},
+		"config that is no good":  {Options{Config: &rest.Config{Host: "http://a b"}}, []string{"making a dynamic client"}},
+		"negative concurrency":    {Options{Config: config, ListConcurrency: -1}, []string{"ListConcurrency is -1"}},
+		"nil index function":      {defaults(ResourceOptions{Indexers: cache.Indexers{"x": nil}}), []string{`Defaults: the index function "x" is nil`}},
+		"reserved index":          {defaults(ResourceOptions{Indexers: cache.Indexers{"namespace": cache.MetaNamespaceIndexFunc}}), []string{"cannot be replaced"}},
+		"no namespaces":           {defaults(ResourceOptions{Namespaces: InNamespaces()}), []string{"list of namespaces is empty"}},
+		"an empty namespace":      {defaults(ResourceOptions{Namespaces: ExceptNamespaces("a", "")}), []string{"empty name"}},
+		"no versions":             {defaults(ResourceOptions{Versions: VersionOrder()}), []string{"order of versions is empty", "needs Types"}},
+		"an empty version":        {defaults(ResourceOptions{Versions: VersionOrder("v1", "")}), []string{"has an empty one"}},
+		"no source of types":      {of(widgets, ResourceOptions{Versions: PreferredVersion()}), []string{"widgets.v1.example.com: a version policy other than the pinned one needs Types"}},
+		"a type without version":  {of(schema.GroupVersionResource{Resource: "x"}, ResourceOptions{}), []string{"lacks a version"}},
+		"a type without resource": {of(schema.GroupVersionResource{Version: "v1"}, ResourceOptions{}), []string{"lacks a version or a resource"}},
+		"everything at once": {
+			Options{ListConcurrency: -1, Defaults: ResourceOptions{Namespaces: InNamespaces()}, Resources: map[schema.GroupVersionResource]ResourceOptions{
+				widgets: {Indexers: cache.Indexers{"namespace": nil}}, gadgets: {Resync: new(time.Duration(-1))},
+			}},
+			[]string{"one of Client", "ListConcurrency", "Defaults: the list", "widgets.v1.example.com: the index", "gadgets.v1.example.com: Resync is -1ns"},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			f, err := New(tt.options)
-			if tt.want == "" {
+			if tt.want == nil {
 				if err != nil || f == nil {
 					t.Fatalf("New = %v, %v; want a factory", f, err)
 				}
 				return
 			}
-			if err == nil || f != nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("New = %v, %v; want an error with %q", f, err, tt.want)
+			if err == nil || f != nil {
+				t.Fatalf("New = %v, %v; want an error", f, err)
+			}
+			for _, part := range tt.want {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("New fails with %q, which does not say %q", err, part)
+				}
 			}
 		})
 	}

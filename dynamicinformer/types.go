@@ -62,9 +62,9 @@ type sees struct {
 	complete bool // the source has told all there are
 }
 
-// runnable returns whether an informer of this version and namespace (empty: all) can run, and otherwise
-// what it waits for.
-func (s sees) runnable(version, namespace string) (bool, Reason) {
+// runnable returns whether an informer of this version in these namespaces can run, and otherwise what it
+// waits for.
+func (s sees) runnable(version string, namespaces Namespaces) (bool, Reason) {
 	switch {
 	case !s.exists && !s.complete:
 		return false, ReasonTypesUnknown
@@ -76,7 +76,7 @@ func (s sees) runnable(version, namespace string) (bool, Reason) {
 		return false, ReasonVerbUnsupported
 	case !slices.Contains(s.Versions, version):
 		return false, ReasonVersionNotServed
-	case namespace != "" && !s.Namespaced:
+	case namespaces.limited() && !s.Namespaced:
 		return false, ReasonScopeConflict
 	}
 	return true, ReasonNone

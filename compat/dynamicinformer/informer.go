@@ -25,13 +25,12 @@ func NewFilteredDynamicInformer(client dynamic.Interface, gvr schema.GroupVersio
 	}
 	others := maps.Clone(indexers)
 	delete(others, cache.NamespaceIndex)
-	informer, err := newInformer(gvr, crdcache.Options{
-		Client:           client,
-		Namespace:        namespace,
-		Resync:           max(resyncPeriod, 0),
+	informer, err := newInformer(gvr, crdcache.Options{Client: client, Defaults: crdcache.ResourceOptions{
+		Namespaces:       in(namespace),
+		Resync:           new(max(resyncPeriod, 0)),
 		Indexers:         others,
 		TweakListOptions: forAll(tweakListOptions),
-	})
+	}})
 	switch {
 	case err != nil:
 		return newBroken(gvr, fmt.Errorf("making the informer of %s: %w", gvr, err))
@@ -49,6 +48,14 @@ func newInformer(gvr schema.GroupVersionResource, options crdcache.Options) (*cr
 		return nil, err
 	}
 	return factory.ForResource(gvr)
+}
+
+// in returns what a namespace stands for where the empty one is all of them.
+func in(namespace string) crdcache.Namespaces {
+	if namespace == metav1.NamespaceAll {
+		return crdcache.AllNamespaces()
+	}
+	return crdcache.InNamespaces(namespace)
 }
 
 // forAll gives a func that does not care for the type the form that the factory wants.

@@ -118,15 +118,19 @@ func TestOptions(t *testing.T) {
 		want    []string // the widgets in the cache
 	}{
 		{
-			name:    "one namespace",
-			options: func(s *scene) dynamicinformer.Options { return dynamicinformer.Options{Namespace: s.ns} },
-			want:    []string{"a", "b"},
+			name: "one namespace",
+			options: func(s *scene) dynamicinformer.Options {
+				return dynamicinformer.Options{Defaults: dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.InNamespaces(s.ns)}}
+			},
+			want: []string{"a", "b"},
 		},
 		{
 			name: "a selector",
 			options: func(*scene) dynamicinformer.Options {
-				return dynamicinformer.Options{TweakListOptions: func(_ schema.GroupVersionResource, o *metav1.ListOptions) {
-					o.FieldSelector = "metadata.name!=b"
+				return dynamicinformer.Options{Defaults: dynamicinformer.ResourceOptions{
+					TweakListOptions: func(_ schema.GroupVersionResource, o *metav1.ListOptions) {
+						o.FieldSelector = "metadata.name!=b"
+					},
 				}}
 			},
 			want: []string{"a", "elsewhere"},
@@ -168,12 +172,12 @@ func TestOptions(t *testing.T) {
 
 func TestIndexAndTransform(t *testing.T) {
 	s := newScene(t, dynamicinformer.Options{})
-	s.factory = newFactory(t, s.ctx, dynamicinformer.Options{
+	s.factory = newFactory(t, s.ctx, dynamicinformer.Options{Defaults: dynamicinformer.ResourceOptions{
 		Transform: dynamicinformer.StripManagedFields,
 		Indexers: cache.Indexers{"size": func(obj any) ([]string, error) {
 			return []string{fmt.Sprint(size(obj))}, nil
 		}},
-	})
+	}})
 	s.put("a", 1)
 	s.put("b", 2)
 	i, j := s.follow(s.widgets)

@@ -143,7 +143,7 @@ func (l *link) cut() (release func()) {
 }
 
 func TestRecreatedWithAnotherScope(t *testing.T) {
-	s := newScene(t, dynamicinformer.Options{Namespace: "default"}, nil)
+	s := newScene(t, dynamicinformer.Options{Defaults: dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.InNamespaces("default")}}, nil)
 	widgets := harness.NewCRD(harness.Group(t), "Widget")
 	harness.InstallCRDs(t, widgets)
 	s.create(widgets, "a")

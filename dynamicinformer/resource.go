@@ -1,0 +1,118 @@
+package dynamicinformer
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+)
+
+// ResourceOptions say how a type is followed. The zero value of a field means that it is not set: what is
+// less specific counts then (see Options.Resources), and in the end the default that the field names.
+//
+// Two requests for one type share an informer when they agree in everything but Resync and Indexers. Funcs
+// agree when they are the same value, not when they do the same.
+type ResourceOptions struct {
+	// Namespaces limit what is followed. Default: all. Several namespaces are listed and watched one by one,
+	// so that it takes no rights beyond them. A cluster-scoped type cannot be followed in namespaces.
+	Namespaces Namespaces
+
+	// LabelSelector and FieldSelector limit what is followed; the server applies them. Default: none.
+	LabelSelector labels.Selector
+	FieldSelector fields.Selector
+
+	// TweakListOptions adjusts the options of every list and watch request of a type, after the selectors
+	// have been set. It must give the same answer every time for the same type, and must leave
+	// resourceVersion, limit, continue, and the watch options alone.
+	TweakListOptions func(gvr schema.GroupVersionResource, options *metav1.ListOptions)
+
+	// Resync is how often each handler gets the whole cache again as updates, with up to a tenth more so that
+	// types take turns. The first request for an informer decides. Default: never, which a pointer to zero
+	// says as well.
+	Resync *time.Duration
+
+	// Transform changes each object before it is stored; dropping fields saves memory. It must be
+	// idempotent and should not fail: see cache.TransformFunc. It may be called while the initial events of
+	// a watch-list come in, and must not wait for another type. StripManagedFields is ready-made.
+	Transform cache.TransformFunc
+
+	// Indexers are index functions beside the one by namespace, which is always there. Those of Defaults,
+	// Resources and Acquire add up; under one name, the most specific counts. An informer that exists
+	// already gets those whose names are new to it.
+	Indexers cache.Indexers
+
+	// Versions say what becomes of the informer when the server stops serving the version it uses. Default:
+	// PinnedVersion.
+	Versions VersionPolicy
+}
+
+// over returns the options with every field that is not set taken from defaults.
+func (o ResourceOptions) over(defaults ResourceOptions) ResourceOptions {
+	if !o.Namespaces.isSet() {
+		o.Namespaces = defaults.Namespaces
+	}
+	if o.LabelSelector == nil {
+		o.LabelSelector = defaults.LabelSelector
+	}
+	if o.FieldSelector == nil {
+		o.FieldSelector = defaults.FieldSelector
+	}
+	if o.TweakListOptions == nil {
+		o.TweakListOptions = defaults.TweakListOptions
+	}
+	if o.Resync == nil {
+		o.Resync = defaults.Resync
+	}
+	if o.Transform == nil {
+		o.Transform = defaults.Transform
+	}
+	if o.Indexers == nil {
+		o.Indexers = defaults.Indexers
+	} else if len(defaults.Indexers) > 0 {
+		all := maps.Clone(defaults.Indexers)
+		maps.Copy(all, o.Indexers)
+		o.Indexers = all
+	}
+	if !o.Versions.isSet() {
+		o.Versions = defaults.Versions
+	}
+	return o
+}
+
+// validate returns everything that is wrong with the options by themselves.
+func (o ResourceOptions) validate() []error {
+	var errs []error
+	if err := o.Namespaces.validate(); err != nil {
+		errs = append(errs, err)
+	}
+	if err := o.Versions.validate(); err != nil {
+		errs = append(errs, err)
+	}
+	if o.Resync != nil && *o.Resync < 0 {
+		errs = append(errs, fmt.Errorf("Resync is %v; it must not be negative", *o.Resync))
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Indexers)) {
+		switch {
+		case name == cache.NamespaceIndex:
+			errs = append(errs, fmt.Errorf("the index %q is always there and cannot be replaced", name))
+		case o.Indexers[name] == nil:
+			errs = append(errs, fmt.Errorf("the index function %q is nil", name))
+		}
+	}
+	return errs
+}
+
+// resync returns the resync period of one informer.
+func (o ResourceOptions) resync() time.Duration {
+	if o.Resync == nil || *o.Resync == 0 {
+		return 0
+	}
+	return *o.Resync + rand.N(*o.Resync/10+1)
+}

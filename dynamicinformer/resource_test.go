@@ -1,0 +1,128 @@
+package dynamicinformer
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+)
+
+// twoOf returns two different values of a field of ResourceOptions, neither of them zero. A field of a new type
+// must be added here.
+func twoOf(t *testing.T, field reflect.StructField) (a, b reflect.Value) {
+	t.Helper()
+	pair := func(a, b any) (reflect.Value, reflect.Value) { return reflect.ValueOf(a), reflect.ValueOf(b) }
+	switch reflect.New(field.Type).Interface().(type) {
+	case *Namespaces:
+		return pair(InNamespaces("a"), AllNamespaces())
+	case *VersionPolicy:
+		return pair(PreferredVersion(), PinnedVersion())
+	case *labels.Selector:
+		return pair(labels.SelectorFromSet(labels.Set{"a": "b"}), labels.Everything())
+	case *fields.Selector:
+		return pair(fields.OneTermEqualSelector("a", "b"), fields.Everything())
+	case **time.Duration:
+		return pair(new(time.Minute), new(time.Duration(0)))
+	case *cache.Indexers:
+		return pair(cache.Indexers{"a": cache.MetaNamespaceIndexFunc}, cache.Indexers{"b": cache.MetaNamespaceIndexFunc})
+	case *func(schema.GroupVersionResource, *metav1.ListOptions):
+		return pair(func(schema.GroupVersionResource, *metav1.ListOptions) {}, func(_ schema.GroupVersionResource, o *metav1.ListOptions) { o.Limit = 0 })
+	case *cache.TransformFunc:
+		return pair(cache.TransformFunc(StripManagedFields), cache.TransformFunc(func(obj any) (any, error) { return obj, nil }))
+	}
+	t.Fatalf("what values has the field %s of type %s?", field.Name, field.Type)
+	return a, b
+}
+
+// same compares two values of a field, funcs by address.
+func same(a, b reflect.Value) bool {
+	if a.Kind() == reflect.Func {
+		return a.Pointer() == b.Pointer()
+	}
+	return reflect.DeepEqual(a.Interface(), b.Interface())
+}
+
+// TestOverMergesEveryField sets each field on either side and on both, so that a new one cannot be forgotten.
+func TestOverMergesEveryField(t *testing.T) {
+	of := reflect.TypeFor[ResourceOptions]()
+	for field := range of.Fields() {
+		t.Run(field.Name, func(t *testing.T) {
+			a, b := twoOf(t, field)
+			with := func(v reflect.Value) ResourceOptions {
+				var o ResourceOptions
+				reflect.ValueOf(&o).Elem().FieldByIndex(field.Index).Set(v)
+				return o
+			}
+			value := func(o ResourceOptions) reflect.Value { return reflect.ValueOf(o).FieldByIndex(field.Index) }
+			if got := value(with(a).over(ResourceOptions{})); !same(got, a) {
+				t.Errorf("set and not set by default: %v", got)
+			}
+			if got := value(ResourceOptions{}.over(with(a))); !same(got, a) {
+				t.Errorf("not set, and set by default: %v", got)
+			}
+			if field.Type == reflect.TypeFor[cache.Indexers]() {
+				return // these add up: TestIndexersAddUp
+			}
+			for _, both := range [][2]reflect.Value{{a, b}, {b, a}} {
+				if got := value(with(both[0]).over(with(both[1]))); !same(got, both[0]) {
+					t.Errorf("%v over %v is %v", both[0], both[1], got)
+				}
+			}
+		})
+	}
+}
+
+func TestIndexersAddUp(t *testing.T) {
+	mark := func(s string) cache.IndexFunc { return func(any) ([]string, error) { return []string{s}, nil } }
+	defaults := ResourceOptions{Indexers: cache.Indexers{"a": mark("default"), "b": mark("default")}}
+	got := ResourceOptions{Indexers: cache.Indexers{"b": mark("own"), "c": mark("own")}}.over(defaults).Indexers
+	values := map[string]string{}
+	for name, f := range got {
+		v, _ := f(nil)
+		values[name] = v[0]
+	}
+	want := map[string]string{"a": "default", "b": "own", "c": "own"}
+	if !reflect.DeepEqual(values, want) {
+		t.Errorf("the index functions are %v, want %v", values, want)
+	}
+	if len(defaults.Indexers) != 2 {
+		t.Errorf("the defaults were changed: %v", defaults.Indexers)
+	}
+}
+
+// TestResourcePrecedence: overrides count before the type's own options, and those before the defaults.
+func TestResourcePrecedence(t *testing.T) {
+	o := Options{
+		Defaults: ResourceOptions{Namespaces: InNamespaces("default"), LabelSelector: labels.Nothing(), Resync: new(time.Second)},
+		Resources: map[schema.GroupVersionResource]ResourceOptions{
+			widgets: {Namespaces: InNamespaces("type"), LabelSelector: labels.Everything()},
+		},
+	}
+	got := o.resource(widgets, ResourceOptions{Namespaces: InNamespaces("first")}, ResourceOptions{Namespaces: AllNamespaces()})
+	if got.Namespaces.String() != "all" || got.LabelSelector.String() != "" || *got.Resync != time.Second || got.Indexers[cache.NamespaceIndex] == nil {
+		t.Errorf("the options are %+v", got)
+	}
+	if got := o.resource(gadgets).Namespaces.String(); got != "in default" {
+		t.Errorf("a type without options of its own is followed %s", got)
+	}
+}
+
+func TestResyncIsSpread(t *testing.T) {
+	o := ResourceOptions{Resync: new(time.Hour)}
+	var all []time.Duration
+	for range 50 {
+		all = append(all, o.resync())
+	}
+	if least, most := slices.Min(all), slices.Max(all); least < time.Hour || most > time.Hour*11/10 || least == most {
+		t.Errorf("the periods are between %v and %v", least, most)
+	}
+	if got := (ResourceOptions{Resync: new(time.Duration(0))}).resync(); got != 0 {
+		t.Errorf("no resync is one of %v", got)
+	}
+}

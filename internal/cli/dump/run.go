@@ -57,13 +57,17 @@ func (c *caches) shutdown() {
 // sync runs an informer for each type, and waits until all are settled or the time is up.
 func (o *options) sync(ctx context.Context, client dynamic.Interface, resources []discovery.Resource) (*caches, error) {
 	c := &caches{}
-	all, err := c.newFactory(dynamicinformer.Options{Client: client, Transform: o.transform()})
+	all, err := c.newFactory(dynamicinformer.Options{Client: client, Defaults: dynamicinformer.ResourceOptions{
+		Transform: o.transform(),
+	}})
 	if err != nil {
 		return c, err
 	}
 	one := all
 	if o.target.Namespace != "" {
-		one, err = c.newFactory(dynamicinformer.Options{Client: client, Transform: o.transform(), Namespace: o.target.Namespace})
+		one, err = c.newFactory(dynamicinformer.Options{Client: client, Defaults: dynamicinformer.ResourceOptions{
+			Transform: o.transform(), Namespaces: dynamicinformer.InNamespaces(o.target.Namespace),
+		}})
 		if err != nil {
 			return c, err
 		}

@@ -111,7 +111,7 @@ func TestUsageErrors(t *testing.T) {
 		"flag without value":  {[]string{"dump", "x", "-o"}, "flag needs an argument"},
 		"duration":            {[]string{"dump", "x", "--timeout", "soon"}, "--timeout"},
 		"negative timeout":    {[]string{"dump", "x", "--timeout", "-1s"}, "--timeout is -1s: it must not be negative"},
-		"format":              {[]string{"dump", "x", "-o", "xml"}, `there is no output format "xml"; use one of json, yaml, name, table, wide`},
+		"format":              {[]string{"dump", "x", "-o", "xml"}, `there is no output format "xml"; use one of table, wide, name, json, yaml, jsonl, csv, `},
 		"two scopes":          {[]string{"dump", "x", "-A", "-n", "web"}, "--namespace and --all-namespaces exclude each other"},
 		"object":              {[]string{"dump", "gizmos/a"}, `"gizmos/a" looks like TYPE/NAME`},
 		"object in a list":    {[]string{"dump", "zones,gizmos/a"}, `"gizmos/a" looks like TYPE/NAME`},

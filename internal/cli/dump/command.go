@@ -1,11 +1,14 @@
 package dump
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/crdcache/crdcache/internal/cli/exit"
+	"github.com/crdcache/crdcache/internal/cli/output"
 	"github.com/crdcache/crdcache/internal/cli/target"
 )
 
@@ -20,7 +23,7 @@ type flags struct {
 func (f *flags) add(set *pflag.FlagSet) {
 	f.target.Add(set)
 	f.target.AddAllNamespaces(set)
-	set.StringVarP(&f.output, "output", "o", formatTable, "Output format: json, yaml, name, table or wide.")
+	set.StringVarP(&f.output, "output", "o", output.Table, "Output format: "+strings.Join(output.Formats(), ", ")+".")
 	set.BoolVar(&f.noHeaders, "no-headers", false, "Print tables without headers.")
 	set.BoolVar(&f.showManagedFields, "show-managed-fields", false, "Keep metadata.managedFields in json and yaml output.")
 }

@@ -3,30 +3,25 @@ package dump
 import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/crdcache/crdcache/internal/cli/exit"
 	"github.com/crdcache/crdcache/internal/cli/output"
 	"github.com/crdcache/crdcache/internal/cli/target"
 )
-
-const (
-	formatTable = "table"
-	formatWide  = "wide"
-)
-
-var formats = []string{output.JSON, output.YAML, output.Name, formatTable, formatWide}
 
 // options are what flags and arguments amount to.
 type options struct {
 	genericiooptions.IOStreams
 	target            *target.Target
 	types             []string
-	format            string
+	format            output.Format
 	noHeaders         bool
 	showManagedFields bool
 }
 
 func (f *flags) toOptions(args []string, streams genericiooptions.IOStreams) (*options, error) {
-	if err := target.OneOf("output format", f.output, formats); err != nil {
-		return nil, err
+	format, err := output.ParseFormat(f.output)
+	if err != nil {
+		return nil, exit.Usagef("%v", err)
 	}
 	types, err := target.SplitTypes(args)
 	if err != nil {
@@ -38,6 +33,6 @@ func (f *flags) toOptions(args []string, streams genericiooptions.IOStreams) (*o
 	}
 	return &options{
 		IOStreams: streams, target: on, types: types,
-		format: f.output, noHeaders: f.noHeaders, showManagedFields: f.showManagedFields,
+		format: format, noHeaders: f.noHeaders, showManagedFields: f.showManagedFields,
 	}, nil
 }

@@ -32,7 +32,7 @@ func (o *options) transform() cache.TransformFunc {
 func (o *options) print(ctx context.Context, client dynamic.Interface, types []cached) error {
 	out := bufio.NewWriterSize(o.Out, bufferSize)
 	var err error
-	if o.isTable() {
+	if o.format.IsTable() {
 		err = o.printTables(ctx, client, types, out)
 	} else {
 		err = o.printList(ctx, types, out)
@@ -46,11 +46,9 @@ func (o *options) print(ctx context.Context, client dynamic.Interface, types []c
 	return nil
 }
 
-func (o *options) isTable() bool { return o.format == formatTable || o.format == formatWide }
-
 // printList writes the objects of all types as one list.
 func (o *options) printList(ctx context.Context, types []cached, out *bufio.Writer) error {
-	printer, err := output.New(o.format, out)
+	printer, err := output.New(o.format, out, o.noHeaders)
 	if err != nil {
 		return err
 	}
@@ -86,17 +84,25 @@ func (o *options) printTables(ctx context.Context, client dynamic.Interface, typ
 }
 
 func (o *options) printTable(ctx context.Context, columns []crd.Column, t cached, withKind bool, out *bufio.Writer) error {
-	table := output.NewTable(out, columns, printers.PrintOptions{
-		NoHeaders:     o.noHeaders,
-		WithNamespace: o.target.Namespace == "" && t.resource.Scope == discovery.Namespaced,
-		WithKind:      withKind,
-		Kind:          t.resource.GVK.GroupKind(),
-		Wide:          o.format == formatWide,
-	})
+	table := o.newTable(columns, t, withKind, out)
 	if _, err := each(ctx, t.informer, table.Print); err != nil {
 		return err
 	}
 	return table.Close()
+}
+
+func (o *options) newTable(columns []crd.Column, t cached, withKind bool, out *bufio.Writer) output.Printer {
+	withNamespace := o.target.Namespace == "" && t.resource.Scope == discovery.Namespaced
+	if o.format.Name == output.CSV {
+		return output.NewTypeCSV(out, columns, withNamespace, o.noHeaders)
+	}
+	return output.NewTypeTable(out, columns, printers.PrintOptions{
+		NoHeaders:     o.noHeaders,
+		WithNamespace: withNamespace,
+		WithKind:      withKind,
+		Kind:          t.resource.GVK.GroupKind(),
+		Wide:          o.format.Name == output.Wide,
+	})
 }
 
 // sayEmpty tells on stderr, as kubectl does, that there is nothing.

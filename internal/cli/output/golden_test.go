@@ -44,7 +44,7 @@ func compare(t *testing.T, format string, objects []*unstructured.Unstructured) 
 }
 
 func printAll(format string, w io.Writer, objects []*unstructured.Unstructured) error {
-	printer, err := New(format, w)
+	printer, err := New(Format{Name: format}, w, false)
 	if err != nil {
 		return err
 	}

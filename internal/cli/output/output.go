@@ -1,7 +1,6 @@
 package output
 
 import (
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -16,24 +15,23 @@ type Printer interface {
 	Close() error
 }
 
-// The formats that New knows.
-const (
-	JSON = "json"
-	YAML = "yaml"
-	Name = "name"
-)
-
-// New returns the printer of a format that needs no more than the objects.
-func New(format string, w io.Writer) (Printer, error) {
-	switch format {
+// New returns the printer of a format that is no table of one type; a bad argument of the format is an error.
+func New(format Format, w io.Writer, noHeaders bool) (Printer, error) {
+	switch format.Name {
 	case JSON:
 		return &jsonPrinter{w: w}, nil
 	case YAML:
 		return &yamlPrinter{w: w}, nil
 	case Name:
 		return &namePrinter{w: w}, nil
+	case JSONLines:
+		return newJSONLines(w), nil
+	case CustomColumns:
+		return newCustomColumns(format.Argument, w, noHeaders)
+	case CustomColumnsFile:
+		return newCustomColumnsFile(format.Argument, w, noHeaders)
 	}
-	return nil, fmt.Errorf("there is no output format %q", format)
+	return newTemplate(format, w)
 }
 
 // SortKeys orders keys ("namespace/name", or "name") as the API server lists objects: by the bytes of the

@@ -45,10 +45,13 @@ func (k *checking) fail(code Code, at place, message, hint string) {
 }
 
 func (k *checking) check(definitions []*crd.Definition) {
-	d := k.definition(definitions)
-	if d == nil {
-		return
+	for _, d := range k.definitions(definitions) {
+		k.definition(d)
 	}
+}
+
+// definition compares the resource with one CRD that it means.
+func (k *checking) definition(d *crd.Definition) {
 	version, ok := k.version(d)
 	if !ok {
 		return
@@ -64,17 +67,19 @@ func (k *checking) check(definitions []*crd.Definition) {
 	}
 }
 
-// definition finds the CRD of the resource, and reports when there is none.
-func (k *checking) definition(definitions []*crd.Definition) *crd.Definition {
+// definitions finds the CRDs of the resource, and reports when there are none.
+func (k *checking) definitions(definitions []*crd.Definition) []*crd.Definition {
 	m := k.resource.Match
+	var found []*crd.Definition
 	var inGroup, groups []string
 	for _, d := range definitions {
 		groups = append(groups, d.Group)
-		if d.Group != m.Group {
+		if m.Matches(d.Group, d.Names.Plural, d.Names.Kind) {
+			found = append(found, d)
 			continue
 		}
-		if m.Resource != "" && m.Resource == d.Names.Plural || m.Kind != "" && m.Kind == d.Names.Kind {
-			return d
+		if d.Group != m.Group {
+			continue
 		}
 		if m.Kind != "" {
 			inGroup = append(inGroup, d.Names.Kind)
@@ -82,10 +87,16 @@ func (k *checking) definition(definitions []*crd.Definition) *crd.Definition {
 			inGroup = append(inGroup, d.Names.Plural)
 		}
 	}
+	if len(found) > 0 {
+		return found
+	}
 	at, asked := k.resource.matchAt.name, m.Resource+m.Kind
 	message := fmt.Sprintf("%s is not in the given CRDs", schema.GroupResource{Group: m.Group, Resource: asked})
 	hint := "give the CRD of the resource too, or correct its name"
 	switch near := nearest(asked, inGroup); {
+	case m.Pattern():
+		message = fmt.Sprintf("no given CRD fits %s", schema.GroupResource{Group: m.Group, Resource: asked})
+		hint = "correct the pattern, or write optional: true if there may be none"
 	case near != "":
 		hint = fmt.Sprintf("did you mean %q?", near)
 	case len(inGroup) > 0:
@@ -148,6 +159,7 @@ func (k *checking) index(index *Index, root *crd.Schema) {
 		k.at = p.at
 		ends := k.walk(p.path.Steps(), top)
 		k.indexable(ends)
+		k.typed(index, p, ends)
 	}
 }
 

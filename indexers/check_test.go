@@ -91,8 +91,8 @@ func TestFindingsAreInOrder(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s:%d %s", d.File, d.Line, d.Code))
 	}
 	want := []string{
-		"b.yaml:6 E001", "b.yaml:8 E004", "b.yaml:8 E004", "b.yaml:8 E004",
-		"a.yaml:5 E001", "a.yaml:7 E004", "a.yaml:7 E004", "a.yaml:7 E004",
+		"b.yaml:6 E001", "b.yaml:8 E004", "b.yaml:8 E004",
+		"a.yaml:5 E001", "a.yaml:7 E004", "a.yaml:7 E004",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

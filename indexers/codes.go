@@ -16,7 +16,6 @@ const (
 	CodeTaken        Code = "E007" // a name that is used already
 	CodeContradict   Code = "E008" // fields that do not go together
 	CodeYAML         Code = "E009" // not YAML
-	CodeNotSupported Code = "E010" // not supported in this version
 	CodeNotOurs      Code = "E011" // another apiVersion or kind
 	CodeOutOfRange   Code = "E012" // a number that is too small or too large
 	CodeAlias        Code = "E013" // YAML aliases and merge keys
@@ -24,6 +23,8 @@ const (
 	CodeName         Code = "E015" // a name with characters that names cannot have
 	CodeManyKeys     Code = "E016" // several keys of one index that can have many values
 	CodeFile         Code = "E017" // a file that cannot be read
+	CodeValue        Code = "E018" // a value that is not of the type of the index
+	CodeSelector     Code = "E019" // not a label or field selector
 )
 
 // The findings of [Config.Check], which compares with CustomResourceDefinitions.
@@ -34,9 +35,11 @@ const (
 	CodeNoResource   Code = "E304" // a resource that no CRD defines
 	CodeNoVersion    Code = "E305" // a version that the CRD does not serve
 	CodeNotIndexable Code = "E306" // the path ends at a list or a map
+	CodeTypeMismatch Code = "E307" // a type that no value of the path has
 
 	CodeOpenField    Code = "W301" // a field that the schema leaves open
 	CodeNoSchema     Code = "W302" // a version without a schema
 	CodeBuiltIn      Code = "W303" // a type that is built into Kubernetes
 	CodeOptionalGone Code = "W304" // an optional resource that no CRD defines
+	CodeTextOrder    Code = "W305" // numbers that are ordered as text
 )

@@ -6,36 +6,78 @@ import (
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
-// collecting gathers the values of one object for one index.
-type collecting struct {
-	*function
-	object map[string]any
-	found  []string
-	seen   map[string]bool // of found, once a search through the list takes too long
+// element is where the parts of an index are looked up: an object, or what "each" leads to.
+type element interface {
+	// values calls yield for each value that part number n of the index leads to.
+	values(n int, yield func(scalar))
 }
 
-func (c *collecting) collect() {
-	if c.index.each == nil {
-		c.tuples(c.object)
+// decodedElement is one that was decoded.
+type decodedElement struct {
+	parts []part
+	of    any
+}
+
+func (e decodedElement) values(n int, yield func(scalar)) {
+	p := e.parts[n].path
+	if p.Singular() { // saves the closure
+		if v, ok := p.First(e.of); ok {
+			yield(scalarOf(v))
+		}
 		return
 	}
-	elements := 0
-	c.index.each.Find(c.object, func(element any) bool {
-		elements++
-		c.tuples(element)
+	p.Find(e.of, func(v any) bool {
+		yield(scalarOf(v))
 		return true
 	})
-	if elements == 0 {
-		c.missing.Add(1)
+}
+
+// collecting gathers the keys of one object for one index.
+type collecting struct {
+	*function
+	objectKey func() string
+	found     []string        // what was there before, and then the keys of the object
+	before    int             // where the latter begin
+	seen      map[string]bool // of the latter, once a search through the list takes too long
+}
+
+// decoded gathers the keys of a decoded object.
+func (c *collecting) decoded(object map[string]any) {
+	c.function.seen.Add(1)
+	if c.index.when != nil && !c.index.when.Match(object) {
+		c.when.Add(1)
+		return
+	}
+	if c.index.each == nil {
+		c.tuples(decodedElement{c.index.parts, object})
+	} else {
+		elements := 0
+		c.index.each.Find(object, func(v any) bool {
+			elements++
+			c.tuples(decodedElement{c.index.parts, v})
+			return true
+		})
+		if elements == 0 {
+			c.missing.Add(1)
+		}
+	}
+	c.count()
+}
+
+// count notes what was found.
+func (c *collecting) count() {
+	if n := len(c.found) - c.before; n > 0 {
+		c.matched.Add(1)
+		c.counters.values.Add(uint64(n))
 	}
 }
 
-// tuples adds the values of the object, or of one element. At most one part has several values, so
-// there is no cross product.
-func (c *collecting) tuples(of any) {
+// tuples adds the keys of one element. At most one part has several values, so there is no cross
+// product.
+func (c *collecting) tuples(e element) {
 	parts := c.index.parts
 	if len(parts) == 1 {
-		c.partValues(&parts[0], of, c.add)
+		c.partValues(e, 0, c.add)
 		return
 	}
 	tuple := make([]string, len(parts))
@@ -46,53 +88,39 @@ func (c *collecting) tuples(of any) {
 			continue
 		}
 		complete := false
-		c.partValues(&parts[i], of, func(s string) { tuple[i], complete = s, true })
+		c.partValues(e, i, func(s string) { tuple[i], complete = s, true })
 		if !complete {
 			return
 		}
 	}
 	if many < 0 {
-		c.add(Value(tuple...))
+		c.add(c.index.join(tuple))
 		return
 	}
-	c.partValues(&parts[many], of, func(s string) {
+	c.partValues(e, many, func(s string) {
 		tuple[many] = s
-		c.add(Value(tuple...))
+		c.add(c.index.join(tuple))
 	})
 }
 
 // partValues gives the values of one part, with whatever stands for missing ones.
-func (c *collecting) partValues(p *part, of any, yield func(string)) {
+func (c *collecting) partValues(e element, n int, yield func(string)) {
 	values := 0
-	p.path.Find(of, func(v any) bool {
+	p := &c.index.parts[n]
+	e.values(n, func(s scalar) {
 		values++
-		c.partValue(p, v, yield)
-		return true
+		switch key, outcome := p.key(s, c.index.Sorted); outcome {
+		case keyed:
+			yield(key)
+		case absent:
+			c.absent(p, yield)
+		case unfit:
+			c.kind.Add(1)
+		}
 	})
 	if values == 0 {
 		c.absent(p, yield)
 	}
-}
-
-func (c *collecting) partValue(p *part, v any, yield func(string)) {
-	if v == nil {
-		c.absent(p, yield)
-		return
-	}
-	text, ok := scalarText(v)
-	if !ok {
-		c.kind.Add(1)
-		return
-	}
-	if text, ok = p.apply(text); !ok {
-		c.absent(p, yield)
-		return
-	}
-	if text == Null { // what a transform left
-		c.kind.Add(1)
-		return
-	}
-	yield(text)
 }
 
 // absent deals with a missing value.
@@ -102,10 +130,12 @@ func (c *collecting) absent(p *part, yield func(string)) {
 		yield(Null)
 		return
 	case missingValue:
-		yield(p.missing.value)
-		return
+		if key, ok := p.encode(p.missing.value, c.index.Sorted); ok {
+			yield(key)
+			return
+		}
 	case missingReport:
-		c.report(objectKey(c.object))
+		c.report(c.objectKey)
 	}
 	c.missing.Add(1)
 }
@@ -113,25 +143,26 @@ func (c *collecting) absent(p *part, yield func(string)) {
 // manyValues is the number from which a map is faster than a list.
 const manyValues = 16
 
-// add keeps a value unless it is there already or beyond a limit.
-func (c *collecting) add(value string) {
+// add keeps a key unless it is there already or beyond a limit.
+func (c *collecting) add(key string) {
+	own := c.found[c.before:]
 	switch {
-	case len(value) > c.index.maxValueBytes:
+	case len(key) > c.index.maxValueBytes:
 		c.limit.Add(1)
 		return
-	case c.seen[value], c.seen == nil && slices.Contains(c.found, value):
+	case c.seen[key], c.seen == nil && slices.Contains(own, key):
 		return
-	case len(c.found) >= c.index.maxValues:
+	case len(own) >= c.index.maxValues:
 		c.limit.Add(1)
 		return
 	}
-	c.found = append(c.found, value)
+	c.found = append(c.found, key)
 	if c.seen != nil {
-		c.seen[value] = true
-	} else if len(c.found) >= manyValues {
+		c.seen[key] = true
+	} else if len(own)+1 >= manyValues {
 		c.seen = make(map[string]bool, 2*manyValues)
-		for _, v := range c.found {
-			c.seen[v] = true
+		for _, k := range c.found[c.before:] {
+			c.seen[k] = true
 		}
 	}
 }
@@ -148,8 +179,12 @@ func objectKey(object map[string]any) string {
 		s, _ := v.(string)
 		return s
 	}
-	if ns := text(namespacePath); ns != "" {
-		return ns + "/" + text(namePath)
+	return joinKey(text(namespacePath), text(namePath))
+}
+
+func joinKey(namespace, name string) string {
+	if namespace == "" {
+		return name
 	}
-	return text(namePath)
+	return namespace + "/" + name
 }

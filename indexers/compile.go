@@ -1,14 +1,19 @@
 package indexers
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
 // Functions are the compiled indexes of one resource. They may be used from any number of
 // goroutines, and by several informers, whose statistics then add up.
 type Functions struct {
-	functions []*function
+	functions  []*function
+	extraction extraction
 }
 
 // function is one index and what it counted.
@@ -18,16 +23,30 @@ type function struct {
 }
 
 // Compile makes index functions of a resource of a parsed config.
-func Compile(r *Resource) *Functions {
+func Compile(r *Resource) *Functions { return CompileIndexes(r.Indexes...) }
+
+// CompileIndexes is Compile for some indexes of a resource, such as those that are new.
+func CompileIndexes(indexes ...*Index) *Functions {
 	f := &Functions{}
-	for _, index := range r.Indexes {
+	for _, index := range indexes {
 		f.functions = append(f.functions, &function{index: index})
 	}
+	f.extraction = newExtraction(f.functions)
 	return f
 }
 
+// Indexes gives the indexes, in the order of the config.
+func (f *Functions) Indexes() []*Index {
+	out := make([]*Index, len(f.functions))
+	for i, fn := range f.functions {
+		out[i] = fn.index
+	}
+	return out
+}
+
 // Indexers gives the functions by the names of their indexes, for the AddIndexers of any informer
-// and for cache.NewIndexer. Each call gives a new map.
+// and for cache.NewIndexer. Each call gives a new map. The values that the functions give are what
+// [Index.Key] gives.
 //
 // The functions take unstructured objects, and maps as decoding JSON gives them. Typed objects are
 // converted on each call, which is slow. They never return an error and never panic, because a store
@@ -36,9 +55,47 @@ func Compile(r *Resource) *Functions {
 func (f *Functions) Indexers() cache.Indexers {
 	out := make(cache.Indexers, len(f.functions))
 	for _, fn := range f.functions {
-		out[fn.index.Name] = fn.values
+		out[fn.index.Name] = fn.keys
 	}
 	return out
+}
+
+// Keys gives the keys of an object for each index, in the order of Indexes, as the functions of
+// [Functions.Indexers] give them.
+func (f *Functions) Keys(obj any) [][]string {
+	out := make([][]string, len(f.functions))
+	for i, fn := range f.functions {
+		out[i], _ = fn.keys(obj)
+	}
+	return out
+}
+
+// KeysJSON appends to keys[i] what index number i of [Functions.Indexes] has for the object that the
+// document holds, all in one pass over it: the same as its function gives for the decoded object.
+// keys is made longer where it is too short for the indexes. A document that is not valid JSON is in
+// no index, and counted. The keys do not refer to the document.
+func (f *Functions) KeysJSON(json []byte, keys [][]string) [][]string {
+	if missing := len(f.functions) - len(keys); missing > 0 {
+		keys = append(keys, make([][]string, missing)...)
+	}
+	found := findingsPool.Get().(*findings)
+	defer found.release()
+	found.values = room(found.values, f.extraction.set.Len()+1)
+	err := f.extraction.set.FindJSON(json, func(i int, v jsonpath.Value) bool {
+		found.values[i] = append(found.values[i], v)
+		return true
+	})
+	for i, fn := range f.functions {
+		if err != nil {
+			fn.seen.Add(1)
+			fn.failed.Add(1)
+			continue
+		}
+		c := collecting{function: fn, found: keys[i], before: len(keys[i]), objectKey: func() string { return documentKey(json) }}
+		c.document(found, found.values[f.extraction.first[i]:])
+		keys[i] = c.found
+	}
+	return keys
 }
 
 // Stats gives what each index met so far, in the order of the config. The counters of one index are
@@ -51,32 +108,25 @@ func (f *Functions) Stats() []Stats {
 	return out
 }
 
-// values is the cache.IndexFunc.
-func (f *function) values(obj any) (values []string, err error) {
+// keys is the cache.IndexFunc.
+func (f *function) keys(obj any) (keys []string, err error) {
 	defer func() {
 		// A typed object with methods of its own can do anything when it is converted.
 		if recover() != nil {
+			f.seen.Add(1)
 			f.failed.Add(1)
-			values, err = nil, nil
+			keys, err = nil, nil
 		}
 	}()
-	f.seen.Add(1)
 	content, ok := contentOf(obj)
 	if !ok {
+		f.seen.Add(1)
 		f.failed.Add(1)
 		return nil, nil
 	}
-	if f.index.when != nil && !f.index.when.Match(content) {
-		f.when.Add(1)
-		return nil, nil
-	}
-	c := collecting{function: f, object: content}
-	c.collect()
-	if len(c.found) > 0 {
-		f.matched.Add(1)
-		f.counters.values.Add(uint64(len(c.found)))
-	}
-	return c.found, nil
+	c := collecting{function: f, objectKey: func() string { return objectKey(content) }}
+	c.decoded(content)
+	return slices.Clip(c.found), nil
 }
 
 // contentOf gives an object as decoded JSON.

@@ -1,10 +1,6 @@
 package indexers
 
-import (
-	yaml "go.yaml.in/yaml/v3"
-
-	"github.com/crdcache/crdcache/indexers/jsonpath"
-)
+import "github.com/crdcache/crdcache/indexers/jsonpath"
 
 // The only apiVersion and kind of a config.
 const (
@@ -37,7 +33,7 @@ func (c *Config) Resource(name string) (*Resource, bool) {
 	return nil, false
 }
 
-// Resource is a resource and its indexes.
+// Resource is a resource, how it is kept, and its indexes.
 type Resource struct {
 	// Config is the metadata.name of the IndexConfig that declares the resource.
 	Config string
@@ -47,19 +43,40 @@ type Resource struct {
 	Match Match
 	// Optional resources need not exist: [Config.Check] only warns when they do not.
 	Optional bool
-	// Indexes are in the order of the file. Their names are unique within the resource.
+	// Storage, Prune, Namespaces and Selectors are for crdcache's own informers; those of client-go
+	// have nothing to do with them. The defaults of the document are filled in.
+	Storage    Storage
+	Prune      Prune
+	Namespaces Namespaces
+	Selectors  Selectors
+	// Indexes are in the order of the file. Their names are unique within the resource. A resource
+	// may have none.
 	Indexes []*Index
 
 	file    *file
 	matchAt matchPlaces
 }
 
-// Match names a resource. Exactly one of Resource and Kind is set.
+// Index returns the index of that name.
+func (r *Resource) Index(name string) (*Index, bool) {
+	for _, index := range r.Indexes {
+		if index.Name == name {
+			return index, true
+		}
+	}
+	return nil, false
+}
+
+// Match names a resource, or by patterns any number of them. Exactly one of Resource and Kind is set.
 type Match struct {
-	// Group is "" for the core group.
+	// Group is "" for the core group. It may be a pattern, in which "*" stands for any run of
+	// characters.
 	Group string
-	// Version is "" for the version that the server prefers.
-	Version  string
+	// Version is "" for the version that the server prefers when the resource is looked up.
+	Version string
+	// Versions is "preferred" to follow the preferred version when it changes, else "".
+	Versions string
+	// Resource is a plural name. It may be a pattern.
 	Resource string
 	Kind     string
 }
@@ -67,61 +84,21 @@ type Match struct {
 // matchPlaces is where the parts of a match are written.
 type matchPlaces struct{ group, version, name place }
 
-// Index is one index of a resource.
-type Index struct {
-	// Name is what to give to ByIndex.
-	Name string
-	// Keys are the names of the parts that [Value] joins, in order; nil for an index over one path.
-	Keys []string
-
-	parts         []part
-	each          *jsonpath.Path // nil for an index over the whole object
-	eachAt        origin
-	when          *jsonpath.Filter
-	whenAt        origin
-	maxValues     int
-	maxValueBytes int
+// Storage says in which form objects are kept.
+type Storage struct {
+	// Mode is packed, compressed, object or metadata; "" when the config leaves it open.
+	Mode string
 }
 
-// part is one key of an index.
-type part struct {
-	name       string
-	path       *jsonpath.Path
-	at         origin
-	transforms []transform
-	missing    missing
+// Prune says what is cut out of objects before they are kept. Indexes are computed before that.
+type Prune struct {
+	// Presets are managedFields and lastApplied, in any number.
+	Presets []string
+	// Remove are paths to what is cut out.
+	Remove []*jsonpath.Path
+	// RemoveAnnotations are names of annotations.
+	RemoveAnnotations []string
 }
 
-// missing says what stands for a value that an object does not have.
-type missing struct {
-	kind  missingKind
-	value string // of missingValue
-}
-
-type missingKind uint8
-
-const (
-	missingSkip missingKind = iota
-	missingNull
-	missingValue
-	missingReport
-)
-
-// origin is where an expression is written.
-type origin struct {
-	node     *yaml.Node
-	segments []*yaml.Node // of a path that is a list
-	whole    bool         // the expression is derived, so that only the node as a whole can be shown
-}
-
-// place gives where the part of the expression from offset to end is written; step is the number of
-// the step that it belongs to.
-func (o origin) place(f *file, step, offset, end int) place {
-	switch {
-	case step < len(o.segments):
-		return f.placeOf(o.segments[step])
-	case o.whole || o.segments != nil:
-		return f.placeOf(o.node)
-	}
-	return f.within(o.node, offset, end)
-}
+// Selectors are evaluated by the server. "" selects everything.
+type Selectors struct{ Labels, Fields string }

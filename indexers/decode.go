@@ -15,7 +15,7 @@ type decoding struct {
 	*loader
 	file     *file
 	config   string // metadata.name
-	defaults indexDefaults
+	defaults defaults
 }
 
 func (d *decoding) fail(code Code, at place, message, hint string) {
@@ -27,8 +27,8 @@ func (d *decoding) failAt(code Code, n *yaml.Node, message, hint string) {
 	d.fail(code, d.file.placeOf(n), message, hint)
 }
 
-// fields is a decoded map.
-type fields struct {
+// fieldMap is a decoded map.
+type fieldMap struct {
 	node         *yaml.Node
 	keys, values map[string]*yaml.Node
 	// excused fields are probably there under a wrong name, or merged in, which was reported already.
@@ -36,17 +36,16 @@ type fields struct {
 }
 
 // get returns the value of a field, nil when it is not there.
-func (f fields) get(name string) *yaml.Node { return f.values[name] }
+func (f fieldMap) get(name string) *yaml.Node { return f.values[name] }
 
 // present returns those of the names that are there, in the order of the names.
-func (f fields) present(names ...string) []string {
+func (f fieldMap) present(names ...string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return f.values[name] == nil })
 }
 
-// mapping reads a map with known fields. The unsupported ones are planned and documented, so they
-// deserve another error than those that do not exist.
-func (d *decoding) mapping(n *yaml.Node, what string, known []string, unsupported ...string) (fields, bool) {
-	out := fields{node: n, keys: map[string]*yaml.Node{}, values: map[string]*yaml.Node{}, excused: map[string]bool{}}
+// mapping reads a map with known fields.
+func (d *decoding) mapping(n *yaml.Node, what string, known []string) (fieldMap, bool) {
+	out := fieldMap{node: n, keys: map[string]*yaml.Node{}, values: map[string]*yaml.Node{}, excused: map[string]bool{}}
 	if !d.want(n, yaml.MappingNode, what, "a map", "write its fields as name: value") {
 		return out, false
 	}
@@ -60,8 +59,6 @@ func (d *decoding) mapping(n *yaml.Node, what string, known []string, unsupporte
 			}
 		case key.Kind != yaml.ScalarNode:
 			d.failAt(CodeWrongType, key, "a field name must be text, not "+kindOf(key), fieldList(known))
-		case slices.Contains(unsupported, key.Value):
-			d.failAt(CodeNotSupported, key, fmt.Sprintf("%q is not supported in this version", key.Value), "remove it: it needs crdcache's own store, and this version makes indexes for any informer")
 		case !slices.Contains(known, key.Value):
 			d.failAt(CodeUnknownField, key, fmt.Sprintf("unknown field %q", key.Value), didYouMean(key.Value, known, fieldList(known)))
 			out.excused[nearest(key.Value, known)] = true
@@ -87,12 +84,12 @@ func didYouMean(word string, candidates []string, otherwise string) string {
 }
 
 // excuse tells whether the lack of all the names is explained by what was reported.
-func (f fields) excuse(names ...string) bool {
+func (f fieldMap) excuse(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return f.excused[name] })
 }
 
 // required returns a field, and reports it when it is missing.
-func (d *decoding) required(f fields, what, name, hint string) (*yaml.Node, bool) {
+func (d *decoding) required(f fieldMap, what, name, hint string) (*yaml.Node, bool) {
 	n := f.get(name)
 	if n == nil && !f.excuse(name) {
 		d.fail(CodeRequired, d.file.placeOf(f.node), fmt.Sprintf("%s has no %q", what, name), hint)
@@ -150,6 +147,13 @@ func (d *decoding) text(n *yaml.Node, what, hint string) (string, bool) {
 // choice reads one of a few words.
 func (d *decoding) choice(n *yaml.Node, what string, words ...string) (string, bool) {
 	hint := "use one of " + strings.Join(words, ", ")
+	if len(words) == 1 {
+		hint = "use " + words[0]
+	}
+	if n.Kind == yaml.ScalarNode && n.ShortTag() != "!!str" && !isNull(n) {
+		d.failAt(CodeUnknownValue, n, fmt.Sprintf("%s cannot be %s", what, n.Value), hint)
+		return "", false
+	}
 	s, ok := d.text(n, what, hint)
 	if ok && !slices.Contains(words, s) {
 		d.failAt(CodeUnknownValue, n, fmt.Sprintf("%s cannot be %q", what, s), didYouMean(s, words, hint))

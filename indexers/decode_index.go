@@ -7,17 +7,13 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
-var indexFields = []string{
-	"name", "path", "label", "annotation", "owner", "each", "key", "transform", "missing", "when",
-	"dialect", "maxValues", "maxValueBytes",
-}
-
 // index reads one index; names holds those of the resource so far.
 func (d *decoding) index(n *yaml.Node, names map[string]string) (*Index, bool) {
-	f, ok := d.mapping(n, "an index", indexFields, "type", "order", "unique")
+	f, ok := d.mapping(n, "an index", fieldsOf[indexForm]())
 	if !ok {
 		return nil, false
 	}
@@ -25,14 +21,51 @@ func (d *decoding) index(n *yaml.Node, names map[string]string) (*Index, bool) {
 	if v, ok := d.required(f, "the index", "name", "add name: ..., which is what look-ups use"); ok {
 		index.Name = d.indexName(v, names)
 	}
-	limits := d.defaults
+	limits := d.defaults.limits
 	d.limits(f, &limits)
 	index.maxValues, index.maxValueBytes = limits.maxValues, limits.maxValueBytes
 	if v := f.get("when"); v != nil {
 		index.when, index.whenAt = d.filter(v, limits.dialect), origin{node: v}
 	}
+	if v := f.get("order"); v != nil {
+		s, _ := d.choice(v, `"order"`, wordsOf[indexForm]("order")...)
+		index.Sorted = s == "sorted"
+	}
+	if v := f.get("unique"); v != nil {
+		s, _ := d.choice(v, `"unique"`, wordsOf[indexForm]("unique")...)
+		index.Unique = s == "warn"
+	}
 	d.source(f, index, limits.dialect)
+	d.missingValues(index)
+	if index.each != nil {
+		index.elements = elementSet(index.parts)
+	}
 	return index, true
+}
+
+// elementSet combines the paths of parts. Where one has an error there is none.
+func elementSet(parts []part) *jsonpath.Set {
+	exprs := make([]jsonpath.Expr, len(parts))
+	for n := range parts {
+		if parts[n].path == nil {
+			return nil
+		}
+		exprs[n] = parts[n].path
+	}
+	return jsonpath.NewSet(exprs...)
+}
+
+// missingValues checks that what stands for a missing value is of the type of the part.
+func (d *decoding) missingValues(index *Index) {
+	for n := range index.parts {
+		p := &index.parts[n]
+		if p.missing.kind != missingValue {
+			continue
+		}
+		if _, ok := p.encode(p.missing.value, index.Sorted); !ok {
+			d.failAt(CodeValue, p.missing.at, p.typ.Mismatch(p.missing.value), "the value has to be of the type of the index")
+		}
+	}
 }
 
 func (d *decoding) indexName(v *yaml.Node, names map[string]string) string {
@@ -48,7 +81,7 @@ func (d *decoding) indexName(v *yaml.Node, names map[string]string) string {
 }
 
 // source reads where the values of an index come from.
-func (d *decoding) source(f fields, index *Index, dialect jsonpath.Dialect) {
+func (d *decoding) source(f fieldMap, index *Index, dialect jsonpath.Dialect) {
 	names := f.present("path", "label", "annotation", "owner", "key")
 	if len(names) == 0 && f.excuse("path", "label", "annotation", "owner", "key") {
 		return
@@ -61,7 +94,7 @@ func (d *decoding) source(f fields, index *Index, dialect jsonpath.Dialect) {
 		d.failAt(CodeContradict, f.keys[other], fmt.Sprintf("%q and %q do not go together", names[0], other), "keep one of them, or join several values by key")
 	}
 	composite := names[0] == "key" || names[0] == "owner"
-	for _, extra := range f.present("transform", "missing") {
+	for _, extra := range f.present("type", "transform", "missing") {
 		if composite {
 			d.failAt(CodeContradict, f.keys[extra], fmt.Sprintf("%q and %q do not go together", names[0], extra), elementHint(names[0]))
 		}
@@ -92,7 +125,7 @@ func elementHint(source string) string {
 }
 
 // part reads what a plain index and a key have in common.
-func (d *decoding) part(f fields, dialect jsonpath.Dialect) (p part, ok bool) {
+func (d *decoding) part(f fieldMap, dialect jsonpath.Dialect) (p part, ok bool) {
 	switch names := f.present("path", "label", "annotation"); {
 	case len(names) == 0:
 		return p, false
@@ -104,6 +137,11 @@ func (d *decoding) part(f fields, dialect jsonpath.Dialect) (p part, ok bool) {
 		if name, ok := d.text(v, fmt.Sprintf("%q", field), "write the whole name, such as example.io/team"); ok {
 			p.path, p.at = jsonpath.FromSegments("metadata", field+"s", name), origin{node: v, whole: true}
 		}
+	}
+	if v := f.get("type"); v != nil {
+		s, _ := d.choice(v, `"type"`, wordsOf[indexForm]("type")...)
+		p.typ, _ = sortkey.Named(s)
+		p.typeAt = v
 	}
 	if v := f.get("transform"); v != nil {
 		p.transforms = d.transforms(v)
@@ -121,7 +159,7 @@ func (d *decoding) composite(n *yaml.Node, index *Index, dialect jsonpath.Dialec
 	names := map[string]string{}
 	var many *yaml.Node // the path of the first key with many values
 	for _, item := range items {
-		f, ok := d.mapping(item, "an element of key", []string{"name", "path", "label", "annotation", "transform", "missing"}, "type", "order")
+		f, ok := d.mapping(item, "an element of key", fieldsOf[keyForm]())
 		if !ok {
 			continue
 		}
@@ -157,7 +195,7 @@ func (d *decoding) composite(n *yaml.Node, index *Index, dialect jsonpath.Dialec
 // owner writes out what the sugar stands for.
 func (d *decoding) owner(n *yaml.Node, index *Index) {
 	each := jsonpath.MustCompile(".metadata.ownerReferences[*]")
-	if s, ok := d.choice(n, `"owner"`, "any", "controller"); ok && s == "controller" {
+	if s, ok := d.choice(n, `"owner"`, wordsOf[indexForm]("owner")...); ok && s == "controller" {
 		each = jsonpath.MustCompile(".metadata.ownerReferences[?(@.controller==true)]")
 	}
 	at := origin{node: n, whole: true}

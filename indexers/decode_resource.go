@@ -3,15 +3,21 @@ package indexers
 import (
 	"fmt"
 	"regexp"
-	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
 
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
-// indexDefaults is spec.defaults.index.
-type indexDefaults struct {
+// defaults is spec.defaults.
+type defaults struct {
+	limits
+	storage Storage
+	prune   Prune
+}
+
+// limits is spec.defaults.index.
+type limits struct {
 	dialect       jsonpath.Dialect
 	maxValues     int
 	maxValueBytes int
@@ -24,17 +30,17 @@ const (
 
 // document reads one IndexConfig.
 func (d *decoding) document(n *yaml.Node) {
-	top, ok := d.mapping(n, "an "+Kind, []string{"apiVersion", "kind", "metadata", "spec"})
+	top, ok := d.mapping(n, "an "+Kind, fieldsOf[configForm]())
 	if !ok || !d.ours(top) {
 		return
 	}
 	d.metadata(top)
-	d.defaults = indexDefaults{maxValues: DefaultMaxValues, maxValueBytes: DefaultMaxValueBytes}
+	d.defaults = defaults{limits: limits{maxValues: DefaultMaxValues, maxValueBytes: DefaultMaxValueBytes}}
 	value, ok := d.required(top, "the "+Kind, "spec", "add spec with a list of resources")
 	if !ok {
 		return
 	}
-	spec, ok := d.mapping(value, `"spec"`, []string{"defaults", "resources"})
+	spec, ok := d.mapping(value, `"spec"`, fieldsOf[specForm]())
 	if !ok {
 		return
 	}
@@ -52,7 +58,7 @@ func (d *decoding) document(n *yaml.Node) {
 
 // ours checks apiVersion and kind. Of another version, nothing else is read: its fields may mean
 // something else.
-func (d *decoding) ours(top fields) bool {
+func (d *decoding) ours(top fieldMap) bool {
 	good := true
 	for _, f := range []struct{ name, value string }{{"apiVersion", APIVersion}, {"kind", Kind}} {
 		hint := fmt.Sprintf("write %s: %s", f.name, f.value)
@@ -68,13 +74,13 @@ func (d *decoding) ours(top fields) bool {
 	return good
 }
 
-func (d *decoding) metadata(top fields) {
+func (d *decoding) metadata(top fieldMap) {
 	const hint = "add metadata: {name: ...}, a name of your choice"
 	v, ok := d.required(top, "the "+Kind, "metadata", hint)
 	if !ok {
 		return
 	}
-	meta, ok := d.mapping(v, `"metadata"`, []string{"name"})
+	meta, ok := d.mapping(v, `"metadata"`, fieldsOf[metaForm]())
 	if !ok {
 		return
 	}
@@ -108,20 +114,22 @@ func (d *decoding) claim(names map[string]string, what, name string, n *yaml.Nod
 }
 
 func (d *decoding) readDefaults(n *yaml.Node) {
-	f, ok := d.mapping(n, `"defaults"`, []string{"index"}, "storage", "prune")
-	if !ok || f.get("index") == nil {
+	f, ok := d.mapping(n, `"defaults"`, fieldsOf[defaultsForm]())
+	if !ok {
 		return
 	}
-	index, ok := d.mapping(f.get("index"), `"index"`, []string{"dialect", "maxValues", "maxValueBytes"})
-	if ok {
-		d.limits(index, &d.defaults)
+	if v := f.get("index"); v != nil {
+		if index, ok := d.mapping(v, `"index"`, fieldsOf[limitsForm]()); ok {
+			d.limits(index, &d.defaults.limits)
+		}
 	}
+	d.keeping(f, &d.defaults.storage, &d.defaults.prune, d.defaults.dialect)
 }
 
 // limits reads what defaults and indexes have in common.
-func (d *decoding) limits(f fields, out *indexDefaults) {
+func (d *decoding) limits(f fieldMap, out *limits) {
 	if v := f.get("dialect"); v != nil {
-		switch s, _ := d.choice(v, `"dialect"`, "literal", "kubectl"); s {
+		switch s, _ := d.choice(v, `"dialect"`, wordsOf[limitsForm]("dialect")...); s {
 		case "literal":
 			out.dialect = jsonpath.Literal
 		case "kubectl":
@@ -141,11 +149,11 @@ func (d *decoding) limits(f fields, out *indexDefaults) {
 }
 
 func (d *decoding) resource(n *yaml.Node) {
-	f, ok := d.mapping(n, "a resource", []string{"name", "match", "indexes", "optional"}, "storage", "prune", "namespaces", "selectors")
+	f, ok := d.mapping(n, "a resource", fieldsOf[resourceForm]())
 	if !ok {
 		return
 	}
-	r := &Resource{Config: d.config, file: d.file}
+	r := &Resource{Config: d.config, file: d.file, Storage: d.defaults.storage, Prune: d.defaults.prune}
 	if v, ok := d.required(f, "the resource", "name", "add name: ..., a name of your choice"); ok {
 		if r.Name, ok = d.name(v, "the name of a resource"); ok {
 			d.claim(d.names, "resource", r.Name, v)
@@ -157,9 +165,15 @@ func (d *decoding) resource(n *yaml.Node) {
 	if v := f.get("optional"); v != nil {
 		r.Optional = d.boolean(v, `"optional"`)
 	}
-	const hint = "add at least one index, such as {name: owner, path: .spec.owner}"
-	if v, ok := d.required(f, "the resource", "indexes", hint); ok {
-		items, _ := d.list(v, `"indexes"`, hint)
+	d.keeping(f, &r.Storage, &r.Prune, d.defaults.dialect)
+	if v := f.get("namespaces"); v != nil {
+		d.namespaces(v, r)
+	}
+	if v := f.get("selectors"); v != nil {
+		d.selectors(v, r)
+	}
+	if v := f.get("indexes"); v != nil {
+		items, _ := d.list(v, `"indexes"`, "add an index, such as {name: owner, path: .spec.owner}, or remove it")
 		names := map[string]string{}
 		for _, item := range items {
 			if index, ok := d.index(item, names); ok {
@@ -168,50 +182,4 @@ func (d *decoding) resource(n *yaml.Node) {
 		}
 	}
 	d.loader.config.Resources = append(d.loader.config.Resources, r)
-}
-
-func (d *decoding) match(n *yaml.Node, r *Resource) {
-	f, ok := d.mapping(n, `"match"`, []string{"group", "version", "resource", "kind"}, "versions")
-	if !ok {
-		return
-	}
-	const groupHint = `write group: example.com, or group: "" for the core group`
-	if v, ok := d.required(f, "the match", "group", groupHint); ok {
-		// Only here does empty text mean something.
-		if v.Kind != yaml.ScalarNode || v.ShortTag() != "!!str" || v.Value != "" {
-			r.Match.Group = d.matchText(v, `"group"`, groupHint)
-		}
-		r.matchAt.group = d.file.placeOf(v)
-	}
-	if v := f.get("version"); v != nil {
-		r.Match.Version = d.matchText(v, `"version"`, "write a version such as v1, or leave it out for the one that the server prefers")
-		r.matchAt.version = d.file.placeOf(v)
-	}
-	switch names := f.present("resource", "kind"); len(names) {
-	case 0:
-		if f.excuse("resource", "kind") {
-			return
-		}
-		d.fail(CodeRequired, d.file.placeOf(n), `the match has neither "resource" nor "kind"`, "add resource: with the plural name, or kind:")
-	case 2:
-		d.failAt(CodeContradict, f.keys["kind"], `"resource" and "kind" do not go together`, "keep resource, which is exact")
-	default:
-		v := f.get(names[0])
-		r.matchAt.name = d.file.placeOf(v)
-		if names[0] == "kind" {
-			r.Match.Kind = d.matchText(v, `"kind"`, "write a kind such as Certificate")
-		} else {
-			r.Match.Resource = d.matchText(v, `"resource"`, "write the plural name, such as certificates")
-		}
-	}
-}
-
-func (d *decoding) matchText(n *yaml.Node, what, hint string) string {
-	s, ok := d.text(n, what, hint)
-	if ok && strings.ContainsAny(s, "*?") {
-		d.failAt(CodeNotSupported, n, "wildcards are not supported in this version", "name one group and one resource; write a resource for each type")
-	} else if ok && !nameForm.MatchString(s) {
-		d.failAt(CodeName, n, fmt.Sprintf("%s cannot be %q", what, s), hint)
-	}
-	return s
 }

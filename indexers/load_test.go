@@ -9,6 +9,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers"
 )
@@ -232,4 +234,127 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// completeConfig has every field that a config can have.
+const completeConfig = `apiVersion: crdcache.dev/v1alpha1
+kind: IndexConfig
+metadata: {name: platform}
+spec:
+  defaults:
+    storage: {mode: packed}
+    prune: {presets: [managedFields]}
+    index: {dialect: literal, maxValues: 64, maxValueBytes: 1024}
+  resources:
+  - name: certs
+    match: {group: cert-manager.io, version: v1, resource: certificates}
+    storage: {mode: compressed}
+    namespaces: {include: [prod, "team-*"], exclude: [team-sandbox]}
+    selectors: {labels: "app.kubernetes.io/part-of=edge", fields: ""}
+    prune: {remove: [".status.conditions[*].message", [metadata, annotations, example.io/b.c]], removeAnnotations: ["example.io/blob"]}
+    indexes:
+    - {name: issuer, path: .spec.issuerRef.name}
+    - {name: dns, path: ".spec.dnsNames[*]", transform: [lower, trim]}
+    - name: expiry
+      path: .status.notAfter
+      type: time
+      order: sorted
+      missing: {value: "9999-12-31T00:00:00Z"}
+    - name: condition
+      each: ".status.conditions[*]"
+      key: [{name: type, path: .type}, {name: status, path: .status}]
+    - name: issuerPerNs
+      key: [{name: ns, path: .metadata.namespace}, {name: issuer, path: .spec.issuerRef.name}]
+    - name: notReady
+      path: .metadata.name
+      when: '!(@.status.conditions[?(@.type=="Ready" && @.status=="True")])'
+    - {name: team, label: example.io/team}
+    - {name: url, path: .spec.url, unique: warn, transform: [{regex: {match: '^https?://([^/]+)', group: 1}}]}
+  - name: widgets
+    match: {group: example.com, kind: Widget}
+  - name: crossplane
+    match: {group: "*.crossplane.io", resource: "*", versions: preferred}
+    optional: true
+    storage: {mode: metadata}
+    prune: {presets: []}
+`
+
+func TestCompleteConfig(t *testing.T) {
+	c, err := indexers.Parse(indexers.Source{Name: "c.yaml", Data: []byte(completeConfig)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	certs, widgets, crossplane := c.Resources[0], c.Resources[1], c.Resources[2]
+	type keeping struct {
+		Storage    indexers.Storage
+		Presets    []string
+		Remove     []string
+		Annotation []string
+		Namespaces indexers.Namespaces
+		Selectors  indexers.Selectors
+		Indexes    int
+	}
+	of := func(r *indexers.Resource) keeping {
+		k := keeping{r.Storage, r.Prune.Presets, nil, r.Prune.RemoveAnnotations, r.Namespaces, r.Selectors, len(r.Indexes)}
+		for _, p := range r.Prune.Remove {
+			k.Remove = append(k.Remove, p.String())
+		}
+		return k
+	}
+	want := []keeping{
+		{
+			indexers.Storage{Mode: "compressed"}, []string{"managedFields"}, []string{".status.conditions[*].message", ".metadata.annotations.example\\.io/b\\.c"},
+			[]string{"example.io/blob"}, indexers.Namespaces{Include: []string{"prod", "team-*"}, Exclude: []string{"team-sandbox"}},
+			indexers.Selectors{Labels: "app.kubernetes.io/part-of=edge"}, 8,
+		},
+		{indexers.Storage{Mode: "packed"}, []string{"managedFields"}, nil, nil, indexers.Namespaces{}, indexers.Selectors{}, 0},
+		{indexers.Storage{Mode: "metadata"}, nil, nil, nil, indexers.Namespaces{}, indexers.Selectors{}, 0},
+	}
+	if diff := cmp.Diff(want, []keeping{of(certs), of(widgets), of(crossplane)}); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if m := crossplane.Match; !m.Pattern() || m.Versions != "preferred" || !m.Matches("iam.aws.crossplane.io", "roles", "Role") || m.Matches("crossplane.io", "roles", "Role") {
+		t.Errorf("got %+v", m)
+	}
+	if m := widgets.Match; m.Pattern() || !m.Matches("example.com", "widgets", "Widget") || m.Matches("example.com", "widgets", "Gadget") {
+		t.Errorf("got %+v", m)
+	}
+	expiry, ok := certs.Index("expiry")
+	if !ok || !expiry.Sorted || !expiry.Single() || cmp.Diff([]string{"time"}, expiry.Types()) != "" {
+		t.Errorf("got %+v", expiry)
+	}
+	if url, ok := certs.Index("url"); !ok || !url.Unique || url.Sorted {
+		t.Errorf("got %+v", url)
+	}
+	if dns, ok := certs.Index("dns"); !ok || dns.Single() || dns.Composite() {
+		t.Errorf("got %+v", dns)
+	}
+}
+
+func TestNamespacePatterns(t *testing.T) {
+	for _, test := range []struct {
+		reason           string
+		include, exclude []string
+		namespace        string
+		want             bool
+	}{
+		{"no limit", nil, nil, "any", true},
+		{"by name", []string{"prod"}, nil, "prod", true},
+		{"another name", []string{"prod"}, nil, "prod-eu", false},
+		{"by pattern", []string{"prod", "team-*"}, nil, "team-", true},
+		{"in the middle", []string{"a*b*c"}, nil, "a-b-b-c", true},
+		{"not in the middle", []string{"a*b*c"}, nil, "acb", false},
+		{"parts do not overlap", []string{"ab*ba"}, nil, "aba", false},
+		{"excluded", []string{"team-*"}, []string{"team-sandbox"}, "team-sandbox", false},
+		{"all but", nil, []string{"kube-*"}, "kube-system", false},
+		{"not excluded", nil, []string{"kube-*"}, "default", true},
+	} {
+		n := indexers.Namespaces{Include: test.include, Exclude: test.exclude}
+		if got := n.Matches(test.namespace); got != test.want {
+			t.Errorf("%s: %v", test.reason, got)
+		}
+		if n.All() != (test.include == nil && test.exclude == nil) {
+			t.Errorf("%s: all is %v", test.reason, n.All())
+		}
+	}
 }

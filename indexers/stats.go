@@ -23,7 +23,8 @@ type Stats struct {
 	SkippedWhen uint64
 	// SkippedMissing counts values that were missing and that nothing stands for.
 	SkippedMissing uint64
-	// SkippedType counts values that are lists or maps, or [Null] as text.
+	// SkippedType counts values that are not of the type of the index, lists and maps, and [Null] as
+	// text.
 	SkippedType uint64
 	// SkippedLimit counts values beyond maxValues or longer than maxValueBytes.
 	SkippedLimit uint64
@@ -43,12 +44,19 @@ type counters struct {
 	}
 }
 
-// report remembers an object without a value.
-func (c *counters) report(key string) {
+// report remembers an object without a value, whose key is only made while there is room for it.
+func (c *counters) report(key func() string) {
+	c.reported.Lock()
+	full := len(c.reported.keys) >= maxReported
+	c.reported.Unlock()
+	if full {
+		return
+	}
+	k := key()
 	c.reported.Lock()
 	defer c.reported.Unlock()
-	if len(c.reported.keys) < maxReported && !slices.Contains(c.reported.keys, key) {
-		c.reported.keys = append(c.reported.keys, key)
+	if len(c.reported.keys) < maxReported && !slices.Contains(c.reported.keys, k) {
+		c.reported.keys = append(c.reported.keys, k)
 	}
 }
 

@@ -5,24 +5,26 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
-	"strconv"
 	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
 )
 
 // transform changes a value. It gives false when there is no value any more.
-type transform func(string) (string, bool)
+type transform struct {
+	name  string // what tells it from others
+	apply func(string) (string, bool)
+}
 
-func always(f func(string) string) transform {
-	return func(s string) (string, bool) { return f(s), true }
+func always(name string, f func(string) string) transform {
+	return transform{name, func(s string) (string, bool) { return f(s), true }}
 }
 
 var namedTransforms = map[string]transform{
-	"lower": always(strings.ToLower),
-	"upper": always(strings.ToUpper),
+	"lower": always("lower", strings.ToLower),
+	"upper": always("upper", strings.ToUpper),
 	// A part of a long text should not keep all of it alive.
-	"trim": always(func(s string) string { return strings.Clone(strings.TrimSpace(s)) }),
+	"trim": always("trim", func(s string) string { return strings.Clone(strings.TrimSpace(s)) }),
 }
 
 // transforms reads one transform or a list of them.
@@ -33,7 +35,7 @@ func (d *decoding) transforms(n *yaml.Node) []transform {
 	}
 	var out []transform
 	for _, item := range items {
-		if t := d.transform(item); t != nil {
+		if t := d.transform(item); t.apply != nil {
 			out = append(out, t)
 		}
 	}
@@ -44,18 +46,18 @@ func (d *decoding) transform(n *yaml.Node) transform {
 	if n.Kind != yaml.MappingNode {
 		if n.Kind == yaml.ScalarNode && n.Value == "regex" {
 			d.failAt(CodeWrongType, n, "regex needs an expression", `write {regex: {match: '^https?://([^/]+)', group: 1}}`)
-			return nil
+			return transform{}
 		}
 		name, _ := d.choice(n, "a transform", "lower", "upper", "trim")
 		return namedTransforms[name]
 	}
-	f, ok := d.mapping(n, "a transform", []string{"regex"})
+	f, ok := d.mapping(n, "a transform", fieldsOf[transformForm]())
 	if !ok {
-		return nil
+		return transform{}
 	}
 	v, ok := d.required(f, "the transform", "regex", "write lower, upper, trim or {regex: {match: ...}}")
 	if !ok {
-		return nil
+		return transform{}
 	}
 	return d.regex(v)
 }
@@ -63,36 +65,36 @@ func (d *decoding) transform(n *yaml.Node) transform {
 // regex reads {match, group}.
 func (d *decoding) regex(n *yaml.Node) transform {
 	const hint = `write {match: '^https?://([^/]+)', group: 1}`
-	f, ok := d.mapping(n, `"regex"`, []string{"match", "group"})
+	f, ok := d.mapping(n, `"regex"`, fieldsOf[regexForm]())
 	if !ok {
-		return nil
+		return transform{}
 	}
 	v, ok := d.required(f, "the regex", "match", hint)
 	if !ok {
-		return nil
+		return transform{}
 	}
 	text, ok := d.text(v, `"match"`, hint)
 	if !ok {
-		return nil
+		return transform{}
 	}
 	re, err := regexp.Compile(text)
 	if err != nil {
 		d.regexError(v, text, err)
-		return nil
+		return transform{}
 	}
 	group := 0
 	if g := f.get("group"); g != nil {
 		if group, ok = d.group(g, re); !ok {
-			return nil
+			return transform{}
 		}
 	}
-	return func(s string) (string, bool) {
+	return transform{fmt.Sprintf("regex %d %q", group, text), func(s string) (string, bool) {
 		m := re.FindStringSubmatchIndex(s)
 		if m == nil || m[2*group] < 0 {
 			return "", false
 		}
 		return strings.Clone(s[m[2*group]:m[2*group+1]]), true
-	}
+	}}
 }
 
 // regexError shows the part of the expression that is wrong.
@@ -132,7 +134,7 @@ func (d *decoding) missing(n *yaml.Node) missing {
 		d.wrong(n, `"missing"`, "a word or a map", hint)
 		return missing{}
 	case n.Kind == yaml.MappingNode:
-		f, ok := d.mapping(n, `"missing"`, []string{"value"})
+		f, ok := d.mapping(n, `"missing"`, fieldsOf[missingForm]())
 		if !ok {
 			return missing{}
 		}
@@ -144,7 +146,7 @@ func (d *decoding) missing(n *yaml.Node) missing {
 			d.wrong(v, `"value"`, "text, a number or a boolean", "write missing: null, or \"null\" in quotes for the text")
 			return missing{}
 		}
-		return missing{kind: missingValue, value: v.Value} // as it is written: 1.10 stays 1.10
+		return missing{kind: missingValue, value: v.Value, at: v} // as it is written: 1.10 stays 1.10
 	}
 	switch s, _ := d.choice(n, `"missing"`, "skip", "null", "report"); s {
 	case "null": // in quotes
@@ -153,28 +155,4 @@ func (d *decoding) missing(n *yaml.Node) missing {
 		return missing{kind: missingReport}
 	}
 	return missing{}
-}
-
-// apply gives the value after all transforms.
-func (p *part) apply(s string) (string, bool) {
-	for _, t := range p.transforms {
-		var ok bool
-		if s, ok = t(s); !ok {
-			return "", false
-		}
-	}
-	return s, true
-}
-
-// formatFloat writes a float as JSON encoders of Kubernetes do.
-func formatFloat(f float64) string {
-	format := byte('f')
-	if a := max(f, -f); a != 0 && (a < 1e-6 || a >= 1e21) {
-		format = 'e'
-	}
-	text := strconv.FormatFloat(f, format, -1, 64)
-	if n := len(text); format == 'e' && n >= 4 && text[n-4:n-1] == "e-0" {
-		text = text[:n-2] + text[n-1:] // e-09 is written e-9
-	}
-	return text
 }

@@ -4,10 +4,14 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/crdcache/crdcache/indexers/internal/sortkey"
+	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
 // Null is the value under which an index with "missing: null" holds objects without a value. No
-// object has it otherwise: a text that consists of this one character is left out of indexes.
+// object has it otherwise: a text that consists of this one character is left out of indexes. Sorted
+// indexes have it before everything but "".
 const Null = "\x00"
 
 // Value builds the value to look up in an index. One part stands for itself. Several parts, which are
@@ -17,7 +21,8 @@ const Null = "\x00"
 //	Value("a", "b")   // a/b
 //	Value("a/b", "c") // a\/b/c
 //
-// A part may be [Null]. No part at all gives "".
+// A part may be [Null]. No part at all gives "". Indexes that are sorted, or have types, hold keys of
+// another form: [Index.Key] serves all of them.
 func Value(parts ...string) string {
 	if len(parts) == 1 {
 		return parts[0]
@@ -46,23 +51,127 @@ func appendPart(b *strings.Builder, p string) {
 	}
 }
 
-// scalarText gives the text of a value as indexes hold it; ok is false for lists, maps and all that
-// JSON does not have. null is not a value and must not get here.
-func scalarText(v any) (text string, ok bool) {
+// splitValue undoes [Value].
+func splitValue(value string) []string {
+	var parts []string
+	var b strings.Builder
+	for i := 0; i < len(value); i++ {
+		switch c := value[i]; {
+		case c == '\\' && i+1 < len(value):
+			i++
+			b.WriteByte(value[i])
+		case c == '/':
+			parts = append(parts, b.String())
+			b.Reset()
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return append(parts, b.String())
+}
+
+// scalar is a value that was found in an object: its kind, and its text if it is a text, a number or
+// a boolean.
+type scalar struct {
+	kind jsonpath.Kind
+	text string
+}
+
+// scalarOf reads a decoded value. What JSON does not have is of no kind.
+func scalarOf(v any) scalar {
 	switch v := v.(type) {
+	case nil:
+		return scalar{kind: jsonpath.KindNull}
 	case string:
-		return v, v != Null
+		return scalar{jsonpath.KindString, v}
 	case bool:
-		return strconv.FormatBool(v), true
+		return scalar{jsonpath.KindBool, strconv.FormatBool(v)}
 	case int64:
-		return strconv.FormatInt(v, 10), true
+		return scalar{jsonpath.KindNumber, strconv.FormatInt(v, 10)}
 	case int:
-		return strconv.Itoa(v), true
+		return scalar{jsonpath.KindNumber, strconv.Itoa(v)}
 	case float64:
-		if math.IsNaN(v) || math.IsInf(v, 0) {
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			return scalar{jsonpath.KindNumber, formatFloat(v)}
+		}
+	}
+	return scalar{}
+}
+
+// scalarOfJSON reads a value of a document, as scalarOf reads the decoded one.
+func scalarOfJSON(v jsonpath.Value) scalar {
+	switch k := v.Kind(); k {
+	case jsonpath.KindString, jsonpath.KindBool:
+		return scalar{k, v.String()}
+	case jsonpath.KindNumber:
+		return scalarOf(v.Any())
+	default:
+		return scalar{kind: k}
+	}
+}
+
+// outcome says what became of a value.
+type outcome uint8
+
+const (
+	keyed  outcome = iota
+	absent         // there is no value
+	unfit          // the value is not what the index holds
+)
+
+// key turns a value into the part of a key.
+func (p *part) key(s scalar, sorted bool) (string, outcome) {
+	switch s.kind {
+	case jsonpath.KindNull:
+		return "", absent
+	case jsonpath.KindString, jsonpath.KindNumber, jsonpath.KindBool:
+	default:
+		return "", unfit
+	}
+	if s.text == Null || p.typ == sortkey.String && s.kind != jsonpath.KindString {
+		return "", unfit
+	}
+	text, ok := p.apply(s.text)
+	if !ok {
+		return "", absent
+	}
+	if text, ok = p.encode(text, sorted); !ok || text == Null {
+		return "", unfit
+	}
+	return text, keyed
+}
+
+// encode gives the key of a text: of sorted indexes, in its order; of others, the canonical text.
+func (p *part) encode(text string, sorted bool) (string, bool) {
+	switch {
+	case p.typ.Text():
+		return text, true
+	case sorted:
+		return p.typ.Key(text)
+	}
+	return p.typ.Canonical(text)
+}
+
+// apply gives the value after all transforms.
+func (p *part) apply(s string) (string, bool) {
+	for _, t := range p.transforms {
+		var ok bool
+		if s, ok = t.apply(s); !ok {
 			return "", false
 		}
-		return formatFloat(v), true
 	}
-	return "", false
+	return s, true
+}
+
+// formatFloat writes a float as JSON encoders of Kubernetes do.
+func formatFloat(f float64) string {
+	format := byte('f')
+	if a := max(f, -f); a != 0 && (a < 1e-6 || a >= 1e21) {
+		format = 'e'
+	}
+	text := strconv.FormatFloat(f, format, -1, 64)
+	if n := len(text); format == 'e' && n >= 4 && text[n-4:n-1] == "e-0" {
+		text = text[:n-2] + text[n-1:] // e-09 is written e-9
+	}
+	return text
 }

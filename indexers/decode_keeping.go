@@ -1,0 +1,169 @@
+package indexers
+
+import (
+	"fmt"
+	"regexp"
+
+	yaml "go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/crdcache/crdcache/indexers/jsonpath"
+)
+
+// keeping reads how objects are kept, which defaults and resources have in common.
+func (d *decoding) keeping(f fieldMap, storage *Storage, prune *Prune, dialect jsonpath.Dialect) {
+	if v := f.get("storage"); v != nil {
+		d.storage(v, storage)
+	}
+	if v := f.get("prune"); v != nil {
+		d.prune(v, prune, dialect)
+	}
+}
+
+func (d *decoding) storage(n *yaml.Node, out *Storage) {
+	f, ok := d.mapping(n, `"storage"`, fieldsOf[storageForm]())
+	if !ok {
+		return
+	}
+	words := wordsOf[storageForm]("mode")
+	if v, ok := d.required(f, `"storage"`, "mode", "write storage: {mode: packed}"); ok {
+		out.Mode, _ = d.choice(v, `"mode"`, words...)
+	}
+}
+
+// prune reads what is cut out. A field that is there replaces the default.
+func (d *decoding) prune(n *yaml.Node, out *Prune, dialect jsonpath.Dialect) {
+	f, ok := d.mapping(n, `"prune"`, fieldsOf[pruneForm]())
+	if !ok {
+		return
+	}
+	if v := f.get("presets"); v != nil {
+		out.Presets = nil
+		items, _ := d.listOf(v, `"presets"`)
+		for _, item := range items {
+			if s, ok := d.choice(item, "a preset", wordsOf[pruneForm]("presets")...); ok {
+				out.Presets = append(out.Presets, s)
+			}
+		}
+	}
+	if v := f.get("remove"); v != nil {
+		out.Remove = nil
+		items, _ := d.listOf(v, `"remove"`)
+		for _, item := range items {
+			if p := d.removal(item, dialect); p != nil {
+				out.Remove = append(out.Remove, p)
+			}
+		}
+	}
+	if v := f.get("removeAnnotations"); v != nil {
+		out.RemoveAnnotations = nil
+		items, _ := d.listOf(v, `"removeAnnotations"`)
+		for _, item := range items {
+			if s, ok := d.text(item, "an annotation", "write the whole name, such as example.io/blob"); ok {
+				out.RemoveAnnotations = append(out.RemoveAnnotations, s)
+			}
+		}
+	}
+}
+
+// identity are the paths that tell objects apart, and what a cache needs.
+var identity = [][]string{
+	nil, {"apiVersion"}, {"kind"}, {"metadata"}, {"metadata", "name"}, {"metadata", "namespace"},
+	{"metadata", "uid"}, {"metadata", "resourceVersion"}, {"metadata", "labels"},
+}
+
+// removal reads a path to what is cut out.
+func (d *decoding) removal(n *yaml.Node, dialect jsonpath.Dialect) *jsonpath.Path {
+	p, at := d.path(n, "a path to remove", dialect)
+	if p == nil {
+		return nil
+	}
+	for _, keys := range identity {
+		if p.String() == jsonpath.FromSegments(keys...).String() {
+			d.failAt(CodeContradict, at.node, p.String()+" cannot be removed", "objects could not be told apart or selected without it")
+			return nil
+		}
+	}
+	for _, step := range p.Steps() {
+		if step.Recursive {
+			d.failAt(CodeContradict, at.node, ".. cannot be used to remove something", "name the fields on the way, so that nothing goes by mistake")
+			return nil
+		}
+	}
+	return p
+}
+
+// listOf reads a list that may be empty, which replaces a default by nothing.
+func (d *decoding) listOf(n *yaml.Node, what string) ([]*yaml.Node, bool) {
+	if !d.want(n, yaml.SequenceNode, what, "a list", "write it between [ and ]") {
+		return nil, false
+	}
+	return n.Content, true
+}
+
+var namespaceForm = regexp.MustCompile(`^[a-z0-9*]([a-z0-9*-]{0,61}[a-z0-9*])?$`)
+
+func (d *decoding) namespaces(n *yaml.Node, r *Resource) {
+	f, ok := d.mapping(n, `"namespaces"`, fieldsOf[namespacesForm]())
+	if !ok {
+		return
+	}
+	for _, side := range []struct {
+		name string
+		out  *[]string
+	}{{"include", &r.Namespaces.Include}, {"exclude", &r.Namespaces.Exclude}} {
+		v := f.get(side.name)
+		if v == nil {
+			continue
+		}
+		items, _ := d.list(v, fmt.Sprintf("%q", side.name), "name at least one namespace, such as prod or team-*, or remove it")
+		for _, item := range items {
+			const hint = "use lower-case letters, digits, - and, for any run of characters, *"
+			s, ok := d.text(item, "a namespace", hint)
+			if ok && !namespaceForm.MatchString(s) {
+				d.failAt(CodeName, item, fmt.Sprintf("%q is neither a namespace nor a pattern", s), hint)
+			} else if ok {
+				*side.out = append(*side.out, s)
+			}
+		}
+	}
+	if len(f.present("include", "exclude")) == 0 && !f.excuse("include", "exclude") {
+		d.failAt(CodeEmpty, n, `"namespaces" is empty`, "add include or exclude, or remove it")
+	}
+}
+
+func (d *decoding) selectors(n *yaml.Node, r *Resource) {
+	f, ok := d.mapping(n, `"selectors"`, fieldsOf[selectorsForm]())
+	if !ok {
+		return
+	}
+	if v := f.get("labels"); v != nil {
+		r.Selectors.Labels = d.selector(v, `"labels"`, "write a selector such as app=web,tier!=test", func(s string) error {
+			_, err := labels.Parse(s)
+			return err
+		})
+	}
+	if v := f.get("fields"); v != nil {
+		r.Selectors.Fields = d.selector(v, `"fields"`, "write a selector such as metadata.name=web", func(s string) error {
+			_, err := fields.ParseSelector(s)
+			return err
+		})
+	}
+}
+
+// selector reads a selector; an empty one selects everything.
+func (d *decoding) selector(n *yaml.Node, what, hint string, parse func(string) error) string {
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" && n.Value == "" {
+		return ""
+	}
+	s, ok := d.text(n, what, hint)
+	if !ok {
+		return ""
+	}
+	if err := parse(s); err != nil {
+		d.failAt(CodeSelector, n, "this is not a selector: "+err.Error(), hint)
+		return ""
+	}
+	return s
+}

@@ -1,0 +1,161 @@
+package indexers_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	kjson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/crdcache/crdcache/indexers"
+)
+
+// compileAll makes the functions of several indexes, which are given as in a config.
+func compileAll(t testing.TB, list ...string) *indexers.Functions {
+	t.Helper()
+	text := header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - " + strings.Join(list, "\n    - ") + "\n")
+	c, err := indexers.Parse(indexers.Source{Name: "w.yaml", Data: []byte(strings.Replace(text, "NAME", "n", 1))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return indexers.Compile(c.Resources[0])
+}
+
+// manyIndexes are of every form there is.
+var manyIndexes = []string{
+	"{name: name, path: .metadata.name, order: sorted}",
+	"{name: label, label: example.com/team, missing: null}",
+	"{name: list, path: '.spec.a[*]', transform: [trim, lower], maxValues: 3}",
+	"{name: int, path: '.spec.a[*]', type: int, order: sorted}",
+	"{name: quantity, path: '.spec.*', type: quantity}",
+	"{name: time, path: .spec.t, type: time, order: sorted, missing: {value: '9999-12-31T00:00:00Z'}}",
+	"{name: each, each: '.spec.list[*]', key: [{name: x, path: .x}, {name: y, path: '.y[*]', missing: null}]}",
+	"{name: inner, each: '.spec.a[*]', key: [{name: x, path: '@'}]}",
+	"{name: pair, order: sorted, key: [{name: ns, path: .metadata.namespace}, {name: n, path: .spec.n, type: number}]}",
+	"{name: some, path: .metadata.name, when: '@.spec.n > 1'}",
+	"{name: owner, owner: controller}",
+	"{name: any, path: '..x', missing: report}",
+	"{name: regex, path: .spec.s, transform: {regex: {match: '^([a-z]+)-', group: 1}}, maxValueBytes: 4}",
+	"{name: filter, path: '.spec.list[?(@.x==1)].y[*]'}",
+}
+
+// randomObject makes an object that the indexes above find something in.
+func randomObject(random *rand.Rand) map[string]any {
+	scalar := func() any {
+		return []any{nil, "", "a", "A ", "\x00", "10", "1Gi", int64(1), int64(2), 1.5, 2.0, true, "web-\u00e9<>&", "2026-01-02T00:00:00Z", m{}, []any{}}[random.IntN(16)]
+	}
+	list := func(of func() any) any {
+		out := []any{}
+		for range random.IntN(5) {
+			out = append(out, of())
+		}
+		return out
+	}
+	maybe := func(into m, key string, v any) {
+		if random.IntN(4) > 0 {
+			into[key] = v
+		}
+	}
+	meta, sp := m{"name": fmt.Sprint("w", random.IntN(1000))}, m{}
+	maybe(meta, "namespace", []string{"a", "a-b", "team-x"}[random.IntN(3)])
+	maybe(meta, "labels", m{"example.com/team": scalar(), "other": "x"})
+	maybe(meta, "ownerReferences", list(func() any { return m{"kind": "House", "name": scalar(), "controller": random.IntN(2) == 0} }))
+	maybe(sp, "a", list(scalar))
+	maybe(sp, "list", list(func() any {
+		e := m{}
+		maybe(e, "x", scalar())
+		maybe(e, "y", list(scalar))
+		return e
+	}))
+	for _, key := range []string{"n", "s", "t"} {
+		maybe(sp, key, scalar())
+	}
+	return m{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": meta, "spec": sp}
+}
+
+// A document gives the same keys, and the same statistics, as the object that it decodes to.
+func TestDocumentsGiveTheSameKeys(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	decoded, raw := compileAll(t, manyIndexes...), compileAll(t, manyIndexes...)
+	for range 3000 {
+		document, err := json.Marshal(randomObject(random))
+		if err != nil {
+			t.Fatal(err)
+		}
+		compareKeys(t, decoded, raw, document)
+	}
+	if diff := cmp.Diff(decoded.Stats(), raw.Stats()); diff != "" {
+		t.Errorf("stats (-decoded +document):\n%s", diff)
+	}
+	for _, s := range raw.Stats() {
+		if s.Matched == 0 || s.Matched == s.Seen && s.Index != "name" && s.Index != "label" && s.Index != "time" {
+			t.Errorf("the objects do not try the index: %+v", s)
+		}
+	}
+}
+
+// compareKeys compares what two functions give for a document and for the object in it.
+func compareKeys(t *testing.T, decoded, raw *indexers.Functions, document []byte) {
+	t.Helper()
+	var object map[string]any
+	if err := kjson.Unmarshal(document, &object); err != nil {
+		t.Fatal(err)
+	}
+	want, got := decoded.Keys(object), raw.KeysJSON(document, nil)
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("%s (-decoded +document):\n%s", document, diff)
+	}
+}
+
+// Keys are appended, so that a caller can keep the room for them, and each list is deduplicated on
+// its own.
+func TestKeysAreAppended(t *testing.T) {
+	f := compileAll(t, "{name: a, path: .a}", "{name: b, path: '.b[*]'}")
+	keys := f.KeysJSON([]byte(`{"a": "x", "b": ["x", "y", "x"]}`), [][]string{{"x"}})
+	if diff := cmp.Diff([][]string{{"x", "x"}, {"x", "y"}}, keys); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What is not JSON is counted, and nothing more.
+func TestBrokenDocuments(t *testing.T) {
+	f := compileAll(t, "{name: a, path: .a}", "{name: b, path: .b, missing: null}")
+	for _, text := range []string{"", "{", `{"a": "x"} {}`, `{"a": x}`} {
+		for i, keys := range f.KeysJSON([]byte(text), nil) {
+			if len(keys) > 0 {
+				t.Errorf("%q: index %d has %q", text, i, keys)
+			}
+		}
+	}
+	for _, s := range f.Stats() {
+		if s.Seen != 4 || s.Failed != 4 {
+			t.Errorf("got %+v", s)
+		}
+	}
+}
+
+// FuzzDocument proves that documents and decoded objects give the same keys.
+func FuzzDocument(f *testing.F) {
+	random := rand.New(rand.NewPCG(5, 6))
+	for range 20 {
+		document, err := json.Marshal(randomObject(random))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(document)
+	}
+	f.Add([]byte(`{"spec": {"a": [1, 1.0, 1e0, "\u0000", "\ud800"], "a": [9223372036854775808, -0]}}`))
+	decoded, raw := compileAll(f, manyIndexes...), compileAll(f, manyIndexes...)
+	f.Fuzz(func(t *testing.T, document []byte) {
+		var object map[string]any
+		if kjson.Unmarshal(document, &object) != nil || object == nil {
+			raw.KeysJSON(document, nil)
+			return
+		}
+		compareKeys(t, decoded, raw, document)
+	})
+}

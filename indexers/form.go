@@ -1,0 +1,176 @@
+package indexers
+
+import (
+	"reflect"
+	"strings"
+	"sync"
+)
+
+// The types below are the form of a config file: which fields there are, and what they take. The
+// decoder takes the names of the fields from them, and [Schema] is made of them, so that the two
+// cannot differ. The tags mean:
+//
+//	json      the name of the field
+//	doc       what it is for
+//	required  "true" when it must be there
+//	enum      the words it takes
+//	const     the only word it takes
+//	default   what it is when it is left out
+//	min, max  the bounds of a number
+//	pattern   what a text has to look like
+//	oneOf     on the field _: groups of fields of which exactly one has to be there
+//
+// Types with an alternative form say so in their method alternatives.
+
+type configForm struct {
+	APIVersion string   `json:"apiVersion" doc:"The version of the form." required:"true" const:"crdcache.dev/v1alpha1"`
+	Kind       string   `json:"kind" doc:"The kind of the document." required:"true" const:"IndexConfig"`
+	Metadata   metaForm `json:"metadata" doc:"The name of the config." required:"true"`
+	Spec       specForm `json:"spec" doc:"What the config declares." required:"true"`
+}
+
+type metaForm struct {
+	Name string `json:"name" doc:"A name of your choice, unique among all configs that are loaded together." required:"true" pattern:"name"`
+}
+
+type specForm struct {
+	Defaults  defaultsForm   `json:"defaults" doc:"What holds for all resources of the document unless they say otherwise."`
+	Resources []resourceForm `json:"resources" doc:"The resources and their indexes." required:"true"`
+}
+
+type defaultsForm struct {
+	Storage storageForm `json:"storage" doc:"How objects are kept."`
+	Prune   pruneForm   `json:"prune" doc:"What is cut out of objects before they are kept."`
+	Index   limitsForm  `json:"index" doc:"What holds for all indexes."`
+}
+
+type storageForm struct {
+	Mode string `json:"mode" doc:"The form in which objects are kept." required:"true" enum:"packed,compressed,object,metadata"`
+}
+
+type pruneForm struct {
+	Presets           []string   `json:"presets" doc:"What is cut out often, by name." enum:"managedFields,lastApplied"`
+	Remove            []pathForm `json:"remove" doc:"Paths to what is cut out."`
+	RemoveAnnotations []string   `json:"removeAnnotations" doc:"Names of annotations that are cut out."`
+}
+
+type limitsForm struct {
+	Dialect       string `json:"dialect" doc:"How ['a.b'] is read in paths: as one key, or as two like kubectl does." enum:"literal,kubectl" default:"literal"`
+	MaxValues     int    `json:"maxValues" doc:"How many values of one object are kept." min:"1" max:"10000" default:"64"`
+	MaxValueBytes int    `json:"maxValueBytes" doc:"How long a value may be to be kept." min:"1" max:"1048576" default:"1024"`
+}
+
+type resourceForm struct {
+	Name       string         `json:"name" doc:"A name of your choice, unique among all configs that are loaded together." required:"true" pattern:"name"`
+	Match      matchForm      `json:"match" doc:"Which objects are meant." required:"true"`
+	Optional   bool           `json:"optional" doc:"Whether there may be no such resource yet." default:"false"`
+	Storage    storageForm    `json:"storage" doc:"How objects are kept."`
+	Prune      pruneForm      `json:"prune" doc:"What is cut out of objects before they are kept. A field that is there replaces the one of the defaults."`
+	Namespaces namespacesForm `json:"namespaces" doc:"To which namespaces the resource is limited."`
+	Selectors  selectorsForm  `json:"selectors" doc:"Selectors that the server evaluates."`
+	Indexes    []indexForm    `json:"indexes" doc:"The indexes."`
+}
+
+type matchForm struct {
+	_        struct{} `oneOf:"resource|kind"`
+	Group    string   `json:"group" doc:"The API group; empty for the core group. It may be a pattern, in which * stands for any run of characters." required:"true"`
+	Version  string   `json:"version" doc:"The version. Without it, the one that the server prefers when the resource is looked up."`
+	Versions string   `json:"versions" doc:"preferred: the version that the server prefers, also when that changes." enum:"preferred"`
+	Resource string   `json:"resource" doc:"The plural name. It may be a pattern."`
+	Kind     string   `json:"kind" doc:"The kind, which is looked up."`
+}
+
+type namespacesForm struct {
+	Include []string `json:"include" doc:"Names and patterns of namespaces; without it, all of them." pattern:"namespace"`
+	Exclude []string `json:"exclude" doc:"Names and patterns of namespaces that are left out, however they are included." pattern:"namespace"`
+}
+
+type selectorsForm struct {
+	Labels string `json:"labels" doc:"A label selector."`
+	Fields string `json:"fields" doc:"A field selector."`
+}
+
+type indexForm struct {
+	_             struct{}        `oneOf:"path|label|annotation|owner|key"`
+	Name          string          `json:"name" doc:"What queries call the index." required:"true" pattern:"name"`
+	Path          pathForm        `json:"path" doc:"Where the values are."`
+	Label         string          `json:"label" doc:"The name of a label."`
+	Annotation    string          `json:"annotation" doc:"The name of an annotation."`
+	Owner         string          `json:"owner" doc:"Kind and name of the owners, or of the controller alone." enum:"any,controller"`
+	Each          pathForm        `json:"each" doc:"With key: the elements in which the keys are looked up."`
+	Key           []keyForm       `json:"key" doc:"The parts of a composite value."`
+	Type          string          `json:"type" doc:"How values are read and compared. Without it, as text." enum:"string,int,number,bool,quantity,duration,time,ip,semver"`
+	Order         string          `json:"order" doc:"sorted indexes can be asked for ranges, and results sorted by them." enum:"hash,sorted" default:"hash"`
+	Unique        string          `json:"unique" doc:"warn: no two objects should have the same value." enum:"warn"`
+	Transform     []transformForm `json:"transform" doc:"What is done to a value before it is kept, in order."`
+	Missing       missingForm     `json:"missing" doc:"What stands for a missing value."`
+	When          string          `json:"when" doc:"A condition on the object, which is @ there; other objects are not in the index."`
+	Dialect       string          `json:"dialect" doc:"How ['a.b'] is read in paths." enum:"literal,kubectl"`
+	MaxValues     int             `json:"maxValues" doc:"How many values of one object are kept." min:"1" max:"10000"`
+	MaxValueBytes int             `json:"maxValueBytes" doc:"How long a value may be to be kept." min:"1" max:"1048576"`
+}
+
+type keyForm struct {
+	_          struct{}        `oneOf:"path|label|annotation"`
+	Name       string          `json:"name" doc:"What the part is called." required:"true" pattern:"name"`
+	Path       pathForm        `json:"path" doc:"Where the values are."`
+	Label      string          `json:"label" doc:"The name of a label."`
+	Annotation string          `json:"annotation" doc:"The name of an annotation."`
+	Type       string          `json:"type" doc:"How values are read and compared. Without it, as text." enum:"string,int,number,bool,quantity,duration,time,ip,semver"`
+	Transform  []transformForm `json:"transform" doc:"What is done to a value before it is kept, in order."`
+	Missing    missingForm     `json:"missing" doc:"What stands for a missing value."`
+}
+
+// pathForm is an expression, or a list of names.
+type pathForm struct{}
+
+// transformForm is a word, or the map that its fields make.
+type transformForm struct {
+	Regex regexForm `json:"regex" doc:"A regular expression (RE2); the value becomes what it matches." required:"true"`
+}
+
+type regexForm struct {
+	Match string    `json:"match" doc:"The expression." required:"true"`
+	Group groupForm `json:"group" doc:"The group that becomes the value, by number or name; without it, all that matches."`
+}
+
+// groupForm is the number or the name of a group.
+type groupForm struct{}
+
+// missingForm is a word, null, or the map that its fields make.
+type missingForm struct {
+	Value valueForm `json:"value" doc:"The value." required:"true"`
+}
+
+// valueForm is a text, a number or a boolean.
+type valueForm struct{}
+
+// formFields holds the names of the fields of each form.
+var formFields sync.Map // reflect.Type to []string
+
+// fieldsOf gives the names of the fields of a form, in order.
+func fieldsOf[T any]() []string {
+	t := reflect.TypeFor[T]()
+	if names, ok := formFields.Load(t); ok {
+		return names.([]string)
+	}
+	var names []string
+	for i := range t.NumField() {
+		if name := t.Field(i).Tag.Get("json"); name != "" {
+			names = append(names, name)
+		}
+	}
+	formFields.Store(t, names)
+	return names
+}
+
+// wordsOf gives the words that a field of a form takes.
+func wordsOf[T any](field string) []string {
+	t := reflect.TypeFor[T]()
+	for i := range t.NumField() {
+		if f := t.Field(i); f.Tag.Get("json") == field {
+			return strings.Split(f.Tag.Get("enum"), ",")
+		}
+	}
+	return nil
+}

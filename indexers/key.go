@@ -1,0 +1,145 @@
+package indexers
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/crdcache/crdcache/indexers/internal/sortkey"
+)
+
+// OperandError says that a value cannot be looked up in an index.
+type OperandError struct {
+	// Index is the name of the index.
+	Index string
+	// Part is the number of the part that is wrong, from 0; -1 when it is about all of them.
+	Part int
+	// Message says what is wrong, with a way out.
+	Message string
+}
+
+// Error gives the name of the index and the message.
+func (e *OperandError) Error() string { return fmt.Sprintf("index %q: %s", e.Index, e.Message) }
+
+// Key gives the key under which the index holds objects with these parts; each may be [Null]. Of an
+// index that is neither sorted nor has types it is [Value]. It is what the ByIndex of an informer
+// takes. The error is an [*OperandError]: the number of parts is wrong, or one is not of its type.
+// Transforms are not applied.
+func (i *Index) Key(parts ...string) (string, error) {
+	if len(parts) != len(i.parts) {
+		return "", i.wrongParts(len(parts), fmt.Sprintf("%d", len(i.parts)))
+	}
+	encoded, err := i.encode(parts)
+	if err != nil {
+		return "", err
+	}
+	return i.join(encoded), nil
+}
+
+// Prefix gives the beginning of the keys of all objects whose first parts are these. When all parts
+// are given, or the only one, the last is the beginning of a text; it has to be of type string or of
+// none then. The error is an [*OperandError]; see [Index.Key].
+func (i *Index) Prefix(parts ...string) (string, error) {
+	if len(parts) == 0 || len(parts) > len(i.parts) {
+		return "", i.wrongParts(len(parts), fmt.Sprintf("1 to %d", len(i.parts)))
+	}
+	last := len(parts) - 1
+	open := len(parts) == len(i.parts)
+	if typ := i.parts[last].typ; open && !typ.Text() {
+		return "", &OperandError{i.Name, last, fmt.Sprintf("a value of type %s has no beginning to search for; use a range", typ)}
+	}
+	encoded, err := i.encode(parts)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case len(i.parts) == 1:
+		return encoded[0], nil
+	case i.Sorted:
+		var key []byte
+		for n, p := range encoded {
+			if n == last && open {
+				return string(sortkey.AppendOpenPart(key, p)), nil
+			}
+			key = sortkey.AppendPart(key, p)
+		}
+		return string(key), nil
+	}
+	var b strings.Builder
+	for n, p := range encoded {
+		appendPart(&b, p)
+		if n < last || !open {
+			b.WriteByte('/')
+		}
+	}
+	return b.String(), nil
+}
+
+// Parts takes a key of the index apart, and gives each part in its canonical form, or [Null]. What
+// is no key of the index comes back as one part, unchanged.
+func (i *Index) Parts(key string) []string {
+	encoded := []string{key}
+	switch {
+	case len(i.parts) == 1:
+	case i.Sorted:
+		parts, ok := sortkey.Parts(key)
+		if !ok {
+			return encoded
+		}
+		encoded = parts
+	default:
+		encoded = splitValue(key)
+	}
+	if len(encoded) != len(i.parts) {
+		return []string{key}
+	}
+	out := make([]string, len(encoded))
+	for n, p := range encoded {
+		out[n] = p
+		if i.Sorted && p != Null {
+			if shown, ok := i.parts[n].typ.Show(p); ok {
+				out[n] = shown
+			}
+		}
+	}
+	return out
+}
+
+// encode gives the parts of a key.
+func (i *Index) encode(parts []string) ([]string, error) {
+	encoded := make([]string, len(parts))
+	for n, text := range parts {
+		encoded[n] = text
+		if text == Null {
+			continue
+		}
+		key, ok := i.parts[n].encode(text, i.Sorted)
+		if !ok {
+			return nil, &OperandError{i.Name, n, i.parts[n].typ.Mismatch(text)}
+		}
+		encoded[n] = key
+	}
+	return encoded, nil
+}
+
+// join makes one key of its parts.
+func (i *Index) join(encoded []string) string {
+	if len(encoded) == 1 {
+		return encoded[0]
+	}
+	if !i.Sorted {
+		return Value(encoded...)
+	}
+	var key []byte
+	for _, p := range encoded {
+		key = sortkey.AppendPart(key, p)
+	}
+	return string(key)
+}
+
+func (i *Index) wrongParts(got int, want string) error {
+	what := "it is over one value"
+	if i.Composite() {
+		what = "its parts are " + strings.Join(i.Keys, ", ")
+	}
+	return &OperandError{i.Name, -1, fmt.Sprintf("%d parts were given and %s wanted: %s", got, want, what)}
+}

@@ -1,0 +1,161 @@
+package indexers_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/indexers"
+)
+
+// index gives the only index of a config with it.
+func index(t testing.TB, text string) *indexers.Index {
+	t.Helper()
+	return compile(t, text).Indexes()[0]
+}
+
+func TestTypedValues(t *testing.T) {
+	all := []any{"2026-01-02T00:00:00Z", "2026-01-01T01:00:00+01:00", "10", int64(9), 2.5, true, "1Gi", "90m", "10.0.0.1", "v1.2"}
+	tests := []struct {
+		typ     string
+		want    []string
+		skipped uint64
+	}{
+		{"string", []string{"2026-01-02T00:00:00Z", "2026-01-01T01:00:00+01:00", "10", "1Gi", "90m", "10.0.0.1", "v1.2"}, 3},
+		{"int", []string{"10", "9"}, 8},
+		{"number", []string{"10", "9", "2.5"}, 7},
+		{"bool", []string{"true"}, 9},
+		{"quantity", []string{"10", "9", "2.5", "1073741824", "0.09"}, 5},
+		{"duration", []string{"1h30m0s"}, 9},
+		{"time", []string{"2026-01-02T00:00:00Z", "2026-01-01T00:00:00Z"}, 8},
+		{"ip", []string{"10.0.0.1"}, 9},
+		{"semver", []string{"10.0.0", "9.0.0", "2.5.0", "1.2.0"}, 6},
+	}
+	for _, order := range []string{"hash", "sorted"} {
+		for _, test := range tests {
+			f := compile(t, "{name: i, path: '.spec.a[*]', type: "+test.typ+", order: "+order+"}")
+			keys := call(t, f, spec(m{"a": all}))
+			var got []string
+			for _, k := range keys {
+				got = append(got, f.Indexes()[0].Parts(k)...)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("%s %s (-want +got):\n%s", order, test.typ, diff)
+			}
+			if s := f.Stats()[0]; s.SkippedType != test.skipped {
+				t.Errorf("%s %s: %+v", order, test.typ, s)
+			}
+			if order == "hash" && cmp.Diff(keys, got) != "" {
+				t.Errorf("%s is held as %q", test.typ, keys)
+			}
+		}
+	}
+}
+
+// What stands for a missing value is of the type too, and null comes first.
+func TestTypedMissing(t *testing.T) {
+	f := compile(t, "{name: i, path: .spec.a, type: time, order: sorted, missing: {value: '9999-12-31T00:00:00Z'}}")
+	keys := call(t, f, spec(nil))
+	want, err := f.Indexes()[0].Key("9999-12-31T00:00:00Z")
+	if err != nil || cmp.Diff([]string{want}, keys) != "" {
+		t.Errorf("got %q, want %q, %v", keys, want, err)
+	}
+	f = compile(t, "{name: i, path: .spec.a, type: int, order: sorted, missing: null}")
+	null := call(t, f, spec(nil))
+	least, err := f.Indexes()[0].Key("-9223372036854775808")
+	if err != nil || len(null) != 1 || null[0] != indexers.Null || null[0] >= least {
+		t.Errorf("%q does not come before %q: %v", null, least, err)
+	}
+	if got := f.Indexes()[0].Parts(indexers.Null); got[0] != indexers.Null {
+		t.Errorf("null is shown as %q", got)
+	}
+}
+
+func TestKeys(t *testing.T) {
+	tests := []struct {
+		reason, index string
+		parts         []string
+		want          string
+	}{
+		{"a text", "{name: i, path: .a}", []string{"x/y"}, "x/y"},
+		{"a sorted text", "{name: i, path: .a, order: sorted}", []string{"x\x00"}, "x\x00"},
+		{"a canonical form", "{name: i, path: .a, type: quantity}", []string{"1Ki"}, "1024"},
+		{"parts", "{name: i, key: [{name: x, path: .x}, {name: y, path: .y, type: int}]}", []string{"a/b", "07"}, `a\/b/7`},
+		{"null", "{name: i, key: [{name: x, path: .x}, {name: y, path: .y, type: int}]}", []string{"a", indexers.Null}, "a/\x00"},
+		{"the parts of an owner", "{name: i, owner: any}", []string{"House", "home"}, "House/home"},
+		{"sorted parts", "{name: i, order: sorted, key: [{name: x, path: .x}, {name: y, path: .y}]}", []string{"a", "b\x00"}, "a\x00\x01b\x00\xff\x00\x01"},
+	}
+	for _, test := range tests {
+		i := index(t, test.index)
+		got, err := i.Key(test.parts...)
+		if err != nil || got != test.want {
+			t.Errorf("%s: got %q, %v; want %q", test.reason, got, err, test.want)
+		}
+		back := i.Parts(got)
+		if again, err := i.Key(back...); err != nil || again != got {
+			t.Errorf("%s: %q comes back as %q, %v", test.reason, got, back, err)
+		}
+	}
+	composite := index(t, "{name: i, order: sorted, key: [{name: x, path: .x}, {name: y, path: .y}]}")
+	if got := composite.Parts("no tuple"); cmp.Diff([]string{"no tuple"}, got) != "" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestKeyErrors(t *testing.T) {
+	tests := []struct {
+		index string
+		parts []string
+		want  string
+		part  int
+	}{
+		{"{name: i, path: .a}", nil, "0 parts were given and 1 wanted: it is over one value", -1},
+		{"{name: i, path: .a}", []string{"a", "b"}, "2 parts", -1},
+		{"{name: i, path: .a, type: int}", []string{"x"}, `"x" is not of type int; write it as 42`, 0},
+		{"{name: i, key: [{name: x, path: .x}, {name: y, path: .y, type: time}]}", []string{"a"}, "its parts are x, y", -1},
+		{"{name: i, key: [{name: x, path: .x}, {name: y, path: .y, type: time}]}", []string{"a", "now"}, "not of type time", 1},
+	}
+	for _, test := range tests {
+		_, err := index(t, test.index).Key(test.parts...)
+		var e *indexers.OperandError
+		if !errors.As(err, &e) || e.Part != test.part || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s %q: %v", test.index, test.parts, err)
+		}
+	}
+	if _, err := index(t, "{name: i, path: .a, type: int}").Prefix("1"); err == nil || !strings.Contains(err.Error(), "use a range") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := index(t, "{name: i, path: .a}").Prefix(); err == nil {
+		t.Error("no part at all is a prefix")
+	}
+}
+
+// A key begins with a prefix exactly when its first parts are those of the prefix.
+func TestPrefixes(t *testing.T) {
+	for _, order := range []string{"hash", "sorted"} {
+		i := index(t, "{name: i, order: "+order+", key: [{name: x, path: .x}, {name: y, path: .y, type: int}, {name: z, path: .z}]}")
+		key, err := i.Key("a/b", "7", "web-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, test := range []struct {
+			parts []string
+			want  bool
+		}{
+			{[]string{"a/b"}, true}, {[]string{"a"}, false}, {[]string{"a/b/"}, false}, {[]string{"a/b", "7"}, true},
+			{[]string{"a/b", "70"}, false}, {[]string{"a/b", "7", "web"}, true}, {[]string{"a/b", "7", "web-1"}, true},
+			{[]string{"a/b", "7", ""}, true}, {[]string{"a/b", "7", "x"}, false},
+		} {
+			prefix, err := i.Prefix(test.parts...)
+			if err != nil || strings.HasPrefix(key, prefix) != test.want {
+				t.Errorf("%s %q: %q, %v", order, test.parts, prefix, err)
+			}
+		}
+	}
+	i := index(t, "{name: i, path: .a, order: sorted}")
+	if prefix, err := i.Prefix("a/"); prefix != "a/" || err != nil {
+		t.Errorf("got %q, %v", prefix, err)
+	}
+}

@@ -26,8 +26,11 @@ type Result struct {
 // Duration is written as text.
 type Duration time.Duration
 
+// String implements fmt.Stringer.
+func (d Duration) String() string { return time.Duration(d).String() }
+
 // MarshalText implements encoding.TextMarshaler.
-func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (d *Duration) UnmarshalText(text []byte) error {

@@ -17,7 +17,7 @@ const (
 // ours returns crdcache's storage modes.
 func ours() []Subject {
 	return []Subject{
-		{Name: Object, Title: "crdcache, object", Ours: true, Bodies: true, New: mode(func(*dynamicinformer.Options) {})},
+		{Name: Object, Title: "crdcache, object", Ours: true, Bodies: true, Scales: true, New: mode(func(*dynamicinformer.Options) {})},
 	}
 }
 

@@ -27,6 +27,8 @@ type Subject struct {
 	Ours bool
 	// Bodies is set where the cache has whole objects, rather than their metadata or nothing.
 	Bodies bool
+	// Scales is set for those that are measured with very many objects too.
+	Scales bool
 	// New makes the cache and contacts nobody.
 	New func(Options) (Cache, error)
 }
@@ -60,8 +62,8 @@ const (
 // All returns every subject, in the order of the report.
 func All() []Subject {
 	peers := []Subject{
-		{Name: Stream, Title: "bytes of the stream alone", New: newStream},
-		{Name: ClientGo, Title: "client-go dynamicinformer", Bodies: true, New: newClientGo},
+		{Name: Stream, Title: "bytes of the stream alone", Scales: true, New: newStream},
+		{Name: ClientGo, Title: "client-go dynamicinformer", Bodies: true, Scales: true, New: newClientGo},
 		{Name: ClientGoTrimmed, Title: "the same, without managedFields", Bodies: true, New: newClientGoTrimmed},
 		{Name: ControllerRuntime, Title: "controller-runtime unstructured cache", Bodies: true, New: newControllerRuntime},
 		{Name: ClientGoMetadata, Title: "client-go metadata informer", New: newClientGoMetadata},

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os/signal"
+	"syscall"
+
+	"github.com/crdcache/crdcache/bench/internal/plan"
+	"github.com/crdcache/crdcache/bench/internal/promise"
+	"github.com/crdcache/crdcache/bench/internal/report"
+	"github.com/crdcache/crdcache/bench/internal/result"
+	"github.com/crdcache/crdcache/bench/internal/runner"
+)
+
+// Exit codes.
+const (
+	exitOK = iota
+	// exitFailed: something could not be measured, or a guarded promise is broken.
+	exitFailed
+	exitUsage
+	exitInterrupted = 130
+)
+
+// errFailed is returned for what has been said already.
+var errFailed = errors.New("failed")
+
+// command runs the benchmark and returns the exit code.
+func command(args []string, stderr io.Writer) int {
+	o, err := parse(args, stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case err != nil:
+		fmt.Fprintln(stderr, "bench:", err)
+		return exitUsage
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends this process at once
+	err = o.run(ctx, stderr)
+	switch {
+	case ctx.Err() != nil:
+		fmt.Fprintln(stderr, "bench: interrupted; the sandbox is gone and nothing was written")
+		return exitInterrupted
+	case errors.Is(err, errFailed):
+		return exitFailed
+	case err != nil:
+		fmt.Fprintln(stderr, "bench:", err)
+		return exitFailed
+	}
+	return exitOK
+}
+
+// run measures, or reads what was measured before, and writes and checks what was asked for.
+func (o *options) run(ctx context.Context, stderr io.Writer) error {
+	r, err := o.measure(ctx, stderr)
+	if err != nil || r == nil {
+		return err
+	}
+	if o.results != "" && o.from == "" {
+		if err := r.Write(o.results); err != nil {
+			return err
+		}
+		fmt.Fprintln(stderr, "wrote", o.results)
+	}
+	if o.report != "" {
+		if err := report.Write(o.report, r); err != nil {
+			return err
+		}
+		fmt.Fprintln(stderr, "wrote", o.report)
+	}
+	outcomes := promise.Judge(r)
+	report.Outcomes(stderr, outcomes)
+	failed := len(r.Failures) > 0
+	if o.guard {
+		failed = failed || promise.Broken(outcomes)
+	}
+	for _, failure := range r.Failures {
+		fmt.Fprintln(stderr, "could not be measured:", failure)
+	}
+	if failed {
+		return errFailed
+	}
+	return nil
+}
+
+// measure returns a result, or none where only the plan was asked for.
+func (o *options) measure(ctx context.Context, stderr io.Writer) (*result.Result, error) {
+	if o.from != "" {
+		return result.Read(o.from)
+	}
+	p, err := plan.New(o.plan)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(stderr, "%d steps, about %v\n", len(p), p.Estimate())
+	if o.planOnly {
+		for _, step := range p {
+			fmt.Fprintf(stderr, "  %s: %d rounds of %v\n", step, step.Rounds, step.Subjects)
+		}
+		return nil, nil
+	}
+	r, err := runner.Run(ctx, p, o.runner)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(stderr, "measured in %v\n", r.Took)
+	return r, nil
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/crdcache/crdcache/bench/internal/plan"
+	"github.com/crdcache/crdcache/bench/internal/runner"
+)
+
+// options are those of the command line.
+type options struct {
+	plan   plan.Options
+	runner runner.Options
+
+	guard           bool
+	planOnly        bool
+	report, results string
+	from            string
+}
+
+// parse reads the command line. It writes the usage to stderr where it is asked for, and where there is
+// something wrong.
+func parse(args []string, stderr io.Writer) (*options, error) {
+	o := &options{plan: plan.Default()}
+	// The short form changes the defaults of the other flags, so it has to be known before them.
+	if slices.Contains(args, "-ci") || slices.Contains(args, "--ci") {
+		o.plan = plan.CI()
+	}
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.BoolVar(&o.guard, "ci", false, "measure little, and fail where a promise is broken by a wide margin")
+	f.BoolVar(&o.planOnly, "plan", false, "only print what would be measured and how long that takes")
+	f.StringVar(&o.from, "from", "", "measure nothing: take the results of an earlier run from this `file`")
+	f.StringVar(&o.report, "report", "", "write a report in Markdown to this `file`")
+	f.StringVar(&o.results, "results", "", "write all figures in JSON to this `file`")
+	f.Var((*integers)(&o.plan.Sizes), "sizes", "`numbers` of objects of 2 KB to fill caches with")
+	f.Var((*integers)(&o.plan.LargeSizes), "large", "`numbers` of objects of 10 KB")
+	f.Var((*names)(&o.plan.Subjects), "subjects", "caches to measure")
+	f.Var((*names)(&o.plan.Experiments), "experiments", "experiments to make (default all)")
+	f.IntVar(&o.plan.Rounds, "rounds", o.plan.Rounds, "how often to measure what does not take long; the median counts")
+	f.IntVar(&o.plan.Updates, "updates", o.plan.Updates, "how many updates to make")
+	f.IntVar(&o.plan.UpdateObjects, "update-objects", o.plan.UpdateObjects, "how many objects there are meanwhile")
+	f.IntVar(&o.plan.ReadObjects, "read-objects", o.plan.ReadObjects, "how many objects to read and to index")
+	f.IntVar(&o.plan.DumpObjects, "dump-objects", o.plan.DumpObjects, "how many objects to print")
+	f.DurationVar(&o.plan.Budget, "budget", o.plan.Budget, "processor time for each small operation")
+	f.StringVar(&o.runner.Sandbox, "sandbox", "../bin/sandbox", "the sandbox `program`")
+	f.StringVar(&o.runner.Kubectl, "kubectl", "../bin/kubectl", "the kubectl `program`")
+	f.StringVar(&o.runner.Crdcache, "crdcache", "../bin/crdcache", "the crdcache `program`")
+	o.runner.Progress = stderr
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	if f.NArg() > 0 {
+		return nil, fmt.Errorf("there is no argument %q; see -help", f.Arg(0))
+	}
+	return o, nil
+}
+
+// integers is a flag of numbers with commas between them.
+type integers []int
+
+// String implements flag.Value.
+func (l *integers) String() string {
+	parts := make([]string, len(*l))
+	for i, n := range *l {
+		parts[i] = strconv.Itoa(n)
+	}
+	return strings.Join(parts, ",")
+}
+
+// Set implements flag.Value.
+func (l *integers) Set(text string) error {
+	*l = nil
+	for part := range strings.SplitSeq(text, ",") {
+		if part == "" {
+			continue
+		}
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 1 {
+			return fmt.Errorf("%q is not a number of objects", part)
+		}
+		*l = append(*l, n)
+	}
+	return nil
+}
+
+// names is a flag of names with commas between them.
+type names []string
+
+// String implements flag.Value.
+func (l *names) String() string { return strings.Join(*l, ",") }
+
+// Set implements flag.Value.
+func (l *names) Set(text string) error {
+	*l = nil
+	for part := range strings.SplitSeq(text, ",") {
+		if part != "" {
+			*l = append(*l, part)
+		}
+	}
+	return nil
+}

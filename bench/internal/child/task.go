@@ -1,0 +1,42 @@
+package child
+
+import (
+	"context"
+	"time"
+)
+
+// Task is what a child has to do. Which fields count depends on the experiment.
+type Task struct {
+	Experiment string
+	// Size is the size of the objects and Objects how many there are; both also name the result.
+	Size    string
+	Objects int
+	Subject string
+	// Kubeconfig is a file with the API server's address.
+	Kubeconfig string
+	// Events is how many updates are going to be made once the child is ready.
+	Events int
+	// Budget is the processor time to spend on each small operation.
+	Budget time.Duration
+	// Command is a program with its arguments.
+	Command []string
+}
+
+// Outcome is what a child found out.
+type Outcome struct {
+	// Metrics has the figures by metric.
+	Metrics map[string]float64 `json:",omitempty"`
+	// Seen has the time at which the handler saw each key, where the task has events.
+	Seen map[string]time.Time `json:",omitempty"`
+}
+
+// Run does a task in a child. It calls ready when its measurement has begun and it waits for something to
+// happen.
+type Run func(ctx context.Context, task Task, ready func() error) (Outcome, error)
+
+// message is a line from a child to its parent: one of the fields is set.
+type message struct {
+	Ready   bool     `json:",omitempty"`
+	Outcome *Outcome `json:",omitempty"`
+	Error   string   `json:",omitempty"`
+}

@@ -1,0 +1,42 @@
+package experiment
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/crdcache/crdcache/bench/internal/child"
+	"github.com/crdcache/crdcache/bench/internal/subject"
+)
+
+// Certificates is the type that everything is measured with, and CertificateKind its kind.
+var Certificates = schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "certificates"}
+
+// CertificateKind is the kind of Certificates.
+const CertificateKind = "Certificate"
+
+// config is what every client of a child is made from: no rate limit on the client's side, all else as usual.
+func config(task child.Task) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", task.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	config.WarningHandler = rest.NoWarnings{}
+	return config, nil
+}
+
+// newCache makes the cache of the task's subject.
+func newCache(task child.Task, handler subject.Handler, seen func(string)) (subject.Cache, error) {
+	found, err := subject.Find([]string{task.Subject})
+	if err != nil {
+		return nil, err
+	}
+	config, err := config(task)
+	if err != nil {
+		return nil, err
+	}
+	return found[0].New(subject.Options{
+		Config: config, Type: Certificates, Kind: CertificateKind, Handler: handler, Seen: seen,
+	})
+}

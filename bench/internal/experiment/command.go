@@ -1,0 +1,36 @@
+package experiment
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"github.com/crdcache/crdcache/bench/internal/child"
+)
+
+// command runs the task's command with its output thrown away. It happens in a child because a process counts
+// the peak memory of the one that started it as its own, and a child is small.
+func command(ctx context.Context, task child.Task, _ func() error) (child.Outcome, error) {
+	cmd := exec.CommandContext(ctx, task.Command[0], task.Command[1:]...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+task.Kubeconfig)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	start := time.Now()
+	if err := cmd.Run(); err != nil {
+		return child.Outcome{}, fmt.Errorf("%v: %w: %s", task.Command, err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	wall := time.Since(start)
+	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	if !ok {
+		return child.Outcome{}, fmt.Errorf("%v: the system does not tell what it used", task.Command)
+	}
+	return child.Outcome{Metrics: map[string]float64{
+		CPU:     (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(),
+		Wall:    wall.Seconds(),
+		PeakRSS: float64(usage.Maxrss << 10), // in KiB on Linux
+	}}, nil
+}

@@ -1,0 +1,57 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/crdcache/crdcache/bench/internal/child"
+)
+
+// The experiments.
+const (
+	// Sync fills a cache, and measures what that costs and what it keeps.
+	Sync = "sync"
+	// UpdatesKey and UpdatesRead follow updates with a handler that takes the key, or reads the object.
+	UpdatesKey  = "updates-key"
+	UpdatesRead = "updates-read"
+	// Reads reads a cache in all ways, and adds an index to it.
+	Reads = "reads"
+	// DumpJSON and DumpYAML run a command that prints all objects.
+	DumpJSON = "dump-json"
+	DumpYAML = "dump-yaml"
+	// Decode makes unstructured objects of JSON.
+	Decode = "decode"
+	// Paths evaluates JSONPath expressions.
+	Paths = "paths"
+)
+
+// The subjects of experiments that are not about caches.
+const (
+	// Stock is what client-go and apimachinery have.
+	Stock = "client-go"
+	// Kubectl is the command to compare with.
+	Kubectl = "kubectl"
+	// Ours is what crdcache has.
+	Ours = "crdcache"
+)
+
+// experiments has what each does.
+var experiments = map[string]child.Run{
+	Sync:        syncCache,
+	UpdatesKey:  follow,
+	UpdatesRead: follow,
+	Reads:       readCache,
+	DumpJSON:    command,
+	DumpYAML:    command,
+	Decode:      decodeObjects,
+	Paths:       evaluatePaths,
+}
+
+// Run does a task. It is what a child process calls.
+func Run(ctx context.Context, task child.Task, ready func() error) (child.Outcome, error) {
+	run, ok := experiments[task.Experiment]
+	if !ok {
+		return child.Outcome{}, fmt.Errorf("there is no experiment %q", task.Experiment)
+	}
+	return run(ctx, task, ready)
+}

@@ -1,0 +1,50 @@
+package experiment
+
+// The metrics. The last part of a name is the unit.
+const (
+	// CPU is processor time, user and system, and Wall elapsed time.
+	CPU          = "cpu_s"
+	Wall         = "wall_s"
+	CPUPerObject = "cpu_us_per_object"
+	// Heap is what is live after a garbage collection, beyond what was before.
+	HeapPerObject = "heap_b_per_object"
+	// PeakRSS is the most memory that the process had resident.
+	PeakRSS = "peak_rss_b"
+
+	CPUPerEvent   = "cpu_us_per_event"
+	AllocPerEvent = "alloc_b_per_event"
+	// Latency is from sending an update to the API server until the handler is called.
+	LatencyP50 = "latency_p50_ms"
+	LatencyP99 = "latency_p99_ms"
+
+	// Hot reads objects again that were read just before; cold reads each object once after a collection.
+	GetHot    = "get_hot_ns"
+	GetCold   = "get_cold_ns"
+	IndexHot  = "by_index_hot_ns"
+	IndexCold = "by_index_cold_ns"
+	// Lists are per object.
+	ListHot       = "list_hot_ns_per_object"
+	ListCold      = "list_cold_ns_per_object"
+	NamespaceHot  = "by_namespace_hot_ns_per_object"
+	NamespaceCold = "by_namespace_cold_ns_per_object"
+
+	// IndexAdd is the time to add an index to a filled cache, IndexPause the longest that a read took
+	// meanwhile, and IndexHeap what the index occupies.
+	IndexAdd   = "index_add_ms"
+	IndexPause = "index_pause_ms"
+	IndexHeap  = "index_heap_b_per_object"
+
+	// Small operations, each with its CPU time and its allocations.
+	DecodeObject       = "object_ns"
+	DecodeObjectAllocs = "object_allocs"
+	DecodeList         = "list_ns_per_object"
+	DecodeListAllocs   = "list_allocs_per_object"
+	PathField          = "field_ns"
+	PathFieldAllocs    = "field_allocs"
+	PathFilter         = "filter_ns"
+	PathFilterAllocs   = "filter_allocs"
+	PathList           = "list_ns"
+	PathListAllocs     = "list_allocs"
+	PathEight          = "eight_raw_ns"
+	PathEightAllocs    = "eight_raw_allocs"
+)

@@ -1,0 +1,149 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/json"
+	kubectl "k8s.io/client-go/util/jsonpath"
+
+	"github.com/crdcache/crdcache/bench/internal/child"
+	"github.com/crdcache/crdcache/bench/internal/measure"
+	"github.com/crdcache/crdcache/indexers/jsonpath"
+)
+
+// The expressions that are evaluated.
+const (
+	fieldPath  = ".spec.issuerRef.name"
+	filterPath = `.status.conditions[?(@.type=="Ready")].status`
+	listPath   = ".spec.dnsNames[*]"
+)
+
+// eightPaths are those that a handful of indexes evaluate for each object.
+var eightPaths = []string{
+	".metadata.namespace", ".metadata.name", ".metadata.labels.team", ".spec.secretName",
+	fieldPath, listPath, ".spec.privateKey.algorithm", filterPath,
+}
+
+var errNothingFound = errors.New("nothing was found")
+
+// evaluator evaluates an expression over a decoded object.
+type evaluator func(object map[string]any) error
+
+// evaluatePaths measures single expressions over decoded objects, and eight at once over JSON.
+func evaluatePaths(ctx context.Context, task child.Task, _ func() error) (child.Outcome, error) {
+	_, items, err := samples(ctx, task)
+	if err != nil {
+		return child.Outcome{}, err
+	}
+	objects := make([]map[string]any, len(items))
+	for i, item := range items {
+		if err := json.Unmarshal(item, &objects[i]); err != nil {
+			return child.Outcome{}, err
+		}
+	}
+	compile, eight := stockEvaluator, stockEight
+	if task.Subject == Ours {
+		compile, eight = ourEvaluator, ourEight
+	}
+	metrics := map[string]float64{}
+	for _, p := range []struct{ path, metric, allocs string }{
+		{fieldPath, PathField, PathFieldAllocs},
+		{filterPath, PathFilter, PathFilterAllocs},
+		{listPath, PathList, PathListAllocs},
+	} {
+		evaluate, err := compile(p.path)
+		if err != nil {
+			return child.Outcome{}, err
+		}
+		cost, err := measure.Operation(task.Budget, func(n int) error { return evaluate(objects[n%len(objects)]) })
+		if err != nil {
+			return child.Outcome{}, fmt.Errorf("%s: %w", p.path, err)
+		}
+		metrics[p.metric], metrics[p.allocs] = cost.CPU, cost.Allocations
+	}
+	evaluate, err := eight()
+	if err != nil {
+		return child.Outcome{}, err
+	}
+	cost, err := measure.Operation(task.Budget, func(n int) error { return evaluate(items[n%len(items)]) })
+	if err != nil {
+		return child.Outcome{}, err
+	}
+	metrics[PathEight], metrics[PathEightAllocs] = cost.CPU, cost.Allocations
+	return child.Outcome{Metrics: metrics}, nil
+}
+
+func stockEvaluator(expression string) (evaluator, error) {
+	path := kubectl.New("benchmark").AllowMissingKeys(true)
+	if err := path.Parse("{" + expression + "}"); err != nil {
+		return nil, err
+	}
+	return func(object map[string]any) error {
+		found, err := path.FindResults(object)
+		if err == nil && len(found[0]) == 0 {
+			err = errNothingFound
+		}
+		return err
+	}, nil
+}
+
+func ourEvaluator(expression string) (evaluator, error) {
+	path, err := jsonpath.Compile(expression)
+	if err != nil {
+		return nil, err
+	}
+	return func(object map[string]any) error {
+		found := 0
+		path.Find(object, func(any) bool { found++; return true })
+		if found == 0 {
+			return errNothingFound
+		}
+		return nil
+	}, nil
+}
+
+// stockEight decodes the object first: there is no other way.
+func stockEight() (func(raw []byte) error, error) {
+	var all []evaluator
+	for _, expression := range eightPaths {
+		evaluate, err := stockEvaluator(expression)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, evaluate)
+	}
+	return func(raw []byte) error {
+		var object map[string]any
+		if err := json.Unmarshal(raw, &object); err != nil {
+			return err
+		}
+		for _, evaluate := range all {
+			if err := evaluate(object); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
+}
+
+func ourEight() (func(raw []byte) error, error) {
+	var all []jsonpath.Expr
+	for _, expression := range eightPaths {
+		path, err := jsonpath.Compile(expression)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, path)
+	}
+	set := jsonpath.NewSet(all...)
+	return func(raw []byte) error {
+		found := 0
+		err := set.FindJSON(raw, func(int, jsonpath.Value) bool { found++; return true })
+		if err == nil && found < len(eightPaths) {
+			err = errNothingFound
+		}
+		return err
+	}, nil
+}

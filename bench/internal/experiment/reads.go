@@ -1,0 +1,174 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/bench/internal/child"
+	"github.com/crdcache/crdcache/bench/internal/measure"
+	"github.com/crdcache/crdcache/bench/internal/subject"
+)
+
+// The numbers of objects that are read one at a time.
+const (
+	hotObjects  = 100
+	coldObjects = 2000
+)
+
+// readCache reads a filled cache, adds an index to it and reads that.
+func readCache(ctx context.Context, task child.Task, _ func() error) (child.Outcome, error) {
+	cache, err := newCache(task, subject.NoHandler, nil)
+	if err != nil {
+		return child.Outcome{}, err
+	}
+	reader, ok := cache.(subject.Reader)
+	if !ok {
+		return child.Outcome{}, fmt.Errorf("%s cannot be read", task.Subject)
+	}
+	if err := reader.Sync(ctx); err != nil {
+		return child.Outcome{}, err
+	}
+	r := &reading{reader: reader, budget: task.Budget, metrics: map[string]float64{}}
+	r.keys = reader.Keys()
+	slices.Sort(r.keys) // the same ones for all subjects
+	for _, step := range []func() error{r.gets, r.lists, r.namespaces, r.addIndex, r.lookups} {
+		if err := step(); err != nil {
+			return child.Outcome{}, err
+		}
+	}
+	runtime.KeepAlive(cache)
+	return child.Outcome{Metrics: r.metrics}, nil
+}
+
+// reading is the state of readCache.
+type reading struct {
+	reader  subject.Reader
+	budget  time.Duration
+	keys    []string
+	metrics map[string]float64
+}
+
+// spread returns up to count elements of all, evenly apart.
+func spread(all []string, count int) []string {
+	if len(all) <= count {
+		return all
+	}
+	picked := make([]string, count)
+	for i := range picked {
+		picked[i] = all[i*len(all)/count]
+	}
+	return picked
+}
+
+func (r *reading) gets() error {
+	get := func(key string) error {
+		_, err := r.reader.Get(key)
+		return err
+	}
+	return r.each(GetHot, GetCold, r.keys, get)
+}
+
+// each measures a read of single objects: hot, the same few again and again, and cold, each of many once after
+// everything that is not kept has been collected.
+func (r *reading) each(hotMetric, coldMetric string, names []string, read func(string) error) error {
+	coldNames := spread(names, coldObjects)
+	runtime.GC()
+	runtime.GC()
+	cold, err := measure.Calls(len(coldNames), func(n int) error { return read(coldNames[n]) })
+	if err != nil {
+		return err
+	}
+	hotNames := spread(names, hotObjects)
+	hot, err := measure.Operation(r.budget, func(n int) error { return read(hotNames[n%len(hotNames)]) })
+	if err != nil {
+		return err
+	}
+	r.metrics[coldMetric], r.metrics[hotMetric] = cold.CPU, hot.CPU
+	return nil
+}
+
+func (r *reading) lists() error {
+	return r.whole(ListHot, ListCold, func() (int, error) { return r.reader.List() }, len(r.keys))
+}
+
+// namespaces reads all objects of the first namespace.
+func (r *reading) namespaces() error {
+	namespace, _, _ := strings.Cut(r.keys[0], "/")
+	want := 0
+	for _, key := range r.keys {
+		if strings.HasPrefix(key, namespace+"/") {
+			want++
+		}
+	}
+	return r.whole(NamespaceHot, NamespaceCold, func() (int, error) { return r.reader.ByNamespace(namespace) }, want)
+}
+
+// whole measures a read of many objects at once: cold first, then hot. Where objects are decoded when they are
+// read, the first read leaves decoded ones behind, which the second finds unless a collection came between.
+func (r *reading) whole(hotMetric, coldMetric string, list func() (int, error), want int) error {
+	read := func(int) error {
+		got, err := list()
+		if err == nil && got != want {
+			err = fmt.Errorf("%d objects were listed, want %d", got, want)
+		}
+		return err
+	}
+	runtime.GC()
+	runtime.GC()
+	cold, err := measure.Calls(1, read)
+	if err != nil {
+		return err
+	}
+	hot, err := measure.Operation(r.budget, read)
+	if err != nil {
+		return err
+	}
+	r.metrics[coldMetric] = cold.CPU / float64(want)
+	r.metrics[hotMetric] = hot.CPU / float64(want)
+	return nil
+}
+
+// addIndex adds an index while another goroutine reads.
+func (r *reading) addIndex() error {
+	before := measure.LiveHeap()
+	keys := spread(r.keys, hotObjects)
+	took, longest, err := measure.LongestCall(
+		func(n int) error {
+			_, err := r.reader.Get(keys[n%len(keys)])
+			return err
+		},
+		r.reader.AddIndex)
+	if err != nil {
+		return err
+	}
+	r.metrics[IndexAdd] = took.Seconds() * 1e3
+	r.metrics[IndexPause] = longest.Seconds() * 1e3
+	r.metrics[IndexHeap] = float64(measure.LiveHeap()-before) / float64(len(r.keys))
+	return nil
+}
+
+// lookups reads by the index that was added.
+func (r *reading) lookups() error {
+	var values []string
+	for _, key := range spread(r.keys, coldObjects) {
+		object, err := r.reader.Get(key)
+		if err != nil {
+			return err
+		}
+		u, ok := object.(*unstructured.Unstructured)
+		if !ok {
+			return nil // metadata alone: the field is not there
+		}
+		values = append(values, subject.IndexValue(u))
+	}
+	return r.each(IndexHot, IndexCold, values, func(value string) error {
+		_, err := r.reader.ByIndex(value)
+		return err
+	})
+}

@@ -1,0 +1,46 @@
+package experiment
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/bench/internal/child"
+)
+
+// sampleCount is how many objects small operations are measured with.
+const sampleCount = 500
+
+// samples fetches objects as the API server sends them: a list, and its items one by one.
+func samples(ctx context.Context, task child.Task) (list []byte, items [][]byte, err error) {
+	config, err := config(task)
+	if err != nil {
+		return nil, nil, err
+	}
+	config = dynamic.ConfigFor(config)
+	config.GroupVersion = nil
+	client, err := rest.UnversionedRESTClientFor(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	list, err = client.Get().AbsPath("/apis", Certificates.Group, Certificates.Version, Certificates.Resource).
+		Param("limit", strconv.Itoa(sampleCount)).Do(ctx).Raw()
+	if err != nil {
+		return nil, nil, err
+	}
+	var parsed struct{ Items []json.RawMessage }
+	if err := json.Unmarshal(list, &parsed); err != nil {
+		return nil, nil, err
+	}
+	if len(parsed.Items) == 0 {
+		return nil, nil, fmt.Errorf("there are no objects")
+	}
+	for _, item := range parsed.Items {
+		items = append(items, item)
+	}
+	return list, items, nil
+}

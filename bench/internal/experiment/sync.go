@@ -1,0 +1,48 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"github.com/crdcache/crdcache/bench/internal/child"
+	"github.com/crdcache/crdcache/bench/internal/measure"
+	"github.com/crdcache/crdcache/bench/internal/subject"
+)
+
+// syncCache fills a cache without handlers.
+func syncCache(ctx context.Context, task child.Task, _ func() error) (child.Outcome, error) {
+	before := measure.LiveHeap()
+	watch, err := measure.Start()
+	if err != nil {
+		return child.Outcome{}, err
+	}
+	cache, err := newCache(task, subject.NoHandler, nil)
+	if err != nil {
+		return child.Outcome{}, err
+	}
+	if err := cache.Sync(ctx); err != nil {
+		return child.Outcome{}, err
+	}
+	cpu, wall, err := watch.Elapsed()
+	if err != nil {
+		return child.Outcome{}, err
+	}
+	peak, err := measure.PeakRSS()
+	if err != nil {
+		return child.Outcome{}, err
+	}
+	objects := cache.Len()
+	if objects != task.Objects {
+		return child.Outcome{}, fmt.Errorf("the cache has %d objects, want %d", objects, task.Objects)
+	}
+	heap := measure.LiveHeap() - before
+	runtime.KeepAlive(cache)
+	return child.Outcome{Metrics: map[string]float64{
+		CPU:           cpu.Seconds(),
+		CPUPerObject:  cpu.Seconds() * 1e6 / float64(objects),
+		Wall:          wall.Seconds(),
+		HeapPerObject: float64(heap) / float64(objects),
+		PeakRSS:       float64(peak),
+	}}, nil
+}

@@ -1,0 +1,114 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/crdcache/crdcache/bench/internal/child"
+	"github.com/crdcache/crdcache/bench/internal/measure"
+	"github.com/crdcache/crdcache/bench/internal/subject"
+)
+
+// follow fills a cache, says that it is ready and measures until as many updates as the task announces have
+// reached the handler.
+func follow(ctx context.Context, task child.Task, ready func() error) (child.Outcome, error) {
+	handler := subject.KeyHandler
+	if task.Experiment == UpdatesRead {
+		handler = subject.ReadHandler
+	}
+	sightings := newSightings(task.Events)
+	cache, err := newCache(task, handler, sightings.see)
+	if err != nil {
+		return child.Outcome{}, err
+	}
+	if err := cache.Sync(ctx); err != nil {
+		return child.Outcome{}, err
+	}
+	runtime.GC()
+	allocated, _ := measure.Allocated()
+	watch, err := measure.Start()
+	if err != nil {
+		return child.Outcome{}, err
+	}
+	sightings.begin()
+	if err := ready(); err != nil {
+		return child.Outcome{}, err
+	}
+	select {
+	case <-sightings.complete:
+	case <-ctx.Done():
+		return child.Outcome{}, fmt.Errorf("waiting for updates: %w", context.Cause(ctx))
+	case <-time.After(updatesTimeout):
+		return child.Outcome{}, errors.New("the updates did not come: " + sightings.String())
+	}
+	cpu, _, err := watch.Elapsed()
+	if err != nil {
+		return child.Outcome{}, err
+	}
+	allocatedAfter, _ := measure.Allocated()
+	runtime.KeepAlive(cache)
+	events := float64(task.Events)
+	return child.Outcome{
+		Metrics: map[string]float64{
+			CPUPerEvent:   cpu.Seconds() * 1e6 / events,
+			AllocPerEvent: float64(allocatedAfter-allocated) / events,
+		},
+		Seen: sightings.times(),
+	}, nil
+}
+
+// updatesTimeout is far more than the updates take.
+const updatesTimeout = 3 * time.Minute
+
+// sightings is when a handler saw which key for the first time.
+type sightings struct {
+	complete chan struct{} // closed with the last one
+	want     int
+
+	mu struct {
+		sync.Mutex
+		begun bool
+		seen  map[string]time.Time
+	}
+}
+
+func newSightings(want int) *sightings {
+	s := &sightings{complete: make(chan struct{}), want: want}
+	s.mu.seen = make(map[string]time.Time, want)
+	return s
+}
+
+// begin makes later keys count; those before are of the initial objects.
+func (s *sightings) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.begun = true
+}
+
+func (s *sightings) see(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.mu.begun || len(s.mu.seen) == s.want {
+		return
+	}
+	if _, again := s.mu.seen[key]; again {
+		return
+	}
+	s.mu.seen[key] = time.Now()
+	if len(s.mu.seen) == s.want {
+		close(s.complete)
+	}
+}
+
+func (s *sightings) times() map[string]time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.seen
+}
+
+// String says how far it got.
+func (s *sightings) String() string { return fmt.Sprintf("%d of %d", len(s.times()), s.want) }

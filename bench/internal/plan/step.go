@@ -1,0 +1,85 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/crdcache/crdcache/bench/internal/experiment"
+	"github.com/crdcache/crdcache/bench/internal/subject"
+)
+
+// The sizes of objects, as the sandbox makes them.
+const (
+	Small = "small" // 2 KB
+	Large = "large" // 10 KB
+)
+
+// Step is one experiment at one number of objects, for several subjects in turn.
+type Step struct {
+	Experiment string
+	Size       string
+	Objects    int
+	Subjects   []string
+	// Rounds is how often all of it is done; the median counts.
+	Rounds int
+	// Events is how many updates are made, Rate of them in a second.
+	Events int
+	Rate   float64
+	// Budget is the processor time for each small operation.
+	Budget time.Duration
+}
+
+// String names the step in messages.
+func (s Step) String() string {
+	return fmt.Sprintf("%s, %d %s objects", s.Experiment, s.Objects, s.Size)
+}
+
+// perObject is about how many microseconds a subject takes for an object of 2 KB until it is synced, on two
+// cores that it shares with the server. It only serves the estimate.
+var perObject = map[string]float64{
+	subject.Stream:            100,
+	subject.ClientGo:          240,
+	subject.ClientGoTrimmed:   240,
+	subject.ControllerRuntime: 240,
+	subject.ClientGoMetadata:  80,
+}
+
+// Otherwise, for the modes of crdcache.
+const perObjectOurs = 130
+
+// What else takes time, in seconds.
+const (
+	childStart   = 0.5
+	sandboxStart = 8
+	fillPer1000  = 0.25
+	largeFactor  = 4.5 // of a large object against a small one
+)
+
+// operations is how many small operations with a budget an experiment has.
+var operations = map[string]int{experiment.Reads: 4, experiment.Decode: 3, experiment.Paths: 4}
+
+// estimate is about how many seconds the step takes, without filling the sandbox.
+func (s Step) estimate() float64 {
+	one := 0.0
+	for _, name := range s.Subjects {
+		one += childStart + float64(operations[s.Experiment])*s.Budget.Seconds()
+		if s.Rate > 0 {
+			one += float64(s.Events) / s.Rate
+		}
+		if s.Experiment == experiment.Decode || s.Experiment == experiment.Paths {
+			continue
+		}
+		each, ok := perObject[name]
+		if !ok {
+			each = perObjectOurs
+		}
+		if s.Size == Large {
+			each *= largeFactor
+		}
+		if s.Experiment == experiment.DumpYAML {
+			each *= 3
+		}
+		one += each * float64(s.Objects) / 1e6
+	}
+	return one * float64(s.Rounds)
+}

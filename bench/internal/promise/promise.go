@@ -1,0 +1,97 @@
+package promise
+
+import (
+	"slices"
+
+	"github.com/crdcache/crdcache/bench/internal/plan"
+	"github.com/crdcache/crdcache/bench/internal/result"
+)
+
+// Promise is about the ratio of two figures, Over / Under, at the greatest number of small objects for which
+// both were measured.
+type Promise struct {
+	// Text says what is promised of what.
+	Text string
+	// Over and Under are the figures; of their keys, Size and Objects are not set.
+	Over, Under result.Key
+	// Flat makes Under the same figure as Over with fewer objects: at least flatFrom of them.
+	Flat bool
+	// AtMost is set where the ratio must not be greater than Target; otherwise it must not be less.
+	AtMost bool
+	// Target is what is promised.
+	Target float64
+	// Margin is how bad the ratio has to be in a short run to fail it: far beyond what a busy machine does.
+	// Zero: it is not guarded.
+	Margin float64
+}
+
+// Outcome is how a promise was kept.
+type Outcome struct {
+	Promise
+	// Measured is false where a figure is missing.
+	Measured bool
+	// Objects is how many objects there were.
+	Objects int
+	// Ratio is the measured one.
+	Ratio float64
+	// Met is set where the ratio reaches the target, Broken where it misses the margin.
+	Met, Broken bool
+}
+
+// flatFrom is where growth is measured from: with fewer objects, what is done once counts too much.
+const flatFrom = 10_000
+
+// Judge returns the outcome of every promise.
+func Judge(r *result.Result) []Outcome {
+	var outcomes []Outcome
+	for _, p := range Table() {
+		outcomes = append(outcomes, p.judge(r))
+	}
+	return outcomes
+}
+
+// Broken reports whether any guarded promise is broken, or could not be judged.
+func Broken(outcomes []Outcome) bool {
+	return slices.ContainsFunc(outcomes, func(o Outcome) bool {
+		return o.Margin != 0 && (o.Broken || !o.Measured)
+	})
+}
+
+func (p Promise) judge(r *result.Result) Outcome {
+	o := Outcome{Promise: p}
+	over, under, ok := p.figures(r)
+	if !ok || under.Median == 0 {
+		return o
+	}
+	o.Measured, o.Objects, o.Ratio = true, over.Objects, over.Median/under.Median
+	if p.AtMost {
+		o.Met, o.Broken = o.Ratio <= p.Target, p.Margin != 0 && o.Ratio > p.Margin
+	} else {
+		o.Met, o.Broken = o.Ratio >= p.Target, p.Margin != 0 && o.Ratio < p.Margin
+	}
+	return o
+}
+
+// figures returns what the promise is about, and whether there is both.
+func (p Promise) figures(r *result.Result) (over, under result.Figure, ok bool) {
+	candidates := r.Select(func(f result.Figure) bool {
+		return f.Size == plan.Small && f.Experiment == p.Over.Experiment &&
+			f.Subject == p.Over.Subject && f.Metric == p.Over.Metric
+	})
+	slices.SortFunc(candidates, func(a, b result.Figure) int { return a.Objects - b.Objects })
+	if p.Flat {
+		from := slices.IndexFunc(candidates, func(f result.Figure) bool { return f.Objects >= flatFrom })
+		if from < 0 || from == len(candidates)-1 {
+			return over, under, false
+		}
+		return candidates[len(candidates)-1], candidates[from], true
+	}
+	for _, f := range slices.Backward(candidates) {
+		key := p.Under
+		key.Size, key.Objects = f.Size, f.Objects
+		if under, ok := r.Get(key); ok {
+			return f, under, true
+		}
+	}
+	return over, under, false
+}

@@ -1,0 +1,143 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/crdcache/crdcache/bench/internal/experiment"
+	"github.com/crdcache/crdcache/bench/internal/plan"
+	"github.com/crdcache/crdcache/bench/internal/result"
+	"github.com/crdcache/crdcache/bench/internal/subject"
+)
+
+// caches are the rows of tables about caches.
+func caches() []row {
+	var rows []row
+	for _, s := range subject.All() {
+		rows = append(rows, row{s.Name, s.Title})
+	}
+	return rows
+}
+
+// syncs writes what it costs to fill caches.
+func syncs(b *strings.Builder, r *result.Result) {
+	b.WriteString(`## Filling a cache
+
+From making the client until the cache is synced, without handlers. Elapsed time is compared with the bare stream
+(as many times as long). Live heap is what a garbage collection leaves, beyond what the process had before, with
+the index by namespace. Peak memory is the whole process with the libraries of all subjects linked in: the
+figure of the bare stream is what that costs with an empty cache.
+
+`)
+	for _, size := range []string{plan.Small, plan.Large} {
+		for _, objects := range objectCounts(r, experiment.Sync, size) {
+			fmt.Fprintf(b, "### %s objects%s\n\n", commas(int64(objects)), map[string]string{plan.Large: ", large"}[size])
+			table{experiment: experiment.Sync, size: size, objects: objects, rows: caches(), columns: []column{
+				{title: "client CPU", metric: experiment.CPU, base: subject.ClientGo},
+				{title: "elapsed (of the stream)", metric: experiment.Wall, base: subject.Stream, of: true},
+				{title: "live heap per object", metric: experiment.HeapPerObject, base: subject.ClientGo},
+				{title: "peak memory", metric: experiment.PeakRSS, base: subject.ClientGo},
+			}}.write(b, r)
+		}
+	}
+}
+
+// growth writes how the cost of an object changes with their number.
+func growth(b *strings.Builder, r *result.Result) {
+	counts := objectCounts(r, experiment.Sync, plan.Small)
+	if len(counts) < 2 {
+		return
+	}
+	b.WriteString("## The cost of an object by the number of objects\n\nThe same runs: client CPU for each object until synced.\n\n")
+	titles := []string{""}
+	for _, n := range counts {
+		titles = append(titles, commas(int64(n)))
+	}
+	fmt.Fprintln(b, line(titles))
+	fmt.Fprintln(b, "|---|"+strings.Repeat("---:|", len(counts)))
+	for _, row := range caches() {
+		cells := []string{row.title}
+		found := false
+		for _, n := range counts {
+			f, ok := r.Get(result.Key{Experiment: experiment.Sync, Size: plan.Small, Objects: n,
+				Subject: row.subject, Metric: experiment.CPUPerObject})
+			if !ok {
+				cells = append(cells, missing)
+				continue
+			}
+			found = true
+			cells = append(cells, quantity(f.Metric, f.Median))
+		}
+		if found {
+			fmt.Fprintln(b, line(cells))
+		}
+	}
+	fmt.Fprintln(b)
+}
+
+// updates writes what following updates costs.
+func updates(b *strings.Builder, r *result.Result) {
+	sections := []struct{ experiment, title string }{
+		{experiment.UpdatesKey, "a handler that takes the key"},
+		{experiment.UpdatesRead, "a handler that reads the spec and the status"},
+	}
+	b.WriteString(`## Following updates
+
+Objects of a filled cache are changed through the API server at a steady rate, each once: its status or an annotation.
+CPU and allocations are those of the client for each update. Latency is from sending the update until the
+handler is called, so most of it is the server's, and the client can only add to it.
+
+`)
+	for _, s := range sections {
+		for _, objects := range objectCounts(r, s.experiment, plan.Small) {
+			fmt.Fprintf(b, "### With %s, %s objects\n\n", s.title, commas(int64(objects)))
+			table{experiment: s.experiment, size: plan.Small, objects: objects, rows: caches(), columns: []column{
+				{title: "client CPU per update", metric: experiment.CPUPerEvent, base: subject.ClientGo},
+				{title: "allocated per update", metric: experiment.AllocPerEvent, base: subject.ClientGo},
+				{title: "latency, median", metric: experiment.LatencyP50},
+				{title: "latency, 99 %", metric: experiment.LatencyP99},
+			}}.write(b, r)
+		}
+	}
+}
+
+// reads writes what reading costs, and adding an index.
+func reads(b *strings.Builder, r *result.Result) {
+	for _, objects := range objectCounts(r, experiment.Reads, plan.Small) {
+		fmt.Fprintf(b, `## Reading, %s objects
+
+CPU for each object that is returned. Hot reads find what was read just before; cold ones read each object for the first
+time since a garbage collection, which matters where objects are decoded when they are read.
+controller-runtime's readers return deep copies, the others share their objects.
+
+`, commas(int64(objects)))
+		base := subject.ClientGo
+		t := table{experiment: experiment.Reads, size: plan.Small, objects: objects, rows: caches()}
+		t.columns = []column{
+			{title: "Get, hot", metric: experiment.GetHot, base: base},
+			{title: "Get, cold", metric: experiment.GetCold, base: base},
+			{title: "List, hot", metric: experiment.ListHot, base: base},
+			{title: "List, cold", metric: experiment.ListCold, base: base},
+		}
+		t.write(b, r)
+		t.columns = []column{
+			{title: "by namespace, hot", metric: experiment.NamespaceHot, base: base},
+			{title: "by namespace, cold", metric: experiment.NamespaceCold, base: base},
+			{title: "by a unique value, hot", metric: experiment.IndexHot, base: base},
+			{title: "by a unique value, cold", metric: experiment.IndexCold, base: base},
+		}
+		t.write(b, r)
+		fmt.Fprintf(b, `### Adding an index to them
+
+An index with another value for each object, added to the filled cache while a goroutine reads without a break. The
+longest read includes waiting for a processor, of which there are %d.
+
+`, r.Machine.Cores)
+		t.columns = []column{
+			{title: "time to add", metric: experiment.IndexAdd, base: base},
+			{title: "longest read meanwhile", metric: experiment.IndexPause, base: base},
+			{title: "live heap per object", metric: experiment.IndexHeap, base: base},
+		}
+		t.write(b, r)
+	}
+}

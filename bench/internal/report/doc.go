@@ -1,0 +1,2 @@
+// Package report writes a result for people.
+package report

@@ -1,0 +1,89 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// quantity writes a figure for people, by the unit that its metric is named for: three digits, and a prefix
+// that keeps them short.
+func quantity(metric string, value float64) string {
+	unit := metric
+	for _, per := range []string{"_per_object", "_per_event"} {
+		unit = strings.TrimSuffix(unit, per)
+	}
+	unit = unit[strings.LastIndexByte(unit, '_')+1:]
+	switch unit {
+	case "s":
+		return seconds(value)
+	case "ms":
+		return seconds(value / 1e3)
+	case "us":
+		return seconds(value / 1e6)
+	case "ns":
+		return seconds(value / 1e9)
+	case "b":
+		return bytes(value)
+	default:
+		return digits(value)
+	}
+}
+
+func seconds(value float64) string {
+	return scaled(value, 1e-9, 1000, "ns", "µs", "ms", "s")
+}
+
+func bytes(value float64) string {
+	return scaled(value, 1, 1<<10, "B", "KiB", "MiB", "GiB")
+}
+
+// scaled writes value with the largest unit that leaves at least 1 before the decimal point. The first unit is
+// worth base, each other step times the one before. Bytes stay bytes up to 100,000 of them: those of an object
+// are easier to compare so.
+func scaled(value, base, step float64, units ...string) string {
+	amount := value / base
+	for i, unit := range units {
+		last := i == len(units)-1
+		if last || math.Abs(amount) < step-0.5 || unit == "B" && math.Abs(amount) < 1e5 {
+			return digits(amount) + " " + unit
+		}
+		amount /= step
+	}
+	return "" // there are always units
+}
+
+// digits writes a number with three significant digits, or all of a larger one, with commas.
+func digits(value float64) string {
+	magnitude := math.Abs(value)
+	switch {
+	case magnitude < 0.005:
+		return "0"
+	case magnitude < 9.995:
+		return strconv.FormatFloat(value, 'f', 2, 64)
+	case magnitude < 99.95:
+		return strconv.FormatFloat(value, 'f', 1, 64)
+	default:
+		return commas(int64(math.Round(value)))
+	}
+}
+
+// commas writes a number with commas between thousands.
+func commas(n int64) string {
+	if n < 0 {
+		return "-" + commas(-n)
+	}
+	if n < 1000 {
+		return strconv.FormatInt(n, 10)
+	}
+	return commas(n/1000) + fmt.Sprintf(",%03d", n%1000)
+}
+
+// times writes a ratio.
+func times(ratio float64) string {
+	if ratio < 0.1 {
+		return strconv.FormatFloat(ratio, 'g', 2, 64) + "×"
+	}
+	return digits(ratio) + "×"
+}

@@ -1,0 +1,90 @@
+package report
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/crdcache/crdcache/bench/internal/promise"
+	"github.com/crdcache/crdcache/bench/internal/result"
+)
+
+// Write writes the report of a result to a file, in Markdown.
+func Write(path string, r *result.Result) error {
+	return os.WriteFile(path, []byte(Markdown(r)), 0o666)
+}
+
+// Markdown returns the report.
+func Markdown(r *result.Result) string {
+	var b strings.Builder
+	intro(&b, r)
+	promises(&b, promise.Judge(r))
+	syncs(&b, r)
+	growth(&b, r)
+	updates(&b, r)
+	reads(&b, r)
+	dumps(&b, r)
+	small(&b, r)
+	noise(&b, r)
+	failures(&b, r)
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+func intro(b *strings.Builder, r *result.Result) {
+	m := r.Machine
+	fmt.Fprintf(b, `# Benchmarks
+
+crdcache beside client-go, controller-runtime and kubectl, all measured in one run on one machine against one real
+API server. `+"`make bench`"+` repeats it and writes this page; all figures are in [benchmarks.json](benchmarks.json).
+
+| | |
+|---|---|
+| date | %s |
+| crdcache | %s |
+| machine | %s, %d cores, %s of memory, %s %s (%s) |
+| Go | %s, default settings |
+| API server | kube-apiserver %s and etcd, on the same machine and the same cores |
+| peers | client-go %s, controller-runtime %s |
+| objects | cert-manager Certificates, with status and managedFields: 2 KB each, or 10 KB where it says large |
+
+`, r.Started.Format("2 January 2006"), orUnknown(m.Commit), orUnknown(m.CPU), m.Cores, bytes(float64(m.MemoryBytes)),
+		m.OS, m.Kernel, m.Arch, m.Go, orUnknown(m.Kubernetes), orUnknown(m.ClientGo), orUnknown(m.ControllerRuntime))
+	b.WriteString(`**How to read it.** Each figure was measured in a process of its own and is the median of its rounds. A ratio in
+brackets says how many times less than client-go's dynamicinformer, unless the heading says otherwise; below 1 it
+is more. CPU is the time of all threads of the client process, user and system, garbage collection included. The
+server works on the same cores, so elapsed time is mostly the server's, and is compared with a client that
+only reads the bytes.
+
+`)
+}
+
+func orUnknown(text string) string {
+	if text == "" {
+		return "unknown"
+	}
+	return text
+}
+
+// objectCounts returns the numbers of objects of an experiment, ascending.
+func objectCounts(r *result.Result, experiment, size string) []int {
+	var counts []int
+	for _, f := range r.Figures {
+		if f.Experiment == experiment && f.Size == size && !slices.Contains(counts, f.Objects) {
+			counts = append(counts, f.Objects)
+		}
+	}
+	slices.Sort(counts)
+	return counts
+}
+
+func failures(b *strings.Builder, r *result.Result) {
+	if len(r.Failures) == 0 {
+		return
+	}
+	b.WriteString("## Not measured\n\n")
+	for _, failure := range r.Failures {
+		first, _, _ := strings.Cut(failure, "\n")
+		fmt.Fprintf(b, "- %s\n", first)
+	}
+}

@@ -1,0 +1,18 @@
+// Command bench compares crdcache with client-go, controller-runtime and kubectl, side by side on one machine
+// and one API server, and writes docs/benchmarks.md. See docs/benchmarks.md for what is measured, and run it
+// with "make bench".
+package main
+
+import (
+	"os"
+
+	"github.com/crdcache/crdcache/bench/internal/child"
+	"github.com/crdcache/crdcache/bench/internal/experiment"
+)
+
+func main() {
+	if child.Is(os.Args) {
+		os.Exit(child.Main(experiment.Run))
+	}
+	os.Exit(command(os.Args[1:], os.Stderr))
+}

@@ -34,6 +34,7 @@ func informerType(t Type) dynamicinformer.Type {
 		Namespaced:    t.Scope == Namespaced,
 		UID:           t.UID,
 		Established:   t.Established,
+		Terminating:   t.Terminating,
 	}
 	for _, v := range t.Versions {
 		switch {

@@ -32,7 +32,7 @@ func NewClient(config *rest.Config, httpClient *http.Client) (dynamic.Interface,
 			return nil, fmt.Errorf("dynamicinformer: making a dynamic client: %w", err)
 		}
 	}
-	client, err := rest.UnversionedRESTClientForConfigAndClient(config, httpClient)
+	client, err := rest.UnversionedRESTClientForConfigAndClient(config, watchThrottling(httpClient))
 	if err != nil {
 		return nil, fmt.Errorf("dynamicinformer: making a dynamic client: %w", err)
 	}

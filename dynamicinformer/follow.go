@@ -14,6 +14,7 @@ func (i *Informer) follow(ctx context.Context) {
 	gr := i.gvr.GroupResource()
 	for ctx.Err() == nil {
 		seen, news := i.types.look(gr)
+		i.health.seen(seen)
 		if ok, reason := seen.runnable(i.gvr.Version, i.options.Namespaces); !ok {
 			i.health.pending(reason)
 			await(ctx, news)
@@ -35,6 +36,7 @@ func (i *Informer) follow(ctx context.Context) {
 func (i *Informer) awaitEnd(ctx context.Context, was identity) (bool, Reason) {
 	for ctx.Err() == nil {
 		seen, news := i.types.look(i.gvr.GroupResource())
+		i.health.seen(seen)
 		if ended, reason := seen.ended(was, i.gvr.Version); ended {
 			return true, reason
 		}

@@ -1,65 +1,49 @@
 package dynamicinformer
 
 import (
-	"context"
-	"errors"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
 // health keeps the Status of one informer, from what its requests and its life report, and tells waiters
-// when it changes.
+// when it changes. Nothing of it polls: one timer at most wakes it, when time alone changes the state.
 type health struct {
 	gvr schema.GroupVersionResource
 	now func() time.Time
+	// news gets what happens, in order. Its methods are called under the lock, and only queue.
+	news news
 
 	mu struct {
 		sync.Mutex
 		status  Status
 		facts   facts
-		changed chan struct{} // closed and replaced when state or reason change
+		changed chan struct{} // closed and replaced when told changes
+		// told is the status that was last told of.
+		told Status
+		// timer calls check at armed; zero when it has no appointment. That may be sooner than needed, never later.
+		timer *time.Timer
+		armed time.Time
 	}
 }
 
-// facts are what a state is derived from.
-type facts struct {
-	started, stopped bool
-	// running is true while a generation runs; gone between its end and what comes next.
-	running, gone bool
-	synced        bool
-	failures      int
-	reason        Reason
-}
-
-// state is the state that facts amount to. It is pure: every rule about states is here.
-func (f facts) state() State {
-	degraded := f.reason.settles() || f.failures >= failuresUntilDegraded
-	switch {
-	case f.stopped:
-		return StateStopped
-	case f.gone:
-		return StateGone
-	case !f.started, !f.running:
-		return StatePending
-	case degraded:
-		return StateDegraded
-	case f.synced:
-		return StateSynced
-	default:
-		return StateSyncing
-	}
+// news is told what happens to an informer. Implementations must not block and must not call back.
+type news interface {
+	// changed tells of a new status, and of the one that was told of before.
+	changed(before, after Status)
+	// answered tells how the server answered a request; err is nil where it accepted it.
+	answered(gvr schema.GroupVersionResource, verb requestVerb, reason Reason, err error)
+	// relisted tells that the type has been listed again.
+	relisted(s Status, reason RelistReason)
 }
 
 func newHealth(gvr schema.GroupVersionResource, now func() time.Time) *health {
-	h := &health{gvr: gvr, now: now}
+	h := &health{gvr: gvr, now: now, news: noNews{}}
 	h.mu.status = Status{GVR: gvr, State: StatePending, Message: "not started", Since: now()}
+	h.mu.told = h.mu.status
 	h.mu.changed = make(chan struct{})
 	return h
 }
@@ -72,12 +56,19 @@ func (h *health) stopped() {
 // begin records that a generation begins to follow the type whose CRD has this UID, and numbers it.
 func (h *health) begin(uid types.UID) (generation int) {
 	h.update(func(f *facts, s *Status) {
-		*f = facts{started: true, running: true}
+		*f = facts{started: true, running: true, exists: f.exists, parts: map[string]*part{}}
 		s.Generation++
-		s.UID, s.LastError = uid, nil
+		s.UID = uid
 		generation = s.Generation
 	})
 	return generation
+}
+
+// seen records what a source of types says of the type.
+func (h *health) seen(seen sees) {
+	h.update(func(f *facts, s *Status) {
+		f.exists, s.Terminating = seen.exists, seen.exists && seen.Terminating
+	})
 }
 
 // synced records that a generation has stored its first list.
@@ -91,128 +82,83 @@ func (h *health) synced(generation int) {
 
 // gone records that the generation has ended with its type.
 func (h *health) gone(reason Reason) {
-	h.update(func(f *facts, s *Status) {
-		*f = facts{started: true, gone: true, reason: reason}
-		s.LastError = nil
-	})
+	h.update(func(f *facts, _ *Status) { *f = facts{started: true, gone: true, reason: reason, exists: f.exists} })
 }
 
 // pending records what a started informer waits for.
 func (h *health) pending(reason Reason) {
-	h.update(func(f *facts, s *Status) {
-		*f = facts{started: true, reason: reason}
-		s.LastError = nil
-	})
+	h.update(func(f *facts, _ *Status) { *f = facts{started: true, reason: reason, exists: f.exists} })
 }
 
-// request records the outcome of a list or watch request; err is nil when the server accepted it.
-func (h *health) request(err error) {
-	if errors.Is(err, context.Canceled) {
-		return // ours: the informer is being stopped
-	}
-	h.update(func(f *facts, s *Status) {
-		switch {
-		case !f.running: // of a generation that has ended since
-		case err == nil:
-			f.failures, f.reason = 0, ReasonNone
-			s.LastError, s.LastContact = nil, h.now()
-		case reasonOf(err) == ReasonNone:
-			s.LastContact = h.now() // an answer that is part of the protocol
-		default:
-			f.failures++
-			f.reason, s.LastError = reasonOf(err), err
-		}
-	})
+// check looks at what time has changed. The timer calls it.
+func (h *health) check() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.armed = time.Time{}
+	h.deriveLocked(h.now())
 }
 
 // update changes the facts and derives the status from them.
 func (h *health) update(change func(*facts, *Status)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	before := h.mu.status
-	f, s := &h.mu.facts, &h.mu.status
-	change(f, s)
-	if next := f.state(); next != s.State {
-		s.State, s.Since = next, h.now()
+	change(&h.mu.facts, &h.mu.status)
+	h.deriveLocked(h.now())
+}
+
+// deriveLocked brings the status in line with the facts, and tells those whom it concerns.
+func (h *health) deriveLocked(now time.Time) {
+	f, s := h.mu.facts, &h.mu.status
+	if next := f.state(now); next != s.State {
+		s.State, s.Since = next, now
 	}
-	s.Reason = f.reason
-	s.Message = f.message(s.LastError)
-	if s.State != before.State || s.Reason != before.Reason || s.Generation != before.Generation {
+	c := complaint{trouble: trouble{reason: f.reason}}
+	if f.running {
+		c = f.complaint(now)
+	}
+	s.Reason, s.LastError, s.Message, s.Stale = c.reason, c.err, f.message(c), f.stale(now)
+	h.armLocked(f.deadline(now), now)
+	if before := h.mu.told; s.differs(before) {
+		h.mu.told = *s
 		close(h.mu.changed)
 		h.mu.changed = make(chan struct{})
+		h.news.changed(before, *s)
 	}
 }
 
-// message says in one line what the facts amount to.
-func (f facts) message(lastError error) string {
+// armLocked sees to it that check is called at a time; the zero time is never. An appointment that is too soon
+// is kept, because each event of a watch-list would move it.
+func (h *health) armLocked(at, now time.Time) {
 	switch {
-	case f.stopped:
-		return "stopped"
-	case !f.started:
-		return "not started"
-	case lastError != nil:
-		return oneLine(lastError.Error())
-	case !f.running:
-		return f.reason.explain()
-	case f.synced:
-		return ""
+	case h.mu.facts.stopped && h.mu.timer != nil:
+		h.mu.timer.Stop()
+	case at.IsZero(), !h.mu.armed.IsZero() && !h.mu.armed.After(at):
+	case h.mu.timer == nil:
+		h.mu.armed, h.mu.timer = at, time.AfterFunc(at.Sub(now), h.check)
 	default:
-		return "waiting for the first list"
+		h.mu.armed = at
+		h.mu.timer.Reset(at.Sub(now))
 	}
 }
 
-// explain says what a reason that no error comes with means, for a person.
-func (r Reason) explain() string {
-	switch r {
-	case ReasonTypesUnknown:
-		return "waiting to learn which types the server has"
-	case ReasonNotInstalled:
-		return "the server has no such type"
-	case ReasonNotEstablished:
-		return "the type's CustomResourceDefinition is not established yet"
-	case ReasonVersionNotServed:
-		return "the server does not serve this version of the type"
-	case ReasonScopeConflict:
-		return "the type is cluster-scoped and cannot be read in one namespace"
-	case ReasonVerbUnsupported:
-		return "the type cannot be listed and watched"
-	case ReasonReplaced:
-		return "the type's CustomResourceDefinition was replaced by another one"
-	}
-	return ""
-}
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-// snapshot returns the status and a channel that is closed when its state or reason changes.
+// snapshot returns the status and a channel that is closed when it says something else (see differs).
 func (h *health) snapshot() (Status, <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.mu.status, h.mu.changed
 }
 
-// reasonOf classifies the error of a list or watch request. Answers that are part of the protocol and
-// lead to a relist (410, a resource version from the future) are no failures.
-func reasonOf(err error) Reason {
-	switch {
-	case err == nil,
-		apierrors.IsResourceExpired(err), apierrors.IsGone(err),
-		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge):
-		return ReasonNone
-	case apierrors.IsForbidden(err):
-		return ReasonForbidden
-	case apierrors.IsUnauthorized(err):
-		return ReasonUnauthorized
-	case apierrors.IsNotFound(err):
-		return ReasonNotFound
-	case apierrors.IsMethodNotSupported(err):
-		return ReasonVerbUnsupported
-	case apierrors.IsTooManyRequests(err):
-		return ReasonThrottled
-	}
-	var status apierrors.APIStatus
-	if errors.As(err, &status) && status.Status().Code >= http.StatusBadRequest {
-		return ReasonRequestFailed
-	}
-	return ReasonUnreachable
+// differs reports whether a status says something else than another one, beyond when there was contact.
+func (s Status) differs(other Status) bool {
+	return s.State != other.State || s.Reason != other.Reason || s.Generation != other.Generation ||
+		s.Stale != other.Stale || s.Terminating != other.Terminating
 }
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// noNews is for an informer that nobody follows.
+type noNews struct{}
+
+func (noNews) changed(Status, Status)                                           {}
+func (noNews) answered(schema.GroupVersionResource, requestVerb, Reason, error) {}
+func (noNews) relisted(Status, RelistReason)                                    {}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -11,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,59 +24,113 @@ func serverError(code int) error {
 	return apierrors.NewGenericServerResponse(code, "get", schema.GroupResource{Resource: "widgets"}, "", "", 0, true)
 }
 
+// conversionError is what the API server answers when a conversion webhook fails.
+func conversionError(code int32) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: code,
+		Message: `conversion webhook for example.com/v1, Kind=Widget failed: Post "https://hook.default.svc:443/convert?timeout=30s": no endpoints available`,
+	}}
+}
+
 var errRefused = &url.Error{Op: "Get", URL: "https://x", Err: &net.OpError{
 	Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED),
 }}
 
 func TestState(t *testing.T) {
-	running := facts{started: true, running: true}
-	with := func(changes ...func(*facts)) facts {
-		f := running
+	begun := time.Unix(1000, 0)
+	with := func(changes ...func(*facts, *part)) facts {
+		f := facts{started: true, running: true, parts: map[string]*part{"": {}}}
 		for _, change := range changes {
-			change(&f)
+			change(&f, f.parts[""])
 		}
 		return f
 	}
-	synced := func(f *facts) { f.synced = true }
-	stopped := func(f *facts) { f.stopped = true }
-	failed := func(n int, r Reason) func(*facts) {
-		return func(f *facts) { f.failures, f.reason = n, r }
+	synced := func(f *facts, _ *part) { f.synced = true }
+	exists := func(f *facts, _ *part) { f.exists = true }
+	stopped := func(f *facts, _ *part) { f.stopped = true }
+	owed := func(_ *facts, s *part) { s.owed = begun }
+	failed := func(n int, r Reason) func(*facts, *part) {
+		return func(_ *facts, s *part) { s.list = trouble{reason: r, failures: n, since: begun}; s.owed = begun }
+	}
+	unwatched := func(n int, r Reason) func(*facts, *part) {
+		return func(_ *facts, s *part) { s.watch = trouble{reason: r, failures: n, since: begun} }
+	}
+	elsewhere := func(r Reason) func(*facts, *part) {
+		return func(f *facts, _ *part) {
+			f.parts["other"] = &part{list: trouble{reason: r, failures: 1, since: begun}, owed: begun}
+		}
 	}
 	tests := []struct {
-		name    string
-		facts   facts
-		want    State
-		settled bool
+		name  string
+		facts facts
+		after time.Duration
+		want  State
+		stale bool
+		// settled is whether waiters are let go, deadline when the state is looked at again; zero: never.
+		settled  bool
+		deadline time.Duration
 	}{
-		{"made", facts{}, StatePending, false},
-		{"started, nothing runs", facts{started: true}, StatePending, false},
-		{"running", running, StateSyncing, false},
-		{"synced", with(synced), StateSynced, true},
-		{"stopped before the start", facts{stopped: true}, StateStopped, true},
-		{"stopped", with(synced, stopped), StateStopped, true},
-		{"stopped while failing", with(stopped, failed(9, ReasonForbidden)), StateStopped, true},
-		{"gone", facts{started: true, gone: true, reason: ReasonNotInstalled}, StateGone, false},
-		{"one failure", with(failed(1, ReasonUnreachable)), StateSyncing, false},
-		{"failures short of the limit", with(failed(failuresUntilDegraded-1, ReasonUnreachable)), StateSyncing, false},
-		{"failures at the limit", with(failed(failuresUntilDegraded, ReasonUnreachable)), StateDegraded, false},
-		{"throttled for long", with(failed(9, ReasonThrottled)), StateDegraded, false},
-		{"failing for long", with(failed(9, ReasonRequestFailed)), StateDegraded, false},
-		{"forbidden at once", with(failed(1, ReasonForbidden)), StateDegraded, true},
-		{"unauthorized at once", with(failed(1, ReasonUnauthorized)), StateDegraded, true},
-		{"not found at once", with(failed(1, ReasonNotFound)), StateDegraded, true},
-		{"no such verb at once", with(failed(1, ReasonVerbUnsupported)), StateDegraded, true},
-		{"synced and one failure", with(synced, failed(1, ReasonUnreachable)), StateSynced, true},
-		{"synced and out of contact", with(synced, failed(3, ReasonUnreachable)), StateDegraded, false},
-		{"synced and forbidden since", with(synced, failed(1, ReasonForbidden)), StateDegraded, true},
+		{"made", facts{}, 0, StatePending, false, false, 0},
+		{"started, nothing runs", facts{started: true}, 0, StatePending, false, false, 0},
+		{"running", with(), 0, StateSyncing, false, false, 0},
+		{"synced", with(synced), time.Hour, StateSynced, false, true, 0},
+		{"stopped before the start", facts{stopped: true}, 0, StateStopped, false, true, 0},
+		{"stopped", with(synced, stopped), 0, StateStopped, false, true, 0},
+		{"stopped while failing", with(synced, stopped, failed(9, ReasonForbidden)), 0, StateStopped, true, true, 0},
+		{"gone", facts{started: true, gone: true, reason: ReasonNotInstalled}, 0, StateGone, false, false, 0},
+
+		{"asked and not answered yet", with(owed), 9 * time.Second, StateSyncing, false, false, 10 * time.Second},
+		{"not answered for 10 s while syncing", with(owed), 10 * time.Second, StateDegraded, false, false, 0},
+		{"synced, not answered yet", with(synced, owed), 29 * time.Second, StateSynced, false, true, 30 * time.Second},
+		{"synced, not answered for 30 s", with(synced, owed), 30 * time.Second, StateDegraded, true, false, 0},
+
+		{"one failure", with(failed(1, ReasonRequestFailed)), 0, StateSyncing, false, false, 10 * time.Second},
+		{"failures short of the limit", with(failed(2, ReasonRequestFailed)), 0, StateSyncing, false, false, 10 * time.Second},
+		{"failures at the limit", with(failed(3, ReasonRequestFailed)), 0, StateDegraded, false, false, 10 * time.Second},
+		{"one failure, 10 s ago", with(failed(1, ReasonRequestFailed)), 10 * time.Second, StateDegraded, false, false, 0},
+		{"throttled for long", with(failed(9, ReasonThrottled)), 0, StateDegraded, false, false, 10 * time.Second},
+		{"synced and many failures", with(synced, failed(9, ReasonRequestFailed)), 29 * time.Second, StateSynced, false, true, 30 * time.Second},
+		{"synced and failing for 30 s", with(synced, failed(9, ReasonRequestFailed)), 30 * time.Second, StateDegraded, true, false, 0},
+		{"watches fail, lists do not", with(synced, unwatched(9, ReasonRequestFailed)), time.Hour, StateSynced, false, true, 0},
+
+		{"forbidden at once", with(failed(1, ReasonForbidden)), 0, StateDegraded, false, true, 10 * time.Second},
+		{"synced and forbidden since", with(synced, failed(1, ReasonForbidden)), 0, StateDegraded, true, true, 30 * time.Second},
+		{"watching is forbidden", with(synced, unwatched(1, ReasonForbidden)), 0, StateDegraded, true, true, 0},
+		{"no such verb at once", with(failed(1, ReasonVerbUnsupported)), 0, StateDegraded, false, true, 10 * time.Second},
+		{"conversion at once", with(synced, failed(1, ReasonConversionFailed)), 0, StateDegraded, true, false, 30 * time.Second},
+		{"not found at once", with(failed(1, ReasonNotFound)), 0, StateDegraded, false, true, 10 * time.Second},
+		{"not found although it exists", with(exists, failed(9, ReasonNotFound)), 29 * time.Second, StateSyncing, false, false, 30 * time.Second},
+		{"not found for 30 s although it exists", with(exists, failed(9, ReasonNotFound)), 30 * time.Second, StateDegraded, false, true, 0},
+
+		{"unreachable while syncing", with(failed(9, ReasonUnreachable)), time.Hour, StateSyncing, false, false, 0},
+		{"unreachable once synced", with(synced, failed(9, ReasonUnreachable)), 29 * time.Second, StateSynced, false, true, 30 * time.Second},
+		{"unreachable for 30 s", with(synced, failed(9, ReasonUnreachable)), 30 * time.Second, StateSynced, true, true, 0},
+		{"unauthorized while syncing", with(failed(9, ReasonUnauthorized)), time.Hour, StateSyncing, false, true, 0},
+		{"unauthorized once synced", with(synced, failed(9, ReasonUnauthorized)), time.Hour, StateSynced, true, true, 0},
+
+		{"one of two parts is forbidden", with(elsewhere(ReasonForbidden)), 0, StateDegraded, false, true, 10 * time.Second},
+		{"worst part counts", with(failed(1, ReasonUnreachable), elsewhere(ReasonForbidden)), 0, StateDegraded, false, true, 10 * time.Second},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := tt.facts.state()
+			now := begun.Add(tt.after)
+			got := tt.facts.state(now)
 			if got != tt.want {
 				t.Errorf("state = %s, want %s", got, tt.want)
 			}
-			if s := (Status{State: got, Reason: tt.facts.reason}); s.Settled() != tt.settled {
+			if stale := tt.facts.stale(now); stale != tt.stale {
+				t.Errorf("stale = %v, want %v", stale, tt.stale)
+			}
+			reason := tt.facts.reason
+			if tt.facts.running {
+				reason = tt.facts.complaint(now).reason
+			}
+			if s := (Status{State: got, Reason: reason}); s.Settled() != tt.settled {
 				t.Errorf("%+v: Settled = %v", s, s.Settled())
+			}
+			deadline := tt.facts.deadline(now)
+			if want := begun.Add(tt.deadline); tt.deadline == 0 && !deadline.IsZero() || tt.deadline != 0 && !deadline.Equal(want) {
+				t.Errorf("deadline = %v, want %v", deadline, want)
 			}
 		})
 	}
@@ -106,7 +163,11 @@ func TestReasonOf(t *testing.T) {
 		{"connection refused", errRefused, ReasonUnreachable},
 		{"no such host", &net.DNSError{Err: "no such host", IsNotFound: true}, ReasonUnreachable},
 		{"deadline", context.DeadlineExceeded, ReasonUnreachable},
-		{"anything else", errors.New("boom"), ReasonUnreachable},
+		{"broken off", fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), ReasonUnreachable},
+		{"an answer that cannot be read", errors.New("cannot decode"), ReasonRequestFailed},
+		{"conversion", conversionError(500), ReasonConversionFailed},
+		{"conversion, for the server's cache", conversionError(429), ReasonConversionFailed},
+		{"conversion, in the words of a client error", conversionError(400), ReasonRequestFailed},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -117,68 +178,168 @@ func TestReasonOf(t *testing.T) {
 	}
 }
 
-func TestHealthRequests(t *testing.T) {
-	clock := time.Unix(1000, 0)
-	h := newHealth(widgets, func() time.Time { return clock })
-	expect := func(step string, want Status) {
-		t.Helper()
-		want.GVR, want.Generation = widgets, 1
-		if got, _ := h.snapshot(); got != want {
-			t.Errorf("%s:\n got %+v\nwant %+v", step, got, want)
-		}
-	}
-	begun := clock
-	h.started()
-	h.begin("")
-	expect("begun", Status{State: StateSyncing, Message: "waiting for the first list", Since: begun})
+// watchman is a health with a clock of its own.
+type watchman struct {
+	*testing.T
+	*health
+	clock time.Time
+}
 
-	_, unchanged := h.snapshot()
-	h.request(fmt.Errorf("list: %w", context.Canceled))
-	expect("cancelled", Status{State: StateSyncing, Message: "waiting for the first list", Since: begun})
+func newWatchman(t *testing.T) *watchman {
+	w := &watchman{T: t, clock: time.Unix(1000, 0)}
+	w.health = newHealth(widgets, func() time.Time { return w.clock })
+	w.started()
+	w.begin("")
+	return w
+}
+
+// pass lets time pass, and the health look at it.
+func (w *watchman) pass(d time.Duration) {
+	w.clock = w.clock.Add(d)
+	w.check()
+}
+
+func (w *watchman) expect(step string, want Status) {
+	w.Helper()
+	want.GVR, want.Generation = widgets, 1
+	if got, _ := w.snapshot(); got != want {
+		w.Errorf("%s (-want +got):\n%s", step, cmp.Diff(want, got, cmpopts.EquateErrors()))
+	}
+}
+
+func TestHealthRequests(t *testing.T) {
+	w := newWatchman(t)
+	r := w.reporter("")
+	begun := w.clock
+	r.ask()
+	waiting := Status{State: StateSyncing, Message: "waiting for the first list", Since: begun}
+	w.expect("begun", waiting)
+
+	_, unchanged := w.snapshot()
+	r.answer(verbList, fmt.Errorf("list: %w", context.Canceled))
+	w.expect("cancelled", waiting)
 	select {
 	case <-unchanged:
 		t.Error("a cancelled request woke those who wait for a change")
 	default:
 	}
 
-	clock = clock.Add(time.Second)
-	contact := clock
-	h.request(nil)
-	h.synced(1)
-	expect("synced", Status{State: StateSynced, Since: contact, LastContact: contact})
+	w.pass(9 * time.Second)
+	w.expect("short of patience", waiting)
+	w.pass(time.Second)
+	w.expect("no answer", Status{State: StateDegraded, Reason: ReasonNoAnswer, Message: "the server does not answer", Since: w.clock})
+	r.answer(verbList, nil)
+	contact := w.clock
+	w.synced(1)
+	w.expect("synced", Status{State: StateSynced, Since: contact, LastContact: contact})
 
-	clock = clock.Add(time.Second)
-	multi := errors.New("two\n\tlines")
-	h.request(multi)
-	h.request(multi)
-	expect("two failures", Status{
-		State: StateSynced, Reason: ReasonUnreachable, Message: "two lines", Since: contact, LastError: multi, LastContact: contact,
-	})
-	clock = clock.Add(time.Second)
-	h.request(multi)
-	expect("three failures", Status{
-		State: StateDegraded, Reason: ReasonUnreachable, Message: "two lines", Since: clock, LastError: multi, LastContact: contact,
-	})
-	degraded := clock
-	clock = clock.Add(time.Second)
-	h.request(apierrors.NewResourceExpired("too old"))
-	expect("expired", Status{
-		State: StateDegraded, Reason: ReasonUnreachable, Message: "two lines", Since: degraded, LastError: multi, LastContact: clock,
-	})
-	clock = clock.Add(time.Second)
-	h.request(nil)
-	expect("success", Status{State: StateSynced, Since: clock, LastContact: clock})
+	r.ask()
+	boom := errors.New("two\n\tlines")
+	for range 5 {
+		w.pass(time.Second)
+		r.answer(verbWatch, boom)
+	}
+	failing := Status{
+		State: StateSynced, Reason: ReasonRequestFailed, Message: "watch: two lines", Since: contact, LastError: boom, LastContact: contact,
+	}
+	w.expect("failures", failing)
+	w.pass(25 * time.Second)
+	failing.State, failing.Stale, failing.Since = StateDegraded, true, w.clock
+	w.expect("contact lost", failing)
 
-	back := clock
-	clock = clock.Add(time.Second)
-	h.request(errRefused)
-	expect("failures are counted anew", Status{
-		State: StateSynced, Reason: ReasonUnreachable, Message: errRefused.Error(), Since: back, LastError: errRefused, LastContact: back,
-	})
-	h.stopped()
-	expect("stopped", Status{
-		State: StateStopped, Reason: ReasonUnreachable, Message: "stopped", Since: clock, LastError: errRefused, LastContact: back,
-	})
+	w.pass(time.Second)
+	r.answer(verbWatch, nil)
+	w.expect("a watch", Status{State: StateSynced, Since: w.clock, LastContact: w.clock})
+	back := w.clock
+	w.pass(10 * time.Minute)
+	w.expect("a quiet watch", Status{State: StateSynced, Since: back, LastContact: back})
+
+	r.answer(verbWatch, apierrors.NewResourceExpired("too old"))
+	expired := w.clock
+	w.expect("an expired watch", Status{State: StateSynced, Since: back, LastContact: expired})
+	r.answer(verbWatchList, nil)
+	w.expect("a relist", Status{State: StateSynced, Since: back, LastContact: expired, Relists: Relists{Expired: 1}})
+
+	w.pass(29 * time.Second)
+	r.sign(true)
+	w.pass(29 * time.Second)
+	sign := w.clock.Add(-29 * time.Second)
+	w.expect("a long watch-list", Status{State: StateSynced, Since: back, LastContact: sign, Relists: Relists{Expired: 1}})
+	r.sign(false)
+	w.pass(time.Hour)
+	sign = w.clock.Add(-time.Hour)
+	w.expect("its end", Status{State: StateSynced, Since: back, LastContact: sign, Relists: Relists{Expired: 1}})
+
+	w.stopped()
+	w.expect("stopped", Status{State: StateStopped, Message: "stopped", Since: w.clock, LastContact: sign, Relists: Relists{Expired: 1}})
+}
+
+// TestHealthForbidden: a list that succeeds says nothing about watches, and any watch says that all is well.
+func TestHealthForbidden(t *testing.T) {
+	w := newWatchman(t)
+	r := w.reporter("")
+	r.answer(verbList, nil)
+	w.synced(1)
+	denied := serverError(403)
+	r.answer(verbWatch, denied)
+	want := Status{
+		State: StateDegraded, Reason: ReasonForbidden, Message: "watch denied: (get widgets)", Stale: true,
+		Since: w.clock, LastError: denied, LastContact: w.clock,
+	}
+	w.expect("watch denied", want)
+	r.answer(verbList, nil)
+	want.Relists.Failed = 1
+	w.expect("a list", want)
+	r.answer(verbWatchList, nil)
+	w.expect("allowed", Status{State: StateSynced, Since: w.clock, LastContact: w.clock, Relists: Relists{Failed: 2}})
+}
+
+// TestHealthThrottled: what the client repeats by itself shows, and does not count as a failure.
+func TestHealthThrottled(t *testing.T) {
+	w := newWatchman(t)
+	r := w.reporter("")
+	r.ask()
+	for range 9 {
+		r.throttled(verbList)
+	}
+	w.expect("throttled", Status{State: StateSyncing, Reason: ReasonThrottled, Message: "the server asks for fewer requests", Since: w.clock})
+	r.answer(verbList, nil)
+	w.expect("let through", Status{State: StateSyncing, Message: "waiting for the first list", Since: w.clock, LastContact: w.clock})
+}
+
+// TestHealthOfParts: a part that is well does not hide another one's trouble.
+func TestHealthOfParts(t *testing.T) {
+	w := newWatchman(t)
+	denied := serverError(403)
+	w.reporter("b").answer(verbList, denied)
+	w.reporter("a").answer(verbList, nil)
+	w.reporter("c").answer(verbList, errRefused)
+	want := Status{
+		State: StateDegraded, Reason: ReasonForbidden, Message: "in b: list denied: (get widgets)",
+		Since: w.clock, LastError: denied, LastContact: w.clock,
+	}
+	w.expect("one denied", want)
+}
+
+func TestRelistReasons(t *testing.T) {
+	tooLarge := apierrors.NewTimeoutError("Too large resource version: 9, current: 1", 1)
+	tooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
+	w := newWatchman(t)
+	r := w.reporter("")
+	r.answer(verbList, serverError(500)) // before the first list there is nothing to list again
+	r.answer(verbList, nil)
+	r.answer(verbListMore, nil)
+	w.synced(1)
+	for _, err := range []error{serverError(410), tooLarge, serverError(500), errRefused} {
+		r.answer(verbWatch, err)
+		r.answer(verbList, nil)
+		r.answer(verbListMore, nil)
+		r.answer(verbWatch, nil)
+	}
+	s, _ := w.snapshot()
+	if diff := cmp.Diff(Relists{Expired: 1, TooLarge: 1, Failed: 2}, s.Relists); diff != "" || s.Relists.Total() != 4 {
+		t.Errorf("relists (-want +got):\n%s", diff)
+	}
 }
 
 // TestHealthOfPastGeneration: what a generation that is over reports late does not count for the next one.
@@ -187,8 +348,11 @@ func TestHealthOfPastGeneration(t *testing.T) {
 	h.started()
 	first := h.begin("1")
 	h.gone(ReasonNotInstalled)
-	h.request(errRefused)
-	if s, _ := h.snapshot(); s.State != StateGone || s.LastError != nil {
+	r := h.reporter("")
+	r.ask()
+	r.answer(verbList, errRefused)
+	r.sign(true)
+	if s, _ := h.snapshot(); s.State != StateGone || s.LastError != nil || !s.LastContact.IsZero() {
 		t.Errorf("a late request changed the status to %+v", s)
 	}
 	h.begin("2")
@@ -196,4 +360,14 @@ func TestHealthOfPastGeneration(t *testing.T) {
 	if s, _ := h.snapshot(); s.State != StateSyncing || s.UID != "2" {
 		t.Errorf("a late sync changed the status to %+v", s)
 	}
+}
+
+func TestHealthTerminating(t *testing.T) {
+	w := newWatchman(t)
+	w.reporter("").answer(verbList, nil)
+	w.synced(1)
+	w.seen(sees{exists: true, Type: Type{Terminating: true}})
+	w.expect("terminating", Status{State: StateSynced, Terminating: true, Since: w.clock, LastContact: w.clock})
+	w.seen(sees{})
+	w.expect("gone", Status{State: StateSynced, Since: w.clock, LastContact: w.clock})
 }

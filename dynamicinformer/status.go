@@ -26,54 +26,6 @@ const (
 	StateStopped State = "Stopped"
 )
 
-// Reason is the machine-readable cause of a State.
-type Reason string
-
-const (
-	// ReasonNone goes with every state that needs no cause.
-	ReasonNone Reason = ""
-	// ReasonForbidden: the server answered 403.
-	ReasonForbidden Reason = "Forbidden"
-	// ReasonUnauthorized: the server answered 401.
-	ReasonUnauthorized Reason = "Unauthorized"
-	// ReasonNotFound: the server answered 404: it does not serve the type.
-	ReasonNotFound Reason = "NotFound"
-	// ReasonVerbUnsupported: the server answered 405: the type cannot be listed or watched.
-	ReasonVerbUnsupported Reason = "VerbUnsupported"
-	// ReasonThrottled: the server answered 429.
-	ReasonThrottled Reason = "Throttled"
-	// ReasonUnreachable: no answer came from the server.
-	ReasonUnreachable Reason = "Unreachable"
-	// ReasonTypesUnknown: the source of types has not said yet which there are.
-	ReasonTypesUnknown Reason = "TypesUnknown"
-	// ReasonNotInstalled: there is no such type.
-	ReasonNotInstalled Reason = "NotInstalled"
-	// ReasonNotEstablished: the type's CRD is there and the server does not serve it yet.
-	ReasonNotEstablished Reason = "NotEstablished"
-	// ReasonVersionNotServed: the type exists, without this version.
-	ReasonVersionNotServed Reason = "VersionNotServed"
-	// ReasonScopeConflict: the type is cluster-scoped and the factory is limited to a namespace.
-	ReasonScopeConflict Reason = "ScopeConflict"
-	// ReasonReplaced: the type's CRD is another one than before.
-	ReasonReplaced Reason = "Replaced"
-	// ReasonRequestFailed: any other failure of a list or watch request.
-	ReasonRequestFailed Reason = "RequestFailed"
-)
-
-// failuresUntilDegraded is how many requests in a row may fail before a reason that can pass by itself
-// degrades an informer.
-const failuresUntilDegraded = 3
-
-// settles reports whether trying on is not expected to help, so that nobody should wait for it.
-func (r Reason) settles() bool {
-	switch r {
-	case ReasonForbidden, ReasonUnauthorized, ReasonNotFound, ReasonVerbUnsupported,
-		ReasonNotInstalled, ReasonVersionNotServed, ReasonScopeConflict:
-		return true
-	}
-	return false
-}
-
 // Status is what is known of an informer at one moment.
 type Status struct {
 	// GVR is the type.
@@ -84,6 +36,12 @@ type Status struct {
 	Reason Reason
 	// Message is why, for a person: one line.
 	Message string
+	// Stale is set while the cache may be behind although it has been filled: the state is Degraded, or no
+	// contact has been possible for half a minute. The cache stays readable.
+	Stale bool
+	// Terminating is set while the type's CRD is being deleted and still has objects. The informer goes on
+	// and delivers their deletions.
+	Terminating bool
 	// Generation counts the times that the informer began to follow the type: with Options.Types, a
 	// type that goes and comes back begins another one. Zero before the first.
 	Generation int
@@ -91,21 +49,27 @@ type Status struct {
 	UID types.UID
 	// Since is when the informer got into State.
 	Since time.Time
-	// LastError is the failure of the newest request, nil once one has succeeded.
+	// LastError is the failure that Reason tells of: of the newest request, until one succeeds.
 	LastError error
-	// LastContact is when the server last accepted a list or watch request of this informer; zero for
-	// never.
+	// LastContact is when the server last gave a sign of life for this type: a list, an event, a bookmark,
+	// or the beginning of a watch; zero for never. A healthy watch may be silent for a minute, or, where the
+	// server sends no bookmarks, for ten.
 	LastContact time.Time
+	// Relists counts how often the type was listed again, and why.
+	Relists Relists
 }
 
 // Settled reports whether waiting longer is not expected to change the state: the informer is synced or
-// stopped, or the server says that the type does not exist, cannot be watched, or may not be read.
+// stopped, or the server says that the type does not exist, cannot be watched, or may not be read, or that
+// it does not accept the credentials.
 func (s Status) Settled() bool {
 	switch s.State {
 	case StateSynced, StateStopped:
 		return true
 	case StatePending, StateDegraded:
 		return s.Reason.settles()
+	case StateSyncing:
+		return s.Reason == ReasonUnauthorized
 	}
 	return false
 }

@@ -42,6 +42,8 @@ type Type struct {
 	Unwatchable []string
 	// Established is false while the server does not serve the type although its CRD exists.
 	Established bool
+	// Terminating is true while the CRD is being deleted and objects of the type remain.
+	Terminating bool
 }
 
 // identity is what makes a type the same as before.

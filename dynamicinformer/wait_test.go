@@ -3,6 +3,7 @@ package dynamicinformer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -17,13 +18,15 @@ import (
 func TestWaitForSyncSettles(t *testing.T) {
 	tests := []struct {
 		status int
+		state  State
 		reason Reason
+		text   string
 		is     func(error) bool
 	}{
-		{401, ReasonUnauthorized, apierrors.IsUnauthorized},
-		{403, ReasonForbidden, apierrors.IsForbidden},
-		{404, ReasonNotFound, apierrors.IsNotFound},
-		{405, ReasonVerbUnsupported, apierrors.IsMethodNotSupported},
+		{401, StateSyncing, ReasonUnauthorized, "the server's own words", apierrors.IsUnauthorized},
+		{403, StateDegraded, ReasonForbidden, "list denied: the server's own words", apierrors.IsForbidden},
+		{404, StateDegraded, ReasonNotFound, "the server's own words", apierrors.IsNotFound},
+		{405, StateDegraded, ReasonVerbUnsupported, "the server's own words", apierrors.IsMethodNotSupported},
 	}
 	for _, tt := range tests {
 		t.Run(string(tt.reason), func(t *testing.T) {
@@ -44,7 +47,7 @@ func TestWaitForSyncSettles(t *testing.T) {
 			for _, s := range statuses {
 				states = append(states, s.State)
 			}
-			if diff := cmp.Diff([]State{StateDegraded, StateSynced}, states); diff != "" {
+			if diff := cmp.Diff([]State{tt.state, StateSynced}, states); diff != "" {
 				t.Errorf("the states of gadgets and widgets (-want +got):\n%s", diff)
 			}
 			var missing *NotSyncedError
@@ -57,7 +60,7 @@ func TestWaitForSyncSettles(t *testing.T) {
 			if status := apierrors.APIStatus(nil); !tt.is(err) || !errors.As(err, &status) || errors.Is(err, context.Canceled) {
 				t.Errorf("the server's answer is not found in %v", err)
 			}
-			want := "not synced: gadgets.v1.example.com: Degraded (" + string(tt.reason) + "): the server's own words"
+			want := fmt.Sprintf("not synced: gadgets.v1.example.com: %s (%s): %s", tt.state, tt.reason, tt.text)
 			if err.Error() != want {
 				t.Errorf("the text is %q, want %q", err, want)
 			}
@@ -77,7 +80,7 @@ func TestWatchNotAllowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := waitFor(t, i, func(s Status) bool { return s.State == StateDegraded })
-	if s.Reason != ReasonForbidden || !strings.HasPrefix(s.Message, "watch: ") || s.LastContact.IsZero() || !i.HasSynced() {
+	if s.Reason != ReasonForbidden || !strings.HasPrefix(s.Message, "watch") || s.LastContact.IsZero() || !i.HasSynced() {
 		t.Errorf("the status is %+v, synced: %v", s, i.HasSynced())
 	}
 }

@@ -141,8 +141,8 @@ func TestFailuresOfTypes(t *testing.T) {
 		code   int
 		errOut string
 	}{
-		"forbidden":     {"zones,gizmos", answer(http.StatusForbidden), exit.Forbidden, "zones.v1.example.com: Degraded (Forbidden): the server's words"},
-		"unauthorized":  {"gizmos,zones", answer(http.StatusUnauthorized), exit.Forbidden, "zones.v1.example.com: Degraded (Unauthorized): the server's words"},
+		"forbidden":     {"zones,gizmos", answer(http.StatusForbidden), exit.Forbidden, "zones.v1.example.com: Degraded (Forbidden): list denied: the server's words"},
+		"unauthorized":  {"gizmos,zones", answer(http.StatusUnauthorized), exit.Forbidden, "zones.v1.example.com: Syncing (Unauthorized): the server's words"},
 		"gone meantime": {"zones,gizmos", answer(http.StatusNotFound), exit.Failed, "zones.v1.example.com: Degraded (NotFound): the server's words"},
 		"unknown":       {"gizmo,zonez", nil, exit.Failed, "did you mean zones"},
 		"not in time":   {"zones,gizmos", []apitest.Fault{{Path: zonesPath}}, exit.NotSynced, "zones.v1.example.com: Syncing"},

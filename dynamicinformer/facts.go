@@ -1,0 +1,235 @@
+package dynamicinformer
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// What degrades an informer. Contact is a list, an event, a bookmark or the beginning of a watch, and it is
+// lost only while the server owes some: while a request has not been answered with success. A quiet watch
+// owes nothing, however long it lasts: bookmarks come once a minute at best, from some servers never, and a
+// connection that has died without a word is found by the transport, which ends the watch; the next request
+// then is the one that fails.
+const (
+	// failuresUntilDegraded is how many requests in a row may fail before the first list is there.
+	failuresUntilDegraded = 3
+	// syncPatience is how long contact may be owed before the first list is there.
+	syncPatience = 10 * time.Second
+	// contactPatience is the same afterwards. It is also how long a type that is known to exist may be
+	// answered with 404, because another API server of the cluster lags behind.
+	contactPatience = 30 * time.Second
+)
+
+// facts are what a state is derived from.
+type facts struct {
+	started, stopped bool
+	// running is true while a generation runs; gone between its end and what comes next.
+	running, gone bool
+	// reason is why no generation runs, or why the last one ended.
+	reason Reason
+	// synced is true once the first list of the generation has been stored.
+	synced bool
+	// exists is true when a source of types says that the type is there.
+	exists bool
+	// parts are what is known of requests, by what they are for: a namespace, or everything ("").
+	parts map[string]*part
+}
+
+// part is what is known of the requests for one part of a type.
+type part struct {
+	list, watch trouble
+	// owed is since when the server has owed contact; zero while it owes none.
+	owed time.Time
+	// relist is why the next list will be another one than the first; empty when it won't be.
+	relist RelistReason
+}
+
+// trouble is what is wrong with one kind of request; zero while nothing is.
+type trouble struct {
+	reason   Reason
+	failures int // in a row
+	since    time.Time
+	err      error
+}
+
+// state is the state that facts amount to at a time. It is pure: every rule about states is here.
+func (f facts) state(now time.Time) State {
+	switch {
+	case f.stopped:
+		return StateStopped
+	case f.gone:
+		return StateGone
+	case !f.started, !f.running:
+		return StatePending
+	case f.degraded(now):
+		return StateDegraded
+	case f.synced:
+		return StateSynced
+	default:
+		return StateSyncing
+	}
+}
+
+// degraded returns whether a running generation is to be called degraded.
+func (f facts) degraded(now time.Time) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(f.parts)), func(p *part) bool { return f.degrades(p, now) })
+}
+
+// degrades returns whether what one part reports degrades the whole.
+func (f facts) degrades(p *part, now time.Time) bool {
+	switch t := p.trouble(); t.reason {
+	case ReasonUnreachable, ReasonUnauthorized:
+		return false // conditions of the factory: types keep their state
+	case ReasonForbidden, ReasonVerbUnsupported, ReasonConversionFailed:
+		return true
+	case ReasonNotFound:
+		return !f.exists || reached(now, t.since.Add(contactPatience))
+	default:
+		return f.overdue(p, now) || !f.synced && t.failures >= failuresUntilDegraded
+	}
+}
+
+// overdue returns whether a part has been owed contact for too long.
+func (f facts) overdue(p *part, now time.Time) bool {
+	return !p.owed.IsZero() && reached(now, p.owed.Add(f.patience()))
+}
+
+func (f facts) patience() time.Duration {
+	if f.synced {
+		return contactPatience
+	}
+	return syncPatience
+}
+
+// stale returns whether a cache that has been filled may be behind.
+func (f facts) stale(now time.Time) bool {
+	if !f.running || !f.synced {
+		return false
+	}
+	for _, p := range f.parts {
+		if f.degrades(p, now) || f.overdue(p, now) {
+			return true
+		}
+	}
+	return false
+}
+
+// trouble is the trouble that counts: without lists there is nothing to watch.
+func (p *part) trouble() trouble {
+	if p.list.reason != ReasonNone {
+		return p.list
+	}
+	return p.watch
+}
+
+// of returns the trouble with a kind of request.
+func (p *part) of(verb requestVerb) *trouble {
+	if verb.watches() {
+		return &p.watch
+	}
+	return &p.list
+}
+
+// clean returns whether nothing is wrong with a part.
+func (p *part) clean() bool { return p.list.reason == ReasonNone && p.watch.reason == ReasonNone }
+
+// complaint is why things are as they are, when requests are the cause.
+type complaint struct {
+	trouble
+	verb requestVerb
+	part string
+}
+
+// complaint returns the one that weighs most of all parts; its reason is empty when there is none.
+func (f facts) complaint(now time.Time) complaint {
+	var worst complaint
+	weight := 0
+	for _, name := range slices.Sorted(maps.Keys(f.parts)) {
+		p := f.parts[name]
+		c := complaint{trouble: p.trouble(), verb: verbList, part: name}
+		if p.list.reason == ReasonNone {
+			c.verb = verbWatch
+		}
+		if c.reason == ReasonNone && f.overdue(p, now) {
+			c.reason = ReasonNoAnswer
+		}
+		w := 0
+		switch {
+		case c.reason == ReasonNone:
+		case f.degrades(p, now):
+			w = 3
+		case c.reason.ofFactory():
+			w = 1
+		default:
+			w = 2
+		}
+		if w > weight {
+			worst, weight = c, w
+		}
+	}
+	return worst
+}
+
+// String says what is wrong, in one line.
+func (c complaint) String() string {
+	text := c.reason.explain()
+	if c.err != nil {
+		text = oneLine(c.err.Error())
+	}
+	switch {
+	case c.reason == ReasonForbidden:
+		if !strings.Contains(text, string(c.verb)) { // as the server's own words do
+			text = string(c.verb) + " denied: " + text
+		}
+	case c.verb == verbWatch && c.err != nil && !strings.HasPrefix(text, string(verbWatch)):
+		text = string(c.verb) + ": " + text
+	}
+	if c.part != "" {
+		text = "in " + c.part + ": " + text
+	}
+	return text
+}
+
+// message says in one line what the facts amount to, c being the complaint of the moment.
+func (f facts) message(c complaint) string {
+	switch {
+	case f.stopped:
+		return "stopped"
+	case !f.started:
+		return "not started"
+	case !f.running:
+		return f.reason.explain()
+	case c.reason != ReasonNone:
+		return c.String()
+	case f.synced:
+		return ""
+	default:
+		return "waiting for the first list"
+	}
+}
+
+// deadline is the next time at which the facts come to amount to something else by themselves; zero for never.
+func (f facts) deadline(now time.Time) time.Time {
+	if !f.running || f.stopped {
+		return time.Time{}
+	}
+	var next time.Time
+	consider := func(since time.Time, patience time.Duration) {
+		at := since.Add(patience)
+		if !since.IsZero() && !reached(now, at) && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	for _, p := range f.parts {
+		consider(p.owed, f.patience())
+		if t := p.trouble(); t.reason == ReasonNotFound {
+			consider(t.since, contactPatience)
+		}
+	}
+	return next
+}
+
+// reached returns whether now is at or past a time.
+func reached(now, at time.Time) bool { return !now.Before(at) }

@@ -1,0 +1,169 @@
+package dynamicinformer
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+)
+
+// requestVerb is a kind of request.
+type requestVerb string
+
+const (
+	verbList      requestVerb = "list"
+	verbListMore  requestVerb = "list-more" // a further page of a list
+	verbWatch     requestVerb = "watch"
+	verbWatchList requestVerb = "watch-list" // a watch that begins with a list
+)
+
+func (v requestVerb) watches() bool { return v == verbWatch || v == verbWatchList }
+
+// reporter records the requests for one part of a type: a namespace, or everything. A part has one request
+// under way at a time, and one watch.
+type reporter struct {
+	*health
+	part string
+}
+
+// reporter returns the one for a part, by its name; empty for everything.
+func (h *health) reporter(part string) reporter { return reporter{health: h, part: part} }
+
+// update changes what is known of the part, unless nothing runs: then the report is of a generation that has
+// ended since.
+func (r reporter) update(change func(*part, *Status, time.Time)) {
+	r.health.update(func(f *facts, s *Status) {
+		if f.running {
+			change(r.partLocked(), s, r.now())
+		}
+	})
+}
+
+func (r reporter) partLocked() *part {
+	p := r.mu.facts.parts[r.part]
+	if p == nil {
+		p = &part{}
+		r.mu.facts.parts[r.part] = p
+	}
+	return p
+}
+
+// ask records that a request is about to be sent: from now on the server owes contact. What keeps requests
+// from being sent, such as a bound on how many there may be, must be waited for before.
+func (r reporter) ask() {
+	r.update(func(p *part, _ *Status, now time.Time) {
+		if p.owed.IsZero() {
+			p.owed = now
+		}
+	})
+}
+
+// answer records the outcome of a request; err is nil when the server accepted it.
+func (r reporter) answer(verb requestVerb, err error) {
+	if errors.Is(err, context.Canceled) {
+		return // ours: the informer is being stopped
+	}
+	reason := reasonOf(err)
+	r.update(func(p *part, status *Status, now time.Time) {
+		if err == nil {
+			r.acceptLocked(p, verb, now)
+		} else {
+			r.failLocked(p, verb, reason, err, now)
+		}
+		if reason == ReasonNone {
+			status.LastContact = now
+		}
+		r.news.answered(r.gvr, verb, reason, err)
+	})
+}
+
+// acceptLocked takes in that the server accepted a request. A watch that was accepted says that all is well; a
+// list says that the server can be talked to, and nothing about watches.
+func (r reporter) acceptLocked(p *part, verb requestVerb, now time.Time) {
+	p.owed = time.Time{}
+	p.list = trouble{}
+	if verb.watches() || p.watch.reason.ofFactory() {
+		p.watch = trouble{}
+	}
+	if verb == verbWatch || verb == verbListMore {
+		return
+	}
+	if verb == verbWatchList {
+		p.owed = now // the list is to come yet
+	}
+	if p.relist == "" && r.mu.facts.synced {
+		p.relist = RelistFailed
+	}
+	if p.relist != "" {
+		r.mu.status.Relists.count(p.relist)
+		r.news.relisted(r.mu.status, p.relist)
+		p.relist = ""
+	}
+}
+
+// failLocked takes in that a request failed, or that a watch broke off.
+func (r reporter) failLocked(p *part, verb requestVerb, reason Reason, err error, now time.Time) {
+	if reason == ReasonNone {
+		p.relist = relistReasonOf(err)
+		p.owed = time.Time{} // an answer that is part of the protocol
+		return
+	}
+	if p.relist == "" && r.mu.facts.synced {
+		p.relist = RelistFailed
+	}
+	t := p.of(verb)
+	if t.reason != reason {
+		t.since = now
+	}
+	t.failures++
+	t.reason, t.err = reason, err
+	if p.owed.IsZero() {
+		p.owed = now
+	}
+}
+
+// ended records the error that a watch ended with, unless ctx, that of the request, has ended it.
+func (r reporter) ended(ctx context.Context, err error) {
+	if ctx.Err() == nil {
+		r.answer(verbWatch, err)
+	}
+}
+
+// throttled records that the server answered a request with 429, and that the client is going to repeat it.
+func (r reporter) throttled(verb requestVerb) {
+	r.update(func(p *part, _ *Status, now time.Time) {
+		if t := p.of(verb); t.reason == ReasonNone {
+			*t = trouble{reason: ReasonThrottled, since: now}
+		}
+	})
+}
+
+// sign records an event or a bookmark of a watch. It is on the path of every event, and therefore does next to
+// nothing while all is well. owing says that the watch has still to come to the end of its initial list.
+func (r reporter) sign(owing bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.mu.facts.running {
+		return
+	}
+	now := r.now()
+	status, p := &r.mu.status, r.partLocked()
+	status.LastContact = now
+	p.owed = time.Time{}
+	if owing {
+		p.owed = now // the timer is set to an earlier time already
+	}
+	if status.Reason != ReasonNone {
+		p.list, p.watch = trouble{}, trouble{}
+		r.deriveLocked(now)
+	}
+}
+
+// request records the outcome of a request whose kind is not known.
+func (h *health) request(err error) {
+	verb := verbWatch
+	if err != nil && !strings.HasPrefix(err.Error(), string(verbWatch)) {
+		verb = verbList
+	}
+	h.reporter("").answer(verb, err)
+}

@@ -1,0 +1,43 @@
+package dynamicinformer
+
+import (
+	"context"
+	"net/http"
+)
+
+// throttleKey is the context's key for what to call when the server throttles a request.
+type throttleKey struct{}
+
+// withThrottleNote returns a context for a request, for each 429 of which note is called. A client repeats such
+// requests by itself, up to ten times, so that its caller would learn of it late or never.
+func withThrottleNote(ctx context.Context, note func()) context.Context {
+	return context.WithValue(ctx, throttleKey{}, note)
+}
+
+// throttleWatcher is a transport that calls the note of a request's context.
+type throttleWatcher struct{ next http.RoundTripper }
+
+// watchThrottling returns a copy of a client whose requests' notes are called.
+func watchThrottling(client *http.Client) *http.Client {
+	observed := *client
+	next := client.Transport
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	observed.Transport = throttleWatcher{next}
+	return &observed
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t throttleWatcher) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := t.next.RoundTrip(r)
+	if err == nil && response.StatusCode == http.StatusTooManyRequests {
+		if note, ok := r.Context().Value(throttleKey{}).(func()); ok {
+			note()
+		}
+	}
+	return response, err
+}
+
+// WrappedRoundTripper lets client-go find the transport below.
+func (t throttleWatcher) WrappedRoundTripper() http.RoundTripper { return t.next }

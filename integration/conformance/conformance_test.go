@@ -1,50 +1,104 @@
 package conformance_test
 
 import (
+	"context"
 	"testing"
-	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/integration/harness"
 	"github.com/crdcache/crdcache/internal/informer"
 	"github.com/crdcache/crdcache/internal/informer/conformance"
 )
 
-// TestInformer compares the informer that everything is built on with client-go's.
-func TestInformer(t *testing.T) {
-	t.Parallel()
-	conformance.Run(t, config(t), func(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-		return informer.New(lw, informer.Options{ExampleObject: example, ResyncPeriod: resync, Indexers: indexers})
-	})
+// subjects are what is compared with client-go: the informer that everything is built on, on client-go's client
+// and on ours, and what users get.
+func subjects() []conformance.Subject {
+	return []conformance.Subject{
+		{Name: "informer", New: onClient(conformance.DefaultClient)},
+		{Name: "informer on our client", New: onClient(newClient)},
+		{Name: "factory", New: ofFactory(func(o *dynamicinformer.Options, setup conformance.Setup) error {
+			o.Config = setup.Config
+			return nil
+		})},
+		{Name: "factory on client-go's client", New: ofFactory(func(o *dynamicinformer.Options, setup conformance.Setup) (err error) {
+			o.Client, err = dynamic.NewForConfig(setup.Config)
+			return err
+		})},
+	}
 }
 
-// TestFactory compares the informers that users get with client-go's.
-func TestFactory(t *testing.T) {
-	t.Parallel()
-	conformance.Run(t, config(t), func(lw cache.ListerWatcher, _ runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-		return newFactoryInformer(t, lw, resync, indexers)
-	})
+func TestConformance(t *testing.T) {
+	conformance.Run(t, harness.Config(t), subjects()...)
 }
 
-// newFactoryInformer makes an informer of a factory of its own. The index by namespace is always there.
-func newFactoryInformer(t *testing.T, lw cache.ListerWatcher, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-	others := cache.Indexers{}
-	for name, f := range indexers {
+func TestConformanceInOutages(t *testing.T) {
+	conformance.RunOutages(t, harness.Config(t), conformance.Server{
+		Kill: harness.KillAPIServer, Restart: harness.RestartAPIServer, Compact: harness.Compact,
+	}, subjects()...)
+}
+
+func newClient(config *rest.Config) (dynamic.Interface, error) {
+	return dynamicinformer.NewClient(config, nil)
+}
+
+func onClient(newClient conformance.NewClient) conformance.New {
+	return func(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
+		return informer.New(setup.ListWatch(t, newClient), informer.Options{
+			ExampleObject: &unstructured.Unstructured{}, ResyncPeriod: setup.Resync, Indexers: setup.Indexers,
+		})
+	}
+}
+
+// ofFactory makes informers of a factory each, which adjust completes.
+func ofFactory(adjust func(*dynamicinformer.Options, conformance.Setup) error) conformance.New {
+	return func(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
+		t.Helper()
+		options := dynamicinformer.Options{Defaults: resourceOptions(t, setup)}
+		if err := adjust(&options, setup); err != nil {
+			t.Fatal(err)
+		}
+		factory, err := dynamicinformer.New(options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := factory.Shutdown(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+		i, err := factory.ForResource(setup.GVR)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return i
+	}
+}
+
+// resourceOptions are those of a setup. The index by namespace is always there.
+func resourceOptions(t testing.TB, setup conformance.Setup) dynamicinformer.ResourceOptions {
+	t.Helper()
+	options := dynamicinformer.ResourceOptions{Resync: &setup.Resync, Indexers: cache.Indexers{}}
+	if setup.Namespace != "" {
+		options.Namespaces = dynamicinformer.InNamespaces(setup.Namespace)
+	}
+	var err error
+	if options.LabelSelector, err = labels.Parse(setup.LabelSelector); err != nil {
+		t.Fatal(err)
+	}
+	if options.FieldSelector, err = fields.ParseSelector(setup.FieldSelector); err != nil {
+		t.Fatal(err)
+	}
+	for name, f := range setup.Indexers {
 		if name != cache.NamespaceIndex {
-			others[name] = f
+			options.Indexers[name] = f
 		}
 	}
-	factory, err := dynamicinformer.New(dynamicinformer.Options{
-		Client: client{lw: lw}, Resync: resync, Indexers: others,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	i, err := factory.ForResource(configMaps)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return i
+	return options
 }

@@ -3,9 +3,8 @@ package informer_test
 import (
 	"net/http/httptest"
 	"testing"
-	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
@@ -16,7 +15,11 @@ import (
 func TestConformance(t *testing.T) {
 	server := httptest.NewServer(conformance.NewAPIServer())
 	t.Cleanup(server.Close)
-	conformance.Run(t, &rest.Config{Host: server.URL}, func(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-		return informer.New(lw, informer.Options{ExampleObject: example, ResyncPeriod: resync, Indexers: indexers})
+	conformance.Run(t, &rest.Config{Host: server.URL}, conformance.Subject{Name: "informer", New: newSubject})
+}
+
+func newSubject(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
+	return informer.New(setup.ListWatch(t, conformance.DefaultClient), informer.Options{
+		ExampleObject: &unstructured.Unstructured{}, ResyncPeriod: setup.Resync, Indexers: setup.Indexers,
 	})
 }

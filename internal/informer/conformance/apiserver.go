@@ -16,8 +16,8 @@ import (
 )
 
 // APIServer is an http.Handler that stores objects of any resource and serves get, list, watch, watch-list,
-// create, update and delete in JSON, with label selectors and the field selector on metadata.name. It keeps
-// every event until Compact.
+// create, update and delete in JSON, with label selectors and the field selector on metadata.name. Watches end
+// after the time they ask for, with a bookmark. It keeps every event until Compact.
 type APIServer struct {
 	mu struct {
 		sync.Mutex

@@ -3,9 +3,11 @@ package conformance
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -110,6 +112,8 @@ func (s *APIServer) watch(w http.ResponseWriter, r *http.Request, target resourc
 			return
 		}
 	}
+	timeout, stop := timeoutOf(query)
+	defer stop()
 	for {
 		events, changed, expired := s.since(from)
 		if expired {
@@ -126,9 +130,32 @@ func (s *APIServer) watch(w http.ResponseWriter, r *http.Request, target resourc
 		select {
 		case <-r.Context().Done():
 			return
+		case <-timeout:
+			if query.Get("allowWatchBookmarks") == "true" {
+				_ = out.send("BOOKMARK", bookmarkAt(from, "ConfigMap", sel, nil)) // the client may have gone
+			}
+			return
 		case <-changed:
 		}
 	}
+}
+
+// timeoutOf returns a channel that tells when a watch has lasted as long as it asked for, and what frees it.
+func timeoutOf(query url.Values) (<-chan time.Time, func()) {
+	seconds, err := strconv.Atoi(query.Get("timeoutSeconds"))
+	if err != nil {
+		return nil, func() {}
+	}
+	timer := time.NewTimer(time.Duration(seconds) * time.Second)
+	return timer.C, func() { timer.Stop() }
+}
+
+func bookmarkAt(version int64, kind string, sel selection, annotations map[string]any) map[string]any {
+	metadata := map[string]any{"resourceVersion": strconv.FormatInt(version, 10)}
+	if annotations != nil {
+		metadata["annotations"] = annotations
+	}
+	return map[string]any{"kind": kind, "apiVersion": sel.gvr.GroupVersion().String(), "metadata": metadata}
 }
 
 func expiredStatus() metav1.Status {
@@ -152,14 +179,8 @@ func (s *APIServer) sendInitial(out frames, sel selection, bookmark bool) (int64
 	if len(items) > 0 {
 		kind = items[0].GetKind()
 	}
-	return version, out.send("BOOKMARK", map[string]any{
-		"kind":       kind,
-		"apiVersion": sel.gvr.GroupVersion().String(),
-		"metadata": map[string]any{
-			"resourceVersion": strconv.FormatInt(version, 10),
-			"annotations":     map[string]any{metav1.InitialEventsAnnotationKey: "true"},
-		},
-	})
+	end := map[string]any{metav1.InitialEventsAnnotationKey: "true"}
+	return version, out.send("BOOKMARK", bookmarkAt(version, kind, sel, end))
 }
 
 // since returns the events after a version and a channel that is closed by the next one.

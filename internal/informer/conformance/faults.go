@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -27,17 +28,41 @@ type Faults struct {
 		noWatchList bool
 		// gate is closed to let requests pass; nil when nothing is held.
 		gate chan struct{}
+		// watchSeconds, unless zero, is the timeout that watches ask for.
+		watchSeconds int
 		// requests counts by verb.
 		requests map[string]int
 	}
 }
 
-// NewFaults returns a transport that passes everything on to next.
+// NewFaults returns a transport that passes everything on to next, which may be nil where only Wrap is used.
 func NewFaults(next http.RoundTripper) *Faults {
 	f := &Faults{next: next}
 	f.mu.streams = map[*stream]bool{}
 	f.mu.requests = map[string]int{}
 	return f
+}
+
+// Wrap returns a transport with these faults in front of next. Several can share the faults.
+func (f *Faults) Wrap(next http.RoundTripper) http.RoundTripper {
+	return wrapped{faults: f, next: next}
+}
+
+type wrapped struct {
+	faults *Faults
+	next   http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (w wrapped) RoundTrip(r *http.Request) (*http.Response, error) {
+	return w.faults.roundTrip(r, w.next)
+}
+
+// ShortenWatches has watches from now on ask the server to end them after some seconds.
+func (f *Faults) ShortenWatches(seconds int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.watchSeconds = seconds
 }
 
 // RefuseWatchList makes the server look like one that knows no watch-list.
@@ -121,7 +146,9 @@ func (f *Faults) each(do func(*stream)) {
 }
 
 // RoundTrip implements http.RoundTripper.
-func (f *Faults) RoundTrip(r *http.Request) (*http.Response, error) {
+func (f *Faults) RoundTrip(r *http.Request) (*http.Response, error) { return f.roundTrip(r, f.next) }
+
+func (f *Faults) roundTrip(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 	verb := verbOf(r)
 	gate, status := f.admit(verb)
 	if gate != nil {
@@ -134,7 +161,7 @@ func (f *Faults) RoundTrip(r *http.Request) (*http.Response, error) {
 	if status != 0 {
 		return failure(r, status), nil
 	}
-	response, err := f.next.RoundTrip(r)
+	response, err := next.RoundTrip(f.shortened(r, verb))
 	if err != nil || !strings.HasPrefix(verb, "watch") || response.StatusCode != http.StatusOK {
 		return response, err
 	}
@@ -149,6 +176,20 @@ func (f *Faults) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	response.Body = s
 	return response, nil
+}
+
+// shortened returns the request, with another timeout where watches are to be shorter.
+func (f *Faults) shortened(r *http.Request, verb string) *http.Request {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.mu.watchSeconds == 0 || !strings.HasPrefix(verb, "watch") {
+		return r
+	}
+	r = r.Clone(r.Context())
+	query := r.URL.Query()
+	query.Set("timeoutSeconds", strconv.Itoa(f.mu.watchSeconds))
+	r.URL.RawQuery = query.Encode()
+	return r
 }
 
 func verbOf(r *http.Request) string {

@@ -52,28 +52,59 @@ func watchInterrupted(s *Stage, interrupt func()) {
 
 func bookmark(s *Stage) {
 	r := s.Start()
-	// Something else moves the server's version on; the informer learns it from the bookmark alone.
-	other := s.newNamespace()
-	s.PutIn(other, "elsewhere", "1")
-	obj, err := s.direct.Resource(configMaps).Namespace(other).Get(s.ctx, "elsewhere", metav1.GetOptions{})
-	s.must(err)
-	s.Note("before: %v", newer(s.Informer.GetStore().LastStoreSyncResourceVersion(), obj.GetResourceVersion()))
-	s.Faults.Bookmark(obj.GetResourceVersion())
-	s.await("the bookmark", func() bool {
-		return s.Informer.GetStore().LastStoreSyncResourceVersion() == obj.GetResourceVersion()
-	})
-	s.await("the reflector's version", func() bool {
-		return s.Informer.LastSyncResourceVersion() == obj.GetResourceVersion()
-	})
+	// Something else moves the server's version on; the informer learns it from a bookmark alone: this one, or one
+	// that the server sends when it sees fit.
+	version := s.moveOn()
+	s.Faults.Bookmark(version)
+	s.awaitVersion(version)
 	s.Put("a", "1")
 	s.Settle()
 	s.NoteTrace("", r)
 }
 
-func newer(a, b string) bool {
-	av, aerr := strconv.ParseUint(a, 10, 64)
-	bv, berr := strconv.ParseUint(b, 10, 64)
-	return aerr == nil && berr == nil && av >= bv
+// moveOn changes what the informer does not look at, and returns the server's resource version after that.
+func (s *Stage) moveOn() string {
+	s.t.Helper()
+	other := s.newNamespace()
+	s.PutIn(other, "elsewhere", "1")
+	obj, err := s.direct.Resource(configMaps).Namespace(other).Get(s.ctx, "elsewhere", metav1.GetOptions{})
+	s.must(err)
+	return obj.GetResourceVersion()
+}
+
+// awaitVersion waits until the store and the reflector have come to a resource version, or past it.
+func (s *Stage) awaitVersion(version string) {
+	s.t.Helper()
+	s.await("the bookmark in the store", func() bool {
+		return reached(s.Informer.GetStore().LastStoreSyncResourceVersion(), version)
+	})
+	s.await("the bookmark in the reflector", func() bool {
+		return reached(s.Informer.LastSyncResourceVersion(), version)
+	})
+}
+
+func reached(version, wanted string) bool {
+	is, isErr := strconv.ParseUint(version, 10, 64)
+	want, wantErr := strconv.ParseUint(wanted, 10, 64)
+	return isErr == nil && wantErr == nil && is >= want
+}
+
+// watchTimeout has the server end watches when their time is over, and send a bookmark shortly before.
+func watchTimeout(s *Stage) {
+	s.Put("a", "1")
+	s.Faults.ShortenWatches(3)
+	r := s.Start()
+	lists := s.Faults.Requests("list") + s.Faults.Requests("watch-list")
+	s.awaitVersion(s.moveOn())
+	s.Put("a", "2")
+	watches := s.Faults.Requests("watch")
+	s.await("two more watches", func() bool { return s.Faults.Requests("watch") >= watches+2 })
+	s.Put("b", "1")
+	s.Delete("a")
+	s.Settle()
+	s.NoteTrace("", r)
+	s.NoteStore()
+	s.Note("relists: %d", s.Faults.Requests("list")+s.Faults.Requests("watch-list")-lists)
 }
 
 func firstRequestsFail(s *Stage) {
@@ -93,7 +124,9 @@ func selector(s *Stage) {
 	s.Put("in", "1", "side", "left")
 	s.Put("out", "1", "side", "right")
 	s.Put(sentinel, "0")
-	s.Informer = s.new(s.ListWatch(s.namespace, "suite=conformance,side!=right"), configMap("", ""), 0, cache.Indexers{})
+	setup := s.Setup()
+	setup.LabelSelector += ",side!=right"
+	s.Informer = s.new(s.t, setup)
 	r := s.Handle()
 	s.Run()
 	s.Settle()
@@ -101,6 +134,23 @@ func selector(s *Stage) {
 	s.Put("out", "2", "side", "left")
 	s.Put("in", "3", "side", "right")
 	s.Put("out", "3", "side", "left")
+	s.Settle()
+	s.NoteTrace("", r)
+	s.NoteStore()
+}
+
+func fieldSelector(s *Stage) {
+	s.Put("in", "1")
+	s.Put("out", "1")
+	setup := s.Setup()
+	setup.FieldSelector = "metadata.name!=out"
+	s.Informer = s.new(s.t, setup)
+	r := s.Handle()
+	s.Run()
+	s.Settle()
+	s.Put("out", "2")
+	s.Put("in", "2")
+	s.Delete("out")
 	s.Settle()
 	s.NoteTrace("", r)
 	s.NoteStore()
@@ -115,6 +165,27 @@ func otherNamespaces(s *Stage) {
 	s.Put("b", "here")
 	s.Settle()
 	s.NoteTrace("", r)
+	found, err := s.Informer.GetIndexer().ByIndex(cache.NamespaceIndex, other)
+	s.must(err)
+	s.Note("found in the other namespace: %d", len(found))
+}
+
+func allNamespaces(s *Stage) {
+	other := s.newNamespace()
+	s.Put("a", "here")
+	s.PutIn(other, "b", "there")
+	setup := s.Setup()
+	setup.Namespace, setup.LabelSelector = "", "stage="+s.namespace
+	setup.Indexers = cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+	s.Informer = s.new(s.t, setup)
+	r := s.Handle()
+	s.Run()
+	s.Settle()
+	s.PutIn(other, "c", "there")
+	s.Put("a", "still here")
+	s.Settle()
+	s.NoteTrace("", r)
+	s.NoteStore()
 	found, err := s.Informer.GetIndexer().ByIndex(cache.NamespaceIndex, other)
 	s.must(err)
 	s.Note("found in the other namespace: %d", len(found))

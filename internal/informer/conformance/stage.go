@@ -3,7 +3,6 @@ package conformance
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 	"sync"
@@ -13,9 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -33,15 +30,13 @@ var (
 	epoch  = time.Now().UnixNano()
 )
 
-// New makes the informer of a scenario: not yet running, without a resync period unless resync says so, with
-// exactly these indexers.
-type New func(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer
-
 // Stage is one run of one scenario with one implementation.
 type Stage struct {
 	t   testing.TB
 	ctx context.Context
 	new New
+	// verb is how the informer is to get its first list.
+	verb string
 	// config is of the server itself, without faults.
 	config *rest.Config
 	// direct writes; Faults stands only between the informer and the server.
@@ -61,7 +56,7 @@ type Stage struct {
 	settled   int
 }
 
-func newStage(t testing.TB, config *rest.Config, build New, watchList bool) *Stage {
+func newStage(t testing.TB, config *rest.Config, build New, verb string, patience time.Duration) *Stage {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
@@ -71,12 +66,20 @@ func newStage(t testing.TB, config *rest.Config, build New, watchList bool) *Sta
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Stage{t: t, ctx: ctx, new: build, config: config, direct: direct, Faults: NewFaults(nil)}
-	if !watchList {
+	s := &Stage{t: t, ctx: ctx, new: build, verb: verb, config: config, direct: direct, Faults: NewFaults(nil)}
+	if verb == "list" {
 		s.Faults.RefuseWatchList()
 	}
 	s.namespace = s.newNamespace()
 	return s
+}
+
+// end returns the trace, and checks that the informer got its first list as it should.
+func (s *Stage) end(subject string) trace {
+	if s.Faults.Requests(s.verb) == 0 {
+		s.t.Errorf("the informer never sent a %s", s.verb)
+	}
+	return trace{subject: subject, lines: s.notes}
 }
 
 func (s *Stage) newNamespace() string {
@@ -97,36 +100,25 @@ func (s *Stage) must(err error) {
 	}
 }
 
-// ListWatch lists and watches the ConfigMaps of the stage with a label selector, through Faults.
-func (s *Stage) ListWatch(namespace, selector string) cache.ListerWatcher {
-	s.t.Helper()
+// Setup is that of the stage's ConfigMaps, through Faults.
+func (s *Stage) Setup() Setup {
 	config := rest.CopyConfig(s.config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		s.Faults.next = next
-		return s.Faults
-	})
-	client, err := dynamic.NewForConfig(config)
-	s.must(err)
-	resource := client.Resource(configMaps).Namespace(namespace)
-	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			o.LabelSelector = selector
-			return resource.List(ctx, o)
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			o.LabelSelector = selector
-			return resource.Watch(ctx, o)
-		},
-	}, client)
+	config.Wrap(s.Faults.Wrap)
+	return Setup{
+		Config: config, GVR: configMaps, Namespace: s.namespace, LabelSelector: "suite=conformance",
+		Indexers: cache.Indexers{}, // client-go cannot add to a nil map
+	}
 }
 
 // Make makes the informer of the stage's ConfigMaps.
 func (s *Stage) Make(resync time.Duration, indexers cache.Indexers) {
 	s.t.Helper()
-	if indexers == nil {
-		indexers = cache.Indexers{} // client-go cannot add to a nil map
+	setup := s.Setup()
+	setup.Resync = resync
+	if indexers != nil {
+		setup.Indexers = indexers
 	}
-	s.Informer = s.new(s.ListWatch(s.namespace, "suite=conformance"), &unstructured.Unstructured{}, resync, indexers)
+	s.Informer = s.new(s.t, setup)
 }
 
 // Fresh waits until lists that the server answers from its cache show everything that was written. Otherwise an
@@ -212,11 +204,12 @@ func (s *Stage) Put(name, value string, labels ...string) {
 	s.PutIn(s.namespace, name, value, labels...)
 }
 
-// PutIn is Put in a namespace. Labels come in pairs and are set besides the suite's.
+// PutIn is Put in a namespace. Labels come in pairs and are set besides the suite's and the stage's.
 func (s *Stage) PutIn(namespace, name, value string, labels ...string) {
 	s.t.Helper()
 	obj := configMap(name, value)
 	with := obj.GetLabels()
+	with["stage"] = s.namespace
 	for pair := range slices.Chunk(labels, 2) {
 		with[pair[0]] = pair[1]
 	}

@@ -4,66 +4,74 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
-	"time"
 )
 
-// Reference is client-go's own informer.
-func Reference(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-	return cache.NewSharedIndexInformer(lw, example, resync, indexers)
-}
+// reference is what the name of a trace of client-go's informer is.
+const reference = "client-go"
 
-// Run plays every scenario, once over LIST and once over WATCH-LIST, with client-go's informer and with the
+// Run plays every scenario, once over LIST and once over WATCH-LIST, with client-go's informer and with each
 // subject, and fails where what they show differs.
-func Run(t *testing.T, config *rest.Config, subject New) {
+func Run(t *testing.T, config *rest.Config, subjects ...Subject) {
 	t.Helper()
 	for _, sc := range scenarios() {
 		t.Run(sc.name, func(t *testing.T) {
 			t.Parallel()
-			t.Run("list", func(t *testing.T) { compare(t, config, sc, subject, false) })
-			t.Run("watch-list", func(t *testing.T) { compare(t, config, sc, subject, true) })
+			for _, verb := range []string{"list", "watch-list"} {
+				t.Run(verb, func(t *testing.T) {
+					traces := playAll(t, config, sc, cast(subjects), verb)
+					if !t.Failed() {
+						sc.compare(t, traces)
+					}
+				})
+			}
 		})
 	}
 }
 
-func compare(t *testing.T, config *rest.Config, sc scenario, subject New, watchList bool) {
-	var reference, trace []string
+// cast is client-go's informer and the subjects.
+func cast(subjects []Subject) []Subject {
+	return append([]Subject{{Name: reference, New: Reference}}, subjects...)
+}
+
+// trace is what one informer showed in a scenario.
+type trace struct {
+	subject string
+	lines   []string
+}
+
+func playAll(t *testing.T, config *rest.Config, sc scenario, subjects []Subject, verb string) []trace {
+	traces := make([]trace, len(subjects))
 	t.Run("play", func(t *testing.T) {
-		t.Run("client-go", func(t *testing.T) {
-			t.Parallel()
-			reference = play(t, config, sc, Reference, watchList)
-		})
-		t.Run("subject", func(t *testing.T) {
-			t.Parallel()
-			trace = play(t, config, sc, subject, watchList)
-		})
+		for k, subject := range subjects {
+			t.Run(subject.Name, func(t *testing.T) {
+				t.Parallel()
+				s := newStage(t, config, subject.New, verb, patience)
+				sc.play(s)
+				traces[k] = s.end(subject.Name)
+			})
+		}
 	})
-	if t.Failed() {
-		return
-	}
-	if len(reference) == 0 {
+	return traces
+}
+
+// compare compares the traces of the subjects with that of client-go, which comes first, or with what the
+// scenario wants instead.
+func (sc scenario) compare(t *testing.T, traces []trace) {
+	want := traces[0].lines
+	if len(want) == 0 {
 		t.Error("the scenario notes nothing")
 	}
-	want := reference
 	if sc.deviation != "" {
+		if diff := cmp.Diff(sc.reference, want); diff != "" {
+			t.Errorf("client-go no longer behaves as the deviation assumes (-expected +client-go):\n%s", diff)
+		}
 		want = sc.instead
-		if diff := cmp.Diff(reference, sc.reference); diff != "" {
-			t.Errorf("client-go no longer behaves as the deviation assumes (-client-go +expected):\n%s", diff)
+	}
+	for _, subject := range traces[1:] {
+		if diff := cmp.Diff(want, subject.lines); diff != "" {
+			t.Errorf("the trace of %s differs (-want +got) %s\n%s", subject.subject, sc.deviation, diff)
 		}
 	}
-	if diff := cmp.Diff(want, trace); diff != "" {
-		t.Errorf("traces differ (-want +subject) %s\n%s", sc.deviation, diff)
-	}
-	t.Log(trace)
-}
-
-func play(t *testing.T, config *rest.Config, sc scenario, build New, watchList bool) []string {
-	s := newStage(t, config, build, watchList)
-	sc.play(s)
-	if verb := map[bool]string{true: "watch-list", false: "list"}[watchList]; s.Faults.Requests(verb) == 0 {
-		t.Errorf("the informer never sent a %s", verb)
-	}
-	return s.notes
+	t.Log(want)
 }

@@ -1,0 +1,162 @@
+package conformance
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// outagePatience is how long a stage of an outage lasts at most: servers take their time to come back, and
+// reflectors to try again.
+const outagePatience = 3 * time.Minute
+
+// Server does to an API server what no client can. Each func returns when it is done, or fails the test.
+type Server struct {
+	// Kill ends the server at once. It stays away until Restart.
+	Kill func(testing.TB)
+	// Restart starts the server again, killed or not, with its data and without what it kept in memory.
+	Restart func(testing.TB)
+	// Compact discards the history of what is stored.
+	Compact func(testing.TB)
+}
+
+// outage is a scenario in whose middle something is done to the server, which is then restarted.
+type outage struct {
+	name string
+	// play does what comes before, and returns what comes meanwhile and what comes after the restart.
+	play func(*Stage) (meanwhile, afterwards func())
+	// disturb happens once for all stages.
+	disturb func(Server) func(testing.TB)
+}
+
+func outages() []outage {
+	kill := func(s Server) func(testing.TB) { return s.Kill }
+	compact := func(s Server) func(testing.TB) { return s.Compact }
+	return []outage{
+		{name: "server killed in the middle of a watch", play: watchKilled, disturb: kill},
+		{name: "server killed before the first list", play: listKilled, disturb: kill},
+		// A server that is not restarted would still know what has been compacted.
+		{name: "history compacted", play: historyCompacted, disturb: compact},
+	}
+}
+
+// RunOutages is Run for what is done to the server itself. It disturbs everything else that uses the server.
+func RunOutages(t *testing.T, config *rest.Config, server Server, subjects ...Subject) {
+	t.Helper()
+	for _, o := range outages() {
+		t.Run(o.name, func(t *testing.T) { o.run(t, config, server, cast(subjects)) })
+	}
+}
+
+// run has all stages, those over LIST and those over WATCH-LIST, live through the same outage.
+func (o outage) run(t *testing.T, config *rest.Config, server Server, subjects []Subject) {
+	type part struct {
+		name                  string
+		stage                 *Stage
+		meanwhile, afterwards func()
+	}
+	verbs := []string{"list", "watch-list"}
+	parts := map[string][]*part{}
+	for _, verb := range verbs {
+		for _, subject := range subjects {
+			p := &part{name: subject.Name, stage: newStage(t, config, subject.New, verb, outagePatience)}
+			p.meanwhile, p.afterwards = o.play(p.stage)
+			parts[verb] = append(parts[verb], p)
+		}
+	}
+	o.disturb(server)(t)
+	for _, verb := range verbs {
+		for _, p := range parts[verb] {
+			p.meanwhile()
+		}
+	}
+	server.Restart(t)
+	for _, verb := range verbs {
+		var traces []trace
+		for _, p := range parts[verb] {
+			p.afterwards()
+			traces = append(traces, p.stage.end(p.name))
+		}
+		t.Run(verb, func(t *testing.T) { scenario{}.compare(t, traces) })
+	}
+}
+
+// watchKilled has changes under way when the connection breaks: whether the watch still brings them or a list
+// afterwards does, handlers see the same.
+func watchKilled(s *Stage) (meanwhile, afterwards func()) {
+	s.Put("a", "1")
+	s.Put("b", "1")
+	r := s.Start()
+	s.Put("b", "2")
+	s.Put("c", "1")
+	meanwhile = func() {
+		_, found, err := s.Informer.GetStore().GetByKey(s.namespace + "/a")
+		s.Note("meanwhile: synced %v, found %v, %v", s.Informer.HasSynced(), found, err)
+	}
+	return meanwhile, func() {
+		s.Settle()
+		s.Put("a", "2")
+		s.Delete("b")
+		s.Settle()
+		s.noteChanges(r)
+		s.NoteStore()
+	}
+}
+
+// listKilled has the server gone when the first requests come.
+func listKilled(s *Stage) (meanwhile, afterwards func()) {
+	s.Put("a", "1")
+	s.Make(0, nil)
+	r := s.Handle()
+	release := s.Faults.Hold()
+	s.Run()
+	meanwhile = func() {
+		release()
+		s.await("another try", func() bool { return s.Faults.Requests("list")+s.Faults.Requests("watch-list") > 1 })
+		s.Note("meanwhile: synced %v", s.Informer.HasSynced())
+	}
+	return meanwhile, func() {
+		s.Settle()
+		s.Put("a", "2")
+		s.Settle()
+		s.noteChanges(r)
+		s.NoteStore()
+	}
+}
+
+// historyCompacted cuts the informer off while things change and the server forgets how.
+func historyCompacted(s *Stage) (meanwhile, afterwards func()) {
+	for _, name := range []string{"stays", "changes", "goes"} {
+		s.Put(name, "1")
+	}
+	r := s.Start()
+	release := s.Hold()
+	s.Faults.EndWatches()
+	s.Put("changes", "2")
+	s.Delete("goes")
+	s.Put("comes", "1")
+	lists := s.Faults.Requests("list") + s.Faults.Requests("watch-list")
+	return func() {}, func() {
+		release()
+		s.Settle()
+		s.noteChanges(r)
+		s.NoteStore()
+		s.Note("relisted: %v", s.Faults.Requests("list")+s.Faults.Requests("watch-list") > lists)
+	}
+}
+
+// noteChanges is NoteTrace without the resyncs that a list brings for what has not changed.
+func (s *Stage) noteChanges(r *recorder) {
+	for _, line := range r.trace() {
+		name, events, _ := strings.Cut(line, ": ")
+		var kept []string
+		for event := range strings.SplitSeq(events, ", ") {
+			if !strings.HasPrefix(event, "resync ") {
+				kept = append(kept, event)
+			}
+		}
+		s.Note("%s: %s", name, strings.Join(kept, ", "))
+	}
+}

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/store"
 )
 
 // pump is a ListerWatcher whose one watch is fed by a benchmark.
@@ -151,14 +153,16 @@ func BenchmarkInitialList(b *testing.B) {
 	}
 }
 
-func filled(b *testing.B, n int) *table {
-	t := newTable(cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, func(f indexFailures) { b.Error(f) })
-	list := make([]Keyed, n)
+func filled(b *testing.B, n int) *store.Store {
+	t := store.New(store.Options{Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}})
+	list := make([]store.Keyed, n)
 	for k := range list {
 		o := benchObject(k, 1)
-		list[k] = Keyed{Key: o.GetNamespace() + "/" + o.GetName(), Object: o}
+		list[k] = store.Keyed{Key: o.GetNamespace() + "/" + o.GetName(), Item: o}
 	}
-	t.Replace(t.Prepare(list...), "1")
+	if _, ok := t.Replace(t.PrepareAll(list), "1"); !ok {
+		b.Fatal("refused")
+	}
 	return t
 }
 
@@ -247,7 +251,7 @@ func BenchmarkReadersWhileIndexing(b *testing.B) {
 		}()
 		reads := 0
 		for running := true; running; reads++ {
-			if _, found := t.Get("ns-7/object-7"); !found {
+			if _, found := t.Snapshot().Get("ns-7/object-7"); !found {
 				b.Fatal("lost")
 			}
 			select {

@@ -16,6 +16,11 @@ func TestContractNamesRealTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ofTheStore, err := filepath.Glob("../store/*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, ofTheStore...)
 	tests := map[string]bool{}
 	contract := ""
 	for _, name := range files {

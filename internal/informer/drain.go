@@ -1,6 +1,10 @@
 package informer
 
-import "context"
+import (
+	"context"
+
+	"github.com/crdcache/crdcache/internal/store"
+)
 
 // Flush waits until every handler has returned from everything that was queued before the call. It returns
 // ErrStopped when the informer stops first, or the context's cause. From inside a handler it cannot succeed.
@@ -67,7 +71,7 @@ func (i *Informer) Forget() error {
 	if _, err := step(i.mu.state, inputDrain); err != nil {
 		return err
 	}
-	changes, _ := i.store.Replace(nil, "") // an empty list cannot be outdated
+	changes := i.clearLocked()
 	i.tellLocked(notifications(changes, false)...)
 	if i.synced.Load().reached() {
 		i.synced.Store(newSyncPoint())
@@ -76,4 +80,13 @@ func (i *Informer) Forget() error {
 		}
 	}
 	return nil
+}
+
+// clearLocked empties the store.
+func (i *Informer) clearLocked() []store.Change {
+	for {
+		if changes, ok := i.store.Replace(i.store.PrepareAll(nil), ""); ok {
+			return changes // indexers may be added at any time, but hardly again and again
+		}
+	}
 }

@@ -27,12 +27,3 @@ type refusal struct {
 func (r *refusal) Error() string { return r.text }
 
 func (r *refusal) Unwrap() error { return r.cause }
-
-// IndexNotFoundError says that no index function of that name was ever added.
-type IndexNotFoundError struct {
-	// Name is the name that was asked for.
-	Name string
-}
-
-// Error implements error.
-func (e *IndexNotFoundError) Error() string { return "Index with name " + e.Name + " does not exist" }

@@ -2,13 +2,14 @@ package informer
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/crdcache/crdcache/internal/store"
 )
 
 // generation is the life of one reflector, and the store that it writes to: every event is one write to the
@@ -30,30 +31,27 @@ var (
 	_ cache.ReflectorBookmarkStore = (*generation)(nil)
 )
 
-// Transformer implements cache.TransformingStore: the reflector transforms a watch-list while it collects it,
-// which saves memory, and Replace does so again. An object that the transform fails on is passed on as it came,
-// lest it vanish from the list unnoticed; Replace then decides.
+// Transformer implements cache.TransformingStore: the reflector passes what it collects of a watch-list through
+// it, so that objects are transformed and packed while they arrive, and those that have not changed since an
+// earlier list take no second room. Replace transforms once more. An object that the transform fails on is passed
+// on as it came, lest it vanish from the list unnoticed; Replace then decides.
 func (g *generation) Transformer() cache.TransformFunc {
-	if g.transform == nil {
+	if _, packs := g.informer.store.Form().(*store.Packed); g.transform == nil && !packs {
 		return nil
 	}
 	return func(obj any) (any, error) {
-		if transformed, err := g.transform(obj); err == nil {
-			return transformed, nil
+		item, err := g.item(obj)
+		if err != nil {
+			return obj, nil
 		}
-		return obj, nil
+		i := g.informer
+		if key, err := i.keyOf(item); err == nil {
+			if had, found := i.store.Snapshot().Get(key); found && i.store.Form().Same(had, item) {
+				item = had
+			}
+		}
+		return item, nil
 	}
-}
-
-func (g *generation) transformed(obj any) (any, error) {
-	if g.transform == nil {
-		return obj, nil
-	}
-	transformed, err := g.transform(obj)
-	if err != nil {
-		return nil, fmt.Errorf("transforming: %w", err)
-	}
-	return transformed, nil
 }
 
 // Add implements cache.ReflectorStore.
@@ -63,19 +61,17 @@ func (g *generation) Add(obj any) error { return g.put(obj) }
 func (g *generation) Update(obj any) error { return g.put(obj) }
 
 func (g *generation) put(obj any) error {
-	obj, err := g.transformed(obj)
+	item, err := g.item(obj)
 	if err != nil {
 		return err
 	}
-	key, err := g.informer.keyOf(obj)
+	keyed, err := g.informer.keyed(item)
 	if err != nil {
 		return err
 	}
-	keyed := Keyed{Key: key, ResourceVersion: resourceVersion(obj), Object: obj}
+	g.informer.mutations.AddObject(item)
 	for {
-		p := g.informer.store.PrepareOne(keyed)
-		g.informer.mutations.AddObject(p.Item)
-		if done, err := g.commit(p); done || err != nil {
+		if done, err := g.commit(g.informer.store.Prepare(keyed)); done || err != nil {
 			return err
 		}
 	}
@@ -83,7 +79,7 @@ func (g *generation) put(obj any) error {
 
 // commit stores one prepared object and tells the handlers. It returns false when the object has to be prepared
 // again because indexers were added meanwhile.
-func (g *generation) commit(p Prepared) (bool, error) {
+func (g *generation) commit(p store.Prepared) (bool, error) {
 	i := g.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -109,15 +105,14 @@ func (g *generation) commit(p Prepared) (bool, error) {
 // shown as deleted), so nobody is told.
 func (g *generation) Delete(obj any) error {
 	i := g.informer
-	final, failure := g.transformed(obj)
-	if failure == nil {
-		obj = final
+	item, failure := g.item(obj)
+	if failure != nil {
+		item = obj // the key and the resource version are still good
 	}
-	key, err := i.keyOf(obj)
+	key, err := i.keyOf(item)
 	if err != nil {
 		return err
 	}
-	item := i.store.Item(obj)
 	if err := g.remove(key, item, failure == nil); err != nil {
 		return err
 	}
@@ -166,7 +161,7 @@ func (g *generation) Resync() error {
 	if i.mu.current != g {
 		return ErrGenerationOver
 	}
-	items := i.store.Items()
+	items := i.store.Snapshot().Items()
 	batch := make([]notification, len(items))
 	for k, item := range items {
 		batch[k] = updated(item, item, true)

@@ -38,6 +38,7 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 	r := &Registration{
 		informer:  i,
 		handler:   handler,
+		object:    i.forHandler(handler),
 		logger:    *i.options.Logger,
 		queue:     newQueue(),
 		finished:  make(chan struct{}),
@@ -77,7 +78,7 @@ func (i *Informer) admit(r *Registration) bool {
 
 // joinLocked lets a handler in on a running informer: what is there first, then what happens next.
 func (i *Informer) joinLocked(r *Registration) {
-	items := i.store.Items()
+	items := i.store.Snapshot().Items()
 	batch := make([]notification, 0, len(items)+1)
 	for _, item := range items {
 		batch = append(batch, added(item, true))

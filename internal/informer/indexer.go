@@ -1,6 +1,10 @@
 package informer
 
-import "k8s.io/client-go/tools/cache"
+import (
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/store"
+)
 
 // indexer shows an Informer's store as a cache.Indexer. All reads return objects that are shared and read-only.
 type indexer struct{ informer *Informer }
@@ -8,21 +12,22 @@ type indexer struct{ informer *Informer }
 var _ cache.Indexer = (*indexer)(nil)
 
 func (x *indexer) objects(items []Item) []any {
+	object := x.informer.store.Form().Object
 	for k, item := range items {
-		items[k] = x.informer.store.Object(item)
+		items[k] = object(item)
 	}
 	return items
 }
 
 // Add stores an object without telling any handler.
 func (x *indexer) Add(obj any) error {
-	key, err := x.informer.keyOf(obj)
+	i := x.informer
+	keyed, err := i.keyed(i.store.Form().Item(obj))
 	if err != nil {
 		return err
 	}
-	keyed := Keyed{Key: key, ResourceVersion: resourceVersion(obj), Object: obj}
 	for {
-		if _, ok := x.informer.store.Put(x.informer.store.PrepareOne(keyed)); ok {
+		if _, ok := i.store.Put(i.store.Prepare(keyed)); ok {
 			return nil
 		}
 	}
@@ -43,16 +48,16 @@ func (x *indexer) Delete(obj any) error {
 
 // Replace swaps the content without telling any handler.
 func (x *indexer) Replace(list []any, version string) error {
-	keyed := make([]Keyed, len(list))
+	i := x.informer
+	all := make([]store.Keyed, len(list))
 	for k, obj := range list {
-		key, err := x.informer.keyOf(obj)
-		if err != nil {
+		var err error
+		if all[k], err = i.keyed(i.store.Form().Item(obj)); err != nil {
 			return err
 		}
-		keyed[k] = Keyed{Key: key, ResourceVersion: resourceVersion(obj), Object: obj}
 	}
 	for {
-		if _, ok := x.informer.store.Replace(x.informer.store.Prepare(keyed...), version); ok {
+		if _, ok := i.store.Replace(i.store.PrepareAll(all), version); ok {
 			return nil
 		}
 	}
@@ -65,13 +70,15 @@ func (x *indexer) Resync() error { return nil }
 func (x *indexer) Bookmark(version string) { x.informer.store.SetResourceVersion(version) }
 
 // LastStoreSyncResourceVersion returns the resource version of the last list, event or bookmark stored.
-func (x *indexer) LastStoreSyncResourceVersion() string { return x.informer.store.ResourceVersion() }
+func (x *indexer) LastStoreSyncResourceVersion() string {
+	return x.informer.store.Snapshot().ResourceVersion()
+}
 
 // List returns all objects in no particular order.
-func (x *indexer) List() []any { return x.objects(x.informer.store.Items()) }
+func (x *indexer) List() []any { return x.objects(x.informer.store.Snapshot().Items()) }
 
 // ListKeys returns all keys in no particular order.
-func (x *indexer) ListKeys() []string { return x.informer.store.Keys() }
+func (x *indexer) ListKeys() []string { return x.informer.store.Snapshot().Keys() }
 
 // Get looks up the object with the key of obj.
 func (x *indexer) Get(obj any) (item any, exists bool, err error) {
@@ -84,37 +91,37 @@ func (x *indexer) Get(obj any) (item any, exists bool, err error) {
 
 // GetByKey looks up an object; the error is always nil.
 func (x *indexer) GetByKey(key string) (item any, exists bool, err error) {
-	kept, exists := x.informer.store.Get(key)
+	kept, exists := x.informer.store.Snapshot().Get(key)
 	if !exists {
 		return nil, false, nil
 	}
-	return x.informer.store.Object(kept), true, nil
+	return x.informer.store.Form().Object(kept), true, nil
 }
 
 // Index returns the objects that share a value of the index with obj.
 func (x *indexer) Index(indexName string, obj any) ([]any, error) {
-	items, err := x.informer.store.ItemsByIndexOf(indexName, obj)
+	items, err := x.informer.store.Snapshot().ItemsByIndexOf(indexName, obj)
 	return x.objects(items), err
 }
 
 // IndexKeys returns the sorted keys of the objects under one value of the index.
 func (x *indexer) IndexKeys(indexName, indexedValue string) ([]string, error) {
-	return x.informer.store.KeysByIndex(indexName, indexedValue)
+	return x.informer.store.Snapshot().KeysByIndex(indexName, indexedValue)
 }
 
 // ListIndexFuncValues returns the values of an index; none when it does not exist.
 func (x *indexer) ListIndexFuncValues(indexName string) []string {
-	return x.informer.store.IndexValues(indexName)
+	return x.informer.store.Snapshot().IndexValues(indexName)
 }
 
 // ByIndex returns the objects under one value of the index.
 func (x *indexer) ByIndex(indexName, indexedValue string) ([]any, error) {
-	items, err := x.informer.store.ItemsByIndex(indexName, indexedValue)
+	items, err := x.informer.store.Snapshot().ItemsByIndex(indexName, indexedValue)
 	return x.objects(items), err
 }
 
 // GetIndexers returns a copy of the index functions.
-func (x *indexer) GetIndexers() cache.Indexers { return x.informer.store.Indexers() }
+func (x *indexer) GetIndexers() cache.Indexers { return x.informer.store.Snapshot().Indexers() }
 
 // AddIndexers is the informer's, but works after the stop as well.
 func (x *indexer) AddIndexers(newIndexers cache.Indexers) error {

@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
+
+	"github.com/crdcache/crdcache/internal/store"
 )
 
 // Informer is a cache.SharedIndexInformer: it keeps a local, indexed copy of a collection of objects and tells
@@ -61,7 +63,7 @@ import (
 type Informer struct {
 	options Options
 	lw      cache.ListerWatcher
-	store   Store
+	store   *store.Store
 	clock   clock.WithTicker
 	// mutations finds handlers that change cached objects, where KUBE_CACHE_MUTATION_DETECTOR asks for it.
 	mutations cache.MutationDetector
@@ -96,9 +98,13 @@ var _ cache.SharedIndexInformer = (*Informer)(nil)
 func New(lw cache.ListerWatcher, options Options) *Informer {
 	options = options.withDefaults()
 	i := &Informer{
-		options:   options,
-		lw:        lw,
-		store:     options.NewStore(options.Indexers),
+		options: options,
+		lw:      lw,
+		store: store.New(store.Options{
+			Indexers: options.Indexers,
+			Form:     options.Form,
+			Report:   reportFailures(*options.Logger, options.ObjectDescription),
+		}),
 		clock:     options.Clock,
 		mutations: cache.NewCacheMutationDetector(fmt.Sprintf("%T", options.ExampleObject)),
 		stopping:  make(chan struct{}),
@@ -228,12 +234,3 @@ func (controller) Run(<-chan struct{}) {}
 
 // RunWithContext implements cache.Controller and does nothing.
 func (controller) RunWithContext(context.Context) {}
-
-// keyOf computes the storage key.
-func (i *Informer) keyOf(obj any) (string, error) {
-	key, err := i.options.KeyFunc(obj)
-	if err != nil {
-		return "", cache.KeyError{Obj: obj, Err: err}
-	}
-	return key, nil
-}

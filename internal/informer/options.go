@@ -9,6 +9,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+
+	"github.com/crdcache/crdcache/internal/store"
 )
 
 // Options configure an Informer. The zero value works: objects of any type, no resyncs, an index by namespace.
@@ -42,8 +44,8 @@ type Options struct {
 	// Backoff is the wait between attempts to list and watch. Default: client-go's, 0.8 s to 30 s doubling with
 	// full jitter, back at the start after two good minutes.
 	Backoff *wait.Backoff
-	// NewStore makes the store, empty, with these indexers. Default: one that keeps the objects as they are.
-	NewStore func(indexers cache.Indexers) Store
+	// Form is how objects are kept. Default: as they are.
+	Form store.Form
 }
 
 // client-go's backoff for list and watch.
@@ -59,7 +61,7 @@ func (o Options) withDefaults() Options {
 		o.Indexers = cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 	}
 	if o.KeyFunc == nil {
-		o.KeyFunc = cache.DeletionHandlingMetaNamespaceKeyFunc
+		o.KeyFunc = keyFunc
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -80,12 +82,8 @@ func (o Options) withDefaults() Options {
 	if o.ObjectDescription == "" {
 		o.ObjectDescription = o.describe()
 	}
-	if o.NewStore == nil {
-		logger := *o.Logger
-		description := o.ObjectDescription
-		o.NewStore = func(indexers cache.Indexers) Store {
-			return newTable(indexers, func(failures indexFailures) { failures.log(logger, description) })
-		}
+	if o.Form == nil {
+		o.Form = store.Objects(nil)
 	}
 	return o
 }

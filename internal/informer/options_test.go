@@ -17,6 +17,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/internal/store"
 )
 
 // requests is a ListerWatcher that notes what it is asked for. LIST is answered, or fails with err; a watch
@@ -103,7 +106,7 @@ var optionEffects = map[string]func(t *testing.T){
 		for _, tc := range []struct {
 			given cache.Indexers
 			want  []string
-		}{{nil, []string{cache.NamespaceIndex}}, {cache.Indexers{}, nil}, {cache.Indexers{"x": byTags}, []string{"x"}}} {
+		}{{nil, []string{cache.NamespaceIndex}}, {cache.Indexers{}, nil}, {cache.Indexers{"x": oddVersionsOnly}, []string{"x"}}} {
 			var names []string
 			for name := range New(nil, Options{Indexers: tc.given}).GetIndexer().GetIndexers() {
 				names = append(names, name)
@@ -158,16 +161,11 @@ var optionEffects = map[string]func(t *testing.T){
 		// With the default this would take minutes.
 		ask(t, Options{Backoff: &wait.Backoff{Duration: time.Microsecond}, Logger: quiet()}, 12, errors.New("no list"))
 	},
-	"NewStore": func(t *testing.T) {
-		made := newTable(nil, nil)
-		i := New(nil, Options{NewStore: func(indexers cache.Indexers) Store {
-			if indexers[cache.NamespaceIndex] == nil {
-				t.Error("the store is made without the default index")
-			}
-			return made
-		}})
-		if i.store != Store(made) {
-			t.Error("the informer keeps its objects elsewhere")
+	"Form": func(t *testing.T) {
+		f := newFeed(t, Options{Form: store.NewPacked(nil, nil)})
+		f.list(1, object("a", 1))
+		if item, _ := f.store.Snapshot().Get("ns/a"); item == nil || reflect.TypeOf(item) != reflect.TypeFor[*packed.Object]() {
+			t.Errorf("the store holds a %T", item)
 		}
 	},
 }
@@ -208,7 +206,7 @@ func TestDefaultsKeepWhatIsSet(t *testing.T) {
 		MinWatchTimeout:   1,
 		WatchListPageSize: 1,
 		Backoff:           &wait.Backoff{},
-		NewStore:          func(cache.Indexers) Store { return nil },
+		Form:              store.NewPacked(nil, nil),
 	}
 	zeroIsFine := map[string]bool{
 		"ExampleObject": true, "ResyncPeriod": true, "Identifier": true, "MinWatchTimeout": true, "WatchListPageSize": true,

@@ -17,8 +17,10 @@ import (
 type Registration struct {
 	informer *Informer
 	handler  cache.ResourceEventHandler
-	logger   klog.Logger
-	queue    *queue
+	// object turns items into what the handler gets.
+	object func(Item) any
+	logger klog.Logger
+	queue  *queue
 	// synced is replaced by Drain, after which the handler has an initial list to see again.
 	synced atomic.Pointer[syncPoint]
 	// finished is closed when the handler will not be called any more.
@@ -114,7 +116,7 @@ func (r *Registration) run() {
 // that (utilruntime.ReallyCrash is off; it is on by default): the notification is then skipped.
 func (r *Registration) call(n notification) (ok bool) {
 	defer utilruntime.HandleCrashWithLogger(r.logger)
-	n.deliver(r.handler, r.informer.store.Object)
+	n.deliver(r.handler, r.object)
 	return true
 }
 

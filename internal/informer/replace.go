@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/crdcache/crdcache/internal/store"
 )
 
 // Replace implements cache.ReflectorStore: the result of a list or watch-list becomes the content, and the
@@ -15,11 +17,11 @@ func (g *generation) Replace(list []any, resourceVersion string) error {
 		return err
 	}
 	for _, k := range keyed {
-		g.informer.mutations.AddObject(k.Object)
+		g.informer.mutations.AddObject(k.Item)
 	}
 	for {
-		prepared := g.informer.store.Prepare(keyed...)
-		if done, err := g.commitAll(prepared, resourceVersion); done || err != nil {
+		batch := g.informer.store.PrepareAll(keyed)
+		if done, err := g.commitAll(batch, resourceVersion); done || err != nil {
 			return err
 		}
 	}
@@ -27,52 +29,54 @@ func (g *generation) Replace(list []any, resourceVersion string) error {
 
 // keyedList transforms the list and computes the keys. An object that the transform fails on is reported; what
 // the store holds for it stays, so that nobody is told of a deletion that did not happen.
-func (g *generation) keyedList(list []any) ([]Keyed, error) {
-	keyed := make([]Keyed, 0, len(list))
+func (g *generation) keyedList(list []any) ([]store.Keyed, error) {
+	i := g.informer
+	all := make([]store.Keyed, 0, len(list))
 	var firstFailure error
 	failures := 0
 	for _, obj := range list {
-		transformed, failure := g.transformed(obj)
-		if failure == nil {
-			obj = transformed
+		item, failure := g.item(obj)
+		if failure != nil {
+			item = obj
 		}
-		key, err := g.informer.keyOf(obj)
+		keyed, err := i.keyed(item)
 		if err != nil {
 			return nil, err
 		}
 		if failure == nil {
-			keyed = append(keyed, Keyed{Key: key, ResourceVersion: resourceVersion(obj), Object: obj})
+			all = append(all, keyed)
 			continue
 		}
 		if failures++; failures == 1 {
-			firstFailure = fmt.Errorf("object %q: %w", key, failure)
+			firstFailure = fmt.Errorf("object %q: %w", keyed.Key, failure)
 		}
-		if item, found := g.informer.store.Get(key); found {
-			kept := g.informer.store.Object(item)
-			keyed = append(keyed, Keyed{Key: key, ResourceVersion: resourceVersion(kept), Object: kept})
+		if kept, found := i.store.Snapshot().Get(keyed.Key); found {
+			all = append(all, store.Keyed{Key: keyed.Key, ResourceVersion: resourceVersion(kept), Item: kept})
 		}
 	}
 	if failures > 0 {
 		utilruntime.HandleErrorWithLogger(g.logger, firstFailure, "Listed objects could not be transformed and were left as they were", "objects", failures)
 	}
-	return keyed, nil
+	return all, nil
 }
 
 // commitAll is commit for a whole list.
-func (g *generation) commitAll(prepared []Prepared, resourceVersion string) (bool, error) {
+func (g *generation) commitAll(batch *store.Batch, resourceVersion string) (bool, error) {
 	i := g.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.mu.current != g {
 		return false, ErrGenerationOver
 	}
-	changes, ok := i.store.Replace(prepared, resourceVersion)
+	changes, ok := i.store.Replace(batch, resourceVersion)
 	if !ok {
 		return false, nil
 	}
 	synced := i.synced.Load()
 	initial := !synced.reached()
-	i.tellLocked(notifications(changes, initial)...)
+	if len(i.mu.handlers) > 0 {
+		i.tellLocked(notifications(changes, initial)...)
+	}
 	if initial {
 		synced.reach()
 		for _, r := range i.mu.handlers {
@@ -83,7 +87,7 @@ func (g *generation) commitAll(prepared []Prepared, resourceVersion string) (boo
 }
 
 // notifications turns the changes of a Replace into what handlers are told.
-func notifications(changes []Change, initial bool) []notification {
+func notifications(changes []store.Change, initial bool) []notification {
 	batch := make([]notification, 0, len(changes))
 	for _, c := range changes {
 		switch {

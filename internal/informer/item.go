@@ -1,0 +1,68 @@
+package informer
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/internal/store"
+)
+
+// Item is what the store keeps of one object and what the queues carry. meta.Accessor works on it without decoding
+// a body.
+type Item = store.Item
+
+// IndexNotFoundError says that no index function of that name was ever added.
+type IndexNotFoundError = store.IndexNotFoundError
+
+// Undecoded is implemented by event handlers that need no more of an object than its metadata. They get store
+// items: what metav1.Object and runtime.Object have getters for works, setters do not.
+type Undecoded interface {
+	cache.ResourceEventHandler
+	// TakesUndecoded is never called.
+	TakesUndecoded()
+}
+
+// forHandler returns what turns items into what the handler gets.
+func (i *Informer) forHandler(handler cache.ResourceEventHandler) func(Item) any {
+	if _, undecoded := handler.(Undecoded); undecoded {
+		return func(item Item) any { return item }
+	}
+	return i.store.Form().Object
+}
+
+// item transforms an object that the reflector brings, and packs it.
+func (g *generation) item(obj any) (Item, error) {
+	form := g.informer.store.Form()
+	if g.transform != nil {
+		var err error
+		if obj, err = g.transform(form.Open(obj)); err != nil {
+			return nil, fmt.Errorf("transforming: %w", err)
+		}
+	}
+	return form.Item(obj), nil
+}
+
+// keyed adds the key and the resource version to an item.
+func (i *Informer) keyed(item Item) (store.Keyed, error) {
+	key, err := i.keyOf(item)
+	return store.Keyed{Key: key, ResourceVersion: resourceVersion(item), Item: item}, err
+}
+
+// keyOf computes the storage key.
+func (i *Informer) keyOf(obj any) (string, error) {
+	key, err := i.options.KeyFunc(obj)
+	if err != nil {
+		return "", cache.KeyError{Obj: obj, Err: err}
+	}
+	return key, nil
+}
+
+// keyFunc is the default key function: client-go's, which need not put the key of a packed object together.
+func keyFunc(obj any) (string, error) {
+	if o, ok := obj.(*packed.Object); ok {
+		return o.Key(), nil
+	}
+	return cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
+}

@@ -1,0 +1,123 @@
+package store
+
+// Batch is a whole content made ready for Replace, with its indexes.
+type Batch struct {
+	rows []*row
+	next *Snapshot
+}
+
+// Change is one difference that a Replace made: Old is nil for a new key, New is nil for a key that went.
+type Change struct {
+	Key      string
+	Old, New Item
+}
+
+// PrepareAll readies a whole content. Of several objects with one key the last counts. An index function that
+// fails is reported once, and the objects are left out of that index. What the store holds already in the same
+// form stays as it is, and no index function runs for it.
+func (s *Store) PrepareAll(objects []Keyed) *Batch {
+	for {
+		now := s.current.Load()
+		b := &Batch{rows: make([]*row, len(objects))}
+		var failures Failures
+		for i, o := range objects {
+			b.rows[i] = s.kept(now, o)
+			if b.rows[i] == nil {
+				b.rows[i] = s.newRow(now, o, &failures)
+			}
+		}
+		if s.build(b, now) {
+			failures.to(s.report)
+			return b
+		}
+	}
+}
+
+// kept returns the row that the store has for an object, if it can stay.
+func (s *Store) kept(now *Snapshot, o Keyed) *row {
+	had := findRow(&now.rows, o.Key)
+	if had == nil || !now.filled() || !s.form.Same(had.item, o.Item) {
+		return nil
+	}
+	return had
+}
+
+func (s *Store) newRow(now *Snapshot, o Keyed, failures *Failures) *row {
+	return &row{key: o.Key, item: o.Item, values: now.functions.evaluate(o.Key, o.Item, s.form.Object, failures)}
+}
+
+// filled reports whether no index is being filled.
+func (s *Snapshot) filled() bool { return len(s.indexes) == len(s.functions) }
+
+// sorted returns the rows in the order of a trie. Of several with one key the last stays, where the first was.
+func (b *Batch) sorted() []hashed[*row] {
+	list := hashedRows(b.rows)
+	for i := 1; i < len(list); i++ {
+		if list[i].hash == list[i-1].hash {
+			b.rows = lastOfEach(b.rows)
+			return hashedRows(b.rows)
+		}
+	}
+	return list
+}
+
+func lastOfEach(rows []*row) []*row {
+	at := make(map[string]int, len(rows))
+	distinct := make([]*row, 0, len(rows))
+	for _, r := range rows {
+		if i, twice := at[r.key]; twice {
+			distinct[i] = r
+			continue
+		}
+		at[r.key] = len(distinct)
+		distinct = append(distinct, r)
+	}
+	return distinct
+}
+
+// build makes the snapshot of a batch. It returns false when indexers were added since now. It holds the lock
+// for the rows that the store has already, whose values it reads.
+func (s *Store) build(b *Batch, now *Snapshot) bool {
+	s.write.Lock()
+	defer s.write.Unlock()
+	if s.current.Load().version != now.version {
+		return false
+	}
+	b.next = &Snapshot{functions: now.functions, version: now.version}
+	b.next.rows = buildTrie(b.sorted())
+	for i := range now.indexes {
+		b.next.indexes = append(b.next.indexes, buildIndex(now.indexes[i].function, b.rows))
+	}
+	return true
+}
+
+// Replace swaps the whole content at once and returns the differences: first what went, then the new content in
+// the order in which it was prepared. It refuses as Put does. A batch can be used once.
+func (s *Store) Replace(b *Batch, resourceVersion string) (changes []Change, ok bool) {
+	s.write.Lock()
+	defer s.write.Unlock()
+	now := s.current.Load()
+	if now.version != b.next.version || len(now.indexes) != len(b.next.indexes) {
+		return nil, false
+	}
+	b.next.resourceVersion = resourceVersion
+	s.current.Store(b.next)
+	return differences(now, b), true
+}
+
+func differences(old *Snapshot, b *Batch) []Change {
+	changes := make([]Change, 0, len(b.rows))
+	for r := range old.rows.all {
+		if findRow(&b.next.rows, r.key) == nil {
+			changes = append(changes, Change{Key: r.key, Old: r.item})
+		}
+	}
+	for _, r := range b.rows {
+		change := Change{Key: r.key, New: r.item}
+		if had := findRow(&old.rows, r.key); had != nil {
+			change.Old = had.item
+		}
+		changes = append(changes, change)
+	}
+	return changes
+}

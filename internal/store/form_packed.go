@@ -1,0 +1,81 @@
+package store
+
+import (
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+// Packed is the Form that keeps objects as JSON, compressed or not. What is neither packed nor an
+// *unstructured.Unstructured is kept as it is: transforms may return anything.
+type Packed struct {
+	packer *packed.Packer
+	press  *press // nil: nothing is compressed
+
+	hits, misses atomic.Int64
+}
+
+// NewPacked returns a Form that leaves out what pruner does (nil: nothing), and compresses with what trainer makes
+// (nil: not at all).
+func NewPacked(pruner *packed.Pruner, trainer packed.Trainer) *Packed {
+	f := &Packed{packer: packed.NewPacker(pruner)}
+	if trainer != nil {
+		f.press = newPress(trainer)
+	}
+	return f
+}
+
+// Packer returns the Packer for objects that come as JSON.
+func (f *Packed) Packer() *packed.Packer { return f.packer }
+
+// Open implements Form.
+func (f *Packed) Open(object any) any { return opened(object) }
+
+// Item implements Form.
+func (f *Packed) Item(object any) Item {
+	var o *packed.Object
+	switch object := object.(type) {
+	case *packed.Object:
+		o = object
+	case *unstructured.Unstructured:
+		var err error
+		if o, err = f.packer.FromUnstructured(object); err != nil {
+			return object // a nil pointer: whoever asks for its key reports it
+		}
+	default:
+		return object
+	}
+	if f.press != nil {
+		o = f.press.squeeze(o)
+	}
+	return o
+}
+
+// Object implements Form.
+func (f *Packed) Object(item Item) any {
+	o, ok := item.(*packed.Object)
+	if !ok {
+		return item
+	}
+	if u := o.Decoded(); u != nil {
+		f.hits.Add(1)
+		return u
+	}
+	f.misses.Add(1)
+	return o.Unstructured()
+}
+
+// Same implements Form.
+func (f *Packed) Same(a, b Item) bool {
+	x, ok := a.(*packed.Object)
+	if !ok {
+		return false
+	}
+	y, ok := b.(*packed.Object)
+	return ok && x.Same(y)
+}
+
+// Decodes counts how often Object found a decoded copy in memory, and how often it had to decode.
+func (f *Packed) Decodes() (hits, misses int64) { return f.hits.Load(), f.misses.Load() }

@@ -1,0 +1,57 @@
+package store
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/client-go/tools/cache"
+)
+
+// Item is what a Store keeps of one object: something that meta.Accessor works on without decoding a body.
+type Item = any
+
+// Options configure a Store. The zero value works: objects are kept as they are, without indexes.
+type Options struct {
+	// Indexers are the index functions to start with.
+	Indexers cache.Indexers
+	// Form is how objects are kept. Default: as they are.
+	Form Form
+	// Report is told of index functions that fail, with no lock held. Default: nobody is.
+	Report func(Failures)
+}
+
+// Store keeps the objects of one type with their indexes. It is safe for concurrent use. Readers take no lock
+// and never wait; writers take turns.
+type Store struct {
+	form   Form
+	report func(Failures)
+
+	// write is held while the content is changed: not while index functions run or objects are packed. It also
+	// guards the values of all rows.
+	write sync.Mutex
+	// ids counts the index functions there ever were, under write.
+	ids int
+	// current is changed under write.
+	current atomic.Pointer[Snapshot]
+}
+
+// New returns an empty Store.
+func New(options Options) *Store {
+	s := &Store{form: options.Form, report: options.Report}
+	if s.form == nil {
+		s.form = Objects(nil)
+	}
+	first := &Snapshot{functions: functions(nil).with(options.Indexers, 0)}
+	s.ids = len(first.functions)
+	for _, f := range first.functions {
+		first.indexes = append(first.indexes, index{function: f})
+	}
+	s.current.Store(first)
+	return s
+}
+
+// Snapshot returns the present content.
+func (s *Store) Snapshot() *Snapshot { return s.current.Load() }
+
+// Form tells how objects are kept.
+func (s *Store) Form() Form { return s.form }

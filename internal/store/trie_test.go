@@ -1,0 +1,161 @@
+package store
+
+import (
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// pair is an entry of the tries under test.
+type pair struct {
+	key   string
+	value int
+}
+
+// hashes are ways to hash that lead to tries of very different shapes.
+var hashes = map[string]func(string) uint64{
+	"good":     func(key string) uint64 { return maphash.String(testSeed, key) },
+	"constant": func(string) uint64 { return 42 },
+	"low bits": func(key string) uint64 { return maphash.String(testSeed, key) & 0x3ff },
+	"top bits": func(key string) uint64 { return maphash.String(testSeed, key) &^ (1<<60 - 1) },
+}
+
+var testSeed = maphash.MakeSeed()
+
+// TestTrieIsAMap compares random histories with a map, and every earlier trie with what it held when it was made.
+func TestTrieIsAMap(t *testing.T) {
+	for name, hash := range hashes {
+		t.Run(name, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(1, 2))
+			of := func(p pair) uint64 { return hash(p.key) }
+			model := map[string]int{}
+			type version struct {
+				trie trie[pair]
+				held map[string]int
+			}
+			var versions []version
+			var now trie[pair]
+			for step := range 4000 {
+				key := fmt.Sprint(random.IntN(300))
+				match := func(p pair) bool { return p.key == key }
+				if random.IntN(3) == 0 || step > 3500 {
+					now = now.without(hash(key), match, of)
+					delete(model, key)
+				} else {
+					now = now.with(hash(key), pair{key, step}, match, of)
+					model[key] = step
+				}
+				found, ok := now.find(hash(key), match)
+				if want, held := model[key]; ok != held || found.value != want {
+					t.Fatalf("step %d: found %v, %v; want %v, %v", step, found, ok, want, held)
+				}
+				if step%200 == 0 {
+					versions = append(versions, version{now, maps.Clone(model)})
+				}
+			}
+			for _, v := range append(versions, version{now, model}) {
+				if diff := cmp.Diff(v.held, content(t, v.trie)); diff != "" {
+					t.Fatal(diff)
+				}
+				for key, value := range v.held {
+					found, ok := v.trie.find(hash(key), func(p pair) bool { return p.key == key })
+					if !ok || found.value != value {
+						t.Errorf("%s: found %v, %v; want %d", key, found, ok, value)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestTrieEmpties takes everything out again: nothing is left, not even empty nodes.
+func TestTrieEmpties(t *testing.T) {
+	for name, hash := range hashes {
+		t.Run(name, func(t *testing.T) {
+			of := func(p pair) uint64 { return hash(p.key) }
+			var now trie[pair]
+			for n := range 1000 {
+				key := fmt.Sprint(n)
+				now = now.with(hash(key), pair{key, n}, func(p pair) bool { return p.key == key }, of)
+			}
+			for n := range 1000 {
+				key := fmt.Sprint(n)
+				now = now.without(hash(key), func(p pair) bool { return p.key == key }, of)
+				if now.len != 999-n {
+					t.Fatalf("%d entries are left of %d", now.len, 999-n)
+				}
+			}
+			if now.inner != nil || now.leaf != nil {
+				t.Errorf("nodes are left: %+v", now)
+			}
+		})
+	}
+}
+
+// TestTrieIsBuiltAtOnce builds tries of many sizes and compares them with those that grew.
+func TestTrieIsBuiltAtOnce(t *testing.T) {
+	for name, hash := range hashes {
+		t.Run(name, func(t *testing.T) {
+			of := func(p pair) uint64 { return hash(p.key) }
+			for _, size := range []int{0, 1, 2, leafMax, leafMax + 1, 200, 1000} {
+				var grown trie[pair]
+				var entries []hashed[pair]
+				for n := range size {
+					p := pair{fmt.Sprint(n), n}
+					entries = append(entries, hashed[pair]{of(p), p})
+					grown = grown.with(of(p), p, func(have pair) bool { return have == p }, of)
+				}
+				sortHashed(entries)
+				built := buildTrie(entries)
+				if diff := cmp.Diff(content(t, grown), content(t, built)); diff != "" {
+					t.Errorf("%d entries: %s", size, diff)
+				}
+				for n := range size {
+					key := fmt.Sprint(n)
+					if _, ok := built.find(hash(key), func(p pair) bool { return p.key == key }); !ok {
+						t.Errorf("%d entries: %s is missing", size, key)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestTrieIterationEnds stops in the middle.
+func TestTrieIterationEnds(t *testing.T) {
+	var now trie[pair]
+	for n := range 100 {
+		p := pair{fmt.Sprint(n), n}
+		now = now.with(hashes["good"](p.key), p, func(have pair) bool { return have == p }, func(p pair) uint64 { return hashes["good"](p.key) })
+	}
+	var seen []int
+	for p := range now.all {
+		if seen = append(seen, p.value); len(seen) == 40 {
+			break
+		}
+	}
+	slices.Sort(seen)
+	if len(slices.Compact(seen)) != 40 {
+		t.Errorf("%d entries were seen", len(seen))
+	}
+}
+
+func content(t *testing.T, tr trie[pair]) map[string]int {
+	t.Helper()
+	held := map[string]int{}
+	for p := range tr.all {
+		if _, twice := held[p.key]; twice {
+			t.Errorf("%s is there twice", p.key)
+		}
+		held[p.key] = p.value
+	}
+	if len(held) != tr.len {
+		t.Errorf("there are %d entries, and len is %d", len(held), tr.len)
+	}
+	return held
+}

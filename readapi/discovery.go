@@ -1,0 +1,104 @@
+package readapi
+
+import (
+	"cmp"
+	"slices"
+
+	apidiscovery "k8s.io/api/apidiscovery/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+)
+
+// verbs are what can be done with every type, and with a subresource.
+var (
+	verbs            = []string{"get", "list", "watch"}
+	subresourceVerbs = []string{"get"}
+)
+
+// groupOrder is in which order a kube-apiserver lists the groups that it has built in. All others follow, by name. It
+// decides which group a name such as "events" stands for.
+var groupOrder = []string{
+	"", "apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io",
+	"autoscaling", "batch", "certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io",
+	"storage.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io",
+	"coordination.k8s.io", "node.k8s.io", "discovery.k8s.io", "resource.k8s.io", "flowcontrol.apiserver.k8s.io",
+}
+
+// groupVersion is one version of a group with the types that it has.
+type groupVersion struct {
+	schema.GroupVersion
+	types []Type
+}
+
+// groupVersions returns the group versions in order of preference: of groups, and of versions within a group.
+func groupVersions(types []Type) []groupVersion {
+	at := map[schema.GroupVersion]int{}
+	var all []groupVersion
+	for _, t := range types {
+		for _, v := range t.Versions {
+			gv := schema.GroupVersion{Group: t.Group, Version: v.Name}
+			i, ok := at[gv]
+			if !ok {
+				i = len(all)
+				at[gv] = i
+				all = append(all, groupVersion{GroupVersion: gv})
+			}
+			all[i].types = append(all[i].types, t)
+		}
+	}
+	rank := func(group string) int {
+		if i := slices.Index(groupOrder, group); i >= 0 {
+			return i
+		}
+		return len(groupOrder)
+	}
+	slices.SortStableFunc(all, func(a, b groupVersion) int {
+		return cmp.Or(
+			cmp.Compare(rank(a.Group), rank(b.Group)), cmp.Compare(a.Group, b.Group),
+			version.CompareKubeAwareVersionStrings(b.Version, a.Version))
+	})
+	return all
+}
+
+// aggregate returns a document of aggregated discovery: of the core group, or of all others.
+func aggregate(types []Type, core bool) any {
+	list := apidiscovery.APIGroupDiscoveryList{
+		TypeMeta: metav1.TypeMeta{Kind: "APIGroupDiscoveryList", APIVersion: "apidiscovery.k8s.io/v2"},
+		Items:    []apidiscovery.APIGroupDiscovery{},
+	}
+	for _, gv := range groupVersions(types) {
+		if (gv.Group == "") != core {
+			continue
+		}
+		if n := len(list.Items); n == 0 || list.Items[n-1].Name != gv.Group {
+			list.Items = append(list.Items, apidiscovery.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: gv.Group}})
+		}
+		group := &list.Items[len(list.Items)-1]
+		served := apidiscovery.APIVersionDiscovery{Version: gv.Version, Freshness: apidiscovery.DiscoveryFreshnessCurrent}
+		for _, t := range gv.types {
+			served.Resources = append(served.Resources, t.discovery(gv.Version))
+		}
+		group.Versions = append(group.Versions, served)
+	}
+	return list
+}
+
+// discovery describes one version of the type.
+func (t Type) discovery(version string) apidiscovery.APIResourceDiscovery {
+	kind := &metav1.GroupVersionKind{Group: t.Group, Version: version, Kind: t.Names.Kind}
+	d := apidiscovery.APIResourceDiscovery{
+		Resource: t.Names.Plural, ResponseKind: kind, Scope: apidiscovery.ScopeCluster,
+		SingularResource: t.Names.Singular, Verbs: verbs,
+		ShortNames: t.Names.ShortNames, Categories: t.Names.Categories,
+	}
+	if t.Namespaced {
+		d.Scope = apidiscovery.ScopeNamespace
+	}
+	for _, sub := range t.version(version).Subresources {
+		d.Subresources = append(d.Subresources, apidiscovery.APISubresourceDiscovery{
+			Subresource: sub, ResponseKind: kind, Verbs: subresourceVerbs,
+		})
+	}
+	return d
+}

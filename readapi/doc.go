@@ -1,0 +1,42 @@
+// Package readapi serves the read side of the Kubernetes API from memory: discovery, get, list and watch
+// of any types, as kubectl, client-go and informers expect it from a kube-apiserver.
+//
+// # Usage
+//
+//	storage := readapi.NewStorage(readapi.StorageOptions{})
+//	_, err := storage.Apply(crd)    // *unstructured.Unstructured; defines the type
+//	_, err = storage.Apply(widget)  // and an object of it
+//	http.ListenAndServe("localhost:8001", readapi.NewHandler(storage, readapi.HandlerOptions{}))
+//
+// Then "kubectl --server http://localhost:8001 get widgets" works. Within one process, no socket is needed:
+// [Config] returns a rest.Config whose transport calls the handler.
+//
+// Types come from CustomResourceDefinitions, which are objects like any other, or from [Storage.SetType].
+//
+// # What is served
+//
+// /version, /healthz, /readyz, /livez; aggregated and legacy discovery; OpenAPI v3; and for each type get, list
+// (limit, continue, resourceVersion and resourceVersionMatch, label selectors, field selectors on the name, the
+// namespace and the selectable fields of the type), watch (bookmarks, timeoutSeconds) and watch-list, as
+// objects, as Table with the printer columns of the type, and as PartialObjectMetadata. Errors are Status objects
+// with the code, the reason and the message of a kube-apiserver. Nothing can be written, and nobody is asked
+// who they are: serve it where every reader may read everything.
+//
+// Not served: protobuf, OpenAPI v2, the scale subresource, and the columns that a kube-apiserver has in its
+// code for built-in types.
+//
+// # Consistency
+//
+// Every change gets the next resource version of the whole storage. A list is one moment's state, also over
+// several pages; a watch continues any list without loss or repetition. Each type remembers its last changes
+// (StorageOptions.History); who asks for more gets 410 Expired and has to list again.
+//
+// # Concurrency
+//
+// Storage and handler are safe for concurrent use. Reading never waits for a client: a list writes from a
+// snapshot, and a watch that cannot keep up expires.
+//
+// # Memory
+//
+// An object is kept as its JSON and its labels, without decoded form. Snapshots and history share it.
+package readapi

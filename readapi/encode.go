@@ -1,0 +1,152 @@
+package readapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// encoder turns stored objects into what a client asked for.
+type encoder struct {
+	t          *resource
+	shape      shape
+	apiVersion string // quoted
+	table      *tabulator
+}
+
+// newEncoder returns the encoder for a request. list is whether the answer is a list, streamed whether it is
+// a watch.
+func newEncoder(r *http.Request, t *resource, list, streamed bool) (*encoder, error) {
+	form, err := negotiate(r.Header, streamed)
+	if err != nil {
+		return nil, err
+	}
+	e := &encoder{t: t, shape: form}
+	switch {
+	case form.kind == partialObject && list:
+		return nil, errNotAcceptable("you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)")
+	case form.kind == partialList && !list && !streamed:
+		return nil, errNotAcceptable("you requested PartialObjectMetadataList, but the requested object is not a list (*unstructured.Unstructured)")
+	case form.kind == table:
+		if e.table, err = newTabulator(t.version.Columns, r.URL.Query().Get("includeObject")); err != nil {
+			return nil, err
+		}
+	}
+	quoted, err := json.Marshal(t.gv.String())
+	e.apiVersion = string(quoted)
+	return e, err
+}
+
+// check refuses objects that cannot be read in the version that is asked for.
+func (e *encoder) check(objects ...*object) error {
+	if !e.t.typ.Converted {
+		return nil
+	}
+	for _, o := range objects {
+		if o.stored != e.t.gv.Version {
+			return apierrors.NewInternalError(fmt.Errorf("conversion webhook for %s, Kind=%s failed: %s is in %s and there is no webhook to ask; ask for that version",
+				e.t.gv, e.t.typ.Names.Kind, o.key, o.stored))
+		}
+	}
+	return nil
+}
+
+// appendItem appends an object as it is part of a list; in a table, that is a row.
+func (e *encoder) appendItem(dst []byte, o *object) ([]byte, error) {
+	if e.shape.kind == whole {
+		return o.appendJSON(dst, e.apiVersion), nil
+	}
+	content, err := o.decode()
+	if err != nil {
+		return nil, err
+	}
+	content["apiVersion"] = e.t.gv.String()
+	if e.shape.kind == table {
+		return e.table.appendRow(dst, content)
+	}
+	m, err := partial(content)
+	if err != nil {
+		return nil, err
+	}
+	return appendValue(dst, m)
+}
+
+// appendObject appends an object by itself; as a table, that has one row.
+func (e *encoder) appendObject(dst []byte, o *object) ([]byte, error) {
+	if e.shape.kind != table {
+		return e.appendItem(dst, o)
+	}
+	dst, err := e.appendHead(dst, metav1.ListMeta{ResourceVersion: o.resourceVersion()})
+	if err != nil {
+		return nil, err
+	}
+	if dst, err = e.appendItem(dst, o); err != nil {
+		return nil, err
+	}
+	return append(dst, "]}"...), nil
+}
+
+// appendHead appends what comes before the items of a list.
+func (e *encoder) appendHead(dst []byte, m metav1.ListMeta) ([]byte, error) {
+	switch e.shape.kind {
+	case whole:
+		dst = append(dst, `{"apiVersion":`...)
+		dst = append(dst, e.apiVersion...)
+		return append(dst, `,"items":[`...), nil
+	case table:
+		return e.table.appendHead(dst, m)
+	}
+	dst = append(dst, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":`...)
+	dst, err := appendValue(dst, m)
+	return append(dst, `,"items":[`...), err
+}
+
+// appendTail appends what comes after them.
+func (e *encoder) appendTail(dst []byte, m metav1.ListMeta) ([]byte, error) {
+	if e.shape.kind != whole {
+		return append(dst, "]}"...), nil
+	}
+	dst = append(dst, `],"kind":`...)
+	dst, err := appendValue(dst, e.t.typ.Names.ListKind)
+	if err != nil {
+		return nil, err
+	}
+	dst = append(dst, `,"metadata":`...)
+	// Where objects are maps, so is the metadata of a list: it always has a continue.
+	dst, err = appendValue(dst, struct {
+		Continue  string `json:"continue"`
+		Remaining *int64 `json:"remainingItemCount,omitempty"`
+		Version   string `json:"resourceVersion"`
+	}{m.Continue, m.RemainingItemCount, m.ResourceVersion})
+	return append(dst, '}'), err
+}
+
+// bookmark is an object that has nothing but a resource version, and annotations.
+func (e *encoder) bookmark(version uint64, annotations map[string]string) (*object, error) {
+	metadata := map[string]any{"resourceVersion": fmt.Sprint(version)}
+	if annotations != nil {
+		metadata["annotations"] = annotations
+	}
+	body, err := encodeBody(map[string]any{"kind": e.t.typ.Names.Kind, "metadata": metadata})
+	return &object{version: version, body: body}, err
+}
+
+// partial returns the metadata of an object. It fails where that has another form than ObjectMeta.
+func partial(content map[string]any) (*metav1.PartialObjectMetadata, error) {
+	m := &metav1.PartialObjectMetadata{}
+	metadata := map[string]any{"metadata": content["metadata"]}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(metadata, m); err != nil {
+		return nil, fmt.Errorf("metadata: %w", err)
+	}
+	m.TypeMeta = metav1.TypeMeta{Kind: "PartialObjectMetadata", APIVersion: "meta.k8s.io/v1"}
+	return m, nil
+}
+
+func appendValue(dst []byte, value any) ([]byte, error) {
+	data, err := json.Marshal(value)
+	return append(dst, data...), err
+}

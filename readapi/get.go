@@ -1,0 +1,61 @@
+package readapi
+
+import (
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// get serves one object.
+func (h *handler) get(w http.ResponseWriter, r *http.Request, t *resource) {
+	e, err := newEncoder(r, t, false, false)
+	if err != nil {
+		writeError(w, r, err)
+		return
+	}
+	o, err := h.storage.get(t, r.URL.Query().Get("resourceVersion"))
+	if err == nil {
+		err = e.check(o)
+	}
+	if err != nil {
+		writeError(w, r, err)
+		return
+	}
+	data, err := e.appendObject(nil, o)
+	if err != nil {
+		writeError(w, r, err)
+		return
+	}
+	writeBytes(w, e.shape.media, http.StatusOK, data)
+}
+
+// get returns an object that is at least as new as a version.
+func (s *Storage) get(t *resource, notOlderThan string) (*object, error) {
+	version, err := parseResourceVersion(notOlderThan)
+	if err != nil {
+		return nil, errVersion(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if version > s.mu.version {
+		return nil, errTooNew(version, s.mu.version)
+	}
+	if o := t.collection.objects[objectKey(t.namespace, t.name)]; o != nil {
+		return o, nil
+	}
+	return nil, apierrors.NewNotFound(t.typ.GroupResource(), t.name)
+}
+
+// resourceVersion is the one in the metadata of the object.
+func (o *object) resourceVersion() string {
+	content, err := o.decode()
+	if err != nil {
+		return ""
+	}
+	m, err := partial(content)
+	if err != nil {
+		return ""
+	}
+	return metav1.Object(m).GetResourceVersion()
+}

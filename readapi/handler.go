@@ -1,0 +1,185 @@
+package readapi
+
+import (
+	"cmp"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+)
+
+// Defaults of HandlerOptions.
+const (
+	DefaultBookmarkInterval = time.Minute
+	DefaultWatchTimeout     = 30 * time.Minute
+)
+
+// HandlerOptions adjusts a handler. The zero value is usable.
+type HandlerOptions struct {
+	// Version is what /version says. Default: the Kubernetes version whose API this is.
+	Version *version.Info
+	// BookmarkInterval is how often a watch that allows bookmarks gets one. Default DefaultBookmarkInterval.
+	BookmarkInterval time.Duration
+	// WatchTimeout ends a watch that names no timeoutSeconds, after this time to twice as much. Default
+	// DefaultWatchTimeout.
+	WatchTimeout time.Duration
+}
+
+// handler serves a storage.
+type handler struct {
+	storage *Storage
+	options HandlerOptions
+
+	documents struct {
+		sync.Mutex
+		served uint64 // Storage.mu.served that built is of
+		built  map[string]document
+	}
+}
+
+// NewHandler returns a handler that serves what is in the storage, then and later. It is safe for concurrent
+// use. A watch ends with the context of its request, so that a server that has watches must cancel these to shut
+// down.
+func NewHandler(s *Storage, options HandlerOptions) http.Handler {
+	if options.Version == nil {
+		options.Version = &version.Info{
+			Major: "1", Minor: "37", GitVersion: "v1.37.0", GitTreeState: "clean", Compiler: "gc",
+		}
+	}
+	options.BookmarkInterval = cmp.Or(max(options.BookmarkInterval, 0), DefaultBookmarkInterval)
+	options.WatchTimeout = cmp.Or(max(options.WatchTimeout, 0), DefaultWatchTimeout)
+	return &handler{storage: s, options: options}
+}
+
+// ServeHTTP implements http.Handler.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-cache, private")
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	switch path := r.URL.Path; {
+	case slices.Contains([]string{"/healthz", "/readyz", "/livez"}, path):
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = io.WriteString(w, "ok") // the client has gone: nobody is left to tell
+	case path == "/version" && reads:
+		writeJSON(w, r, http.StatusOK, h.options.Version)
+	case path == "/version":
+		writeError(w, r, errMethodNotAllowed())
+	case h.serveDocument(w, r):
+	default:
+		h.serveResource(w, r)
+	}
+}
+
+// resource is what a request is about, as it is served at that moment.
+type resource struct {
+	target
+	collection *collection
+	typ        Type
+	version    *Version
+	ended      <-chan struct{}
+}
+
+func (h *handler) serveResource(w http.ResponseWriter, r *http.Request) {
+	t, err := h.storage.resolve(r.URL.Path)
+	if err != nil {
+		writeError(w, r, err)
+		return
+	}
+	if t == nil {
+		notFound(w)
+		return
+	}
+	if t.version.Deprecated {
+		w.Header().Add("Warning", warning(t))
+	}
+	switch watches, err := parseWatch(r); {
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		err = apierrors.NewMethodNotSupported(t.typ.GroupResource(), verbOf(r.Method, t.name))
+		writeError(w, r, err)
+	case err != nil:
+		writeError(w, r, err)
+	case t.name != "":
+		h.get(w, r, t)
+	case watches:
+		h.watch(w, r, t)
+	default:
+		h.list(w, r, t)
+	}
+}
+
+// parseWatch reports whether a request asks for a watch: as a kube-apiserver sees it, "watch=" does.
+func parseWatch(r *http.Request) (bool, error) {
+	options, err := parseOptions(r.URL.Query())
+	if err != nil {
+		return false, err
+	}
+	return options.Watch, nil
+}
+
+// verbOf names a method as kube-apiserver does.
+func verbOf(method, name string) string {
+	switch {
+	case method == http.MethodPost:
+		return "create"
+	case method == http.MethodPut:
+		return "update"
+	case method == http.MethodDelete && name == "":
+		return "deletecollection"
+	}
+	return strings.ToLower(method)
+}
+
+// resolve finds what a path names. Without an error, nil says that nothing is there at all.
+func (s *Storage) resolve(path string) (*resource, error) {
+	t, ok := parsePath(path)
+	if !ok {
+		return nil, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.mu.types[schema.GroupResource{Group: t.gv.Group, Resource: t.resource}]
+	if c == nil || c.typ.version(t.gv.Version) == nil || t.misplaced(c.typ) {
+		if s.builtIn(t.gv.Group) {
+			return nil, errNoSuchResource()
+		}
+		return nil, nil
+	}
+	found := &resource{target: t, collection: c, typ: c.typ, ended: c.ended}
+	found.version = found.typ.version(t.gv.Version)
+	if t.subresource != "" && !slices.Contains(found.version.Subresources, t.subresource) {
+		return nil, apierrors.NewNotFound(c.typ.GroupResource(), t.name)
+	}
+	return found, nil
+}
+
+// misplaced reports whether the path has a namespace too many or too few.
+func (t target) misplaced(typ Type) bool {
+	if typ.Namespaced {
+		return t.name != "" && !t.namespaced
+	}
+	return t.namespaced
+}
+
+// builtIn reports whether a group has a type that no CustomResourceDefinition defines.
+func (s *Storage) builtIn(group string) bool {
+	for gr, c := range s.mu.types {
+		if gr.Group == group && c.custom == "" {
+			return true
+		}
+	}
+	return group == ""
+}
+
+// watchTimeout is how long a watch lasts.
+func (h *handler) watchTimeout(seconds *int64) time.Duration {
+	if seconds != nil && *seconds > 0 {
+		return time.Duration(*seconds) * time.Second
+	}
+	return h.options.WatchTimeout + rand.N(h.options.WatchTimeout)
+}

@@ -1,0 +1,135 @@
+package readapi
+
+import (
+	"crypto/sha512"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// node is a JSON object that is written as it is put together.
+type node = map[string]any
+
+// openAPIIndex lists the documents of OpenAPI v3.
+func openAPIIndex(types []Type) any {
+	paths := node{}
+	for _, gv := range groupVersions(types) {
+		name := documentName(gv.GroupVersion)
+		data, err := json.Marshal(openAPIOf(types, name))
+		if err != nil {
+			continue // a schema that is no JSON, which the document itself reports
+		}
+		paths[name] = node{"serverRelativeURL": fmt.Sprintf("/openapi/v3/%s?hash=%X", name, sha512.Sum512(data))}
+	}
+	return node{"paths": paths}
+}
+
+// documentName is what the index calls the document of a group version.
+func documentName(gv schema.GroupVersion) string {
+	if gv.Group == "" {
+		return "api/" + gv.Version
+	}
+	return "apis/" + gv.String()
+}
+
+// openAPIOf returns the document of that name, or nil when there is none.
+func openAPIOf(types []Type, name string) any {
+	all := groupVersions(types)
+	i := slices.IndexFunc(all, func(gv groupVersion) bool { return documentName(gv.GroupVersion) == name })
+	if i < 0 {
+		return nil
+	}
+	paths, schemas := node{}, node{}
+	for _, t := range all[i].types {
+		t.describe(all[i].GroupVersion, paths, schemas)
+	}
+	return node{
+		"openapi": "3.0.0", "info": node{"title": "Kubernetes", "version": "v1.37.0"},
+		"paths": paths, "components": node{"schemas": schemas},
+	}
+}
+
+// describe adds the paths and schemas of one version of a type.
+func (t Type) describe(gv schema.GroupVersion, paths, schemas node) {
+	root := "/" + documentName(gv) + "/"
+	collection := root + t.Names.Plural
+	gvk := node{"group": gv.Group, "version": gv.Version, "kind": t.Names.Kind}
+	add := func(path, action, schema string, subresources ...string) {
+		operation := node{
+			"description": fmt.Sprintf("%s %s", action, t.Names.Kind), "operationId": operationID(action, path),
+			"x-kubernetes-action": action, "x-kubernetes-group-version-kind": gvk,
+			"responses": node{"200": node{"description": "OK", "content": node{mediaJSON: node{"schema": reference(schema)}}}},
+		}
+		paths[path] = node{"get": operation, "parameters": parameters(path)}
+		for _, sub := range subresources {
+			paths[path+"/"+sub] = paths[path]
+		}
+	}
+	object, list := schemaName(gv, t.Names.Kind), schemaName(gv, t.Names.ListKind)
+	add(collection, "list", list)
+	if t.Namespaced {
+		collection = root + "namespaces/{namespace}/" + t.Names.Plural
+		add(collection, "list", list)
+	}
+	add(collection+"/{name}", "get", object, t.version(gv.Version).Subresources...)
+
+	schemas[object] = t.objectSchema(gv.Version, gvk)
+	schemas[list] = node{
+		"type": "object", "description": t.Names.ListKind + " is a list of " + t.Names.Kind, "required": []string{"items"},
+		"properties": node{
+			"apiVersion": node{"type": "string"}, "kind": node{"type": "string"}, "metadata": node{"type": "object"},
+			"items": node{"type": "array", "items": reference(object)},
+		},
+		"x-kubernetes-group-version-kind": []any{node{"group": gv.Group, "version": gv.Version, "kind": t.Names.ListKind}},
+	}
+}
+
+// objectSchema returns the schema of objects: that of the type, with the fields that all types have.
+func (t Type) objectSchema(version string, gvk node) node {
+	s := node{}
+	if err := json.Unmarshal(t.version(version).Schema, &s); err != nil || len(s) == 0 {
+		s = node{"x-kubernetes-preserve-unknown-fields": true}
+	}
+	s["type"] = "object"
+	properties, ok := s["properties"].(node)
+	if !ok {
+		properties = node{}
+		s["properties"] = properties
+	}
+	properties["apiVersion"] = node{"type": "string", "description": "The group and version of the schema of this object."}
+	properties["kind"] = node{"type": "string", "description": "The kind of this object."}
+	properties["metadata"] = node{"type": "object", "description": "Standard object's metadata."}
+	s["x-kubernetes-group-version-kind"] = []any{gvk}
+	return s
+}
+
+// schemaName is the name of a kind's schema: the group's domain reversed, the version, the kind.
+func schemaName(gv schema.GroupVersion, kind string) string {
+	parts := strings.Split(gv.Group, ".")
+	if gv.Group == "" {
+		parts = []string{"core"}
+	}
+	slices.Reverse(parts)
+	return strings.Join(append(parts, gv.Version, kind), ".")
+}
+
+func reference(schema string) node { return node{"$ref": "#/components/schemas/" + schema} }
+
+// parameters are those in the path.
+func parameters(path string) []any {
+	all := []any{}
+	for _, name := range []string{"namespace", "name"} {
+		if strings.Contains(path, "{"+name+"}") {
+			all = append(all, node{"name": name, "in": "path", "required": true, "schema": node{"type": "string"}})
+		}
+	}
+	return all
+}
+
+// operationID is unique within a document.
+func operationID(action, path string) string {
+	return action + strings.NewReplacer("/", "_", "{", "", "}", "", ".", "_", "-", "_").Replace(path)
+}

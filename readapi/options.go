@@ -1,0 +1,53 @@
+package readapi
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// parseOptions reads the parameters of a list or watch the way a kube-apiserver does, with its code and its errors.
+func parseOptions(query url.Values) (*internalversion.ListOptions, error) {
+	options := &internalversion.ListOptions{}
+	if err := scheme.ParameterCodec.DecodeParameters(query, metav1.SchemeGroupVersion, options); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	if problems := validation.ValidateListOptions(options, true); len(problems) > 0 {
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", problems)
+	}
+	if options.LabelSelector == nil {
+		options.LabelSelector = labels.Everything()
+	}
+	return options, nil
+}
+
+// parseResourceVersion reads a version that a client asks for; 0 stands for any.
+func parseResourceVersion(text string) (uint64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	version, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, field.Invalid(field.NewPath("resourceVersion"), text, err.Error())
+	}
+	return version, nil
+}
+
+// errVersion is the answer of everything but a list to a version that is none.
+func errVersion(err error) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 500, Message: err.Error()}}
+}
+
+// errListVersion is that of a list.
+func errListVersion(err error) error {
+	return apierrors.NewBadRequest(fmt.Sprintf("invalid resource version: %v", err))
+}

@@ -1,0 +1,113 @@
+package readapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/yaml"
+)
+
+// notFound is the answer of a kube-apiserver for paths that it does not know.
+func notFound(w http.ResponseWriter) { http.Error(w, "404 page not found", http.StatusNotFound) }
+
+// warning is the header that tells of a deprecated version.
+func warning(t *resource) string {
+	text := t.version.DeprecationWarning
+	if text == "" {
+		text = fmt.Sprintf("%s %s is deprecated", t.gv, t.typ.Names.Kind)
+	}
+	return "299 - " + strconv.Quote(text)
+}
+
+// writeError answers with the Status of an error.
+func writeError(w http.ResponseWriter, r *http.Request, err error) {
+	status := statusOf(err)
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+		w.Header().Set("Retry-After", strconv.Itoa(seconds))
+	}
+	writeJSON(w, r, int(status.Code), status)
+}
+
+// writeJSON answers with a value.
+func writeJSON(w http.ResponseWriter, r *http.Request, code int, value any) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	// Errors are written even where the form that is asked for cannot be.
+	media := mediaJSON
+	if all := parseAccept(r.Header); len(all) > 0 {
+		media = all[0].media
+	}
+	writeBytes(w, media, code, data)
+}
+
+// writeBytes answers with JSON, as YAML where that is asked for.
+func writeBytes(w http.ResponseWriter, media string, code int, data []byte) {
+	if media == mediaYAML {
+		var err error
+		if data, err = yaml.JSONToYAML(data); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+	} else {
+		data = append(data, '\n')
+	}
+	w.Header().Set("Content-Type", media)
+	w.WriteHeader(code)
+	_, _ = w.Write(data) // the client has gone: nobody is left to tell
+}
+
+// errClientGone is the error of a write to a client that has gone.
+var errClientGone = errors.New("the client has gone")
+
+// chunk is how much of a list is written at a time.
+const chunk = 1 << 16
+
+// stream writes an answer bit by bit, so that it needs no memory for all of it. As YAML it does, because
+// that can only be made of the whole.
+type stream struct {
+	w     io.Writer
+	media string
+	buf   []byte
+}
+
+func newStream(w http.ResponseWriter, media string) *stream {
+	w.Header().Set("Content-Type", media)
+	return &stream{w: w, media: media}
+}
+
+// grown takes the buffer with something appended to it.
+func (s *stream) grown(buf []byte) error {
+	s.buf = buf
+	if len(s.buf) < chunk || s.media == mediaYAML {
+		return nil
+	}
+	return s.flush()
+}
+
+func (s *stream) flush() error {
+	if _, err := s.w.Write(s.buf); err != nil {
+		return errClientGone
+	}
+	s.buf = s.buf[:0]
+	return nil
+}
+
+func (s *stream) close() error {
+	s.buf = append(s.buf, '\n')
+	if s.media == mediaYAML {
+		data, err := yaml.JSONToYAML(s.buf)
+		if err != nil {
+			return err
+		}
+		s.buf = data
+	}
+	return s.flush()
+}

@@ -1,0 +1,78 @@
+package readapi
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// selection is which objects of a type a list or watch is about.
+type selection struct {
+	namespace string
+	labels    labels.Selector
+	fields    fields.Selector // nil: all
+	// paths are the selectable fields that the selector uses.
+	paths map[string][]string
+}
+
+// newSelection checks that the fields can be selected by.
+func newSelection(t resource, options *internalversion.ListOptions) (*selection, error) {
+	s := &selection{namespace: t.namespace, labels: options.LabelSelector, paths: map[string][]string{}}
+	if options.FieldSelector == nil || options.FieldSelector.Empty() {
+		return s, nil
+	}
+	s.fields = options.FieldSelector
+	for _, r := range s.fields.Requirements() {
+		switch {
+		case r.Field == "metadata.name" || r.Field == "metadata.namespace" && t.typ.Namespaced:
+		case slices.Contains(t.version.SelectableFields, "."+r.Field):
+			s.paths[r.Field] = strings.Split(r.Field, ".")
+		default:
+			return nil, apierrors.NewBadRequest("field label not supported: " + r.Field)
+		}
+	}
+	return s, nil
+}
+
+// all reports whether everything in the namespace is selected.
+func (s *selection) all() bool { return s.fields == nil && s.labels.Empty() }
+
+// matches reports whether an object is selected. An object that cannot be decoded is not.
+func (s *selection) matches(o *object) bool {
+	if !strings.HasPrefix(o.key, prefixOf(s.namespace)) || !s.labels.Matches(o.labels) {
+		return false
+	}
+	if s.fields == nil {
+		return true
+	}
+	set := fields.Set{"metadata.name": o.name(), "metadata.namespace": o.namespace()}
+	if len(s.paths) > 0 {
+		content, err := o.decode()
+		if err != nil {
+			return false
+		}
+		for name, path := range s.paths {
+			set[name] = scalar(content, path)
+		}
+	}
+	return s.fields.Matches(set)
+}
+
+// scalar returns a field as selectors see it: empty where there is none, or where it is no scalar.
+func scalar(content map[string]any, path []string) string {
+	value, ok, err := unstructured.NestedFieldNoCopy(content, path...)
+	if !ok || err != nil || value == nil {
+		return ""
+	}
+	switch value.(type) {
+	case map[string]any, []any:
+		return ""
+	}
+	return fmt.Sprint(value)
+}

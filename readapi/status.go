@@ -1,0 +1,74 @@
+package readapi
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// statusOf returns the Status that a client gets for an error.
+func statusOf(err error) metav1.Status {
+	var known apierrors.APIStatus
+	var status metav1.Status
+	if errors.As(err, &known) {
+		status = known.Status()
+	} else {
+		status = apierrors.NewInternalError(err).Status()
+	}
+	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	return status
+}
+
+func newStatusError(code int, reason metav1.StatusReason, message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message,
+	}}
+}
+
+// errNoSuchResource is the answer below the groups that a kube-apiserver has built in; elsewhere it is plain text.
+func errNoSuchResource() error {
+	status := statusOf(apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "", 0, true))
+	status.Details = &metav1.StatusDetails{}
+	return &apierrors.StatusError{ErrStatus: status}
+}
+
+func errMethodNotAllowed() error {
+	err := newStatusError(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
+		"the server does not allow this method on the requested resource").(*apierrors.StatusError)
+	err.ErrStatus.Details = &metav1.StatusDetails{}
+	return err
+}
+
+func errNotAcceptable(message string) error {
+	return newStatusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, message)
+}
+
+// errTooOld is for a watch that begins before what is remembered.
+func errTooOld(version, floor uint64) error {
+	return apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", version, floor))
+}
+
+// errTooNew is for a version that has not been given away yet.
+func errTooNew(version, current uint64) error {
+	err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", version, current), 1)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{
+		Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version",
+	}}
+	return err
+}
+
+// errContinueTooOld is for pages of a list that is forgotten. rest continues it with what is there now.
+func errContinueTooOld(rest string) error {
+	err := apierrors.NewResourceExpired("The provided continue parameter is too old " +
+		"to display a consistent list result. You can start a new list without " +
+		"the continue parameter, or use the continue token in this response to " +
+		"retrieve the remainder of the results. Continuing with the provided " +
+		"token results in an inconsistent list - objects that were created, modified, " +
+		"or deleted between the time the first chunk was returned and now may show up in the list.")
+	err.ErrStatus.Continue = rest
+	return err
+}

@@ -1,0 +1,64 @@
+package readapi
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// token says where a list goes on, in the form of a kube-apiserver's continue tokens.
+type token struct {
+	APIVersion string `json:"v"`
+	// Version is the resource version of the whole list, or latest.
+	Version int64 `json:"rv"`
+	// Start is "/" and the key of the last object, relative to the namespace of the list, and a zero byte.
+	Start string `json:"start"`
+}
+
+const (
+	tokenVersion = "meta.k8s.io/v1"
+	// latest continues a list that is forgotten, with what is there now.
+	latest = -1
+)
+
+// newToken continues after the object of that key in a list of namespace.
+func newToken(version int64, namespace, key string) string {
+	key = strings.TrimPrefix(key, prefixOf(namespace))
+	data, _ := json.Marshal(token{tokenVersion, version, "/" + key + "\x00"}) // cannot fail
+	return base64.RawURLEncoding.EncodeToString(data)
+}
+
+// parseToken returns what a token says: the version, and the key below which everything has been listed.
+func parseToken(text, namespace string) (version int64, start string, err error) {
+	invalid := func(detail string) error {
+		return apierrors.NewBadRequest("invalid continue token: continue key is not valid: " + detail)
+	}
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return 0, "", invalid(err.Error())
+	}
+	var t token
+	if err := json.Unmarshal(data, &t); err != nil {
+		return 0, "", invalid(err.Error())
+	}
+	switch {
+	case t.APIVersion != tokenVersion:
+		return 0, "", invalid(fmt.Sprintf("server does not recognize this encoded version %q", t.APIVersion))
+	case t.Version == 0 || t.Version < latest:
+		return 0, "", invalid("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+	case !strings.HasPrefix(t.Start, "/"):
+		return 0, "", invalid(fmt.Sprintf("continue token start %q does not begin with /", t.Start))
+	}
+	return t.Version, prefixOf(namespace) + t.Start[1:], nil
+}
+
+// prefixOf is what all keys of a namespace begin with.
+func prefixOf(namespace string) string {
+	if namespace == "" {
+		return ""
+	}
+	return namespace + "/"
+}

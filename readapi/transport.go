@@ -1,0 +1,152 @@
+package readapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"sync"
+
+	"k8s.io/client-go/rest"
+)
+
+// Config returns the config of clients that call the handler within the process, without a socket and without a
+// limit on their rate.
+func Config(h http.Handler) *rest.Config {
+	return &rest.Config{Host: "http://in-process", Transport: NewTransport(h), QPS: -1}
+}
+
+// NewTransport returns a transport that calls the handler within the process, for every host. Answers stream: a
+// watch delivers each event when the handler writes it, and ends when its request is cancelled or its
+// body is closed. A handler that panics cuts the answer, as on a server.
+func NewTransport(h http.Handler) http.RoundTripper { return transport{h} }
+
+type transport struct{ handler http.Handler }
+
+// RoundTrip implements http.RoundTripper.
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	received := r.Clone(ctx)
+	if received.Body == nil {
+		received.Body = http.NoBody
+	}
+	received.RequestURI = r.URL.RequestURI()
+	if received.Host == "" {
+		received.Host = r.URL.Host
+	}
+	body, out := io.Pipe()
+	w := &pipeWriter{
+		request: r, header: http.Header{}, out: out,
+		body: &pipeBody{PipeReader: body, cancel: cancel}, response: make(chan *http.Response, 1),
+	}
+	// What still reads or writes when the request is cancelled must not wait for the other end.
+	stop := context.AfterFunc(ctx, func() { body.CloseWithError(context.Cause(ctx)) })
+	failed := make(chan error, 1)
+	go func() { // ends when the handler returns, as it must when the request's context ends
+		defer cancel()
+		defer stop()
+		defer received.Body.Close()
+		err := t.serve(w, received)
+		w.finish(err)
+		failed <- err
+	}()
+	select {
+	case response := <-w.response:
+		return response, nil
+	case <-r.Context().Done():
+		cancel()
+		return nil, r.Context().Err()
+	case err := <-failed:
+		select {
+		case response := <-w.response: // it had begun; its body tells
+			return response, nil
+		default:
+			return nil, err // a handler that returns always begins
+		}
+	}
+}
+
+// serve calls the handler, and returns an error when it panics.
+func (t transport) serve(w http.ResponseWriter, r *http.Request) (err error) {
+	defer func() {
+		switch v := recover(); v {
+		case nil:
+		case http.ErrAbortHandler:
+			err = io.ErrUnexpectedEOF
+		default:
+			err = fmt.Errorf("the handler panicked: %v", v)
+		}
+	}()
+	t.handler.ServeHTTP(w, r)
+	return nil
+}
+
+// pipeWriter is the handler's end of an answer.
+type pipeWriter struct {
+	request  *http.Request
+	header   http.Header
+	out      *io.PipeWriter
+	body     *pipeBody
+	begun    bool
+	response chan *http.Response
+}
+
+// Header implements http.ResponseWriter.
+func (w *pipeWriter) Header() http.Header { return w.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *pipeWriter) WriteHeader(code int) {
+	if w.begun {
+		return
+	}
+	w.begun = true
+	w.response <- &http.Response{
+		Status: fmt.Sprintf("%d %s", code, http.StatusText(code)), StatusCode: code,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: maps.Clone(w.header), Body: w.body, ContentLength: -1, Request: w.request,
+	}
+}
+
+// Write implements http.ResponseWriter. It returns when the client has read the data.
+func (w *pipeWriter) Write(data []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	if w.request.Method == http.MethodHead {
+		return len(data), nil
+	}
+	return w.out.Write(data)
+}
+
+// Flush implements http.Flusher.
+func (w *pipeWriter) Flush() { w.WriteHeader(http.StatusOK) }
+
+// finish ends the answer, before its end when err is not nil.
+func (w *pipeWriter) finish(err error) {
+	if err == nil {
+		w.WriteHeader(http.StatusOK)
+	}
+	w.out.CloseWithError(err) // nil is io.EOF
+}
+
+// pipeBody is the client's end. Closing it cancels the request.
+type pipeBody struct {
+	*io.PipeReader
+	cancel context.CancelFunc
+	once   sync.Once
+}
+
+// errBodyClosed is what a handler gets that writes to a client that has left.
+var errBodyClosed = errors.New("the client has closed the body")
+
+// Close implements io.Closer.
+func (b *pipeBody) Close() error {
+	b.once.Do(func() {
+		_ = b.CloseWithError(errBodyClosed) // never fails
+		b.cancel()
+	})
+	return nil
+}

@@ -10,7 +10,7 @@ import (
 func Table() []Promise {
 	return []Promise{
 		less("CPU until synced", experiment.Sync, experiment.CPU, subject.Object, 3, 1.8),
-		less("live heap", experiment.Sync, experiment.HeapPerObject, subject.Object, 1.2, 1.05),
+		less("live heap", experiment.Sync, experiment.HeapPerObject, subject.Object, 1.2, 0.9),
 	}
 }
 

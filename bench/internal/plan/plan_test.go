@@ -1,0 +1,88 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	"github.com/crdcache/crdcache/bench/internal/experiment"
+	"github.com/crdcache/crdcache/bench/internal/subject"
+)
+
+func newPlan(t *testing.T, o Options) Plan {
+	t.Helper()
+	p, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestOrder checks that no step wants fewer objects than one before it with the same sandbox.
+func TestOrder(t *testing.T) {
+	o := Default()
+	o.Sizes = []int{50_000, 1_000}
+	o.LargeSizes = []int{2_000, 1_000}
+	size, objects := Small, 0
+	for _, s := range newPlan(t, o) {
+		switch {
+		case s.Size == size:
+		case size == Small:
+			size, objects = Large, 0
+		default:
+			t.Fatalf("%s comes back to the small objects", s)
+		}
+		if s.Objects < objects {
+			t.Errorf("%s comes after %d objects", s, objects)
+		}
+		objects = s.Objects
+	}
+	if size != Large {
+		t.Error("there is no step with large objects")
+	}
+}
+
+// TestTime keeps the runs within what is expected of them.
+func TestTime(t *testing.T) {
+	if e := newPlan(t, Default()).Estimate(); e > 15*time.Minute {
+		t.Errorf("the report takes about %v, want at most 15 minutes", e)
+	}
+	if e := newPlan(t, CI()).Estimate(); e > 5*time.Minute {
+		t.Errorf("the short run takes about %v, want at most 5 minutes", e)
+	}
+}
+
+func TestChoices(t *testing.T) {
+	o := CI()
+	o.Experiments = []string{experiment.Sync, experiment.UpdatesRead}
+	o.Subjects = []string{subject.ClientGo, subject.Stream}
+	p := newPlan(t, o)
+	if len(p) != 2 || p[0].Experiment != experiment.Sync || len(p[0].Subjects) != 2 {
+		t.Fatalf("got %+v, want both subjects filled", p)
+	}
+	if p[1].Experiment != experiment.UpdatesRead || len(p[1].Subjects) != 1 {
+		t.Errorf("got %+v, want the stream, which has no objects, not to be read", p[1])
+	}
+	o.Sizes = []int{2 * OnceAbove}
+	if s := newPlan(t, o)[1]; s.Rounds != 1 {
+		t.Errorf("%s has %d rounds, want 1", s, s.Rounds)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	tests := map[string]func(*Options){
+		"no sizes":             func(o *Options) { o.Sizes = nil },
+		"no rounds":            func(o *Options) { o.Rounds = 0 },
+		"unknown experiment":   func(o *Options) { o.Experiments = []string{"nonsense"} },
+		"unknown subject":      func(o *Options) { o.Subjects = []string{"nonsense"} },
+		"not enough to update": func(o *Options) { o.UpdateObjects = o.Updates - 1 },
+	}
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := CI()
+			change(&o)
+			if _, err := New(o); err == nil {
+				t.Error("there is no error")
+			}
+		})
+	}
+}

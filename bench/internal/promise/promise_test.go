@@ -1,0 +1,103 @@
+package promise
+
+import (
+	"testing"
+
+	"github.com/crdcache/crdcache/bench/internal/plan"
+	"github.com/crdcache/crdcache/bench/internal/result"
+	"github.com/crdcache/crdcache/bench/internal/subject"
+)
+
+// measured has "base" and "us" at 1,000, 10,000 and 50,000 objects; at 50,000 us alone.
+func measured() *result.Result {
+	r := &result.Result{}
+	add := func(objects int, who string, cost float64) {
+		r.Add("sync", plan.Small, objects, who, map[string]float64{"cost": cost})
+	}
+	add(1_000, "base", 50)
+	add(1_000, "us", 40)
+	add(10_000, "us", 10)
+	add(10_000, "base", 60)
+	add(50_000, "us", 12)
+	r.Add("sync", plan.Large, 90_000, "base", map[string]float64{"cost": 1})
+	r.Add("sync", plan.Large, 90_000, "us", map[string]float64{"cost": 1})
+	return r
+}
+
+func TestJudge(t *testing.T) {
+	us := result.Key{Experiment: "sync", Subject: "us", Metric: "cost"}
+	base := result.Key{Experiment: "sync", Subject: "base", Metric: "cost"}
+	other := result.Key{Experiment: "sync", Subject: "other", Metric: "cost"}
+	tests := map[string]struct {
+		promise               Promise
+		ratio                 float64
+		objects               int
+		measured, met, broken bool
+	}{
+		"met, at the most objects that both have": {
+			Promise{Over: base, Under: us, Target: 6, Margin: 3}, 6, 10_000, true, true, false},
+		"missed":            {Promise{Over: base, Under: us, Target: 7, Margin: 3}, 6, 10_000, true, false, false},
+		"broken":            {Promise{Over: base, Under: us, Target: 9, Margin: 6.5}, 6, 10_000, true, false, true},
+		"not guarded":       {Promise{Over: base, Under: us, Target: 9}, 6, 10_000, true, false, false},
+		"at most":           {Promise{Over: base, Under: us, AtMost: true, Target: 6, Margin: 7}, 6, 10_000, true, true, false},
+		"at most, missed":   {Promise{Over: base, Under: us, AtMost: true, Target: 5, Margin: 7}, 6, 10_000, true, false, false},
+		"at most, broken":   {Promise{Over: base, Under: us, AtMost: true, Target: 4, Margin: 5}, 6, 10_000, true, false, true},
+		"flat from 10,000":  {Promise{Over: us, Flat: true, AtMost: true, Target: 1.25}, 1.2, 50_000, true, true, false},
+		"flat, one size":    {Promise{Over: base, Flat: true, AtMost: true, Target: 1.15}, 0, 0, false, false, false},
+		"nothing to divide": {Promise{Over: base, Under: other, Target: 1, Margin: 1}, 0, 0, false, false, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := tt.promise.judge(measured())
+			if o.Measured != tt.measured || o.Ratio != tt.ratio || o.Objects != tt.objects || o.Met != tt.met || o.Broken != tt.broken {
+				t.Errorf("got %+v, want %+v", o, tt)
+			}
+		})
+	}
+}
+
+func TestBroken(t *testing.T) {
+	guarded := Promise{Margin: 2}
+	tests := map[string]struct {
+		outcome Outcome
+		want    bool
+	}{
+		"kept":            {Outcome{Promise: guarded, Measured: true, Met: true}, false},
+		"missed":          {Outcome{Promise: guarded, Measured: true}, false},
+		"broken":          {Outcome{Promise: guarded, Measured: true, Broken: true}, true},
+		"not measured":    {Outcome{Promise: guarded}, true},
+		"nobody guards":   {Outcome{}, false},
+		"nobody measures": {Outcome{Promise: Promise{Flat: true}}, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := Broken([]Outcome{{Promise: guarded, Measured: true, Met: true}, tt.outcome}); got != tt.want {
+				t.Errorf("Broken is %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestTable holds the table against its own rules: margins are wide, and subjects exist.
+func TestTable(t *testing.T) {
+	texts := map[string]bool{}
+	for _, p := range Table() {
+		if texts[p.Text] {
+			t.Errorf("%q is there twice", p.Text)
+		}
+		texts[p.Text] = true
+		switch {
+		case p.Margin == 0:
+		case p.AtMost && p.Margin < 1.25*p.Target, !p.AtMost && p.Margin > 0.8*p.Target:
+			t.Errorf("%q: a margin of %v is too close to the target %v for a busy machine", p.Text, p.Margin, p.Target)
+		}
+		if p.Over.Size != "" || p.Over.Objects != 0 || p.Under.Size != "" || p.Under.Objects != 0 {
+			t.Errorf("%q says at which size", p.Text)
+		}
+		if p.Over.Experiment == "sync" {
+			if _, err := subject.Find([]string{p.Over.Subject}); err != nil {
+				t.Errorf("%q: %v", p.Text, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package report
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/bench/internal/experiment"
+	"github.com/crdcache/crdcache/bench/internal/plan"
+	"github.com/crdcache/crdcache/bench/internal/promise"
+	"github.com/crdcache/crdcache/bench/internal/result"
+	"github.com/crdcache/crdcache/bench/internal/subject"
+)
+
+func TestTable(t *testing.T) {
+	r := &result.Result{}
+	add := func(who string, metrics map[string]float64) { r.Add("e", "small", 10, who, metrics) }
+	add("base", map[string]float64{"cpu_s": 10, "wall_s": 4, "object_allocs": 8})
+	add("us", map[string]float64{"cpu_s": 2, "wall_s": 5, "object_allocs": 0})
+	add("partly", map[string]float64{"cpu_s": 20})
+	r.Add("e", "small", 11, "other", map[string]float64{"cpu_s": 1})
+	var b strings.Builder
+	written := table{experiment: "e", size: "small", objects: 10,
+		rows: []row{{"base", "the base"}, {"us", "us"}, {"other", "measured elsewhere"}, {"partly", "partly"}},
+		columns: []column{
+			{title: "CPU", metric: "cpu_s", base: "base"},
+			{title: "nobody has it", metric: "heap_b"},
+			{title: "elapsed", metric: "wall_s", base: "base", of: true},
+			{title: "allocations", metric: "object_allocs", base: "base"},
+		},
+	}.write(&b, r)
+	const want = `|  | CPU | elapsed | allocations |
+|---|---:|---:|---:|
+| the base | 10.0 s | 4.00 s | 8.00 |
+| us | 2.00 s (5.00×) | 5.00 s (1.25×) | 0 |
+| partly | 20.0 s (0.50×) | – | – |
+
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" || !written {
+		t.Errorf("written is %v; the table (-want +got):\n%s", written, diff)
+	}
+	b.Reset()
+	if (table{experiment: "e", rows: []row{{"us", "us"}}}).write(&b, r) || b.Len() > 0 {
+		t.Errorf("a table without figures writes %q", b.String())
+	}
+}
+
+// TestMarkdown checks that every figure of a complete result gets into the report, and says what is not there.
+func TestMarkdown(t *testing.T) {
+	r := &result.Result{
+		Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Machine: result.Machine{CPU: "a processor", Cores: 2, Kubernetes: "v1.2.3"},
+	}
+	r.Failures = []string{"sync of nobody: it broke\nwith details"}
+	r.Add(experiment.Sync, plan.Small, 1_000, subject.ClientGo, map[string]float64{experiment.CPU: 1, experiment.CPUPerObject: 1000})
+	r.Add(experiment.Sync, plan.Small, 1_000, subject.ClientGo, map[string]float64{experiment.CPU: 2, experiment.CPUPerObject: 2000})
+	r.Add(experiment.Sync, plan.Small, 2_000, subject.ClientGo, map[string]float64{experiment.CPUPerObject: 777})
+	r.Add(experiment.Sync, plan.Large, 1_000, subject.Stream, map[string]float64{experiment.Wall: 33})
+	r.Add(experiment.UpdatesKey, plan.Small, 1_000, subject.Stream, map[string]float64{experiment.LatencyP99: 44})
+	r.Add(experiment.Reads, plan.Small, 1_000, subject.ClientGo, map[string]float64{experiment.GetHot: 55, experiment.IndexPause: 66})
+	r.Add(experiment.DumpYAML, plan.Small, 1_000, experiment.Ours, map[string]float64{experiment.PeakRSS: 77 << 20})
+	r.Add(experiment.Decode, plan.Small, 1_000, experiment.Ours, map[string]float64{experiment.DecodeObject: 88})
+	r.Add(experiment.Paths, plan.Small, 1_000, experiment.Ours, map[string]float64{experiment.PathEight: 99})
+	text := Markdown(r)
+	for _, want := range []string{
+		"2 January 2026", "a processor", "v1.2.3",
+		"### 1,000 objects\n", "### 1,000 objects, large", "1.50 s", "777 µs", "33.0 s", "44.0 ms", "55.0 ns", "66.0 ms",
+		"77.0 MiB", "88.0 ns", "99.0 ns", "differs by 67 %", "- sync of nobody: it broke\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the report lacks %q", want)
+		}
+	}
+	if strings.Contains(text, "with details") {
+		t.Error("the report has more than the first line of a failure")
+	}
+}
+
+func TestOutcomes(t *testing.T) {
+	p := promise.Promise{Text: "speed", Target: 10, Margin: 4}
+	limited := promise.Promise{Text: "size", AtMost: true, Target: 1.15}
+	outcomes := []promise.Outcome{
+		{Promise: p, Measured: true, Ratio: 12, Met: true, Objects: 5_000},
+		{Promise: p, Measured: true, Ratio: 3, Broken: true, Objects: 5_000},
+		{Promise: limited, Measured: true, Ratio: 1.2, Objects: 5_000},
+		{Promise: limited},
+	}
+	var text, markdown strings.Builder
+	Outcomes(&text, outcomes)
+	promises(&markdown, outcomes)
+	const wantText = `yes      speed: promised ≥ 10.0×, measured 12.0× (CI fails < 4.00×)
+**no**   speed: promised ≥ 10.0×, measured 3.00× (CI fails < 4.00×) BROKEN
+**no**   size: promised ≤ 1.15×, measured 1.20×
+unknown  size: promised ≤ 1.15×, measured –
+`
+	if diff := cmp.Diff(wantText, text.String()); diff != "" {
+		t.Errorf("text (-want +got):\n%s", diff)
+	}
+	const wantRows = `| speed | ≥ 10.0× | 12.0× | 5,000 | yes | < 4.00× |
+| speed | ≥ 10.0× | 3.00× | 5,000 | **no** | < 4.00× |
+| size | ≤ 1.15× | 1.20× | 5,000 | **no** | – |
+| size | ≤ 1.15× | – | – | unknown | – |
+`
+	if !strings.HasSuffix(markdown.String(), wantRows+"\n") {
+		t.Errorf("Markdown is\n%swant the rows\n%s", markdown.String(), wantRows)
+	}
+}

@@ -41,9 +41,25 @@ var (
 // splitEvent returns the type and the object of an event in the form that API servers send, or nil for any
 // other. It finds the object by its brackets; whether it is valid is for its decoder to see.
 func splitEvent(data []byte) (watch.EventType, []byte) {
+	kind, start := eventHead(data)
+	if start == 0 {
+		return "", nil
+	}
+	object := data[start:]
+	var scan bracketScanner
+	end, state := scan.advance(object)
+	if state != scanComplete || string(bytes.TrimRight(object[end:], " \t\r\n")) != "}" {
+		return "", nil
+	}
+	return kind, object[:end:end]
+}
+
+// eventHead returns the type of an event and where its object, which has a brace there, begins; or 0 for data
+// that does not begin as API servers have it.
+func eventHead(data []byte) (watch.EventType, int) {
 	rest, ok := bytes.CutPrefix(data, typePrefix)
 	if !ok {
-		return "", nil
+		return "", 0
 	}
 	for _, kind := range eventTypes {
 		if !bytes.HasPrefix(rest, []byte(kind)) {
@@ -51,14 +67,9 @@ func splitEvent(data []byte) (watch.EventType, []byte) {
 		}
 		object, ok := bytes.CutPrefix(rest[len(kind):], objectPrefix)
 		if !ok || len(object) == 0 || object[0] != '{' {
-			return "", nil
+			return "", 0
 		}
-		var scan bracketScanner
-		end, state := scan.advance(object)
-		if state != scanComplete || string(bytes.TrimRight(object[end:], " \t\r\n")) != "}" {
-			return "", nil
-		}
-		return kind, object[:end:end]
+		return kind, len(data) - len(object)
 	}
-	return "", nil
+	return "", 0
 }

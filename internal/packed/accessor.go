@@ -21,11 +21,10 @@ func (o *Object) DeepCopyObject() runtime.Object { return o }
 
 // GroupVersionKind implements schema.ObjectKind.
 func (o *Object) GroupVersionKind() schema.GroupVersionKind {
-	gv, err := schema.ParseGroupVersion(o.class.apiVersion)
-	if err != nil {
-		return schema.GroupVersionKind{}
+	if kept := o.class.kept; kept != nil {
+		return kept.GroupVersionKind()
 	}
-	return gv.WithKind(o.class.kind)
+	return o.class.gvk
 }
 
 // GetAPIVersion returns apiVersion.

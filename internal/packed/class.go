@@ -13,6 +13,7 @@ import (
 // class is what objects of one kind have in common, so that each needs one pointer for all of it.
 type class struct {
 	apiVersion, kind string
+	gvk              schema.GroupVersionKind
 	// usual says that apimachinery decodes objects with this version and kind.
 	usual   bool
 	decoder *decode.Decoder
@@ -62,8 +63,11 @@ var plain classCache
 func plainClass(apiVersion, kind []byte) *class {
 	return plain.get(apiVersion, kind, func(apiVersion, kind string) *class {
 		gv, err := schema.ParseGroupVersion(apiVersion)
-		usual := err == nil && gv.Version != "" && kind != ""
-		return &class{apiVersion: apiVersion, kind: kind, usual: usual, decoder: sharedDecoder()}
+		if err != nil {
+			return &class{apiVersion: apiVersion, kind: kind, decoder: sharedDecoder()}
+		}
+		usual := gv.Version != "" && kind != ""
+		return &class{apiVersion: apiVersion, kind: kind, gvk: gv.WithKind(kind), usual: usual, decoder: sharedDecoder()}
 	})
 }
 

@@ -89,6 +89,6 @@ func (o *Object) decompressed() (*Object, error) {
 // class is of with the codec's compressor.
 func (c *Codec) class(of *class) *class {
 	return c.classes.get(bytesOf(of.apiVersion), bytesOf(of.kind), func(apiVersion, kind string) *class {
-		return &class{apiVersion: apiVersion, kind: kind, usual: of.usual, decoder: of.decoder, compressor: c.compressor}
+		return &class{apiVersion: apiVersion, kind: kind, gvk: of.gvk, usual: of.usual, decoder: of.decoder, compressor: c.compressor}
 	})
 }

@@ -41,10 +41,18 @@ func (p *Packer) Try(json []byte) *Object {
 // TryNext packs the object that begins at data[start], and returns the offset after it. Where it returns nil, more
 // says that the reason may be that the data ends too early.
 func (p *Packer) TryNext(data []byte, start int) (o *Object, end int, more bool) {
+	return p.TryItem(data, start, "", "")
+}
+
+// TryItem is TryNext for the item of a list: items of built-in types lack kind and version, and get these.
+func (p *Packer) TryItem(data []byte, start int, apiVersion, kind string) (o *Object, end int, more bool) {
 	var s scanner
 	var found identityOf
 	if end = p.scan(&s, data, start, &found); end < 0 {
 		return nil, 0, s.stopped == stopEnd
+	}
+	if !found.hasKind && !found.hasVersion && kind != "" {
+		return p.complete(data, start, end, apiVersion, kind), end, false
 	}
 	if !found.hasKind || !found.hasVersion {
 		return nil, end, false
@@ -54,6 +62,26 @@ func (p *Packer) TryNext(data []byte, start int) (o *Object, end int, more bool)
 		return nil, end, false
 	}
 	return s.build(start, end, &found, class), end, false
+}
+
+// complete packs the object at data[start:end], which has neither kind nor version, with these.
+func (p *Packer) complete(data []byte, start, end int, apiVersion, kind string) *Object {
+	members := space(data, start+1)
+	if data[members] == '}' {
+		return nil
+	}
+	buffer := buffers.Get().(*buffer)
+	defer buffer.release()
+	text := append(buffer.bytes, `{"apiVersion":`...)
+	text, ok := appendString(text, apiVersion)
+	text = append(text, `,"kind":`...)
+	text, also := appendString(text, kind)
+	text = append(append(text, ','), data[members:end]...)
+	buffer.bytes = text
+	if !ok || !also {
+		return nil
+	}
+	return p.Try(text)
 }
 
 // scan reads the object that begins at data[start], and returns the offset after it.

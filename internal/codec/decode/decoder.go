@@ -62,6 +62,14 @@ func (d *Decoder) Decode(data []byte) (map[string]any, error) {
 	}
 }
 
+// DecodeValue returns the value that data holds, of any type.
+func (d *Decoder) DecodeValue(data []byte) (any, error) {
+	p := d.parser(data)
+	defer d.release(p)
+	value, _ := p.document(scopeAny)
+	return value, p.err()
+}
+
 // DecodeUnique is Decode for an object that has no key twice at its top level; others are ErrUnusual, and so
 // is what is no object. A decoder into a struct can refuse the first of two values, so that one has to know.
 func (d *Decoder) DecodeUnique(data []byte) (map[string]any, error) {

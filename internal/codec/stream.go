@@ -1,0 +1,123 @@
+package codec
+
+import (
+	"io"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
+
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+// stream is one watch. client-go reads a frame, decodes the event in it, and decodes the object in that, one after
+// the other. Here the object is packed with the event, in one pass over the frame; that pass is also what tells
+// whether the frame, which is just a line, was cut rightly.
+type stream struct {
+	packer  *packed.Packer
+	typed   map[string]bool
+	objects runtime.Serializer
+	events  runtime.Serializer
+	framer  runtime.Framer
+
+	lines *lineReader
+	// object is the one of the last event, which was packed from raw; or nil.
+	object *packed.Object
+	raw    []byte
+	gvk    schema.GroupVersionKind
+}
+
+// streamFramer is the framer of a stream.
+type streamFramer struct {
+	runtime.Framer
+	*stream
+}
+
+// NewFrameReader implements runtime.Framer.
+func (f *streamFramer) NewFrameReader(r io.ReadCloser) io.ReadCloser {
+	f.lines = &lineReader{source: r, stock: f.framer}
+	return f.lines
+}
+
+// streamEvents decodes the events of a stream.
+type streamEvents struct {
+	runtime.Serializer
+	*stream
+}
+
+var watchEventGVK = schema.GroupVersionKind{Version: "v1", Kind: watchEventKind}
+
+// Decode implements runtime.Decoder. The object of an event is part of data, so it must be decoded before data
+// is reused, which is what client-go does.
+func (e *streamEvents) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	e.object, e.raw = nil, nil
+	event, ok := into.(*metav1.WatchEvent)
+	if !ok || defaults != nil {
+		return e.events.Decode(data, defaults, into)
+	}
+	if e.lines == nil || !e.lines.inLines() {
+		return e.events.Decode(data, nil, into)
+	}
+	if e.event(data, event) {
+		gvk := watchEventGVK
+		return event, &gvk, nil
+	}
+	object, gvk, err := e.events.Decode(data, nil, into)
+	if err == nil {
+		return object, gvk, nil
+	}
+	// The line is not one event. The stock reader takes the stream from its beginning.
+	*event = metav1.WatchEvent{}
+	return streaming.NewDecoder(e.lines.handOver(), e.events).Decode(nil, event)
+}
+
+// event reads a line in the form that API servers send, and packs the object in it. It returns false for any other.
+func (e *streamEvents) event(data []byte, event *metav1.WatchEvent) bool {
+	kind, start := eventHead(data)
+	if start == 0 {
+		return false
+	}
+	object, end, _ := e.packer.TryNext(data, start)
+	if object == nil || !onlyBrace(data[end:]) || e.typed[object.GetKind()] {
+		return false
+	}
+	gvk := object.GroupVersionKind()
+	if isTable(gvk) {
+		return false
+	}
+	event.Type = string(kind)
+	event.Object.Raw = data[start:end:end]
+	e.object, e.raw, e.gvk = object, event.Object.Raw, gvk
+	return true
+}
+
+// onlyBrace reports whether text is the brace that ends an event.
+func onlyBrace(text []byte) bool {
+	if len(text) == 0 || text[0] != '}' {
+		return false
+	}
+	for _, c := range text[1:] {
+		if c != ' ' && c != '\t' && c != '\r' && c != '\n' {
+			return false
+		}
+	}
+	return true
+}
+
+// streamObjects decodes the objects of a stream.
+type streamObjects struct {
+	packingSerializer
+	*stream
+}
+
+// Decode implements runtime.Decoder.
+func (o *streamObjects) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	object, raw := o.object, o.raw
+	o.object, o.raw = nil, nil
+	if object != nil && defaults == nil && into == nil && len(data) == len(raw) && &data[0] == &raw[0] {
+		gvk := o.gvk
+		return object, &gvk, nil
+	}
+	return o.packingSerializer.Decode(data, defaults, into)
+}

@@ -2,14 +2,14 @@
 export GOWORK := off
 export GOFLAGS := -buildvcs=false
 
-MODULES := . sandbox integration
+MODULES := . sandbox integration bench
 BIN := $(CURDIR)/bin
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 20s
 # The sandbox is several minutes of building: once, unless its sources or the versions it is made of change.
 SANDBOX_SOURCES := $(shell find sandbox -name '*.go' -not -name '*_test.go') sandbox/go.mod sandbox/build.sh
 
-.PHONY: help build test unit integration sandbox-test lint race fuzz sandbox demo bench generate verify
+.PHONY: help build test unit integration sandbox-test lint race fuzz sandbox demo bench bench-ci microbench generate verify
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,6 +21,7 @@ test: unit integration sandbox-test ## Run all tests; builds the sandbox first (
 
 unit: ## Run the tests that need nothing but Go
 	go test -timeout 10m ./...
+	cd bench && go test -timeout 10m ./...
 
 integration: sandbox ## Run the tests against a real API server
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -timeout 20m $$(go list ./... | grep -v '/dump$$')
@@ -49,7 +50,18 @@ $(BIN)/sandbox: $(SANDBOX_SOURCES)
 demo: build sandbox ## Dump custom resources from a real API server, started for it and stopped again
 	$(BIN)/sandbox exec --load testdata/crds --load testdata/objects -- ./testdata/demo.sh $(BIN)/crdcache
 
-bench: ## Run the benchmarks of every package
+bench: build sandbox $(BIN)/bench ## Compare with client-go and others, and write docs/benchmarks.md (BENCH_FLAGS=-help for choices)
+	cd bench && $(BIN)/bench -report ../docs/benchmarks.md -results ../docs/benchmarks.json $(BENCH_FLAGS)
+
+bench-ci: build sandbox $(BIN)/bench ## A short comparison, which fails where a promise is broken by a wide margin
+	cd bench && $(BIN)/bench -ci $(BENCH_FLAGS)
+
+# Always built: the go command knows better than make what has changed.
+.PHONY: $(BIN)/bench
+$(BIN)/bench:
+	cd bench && go build -o $(BIN)/bench .
+
+microbench: ## Run the Go benchmarks of every package
 	go test -run '^$$' -bench . -benchmem ./...
 
 generate: ## Format all Go code and tidy every module

@@ -75,4 +75,4 @@ lint: ## Run gofmt, go vet, staticcheck and the go mod tidy check in every modul
 	  (cd $$m && go vet ./... && go run $(STATICCHECK) ./... && go mod tidy -diff) || exit 1; done
 	@go vet ./testdata && go run $(STATICCHECK) ./testdata # ./... passes over folders of this name
 
-verify: lint test ## Everything that CI runs
+verify: lint test bench-ci ## Everything that CI runs

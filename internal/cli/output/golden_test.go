@@ -43,6 +43,57 @@ func compare(t *testing.T, format string, objects []*unstructured.Unstructured) 
 	}
 }
 
+// compareRaw does the same with printing from JSON, of objects that came out of JSON.
+func compareRaw(t *testing.T, format string, objects []*unstructured.Unstructured) {
+	t.Helper()
+	var cached []*unstructured.Unstructured
+	for _, obj := range objects {
+		data, err := json.Marshal(obj.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := &unstructured.Unstructured{}
+		if err := u.UnmarshalJSON(data); err != nil {
+			t.Fatal(err)
+		}
+		cached = append(cached, u)
+	}
+	var want, got bytes.Buffer
+	failure := printAll(format, &want, cached)
+	if err := printAllRaw(format, &got, cached); (err != nil) != (failure != nil) {
+		t.Fatalf("%s fails with %v, printed raw with %v", format, failure, err)
+	}
+	if failure == nil && got.String() != want.String() {
+		t.Errorf("%s printed raw differs (-decoded +raw):\n%s", format, cmp.Diff(want.String(), got.String()))
+	}
+}
+
+// printAllRaw prints from JSON what can be printed so, and decodes the rest.
+func printAllRaw(format string, w io.Writer, objects []*unstructured.Unstructured) error {
+	printer, err := New(Format{Name: format}, w, false)
+	if err != nil {
+		return err
+	}
+	for _, obj := range objects {
+		raw, err := json.Marshal(obj.Object)
+		if err != nil {
+			return err
+		}
+		printed := false
+		if p, ok := printer.(RawPrinter); ok {
+			if printed, err = p.PrintRaw(raw); err != nil {
+				return err
+			}
+		}
+		if !printed {
+			if err := printer.Print(obj); err != nil {
+				return err
+			}
+		}
+	}
+	return printer.Close()
+}
+
 func printAll(format string, w io.Writer, objects []*unstructured.Unstructured) error {
 	printer, err := New(Format{Name: format}, w, false)
 	if err != nil {
@@ -82,6 +133,7 @@ func TestListsAreKubectls(t *testing.T) {
 			all = append(all, obj)
 			t.Run(fmt.Sprintf("%s/%.20q", format, fmt.Sprint(value)), func(t *testing.T) {
 				compare(t, format, []*unstructured.Unstructured{obj})
+				compareRaw(t, format, []*unstructured.Unstructured{obj})
 			})
 		}
 		t.Run(format+"/all", func(t *testing.T) { compare(t, format, all) })
@@ -159,6 +211,7 @@ func FuzzListsAreKubectls(f *testing.F) {
 		}
 		for _, format := range []string{JSON, YAML, Name} {
 			compare(t, format, objects)
+			compareRaw(t, format, objects)
 		}
 	})
 }

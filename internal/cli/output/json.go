@@ -12,7 +12,10 @@ import (
 type jsonPrinter struct {
 	w       io.Writer
 	printed bool
+	buffer  []byte
 }
+
+var _ RawPrinter = (*jsonPrinter)(nil)
 
 const (
 	jsonHead  = "{\n    \"apiVersion\": \"v1\",\n    \"items\": ["
@@ -27,6 +30,21 @@ func (p *jsonPrinter) Print(obj *unstructured.Unstructured) error {
 	if err != nil {
 		return fmt.Errorf("printing %s: %w", describe(obj), err)
 	}
+	return p.write(text)
+}
+
+// PrintRaw implements RawPrinter.
+func (p *jsonPrinter) PrintRaw(raw []byte) (bool, error) {
+	text, ok := appendIndented(p.buffer[:0], raw, jsonInset, jsonStep)
+	if !ok {
+		return false, nil
+	}
+	p.buffer = text
+	return true, p.write(text)
+}
+
+// write prints an object that has its form already.
+func (p *jsonPrinter) write(text []byte) error {
 	separator := ",\n" + jsonInset
 	if !p.printed {
 		separator = jsonHead + "\n" + jsonInset
@@ -35,7 +53,7 @@ func (p *jsonPrinter) Print(obj *unstructured.Unstructured) error {
 	if _, err := io.WriteString(p.w, separator); err != nil {
 		return err
 	}
-	_, err = p.w.Write(text)
+	_, err := p.w.Write(text)
 	return err
 }
 

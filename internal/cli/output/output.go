@@ -15,6 +15,14 @@ type Printer interface {
 	Close() error
 }
 
+// RawPrinter is a Printer that can print an object from its JSON, which costs much less than decoding it.
+type RawPrinter interface {
+	Printer
+	// PrintRaw prints raw, a valid JSON object, as Print prints what decoding it gives. It returns false, having
+	// printed nothing, when raw has to be decoded.
+	PrintRaw(raw []byte) (bool, error)
+}
+
 // New returns the printer of a format that is no table of one type; a bad argument of the format is an error.
 func New(format Format, w io.Writer, noHeaders bool) (Printer, error) {
 	switch format.Name {

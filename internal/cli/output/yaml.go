@@ -12,7 +12,11 @@ import (
 type yamlPrinter struct {
 	w       io.Writer
 	printed bool
+	buffer  []byte
+	quotes  quotes
 }
+
+var _ RawPrinter = (*yamlPrinter)(nil)
 
 const (
 	yamlHead  = "apiVersion: v1\nitems:\n"
@@ -27,13 +31,31 @@ func (p *yamlPrinter) Print(obj *unstructured.Unstructured) error {
 	if err != nil {
 		return fmt.Errorf("printing %s: %w", describe(obj), err)
 	}
+	return p.write(text)
+}
+
+// PrintRaw implements RawPrinter.
+func (p *yamlPrinter) PrintRaw(raw []byte) (bool, error) {
+	if p.quotes == nil {
+		p.quotes = quotes{}
+	}
+	text, ok := appendYAMLItem(p.buffer[:0], raw, p.quotes)
+	if !ok {
+		return false, nil
+	}
+	p.buffer = text
+	return true, p.write(text)
+}
+
+// write prints an item that has its form already.
+func (p *yamlPrinter) write(text []byte) error {
 	if !p.printed {
 		p.printed = true
 		if _, err := io.WriteString(p.w, yamlHead); err != nil {
 			return err
 		}
 	}
-	_, err = p.w.Write(text)
+	_, err := p.w.Write(text)
 	return err
 }
 

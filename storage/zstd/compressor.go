@@ -1,0 +1,107 @@
+package zstd
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+var errDamaged = errors.New("the compressed data is damaged")
+
+// dictionary is what encoder and decoder both know. A raw one is text that may recur; others hold statistics, too.
+type dictionary struct {
+	id      uint32
+	content []byte
+	raw     bool
+}
+
+// compressor is a Compressor with one dictionary. Encoders and decoders are pooled for each dictionary, because
+// they prepare it once, and so that the garbage collector takes what is not in use.
+type compressor struct {
+	dictionary dictionary
+	level      zstd.EncoderLevel
+	encoders   sync.Pool
+	decoders   sync.Pool
+}
+
+// newCompressor fails for a dictionary that is none.
+func newCompressor(level zstd.EncoderLevel, d dictionary) (*compressor, error) {
+	c := &compressor{dictionary: d, level: level}
+	encoder, err := c.newEncoder()
+	if err != nil {
+		return nil, err
+	}
+	c.encoders.Put(encoder)
+	decoder, err := c.newDecoder()
+	if err != nil {
+		return nil, err
+	}
+	c.decoders.Put(decoder)
+	return c, nil
+}
+
+// Compress implements Compressor.
+func (c *compressor) Compress(dst, src []byte) []byte {
+	encoder, _ := c.encoders.Get().(*zstd.Encoder)
+	if encoder == nil {
+		var err error
+		if encoder, err = c.newEncoder(); err != nil {
+			panic(err) // it has worked before, with the same options
+		}
+	}
+	defer c.encoders.Put(encoder)
+	return encoder.EncodeAll(src, dst)
+}
+
+// Decompress implements Compressor.
+func (c *compressor) Decompress(dst, src []byte) ([]byte, error) {
+	decoder, _ := c.decoders.Get().(*zstd.Decoder)
+	if decoder == nil {
+		var err error
+		if decoder, err = c.newDecoder(); err != nil {
+			return dst, err
+		}
+	}
+	defer c.decoders.Put(decoder)
+	dst, err := decoder.DecodeAll(src, dst)
+	if err != nil {
+		return dst, fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	return dst, nil
+}
+
+// window is how far back an encoder looks. Objects are seldom larger.
+const window = 64 << 10
+
+func (c *compressor) newEncoder() (*zstd.Encoder, error) {
+	options := []zstd.EOption{
+		zstd.WithEncoderLevel(c.level), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false),
+		zstd.WithWindowSize(window), zstd.WithLowerEncoderMem(true), zstd.WithSingleSegment(true),
+	}
+	if d := c.dictionary; d.raw {
+		options = append(options, zstd.WithEncoderDictRaw(d.id, d.content))
+	} else {
+		options = append(options, zstd.WithEncoderDict(d.content))
+	}
+	encoder, err := zstd.NewWriter(nil, options...)
+	if err != nil {
+		return nil, fmt.Errorf("making an encoder: %w", err)
+	}
+	return encoder, nil
+}
+
+func (c *compressor) newDecoder() (*zstd.Decoder, error) {
+	options := []zstd.DOption{zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true)}
+	if d := c.dictionary; d.raw {
+		options = append(options, zstd.WithDecoderDictRaw(d.id, d.content))
+	} else {
+		options = append(options, zstd.WithDecoderDicts(d.content))
+	}
+	decoder, err := zstd.NewReader(nil, options...)
+	if err != nil {
+		return nil, fmt.Errorf("making a decoder: %w", err)
+	}
+	return decoder, nil
+}

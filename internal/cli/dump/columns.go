@@ -12,6 +12,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/cli/caches"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 
 // columns returns the printer columns of each type. There are none for types without a CRD, whose tables
 // show name and age; where a CRD cannot be read that is so as well, and said on stderr.
-func (o *options) columns(ctx context.Context, client dynamic.Interface, types []cached) [][]crd.Column {
+func (o *options) columns(ctx context.Context, client dynamic.Interface, types []caches.Cache) [][]crd.Column {
 	ctx, cancel := context.WithTimeout(ctx, columnsTimeout)
 	defer cancel()
 	columns, errs := make([][]crd.Column, len(types)), make([]error, len(types))
@@ -35,14 +36,14 @@ func (o *options) columns(ctx context.Context, client dynamic.Interface, types [
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			columns[i], errs[i] = fetchColumns(ctx, client, t.resource)
+			columns[i], errs[i] = fetchColumns(ctx, client, t.Resource)
 		})
 	}
 	wg.Wait()
 	for i, err := range errs {
 		if err != nil {
 			fmt.Fprintf(o.ErrOut, "warning: %s is shown with name and age alone, for its columns cannot be read: %s\n",
-				types[i].resource, strings.Join(strings.Fields(err.Error()), " "))
+				types[i].Resource, strings.Join(strings.Fields(err.Error()), " "))
 		}
 	}
 	return columns

@@ -15,6 +15,7 @@ import (
 // flags are the flags of dump.
 type flags struct {
 	target            *target.Flags
+	selectors         target.SelectorFlags
 	output            string
 	noHeaders         bool
 	showManagedFields bool
@@ -23,6 +24,7 @@ type flags struct {
 func (f *flags) add(set *pflag.FlagSet) {
 	f.target.Add(set)
 	f.target.AddAllNamespaces(set)
+	f.selectors.Add(set)
 	set.StringVarP(&f.output, "output", "o", output.Table, "Output format: "+strings.Join(output.Formats(), ", ")+".")
 	set.BoolVar(&f.noHeaders, "no-headers", false, "Print tables without headers.")
 	set.BoolVar(&f.showManagedFields, "show-managed-fields", false, "Keep metadata.managedFields in json and yaml output.")

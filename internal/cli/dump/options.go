@@ -3,6 +3,7 @@ package dump
 import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/internal/cli/exit"
 	"github.com/crdcache/crdcache/internal/cli/output"
 	"github.com/crdcache/crdcache/internal/cli/target"
@@ -11,11 +12,11 @@ import (
 // options are what flags and arguments amount to.
 type options struct {
 	genericiooptions.IOStreams
-	target            *target.Target
-	types             []string
-	format            output.Format
-	noHeaders         bool
-	showManagedFields bool
+	target    *target.Target
+	types     []string
+	format    output.Format
+	noHeaders bool
+	cached    dynamicinformer.ResourceOptions
 }
 
 func (f *flags) toOptions(args []string, streams genericiooptions.IOStreams) (*options, error) {
@@ -31,8 +32,9 @@ func (f *flags) toOptions(args []string, streams genericiooptions.IOStreams) (*o
 	if err != nil {
 		return nil, err
 	}
-	return &options{
-		IOStreams: streams, target: on, types: types,
-		format: format, noHeaders: f.noHeaders, showManagedFields: f.showManagedFields,
-	}, nil
+	o := &options{IOStreams: streams, target: on, types: types, format: format, noHeaders: f.noHeaders}
+	if !f.showManagedFields {
+		o.cached.Transform = dynamicinformer.StripManagedFields
+	}
+	return o, f.selectors.Apply(&o.cached)
 }

@@ -1,0 +1,111 @@
+// Package caches runs the informers of a command: it makes one for each type, waits until they are synced, and
+// reads them in the order of the API server.
+package caches
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/cli/output"
+)
+
+// Caches are the informers of one command.
+type Caches struct {
+	// Synced are the types whose informers are synced, in the order in which they were asked for.
+	Synced []Cache
+
+	factory *dynamicinformer.Factory
+}
+
+// Cache is a type and its informer.
+type Cache struct {
+	Resource discovery.Resource
+	Informer *dynamicinformer.Informer
+}
+
+// Options say what is cached.
+type Options struct {
+	// Namespace limits namespaced types; empty means all.
+	Namespace string
+	// Defaults are for every type.
+	Defaults dynamicinformer.ResourceOptions
+	// Resources are for single types.
+	Resources map[schema.GroupVersionResource]dynamicinformer.ResourceOptions
+	// Types tells which types there are, for commands that follow them. Default: all that are asked for.
+	Types dynamicinformer.TypeSource
+}
+
+// Sync runs an informer for each type and waits until all are settled or ctx ends. What is synced comes with the
+// joined errors of the others. The informers run until Shutdown.
+func Sync(ctx context.Context, client dynamic.Interface, resources []discovery.Resource, options Options) (*Caches, error) {
+	c := &Caches{}
+	perType := make(map[schema.GroupVersionResource]dynamicinformer.ResourceOptions, len(resources))
+	for _, r := range resources {
+		one := options.Resources[r.GVR]
+		if options.Namespace != "" && r.Scope == discovery.Namespaced {
+			one.Namespaces = dynamicinformer.InNamespaces(options.Namespace)
+		}
+		perType[r.GVR] = one
+	}
+	factory, err := dynamicinformer.New(dynamicinformer.Options{
+		Client: client, Types: options.Types, Defaults: options.Defaults, Resources: perType,
+	})
+	if err != nil {
+		return c, err
+	}
+	c.factory = factory
+	wanted := make([]Cache, 0, len(resources))
+	for _, r := range resources {
+		informer, err := factory.ForResource(r.GVR)
+		if err != nil {
+			return c, err
+		}
+		wanted = append(wanted, Cache{Resource: r, Informer: informer})
+	}
+	if err := factory.Start(context.WithoutCancel(ctx)); err != nil {
+		return c, err
+	}
+	_, err = factory.WaitForSync(ctx)
+	for _, w := range wanted {
+		if w.Informer.HasSynced() {
+			c.Synced = append(c.Synced, w)
+		}
+	}
+	return c, err
+}
+
+// Shutdown stops the informers. Nothing but list and watch requests can be under way, which end at once.
+func (c *Caches) Shutdown() {
+	if c.factory != nil {
+		_ = c.factory.Shutdown(context.Background())
+	}
+}
+
+// Each calls f for every cached object in the order of the API server, and stops at the first error.
+func (c Cache) Each(ctx context.Context, f func(*unstructured.Unstructured) error) error {
+	store := c.Informer.GetStore()
+	keys := store.ListKeys()
+	output.SortKeys(keys)
+	for _, key := range keys {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		obj, exists, err := store.GetByKey(key)
+		if err != nil {
+			return err
+		}
+		u, ok := obj.(*unstructured.Unstructured)
+		if !exists || !ok {
+			continue // deleted since
+		}
+		if err := f(u); err != nil {
+			return err
+		}
+	}
+	return nil
+}

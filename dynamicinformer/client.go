@@ -49,7 +49,7 @@ func newClient(config *rest.Config, httpClient *http.Client) (*client, error) {
 			return nil, err
 		}
 	}
-	c := &client{config: config, http: httpClient}
+	c := &client{config: config, http: watchThrottling(httpClient)}
 	decoding := rest.CopyConfig(config)
 	decoding.NegotiatedSerializer = codec.Wrap(config.NegotiatedSerializer, codec.Options{})
 	requests, err := c.rest(decoding)

@@ -25,6 +25,8 @@ type Server struct {
 	*httptest.Server
 	types   []Type
 	objects *conformance.APIServer
+	// http reaches a server in memory; nil otherwise.
+	http *http.Client
 
 	mu struct {
 		sync.Mutex
@@ -40,7 +42,7 @@ type Fault struct {
 	Path string
 	// Verb is get, list, watch or watch-list; empty means all of them.
 	Verb string
-	// Status is what they are answered with; 0 means that no answer comes.
+	// Status is what they are answered with; 0 means that no answer comes. After 200 nothing follows.
 	Status int
 	// Message is part of the answer.
 	Message string
@@ -51,14 +53,21 @@ type Fault struct {
 // New returns a server of these types that ends with the test.
 func New(t testing.TB, types ...Type) *Server {
 	t.Helper()
+	s := newServer(types)
+	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
+	t.Cleanup(s.end)
+	return s
+}
+
+func newServer(types []Type) *Server {
 	s := &Server{types: types, objects: conformance.NewAPIServer()}
 	s.mu.arrived = make(chan struct{})
-	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
-	t.Cleanup(func() {
-		s.CloseClientConnections() // watches last as long as their clients
-		s.Close()
-	})
 	return s
+}
+
+func (s *Server) end() {
+	s.CloseClientConnections() // watches last as long as their clients
+	s.Close()
 }
 
 // Config returns the config of a client without a limit on its rate.
@@ -67,7 +76,20 @@ func (s *Server) Config() *rest.Config { return &rest.Config{Host: s.URL, QPS: -
 // Client returns a client of the server.
 func (s *Server) Client(t testing.TB) dynamic.Interface {
 	t.Helper()
-	client, err := dynamic.NewForConfig(s.Config())
+	client, err := dynamic.NewForConfigAndClient(s.Config(), s.HTTPClient(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// HTTPClient returns an HTTP client that reaches the server.
+func (s *Server) HTTPClient(t testing.TB) *http.Client {
+	t.Helper()
+	if s.http != nil {
+		return s.http
+	}
+	client, err := rest.HTTPClientFor(s.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,6 +155,11 @@ func (s *Server) AwaitRequest(t testing.TB, path string) {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	switch fault, ok := s.admit(r); {
 	case ok && fault.Status == 0:
+		<-r.Context().Done()
+	case ok && fault.Status == http.StatusOK:
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusOK)
+		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	case ok:
 		fault.answer(w, r)

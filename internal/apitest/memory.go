@@ -1,0 +1,71 @@
+package apitest
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+)
+
+// NewInMemory returns a server like New's that is reached through memory alone, by HTTPClient: under
+// testing/synctest, time stands still while it is asked.
+func NewInMemory(t testing.TB, types ...Type) *Server {
+	t.Helper()
+	s := newServer(types)
+	listener := &memory{conns: make(chan net.Conn), closed: make(chan struct{})}
+	s.Server = &httptest.Server{Listener: listener, Config: &http.Server{Handler: http.HandlerFunc(s.serve)}}
+	transport := &http.Transport{DialContext: listener.dial}
+	s.http = &http.Client{Transport: transport}
+	s.Start()
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		s.end()
+	})
+	return s
+}
+
+// memory is a net.Listener whose connections are pipes.
+type memory struct {
+	conns  chan net.Conn
+	close  sync.Once
+	closed chan struct{}
+}
+
+func (m *memory) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	client, server := net.Pipe()
+	select {
+	case m.conns <- server:
+		return client, nil
+	case <-m.closed:
+		return nil, errors.New("the server is closed")
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Accept implements net.Listener.
+func (m *memory) Accept() (net.Conn, error) {
+	select {
+	case conn := <-m.conns:
+		return conn, nil
+	case <-m.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (m *memory) Close() error {
+	m.close.Do(func() { close(m.closed) })
+	return nil
+}
+
+// Addr implements net.Listener.
+func (m *memory) Addr() net.Addr { return address{} }
+
+type address struct{}
+
+func (address) Network() string { return "memory" }
+func (address) String() string  { return "memory.test" }

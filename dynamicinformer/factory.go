@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 )
 
 // ErrShutdown is returned for what a factory is asked after Shutdown.
@@ -18,7 +18,7 @@ var ErrShutdown = errors.New("dynamicinformer: the factory has been shut down")
 
 // Factory makes and runs informers, one for each type. It is safe for concurrent use.
 type Factory struct {
-	client  dynamic.Interface
+	source  source
 	options Options
 	types   *typeBoard // nil without Options.Types
 
@@ -46,7 +46,13 @@ func New(options Options) (*Factory, error) {
 	if err = errors.Join(err, options.validate()); err != nil {
 		return nil, fmt.Errorf("dynamicinformer: %w", err)
 	}
-	f := &Factory{client: client, options: options.withDefaults()}
+	options = options.withDefaults()
+	f := &Factory{options: options, source: source{
+		client:       client,
+		limiter:      newLimiter(options.ListConcurrency, time.Now),
+		onWatchError: options.OnWatchError,
+		logger:       options.Logger,
+	}}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.mu.informers = map[schema.GroupVersionResource]*entry{}
 	if options.Types != nil {
@@ -71,7 +77,7 @@ func (f *Factory) ForResource(gvr schema.GroupVersionResource) (*Informer, error
 	if e, ok := f.mu.informers[gvr]; ok {
 		return e.informer, nil
 	}
-	i, err := newInformer(f.client, gvr, options, f.types)
+	i, err := newInformer(f.source, gvr, options, f.types)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,10 @@ import (
 	"github.com/crdcache/crdcache/internal/apitest"
 )
 
-var gadgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
+var (
+	gadgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
+	gizmos  = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gizmos"}
+)
 
 const (
 	widgetsPath = "/apis/example.com/v1/widgets"

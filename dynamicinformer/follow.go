@@ -41,6 +41,8 @@ func (i *Informer) awaitEnd(ctx context.Context, was identity) (bool, Reason) {
 			return true, reason
 		}
 		await(ctx, news)
+		// Whatever has changed, it may be what the requests wait for.
+		i.Retry()
 	}
 	return false, ReasonNone
 }
@@ -50,12 +52,13 @@ func (i *Informer) awaitEnd(ctx context.Context, was identity) (bool, Reason) {
 func (i *Informer) runGeneration(ctx context.Context, seen sees, wait func() bool) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	generation := i.health.begin(seen.UID)
+	listWatch := newListWatch(i.source, i.gvr, i.options.Namespaces.single(), i.options, i.health, newPacer(seen.exists, i.retry))
 	ran, noted := make(chan struct{}), make(chan struct{})
 	// Both are ended by cancel.
 	go func() {
 		defer close(ran)
 		// It fails only when it runs or has stopped already: after Stop, ctx is about to end.
-		_ = i.core.RunGeneration(ctx, i.listWatch)
+		_ = i.core.RunGeneration(ctx, listWatch)
 	}()
 	go func() {
 		defer close(noted)

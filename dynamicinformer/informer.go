@@ -5,10 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamiclister"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -24,26 +22,47 @@ import (
 type Informer struct {
 	cache.SharedIndexInformer
 
-	gvr       schema.GroupVersionResource
-	options   ResourceOptions
-	types     *typeBoard // nil: every type is taken to exist
-	listWatch cache.ListerWatcher
-	health    *health
-	core      *informer.Informer
-	ran       atomic.Bool // RunWithContext was called, or must not be any more
+	gvr     schema.GroupVersionResource
+	options ResourceOptions
+	source  source
+	types   *typeBoard // nil: every type is taken to exist
+	health  *health
+	core    *informer.Informer
+	// retry cuts short what the informer's requests wait for.
+	retry *bell
+	ran   atomic.Bool // RunWithContext was called, or must not be any more
 }
 
+// unpaced is the backoff of a reflector whose requests are paced by a pacer.
+var unpaced = wait.Backoff{Duration: time.Millisecond, Factor: 1}
+
 // newInformer returns an informer of gvr that has not been started.
-func newInformer(client dynamic.Interface, gvr schema.GroupVersionResource, options ResourceOptions, board *typeBoard) (*Informer, error) {
+func newInformer(from source, gvr schema.GroupVersionResource, options ResourceOptions, board *typeBoard) (*Informer, error) {
+	form, transform, err := options.form()
+	if err != nil {
+		return nil, err
+	}
 	h := newHealth(gvr, time.Now)
 	core := informer.New(nil, informer.Options{
-		ExampleObject:     &unstructured.Unstructured{},
 		ObjectDescription: gvr.String(),
+		Form:              form,
 		ResyncPeriod:      options.resync(),
 		Indexers:          options.Indexers,
+		Logger:            from.logger,
+		Backoff:           &unpaced,
 	})
-	if options.Transform != nil {
-		if err := core.SetTransform(options.Transform); err != nil {
+	if transform != nil {
+		if err := core.SetTransform(transform); err != nil {
+			return nil, err
+		}
+	}
+	if from.onWatchError != nil {
+		err := core.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+			if reasonOf(err) != ReasonNone {
+				from.onWatchError(gvr, err)
+			}
+		})
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -51,10 +70,11 @@ func newInformer(client dynamic.Interface, gvr schema.GroupVersionResource, opti
 		SharedIndexInformer: core,
 		gvr:                 gvr,
 		options:             options,
+		source:              from,
 		types:               board,
-		listWatch:           newListWatch(client, gvr, options, h),
 		health:              h,
 		core:                core,
+		retry:               newBell(),
 	}, nil
 }
 
@@ -76,6 +96,10 @@ func (i *Informer) Lister() cache.GenericLister {
 	return dynamiclister.NewRuntimeObjectShim(dynamiclister.New(i.GetIndexer(), i.gvr))
 }
 
+// Retry has the informer ask the server again at once, if it sits out the pause after a failure: the caller
+// knows that something has changed, that a right was granted for example. It does not wait.
+func (i *Informer) Retry() { i.retry.ring() }
+
 // Run is RunWithContext with a stop channel.
 func (i *Informer) Run(stopCh <-chan struct{}) { i.RunWithContext(wait.ContextForChannel(stopCh)) }
 
@@ -86,6 +110,9 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	if i.ran.Swap(true) {
 		klog.FromContext(ctx).Info("An informer runs only once, ignoring another call", "type", formatGVR(i.gvr))
 		return
+	}
+	if i.source.logger != nil {
+		ctx = klog.NewContext(ctx, *i.source.logger)
 	}
 	i.health.started()
 	defer func() {

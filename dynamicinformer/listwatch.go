@@ -2,8 +2,9 @@ package dynamicinformer
 
 import (
 	"context"
-	"fmt"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,60 +15,250 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 )
 
-// newListWatch returns what a reflector lists and watches a type through. It reports the outcome of each
-// request to h, because refused connections, throttling and failing watches never reach a reflector's
-// watch error handler.
-func newListWatch(client dynamic.Interface, gvr schema.GroupVersionResource, options ResourceOptions, h *health) cache.ListerWatcher {
-	resource := dynamic.ResourceInterface(client.Resource(gvr))
-	if options.Namespaces.limited() && len(options.Namespaces.names) == 1 {
-		resource = client.Resource(gvr).Namespace(options.Namespaces.names[0])
-	}
-	keep := options.Namespaces.filter()
-	tweak := func(o *metav1.ListOptions) {
-		if options.LabelSelector != nil {
-			o.LabelSelector = options.LabelSelector.String()
-		}
-		if options.FieldSelector != nil {
-			o.FieldSelector = options.FieldSelector.String()
-		}
-		if options.TweakListOptions != nil {
-			options.TweakListOptions(gvr, o)
-		}
-	}
-	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			tweak(&o)
-			list, err := resource.List(ctx, o)
-			h.request(err)
-			if err != nil {
-				return nil, err // not the nil list in a non-nil interface
-			}
-			if keep != nil {
-				list.Items = slices.DeleteFunc(list.Items, func(u unstructured.Unstructured) bool { return !keep(&u) })
-			}
-			return list, nil
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			initial := o.SendInitialEvents != nil && *o.SendInitialEvents
-			tweak(&o)
-			w, err := resource.Watch(ctx, o)
-			switch {
-			case err == nil:
-				h.request(nil)
-				return newStream(w, streamHooks{initial: initial, keep: keep}), nil
-			case !initial || repeated(err):
-				// client-go does not read what the server says of a watch that it refuses.
-				h.request(fmt.Errorf("watch: %w", err))
-			}
-			return nil, err
-		},
-	}, client)
+// listWatch is what one reflector lists and watches through: a type, or one namespace of it, for one generation.
+// It reports the outcome of each request, because refused connections, throttling and failing watches never
+// reach a reflector's watch error handler; it paces the requests by what went wrong; and it holds a slot of the
+// limiter while it lists.
+type listWatch struct {
+	resource dynamic.ResourceInterface
+	tweak    func(*metav1.ListOptions)
+	keep     func(runtime.Object) bool // nil: everything
+	reports  reporter
+	limiter  *limiter
+	pacer    *pacer
+	// unheard is called with the failures that the reflector keeps from its watch error handler.
+	unheard func(error)
+
+	// fallback is set while the reflector is about to list because a watch-list failed: that is part of the
+	// same round.
+	fallback atomic.Bool
+	// stalls is set once a watch-list has stalled: there won't be another.
+	stalls atomic.Bool
 }
 
-// repeated reports whether the reflector tries a watch-list that failed with err again. After any other
-// failure it lists at once: that tells whether the type can be read, and what the server has to say.
+// slotPatience is how long a list holds its slot at most.
+const slotPatience = time.Minute
+
+// source is what the informers of a factory share.
+type source struct {
+	client       dynamic.Interface
+	limiter      *limiter
+	onWatchError func(schema.GroupVersionResource, error) // may be nil
+	logger       *klog.Logger                             // may be nil
+}
+
+// newListWatch returns what a reflector lists and watches gvr through, in a namespace or (empty) all.
+func newListWatch(from source, gvr schema.GroupVersionResource, namespace string, options ResourceOptions, h *health, p *pacer) cache.ListerWatcher {
+	l := &listWatch{
+		resource: from.client.Resource(gvr),
+		tweak:    options.tweak(gvr),
+		keep:     options.Namespaces.filter(),
+		reports:  h.reporter(namespace),
+		limiter:  from.limiter,
+		pacer:    p,
+		unheard:  func(error) {},
+	}
+	if namespace != "" {
+		l.resource = from.client.Resource(gvr).Namespace(namespace)
+	}
+	if from.onWatchError != nil {
+		l.unheard = func(err error) { from.onWatchError(gvr, err) }
+	}
+	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: l.list, WatchFuncWithContext: l.watch,
+	}, from.client)
+}
+
+// tweak returns what completes the options of each request.
+func (o ResourceOptions) tweak(gvr schema.GroupVersionResource) func(*metav1.ListOptions) {
+	return func(request *metav1.ListOptions) {
+		if o.LabelSelector != nil {
+			request.LabelSelector = o.LabelSelector.String()
+		}
+		if o.FieldSelector != nil {
+			request.FieldSelector = o.FieldSelector.String()
+		}
+		if o.TweakListOptions != nil {
+			o.TweakListOptions(gvr, request)
+		}
+	}
+}
+
+func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	l.tweak(&options)
+	if options.Continue == "" && !l.fallback.Swap(false) {
+		if err := l.pacer.awaitRound(ctx); err != nil {
+			return nil, err
+		}
+	}
+	verb := verbList
+	if options.Continue != "" {
+		verb = verbListMore
+	}
+	release, err := l.limiter.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// A request that nobody answers must not keep the lists of other types waiting for ever.
+	impatient := time.AfterFunc(slotPatience, release)
+	l.reports.ask()
+	list, err := l.resource.List(l.noting(ctx, verb), options)
+	impatient.Stop()
+	release()
+	l.reports.answer(verb, err)
+	if err != nil {
+		l.failed(err)
+		return nil, err // not the nil list in a non-nil interface
+	}
+	l.succeeded()
+	if l.keep != nil {
+		list.Items = slices.DeleteFunc(list.Items, func(u unstructured.Unstructured) bool { return !l.keep(&u) })
+	}
+	return list, nil
+}
+
+func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	initial := options.SendInitialEvents != nil && *options.SendInitialEvents
+	if initial {
+		return l.watchList(ctx, options)
+	}
+	l.tweak(&options)
+	if err := l.pacer.awaitWatch(ctx); err != nil {
+		return nil, err
+	}
+	l.reports.ask()
+	w, err := l.resource.Watch(l.noting(ctx, verbWatch), options)
+	l.reports.answer(verbWatch, err)
+	if err != nil {
+		l.failed(err)
+		if repeated(err) {
+			l.unheard(err)
+		}
+		return nil, err
+	}
+	return newStream(w, streamHooks{
+		keep:   l.keep,
+		first:  l.pacer.succeeded,
+		came:   l.reports.sign,
+		failed: func(err error) { l.broken(ctx, err) },
+	}), nil
+}
+
+// watchList opens a watch that begins with a list. A slot is held until that is over.
+func (l *listWatch) watchList(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	if l.stalls.Load() {
+		return nil, errStalled
+	}
+	l.tweak(&options)
+	if err := l.pacer.awaitRound(ctx); err != nil {
+		return nil, err
+	}
+	release, err := l.limiter.acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l.reports.ask()
+	ctx, cancel := context.WithCancelCause(ctx)
+	impatient := time.AfterFunc(stallTimeout, func() { cancel(errStalled) })
+	w, err := l.resource.Watch(l.noting(ctx, verbWatchList), options)
+	if !impatient.Stop() && context.Cause(ctx) == errStalled {
+		if err == nil {
+			w.Stop()
+		}
+		l.stalls.Store(true)
+		err = errStalled
+	}
+	if err != nil {
+		release()
+		cancel(nil)
+		l.refused(err)
+		return nil, err
+	}
+	l.reports.answer(verbWatchList, nil)
+	listed := false
+	return newStream(w, streamHooks{
+		initial: true,
+		keep:    l.keep,
+		came:    l.reports.sign,
+		failed: func(err error) {
+			if listed {
+				l.broken(ctx, err)
+				return
+			}
+			release()
+			l.refused(err)
+		},
+		listed: func() {
+			listed = true
+			release()
+			l.succeeded()
+		},
+		stalled: func() {
+			l.stalls.Store(true)
+			release()
+			l.fallback.Store(true)
+		},
+		ended: func() {
+			release()
+			cancel(nil)
+		},
+	}), nil
+}
+
+// refused takes in that a watch-list has failed before its initial events were over. Unless the reflector
+// repeats it, a list follows at once, whose outcome counts: it tells whether the type can be read, and what the
+// server has to say.
+func (l *listWatch) refused(err error) {
+	switch {
+	case repeated(err):
+		l.reports.answer(verbWatchList, err)
+		l.failed(err)
+		l.unheard(err)
+	case reasonOf(err) == ReasonNone: // the reflector asks for a watch-list of the present state
+		l.reports.answer(verbWatchList, err)
+	default:
+		l.fallback.Store(true)
+	}
+}
+
+// broken takes in that a watch has failed after it was opened.
+func (l *listWatch) broken(ctx context.Context, err error) {
+	l.reports.ended(ctx, err)
+	if reasonOf(err) == ReasonNone {
+		return // part of the protocol
+	}
+	l.failed(err)
+	l.unheard(err)
+}
+
+// noting returns a context for a request that takes note of 429s: a client repeats such requests by itself.
+func (l *listWatch) noting(ctx context.Context, verb requestVerb) context.Context {
+	return withThrottleNote(ctx, func() {
+		l.reports.throttled(verb)
+		l.limiter.throttled(0)
+	})
+}
+
+func (l *listWatch) failed(err error) {
+	if reasonOf(err) == ReasonNone {
+		return // part of the protocol
+	}
+	l.pacer.failed(err)
+	if apierrors.IsTooManyRequests(err) {
+		wait, _ := retryAfter(err)
+		l.limiter.throttled(wait)
+	}
+}
+
+func (l *listWatch) succeeded() {
+	l.pacer.succeeded()
+	l.limiter.succeeded()
+}
+
+// repeated reports whether the reflector tries a watch-list that failed with err again.
 func repeated(err error) bool {
 	return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
 }

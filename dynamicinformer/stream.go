@@ -29,6 +29,7 @@ type stream struct {
 	out    chan watch.Event
 	quit   chan struct{} // closed by Stop
 	stop   sync.Once
+	live   bool // something has come; for pass alone
 }
 
 // streamHooks are what a stream calls, from its goroutine and in order. All may be nil.
@@ -38,16 +39,18 @@ type streamHooks struct {
 	initial bool
 	// keep tells which objects are passed on.
 	keep func(runtime.Object) bool
-	// came is called for each event and bookmark. initial says that more initial events are to come.
-	came func(initial bool)
+	// first is called for the first event or bookmark.
+	first func()
+	// came is called for each event and bookmark. owing says that there are initial events to come.
+	came func(owing bool)
 	// failed is called with what an ERROR event says, before that is passed on.
 	failed func(error)
 	// listed is called when the initial events are over, before their end is passed on.
 	listed func()
 	// stalled is called when the initial events have paused for too long.
 	stalled func()
-	// ended is called last, once, with how many events came.
-	ended func(events int)
+	// ended is called last, once.
+	ended func()
 }
 
 var _ watch.Interface = (*stream)(nil)
@@ -68,12 +71,9 @@ func (s *stream) Stop() {
 }
 
 func (s *stream) pass() {
-	events := 0
 	defer func() {
 		close(s.out)
-		if s.hooks.ended != nil {
-			s.hooks.ended(events)
-		}
+		call(s.hooks.ended)
 	}()
 	initial := s.hooks.initial
 	var stall <-chan time.Time
@@ -90,31 +90,23 @@ func (s *stream) pass() {
 		case <-stall:
 			stall = nil
 			s.source.Stop()
-			if s.hooks.stalled != nil {
-				s.hooks.stalled()
-			}
+			call(s.hooks.stalled)
 			s.send(watch.Event{Type: watch.Error, Object: stallStatus()})
 			return
 		case event, ok := <-s.source.ResultChan():
 			if !ok {
 				return
 			}
-			events++
-			if initial {
-				if endsInitialEvents(event) {
-					initial, stall = false, nil
-					if s.hooks.listed != nil {
-						s.hooks.listed()
-					}
-				} else {
-					timer.Reset(stallTimeout)
-				}
+			switch {
+			case !initial:
+			case endsInitialEvents(event):
+				initial, stall = false, nil
+				call(s.hooks.listed)
+			default:
+				timer.Reset(stallTimeout)
 			}
 			s.report(event, initial)
-			if s.unwanted(event) {
-				continue
-			}
-			if !s.send(event) {
+			if !s.unwanted(event) && !s.send(event) {
 				return
 			}
 		}
@@ -122,12 +114,25 @@ func (s *stream) pass() {
 }
 
 // report tells what came.
-func (s *stream) report(event watch.Event, initial bool) {
-	switch {
-	case event.Type == watch.Error && s.hooks.failed != nil:
-		s.hooks.failed(apierrors.FromObject(event.Object))
-	case event.Type != watch.Error && s.hooks.came != nil:
-		s.hooks.came(initial)
+func (s *stream) report(event watch.Event, owing bool) {
+	if event.Type == watch.Error {
+		if s.hooks.failed != nil {
+			s.hooks.failed(apierrors.FromObject(event.Object))
+		}
+		return
+	}
+	if !s.live {
+		s.live = true
+		call(s.hooks.first)
+	}
+	if s.hooks.came != nil {
+		s.hooks.came(owing)
+	}
+}
+
+func call(hook func()) {
+	if hook != nil {
+		hook()
 	}
 }
 

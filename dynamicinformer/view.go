@@ -70,6 +70,14 @@ func (n Namespaces) validate() error {
 	return nil
 }
 
+// single returns the only namespace of the set, and "" where there are others.
+func (n Namespaces) single() string {
+	if n.kind == namespacesOnly && len(n.names) == 1 {
+		return n.names[0]
+	}
+	return ""
+}
+
 // filter returns what tells the objects of the set from those that a request for all namespaces brings
 // besides; nil when there are none.
 func (n Namespaces) filter() func(runtime.Object) bool {

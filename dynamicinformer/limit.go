@@ -1,0 +1,115 @@
+package dynamicinformer
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// limiter bounds how many lists are under way at once. A server that answers 429 halves the bound; lists that
+// succeed once it has had its time bring it back, one each. Who waits is served in order. It is safe for
+// concurrent use.
+type limiter struct {
+	most int
+	now  func() time.Time
+
+	mu struct {
+		sync.Mutex
+		bound, held int
+		waiting     []chan struct{} // each is closed when its owner may go on
+		// eased is when the bound may change again: a burst of 429s counts once, and nothing is sped up
+		// before the time that the server asked for is over.
+		eased time.Time
+	}
+}
+
+// shrinkPause is the least time between two changes of the bound that 429s make.
+const shrinkPause = time.Second
+
+func newLimiter(most int, now func() time.Time) *limiter {
+	l := &limiter{most: most, now: now}
+	l.mu.bound = most
+	return l
+}
+
+// acquire waits for a slot. The slot is given back by calling release, once; calling it again does nothing.
+func (l *limiter) acquire(ctx context.Context) (release func(), err error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	turn := l.queue()
+	select {
+	case <-turn:
+		return sync.OnceFunc(l.release), nil
+	case <-ctx.Done():
+		l.leave(turn)
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (l *limiter) queue() chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	turn := make(chan struct{})
+	l.mu.waiting = append(l.mu.waiting, turn)
+	l.admitLocked()
+	return turn
+}
+
+// leave takes back what queue did, whether or not its turn has come.
+func (l *limiter) leave(turn chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := slices.Index(l.mu.waiting, turn); i >= 0 {
+		l.mu.waiting = slices.Delete(l.mu.waiting, i, i+1)
+		return
+	}
+	l.mu.held--
+	l.admitLocked()
+}
+
+func (l *limiter) release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.held--
+	l.admitLocked()
+}
+
+func (l *limiter) admitLocked() {
+	for l.mu.held < l.mu.bound && len(l.mu.waiting) > 0 {
+		close(l.mu.waiting[0])
+		l.mu.waiting = slices.Delete(l.mu.waiting, 0, 1)
+		l.mu.held++
+	}
+}
+
+// throttled takes in that the server answered 429 and wants to be left alone for a while.
+func (l *limiter) throttled(retryAfter time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.now()
+	if !now.Before(l.mu.eased) {
+		l.mu.bound = max(l.mu.bound/2, 1)
+	}
+	if until := now.Add(max(retryAfter, shrinkPause)); until.After(l.mu.eased) {
+		l.mu.eased = until
+	}
+}
+
+// succeeded takes in that a list was answered.
+func (l *limiter) succeeded() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.bound < l.most && !l.now().Before(l.mu.eased) {
+		l.mu.bound++
+		l.admitLocked()
+	}
+}
+
+// load returns how many lists are under way, how many wait, and how many may be under way at present.
+func (l *limiter) load() (held, waiting, bound int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.held, len(l.mu.waiting), l.mu.bound
+}

@@ -1,0 +1,145 @@
+package dynamicinformer
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// crowd is a number of lists that want slots of a limiter.
+type crowd struct {
+	*testing.T
+	*limiter
+	admitted chan func()
+}
+
+func newCrowd(t *testing.T, most, lists int) *crowd {
+	c := &crowd{T: t, limiter: newLimiter(most, time.Now), admitted: make(chan func(), lists)}
+	for range lists {
+		go func() { // ended by its slot
+			release, err := c.acquire(context.Background())
+			if err != nil {
+				c.Error(err)
+			}
+			c.admitted <- release
+		}()
+	}
+	return c
+}
+
+// expect waits until no more of the crowd can be admitted, and checks how many are.
+func (c *crowd) expect(step string, held, waiting, bound int) {
+	c.Helper()
+	synctest.Wait()
+	if h, w, b := c.load(); h != held || w != waiting || b != bound {
+		c.Errorf("%s: %d are admitted, %d wait, %d may be; want %d, %d, %d", step, h, w, b, held, waiting, bound)
+	}
+}
+
+func TestLimiter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 3, 5)
+		c.expect("at first", 3, 2, 3)
+		release := <-c.admitted
+		release()
+		release()
+		c.expect("one is done", 3, 1, 3)
+		(<-c.admitted)()
+		(<-c.admitted)()
+		c.expect("three are done", 2, 0, 3)
+		(<-c.admitted)()
+		(<-c.admitted)()
+		c.expect("all are done", 0, 0, 3)
+	})
+}
+
+func TestLimiterIsFair(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimiter(1, time.Now)
+		release, err := l.acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var order []int
+		done := make(chan struct{})
+		for i := range 3 {
+			go func() { // ended by its slot
+				release, err := l.acquire(context.Background())
+				if err != nil {
+					t.Error(err)
+				}
+				order = append(order, i) // one at a time
+				release()
+				done <- struct{}{}
+			}()
+			synctest.Wait()
+		}
+		release()
+		for range 3 {
+			<-done
+		}
+		if order[0] != 0 || order[1] != 1 || order[2] != 2 {
+			t.Errorf("the order is %v", order)
+		}
+	})
+}
+
+func TestLimiterGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 1, 1)
+		c.expect("at first", 1, 0, 1)
+		why := errors.New("stopped")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		failed := make(chan error)
+		go func() { // ended by cancel
+			_, err := c.acquire(ctx)
+			failed <- err
+		}()
+		c.expect("another waits", 1, 1, 1)
+		cancel(why)
+		if err := <-failed; !errors.Is(err, why) {
+			t.Errorf("giving up returns %v", err)
+		}
+		c.expect("it has given up", 1, 0, 1)
+		if _, err := c.acquire(ctx); !errors.Is(err, why) {
+			t.Errorf("a context that has ended gets %v", err)
+		}
+		// One that gives up after its turn has come passes it on.
+		(<-c.admitted)()
+		c.leave(c.queue())
+		c.expect("all are gone", 0, 0, 1)
+	})
+}
+
+func TestLimiterShrinksAndRecovers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 8, 10)
+		c.expect("at first", 8, 2, 8)
+		c.throttled(5 * time.Second)
+		c.throttled(0)
+		c.expect("a burst of 429s counts once", 8, 2, 4)
+		for range 5 {
+			(<-c.admitted)()
+		}
+		c.expect("fewer are admitted", 4, 1, 4)
+		c.succeeded()
+		c.expect("the server is left alone", 4, 1, 4)
+		time.Sleep(5 * time.Second)
+		c.succeeded()
+		c.expect("afterwards a success brings one back", 5, 0, 5)
+		for range 20 {
+			c.throttled(0)
+			time.Sleep(shrinkPause)
+		}
+		c.expect("one is left", 5, 0, 1)
+		for range 20 {
+			c.succeeded()
+		}
+		c.expect("all are back", 5, 0, 8)
+		for range 5 {
+			(<-c.admitted)()
+		}
+	})
+}

@@ -1,0 +1,297 @@
+package dynamicinformer
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/apitest"
+)
+
+// virtual runs a test with a server in memory, on a clock that only moves while everything waits.
+func virtual(t *testing.T, test func(*testing.T, *apitest.Server)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		test(t, apitest.NewInMemory(t,
+			apitest.Type{GVR: widgets, Kind: "Widget", Namespaced: true},
+			apitest.Type{GVR: gadgets, Kind: "Gadget", Namespaced: true},
+			apitest.Type{GVR: gizmos, Kind: "Gizmo", Namespaced: true}))
+	})
+}
+
+// newVirtualFactory returns a factory on a server in memory that is shut down with the test.
+func newVirtualFactory(t *testing.T, server *apitest.Server, options Options) *Factory {
+	t.Helper()
+	options.Config, options.HTTPClient = server.Config(), server.HTTPClient(t)
+	if options.OnWatchError == nil { // the default logs, at most once a millisecond of real time
+		options.OnWatchError = func(schema.GroupVersionResource, error) {}
+	}
+	f, err := New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		before := time.Now()
+		if err := f.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(before); took > time.Second {
+			t.Errorf("the shutdown took %v", took)
+		}
+	})
+	return f
+}
+
+// start starts what has been asked for, and waits until everything rests.
+func start(t *testing.T, f *Factory) {
+	t.Helper()
+	if err := f.Start(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+// count counts the requests so far that begin with a prefix.
+func count(server *apitest.Server, prefix string) int {
+	n := 0
+	for _, r := range server.Requests() {
+		if strings.HasPrefix(r, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+func TestListsAreBounded(t *testing.T) {
+	for name, verb := range map[string]string{"lists": "list ", "watch-lists": "watch-list "} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(t *testing.T, server *apitest.Server) {
+				f := newVirtualFactory(t, server, Options{ListConcurrency: 2})
+				var all []*Informer
+				for _, gvr := range []schema.GroupVersionResource{widgets, gadgets, gizmos} {
+					path := "/apis/example.com/v1/" + gvr.Resource
+					server.Break(silence(path))
+					if verb == "list " {
+						server.Break(fault(path, "watch-list", 422))
+					}
+					all = append(all, ask(t, f, gvr))
+				}
+				start(t, f)
+				if got := count(server, verb); got != 2 {
+					t.Errorf("%d %s are under way, want 2", got, name)
+				}
+				for _, i := range all {
+					if s := i.Status(); s.State != StateSyncing {
+						t.Errorf("the status is %+v", s)
+					}
+				}
+				if held, waiting, _ := f.source.limiter.load(); held != 2 || waiting != 1 {
+					t.Errorf("%d lists are admitted and %d wait", held, waiting)
+				}
+				// What nobody answers does not hold up the rest for ever.
+				time.Sleep(slotPatience + time.Second)
+				if got := count(server, verb); got != 3 {
+					t.Errorf("%d %s were asked for after a minute, want 3", got, name)
+				}
+			})
+		})
+	}
+}
+
+// TestSlotIsFreeForHandlers: a handler may wait for another type while only one list may be under way.
+func TestSlotIsFreeForHandlers(t *testing.T) {
+	for name, faults := range map[string][]apitest.Fault{
+		"watch-list": nil,
+		"list":       {fault(widgetsPath, "watch-list", 422), fault(gadgetsPath, "watch-list", 422)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(t *testing.T, server *apitest.Server) {
+				server.Break(faults...)
+				server.Create(t, widgets, widget("web", "a"))
+				f := newVirtualFactory(t, server, Options{ListConcurrency: 1})
+				waited := make(chan error, 1)
+				_, err := ask(t, f, widgets).AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
+					if _, err := f.ForResource(gadgets); err != nil {
+						t.Error(err)
+					}
+					if err := f.Start(context.Background()); err != nil {
+						t.Error(err)
+					}
+					_, err := f.WaitForSync(context.Background(), gadgets)
+					waited <- err
+				}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				start(t, f)
+				select {
+				case err := <-waited:
+					if err != nil {
+						t.Error(err)
+					}
+				default:
+					t.Error("the handler waits for the slot of its own type")
+				}
+				if held, _, _ := f.source.limiter.load(); held != 0 {
+					t.Errorf("%d slots are held while nothing is listed", held)
+				}
+			})
+		})
+	}
+}
+
+// TestThrottledListsShrink: a 429 halves the bound, also where the client repeats the request by itself.
+func TestThrottledListsShrink(t *testing.T) {
+	for name, retryAfter := range map[string]string{"seen by the client": "1", "seen by the reflector": ""} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(t *testing.T, server *apitest.Server) {
+				server.Break(apitest.Fault{Path: widgetsPath, Status: 429, RetryAfter: retryAfter})
+				f := newVirtualFactory(t, server, Options{ListConcurrency: 8})
+				i := ask(t, f, widgets)
+				start(t, f)
+				if _, _, bound := f.source.limiter.load(); bound != 4 || i.Status().Reason != ReasonThrottled {
+					t.Errorf("the bound is %d; %+v", bound, i.Status())
+				}
+				server.Repair()
+				time.Sleep(time.Minute)
+				if s := i.Status(); s.State != StateSynced {
+					t.Errorf("the status is %+v", s)
+				}
+				_, _, before := f.source.limiter.load()
+				ask(t, f, gadgets)
+				start(t, f)
+				if _, _, bound := f.source.limiter.load(); bound != before+1 {
+					t.Errorf("the bound is %d, and was %d", bound, before)
+				}
+			})
+		})
+	}
+}
+
+// TestStalledWatchListFallsBack: a watch-list that does not begin, or brings nothing, is given up for a list.
+func TestStalledWatchListFallsBack(t *testing.T) {
+	t.Run("no answer", func(t *testing.T) { stalls(t, apitest.Fault{Path: widgetsPath, Verb: "watch-list"}) })
+	t.Run("no events", func(t *testing.T) { stalls(t, fault(widgetsPath, "watch-list", 200)) })
+}
+
+func stalls(t *testing.T, tt apitest.Fault) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, widget("web", "a"))
+		server.Break(tt)
+		f := newVirtualFactory(t, server, Options{ListConcurrency: 1})
+		i := ask(t, f, widgets)
+		begun := time.Now()
+		start(t, f)
+		if _, err := f.WaitForSync(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begun); took < stallTimeout || took > stallTimeout+2*time.Second {
+			t.Errorf("the list came after %v", took)
+		}
+		if held, _, _ := f.source.limiter.load(); held != 0 || len(i.GetStore().ListKeys()) != 1 {
+			t.Errorf("%d slots are held, the keys are %v", held, i.GetStore().ListKeys())
+		}
+		// Another relist does not try the watch-list again.
+		server.CloseClientConnections()
+		time.Sleep(time.Minute)
+		if got := count(server, "watch-list "+widgetsPath); got != 1 {
+			t.Errorf("%d watch-lists were tried", got)
+		}
+	})
+}
+
+// TestForbiddenIsAskedRarely: every one to five minutes, or when told to.
+func TestForbiddenIsAskedRarely(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Break(fault(widgetsPath, "", 403))
+		f := newVirtualFactory(t, server, Options{})
+		i := ask(t, f, widgets)
+		start(t, f)
+		time.Sleep(time.Hour)
+		if got := count(server, "list "+widgetsPath); got < 60/5 || got > 60 {
+			t.Errorf("%d lists in an hour", got)
+		}
+		server.Repair()
+		i.Retry()
+		synctest.Wait()
+		if s := i.Status(); s.State != StateSynced {
+			t.Errorf("after Retry the status is %+v", s)
+		}
+	})
+}
+
+// TestLaggingServer: a type that is said to be there and is not found yet is asked for often, and only after a
+// while counts as degraded.
+func TestLaggingServer(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Break(fault(widgetsPath, "", 404))
+		types := &script{}
+		f := newVirtualFactory(t, server, Options{Types: types})
+		i := ask(t, f, widgets)
+		types.set(nil)
+		start(t, f)
+		time.Sleep(contactPatience - time.Second)
+		if s := i.Status(); s.State != StateSyncing || s.Settled() {
+			t.Errorf("the status is %+v", s)
+		}
+		if got := count(server, "list "+widgetsPath); got < 8 || got > 20 {
+			t.Errorf("%d lists in half a minute", got)
+		}
+		time.Sleep(2 * time.Second)
+		if s := i.Status(); s.State != StateDegraded || s.Reason != ReasonNotFound {
+			t.Errorf("the status is %+v", s)
+		}
+		time.Sleep(10 * time.Minute)
+		// News of the type end the pause.
+		server.Repair()
+		before := count(server, "watch-list "+widgetsPath)
+		types.set(func(t *Type) { t.Versions = append(t.Versions, "v2") })
+		synctest.Wait()
+		if s := i.Status(); s.State != StateSynced || s.Generation != 1 || count(server, "watch-list "+widgetsPath) != before+1 {
+			t.Errorf("after news of the type the status is %+v", s)
+		}
+	})
+}
+
+func TestOnWatchError(t *testing.T) {
+	tests := map[string]struct {
+		faults []apitest.Fault
+		want   []Reason // at first, and after what follows
+	}{
+		"a list that fails":        {[]apitest.Fault{fault(widgetsPath, "", 403)}, []Reason{ReasonForbidden}},
+		"a watch-list that is new": {[]apitest.Fault{fault(widgetsPath, "watch-list", 422)}, nil},
+		"throttling":               {[]apitest.Fault{fault(widgetsPath, "watch-list", 429)}, []Reason{ReasonThrottled}},
+		"a watch that fails":       {[]apitest.Fault{fault(widgetsPath, "watch-list", 422), fault(widgetsPath, "watch", 403)}, []Reason{ReasonForbidden}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(t *testing.T, server *apitest.Server) {
+				server.Break(tt.faults...)
+				var mu sync.Mutex
+				var got []Reason
+				f := newVirtualFactory(t, server, Options{OnWatchError: func(gvr schema.GroupVersionResource, err error) {
+					mu.Lock()
+					defer mu.Unlock()
+					if gvr != widgets {
+						t.Errorf("the type is %v", gvr)
+					}
+					got = append(got, reasonOf(err))
+				}})
+				ask(t, f, widgets)
+				start(t, f)
+				mu.Lock()
+				defer mu.Unlock()
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("the failures (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}

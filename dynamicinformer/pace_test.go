@@ -1,0 +1,151 @@
+package dynamicinformer
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+func TestPausesGrow(t *testing.T) {
+	for name, p := range map[string]pauses{
+		"ordinary": ordinaryPause, "lagging": laggingPause, "absent": absentPause, "forbidden": forbiddenPause, "conversion": conversionPause,
+	} {
+		if got := p.after(0, 0); got != p.first {
+			t.Errorf("%s: the first pause is %v, want %v", name, got, p.first)
+		}
+		before := time.Duration(0)
+		for n := range 40 {
+			least, most := p.after(n, 0), p.after(n, 1)
+			if least < before || least < p.first || most > p.last || most <= least {
+				t.Errorf("%s: pause %d is between %v and %v, after one of %v", name, n, least, most, before)
+			}
+			before = least
+		}
+		if most := p.after(40, 1); most < p.last*99/100 {
+			t.Errorf("%s: the longest pause is %v, want %v", name, most, p.last)
+		}
+	}
+}
+
+// TestPacerPauses checks how long each kind of failure is sat out.
+func TestPacerPauses(t *testing.T) {
+	tests := map[string]struct {
+		known       bool
+		err         error
+		least, most []time.Duration // of the pauses after the failures
+	}{
+		"connection refused":            {err: errRefused, least: seconds(0.8, 1.6, 3.2), most: seconds(1.6, 3.2, 6.4)},
+		"internal error":                {err: serverError(500), least: seconds(0.8, 1.6), most: seconds(1.6, 3.2)},
+		"forbidden":                     {err: serverError(403), least: seconds(60, 120, 240, 240), most: seconds(75, 150, 300, 300)},
+		"not found":                     {err: serverError(404), least: seconds(0.8), most: seconds(1.6)},
+		"not found though it is served": {known: true, err: serverError(404), least: seconds(0.25, 0.5, 1, 2, 4, 4), most: seconds(0.32, 0.63, 1.25, 2.5, 5, 5)},
+		"throttled for a time":          {err: apierrors.NewTooManyRequests("later", 20), least: seconds(20, 20), most: seconds(25, 25)},
+		"throttled":                     {err: serverError(429), least: seconds(0.8, 1.6), most: seconds(1.6, 3.2)},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPacer(tt.known, newBell())
+				if pause := measure(t, p); pause != 0 {
+					t.Errorf("the first round begins after %v", pause)
+				}
+				for i := range tt.least {
+					p.failed(tt.err)
+					if pause := measure(t, p); pause < tt.least[i] || pause > tt.most[i] {
+						t.Errorf("pause %d is %v, want %v to %v", i, pause, tt.least[i], tt.most[i])
+					}
+				}
+				p.succeeded()
+				p.failed(tt.err)
+				if pause := measure(t, p); pause > tt.most[0] {
+					t.Errorf("the pause after a success is %v", pause)
+				}
+			})
+		})
+	}
+}
+
+func seconds(s ...float64) []time.Duration {
+	var all []time.Duration
+	for _, s := range s {
+		all = append(all, time.Duration(s*float64(time.Second)))
+	}
+	return all
+}
+
+// measure returns how long the next round has to wait.
+func measure(t *testing.T, p *pacer) time.Duration {
+	t.Helper()
+	before := time.Now()
+	if err := p.awaitRound(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return time.Since(before)
+}
+
+// TestPacerLagsForAWhile: a type that is said to be served and is not found for long is asked for less often.
+func TestPacerLagsForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, begun := newPacer(true, newBell()), time.Now()
+		requests := 0
+		for time.Since(begun) < laggingFor {
+			measure(t, p)
+			p.failed(serverError(404))
+			requests++
+		}
+		if requests < 8 {
+			t.Errorf("%d requests in %v", requests, laggingFor)
+		}
+		if pause := measure(t, p); pause < absentPause.last/2 {
+			t.Errorf("then the pause is %v", pause)
+		}
+	})
+}
+
+// TestPacerRounds: rounds without a failure between are spread as well, until it has been quiet.
+func TestPacerRounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(false, newBell())
+		measure(t, p)
+		for _, least := range seconds(0.8, 1.6, 3.2) {
+			p.succeeded()
+			if pause := measure(t, p); pause < least || pause > 2*least {
+				t.Errorf("a round begins after %v, want %v at least", pause, least)
+			}
+		}
+		time.Sleep(quietTime + 10*time.Second)
+		if pause := measure(t, p); pause > ordinaryPause.first*2 {
+			t.Errorf("after a quiet time a round begins after %v", pause)
+		}
+	})
+}
+
+func TestPacerIsCutShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBell()
+		p := newPacer(false, b)
+		measure(t, p)
+		p.failed(serverError(403))
+		time.AfterFunc(time.Second, b.ring)
+		if pause := measure(t, p); pause != time.Second {
+			t.Errorf("the pause lasts %v, want a second", pause)
+		}
+		p.failed(serverError(403))
+		if pause := measure(t, p); pause > 75*time.Second {
+			t.Errorf("the next pause is %v: the failures before the bell count", pause)
+		}
+
+		why := errors.New("stopped")
+		p.failed(serverError(403))
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(why) })
+		before := time.Now()
+		if err := p.awaitWatch(ctx); !errors.Is(err, why) || time.Since(before) != time.Second {
+			t.Errorf("a cancelled pause returns %v after %v", err, time.Since(before))
+		}
+	})
+}

@@ -1,0 +1,142 @@
+package dynamicinformer
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// listener notes what a stream reports.
+type listener struct{ heard []string }
+
+func (l *listener) hooks(initial bool) streamHooks {
+	note := func(what string) func() { return func() { l.heard = append(l.heard, what) } }
+	return streamHooks{
+		initial: initial,
+		first:   note("first"),
+		failed:  func(err error) { l.heard = append(l.heard, string(reasonOf(err))) },
+		listed:  note("listed"),
+		stalled: note("stalled"),
+		ended:   note("ended"),
+	}
+}
+
+func bookmark(end string) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{metav1.InitialEventsAnnotationKey: end}}}
+}
+
+func TestStream(t *testing.T) {
+	event := func(kind watch.EventType, obj runtime.Object) watch.Event {
+		return watch.Event{Type: kind, Object: obj}
+	}
+	added, end := event(watch.Added, widget("web", "a")), event(watch.Bookmark, bookmark("true"))
+	status := &metav1.Status{Status: metav1.StatusFailure, Code: 429, Reason: metav1.StatusReasonTooManyRequests}
+	tests := map[string]struct {
+		initial bool
+		pause   time.Duration // before each event
+		events  []watch.Event
+		want    []string
+		passed  []watch.EventType
+	}{
+		"events":                        {false, time.Hour, []watch.Event{added, added}, []string{"first", "ended"}, []watch.EventType{watch.Added, watch.Added}},
+		"nothing":                       {false, time.Hour, nil, []string{"ended"}, nil},
+		"an error":                      {false, 0, []watch.Event{added, event(watch.Error, status)}, []string{"first", "Throttled", "ended"}, []watch.EventType{watch.Added, watch.Error}},
+		"initial events":                {true, stallTimeout - 1, []watch.Event{added, added, end}, []string{"first", "listed", "ended"}, []watch.EventType{watch.Added, watch.Added, watch.Bookmark}},
+		"no initial events":             {true, 0, []watch.Event{end}, []string{"listed", "first", "ended"}, []watch.EventType{watch.Bookmark}},
+		"other bookmarks end nothing":   {true, 0, []watch.Event{event(watch.Bookmark, bookmark(""))}, []string{"first", "ended"}, []watch.EventType{watch.Bookmark}},
+		"initial events that stall":     {true, stallTimeout + 1, []watch.Event{added}, []string{"stalled", "ended"}, []watch.EventType{watch.Error}},
+		"initial events that are ended": {true, 0, []watch.Event{added}, []string{"first", "ended"}, []watch.EventType{watch.Added}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				source := watch.NewFakeWithChanSize(len(tt.events), false)
+				var l listener
+				s := newStream(source, l.hooks(tt.initial))
+				fed := make(chan struct{})
+				go func() { // ended by the events
+					defer close(fed)
+					for _, e := range tt.events {
+						time.Sleep(tt.pause)
+						if !source.IsStopped() {
+							source.Action(e.Type, e.Object)
+						}
+					}
+					source.Stop()
+				}()
+				var passed []watch.EventType
+				for e := range s.ResultChan() {
+					passed = append(passed, e.Type)
+				}
+				<-fed
+				synctest.Wait()
+				if diff := cmp.Diff(tt.want, l.heard); diff != "" {
+					t.Errorf("reports (-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff(tt.passed, passed); diff != "" {
+					t.Errorf("events (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// TestStreamAfterTheInitialEvents: silence is normal then.
+func TestStreamAfterTheInitialEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := watch.NewFakeWithChanSize(1, false)
+		var l listener
+		s := newStream(source, l.hooks(true))
+		source.Action(watch.Bookmark, bookmark("true"))
+		<-s.ResultChan()
+		time.Sleep(time.Hour)
+		source.Add(widget("web", "a"))
+		if e := <-s.ResultChan(); e.Type != watch.Added {
+			t.Errorf("after an hour of silence the stream brings %v", e)
+		}
+		s.Stop()
+		s.Stop()
+		synctest.Wait()
+		if !slices.Equal(l.heard, []string{"listed", "first", "ended"}) || !source.IsStopped() {
+			t.Errorf("the reports are %v", l.heard)
+		}
+	})
+}
+
+func TestStreamKeeps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := watch.NewFakeWithChanSize(4, false)
+		s := newStream(source, streamHooks{keep: ExceptNamespaces("db").filter()})
+		source.Add(widget("db", "a"))
+		source.Delete(widget("db", "b"))
+		source.Add(widget("web", "c"))
+		source.Action(watch.Bookmark, bookmark(""))
+		source.Stop()
+		var got []watch.EventType
+		for e := range s.ResultChan() {
+			got = append(got, e.Type)
+		}
+		if !slices.Equal(got, []watch.EventType{watch.Added, watch.Bookmark}) {
+			t.Errorf("what is kept is %v", got)
+		}
+	})
+}
+
+// TestStreamStopsWithoutAReader: nobody need take the last event.
+func TestStreamStopsWithoutAReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // fails when the goroutine stays
+		source := watch.NewFakeWithChanSize(1, false)
+		s := newStream(source, streamHooks{})
+		source.Add(widget("web", "a"))
+		synctest.Wait()
+		s.Stop()
+		for range s.ResultChan() {
+		}
+	})
+}

@@ -33,6 +33,8 @@ const (
 	Kubectl = "kubectl"
 	// Ours is what crdcache has.
 	Ours = "crdcache"
+	// OursPacked is the way of crdcache to take in JSON without decoding it.
+	OursPacked = "crdcache-packed"
 )
 
 // experiments has what each does.

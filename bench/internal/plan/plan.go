@@ -128,13 +128,13 @@ func (o Options) small(subjects []subject.Subject) Plan {
 			Subjects: []string{experiment.Kubectl, experiment.Ours},
 		})
 	}
-	for _, e := range []string{experiment.Decode, experiment.Paths} {
-		p = append(p, Step{
-			Experiment: e, Size: Small, Objects: slices.Min(o.Sizes), Rounds: o.Rounds,
-			Subjects: []string{experiment.Stock, experiment.Ours}, Budget: o.Budget,
-		})
-	}
-	return p
+	each := Step{Size: Small, Objects: slices.Min(o.Sizes), Rounds: o.Rounds, Budget: o.Budget}
+	each.Experiment = experiment.Decode
+	each.Subjects = []string{experiment.Stock, experiment.Ours, experiment.OursPacked}
+	p = append(p, each)
+	each.Experiment = experiment.Paths
+	each.Subjects = []string{experiment.Stock, experiment.Ours}
+	return append(p, each)
 }
 
 // sync plans to fill caches.

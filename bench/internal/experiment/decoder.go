@@ -1,0 +1,84 @@
+package experiment
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/internal/codec"
+	"github.com/crdcache/crdcache/internal/codec/decode"
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+// decoder is one way to read JSON.
+type decoder struct {
+	// object reads one object.
+	object func(data []byte) error
+	// list reads a list as the client does, and returns the number of its items.
+	list func(data []byte) (int, error)
+}
+
+// newDecoder returns the decoder of a subject.
+func newDecoder(name string) (decoder, error) {
+	stock := dynamic.ConfigFor(&rest.Config{}).NegotiatedSerializer
+	switch name {
+	case Stock:
+		list, err := decodingList(stock)
+		return decoder{list: list, object: func(data []byte) error {
+			_, _, err := unstructured.UnstructuredJSONScheme.Decode(data, nil, nil)
+			return err
+		}}, err
+	case Ours:
+		list, err := decodingList(codec.Wrap(stock, codec.Options{}))
+		one := decode.New(decode.Options{})
+		return decoder{list: list, object: func(data []byte) error {
+			_, err := one.Decode(data)
+			return err
+		}}, err
+	case OursPacked:
+		return packingDecoder()
+	default:
+		return decoder{}, fmt.Errorf("there is no decoder %q", name)
+	}
+}
+
+// decodingList reads a list with the serializer of a dynamic client.
+func decodingList(s runtime.NegotiatedSerializer) (func([]byte) (int, error), error) {
+	info, ok := runtime.SerializerInfoForMediaType(s.SupportedMediaTypes(), runtime.ContentTypeJSON)
+	if !ok {
+		return nil, errors.New("the client has no serializer for JSON")
+	}
+	return func(data []byte) (int, error) {
+		into := &unstructured.UnstructuredList{}
+		_, _, err := info.Serializer.Decode(data, nil, into)
+		return len(into.Items), err
+	}, nil
+}
+
+// packingDecoder checks the JSON, finds what identifies the object, and keeps the rest as it is, less what
+// caches leave out by default.
+func packingDecoder() (decoder, error) {
+	pruner, err := packed.NewPruner(packed.Prune{ManagedFields: true, LastApplied: true})
+	if err != nil {
+		return decoder{}, err
+	}
+	packer := packed.NewPacker(pruner)
+	return decoder{
+		object: func(data []byte) error {
+			_, err := packer.Pack(data)
+			return err
+		},
+		list: func(data []byte) (int, error) {
+			list, err := codec.ReadList(bytes.NewReader(data), packer)
+			if err != nil {
+				return 0, err
+			}
+			return len(list.Items), nil
+		},
+	}, nil
+}

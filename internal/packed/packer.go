@@ -46,9 +46,10 @@ func (p *Packer) TryNext(data []byte, start int) (o *Object, end int, more bool)
 
 // TryItem is TryNext for the item of a list: items of built-in types lack kind and version, and get these.
 func (p *Packer) TryItem(data []byte, start int, apiVersion, kind string) (o *Object, end int, more bool) {
-	var s scanner
-	var found identityOf
-	if end = p.scan(&s, data, start, &found); end < 0 {
+	s := scanners.Get().(*scanner)
+	defer s.release()
+	found := &s.found
+	if end = p.scan(s, data, start); end < 0 {
 		return nil, 0, s.stopped == stopEnd
 	}
 	if !found.hasKind && !found.hasVersion && kind != "" {
@@ -61,7 +62,7 @@ func (p *Packer) TryItem(data []byte, start int, apiVersion, kind string) (o *Ob
 	if !class.usual {
 		return nil, end, false
 	}
-	return s.build(start, end, &found, class), end, false
+	return s.build(start, end, class), end, false
 }
 
 // complete packs the object at data[start:end], which has neither kind nor version, with these.
@@ -85,13 +86,12 @@ func (p *Packer) complete(data []byte, start, end int, apiVersion, kind string) 
 }
 
 // scan reads the object that begins at data[start], and returns the offset after it.
-func (p *Packer) scan(s *scanner, data []byte, start int, found *identityOf) int {
+func (p *Packer) scan(s *scanner, data []byte, start int) int {
 	s.data = data
 	if p == nil || p.pruner == nil {
-		return s.object(start, found, nil)
+		return s.object(start, &s.found, nil)
 	}
-	s.cuts = s.room[:0]
-	return s.object(start, found, p.pruner.root)
+	return s.object(start, &s.found, p.pruner.root)
 }
 
 // maxSlab is the size of the largest objects that are packed.
@@ -101,7 +101,8 @@ const maxSlab = math.MaxInt32
 const maxField = math.MaxUint16
 
 // build makes an object of a scan, or returns nil where it is too large.
-func (s *scanner) build(start, end int, found *identityOf, class *class) *Object {
+func (s *scanner) build(start, end int, class *class) *Object {
+	found := &s.found
 	size := end - start
 	for _, cut := range s.cuts {
 		size -= cut.end - cut.start
@@ -188,12 +189,12 @@ func (p *Packer) FromUnstructured(u *unstructured.Unstructured) (*Object, error)
 	if !ok {
 		return p.keep(u), nil
 	}
-	var s scanner
-	var found identityOf
-	if p.scan(&s, text, 0, &found) < 0 {
+	s := scanners.Get().(*scanner)
+	defer s.release()
+	if p.scan(s, text, 0) < 0 {
 		return p.keep(u), nil
 	}
-	if o := s.build(0, len(text), &found, plainClass(found.apiVersion.raw, found.kind.raw)); o != nil {
+	if o := s.build(0, len(text), plainClass(s.found.apiVersion.raw, s.found.kind.raw)); o != nil {
 		return o, nil
 	}
 	return p.keep(u), nil

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // maxDepth is the depth from which on objects are left to the stock decoder, which refuses them at 10,000 and
@@ -27,7 +28,20 @@ type scanner struct {
 	data    []byte
 	stopped stop
 	cuts    []span // what to leave out of data, in order and apart from each other
-	room    [8]span
+	found   identityOf
+}
+
+// maxCuts is how many cuts a scanner keeps room for between scans.
+const maxCuts = 1 << 10
+
+var scanners = sync.Pool{New: func() any { return new(scanner) }}
+
+func (s *scanner) release() {
+	if cap(s.cuts) > maxCuts {
+		return
+	}
+	*s = scanner{cuts: s.cuts[:0]}
+	scanners.Put(s)
 }
 
 // span is a part of data.

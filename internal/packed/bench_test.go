@@ -1,0 +1,177 @@
+package packed_test
+
+import (
+	"runtime"
+	"syscall"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+// benchObjects is how many different objects a benchmark reads.
+const benchObjects = 1000
+
+func certificates() (all [][]byte, size int) {
+	for n := range benchObjects {
+		all = append(all, certificate(n))
+		size += len(all[n])
+	}
+	return all, size / benchObjects
+}
+
+// withoutNoise leaves out what most do.
+func withoutNoise(b *testing.B) *packed.Packer {
+	pruner, err := packed.NewPruner(packed.Prune{ManagedFields: true, LastApplied: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return packed.NewPacker(pruner)
+}
+
+func BenchmarkPack(b *testing.B) {
+	all, size := certificates()
+	for name, packer := range map[string]*packed.Packer{"all": nil, "pruned": withoutNoise(b)} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			defer cpu(b)()
+			b.SetBytes(int64(size))
+			for n := 0; b.Loop(); n++ {
+				if packer.Try(all[n%benchObjects]) == nil {
+					b.Fatal("not packed")
+				}
+			}
+		})
+	}
+	b.Run("apimachinery", func(b *testing.B) {
+		b.ReportAllocs()
+		defer cpu(b)()
+		b.SetBytes(int64(size))
+		for n := 0; b.Loop(); n++ {
+			if err := new(unstructured.Unstructured).UnmarshalJSON(all[n%benchObjects]); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkHeap measures what packed objects occupy.
+func BenchmarkHeap(b *testing.B) {
+	all, _ := certificates()
+	for name, packer := range map[string]*packed.Packer{"all": nil, "pruned": withoutNoise(b)} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				kept := make([]*packed.Object, 0, benchObjects)
+				before := heap()
+				size := 0
+				for _, data := range all {
+					kept = append(kept, packer.Try(data))
+					size += kept[len(kept)-1].Size()
+				}
+				b.ReportMetric(float64(heap()-before)/benchObjects, "B/object")
+				b.ReportMetric(float64(size)/benchObjects, "B/Size()")
+				runtime.KeepAlive(kept)
+			}
+		})
+	}
+}
+
+// cpu reports the CPU time of an operation, which unlike its duration does not depend on what else runs. The func
+// it returns ends the measurement.
+func cpu(b *testing.B) func() {
+	before := used()
+	return func() { b.ReportMetric(float64(used()-before)/float64(b.N), "cpu-ns/op") }
+}
+
+func used() int64 {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return usage.Utime.Nano() + usage.Stime.Nano()
+}
+
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
+func BenchmarkUnstructured(b *testing.B) {
+	all, _ := certificates()
+	packer := withoutNoise(b)
+	objects := make([]*packed.Object, benchObjects)
+	for n, data := range all {
+		objects[n] = packer.Try(data)
+	}
+	b.Run("cold", func(b *testing.B) {
+		b.ReportAllocs()
+		defer cpu(b)()
+		for n := 0; b.Loop(); n++ {
+			if _, err := objects[n%benchObjects].Decode(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("cold-cached", func(b *testing.B) {
+		b.ReportAllocs()
+		defer cpu(b)()
+		for n := 0; b.Loop(); n++ {
+			b.StopTimer()
+			o := packer.Try(all[n%benchObjects])
+			b.StartTimer()
+			o.Unstructured()
+		}
+	})
+	b.Run("hot", func(b *testing.B) {
+		b.ReportAllocs()
+		defer cpu(b)()
+		u := objects[0].Unstructured()
+		for b.Loop() {
+			objects[0].Unstructured()
+		}
+		runtime.KeepAlive(u)
+	})
+	b.Run("apimachinery", func(b *testing.B) {
+		texts := make([][]byte, benchObjects)
+		for n, o := range objects {
+			texts[n], _ = o.AppendJSON(nil)
+		}
+		b.ReportAllocs()
+		defer cpu(b)()
+		for n := 0; b.Loop(); n++ {
+			if err := new(unstructured.Unstructured).UnmarshalJSON(texts[n%benchObjects]); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+func BenchmarkLabels(b *testing.B) {
+	o := withoutNoise(b).Try(certificate(1))
+	b.ReportAllocs()
+	defer cpu(b)()
+	for b.Loop() {
+		if o.Labels().Get("env") != "prod" {
+			b.Fatal("wrong")
+		}
+	}
+}
+
+func BenchmarkFromUnstructured(b *testing.B) {
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(certificate(1)); err != nil {
+		b.Fatal(err)
+	}
+	packer := withoutNoise(b)
+	b.ReportAllocs()
+	defer cpu(b)()
+	for b.Loop() {
+		if _, err := packer.FromUnstructured(u); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -87,7 +87,7 @@ func (i *Index) Parts(key string) []string {
 		}
 		encoded = parts
 	default:
-		encoded = splitValue(key)
+		encoded = SplitValue(key)
 	}
 	if len(encoded) != len(i.parts) {
 		return []string{key}

@@ -51,8 +51,8 @@ func appendPart(b *strings.Builder, p string) {
 	}
 }
 
-// splitValue undoes [Value].
-func splitValue(value string) []string {
+// SplitValue undoes [Value] for values of several parts.
+func SplitValue(value string) []string {
 	var parts []string
 	var b strings.Builder
 	for i := 0; i < len(value); i++ {

@@ -1,0 +1,93 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// ErrContinue is returned for a continue token that belongs to another query, or to none.
+var ErrContinue = errors.New("the continue token does not belong to this query")
+
+// UnknownIndexError says that there is no index of a name.
+type UnknownIndexError struct {
+	// Name was asked for.
+	Name string
+	// Known are the names there are, sorted.
+	Known []string
+}
+
+// Error lists the indexes there are.
+func (e *UnknownIndexError) Error() string {
+	if len(e.Known) == 0 {
+		return fmt.Sprintf("there is no index %q, nor any other", e.Name)
+	}
+	return fmt.Sprintf("there is no index %q; there are %s", e.Name, strings.Join(e.Known, ", "))
+}
+
+// UnsortedError says that an index has no order, which the query needs.
+type UnsortedError struct {
+	// Index is its name.
+	Index string
+	// For is what the order is needed for.
+	For string
+}
+
+// Error says what to do.
+func (e *UnsortedError) Error() string {
+	return fmt.Sprintf("index %q has no order, which %s needs; add order: sorted to it", e.Index, e.For)
+}
+
+// ScanError says that a query has to look at every object, which was not allowed.
+type ScanError struct {
+	// Query is what no index answers.
+	Query string
+	// Objects is how many there are.
+	Objects int
+}
+
+// Error says what to do.
+func (e *ScanError) Error() string {
+	return fmt.Sprintf("%s has to look at all %d objects; combine it with a condition on an index, or allow a full scan", e.Query, e.Objects)
+}
+
+// Error is what is wrong with a query that was written as text, and where.
+type Error struct {
+	// Text is the whole query; Offset and Length say which bytes of it are concerned.
+	Text           string
+	Offset, Length int
+	// Err says what is wrong.
+	Err error
+}
+
+// Error gives the column, in characters from 1, and what is wrong there.
+func (e *Error) Error() string {
+	return fmt.Sprintf("query:%d: %v", utf8.RuneCountInString(e.Text[:e.Offset])+1, e.Err)
+}
+
+// Unwrap gives what is wrong without the place.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Caret gives the query and, on a second line, a mark below the place.
+func (e *Error) Caret() string {
+	var b strings.Builder
+	b.WriteString(e.Text + "\n")
+	for _, r := range e.Text[:e.Offset] {
+		if r == '\t' || r == '\n' {
+			b.WriteRune(r)
+		} else {
+			b.WriteByte(' ')
+		}
+	}
+	b.WriteString("^" + strings.Repeat("~", max(utf8.RuneCountInString(e.Text[e.Offset:e.Offset+e.Length])-1, 0)))
+	return b.String()
+}
+
+// locate adds the place to an error about a part of a query that was text.
+func (m mark) locate(err error) error {
+	if err == nil || m.text == "" {
+		return err
+	}
+	return &Error{Text: m.text, Offset: m.start, Length: m.end - m.start, Err: err}
+}

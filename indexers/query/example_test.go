@@ -1,0 +1,100 @@
+package query_test
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/query"
+)
+
+const exampleConfig = `apiVersion: crdcache.dev/v1alpha1
+kind: IndexConfig
+metadata: {name: example}
+spec:
+  resources:
+  - name: certs
+    match: {group: cert-manager.io, version: v1, resource: certificates}
+    indexes:
+    - {name: issuer, path: .spec.issuerRef.name}
+    - {name: expiry, path: .status.notAfter, type: time, order: sorted}
+`
+
+// exampleQuerier answers over three certificates.
+func exampleQuerier() *query.Querier {
+	config, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(exampleConfig)})
+	if err != nil {
+		panic(err)
+	}
+	functions := indexers.Compile(config.Resources[0])
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, functions.Indexers())
+	for _, c := range []struct{ name, issuer, expiry string }{
+		{"shop", "letsencrypt", "2026-03-01T00:00:00Z"},
+		{"docs", "letsencrypt", "2026-02-01T00:00:00Z"},
+		{"mail", "internal", "2026-01-01T00:00:00Z"},
+	} {
+		_ = indexer.Add(&unstructured.Unstructured{Object: map[string]any{
+			"metadata": map[string]any{"namespace": "prod", "name": c.name},
+			"spec":     map[string]any{"issuerRef": map[string]any{"name": c.issuer}},
+			"status":   map[string]any{"notAfter": c.expiry},
+		}})
+	}
+	return query.New(query.ForIndexer(indexer), functions.Indexes()...)
+}
+
+func Example() {
+	querier := exampleQuerier()
+	q := query.And(query.Eq("issuer", "letsencrypt"), query.Less("expiry", "2026-12-31T00:00:00Z"))
+	result, err := querier.Query(context.Background(), q, query.Options{SortBy: "expiry"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for key, object := range result.All() {
+		notAfter, _, _ := unstructured.NestedString(object.Object, "status", "notAfter")
+		fmt.Println(key, notAfter)
+	}
+	// Output:
+	// prod/docs 2026-02-01T00:00:00Z
+	// prod/shop 2026-03-01T00:00:00Z
+}
+
+// Text that is wrong says where, and what to do.
+func ExampleParse() {
+	q, err := query.Parse(`issuer in (letsencrypt, internal) && expiry>=2026-02-01T00:00:00Z`)
+	fmt.Println(q, err)
+	keys, err := exampleQuerier().Keys(context.Background(), q, query.Options{})
+	fmt.Println(keys, err)
+	_, err = query.Parse(`issuer=letsencrypt & expiry`)
+	fmt.Println(err)
+	// Output:
+	// issuer in (letsencrypt, internal) && expiry>=2026-02-01T00:00:00Z <nil>
+	// [prod/docs prod/shop] <nil>
+	// query:20: '&' cannot stand here; expected &&, || or the end
+}
+
+func ExampleQuerier_Values() {
+	values, _ := exampleQuerier().Values(context.Background(), "issuer", query.All(), query.Options{})
+	for _, v := range values {
+		fmt.Println(v.Value, v.Count)
+	}
+	// Output:
+	// internal 1
+	// letsencrypt 2
+}
+
+func ExampleQuerier_Explain() {
+	q, _ := query.Parse(`expiry<2027-01-01T00:00:00Z && issuer=internal && where("@.spec.issuerRef")`)
+	plan, err := exampleQuerier().Explain(q, query.Options{})
+	fmt.Print(plan, err)
+	// Output:
+	// query  expiry<2027-01-01T00:00:00Z && issuer=internal && where("@.spec.issuerRef")
+	// start  issuer=internal: at most 1 of 3 objects
+	// check  expiry<2027-01-01T00:00:00Z
+	// read   where("@.spec.issuerRef")
+	// order  namespace, name
+	// <nil>
+}

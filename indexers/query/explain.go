@@ -1,0 +1,83 @@
+package query
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Plan says how a query is answered.
+type Plan struct {
+	// Query is the query in the text syntax.
+	Query string
+	// Objects is how many objects there are.
+	Objects int
+	// Scan is set when every object is looked at. Otherwise Start says which conditions give the objects that
+	// are looked at; of several ones, all of them together.
+	Scan  bool
+	Start []Step
+	// Checks are tested of each of them, in this order, and Bodies after that, each of which looks into the
+	// object.
+	Checks, Bodies []string
+	// Order is what the result is sorted by.
+	Order string
+	// Examined is how many tests of an object were made, and Found how many objects the result has. Both are 0
+	// before the query has run.
+	Examined, Found int
+}
+
+// Step is a condition that an index answers.
+type Step struct {
+	// Query is the condition in the text syntax.
+	Query string
+	// Objects is how many objects fulfil it, at most.
+	Objects int
+}
+
+// String describes the plan, one step on each line.
+func (p *Plan) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "query  %s\n", p.Query)
+	switch {
+	case p.Scan:
+		fmt.Fprintf(&b, "scan   all %d objects\n", p.Objects)
+	case len(p.Start) == 0:
+		b.WriteString("start  with no object\n")
+	}
+	for _, s := range p.Start {
+		fmt.Fprintf(&b, "start  %s: at most %d of %d objects\n", s.Query, s.Objects, p.Objects)
+	}
+	for _, c := range p.Checks {
+		fmt.Fprintf(&b, "check  %s\n", c)
+	}
+	for _, c := range p.Bodies {
+		fmt.Fprintf(&b, "read   %s\n", c)
+	}
+	fmt.Fprintf(&b, "order  %s\n", p.Order)
+	if p.Examined > 0 {
+		fmt.Fprintf(&b, "found  %d objects by %d tests\n", p.Found, p.Examined)
+	}
+	return b.String()
+}
+
+func (x *execution) makePlan() *Plan {
+	p := &Plan{Query: x.query.String(), Objects: x.snapshot.Len(), Scan: !x.driven, Order: "namespace, name"}
+	for _, k := range x.driver.parts {
+		p.Start = append(p.Start, Step{k.text(), k.count})
+	}
+	for _, c := range x.cheap {
+		if c.cost() != costNothing {
+			p.Checks = append(p.Checks, c.text())
+		}
+	}
+	for _, c := range x.dear {
+		p.Bodies = append(p.Bodies, c.text())
+	}
+	if x.sort != nil {
+		p.Order = x.options.SortBy
+		if x.options.Descending {
+			p.Order += " descending"
+		}
+		p.Order += ", namespace, name"
+	}
+	return p
+}

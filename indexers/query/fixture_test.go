@@ -1,0 +1,107 @@
+package query_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/query"
+)
+
+const config = `apiVersion: crdcache.dev/v1alpha1
+kind: IndexConfig
+metadata: {name: test}
+spec:
+  resources:
+  - name: widgets
+    match: {group: example.com, kind: Widget}
+    indexes:
+    - {name: team, label: example.com/team}
+    - {name: class, path: .spec.class, missing: null}
+    - {name: host, path: '.spec.hosts[*]', order: sorted, transform: lower}
+    - {name: weight, path: .spec.weight, type: int, order: sorted}
+    - {name: weights, path: '.spec.weights[*]', type: int, order: sorted, missing: null}
+    - {name: expiry, path: .status.notAfter, type: time, order: sorted}
+    - {name: size, path: .spec.size, type: quantity}
+    - name: place
+      key: [{name: namespace, path: .metadata.namespace}, {name: class, path: .spec.class}]
+    - name: ordered
+      order: sorted
+      key: [{name: class, path: .spec.class}, {name: weight, path: .spec.weight, type: int}]
+    - name: condition
+      each: '.status.conditions[*]'
+      key: [{name: type, path: .type}, {name: status, path: .status}]
+    - {name: heavy, path: .metadata.name, when: '@.spec.weight > 5'}
+`
+
+// functions compiles the config above.
+func functions(t testing.TB) *indexers.Functions {
+	t.Helper()
+	c, err := indexers.Parse(indexers.Source{Name: "test.yaml", Data: []byte(config)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return indexers.Compile(c.Resources[0])
+}
+
+type m = map[string]any
+
+// widget makes a random object, of which there are few different ones in each respect.
+func widget(random *rand.Rand, n int) *unstructured.Unstructured {
+	maybe := func(into m, key string, v any) {
+		if random.IntN(5) > 0 {
+			into[key] = v
+		}
+	}
+	pick := func(list ...string) string { return list[random.IntN(len(list))] }
+	meta, spec, status := m{"name": fmt.Sprintf("w%03d", n)}, m{}, m{}
+	if random.IntN(8) > 0 {
+		meta["namespace"] = pick("a", "a-b", "b", "c")
+	}
+	labels := m{}
+	maybe(labels, "example.com/team", pick("edge", "payments", "core"))
+	maybe(labels, "tier", pick("web", "db"))
+	meta["labels"] = labels
+	maybe(spec, "class", pick("gold", "silver", "a/b", ""))
+	hosts, weights, conditions := []any{}, []any{}, []any{}
+	for range random.IntN(3) {
+		hosts = append(hosts, pick("www.example.com", "WWW.example.org", "api.example.com", "x"))
+		weights = append(weights, int64(random.IntN(10)-3))
+		conditions = append(conditions, m{"type": pick("Ready", "Issuing"), "status": pick("True", "False")})
+	}
+	maybe(spec, "hosts", hosts)
+	maybe(spec, "weights", weights)
+	maybe(spec, "weight", int64(random.IntN(12)-2))
+	maybe(spec, "size", pick("1Gi", "1024Mi", "500m", "2"))
+	maybe(status, "notAfter", time.Date(2026, 1, 1+random.IntN(20), 0, 0, 0, 0, time.UTC).Format(time.RFC3339))
+	maybe(status, "conditions", conditions)
+	return &unstructured.Unstructured{Object: m{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": meta, "spec": spec, "status": status}}
+}
+
+// key is the key of an object.
+func key(u *unstructured.Unstructured) string {
+	if ns := u.GetNamespace(); ns != "" {
+		return ns + "/" + u.GetName()
+	}
+	return u.GetName()
+}
+
+// stock makes a querier over a cache of client-go.
+func stock(t testing.TB, objects ...*unstructured.Unstructured) *query.Querier {
+	t.Helper()
+	f := functions(t)
+	all := f.Indexers()
+	all[cache.NamespaceIndex] = cache.MetaNamespaceIndexFunc
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, all)
+	for _, o := range objects {
+		if err := indexer.Add(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return query.New(query.ForIndexer(indexer), f.Indexes()...)
+}

@@ -1,0 +1,112 @@
+package query
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/crdcache/crdcache/indexers"
+)
+
+func (everything) String() string { return "*" }
+
+func (j junction) String() string {
+	switch {
+	case len(j.subs) == 1:
+		return j.subs[0].String()
+	case len(j.subs) == 0 && j.or:
+		return "!*"
+	case len(j.subs) == 0:
+		return "*"
+	}
+	between := " && "
+	if j.or {
+		between = " || "
+	}
+	texts := make([]string, len(j.subs))
+	for i, q := range j.subs {
+		texts[i] = q.String()
+		if sub, ok := q.(junction); ok && len(sub.subs) > 1 {
+			texts[i] = "(" + texts[i] + ")"
+		}
+	}
+	return strings.Join(texts, between)
+}
+
+func (n negation) String() string {
+	text := n.sub.String()
+	if tight(n.sub) {
+		return "!" + text
+	}
+	return "!(" + text + ")"
+}
+
+// tight reports whether the text of a query needs no parentheses behind a "!".
+func tight(q Query) bool {
+	switch q := q.(type) {
+	case everything, negation, *labelling, *condition:
+		return true
+	case *comparison:
+		return q.op == opExists
+	case junction:
+		return len(q.subs) == 0 || len(q.subs) == 1 && tight(q.subs[0])
+	}
+	return false
+}
+
+var operatorText = map[operator]string{
+	opEqual: "=", opLess: "<", opAtMost: "<=", opGreater: ">", opAtLeast: ">=", opPrefix: "^=",
+}
+
+func (c *comparison) String() string {
+	switch c.op {
+	case opExists:
+		return c.index
+	case opIn:
+		texts := make([]string, len(c.values))
+		for i, v := range c.values {
+			texts[i] = v.String()
+		}
+		return c.index + " in (" + strings.Join(texts, ", ") + ")"
+	case opRange:
+		return c.index + " in [" + c.values[0].String() + ", " + c.values[1].String() + ")"
+	}
+	return c.index + operatorText[c.op] + c.values[0].String()
+}
+
+func (l *labelling) String() string { return "label(" + quoted(l.text) + ")" }
+
+func (c *condition) String() string { return "where(" + quoted(c.text) + ")" }
+
+// String gives the value as it is written in a query.
+func (v value) String() string {
+	text := strings.Join(v.parts, "")
+	if !v.joined {
+		text = indexers.Value(v.parts...)
+	}
+	if bare(text) {
+		return text
+	}
+	return quoted(text)
+}
+
+// bare reports whether a text can be written without quotes.
+func bare(text string) bool {
+	for _, r := range text {
+		if !isBare(r) {
+			return false
+		}
+	}
+	return text != ""
+}
+
+func isBare(r rune) bool {
+	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune(`-._/:+@%~\#`, r) || r >= 0xa0 && r != 0xfffd
+}
+
+func quoted(text string) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(text) // a string always has a form
+	return strings.TrimSuffix(b.String(), "\n")
+}

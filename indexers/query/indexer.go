@@ -1,0 +1,123 @@
+package query
+
+import (
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/tools/cache"
+)
+
+// ForIndexer makes a source of an indexer of client-go, such as informer.GetIndexer() gives. Such an indexer
+// has no snapshots: an object that is written while a query runs may be seen in part, and each query lists what
+// it looks at. The stamp has no resource version and no time.
+func ForIndexer(indexer cache.Indexer) Source { return indexerSource{indexer} }
+
+type indexerSource struct{ cache.Indexer }
+
+func (s indexerSource) Snapshot() Snapshot { return indexerSnapshot(s) }
+
+type indexerSnapshot struct{ cache.Indexer }
+
+func (s indexerSnapshot) Stamp() Stamp { return Stamp{Synced: true} }
+
+func (s indexerSnapshot) Len() int { return len(s.ListKeys()) }
+
+func (s indexerSnapshot) Get(key string) (any, bool) {
+	item, ok, err := s.GetByKey(key)
+	return item, ok && err == nil
+}
+
+func (s indexerSnapshot) All(yield func(key string, item any) bool) {
+	for _, item := range s.List() {
+		key, err := cache.MetaNamespaceKeyFunc(item)
+		if err == nil && !yield(key, item) {
+			return
+		}
+	}
+}
+
+func (s indexerSnapshot) IndexNames() []string {
+	return sets.List(sets.KeySet(s.GetIndexers()))
+}
+
+func (s indexerSnapshot) Index(name string) (Index, bool) {
+	if s.GetIndexers()[name] == nil {
+		return nil, false
+	}
+	return &listedIndex{indexer: s.Indexer, name: name}, true
+}
+
+// listedIndex remembers what it has listed.
+type listedIndex struct {
+	indexer cache.Indexer
+	name    string
+
+	mu struct {
+		sync.Mutex
+		keys    []string // sorted
+		objects map[string]sets.Set[string]
+	}
+}
+
+func (x *listedIndex) Len() int { return len(x.listed()) }
+
+func (x *listedIndex) listed() []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.mu.keys == nil {
+		x.mu.keys = x.indexer.ListIndexFuncValues(x.name)
+		slices.Sort(x.mu.keys)
+	}
+	return x.mu.keys
+}
+
+// under returns the objects with a key.
+func (x *listedIndex) under(key string) sets.Set[string] {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if set, ok := x.mu.objects[key]; ok {
+		return set
+	}
+	objects, err := x.indexer.IndexKeys(x.name, key)
+	if err != nil { // the index has been removed
+		return nil
+	}
+	set := sets.New(objects...)
+	if x.mu.objects == nil {
+		x.mu.objects = map[string]sets.Set[string]{}
+	}
+	x.mu.objects[key] = set
+	return set
+}
+
+func (x *listedIndex) Count(key string) int { return len(x.under(key)) }
+
+func (x *listedIndex) Has(key, object string) bool { return x.under(key).Has(object) }
+
+func (x *listedIndex) Objects(key string, yield func(object string, item any) bool) {
+	for object := range x.under(key) {
+		item, ok, err := x.indexer.GetByKey(object)
+		if ok && err == nil && !yield(object, item) {
+			return
+		}
+	}
+}
+
+func (x *listedIndex) Keys(from, to string, descending bool, yield func(key string, count int) bool) {
+	keys := x.listed()
+	low, _ := slices.BinarySearch(keys, from)
+	high := len(keys)
+	if to != "" {
+		high, _ = slices.BinarySearch(keys, to)
+	}
+	for i := range max(high-low, 0) {
+		key := keys[low+i]
+		if descending {
+			key = keys[high-1-i]
+		}
+		if n := x.Count(key); n > 0 && !yield(key, n) {
+			return
+		}
+	}
+}

@@ -1,0 +1,327 @@
+package query_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/indexers/query"
+)
+
+// predicate is what a query means, written without any index.
+type predicate func(u *unstructured.Unstructured) bool
+
+// randomQuery makes a query together with what it means.
+func randomQuery(random *rand.Rand, depth int) (query.Query, predicate) {
+	if depth > 0 && random.IntN(3) > 0 {
+		switch random.IntN(5) {
+		case 0:
+			q, p := randomQuery(random, depth-1)
+			return query.Not(q), func(u *unstructured.Unstructured) bool { return !p(u) }
+		case 1, 2:
+			a, pa := randomQuery(random, depth-1)
+			b, pb := randomQuery(random, depth-1)
+			return query.Or(a, b), func(u *unstructured.Unstructured) bool { return pa(u) || pb(u) }
+		default:
+			a, pa := randomQuery(random, depth-1)
+			b, pb := randomQuery(random, depth-1)
+			return query.And(a, b), func(u *unstructured.Unstructured) bool { return pa(u) && pb(u) }
+		}
+	}
+	pick := func(list ...string) string { return list[random.IntN(len(list))] }
+	switch random.IntN(16) {
+	case 0:
+		team := pick("edge", "payments", "none")
+		return query.Eq("team", team), func(u *unstructured.Unstructured) bool { return u.GetLabels()["example.com/team"] == team }
+	case 1:
+		return query.In("class", "gold", "a/b", "none"), func(u *unstructured.Unstructured) bool {
+			c, ok := text(u, "spec", "class")
+			return ok && (c == "gold" || c == "a/b")
+		}
+	case 2:
+		return query.Missing("class"), func(u *unstructured.Unstructured) bool {
+			_, ok := text(u, "spec", "class")
+			return !ok
+		}
+	case 3:
+		return query.Exists("host"), func(u *unstructured.Unstructured) bool { return len(list(u, "hosts")) > 0 }
+	case 4:
+		prefix := pick("www.", "w", "", "api.example.com", "zzz")
+		return query.Prefix("host", prefix), func(u *unstructured.Unstructured) bool {
+			return slices.ContainsFunc(list(u, "hosts"), func(v any) bool { return strings.HasPrefix(strings.ToLower(v.(string)), prefix) })
+		}
+	case 5, 6:
+		return randomComparison(random, "weight", func(u *unstructured.Unstructured) []int64 {
+			if w, ok, _ := unstructured.NestedInt64(u.Object, "spec", "weight"); ok {
+				return []int64{w}
+			}
+			return nil
+		})
+	case 7:
+		return randomComparison(random, "weights", func(u *unstructured.Unstructured) (out []int64) {
+			for _, w := range list(u, "weights") {
+				out = append(out, w.(int64))
+			}
+			return out
+		})
+	case 8:
+		day := time.Date(2026, 1, 1+random.IntN(22), 12, 0, 0, 0, time.FixedZone("", 3600))
+		return query.Less("expiry", day.Format(time.RFC3339)), func(u *unstructured.Unstructured) bool {
+			s, ok := text(u, "status", "notAfter")
+			at, _ := time.Parse(time.RFC3339, s)
+			return ok && at.Before(day)
+		}
+	case 9:
+		return query.Eq("size", "1Gi"), func(u *unstructured.Unstructured) bool {
+			s, _ := text(u, "spec", "size")
+			return s == "1Gi" || s == "1024Mi"
+		}
+	case 10:
+		return query.Prefix("place", "a"), func(u *unstructured.Unstructured) bool {
+			_, ok := text(u, "spec", "class")
+			return ok && u.GetNamespace() == "a"
+		}
+	case 11:
+		class, weight := pick("gold", "a/b", ""), int64(random.IntN(12)-2)
+		return query.AtLeast("ordered", class, fmt.Sprint(weight)), func(u *unstructured.Unstructured) bool {
+			c, ok := text(u, "spec", "class")
+			w, has, _ := unstructured.NestedInt64(u.Object, "spec", "weight")
+			return ok && has && (c > class || c == class && w >= weight)
+		}
+	case 12:
+		return query.Eq("condition", "Ready", "False"), func(u *unstructured.Unstructured) bool {
+			all, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+			return slices.ContainsFunc(all, func(v any) bool { return v.(m)["type"] == "Ready" && v.(m)["status"] == "False" })
+		}
+	case 13:
+		return query.Label("tier in (web),example.com/team"), func(u *unstructured.Unstructured) bool {
+			return u.GetLabels()["tier"] == "web" && u.GetLabels()["example.com/team"] != ""
+		}
+	case 14:
+		return query.Where("@.spec.weight >= 4"), func(u *unstructured.Unstructured) bool {
+			w, ok, _ := unstructured.NestedInt64(u.Object, "spec", "weight")
+			return ok && w >= 4
+		}
+	default:
+		ns := pick("a", "b", "", "none")
+		return query.Namespace(ns, "c"), func(u *unstructured.Unstructured) bool {
+			return u.GetNamespace() == ns || u.GetNamespace() == "c"
+		}
+	}
+}
+
+// randomComparison compares integers, of which one has to fulfil it.
+func randomComparison(random *rand.Rand, index string, of func(*unstructured.Unstructured) []int64) (query.Query, predicate) {
+	bound := int64(random.IntN(14) - 4)
+	upper := bound + int64(random.IntN(4))
+	text := strconv.FormatInt(bound, 10)
+	some := func(test func(int64) bool) predicate {
+		return func(u *unstructured.Unstructured) bool { return slices.ContainsFunc(of(u), test) }
+	}
+	switch random.IntN(6) {
+	case 0:
+		return query.Less(index, text), some(func(w int64) bool { return w < bound })
+	case 1:
+		return query.AtMost(index, text), some(func(w int64) bool { return w <= bound })
+	case 2:
+		return query.Greater(index, text), some(func(w int64) bool { return w > bound })
+	case 3:
+		return query.AtLeast(index, text), some(func(w int64) bool { return w >= bound })
+	case 4:
+		return query.Range(index, text, strconv.FormatInt(upper, 10)), some(func(w int64) bool { return w >= bound && w < upper })
+	default:
+		return query.Eq(index, text), some(func(w int64) bool { return w == bound })
+	}
+}
+
+func text(u *unstructured.Unstructured, fields ...string) (string, bool) {
+	s, ok, _ := unstructured.NestedString(u.Object, fields...)
+	return s, ok
+}
+
+func list(u *unstructured.Unstructured, field string) []any {
+	l, _, _ := unstructured.NestedSlice(u.Object, "spec", field)
+	return l
+}
+
+// naive gives the keys of the objects that a predicate holds for, in order.
+func naive(objects []*unstructured.Unstructured, p predicate) []string {
+	keys := []string{}
+	sorted := slices.SortedFunc(slices.Values(objects), func(a, b *unstructured.Unstructured) int {
+		return cmpTuple(a.GetNamespace(), b.GetNamespace(), a.GetName(), b.GetName())
+	})
+	for _, u := range sorted {
+		if p(u) {
+			keys = append(keys, key(u))
+		}
+	}
+	return keys
+}
+
+func cmpTuple(a, b, c, d string) int {
+	if r := strings.Compare(a, b); r != 0 {
+		return r
+	}
+	return strings.Compare(c, d)
+}
+
+// checkModel compares random queries with a look at every object.
+func checkModel(t *testing.T, seed uint64, rounds, size int, make func(testing.TB, ...*unstructured.Unstructured) *query.Querier) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(seed, seed))
+	full := 0
+	for range rounds {
+		var objects []*unstructured.Unstructured
+		for n := range random.IntN(size) {
+			objects = append(objects, widget(random, n))
+		}
+		querier := make(t, objects...)
+		for range 25 {
+			q, p := randomQuery(random, 3)
+			want := naive(objects, p)
+			if len(want) > 0 {
+				full++
+			}
+			checkQuery(t, random, querier, q, want, objects)
+			if t.Failed() {
+				t.Fatalf("%d objects, %s", len(objects), q)
+			}
+		}
+	}
+	if full < rounds {
+		t.Errorf("only %d queries found something", full)
+	}
+}
+
+func checkQuery(t *testing.T, random *rand.Rand, querier *query.Querier, q query.Query, want []string, objects []*unstructured.Unstructured) {
+	t.Helper()
+	ctx, scan := t.Context(), query.Options{AllowScan: true}
+	got, err := querier.Keys(ctx, q, scan)
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-naive +query):\n%s", err, diff)
+	}
+	n, err := querier.Count(ctx, q, scan)
+	if err != nil || n != len(want) {
+		t.Errorf("counted %d, want %d: %v", n, len(want), err)
+	}
+	// The text of a query is the same query.
+	parsed, err := query.Parse(q.String())
+	if err != nil || parsed.String() != q.String() {
+		t.Errorf("parsed as %v, %v", parsed, err)
+	} else if got, err := querier.Keys(ctx, parsed, scan); err != nil || !slices.Equal(got, want) {
+		t.Errorf("parsed, it gives %v, %v", got, err)
+	}
+	// Whether a scan is allowed changes nothing but whether there is an answer.
+	if got, err := querier.Keys(ctx, q, query.Options{}); !isScan(err) && (err != nil || !slices.Equal(got, want)) {
+		t.Errorf("without scans it gives %v, %v", got, err)
+	}
+	limit := 1 + random.IntN(7)
+	if got := pages(t, querier, q, query.Options{AllowScan: true, Limit: limit}); !slices.Equal(got, want) {
+		t.Errorf("in pages of %d it gives %v, not %v", limit, got, want)
+	}
+	for _, index := range []string{"weight", "host", "weights", "ordered"} {
+		for _, descending := range []bool{false, true} {
+			options := query.Options{AllowScan: true, SortBy: index, Descending: descending}
+			sorted, err := querier.Keys(ctx, q, options)
+			if want := sortedBy(want, objects, index, descending); err != nil || !slices.Equal(sorted, want) {
+				t.Errorf("by %s, descending %v: %v (-naive +query):\n%s", index, descending, err, cmp.Diff(want, sorted))
+			}
+			options.Limit = limit
+			if got := pages(t, querier, q, options); !slices.Equal(got, sorted) {
+				t.Errorf("by %s in pages of %d: %s", index, limit, cmp.Diff(sorted, got))
+			}
+		}
+	}
+}
+
+func isScan(err error) bool {
+	var scan *query.ScanError
+	return errors.As(err, &scan)
+}
+
+// pages gathers all pages.
+func pages(t *testing.T, querier *query.Querier, q query.Query, options query.Options) []string {
+	t.Helper()
+	keys := []string{}
+	for {
+		r, err := querier.Query(context.Background(), q, options)
+		if err != nil {
+			t.Error(err)
+			return nil
+		}
+		if r.Len() > options.Limit || r.Len() < options.Limit && r.Continue != "" {
+			t.Errorf("a page of %d objects, %q", r.Len(), r.Continue)
+		}
+		keys = append(keys, r.Keys()...)
+		if r.Continue == "" {
+			return keys
+		}
+		options.Continue = r.Continue
+	}
+}
+
+// sortedBy orders keys by the values of an index.
+func sortedBy(keys []string, objects []*unstructured.Unstructured, index string, descending bool) []string {
+	byKey := map[string]*unstructured.Unstructured{}
+	for _, u := range objects {
+		byKey[key(u)] = u
+	}
+	value := func(k string) (string, bool) {
+		u := byKey[k]
+		var all []string
+		number := func(w int64) string { return fmt.Sprintf("%05d", w+1000) }
+		weight, weighs, _ := unstructured.NestedInt64(u.Object, "spec", "weight")
+		switch index {
+		case "weight":
+			if weighs {
+				all = append(all, number(weight))
+			}
+		case "weights":
+			for _, w := range list(u, "weights") {
+				all = append(all, number(w.(int64)))
+			}
+		case "host":
+			for _, h := range list(u, "hosts") {
+				all = append(all, strings.ToLower(h.(string)))
+			}
+		case "ordered":
+			if class, ok := text(u, "spec", "class"); ok && weighs {
+				all = append(all, class+"\x00"+number(weight))
+			}
+		}
+		if len(all) == 0 {
+			return "", false
+		}
+		if descending {
+			return slices.Max(all), true
+		}
+		return slices.Min(all), true
+	}
+	sorted := slices.Clone(keys)
+	slices.SortStableFunc(sorted, func(a, b string) int {
+		va, hasA := value(a)
+		vb, hasB := value(b)
+		switch {
+		case hasA && !hasB:
+			return -1
+		case hasB && !hasA:
+			return 1
+		case descending:
+			return strings.Compare(vb, va)
+		}
+		return strings.Compare(va, vb)
+	})
+	return sorted
+}
+
+// A query gives what looking at every object gives, in the same order, whatever way the planner takes.
+func TestModelOverClientGo(t *testing.T) { checkModel(t, 1, 25, 60, stock) }

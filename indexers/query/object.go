@@ -1,0 +1,95 @@
+package query
+
+import (
+	"errors"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+// objectOf gives an item decoded; nil for what is no Kubernetes object.
+func objectOf(item any) *unstructured.Unstructured {
+	switch o := item.(type) {
+	case *packed.Object:
+		return o.Unstructured()
+	case *unstructured.Unstructured:
+		return o
+	case nil:
+		return nil
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(item)
+	if err != nil {
+		return nil
+	}
+	return &unstructured.Unstructured{Object: content}
+}
+
+// labelsOf gives the labels of an item, without decoding it where that can be done.
+func labelsOf(item any) labels.Labels {
+	switch o := item.(type) {
+	case *packed.Object:
+		return o.Labels()
+	case interface{ GetLabels() map[string]string }:
+		return labels.Set(o.GetLabels())
+	}
+	return labels.Set(nil)
+}
+
+// tester tells whether a condition holds for an object.
+type tester interface {
+	Match(obj any) bool
+	MatchJSON(raw []byte) (bool, error)
+}
+
+// existence holds where a path leads to something.
+type existence struct{ path *jsonpath.Path }
+
+func (e existence) Match(obj any) bool {
+	_, ok := e.path.First(obj)
+	return ok
+}
+
+func (e existence) MatchJSON(raw []byte) (bool, error) {
+	_, ok, err := e.path.FirstJSON(raw)
+	return ok, err
+}
+
+// compile reads the condition as such, or as a path. When it is neither, the error is about what it looks like.
+func (c *condition) compile() (tester, error) {
+	filter, err := jsonpath.CompileFilter(c.text)
+	if err == nil {
+		return filter, nil
+	}
+	path, pathErr := jsonpath.Compile(c.text)
+	if pathErr == nil {
+		return existence{path}, nil
+	}
+	return nil, err
+}
+
+// holds tests an item. One that cannot be read does not fit.
+func holds(t tester, item any) bool {
+	o, ok := item.(*packed.Object)
+	if !ok {
+		u := objectOf(item)
+		return u != nil && t.Match(u.Object)
+	}
+	if u := o.Decoded(); u != nil {
+		return t.Match(u.Object)
+	}
+	match := false
+	err := o.View(func(json []byte) (err error) {
+		match, err = t.MatchJSON(json)
+		return err
+	})
+	var syntax *jsonpath.SyntaxError
+	if errors.As(err, &syntax) { // what is kept may be valid for its decoder alone
+		u := o.Unstructured()
+		return t.Match(u.Object)
+	}
+	return match && err == nil
+}

@@ -1,0 +1,159 @@
+package query_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/query"
+)
+
+func TestParse(t *testing.T) {
+	for text, want := range map[string]query.Query{
+		"a=b":                          query.Eq("a", "b"),
+		" a == b ":                     query.Eq("a", "b"),
+		"a!=b":                         query.Not(query.Eq("a", "b")),
+		"a<1":                          query.Less("a", "1"),
+		"a<=1":                         query.AtMost("a", "1"),
+		"a>-1.5":                       query.Greater("a", "-1.5"),
+		"a >= 2026-01-01T00:00:00Z":    query.AtLeast("a", "2026-01-01T00:00:00Z"),
+		"a^=www.":                      query.Prefix("a", "www."),
+		"a in (x, 'y z', \"\\u00e9\")": query.In("a", "x", "y z", "é"),
+		"a in [1, \"\")":               query.Range("a", "1", ""),
+		"a":                            query.Exists("a"),
+		"!a":                           query.Missing("a"),
+		"!!a":                          query.Not(query.Not(query.Exists("a"))),
+		"in in (in)":                   query.In("in", "in"),
+		"index":                        query.Exists("index"),
+		"*":                            query.All(),
+		"!*":                           query.Or(),
+		"a=1 && b=2 || c=3":            query.Or(query.And(query.Eq("a", "1"), query.Eq("b", "2")), query.Eq("c", "3")),
+		"a=1, b=2":                     query.And(query.Eq("a", "1"), query.Eq("b", "2")),
+		"a=1 && (b=2 || c=3)":          query.And(query.Eq("a", "1"), query.Or(query.Eq("b", "2"), query.Eq("c", "3"))),
+		"!(a=1 || b)":                  query.Not(query.Or(query.Eq("a", "1"), query.Exists("b"))),
+		"a=prod/ca":                    query.Eq("a", "prod", "ca"),
+		`a=x\/y/z`:                     query.Eq("a", "x/y", "z"),
+		`label("app=web")`:             query.Label("app=web"),
+		`where('@.spec.x > 2')`:        query.Where("@.spec.x > 2"),
+		"where(.spec.paused)":          query.Where(".spec.paused"),
+		"label=x":                      query.Eq("label", "x"),
+		"namespace in (a, b)":          query.Namespace("a", "b"),
+	} {
+		got, err := query.Parse(text)
+		if err != nil || got.String() != want.String() {
+			t.Errorf("%s: got %v, %v; want %v", text, got, err, want)
+		}
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                             "query:1: the query ends here; expected the name of an index",
+		"a=":                           "query:3: the query ends here; expected a value",
+		"a = b c":                      `query:7: 'c' cannot stand here; expected &&, || or the end`,
+		"a=&b":                         `query:3: '&' cannot stand here; expected a value`,
+		"ä=1":                          `query:1: 'ä' cannot stand here; expected the name of an index`,
+		"a=ä &&":                       "query:7: the query ends here",
+		"(a=1":                         `query:1: "(" is never closed`,
+		"a=1)":                         `query:4: ')' cannot stand here`,
+		"a in x":                       `query:6: 'x' cannot stand here; expected "("`,
+		"a in (x":                      `query:8: the query ends here; expected "," or ")"`,
+		"a in (x, )":                   "query:10: ')' cannot stand here; expected a value",
+		"a in [1)":                     "query:6: a range has two bounds",
+		`a="x`:                         "query:3: the quote is never closed",
+		`a="\x"`:                       "query:3: this is not a text of JSON",
+		"a='x":                         "query:3: the quote is never closed",
+		"lable(a)":                     "query:1: there is no function lable; there are label and where",
+		`label("a in (")`:              "query:1: this is not a label selector",
+		`where("@.a =")`:               "query:1: 1:5: E104",
+		`where(@.a > 1)`:               `query:11: '>' cannot stand here; expected ")"; put quotes`,
+		"a=\xff":                       "query:1: the query is not UTF-8",
+		strings.Repeat("(", 100):       "query:66: the query is nested too deeply",
+		strings.Repeat("!", 100) + "a": "query:66: the query is nested too deeply",
+		strings.Repeat("a", 20000):     "query:1: the query is longer than",
+	} {
+		_, err := query.Parse(text)
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: got %v, want %s", text, err, want)
+		}
+		checkPlace(t, err)
+	}
+	_, err := query.Parse("team=ä && host~x")
+	var e *query.Error
+	if !errors.As(err, &e) || e.Caret() != "team=ä && host~x\n              ^" {
+		t.Errorf("got %v", e.Caret())
+	}
+}
+
+// checkPlace holds for each error about a text.
+func checkPlace(t *testing.T, err error) {
+	t.Helper()
+	var e *query.Error
+	if !errors.As(err, &e) {
+		t.Errorf("%T is no *Error", err)
+		return
+	}
+	if e.Offset < 0 || e.Offset+e.Length > len(e.Text) || !strings.Contains(e.Caret(), "^") || !utf8.ValidString(e.Error()) {
+		t.Errorf("%+v is outside of its text", e)
+	}
+}
+
+// FuzzParse proves that no text panics, that places are in the text, and that a query gives itself when its
+// text is parsed again.
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{
+		"a=1 && !(b in (x, 'y') || c>=2), label('x=y')", `a="\u0000" || where(".a[?(@.b==1)]")`, "!*", "a in [1, 2)",
+		`a\=b`, "a^=x/\\/", "((((a))))", "a!=b", "é", "a=é\u2028",
+	} {
+		f.Add(text)
+	}
+	querier := stock(f)
+	f.Fuzz(func(t *testing.T, text string) {
+		q, err := query.Parse(text)
+		if err != nil {
+			checkPlace(t, err)
+			return
+		}
+		again, err := query.Parse(q.String())
+		if err != nil || again.String() != q.String() {
+			t.Errorf("%q is %q, and that %v, %v", text, q, again, err)
+		}
+		_, err = querier.Query(t.Context(), q, query.Options{AllowScan: true})
+		if err != nil {
+			checkPlace(t, err)
+		}
+	})
+}
+
+// What is wrong with the values of a query is shown where they are written.
+func TestErrorsOfTextQueriesHavePlaces(t *testing.T) {
+	querier := stock(t)
+	for text, want := range map[string]string{
+		"team=x && wieght>1":      "query:11: there is no index \"wieght\"; there are class, condition",
+		"team=x && weight>heavy":  `query:11: index "weight": "heavy" is not of type int; write it as 42`,
+		"team>x":                  `query:1: index "team" has no order, which a comparison needs`,
+		"team^=x":                 `query:1: index "team" has no order, which a beginning needs`,
+		"size in [1, 2)":          `query:1: index "size" has no order, which a range needs`,
+		"place=a":                 `query:1: index "place": 1 parts were given and 2 wanted: its parts are namespace, class`,
+		"weight^=1":               `query:1: index "weight": a value of type int has no beginning`,
+		"condition=Ready/True/No": `query:1: index "condition": 3 parts`,
+	} {
+		q, err := query.Parse(text)
+		if err != nil {
+			t.Fatal(text, err)
+		}
+		_, err = querier.Query(t.Context(), q, query.Options{})
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: got %v", text, err)
+		}
+		checkPlace(t, err)
+	}
+	_, err := querier.ByIndex("weight", "heavy")
+	var operand *indexers.OperandError
+	var place *query.Error
+	if !errors.As(err, &operand) || operand.Part != 0 || errors.As(err, &place) {
+		t.Errorf("got %v", err)
+	}
+}

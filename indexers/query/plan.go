@@ -1,0 +1,250 @@
+package query
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/crdcache/crdcache/indexers"
+)
+
+// cond is a query that was compiled for one snapshot.
+type cond interface {
+	// holds tests one object.
+	holds(key string, item any) bool
+	// cost ranks the test: what is cheap is tested first.
+	cost() cost
+	// text is the query that it comes from.
+	text() string
+}
+
+type cost uint8
+
+const (
+	costNothing cost = iota
+	costLookup       // in an index
+	costLabels
+	costSet  // in a set that has to be made of an index first
+	costBody // of the object
+)
+
+// constant holds for all objects or for none.
+type constant bool
+
+func (c constant) holds(string, any) bool { return bool(c) }
+func (c constant) cost() cost             { return costNothing }
+
+func (c constant) text() string {
+	if c {
+		return "*"
+	}
+	return "!*"
+}
+
+// keyed holds for objects with some keys of an index.
+type keyed struct {
+	index access
+	exact []string // either these
+	span  span     // or all within, but for what stands for a missing value
+	count int      // how many objects have the keys, at most
+	query string
+	// set holds the objects, once it is needed for a span.
+	set map[string]struct{}
+}
+
+func (k *keyed) text() string { return k.query }
+
+func (k *keyed) cost() cost {
+	if k.exact != nil {
+		return costLookup
+	}
+	return costSet
+}
+
+// keys calls yield for each key that the index has, with the number of its objects.
+func (k *keyed) keys(yield func(key string, count int) bool) {
+	for _, key := range k.exact {
+		if n := k.index.Count(key); n > 0 && !yield(key, n) {
+			return
+		}
+	}
+	if k.exact != nil || k.span.nothing {
+		return
+	}
+	null := !k.index.composite()
+	k.index.Keys(k.span.low, k.span.high, false, func(key string, count int) bool {
+		return null && key == indexers.Null || yield(key, count)
+	})
+}
+
+// objects calls yield for each object; for one with several of the keys more than once.
+func (k *keyed) objects(yield func(object string, item any) bool) {
+	more := true
+	k.keys(func(key string, _ int) bool {
+		k.index.Objects(key, func(object string, item any) bool {
+			more = yield(object, item)
+			return more
+		})
+		return more
+	})
+}
+
+func (k *keyed) holds(object string, _ any) bool {
+	if k.exact != nil {
+		return slices.ContainsFunc(k.exact, func(key string) bool { return k.index.Has(key, object) })
+	}
+	if k.set == nil {
+		k.set = make(map[string]struct{}, k.count)
+		k.objects(func(o string, _ any) bool {
+			k.set[o] = struct{}{}
+			return true
+		})
+	}
+	_, ok := k.set[object]
+	return ok
+}
+
+// labelled holds for objects that a selector selects.
+type labelled struct {
+	selector labels.Selector
+	query    string
+}
+
+func (l labelled) holds(_ string, item any) bool { return l.selector.Matches(labelsOf(item)) }
+func (l labelled) cost() cost                    { return costLabels }
+func (l labelled) text() string                  { return l.query }
+
+// body holds for objects that a condition holds for.
+type body struct {
+	test  tester
+	query string
+}
+
+func (b body) holds(_ string, item any) bool { return holds(b.test, item) }
+func (b body) cost() cost                    { return costBody }
+func (b body) text() string                  { return b.query }
+
+// not holds where sub does not.
+type not struct{ sub cond }
+
+func (n not) holds(key string, item any) bool { return !n.sub.holds(key, item) }
+func (n not) cost() cost                      { return n.sub.cost() }
+func (n not) text() string                    { return "!(" + n.sub.text() + ")" }
+
+// several holds where all of subs do, or any.
+type several struct {
+	any   bool
+	subs  []cond // the cheapest first
+	query string
+}
+
+func (s several) holds(key string, item any) bool {
+	for _, sub := range s.subs {
+		if sub.holds(key, item) == s.any {
+			return s.any
+		}
+	}
+	return !s.any
+}
+
+func (s several) cost() cost {
+	most := costNothing
+	for _, sub := range s.subs {
+		most = max(most, sub.cost())
+	}
+	return most
+}
+
+func (s several) text() string { return s.query }
+
+// compile makes conditions of a query.
+func (s schema) compile(snapshot Snapshot, q Query) (cond, error) {
+	switch q := q.(type) {
+	case everything:
+		return constant(true), nil
+	case junction:
+		return s.compileJunction(snapshot, q)
+	case negation:
+		sub, err := s.compile(snapshot, q.sub)
+		switch sub := sub.(type) {
+		case constant:
+			return !sub, err
+		case not:
+			return sub.sub, err
+		}
+		return not{sub}, err
+	case *comparison:
+		k, err := s.compileComparison(snapshot, q)
+		return k, q.at.locate(err)
+	case *labelling:
+		if q.err != nil {
+			return nil, q.at.locate(q.err)
+		}
+		return labelled{q.selector, q.String()}, nil
+	case *condition:
+		t, err := q.compile()
+		return body{t, q.String()}, q.at.locate(err)
+	}
+	return nil, errNoQuery
+}
+
+// compileJunction compiles all parts, flattens them, and drops what decides nothing.
+func (s schema) compileJunction(snapshot Snapshot, q junction) (cond, error) {
+	out := several{any: q.or}
+	decided := false
+	for _, sub := range q.subs {
+		c, err := s.compile(snapshot, sub)
+		if err != nil {
+			return nil, err
+		}
+		switch c := c.(type) {
+		case constant:
+			decided = decided || bool(c) == q.or
+			continue
+		case several:
+			if c.any == q.or {
+				out.subs = append(out.subs, c.subs...)
+				continue
+			}
+		}
+		out.subs = append(out.subs, c)
+	}
+	switch {
+	case decided:
+		return constant(q.or), nil
+	case len(out.subs) == 0:
+		return constant(!q.or), nil
+	case len(out.subs) == 1:
+		return out.subs[0], nil
+	}
+	out.query = q.String()
+	slices.SortStableFunc(out.subs, func(a, b cond) int { return int(a.cost()) - int(b.cost()) })
+	return out, nil
+}
+
+func (s schema) compileComparison(snapshot Snapshot, c *comparison) (cond, error) {
+	index, err := s.open(snapshot, c.index)
+	if err != nil {
+		return nil, err
+	}
+	k := &keyed{index: index, query: c.String()}
+	if c.op == opEqual || c.op == opIn {
+		k.exact = []string{}
+		for _, v := range c.values {
+			key, err := index.key(v)
+			if err != nil {
+				return nil, err
+			}
+			if !slices.Contains(k.exact, key) {
+				k.exact = append(k.exact, key)
+			}
+		}
+	} else if k.span, err = index.span(c); err != nil {
+		return nil, err
+	}
+	k.keys(func(_ string, count int) bool {
+		k.count += count
+		return true
+	})
+	return k, nil
+}

@@ -1,0 +1,163 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/indexers"
+)
+
+var errNoQuery = errors.New("there is no query")
+
+// Querier answers queries over one source. It is safe for concurrent use.
+type Querier struct {
+	source Source
+	schema schema
+}
+
+// New returns a Querier over a source. The indexes describe what those of the source hold, by name; one that is
+// not described holds text. They may be more than the source has.
+func New(source Source, indexes ...*indexers.Index) *Querier {
+	q := &Querier{source: source, schema: schema{}}
+	for _, index := range indexes {
+		q.schema[index.Name] = index
+	}
+	return q
+}
+
+// Options say how a query is answered. The zero value gives everything at once, in the order of namespace and
+// name, and no full scan.
+type Options struct {
+	// SortBy is the name of a sorted index. An object with several values counts with the first in the order;
+	// those without any come last. Objects with the same value are in the order of namespace and name.
+	SortBy string
+	// Descending turns the order of the values around. It needs SortBy.
+	Descending bool
+	// Limit is how many objects are given at most; 0 stands for all.
+	Limit int
+	// Continue is the token of an earlier result of the same query, whose next objects are given.
+	Continue string
+	// AllowScan lets a query look at every object when no index leads to fewer. [All] alone needs no leave.
+	AllowScan bool
+}
+
+// Query gives the objects that a query holds for. Errors are typed: [UnknownIndexError], [UnsortedError],
+// [ScanError], [indexers.OperandError], ErrContinue, that of ctx, and [Error] around them for queries that were text.
+func (q *Querier) Query(ctx context.Context, query Query, options Options) (*Result, error) {
+	x, err := q.prepare(ctx, query, options)
+	if err != nil {
+		return nil, err
+	}
+	return x.run()
+}
+
+// Count counts the objects that a query holds for; Limit, Continue and the order do not matter.
+func (q *Querier) Count(ctx context.Context, query Query, options Options) (int, error) {
+	x, err := q.prepare(ctx, query, Options{AllowScan: options.AllowScan})
+	if err != nil {
+		return 0, err
+	}
+	return x.count()
+}
+
+// Explain says how a query would be answered, without looking at objects.
+func (q *Querier) Explain(query Query, options Options) (*Plan, error) {
+	options.AllowScan = true // which the plan says
+	x, err := q.prepare(context.Background(), query, options)
+	if err != nil {
+		return nil, err
+	}
+	return x.plan, nil
+}
+
+// Get returns the object of a key: namespace/name, or the name of what has no namespace. It is shared and must
+// not be changed.
+func (q *Querier) Get(key string) (*unstructured.Unstructured, bool) {
+	item, ok := q.source.Snapshot().Get(key)
+	if !ok {
+		return nil, false
+	}
+	return objectOf(item), true
+}
+
+// ByIndex gives the objects with a value; see [Eq].
+func (q *Querier) ByIndex(index string, parts ...string) (*Result, error) {
+	return q.Query(context.Background(), Eq(index, parts...), Options{})
+}
+
+// Range gives the objects with a value from one on and before another, in the order of the values; see [Range].
+func (q *Querier) Range(index, from, to string) (*Result, error) {
+	return q.Query(context.Background(), Range(index, from, to), Options{SortBy: index})
+}
+
+// Prefix gives the objects with a value that begins like this; see [Prefix].
+func (q *Querier) Prefix(index string, parts ...string) (*Result, error) {
+	return q.Query(context.Background(), Prefix(index, parts...), Options{})
+}
+
+// Keys gives the keys of the objects that a query holds for, in the order that the options ask for.
+func (q *Querier) Keys(ctx context.Context, query Query, options Options) ([]string, error) {
+	r, err := q.Query(ctx, query, options)
+	if err != nil {
+		return nil, err
+	}
+	return r.Keys(), nil
+}
+
+// Stamp says how recent the present content of the source is.
+func (q *Querier) Stamp() Stamp { return q.source.Snapshot().Stamp() }
+
+// Result is what a query found. It holds on to the objects as they were kept, and decodes them when they are
+// read.
+type Result struct {
+	// Stamp says how recent all of this is.
+	Stamp Stamp
+	// Plan says how it was found.
+	Plan *Plan
+	// Continue is the token for what comes next; empty when nothing does.
+	Continue string
+
+	entries []entry
+}
+
+// entry is an object that was found.
+type entry struct {
+	key  string
+	item any
+}
+
+// Len counts the objects.
+func (r *Result) Len() int { return len(r.entries) }
+
+// Keys gives the keys of the objects: namespace/name, or the name of what has no namespace.
+func (r *Result) Keys() []string {
+	keys := make([]string, len(r.entries))
+	for i, e := range r.entries {
+		keys[i] = e.key
+	}
+	return keys
+}
+
+// All gives the objects in order, each with its key. They are shared and must not be changed. Each is decoded
+// when it is its turn, so that memory does not grow with the result.
+func (r *Result) All() iter.Seq2[string, *unstructured.Unstructured] {
+	return func(yield func(string, *unstructured.Unstructured) bool) {
+		for _, e := range r.entries {
+			if !yield(e.key, objectOf(e.item)) {
+				return
+			}
+		}
+	}
+}
+
+// Objects gives all objects in order, decoded. They are shared and must not be changed.
+func (r *Result) Objects() []*unstructured.Unstructured {
+	objects := make([]*unstructured.Unstructured, len(r.entries))
+	for i, e := range r.entries {
+		objects[i] = objectOf(e.item)
+	}
+	return objects
+}

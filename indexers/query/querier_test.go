@@ -1,0 +1,262 @@
+package query_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/query"
+)
+
+// simple makes an object with a few fields.
+func simple(key, team string, weight int64, class any) *unstructured.Unstructured {
+	ns, name, _ := strings.Cut(key, "/")
+	return &unstructured.Unstructured{Object: m{
+		"metadata": m{"namespace": ns, "name": name, "labels": m{"example.com/team": team}},
+		"spec":     m{"weight": weight, "class": class},
+	}}
+}
+
+func someObjects() []*unstructured.Unstructured {
+	return []*unstructured.Unstructured{
+		simple("b/x", "edge", 10, "gold"), simple("a/y", "edge", 9, "gold"), simple("a/x", "core", 9, nil),
+		simple("a-b/x", "edge", -1, "silver"),
+	}
+}
+
+func TestOrder(t *testing.T) {
+	querier := stock(t, someObjects()...)
+	for _, test := range []struct {
+		reason  string
+		options query.Options
+		want    []string
+	}{
+		{"by namespace and name", query.Options{}, []string{"a/x", "a/y", "a-b/x", "b/x"}},
+		{"by number, and then by key", query.Options{SortBy: "weight"}, []string{"a-b/x", "a/x", "a/y", "b/x"}},
+		{"the values turned around", query.Options{SortBy: "weight", Descending: true}, []string{"b/x", "a/x", "a/y", "a-b/x"}},
+		{"without a value last", query.Options{SortBy: "ordered", Descending: true}, []string{"a-b/x", "b/x", "a/y", "a/x"}},
+		{"the first ones", query.Options{SortBy: "weight", Limit: 2}, []string{"a-b/x", "a/x"}},
+	} {
+		got, err := querier.Keys(t.Context(), query.All(), test.options)
+		if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", test.reason, err, diff)
+		}
+	}
+}
+
+func TestScansHaveToBeAllowed(t *testing.T) {
+	querier := stock(t, someObjects()...)
+	for text, allowed := range map[string]bool{
+		"team=edge": true, "*": true, "!*": true, "team=edge && !class": true, "team=edge || weight>5": true,
+		"team=nobody || !(team=nobody)": false, "!class": false, "team!=edge": false, "label('example.com/team=edge')": false,
+		"where(.spec.weight)": false, "team=edge || where(.spec.weight)": false,
+	} {
+		q, err := query.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = querier.Query(t.Context(), q, query.Options{})
+		var scan *query.ScanError
+		if errors.As(err, &scan) == allowed || allowed && err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		if _, err := querier.Query(t.Context(), q, query.Options{AllowScan: true}); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		if plan, err := querier.Explain(q, query.Options{}); err != nil || text != "*" && plan.Scan == allowed {
+			t.Errorf("%s: %+v, %v", text, plan, err)
+		}
+	}
+}
+
+func TestExplain(t *testing.T) {
+	var objects []*unstructured.Unstructured
+	for i := range 100 {
+		objects = append(objects, simple(fmt.Sprintf("ns%d/w%02d", i%2, i), []string{"edge", "core"}[i/90], int64(i), "gold"))
+	}
+	querier := stock(t, objects...)
+	q, err := query.Parse(`where(".spec.class") && label("x") && weight>10 && team=core && namespace=ns1`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := querier.Explain(q, query.Options{SortBy: "weight", Descending: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `query  where(".spec.class") && label("x") && weight>10 && team=core && namespace=ns1
+start  team=core: at most 10 of 100 objects
+check  namespace=ns1
+check  label("x")
+check  weight>10
+read   where(".spec.class")
+order  weight descending, namespace, name
+`
+	if diff := cmp.Diff(want, plan.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	r, err := querier.Query(t.Context(), query.And(query.Eq("team", "core"), query.Namespace("ns1")), query.Options{})
+	if err != nil || r.Plan.Found != 5 || !strings.Contains(r.Plan.String(), "found  5 objects") {
+		t.Errorf("got %v, %v", r.Plan, err)
+	}
+}
+
+func TestValues(t *testing.T) {
+	querier := stock(t, someObjects()...)
+	for _, test := range []struct {
+		index string
+		query query.Query
+		want  []query.ValueCount
+	}{
+		{"team", query.All(), []query.ValueCount{{"core", []string{"core"}, 1}, {"edge", []string{"edge"}, 3}}},
+		{"weight", query.All(), []query.ValueCount{{"-1", []string{"-1"}, 1}, {"9", []string{"9"}, 2}, {"10", []string{"10"}, 1}}},
+		{"weight", query.Eq("team", "edge"), []query.ValueCount{{"-1", []string{"-1"}, 1}, {"9", []string{"9"}, 1}, {"10", []string{"10"}, 1}}},
+		{"class", query.All(), []query.ValueCount{{indexers.Null, []string{indexers.Null}, 1}, {"gold", []string{"gold"}, 2}, {"silver", []string{"silver"}, 1}}},
+		{"ordered", query.Eq("class", "gold"), []query.ValueCount{{"gold/9", []string{"gold", "9"}, 1}, {"gold/10", []string{"gold", "10"}, 1}}},
+		{"namespace", query.Or(), nil},
+	} {
+		got, err := querier.Values(t.Context(), test.index, test.query, query.Options{})
+		if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
+			t.Errorf("%s of %v: %v (-want +got):\n%s", test.index, test.query, err, diff)
+		}
+		for _, v := range got { // what is shown can be asked for
+			if v.Value == indexers.Null {
+				continue
+			}
+			q, err := query.Parse(test.index + "='" + v.Value + "'")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n, err := querier.Count(t.Context(), query.And(q, test.query), query.Options{}); err != nil || n != v.Count {
+				t.Errorf("%s: %d, %v", q, n, err)
+			}
+		}
+	}
+	twice, err := querier.Duplicates(t.Context(), "weight")
+	if diff := cmp.Diff([]query.ValueCount{{"9", []string{"9"}, 2}}, twice); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+// Nulls are found by their name alone.
+func TestNulls(t *testing.T) {
+	querier := stock(t, someObjects()...)
+	for _, test := range []struct {
+		query query.Query
+		want  []string
+	}{
+		{query.Eq("class", indexers.Null), []string{"a/x"}},
+		{query.Missing("class"), []string{"a/x"}},
+		{query.Exists("class"), []string{"a/y", "a-b/x", "b/x"}},
+	} {
+		got, err := querier.Keys(t.Context(), test.query, query.Options{AllowScan: true})
+		if err != nil || !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v, %v", test.query, got, err)
+		}
+	}
+}
+
+func TestContinueTokens(t *testing.T) {
+	querier := stock(t, someObjects()...)
+	options := query.Options{Limit: 1, SortBy: "weight"}
+	r, err := querier.Query(t.Context(), query.All(), options)
+	if err != nil || r.Continue == "" {
+		t.Fatal(err)
+	}
+	options.Continue = r.Continue
+	if _, err := querier.Query(t.Context(), query.Eq("team", "edge"), options); !errors.Is(err, query.ErrContinue) {
+		t.Errorf("another query: %v", err)
+	}
+	options.SortBy = "ordered"
+	if _, err := querier.Query(t.Context(), query.All(), options); !errors.Is(err, query.ErrContinue) {
+		t.Errorf("another order: %v", err)
+	}
+	for _, text := range []string{"x", "e30", "!"} {
+		if _, err := querier.Query(t.Context(), query.All(), query.Options{Continue: text}); !errors.Is(err, query.ErrContinue) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func TestOtherErrors(t *testing.T) {
+	querier := stock(t, someObjects()...)
+	var unknown *query.UnknownIndexError
+	if _, err := querier.ByIndex("nope", "x"); !errors.As(err, &unknown) || !slices.Contains(unknown.Known, "team") || !slices.IsSorted(unknown.Known) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := querier.Query(t.Context(), query.All(), query.Options{SortBy: "nope"}); !errors.As(err, &unknown) {
+		t.Errorf("got %v", err)
+	}
+	var unsorted *query.UnsortedError
+	if _, err := querier.Query(t.Context(), query.All(), query.Options{SortBy: "team"}); !errors.As(err, &unsorted) {
+		t.Errorf("got %v", err)
+	}
+	for _, q := range []query.Query{query.Label("a in ("), query.Where("@.a ="), query.And(nil)} {
+		if _, err := querier.Query(t.Context(), q, query.Options{AllowScan: true}); err == nil {
+			t.Errorf("%T is accepted", q)
+		}
+	}
+	for _, options := range []query.Options{{Limit: -1}, {Descending: true}} {
+		if _, err := querier.Query(t.Context(), query.All(), options); err == nil {
+			t.Errorf("%+v is accepted", options)
+		}
+	}
+}
+
+// A query that nobody waits for any more ends.
+func TestContextEndsAQuery(t *testing.T) {
+	var objects []*unstructured.Unstructured
+	for i := range 3000 {
+		objects = append(objects, simple(fmt.Sprintf("a/w%d", i), "edge", 1, "gold"))
+	}
+	querier := stock(t, objects...)
+	gone := errors.New("gone")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(gone)
+	for _, options := range []query.Options{{}, {SortBy: "weight"}} {
+		if _, err := querier.Query(ctx, query.All(), options); !errors.Is(err, gone) {
+			t.Errorf("%+v: %v", options, err)
+		}
+	}
+	if _, err := querier.Count(ctx, query.All(), query.Options{}); !errors.Is(err, gone) {
+		t.Error(err)
+	}
+}
+
+func TestReading(t *testing.T) {
+	querier := stock(t, someObjects()...)
+	if u, ok := querier.Get("a/y"); !ok || u.GetName() != "y" {
+		t.Errorf("got %v", u)
+	}
+	if _, ok := querier.Get("a/none"); ok {
+		t.Error("found what is not there")
+	}
+	r, err := querier.Range("weight", "9", "11")
+	if err != nil || !slices.Equal(r.Keys(), []string{"a/x", "a/y", "b/x"}) || !r.Stamp.Synced {
+		t.Errorf("got %v, %v", r, err)
+	}
+	i := 0
+	for k, u := range r.All() {
+		if k != r.Keys()[i] || key(u) != k || r.Objects()[i] != u {
+			t.Errorf("%d is %s", i, k)
+		}
+		i++
+	}
+	if r, err := querier.Prefix("place", "a"); err != nil || !slices.Equal(r.Keys(), []string{"a/y"}) {
+		t.Errorf("got %v, %v", r, err)
+	}
+	now := time.Now()
+	if age := (query.Stamp{Contact: now.Add(-time.Minute)}).Age(now); age != time.Minute {
+		t.Errorf("got %v", age)
+	}
+	if age := (query.Stamp{}).Age(now); age != 0 {
+		t.Errorf("got %v", age)
+	}
+}

@@ -1,0 +1,132 @@
+package query
+
+import (
+	"slices"
+
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/internal/sortkey"
+)
+
+// schema knows what the indexes of a source hold.
+type schema map[string]*indexers.Index
+
+// access is an index of a snapshot together with what is known of it.
+type access struct {
+	Index
+	name string
+	// declared is nil for indexes that no config describes: their keys are text.
+	declared *indexers.Index
+}
+
+// open returns the index of that name.
+func (s schema) open(snapshot Snapshot, name string) (access, error) {
+	index, ok := snapshot.Index(name)
+	if !ok {
+		return access{}, &UnknownIndexError{Name: name, Known: slices.Sorted(slices.Values(snapshot.IndexNames()))}
+	}
+	return access{Index: index, name: name, declared: s[name]}, nil
+}
+
+func (a access) sorted() bool { return a.declared != nil && a.declared.Sorted }
+
+func (a access) composite() bool { return a.declared != nil && a.declared.Composite() }
+
+// single reports whether an object has at most one key.
+func (a access) single() bool { return a.declared != nil && a.declared.Single() }
+
+// parts gives the parts of a value that is to be looked up.
+func (a access) parts(v value) []string {
+	if !v.joined || !a.composite() {
+		return v.parts
+	}
+	return indexers.SplitValue(v.parts[0])
+}
+
+// key gives the key of a value.
+func (a access) key(v value) (string, error) {
+	if a.declared == nil {
+		return indexers.Value(v.parts...), nil
+	}
+	return a.declared.Key(a.parts(v)...)
+}
+
+// show gives the value of a key, for people and for [Parse].
+func (a access) show(key string) string {
+	if a.declared == nil {
+		return key
+	}
+	return indexers.Value(a.declared.Parts(key)...)
+}
+
+// span is a stretch of keys: from low on and before high. An empty high is no bound, unless there is nothing
+// in the stretch.
+type span struct {
+	low, high string
+	nothing   bool
+}
+
+// prefix gives the stretch of the keys that begin with some parts.
+func (a access) prefix(v value) (span, error) {
+	if !a.sorted() && !a.composite() {
+		return span{}, &UnsortedError{a.name, "a beginning"}
+	}
+	prefix, err := a.declared.Prefix(a.parts(v)...)
+	return span{low: prefix, high: sortkey.After(prefix)}, err
+}
+
+// bounds gives the stretch of the keys with a value, or whose first parts are those of a value.
+func (a access) bounds(v value, what string) (span, error) {
+	if !a.sorted() {
+		return span{}, &UnsortedError{a.name, what}
+	}
+	parts := a.parts(v)
+	if len(parts) > 0 && len(parts) < len(a.declared.Types()) {
+		prefix, err := a.declared.Prefix(parts...)
+		return span{low: prefix, high: sortkey.After(prefix)}, err
+	}
+	key, err := a.declared.Key(parts...)
+	return span{low: key, high: key + "\x00"}, err
+}
+
+// span gives the stretch of keys that a comparison asks for.
+func (a access) span(c *comparison) (span, error) {
+	switch c.op {
+	case opPrefix:
+		return a.prefix(c.values[0])
+	case opRange:
+		return a.between(c.values[0], c.values[1])
+	case opExists:
+		return span{}, nil
+	}
+	s, err := a.bounds(c.values[0], "a comparison")
+	switch c.op {
+	case opLess:
+		return span{high: s.low, nothing: s.low == ""}, err
+	case opAtMost:
+		return span{high: s.high}, err
+	case opGreater:
+		return span{low: s.high}, err
+	default:
+		return span{low: s.low}, err
+	}
+}
+
+func (a access) between(from, to value) (s span, err error) {
+	if !a.sorted() {
+		return s, &UnsortedError{a.name, "a range"}
+	}
+	for _, bound := range []struct {
+		v   value
+		set *string
+	}{{from, &s.low}, {to, &s.high}} {
+		if len(bound.v.parts) == 1 && bound.v.parts[0] == "" {
+			continue
+		}
+		b, err := a.bounds(bound.v, "a range")
+		if err != nil {
+			return s, err
+		}
+		*bound.set = b.low
+	}
+	return s, nil
+}

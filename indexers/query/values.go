@@ -1,0 +1,98 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"slices"
+)
+
+// ValueCount is a value of an index with the number of objects that have it.
+type ValueCount struct {
+	// Value is the value as it is written in a query.
+	Value string
+	// Parts are its parts, each in its canonical form; one unless the index is composite. A part may be
+	// indexers.Null.
+	Parts []string
+	Count int
+}
+
+// Values gives all values of an index that objects have for which a query holds; [All] stands for all objects.
+// They are in the order of the values: for indexes that are not sorted, in that of their text. Limit, Continue
+// and the order of the options do not matter.
+func (q *Querier) Values(ctx context.Context, index string, query Query, options Options) ([]ValueCount, error) {
+	x, err := q.prepare(ctx, query, Options{AllowScan: options.AllowScan})
+	if err != nil {
+		return nil, err
+	}
+	a, err := x.schema.open(x.snapshot, index)
+	if err != nil {
+		return nil, err
+	}
+	var found map[string]struct{} // nil stands for all
+	if c, ok := x.cond.(constant); !ok || !bool(c) {
+		found = map[string]struct{}{}
+		x.candidates(func(key string, item any) bool {
+			if holdAll(x.dear, key, item) {
+				found[key] = struct{}{}
+			}
+			return true
+		})
+	}
+	var out []ValueCount
+	a.Keys("", "", false, func(key string, count int) bool {
+		if found != nil {
+			count = x.among(a, key, found)
+		}
+		if count > 0 {
+			out = append(out, a.value(key, count))
+		}
+		return x.err == nil
+	})
+	if x.err != nil {
+		return nil, x.err
+	}
+	if !a.sorted() {
+		slices.SortFunc(out, func(a, b ValueCount) int { return slices.Compare(a.Parts, b.Parts) })
+	}
+	return out, nil
+}
+
+// among counts the objects with a key that were found.
+func (x *execution) among(a access, key string, found map[string]struct{}) int {
+	n := 0
+	if len(found) < a.Count(key) {
+		for object := range found {
+			if x.goOn() && a.Has(key, object) {
+				n++
+			}
+		}
+		return n
+	}
+	a.Objects(key, func(object string, _ any) bool {
+		if _, ok := found[object]; ok {
+			n++
+		}
+		return x.goOn()
+	})
+	return n
+}
+
+func (a access) value(key string, count int) ValueCount {
+	parts := []string{key}
+	if a.declared != nil {
+		parts = a.declared.Parts(key)
+	}
+	return ValueCount{Value: a.show(key), Parts: parts, Count: count}
+}
+
+// Duplicates gives the values that more than one object has, the most frequent first. It is meant for indexes
+// that should be unique.
+func (q *Querier) Duplicates(ctx context.Context, index string) ([]ValueCount, error) {
+	all, err := q.Values(ctx, index, All(), Options{})
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(v ValueCount) bool { return v.Count < 2 })
+	slices.SortStableFunc(all, func(a, b ValueCount) int { return cmp.Compare(b.Count, a.Count) })
+	return all, nil
+}

@@ -38,9 +38,18 @@ type ResourceOptions struct {
 	// says as well.
 	Resync *time.Duration
 
-	// Transform changes each object before it is stored; dropping fields saves memory. It must be
-	// idempotent and should not fail: see cache.TransformFunc. It may be called while the initial events of
-	// a watch-list come in, and must not wait for another type. StripManagedFields is ready-made.
+	// Storage says how objects are kept in memory. Default: StoragePacked, as JSON that is decoded when it is
+	// read.
+	Storage Storage
+
+	// Prune says what to leave out of objects. It comes after Transform. Default: nothing.
+	Prune Prune
+
+	// Transform changes each object before it is stored. It must be idempotent and should not fail: see
+	// cache.TransformFunc. It gets an *unstructured.Unstructured that is its own, in every mode of storage; with
+	// those that pack, that costs decoding and encoding each object, so what Prune can do is better left to
+	// that. It may be called while the initial events of a watch-list come in, and must not wait for another
+	// type. StripManagedFields is ready-made, and is done as Prune does it.
 	Transform cache.TransformFunc
 
 	// Indexers are index functions beside the one by namespace, which is always there. Those of Defaults,
@@ -70,6 +79,12 @@ func (o ResourceOptions) over(defaults ResourceOptions) ResourceOptions {
 	if o.Resync == nil {
 		o.Resync = defaults.Resync
 	}
+	if !o.Storage.isSet() {
+		o.Storage = defaults.Storage
+	}
+	if !o.Prune.isSet() {
+		o.Prune = defaults.Prune
+	}
 	if o.Transform == nil {
 		o.Transform = defaults.Transform
 	}
@@ -93,6 +108,12 @@ func (o ResourceOptions) validate() []error {
 		errs = append(errs, err)
 	}
 	if err := o.Versions.validate(); err != nil {
+		errs = append(errs, err)
+	}
+	if err := o.Storage.validate(); err != nil {
+		errs = append(errs, err)
+	}
+	if err := o.Prune.validate(); err != nil {
 		errs = append(errs, err)
 	}
 	if o.Resync != nil && *o.Resync < 0 {

@@ -23,6 +23,10 @@ func twoOf(t *testing.T, field reflect.StructField) (a, b reflect.Value) {
 		return pair(InNamespaces("a"), AllNamespaces())
 	case *VersionPolicy:
 		return pair(PreferredVersion(), PinnedVersion())
+	case *Storage:
+		return pair(Storage{Mode: StorageObject}, Storage{Mode: StoragePacked})
+	case *Prune:
+		return pair(Prune{Presets: []PrunePreset{}}, Prune{Annotations: []string{"a"}})
 	case *labels.Selector:
 		return pair(labels.SelectorFromSet(labels.Set{"a": "b"}), labels.Everything())
 	case *fields.Selector:

@@ -8,6 +8,8 @@ import (
 
 // Form is how a Store keeps objects. Its methods are safe for concurrent use, and are called without locks.
 type Form interface {
+	// Packer is what packs objects that come as JSON, for Item to take.
+	Packer() *packed.Packer
 	// Open returns an arriving object in the form that transforms take, for the caller to change.
 	Open(object any) any
 	// Item returns what is kept of an object that arrives, or of an item. The object must not be changed any more.
@@ -18,20 +20,21 @@ type Form interface {
 	Same(a, b Item) bool
 }
 
-// Objects returns the Form that keeps objects decoded, as they come. Packed ones are decoded on arrival. What
-// pruner leaves out, if it is not nil, is left out of a copy.
-func Objects(pruner *packed.Pruner) Form { return &objects{pruner} }
+// Objects returns the Form that keeps objects decoded. Others than packed ones are kept as they come, but for what
+// pruner leaves out (nil: nothing), which is left out of a copy.
+func Objects(pruner *packed.Pruner) Form { return &objects{packer: packed.NewPacker(pruner)} }
 
-type objects struct{ pruner *packed.Pruner }
+type objects struct{ packer *packed.Packer }
+
+func (f *objects) Packer() *packed.Packer { return f.packer }
 
 func (f *objects) Open(object any) any { return opened(object) }
 
 func (f *objects) Item(object any) Item {
-	object = opened(object)
-	if u, ok := object.(*unstructured.Unstructured); ok && f.pruner != nil {
-		return f.pruner.Pruned(u)
+	if u, ok := object.(*unstructured.Unstructured); ok && f.packer.Pruner() != nil {
+		return f.packer.Pruner().Pruned(u)
 	}
-	return object
+	return opened(object)
 }
 
 func (f *objects) Object(item Item) any { return item }

@@ -13,6 +13,8 @@ import (
 type Packed struct {
 	packer *packed.Packer
 	press  *press // nil: nothing is compressed
+	// metadataOnly says that objects are cut down to their metadata.
+	metadataOnly bool
 
 	hits, misses atomic.Int64
 }
@@ -27,7 +29,7 @@ func NewPacked(pruner *packed.Pruner, trainer packed.Trainer) *Packed {
 	return f
 }
 
-// Packer returns the Packer for objects that come as JSON.
+// Packer implements Form.
 func (f *Packed) Packer() *packed.Packer { return f.packer }
 
 // Open implements Form.
@@ -35,6 +37,9 @@ func (f *Packed) Open(object any) any { return opened(object) }
 
 // Item implements Form.
 func (f *Packed) Item(object any) Item {
+	if f.metadataOnly {
+		object = metadataOf(object)
+	}
 	var o *packed.Object
 	switch object := object.(type) {
 	case *packed.Object:

@@ -1,0 +1,126 @@
+package dynamicinformer
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/internal/store"
+)
+
+// Storage says how the objects of a type are kept in memory. In every mode handlers, listers and stores hand out
+// *unstructured.Unstructured with client-go's contract: shared and read-only. The zero value means that it is not
+// set, which in the end comes to StoragePacked.
+type Storage struct {
+	// Mode is the way to keep objects.
+	Mode StorageMode
+
+	// Compression makes compressors for StorageCompressed, which requires it; with other modes it is ignored.
+	// That of package storage/zstd is ready-made: zstd.New(zstd.Options{}).
+	Compression Compression
+}
+
+// StorageMode is a way to keep objects.
+type StorageMode int
+
+const (
+	storageUnset StorageMode = iota
+	// StoragePacked keeps the JSON of objects. An object is decoded when it is read, and the decoded copy is shared
+	// until the garbage collector takes it. It suits most programs.
+	StoragePacked
+	// StorageCompressed is StoragePacked with compression: reading costs decompressing as well. It suits large
+	// objects that are seldom read.
+	StorageCompressed
+	// StorageObject keeps objects decoded, in eight times the memory of StoragePacked and more: it suits types
+	// whose objects are all read all the time.
+	StorageObject
+	// StorageMetadata keeps the metadata of objects only, in the way of StoragePacked. They are of kind
+	// PartialObjectMetadata in meta.k8s.io/v1. With a client of this package the server sends no more than that.
+	StorageMetadata
+)
+
+var storageModes = map[StorageMode]string{
+	storageUnset: "", StoragePacked: "packed", StorageCompressed: "compressed", StorageObject: "object", StorageMetadata: "metadata",
+}
+
+// String returns the name of the mode: packed, compressed, object or metadata; "" when it is not set.
+func (m StorageMode) String() string {
+	if name, ok := storageModes[m]; ok {
+		return name
+	}
+	return fmt.Sprintf("StorageMode(%d)", int(m))
+}
+
+// MarshalText implements encoding.TextMarshaler with String.
+func (m StorageMode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler: it takes what String returns.
+func (m *StorageMode) UnmarshalText(text []byte) error {
+	for mode, name := range storageModes {
+		if name == string(text) {
+			*m = mode
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is no storage mode; there are packed, compressed, object and metadata", text)
+}
+
+// Compression makes compressors for types of objects. It is an interface, so that only programs that compress
+// link a compressor. All methods are safe for concurrent use.
+//
+// Train is called with the first few hundred objects of a type, and again when the results get much worse. Until
+// then, and where it fails, objects are kept as they are.
+type Compression = packed.Trainer
+
+// Compressor compresses objects; see Compression. Compress appends the compressed form of src to dst, and Decompress
+// what src was made of. Objects refer to the Compressor that they were compressed with.
+type Compressor = packed.Compressor
+
+func (s Storage) isSet() bool { return s != Storage{} }
+
+func (s Storage) validate() error {
+	switch {
+	case s.Mode < storageUnset || s.Mode > StorageMetadata:
+		return fmt.Errorf("Storage: there is no mode %d", int(s.Mode))
+	case s.Mode == StorageCompressed && s.Compression == nil:
+		return errors.New("Storage: StorageCompressed needs a Compression; package storage/zstd has one")
+	}
+	return nil
+}
+
+// form returns how the store of one informer keeps objects, and what is to be done to them before. Where that is
+// StripManagedFields, objects need not be decoded for it.
+func (o ResourceOptions) form() (store.Form, cache.TransformFunc, error) {
+	prune, transform := o.Prune, o.Transform
+	if isStripManagedFields(transform) {
+		transform = nil
+		prune.Presets = append(slices.Clone(prune.Presets), PruneManagedFields)
+	}
+	pruner, err := prune.pruner()
+	if err != nil {
+		return nil, nil, err
+	}
+	return o.Storage.form(pruner), transform, nil
+}
+
+// isStripManagedFields compares code addresses: funcs cannot be compared otherwise.
+func isStripManagedFields(transform cache.TransformFunc) bool {
+	return transform != nil && reflect.ValueOf(transform).Pointer() == reflect.ValueOf(StripManagedFields).Pointer()
+}
+
+func (s Storage) form(pruner *packed.Pruner) store.Form {
+	switch s.Mode {
+	case StorageObject:
+		return store.Objects(pruner)
+	case StorageMetadata:
+		return store.NewMetadata(pruner)
+	case StorageCompressed:
+		return store.NewPacked(pruner, s.Compression)
+	default:
+		return store.NewPacked(pruner, nil)
+	}
+}

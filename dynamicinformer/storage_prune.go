@@ -1,0 +1,123 @@
+package dynamicinformer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+// Prune says what to leave out of objects when they are stored. It costs next to nothing, unlike a Transform, for
+// which packed objects have to be decoded. What is left out is as if it had been deleted: a map that becomes empty
+// stays. The zero value, with nil slices, means that it is not set, which in the end comes to nothing; slices that
+// are empty and not nil are set, to nothing.
+type Prune struct {
+	// Presets are well-known parts.
+	Presets []PrunePreset
+
+	// Paths are fields: keys after dots, or in brackets with quotes, and [*] for each element of a list:
+	//
+	//	.status.conditions[*].message
+	//	.metadata.labels["example.com/build"]
+	//
+	// A path ends in a key. What identifies an object (its kind, name, namespace, UID and resource version) cannot
+	// be left out.
+	Paths []string
+
+	// Annotations are keys of annotations.
+	Annotations []string
+}
+
+// PrunePreset is a well-known part of objects.
+type PrunePreset string
+
+const (
+	// PruneManagedFields is metadata.managedFields, often more than half of an object, which readers of a cache
+	// hardly ever need.
+	PruneManagedFields PrunePreset = "managedFields"
+	// PruneLastApplied is the annotation in which kubectl apply keeps a copy of the whole object.
+	PruneLastApplied PrunePreset = "lastApplied"
+)
+
+func (p Prune) isSet() bool { return p.Presets != nil || p.Paths != nil || p.Annotations != nil }
+
+func (p Prune) validate() error {
+	_, err := p.pruner()
+	return err
+}
+
+// pruner returns what does the pruning, or nil where there is nothing to do.
+func (p Prune) pruner() (*packed.Pruner, error) {
+	prune := packed.Prune{Annotations: slices.Clone(p.Annotations)}
+	for _, preset := range p.Presets {
+		switch preset {
+		case PruneManagedFields:
+			prune.ManagedFields = true
+		case PruneLastApplied:
+			prune.LastApplied = true
+		default:
+			return nil, fmt.Errorf("Prune: there is no preset %q; there are %s and %s", preset, PruneManagedFields, PruneLastApplied)
+		}
+	}
+	for _, text := range p.Paths {
+		path, err := parsePrunePath(text)
+		if err != nil {
+			return nil, fmt.Errorf("Prune: the path %q: %w", text, err)
+		}
+		prune.Paths = append(prune.Paths, path)
+	}
+	pruner, err := packed.NewPruner(prune)
+	if err != nil {
+		return nil, fmt.Errorf("Prune: %w", err)
+	}
+	return pruner, nil
+}
+
+// parsePrunePath reads a path as Prune.Paths describes.
+func parsePrunePath(text string) (packed.Path, error) {
+	var path packed.Path
+	rest := text
+	if rest != "" && rest[0] != '.' && rest[0] != '[' {
+		rest = "." + rest
+	}
+	for rest != "" {
+		var step packed.Step
+		var err error
+		switch {
+		case strings.HasPrefix(rest, "[*]"):
+			step, rest = packed.Step{Each: true}, rest[len("[*]"):]
+		case rest[0] == '[':
+			step.Key, rest, err = cutQuoted(rest[1:])
+		case rest[0] == '.':
+			end := strings.IndexAny(rest[1:], ".[") + 1
+			if end == 0 {
+				end = len(rest)
+			}
+			step.Key, rest = rest[1:end], rest[end:]
+			if step.Key == "" || strings.ContainsAny(step.Key, `*]"'`) {
+				err = fmt.Errorf("%q is not a key", step.Key)
+			}
+		default:
+			err = errors.New("after a bracket comes a dot or another bracket")
+		}
+		if err != nil {
+			return nil, err
+		}
+		path = append(path, step)
+	}
+	return path, nil
+}
+
+// cutQuoted takes a quoted key and a closing bracket off the front.
+func cutQuoted(text string) (key, rest string, err error) {
+	if text == "" || text[0] != '"' && text[0] != '\'' {
+		return "", "", errors.New(`in brackets there is * or a key in quotes`)
+	}
+	key, rest, found := strings.Cut(text[1:], text[:1]+"]")
+	if !found {
+		return "", "", errors.New("a bracket is not closed")
+	}
+	return key, rest, nil
+}

@@ -21,6 +21,9 @@ func caches() []row {
 
 // syncs writes what it costs to fill caches.
 func syncs(b *strings.Builder, r *result.Result) {
+	if !has(r, experiment.Sync) {
+		return
+	}
 	b.WriteString(`## Filling a cache
 
 From making the client until the cache is synced, without handlers. Elapsed time is compared with the bare stream
@@ -77,6 +80,9 @@ func growth(b *strings.Builder, r *result.Result) {
 
 // updates writes what following updates costs.
 func updates(b *strings.Builder, r *result.Result) {
+	if !has(r, experiment.UpdatesKey, experiment.UpdatesRead) {
+		return
+	}
 	sections := []struct{ experiment, title string }{
 		{experiment.UpdatesKey, "a handler that takes the key"},
 		{experiment.UpdatesRead, "a handler that reads the spec and the status"},

@@ -66,6 +66,11 @@ func orUnknown(text string) string {
 	return text
 }
 
+// has reports whether there are figures of any of the experiments.
+func has(r *result.Result, experiments ...string) bool {
+	return slices.ContainsFunc(r.Figures, func(f result.Figure) bool { return slices.Contains(experiments, f.Experiment) })
+}
+
 // objectCounts returns the numbers of objects of an experiment, ascending.
 func objectCounts(r *result.Result, experiment, size string) []int {
 	var counts []int

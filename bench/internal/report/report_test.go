@@ -73,6 +73,9 @@ func TestMarkdown(t *testing.T) {
 			t.Errorf("the report lacks %q", want)
 		}
 	}
+	if empty := Markdown(&result.Result{}); strings.Contains(empty, "## Filling") || strings.Contains(empty, "## Following") {
+		t.Errorf("the report of nothing has sections:\n%s", empty)
+	}
 	if strings.Contains(text, "with details") {
 		t.Error("the report has more than the first line of a failure")
 	}

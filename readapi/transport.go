@@ -45,13 +45,16 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		body: &pipeBody{PipeReader: body, cancel: cancel}, response: make(chan *http.Response, 1),
 	}
 	// What still reads or writes when the request is cancelled must not wait for the other end.
-	stop := context.AfterFunc(ctx, func() { body.CloseWithError(context.Cause(ctx)) })
+	stop := context.AfterFunc(ctx, func() { out.CloseWithError(ctx.Err()) })
 	failed := make(chan error, 1)
 	go func() { // ends when the handler returns, as it must when the request's context ends
 		defer cancel()
 		defer stop()
 		defer received.Body.Close()
 		err := t.serve(w, received)
+		if err == nil {
+			err = r.Context().Err() // the handler may have seen it first
+		}
 		w.finish(err)
 		failed <- err
 	}()

@@ -1,0 +1,212 @@
+package readapi
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/pager"
+)
+
+var widgetGVR = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+
+// TestDiscoveryClient reads both forms of discovery with client-go, and wants the same of them.
+func TestDiscoveryClient(t *testing.T) {
+	s := newWidgets(t, StorageOptions{})
+	pods := Type{Namespaced: true, Versions: []Version{{Name: "v1"}}}
+	pods.Names.Plural, pods.Names.Kind, pods.Names.ShortNames = "pods", "Pod", []string{"po"}
+	if err := s.SetType(pods); err != nil {
+		t.Fatal(err)
+	}
+	client, err := discovery.NewDiscoveryClientForConfig(Config(handlerOf(s)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"v1 pods Pod true [po] [] [get list watch]",
+		"apiregistration.k8s.io/v1 apiservices APIService false [] [api-extensions] [get list watch]",
+		"apiregistration.k8s.io/v1 apiservices/status APIService false [] [] [get]",
+		"apiextensions.k8s.io/v1 customresourcedefinitions CustomResourceDefinition false [crd crds] [api-extensions] [get list watch]",
+		"apiextensions.k8s.io/v1 customresourcedefinitions/status CustomResourceDefinition false [] [] [get]",
+		"example.com/v1 widgets Widget true [wd] [all] [get list watch]",
+		"example.com/v1 widgets/status Widget true [] [] [get]",
+		"example.com/v1beta1 widgets Widget true [wd] [all] [get list watch]",
+	}
+	for name, c := range map[string]discovery.DiscoveryInterface{"aggregated": client, "legacy": client.WithLegacy()} {
+		t.Run(name, func(t *testing.T) {
+			groups, lists, err := c.ServerGroupsAndResources()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names, got []string
+			for _, g := range groups {
+				names = append(names, g.Name+" "+g.PreferredVersion.Version)
+			}
+			if diff := cmp.Diff([]string{" v1", "apiregistration.k8s.io v1", "apiextensions.k8s.io v1", "example.com v1"}, names); diff != "" {
+				t.Errorf("groups (-want +got):\n%s", diff)
+			}
+			for _, list := range lists {
+				for _, r := range list.APIResources {
+					got = append(got, fmt.Sprint(list.GroupVersion, " ", r.Name, " ", r.Kind, " ", r.Namespaced, " ", r.ShortNames, " ", r.Categories, " ", r.Verbs))
+				}
+			}
+			slices.Sort(got) // client-go reads them in any order
+			if diff := cmp.Diff(slices.Sorted(slices.Values(want)), got); diff != "" {
+				t.Errorf("resources (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestDocumentsFollowTypes checks what is kept of discovery, by its ETag.
+func TestDocumentsFollowTypes(t *testing.T) {
+	s := newWidgets(t, StorageOptions{})
+	h := handlerOf(s)
+	first := get(t, h, "/apis", "Accept", aggregatedMedia)
+	etag := first.header.Get("ETag")
+	if got := get(t, h, "/apis", "Accept", aggregatedMedia, "If-None-Match", etag); got.code != 304 || got.body != "" {
+		t.Errorf("the same once more: %d %s", got.code, got.body)
+	}
+	apply(t, s, strings.ReplaceAll(strings.ReplaceAll(widgetCRD, "widget", "gadget"), "Widget", "Gadget"))
+	if got := get(t, h, "/apis", "Accept", aggregatedMedia, "If-None-Match", etag); got.code != 200 || !strings.Contains(got.body, "gadgets") {
+		t.Errorf("after a new type: %d %s", got.code, got.body)
+	}
+	if got := get(t, h, "/apis").body; !strings.HasPrefix(got, `{"kind":"APIGroupList"`) {
+		t.Errorf("the other form: %s", got)
+	}
+}
+
+func TestOpenAPI(t *testing.T) {
+	h := handlerOf(newWidgets(t, StorageOptions{}))
+	paths := get(t, h, "/openapi/v3").decoded(t).Object["paths"].(map[string]any)
+	for name := range paths {
+		url := paths[name].(map[string]any)["serverRelativeURL"].(string)
+		if got := get(t, h, url); got.code != 200 || !strings.HasPrefix(got.body, `{"components":`) {
+			t.Errorf("%s: %d %s", url, got.code, got.body)
+		}
+	}
+	if len(paths) != 4 || paths["apis/example.com/v1"] == nil {
+		t.Errorf("documents: %v", paths)
+	}
+	document := get(t, h, "/openapi/v3/apis/example.com/v1").body
+	for _, want := range []string{
+		`"com.example.v1.Widget":{`, `"description":"Its color."`, `"/apis/example.com/v1/namespaces/{namespace}/widgets/{name}/status":{`,
+		`"x-kubernetes-group-version-kind":[{"group":"example.com","kind":"WidgetList","version":"v1"}]`,
+	} {
+		if !strings.Contains(document, want) {
+			t.Errorf("no %s in %s", want, document)
+		}
+	}
+	if got := get(t, h, "/openapi/v3/apis/example.org/v1"); got.code != 404 {
+		t.Errorf("no such document: %d", got.code)
+	}
+}
+
+func TestPager(t *testing.T) {
+	s := newWidgets(t, StorageOptions{})
+	client, err := dynamic.NewForConfig(Config(handlerOf(s)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return client.Resource(widgetGVR).List(ctx, options)
+	})
+	p.PageSize = 1
+	list, paginated, err := p.List(t.Context(), metav1.ListOptions{})
+	if err != nil || !paginated {
+		t.Fatalf("paginated %v, error %v", paginated, err)
+	}
+	accessor := list.(metav1.ListInterface)
+	if accessor.GetContinue() != "" || accessor.GetResourceVersion() != s.ResourceVersion() {
+		t.Errorf("%+v", accessor)
+	}
+}
+
+// journal is what an informer delivered.
+type journal struct {
+	sync.Mutex
+	events []string
+	grown  chan struct{}
+}
+
+func (j *journal) note(kind string, obj any) {
+	key, _ := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
+	j.Lock()
+	defer j.Unlock()
+	j.events = append(j.events, kind+" "+key)
+	close(j.grown)
+	j.grown = make(chan struct{})
+}
+
+// await waits until the journal ends with these events.
+func (j *journal) await(t *testing.T, want ...string) {
+	t.Helper()
+	for {
+		j.Lock()
+		got, grown := append([]string(nil), j.events...), j.grown
+		j.Unlock()
+		if len(got) >= len(want) && cmp.Equal(got[len(got)-len(want):], want) {
+			return
+		}
+		select {
+		case <-grown:
+		case <-t.Context().Done():
+			t.Fatalf("events %q do not end with %q", got, want)
+		}
+	}
+}
+
+// TestInformers runs client-go's informers, which list by watching, through changes and a lost history.
+func TestInformers(t *testing.T) {
+	s := newWidgets(t, StorageOptions{})
+	cfg := Config(handlerOf(s))
+	d, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := metadata.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := dynamicinformer.NewDynamicSharedInformerFactory(d, 0)
+	partial := metadatainformer.NewSharedInformerFactory(m, 0)
+	for name, informer := range map[string]cache.SharedIndexInformer{
+		"dynamic": whole.ForResource(widgetGVR).Informer(), "metadata": partial.ForResource(widgetGVR).Informer(),
+	} {
+		j := &journal{grown: make(chan struct{})}
+		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(obj any) { j.note("add", obj) },
+			UpdateFunc: func(_, obj any) { j.note("update", obj) },
+			DeleteFunc: func(obj any) { j.note("delete", obj) },
+		}); err != nil {
+			t.Fatal(err)
+		}
+		t.Run(name, func(t *testing.T) {
+			stop := make(chan struct{})
+			var wg sync.WaitGroup
+			wg.Go(func() { informer.Run(stop) }) // ends with stop
+			defer wg.Wait()
+			defer close(stop)
+			if !cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced) || len(informer.GetStore().ListKeys()) != s.Len(widgetResource) {
+				t.Fatalf("keys %v", informer.GetStore().ListKeys())
+			}
+			apply(t, s, widget("default", "fresh", "red"))
+			apply(t, s, widget("default", "fresh", "green"))
+			s.Delete(widgetResource, "default", "fresh")
+			j.await(t, "add default/fresh", "update default/fresh", "delete default/fresh")
+		})
+	}
+}

@@ -1,0 +1,83 @@
+package readapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+)
+
+// FuzzRequest sends any path, query and Accept header: no answer may be a crash, and every one must be well formed.
+func FuzzRequest(f *testing.F) {
+	for _, path := range []string{widgetsPath, inDefaultPath + "/a", "/api/v1/namespaces/a/status", "/apis", "/openapi/v3/apis/example.com/v1", "/version", "//", "/apis//v1/x"} {
+		f.Add(path, "limit=1&labelSelector=a in (b)&fieldSelector=spec.color%3Dred", asTable)
+		f.Add(path, "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=1", "application/json;q=0.5,*/*")
+		f.Add(path, "continue="+newToken(7, "default", "default/a")+"&resourceVersion=0&timeoutSeconds=1", asPartialList)
+		f.Add(path, "resourceVersionMatch=Exact&resourceVersion=8&includeObject=Object&watch=false", "application/yaml")
+	}
+	s := newWidgets(f, StorageOptions{})
+	h := NewHandler(s, HandlerOptions{WatchTimeout: 1})
+	f.Fuzz(func(t *testing.T, path, query, accept string) {
+		values, _ := url.ParseQuery(query)
+		values.Del("timeoutSeconds") // or watches last
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.URL.Path, r.URL.RawQuery = path, values.Encode()
+		r.Header.Set("Accept", accept)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Header().Get("Content-Type") != mediaJSON {
+			return
+		}
+		decoder := json.NewDecoder(w.Body)
+		for decoder.More() {
+			var content map[string]any
+			if err := decoder.Decode(&content); err != nil {
+				t.Fatalf("%v in the answer to %s?%s", err, path, query)
+			}
+			if content["kind"] == "Status" && content["code"] != float64(w.Code) {
+				t.Errorf("code %d, in the body %v", w.Code, content["code"])
+			}
+		}
+	})
+}
+
+// FuzzToken checks that tokens survive the way to a client and back, and that others are refused or read alike.
+func FuzzToken(f *testing.F) {
+	f.Add(int64(7), "default", "a", "")
+	f.Add(int64(latest), "", "a/b", "abc")
+	f.Fuzz(func(t *testing.T, version int64, namespace, name, text string) {
+		_, _, _ = parseToken(text, namespace)
+		key := objectKey(namespace, name)
+		got, start, err := parseToken(newToken(version, namespace, key), namespace)
+		valid := version > 0 || version == latest
+		if valid != (err == nil) || valid && (got != version || len(start) < len(prefixOf(namespace))) {
+			t.Errorf("%d %q became %d %q, %v", version, key, got, start, err)
+		}
+	})
+}
+
+// FuzzApply writes any JSON: what is taken must be readable, in every form.
+func FuzzApply(f *testing.F) {
+	f.Add([]byte(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"x","labels":{"a":"b"}},"spec":{"color":{"a":[1]}}}`))
+	f.Add([]byte(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"x","creationTimestamp":7,"finalizers":{}}}`))
+	f.Add([]byte(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"a.b.c"},"spec":{"group":"b.c","scope":"Cluster","names":{"plural":"a","kind":"A"},"versions":[{"name":"v1","served":true,"storage":true,"schema":7}]}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s := newWidgets(t, StorageOptions{Stamp: true})
+		if _, err := s.ApplyJSON(data); err != nil {
+			return
+		}
+		if outcome, err := s.ApplyJSON(data); err != nil || outcome != Unchanged {
+			t.Errorf("once more: %s, %v", outcome, err)
+		}
+		h := handlerOf(s)
+		for _, accept := range []string{mediaJSON, asTable, asPartialList} {
+			for _, path := range []string{widgetsPath, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"} {
+				if got := get(t, h, path, "Accept", accept); got.code != 200 || !json.Valid([]byte(got.body)) {
+					t.Errorf("%s as %s: %d %s", path, accept, got.code, got.body)
+				}
+			}
+		}
+		get(t, h, "/openapi/v3")
+	})
+}

@@ -1,0 +1,171 @@
+package readapi
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func TestSelect(t *testing.T) {
+	h := handlerOf(newWidgets(t, StorageOptions{}))
+	all := []string{"default/a", "default/b", "other-one/c", "other/a"}
+	tests := map[string]struct {
+		path, labels, fields string
+		want                 []string
+	}{
+		"all":                  {widgetsPath, "", "", all},
+		"namespace":            {inDefaultPath, "", "", []string{"default/a", "default/b"}},
+		"namespace as prefix":  {"/apis/example.com/v1/namespaces/other/widgets", "", "", []string{"other/a"}},
+		"empty namespace":      {"/apis/example.com/v1/namespaces/nowhere/widgets", "", "", []string{}},
+		"trailing slash":       {widgetsPath + "/", "", "", all},
+		"label":                {widgetsPath, "color=red", "", []string{"default/a", "other-one/c"}},
+		"label set":            {widgetsPath, "color in (red, blue)", "", []string{"default/a", "other-one/c"}},
+		"without label":        {widgetsPath, "!color", "", []string{}},
+		"name":                 {widgetsPath, "", "metadata.name=a", []string{"default/a", "other/a"}},
+		"namespace field":      {widgetsPath, "", "metadata.namespace=other", []string{"other/a"}},
+		"selectable field":     {widgetsPath, "", "spec.color=green", []string{"default/b", "other/a"}},
+		"selectable field not": {widgetsPath, "", "spec.color!=green,metadata.name!=a", []string{"other-one/c"}},
+		"both":                 {widgetsPath, "color=red", "metadata.name=c", []string{"other-one/c"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			query := url.Values{"labelSelector": {tt.labels}, "fieldSelector": {tt.fields}}
+			if diff := cmp.Diff(tt.want, get(t, h, tt.path+"?"+query.Encode()).keys(t)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestSelectScalars compares fields that are no strings.
+func TestSelectScalars(t *testing.T) {
+	tests := map[string]struct {
+		value any
+		want  string
+	}{
+		"string": {"x", "x"}, "integer": {int64(7), "7"}, "bool": {true, "true"}, "null": {nil, ""},
+		"object": {map[string]any{"a": "b"}, ""}, "array": {[]any{"a"}, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := scalar(map[string]any{"spec": map[string]any{"f": tt.value}}, []string{"spec", "f"}); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+	if got := scalar(map[string]any{"spec": "x"}, []string{"spec", "f"}); got != "" {
+		t.Errorf("below a string: %q", got)
+	}
+}
+
+func TestListForms(t *testing.T) {
+	h := handlerOf(newWidgets(t, StorageOptions{}))
+	path := inDefaultPath + "?limit=1"
+	next := newToken(10, "default", "default/a")
+	tests := map[string]struct{ path, accept, want string }{
+		"json":       {path, "application/json", `{"apiVersion":"example.com/v1","items":[{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"labels":{"color":"red"},"name":"a","namespace":"default","resourceVersion":"7"},"spec":{"color":"red"}}],"kind":"WidgetList","metadata":{"continue":"` + next + `","remainingItemCount":1,"resourceVersion":"10"}}`},
+		"metadata":   {path, asPartialList, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"10","continue":"` + next + `","remainingItemCount":1},"items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","namespace":"default","resourceVersion":"7","labels":{"color":"red"}}}]}`},
+		"empty":      {inDefaultPath + "?labelSelector=x", "application/json", `{"apiVersion":"example.com/v1","items":[],"kind":"WidgetList","metadata":{"continue":"","resourceVersion":"10"}}`},
+		"yaml":       {inDefaultPath + "?labelSelector=x", "application/yaml", "apiVersion: example.com/v1\nitems: []\nkind: WidgetList\nmetadata:\n  continue: \"\"\n  resourceVersion: \"10\""},
+		"all of any": {inDefaultPath + "?limit=1&resourceVersion=0&labelSelector=color%3Dred", asPartialList, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"10"},"items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","namespace":"default","resourceVersion":"7","labels":{"color":"red"}}}]}`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, get(t, h, tt.path, "Accept", tt.accept).body); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPages(t *testing.T) {
+	s := newWidgets(t, StorageOptions{})
+	h := handlerOf(s)
+	page := func(query string) (keys []string, next, version string, left any) {
+		a := get(t, h, widgetsPath+"?"+query)
+		if a.code != 200 {
+			t.Fatalf("%s: %d %s", query, a.code, a.body)
+		}
+		u := a.decoded(t)
+		next, _, _ = unstructured.NestedString(u.Object, "metadata", "continue")
+		left, _, _ = unstructured.NestedFieldNoCopy(u.Object, "metadata", "remainingItemCount")
+		return a.keys(t), next, u.GetResourceVersion(), left
+	}
+	keys, next, version, left := page("limit=2")
+	if diff := cmp.Diff([]string{"default/a", "default/b"}, keys); diff != "" || left != int64(2) {
+		t.Errorf("first page, %v left (-want +got):\n%s", left, diff)
+	}
+	// What happens between pages is no part of the list.
+	s.Delete(widgetResource, "other", "a")
+	apply(t, s, widget("other", "z", "red"))
+	keys, next, again, left := page("limit=2&continue=" + next)
+	if diff := cmp.Diff([]string{"other-one/c", "other/a"}, keys); diff != "" || next != "" || left != nil || again != version {
+		t.Errorf("second page at %s, %v left, next %q (-want +got):\n%s", again, left, next, diff)
+	}
+	if keys, _, _, left = page("limit=1&labelSelector=color%3Dred"); len(keys) != 1 || left != nil {
+		t.Errorf("with a selector: %v, %v left", keys, left)
+	}
+
+	// The history of the first page goes.
+	_, next, _, _ = page("limit=2")
+	s.Compact()
+	apply(t, s, widget("default", "bb", "red"))
+	s.Compact()
+	expired := get(t, h, widgetsPath+"?limit=2&continue="+next)
+	rest, _, _ := unstructured.NestedString(expired.decoded(t).Object, "metadata", "continue")
+	if expired.code != 410 || !strings.Contains(expired.body, `"reason":"Expired"`) || rest == "" {
+		t.Fatalf("%d %s", expired.code, expired.body)
+	}
+	if keys, _, _, _ = page("continue=" + rest); fmt.Sprint(keys) != "[default/bb other-one/c other/z]" {
+		t.Errorf("the rest as it is now: %v", keys)
+	}
+}
+
+func TestTokenErrors(t *testing.T) {
+	h := handlerOf(newWidgets(t, StorageOptions{}))
+	tests := map[string]struct {
+		version int64
+		code    int
+	}{"future": {99, 504}, "zero": {0, 400}, "negative": {-2, 400}}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := get(t, h, widgetsPath+"?continue="+newToken(tt.version, "", "default/a")); got.code != tt.code {
+				t.Errorf("%d %s", got.code, got.body)
+			}
+		})
+	}
+}
+
+func TestResourceVersionOfLists(t *testing.T) {
+	s := newWidgets(t, StorageOptions{})
+	before := s.ResourceVersion()
+	apply(t, s, widget("default", "new", "red"))
+	s.Delete(widgetResource, "default", "a")
+	now := s.ResourceVersion()
+	h := handlerOf(s)
+	old, current := "[default/a default/b other-one/c other/a]", "[default/b default/new other-one/c other/a]"
+	tests := map[string]struct{ query, keys, version string }{
+		"unset":          {"", current, now},
+		"any":            {"resourceVersion=0", current, now},
+		"not older":      {"resourceVersion=" + before, current, now},
+		"not older, too": {"resourceVersionMatch=NotOlderThan&resourceVersion=" + before, current, now},
+		"exact":          {"resourceVersionMatch=Exact&resourceVersion=" + before, old, before},
+		"exact now":      {"resourceVersionMatch=Exact&resourceVersion=" + now, current, now},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			a := get(t, h, widgetsPath+"?"+tt.query)
+			if got := fmt.Sprint(a.keys(t)); got != tt.keys || a.decoded(t).GetResourceVersion() != tt.version {
+				t.Errorf("got %s at %s, want %s at %s", got, a.decoded(t).GetResourceVersion(), tt.keys, tt.version)
+			}
+		})
+	}
+	s.Compact()
+	if got := get(t, h, widgetsPath+"?resourceVersionMatch=Exact&resourceVersion="+before); got.code != 410 || !strings.Contains(got.body, "The resourceVersion for the provided list is too old.") {
+		t.Errorf("%d %s", got.code, got.body)
+	}
+}

@@ -1,0 +1,78 @@
+package readapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+)
+
+func tableOf(t *testing.T, a answer) metav1.Table {
+	t.Helper()
+	var got metav1.Table
+	if err := json.Unmarshal([]byte(a.body), &got); err != nil || got.Kind != "Table" || got.APIVersion != "meta.k8s.io/v1" {
+		t.Fatalf("%v in %s", err, a.body)
+	}
+	return got
+}
+
+func TestTable(t *testing.T) {
+	s := NewStorage(StorageOptions{})
+	apply(t, s, widgetCRD)
+	born := hourAgo.UTC().Format(time.RFC3339)
+	apply(t, s, fmt.Sprintf("{apiVersion: example.com/v1, kind: Widget, metadata: {name: full, creationTimestamp: %q}, spec: {color: red, size: 3, weight: 2, born: %q}, status: {ready: true}}", born, born))
+	apply(t, s, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: odd}, spec: {color: {a: [1]}, size: "3", weight: 0.5, born: never}, status: {ready: "true"}}`)
+	apply(t, s, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: void}}`)
+	h := handlerOf(s)
+	got := tableOf(t, get(t, h, widgetsPath, "Accept", asTable))
+	var columns []string
+	for _, c := range got.ColumnDefinitions {
+		columns = append(columns, fmt.Sprint(c.Name, " ", c.Type, " ", c.Priority))
+	}
+	wantColumns := []string{"Name string 0", "Color string 0", "Size integer 0", "Weight number 1", "Ready boolean 0", "Born date 0"}
+	if diff := cmp.Diff(wantColumns, columns); diff != "" {
+		t.Errorf("columns (-want +got):\n%s", diff)
+	}
+	var rows [][]any
+	for _, r := range got.Rows {
+		rows = append(rows, r.Cells)
+		if !strings.Contains(string(r.Object.Raw), `"kind":"PartialObjectMetadata"`) {
+			t.Errorf("object %s", r.Object.Raw)
+		}
+	}
+	want := [][]any{
+		{"full", "red", 3.0, 2.0, true, "61m"},
+		{"odd", `{"a":[1]}`, nil, 0.5, nil, "<invalid>"},
+		{"void", nil, nil, nil, nil, nil},
+	}
+	if diff := cmp.Diff(want, rows); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+
+	one := tableOf(t, get(t, h, inDefaultPath+"/full?includeObject=None", "Accept", asTable))
+	if len(one.Rows) != 1 || len(one.Rows[0].Object.Raw) != 0 || one.ResourceVersion == "" {
+		t.Errorf("one without object: %+v", one)
+	}
+	one = tableOf(t, get(t, h, inDefaultPath+"/full?includeObject=Object", "Accept", asTable))
+	if len(one.Rows) != 1 || !strings.Contains(string(one.Rows[0].Object.Raw), `"apiVersion":"example.com/v1"`) {
+		t.Errorf("one with object: %+v", one)
+	}
+	if other := tableOf(t, get(t, h, "/apis/example.com/v1beta1/widgets", "Accept", asTable)); len(other.ColumnDefinitions) != 2 || other.ColumnDefinitions[1].Name != "Age" || other.Rows[0].Cells[1] != "61m" {
+		t.Errorf("a version without columns: %+v", other)
+	}
+}
+
+// TestBrokenColumn ends the columns at one whose path cannot be parsed.
+func TestBrokenColumn(t *testing.T) {
+	columns := []crd.Column{{Name: "A", JSONPath: ".a"}, {Name: "B", JSONPath: ".b["}, {Name: "C", JSONPath: ".c"}}
+	got, err := newTabulator(columns, "")
+	if err != nil || len(got.columns) != 1 || len(got.headers) != 2 {
+		t.Errorf("%v, %d columns", err, len(got.columns))
+	}
+}

@@ -1,0 +1,232 @@
+package readapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// watching reads the events of one watch.
+type watching struct {
+	response *http.Response
+	decoder  *json.Decoder
+	cancel   context.CancelFunc
+}
+
+// startWatch opens a watch, which ends with the test.
+func startWatch(t testing.TB, h http.Handler, path, query string, headers ...string) *watching {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://in-process"+path+"?watch=true&"+query, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := NewTransport(h).RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cancel(); response.Body.Close() })
+	return &watching{response, json.NewDecoder(response.Body), cancel}
+}
+
+// next returns the next event as "TYPE namespace/name", with what is in annotations and spec.color.
+func (w *watching) next(t testing.TB) string {
+	t.Helper()
+	var event struct {
+		Type   string
+		Object map[string]any
+	}
+	if err := w.decoder.Decode(&event); err != nil {
+		return err.Error()
+	}
+	u := unstructured.Unstructured{Object: event.Object}
+	text := event.Type + " " + objectKey(u.GetNamespace(), u.GetName())
+	if color, ok, _ := unstructured.NestedString(u.Object, "spec", "color"); ok {
+		text += " " + color
+	}
+	if event.Type == "BOOKMARK" {
+		text += fmt.Sprint(u.GetResourceVersion(), u.GetAnnotations())
+	}
+	if event.Type == "ERROR" {
+		text += fmt.Sprint(u.Object["reason"], u.Object["code"], u.Object["message"])
+	}
+	return text
+}
+
+func (w *watching) expect(t testing.TB, want ...string) {
+	t.Helper()
+	var got []string
+	for range want {
+		got = append(got, w.next(t))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+func TestWatch(t *testing.T) {
+	s := newWidgets(t, StorageOptions{})
+	h := handlerOf(s)
+	begin := s.ResourceVersion()
+	all := startWatch(t, h, widgetsPath, "resourceVersion="+begin)
+	initial := startWatch(t, h, inDefaultPath, "")
+	red := startWatch(t, h, widgetsPath, "labelSelector=color%3Dred&resourceVersion="+begin)
+	field := startWatch(t, h, widgetsPath, "fieldSelector=spec.color%3Dred,metadata.namespace%3Ddefault&resourceVersion="+begin)
+	partial := startWatch(t, h, inDefaultPath, "resourceVersion="+begin, "Accept", asPartial)
+	initial.expect(t, "ADDED default/a red", "ADDED default/b green")
+
+	apply(t, s, widget("default", "a", "green")) // leaves the selections
+	apply(t, s, widget("default", "b", "red"))   // enters them
+	apply(t, s, widget("default", "b", "red"))   // nothing
+	apply(t, s, widget("other", "new", "red"))
+	s.Delete(widgetResource, "default", "b")
+
+	all.expect(t, "MODIFIED default/a green", "MODIFIED default/b red", "ADDED other/new red", "DELETED default/b red")
+	initial.expect(t, "MODIFIED default/a green", "MODIFIED default/b red", "DELETED default/b red")
+	red.expect(t, "DELETED default/a red", "ADDED default/b red", "ADDED other/new red", "DELETED default/b red")
+	field.expect(t, "DELETED default/a red", "ADDED default/b red", "DELETED default/b red")
+	partial.expect(t, "MODIFIED default/a", "MODIFIED default/b", "DELETED default/b")
+
+	// A watch can begin at any event that another one told.
+	again := startWatch(t, h, widgetsPath, "resourceVersion="+fmt.Sprint(s.mu.version-1))
+	again.expect(t, "DELETED default/b red")
+}
+
+// TestDeletedVersion checks that what is deleted has the version of its deletion, which watches go on from.
+func TestDeletedVersion(t *testing.T) {
+	s := newWidgets(t, StorageOptions{})
+	w := startWatch(t, handlerOf(s), widgetsPath, "resourceVersion="+s.ResourceVersion())
+	s.Delete(widgetResource, "default", "b")
+	var event struct{ Object unstructured.Unstructured }
+	if err := w.decoder.Decode(&event); err != nil || event.Object.GetResourceVersion() != s.ResourceVersion() {
+		t.Errorf("%v, version %s, want %s", err, event.Object.GetResourceVersion(), s.ResourceVersion())
+	}
+}
+
+func TestWatchList(t *testing.T) {
+	s := newWidgets(t, StorageOptions{})
+	h := handlerOf(s)
+	const list = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+	end := fmt.Sprintf("BOOKMARK %smap[k8s.io/initial-events-end:true]", s.ResourceVersion())
+	w := startWatch(t, h, inDefaultPath, list)
+	w.expect(t, "ADDED default/a red", "ADDED default/b green", end)
+	startWatch(t, h, inDefaultPath, list+"&labelSelector=color%3Dblue").expect(t, end)
+	startWatch(t, h, inDefaultPath, list+"&resourceVersion=3").expect(t, "ADDED default/a red", "ADDED default/b green", end)
+	startWatch(t, h, inDefaultPath, list+"&resourceVersion=999").expect(t,
+		"ERROR Timeout504Timeout: Too large resource version: 999, current: "+s.ResourceVersion(), "EOF")
+	none := startWatch(t, h, inDefaultPath, "sendInitialEvents=false&resourceVersionMatch=NotOlderThan")
+	apply(t, s, widget("default", "new", "red"))
+	w.expect(t, "ADDED default/new red")
+	none.expect(t, "ADDED default/new red")
+}
+
+// TestWatchTable sends the columns once.
+func TestWatchTable(t *testing.T) {
+	s := newWidgets(t, StorageOptions{})
+	w := startWatch(t, handlerOf(s), inDefaultPath, "allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan", "Accept", asTable)
+	var got []string
+	for range 3 {
+		var event struct {
+			Type   string
+			Object struct {
+				ColumnDefinitions []any
+				Rows              []struct{ Cells []any }
+			}
+		}
+		if err := w.decoder.Decode(&event); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprint(event.Type, " ", len(event.Object.ColumnDefinitions), event.Object.Rows[0].Cells[:2]))
+	}
+	if diff := cmp.Diff([]string{"ADDED 6 [a red]", "ADDED 0 [b green]", "BOOKMARK 0 [ <nil>]"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestWatchExpires(t *testing.T) {
+	s := newWidgets(t, StorageOptions{})
+	h := handlerOf(s)
+	s.Compact()
+	startWatch(t, h, widgetsPath, "resourceVersion=7").expect(t, "ERROR Expired410too old resource version: 7 ("+s.ResourceVersion()+")", "EOF")
+
+	// One that falls behind while it runs expires as well, and one that keeps up does not.
+	w := startWatch(t, h, widgetsPath, "resourceVersion="+s.ResourceVersion())
+	apply(t, s, widget("default", "a", "blue"))
+	w.expect(t, "MODIFIED default/a blue")
+	s.Compact()
+	apply(t, s, widget("default", "a", "red"))
+	w.expect(t, "MODIFIED default/a red")
+}
+
+func TestWatchTimeout(t *testing.T) {
+	s := newWidgets(t, StorageOptions{})
+	w := startWatch(t, handlerOf(s), widgetsPath, "timeoutSeconds=1&allowWatchBookmarks=true&resourceVersion="+s.ResourceVersion())
+	w.expect(t, "BOOKMARK "+s.ResourceVersion()+"map[]", "EOF")
+	h := NewHandler(s, HandlerOptions{WatchTimeout: time.Millisecond})
+	startWatch(t, h, widgetsPath, "resourceVersion="+s.ResourceVersion()).expect(t, "EOF")
+}
+
+func TestBookmarks(t *testing.T) {
+	s := newWidgets(t, StorageOptions{})
+	h := NewHandler(s, HandlerOptions{BookmarkInterval: time.Millisecond})
+	// Changes of other types move bookmarks on, which is what they are for.
+	apply(t, s, strings.Replace(widgetCRD, "[all]", "[all, some]", 1))
+	begin := s.ResourceVersion()
+	apply(t, s, "{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.elsewhere}}")
+	startWatch(t, h, widgetsPath, "allowWatchBookmarks=true&resourceVersion="+begin).expect(t,
+		"BOOKMARK "+s.ResourceVersion()+"map[]", "BOOKMARK "+s.ResourceVersion()+"map[]")
+}
+
+// TestWatchEndsWithType tells the deletions of a type that goes, and then ends.
+func TestWatchEndsWithType(t *testing.T) {
+	s := newWidgets(t, StorageOptions{})
+	h := handlerOf(s)
+	w := startWatch(t, h, inDefaultPath, "resourceVersion="+s.ResourceVersion())
+	changed := startWatch(t, h, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "resourceVersion="+s.ResourceVersion())
+	s.Delete(definitions, "", "widgets.example.com")
+	w.expect(t, "DELETED default/a red", "DELETED default/b green", "EOF")
+	changed.expect(t, "DELETED widgets.example.com")
+}
+
+// TestWatchEndsWithChange ends watches when the type changes; they can be continued.
+func TestWatchEndsWithChange(t *testing.T) {
+	s := newWidgets(t, StorageOptions{})
+	h := handlerOf(s)
+	begin := s.ResourceVersion()
+	w := startWatch(t, h, inDefaultPath, "resourceVersion="+begin)
+	apply(t, s, strings.Replace(widgetCRD, "[all]", "[all, some]", 1))
+	w.expect(t, "EOF")
+	apply(t, s, widget("default", "new", "red"))
+	startWatch(t, h, inDefaultPath, "resourceVersion="+begin).expect(t, "ADDED default/new red")
+}
+
+func TestWatchRefuses(t *testing.T) {
+	s := newWidgets(t, StorageOptions{})
+	got := get(t, handlerOf(s), widgetsPath+"?watch=1", "Accept", "application/yaml")
+	if got.code != 406 || !strings.Contains(got.body, "only the following media types are accepted: application/json") {
+		t.Errorf("%d %s", got.code, got.body)
+	}
+}
+
+// TestWatchIsCancelled is for the check of left goroutines.
+func TestWatchIsCancelled(t *testing.T) {
+	s := newWidgets(t, StorageOptions{})
+	w := startWatch(t, handlerOf(s), widgetsPath, "resourceVersion="+s.ResourceVersion())
+	w.cancel()
+	w.expect(t, context.Canceled.Error())
+	closed := startWatch(t, handlerOf(s), widgetsPath, "")
+	closed.response.Body.Close()
+	if _, err := closed.response.Body.Read(make([]byte, 1)); err == nil {
+		t.Error("a closed body can be read")
+	}
+}

@@ -6,23 +6,22 @@ import (
 	"fmt"
 
 	"k8s.io/cli-runtime/pkg/printers"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/crdcache/crdcache/discovery"
-	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/cli/caches"
 	"github.com/crdcache/crdcache/internal/cli/output"
+	"github.com/crdcache/crdcache/internal/cli/tables"
 )
 
 // bufferSize is large enough that writing is no part of the cost.
 const bufferSize = 1 << 16
 
 // print writes everything that is cached to stdout.
-func (o *options) print(ctx context.Context, client dynamic.Interface, types []caches.Cache) error {
+func (o *options) print(ctx context.Context, loader *tables.Loader, types []caches.Cache) error {
 	out := bufio.NewWriterSize(o.Out, bufferSize)
 	var err error
 	if o.format.IsTable() {
-		err = o.printTables(ctx, client, types, out)
+		err = o.printTables(ctx, loader, types, out)
 	} else {
 		err = o.printList(ctx, types, out)
 	}
@@ -50,7 +49,7 @@ func (o *options) printList(ctx context.Context, types []caches.Cache, out *bufi
 }
 
 // printTables writes a table for each type that has objects, with an empty line between two.
-func (o *options) printTables(ctx context.Context, client dynamic.Interface, types []caches.Cache, out *bufio.Writer) error {
+func (o *options) printTables(ctx context.Context, loader *tables.Loader, types []caches.Cache, out *bufio.Writer) error {
 	var filled []caches.Cache
 	for _, t := range types {
 		if len(t.Informer.GetStore().ListKeys()) > 0 {
@@ -60,32 +59,36 @@ func (o *options) printTables(ctx context.Context, client dynamic.Interface, typ
 	if len(filled) == 0 && len(types) > 0 {
 		o.sayEmpty(types)
 	}
-	columns := o.columns(ctx, client, filled)
+	resources := make([]discovery.Resource, len(filled))
+	for i, t := range filled {
+		resources[i] = t.Resource
+	}
+	rows := loader.Load(ctx, resources)
 	for i, t := range filled {
 		if i > 0 {
 			fmt.Fprintln(out)
 		}
-		if err := o.printTable(ctx, columns[i], t, len(types) > 1, out); err != nil {
+		if err := o.printTable(ctx, rows[i], t, len(types) > 1, out); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (o *options) printTable(ctx context.Context, columns []crd.Column, t caches.Cache, withKind bool, out *bufio.Writer) error {
-	table := o.newTable(columns, t, withKind, out)
+func (o *options) printTable(ctx context.Context, rows output.Rows, t caches.Cache, withKind bool, out *bufio.Writer) error {
+	table := o.newTable(rows, t, withKind, out)
 	if err := t.Each(ctx, table.Print); err != nil {
 		return err
 	}
 	return table.Close()
 }
 
-func (o *options) newTable(columns []crd.Column, t caches.Cache, withKind bool, out *bufio.Writer) output.Printer {
+func (o *options) newTable(rows output.Rows, t caches.Cache, withKind bool, out *bufio.Writer) output.Printer {
 	withNamespace := o.target.Namespace == "" && t.Resource.Scope == discovery.Namespaced
 	if o.format.Name == output.CSV {
-		return output.NewTypeCSV(out, columns, withNamespace, o.noHeaders)
+		return output.NewTypeCSV(out, rows, withNamespace, o.noHeaders)
 	}
-	return output.NewTypeTable(out, columns, printers.PrintOptions{
+	return output.NewTypeTable(out, rows, printers.PrintOptions{
 		NoHeaders:     o.noHeaders,
 		WithNamespace: withNamespace,
 		WithKind:      withKind,

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/internal/cli/caches"
+	"github.com/crdcache/crdcache/internal/cli/tables"
 )
 
 // run resolves, syncs and prints. Its error joins those of the types that failed.
@@ -29,6 +32,22 @@ func (o *options) run(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	printed := o.print(ctx, client, cached.Synced)
+	loader, err := tables.NewLoader(o.target.Config, httpClient, client, o.target.Namespace, selectors(o.cached), o.ErrOut)
+	if err != nil {
+		return err
+	}
+	printed := o.print(ctx, loader, cached.Synced)
 	return errors.Join(unresolved, unsynced, printed)
+}
+
+// selectors are those of the objects that are cached, as the server takes them.
+func selectors(cached dynamicinformer.ResourceOptions) metav1.ListOptions {
+	var options metav1.ListOptions
+	if cached.LabelSelector != nil {
+		options.LabelSelector = cached.LabelSelector.String()
+	}
+	if cached.FieldSelector != nil {
+		options.FieldSelector = cached.FieldSelector.String()
+	}
+	return options
 }

@@ -19,7 +19,7 @@ import (
 func printed(t *testing.T, columns []crd.Column, options printers.PrintOptions, objects ...*unstructured.Unstructured) []string {
 	t.Helper()
 	var out bytes.Buffer
-	table := NewTypeTable(&out, columns, options)
+	table := NewTypeTable(&out, NewRows(columns), options)
 	for _, obj := range objects {
 		if err := table.Print(obj); err != nil {
 			t.Fatal(err)

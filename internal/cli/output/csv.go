@@ -7,31 +7,28 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/crdcache/crdcache/discovery/crd"
 )
 
 // TypeCSV prints the columns of one type, those of wide tables included, as comma-separated values. Dates are
 // timestamps rather than ages, and what is missing is empty.
 type TypeCSV struct {
 	w             *csv.Writer
-	columns       []column
+	rows          Rows
 	withNamespace bool
 	header        []string // until it is printed
 }
 
-// NewTypeCSV returns a printer for these columns, or for the age alone when there are none.
-func NewTypeCSV(w io.Writer, columns []crd.Column, withNamespace, noHeaders bool) *TypeCSV {
-	p := &TypeCSV{w: csv.NewWriter(w), columns: newColumns(columns), withNamespace: withNamespace}
+// NewTypeCSV returns a printer with these rows.
+func NewTypeCSV(w io.Writer, rows Rows, withNamespace, noHeaders bool) *TypeCSV {
+	p := &TypeCSV{w: csv.NewWriter(w), rows: rows, withNamespace: withNamespace}
 	if noHeaders {
 		return p
 	}
 	if withNamespace {
 		p.header = append(p.header, "NAMESPACE")
 	}
-	p.header = append(p.header, "NAME")
-	for _, c := range p.columns {
-		p.header = append(p.header, strings.ToUpper(c.Name))
+	for _, definition := range rows.Definitions() {
+		p.header = append(p.header, strings.ToUpper(definition.Name))
 	}
 	return p
 }
@@ -48,10 +45,9 @@ func (p *TypeCSV) Print(obj *unstructured.Unstructured) error {
 	if p.withNamespace {
 		row = append(row, obj.GetNamespace())
 	}
-	row = append(row, obj.GetName())
-	for _, c := range p.columns {
+	for _, value := range p.rows.Values(obj) {
 		cell := ""
-		if value := c.value(obj); value != nil {
+		if value != nil {
 			cell = fmt.Sprint(value)
 		}
 		row = append(row, cell)

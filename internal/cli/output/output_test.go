@@ -102,7 +102,7 @@ func TestCSV(t *testing.T) {
 	obj := thing("a", map[string]any{"size": int64(3), "note": "x, \"y\""})
 	obj.Object["metadata"].(map[string]any)["creationTimestamp"] = "2020-01-02T03:04:05Z"
 	var out bytes.Buffer
-	p := NewTypeCSV(&out, columns, true, false)
+	p := NewTypeCSV(&out, NewRows(columns), true, false)
 	for _, o := range []*unstructured.Unstructured{obj, thing("b", nil)} {
 		if err := p.Print(o); err != nil {
 			t.Fatal(err)
@@ -129,7 +129,7 @@ func (f *full) Write(p []byte) (int, error) {
 
 // TestWriteErrors: whichever write fails, one of the calls says so.
 func TestWriteErrors(t *testing.T) {
-	table := func(w io.Writer) Printer { return NewTypeTable(w, nil, printers.PrintOptions{}) }
+	table := func(w io.Writer) Printer { return NewTypeTable(w, NewRows(nil), printers.PrintOptions{}) }
 	format := func(name string) func(io.Writer) Printer {
 		return func(w io.Writer) Printer {
 			p, err := New(Format{Name: name}, w, false)

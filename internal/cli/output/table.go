@@ -7,39 +7,29 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
-
-	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// TypeTable prints a table of one type with the columns of its CRD, as kubectl get does. Only the cells are
-// kept until Close, because the widths of the columns depend on all of them.
+// TypeTable prints a table of one type, as kubectl get does. Only the cells are kept until Close, because the
+// widths of the columns depend on all of them.
 type TypeTable struct {
 	w       io.Writer
 	options printers.PrintOptions
-	columns []column
+	rows    Rows
 	table   metav1.Table
 }
 
-// NewTypeTable returns a table with these columns, or with the age alone when there are none.
-func NewTypeTable(w io.Writer, columns []crd.Column, options printers.PrintOptions) *TypeTable {
-	t := &TypeTable{w: w, options: options, columns: newColumns(columns)}
-	t.table.ColumnDefinitions = []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name"}}
-	for _, c := range t.columns {
-		t.table.ColumnDefinitions = append(t.table.ColumnDefinitions, metav1.TableColumnDefinition{
-			Name: c.Name, Type: c.Type, Format: c.Format, Priority: c.Priority,
-		})
-	}
+// NewTypeTable returns a table with these rows.
+func NewTypeTable(w io.Writer, rows Rows, options printers.PrintOptions) *TypeTable {
+	t := &TypeTable{w: w, options: options, rows: rows}
+	t.table.ColumnDefinitions = rows.Definitions()
 	return t
 }
 
 // Print implements Printer.
 func (t *TypeTable) Print(obj *unstructured.Unstructured) error {
-	cells := make([]any, 0, 1+len(t.columns))
-	cells = append(cells, obj.GetName())
-	for _, c := range t.columns {
-		cells = append(cells, c.cell(obj))
-	}
-	t.table.Rows = append(t.table.Rows, metav1.TableRow{Cells: cells, Object: runtime.RawExtension{Object: t.identity(obj)}})
+	t.table.Rows = append(t.table.Rows, metav1.TableRow{
+		Cells: t.rows.Cells(obj), Object: runtime.RawExtension{Object: t.identity(obj)},
+	})
 	return nil
 }
 

@@ -24,7 +24,7 @@ func TestTableOfColumnsThatCannotBeParsed(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			table := NewTypeTable(&out, tt.columns, printers.PrintOptions{})
+			table := NewTypeTable(&out, NewRows(tt.columns), printers.PrintOptions{})
 			obj := &unstructured.Unstructured{Object: map[string]any{
 				"metadata": map[string]any{"name": "x"},
 				"spec":     map[string]any{"text": "some"},

@@ -1,0 +1,93 @@
+package tables
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/internal/cli/output"
+)
+
+const (
+	// acceptTable asks for a table, and takes what a server that makes none has to say.
+	acceptTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+	// pageSize bounds what is in memory of an answer at once.
+	pageSize = 500
+)
+
+// serverRows asks the server to print all objects of a type; nil when it cannot.
+func serverRows(ctx context.Context, client rest.Interface, r discovery.Resource, namespace string, selectors metav1.ListOptions) (output.Rows, error) {
+	cells := map[string][]any{}
+	var definitions []metav1.TableColumnDefinition
+	next := ""
+	for {
+		request := client.Get().AbsPath(path(r)).SetHeader("Accept", acceptTable).
+			Param("limit", strconv.Itoa(pageSize)).Param("labelSelector", selectors.LabelSelector).Param("fieldSelector", selectors.FieldSelector)
+		if namespace != "" && r.Scope == discovery.Namespaced {
+			request = request.Namespace(namespace)
+		}
+		if next != "" {
+			request = request.Param("continue", next)
+		}
+		body, err := request.Resource(r.GVR.Resource).Do(ctx).Raw()
+		if err != nil {
+			return nil, err
+		}
+		var page metav1.Table
+		if err := json.Unmarshal(body, &page); err != nil {
+			return nil, fmt.Errorf("the server's table is no JSON: %w", err)
+		}
+		if page.Kind != "Table" || len(page.ColumnDefinitions) == 0 && definitions == nil {
+			return nil, nil
+		}
+		if definitions == nil {
+			definitions = page.ColumnDefinitions
+		}
+		for _, row := range page.Rows {
+			key, err := keyOf(row)
+			if err != nil {
+				return nil, err
+			}
+			cells[key] = row.Cells
+		}
+		if next = page.Continue; next == "" {
+			return output.NewServerRows(definitions, cells), nil
+		}
+	}
+}
+
+// path is where a group version is served.
+func path(r discovery.Resource) string {
+	if r.GVR.Group == "" {
+		return "/api/" + r.GVR.Version
+	}
+	return "/apis/" + r.GVR.Group + "/" + r.GVR.Version
+}
+
+// keyOf returns the key of the object that a row shows.
+func keyOf(row metav1.TableRow) (string, error) {
+	var object metav1.PartialObjectMetadata
+	if err := json.Unmarshal(row.Object.Raw, &object); err != nil {
+		return "", fmt.Errorf("a row of the server's table has no object: %w", err)
+	}
+	if object.Namespace == "" {
+		return object.Name, nil
+	}
+	return object.Namespace + "/" + object.Name, nil
+}
+
+// newClient returns a client for any path.
+func newClient(config *rest.Config, httpClient *http.Client) (rest.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.APIPath = "/"
+	config.NegotiatedSerializer = serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
+	return rest.UnversionedRESTClientForConfigAndClient(config, httpClient)
+}

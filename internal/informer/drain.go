@@ -72,7 +72,7 @@ func (i *Informer) Forget() error {
 		return err
 	}
 	changes := i.clearLocked()
-	i.tellLocked(notifications(changes, false)...)
+	i.tellLocked(notifications(changes, false, false)...)
 	if i.synced.Load().reached() {
 		i.synced.Store(newSyncPoint())
 		for _, r := range i.mu.handlers {

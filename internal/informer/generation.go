@@ -23,6 +23,11 @@ type generation struct {
 	// check is how often the reflector asks whether a handler is due for a resync; zero: never.
 	check  time.Duration
 	logger klog.Logger
+
+	// unlisted counts the parts that have not listed in this generation; listed, unless nil, is called when there
+	// are none left. Both are guarded by Informer.mu.
+	unlisted int
+	listed   func()
 }
 
 var (

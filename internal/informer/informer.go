@@ -169,11 +169,12 @@ func (i *Informer) WaitForSync(ctx context.Context) error {
 }
 
 // LastSyncResourceVersion is the resource version that the reflector has seen last; empty before the first list.
+// With several parts it is that of the part that was heard of last.
 func (i *Informer) LastSyncResourceVersion() string {
 	if r := i.reflector.Load(); r != nil {
 		return r.LastSyncResourceVersion()
 	}
-	return ""
+	return i.store.Snapshot().ResourceVersion()
 }
 
 // SetTransform sets what is done to each object before it is stored. It fails with ErrStarted once the informer

@@ -21,8 +21,13 @@ func (g *generation) Replace(list []any, resourceVersion string) error {
 	}
 	for {
 		batch := g.informer.store.PrepareAll(keyed)
-		if done, err := g.commitAll(batch, resourceVersion); done || err != nil {
+		done, err := g.commitAll(batch, resourceVersion)
+		if err != nil {
 			return err
+		}
+		if done {
+			g.announce()
+			return nil
 		}
 	}
 }
@@ -72,22 +77,50 @@ func (g *generation) commitAll(batch *store.Batch, resourceVersion string) (bool
 	if !ok {
 		return false, nil
 	}
+	g.tookLocked(changes, g.unlisted > 0)
+	return true, nil
+}
+
+// tookLocked takes in the changes that a list has made, first being set for the first list of a part in this
+// generation: the handlers are told, and the informer has synced with the last of those.
+func (g *generation) tookLocked(changes []store.Change, first bool) {
+	i := g.informer
 	synced := i.synced.Load()
 	initial := !synced.reached()
 	if len(i.mu.handlers) > 0 {
-		i.tellLocked(notifications(changes, initial)...)
+		i.tellLocked(notifications(changes, initial, first && !initial)...)
 	}
-	if initial {
+	if first {
+		g.unlisted--
+	}
+	if initial && g.unlisted == 0 {
 		synced.reach()
 		for _, r := range i.mu.handlers {
 			r.queue.push(marker(r.synced.Load().reach))
 		}
 	}
-	return true, nil
 }
 
-// notifications turns the changes of a Replace into what handlers are told.
-func notifications(changes []store.Change, initial bool) []notification {
+// announce calls listed once everything has been listed.
+func (g *generation) announce() {
+	i := g.informer
+	i.mu.Lock()
+	listed := g.listed
+	if g.unlisted > 0 {
+		listed = nil
+	} else {
+		g.listed = nil
+	}
+	i.mu.Unlock()
+	if listed != nil {
+		listed()
+	}
+}
+
+// notifications turns the changes of a list into what handlers are told. Where the list is the first of a
+// generation that takes over from another, an object of the same resource version may be in another form, that of
+// another version of its type, so that everyone hears of it.
+func notifications(changes []store.Change, initial, takeover bool) []notification {
 	batch := make([]notification, 0, len(changes))
 	for _, c := range changes {
 		switch {
@@ -96,7 +129,7 @@ func notifications(changes []store.Change, initial bool) []notification {
 		case c.Old == nil:
 			batch = append(batch, added(c.New, initial))
 		case sameUID(c.Old, c.New):
-			batch = append(batch, updated(c.Old, c.New, sameVersion(c.Old, c.New)))
+			batch = append(batch, updated(c.Old, c.New, !takeover && sameVersion(c.Old, c.New)))
 		default:
 			batch = append(batch, lost(c.Key, c.Old), added(c.New, initial))
 		}

@@ -38,7 +38,8 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 		i.Stop()
 		<-i.stopped
 	}()
-	i.run(ctx, g, i.lw)
+	defer i.end(g)
+	i.reflect(ctx, g, g, i.lw, g.check)
 }
 
 // RunGeneration runs a reflector on lw until the context ends, and leaves handlers, indexes and content as they
@@ -48,14 +49,7 @@ func (i *Informer) RunGeneration(ctx context.Context, lw cache.ListerWatcher) er
 	if lw == nil {
 		return errNoListerWatcher
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	g, err := i.begin(ctx, cancel, again)
-	if err != nil {
-		return err
-	}
-	i.run(ctx, g, lw)
-	return nil
+	return i.RunParts(ctx, nil, Part{ListerWatcher: lw})
 }
 
 // may says whether a generation may follow an earlier one.
@@ -87,6 +81,7 @@ func (i *Informer) begin(ctx context.Context, cancel context.CancelFunc, repeat 
 		onError:   i.mu.watchFailure,
 		check:     i.mu.resyncCheck,
 		logger:    klog.FromContext(ctx),
+		unlisted:  1,
 	}
 	if g.onError == nil {
 		g.onError = cache.DefaultWatchErrorHandler
@@ -116,22 +111,24 @@ func (i *Informer) end(g *generation) {
 	}
 }
 
-// run lists and watches, again and again with a growing pause, until the context ends.
-func (i *Informer) run(ctx context.Context, g *generation, lw cache.ListerWatcher) {
-	defer i.end(g)
+// reflect lists and watches, again and again with a growing pause, until the context ends. What comes goes to
+// target, the generation or a part of it.
+func (i *Informer) reflect(ctx context.Context, g *generation, target cache.ReflectorStore, lw cache.ListerWatcher, resync time.Duration) {
 	time := untilDone(ctx, i.clock)
-	r := cache.NewReflectorWithOptions(lw, i.options.ExampleObject, g, cache.ReflectorOptions{
+	r := cache.NewReflectorWithOptions(lw, i.options.ExampleObject, target, cache.ReflectorOptions{
 		Logger:          &g.logger,
 		Name:            i.reflectorName(),
 		TypeDescription: i.options.ObjectDescription,
-		ResyncPeriod:    g.check,
+		ResyncPeriod:    resync,
 		MinWatchTimeout: i.options.MinWatchTimeout,
 		Clock:           time,
 		Backoff:         i.options.Backoff,
 	})
 	r.ShouldResync = g.shouldResync
 	r.WatchListPageSize = i.options.WatchListPageSize
-	i.reflector.Store(r)
+	if target == cache.ReflectorStore(g) {
+		i.reflector.Store(r)
+	}
 	delay := i.options.Backoff.DelayWithReset(time, backoffReset)
 	for {
 		if err := r.ListAndWatchWithContext(ctx); err != nil {

@@ -1,0 +1,139 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/store"
+)
+
+// errNoParts is for a generation that is to run without any part.
+var errNoParts = errors.New("there are no parts to run")
+
+// Part is one of the sources of a generation, with a reflector of its own.
+type Part struct {
+	// Namespace is where the objects of the part are. A part with an empty one brings everything, and is alone.
+	Namespace string
+	// ListerWatcher lists and watches the part.
+	ListerWatcher cache.ListerWatcher
+}
+
+// RunParts is RunGeneration with several reflectors that feed one cache: one for each of the parts, which must be
+// of different namespaces. A relist of one leaves the objects of the others alone. The informer has synced when
+// each has listed. listed (nil: nobody) is called once, with no lock held, when each has listed in this
+// generation, which for one that takes over from another is later than that.
+//
+// Several streams are not merged into one for a single reflector, because that knows only one resource version:
+// it would resume each namespace where any of them had come to and miss events, and one namespace that expired
+// or was forbidden would end the others.
+//
+// To readers a relist of one of several parts shows object by object, as the events would that it makes up for.
+// Resyncs are those of the first part.
+func (i *Informer) RunParts(ctx context.Context, listed func(), parts ...Part) error {
+	if len(parts) == 0 {
+		return errNoParts
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	g, err := i.begin(ctx, cancel, again)
+	if err != nil {
+		return err
+	}
+	defer i.end(g)
+	g.unlisted, g.listed = len(parts), listed
+	if len(parts) == 1 && parts[0].Namespace == "" {
+		i.reflect(ctx, g, g, parts[0].ListerWatcher, g.check)
+		return nil
+	}
+	var running sync.WaitGroup
+	for k, p := range parts {
+		resync := g.check
+		if k > 0 {
+			resync = 0
+		}
+		// Ended by ctx.
+		running.Go(func() { i.reflect(ctx, g, &part{generation: g, prefix: p.Namespace + "/"}, p.ListerWatcher, resync) })
+	}
+	running.Wait()
+	return nil
+}
+
+// part is the store that the reflector of one of several parts writes to.
+type part struct {
+	*generation
+	prefix string // of its keys
+	// hasListed is guarded by Informer.mu.
+	hasListed bool
+}
+
+// Replace implements cache.ReflectorStore for the objects of the part.
+func (p *part) Replace(list []any, resourceVersion string) error {
+	keyed, err := p.keyedList(list)
+	if err != nil {
+		return err
+	}
+	for _, k := range keyed {
+		p.informer.mutations.AddObject(k.Item)
+	}
+	for {
+		prepared := make([]store.Prepared, len(keyed))
+		for k := range keyed {
+			prepared[k] = p.informer.store.Prepare(keyed[k])
+		}
+		done, err := p.commitPart(prepared, resourceVersion)
+		if err != nil {
+			return err
+		}
+		if done {
+			p.announce()
+			return nil
+		}
+	}
+}
+
+// commitPart stores a prepared list of the part. It returns false when indexers were added meanwhile and the list
+// has to be prepared again; what has been stored by then has been told.
+func (p *part) commitPart(prepared []store.Prepared, resourceVersion string) (bool, error) {
+	i := p.informer
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.mu.current != p.generation {
+		return false, ErrGenerationOver
+	}
+	changes := p.removeMissing(prepared)
+	done := true
+	for _, next := range prepared {
+		old, ok := i.store.Put(next)
+		if !ok {
+			done = false
+			break
+		}
+		changes = append(changes, store.Change{Key: next.Key, Old: old, New: next.Item})
+	}
+	if done {
+		i.store.SetResourceVersion(resourceVersion)
+	}
+	p.tookLocked(changes, done && !p.hasListed)
+	p.hasListed = p.hasListed || done
+	return done, nil
+}
+
+// removeMissing removes the objects of the part that are not in the list.
+func (p *part) removeMissing(list []store.Prepared) []store.Change {
+	present := make(map[string]bool, len(list))
+	for _, next := range list {
+		present[next.Key] = true
+	}
+	var changes []store.Change
+	for key, item := range p.informer.store.Snapshot().All {
+		if strings.HasPrefix(key, p.prefix) && !present[key] {
+			p.informer.store.Remove(key, "")
+			changes = append(changes, store.Change{Key: key, Old: item})
+		}
+	}
+	return changes
+}

@@ -1,0 +1,128 @@
+package informer
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// in puts an object in another namespace.
+func in(namespace string, o *unstructured.Unstructured) *unstructured.Unstructured {
+	o.SetNamespace(namespace)
+	return o
+}
+
+// parts gives the generation one part for each namespace, and tells how often everything has been listed.
+func (f *feed) parts(namespaces ...string) (parts []*part, listed *int) {
+	listed = new(int)
+	f.g.unlisted, f.g.listed = len(namespaces), func() { *listed++ }
+	for _, namespace := range namespaces {
+		parts = append(parts, &part{generation: f.g, prefix: namespace + "/"})
+	}
+	return parts, listed
+}
+
+func (f *feed) listPart(p *part, version int, objects ...*unstructured.Unstructured) {
+	f.Helper()
+	list := make([]any, len(objects))
+	for k, o := range objects {
+		list[k] = o
+	}
+	f.ok(p.Replace(list, fmt.Sprint(version)))
+}
+
+func TestPartsSyncTogether(t *testing.T) {
+	f := newFeed(t, Options{})
+	log, handle := f.handle()
+	parts, listed := f.parts("a", "b")
+	f.listPart(parts[0], 10, in("a", object("x", 1)))
+	f.flush()
+	if f.HasSynced() || handle.HasSynced() || *listed != 0 {
+		t.Error("synced before the second part has listed")
+	}
+	f.listPart(parts[0], 11, in("a", object("x", 1)), in("a", object("y", 2)))
+	if f.HasSynced() {
+		t.Error("synced by the same part twice")
+	}
+	f.ok(parts[0].Update(in("a", object("y", 3))))
+	f.listPart(parts[1], 7, in("b", object("x", 1)))
+	f.flush()
+	if !f.HasSynced() || !handle.HasSynced() || *listed != 1 {
+		t.Errorf("after all parts: synced %v and %v, told %d times", f.HasSynced(), handle.HasSynced(), *listed)
+	}
+	expect(t, "events", log.take(), []string{"initial x1", "update x1 x1", "initial y2", "update y2 y3", "initial x1"})
+	expect(t, "keys", f.keys(), []string{"a/x", "a/y", "b/x"})
+	if got := f.LastSyncResourceVersion(); got != "7" {
+		t.Errorf("the resource version is %q", got)
+	}
+}
+
+// TestRelistOfOnePart: what the other parts brought stays, whatever its resource version is.
+func TestRelistOfOnePart(t *testing.T) {
+	f := newFeed(t, Options{})
+	log, _ := f.handle()
+	parts, listed := f.parts("a", "ab")
+	f.listPart(parts[0], 10, in("a", object("x", 1)), in("a", object("y", 2)))
+	f.listPart(parts[1], 5, in("ab", object("x", 3)))
+	f.flush()
+	log.take()
+	f.listPart(parts[0], 20, in("a", object("y", 12)), in("a", object("z", 13)))
+	f.ok(parts[1].Delete(in("ab", object("x", 14))))
+	f.ok(parts[1].Bookmark("15"))
+	f.flush()
+	expect(t, "events", log.take(), []string{"lost a/x x1", "update y2 y12", "add z13", "delete x14"})
+	expect(t, "keys", f.keys(), []string{"a/y", "a/z"})
+	if *listed != 1 {
+		t.Errorf("told %d times that all is listed", *listed)
+	}
+	g := f.g
+	f.finish()
+	f.next()
+	if err := (&part{generation: g, prefix: "a/"}).Replace(nil, "21"); !errors.Is(err, ErrGenerationOver) {
+		t.Errorf("a generation that is over lists: %v", err)
+	}
+}
+
+// TestTakeover: a generation that takes over, with objects of another version, tells everyone of all of them.
+func TestTakeover(t *testing.T) {
+	for name, namespaces := range map[string][]string{"one reflector": nil, "parts": {"ns"}} {
+		t.Run(name, func(t *testing.T) {
+			f := newFeed(t, Options{ResyncPeriod: time.Hour})
+			log, _ := f.handle()
+			f.list(1, object("a", 1), object("b", 1))
+			if f.g.shouldResync() { // from here on, resyncs are for handlers that are due
+				t.Fatal("a resync is due")
+			}
+			f.finish()
+			f.next()
+			f.flush()
+			log.take()
+			list := func() { f.list(2, object("a", 1)) }
+			told := false
+			f.g.listed = func() { told = true }
+			if namespaces != nil {
+				parts, _ := f.parts(namespaces...)
+				f.g.listed = func() { told = true }
+				list = func() { f.listPart(parts[0], 2, object("a", 1)) }
+			}
+			list()
+			f.flush()
+			expect(t, "events", log.take(), []string{"lost ns/b b1", "update a1 a1"})
+			if !told {
+				t.Error("nobody was told of the list")
+			}
+			list()
+			f.flush()
+			expect(t, "events after another list", log.take(), nil)
+		})
+	}
+}
+
+func TestRunPartsNeedsParts(t *testing.T) {
+	if err := New(nil, Options{}).RunParts(t.Context(), nil); !errors.Is(err, errNoParts) {
+		t.Errorf("running nothing ends with %v", err)
+	}
+}

@@ -18,6 +18,9 @@ type Index struct {
 	Sorted bool
 	// Unique is set when no two objects should have the same value.
 	Unique bool
+	// Pruned is set when the index may need something that the resource's Prune cuts out. Objects in a
+	// cache lack it, so the index cannot be added to a cache that has objects already.
+	Pruned bool
 
 	parts         []part
 	each          *jsonpath.Path // nil for an index over the whole object
@@ -49,6 +52,16 @@ func (i *Index) Single() bool {
 	}
 	for n := range i.parts {
 		if !i.parts[n].path.Singular() {
+			return false
+		}
+	}
+	return true
+}
+
+// complete reports whether everything about the index could be read.
+func (i *Index) complete() bool {
+	for n := range i.parts {
+		if i.parts[n].path == nil {
 			return false
 		}
 	}

@@ -89,12 +89,15 @@ func ExampleQuerier_Values() {
 func ExampleQuerier_Explain() {
 	q, _ := query.Parse(`expiry<2027-01-01T00:00:00Z && issuer=internal && where("@.spec.issuerRef")`)
 	plan, err := exampleQuerier().Explain(q, query.Options{})
-	fmt.Print(plan, err)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Print(plan)
 	// Output:
 	// query  expiry<2027-01-01T00:00:00Z && issuer=internal && where("@.spec.issuerRef")
 	// start  issuer=internal: at most 1 of 3 objects
 	// check  expiry<2027-01-01T00:00:00Z
 	// read   where("@.spec.issuerRef")
 	// order  namespace, name
-	// <nil>
 }

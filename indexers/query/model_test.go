@@ -324,4 +324,4 @@ func sortedBy(keys []string, objects []*unstructured.Unstructured, index string,
 }
 
 // A query gives what looking at every object gives, in the same order, whatever way the planner takes.
-func TestModelOverClientGo(t *testing.T) { checkModel(t, 1, 25, 60, stock) }
+func TestModelOverClientGo(t *testing.T) { checkModel(t, 1, 12, 50, stock) }

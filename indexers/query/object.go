@@ -58,13 +58,14 @@ func (e existence) MatchJSON(raw []byte) (bool, error) {
 	return ok, err
 }
 
-// compile reads the condition as such, or as a path. When it is neither, the error is about what it looks like.
-func (c *condition) compile() (tester, error) {
-	filter, err := jsonpath.CompileFilter(c.text)
+// compileCondition reads a condition as such, or as a path. When it is neither, the error is about what it
+// looks like.
+func compileCondition(text string) (tester, error) {
+	filter, err := jsonpath.CompileFilter(text)
 	if err == nil {
 		return filter, nil
 	}
-	path, pathErr := jsonpath.Compile(c.text)
+	path, pathErr := jsonpath.Compile(text)
 	if pathErr == nil {
 		return existence{path}, nil
 	}

@@ -1,6 +1,8 @@
 package query
 
 import (
+	"sync"
+
 	"k8s.io/apimachinery/pkg/labels"
 )
 
@@ -73,8 +75,9 @@ type labelling struct {
 
 // condition looks into objects.
 type condition struct {
-	text string
-	at   mark
+	text    string
+	at      mark
+	compile func() (tester, error) // once
 }
 
 func (junction) query()    {}
@@ -163,7 +166,9 @@ func Namespace(namespaces ...string) Query { return In(namespaceIndex, namespace
 // of each object that is left by the rest of the query is looked into.
 func Where(condition string) Query { return where(condition) }
 
-func where(text string) *condition { return &condition{text: text} }
+func where(text string) *condition {
+	return &condition{text: text, compile: sync.OnceValues(func() (tester, error) { return compileCondition(text) })}
+}
 
 func compare(op operator, index string, parts []string) Query {
 	return &comparison{op: op, index: index, values: []value{{parts: parts}}}

@@ -1,0 +1,51 @@
+package indexers_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/crdcache/crdcache/indexers"
+)
+
+// An index says when it needs what is pruned.
+func TestPrunedIndexes(t *testing.T) {
+	for _, test := range []struct {
+		prune, index string
+		want         bool
+	}{
+		{"remove: [.spec.a]", "path: .spec.a", true},
+		{"remove: [.spec.a]", "path: .spec.a.b", true},
+		{"remove: [.spec.a.b]", "path: .spec.a", true},
+		{"remove: [.spec.a]", "path: .spec.b", false},
+		{"remove: ['.spec.a[*].x']", "path: '.spec.a[0].x'", true},
+		{"remove: ['.spec.a[*].x']", "path: '.spec.a[*].y'", false},
+		{"remove: ['.spec.a[*].x']", "path: '.spec.a[?(@.x==1)].y'", true},
+		{"remove: ['.spec.a[*].x']", "path: '.spec.a[?(@.z==1)].y'", false},
+		{"remove: ['.spec.*']", "path: .spec.a", true},
+		{"remove: [.spec.a]", "path: ..a", true},
+		{"remove: [.spec.a]", "{path: .spec.b, when: '@.spec.a == 1'}", true},
+		{"remove: [.spec.a]", "{path: .spec.b, when: '@.spec.c == 1'}", false},
+		{"remove: ['.spec.a[*].x']", "{each: '.spec.a[*]', key: [{name: k, path: .x}]}", true},
+		{"remove: ['.spec.a[*].x']", "{each: '.spec.a[*]', key: [{name: k, path: .y}]}", false},
+		{"remove: ['.spec.a[*].x']", "{each: '.spec.a[?(@.x)]', key: [{name: k, path: .y}]}", true},
+		{"presets: [managedFields]", "path: '.metadata.managedFields[*].manager'", true},
+		{"presets: [lastApplied]", "annotation: kubectl.kubernetes.io/last-applied-configuration", true},
+		{"presets: [lastApplied]", "annotation: a.b/c", false},
+		{"removeAnnotations: [a.b/c]", "annotation: a.b/c", true},
+		{"removeAnnotations: [a.b/c]", "label: a.b/c", false},
+	} {
+		index := strings.Trim(test.index, "{}")
+		if strings.HasPrefix(test.index, "{each") { // the last brace belongs to the key
+			index = strings.TrimSuffix(strings.TrimPrefix(test.index, "{"), "}")
+		}
+		text := strings.Replace(header("  - name: w\n    match: {group: example.com, kind: Widget}\n    prune: {"+test.prune+"}\n    indexes: [{name: i, "+index+"}]\n"), "NAME", "n", 1)
+		c, err := indexers.Parse(indexers.Source{Name: "w.yaml", Data: []byte(text)})
+		if err != nil {
+			t.Error(test, err)
+			continue
+		}
+		if got := c.Resources[0].Indexes[0].Pruned; got != test.want {
+			t.Errorf("%s and %s: %v", test.prune, test.index, got)
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package query
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/indexers"
+)
+
+// Matcher tells whether a query holds for a single object. It may be used from any number of goroutines.
+type Matcher struct {
+	query     Query
+	functions map[string]*indexers.Functions
+	schema    schema
+}
+
+// NewMatcher prepares a query for single objects. The indexes are those that the query names, and may be more;
+// the index by namespace is always there. Errors are those of [Querier.Query], and a [PrunedIndexError].
+func NewMatcher(query Query, indexes ...*indexers.Index) (*Matcher, error) {
+	m := &Matcher{query: query, functions: map[string]*indexers.Functions{}, schema: schema{}}
+	for _, index := range indexes {
+		// Functions of its own, so that the statistics of a cache are left alone.
+		m.functions[index.Name] = indexers.CompileIndexes(index)
+		m.schema[index.Name] = index
+	}
+	// An object without anything shows all that is wrong with the query.
+	if _, err := m.schema.compile(m.snapshot(&unstructured.Unstructured{}), query); err != nil {
+		return nil, err
+	}
+	if err := m.checkPruned(query); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// PrunedIndexError says that an index holds values that objects lack once they are in the cache, so that it
+// cannot be told from an object whether a query holds.
+type PrunedIndexError struct {
+	// Index is its name.
+	Index string
+}
+
+// Error says what to do.
+func (e *PrunedIndexError) Error() string {
+	return "index \"" + e.Index + "\" is over something that is pruned: objects lack it, so changes cannot be followed by it; prune less"
+}
+
+func (m *Matcher) checkPruned(query Query) error {
+	switch q := query.(type) {
+	case junction:
+		for _, sub := range q.subs {
+			if err := m.checkPruned(sub); err != nil {
+				return err
+			}
+		}
+	case negation:
+		return m.checkPruned(q.sub)
+	case *comparison:
+		if index := m.schema[q.index]; index != nil && index.Pruned {
+			return q.at.locate(&PrunedIndexError{q.index})
+		}
+	}
+	return nil
+}
+
+// Match tells whether the query holds for an object.
+func (m *Matcher) Match(object *unstructured.Unstructured) bool {
+	c, err := m.schema.compile(m.snapshot(object), m.query)
+	return err == nil && c.holds(keyOf(object), object)
+}
+
+func keyOf(object *unstructured.Unstructured) string {
+	if ns := object.GetNamespace(); ns != "" {
+		return ns + "/" + object.GetName()
+	}
+	return object.GetName()
+}
+
+// snapshot makes one object a cache.
+func (m *Matcher) snapshot(object *unstructured.Unstructured) Snapshot {
+	return objectSnapshot{m, object}
+}
+
+type objectSnapshot struct {
+	*Matcher
+	object *unstructured.Unstructured
+}
+
+func (s objectSnapshot) Stamp() Stamp { return Stamp{Synced: true} }
+
+func (s objectSnapshot) Len() int { return 1 }
+
+func (s objectSnapshot) Get(key string) (any, bool) { return s.object, key == keyOf(s.object) }
+
+func (s objectSnapshot) All(yield func(string, any) bool) { yield(keyOf(s.object), s.object) }
+
+func (s objectSnapshot) IndexNames() []string {
+	names := []string{namespaceIndex}
+	for name := range s.functions {
+		names = append(names, name)
+	}
+	return names
+}
+
+func (s objectSnapshot) Index(name string) (Index, bool) {
+	keys := []string{s.object.GetNamespace()}
+	if f := s.functions[name]; f != nil {
+		keys = f.Keys(s.object)[0]
+		slices.Sort(keys)
+	} else if name != namespaceIndex {
+		return nil, false
+	}
+	return objectIndex{keys, s.object}, true
+}
+
+// objectIndex holds the sorted keys of one object.
+type objectIndex struct {
+	keys   []string
+	object *unstructured.Unstructured
+}
+
+func (x objectIndex) Len() int { return len(x.keys) }
+
+func (x objectIndex) Count(key string) int {
+	if slices.Contains(x.keys, key) {
+		return 1
+	}
+	return 0
+}
+
+func (x objectIndex) Has(key, object string) bool {
+	return x.Count(key) > 0 && object == keyOf(x.object)
+}
+
+func (x objectIndex) Objects(key string, yield func(string, any) bool) {
+	if x.Count(key) > 0 {
+		yield(keyOf(x.object), x.object)
+	}
+}
+
+func (x objectIndex) Keys(from, to string, descending bool, yield func(string, int) bool) {
+	for i := range x.keys {
+		key := x.keys[i]
+		if descending {
+			key = x.keys[len(x.keys)-1-i]
+		}
+		if key >= from && (to == "" || key < to) && !yield(key, 1) {
+			return
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package query_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/query"
+)
+
+// hub passes on what a test says, as an informer does to a handler.
+type hub struct {
+	cache.ResourceEventHandler
+	refuses, removed bool
+}
+
+func (h *hub) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	if h.refuses {
+		return nil, errors.New("stopped")
+	}
+	h.ResourceEventHandler = handler
+	return registered{}, nil
+}
+
+func (h *hub) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error {
+	h.removed = true
+	return nil
+}
+
+type registered struct{}
+
+func (registered) HasSynced() bool                     { return true }
+func (registered) HasSyncedChecker() cache.DoneChecker { return nil }
+
+// follow subscribes to a query and returns the hub and the events.
+func follow(t testing.TB, q query.Query) (*hub, *[]query.Event) {
+	t.Helper()
+	matcher, err := query.NewMatcher(q, functions(t).Indexes()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, events := &hub{}, &[]query.Event{}
+	s, err := query.Subscribe(h, matcher, func(e query.Event) { *events = append(*events, e) })
+	if err != nil || !s.HasSynced() {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil || !h.removed {
+			t.Error(err)
+		}
+	})
+	return h, events
+}
+
+// summary says what events are about.
+func summary(events []query.Event) []string {
+	out := []string{}
+	for _, e := range events {
+		text := fmt.Sprint(e.Type, " ", e.Key)
+		if e.Initial {
+			text += " initial"
+		}
+		if e.Gone {
+			text += " gone"
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// An object is added when it begins to match, and deleted when it ceases to.
+func TestSubscription(t *testing.T) {
+	h, events := follow(t, query.And(query.Eq("team", "edge"), query.Greater("weight", "5")))
+	light, heavy, other := simple("a/x", "edge", 1, nil), simple("a/x", "edge", 7, nil), simple("a/y", "core", 9, nil)
+	renewed := heavy.DeepCopy()
+	renewed.SetUID(types.UID("another"))
+	h.OnAdd(heavy, true)
+	h.OnAdd(other, true)
+	h.OnUpdate(other, other)
+	h.OnUpdate(heavy, heavy)
+	h.OnUpdate(heavy, light)
+	h.OnUpdate(light, light)
+	h.OnUpdate(light, heavy)
+	h.OnUpdate(heavy, renewed)
+	h.OnDelete(other)
+	h.OnDelete(cache.DeletedFinalStateUnknown{Key: "a/x", Obj: light})
+	h.OnDelete(light)
+	h.OnAdd(heavy, false)
+	h.OnDelete(cache.DeletedFinalStateUnknown{Key: "a/x"})
+	h.OnAdd("no object", false)
+	h.OnUpdate(nil, nil)
+	h.OnDelete(7)
+	want := []string{
+		"Added a/x initial", "Modified a/x", "Deleted a/x", "Added a/x", "Deleted a/x gone", "Added a/x",
+		"Deleted a/x gone", "Added a/x", "Deleted a/x gone",
+	}
+	if diff := cmp.Diff(want, summary(*events)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if e := (*events)[2]; e.Object != light || e.Old != heavy {
+		t.Errorf("got %v, %v", e.Object, e.Old)
+	}
+}
+
+// Whatever happens, the events applied to an empty set give what the query finds.
+func TestSubscriptionModel(t *testing.T) {
+	random := rand.New(rand.NewPCG(11, 12))
+	for range 150 {
+		q, holds := randomQuery(random, 2)
+		h, events := follow(t, q)
+		objects := map[string]*unstructured.Unstructured{}
+		found := map[string]*unstructured.Unstructured{}
+		for range 60 {
+			changeRandomly(random, objects, h)
+			for _, e := range *events {
+				_, had := found[e.Key]
+				switch e.Type {
+				case query.Added, query.Modified:
+					if had != (e.Type == query.Modified) {
+						t.Fatalf("%s: %v, had %v", q, summary([]query.Event{e}), had)
+					}
+					found[e.Key] = e.Object
+				case query.Deleted:
+					if !had {
+						t.Fatalf("%s: %v", q, summary([]query.Event{e}))
+					}
+					delete(found, e.Key)
+				}
+			}
+			*events = nil
+			want := map[string]*unstructured.Unstructured{}
+			for k, u := range objects {
+				if holds(u) {
+					want[k] = u
+				}
+			}
+			if !maps.Equal(found, want) {
+				t.Fatalf("%s: found %v, want %v", q, slices.Sorted(maps.Keys(found)), slices.Sorted(maps.Keys(want)))
+			}
+		}
+	}
+}
+
+func changeRandomly(random *rand.Rand, objects map[string]*unstructured.Unstructured, h *hub) {
+	next := widget(random, random.IntN(4))
+	next.SetUID(types.UID(fmt.Sprint(random.IntN(3))))
+	k := key(next)
+	switch old := objects[k]; {
+	case old == nil:
+		h.OnAdd(next, false)
+	case random.IntN(4) == 0:
+		delete(objects, k)
+		h.OnDelete(old)
+		return
+	default:
+		h.OnUpdate(old, next)
+	}
+	objects[k] = next
+}
+
+func TestSubscriptionErrors(t *testing.T) {
+	all := functions(t).Indexes()
+	var unknown *query.UnknownIndexError
+	if _, err := query.NewMatcher(query.Eq("nope", "x"), all...); !errors.As(err, &unknown) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := query.NewMatcher(query.Less("team", "x"), all...); err == nil {
+		t.Error("an index without an order is compared")
+	}
+	c, err := indexers.Parse(indexers.Source{Name: "p.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1alpha1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
+  {name: w, match: {group: example.com, kind: Widget}, prune: {remove: [.spec.blob]}, indexes: [{name: blob, path: .spec.blob.sum}, {name: class, path: .spec.class}]}]}}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pruned *query.PrunedIndexError
+	for _, q := range []query.Query{query.Eq("blob", "x"), query.Not(query.Or(query.Eq("class", "x"), query.Exists("blob")))} {
+		if _, err := query.NewMatcher(q, c.Resources[0].Indexes...); !errors.As(err, &pruned) || pruned.Index != "blob" {
+			t.Errorf("got %v", err)
+		}
+	}
+	if _, err := query.NewMatcher(query.Eq("class", "x"), c.Resources[0].Indexes...); err != nil {
+		t.Error(err)
+	}
+	matcher, err := query.NewMatcher(query.All())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := query.Subscribe(&hub{refuses: true}, matcher, func(query.Event) {}); err == nil {
+		t.Error("no error of an informer that has stopped")
+	}
+}

@@ -21,6 +21,7 @@ type Factory struct {
 	source  source
 	options Options
 	types   *typeBoard // nil without Options.Types
+	hub     *hub
 
 	// ctx ends with Shutdown, by cancel.
 	ctx    context.Context
@@ -55,8 +56,12 @@ func New(options Options) (*Factory, error) {
 	}}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.mu.informers = map[schema.GroupVersionResource]*entry{}
+	f.hub = newHub(options.Types == nil, time.Now)
+	if _, err := f.hub.add(options.Listener); err != nil {
+		return nil, err
+	}
 	if options.Types != nil {
-		f.types = newTypeBoard(options.Types)
+		f.types = newTypeBoard(options.Types, f.hub.learntTypes)
 	}
 	return f, nil
 }
@@ -81,6 +86,7 @@ func (f *Factory) ForResource(gvr schema.GroupVersionResource) (*Informer, error
 	if err != nil {
 		return nil, err
 	}
+	f.hub.join(i.health, options.required())
 	f.mu.informers[gvr] = &entry{informer: i, done: make(chan struct{})}
 	return i, nil
 }
@@ -123,7 +129,7 @@ func (f *Factory) Status() []Status {
 
 // Shutdown stops every informer and waits until all have ended or ctx has. In the latter case the error
 // is a *ShutdownError. The factory can't be used again. Calling it again waits again. It must not be
-// called from an event handler, whose return it would wait for.
+// called from an event handler or a listener, whose return it would wait for.
 func (f *Factory) Shutdown(ctx context.Context) error {
 	f.mu.Lock()
 	f.mu.shutdown = true
@@ -150,7 +156,8 @@ func (f *Factory) Shutdown(ctx context.Context) error {
 			running = append(running, e.informer.gvr)
 		}
 	}
-	if len(running) > 0 {
+	told := f.hub.shut(ctx)
+	if len(running) > 0 || told != nil {
 		return &ShutdownError{Running: running, Cause: context.Cause(ctx)}
 	}
 	return nil
@@ -185,7 +192,8 @@ func compareGVR(a, b schema.GroupVersionResource) int {
 
 // ShutdownError reports what had not ended when the context given to Shutdown did.
 type ShutdownError struct {
-	// Running are the types whose informers have not ended: a handler has not returned, usually.
+	// Running are the types whose informers have not ended: a handler has not returned, usually. It is empty
+	// when it is a listener that has not.
 	Running []schema.GroupVersionResource
 	// Cause is the context's.
 	Cause error
@@ -193,7 +201,11 @@ type ShutdownError struct {
 
 // Error names what still runs.
 func (e *ShutdownError) Error() string {
-	return fmt.Sprintf("dynamicinformer: shutdown: still running: %s: %v", formatGVRs(e.Running), e.Cause)
+	running := formatGVRs(e.Running)
+	if running == "" {
+		running = "a listener"
+	}
+	return fmt.Sprintf("dynamicinformer: shutdown: still running: %s: %v", running, e.Cause)
 }
 
 // Unwrap returns the context's cause.

@@ -183,7 +183,7 @@ func (c complaint) String() string {
 		if !strings.Contains(text, string(c.verb)) { // as the server's own words do
 			text = string(c.verb) + " denied: " + text
 		}
-	case c.verb == verbWatch && c.err != nil && !strings.HasPrefix(text, string(verbWatch)):
+	case c.verb == verbWatch && c.err != nil:
 		text = string(c.verb) + ": " + text
 	}
 	if c.part != "" {

@@ -35,7 +35,7 @@ type news interface {
 	// changed tells of a new status, and of the one that was told of before.
 	changed(before, after Status)
 	// answered tells how the server answered a request; err is nil where it accepted it.
-	answered(gvr schema.GroupVersionResource, verb requestVerb, reason Reason, err error)
+	answered(verb requestVerb, reason Reason, err error)
 	// relisted tells that the type has been listed again.
 	relisted(s Status, reason RelistReason)
 }
@@ -159,6 +159,6 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 // noNews is for an informer that nobody follows.
 type noNews struct{}
 
-func (noNews) changed(Status, Status)                                           {}
-func (noNews) answered(schema.GroupVersionResource, requestVerb, Reason, error) {}
-func (noNews) relisted(Status, RelistReason)                                    {}
+func (noNews) changed(Status, Status)              {}
+func (noNews) answered(requestVerb, Reason, error) {}
+func (noNews) relisted(Status, RelistReason)       {}

@@ -3,7 +3,6 @@ package dynamicinformer
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 )
 
@@ -18,6 +17,14 @@ const (
 )
 
 func (v requestVerb) watches() bool { return v == verbWatch || v == verbWatchList }
+
+// String returns the verb that users know.
+func (v requestVerb) String() string {
+	if v == verbListMore {
+		return string(verbList)
+	}
+	return string(v)
+}
 
 // reporter records the requests for one part of a type: a namespace, or everything. A part has one request
 // under way at a time, and one watch.
@@ -73,7 +80,7 @@ func (r reporter) answer(verb requestVerb, err error) {
 		if reason == ReasonNone {
 			status.LastContact = now
 		}
-		r.news.answered(r.gvr, verb, reason, err)
+		r.news.answered(verb, reason, err)
 	})
 }
 
@@ -157,13 +164,4 @@ func (r reporter) sign(owing bool) {
 		p.list, p.watch = trouble{}, trouble{}
 		r.deriveLocked(now)
 	}
-}
-
-// request records the outcome of a request whose kind is not known.
-func (h *health) request(err error) {
-	verb := verbWatch
-	if err != nil && !strings.HasPrefix(err.Error(), string(verbWatch)) {
-		verb = verbList
-	}
-	h.reporter("").answer(verb, err)
 }

@@ -55,6 +55,10 @@ type Options struct {
 	// of refused connections and of throttling. Default: what goes wrong is in the status and in the log.
 	OnWatchError func(gvr schema.GroupVersionResource, err error)
 
+	// Listener is told what happens to the informers, for metrics, logs and alarms; see also
+	// Factory.AddListener. Default: nobody is.
+	Listener Listener
+
 	// Logger is what informers log to. Default: that of the context given to Start, which is klog's own
 	// where the context carries none.
 	Logger *klog.Logger

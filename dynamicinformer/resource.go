@@ -17,7 +17,7 @@ import (
 // ResourceOptions say how a type is followed. The zero value of a field means that it is not set: what is
 // less specific counts then (see Options.Resources), and in the end the default that the field names.
 //
-// Two requests for one type share an informer when they agree in everything but Resync and Indexers. Funcs
+// Two requests for one type share an informer when they agree in everything but Resync, Indexers and Required. Funcs
 // agree when they are the same value, not when they do the same.
 type ResourceOptions struct {
 	// Namespaces limit what is followed. Default: all. Several namespaces are listed and watched one by one,
@@ -57,6 +57,10 @@ type ResourceOptions struct {
 	// already gets those whose names are new to it.
 	Indexers cache.Indexers
 
+	// Required says that the program cannot do without the type: Factory.WaitForSync waits for its CRD to be
+	// installed, and ConditionReady for its first list. Default: false.
+	Required *bool
+
 	// Versions say what becomes of the informer when the server stops serving the version it uses. Default:
 	// PinnedVersion.
 	Versions VersionPolicy
@@ -94,6 +98,9 @@ func (o ResourceOptions) over(defaults ResourceOptions) ResourceOptions {
 		all := maps.Clone(defaults.Indexers)
 		maps.Copy(all, o.Indexers)
 		o.Indexers = all
+	}
+	if o.Required == nil {
+		o.Required = defaults.Required
 	}
 	if !o.Versions.isSet() {
 		o.Versions = defaults.Versions
@@ -137,3 +144,6 @@ func (o ResourceOptions) resync() time.Duration {
 	}
 	return *o.Resync + rand.N(*o.Resync/10+1)
 }
+
+// required returns whether the program cannot do without the type.
+func (o ResourceOptions) required() bool { return o.Required != nil && *o.Required }

@@ -101,6 +101,8 @@ func (s sees) ended(was identity, version string) (bool, Reason) {
 // typeBoard keeps what a TypeSource last told, and wakes those who wait for news of a type.
 type typeBoard struct {
 	stop func()
+	// completed is called when the source has told all there are.
+	completed func()
 
 	mu struct {
 		sync.Mutex
@@ -112,8 +114,8 @@ type typeBoard struct {
 
 var _ TypeListener = (*typeBoard)(nil)
 
-func newTypeBoard(source TypeSource) *typeBoard {
-	b := &typeBoard{}
+func newTypeBoard(source TypeSource, completed func()) *typeBoard {
+	b := &typeBoard{completed: completed}
 	b.mu.types = map[schema.GroupResource]Type{}
 	b.mu.news = map[schema.GroupResource]chan struct{}{}
 	b.stop = source.Subscribe(b)
@@ -151,6 +153,7 @@ func (b *typeBoard) RemoveType(gr schema.GroupResource) {
 
 // SetComplete implements TypeListener.
 func (b *typeBoard) SetComplete() {
+	defer b.completed()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mu.complete = true

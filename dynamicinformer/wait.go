@@ -10,7 +10,10 @@ import (
 
 // WaitForSync waits until each of the types is settled (see Status.Settled), or ctx ends. Without types
 // it waits for all that have been asked for up to this call. The statuses come in the order of gvrs, or
-// ordered by group, resource and version.
+// ordered by group, resource and version; each is of the moment when the type was settled.
+//
+// A type that is required (see ResourceOptions.Required) is not settled by being absent: it is waited for
+// until its CRD is there, or ctx ends.
 //
 // The error is nil when all are synced, and a *NotSyncedError otherwise; a type that was never asked for
 // counts as not synced. A type that settles without being synced, because it may not be read for example,
@@ -41,7 +44,7 @@ func (f *Factory) WaitForSync(ctx context.Context, gvrs ...schema.GroupVersionRe
 func (i *Informer) waitUntilSettled(ctx context.Context) (Status, error) {
 	for {
 		status, changed := i.health.snapshot()
-		if status.Settled() {
+		if status.Settled() && !(i.options.required() && status.absent()) {
 			return status, nil
 		}
 		select {
@@ -50,6 +53,11 @@ func (i *Informer) waitUntilSettled(ctx context.Context) (Status, error) {
 			return status, context.Cause(ctx)
 		}
 	}
+}
+
+// absent reports whether the informer has nothing to follow.
+func (s Status) absent() bool {
+	return (s.State == StatePending || s.State == StateDegraded) && s.Reason.absent()
 }
 
 // wanted is one type to wait for; without an informer it was never asked for.

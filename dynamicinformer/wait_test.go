@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/internal/apitest"
@@ -80,7 +81,7 @@ func TestWatchNotAllowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := waitFor(t, i, func(s Status) bool { return s.State == StateDegraded })
-	if s.Reason != ReasonForbidden || !strings.HasPrefix(s.Message, "watch") || s.LastContact.IsZero() || !i.HasSynced() {
+	if s.Reason != ReasonForbidden || !strings.HasPrefix(s.Message, "watch denied: ") || s.LastContact.IsZero() || !i.HasSynced() {
 		t.Errorf("the status is %+v, synced: %v", s, i.HasSynced())
 	}
 }
@@ -171,4 +172,102 @@ func TestFormatGVR(t *testing.T) {
 	if want := "pods.v1, widgets.v1.example.com"; got != want {
 		t.Errorf("formatGVRs = %q, want %q", got, want)
 	}
+}
+
+// TestWaitForSyncRequired: a required type that is absent is waited for, and an optional one is not.
+func TestWaitForSyncRequired(t *testing.T) {
+	s := newStage(t, Options{Resources: map[schema.GroupVersionResource]ResourceOptions{widgets: {Required: new(true)}}})
+	ask(t, s.factory, gadgets)
+	if err := s.factory.Start(s.ctx); err != nil {
+		t.Fatal(err)
+	}
+	s.types.listener.SetComplete()
+	s.await(StatePending, ReasonNotInstalled)
+	if c := s.factory.Condition(ConditionReady); c.Reason != ReasonNotInstalled || !strings.HasPrefix(c.Message, "widgets.v1.example.com: Pending") {
+		t.Errorf("without the required type, the condition is %+v", c)
+	}
+
+	ended, cancel := context.WithCancel(s.ctx)
+	cancel()
+	var missing *NotSyncedError
+	if _, err := s.factory.WaitForSync(ended); !errors.As(err, &missing) || missing.Cause == nil || len(missing.Missing) != 2 {
+		t.Errorf("giving up ends with %v", err)
+	}
+
+	type outcome struct {
+		statuses []Status
+		err      error
+	}
+	result := make(chan outcome, 1)
+	go func() { // ends when the type is synced
+		statuses, err := s.factory.WaitForSync(s.ctx)
+		result <- outcome{statuses, err}
+	}()
+	s.types.set(func(t *Type) { t.Established = false })
+	s.await(StatePending, ReasonNotEstablished)
+	select {
+	case o := <-result:
+		t.Fatalf("the wait ended with %+v", o)
+	default:
+	}
+	s.types.set(nil)
+	o := <-result
+	if !errors.As(o.err, &missing) || missing.Cause != nil || len(missing.Missing) != 1 || missing.Missing[0].GVR != gadgets {
+		t.Errorf("the wait ended with %v, want gadgets missing alone", o.err)
+	}
+	if len(o.statuses) != 2 || o.statuses[1].State != StateSynced {
+		t.Errorf("the wait ended with %+v", o.statuses)
+	}
+	if c := s.factory.Condition(ConditionReady); c.Status != metav1.ConditionTrue {
+		t.Errorf("with the required type, the condition is %+v", c)
+	}
+}
+
+// TestListenerOfFactory: what Options.Listener and AddListener are told by real informers.
+func TestListenerOfFactory(t *testing.T) {
+	server := newServer(t)
+	first, late := &diary{}, &diary{}
+	f := newFactory(t, server, Options{Listener: first.listener()})
+	synced(t, f)
+	l, err := f.AddListener(late.listener())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Shutdown(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	<-l.Done()
+	if _, err := f.AddListener(Listener{}); !errors.Is(err, ErrShutdown) {
+		t.Errorf("after Shutdown, AddListener ends with %v", err)
+	}
+	for name, d := range map[string]*diary{"the first": first, "the late": late} {
+		var life []string
+		for _, line := range d.lines {
+			if strings.HasPrefix(line, "widgets: s") || strings.HasPrefix(line, "widgets: ended") {
+				life = append(life, line)
+			}
+		}
+		if diff := cmp.Diff([]string{"widgets: started 1 ", "widgets: synced 1", "widgets: ended 1 "}, life); diff != "" {
+			t.Errorf("%s listener (-want +got):\n%s\nof %q", name, diff, d.lines)
+		}
+	}
+}
+
+// TestShutdownWaitsForListeners: what has not been told by then is named, not lost in silence.
+func TestShutdownWaitsForListeners(t *testing.T) {
+	entered, release := make(chan struct{}), make(chan struct{})
+	f := newFactory(t, newServer(t), Options{Listener: Listener{ConditionChanged: func(_, after Condition) {
+		if after.Type == ConditionReady {
+			close(entered)
+			<-release
+		}
+	}}})
+	<-entered
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var left *ShutdownError
+	if err := f.Shutdown(ctx); !errors.As(err, &left) || len(left.Running) != 0 || !strings.Contains(err.Error(), "a listener") {
+		t.Errorf("Shutdown ends with %v", err)
+	}
+	close(release)
 }

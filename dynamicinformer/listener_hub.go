@@ -1,0 +1,173 @@
+package dynamicinformer
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// hub passes on what the informers of a factory report: to listeners, and into the factory's conditions. One
+// lock orders everything, so that all listeners see one history; under it things are only queued.
+type hub struct {
+	now func() time.Time
+
+	mu struct {
+		sync.Mutex
+		shutdown  bool
+		listeners []*ListenerHandle
+		// members are the informers that have not been stopped.
+		members map[*member]struct{}
+		// typesKnown is set once a source of types has told all there are, or when there is none.
+		typesKnown bool
+		// reached is set once a server has answered anything.
+		reached    bool
+		conditions map[ConditionType]Condition
+	}
+}
+
+// member is what a hub knows of one informer. It is the news of the informer's health.
+type member struct {
+	hub *hub
+	// required says that the factory is not ready without the type.
+	required bool
+
+	// The rest is guarded by the hub's lock.
+
+	status Status
+	// unreached and refused tell of requests that the server did not get, or that it did not accept the
+	// credentials of; zero since another answer.
+	unreached, refused trouble
+}
+
+var _ news = (*member)(nil)
+
+// newHub returns a hub; typesKnown says that no source of types has to be waited for.
+func newHub(typesKnown bool, now func() time.Time) *hub {
+	b := &hub{now: now}
+	b.mu.members = map[*member]struct{}{}
+	b.mu.typesKnown = typesKnown
+	b.mu.conditions = map[ConditionType]Condition{}
+	b.reviewLocked()
+	return b
+}
+
+// join lets the hub know of an informer, through its health, before that has anything to report.
+func (b *hub) join(h *health, required bool) {
+	m := &member{hub: b, required: required}
+	m.status, _ = h.snapshot()
+	h.news = m
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.members[m] = struct{}{}
+	b.tellLocked(func(l *Listener) []func() { return l.stateChanged(Status{GVR: m.status.GVR}, m.status) })
+	b.reviewLocked()
+}
+
+// add adds a listener and tells it the present state.
+func (b *hub) add(listener Listener) (*ListenerHandle, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.mu.shutdown {
+		return nil, ErrShutdown
+	}
+	l := &ListenerHandle{hub: b, listener: listener, queue: newCallQueue()}
+	for _, m := range b.membersLocked() {
+		l.queue.push(l.listener.stateChanged(Status{GVR: m.status.GVR}, m.status)...)
+	}
+	for _, c := range b.conditionsLocked() {
+		l.queue.push(l.listener.conditionChanged(Condition{Type: c.Type}, c)...)
+	}
+	b.mu.listeners = append(b.mu.listeners, l)
+	return l, nil
+}
+
+func (b *hub) remove(l *ListenerHandle) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.listeners = slices.DeleteFunc(b.mu.listeners, func(other *ListenerHandle) bool { return other == l })
+}
+
+// shut admits no more listeners, and waits until those that are there have been told everything, or ctx ends.
+func (b *hub) shut(ctx context.Context) error {
+	b.mu.Lock()
+	b.mu.shutdown = true
+	listeners := slices.Clone(b.mu.listeners)
+	b.mu.Unlock()
+	var failure error
+	for _, l := range listeners {
+		failure = cmp.Or(failure, l.drain(ctx))
+	}
+	return failure
+}
+
+// learntTypes takes in that the source of types has told all there are.
+func (b *hub) learntTypes() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.typesKnown = true
+	b.reviewLocked()
+}
+
+// changed implements news.
+func (m *member) changed(before, after Status) {
+	b := m.hub
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m.status = after
+	b.tellLocked(func(l *Listener) []func() { return l.stateChanged(before, after) })
+	if after.State == StateStopped {
+		delete(b.mu.members, m)
+	}
+	b.reviewLocked()
+}
+
+// answered implements news.
+func (m *member) answered(verb requestVerb, reason Reason, err error) {
+	b := m.hub
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.now()
+	note := func(t *trouble, r Reason) {
+		if reason != r {
+			*t = trouble{}
+			return
+		}
+		t.reason, t.err = reason, err
+		t.failures++
+	}
+	note(&m.unreached, ReasonUnreachable)
+	if reason != ReasonUnreachable {
+		b.mu.reached = true
+		note(&m.refused, ReasonUnauthorized)
+	}
+	if reason != ReasonNone {
+		f := RequestFailure{GVR: m.status.GVR, Verb: verb.String(), Reason: reason, Err: err, Time: now}
+		b.tellLocked(func(l *Listener) []func() { return l.requestFailed(f) })
+	}
+	b.reviewLocked()
+}
+
+// relisted implements news.
+func (m *member) relisted(s Status, reason RelistReason) {
+	b := m.hub
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tellLocked(func(l *Listener) []func() { return l.relisted(s.generation(), reason) })
+}
+
+// tellLocked queues calls for every listener.
+func (b *hub) tellLocked(calls func(*Listener) []func()) {
+	for _, l := range b.mu.listeners {
+		l.queue.push(calls(&l.listener)...)
+	}
+}
+
+// membersLocked returns the informers in the order of their types.
+func (b *hub) membersLocked() []*member {
+	return slices.SortedFunc(maps.Keys(b.mu.members), func(x, y *member) int {
+		return compareGVR(x.status.GVR, y.status.GVR)
+	})
+}

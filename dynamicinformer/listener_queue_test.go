@@ -1,0 +1,107 @@
+package dynamicinformer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+)
+
+func TestCallQueueKeepsOrder(t *testing.T) {
+	q := newCallQueue()
+	var got []int
+	var wg sync.WaitGroup
+	next := 0
+	var mu sync.Mutex
+	for range 4 {
+		wg.Go(func() {
+			for range 500 {
+				mu.Lock() // makes the order of pushing known
+				n := next
+				next++
+				q.push(func() { got = append(got, n) })
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if err := q.drain(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 2000 || !slices.IsSorted(got) || q.pending() != 0 {
+		t.Errorf("%d calls, in order: %v, %d pending", len(got), slices.IsSorted(got), q.pending())
+	}
+}
+
+func TestCallQueueClose(t *testing.T) {
+	q := newCallQueue()
+	entered, release := make(chan struct{}), make(chan struct{})
+	q.push(func() { close(entered); <-release }, func() { t.Error("a call was made after close") })
+	<-entered
+	if q.pending() != 2 {
+		t.Errorf("%d are pending, want 2", q.pending())
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("had enough")
+	cancel(why)
+	if err := q.drain(ctx); !errors.Is(err, why) {
+		t.Errorf("draining a busy queue ends with %v", err)
+	}
+	q.close()
+	q.close()
+	q.push(func() { t.Error("a call was made after close") })
+	select {
+	case <-q.done:
+		t.Error("done while a call is under way")
+	default:
+	}
+	close(release)
+	<-q.done
+
+	idle := newCallQueue()
+	idle.close()
+	<-idle.done
+}
+
+func TestCallQueueClosedFromInside(t *testing.T) {
+	q := newCallQueue()
+	q.push(q.close, func() { t.Error("a call was made after close") })
+	<-q.done
+}
+
+// TestCallQueuePanic changes process-wide settings and therefore runs alone.
+func TestCallQueuePanic(t *testing.T) {
+	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
+	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })
+	utilruntime.PanicHandlers = nil
+
+	func() {
+		defer func() {
+			if got := recover(); got != "trouble" {
+				t.Errorf("recovered %v", got)
+			}
+		}()
+		survives(func() { panic("trouble") })
+		t.Error("the panic was swallowed")
+	}()
+
+	utilruntime.ReallyCrash = false
+	synctest.Test(t, func(t *testing.T) {
+		q := newCallQueue()
+		start := time.Now()
+		var paused time.Duration
+		q.push(func() { panic("trouble") }, func() { paused = time.Since(start) })
+		if err := q.drain(t.Context()); err != nil || paused != panicPause {
+			t.Errorf("the next call came after %v, %v; want %v", paused, err, panicPause)
+		}
+		q.push(func() { panic("trouble") })
+		synctest.Wait()
+		q.close() // does not wait for the pause
+		<-q.done
+	})
+}

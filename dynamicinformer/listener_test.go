@@ -1,0 +1,264 @@
+package dynamicinformer
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// diary notes what a listener is told.
+type diary struct{ lines []string }
+
+func (d *diary) add(format string, args ...any) {
+	d.lines = append(d.lines, fmt.Sprintf(format, args...))
+}
+
+func (d *diary) listener() Listener {
+	return Listener{
+		StateChanged: func(before, after Status) {
+			d.add("%s: %s -> %s %s", after.GVR.Resource, before.State, after.State, after.Reason)
+		},
+		GenerationStarted: func(g Generation) { d.add("%s: started %d %s", g.GVR.Resource, g.Number, g.UID) },
+		GenerationSynced:  func(g Generation) { d.add("%s: synced %d", g.GVR.Resource, g.Number) },
+		GenerationEnded: func(g Generation, r Reason) {
+			d.add("%s: ended %d %s", g.GVR.Resource, g.Number, r)
+		},
+		Relisted: func(g Generation, r RelistReason) { d.add("%s: relisted %s", g.GVR.Resource, r) },
+		RequestFailed: func(f RequestFailure) {
+			d.add("%s: %s failed: %s: %v", f.GVR.Resource, f.Verb, f.Reason, f.Err)
+		},
+		ConditionChanged: func(before, after Condition) {
+			d.add("%s: %s -> %s %s", after.Type, before.Status, after.Status, after.Reason)
+		},
+	}
+}
+
+// exchange is a hub with the healths of some types.
+type exchange struct {
+	*testing.T
+	*hub
+	clock time.Time
+}
+
+func newExchange(t *testing.T, typesKnown bool) *exchange {
+	e := &exchange{T: t, clock: time.Unix(1000, 0)}
+	e.hub = newHub(typesKnown, func() time.Time { return e.clock })
+	return e
+}
+
+func (e *exchange) health(gvr schema.GroupVersionResource, required bool) *health {
+	h := newHealth(gvr, func() time.Time { return e.clock })
+	e.join(h, required)
+	return h
+}
+
+// listen adds a diary.
+func (e *exchange) listen() (*diary, *ListenerHandle) {
+	e.Helper()
+	d := &diary{}
+	l, err := e.add(d.listener())
+	if err != nil {
+		e.Fatal(err)
+	}
+	return d, l
+}
+
+// expect waits until a diary is complete, and compares.
+func (e *exchange) expect(step string, d *diary, l *ListenerHandle, want ...string) {
+	e.Helper()
+	if err := l.queue.drain(patient(e.T)); err != nil {
+		e.Fatal(err)
+	}
+	if diff := cmp.Diff(want, d.lines); diff != "" {
+		e.Errorf("%s (-want +got):\n%s", step, diff)
+	}
+	d.lines = nil
+}
+
+func TestListenerIsToldInOrder(t *testing.T) {
+	e := newExchange(t, true)
+	d, l := e.listen()
+	h := e.health(widgets, false)
+	r := h.reporter("")
+	e.expect("at first", d, l,
+		"Authenticated:  -> Unknown ", "Reachable:  -> Unknown ", "Ready:  -> True ", "TypesKnown:  -> True ",
+		"widgets:  -> Pending ")
+	h.started()
+	h.pending(ReasonNotInstalled)
+	h.begin("1")
+	r.answer(verbListMore, serverError(500))
+	r.answer(verbList, nil)
+	h.synced(1)
+	r.answer(verbWatch, serverError(410))
+	r.answer(verbList, nil)
+	h.gone(ReasonNotInstalled)
+	h.begin("2")
+	h.stopped()
+	e.expect("a life", d, l,
+		"widgets: Pending -> Pending NotInstalled",
+		"widgets: Pending -> Syncing ", "widgets: started 1 1",
+		"widgets: list failed: RequestFailed: "+serverError(500).Error(), "Authenticated: Unknown -> True ", "Reachable: Unknown -> True ",
+		"widgets: Syncing -> Syncing RequestFailed",
+		"widgets: Syncing -> Syncing ",
+		"widgets: Syncing -> Synced ", "widgets: synced 1",
+		"widgets: relisted Expired",
+		"widgets: Synced -> Gone NotInstalled", "widgets: ended 1 NotInstalled",
+		"widgets: Gone -> Syncing ", "widgets: started 2 2",
+		"widgets: Syncing -> Stopped ", "widgets: ended 2 ")
+}
+
+// TestLateListener: what a listener has missed is told by the present state, and what has ended is left out.
+func TestLateListener(t *testing.T) {
+	e := newExchange(t, false)
+	synced, denied, over := e.health(widgets, true), e.health(gadgets, false), e.health(schema.GroupVersionResource{Resource: "over"}, false)
+	over.stopped()
+	for _, h := range []*health{synced, denied} {
+		h.started()
+		h.begin("7")
+		h.reporter("").answer(verbList, nil)
+	}
+	synced.synced(1)
+	denied.synced(1)
+	denied.reporter("").answer(verbList, serverError(403))
+	d, l := e.listen()
+	e.expect("the present", d, l,
+		"gadgets:  -> Degraded Forbidden", "gadgets: started 1 7", "gadgets: synced 1",
+		"widgets:  -> Synced ", "widgets: started 1 7", "widgets: synced 1",
+		"Authenticated:  -> True ", "Reachable:  -> True ", "Ready:  -> False TypesUnknown", "TypesKnown:  -> False TypesUnknown")
+	e.learntTypes()
+	e.expect("and then", d, l, "TypesKnown: False -> True ", "Ready: False -> True ")
+}
+
+func TestListenerRemoved(t *testing.T) {
+	e := newExchange(t, true)
+	d, l := e.listen()
+	_, kept := e.listen()
+	e.expect("at first", d, l, "Authenticated:  -> Unknown ", "Reachable:  -> Unknown ", "Ready:  -> True ", "TypesKnown:  -> True ")
+	l.Remove()
+	<-l.Done()
+	e.health(widgets, false)
+	e.expect("removed", d, l)
+	if err := e.shut(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	<-kept.Done()
+	if _, err := e.add(Listener{}); !errors.Is(err, ErrShutdown) {
+		t.Errorf("after the end, adding a listener ends with %v", err)
+	}
+}
+
+// TestSlowListenerDelaysNobody: neither the informers nor another listener, and its depth shows.
+func TestSlowListenerDelaysNobody(t *testing.T) {
+	e := newExchange(t, true)
+	entered, release := make(chan struct{}), make(chan struct{})
+	slow, err := e.add(Listener{StateChanged: func(_, after Status) {
+		if after.State == StatePending {
+			close(entered)
+			<-release
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, quick := e.listen()
+	h := e.health(widgets, false)
+	<-entered
+	h.started()
+	h.begin("")
+	h.stopped()
+	if err := quick.queue.drain(patient(t)); err != nil || len(d.lines) != 9 {
+		t.Errorf("the quick listener was told %q, %v", d.lines, err)
+	}
+	if got := slow.Depth(); got != 3 {
+		t.Errorf("the slow listener's depth is %d, want 3", got)
+	}
+	close(release)
+	if err := e.shut(patient(t)); err != nil || slow.Depth() != 0 {
+		t.Errorf("after the end, the depth is %d, %v", slow.Depth(), err)
+	}
+}
+
+// TestListenerWithoutFuncs: what nobody wants to know is not queued.
+func TestListenerWithoutFuncs(t *testing.T) {
+	e := newExchange(t, true)
+	l, err := e.add(Listener{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := e.health(widgets, false)
+	h.started()
+	h.begin("")
+	h.reporter("").answer(verbList, serverError(500))
+	h.reporter("").answer(verbList, nil)
+	h.synced(1)
+	h.reporter("").answer(verbWatchList, nil)
+	if l.Depth() != 0 || l.queue.mu.running {
+		t.Error("something was queued")
+	}
+}
+
+func TestConditions(t *testing.T) {
+	e := newExchange(t, false)
+	one, two := e.health(gadgets, true), e.health(widgets, false)
+	for _, h := range []*health{one, two} {
+		h.started()
+		h.begin("")
+	}
+	check := func(step string, want ...string) {
+		t.Helper()
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		var got []string
+		for _, c := range e.conditionsLocked() {
+			line := fmt.Sprintf("%s=%s", c.Type, c.Status)
+			if c.Status == metav1.ConditionFalse {
+				line += fmt.Sprintf(" %s: %s", c.Reason, c.Message)
+			}
+			got = append(got, line)
+			if c.Since.IsZero() || c.Since.After(e.clock) {
+				t.Errorf("%s: %s is since %v", step, c.Type, c.Since)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step, diff)
+		}
+	}
+	unknown := "TypesUnknown: waiting to learn which types the server has"
+	check("nothing heard", "Authenticated=Unknown", "Reachable=Unknown", "Ready=False "+unknown, "TypesKnown=False "+unknown)
+	e.learntTypes()
+	waiting := "Ready=False : gadgets.v1.example.com: Syncing: waiting for the first list"
+	check("types known", "Authenticated=Unknown", "Reachable=Unknown", waiting, "TypesKnown=True")
+
+	for range failuresUntilDegraded {
+		two.reporter("").answer(verbList, errRefused)
+	}
+	refused := "Reachable=False Unreachable: " + errRefused.Error()
+	check("one unreachable", "Authenticated=Unknown", refused, waiting, "TypesKnown=True")
+	for range failuresUntilDegraded {
+		one.reporter("").answer(verbList, errRefused)
+	}
+	check("both unreachable", "Authenticated=Unknown", "Reachable=False Unreachable: 2 of 2 types: "+errRefused.Error(),
+		"Ready=False Unreachable: gadgets.v1.example.com: Syncing (Unreachable): "+errRefused.Error(), "TypesKnown=True")
+	if s, _ := one.snapshot(); s.State != StateSyncing {
+		t.Errorf("the unreachable type has the status %+v", s)
+	}
+
+	one.reporter("").answer(verbList, serverError(401))
+	two.reporter("").answer(verbList, serverError(403)) // an answer, and credentials that are good
+	denied := serverError(401).Error()
+	check("unauthorized", "Authenticated=False Unauthorized: "+denied, "Reachable=True",
+		"Ready=False Unauthorized: gadgets.v1.example.com: Syncing (Unauthorized): "+denied, "TypesKnown=True")
+
+	one.reporter("").answer(verbList, nil)
+	one.synced(1)
+	check("all well", "Authenticated=True", "Reachable=True", "Ready=True", "TypesKnown=True")
+
+	two.reporter("").answer(verbList, serverError(401))
+	two.stopped()
+	check("a type that is not followed any more has no say", "Authenticated=True", "Reachable=True", "Ready=True", "TypesKnown=True")
+}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -119,4 +120,94 @@ func ExampleFactory_WaitForSync() {
 	// gadgets Degraded
 	// widgets Synced
 	// not synced: gadgets.v1.example.com: Degraded (Forbidden): you may not list gadgets
+}
+
+// Widget is as much of a widget as a program cares for.
+type Widget struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Color string `json:"color"`
+	} `json:"spec"`
+}
+
+// Read a type as a struct of one's own, which needs no scheme and no generated code.
+func ExampleAs() {
+	server := cluster()
+	defer server.Close()
+	ctx := context.Background()
+
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: server.URL}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer factory.Shutdown(ctx)
+	informer, err := factory.ForResource(widgets)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := factory.Start(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := factory.WaitForSync(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	widget, err := dynamicinformer.As[Widget](informer).Get("web", "a")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(widget.Name, "is", widget.Spec.Color)
+
+	// Output:
+	// a is red
+}
+
+// Be told what happens to informers, for metrics, logs and alarms.
+func ExampleListener() {
+	server := cluster()
+	defer server.Close()
+	ctx := context.Background()
+
+	factory, err := dynamicinformer.New(dynamicinformer.Options{
+		Config: &rest.Config{Host: server.URL},
+		Listener: dynamicinformer.Listener{
+			StateChanged: func(before, after dynamicinformer.Status) {
+				if before.State != after.State {
+					fmt.Printf("%s: %s\n", after.GVR.Resource, after.State)
+				}
+			},
+			GenerationSynced: func(g dynamicinformer.Generation) { fmt.Println("generation", g.Number, "is synced") },
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := factory.ForResource(widgets); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := factory.Start(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := factory.WaitForSync(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := factory.Shutdown(ctx); err != nil { // returns when the listener has been told everything
+		fmt.Println(err)
+	}
+
+	// Output:
+	// widgets: Pending
+	// widgets: Syncing
+	// widgets: Synced
+	// generation 1 is synced
+	// widgets: Stopped
 }

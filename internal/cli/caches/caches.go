@@ -11,7 +11,6 @@ import (
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/internal/cli/output"
 )
 
 // Caches are the informers of one command.
@@ -86,11 +85,11 @@ func (c *Caches) Shutdown() {
 	}
 }
 
-// Each calls f for every cached object in the order of the API server, and stops at the first error.
-func (c Cache) Each(ctx context.Context, f func(*unstructured.Unstructured) error) error {
+// Each calls f for every cached object in the order that sort gives the keys, and stops at the first error.
+func (c Cache) Each(ctx context.Context, sort func(keys []string), f func(*unstructured.Unstructured) error) error {
 	store := c.Informer.GetStore()
 	keys := store.ListKeys()
-	output.SortKeys(keys)
+	sort(keys)
 	for _, key := range keys {
 		if ctx.Err() != nil {
 			return ctx.Err()

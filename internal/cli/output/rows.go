@@ -1,6 +1,10 @@
 package output
 
 import (
+	"cmp"
+	"slices"
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -11,10 +15,12 @@ import (
 type Rows interface {
 	// Definitions are the columns, of which the first is the name.
 	Definitions() []metav1.TableColumnDefinition
-	// Cells are those of one object, one for each column; nil is an empty cell.
+	// Cells are those of one object, one for each column but for missing ones at the end; nil is an empty cell.
 	Cells(obj *unstructured.Unstructured) []any
 	// Values are Cells with dates as timestamps rather than ages, where those are known.
 	Values(obj *unstructured.Unstructured) []any
+	// Sort puts keys in the order of the rows.
+	Sort(keys []string)
 }
 
 // nameColumn is the first of every table.
@@ -55,16 +61,41 @@ func (r crdRows) Values(obj *unstructured.Unstructured) []any {
 	return values
 }
 
+// Sort implements Rows: the order is that of the API server's lists.
+func (r crdRows) Sort(keys []string) { SortKeys(keys) }
+
+// ServerRow is a row that an API server printed, with the key of its object ("namespace/name", or "name").
+type ServerRow struct {
+	Key   string
+	Cells []any
+}
+
 // serverRows are what the API server printed.
 type serverRows struct {
 	definitions []metav1.TableColumnDefinition
 	cells       map[string][]any
+	places      map[string]int
 }
 
-// NewServerRows returns the rows that an API server printed, by the keys of their objects ("namespace/name", or
-// "name"). An object that it did not print, for it is newer, shows its name alone.
-func NewServerRows(definitions []metav1.TableColumnDefinition, cells map[string][]any) Rows {
-	return serverRows{definitions, cells}
+// NewServerRows returns the rows that an API server printed, in its order: of some types it prints rows in another
+// order than it lists objects. An object that it did not print, for it is newer, comes last and shows its name alone.
+func NewServerRows(definitions []metav1.TableColumnDefinition, printed []ServerRow) Rows {
+	r := serverRows{definitions: definitions, cells: map[string][]any{}, places: map[string]int{}}
+	for i, row := range printed {
+		r.cells[row.Key], r.places[row.Key] = row.Cells, i
+	}
+	return r
+}
+
+// Sort implements Rows.
+func (r serverRows) Sort(keys []string) {
+	place := func(key string) int {
+		if i, ok := r.places[key]; ok {
+			return i
+		}
+		return len(r.places)
+	}
+	slices.SortFunc(keys, func(a, b string) int { return cmp.Or(place(a)-place(b), strings.Compare(a, b)) })
 }
 
 // Definitions implements Rows.
@@ -76,8 +107,8 @@ func (r serverRows) Cells(obj *unstructured.Unstructured) []any {
 	if namespace := obj.GetNamespace(); namespace != "" {
 		key = namespace + "/" + key
 	}
-	if cells, ok := r.cells[key]; ok && len(cells) == len(r.definitions) {
-		return cells
+	if cells, ok := r.cells[key]; ok {
+		return cells // some types have fewer than there are columns
 	}
 	cells := make([]any, len(r.definitions))
 	if len(cells) > 0 {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/discovery"
@@ -25,7 +26,7 @@ const (
 
 // serverRows asks the server to print all objects of a type; nil when it cannot.
 func serverRows(ctx context.Context, client rest.Interface, r discovery.Resource, namespace string, selectors metav1.ListOptions) (output.Rows, error) {
-	cells := map[string][]any{}
+	var printed []output.ServerRow
 	var definitions []metav1.TableColumnDefinition
 	next := ""
 	for {
@@ -42,7 +43,8 @@ func serverRows(ctx context.Context, client rest.Interface, r discovery.Resource
 			return nil, err
 		}
 		var page metav1.Table
-		if err := json.Unmarshal(body, &page); err != nil {
+		// Unlike that of Go, this package keeps integers in cells.
+		if err := utiljson.Unmarshal(body, &page); err != nil {
 			return nil, fmt.Errorf("the server's table is no JSON: %w", err)
 		}
 		if page.Kind != "Table" || len(page.ColumnDefinitions) == 0 && definitions == nil {
@@ -56,10 +58,10 @@ func serverRows(ctx context.Context, client rest.Interface, r discovery.Resource
 			if err != nil {
 				return nil, err
 			}
-			cells[key] = row.Cells
+			printed = append(printed, output.ServerRow{Key: key, Cells: row.Cells})
 		}
 		if next = page.Continue; next == "" {
-			return output.NewServerRows(definitions, cells), nil
+			return output.NewServerRows(definitions, printed), nil
 		}
 	}
 }

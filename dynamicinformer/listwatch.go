@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/crdcache/crdcache/internal/packed"
 )
 
 // listWatch is what one reflector lists and watches through: a type, or one namespace of it, for one generation.
@@ -23,7 +25,7 @@ import (
 // reach a reflector's watch error handler; it paces the requests by what went wrong; and it holds a slot of the
 // limiter while it lists.
 type listWatch struct {
-	resource dynamic.ResourceInterface
+	resource requests
 	tweak    func(*metav1.ListOptions)
 	keep     func(runtime.Object) bool // nil: everything
 	reports  reporter
@@ -53,7 +55,6 @@ type source struct {
 // newListWatch returns what a reflector lists and watches gvr through, in a namespace or (empty) all.
 func newListWatch(from source, gvr schema.GroupVersionResource, namespace string, options ResourceOptions, h *health, p *pacer) cache.ListerWatcher {
 	l := &listWatch{
-		resource: from.client.Resource(gvr),
 		tweak:    options.tweak(gvr),
 		keep:     options.Namespaces.filter(),
 		reports:  h.reporter(namespace),
@@ -61,8 +62,9 @@ func newListWatch(from source, gvr schema.GroupVersionResource, namespace string
 		pacer:    p,
 		unheard:  func(error) {},
 	}
-	if namespace != "" {
-		l.resource = from.client.Resource(gvr).Namespace(namespace)
+	var err error
+	if l.resource, err = newRequests(from.client, gvr, namespace, options); err != nil {
+		l.resource = failedRequests{err}
 	}
 	if from.onWatchError != nil {
 		l.unheard = func(err error) { from.onWatchError(gvr, err) }
@@ -111,13 +113,23 @@ func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 	l.reports.answer(verb, err)
 	if err != nil {
 		l.failed(err)
-		return nil, err // not the nil list in a non-nil interface
+		return nil, err
 	}
 	l.succeeded()
 	if l.keep != nil {
-		list.Items = slices.DeleteFunc(list.Items, func(u unstructured.Unstructured) bool { return !l.keep(&u) })
+		l.thin(list)
 	}
 	return list, nil
+}
+
+// thin takes what is not to be kept out of a list.
+func (l *listWatch) thin(list runtime.Object) {
+	switch list := list.(type) {
+	case *unstructured.UnstructuredList:
+		list.Items = slices.DeleteFunc(list.Items, func(u unstructured.Unstructured) bool { return !l.keep(&u) })
+	case *packed.List:
+		list.Items = slices.DeleteFunc(list.Items, func(o *packed.Object) bool { return !l.keep(o) })
+	}
 }
 
 func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {

@@ -100,7 +100,7 @@ func (o *options) measure(ctx context.Context, stderr io.Writer) (*result.Result
 	fmt.Fprintf(stderr, "%d steps, about %v\n", len(p), p.Estimate())
 	if o.planOnly {
 		for _, step := range p {
-			fmt.Fprintf(stderr, "  %s: %d rounds of %v\n", step, step.Rounds, step.Subjects)
+			fmt.Fprintf(stderr, "  %s: %v for %d rounds of %v\n", step, step.Estimate(), step.Rounds, step.Subjects)
 		}
 		return nil, nil
 	}

@@ -48,6 +48,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.IntVar(&o.plan.ReadObjects, "read-objects", o.plan.ReadObjects, "how many objects to read and to index")
 	f.IntVar(&o.plan.DumpObjects, "dump-objects", o.plan.DumpObjects, "how many objects to print")
 	f.DurationVar(&o.plan.Budget, "budget", o.plan.Budget, "processor time for each small operation")
+	f.StringVar(&o.runner.Profiles, "profiles", "", "an existing `folder` for the processor profiles of all processes that measure")
 	f.StringVar(&o.runner.Sandbox, "sandbox", "../bin/sandbox", "the sandbox `program`")
 	f.StringVar(&o.runner.Kubectl, "kubectl", "../bin/kubectl", "the kubectl `program`")
 	f.StringVar(&o.runner.Crdcache, "crdcache", "../bin/crdcache", "the crdcache `program`")

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 )
@@ -30,8 +31,12 @@ func Main(run Run) int {
 	if err := json.Unmarshal(line, &task); err != nil {
 		return fail(output, err)
 	}
-	outcome, err := run(context.Background(), task, func() error { return output.Encode(message{Ready: true}) })
+	stop, err := profile(task.Profile)
 	if err != nil {
+		return fail(output, err)
+	}
+	outcome, err := run(context.Background(), task, func() error { return output.Encode(message{Ready: true}) })
+	if err := errors.Join(err, stop()); err != nil {
 		return fail(output, err)
 	}
 	if err := output.Encode(message{Outcome: &outcome}); err != nil {

@@ -20,6 +20,8 @@ type Task struct {
 	Budget time.Duration
 	// Command is a program with its arguments.
 	Command []string
+	// Profile is the file to write a processor profile to; empty means none.
+	Profile string
 }
 
 // Outcome is what a child found out.

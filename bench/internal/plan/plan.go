@@ -23,7 +23,7 @@ type Options struct {
 	// Experiments are those to make, by name; empty means all.
 	Experiments []string
 	// Rounds is how often everything is measured. What takes long is measured once: more than OnceAbove
-	// objects.
+	// objects, large ones, updates and reads.
 	Rounds int
 	// Updates is how many updates to make, and UpdateObjects among how many objects.
 	Updates, UpdateObjects int
@@ -141,7 +141,7 @@ func (o Options) small(subjects []subject.Subject) Plan {
 func (o Options) sync(size string, objects int, subjects []subject.Subject) Step {
 	s := Step{Experiment: experiment.Sync, Size: size, Objects: objects, Rounds: o.Rounds}
 	for _, candidate := range subjects {
-		if objects <= OnceAbove || candidate.Scales {
+		if objects <= OnceAbove && size == Small || candidate.Scales {
 			s.Subjects = append(s.Subjects, candidate.Name)
 		}
 	}

@@ -45,7 +45,13 @@ var perObject = map[string]float64{
 }
 
 // Otherwise, for the modes of crdcache.
-const perObjectOurs = 130
+const perObjectOurs = 110
+
+// perPrinted is the same for printing an object, by experiment and command.
+var perPrinted = map[string]map[string]float64{
+	experiment.DumpJSON: {experiment.Kubectl: 550, experiment.Ours: 200},
+	experiment.DumpYAML: {experiment.Kubectl: 1100, experiment.Ours: 550},
+}
 
 // What else takes time, in seconds.
 const (
@@ -58,7 +64,11 @@ const (
 // operations is how many small operations with a budget an experiment has.
 var operations = map[string]int{experiment.Reads: 4, experiment.Decode: 3, experiment.Paths: 4}
 
-// estimate is about how many seconds the step takes, without filling the sandbox.
+// Estimate is about how long the step takes, without filling the sandbox.
+func (s Step) Estimate() time.Duration {
+	return time.Duration(s.estimate() * float64(time.Second)).Round(time.Second)
+}
+
 func (s Step) estimate() float64 {
 	one := 0.0
 	for _, name := range s.Subjects {
@@ -66,20 +76,25 @@ func (s Step) estimate() float64 {
 		if s.Rate > 0 {
 			one += float64(s.Events) / s.Rate
 		}
-		if s.Experiment == experiment.Decode || s.Experiment == experiment.Paths {
-			continue
-		}
-		each, ok := perObject[name]
-		if !ok {
-			each = perObjectOurs
-		}
-		if s.Size == Large {
-			each *= largeFactor
-		}
-		if s.Experiment == experiment.DumpYAML {
-			each *= 3
-		}
-		one += each * float64(s.Objects) / 1e6
+		one += s.estimateObject(name) * float64(s.Objects) / 1e6
 	}
 	return one * float64(s.Rounds)
+}
+
+// estimateObject is about how many microseconds a subject takes for each object.
+func (s Step) estimateObject(name string) float64 {
+	switch s.Experiment {
+	case experiment.Decode, experiment.Paths:
+		return 0 // they fetch a few
+	case experiment.DumpJSON, experiment.DumpYAML:
+		return perPrinted[s.Experiment][name]
+	}
+	each, ok := perObject[name]
+	if !ok {
+		each = perObjectOurs
+	}
+	if s.Size == Large {
+		each *= largeFactor
+	}
+	return each
 }

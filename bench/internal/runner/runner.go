@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -21,6 +22,9 @@ import (
 type Options struct {
 	// Sandbox, Kubectl and Crdcache are the paths of programs.
 	Sandbox, Kubectl, Crdcache string
+	// Profiles is a folder for a processor profile of each experiment and subject; empty means none. What is
+	// profiled takes a little longer.
+	Profiles string
 	// Progress gets a line for each step and each measurement.
 	Progress io.Writer
 }
@@ -123,6 +127,9 @@ func (r *run) measure(ctx context.Context, step plan.Step, name string) (map[str
 	task := child.Task{
 		Experiment: step.Experiment, Size: step.Size, Objects: step.Objects, Subject: name,
 		Kubeconfig: r.box.Kubeconfig(), Events: step.Events, Budget: step.Budget, Command: r.command(step, name),
+	}
+	if r.options.Profiles != "" {
+		task.Profile = filepath.Join(r.options.Profiles, fmt.Sprintf("%s-%s-%d-%s.pprof", step.Experiment, step.Size, step.Objects, name))
 	}
 	if step.Events == 0 {
 		outcome, err := child.Start(ctx, task, nil)

@@ -7,27 +7,43 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/storage/zstd"
 )
 
 // The names of crdcache's modes.
 const (
-	Object = "crdcache-object"
+	Object            = "crdcache-object"
+	Packed            = "crdcache-packed"
+	PackedTrimmed     = "crdcache-packed-trimmed"
+	CompressedTrimmed = "crdcache-compressed"
+	Metadata          = "crdcache-metadata"
 )
 
 // ours returns crdcache's storage modes.
 func ours() []Subject {
+	object := dynamicinformer.Storage{Mode: dynamicinformer.StorageObject}
+	packed := dynamicinformer.Storage{Mode: dynamicinformer.StoragePacked}
+	compressed := dynamicinformer.Storage{Mode: dynamicinformer.StorageCompressed, Compression: zstd.New(zstd.Options{})}
+	metadata := dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}
+	trimmed := dynamicinformer.Prune{Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}}
 	return []Subject{
-		{Name: Object, Title: "crdcache, object", Ours: true, Bodies: true, Scales: true, New: mode(func(*dynamicinformer.Options) {})},
+		{Name: Object, Title: "crdcache, object", Ours: true, Bodies: true,
+			New: mode(dynamicinformer.ResourceOptions{Storage: object})},
+		{Name: Packed, Title: "crdcache, packed (the default)", Ours: true, Bodies: true, Scales: true,
+			New: mode(dynamicinformer.ResourceOptions{Storage: packed})},
+		{Name: PackedTrimmed, Title: "crdcache, packed, without managedFields", Ours: true, Bodies: true, Scales: true,
+			New: mode(dynamicinformer.ResourceOptions{Storage: packed, Prune: trimmed})},
+		{Name: CompressedTrimmed, Title: "crdcache, compressed, without managedFields", Ours: true, Bodies: true, Scales: true,
+			New: mode(dynamicinformer.ResourceOptions{Storage: compressed, Prune: trimmed})},
+		{Name: Metadata, Title: "crdcache, metadata", Ours: true,
+			New: mode(dynamicinformer.ResourceOptions{Storage: metadata, Prune: trimmed})},
 	}
 }
 
-// mode returns a constructor for a factory whose options are changed by set.
-func mode(set func(*dynamicinformer.Options)) func(Options) (Cache, error) {
+// mode returns a constructor for the informer of a factory that follows the type in a certain way.
+func mode(way dynamicinformer.ResourceOptions) func(Options) (Cache, error) {
 	return func(o Options) (Cache, error) {
-		var options dynamicinformer.Options
-		options.Config = o.Config
-		set(&options)
-		factory, err := dynamicinformer.New(options)
+		factory, err := dynamicinformer.New(dynamicinformer.Options{Config: o.Config, Defaults: way})
 		if err != nil {
 			return nil, err
 		}

@@ -27,7 +27,7 @@ type Subject struct {
 	Ours bool
 	// Bodies is set where the cache has whole objects, rather than their metadata or nothing.
 	Bodies bool
-	// Scales is set for those that are measured with very many objects too.
+	// Scales is set for those that are measured with very many and with large objects too.
 	Scales bool
 	// New makes the cache and contacts nobody.
 	New func(Options) (Cache, error)

@@ -2,6 +2,10 @@ package dynamicinformer
 
 import (
 	"context"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/informer"
 )
 
 // follow runs a generation whenever the type is there to be followed, until ctx ends. It is level-based:
@@ -52,25 +56,35 @@ func (i *Informer) awaitEnd(ctx context.Context, was identity) (bool, Reason) {
 func (i *Informer) runGeneration(ctx context.Context, seen sees, wait func() bool) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	generation := i.health.begin(seen.UID)
-	listWatch := newListWatch(i.source, i.gvr, i.options.Namespaces.single(), i.options, i.health, newPacer(seen.exists, i.retry))
-	ran, noted := make(chan struct{}), make(chan struct{})
-	// Both are ended by cancel.
+	parts := i.parts(seen.exists)
+	ran := make(chan struct{})
+	// Ended by cancel.
 	go func() {
 		defer close(ran)
 		// It fails only when it runs or has stopped already: after Stop, ctx is about to end.
-		_ = i.core.RunGeneration(ctx, listWatch)
-	}()
-	go func() {
-		defer close(noted)
-		if i.core.WaitForSync(ctx) == nil {
-			i.health.synced(generation)
-		}
+		_ = i.core.RunParts(ctx, func() { i.health.synced(generation) }, parts...)
 	}()
 	gone := wait()
 	cancel()
 	<-ran
-	<-noted
 	return gone
+}
+
+// parts returns what the generation lists and watches: everything at once, or each of several namespaces. known
+// says that a source of types says that the type is there.
+func (i *Informer) parts(known bool) []informer.Part {
+	listWatch := func(namespace string) cache.ListerWatcher {
+		return newListWatch(i.source, i.gvr, namespace, i.options, i.health, newPacer(known, i.retry))
+	}
+	namespaces := i.options.Namespaces
+	if !namespaces.several() {
+		return []informer.Part{{ListerWatcher: listWatch(namespaces.single())}}
+	}
+	var all []informer.Part
+	for _, name := range namespaces.names {
+		all = append(all, informer.Part{Namespace: name, ListerWatcher: listWatch(name)})
+	}
+	return all
 }
 
 // leave ends what handlers and readers see of a type that is gone: every object is queued as deleted, and

@@ -21,23 +21,27 @@ type pacer struct {
 	mu struct {
 		sync.Mutex
 		reason   Reason
-		failures int       // in a row, for the same reason
-		since    time.Time // of the first of them
-		due      time.Time // when the pause after the last failure is over
-		rounds   int       // of list and watch, without a quiet time between
-		round    time.Time // when the last one began; zero before the first
+		failures int             // in a row, for the same reason
+		since    time.Time       // of the first of them
+		due      time.Time       // when the pause after the last failure is over
+		rounds   int             // of list and watch, without a quiet time between
+		round    time.Time       // when the last one began; zero before the first
+		rung     <-chan struct{} // closed when the bell has rung since the last request began
 	}
 }
 
 // quietTime is how long a round must last for the next one not to count as a repetition.
 const quietTime = 2 * time.Minute
 
-func newPacer(known bool, bell *bell) *pacer { return &pacer{known: known, bell: bell} }
+func newPacer(known bool, bell *bell) *pacer {
+	p := &pacer{known: known, bell: bell}
+	p.mu.rung = bell.rung()
+	return p
+}
 
 // awaitRound waits until a round of list and watch may begin. The first may at once.
 func (p *pacer) awaitRound(ctx context.Context) error {
-	rung := p.bell.rung()
-	return p.sleep(ctx, p.planRound(time.Now()), rung)
+	return p.sleep(ctx, p.planRound(time.Now()))
 }
 
 // planRound returns when the next round may begin.
@@ -62,26 +66,30 @@ func (p *pacer) planRound(now time.Time) time.Time {
 
 // awaitWatch waits until a watch may be asked for again.
 func (p *pacer) awaitWatch(ctx context.Context) error {
-	rung := p.bell.rung()
 	p.mu.Lock()
 	due := p.mu.due
 	p.mu.Unlock()
-	return p.sleep(ctx, due, rung)
+	return p.sleep(ctx, due)
 }
 
-func (p *pacer) sleep(ctx context.Context, until time.Time, rung <-chan struct{}) error {
-	d := time.Until(until)
-	if d <= 0 {
-		return context.Cause(ctx)
+// sleep waits until a time, or until the bell rings. That it has rung since the last request began counts too.
+func (p *pacer) sleep(ctx context.Context, until time.Time) error {
+	p.mu.Lock()
+	rung := p.mu.rung
+	p.mu.Unlock()
+	if d := time.Until(until); d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-rung:
+			p.forget()
+		case <-ctx.Done():
+		}
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-rung:
-		p.forget()
-	case <-ctx.Done():
-	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.rung = p.bell.rung()
 	return context.Cause(ctx)
 }
 

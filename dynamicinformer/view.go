@@ -70,9 +70,12 @@ func (n Namespaces) validate() error {
 	return nil
 }
 
+// several reports whether the set is made up of more than one namespace.
+func (n Namespaces) several() bool { return n.kind == namespacesOnly && len(n.names) > 1 }
+
 // single returns the only namespace of the set, and "" where there are others.
 func (n Namespaces) single() string {
-	if n.kind == namespacesOnly && len(n.names) == 1 {
+	if n.limited() && !n.several() {
 		return n.names[0]
 	}
 	return ""
@@ -81,11 +84,11 @@ func (n Namespaces) single() string {
 // filter returns what tells the objects of the set from those that a request for all namespaces brings
 // besides; nil when there are none.
 func (n Namespaces) filter() func(runtime.Object) bool {
-	if n.kind != namespacesExcept && (n.kind != namespacesOnly || len(n.names) == 1) {
+	if n.kind != namespacesExcept {
 		return nil
 	}
 	return func(obj runtime.Object) bool {
 		o, err := meta.Accessor(obj)
-		return err != nil || slices.Contains(n.names, o.GetNamespace()) == (n.kind == namespacesOnly)
+		return err != nil || !slices.Contains(n.names, o.GetNamespace())
 	}
 }

@@ -1,0 +1,193 @@
+package dynamicinformer
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/apitest"
+)
+
+func TestNamespacesString(t *testing.T) {
+	for want, n := range map[string]Namespaces{
+		"all": AllNamespaces(), "in a,b": InNamespaces("b", "a", "b"), "except c": ExceptNamespaces("c"),
+	} {
+		if got := n.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := (Namespaces{}).String(); got != "all" {
+		t.Errorf("what is not set is %q", got)
+	}
+}
+
+// events writes down what a handler is told.
+type events struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (e *events) note(event string, obj any) {
+	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		event, obj = "gone", gone.Obj
+	}
+	o := obj.(*unstructured.Unstructured)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.all = append(e.all, event+" "+o.GetNamespace()+"/"+o.GetName())
+}
+
+// take returns what was told since the last take, sorted.
+func (e *events) take() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	all := e.all
+	e.all = nil
+	slices.Sort(all)
+	return all
+}
+
+func record(t *testing.T, i *Informer) *events {
+	t.Helper()
+	e := &events{}
+	_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { e.note("add", obj) },
+		UpdateFunc: func(_, obj any) { e.note("update", obj) },
+		DeleteFunc: func(obj any) { e.note("delete", obj) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func expectEvents(t *testing.T, step string, e *events, want ...string) {
+	t.Helper()
+	synctest.Wait()
+	if diff := cmp.Diff(want, e.take()); diff != "" {
+		t.Errorf("%s: the events (-want +got):\n%s", step, diff)
+	}
+}
+
+func remove(t *testing.T, server *apitest.Server, namespace, name string) {
+	t.Helper()
+	if err := server.Client(t).Resource(widgets).Namespace(namespace).Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func keysOf(i *Informer) []string {
+	keys := i.GetStore().ListKeys()
+	slices.Sort(keys)
+	return keys
+}
+
+// TestNamespaces: each set of namespaces shows its objects, those that were there and those that come, for
+// servers with and without watch-lists.
+func TestNamespaces(t *testing.T) {
+	tests := map[string]struct {
+		namespaces Namespaces
+		want       []string // namespaces
+		paths      []string // of requests
+	}{
+		"all":     {AllNamespaces(), []string{"a", "b", "c"}, []string{widgetsPath}},
+		"one":     {InNamespaces("a"), []string{"a"}, []string{inNamespace("a")}},
+		"several": {InNamespaces("a", "c"), []string{"a", "c"}, []string{inNamespace("a"), inNamespace("c")}},
+		"all but": {ExceptNamespaces("b"), []string{"a", "c"}, []string{widgetsPath}},
+	}
+	for name, tt := range tests {
+		for _, verb := range []string{"watch-list", "list"} {
+			t.Run(name+" by "+verb, func(t *testing.T) {
+				virtual(t, func(t *testing.T, server *apitest.Server) {
+					if verb == "list" {
+						for _, path := range tt.paths {
+							server.Break(fault(path, "watch-list", 422))
+						}
+					}
+					var there, come, gone []string
+					for _, ns := range tt.want {
+						there, come, gone = append(there, "add "+ns+"/x"), append(come, "add "+ns+"/y"), append(gone, "delete "+ns+"/x")
+					}
+					all := []string{"a", "b", "c"}
+					for _, ns := range all {
+						server.Create(t, widgets, widget(ns, "x"))
+					}
+					f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Namespaces: tt.namespaces}})
+					i := ask(t, f, widgets)
+					e := record(t, i)
+					start(t, f)
+					expectEvents(t, "what was there", e, there...)
+					if s := i.Status(); s.State != StateSynced || !i.HasSynced() || i.LastSyncResourceVersion() == "" {
+						t.Errorf("the status is %+v, the resource version %q", s, i.LastSyncResourceVersion())
+					}
+					for _, ns := range all {
+						server.Create(t, widgets, widget(ns, "y"))
+					}
+					expectEvents(t, "what comes", e, come...)
+					for _, ns := range all {
+						remove(t, server, ns, "x")
+					}
+					expectEvents(t, "what goes", e, gone...)
+					for _, path := range tt.paths {
+						if count(server, verb+" "+path+"?") != 1 {
+							t.Errorf("the requests are %v", server.Requests())
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+func inNamespace(ns string) string { return "/apis/example.com/v1/namespaces/" + ns + "/widgets" }
+
+// TestOneOfSeveralNamespacesFails: the others are followed, and what is known of the failing one stays.
+func TestOneOfSeveralNamespacesFails(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, widget("a", "x"), widget("b", "x"))
+		deny := []apitest.Fault{fault(inNamespace("b"), "list", 403), fault(inNamespace("b"), "watch", 403), fault(inNamespace("b"), "watch-list", 403)}
+		server.Break(deny...)
+		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Namespaces: InNamespaces("a", "b")}})
+		i := ask(t, f, widgets)
+		e := record(t, i)
+		start(t, f)
+		expectEvents(t, "b is forbidden", e, "add a/x")
+		if s := i.Status(); s.State != StateDegraded || s.Reason != ReasonForbidden || i.HasSynced() {
+			t.Errorf("the status is %+v, synced: %v", s, i.HasSynced())
+		}
+		server.Repair()
+		i.Retry()
+		time.Sleep(10 * time.Millisecond)
+		expectEvents(t, "b is granted", e, "add b/x")
+		if s := i.Status(); s.State != StateSynced || !i.HasSynced() {
+			t.Errorf("the status is %+v, synced: %v", s, i.HasSynced())
+		}
+
+		// The watch of b ends, and b is denied again; a goes on.
+		server.Break(deny...)
+		server.CloseClientConnections()
+		time.Sleep(10 * time.Second)
+		e.take() // a is listed again
+		server.Create(t, widgets, widget("a", "y"), widget("b", "y"))
+		expectEvents(t, "b is denied again", e, "add a/y")
+		if s := i.Status(); s.State != StateDegraded || !s.Stale || !i.HasSynced() {
+			t.Errorf("the status is %+v", s)
+		}
+		if diff := cmp.Diff([]string{"a/x", "a/y", "b/x"}, keysOf(i)); diff != "" {
+			t.Errorf("the keys (-want +got):\n%s", diff)
+		}
+		remove(t, server, "b", "x")
+		server.Repair()
+		i.Retry()
+		time.Sleep(10 * time.Millisecond)
+		expectEvents(t, "b is back", e, "add b/y", "gone b/x")
+	})
+}

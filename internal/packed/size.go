@@ -20,6 +20,9 @@ var sizeClasses = sync.OnceValue(func() []int {
 // pageSize is what the sizes of large objects are multiples of.
 const pageSize = 8 << 10
 
+// Allocated is how many bytes of heap n bytes without pointers occupy.
+func Allocated(n int) int { return allocated(n) }
+
 // allocated is how many bytes n bytes without pointers occupy.
 func allocated(n int) int {
 	classes := sizeClasses()

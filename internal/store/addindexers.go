@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/client-go/tools/cache"
 )
@@ -16,7 +17,14 @@ func (s *Store) AddIndexers(indexers cache.Indexers) error {
 	if len(indexers) == 0 {
 		return nil
 	}
-	added, before, err := s.announce(indexers)
+	return s.add(named(indexers))
+}
+
+// AddExtractor adds the indexes of an extractor as AddIndexers adds index functions.
+func (s *Store) AddExtractor(e Extractor) error { return s.add(extracting(e)) }
+
+func (s *Store) add(a addition) error {
+	added, before, err := s.announce(a)
 	if err != nil {
 		return err
 	}
@@ -31,19 +39,19 @@ func (s *Store) AddIndexers(indexers cache.Indexers) error {
 }
 
 // announce is the first step. It returns the new functions, and what was written without them.
-func (s *Store) announce(indexers cache.Indexers) (functions, *Snapshot, error) {
+func (s *Store) announce(a addition) (functions, *Snapshot, error) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	next := s.current.Load().copy()
-	if taken := next.functions.taken(indexers); len(taken) > 0 {
+	added := a(s.ids)
+	if taken := next.functions.taken(added); len(taken) > 0 {
 		return nil, nil, fmt.Errorf("indexer conflict: %v", taken)
 	}
-	old := len(next.functions)
-	next.functions = next.functions.with(indexers, s.ids)
-	s.ids += len(indexers)
+	next.functions = slices.Concat(next.functions, added)
+	s.ids += len(added)
 	next.version++
 	s.current.Store(next)
-	return next.functions[old:], next, nil
+	return added, next, nil
 }
 
 // publish is the third step. late has the values of the rows from before announce; what was written since has
@@ -58,7 +66,22 @@ func (s *Store) publish(added functions, late map[*row]values) {
 		rows = append(rows, r)
 	}
 	for _, f := range added {
-		next.indexes = append(next.indexes, buildIndex(f, rows))
+		if slices.Contains(next.functions, f) { // and has not been removed meanwhile
+			next.indexes = append(next.indexes, buildIndex(f, rows))
+		}
 	}
+	s.current.Store(next)
+}
+
+// RemoveIndexes removes indexes by name; names that there are none of do nothing. Snapshots that were taken
+// before keep them.
+func (s *Store) RemoveIndexes(names ...string) {
+	s.write.Lock()
+	defer s.write.Unlock()
+	next := s.current.Load().copy()
+	removed := func(f *function) bool { return slices.Contains(names, f.name) }
+	next.functions = slices.DeleteFunc(slices.Clone(next.functions), removed)
+	next.indexes = slices.DeleteFunc(next.indexes, func(x index) bool { return removed(x.function) })
+	next.version++
 	s.current.Store(next)
 }

@@ -1,5 +1,7 @@
 package store
 
+import "github.com/crdcache/crdcache/internal/packed"
+
 // Batch is a whole content made ready for Replace, with its indexes.
 type Batch struct {
 	rows []*row
@@ -42,8 +44,14 @@ func (s *Store) kept(now *Snapshot, o Keyed) *row {
 	return had
 }
 
+// newRow returns a row without a place. The key of a packed object is made a part of the object, of which there
+// may have been another form before.
 func (s *Store) newRow(now *Snapshot, o Keyed, failures *Failures) *row {
-	return &row{key: o.Key, item: o.Item, values: now.functions.evaluate(o.Key, o.Item, s.form.Object, failures)}
+	r := &row{key: o.Key, item: o.Item, values: now.functions.evaluate(o.Key, o.Item, s.form.Object, failures)}
+	if p, ok := o.Item.(*packed.Object); ok && p.Key() == r.key {
+		r.key = p.Key()
+	}
+	return r
 }
 
 // filled reports whether no index is being filled.

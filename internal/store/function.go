@@ -19,6 +19,11 @@ type function struct {
 	// derived says that the only value is the namespace, which rows need not keep and bodies need not be decoded
 	// for.
 	derived bool
+	// extractor, if there is one, has the values of packed objects under number at, without decoding them.
+	extractor Extractor
+	at        int
+	// sorted is set where the index keeps its values in order.
+	sorted bool
 }
 
 // newFunction recognises the index by namespace by its code address: funcs cannot be compared otherwise.
@@ -27,22 +32,22 @@ func newFunction(name string, id int, fn cache.IndexFunc) *function {
 	return &function{name: name, id: id, fn: fn, derived: fn != nil && reflect.ValueOf(fn).Pointer() == byNamespace}
 }
 
-// valuesOf calls yield for each value of a row.
-func (f *function) valuesOf(r *row) func(yield func(string) bool) {
+// valuesOf returns a cursor before the first value of a row.
+func (f *function) valuesOf(r *row) cursor {
 	if !f.derived {
 		return r.values.of(f.id)
 	}
-	return func(yield func(string) bool) {
-		if m, err := meta.Accessor(r.item); err == nil {
-			yield(m.GetNamespace())
-		}
+	m, err := meta.Accessor(r.item)
+	if err != nil {
+		return cursor{}
 	}
+	return cursor{value: m.GetNamespace(), single: true}
 }
 
 // has reports whether value is one of a row's.
 func (f *function) has(r *row, value string) bool {
-	for v := range f.valuesOf(r) {
-		if v == value {
+	for c := f.valuesOf(r); c.next(); {
+		if c.value == value {
 			return true
 		}
 	}
@@ -61,21 +66,25 @@ func (f *function) own(value string, r *row) string {
 // functions are the index functions of a store, in the order in which they were added.
 type functions []*function
 
-// with appends functions by name, with ids from next on.
-func (fs functions) with(indexers cache.Indexers, next int) functions {
-	all := slices.Clip(fs)
-	for _, name := range slices.Sorted(maps.Keys(indexers)) {
-		all = append(all, newFunction(name, next, indexers[name]))
-		next++
+// addition makes functions with ids from next on.
+type addition func(next int) functions
+
+// named adds functions by name.
+func named(indexers cache.Indexers) addition {
+	return func(next int) functions {
+		var fs functions
+		for _, name := range slices.Sorted(maps.Keys(indexers)) {
+			fs = append(fs, newFunction(name, next+len(fs), indexers[name]))
+		}
+		return fs
 	}
-	return all
 }
 
-// taken returns the names that are in use already.
-func (fs functions) taken(indexers cache.Indexers) []string {
+// taken returns the names that are in use already, sorted.
+func (fs functions) taken(added functions) []string {
 	var names []string
-	for _, f := range fs {
-		if _, clash := indexers[f.name]; clash {
+	for _, f := range added {
+		if slices.ContainsFunc(fs, func(have *function) bool { return have.name == f.name }) {
 			names = append(names, f.name)
 		}
 	}
@@ -88,9 +97,13 @@ func (fs functions) taken(indexers cache.Indexers) []string {
 func (fs functions) evaluate(key string, item Item, object func(Item) any, failures *Failures) values {
 	var packed []byte
 	var decoded any
+	var extracted extraction
 	for _, f := range fs {
 		switch {
 		case f.fn == nil:
+			continue
+		case f.extractor != nil && extracted.of(f.extractor, item):
+			packed = appendValues(packed, f.id, distinct(extracted.values[f.at]))
 			continue
 		case f.derived:
 			if _, err := meta.Accessor(item); err != nil {

@@ -1,9 +1,13 @@
 package store
 
+import "slices"
+
 // index finds rows by the values of one index function. It is immutable like a trie.
 type index struct {
 	function *function
 	postings trie[posting]
+	// order has the values of postings where the function is sorted.
+	order order
 }
 
 // posting is one value and the rows that have it: most indexes have many values with one row, for which there
@@ -81,8 +85,12 @@ func (x *index) posting(value string) posting {
 // insert puts a row under a value, in place of a row with the same key.
 func (x *index) insert(value string, r *row) {
 	p := x.posting(value)
-	if p.len() == 0 || p.one != nil && p.one.key == r.key {
+	isNew := p.len() == 0
+	if isNew || p.one != nil && p.one.key == r.key {
 		p.value = x.function.own(value, r)
+	}
+	if isNew && x.function.sorted {
+		x.order = x.order.with(p.value)
 	}
 	x.set(p.with(r))
 }
@@ -98,6 +106,9 @@ func (x *index) remove(value string, r *row) {
 		return
 	}
 	x.postings = x.postings.without(hashOf(value), func(have posting) bool { return have.value == value }, hashPosting)
+	if x.function.sorted {
+		x.order = x.order.without(value)
+	}
 }
 
 func (x *index) set(p posting) {
@@ -107,16 +118,16 @@ func (x *index) set(p posting) {
 // replace takes old out and puts next in; either may be nil. Both have the same key.
 func (x *index) replace(old, next *row) {
 	f := x.function
-	if old != nil {
-		for value := range f.valuesOf(old) {
-			if next == nil || !f.has(next, value) {
-				x.remove(value, old)
+	if old != nil && (next == nil || f.derived || old.values != next.values) {
+		for c := f.valuesOf(old); c.next(); {
+			if next == nil || !f.has(next, c.value) {
+				x.remove(c.value, old)
 			}
 		}
 	}
 	if next != nil {
-		for value := range f.valuesOf(next) {
-			x.insert(value, next)
+		for c := f.valuesOf(next); c.next(); {
+			x.insert(c.value, next)
 		}
 	}
 }
@@ -131,8 +142,8 @@ type entry struct {
 func buildIndex(f *function, rows []*row) index {
 	entries := make([]hashed[entry], 0, len(rows))
 	for _, r := range rows {
-		for value := range f.valuesOf(r) {
-			entries = append(entries, hashed[entry]{hashOf(value), entry{value, r}})
+		for c := f.valuesOf(r); c.next(); {
+			entries = append(entries, hashed[entry]{hashOf(c.value), entry{c.value, r}})
 		}
 	}
 	sortHashed(entries)
@@ -145,7 +156,16 @@ func buildIndex(f *function, rows []*row) index {
 		postings = appendPostings(f, postings, entries[:end])
 		entries = entries[end:]
 	}
-	return index{function: f, postings: buildTrie(postings)}
+	x := index{function: f, postings: buildTrie(postings)}
+	if f.sorted {
+		values := make([]string, len(postings))
+		for i, p := range postings {
+			values[i] = p.entry.value
+		}
+		slices.Sort(values)
+		x.order = buildOrder(values)
+	}
+	return x
 }
 
 // appendPostings appends the postings of entries whose values have one hash, which means one value as good as

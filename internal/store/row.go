@@ -32,35 +32,52 @@ func appendValues(to []byte, id int, list []string) []byte {
 	return to
 }
 
-// of calls yield for each value of one index until it returns false.
-func (vs values) of(id int) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		rest := string(vs)
-		for rest != "" {
-			section, count := cut(&rest), cut(&rest)
-			for range count {
-				n := cut(&rest)
-				value := rest[:n]
-				rest = rest[n:]
-				if section == id && !yield(value) {
-					return
-				}
-			}
-			if section == id {
-				return
-			}
-		}
-	}
+// cursor goes through the values of one index. It is a value rather than an iterator, because those of iterators
+// that cannot be inlined cost allocations, for each object and index.
+type cursor struct {
+	rest  string
+	id    int
+	count int // values left of the present section
+	value string
+	// single says that value is the only one, and comes next.
+	single bool
 }
 
-// has reports whether value is one of the index's values.
-func (vs values) has(id int, value string) bool {
-	for v := range vs.of(id) {
-		if v == value {
-			return true
+// of returns a cursor before the first value of an index.
+func (vs values) of(id int) cursor { return cursor{rest: string(vs), id: id} }
+
+// next goes to the next value; false: there is none.
+func (c *cursor) next() bool {
+	if c.single {
+		c.single = false
+		return true
+	}
+	for c.count == 0 {
+		if c.rest == "" {
+			return false
+		}
+		section, count := cut(&c.rest), cut(&c.rest)
+		if section == c.id {
+			c.count = count
+			break
+		}
+		for range count {
+			c.skip()
 		}
 	}
-	return false
+	c.value = c.skip()
+	if c.count--; c.count == 0 {
+		c.rest = "" // there is one section for each index
+	}
+	return true
+}
+
+// skip takes a value off the front.
+func (c *cursor) skip() string {
+	n := cut(&c.rest)
+	value := c.rest[:n]
+	c.rest = c.rest[n:]
+	return value
 }
 
 // cut takes a number off the front.

@@ -14,6 +14,8 @@ type Item = any
 type Options struct {
 	// Indexers are the index functions to start with.
 	Indexers cache.Indexers
+	// Extractors have more indexes to start with. No two indexes may have the same name.
+	Extractors []Extractor
 	// Form is how objects are kept. Default: as they are.
 	Form Form
 	// Report is told of index functions that fail, with no lock held. Default: nobody is.
@@ -41,7 +43,10 @@ func New(options Options) *Store {
 	if s.form == nil {
 		s.form = Objects(nil)
 	}
-	first := &Snapshot{functions: functions(nil).with(options.Indexers, 0)}
+	first := &Snapshot{functions: named(options.Indexers)(0)}
+	for _, e := range options.Extractors {
+		first.functions = append(first.functions, extracting(e)(len(first.functions))...)
+	}
 	s.ids = len(first.functions)
 	for _, f := range first.functions {
 		first.indexes = append(first.indexes, index{function: f})

@@ -1,0 +1,182 @@
+package store
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/storage/zstd"
+)
+
+// benchObjects is how many objects the stores of benchmarks hold.
+const benchObjects = 100_000
+
+// clientGo returns client-go's indexer with certificates.
+func clientGo(b *testing.B, objects int, indexers cache.Indexers) cache.Indexer {
+	b.Helper()
+	x := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)
+	form := Objects(withoutManagedFields(b))
+	for n := range objects {
+		if err := x.Add(keyedCertificate(b, form, n, 1).Item); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return x
+}
+
+func filled(b *testing.B, form Form, objects int, indexers cache.Indexers) *Store {
+	b.Helper()
+	s := New(Options{Form: form, Indexers: indexers})
+	fill(b, s, objects, 1)
+	return s
+}
+
+func benchKeys(objects int) []string {
+	keys := make([]string, objects)
+	for n := range keys {
+		keys[n] = fmt.Sprintf("tenant-%d/certificate-%d", n%100, n)
+	}
+	return keys
+}
+
+// BenchmarkGet reads one object by its key: hot ones are decoded, cold ones are not.
+func BenchmarkGet(b *testing.B) {
+	keys := benchKeys(benchObjects)
+	b.Run("client-go", func(b *testing.B) {
+		b.ReportAllocs()
+		x := clientGo(b, benchObjects, byNamespace())
+		for n := 0; b.Loop(); n++ {
+			if _, found, _ := x.GetByKey(keys[n*7919%benchObjects]); !found {
+				b.Fatal("missing")
+			}
+		}
+	})
+	b.Run("client-go and DeepCopy", func(b *testing.B) {
+		b.ReportAllocs()
+		x := clientGo(b, 1000, byNamespace())
+		for n := 0; b.Loop(); n++ {
+			object, _, _ := x.GetByKey(keys[n%1000])
+			object.(*unstructured.Unstructured).DeepCopy()
+		}
+	})
+	for name, form := range map[string]Form{"object": Objects(withoutManagedFields(b)), "packed": NewPacked(withoutManagedFields(b), nil)} {
+		b.Run(name+"/hot", func(b *testing.B) {
+			b.ReportAllocs()
+			s := filled(b, form, benchObjects, byNamespace())
+			hot := make([]any, 1000)
+			for n := range hot {
+				item, _ := s.Snapshot().Get(keys[n*7919%benchObjects])
+				hot[n] = form.Object(item)
+			}
+			for n := 0; b.Loop(); n++ {
+				item, found := s.Snapshot().Get(keys[n%1000*7919%benchObjects])
+				if !found || form.Object(item) != hot[n%1000] {
+					b.Fatal("missing or not hot")
+				}
+			}
+		})
+	}
+	for name, form := range map[string]*Packed{"packed": NewPacked(withoutManagedFields(b), nil), "compressed": NewPacked(withoutManagedFields(b), zstd.New(zstd.Options{}))} {
+		b.Run(name+"/cold", func(b *testing.B) {
+			b.ReportAllocs()
+			s := filled(b, form, 1000, byNamespace())
+			for n := 0; b.Loop(); n++ {
+				item, found := s.Snapshot().Get(keys[n%1000])
+				if !found {
+					b.Fatal("missing")
+				}
+				decode(b, item)
+			}
+		})
+	}
+}
+
+// BenchmarkByIndex reads the 1,000 objects of one namespace out of 100,000, all of them hot.
+func BenchmarkByIndex(b *testing.B) {
+	b.Run("client-go", func(b *testing.B) {
+		b.ReportAllocs()
+		x := clientGo(b, benchObjects, byNamespace())
+		for b.Loop() {
+			if list, _ := x.ByIndex(cache.NamespaceIndex, "tenant-7"); len(list) != benchObjects/100 {
+				b.Fatal(len(list))
+			}
+		}
+	})
+	for name, form := range map[string]Form{"object": Objects(withoutManagedFields(b)), "packed": NewPacked(withoutManagedFields(b), nil)} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			s := filled(b, form, benchObjects, byNamespace())
+			read := func() []any {
+				items, _ := s.Snapshot().ItemsByIndex(cache.NamespaceIndex, "tenant-7")
+				for n, item := range items {
+					items[n] = form.Object(item)
+				}
+				return items
+			}
+			hot := read()
+			for b.Loop() {
+				if list := read(); len(list) != len(hot) {
+					b.Fatal(len(list))
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkPut replaces one object of 100,000, in the index by namespace and two more.
+func BenchmarkPut(b *testing.B) {
+	const versions = 1000
+	b.Run("client-go", func(b *testing.B) {
+		b.ReportAllocs()
+		x := clientGo(b, benchObjects, withIndexes(cache.Indexers{"uid": byUID, "app": byApp}))
+		next := make([]Keyed, versions)
+		for n := range next {
+			next[n] = keyedCertificate(b, Objects(withoutManagedFields(b)), n, 2)
+		}
+		for n := 0; b.Loop(); n++ {
+			if err := x.Update(next[n%versions].Item); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("object", func(b *testing.B) {
+		b.ReportAllocs()
+		form := Objects(withoutManagedFields(b))
+		s := filled(b, form, benchObjects, withIndexes(cache.Indexers{"uid": byUID, "app": byApp}))
+		next := make([]Keyed, versions)
+		for n := range next {
+			next[n] = keyedCertificate(b, form, n, 2)
+		}
+		for n := 0; b.Loop(); n++ {
+			if _, ok := s.Put(s.Prepare(next[n%versions])); !ok {
+				b.Fatal("refused")
+			}
+		}
+	})
+}
+
+// BenchmarkReplace takes in a relist of 100,000 objects that changes nothing.
+func BenchmarkReplace(b *testing.B) {
+	form := NewPacked(withoutManagedFields(b), nil)
+	s := filled(b, form, benchObjects, byNamespace())
+	all := make([]Keyed, 0, benchObjects)
+	for key, item := range s.Snapshot().All {
+		all = append(all, Keyed{Key: key, Item: item})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, ok := s.Replace(s.PrepareAll(all), "1"); !ok {
+			b.Fatal("refused")
+		}
+	}
+}
+
+// BenchmarkStats looks at 100,000 objects.
+func BenchmarkStats(b *testing.B) {
+	s := filled(b, NewPacked(withoutManagedFields(b), nil), benchObjects, byNamespace())
+	for b.Loop() {
+		s.Stats()
+	}
+}

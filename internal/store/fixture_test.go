@@ -1,0 +1,82 @@
+package store
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+// certificateUID is a random UID, the same for the same n.
+func certificateUID(n int) string {
+	r := rand.New(rand.NewPCG(uint64(n), 1))
+	return fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", r.Uint32(), r.Uint32N(1<<16), r.Uint32N(1<<12), r.Uint32N(1<<12), r.Uint64N(1<<48))
+}
+
+// certificate is a custom resource of about 2 KB, not quite half of it managed fields, as an API server sends it.
+func certificate(n, version int) []byte {
+	return fmt.Appendf(nil, `{"apiVersion":"cert-manager.io/v1","kind":"Certificate","metadata":{"annotations":{"cert-manager.io/issue-temporary-certificate":"true","example.com/owner":"team-%[2]d@example.com","team":"team-%[2]d"},"creationTimestamp":"2026-11-20T10:%02[3]d:00Z","generation":1,"labels":{"app.kubernetes.io/managed-by":"Helm","app.kubernetes.io/name":"app-%[2]d","env":"prod"},"managedFields":[{"apiVersion":"cert-manager.io/v1","fieldsType":"FieldsV1","fieldsV1":{"f:metadata":{"f:annotations":{".":{},"f:cert-manager.io/issue-temporary-certificate":{},"f:team":{}},"f:labels":{".":{},"f:app.kubernetes.io/managed-by":{},"f:app.kubernetes.io/name":{},"f:env":{}}},"f:spec":{".":{},"f:dnsNames":{},"f:issuerRef":{},"f:secretName":{}}},"manager":"helm","operation":"Update","time":"2026-11-20T10:%02[3]d:00Z"},{"apiVersion":"cert-manager.io/v1","fieldsType":"FieldsV1","fieldsV1":{"f:status":{".":{},"f:conditions":{".":{},"k:{\"type\":\"Ready\"}":{".":{},"f:lastTransitionTime":{},"f:message":{},"f:observedGeneration":{},"f:reason":{},"f:status":{},"f:type":{}}},"f:notAfter":{},"f:notBefore":{},"f:renewalTime":{},"f:revision":{}}},"manager":"cert-manager-certificates-readiness","operation":"Update","subresource":"status","time":"2026-11-20T10:%02[3]d:05Z"}],"name":"certificate-%[1]d","namespace":"tenant-%[2]d","resourceVersion":"%[4]d","uid":"%[5]s"},"spec":{"dnsNames":["host-%[1]d.tenant-%[2]d.apps.example.com","www.host-%[1]d.tenant-%[2]d.apps.example.com"],"duration":"2160h0m0s","issuerRef":{"group":"cert-manager.io","kind":"ClusterIssuer","name":"letsencrypt"},"privateKey":{"algorithm":"ECDSA","rotationPolicy":"Always","size":256},"renewBefore":"360h0m0s","secretName":"tls-%[1]d","usages":["digital signature","key encipherment"]},"status":{"conditions":[{"lastTransitionTime":"2026-11-20T10:%02[3]d:05Z","message":"Certificate is up to date and has not expired","observedGeneration":1,"reason":"Ready","status":"True","type":"Ready"}],"notAfter":"2027-02-18T10:%02[3]d:04Z","notBefore":"2026-11-20T10:%02[3]d:04Z","renewalTime":"2027-02-03T10:%02[3]d:04Z","revision":1}}`,
+		n, n%100, n%60, 1_000_000+version, certificateUID(n))
+}
+
+// withoutManagedFields is a Pruner.
+func withoutManagedFields(t testing.TB) *packed.Pruner {
+	t.Helper()
+	pruner, err := packed.NewPruner(packed.Prune{ManagedFields: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pruner
+}
+
+// keyedCertificate is one object as a reflector brings it to a store of that form.
+func keyedCertificate(t testing.TB, form Form, n, version int) Keyed {
+	t.Helper()
+	o, err := form.Packer().Pack(certificate(n, version))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Keyed{Key: strings.Clone(o.Key()), ResourceVersion: o.GetResourceVersion(), Item: form.Item(o)}
+}
+
+// fill replaces the content of a store by as many certificates.
+func fill(t testing.TB, s *Store, objects, version int) {
+	t.Helper()
+	all := make([]Keyed, objects)
+	for n := range all {
+		all[n] = keyedCertificate(t, s.form, n, version)
+	}
+	for k := range all {
+		all[k].Item = s.form.Item(all[k].Item) // as in a relist, when compressors have been trained
+	}
+	if _, ok := s.Replace(s.PrepareAll(all), fmt.Sprint(version)); !ok {
+		t.Fatal("refused")
+	}
+}
+
+func byNamespace() cache.Indexers {
+	return cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+}
+
+func byUID(obj any) ([]string, error) {
+	return []string{string(obj.(*unstructured.Unstructured).GetUID())}, nil
+}
+
+func byApp(obj any) ([]string, error) {
+	return []string{obj.(*unstructured.Unstructured).GetLabels()["app.kubernetes.io/name"]}, nil
+}
+
+// decode decodes an item anew.
+func decode(t testing.TB, item Item) *unstructured.Unstructured {
+	t.Helper()
+	u, err := item.(*packed.Object).Decode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}

@@ -1,0 +1,96 @@
+package store
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// An order does what a sorted slice does, and none that was made before ever changes.
+func TestOrder(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 8))
+	for _, spread := range []int{50, 3000} {
+		var o order
+		var model []string
+		type moment struct {
+			order order
+			model []string
+		}
+		var before []moment
+		for step := range 6000 {
+			value := fmt.Sprint(random.IntN(spread))
+			at, found := slices.BinarySearch(model, value)
+			if found {
+				o, model = o.without(value), slices.Delete(model, at, at+1)
+			} else {
+				o, model = o.with(value), slices.Insert(model, at, value)
+			}
+			if step%200 == 0 {
+				checkOrder(t, random, &o, model)
+				before = append(before, moment{o, slices.Clone(model)})
+			}
+		}
+		for step := 0; len(model) > 0; step++ {
+			at := random.IntN(len(model))
+			o, model = o.without(model[at]), slices.Delete(model, at, at+1)
+			if step%100 == 0 {
+				checkOrder(t, random, &o, model)
+			}
+		}
+		if len(o.chunks) != 0 || o.len != 0 {
+			t.Errorf("the empty order has %d chunks and the length %d", len(o.chunks), o.len)
+		}
+		for _, m := range before {
+			checkOrder(t, random, &m.order, m.model)
+			built := buildOrder(m.model)
+			checkOrder(t, random, &built, m.model)
+		}
+	}
+}
+
+func checkOrder(t *testing.T, random *rand.Rand, o *order, model []string) {
+	t.Helper()
+	for range 4 {
+		from, to := fmt.Sprint(random.IntN(4000)), fmt.Sprint(random.IntN(4000))
+		switch random.IntN(4) {
+		case 0:
+			from = ""
+		case 1:
+			to = ""
+		case 2:
+			from, to = "", ""
+		}
+		limit := random.IntN(1000)
+		var want []string
+		for _, v := range model {
+			if v >= from && (to == "" || v < to) {
+				want = append(want, v)
+			}
+		}
+		gather := func(walk func(from, to string, yield func(string) bool)) (got []string) {
+			walk(from, to, func(v string) bool {
+				got = append(got, v)
+				return len(got) < limit
+			})
+			return got
+		}
+		up, down := gather(o.ascend), gather(o.descend)
+		slices.Reverse(want)
+		if diff := cmp.Diff(want[:min(len(want), max(limit, 1))], down); len(want) > 0 && diff != "" {
+			t.Fatalf("from %q to %q, descending: %s", from, to, diff)
+		}
+		slices.Reverse(want)
+		if diff := cmp.Diff(want[:min(len(want), max(limit, 1))], up); len(want) > 0 && diff != "" {
+			t.Fatalf("from %q to %q: %s", from, to, diff)
+		}
+		if len(want) == 0 && len(up)+len(down) > 0 {
+			t.Fatalf("from %q to %q: %v, %v", from, to, up, down)
+		}
+	}
+	if o.len != len(model) {
+		t.Fatalf("the length is %d, want %d", o.len, len(model))
+	}
+}

@@ -1,0 +1,124 @@
+package store
+
+import (
+	"unsafe"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+// sampleSize is how many decoded objects are measured. They come in the order of their hashes, which is random.
+const sampleSize = 500
+
+// sample extrapolates what decoded objects occupy from some of them.
+type sample struct {
+	count, measured int
+	walk            walk
+}
+
+func (s *sample) add(item Item) {
+	s.count++
+	if s.measured < sampleSize {
+		s.measured++
+		s.walk.object(item)
+	}
+}
+
+func (s *sample) bytes() int64 {
+	if s.measured == 0 {
+		return 0
+	}
+	return s.walk.bytes * int64(s.count) / int64(s.measured)
+}
+
+// walk adds up what values occupy. What several share counts once.
+type walk struct {
+	bytes int64
+	seen  map[unsafe.Pointer]bool
+}
+
+// first reports whether a pointer has not been met before.
+func (w *walk) first(p unsafe.Pointer) bool {
+	if p == nil || w.seen[p] {
+		return false
+	}
+	if w.seen == nil {
+		w.seen = map[unsafe.Pointer]bool{}
+	}
+	w.seen[p] = true
+	return true
+}
+
+// object adds an object. Of those of other types than *unstructured.Unstructured nothing is known.
+func (w *walk) object(item Item) {
+	if u, ok := item.(*unstructured.Unstructured); ok && u != nil {
+		w.bytes += int64(packed.Allocated(int(unsafe.Sizeof(*u))))
+		w.content(u.Object)
+	}
+}
+
+// boxed is the second word of an interface value: a pointer, but for values of pointer types.
+func boxed(value any) unsafe.Pointer { return (*[2]unsafe.Pointer)(unsafe.Pointer(&value))[1] }
+
+func (w *walk) value(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		w.content(v)
+	case string:
+		if w.first(boxed(value)) {
+			w.bytes += int64(packed.Allocated(int(unsafe.Sizeof(v))))
+		}
+		w.text(v)
+	case []any:
+		if w.first(boxed(value)) {
+			w.bytes += int64(packed.Allocated(int(unsafe.Sizeof(v))) + withPointers(cap(v)*int(unsafe.Sizeof(value))))
+		}
+		for _, element := range v {
+			w.value(element)
+		}
+	case int64:
+		if v < 0 || v > 255 { // the runtime has these
+			w.bytes += 8
+		}
+	case float64:
+		w.bytes += 8
+	}
+}
+
+func (w *walk) text(text string) {
+	if w.first(unsafe.Pointer(unsafe.StringData(text))) {
+		w.bytes += int64(packed.Allocated(len(text)))
+	}
+}
+
+// What a map occupies: a header, and groups of eight entries with a word of flags, up to seven eighths full; large
+// maps have a directory, of little weight.
+const (
+	mapHeader  = 48
+	mapTable   = 32
+	groupSlots = 8
+)
+
+func (w *walk) content(m map[string]any) {
+	if m == nil {
+		return
+	}
+	slot := int(unsafe.Sizeof("")) + int(unsafe.Sizeof(any(nil)))
+	switch {
+	case len(m) == 0:
+		w.bytes += mapHeader
+	case len(m) <= groupSlots:
+		w.bytes += int64(mapHeader + withPointers(8+groupSlots*slot))
+	default:
+		slots := 2 * groupSlots
+		for len(m) > slots/8*7 {
+			slots *= 2
+		}
+		w.bytes += int64(mapHeader + mapTable + 8 + withPointers(slots/groupSlots*(8+groupSlots*slot)))
+	}
+	for key, value := range m {
+		w.text(key)
+		w.value(value)
+	}
+}

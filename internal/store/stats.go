@@ -1,0 +1,149 @@
+package store
+
+import (
+	"unsafe"
+
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+// Stats tell what a Store occupies. Bytes are of heap, as allocated; of packed objects and indexes they are
+// exact to a few percent, of decoded objects they are extrapolated from a sample.
+type Stats struct {
+	// Objects counts the objects, Compressed those of them that are compressed.
+	Objects, Compressed int
+	// ObjectBytes are the objects, without the copies that were decoded for readers, which the garbage collector
+	// takes when it needs to.
+	ObjectBytes int64
+	// TableBytes is what finds the objects by their keys.
+	TableBytes int64
+	// Indexes are in the order in which they were added.
+	Indexes []IndexStats
+	// Hits and Misses count the reads of packed objects that found a decoded copy in memory, and those that had
+	// to decode.
+	Hits, Misses int64
+}
+
+// IndexStats tell what an index occupies.
+type IndexStats struct {
+	Name string
+	// Values counts the different values, Entries the objects under them: one that has two values counts twice.
+	Values, Entries int
+	Bytes           int64
+}
+
+// Bytes is the sum of all parts.
+func (s Stats) Bytes() int64 {
+	sum := s.ObjectBytes + s.TableBytes
+	for _, x := range s.Indexes {
+		sum += x.Bytes
+	}
+	return sum
+}
+
+// Stats looks at every object and index entry, which takes some 10 ms for 100,000 objects. Writers wait
+// meanwhile, readers don't.
+func (s *Store) Stats() Stats {
+	s.write.Lock()
+	defer s.write.Unlock()
+	now := s.current.Load()
+	stats := Stats{Objects: now.rows.len}
+	var plain sample
+	held := map[*byte]bool{}
+	byID := map[int]int64{}
+	for r := range now.rows.all {
+		if o, ok := r.item.(*packed.Object); ok {
+			stats.ObjectBytes += int64(o.Size())
+			if o.Compressed() {
+				stats.Compressed++
+			}
+		} else {
+			plain.add(r.item)
+		}
+		stats.TableBytes += rowBytes(r)
+		if r.values != "" && !held[unsafe.StringData(string(r.values))] {
+			held[unsafe.StringData(string(r.values))] = true
+			r.values.share(byID)
+		}
+	}
+	stats.ObjectBytes += plain.bytes()
+	stats.TableBytes += trieBytes(&now.rows)
+	for i := range now.indexes {
+		x := &now.indexes[i]
+		stats.Indexes = append(stats.Indexes, x.stats(byID[x.function.id]))
+	}
+	if f, ok := s.form.(*Packed); ok {
+		stats.Hits, stats.Misses = f.Decodes()
+	}
+	return stats
+}
+
+// rowBytes is what a row occupies, without its values. The key of a packed object is a part of the object.
+func rowBytes(r *row) int64 {
+	bytes := packed.Allocated(int(unsafe.Sizeof(*r)))
+	if _, ok := r.item.(*packed.Object); !ok {
+		bytes += packed.Allocated(len(r.key))
+	}
+	return int64(bytes)
+}
+
+// share adds what the values occupy to the indexes that they belong to, in proportion to their lengths.
+func (vs values) share(byID map[int]int64) {
+	allocated := packed.Allocated(len(vs))
+	for rest := string(vs); rest != ""; {
+		before := len(rest)
+		section, count := cut(&rest), cut(&rest)
+		for range count {
+			rest = rest[cut(&rest):]
+		}
+		byID[section] += int64(allocated * (before - len(rest)) / len(vs))
+	}
+}
+
+func (x *index) stats(values int64) IndexStats {
+	stats := IndexStats{Name: x.function.name, Values: x.postings.len, Bytes: values + trieBytes(&x.postings)}
+	for p := range x.postings.all {
+		stats.Entries += p.len()
+		if p.many != nil {
+			stats.Bytes += int64(packed.Allocated(int(unsafe.Sizeof(*p.many)))) + trieBytes(p.many)
+		}
+		if x.function.derived {
+			stats.Bytes += int64(packed.Allocated(len(p.value)))
+		}
+	}
+	return stats
+}
+
+// trieBytes is what the nodes of a trie occupy.
+func trieBytes[E any](t *trie[E]) int64 {
+	if t.inner != nil {
+		return t.inner.bytes()
+	}
+	return t.leaf.bytes()
+}
+
+func (n *inner[E]) bytes() int64 {
+	bytes := int64(packed.Allocated(int(unsafe.Sizeof(*n))))
+	for k := range fan {
+		if next := n.inners[k]; next != nil {
+			bytes += next.bytes()
+		} else {
+			bytes += n.leaves[k].bytes()
+		}
+	}
+	return bytes
+}
+
+func (l *leaf[E]) bytes() int64 {
+	if l == nil {
+		return 0
+	}
+	return int64(packed.Allocated(int(unsafe.Sizeof(*l))) + withPointers(cap(l.entries)*int(unsafe.Sizeof(l.entries[0]))))
+}
+
+// withPointers is how many bytes of heap n bytes with pointers occupy: above 512, the allocator adds a header.
+func withPointers(n int) int {
+	if n > 512 {
+		n += 8
+	}
+	return packed.Allocated(n)
+}

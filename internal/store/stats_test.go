@@ -1,0 +1,66 @@
+package store
+
+import (
+	"maps"
+	"runtime"
+	"testing"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/storage/zstd"
+)
+
+// heap is the size of all that can be reached.
+func heap() int64 {
+	var stats runtime.MemStats
+	for range 3 { // weak pointers and pools take more than one
+		runtime.GC()
+	}
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
+func withIndexes(more cache.Indexers) cache.Indexers {
+	all := byNamespace()
+	maps.Copy(all, more)
+	return all
+}
+
+// TestStatsAgreeWithTheHeap fills stores of all forms and compares what they say they occupy with what the heap has
+// grown by, and with what the forms promise for an object of this kind.
+func TestStatsAgreeWithTheHeap(t *testing.T) {
+	const objects = 20_000
+	for _, tc := range []struct {
+		name     string
+		form     Form
+		indexers cache.Indexers
+		most     int64 // bytes for an object, all included; 0: nothing is promised
+	}{
+		{name: "packed", form: NewPacked(withoutManagedFields(t), nil), indexers: byNamespace(), most: 1500},
+		{name: "packed, everything", form: NewPacked(nil, nil), indexers: cache.Indexers{}, most: 2500},
+		{name: "packed, with indexes", form: NewPacked(withoutManagedFields(t), nil), indexers: withIndexes(cache.Indexers{"uid": byUID, "app": byApp})},
+		{name: "compressed", form: NewPacked(withoutManagedFields(t), zstd.New(zstd.Options{})), indexers: byNamespace(), most: 600},
+		{name: "metadata", form: NewMetadata(withoutManagedFields(t)), indexers: byNamespace(), most: 800},
+		{name: "object", form: Objects(withoutManagedFields(t)), indexers: withIndexes(cache.Indexers{"uid": byUID})},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := New(Options{Form: tc.form, Indexers: tc.indexers})
+			fill(t, s, 100, 0) // whatever is allocated once
+			before := heap()
+			fill(t, s, objects, 1)
+			grown := heap() - before
+			stats := s.Stats()
+			t.Logf("%d B of heap for an object, %d by %+v", grown/objects, stats.Bytes()/objects, stats)
+			if said := stats.Bytes(); said < grown*9/10 || said > grown*11/10 {
+				t.Errorf("the store says %d bytes, the heap has grown by %d", said, grown)
+			}
+			if per := grown / objects; tc.most > 0 && per > tc.most {
+				t.Errorf("an object takes %d bytes, at most %d are promised", per, tc.most)
+			}
+			if stats.Objects != objects {
+				t.Errorf("%d objects", stats.Objects)
+			}
+			runtime.KeepAlive(s)
+		})
+	}
+}

@@ -1,0 +1,67 @@
+package store
+
+import "slices"
+
+// IndexView reads one index of a Snapshot. Like that it never changes.
+type IndexView struct{ index *index }
+
+// Index returns the index of that name, once it is complete.
+func (s *Snapshot) Index(name string) (IndexView, bool) {
+	x, err := s.index(name)
+	return IndexView{x}, err == nil
+}
+
+// IndexNames lists the indexes that are complete.
+func (s *Snapshot) IndexNames() []string {
+	names := make([]string, len(s.indexes))
+	for i := range s.indexes {
+		names[i] = s.indexes[i].function.name
+	}
+	return names
+}
+
+// Len counts the different values.
+func (v IndexView) Len() int { return v.index.postings.len }
+
+// Count counts the objects with a value.
+func (v IndexView) Count(value string) int { return v.index.posting(value).len() }
+
+// Has reports whether the object of a key has a value.
+func (v IndexView) Has(value, key string) bool {
+	p := v.index.posting(value)
+	if p.many != nil {
+		return findRow(p.many, key) != nil
+	}
+	return p.one != nil && p.one.key == key
+}
+
+// Objects calls yield for each object with a value, in no particular order, until it returns false.
+func (v IndexView) Objects(value string, yield func(key string, item Item) bool) {
+	for r := range v.index.posting(value).all {
+		if !yield(r.key, r.item) {
+			return
+		}
+	}
+}
+
+// Keys calls yield for each value from one on and before another (empty: no bound), in their order or the opposite,
+// with the number of objects that have it, until it returns false. An index that keeps no order is sorted for
+// that, which takes all its values.
+func (v IndexView) Keys(from, to string, descending bool, yield func(value string, count int) bool) {
+	o := v.index.order
+	if !v.index.function.sorted {
+		values := make([]string, 0, v.index.postings.len)
+		for p := range v.index.postings.all {
+			if p.value >= from && (to == "" || p.value < to) {
+				values = append(values, p.value)
+			}
+		}
+		slices.Sort(values)
+		o = buildOrder(values)
+	}
+	walk := o.ascend
+	if descending {
+		walk = o.descend
+	}
+	walk(from, to, func(value string) bool { return yield(value, v.Count(value)) })
+}

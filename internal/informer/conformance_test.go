@@ -1,6 +1,7 @@
 package informer_test
 
 import (
+	"fmt"
 	"net/http/httptest"
 	"testing"
 
@@ -10,16 +11,53 @@ import (
 
 	"github.com/crdcache/crdcache/internal/informer"
 	"github.com/crdcache/crdcache/internal/informer/conformance"
+	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/internal/store"
+	"github.com/crdcache/crdcache/storage/zstd"
 )
 
+// TestConformance plays the scenarios with every way to keep objects that shows them whole.
 func TestConformance(t *testing.T) {
 	server := httptest.NewServer(conformance.NewAPIServer())
 	t.Cleanup(server.Close)
-	conformance.Run(t, &rest.Config{Host: server.URL}, conformance.Subject{Name: "informer", New: newSubject})
+	conformance.Run(t, &rest.Config{Host: server.URL},
+		conformance.Subject{Name: "object", New: newSubject},
+		conformance.Subject{Name: "packed", New: keeping(func(testing.TB) store.Form { return store.NewPacked(nil, nil) })},
+		conformance.Subject{Name: "compressed", New: keeping(compressed)},
+	)
 }
 
 func newSubject(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
 	return informer.New(setup.ListWatch(t, conformance.DefaultClient), informer.Options{
 		ExampleObject: &unstructured.Unstructured{}, ResyncPeriod: setup.Resync, Indexers: setup.Indexers,
 	})
+}
+
+// keeping makes informers that keep objects in a form of their own.
+func keeping(form func(testing.TB) store.Form) func(testing.TB, conformance.Setup) cache.SharedIndexInformer {
+	return func(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
+		return informer.New(setup.ListWatch(t, conformance.DefaultClient), informer.Options{
+			Form: form(t), ResyncPeriod: setup.Resync, Indexers: setup.Indexers,
+		})
+	}
+}
+
+// compressed returns a form that has seen enough objects to compress every further one.
+func compressed(t testing.TB) store.Form {
+	form := store.NewPacked(nil, zstd.New(zstd.Options{}))
+	for n := range 1000 {
+		item := form.Item(&unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap",
+			"metadata": map[string]any{
+				"name": fmt.Sprint("name-", n), "namespace": "conformance", "uid": fmt.Sprint("uid-", n), "resourceVersion": fmt.Sprint(n),
+				"labels": map[string]any{"suite": "conformance"},
+			},
+			"data": map[string]any{"value": fmt.Sprint(n)},
+		}})
+		if item.(*packed.Object).Compressed() {
+			return form
+		}
+	}
+	t.Fatal("nothing is compressed")
+	return nil
 }

@@ -3,6 +3,7 @@ module github.com/crdcache/crdcache
 go 1.26.0
 
 require (
+	github.com/fsnotify/fsnotify v1.9.0
 	github.com/google/go-cmp v0.7.0
 	github.com/klauspost/compress v1.19.0
 	github.com/spf13/cobra v1.10.2

@@ -2,12 +2,12 @@ package dynamicinformer
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/dynamic/dynamiclister"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -42,12 +42,16 @@ func newInformer(from source, gvr schema.GroupVersionResource, options ResourceO
 	if err != nil {
 		return nil, err
 	}
+	if err := options.checkIndexes(); err != nil {
+		return nil, fmt.Errorf("%s: %w", formatGVR(gvr), err)
+	}
 	h := newHealth(gvr, time.Now)
 	core := informer.New(nil, informer.Options{
 		ObjectDescription: gvr.String(),
 		Form:              form,
 		ResyncPeriod:      options.resync(),
 		Indexers:          options.Indexers,
+		Extractors:        options.extractors(),
 		Logger:            from.logger,
 		Backoff:           &unpaced,
 	})
@@ -91,10 +95,9 @@ func (i *Informer) Status() Status {
 func (i *Informer) Informer() cache.SharedIndexInformer { return i }
 
 // Lister reads the cache: by label selector, by name, in all namespaces or one. What it returns are
-// *unstructured.Unstructured, shared and not to be changed.
-func (i *Informer) Lister() cache.GenericLister {
-	return dynamiclister.NewRuntimeObjectShim(dynamiclister.New(i.GetIndexer(), i.gvr))
-}
+// *unstructured.Unstructured, shared and not to be changed. Objects that the selector does not match are not
+// decoded.
+func (i *Informer) Lister() cache.GenericLister { return lister{i} }
 
 // Retry has the informer ask the server again at once, if it sits out the pause after a failure: the caller
 // knows that something has changed, that a right was granted for example. It does not wait.

@@ -61,6 +61,10 @@ type ResourceOptions struct {
 	// installed, and ConditionReady for its first list. Default: false.
 	Required *bool
 
+	// Indexes are indexes that are read from the JSON of objects, without decoding them: those that package
+	// indexers compiles. No name may be among those of Indexers. Default: none.
+	Indexes IndexSet
+
 	// Versions say what becomes of the informer when the server stops serving the version it uses. Default:
 	// PinnedVersion.
 	Versions VersionPolicy
@@ -102,6 +106,9 @@ func (o ResourceOptions) over(defaults ResourceOptions) ResourceOptions {
 	if o.Required == nil {
 		o.Required = defaults.Required
 	}
+	if o.Indexes == nil {
+		o.Indexes = defaults.Indexes
+	}
 	if !o.Versions.isSet() {
 		o.Versions = defaults.Versions
 	}
@@ -133,6 +140,9 @@ func (o ResourceOptions) validate() []error {
 		case o.Indexers[name] == nil:
 			errs = append(errs, fmt.Errorf("the index function %q is nil", name))
 		}
+	}
+	if err := o.checkIndexes(); err != nil {
+		errs = append(errs, err)
 	}
 	return errs
 }

@@ -35,6 +35,8 @@ func twoOf(t *testing.T, field reflect.StructField) (a, b reflect.Value) {
 		return pair(new(time.Minute), new(time.Duration(0)))
 	case **bool:
 		return pair(new(true), new(false))
+	case *IndexSet:
+		return pair(indexNames("a"), indexNames("b"))
 	case *cache.Indexers:
 		return pair(cache.Indexers{"a": cache.MetaNamespaceIndexFunc}, cache.Indexers{"b": cache.MetaNamespaceIndexFunc})
 	case *func(schema.GroupVersionResource, *metav1.ListOptions):

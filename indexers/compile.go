@@ -44,6 +44,22 @@ func (f *Functions) Indexes() []*Index {
 	return out
 }
 
+// Names gives the names of the indexes, in the order of the config.
+func (f *Functions) Names() []string {
+	out := make([]string, len(f.functions))
+	for i, fn := range f.functions {
+		out[i] = fn.index.Name
+	}
+	return out
+}
+
+// Ordered reports whether a cache should keep index number i in the order of its keys: sorted indexes, and
+// composite ones, whose first parts can be asked for.
+func (f *Functions) Ordered(i int) bool {
+	index := f.functions[i].index
+	return index.Sorted || index.Composite()
+}
+
 // Indexers gives the functions by the names of their indexes, for the AddIndexers of any informer
 // and for cache.NewIndexer. Each call gives a new map. The values that the functions give are what
 // [Index.Key] gives.

@@ -101,9 +101,10 @@ func New(lw cache.ListerWatcher, options Options) *Informer {
 		options: options,
 		lw:      lw,
 		store: store.New(store.Options{
-			Indexers: options.Indexers,
-			Form:     options.Form,
-			Report:   reportFailures(*options.Logger, options.ObjectDescription),
+			Indexers:   options.Indexers,
+			Extractors: options.Extractors,
+			Form:       options.Form,
+			Report:     reportFailures(*options.Logger, options.ObjectDescription),
 		}),
 		clock:     options.Clock,
 		mutations: cache.NewCacheMutationDetector(fmt.Sprintf("%T", options.ExampleObject)),

@@ -26,6 +26,8 @@ type Options struct {
 	// Indexers are the index functions to start with. Nil means cache.NamespaceIndex; an empty map means none.
 	// A function that returns an error is reported and the object is left out of that index.
 	Indexers cache.Indexers
+	// Extractors have more indexes to start with. No two indexes may have the same name.
+	Extractors []store.Extractor
 	// KeyFunc computes storage keys. Default: cache.DeletionHandlingMetaNamespaceKeyFunc. With another one the
 	// keys must still tell apart whatever namespace and name tell apart, because a watch-list is collected by
 	// the latter before it gets here.

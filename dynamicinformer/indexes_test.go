@@ -1,0 +1,89 @@
+package dynamicinformer
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+)
+
+// indexNames is an IndexSet whose indexes have their own names as values.
+type indexNames string
+
+func (n indexNames) Names() []string { return strings.Split(string(n), ",") }
+
+func (n indexNames) Ordered(int) bool { return true }
+
+func (n indexNames) Indexers() cache.Indexers {
+	all := cache.Indexers{}
+	for _, name := range n.Names() {
+		all[name] = func(any) ([]string, error) { return []string{name}, nil }
+	}
+	return all
+}
+
+func (n indexNames) KeysJSON(_ []byte, keys [][]string) [][]string {
+	for _, name := range n.Names() {
+		keys = append(keys, []string{name})
+	}
+	return keys
+}
+
+func TestNamesOfIndexesAreUnique(t *testing.T) {
+	own := func(any) ([]string, error) { return nil, nil }
+	for _, test := range []struct {
+		options ResourceOptions
+		want    string
+	}{
+		{ResourceOptions{Indexes: indexNames("a,b")}, ""},
+		{ResourceOptions{Indexes: indexNames("a,b"), Indexers: cache.Indexers{"c": own}}, ""},
+		{ResourceOptions{Indexes: indexNames("a,b"), Indexers: cache.Indexers{"b": own}}, `more than one index "b"`},
+		{ResourceOptions{Indexes: indexNames("a,a")}, `more than one index "a"`},
+		{ResourceOptions{Indexes: indexNames(cache.NamespaceIndex)}, `more than one index "namespace"`},
+	} {
+		err := test.options.checkIndexes()
+		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%+v: %v", test.options, err)
+		}
+	}
+}
+
+// Indexes come and go while objects stay, and a snapshot keeps what it has.
+func TestIndexesComeAndGo(t *testing.T) {
+	for _, mode := range []StorageMode{StoragePacked, StorageObject} {
+		i, err := newInformer(source{}, widgets, ResourceOptions{Storage: Storage{Mode: mode}, Indexes: indexNames("a")}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "x", "namespace": "ns"},
+		}}
+		if err := i.GetIndexer().Add(u); err != nil {
+			t.Fatal(err)
+		}
+		if err := i.AddIndexes(indexNames("b,c")); err != nil {
+			t.Fatal(err)
+		}
+		if err := i.AddIndexes(indexNames("b")); err == nil {
+			t.Error("a name is taken twice")
+		}
+		before := i.Snapshot()
+		i.RemoveIndexes("a", "c", "none", cache.NamespaceIndex)
+		for name, want := range map[string]int{"a": 0, "b": 1, "c": 0} {
+			keys, _ := i.GetIndexer().IndexKeys(name, name)
+			if len(keys) != want {
+				t.Errorf("%v: %s has %v", mode, name, keys)
+			}
+			if view, ok := before.Index(name); !ok || !view.Has(name, "ns/x") {
+				t.Errorf("%v: the snapshot has lost %s", mode, name)
+			}
+		}
+		if keys, err := i.GetIndexer().IndexKeys(cache.NamespaceIndex, "ns"); err != nil || len(keys) != 1 {
+			t.Errorf("the index by namespace has %v, %v", keys, err)
+		}
+		if err := i.AddIndexes(indexNames("a")); err != nil {
+			t.Errorf("a name that was given up: %v", err)
+		}
+	}
+}

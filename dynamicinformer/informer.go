@@ -46,6 +46,7 @@ func newInformer(from source, gvr schema.GroupVersionResource, options ResourceO
 		return nil, fmt.Errorf("%s: %w", formatGVR(gvr), err)
 	}
 	h := newHealth(gvr, time.Now)
+	h.describe(options.describe())
 	core := informer.New(nil, informer.Options{
 		ObjectDescription: gvr.String(),
 		Form:              form,

@@ -82,6 +82,14 @@ type Compressor = packed.Compressor
 
 func (s Storage) isSet() bool { return s != Storage{} }
 
+// effective is the mode that the storage comes to.
+func (s Storage) effective() StorageMode {
+	if s.Mode == storageUnset {
+		return StoragePacked
+	}
+	return s.Mode
+}
+
 func (s Storage) validate() error {
 	switch {
 	case s.Mode < storageUnset || s.Mode > StorageMetadata:

@@ -1,0 +1,67 @@
+package dynamicinformer
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Stats tell what the cache of an informer occupies. Bytes are of heap, as allocated. Of packed objects and of
+// indexes they are exact to a few percent, of decoded objects they are extrapolated from a sample.
+type Stats struct {
+	// GVR is the type.
+	GVR schema.GroupVersionResource
+	// Mode is how objects are kept.
+	Mode StorageMode
+	// Objects counts the objects, Compressed those of them that are compressed.
+	Objects, Compressed int
+	// ObjectBytes are the objects. Copies that were decoded for readers are not counted: the garbage collector
+	// takes them when it needs to.
+	ObjectBytes int64
+	// TableBytes is what finds objects by their keys.
+	TableBytes int64
+	// Indexes are in the order in which they were added.
+	Indexes []IndexStats
+	// Hits and Misses count how often a packed object was read while a decoded copy of it was in memory, and
+	// how often it had to be decoded.
+	Hits, Misses int64
+}
+
+// IndexStats tell what an index occupies.
+type IndexStats struct {
+	Name string
+	// Values counts the different values. Entries counts the objects under each, so that an object with two
+	// values counts twice.
+	Values, Entries int
+	Bytes           int64
+}
+
+// Bytes is the sum of all parts.
+func (s Stats) Bytes() int64 {
+	sum := s.ObjectBytes + s.TableBytes
+	for _, x := range s.Indexes {
+		sum += x.Bytes
+	}
+	return sum
+}
+
+// Stats tells what the cache occupies. It looks at every object, which takes some 10 ms for 100,000; the cache can
+// be read meanwhile, but not written to.
+func (i *Informer) Stats() Stats {
+	inside := i.core.Stats()
+	stats := Stats{
+		GVR: i.gvr, Mode: i.options.Storage.effective(), Objects: inside.Objects, Compressed: inside.Compressed,
+		ObjectBytes: inside.ObjectBytes, TableBytes: inside.TableBytes, Hits: inside.Hits, Misses: inside.Misses,
+	}
+	for _, x := range inside.Indexes {
+		stats.Indexes = append(stats.Indexes, IndexStats{Name: x.Name, Values: x.Values, Entries: x.Entries, Bytes: x.Bytes})
+	}
+	return stats
+}
+
+// Stats tells what the cache of each informer occupies, ordered by group, resource and version. See Informer.Stats.
+func (f *Factory) Stats() []Stats {
+	all := make([]Stats, 0)
+	for _, e := range f.entries() {
+		all = append(all, e.informer.Stats())
+	}
+	return all
+}

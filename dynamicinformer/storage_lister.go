@@ -1,0 +1,68 @@
+package dynamicinformer
+
+import (
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+)
+
+// lister is a cache.GenericLister that decodes no more than it returns.
+type lister struct{ informer *Informer }
+
+var _ cache.GenericLister = lister{}
+
+// List implements cache.GenericLister.
+func (l lister) List(selector labels.Selector) ([]runtime.Object, error) {
+	return runtimeObjects(l.informer.core.Select(selector)), nil
+}
+
+// Get implements cache.GenericLister: name is a key.
+func (l lister) Get(name string) (runtime.Object, error) { return l.informer.get(name, name) }
+
+// ByNamespace implements cache.GenericLister.
+func (l lister) ByNamespace(namespace string) cache.GenericNamespaceLister {
+	return namespaceLister{informer: l.informer, namespace: namespace}
+}
+
+// namespaceLister is the part of a lister for one namespace.
+type namespaceLister struct {
+	informer  *Informer
+	namespace string
+}
+
+// List implements cache.GenericNamespaceLister.
+func (l namespaceLister) List(selector labels.Selector) ([]runtime.Object, error) {
+	if l.namespace == "" {
+		return lister{l.informer}.List(selector)
+	}
+	return runtimeObjects(l.informer.core.SelectIn(l.namespace, selector)), nil
+}
+
+// Get implements cache.GenericNamespaceLister.
+func (l namespaceLister) Get(name string) (runtime.Object, error) {
+	return l.informer.get(l.namespace+"/"+name, name)
+}
+
+// get returns the object of a key, or an error with its name that apierrors.IsNotFound knows.
+func (i *Informer) get(key, name string) (runtime.Object, error) {
+	obj, _, err := i.GetIndexer().GetByKey(key)
+	if err != nil {
+		return nil, err
+	}
+	if o, ok := obj.(runtime.Object); ok {
+		return o, nil
+	}
+	return nil, apierrors.NewNotFound(i.gvr.GroupResource(), name)
+}
+
+// runtimeObjects leaves out what a transform has made something else of.
+func runtimeObjects(objects []any) []runtime.Object {
+	list := make([]runtime.Object, 0, len(objects))
+	for _, obj := range objects {
+		if o, ok := obj.(runtime.Object); ok {
+			list = append(list, o)
+		}
+	}
+	return list
+}

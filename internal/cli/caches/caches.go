@@ -1,11 +1,10 @@
 // Package caches runs the informers of a command: it makes one for each type, waits until they are synced, and
-// reads them in the order of the API server.
+// prints what they hold.
 package caches
 
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
@@ -83,28 +82,4 @@ func (c *Caches) Shutdown() {
 	if c.factory != nil {
 		_ = c.factory.Shutdown(context.Background())
 	}
-}
-
-// Each calls f for every cached object in the order that sort gives the keys, and stops at the first error.
-func (c Cache) Each(ctx context.Context, sort func(keys []string), f func(*unstructured.Unstructured) error) error {
-	store := c.Informer.GetStore()
-	keys := store.ListKeys()
-	sort(keys)
-	for _, key := range keys {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		obj, exists, err := store.GetByKey(key)
-		if err != nil {
-			return err
-		}
-		u, ok := obj.(*unstructured.Unstructured)
-		if !exists || !ok {
-			continue // deleted since
-		}
-		if err := f(u); err != nil {
-			return err
-		}
-	}
-	return nil
 }

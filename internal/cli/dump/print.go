@@ -41,7 +41,7 @@ func (o *options) printList(ctx context.Context, types []caches.Cache, out *bufi
 		return err
 	}
 	for _, t := range types {
-		if err := t.Each(ctx, output.SortKeys, printer.Print); err != nil {
+		if err := t.Print(ctx, output.SortKeys, printer); err != nil {
 			return err
 		}
 	}
@@ -77,7 +77,7 @@ func (o *options) printTables(ctx context.Context, loader *tables.Loader, types 
 
 func (o *options) printTable(ctx context.Context, rows output.Rows, t caches.Cache, withKind bool, out *bufio.Writer) error {
 	table := o.newTable(rows, t, withKind, out)
-	if err := t.Each(ctx, rows.Sort, table.Print); err != nil {
+	if err := t.Print(ctx, rows.Sort, table); err != nil {
 		return err
 	}
 	return table.Close()

@@ -28,13 +28,13 @@ const (
 // The subjects of experiments that are not about caches.
 const (
 	// Stock is what client-go and apimachinery have.
-	Stock = "client-go"
+	Stock = "stock"
 	// Kubectl is the command to compare with.
 	Kubectl = "kubectl"
 	// Ours is what crdcache has.
 	Ours = "crdcache"
 	// OursPacked is the way of crdcache to take in JSON without decoding it.
-	OursPacked = "crdcache-packed"
+	OursPacked = "crdcache-pack"
 )
 
 // experiments has what each does.

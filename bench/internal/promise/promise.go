@@ -10,11 +10,11 @@ import (
 // Promise is about the ratio of two figures, Over / Under, at the greatest number of small objects for which
 // both were measured.
 type Promise struct {
-	// Text says what is promised of what.
-	Text string
+	// What is measured, of Who, in comparison with Against; both are names of subjects.
+	What, Who, Against string
 	// Over and Under are the figures; of their keys, Size and Objects are not set.
 	Over, Under result.Key
-	// Flat makes Under the same figure as Over with fewer objects: at least flatFrom of them.
+	// Flat makes Under the same figure as Over with fewer objects: at least FlatFrom of them.
 	Flat bool
 	// AtMost is set where the ratio must not be greater than Target; otherwise it must not be less.
 	AtMost bool
@@ -38,8 +38,8 @@ type Outcome struct {
 	Met, Broken bool
 }
 
-// flatFrom is where growth is measured from: with fewer objects, what is done once counts too much.
-const flatFrom = 10_000
+// FlatFrom is where growth is measured from: with fewer objects, what is done once counts too much.
+const FlatFrom = 10_000
 
 // Judge returns the outcome of every promise.
 func Judge(r *result.Result) []Outcome {
@@ -80,7 +80,7 @@ func (p Promise) figures(r *result.Result) (over, under result.Figure, ok bool) 
 	})
 	slices.SortFunc(candidates, func(a, b result.Figure) int { return a.Objects - b.Objects })
 	if p.Flat {
-		from := slices.IndexFunc(candidates, func(f result.Figure) bool { return f.Objects >= flatFrom })
+		from := slices.IndexFunc(candidates, func(f result.Figure) bool { return f.Objects >= FlatFrom })
 		if from < 0 || from == len(candidates)-1 {
 			return over, under, false
 		}

@@ -3,6 +3,7 @@ package promise
 import (
 	"testing"
 
+	"github.com/crdcache/crdcache/bench/internal/experiment"
 	"github.com/crdcache/crdcache/bench/internal/plan"
 	"github.com/crdcache/crdcache/bench/internal/result"
 	"github.com/crdcache/crdcache/bench/internal/subject"
@@ -80,23 +81,25 @@ func TestBroken(t *testing.T) {
 
 // TestTable holds the table against its own rules: margins are wide, and subjects exist.
 func TestTable(t *testing.T) {
-	texts := map[string]bool{}
+	type subjectOf struct{ what, who, against string }
+	there := map[subjectOf]bool{}
 	for _, p := range Table() {
-		if texts[p.Text] {
-			t.Errorf("%q is there twice", p.Text)
+		name := subjectOf{p.What, p.Who, p.Against}
+		if there[name] {
+			t.Errorf("%v is there twice", name)
 		}
-		texts[p.Text] = true
+		there[name] = true
 		switch {
 		case p.Margin == 0:
 		case p.AtMost && p.Margin < 1.25*p.Target, !p.AtMost && p.Margin > 0.8*p.Target:
-			t.Errorf("%q: a margin of %v is too close to the target %v for a busy machine", p.Text, p.Margin, p.Target)
+			t.Errorf("%v: a margin of %v is too close to the target %v for a busy machine", name, p.Margin, p.Target)
 		}
 		if p.Over.Size != "" || p.Over.Objects != 0 || p.Under.Size != "" || p.Under.Objects != 0 {
-			t.Errorf("%q says at which size", p.Text)
+			t.Errorf("%v says at which size", name)
 		}
-		if p.Over.Experiment == "sync" {
-			if _, err := subject.Find([]string{p.Over.Subject}); err != nil {
-				t.Errorf("%q: %v", p.Text, err)
+		if p.Over.Experiment == experiment.Sync {
+			if _, err := subject.Find([]string{p.Who, p.Against}); err != nil {
+				t.Errorf("%v: %v", name, err)
 			}
 		}
 	}

@@ -31,10 +31,9 @@ func dumps(b *strings.Builder, r *result.Result) {
 
 // small writes what decoding and paths cost.
 func small(b *strings.Builder, r *result.Result) {
-	rows := []row{
-		{experiment.Stock, "client-go, apimachinery"},
-		{experiment.Ours, "crdcache"},
-		{experiment.OursPacked, "crdcache, packed"},
+	var rows []row
+	for _, name := range []string{experiment.Stock, experiment.Ours, experiment.OursPacked} {
+		rows = append(rows, row{name, title(name)})
 	}
 	base := experiment.Stock
 	for _, objects := range objectCounts(r, experiment.Decode, plan.Small) {

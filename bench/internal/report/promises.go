@@ -5,7 +5,9 @@ import (
 	"io"
 	"strings"
 
+	"github.com/crdcache/crdcache/bench/internal/experiment"
 	"github.com/crdcache/crdcache/bench/internal/promise"
+	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
 // promises writes the table of what is promised.
@@ -13,10 +15,10 @@ func promises(b *strings.Builder, outcomes []promise.Outcome) {
 	b.WriteString("## Promises\n\n")
 	b.WriteString("Each is a ratio of two figures of the same run. CI repeats them with few objects on a busy machine and fails\n" +
 		"only beyond the last column.\n\n")
-	fmt.Fprintln(b, line([]string{"what", "promised", "measured", "objects", "met", "CI fails"}))
-	fmt.Fprintln(b, "|---|---:|---:|---:|---|---:|")
+	fmt.Fprintln(b, line([]string{"what", "of", "against", "promised", "measured", "objects", "met", "CI fails"}))
+	fmt.Fprintln(b, "|---|---|---|---:|---:|---:|---|---:|")
 	for _, o := range outcomes {
-		fmt.Fprintln(b, line([]string{o.Text, promised(o), measured(o), objects(o), verdict(o), limit(o)}))
+		fmt.Fprintln(b, line([]string{o.What, title(o.Who), against(o), promised(o), measured(o), objects(o), verdict(o), limit(o)}))
 	}
 	fmt.Fprintln(b)
 }
@@ -24,7 +26,8 @@ func promises(b *strings.Builder, outcomes []promise.Outcome) {
 // Outcomes writes what became of the promises as plain text.
 func Outcomes(w io.Writer, outcomes []promise.Outcome) {
 	for _, o := range outcomes {
-		fmt.Fprintf(w, "%-8s %s: promised %s, measured %s", verdict(o), o.Text, promised(o), measured(o))
+		fmt.Fprintf(w, "%-8s %s, %s against %s: promised %s, measured %s",
+			verdict(o), o.What, title(o.Who), against(o), promised(o), measured(o))
 		if o.Margin != 0 {
 			fmt.Fprintf(w, " (CI fails %s)", limit(o))
 		}
@@ -33,6 +36,32 @@ func Outcomes(w io.Writer, outcomes []promise.Outcome) {
 		}
 		fmt.Fprintln(w)
 	}
+}
+
+func against(o promise.Outcome) string {
+	if o.Flat {
+		return "itself with " + commas(promise.FlatFrom) + " objects"
+	}
+	return title(o.Against)
+}
+
+// titles are those of the subjects that are no caches.
+var titles = map[string]string{
+	experiment.Stock:      "client-go, apimachinery",
+	experiment.Ours:       "crdcache",
+	experiment.OursPacked: "crdcache, packed",
+	experiment.Kubectl:    "kubectl",
+}
+
+// title is the name of a subject in the report.
+func title(name string) string {
+	if t, ok := titles[name]; ok {
+		return t
+	}
+	if found, err := subject.Find([]string{name}); err == nil {
+		return found[0].Title
+	}
+	return name
 }
 
 func promised(o promise.Outcome) string {
@@ -63,7 +92,7 @@ func verdict(o promise.Outcome) string {
 	case o.Met:
 		return "yes"
 	default:
-		return "**no**"
+		return "no"
 	}
 }
 

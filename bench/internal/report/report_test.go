@@ -82,8 +82,8 @@ func TestMarkdown(t *testing.T) {
 }
 
 func TestOutcomes(t *testing.T) {
-	p := promise.Promise{Text: "speed", Target: 10, Margin: 4}
-	limited := promise.Promise{Text: "size", AtMost: true, Target: 1.15}
+	p := promise.Promise{What: "speed", Who: subject.Stream, Against: "kubectl", Target: 10, Margin: 4}
+	limited := promise.Promise{What: "size", Who: "us", Against: "us", Flat: true, AtMost: true, Target: 1.15}
 	outcomes := []promise.Outcome{
 		{Promise: p, Measured: true, Ratio: 12, Met: true, Objects: 5_000},
 		{Promise: p, Measured: true, Ratio: 3, Broken: true, Objects: 5_000},
@@ -93,18 +93,18 @@ func TestOutcomes(t *testing.T) {
 	var text, markdown strings.Builder
 	Outcomes(&text, outcomes)
 	promises(&markdown, outcomes)
-	const wantText = `yes      speed: promised ≥ 10.0×, measured 12.0× (CI fails < 4.00×)
-**no**   speed: promised ≥ 10.0×, measured 3.00× (CI fails < 4.00×) BROKEN
-**no**   size: promised ≤ 1.15×, measured 1.20×
-unknown  size: promised ≤ 1.15×, measured –
+	const wantText = `yes      speed, bytes of the stream alone against kubectl: promised ≥ 10.0×, measured 12.0× (CI fails < 4.00×)
+no       speed, bytes of the stream alone against kubectl: promised ≥ 10.0×, measured 3.00× (CI fails < 4.00×) BROKEN
+no       size, us against itself with 10,000 objects: promised ≤ 1.15×, measured 1.20×
+unknown  size, us against itself with 10,000 objects: promised ≤ 1.15×, measured –
 `
 	if diff := cmp.Diff(wantText, text.String()); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)
 	}
-	const wantRows = `| speed | ≥ 10.0× | 12.0× | 5,000 | yes | < 4.00× |
-| speed | ≥ 10.0× | 3.00× | 5,000 | **no** | < 4.00× |
-| size | ≤ 1.15× | 1.20× | 5,000 | **no** | – |
-| size | ≤ 1.15× | – | – | unknown | – |
+	const wantRows = `| speed | bytes of the stream alone | kubectl | ≥ 10.0× | 12.0× | 5,000 | yes | < 4.00× |
+| speed | bytes of the stream alone | kubectl | ≥ 10.0× | 3.00× | 5,000 | no | < 4.00× |
+| size | us | itself with 10,000 objects | ≤ 1.15× | 1.20× | 5,000 | no | – |
+| size | us | itself with 10,000 objects | ≤ 1.15× | – | – | unknown | – |
 `
 	if !strings.HasSuffix(markdown.String(), wantRows+"\n") {
 		t.Errorf("Markdown is\n%swant the rows\n%s", markdown.String(), wantRows)

@@ -29,7 +29,7 @@ func ours() []Subject {
 	return []Subject{
 		{Name: Object, Title: "crdcache, object", Ours: true, Bodies: true,
 			New: mode(dynamicinformer.ResourceOptions{Storage: object})},
-		{Name: Packed, Title: "crdcache, packed (the default)", Ours: true, Bodies: true, Scales: true,
+		{Name: Packed, Title: "crdcache, packed", Ours: true, Bodies: true, Scales: true,
 			New: mode(dynamicinformer.ResourceOptions{Storage: packed})},
 		{Name: PackedTrimmed, Title: "crdcache, packed, without managedFields", Ours: true, Bodies: true, Scales: true,
 			New: mode(dynamicinformer.ResourceOptions{Storage: packed, Prune: trimmed})},

@@ -64,7 +64,7 @@ func All() []Subject {
 	peers := []Subject{
 		{Name: Stream, Title: "bytes of the stream alone", Scales: true, New: newStream},
 		{Name: ClientGo, Title: "client-go dynamicinformer", Bodies: true, Scales: true, New: newClientGo},
-		{Name: ClientGoTrimmed, Title: "the same, without managedFields", Bodies: true, New: newClientGoTrimmed},
+		{Name: ClientGoTrimmed, Title: "client-go dynamicinformer, without managedFields", Bodies: true, New: newClientGoTrimmed},
 		{Name: ControllerRuntime, Title: "controller-runtime unstructured cache", Bodies: true, New: newControllerRuntime},
 		{Name: ClientGoMetadata, Title: "client-go metadata informer", New: newClientGoMetadata},
 	}

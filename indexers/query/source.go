@@ -33,6 +33,8 @@ type Stamp struct {
 	Contact time.Time
 	// Synced is false while the content is not complete.
 	Synced bool
+	// Stale is set while the content may be behind although it was complete once.
+	Stale bool
 }
 
 // Age is how long ago the server last confirmed the content; 0 when it is not known.

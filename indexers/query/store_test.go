@@ -1,0 +1,206 @@
+package query_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/internal/store"
+)
+
+// forms are the ways to keep objects.
+var forms = map[string]func() store.Form{
+	"packed": func() store.Form { return store.NewPacked(nil, nil) },
+	"object": func() store.Form { return store.Objects(nil) },
+}
+
+// newStore makes a store of our own with the indexes of the config.
+func newStore(form store.Form, f *indexers.Functions) *store.Store {
+	return store.New(store.Options{
+		Form:       form,
+		Indexers:   cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
+		Extractors: []store.Extractor{f},
+	})
+}
+
+func put(t testing.TB, s *store.Store, objects ...*unstructured.Unstructured) {
+	for _, o := range objects {
+		keyed := store.Keyed{Key: key(o), Item: s.Form().Item(o), ResourceVersion: o.GetResourceVersion()}
+		for {
+			if _, ok := s.Put(s.Prepare(keyed)); ok {
+				break
+			}
+		}
+	}
+}
+
+func TestModelOverTheStore(t *testing.T) {
+	for name, form := range forms {
+		t.Run(name, func(t *testing.T) {
+			checkModel(t, 2, 12, 80, func(t testing.TB, objects ...*unstructured.Unstructured) *query.Querier {
+				f := functions(t)
+				s := newStore(form(), f)
+				put(t, s, objects...)
+				return query.New(query.StoreSource{Store: s}, f.Indexes()...)
+			})
+		})
+	}
+}
+
+// After any history of writes the indexes say what those of a fresh store say.
+func TestModelAfterChanges(t *testing.T) {
+	random := rand.New(rand.NewPCG(21, 22))
+	f := functions(t)
+	s := newStore(store.NewPacked(nil, nil), f)
+	querier := query.New(query.StoreSource{Store: s}, f.Indexes()...)
+	objects := map[string]*unstructured.Unstructured{}
+	for round := range 400 {
+		u := widget(random, random.IntN(40))
+		u.SetResourceVersion(strconv.Itoa(round))
+		if random.IntN(4) == 0 {
+			delete(objects, key(u))
+			s.Remove(key(u), "")
+		} else {
+			objects[key(u)] = u
+			put(t, s, u)
+		}
+		if round%10 > 0 {
+			continue
+		}
+		var all []*unstructured.Unstructured
+		for _, o := range objects {
+			all = append(all, o)
+		}
+		q, p := randomQuery(random, 2)
+		checkQuery(t, random, querier, q, naive(all, p), all)
+		if t.Failed() {
+			t.Fatalf("round %d: %s", round, q)
+		}
+	}
+}
+
+// One query sees one moment: an object that is moved from value to value by a writer is under exactly one of
+// them, and every page of it is of some moment.
+func TestQueriesSeeOneMoment(t *testing.T) {
+	f := functions(t)
+	s := newStore(store.NewPacked(nil, nil), f)
+	querier := query.New(query.StoreSource{Store: s}, f.Indexes()...)
+	mover := func(round int) *unstructured.Unstructured {
+		// Both indexes always agree about it.
+		return simple("a/x", []string{"edge", "core"}[round%2], int64(round%2), "gold")
+	}
+	put(t, s, mover(0))
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for round := range 3000 {
+			put(t, s, mover(round))
+		}
+		close(done)
+	})
+	for range 2 {
+		wg.Go(func() {
+			edge := query.And(query.Eq("team", "edge"), query.Eq("weight", "0"))
+			core := query.And(query.Eq("team", "core"), query.Eq("weight", "1"))
+			for {
+				n, err := querier.Count(t.Context(), query.Or(edge, core), query.Options{})
+				if n != 1 || err != nil {
+					t.Errorf("found %d: %v", n, err)
+					return
+				}
+				select {
+				case <-done:
+					return
+				default:
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// Readers, writers, and indexes that come and go, all at once.
+func TestEverythingAtOnce(t *testing.T) {
+	f := functions(t)
+	s := newStore(store.NewPacked(nil, nil), f)
+	querier := query.New(query.StoreSource{Store: s}, f.Indexes()...)
+	extra := make([]*indexers.Index, 0, 4)
+	for i := range 4 {
+		c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: fmt.Appendf(nil, `{apiVersion: crdcache.dev/v1alpha1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
+  {name: w, match: {group: example.com, kind: Widget}, indexes: [{name: extra%d, path: .spec.weight, type: int, order: sorted}]}]}}`, i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		extra = append(extra, c.Resources[0].Indexes[0])
+	}
+	var wg sync.WaitGroup
+	for w := range 2 {
+		random := rand.New(rand.NewPCG(uint64(w), 31))
+		wg.Go(func() {
+			for range 600 {
+				u := widget(random, random.IntN(50))
+				if random.IntN(5) == 0 {
+					s.Remove(key(u), "")
+				} else {
+					put(t, s, u)
+				}
+			}
+		})
+	}
+	wg.Go(func() {
+		for round := range 40 {
+			index := extra[round%len(extra)]
+			if err := s.AddExtractor(indexers.CompileIndexes(index)); err != nil {
+				t.Error(err)
+			}
+			with := query.New(query.StoreSource{Store: s}, index)
+			r, err := with.Query(t.Context(), query.Exists(index.Name), query.Options{SortBy: index.Name})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			var last int64 = -100
+			for _, u := range r.Objects() {
+				weight, _, _ := unstructured.NestedInt64(u.Object, "spec", "weight")
+				if weight < last {
+					t.Errorf("%d after %d", weight, last)
+				}
+				last = weight
+			}
+			s.RemoveIndexes(index.Name)
+		}
+	})
+	for r := range 2 {
+		random := rand.New(rand.NewPCG(uint64(r), 32))
+		wg.Go(func() {
+			for range 150 {
+				q, holds := randomQuery(random, 2)
+				result, err := querier.Query(t.Context(), q, query.Options{AllowScan: true, SortBy: "weight", Limit: 20})
+				if err != nil {
+					t.Errorf("%s: %v", q, err)
+					return
+				}
+				for k, u := range result.All() {
+					if !holds(u) || key(u) != k {
+						t.Errorf("%s gives %s", q, k)
+					}
+				}
+				if _, err := querier.Values(t.Context(), "ordered", query.All(), query.Options{}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if names := s.Snapshot().IndexNames(); slices.ContainsFunc(names, func(n string) bool { return n == "extra0" }) {
+		t.Errorf("left: %v", names)
+	}
+}

@@ -56,7 +56,7 @@ func TestShutdownNamesWhatRuns(t *testing.T) {
 	// Ended by cancel.
 	go func() { ended <- f.Shutdown(ctx) }()
 	waitFor(t, other, func(s Status) bool { return s.State == StateStopped })
-	<-f.mu.informers[gadgets].done
+	<-f.entriesOf(gadgets)[0].done
 	cancel(why)
 	err = <-ended
 	var running *ShutdownError

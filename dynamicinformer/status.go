@@ -30,6 +30,8 @@ const (
 type Status struct {
 	// GVR is the type.
 	GVR schema.GroupVersionResource
+	// View describes what the informer shows of the type, in one line; empty where that is everything, as it is.
+	View string
 	// State says how far the informer has come.
 	State State
 	// Reason is why, for a machine. It is set while requests fail, also before that degrades the state.

@@ -2,11 +2,16 @@ package dynamicinformer
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
 )
 
 // Namespaces is a set of namespaces. The zero value means that it is not set, which in the end comes to
@@ -91,4 +96,84 @@ func (n Namespaces) filter() func(runtime.Object) bool {
 		o, err := meta.Accessor(obj)
 		return err != nil || !slices.Contains(n.names, o.GetNamespace())
 	}
+}
+
+// viewKey is what makes two views of a type the same.
+type viewKey struct {
+	namespaces, labels, fields, versions, prune string
+	tweak, transform                            unsafe.Pointer
+	storage                                     Storage
+}
+
+// view returns the key of the view that the options describe.
+func (o ResourceOptions) view() viewKey {
+	key := viewKey{
+		namespaces: o.Namespaces.String(),
+		versions:   o.Versions.String(),
+		prune:      o.Prune.key(),
+		tweak:      identityOf(o.TweakListOptions),
+		transform:  identityOf(o.Transform),
+		storage:    o.Storage,
+	}
+	if o.LabelSelector != nil {
+		key.labels = o.LabelSelector.String()
+	}
+	if o.FieldSelector != nil {
+		key.fields = o.FieldSelector.String()
+	}
+	if !key.storage.isSet() {
+		key.storage.Mode = StoragePacked
+	}
+	return key
+}
+
+// identityOf returns the address of a func value. Two funcs with the same code that have captured different
+// variables differ by it, unlike by the address of their code, which is what package reflect has to offer. It is
+// that of no other func for as long as f is kept.
+func identityOf[F func(schema.GroupVersionResource, *metav1.ListOptions) | cache.TransformFunc](f F) unsafe.Pointer {
+	return *(*unsafe.Pointer)(unsafe.Pointer(&f))
+}
+
+// describe says in one line how a view differs from all objects as they are.
+func (o ResourceOptions) describe() string {
+	var parts []string
+	add := func(what, value string) {
+		if value != "" {
+			parts = append(parts, what+value)
+		}
+	}
+	key := o.view()
+	if o.Namespaces.kind > namespacesAll {
+		add("namespaces: ", key.namespaces)
+	}
+	add("labels: ", key.labels)
+	add("fields: ", key.fields)
+	if o.Versions.kind > versionPinned {
+		add("versions: ", key.versions)
+	}
+	if key.tweak != nil {
+		parts = append(parts, "requests adjusted")
+	}
+	if key.transform != nil {
+		parts = append(parts, "transformed")
+	}
+	if o.Prune.isSet() {
+		parts = append(parts, "pruned")
+	}
+	if key.storage.Mode != StoragePacked {
+		add("storage: ", key.storage.Mode.String())
+	}
+	return strings.Join(parts, "; ")
+}
+
+// key identifies what is left out.
+func (p Prune) key() string {
+	return fmt.Sprintf("%q %q %q", slices.Sorted(slices.Values(p.Presets)), slices.Sorted(slices.Values(p.Paths)), slices.Sorted(slices.Values(p.Annotations)))
+}
+
+// describe records what the informer shows.
+func (h *health) describe(view string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.status.View, h.mu.told.View = view, view
 }

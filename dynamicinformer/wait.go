@@ -10,7 +10,7 @@ import (
 
 // WaitForSync waits until each of the types is settled (see Status.Settled), or ctx ends. Without types
 // it waits for all that have been asked for up to this call. The statuses come in the order of gvrs, or
-// ordered by group, resource and version; each is of the moment when the type was settled.
+// ordered by group, resource and version, one for each view of a type; each is of the moment when the type was settled.
 //
 // A type that is required (see ResourceOptions.Required) is not settled by being absent: it is waited for
 // until its CRD is there, or ctx ends.
@@ -75,14 +75,14 @@ func (f *Factory) named(gvrs []schema.GroupVersionResource) []wanted {
 		}
 		return all
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	for _, gvr := range gvrs {
-		w := wanted{unknown: Status{GVR: gvr, State: StatePending, Message: "ForResource was not called for it"}}
-		if e, ok := f.mu.informers[gvr]; ok {
-			w.informer = e.informer
+		views := f.entriesOf(gvr)
+		for _, e := range views {
+			all = append(all, wanted{informer: e.informer})
 		}
-		all = append(all, w)
+		if len(views) == 0 {
+			all = append(all, wanted{unknown: Status{GVR: gvr, State: StatePending, Message: "ForResource was not called for it"}})
+		}
 	}
 	return all
 }

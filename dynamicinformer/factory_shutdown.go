@@ -1,0 +1,89 @@
+package dynamicinformer
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Shutdown stops every informer and waits until all have ended or ctx has. In the latter case the error
+// is a *ShutdownError. The factory can't be used again. Calling it again waits again. It must not be
+// called from an event handler or a listener, whose return it would wait for.
+func (f *Factory) Shutdown(ctx context.Context) error {
+	all := f.shut()
+	f.cancel()
+	if f.types != nil {
+		f.types.stop()
+	}
+	var running []schema.GroupVersionResource
+	for _, e := range all {
+		if !f.awaitEnd(ctx, e) {
+			running = append(running, e.key.gvr)
+		}
+	}
+	told := f.hub.shut(ctx)
+	if len(running) > 0 || told != nil {
+		return &ShutdownError{Running: running, Cause: context.Cause(ctx)}
+	}
+	return nil
+}
+
+// shut admits no more informers, and returns all there are.
+func (f *Factory) shut() []*entry {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.shutdown = true
+	var all []*entry
+	for _, e := range f.mu.entries {
+		all = append(all, e)
+		if e.linger != nil {
+			e.linger.Stop()
+		}
+	}
+	for e := range f.mu.leaving {
+		all = append(all, e)
+	}
+	return sortedEntries(all)
+}
+
+// awaitEnd waits for the end of an informer, and returns false when ctx ends before. One that was never started
+// is ended.
+func (f *Factory) awaitEnd(ctx context.Context, e *entry) bool {
+	if !e.started { // and never will be
+		e.informer.abandon()
+		return true
+	}
+	select {
+	case <-e.done:
+		return true
+	default:
+	}
+	select {
+	case <-e.done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// ShutdownError reports what had not ended when the context given to Shutdown did.
+type ShutdownError struct {
+	// Running are the types whose informers have not ended: a handler has not returned, usually. It is empty
+	// when it is a listener that has not.
+	Running []schema.GroupVersionResource
+	// Cause is the context's.
+	Cause error
+}
+
+// Error names what still runs.
+func (e *ShutdownError) Error() string {
+	running := formatGVRs(e.Running)
+	if running == "" {
+		running = "a listener"
+	}
+	return fmt.Sprintf("dynamicinformer: shutdown: still running: %s: %v", running, e.Cause)
+}
+
+// Unwrap returns the context's cause.
+func (e *ShutdownError) Unwrap() error { return e.Cause }

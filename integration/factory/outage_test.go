@@ -37,21 +37,21 @@ func TestWithoutServer(t *testing.T) {
 	s.factory = newFactory(t, s.ctx, dynamicinformer.Options{})
 	cutOff, _ := s.follow(s.widgets)
 	s.sync()
-	degraded := s.factory
+	stale := s.factory
 
 	harness.KillAPIServer(t)
 	t.Run("shutdown after a sync", func(t *testing.T) { shutDownSoon(t, synced) })
-	t.Run("shutdown while degraded", func(t *testing.T) {
-		s.await(cutOff, dynamicinformer.StateDegraded, dynamicinformer.ReasonUnreachable)
+	t.Run("shutdown while cut off", func(t *testing.T) {
+		s.await(cutOff, dynamicinformer.StateSynced, dynamicinformer.ReasonUnreachable)
 		if keys := cutOff.GetStore().ListKeys(); len(keys) != 1 {
 			t.Errorf("without a server the cache holds %v, want what it held before", keys)
 		}
-		shutDownSoon(t, degraded)
+		shutDownSoon(t, stale)
 	})
 	t.Run("shutdown before any sync", func(t *testing.T) {
 		s.factory = newFactory(t, s.ctx, dynamicinformer.Options{})
 		i, _ := s.follow(s.widgets)
-		s.await(i, dynamicinformer.StateDegraded, dynamicinformer.ReasonUnreachable)
+		s.await(i, dynamicinformer.StateSyncing, dynamicinformer.ReasonUnreachable)
 		shutDownSoon(t, s.factory)
 	})
 
@@ -108,7 +108,7 @@ func TestRecoversAfterRestart(t *testing.T) {
 		j.expect("add a")
 		s.sync()
 		harness.KillAPIServer(t)
-		s.await(i, dynamicinformer.StateDegraded, dynamicinformer.ReasonUnreachable)
+		s.await(i, dynamicinformer.StateSynced, dynamicinformer.ReasonUnreachable)
 		if keys := i.GetStore().ListKeys(); len(keys) != 1 {
 			t.Errorf("during the outage the cache holds %v, want what it held before", keys)
 		}
@@ -131,7 +131,7 @@ func TestRelistAfterCompaction(t *testing.T) {
 	s.sync()
 
 	network.close()
-	s.await(i, dynamicinformer.StateDegraded, dynamicinformer.ReasonUnreachable)
+	s.await(i, dynamicinformer.StateSynced, dynamicinformer.ReasonUnreachable)
 	s.delete("deleted")
 	s.put("changed", 2)
 	s.put("added", 1)

@@ -2,6 +2,8 @@ package lifecycle_test
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,6 +26,18 @@ func resourceOf(definition *unstructured.Unstructured) schema.GroupVersionResour
 func withScope(definition *unstructured.Unstructured, scope string) *unstructured.Unstructured {
 	definition = definition.DeepCopy()
 	if err := unstructured.SetNestedField(definition.Object, scope, "spec", "scope"); err != nil {
+		panic(err) // not with a definition of the harness
+	}
+	return definition
+}
+
+// withSecondVersion returns a copy of a definition that also serves v2.
+func withSecondVersion(definition *unstructured.Unstructured) *unstructured.Unstructured {
+	definition = definition.DeepCopy()
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	second := (&unstructured.Unstructured{Object: versions[0].(map[string]any)}).DeepCopy().Object
+	second["name"], second["storage"] = "v2", false
+	if err := unstructured.SetNestedSlice(definition.Object, append(versions, second), "spec", "versions"); err != nil {
 		panic(err) // not with a definition of the harness
 	}
 	return definition
@@ -58,6 +72,15 @@ func (s *scene) create(definition *unstructured.Unstructured, name string, final
 		_, err := s.objects(definition).Create(ctx, object, metav1.CreateOptions{})
 		return err
 	})
+}
+
+// touch changes an object.
+func (s *scene) touch(definition *unstructured.Unstructured, name string) {
+	s.Helper()
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":%q}}}`, time.Now())
+	if _, err := s.objects(definition).Patch(s.ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		s.Fatal(err)
+	}
 }
 
 // release takes the finalizers of an object away.

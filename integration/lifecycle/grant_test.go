@@ -2,22 +2,21 @@ package lifecycle_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
+// The tests of refusals run beside each other: what may not be read is not asked for again within a minute.
+
 // TestGrantedLater: who may not read a type is told at once, and may begin to when the right comes.
 func TestGrantedLater(t *testing.T) {
-	const user = "latecomer"
-	config := harness.Config(t)
-	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:authenticated"}}
-	s := newScene(t, dynamicinformer.Options{Config: config}, nil)
+	t.Parallel()
+	s := newScene(t, dynamicinformer.Options{Config: harness.UnprivilegedConfig(t)}, nil)
 	widgets := harness.NewCRD(harness.Group(t), "Widget")
 	harness.InstallCRDs(t, widgets)
 	s.create(widgets, "a")
@@ -28,18 +27,10 @@ func TestGrantedLater(t *testing.T) {
 	if !errors.As(err, &missing) || missing.Missing[0].Reason != dynamicinformer.ReasonForbidden || missing.Cause != nil {
 		t.Fatalf("WaitForSync returns %v, want it forbidden", err)
 	}
-	if status := missing.Missing[0]; status.State != dynamicinformer.StateDegraded || !apierrors.IsForbidden(status.LastError) {
-		t.Errorf("the status is %+v, want it degraded", status)
-	}
+	expectDenied(t, missing.Missing[0], "list")
 	j.expectNothing()
 
-	rule := map[string]any{"apiGroups": []any{resourceOf(widgets).Group}, "resources": []any{"widgets"}, "verbs": []any{"list", "watch"}}
-	harness.Apply(t,
-		rbac("ClusterRole", map[string]any{"rules": []any{rule}}),
-		rbac("ClusterRoleBinding", map[string]any{
-			"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "widget-reader"},
-			"subjects": []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}},
-		}))
+	harness.GrantRead(t, resourceOf(widgets))
 	j.expect("add a")
 	if status := s.awaitSynced(i, 1); status.Generation != 1 || status.LastError != nil {
 		t.Errorf("the status is %+v, want generation 1 and no error", status)
@@ -49,10 +40,64 @@ func TestGrantedLater(t *testing.T) {
 	}
 }
 
-func rbac(kind string, content map[string]any) *unstructured.Unstructured {
-	o := &unstructured.Unstructured{Object: content}
-	o.SetAPIVersion("rbac.authorization.k8s.io/v1")
-	o.SetKind(kind)
-	o.SetName("widget-reader")
-	return o
+// TestRevoked takes the right away once a type is synced: what is known of it stays, until the right comes back.
+func TestRevoked(t *testing.T) {
+	t.Parallel()
+	var l link
+	s := newScene(t, dynamicinformer.Options{Config: l.through(harness.UnprivilegedConfig(t))}, nil)
+	widgets := harness.NewCRD(harness.Group(t), "Widget")
+	harness.InstallCRDs(t, widgets)
+	revoke := harness.GrantRead(t, resourceOf(widgets))
+	s.create(widgets, "a")
+	i, j := s.follow(resourceOf(widgets))
+	j.expect("add a")
+	s.awaitSynced(i, 1)
+
+	revoke()
+	l.faults.EndWatches() // a watch that has begun goes on without the right
+	expectDenied(t, s.await(i, dynamicinformer.StateDegraded, dynamicinformer.ReasonForbidden), "watch", "list")
+	if status := i.Status(); !status.Stale || !i.HasSynced() {
+		t.Errorf("the status is %+v, synced %v; want it stale, and synced as before", status, i.HasSynced())
+	}
+	s.expectKeys(i, "default/a")
+	j.expectNothing()
+
+	s.create(widgets, "b")
+	harness.GrantRead(t, resourceOf(widgets))
+	j.expect("add b")
+	if status := s.awaitSynced(i, 1); status.Generation != 1 || status.Stale {
+		t.Errorf("the status is %+v, want generation 1 and nothing stale", status)
+	}
+	j.expectNothing()
+}
+
+// TestWatchDenied: who may list and not watch gets the list, and is told that it will go stale.
+func TestWatchDenied(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, dynamicinformer.Options{Config: harness.UnprivilegedConfig(t)}, nil)
+	widgets := harness.NewCRD(harness.Group(t), "Widget")
+	harness.InstallCRDs(t, widgets)
+	harness.Grant(t, []string{"list"}, resourceOf(widgets))
+	s.create(widgets, "a")
+	i, j := s.follow(resourceOf(widgets))
+	j.expect("add a")
+	expectDenied(t, s.await(i, dynamicinformer.StateDegraded, dynamicinformer.ReasonForbidden), "watch")
+	s.create(widgets, "b")
+	harness.Grant(t, []string{"watch"}, resourceOf(widgets))
+	j.expect("add b")
+	s.awaitSynced(i, 1)
+}
+
+// expectDenied checks that a status says that one of the verbs is denied.
+func expectDenied(t *testing.T, status dynamicinformer.Status, verbs ...string) {
+	t.Helper()
+	if status.State != dynamicinformer.StateDegraded || !apierrors.IsForbidden(status.LastError) {
+		t.Errorf("the status is %+v, want it degraded by a 403", status)
+	}
+	for _, verb := range verbs {
+		if strings.Contains(status.Message, verb) {
+			return
+		}
+	}
+	t.Errorf("the message is %q, want it to name the denied verb, one of %q", status.Message, verbs)
 }

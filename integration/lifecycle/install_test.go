@@ -38,13 +38,7 @@ func TestInstalledAfterStart(t *testing.T) {
 
 func TestVersionWithdrawn(t *testing.T) {
 	s := newScene(t, dynamicinformer.Options{}, nil)
-	widgets := harness.NewCRD(harness.Group(t), "Widget")
-	versions, _, _ := unstructured.NestedSlice(widgets.Object, "spec", "versions")
-	second := (&unstructured.Unstructured{Object: versions[0].(map[string]any)}).DeepCopy().Object
-	second["name"], second["storage"] = "v2", false
-	if err := unstructured.SetNestedSlice(widgets.Object, append(versions, second), "spec", "versions"); err != nil {
-		t.Fatal(err)
-	}
+	widgets := withSecondVersion(harness.NewCRD(harness.Group(t), "Widget"))
 	harness.InstallCRDs(t, widgets)
 	s.create(widgets, "a")
 	i, j := s.follow(resourceOf(widgets))

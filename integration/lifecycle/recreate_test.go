@@ -2,16 +2,12 @@ package lifecycle_test
 
 import (
 	"errors"
-	"net/http"
-	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/integration/harness"
-	"github.com/crdcache/crdcache/internal/informer/conformance"
 )
 
 func TestDeletedAndRecreated(t *testing.T) {
@@ -106,39 +102,6 @@ func TestRecreatedUnseen(t *testing.T) {
 	})
 	if second.Generation != 2 || second.UID == first.UID {
 		t.Errorf("the status is %+v, before it was %+v; want generation 2 and another UID", second, first)
-	}
-}
-
-// link is a connection that can be cut.
-type link struct {
-	mu     sync.Mutex
-	faults []*conformance.Faults
-}
-
-func (l *link) through(config *rest.Config) *rest.Config {
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		f := conformance.NewFaults(next)
-		l.faults = append(l.faults, f)
-		return f
-	})
-	return config
-}
-
-// cut ends all watches in a way that they cannot be taken up where they were, and holds all requests.
-func (l *link) cut() (release func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var releases []func()
-	for _, f := range l.faults {
-		releases = append(releases, f.Hold())
-		f.ExpireWatches()
-	}
-	return func() {
-		for _, r := range releases {
-			r()
-		}
 	}
 }
 

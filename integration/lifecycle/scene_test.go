@@ -3,9 +3,11 @@ package lifecycle_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -88,9 +90,9 @@ func (s *scene) runTracker(config *rest.Config) dynamicinformer.TypeSource {
 }
 
 // withoutTypes is a scene whose factory takes every type to exist.
-func (s *scene) withoutTypes() *scene {
+func (s *scene) withoutTypes(config *rest.Config) *scene {
 	s.Helper()
-	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: harness.Config(s)})
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: config})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -99,7 +101,7 @@ func (s *scene) withoutTypes() *scene {
 			s.Error(err)
 		}
 	})
-	return &scene{T: s.T, ctx: s.ctx, admin: s.admin, factory: factory}
+	return &scene{T: s.T, ctx: s.ctx, admin: s.admin, factory: factory, endTracker: func(context.Context) {}}
 }
 
 // follow asks for the informer of a type, records what its handlers see, and starts it.
@@ -143,6 +145,16 @@ func (s *scene) awaitSynced(i *dynamicinformer.Informer, generation int) dynamic
 		return nil
 	})
 	return status
+}
+
+// expectKeys checks what the cache holds.
+func (s *scene) expectKeys(i *dynamicinformer.Informer, want ...string) {
+	s.Helper()
+	got := i.GetStore().ListKeys()
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		s.Errorf("keys in the cache (-want +got):\n%s", diff)
+	}
 }
 
 // expectEmpty checks the cache of a type that is not there.

@@ -24,6 +24,8 @@ type Faults struct {
 		// failures is how many requests are still to be answered with status.
 		failures int
 		status   int
+		// retryAfter, unless empty, has every request answered with 429 and this header.
+		retryAfter string
 		// noWatchList refuses watch-lists, as old servers do.
 		noWatchList bool
 		// gate is closed to let requests pass; nil when nothing is held.
@@ -77,6 +79,18 @@ func (f *Faults) Fail(n, status int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.failures, f.mu.status = n, status
+}
+
+// Throttle answers every request with 429, and asks to try again after some seconds, until lift is called.
+func (f *Faults) Throttle(seconds int) (lift func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.retryAfter = strconv.Itoa(seconds)
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.mu.retryAfter = ""
+	}
 }
 
 // Hold keeps every new request waiting until the returned function is called.
@@ -150,7 +164,7 @@ func (f *Faults) RoundTrip(r *http.Request) (*http.Response, error) { return f.r
 
 func (f *Faults) roundTrip(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 	verb := verbOf(r)
-	gate, status := f.admit(verb)
+	gate, status, retryAfter := f.admit(verb)
 	if gate != nil {
 		select {
 		case <-gate:
@@ -159,7 +173,11 @@ func (f *Faults) roundTrip(r *http.Request, next http.RoundTripper) (*http.Respo
 		}
 	}
 	if status != 0 {
-		return failure(r, status), nil
+		response := failure(r, status)
+		if retryAfter != "" {
+			response.Header.Set("Retry-After", retryAfter)
+		}
+		return response, nil
 	}
 	response, err := next.RoundTrip(f.shortened(r, verb))
 	if err != nil || !strings.HasPrefix(verb, "watch") || response.StatusCode != http.StatusOK {
@@ -206,18 +224,22 @@ func verbOf(r *http.Request) string {
 	}
 }
 
-func (f *Faults) admit(verb string) (gate chan struct{}, status int) {
+// admit counts a request and says what becomes of it: it waits at the gate, and has an answer already if status is
+// not zero.
+func (f *Faults) admit(verb string) (gate chan struct{}, status int, retryAfter string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.requests[verb]++
 	switch {
 	case f.mu.failures > 0:
 		f.mu.failures--
-		return f.mu.gate, f.mu.status
+		return f.mu.gate, f.mu.status, ""
+	case f.mu.retryAfter != "":
+		return f.mu.gate, http.StatusTooManyRequests, f.mu.retryAfter
 	case verb == "watch-list" && f.mu.noWatchList:
-		return f.mu.gate, http.StatusUnprocessableEntity
+		return f.mu.gate, http.StatusUnprocessableEntity, ""
 	}
-	return f.mu.gate, 0
+	return f.mu.gate, 0, ""
 }
 
 func failure(r *http.Request, status int) *http.Response {

@@ -1,0 +1,63 @@
+package harness
+
+import (
+	"crypto/tls"
+	"encoding/pem"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// TLSServer is an HTTPS server on loopback that the API server talks to: a webhook, or an aggregated API.
+type TLSServer struct {
+	// Port is the one it listens on, also after Restart.
+	Port int
+	// URL is its address for a webhook's client configuration.
+	URL string
+	// CA is the certificate to trust, in PEM.
+	CA []byte
+
+	handler http.Handler
+	server  *httptest.Server
+}
+
+// NewTLSServer starts a server, which ends with the test.
+func NewTLSServer(t testing.TB, handler http.Handler) *TLSServer {
+	t.Helper()
+	s := &TLSServer{handler: handler}
+	s.listen(t, "127.0.0.1:0")
+	t.Cleanup(s.Stop)
+	s.Port = s.server.Listener.Addr().(*net.TCPAddr).Port
+	s.URL = s.server.URL
+	s.CA = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.server.Certificate().Raw})
+	return s
+}
+
+// Stop breaks all connections and refuses new ones until Restart.
+func (s *TLSServer) Stop() {
+	s.server.CloseClientConnections()
+	s.server.Close()
+}
+
+// Restart listens at the same address again, after Stop.
+func (s *TLSServer) Restart(t testing.TB) {
+	t.Helper()
+	s.listen(t, s.server.Listener.Addr().String())
+}
+
+func (s *TLSServer) listen(t testing.TB, address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.server = httptest.NewUnstartedServer(s.handler)
+	_ = s.server.Listener.Close()
+	s.server.Listener = listener
+	s.server.Config.ErrorLog = log.New(io.Discard, "", 0) // the API server breaks connections off as it likes
+	s.server.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	s.server.StartTLS()
+}

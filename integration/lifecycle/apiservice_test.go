@@ -1,0 +1,116 @@
+package lifecycle_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/integration/harness"
+	"github.com/crdcache/crdcache/internal/informer/conformance"
+)
+
+var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+
+// TestAggregatedAPI follows a type of another API server: while that is away nothing is known to be gone, and when
+// its registration goes, its types are.
+func TestAggregatedAPI(t *testing.T) {
+	gadgets := schema.GroupVersionResource{Group: harness.Group(t), Version: "v1", Resource: "gadgets"}
+	server := harness.NewTLSServer(t, &aggregated{gvr: gadgets, objects: conformance.NewAPIServer()})
+	s := newScene(t, dynamicinformer.Options{}, nil)
+	registration := s.register(gadgets, server)
+	i, j := s.follow(gadgets)
+	first := s.awaitSynced(i, 1)
+	s.createGadget(gadgets, "a")
+	j.expect("add a")
+
+	server.Stop()
+	status := s.await(i, dynamicinformer.StateSynced, dynamicinformer.ReasonRequestFailed)
+	if status.Generation != first.Generation || !i.HasSynced() {
+		t.Errorf("the status is %+v, want it to be of the same generation", status)
+	}
+	s.expectKeys(i, "default/a")
+	j.expectNothing()
+	server.Restart(t)
+	s.createGadget(gadgets, "b")
+	// A list may bring a once more.
+	j.await("b", func(_ []string, live map[string]types.UID) bool { return live["b"] != "" })
+	s.awaitSynced(i, 1)
+	j.expectNever("delete a", "add a")
+
+	if err := s.admin.Resource(apiServices).Delete(s.ctx, registration.GetName(), metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	j.await("both deletions", func(events []string, _ map[string]types.UID) bool {
+		return slices.Contains(events, "delete a") && slices.Contains(events, "delete b")
+	})
+	s.await(i, dynamicinformer.StatePending, dynamicinformer.ReasonNotInstalled)
+	s.expectEmpty(i)
+
+	harness.Apply(t, registration)
+	j.await("both objects again", func(_ []string, live map[string]types.UID) bool { return len(live) == 2 })
+	s.awaitSynced(i, 2)
+}
+
+// register has the API server pass requests for a group version on to another server.
+func (s *scene) register(gvr schema.GroupVersionResource, server *harness.TLSServer) *unstructured.Unstructured {
+	s.Helper()
+	ns := harness.Namespace(s)
+	service := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"namespace": ns, "name": "gadgets"},
+		"spec": map[string]any{"type": "ExternalName", "externalName": "localhost"},
+	}}
+	registration := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": apiServices.GroupVersion().String(), "kind": "APIService",
+		"metadata": map[string]any{"name": gvr.Version + "." + gvr.Group},
+		"spec": map[string]any{
+			"group": gvr.Group, "version": gvr.Version, "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
+			"service":               map[string]any{"namespace": ns, "name": "gadgets", "port": int64(server.Port)},
+			"insecureSkipTLSVerify": true,
+		},
+	}}
+	harness.Apply(s, service, registration)
+	return registration
+}
+
+func (s *scene) createGadget(gvr schema.GroupVersionResource, name string) {
+	s.Helper()
+	gadget := &unstructured.Unstructured{Object: map[string]any{}}
+	gadget.SetGroupVersionKind(gvr.GroupVersion().WithKind("Gadget"))
+	gadget.SetName(name)
+	harness.Eventually(s, func(ctx context.Context) error {
+		_, err := s.admin.Resource(gvr).Namespace(metav1.NamespaceDefault).Create(ctx, gadget, metav1.CreateOptions{})
+		return err
+	})
+}
+
+// aggregated is an API server with one type.
+type aggregated struct {
+	gvr     schema.GroupVersionResource
+	objects http.Handler
+}
+
+// ServeHTTP implements http.Handler.
+func (a *aggregated) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.Trim(r.URL.Path, "/") != "apis/"+a.gvr.GroupVersion().String() {
+		a.objects.ServeHTTP(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(metav1.APIResourceList{ // the API server may have given up
+		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
+		GroupVersion: a.gvr.GroupVersion().String(),
+		APIResources: []metav1.APIResource{{
+			Name: a.gvr.Resource, SingularName: "gadget", Kind: "Gadget", Namespaced: true,
+			Verbs: metav1.Verbs{"create", "delete", "get", "list", "update", "watch"},
+		}},
+	})
+}

@@ -1,0 +1,83 @@
+package lifecycle_test
+
+import (
+	"net/http"
+	"sync/atomic"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// TestThrottled answers everything with 429, before the first list and after it: the status tells, and nothing is
+// lost.
+func TestThrottled(t *testing.T) {
+	var l link
+	s := newScene(t, dynamicinformer.Options{Config: l.through(harness.Config(t))}, nil)
+	widgets := harness.NewCRD(harness.Group(t), "Widget")
+	harness.InstallCRDs(t, widgets)
+	s.create(widgets, "a")
+	lift := l.faults.Throttle(1)
+	i, j := s.follow(resourceOf(widgets))
+	s.await(i, dynamicinformer.StateSyncing, dynamicinformer.ReasonThrottled)
+	j.expectNothing()
+	lift()
+	j.expect("add a")
+	s.awaitSynced(i, 1)
+
+	lift = l.faults.Throttle(1)
+	l.faults.EndWatches()
+	s.await(i, dynamicinformer.StateSynced, dynamicinformer.ReasonThrottled)
+	s.create(widgets, "b")
+	s.expectKeys(i, "default/a")
+	lift()
+	// A list may bring a once more.
+	j.await("b", func(_ []string, live map[string]types.UID) bool { return live["b"] != "" })
+	if status := s.await(i, dynamicinformer.StateSynced, dynamicinformer.ReasonNone); status.Generation != 1 {
+		t.Errorf("the status is %+v, want generation 1", status)
+	}
+	j.expectNever("delete a", "add a")
+}
+
+// TestCredentialsRefused has the server refuse a synced factory's credentials for a while.
+func TestCredentialsRefused(t *testing.T) {
+	var l link
+	var refused atomic.Bool
+	config := l.through(harness.Config(t))
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if refused.Load() {
+				r = r.Clone(r.Context())
+				r.Header.Set("Authorization", "Bearer nobody")
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	s := newScene(t, dynamicinformer.Options{Config: config}, nil)
+	widgets := harness.NewCRD(harness.Group(t), "Widget")
+	harness.InstallCRDs(t, widgets)
+	s.create(widgets, "a")
+	i, j := s.follow(resourceOf(widgets))
+	j.expect("add a")
+	s.awaitSynced(i, 1)
+
+	refused.Store(true)
+	l.faults.EndWatches()
+	// It is a condition of the factory: the type keeps its state.
+	status := s.await(i, dynamicinformer.StateSynced, dynamicinformer.ReasonUnauthorized)
+	if !apierrors.IsUnauthorized(status.LastError) {
+		t.Errorf("LastError is %v, want a 401", status.LastError)
+	}
+	s.create(widgets, "b")
+	s.expectKeys(i, "default/a")
+	refused.Store(false)
+	// A list may bring a once more.
+	j.await("b", func(_ []string, live map[string]types.UID) bool { return live["b"] != "" })
+	if status := s.awaitSynced(i, 1); status.Generation != 1 {
+		t.Errorf("the status is %+v, want generation 1", status)
+	}
+	j.expectNever("delete a", "add a")
+}

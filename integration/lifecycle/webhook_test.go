@@ -1,0 +1,109 @@
+package lifecycle_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"sync/atomic"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// TestConversionWebhookFails follows a version that a webhook converts to. When that fails, what is known stays
+// and is marked, and what was missed comes when it works again.
+func TestConversionWebhookFails(t *testing.T) {
+	t.Parallel() // it takes the server most of a minute to notice
+	webhook := &converter{}
+	server := harness.NewTLSServer(t, webhook)
+	s := newScene(t, dynamicinformer.Options{}, nil)
+	widgets := withConversion(harness.NewCRD(harness.Group(t), "Widget"), server)
+	harness.InstallCRDs(t, widgets)
+	s.create(widgets, "a")
+	i, j := s.follow(resourceOf(widgets).GroupResource().WithVersion("v2"))
+	stored, k := s.follow(resourceOf(widgets))
+	j.expect("add a")
+	k.expect("add a")
+	s.awaitSynced(i, 1)
+	s.awaitSynced(stored, 1)
+
+	t.Cleanup(func() { webhook.broken.Store(false) }) // or the objects could not be removed
+	webhook.broken.Store(true)
+	s.touch(widgets, "a")
+	k.expect("update a")
+	status := s.await(i, dynamicinformer.StateDegraded, dynamicinformer.ReasonConversionFailed)
+	if status.Generation != 1 || !status.Stale || status.LastError == nil || !i.HasSynced() {
+		t.Errorf("the status is %+v, synced %v; want a stale generation 1 with its error", status, i.HasSynced())
+	}
+	s.expectKeys(i, "default/a")
+	j.expectNothing()
+	s.awaitSynced(stored, 1)
+
+	webhook.broken.Store(false)
+	j.expect("update a")
+	if status := s.awaitSynced(i, 1); status.Generation != 1 || status.Stale || status.LastError != nil {
+		t.Errorf("the status is %+v, want generation 1, without an error", status)
+	}
+	j.expectNever("delete a", "add a")
+}
+
+// withConversion adds a version v2 that a webhook converts to.
+func withConversion(definition *unstructured.Unstructured, server *harness.TLSServer) *unstructured.Unstructured {
+	definition = withSecondVersion(definition)
+	conversion := map[string]any{
+		"strategy": "Webhook",
+		"webhook": map[string]any{
+			"conversionReviewVersions": []any{"v1"},
+			"clientConfig":             map[string]any{"url": server.URL, "caBundle": base64.StdEncoding.EncodeToString(server.CA)},
+		},
+	}
+	if err := unstructured.SetNestedField(definition.Object, conversion, "spec", "conversion"); err != nil {
+		panic(err) // not with a definition of the harness
+	}
+	return definition
+}
+
+// converter is a conversion webhook that changes the version and nothing else. It answers 500 while it is broken.
+type converter struct{ broken atomic.Bool }
+
+// ServeHTTP implements http.Handler.
+func (c *converter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if c.broken.Load() {
+		http.Error(w, "the converter is broken", http.StatusInternalServerError)
+		return
+	}
+	var review struct {
+		metav1.TypeMeta `json:",inline"`
+		Request         *conversionRequest  `json:"request,omitempty"`
+		Response        *conversionResponse `json:"response,omitempty"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&review); err != nil || review.Request == nil {
+		http.Error(w, "not a review", http.StatusBadRequest)
+		return
+	}
+	review.Response = &conversionResponse{UID: review.Request.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
+	for _, o := range review.Request.Objects {
+		o["apiVersion"] = review.Request.DesiredAPIVersion
+		review.Response.ConvertedObjects = append(review.Response.ConvertedObjects, o)
+	}
+	review.Request = nil
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(review) // the API server may have given up
+}
+
+type conversionRequest struct {
+	UID               types.UID        `json:"uid"`
+	DesiredAPIVersion string           `json:"desiredAPIVersion"`
+	Objects           []map[string]any `json:"objects"`
+}
+
+type conversionResponse struct {
+	UID              types.UID        `json:"uid"`
+	ConvertedObjects []map[string]any `json:"convertedObjects"`
+	Result           metav1.Status    `json:"result"`
+}

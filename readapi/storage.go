@@ -100,22 +100,18 @@ func (s *Storage) Apply(obj *unstructured.Unstructured) (Outcome, error) {
 
 // ApplyJSON is Apply of an object in JSON.
 func (s *Storage) ApplyJSON(data []byte) (Outcome, error) {
-	return s.writeJSON(data, write{now: s.options.Now()})
-}
-
-// RestoreJSON is ApplyJSON for objects that come from another server: they keep their resource version. It
-// is meant for filling a storage before it is served. Watches of the type end with 410, because a change without
-// a version of its own cannot be told.
-func (s *Storage) RestoreJSON(data []byte) (Outcome, error) {
-	return s.writeJSON(data, write{now: s.options.Now(), restore: true})
-}
-
-func (s *Storage) writeJSON(data []byte, w write) (Outcome, error) {
 	var content map[string]any
 	if err := utiljson.Unmarshal(data, &content); err != nil {
 		return "", err
 	}
-	return s.write(content, w)
+	return s.write(content, write{now: s.options.Now()})
+}
+
+// Restore is Apply for objects that come from another server: they keep their resource version. It is meant for
+// filling a storage before it is served. Watches of the type end with 410, because a change without a
+// version of its own cannot be told.
+func (s *Storage) Restore(obj *unstructured.Unstructured) (Outcome, error) {
+	return s.write(shallowCopy(obj.Object), write{now: s.options.Now(), restore: true})
 }
 
 // shallowCopy copies as much of an object as writing may change.

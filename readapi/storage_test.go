@@ -123,7 +123,7 @@ func TestRestore(t *testing.T) {
 	for version, want := range map[string]string{"900": "900", "70": "70", "007": "", "x": "", "0": "", "": ""} {
 		name := "v" + version
 		data := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":%q,"resourceVersion":%q}}`, name, version)
-		if _, err := s.RestoreJSON([]byte(data)); err != nil {
+		if _, err := s.Restore(parse(t, data)); err != nil {
 			t.Fatal(err)
 		}
 		got := get(t, handlerOf(s), inDefaultPath+"/"+name).decoded(t).GetResourceVersion()

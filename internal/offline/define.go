@@ -1,0 +1,104 @@
+package offline
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/readapi"
+)
+
+// definitions is the kind of CustomResourceDefinitions themselves.
+var definitions = &kind{
+	GroupKind: definitionKind, typ: readapi.Type{Group: crd.GVR.Group, Names: crd.Names{Plural: crd.GVR.Resource}},
+	definition: "built in",
+}
+
+// define takes a CustomResourceDefinition.
+func (l *loader) define(f *file, e entry, u *unstructured.Unstructured) {
+	if u.GroupVersionKind().Version != crd.GVR.Version {
+		l.problem(f, e.place, false, errors.New("CustomResourceDefinition "+u.GetName()+": only apiextensions.k8s.io/v1 is understood"))
+		return
+	}
+	d, err := crd.FromUnstructured(u.Object)
+	if err != nil {
+		l.problem(f, e.place, false, err)
+		return
+	}
+	gk := schema.GroupKind{Group: d.Group, Kind: d.Names.Kind}
+	if old := l.kinds[gk]; old != nil && old.inferred {
+		// It knows better what was made up before: scope, name and versions.
+		l.abandon(old)
+		l.storage.RemoveType(old.typ.GroupResource())
+	}
+	l.put(f, e, definitions, u)
+	if _, ok := l.claims[object{definitionKind, "", u.GetName()}]; !ok {
+		return
+	}
+	t, ok := systemType(l.storage, gk)
+	if !ok {
+		delete(l.kinds, gk)
+		return // it is not established
+	}
+	if old := l.kinds[gk]; old != nil && (old.typ.Namespaced != t.Namespaced || old.definition == "") {
+		l.abandon(old) // the storage dropped its objects
+	}
+	if t.Converted && len(t.Versions) > 1 {
+		l.problem(f, e.place, true, errors.New("the versions of "+t.GroupResource().String()+
+			" are converted by a webhook, which is not asked: each object can only be read in the version that it is written in"))
+	}
+	l.kinds[gk] = &kind{GroupKind: gk, typ: t, definition: u.GetName()}
+}
+
+// abandon forgets a kind with its objects, whose files are to be read again.
+func (l *loader) abandon(k *kind) {
+	delete(l.kinds, k.GroupKind)
+	for o, c := range l.claims {
+		if o.GroupKind == k.GroupKind {
+			delete(l.claims, o)
+			l.reread[c.file.path] = true
+			if c.file.path == Stdin {
+				l.problem(c.file, c.place, false, fmt.Errorf("%s is lost: its type changes, and standard input cannot be read again", o))
+			}
+		}
+	}
+	for o, files := range l.shadowed {
+		if o.GroupKind == k.GroupKind {
+			delete(l.shadowed, o)
+			for _, f := range files {
+				l.reread[f.path] = true
+			}
+		}
+	}
+}
+
+// drop deletes an object that is no longer in the files; where another file has it, that one is read again.
+func (l *loader) drop(o object) {
+	delete(l.claims, o)
+	for _, f := range l.shadowed[o] {
+		l.reread[f.path] = true
+	}
+	delete(l.shadowed, o)
+	if o.GroupKind == definitionKind {
+		l.storage.Delete(definitions.typ.GroupResource(), "", o.name)
+		for _, k := range l.kinds {
+			if k.definition == o.name {
+				l.abandon(k) // what is left of its objects is a kind without definition now
+			}
+		}
+		return
+	}
+	if k := l.kinds[o.GroupKind]; k != nil {
+		l.storage.Delete(k.typ.GroupResource(), o.namespace, o.name)
+	}
+}
+
+// isDefinition reports whether JSON is a CustomResourceDefinition.
+func isDefinition(data []byte) bool {
+	var id identity
+	return json.Unmarshal(data, &id) == nil && id.Kind == definitionKind.Kind
+}

@@ -1,0 +1,25 @@
+// Package offline serves manifests as if they were on a cluster: it reads files into a readapi.Storage, and gives
+// clients a rest.Config whose transport answers from it, so that informers and discovery work as they do on a
+// cluster.
+//
+// # What is read
+//
+// Files, directories with all below them, and "-" for standard input: YAML and JSON, several documents in a file,
+// Lists of any kind, what kubectl get -o yaml and -o json print, and what kubectl cluster-info dump writes. In
+// directories only .yaml, .yml and .json files count, and names that begin with a dot do not.
+//
+// Objects of built-in kinds have the type that a cluster has; CustomResourceDefinitions define theirs, whatever
+// the order of files is; for other kinds a type is made up from what the objects show, with a warning. Only
+// types that something is there for are served.
+//
+// Lists are read item by item, so that a file can be larger than memory, as long as what is kept of it is not.
+//
+// # Consistency
+//
+// Objects that come from a cluster keep their resource version, and everything else as it was. Follow turns
+// changes of the files into changes of the objects. A file that cannot be read keeps what it had last.
+//
+// # Concurrency
+//
+// A Source is safe for concurrent use.
+package offline

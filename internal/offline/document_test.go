@@ -1,0 +1,218 @@
+package offline
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// described reads a text and describes each entry as "line document/item: name" or with its error.
+func described(t testing.TB, r io.Reader) []string {
+	t.Helper()
+	var got []string
+	if err := readEntries(r, func(e entry) bool {
+		where := fmt.Sprint(e.line, " ", e.document, "/", e.item, ": ")
+		if e.err != nil {
+			got = append(got, where+"error "+e.err.Error())
+			return true
+		}
+		var object struct {
+			APIVersion, Kind string
+			Metadata         struct{ Name string }
+			Items            []any
+		}
+		if err := json.Unmarshal(e.data, &object); err != nil {
+			t.Errorf("%v in %s", err, e.data)
+		}
+		text := where + object.APIVersion + " " + object.Kind + " " + object.Metadata.Name
+		if object.Items != nil {
+			text += fmt.Sprint(object.Items)
+		}
+		got = append(got, text)
+		return true
+	}); err != nil {
+		got = append(got, "failed: "+err.Error())
+	}
+	return got
+}
+
+const (
+	aYAML = "apiVersion: v1\nkind: A\nmetadata:\n  name: a\n"
+	bYAML = "apiVersion: v1\nkind: B\nmetadata:\n  name: b\n"
+	aJSON = `{"apiVersion":"v1","kind":"A","metadata":{"name":"a"}}`
+	bJSON = `{"apiVersion":"v1","kind":"B","metadata":{"name":"b"}}`
+)
+
+func item(text string) string {
+	return "- " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n  ") + "\n"
+}
+
+func TestEntries(t *testing.T) {
+	const tail = "kind: List\nmetadata:\n  resourceVersion: \"\"\n"
+	indented := "  " + strings.ReplaceAll(strings.TrimSuffix(item(aYAML)+item(bYAML), "\n"), "\n", "\n  ") + "\n"
+	tests := map[string]struct {
+		text string
+		want []string
+	}{
+		"nothing":            {"", nil},
+		"comments":           {"# only\n---\n# comments\n", nil},
+		"one":                {aYAML, []string{"1 1/0: v1 A a"}},
+		"two":                {aYAML + "---\n" + bYAML, []string{"1 1/0: v1 A a", "6 2/0: v1 B b"}},
+		"comment first":      {"# hello\n\n" + aYAML, []string{"3 1/0: v1 A a"}},
+		"separators":         {"---\n---\n" + aYAML + "...\n---\n\n---\n" + bYAML + "---\n", []string{"3 1/0: v1 A a", "11 2/0: v1 B b"}},
+		"windows":            {strings.ReplaceAll(aYAML+"---\n"+bYAML, "\n", "\r\n"), []string{"1 1/0: v1 A a", "6 2/0: v1 B b"}},
+		"no line break":      {strings.TrimSuffix(aYAML, "\n"), []string{"1 1/0: v1 A a"}},
+		"flow":               {"{apiVersion: v1, kind: A, metadata: {name: a}}", []string{"1 1/0: v1 A a"}},
+		"list of kubectl":    {"apiVersion: v1\nitems:\n" + item(aYAML) + item(bYAML) + tail, []string{"3 1/1: v1 A a", "7 1/2: v1 B b"}},
+		"kind first":         {"kind: List\napiVersion: v1\nitems:\n" + item(aYAML), []string{"4 1/1: v1 A a"}},
+		"indented items":     {"apiVersion: v1\nitems:\n" + indented + tail, []string{"3 1/1: v1 A a", "7 1/2: v1 B b"}},
+		"comments in items":  {"apiVersion: v1\nitems: # here\n" + item(aYAML) + "\n# more\n" + item(bYAML) + "# end\n" + tail, []string{"3 1/1: v1 A a", "9 1/2: v1 B b"}},
+		"dash in a line":     {"apiVersion: v1\nitems:\n-\n  apiVersion: v1\n  kind: A\n  metadata: {name: a}\n" + item(bYAML) + tail, []string{"3 1/1: v1 A a", "7 1/2: v1 B b"}},
+		"flow items":         {"apiVersion: v1\nkind: List\nitems: [" + aJSON + ", " + bJSON + "]\n", []string{"1 1/1: v1 A a", "1 1/2: v1 B b"}},
+		"flow items first":   {"items: [" + aJSON + "]\napiVersion: v1\nkind: List\n", []string{"1 1/1: v1 A a"}},
+		"empty list":         {"apiVersion: v1\nkind: List\nitems: []\n", nil},
+		"null list":          {"apiVersion: v1\nkind: List\nitems:\n", nil},
+		"typed list":         {"apiVersion: g/v1\nitems:\n- metadata:\n    name: a\n- metadata: {name: b}\n  kind: B\nkind: AList\n", []string{"3 1/1: g/v1 A a", "5 1/2: g/v1 B b"}},
+		"list then document": {"apiVersion: v1\nitems:\n" + item(aYAML) + tail + "---\n" + bYAML, []string{"3 1/1: v1 A a", "11 2/0: v1 B b"}},
+		"items of an object": {"apiVersion: g/v1\nitems:\n- x\n- z\nkind: A\nmetadata: {name: a}\n", []string{"1 1/0: g/v1 A a[x z]"}},
+		"items of no list":   {"apiVersion: v1\nitems:\n" + item(aYAML) + "kind: Other\n", []string{"3 1/1: v1 A a", "1 1/0: error the kind is Other, but it has items like a list"}},
+		"items with no kind": {"apiVersion: v1\nkind: List\nitems:\n- metadata: {name: a}\n- 7\n", []string{
+			"4 1/1: error not a Kubernetes object: it has no apiVersion or no kind",
+			"5 1/2: error not a Kubernetes object: json: cannot unmarshal number into Go value of type map[string]json.RawMessage",
+		}},
+		"items twice":    {"apiVersion: v1\nkind: List\nitems:\n" + item(aYAML) + "items: []\n", []string{"4 1/1: v1 A a", `1 1/0: error the key "items" is there twice`}},
+		"broken":         {aYAML + "---\na: [\n---\n" + bYAML, []string{"1 1/0: v1 A a", "6 2/0: error not valid YAML: did not find expected node content", "8 3/0: v1 B b"}},
+		"twice a key":    {aYAML + "kind: C\n", []string{"5 1/0: error not valid YAML: key \"kind\" already set in map"}},
+		"broken item":    {"apiVersion: v1\nitems:\n" + item(aYAML) + "- a: b\n  c: d: e\n" + item(bYAML) + tail, []string{"3 1/1: v1 A a", "8 1/2: error not valid YAML: mapping values are not allowed in this context", "9 1/3: v1 B b"}},
+		"broken tail":    {"apiVersion: v1\nitems:\n" + item(aYAML) + "kind: List\nmetadata: a: b\n", []string{"3 1/1: v1 A a", "8 1/0: error not valid YAML: mapping values are not allowed in this context"}},
+		"no object":      {"- 1\n- 2\n---\nhello\n", []string{"1 1/0: error not a Kubernetes object", "4 2/0: error not a Kubernetes object"}},
+		"values":         {"a: b\n", []string{"1 1/0: error not a Kubernetes object: it has no apiVersion or no kind"}},
+		"json":           {aJSON, []string{"1 1/0: v1 A a"}},
+		"json lines":     {aJSON + "\n" + bJSON + "\n", []string{"1 1/0: v1 A a", "2 2/0: v1 B b"}},
+		"json, no break": {aJSON + bJSON, []string{"1 1/0: v1 A a", "1 2/0: v1 B b"}},
+		"json and yaml":  {"\n" + aJSON + "\n---\n" + bYAML, []string{"2 1/0: v1 A a", "4 2/0: v1 B b"}},
+		"json list":      {"{\n\"apiVersion\": \"v1\",\n\"items\": [\n" + aJSON + ",\n" + bJSON + "\n], \"kind\": \"List\"}", []string{"4 1/1: v1 A a", "5 1/2: v1 B b"}},
+		"json raw list":  {`{"kind":"AList","apiVersion":"g/v1","metadata":{},"items":[{"metadata":{"name":"a"}}]}`, []string{"1 1/1: g/v1 A a"}},
+		"json null list": {`{"kind":"AList","apiVersion":"g/v1","items":null}`, nil},
+		"json no array":  {`{"kind":"AList","apiVersion":"g/v1","items":"x"}`, []string{"1 1/0: error not valid JSON: items is no array"}},
+		"json broken":    {aJSON + "\n{\"a\":\n  !}\n", []string{"1 1/0: v1 A a", "3 2/0: error not valid JSON: invalid character '!' looking for beginning of value"}},
+		"json cut":       {aJSON + "\n{\"a\":\n", []string{"1 1/0: v1 A a", "2 2/0: error not valid JSON: unexpected EOF"}},
+		"json cut list":  {`{"apiVersion":"v1","items":[` + aJSON, []string{"1 1/1: v1 A a", "1 1/0: error not valid JSON: unexpected EOF"}},
+		"json mark":      {"\ufeff" + aJSON, []string{"1 1/0: v1 A a"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, described(t, strings.NewReader(tt.text))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			// It must not matter in what pieces the text arrives.
+			if diff := cmp.Diff(tt.want, described(t, iotest.OneByteReader(strings.NewReader(tt.text)))); diff != "" {
+				t.Errorf("byte by byte (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestEntriesStop ends reading when nobody wants more.
+func TestEntriesStop(t *testing.T) {
+	for name, text := range map[string]string{
+		"yaml": aYAML + "---\n" + bYAML, "json": aJSON + bJSON, "yaml list": "apiVersion: v1\nitems:\n" + item(aYAML) + item(bYAML),
+		"json list": `{"apiVersion":"v1","items":[` + aJSON + "," + bJSON + "]}", "typed": "apiVersion: v1\nitems:\n- {}\n- {}\nkind: AList\n",
+	} {
+		calls := 0
+		if err := readEntries(strings.NewReader(text), func(entry) bool { calls++; return false }); err != nil || calls != 1 {
+			t.Errorf("%s: %d calls, %v", name, calls, err)
+		}
+	}
+}
+
+func TestEntriesReadError(t *testing.T) {
+	broken := errors.New("the disk is on fire")
+	for name, text := range map[string]string{"nothing": "", "yaml": aYAML, "json": aJSON, "json list": `{"apiVersion":"v1","items":[`, "yaml list": "apiVersion: v1\nitems:\n- a"} {
+		r := io.MultiReader(strings.NewReader(text), iotest.ErrReader(broken))
+		if err := readEntries(r, func(entry) bool { return true }); !errors.Is(err, broken) {
+			t.Errorf("%s: error = %v", name, err)
+		}
+	}
+}
+
+// countingReader is a list without an end in sight, and how much of it was read.
+type countingReader struct {
+	head, item string
+	items      int
+	rest       string
+	read       int
+}
+
+func (r *countingReader) Read(p []byte) (int, error) {
+	if r.rest == "" {
+		if r.items == 0 {
+			return 0, io.EOF
+		}
+		r.items--
+		r.rest = r.item
+		if r.head != "" {
+			r.rest, r.head = r.head, ""
+		}
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	r.read += n
+	return n, nil
+}
+
+// TestEntriesStream checks that items are told as they come, not at the end of a list.
+func TestEntriesStream(t *testing.T) {
+	const items = 10000
+	for name, r := range map[string]*countingReader{
+		"yaml": {head: "apiVersion: v1\nitems:\n", item: item(aYAML), items: items},
+		"json": {head: "{\"apiVersion\":\"v1\",\"items\":[" + aJSON, item: "," + aJSON, items: items},
+	} {
+		t.Run(name, func(t *testing.T) {
+			size, told, ahead := len(r.item), 0, 0
+			if err := readEntries(r, func(e entry) bool {
+				if e.err == nil {
+					told++
+					ahead = max(ahead, r.read-told*size)
+				}
+				return true
+			}); err != nil || told < items-1 {
+				t.Fatalf("%d items, %v", told, err)
+			}
+			if ahead > 1<<18 {
+				t.Errorf("%d bytes were read before their items were told", ahead)
+			}
+		})
+	}
+}
+
+// FuzzEntries reads any text: it must not panic, lines must not go back, and objects must be JSON with a kind.
+func FuzzEntries(f *testing.F) {
+	for _, text := range []string{
+		aYAML + "---\n" + bYAML, "apiVersion: v1\nitems:\n" + item(aYAML) + item(bYAML) + "kind: List\n",
+		aJSON + "\n---\n" + bYAML, `{"apiVersion":"v1","items":[` + aJSON + `],"kind":"List"}`, "items:\n-\n ---\n- x\n", "---\n{\"a\": [}\n",
+		"apiVersion: g/v1\nitems:\n- 1\nkind: A\n", "\ufeff{}{", "a: |\n  items:\n  - b\n",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		document := 0
+		_ = readEntries(strings.NewReader(string(data)), func(e entry) bool {
+			if e.document < document || e.line < 1 || e.line > strings.Count(string(data), "\n")+2 {
+				t.Errorf("line %d, document %d after %d", e.line, e.document, document)
+			}
+			document = e.document
+			var id identity
+			if e.err == nil && (json.Unmarshal(e.data, &id) != nil || id.Kind == "" && id.APIVersion == "") {
+				t.Errorf("object %s", e.data)
+			}
+			return true
+		})
+	})
+}

@@ -1,0 +1,128 @@
+package offline
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Stdin is the path that stands for standard input.
+const Stdin = "-"
+
+// file is one that is read. It is known by its path.
+type file struct {
+	path string
+	// argument is which of the given paths led here; named is true when it is that path.
+	argument int
+	named    bool
+	stamp    stamp
+	// read counts how often it was read; broken is whether something was wrong then.
+	read   int
+	broken bool
+}
+
+// stamp tells whether a file may have changed.
+type stamp struct {
+	size    int64
+	changed time.Time
+}
+
+// name is what the file is called in problems.
+func (f *file) name() string {
+	if f.path == Stdin {
+		return "stdin"
+	}
+	return f.path
+}
+
+// compare orders files as they are read: by argument, then by path.
+func (f *file) compare(other *file) int {
+	return cmp.Or(cmp.Compare(f.argument, other.argument), cmp.Compare(f.path, other.path))
+}
+
+// listFiles returns all files below the paths, in the order that they are read in, and the directories that have
+// them. A path that is given twice, or lies below another one, counts once. A path that does not exist is an error,
+// unless it may be gone.
+func listFiles(ctx context.Context, paths []string, mayBeGone bool) (files []*file, dirs []string, err error) {
+	seen := map[string]bool{}
+	var problems []error
+	for i, path := range paths {
+		if path != Stdin {
+			path = filepath.Clean(path)
+		}
+		add := func(at string, info fs.FileInfo) {
+			if !seen[at] {
+				seen[at] = true
+				files = append(files, &file{path: at, argument: i, named: at == path, stamp: stamp{info.Size(), info.ModTime()}})
+			}
+		}
+		if path == Stdin {
+			if !seen[path] {
+				seen[path] = true
+				files = append(files, &file{path: Stdin, argument: i, named: true})
+			}
+			continue
+		}
+		found, err := walk(ctx, path, add)
+		dirs = append(dirs, found...)
+		if err != nil && !(mayBeGone && errors.Is(err, fs.ErrNotExist)) {
+			problems = append(problems, err)
+		}
+	}
+	slices.Sort(dirs)
+	return files, slices.Compact(dirs), errors.Join(problems...)
+}
+
+// walk calls add for the files at or below path and returns the directories that it looked into.
+func walk(ctx context.Context, path string, add func(string, fs.FileInfo)) (dirs []string, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return []string{filepath.Dir(path)}, err // where it may come back
+	}
+	if !info.IsDir() {
+		add(path, info)
+		return []string{filepath.Dir(path)}, nil
+	}
+	err = filepath.WalkDir(path, func(at string, entry fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, fs.ErrNotExist) && at != path:
+			return nil // it went while we looked
+		case err != nil:
+			return err
+		case at != path && strings.HasPrefix(entry.Name(), "."):
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case entry.IsDir():
+			dirs = append(dirs, at)
+			return nil
+		case !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(at)):
+			return nil
+		}
+		// The target of a link counts; a link to nothing does not.
+		if info, err := os.Stat(at); err == nil && info.Mode().IsRegular() {
+			add(at, info)
+		}
+		return nil
+	})
+	if err != nil {
+		return dirs, fmt.Errorf("looking for files below %s: %w", path, err)
+	}
+	return dirs, nil
+}
+
+// isGone reports whether nothing is at the path any more.
+func isGone(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}

@@ -1,0 +1,322 @@
+package offline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/readapi"
+)
+
+// loader brings what is in files into a storage, and remembers what came from where. It is for one goroutine.
+type loader struct {
+	storage *readapi.Storage
+	report  func(*Problem)
+
+	kinds map[schema.GroupKind]*kind
+	// claims are all objects of the storage.
+	claims map[object]claim
+	// shadowed are the files that have an object beside the one that counts.
+	shadowed map[object][]*file
+	// pending are objects of kinds that nothing is known of yet.
+	pending []pendingObject
+	// reread are the paths of files whose objects have to be looked at again, because types changed.
+	reread map[string]bool
+	// live is true once the storage is served: changes must be told.
+	live bool
+	// retyped is set when a type changes that no CustomResourceDefinition tells of.
+	retyped bool
+}
+
+// kind is a kind that the storage has a type for.
+type kind struct {
+	schema.GroupKind
+	typ        readapi.Type
+	definition string // the name of the CRD, or empty
+	inferred   bool
+}
+
+// object names an object.
+type object struct {
+	schema.GroupKind
+	namespace, name string
+}
+
+func (o object) String() string {
+	if o.namespace == "" {
+		return o.Kind + " " + o.name
+	}
+	return o.Kind + " " + o.namespace + "/" + o.name
+}
+
+// claim says where an object is from.
+type claim struct {
+	file *file
+	place
+	read int // the value of file.read then
+}
+
+type pendingObject struct {
+	file *file
+	entry
+	gvk        schema.GroupVersionKind
+	namespaced bool
+}
+
+func newLoader(storage *readapi.Storage, report func(*Problem)) *loader {
+	return &loader{
+		storage: storage, report: report, kinds: map[schema.GroupKind]*kind{}, claims: map[object]claim{},
+		shadowed: map[object][]*file{}, reread: map[string]bool{},
+	}
+}
+
+var definitionKind = schema.GroupKind{Group: crd.GVR.Group, Kind: "CustomResourceDefinition"}
+
+// read reads a file and passes each entry on. It reports what cannot be read.
+func (l *loader) read(ctx context.Context, f *file, stdin io.Reader, take func(entry)) error {
+	in := stdin
+	if f.path != Stdin {
+		opened, err := os.Open(f.path)
+		if err != nil {
+			return err
+		}
+		defer opened.Close()
+		in = opened
+	}
+	if in == nil {
+		return errors.New("there is no standard input")
+	}
+	f.read++
+	f.broken = false
+	err := readEntries(in, func(e entry) bool {
+		if e.err != nil {
+			// In a folder there may be files of all sorts; a file that is named is meant.
+			foreign := errors.Is(e.err, errNoObject) && !f.named
+			if foreign {
+				e.err = fmt.Errorf("passed over: %w", e.err)
+			}
+			l.problem(f, e.place, foreign, e.err)
+		} else {
+			take(e)
+		}
+		return ctx.Err() == nil
+	})
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", f.name(), err)
+	}
+	return nil
+}
+
+func (l *loader) problem(f *file, p place, warning bool, err error) {
+	f.broken = f.broken || !warning
+	l.report(&Problem{File: f.name(), Line: p.line, Document: p.document, Item: p.item, Warning: warning, Err: err})
+}
+
+// add puts an entry into the storage, or holds it until its type is known.
+func (l *loader) add(f *file, e entry) {
+	u := &unstructured.Unstructured{}
+	if err := utiljson.Unmarshal(e.data, &u.Object); err != nil || u.Object == nil {
+		l.problem(f, e.place, !f.named, errNoObject)
+		return
+	}
+	gvk := u.GroupVersionKind()
+	if u.GetName() == "" && !f.named {
+		l.problem(f, e.place, true, fmt.Errorf("passed over: %s has no metadata.name", gvk.GroupKind()))
+		return
+	}
+	if gvk.GroupKind() == definitionKind {
+		l.define(f, e, u)
+		return
+	}
+	k, err := l.kindOf(gvk)
+	switch {
+	case err != nil:
+		l.problem(f, e.place, false, err)
+	case k == nil:
+		l.pending = append(l.pending, pendingObject{f, e, gvk, u.GetNamespace() != ""})
+	case k.inferred && !k.typ.Namespaced && u.GetNamespace() != "":
+		// What was inferred was wrong.
+		l.abandon(k)
+		l.storage.RemoveType(k.typ.GroupResource())
+		l.pending = append(l.pending, pendingObject{f, e, gvk, true})
+	default:
+		l.put(f, e, k, u)
+	}
+}
+
+// kindOf returns the kind of an object, or nil when nothing is known of it.
+func (l *loader) kindOf(gvk schema.GroupVersionKind) (*kind, error) {
+	k := l.kinds[gvk.GroupKind()]
+	switch {
+	case k != nil && (k.definition != "" || serves(k.typ, gvk.Version)):
+		return k, nil
+	case k != nil:
+		return k, l.serveToo(k, gvk.Version)
+	case gvk.GroupKind() == apiServiceKind:
+		// The storage has this one by itself.
+		t, _ := systemType(l.storage, apiServiceKind)
+		l.kinds[apiServiceKind] = &kind{GroupKind: apiServiceKind, typ: t, definition: "built in"}
+		return l.kinds[apiServiceKind], nil
+	}
+	t, ok := knownType(gvk)
+	if !ok {
+		return nil, nil
+	}
+	return l.setType(t, false)
+}
+
+var apiServiceKind = schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}
+
+func systemType(s *readapi.Storage, gk schema.GroupKind) (readapi.Type, bool) {
+	types := s.Types()
+	i := slices.IndexFunc(types, func(t readapi.Type) bool { return t.GroupKind() == gk })
+	if i < 0 {
+		return readapi.Type{}, false
+	}
+	return types[i], true
+}
+
+func serves(t readapi.Type, version string) bool {
+	return slices.ContainsFunc(t.Versions, func(v readapi.Version) bool { return v.Name == version })
+}
+
+func (l *loader) setType(t readapi.Type, inferred bool) (*kind, error) {
+	if err := l.storage.SetType(t); err != nil {
+		return nil, err
+	}
+	k := &kind{GroupKind: t.GroupKind(), typ: t, inferred: inferred}
+	l.kinds[k.GroupKind] = k
+	l.retyped = true
+	return k, nil
+}
+
+// serveToo adds a version to a type that no definition describes. How its versions differ is not known, so that
+// objects are only served in their own.
+func (l *loader) serveToo(k *kind, name string) error {
+	added := k.typ.Versions[0]
+	added.Name = name
+	t := k.typ
+	t.Converted = true
+	t.Versions = append(slices.Clone(t.Versions), added)
+	slices.SortFunc(t.Versions, func(a, b readapi.Version) int {
+		return version.CompareKubeAwareVersionStrings(b.Name, a.Name)
+	})
+	if err := l.storage.SetType(t); err != nil {
+		return err
+	}
+	k.typ, l.retyped = t, true
+	return nil
+}
+
+// put writes an object of a known kind.
+func (l *loader) put(f *file, e entry, k *kind, u *unstructured.Unstructured) {
+	o := object{k.GroupKind, u.GetNamespace(), u.GetName()}
+	if k.typ.Namespaced && o.namespace == "" {
+		o.namespace = "default"
+	}
+	if l.outdone(f, e, o) {
+		return
+	}
+	write := l.storage.Restore
+	if l.live {
+		write = l.storage.Apply
+	}
+	if _, err := write(u); err != nil {
+		l.problem(f, e.place, false, fmt.Errorf("%s: %w", o, err))
+		return
+	}
+	l.claims[o] = claim{f, e.place, f.read}
+}
+
+// outdone notes when an object is there twice, and reports whether the other one counts: the last one in the
+// order of files does.
+func (l *loader) outdone(f *file, e entry, o object) bool {
+	other, ok := l.claims[o]
+	if !ok || other.file == f && other.read != f.read {
+		return false
+	}
+	later := other.file.compare(f) > 0
+	counts := "this one counts"
+	if later {
+		counts = "that one counts"
+	}
+	l.problem(f, e.place, true, fmt.Errorf("%s is also at %s:%d; %s", o, other.file.name(), other.line, counts))
+	if other.file == f {
+		return false
+	}
+	loser := other.file
+	if later {
+		loser = f
+	}
+	if !slices.Contains(l.shadowed[o], loser) {
+		l.shadowed[o] = append(l.shadowed[o], loser)
+	}
+	return later
+}
+
+// settle finds types for what is pending, when everything has been read.
+func (l *loader) settle() {
+	pending := l.pending
+	l.pending = nil
+	namespaced := map[schema.GroupKind]bool{}
+	for _, p := range pending {
+		namespaced[p.gvk.GroupKind()] = namespaced[p.gvk.GroupKind()] || p.namespaced
+	}
+	for _, p := range pending {
+		gk := p.gvk.GroupKind()
+		k, err := l.kindOf(p.gvk)
+		if err == nil && k == nil {
+			k, err = l.infer(p, namespaced[gk])
+		}
+		if err != nil {
+			l.problem(p.file, p.place, false, err)
+			continue
+		}
+		u := &unstructured.Unstructured{}
+		if err := utiljson.Unmarshal(p.data, &u.Object); err != nil {
+			l.problem(p.file, p.place, false, err)
+			continue
+		}
+		l.put(p.file, p.entry, k, u)
+	}
+}
+
+// infer makes up the type of a pending object.
+func (l *loader) infer(p pendingObject, namespaced bool) (*kind, error) {
+	t := inferType(p.gvk, namespaced)
+	if _, taken := l.kindNamed(t.GroupResource()); taken {
+		return nil, fmt.Errorf("no CustomResourceDefinition defines %s, and the name %s is taken", p.gvk.GroupKind(), t.GroupResource())
+	}
+	k, err := l.setType(t, true)
+	if err != nil {
+		return nil, err
+	}
+	scope := "cluster-scoped"
+	if namespaced {
+		scope = "namespaced"
+	}
+	l.problem(p.file, p.place, true, fmt.Errorf("no CustomResourceDefinition defines %s: it is taken to be %s and to be called %s",
+		p.gvk.GroupKind(), scope, t.GroupResource()))
+	return k, nil
+}
+
+func (l *loader) kindNamed(gr schema.GroupResource) (*kind, bool) {
+	for _, k := range l.kinds {
+		if k.typ.GroupResource() == gr {
+			return k, true
+		}
+	}
+	return nil, false
+}

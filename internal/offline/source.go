@@ -1,0 +1,127 @@
+package offline
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/readapi"
+)
+
+// Options say what to read.
+type Options struct {
+	// Paths are files, directories, and Stdin. At least one is required.
+	Paths []string
+	// In is read for Stdin.
+	In io.Reader
+	// Report is told about each problem when it is found, from one goroutine at a time. Default: nobody is;
+	// see Source.Problems.
+	Report func(*Problem)
+	// TypesChanged is told by Follow, from its goroutine, when types come that no CustomResourceDefinition
+	// defines: a discovery.Tracker only sees these when its Refresh is called. Default: nobody is.
+	TypesChanged func()
+}
+
+// Source holds what was read, and serves it.
+type Source struct {
+	options Options
+	storage *readapi.Storage
+	handler http.Handler
+
+	// turn is held by who reads files.
+	turn struct {
+		sync.Mutex
+		loader *loader
+		files  []*file
+		dirs   []string
+	}
+	mu struct {
+		sync.Mutex
+		problems []*Problem
+	}
+}
+
+// Open reads everything once. Where a path does not exist or cannot be opened, or when ctx ends, that is the
+// error. Documents that cannot be read are Problems, which do not keep the others from being served.
+func Open(ctx context.Context, options Options) (*Source, error) {
+	if len(options.Paths) == 0 {
+		return nil, errors.New("no files are named")
+	}
+	s := &Source{options: options, storage: readapi.NewStorage(readapi.StorageOptions{})}
+	s.handler = readapi.NewHandler(s.storage, readapi.HandlerOptions{})
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	s.turn.loader = newLoader(s.storage, s.note)
+	files, dirs, err := listFiles(ctx, options.Paths, false)
+	if err != nil {
+		return nil, err
+	}
+	s.turn.files, s.turn.dirs = files, dirs
+	l := s.turn.loader
+	for _, f := range files {
+		if err := l.read(ctx, f, options.In, func(e entry) { l.add(f, e) }); err != nil {
+			return nil, err
+		}
+	}
+	l.settle()
+	// A definition may have come after a kind that is built in; nothing else changes what has been read.
+	if err := s.again(ctx); err != nil {
+		return nil, err
+	}
+	l.live = true
+	l.retyped = false
+	return s, nil
+}
+
+// note takes a problem.
+func (s *Source) note(p *Problem) {
+	s.mu.Lock()
+	s.mu.problems = append(s.mu.problems, p)
+	s.mu.Unlock()
+	if s.options.Report != nil {
+		s.options.Report(p)
+	}
+}
+
+// Problems returns what was found so far, in order. What Follow finds is added.
+func (s *Source) Problems() []*Problem {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.mu.problems)
+}
+
+// Err joins the problems that are no warnings, or is nil when there are none.
+func (s *Source) Err() error {
+	var failed []error
+	for _, p := range s.Problems() {
+		if !p.Warning {
+			failed = append(failed, p)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// Config returns the config for clients of the source. It needs no network.
+func (s *Source) Config() *rest.Config { return readapi.Config(s.handler) }
+
+// Handler returns what the clients talk to, to be served over a network.
+func (s *Source) Handler() http.Handler { return s.handler }
+
+// Storage returns what holds types and objects.
+func (s *Source) Storage() *readapi.Storage { return s.storage }
+
+// Files returns the paths that were read, in order.
+func (s *Source) Files() []string {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	paths := make([]string, 0, len(s.turn.files))
+	for _, f := range s.turn.files {
+		paths = append(paths, f.path)
+	}
+	return paths
+}

@@ -1,0 +1,351 @@
+package dynamicinformer
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/apitest"
+)
+
+func acquire(t *testing.T, f *Factory, gvr schema.GroupVersionResource, options ...ResourceOptions) *Handle {
+	t.Helper()
+	h, err := f.Acquire(gvr, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func expectState(t *testing.T, step string, i *Informer, want State) {
+	t.Helper()
+	synctest.Wait()
+	if s := i.Status(); s.State != want || i.IsStopped() != (want == StateStopped) {
+		t.Errorf("%s: the status is %+v, want %s", step, s, want)
+	}
+}
+
+// TestAcquireAndRelease: an informer runs while there are handles, lingers, and stops without deletions.
+func TestAcquireAndRelease(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, widget("web", "a"))
+		f := newVirtualFactory(t, server, Options{})
+		first := acquire(t, f, widgets)
+		i := first.Informer()
+		expectState(t, "before Start", i, StatePending)
+		start(t, f)
+		expectState(t, "after Start", i, StateSynced)
+		e := record(t, i)
+		expectEvents(t, "a late handler", e, "add web/a")
+
+		second := acquire(t, f, widgets)
+		if second.Informer() != i {
+			t.Error("the second handle is to another informer")
+		}
+		first.Release()
+		first.Release()
+		time.Sleep(time.Hour)
+		expectState(t, "with one handle left", i, StateSynced)
+
+		second.Release()
+		time.Sleep(defaultLinger - time.Second)
+		expectState(t, "lingering", i, StateSynced)
+		third := acquire(t, f, widgets)
+		time.Sleep(time.Hour)
+		expectState(t, "acquired again in time", i, StateSynced)
+		third.Release()
+		time.Sleep(defaultLinger + time.Second)
+		expectState(t, "released for good", i, StateStopped)
+		expectEvents(t, "released for good", e)
+		if n := len(f.Status()); n != 0 {
+			t.Errorf("%d informers are left", n)
+		}
+
+		fourth := acquire(t, f, widgets)
+		if fourth.Informer() == i {
+			t.Error("an informer that has stopped was handed out")
+		}
+		expectState(t, "another one runs at once", fourth.Informer(), StateSynced)
+		for _, late := range []*Handle{first, second, third} {
+			late.Release()
+		}
+		time.Sleep(time.Hour)
+		expectState(t, "late releases are of the old one", fourth.Informer(), StateSynced)
+		if got := count(server, "watch-list "+widgetsPath); got != 2 {
+			t.Errorf("the type was listed %d times, want twice", got)
+		}
+	})
+}
+
+// TestLingerIsCountedAnew: a release after another acquisition does not inherit the earlier one's time.
+func TestLingerIsCountedAnew(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		f := newVirtualFactory(t, server, Options{Linger: 10 * time.Second})
+		start(t, f)
+		h := acquire(t, f, widgets)
+		i := h.Informer()
+		h.Release()
+		time.Sleep(6 * time.Second)
+		acquire(t, f, widgets).Release()
+		time.Sleep(6 * time.Second)
+		expectState(t, "six seconds after the last release", i, StateSynced)
+		time.Sleep(5 * time.Second)
+		expectState(t, "eleven seconds after it", i, StateStopped)
+	})
+}
+
+func TestReleaseAtOnce(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Break(silence(gadgetsPath))
+		f := newVirtualFactory(t, server, Options{Linger: -1})
+		idle := acquire(t, f, widgets)
+		idle.Release()
+		expectState(t, "what was never started", idle.Informer(), StateStopped)
+		start(t, f)
+
+		// Who waits is told.
+		h := acquire(t, f, gadgets)
+		waited := make(chan error, 2)
+		go func() { // ended by the release
+			statuses, err := f.WaitForSync(context.Background(), gadgets)
+			if statuses[0].State != StateStopped {
+				t.Errorf("the status is %+v", statuses[0])
+			}
+			waited <- err
+		}()
+		go func() { waited <- h.Informer().core.WaitForSync(context.Background()) }() // ended by the release
+		synctest.Wait()
+		h.Release()
+		for range 2 {
+			if err := <-waited; err == nil {
+				t.Error("waiting for what is stopped succeeds")
+			}
+		}
+		expectState(t, "released", h.Informer(), StateStopped)
+	})
+}
+
+// TestReleaseFromInside: a handler may release its own informer.
+func TestReleaseFromInside(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, widget("web", "a"))
+		f := newVirtualFactory(t, server, Options{Linger: -1})
+		h := acquire(t, f, widgets)
+		released := make(chan struct{})
+		if _, err := h.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
+			h.Release()
+			close(released)
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		start(t, f)
+		<-released
+		expectState(t, "released from inside", h.Informer(), StateStopped)
+	})
+}
+
+// TestForResourceHolds: what ForResource has returned is not stopped by a release.
+func TestForResourceHolds(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		f := newVirtualFactory(t, server, Options{Linger: -1})
+		start(t, f)
+		h := acquire(t, f, widgets)
+		i := ask(t, f, widgets)
+		if i != h.Informer() {
+			t.Error("ForResource returns another informer than Acquire")
+		}
+		h.Release()
+		expectState(t, "held", i, StateSynced)
+	})
+}
+
+// TestAcquireAfterStartEnded: what is acquired then waits for the next Start.
+func TestAcquireAfterStartEnded(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		f := newVirtualFactory(t, server, Options{})
+		ctx, cancel := context.WithCancel(context.Background())
+		if err := f.Start(ctx); err != nil {
+			t.Fatal(err)
+		}
+		old := acquire(t, f, widgets)
+		expectState(t, "started", old.Informer(), StateSynced)
+		cancel()
+		expectState(t, "the context of Start has ended", old.Informer(), StateStopped)
+		h := acquire(t, f, widgets)
+		if h.Informer() == old.Informer() {
+			t.Error("the informer that has stopped was handed out")
+		}
+		expectState(t, "not started", h.Informer(), StatePending)
+		start(t, f)
+		expectState(t, "started again", h.Informer(), StateSynced)
+	})
+}
+
+// TestAcquireWhatDoesNotExist succeeds as pending, and goes on when the type comes.
+func TestAcquireWhatDoesNotExist(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		types := &script{}
+		f := newVirtualFactory(t, server, Options{Types: types})
+		types.listener.SetComplete()
+		start(t, f)
+		h := acquire(t, f, widgets)
+		expectState(t, "absent", h.Informer(), StatePending)
+		types.set(nil)
+		expectState(t, "installed", h.Informer(), StateSynced)
+	})
+}
+
+// TestViews: what agrees shares an informer, and what differs has one of its own.
+func TestViews(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		red := widget("web", "red")
+		red.SetLabels(map[string]string{"color": "red"})
+		server.Create(t, widgets, red, widget("web", "blue"), widget("db", "blue"))
+		f := newVirtualFactory(t, server, Options{})
+		start(t, f)
+		reds := ResourceOptions{LabelSelector: labels.SelectorFromSet(labels.Set{"color": "red"})}
+		all, some := acquire(t, f, widgets), acquire(t, f, widgets, reds)
+		web := acquire(t, f, widgets, reds, ResourceOptions{Namespaces: InNamespaces("web")})
+		same := acquire(t, f, widgets, ResourceOptions{LabelSelector: reds.LabelSelector, Namespaces: AllNamespaces()})
+		if some.Informer() == all.Informer() || some.Informer() == web.Informer() || same.Informer() != some.Informer() {
+			t.Error("informers are shared wrongly")
+		}
+		if ask(t, f, widgets) != all.Informer() {
+			t.Error("ForResource returns another view")
+		}
+		synctest.Wait()
+		var views []string
+		statuses, err := f.WaitForSync(context.Background(), widgets)
+		for _, s := range statuses {
+			views = append(views, s.View)
+		}
+		if diff := cmp.Diff([]string{"", "labels: color=red", "namespaces: in web; labels: color=red"}, views); err != nil || diff != "" {
+			t.Errorf("%v; the views (-want +got):\n%s", err, diff)
+		}
+		if got := keysOf(some.Informer()); !reflect.DeepEqual(got, []string{"web/red"}) || len(keysOf(all.Informer())) != 3 {
+			t.Errorf("the caches hold %v and %v", got, keysOf(all.Informer()))
+		}
+	})
+}
+
+// TestEveryFieldIsPartOfTheView, but for those that several views of a type can share.
+func TestEveryFieldIsPartOfTheView(t *testing.T) {
+	shared := map[string]bool{"Resync": true, "Required": true, "Indexers": true, "Indexes": true}
+	for field := range reflect.TypeFor[ResourceOptions]().Fields() {
+		var a, b ResourceOptions
+		x, y := twoOf(t, field)
+		reflect.ValueOf(&a).Elem().FieldByIndex(field.Index).Set(x)
+		reflect.ValueOf(&b).Elem().FieldByIndex(field.Index).Set(y)
+		if same := a.view() == b.view(); same != shared[field.Name] {
+			t.Errorf("views that differ in %s are the same: %v", field.Name, same)
+		}
+		if again := a; again.view() != a.view() {
+			t.Errorf("%s makes a view differ from itself", field.Name)
+		}
+	}
+}
+
+// TestClosuresDiffer: the same code with other variables is another func.
+func TestClosuresDiffer(t *testing.T) {
+	adding := func(label string) cache.TransformFunc {
+		return func(obj any) (any, error) { return label, nil }
+	}
+	a, b := ResourceOptions{Transform: adding("a")}, ResourceOptions{Transform: adding("b")}
+	if a.view() == b.view() || a.view() != a.view() {
+		t.Error("two closures are taken for one")
+	}
+	if one, other := (ResourceOptions{Transform: StripManagedFields}), (ResourceOptions{Transform: StripManagedFields}); one.view() != other.view() {
+		t.Error("one func is taken for two")
+	}
+	if one, other := (ResourceOptions{}), (ResourceOptions{Storage: Storage{Mode: StoragePacked}, Namespaces: AllNamespaces(), Versions: PinnedVersion()}); one.view() != other.view() {
+		t.Error("a default that is spelled out makes another view")
+	}
+}
+
+// TestAcquireAddsIndexers: an informer that is there already gets the indexes that are new to it.
+func TestAcquireAddsIndexers(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, widget("web", "a"))
+		f := newVirtualFactory(t, server, Options{})
+		start(t, f)
+		constant := func(value string) cache.Indexers {
+			return cache.Indexers{value: func(any) ([]string, error) { return []string{"x"}, nil }}
+		}
+		first := acquire(t, f, widgets, ResourceOptions{Indexers: constant("one")})
+		second := acquire(t, f, widgets, ResourceOptions{Indexers: constant("two")})
+		acquire(t, f, widgets, ResourceOptions{Indexers: constant("two")})
+		synctest.Wait()
+		if first.Informer() != second.Informer() {
+			t.Error("indexers make another view")
+		}
+		for _, name := range []string{"one", "two"} {
+			if keys, err := first.Informer().GetIndexer().IndexKeys(name, "x"); err != nil || len(keys) != 1 {
+				t.Errorf("the index %s holds %v, %v", name, keys, err)
+			}
+		}
+	})
+}
+
+func TestAcquireFails(t *testing.T) {
+	f := newFactory(t, newServer(t), Options{})
+	for name, tt := range map[string]struct {
+		gvr     schema.GroupVersionResource
+		options ResourceOptions
+		want    []string
+	}{
+		"no version":         {schema.GroupVersionResource{Resource: "x"}, ResourceOptions{}, []string{"lacks a version"}},
+		"several at once":    {widgets, ResourceOptions{Namespaces: InNamespaces(""), Resync: new(time.Duration(-1))}, []string{"widgets.v1.example.com", "empty name", "Resync"}},
+		"no source of types": {widgets, ResourceOptions{Versions: PreferredVersion()}, []string{"needs Types"}},
+	} {
+		h, err := f.Acquire(tt.gvr, tt.options)
+		if err == nil || h != nil {
+			t.Errorf("%s: Acquire = %v, %v", name, h, err)
+			continue
+		}
+		for _, part := range tt.want {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%s: %v does not say %q", name, err, part)
+			}
+		}
+	}
+	h := acquire(t, f, widgets)
+	if err := f.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.Release()
+	if _, err := f.Acquire(widgets); !errors.Is(err, ErrShutdown) {
+		t.Errorf("after Shutdown, Acquire = %v", err)
+	}
+}
+
+// TestShutdownWaitsForWhatIsLeaving: a released informer whose handler has not returned is named.
+func TestShutdownWaitsForWhatIsLeaving(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, widget("web", "a"))
+		f := newVirtualFactory(t, server, Options{Linger: -1})
+		h := acquire(t, f, widgets)
+		entered, release := make(chan struct{}), make(chan struct{})
+		if _, err := h.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { close(entered); <-release }}); err != nil {
+			t.Fatal(err)
+		}
+		start(t, f)
+		<-entered
+		h.Release()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		var running *ShutdownError
+		if err := f.Shutdown(ctx); !errors.As(err, &running) || len(running.Running) != 1 || running.Running[0] != widgets {
+			t.Errorf("Shutdown = %v", err)
+		}
+		close(release)
+	})
+}

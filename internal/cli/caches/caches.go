@@ -5,6 +5,7 @@ package caches
 import (
 	"context"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
@@ -82,4 +83,16 @@ func (c *Caches) Shutdown() {
 	if c.factory != nil {
 		_ = c.factory.Shutdown(context.Background())
 	}
+}
+
+// Selectors are those of the objects that are cached, as the server takes them.
+func Selectors(cached dynamicinformer.ResourceOptions) metav1.ListOptions {
+	var options metav1.ListOptions
+	if cached.LabelSelector != nil {
+		options.LabelSelector = cached.LabelSelector.String()
+	}
+	if cached.FieldSelector != nil {
+		options.FieldSelector = cached.FieldSelector.String()
+	}
+	return options
 }

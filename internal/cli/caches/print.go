@@ -7,13 +7,22 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/internal/cli/output"
+	"github.com/crdcache/crdcache/internal/cli/show"
 	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/internal/store"
 )
 
-// Print prints every object that is cached at this moment, in the order that sort gives the keys, and stops at the
-// first error. Objects are decoded only for printers that need it, one at a time.
-func (c Cache) Print(ctx context.Context, sort func(keys []string), printer output.Printer) error {
+// Section is all that is cached at this moment.
+func (c Cache) Section() show.Section {
 	snapshot := c.Informer.Snapshot()
+	return show.Section{Resource: c.Resource, Len: snapshot.Len(), Print: func(ctx context.Context, sort func([]string), printer output.Printer) error {
+		return c.print(ctx, snapshot, sort, printer)
+	}}
+}
+
+// print prints every object of a snapshot, in the order that sort gives the keys, and stops at the
+// first error. Objects are decoded only for printers that need it, one at a time.
+func (c Cache) print(ctx context.Context, snapshot *store.Snapshot, sort func(keys []string), printer output.Printer) error {
 	keys := snapshot.Keys()
 	sort(keys)
 	for _, key := range keys {
@@ -21,15 +30,15 @@ func (c Cache) Print(ctx context.Context, sort func(keys []string), printer outp
 			return ctx.Err()
 		}
 		item, _ := snapshot.Get(key) // the snapshot does not change
-		if err := PrintItem(item, printer); err != nil {
+		if err := printItem(item, printer); err != nil {
 			return fmt.Errorf("%s %s: %w", c.Resource.GVR.Resource, key, err)
 		}
 	}
 	return nil
 }
 
-// PrintItem prints what a snapshot holds of one object.
-func PrintItem(item any, printer output.Printer) error {
+// printItem prints what a snapshot holds of one object.
+func printItem(item any, printer output.Printer) error {
 	object, ok := item.(*packed.Object)
 	if !ok {
 		u, ok := item.(*unstructured.Unstructured)

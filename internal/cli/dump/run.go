@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/internal/cli/caches"
+	"github.com/crdcache/crdcache/internal/cli/show"
 	"github.com/crdcache/crdcache/internal/cli/tables"
 )
 
@@ -32,22 +31,16 @@ func (o *options) run(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	loader, err := tables.NewLoader(o.target.Config, httpClient, client, o.target.Namespace, selectors(o.cached), o.ErrOut)
+	loader, err := tables.NewLoader(o.target.Config, httpClient, client, o.target.Namespace, caches.Selectors(o.cached), o.ErrOut)
 	if err != nil {
 		return err
 	}
-	printed := o.print(ctx, loader, cached.Synced)
+	sections := make([]show.Section, len(cached.Synced))
+	for i, c := range cached.Synced {
+		sections[i] = c.Section()
+	}
+	printed := show.Print(ctx, sections, show.Options{
+		IOStreams: o.IOStreams, Format: o.format, NoHeaders: o.noHeaders, Namespace: o.target.Namespace, Loader: loader,
+	})
 	return errors.Join(unresolved, unsynced, printed)
-}
-
-// selectors are those of the objects that are cached, as the server takes them.
-func selectors(cached dynamicinformer.ResourceOptions) metav1.ListOptions {
-	var options metav1.ListOptions
-	if cached.LabelSelector != nil {
-		options.LabelSelector = cached.LabelSelector.String()
-	}
-	if cached.FieldSelector != nil {
-		options.FieldSelector = cached.FieldSelector.String()
-	}
-	return options
 }

@@ -1,0 +1,46 @@
+package indexers
+
+import (
+	"fmt"
+	"strings"
+)
+
+// definition writes out all that decides what the index holds, so that two indexes with the same definition
+// hold the same. It is not for people.
+func (i *Index) definition() string {
+	var b strings.Builder
+	add := func(name string, value any) { fmt.Fprintf(&b, "%s=%q;", name, fmt.Sprint(value)) }
+	add("keys", i.Keys)
+	add("sorted", i.Sorted)
+	add("unique", i.Unique)
+	add("pruned", i.Pruned)
+	add("limits", [2]int{i.maxValues, i.maxValueBytes})
+	if i.each != nil {
+		add("each", i.each)
+	}
+	if i.when != nil {
+		add("when", i.when)
+	}
+	for n := range i.parts {
+		p := &i.parts[n]
+		add("path", p.path)
+		add("type", p.typ)
+		add("missing", p.missing.kind)
+		add("value", p.missing.value)
+		for _, t := range p.transforms {
+			add("transform", t.name)
+		}
+	}
+	return b.String()
+}
+
+// keeping writes out how the objects of a resource are kept, by the names of the fields.
+func (r *Resource) keeping() [][2]string {
+	return [][2]string{
+		{"match", fmt.Sprintf("%q", []string{r.Match.Group, r.Match.Version, r.Match.Versions, r.Match.Resource, r.Match.Kind})},
+		{"storage", r.Storage.Mode},
+		{"prune", fmt.Sprintf("%q", r.Prune.paths())},
+		{"namespaces", fmt.Sprintf("%q %q", r.Namespaces.Include, r.Namespaces.Exclude)},
+		{"selectors", fmt.Sprintf("%q %q", r.Selectors.Labels, r.Selectors.Fields)},
+	}
+}

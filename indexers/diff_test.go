@@ -1,0 +1,116 @@
+package indexers_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/indexers"
+)
+
+func parse(t testing.TB, resources string) *indexers.Config {
+	t.Helper()
+	c, err := indexers.Parse(indexers.Source{Name: "c.yaml", Data: []byte(strings.Replace(header(resources), "NAME", "n", 1))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// widgetsWith gives a config with one resource.
+func widgetsWith(fields string, list ...string) string {
+	text := "  - name: w\n    match: {group: example.com, kind: Widget}\n"
+	if fields != "" {
+		text += "    " + fields + "\n"
+	}
+	if len(list) > 0 {
+		text += "    indexes:\n    - " + strings.Join(list, "\n    - ") + "\n"
+	}
+	return text
+}
+
+func TestDiff(t *testing.T) {
+	base := "{name: a, path: .spec.a}"
+	tests := []struct {
+		reason         string
+		old, new       string
+		added, removed []string
+		fields         []string
+		inPlace        bool
+	}{
+		{"another notation", widgetsWith("", base), "# a comment\n" + widgetsWith("", "{path: '{.spec.a}', name: a, missing: skip, order: hash}"), nil, nil, nil, false},
+		{"a new index", widgetsWith("", base), widgetsWith("", base, "{name: b, label: b}"), []string{"b"}, nil, nil, true},
+		{"an index less", widgetsWith("", base, "{name: b, label: b}"), widgetsWith("", base), nil, []string{"b"}, nil, true},
+		{"another order of indexes", widgetsWith("", base, "{name: b, label: b}"), widgetsWith("", "{name: b, label: b}", base), nil, nil, nil, false},
+		{"another path", widgetsWith("", base), widgetsWith("", "{name: a, path: .spec.b}"), []string{"a"}, []string{"a"}, nil, true},
+		{"another type", widgetsWith("", base), widgetsWith("", "{name: a, path: .spec.a, type: int}"), []string{"a"}, []string{"a"}, nil, true},
+		{"another order", widgetsWith("", base), widgetsWith("", "{name: a, path: .spec.a, order: sorted}"), []string{"a"}, []string{"a"}, nil, true},
+		{"another condition", widgetsWith("", base), widgetsWith("", "{name: a, path: .spec.a, when: '@.x'}"), []string{"a"}, []string{"a"}, nil, true},
+		{"another missing value", widgetsWith("", "{name: a, path: .spec.a, missing: {value: x}}"), widgetsWith("", "{name: a, path: .spec.a, missing: {value: y}}"), []string{"a"}, []string{"a"}, nil, true},
+		{"another group", widgetsWith("", "{name: a, path: .a, transform: {regex: {match: '(.)(.)', group: 1}}}"), widgetsWith("", "{name: a, path: .a, transform: {regex: {match: '(.)(.)', group: 2}}}"), []string{"a"}, []string{"a"}, nil, true},
+		{"another limit", widgetsWith("", base), widgetsWith("", "{name: a, path: .spec.a, maxValues: 1}"), []string{"a"}, []string{"a"}, nil, true},
+		{"another dialect", widgetsWith("", "{name: a, path: \"['a.b']\"}"), widgetsWith("", "{name: a, path: \"['a.b']\", dialect: kubectl}"), []string{"a"}, []string{"a"}, nil, true},
+		{"storage", widgetsWith("", base), widgetsWith("storage: {mode: object}", base), nil, nil, []string{"storage"}, false},
+		{"namespaces", widgetsWith("namespaces: {include: [a]}", base), widgetsWith("namespaces: {include: [b]}", base), nil, nil, []string{"namespaces"}, false},
+		{"selectors", widgetsWith("", base), widgetsWith("selectors: {labels: a=b}", base, "{name: b, label: b}"), []string{"b"}, nil, []string{"selectors"}, false},
+		{"prune", widgetsWith("", base), widgetsWith("prune: {remove: [.spec.z]}", base), nil, nil, []string{"prune"}, false},
+		{"a new index over what is pruned", widgetsWith("prune: {remove: [.spec.z]}", base), widgetsWith("prune: {remove: [.spec.z]}", base, "{name: z, path: .spec.z}"), []string{"z"}, nil, nil, false},
+		{"match", widgetsWith("", base), strings.Replace(widgetsWith("", base), "kind: Widget", "resource: widgets", 1), nil, nil, []string{"match"}, false},
+	}
+	names := func(list []*indexers.Index) (out []string) {
+		for _, i := range list {
+			out = append(out, i.Name)
+		}
+		return out
+	}
+	for _, test := range tests {
+		old, new := parse(t, test.old), parse(t, test.new)
+		changes := indexers.Diff(old, new)
+		if test.added == nil && test.removed == nil && test.fields == nil {
+			if len(changes) > 0 {
+				t.Errorf("%s: %+v", test.reason, changes)
+			}
+			continue
+		}
+		if len(changes) != 1 {
+			t.Errorf("%s: %d changes", test.reason, len(changes))
+			continue
+		}
+		c := changes[0]
+		diff := cmp.Diff(test.added, names(c.Added)) + cmp.Diff(test.removed, names(c.Removed)) + cmp.Diff(test.fields, c.Fields)
+		if diff != "" || c.Name != "w" || c.InPlace() != test.inPlace || c.Old != old.Resources[0] || c.New != new.Resources[0] {
+			t.Errorf("%s: in place %v (-want +got):\n%s", test.reason, c.InPlace(), diff)
+		}
+	}
+}
+
+func TestDiffOfResources(t *testing.T) {
+	one := widgetsWith("", "{name: a, path: .a}")
+	two := one + strings.Replace(widgetsWith("", "{name: b, path: .b}"), "name: w", "name: v", 1)
+	for _, test := range []struct{ old, new, want string }{
+		{one, two, "+v"}, {two, one, "-v"}, {"", two, "+w +v"}, {two, "", "-w -v"},
+	} {
+		var old, new *indexers.Config
+		if test.old != "" {
+			old = parse(t, test.old)
+		}
+		if test.new != "" {
+			new = parse(t, test.new)
+		}
+		var got []string
+		for _, c := range indexers.Diff(old, new) {
+			sign := "+"
+			if c.New == nil {
+				sign = "-"
+			}
+			got = append(got, sign+c.Name)
+			if c.InPlace() || len(c.Added)+len(c.Removed) != 1 {
+				t.Errorf("got %+v", c)
+			}
+		}
+		if strings.Join(got, " ") != test.want {
+			t.Errorf("got %v, want %s", got, test.want)
+		}
+	}
+}

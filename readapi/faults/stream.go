@@ -1,0 +1,82 @@
+package faults
+
+import (
+	"bytes"
+	"net/http"
+)
+
+// Cut passes on so many lines of the answer and so many bytes of the next one, and then closes the connection. A
+// line of a watch is an event; a list is one line.
+func Cut(lines, size int) Effect {
+	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		next.ServeHTTP(&cutter{ResponseWriter: w, lines: lines, size: size}, r)
+	}
+}
+
+// Corrupt passes on so many lines of the answer, spoils the next one so that it is no JSON, and passes on the rest.
+func Corrupt(lines int) Effect {
+	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		next.ServeHTTP(&corrupter{ResponseWriter: w, lines: lines}, r)
+	}
+}
+
+// cutter counts down to the end.
+type cutter struct {
+	http.ResponseWriter
+	lines, size int
+}
+
+// Unwrap is for http.ResponseController.
+func (c *cutter) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+// Write implements http.ResponseWriter.
+func (c *cutter) Write(data []byte) (int, error) {
+	written := 0
+	for c.lines > 0 {
+		i := bytes.IndexByte(data[written:], '\n')
+		if i < 0 {
+			n, err := c.ResponseWriter.Write(data[written:])
+			return written + n, err
+		}
+		n, err := c.ResponseWriter.Write(data[written : written+i+1])
+		written += n
+		if err != nil {
+			return written, err
+		}
+		c.lines--
+	}
+	rest := data[written:]
+	if len(rest) < c.size {
+		c.size -= len(rest)
+		n, err := c.ResponseWriter.Write(rest)
+		return written + n, err
+	}
+	// What went before must arrive, or more would be lost than was asked for.
+	if _, err := c.ResponseWriter.Write(rest[:c.size]); err == nil {
+		_ = http.NewResponseController(c.ResponseWriter).Flush() // it is cut in any case
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// corrupter spoils one line.
+type corrupter struct {
+	http.ResponseWriter
+	lines int // until that line; negative when it is over
+}
+
+// Unwrap is for http.ResponseController.
+func (c *corrupter) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+// Write implements http.ResponseWriter.
+func (c *corrupter) Write(data []byte) (int, error) {
+	spoilt := bytes.Clone(data)
+	for i, b := range spoilt {
+		switch {
+		case b == '\n':
+			c.lines--
+		case c.lines == 0:
+			spoilt[i] = '#'
+		}
+	}
+	return c.ResponseWriter.Write(spoilt)
+}

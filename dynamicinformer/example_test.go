@@ -211,3 +211,51 @@ func ExampleListener() {
 	// generation 1 is synced
 	// widgets: Stopped
 }
+
+// catalog is a source of types that knows of widgets; a discovery.Tracker's Types is the real one.
+type catalog struct{}
+
+func (catalog) Subscribe(listener dynamicinformer.TypeListener) (stop func()) {
+	listener.SetType(dynamicinformer.Type{
+		GroupResource: widgets.GroupResource(), Kind: "Widget", Namespaced: true, Versions: []string{"v1"}, Established: true,
+	})
+	listener.SetComplete()
+	return func() {}
+}
+
+// Follow every type of a group, also those that are installed later.
+func ExampleFactory_Subscribe() {
+	server := cluster()
+	defer server.Close()
+	ctx := context.Background()
+
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: server.URL}, Types: catalog{}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := factory.Start(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	synced := make(chan struct{})
+	objects := 0
+	_, err = factory.Subscribe(dynamicinformer.Selection{Group: "*example.com", Resource: "*"}, dynamicinformer.Subscriber{
+		OnAdd: func(schema.GroupVersionResource, *unstructured.Unstructured, bool) { objects++ },
+		OnSynced: func(g dynamicinformer.Generation) {
+			fmt.Println(objects, g.GVR.Resource)
+			close(synced)
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	<-synced
+	if err := factory.Shutdown(ctx); err != nil {
+		fmt.Println(err)
+	}
+
+	// Output:
+	// 2 widgets
+}

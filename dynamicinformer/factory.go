@@ -22,6 +22,8 @@ type Factory struct {
 	options Options
 	types   *typeBoard // nil without Options.Types
 	hub     *hub
+	// subscriptions are those that have not been closed.
+	subscriptions subscriptions
 
 	// ctx ends with Shutdown, by cancel.
 	ctx    context.Context

@@ -2,6 +2,7 @@ package dynamicinformer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -9,9 +10,10 @@ import (
 
 // Shutdown stops every informer and waits until all have ended or ctx has. In the latter case the error
 // is a *ShutdownError. The factory can't be used again. Calling it again waits again. It must not be
-// called from an event handler or a listener, whose return it would wait for.
+// called from an event handler, a listener or a subscriber, whose return it would wait for.
 func (f *Factory) Shutdown(ctx context.Context) error {
 	all := f.shut()
+	left := f.subscriptions.closeAll()
 	f.cancel()
 	if f.types != nil {
 		f.types.stop()
@@ -22,7 +24,7 @@ func (f *Factory) Shutdown(ctx context.Context) error {
 			running = append(running, e.key.gvr)
 		}
 	}
-	told := f.hub.shut(ctx)
+	told := errors.Join(awaitAll(ctx, left), f.hub.shut(ctx))
 	if len(running) > 0 || told != nil {
 		return &ShutdownError{Running: running, Cause: context.Cause(ctx)}
 	}
@@ -70,7 +72,7 @@ func (f *Factory) awaitEnd(ctx context.Context, e *entry) bool {
 // ShutdownError reports what had not ended when the context given to Shutdown did.
 type ShutdownError struct {
 	// Running are the types whose informers have not ended: a handler has not returned, usually. It is empty
-	// when it is a listener that has not.
+	// when it is a listener or a subscriber that has not.
 	Running []schema.GroupVersionResource
 	// Cause is the context's.
 	Cause error
@@ -80,7 +82,7 @@ type ShutdownError struct {
 func (e *ShutdownError) Error() string {
 	running := formatGVRs(e.Running)
 	if running == "" {
-		running = "a listener"
+		running = "a listener or subscriber"
 	}
 	return fmt.Sprintf("dynamicinformer: shutdown: still running: %s: %v", running, e.Cause)
 }

@@ -1,6 +1,7 @@
 package dynamicinformer
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,6 +25,8 @@ type health struct {
 		changed chan struct{} // closed and replaced when told changes
 		// told is the status that was last told of.
 		told Status
+		// watchers are told of each new status after news, in the same way.
+		watchers []statusWatcher
 		// timer calls check at armed; zero when it has no appointment. That may be sooner than needed, never later.
 		timer *time.Timer
 		armed time.Time
@@ -123,7 +126,34 @@ func (h *health) deriveLocked(now time.Time) {
 		close(h.mu.changed)
 		h.mu.changed = make(chan struct{})
 		h.news.changed(before, *s)
+		for _, w := range h.mu.watchers {
+			w.statusChanged(before, *s)
+		}
 	}
+}
+
+// statusWatcher is told of each change of a status, under the lock: it must not block and must not call back.
+type statusWatcher interface {
+	statusChanged(before, after Status)
+}
+
+// follow adds a watcher. join is called with the present status, under the lock, so that the watcher can begin with
+// it and misses nothing that comes; an error of join is returned, and the watcher left out.
+func (h *health) follow(w statusWatcher, join func(Status) error) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := join(h.mu.told); err != nil {
+		return err
+	}
+	h.mu.watchers = append(h.mu.watchers, w)
+	return nil
+}
+
+// unfollow takes a watcher out.
+func (h *health) unfollow(w statusWatcher) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.watchers = slices.DeleteFunc(h.mu.watchers, func(other statusWatcher) bool { return other == w })
 }
 
 // armLocked sees to it that check is called at a time; the zero time is never. An appointment that is too soon

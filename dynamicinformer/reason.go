@@ -49,6 +49,8 @@ const (
 	ReasonScopeConflict Reason = "ScopeConflict"
 	// ReasonReplaced: the type's CRD is another one than before.
 	ReasonReplaced Reason = "Replaced"
+	// ReasonNotSelected: a Subscription's Selection no longer has the type.
+	ReasonNotSelected Reason = "NotSelected"
 	// ReasonRequestFailed: any other failure of a list or watch request.
 	ReasonRequestFailed Reason = "RequestFailed"
 )

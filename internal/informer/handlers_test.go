@@ -288,6 +288,26 @@ func TestRemoveBeforeTheStart(t *testing.T) {
 	}
 }
 
+// TestMark: a mark comes in its turn, counts for nothing, and is lost with the handler.
+func TestMark(t *testing.T) {
+	f := newIdleFeed(t, Options{})
+	var order []string
+	_, handle := f.handleWith(cache.HandlerOptions{}, func(event string) { order = append(order, event) })
+	handle.Mark(func() { order = append(order, "before the start") })
+	f.next()
+	f.list(1, object("a", 1))
+	handle.Mark(func() { order = append(order, "after the list") })
+	f.put(object("b", 2))
+	f.flush()
+	expect(t, "order", order, []string{"before the start", "initial a1", "after the list", "add b2"})
+	f.ok(f.RemoveEventHandler(handle))
+	<-handle.ShutdownChan()
+	handle.Mark(func() { t.Error("a removed handler's mark was called") })
+	if handle.Depth() != 0 {
+		t.Errorf("the depth is %d", handle.Depth())
+	}
+}
+
 func TestForeignHandles(t *testing.T) {
 	f, other := newFeed(t, Options{}), newFeed(t, Options{})
 	log, handle := f.handle()

@@ -79,6 +79,10 @@ func (r *Registration) WaitForSync(ctx context.Context) error {
 // informer has stopped, or the handler was removed, it is the number of events that were thrown away.
 func (r *Registration) Depth() int { return int(r.queue.depth.Load()) }
 
+// Mark has mark called in its turn: by the handler's goroutine, after everything that has been queued so far. It is
+// dropped when the handler is removed or the informer stops before that, as notifications are.
+func (r *Registration) Mark(mark func()) { r.queue.push(marker(mark)) }
+
 // Name describes the handler for people: its Go type.
 func (r *Registration) Name() string { return fmt.Sprintf("%T", r.handler) }
 

@@ -1,0 +1,230 @@
+package dynamicinformer
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crdcache/crdcache/internal/apitest"
+)
+
+// brief is what the tests here look at of a status.
+type brief struct {
+	State  State
+	Reason Reason
+	Stale  bool
+}
+
+// observe lets time pass and compares what the status says then.
+func observe(t *testing.T, i *Informer, step string, after time.Duration, want brief) {
+	t.Helper()
+	time.Sleep(after)
+	synctest.Wait()
+	s := i.Status()
+	if diff := cmp.Diff(want, brief{s.State, s.Reason, s.Stale}); diff != "" {
+		t.Errorf("%s (-want +got):\n%s\n%+v", step, diff, s)
+	}
+}
+
+// TestQuietWatchIsHealthy: a watch that brings nothing, not even a bookmark, is no loss of contact.
+func TestQuietWatchIsHealthy(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		f := newVirtualFactory(t, server, Options{})
+		i := ask(t, f, widgets)
+		start(t, f)
+		contact := i.Status().LastContact
+		for range 4 {
+			observe(t, i, "quiet", 15*time.Second, brief{State: StateSynced})
+		}
+		if got := i.Status().LastContact; !got.Equal(contact) {
+			t.Errorf("the last contact was %v, want %v", got, contact)
+		}
+		server.Create(t, widgets, widget("web", "a"))
+		observe(t, i, "an event", 0, brief{State: StateSynced})
+		if got := i.Status().LastContact; !got.Equal(time.Now()) {
+			t.Errorf("after an event, the last contact was %v, want %v", got, time.Now())
+		}
+	})
+}
+
+// TestNoAnswerDegrades: a request that nobody answers is noticed without being asked about.
+func TestNoAnswerDegrades(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Break(silence(widgetsPath))
+		f := newVirtualFactory(t, server, Options{})
+		i := ask(t, f, widgets)
+		start(t, f)
+		observe(t, i, "short of patience", syncPatience-time.Second, brief{State: StateSyncing})
+		_, changed := i.health.snapshot()
+		observe(t, i, "at its end", time.Second, brief{State: StateDegraded, Reason: ReasonNoAnswer})
+		select {
+		case <-changed:
+		default:
+			t.Error("nobody was told")
+		}
+	})
+}
+
+// TestLossOfContact: failing requests degrade a synced informer after half a minute, and its cache stays.
+func TestLossOfContact(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, widget("web", "a"))
+		f := newVirtualFactory(t, server, Options{})
+		i := ask(t, f, widgets)
+		start(t, f)
+		observe(t, i, "at first", time.Minute, brief{State: StateSynced}) // the end of a short watch is another failure
+		server.Break(fault(widgetsPath, "", 503))
+		server.CloseClientConnections()
+		observe(t, i, "just failing", contactPatience-time.Second, brief{State: StateSynced, Reason: ReasonRequestFailed})
+		observe(t, i, "failing for long", time.Second, brief{StateDegraded, ReasonRequestFailed, true})
+		if got := i.GetStore().ListKeys(); len(got) != 1 {
+			t.Errorf("the cache holds %q", got)
+		}
+		server.Repair()
+		observe(t, i, "repaired", time.Minute, brief{State: StateSynced})
+		if s := i.Status(); s.Relists.Total() == 0 || s.LastError != nil || s.Message != "" {
+			t.Errorf("repaired: %+v", s)
+		}
+	})
+}
+
+// TestUnreachableIsOfTheFactory: a server that is away is a condition of the factory. Types keep their state, and
+// are marked stale.
+func TestUnreachableIsOfTheFactory(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, widget("web", "a"))
+		server.Break(fault(gadgetsPath, "", 503)) // not answered at all later
+		f := newVirtualFactory(t, server, Options{})
+		i, other := ask(t, f, widgets), ask(t, f, gadgets)
+		start(t, f)
+		if c := f.Condition(ConditionReachable); c.Status != metav1.ConditionTrue {
+			t.Errorf("the condition is %+v", c)
+		}
+		server.Listener.Close()
+		server.CloseClientConnections()
+		observe(t, i, "away", contactPatience-time.Second, brief{State: StateSynced, Reason: ReasonUnreachable})
+		observe(t, i, "away for long", time.Hour, brief{StateSynced, ReasonUnreachable, true})
+		observe(t, other, "never synced", 0, brief{State: StateSyncing, Reason: ReasonUnreachable})
+		c := f.Condition(ConditionReachable)
+		if c.Status != metav1.ConditionFalse || c.Reason != ReasonUnreachable || !strings.HasPrefix(c.Message, "2 of 2 types: ") {
+			t.Errorf("the condition is %+v", c)
+		}
+		if got := i.GetStore().ListKeys(); len(got) != 1 {
+			t.Errorf("the cache holds %q", got)
+		}
+	})
+}
+
+// TestConversionFailed: a failing webhook is told by its words, at once.
+func TestConversionFailed(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		broken := fault(widgetsPath, "", 500)
+		broken.Message = conversionError(500).Error()
+		server.Break(broken)
+		f := newVirtualFactory(t, server, Options{})
+		i := ask(t, f, widgets)
+		start(t, f)
+		observe(t, i, "failing", 0, brief{State: StateDegraded, Reason: ReasonConversionFailed})
+		server.Repair()
+		observe(t, i, "repaired", time.Minute, brief{State: StateSynced})
+	})
+}
+
+// TestThrottledShows: also while the client itself repeats the request, as it does ten times.
+func TestThrottledShows(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		busy := fault(widgetsPath, "", 429)
+		busy.RetryAfter = "1"
+		server.Break(busy)
+		f := newVirtualFactory(t, server, Options{})
+		i := ask(t, f, widgets)
+		start(t, f)
+		observe(t, i, "throttled", 3*time.Second, brief{State: StateSyncing, Reason: ReasonThrottled})
+		if s := i.Status(); s.LastError != nil || s.Message != "the server asks for fewer requests" {
+			t.Errorf("throttled: %+v", s)
+		}
+		server.Repair()
+		observe(t, i, "let through", 2*time.Second, brief{State: StateSynced})
+	})
+}
+
+// TestExpiredWatchIsNoFailure: it is counted as a relist, and nothing else.
+func TestExpiredWatchIsNoFailure(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		failures := 0
+		d := &diary{}
+		listener := d.listener()
+		listener.RequestFailed = func(RequestFailure) { failures++ }
+		f := newVirtualFactory(t, server, Options{Listener: listener})
+		i := ask(t, f, widgets)
+		start(t, f)
+		observe(t, i, "at first", time.Minute, brief{State: StateSynced})
+		server.Break(fault(widgetsPath, "watch", 410))
+		server.CloseClientConnections()
+		observe(t, i, "relisted", time.Minute, brief{State: StateSynced})
+		if diff := cmp.Diff(Relists{Expired: 1}, i.Status().Relists); diff != "" || failures != 0 {
+			t.Errorf("relists (-want +got):\n%s\n%d failures", diff, failures)
+		}
+		if told := strings.Count(strings.Join(d.lines, "\n"), "widgets: relisted Expired"); told != 1 {
+			t.Errorf("a listener was told %q", d.lines)
+		}
+	})
+}
+
+// TestForbiddenAndGranted: at once, with the verb, and back without a restart.
+func TestForbiddenAndGranted(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Break(fault(widgetsPath, "", 403))
+		f := newVirtualFactory(t, server, Options{})
+		i := ask(t, f, widgets)
+		start(t, f)
+		observe(t, i, "forbidden", 0, brief{State: StateDegraded, Reason: ReasonForbidden})
+		if s := i.Status(); !strings.HasPrefix(s.Message, "list denied: ") || !s.Settled() {
+			t.Errorf("forbidden: %+v", s)
+		}
+		server.Repair()
+		observe(t, i, "granted", 5*time.Minute, brief{State: StateSynced})
+	})
+}
+
+// TestTerminatingStaysSynced: its deletions flow, and it is gone when it is gone.
+func TestTerminatingStaysSynced(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		types := &script{}
+		f := newVirtualFactory(t, server, Options{Types: types})
+		i := ask(t, f, widgets)
+		types.set(nil)
+		start(t, f)
+		types.set(func(t *Type) { t.Terminating = true })
+		observe(t, i, "terminating", 0, brief{State: StateSynced})
+		if !i.Status().Terminating {
+			t.Error("it is not shown as terminating")
+		}
+		types.listener.SetComplete()
+		types.listener.RemoveType(widgets.GroupResource())
+		observe(t, i, "gone", 0, brief{State: StatePending, Reason: ReasonNotInstalled})
+		if i.Status().Terminating {
+			t.Error("what is gone is shown as terminating")
+		}
+	})
+}
+
+// TestOneTimerAtMost: an informer that is well has no appointment with time.
+func TestOneTimerAtMost(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		f := newVirtualFactory(t, server, Options{})
+		i := ask(t, f, widgets)
+		start(t, f)
+		time.Sleep(syncPatience) // what was made for the first list
+		synctest.Wait()
+		i.health.mu.Lock()
+		defer i.health.mu.Unlock()
+		if !i.health.mu.armed.IsZero() {
+			t.Errorf("a quiet informer will be woken at %v", i.health.mu.armed)
+		}
+	})
+}

@@ -1,0 +1,165 @@
+package dynamicinformer
+
+import (
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/informer"
+)
+
+// follower passes on what one informer tells its handlers, and where generations begin and end. The latter come
+// through the handler's queue as well, as marks, so that everything comes in order.
+type follower struct {
+	*Subscription
+	handle       *Handle
+	informer     *Informer
+	registration *informer.Registration
+	// running says that a generation has begun whose end the subscriber has not been told.
+	running atomic.Bool
+
+	// generation is the one that events belong to, and announced says that the subscriber knows of it. They belong
+	// to the handler's goroutine, from the registration until its end.
+	generation Generation
+	announced  bool
+}
+
+var (
+	_ cache.ResourceEventHandler = (*follower)(nil)
+	_ statusWatcher              = (*follower)(nil)
+)
+
+// follow begins to follow a type.
+func (s *Subscription) follow(gvr schema.GroupVersionResource) (*follower, error) {
+	handle, err := s.factory.Acquire(gvr, s.options...)
+	if err != nil {
+		return nil, err
+	}
+	f := &follower{Subscription: s, handle: handle, informer: handle.Informer()}
+	if err := f.informer.health.follow(f, f.join); err != nil {
+		handle.Release()
+		return nil, err
+	}
+	return f, nil
+}
+
+// join adds the handler, which first gets what the cache holds. No generation can begin or end meanwhile, because
+// the status cannot change.
+func (f *follower) join(now Status) error {
+	if now.runs() {
+		f.generation = now.generation()
+		f.running.Store(true)
+	}
+	registration, err := f.informer.core.AddEventHandler(f)
+	if err != nil {
+		return err
+	}
+	f.registration = registration.(*informer.Registration)
+	if now.runs() {
+		f.registration.Mark(f.announce) // where there is no object to announce it
+	}
+	if now.filled() {
+		f.registration.Mark(f.synced)
+	}
+	return nil
+}
+
+// statusChanged implements statusWatcher. The events of a generation are queued between its beginning and its end.
+func (f *follower) statusChanged(before, after Status) {
+	same := before.Generation == after.Generation
+	if before.runs() && (!after.runs() || !same) && after.State != StateStopped {
+		f.registration.Mark(func() {
+			f.gone(after.Reason)
+			f.resettle()
+		})
+	}
+	if after.runs() && (!before.runs() || !same) {
+		f.running.Store(true)
+		g := after.generation()
+		f.registration.Mark(func() {
+			f.generation = g
+			f.announce()
+		})
+	}
+	if after.filled() && (!before.filled() || !same) {
+		f.registration.Mark(f.synced)
+	}
+	if !after.runs() {
+		f.resettle()
+	}
+}
+
+func (f *follower) resettle() {
+	gr := f.informer.gvr.GroupResource()
+	f.work.push(func() { f.settle(gr) })
+}
+
+// over reports whether nothing more is to come of a type that is gone.
+func (f *follower) over() bool {
+	return !f.running.Load() && f.informer.Status().absent()
+}
+
+// end takes out the handler, and waits until it is not called any more.
+func (f *follower) end() {
+	f.informer.health.unfollow(f)
+	// It only fails for a registration of another kind.
+	_ = f.informer.core.RemoveEventHandler(f.registration)
+	<-f.registration.ShutdownChan()
+}
+
+// announce tells that a generation has begun, before anything else of it.
+func (f *follower) announce() {
+	if f.announced {
+		return
+	}
+	f.announced = true
+	if f.subscriber.OnStarted != nil {
+		f.call(func() { f.subscriber.OnStarted(f.generation) })
+	}
+}
+
+func (f *follower) synced() {
+	if f.subscriber.OnSynced != nil {
+		f.call(func() { f.subscriber.OnSynced(f.generation) })
+	}
+}
+
+// gone tells that a generation is over.
+func (f *follower) gone(reason Reason) {
+	if f.announced && f.subscriber.OnGone != nil {
+		f.call(func() { f.subscriber.OnGone(f.generation, reason) })
+	}
+	f.announced = false
+	f.running.Store(false)
+}
+
+// OnAdd implements cache.ResourceEventHandler.
+func (f *follower) OnAdd(obj any, inInitialList bool) {
+	f.announce()
+	if u, ok := obj.(*unstructured.Unstructured); ok && f.subscriber.OnAdd != nil {
+		f.call(func() { f.subscriber.OnAdd(f.generation.GVR, u, inInitialList) })
+	}
+}
+
+// OnUpdate implements cache.ResourceEventHandler.
+func (f *follower) OnUpdate(before, after any) {
+	f.announce()
+	b, _ := before.(*unstructured.Unstructured)
+	if a, ok := after.(*unstructured.Unstructured); ok && f.subscriber.OnUpdate != nil {
+		f.call(func() { f.subscriber.OnUpdate(f.generation.GVR, b, a) })
+	}
+}
+
+// OnDelete implements cache.ResourceEventHandler.
+func (f *follower) OnDelete(obj any) {
+	f.announce()
+	final := true
+	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj, final = tombstone.Obj, false
+	}
+	if u, ok := obj.(*unstructured.Unstructured); ok && f.subscriber.OnDelete != nil {
+		f.call(func() { f.subscriber.OnDelete(f.generation.GVR, u, final) })
+	}
+}

@@ -1,0 +1,99 @@
+package dynamicinformer
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// typeNews is what a subscription is told by a source of types.
+type typeNews struct{ *Subscription }
+
+var _ TypeListener = typeNews{}
+
+// SetType implements TypeListener.
+func (s typeNews) SetType(t Type) {
+	s.mu.Lock()
+	s.mu.types[t.GroupResource] = t
+	s.mu.Unlock()
+	s.work.push(func() { s.settle(t.GroupResource) })
+}
+
+// RemoveType implements TypeListener.
+func (s typeNews) RemoveType(gr schema.GroupResource) {
+	s.mu.Lock()
+	delete(s.mu.types, gr)
+	s.mu.Unlock()
+	s.work.push(func() { s.settle(gr) })
+}
+
+// SetComplete implements TypeListener.
+func (typeNews) SetComplete() {}
+
+// settle brings one type in line with what is selected. It compares what is with what should be, and is called again
+// whenever either changes. Work calls it.
+func (s *Subscription) settle(gr schema.GroupResource) {
+	s.mu.Lock()
+	closed, f := s.mu.closed, s.mu.follows[gr]
+	t, exists := s.mu.types[gr]
+	s.mu.Unlock()
+	if closed {
+		return
+	}
+	current := ""
+	if f != nil {
+		current = f.informer.gvr.Version
+	}
+	version, wanted := "", false
+	if exists && t.Established {
+		version, wanted = s.selection.choose(t, current)
+	}
+	switch {
+	case f == nil && wanted:
+		s.join(gr.WithVersion(version))
+	case f == nil, wanted && version == current:
+	case exists && t.Established && slices.Contains(t.Versions, current):
+		s.leave(f, ReasonNotSelected) // it lives on
+	case f.over():
+		s.leave(f, ReasonNone)
+		s.settle(gr) // another version, perhaps
+	}
+}
+
+// join begins to follow a type.
+func (s *Subscription) join(gvr schema.GroupVersionResource) {
+	f, err := s.follow(gvr)
+	if err != nil {
+		if s.subscriber.OnError != nil {
+			s.call(func() { s.subscriber.OnError(gvr, err) })
+		}
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.follows[gvr.GroupResource()] = f
+}
+
+// leave ends what follows a type. Nothing is told after it has returned.
+func (s *Subscription) leave(f *follower, reason Reason) {
+	f.end()
+	s.mu.Lock()
+	delete(s.mu.follows, f.informer.gvr.GroupResource())
+	s.mu.Unlock()
+	f.gone(reason)
+	f.handle.Release()
+}
+
+// unwind ends everything, after Close.
+func (s *Subscription) unwind() {
+	s.mu.Lock()
+	follows := s.mu.follows
+	s.mu.follows = nil
+	s.mu.Unlock()
+	for _, f := range follows {
+		f.end()
+		f.handle.Release()
+	}
+	s.unlink()
+	s.work.close()
+}

@@ -1,0 +1,570 @@
+package dynamicinformer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crdcache/crdcache/internal/apitest"
+)
+
+// registry is a TypeSource that several may subscribe to.
+type registry struct {
+	mu        sync.Mutex
+	types     map[schema.GroupResource]Type
+	listeners map[int]TypeListener
+	next      int
+}
+
+func newRegistry(resources ...string) *registry {
+	r := &registry{types: map[schema.GroupResource]Type{}, listeners: map[int]TypeListener{}}
+	for _, resource := range resources {
+		r.set(resource, nil)
+	}
+	return r
+}
+
+func (r *registry) Subscribe(listener TypeListener) (stop func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, t := range r.types {
+		listener.SetType(t)
+	}
+	listener.SetComplete()
+	id := r.next
+	r.next++
+	r.listeners[id] = listener
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.listeners, id)
+	}
+}
+
+// set makes a type of the group example.com exist, changed if change is not nil.
+func (r *registry) set(resource string, change func(*Type)) {
+	t := Type{
+		GroupResource: schema.GroupResource{Group: "example.com", Resource: resource}, Kind: "Thing", Namespaced: true,
+		UID: "1", Versions: []string{"v1"}, Established: true,
+	}
+	if change != nil {
+		change(&t)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.types[t.GroupResource] = t
+	for _, l := range r.listeners {
+		l.SetType(t)
+	}
+}
+
+func (r *registry) remove(resource string) {
+	gr := schema.GroupResource{Group: "example.com", Resource: resource}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.types, gr)
+	for _, l := range r.listeners {
+		l.RemoveType(gr)
+	}
+}
+
+func (r *registry) listening() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.listeners)
+}
+
+// theatre is a factory with a registry of types on a server, and what a subscriber is told.
+type theatre struct {
+	*testing.T
+	server  *apitest.Server
+	types   *registry
+	factory *Factory
+	events  chan string
+}
+
+func newTheatre(t *testing.T, resources ...string) *theatre {
+	t.Helper()
+	var served []apitest.Type
+	for _, version := range []string{"v1", "v2"} {
+		for _, resource := range []string{"widgets", "gadgets"} {
+			served = append(served, apitest.Type{
+				GVR:  schema.GroupVersionResource{Group: "example.com", Version: version, Resource: resource},
+				Kind: "Thing", Namespaced: true,
+			})
+		}
+	}
+	th := &theatre{T: t, server: apitest.New(t, served...), types: newRegistry(resources...), events: make(chan string, 100)}
+	th.factory = newFactory(t, th.server, Options{Types: th.types})
+	th.start()
+	return th
+}
+
+func (th *theatre) start() {
+	th.Helper()
+	if err := th.factory.Start(context.Background()); err != nil {
+		th.Fatal(err)
+	}
+}
+
+// subscriber notes everything.
+func (th *theatre) subscriber() Subscriber {
+	tell := func(gvr schema.GroupVersionResource, format string, args ...any) {
+		th.events <- gvr.Resource + " " + gvr.Version + ": " + fmt.Sprintf(format, args...)
+	}
+	return Subscriber{
+		OnStarted: func(g Generation) { tell(g.GVR, "started %d %s", g.Number, g.UID) },
+		OnSynced:  func(g Generation) { tell(g.GVR, "synced %d", g.Number) },
+		OnGone:    func(g Generation, reason Reason) { tell(g.GVR, "gone %d %s", g.Number, reason) },
+		OnAdd: func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured, initial bool) {
+			if initial {
+				tell(gvr, "initial %s", obj.GetName())
+			} else {
+				tell(gvr, "add %s", obj.GetName())
+			}
+		},
+		OnUpdate: func(gvr schema.GroupVersionResource, before, after *unstructured.Unstructured) {
+			tell(gvr, "update %s %v", after.GetName(), before.GetResourceVersion() != after.GetResourceVersion())
+		},
+		OnDelete: func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured, final bool) {
+			if final {
+				tell(gvr, "delete %s", obj.GetName())
+			} else {
+				tell(gvr, "lost %s", obj.GetName())
+			}
+		},
+		OnError: func(gvr schema.GroupVersionResource, err error) { tell(gvr, "error %v", err) },
+	}
+}
+
+func (th *theatre) subscribe(selection Selection) *Subscription {
+	th.Helper()
+	s, err := th.factory.Subscribe(selection, th.subscriber())
+	if err != nil {
+		th.Fatal(err)
+	}
+	return s
+}
+
+// expect waits for as many events, and compares those of each type on their own: between types there is no order.
+func (th *theatre) expect(events ...string) {
+	th.Helper()
+	ctx := patient(th.T)
+	var got []string
+	for range events {
+		select {
+		case e := <-th.events:
+			got = append(got, e)
+		case <-ctx.Done():
+			th.Fatalf("got only %q, want %q", got, events)
+		}
+	}
+	byType := func(all []string) map[string][]string {
+		types := map[string][]string{}
+		for _, e := range all {
+			resource, _, _ := strings.Cut(e, ":")
+			types[resource] = append(types[resource], e)
+		}
+		return types
+	}
+	if diff := cmp.Diff(byType(events), byType(got)); diff != "" {
+		th.Fatalf("events (-want +got):\n%s", diff)
+	}
+}
+
+func (th *theatre) create(gvr schema.GroupVersionResource, names ...string) {
+	th.Helper()
+	for _, name := range names {
+		th.server.Create(th.T, gvr, widget("web", name))
+	}
+}
+
+var everything = Selection{Group: "example.com", Resource: "*"}
+
+func TestSubscribeFollowsTypesThatComeAndGo(t *testing.T) {
+	th := newTheatre(t, "widgets")
+	th.create(widgets, "a")
+	th.create(gadgets, "b")
+	s := th.subscribe(everything)
+	th.expect("widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1")
+
+	th.types.set("gadgets", func(t *Type) { t.UID = "7" })
+	th.expect("gadgets v1: started 1 7", "gadgets v1: initial b", "gadgets v1: synced 1")
+	th.create(gadgets, "c")
+	th.expect("gadgets v1: add c")
+	if got := s.Types(); len(got) != 2 || got[0].Status.GVR != gadgets || got[1].Status.State != StateSynced {
+		t.Errorf("it follows %+v", got)
+	}
+
+	client := th.server.Client(t).Resource(gadgets).Namespace("web")
+	if err := client.Delete(t.Context(), "c", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	th.expect("gadgets v1: delete c")
+	th.types.remove("gadgets")
+	th.expect("gadgets v1: lost b", "gadgets v1: gone 1 NotInstalled")
+	th.types.set("gadgets", nil)
+	// The informer may be the same one, or another: it does not matter to a subscriber.
+	e := <-th.events
+	if !strings.HasPrefix(e, "gadgets v1: started ") {
+		t.Fatalf("after the type's return, the first event is %q", e)
+	}
+	number := strings.Fields(e)[3]
+	th.expect("gadgets v1: initial b", "gadgets v1: synced "+number)
+}
+
+func TestSubscribeKeepsGenerationsApart(t *testing.T) {
+	th := newTheatre(t, "widgets")
+	th.create(widgets, "a")
+	th.subscribe(everything)
+	th.expect("widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1")
+	for n, uid := range []types.UID{"2", "3"} {
+		th.types.set("widgets", func(t *Type) { t.UID = uid })
+		th.expect("widgets v1: lost a", fmt.Sprintf("widgets v1: gone %d Replaced", n+1),
+			fmt.Sprintf("widgets v1: started %d %s", n+2, uid), "widgets v1: initial a", fmt.Sprintf("widgets v1: synced %d", n+2))
+	}
+}
+
+// TestSubscribeLate: who comes late is told what there is, in the same form.
+func TestSubscribeLate(t *testing.T) {
+	th := newTheatre(t, "widgets")
+	th.create(widgets, "a")
+	want := []string{"widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1"}
+	for range 2 {
+		th.subscribe(everything)
+		th.expect(want...)
+	}
+	th.create(widgets, "b")
+	th.expect("widgets v1: add b", "widgets v1: add b")
+}
+
+// TestSubscribeToEmptyType: a generation without objects is announced, and synced.
+func TestSubscribeToEmptyType(t *testing.T) {
+	th := newTheatre(t, "widgets")
+	for range 2 { // before the informer runs, and after
+		th.subscribe(everything)
+		th.expect("widgets v1: started 1 1", "widgets v1: synced 1")
+	}
+}
+
+func TestSubscribeTakesAnotherVersion(t *testing.T) {
+	th := newTheatre(t)
+	th.create(widgets, "a")
+	v2 := widgets.GroupResource().WithVersion("v2")
+	th.create(v2, "a")
+	th.types.set("widgets", func(t *Type) { t.Versions = []string{"v1", "v2"} })
+	th.subscribe(everything)
+	th.expect("widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1")
+	th.types.set("widgets", func(t *Type) { t.Versions = []string{"v2", "v1"} }) // nothing happens
+	th.create(widgets, "b")
+	th.expect("widgets v1: add b")
+	th.types.set("widgets", func(t *Type) { t.Versions = []string{"v2"} })
+	events := map[string]bool{}
+	for range 2 {
+		events[<-th.events] = true
+	}
+	if diff := cmp.Diff(map[string]bool{"widgets v1: lost a": true, "widgets v1: lost b": true}, events); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	th.expect("widgets v1: gone 1 VersionNotServed")
+	th.expect("widgets v2: started 1 1", "widgets v2: initial a", "widgets v2: synced 1")
+}
+
+// TestSubscribeLetsGo: a type that lives on and is no longer selected is gone without deletions.
+func TestSubscribeLetsGo(t *testing.T) {
+	th := newTheatre(t, "widgets", "gadgets")
+	th.create(widgets, "a")
+	selection := everything
+	selection.Match = func(t Type) bool { return !t.Terminating }
+	s := th.subscribe(selection)
+	start := []string{"widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1"}
+	th.expect(append(start, "gadgets v1: started 1 1", "gadgets v1: synced 1")...)
+	th.types.set("widgets", func(t *Type) { t.Terminating = true })
+	th.expect("widgets v1: gone 1 NotSelected")
+	if types := s.Types(); len(types) != 1 || types[0].Status.GVR != gadgets {
+		t.Errorf("it follows %+v", types)
+	}
+	th.types.set("widgets", nil)
+	th.expect(start...)
+}
+
+// TestSlowSubscriberDelaysNobody: neither caches nor other subscribers, and its depth shows.
+func TestSlowSubscriberDelaysNobody(t *testing.T) {
+	th := newTheatre(t, "widgets", "gadgets")
+	th.create(widgets, "a")
+	th.create(gadgets, "c")
+	entered, release := make(chan struct{}, 1), make(chan struct{})
+	letGo := sync.OnceFunc(func() { close(release) })
+	defer letGo()
+	var mu sync.Mutex
+	calls, most := 0, 0
+	slow, err := th.factory.Subscribe(everything, Subscriber{
+		OnAdd: func(schema.GroupVersionResource, *unstructured.Unstructured, bool) {
+			mu.Lock()
+			calls++
+			most = max(most, calls)
+			mu.Unlock()
+			select {
+			case entered <- struct{}{}:
+			default:
+			}
+			<-release
+			mu.Lock()
+			calls--
+			mu.Unlock()
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-entered
+	th.subscribe(everything)
+	th.expect("widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1",
+		"gadgets v1: started 1 1", "gadgets v1: initial c", "gadgets v1: synced 1")
+	th.create(widgets, "d")
+	th.expect("widgets v1: add d")
+	if got := slow.Depth(); got < 3 {
+		t.Errorf("the slow subscriber's depth is %d", got)
+	}
+	letGo()
+	for _, f := range slow.Types() {
+		if err := ask(t, th.factory, f.Status.GVR).core.Flush(patient(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if most != 1 || slow.Depth() != 0 {
+		t.Errorf("%d calls at a time, depth %d", most, slow.Depth())
+	}
+}
+
+func TestSubscriptionClose(t *testing.T) {
+	th := newTheatre(t, "widgets")
+	th.create(widgets, "a", "b")
+	before := th.types.listening()
+	var s *Subscription
+	ready, called := make(chan struct{}), make(chan struct{})
+	var calls []string
+	s, err := th.factory.Subscribe(everything, Subscriber{
+		OnAdd: func(_ schema.GroupVersionResource, obj *unstructured.Unstructured, _ bool) {
+			<-ready
+			calls = append(calls, obj.GetName())
+			s.Close() // from inside
+			s.Close()
+			close(called)
+		},
+		OnGone: func(Generation, Reason) { calls = append(calls, "gone") },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	close(ready)
+	<-called
+	<-s.Done()
+	if len(calls) != 1 || len(s.Types()) != 0 || s.Depth() != 0 {
+		t.Errorf("calls %q, types %v, depth %d", calls, s.Types(), s.Depth())
+	}
+	if got := th.types.listening(); got != before {
+		t.Errorf("%d listen to the source of types, want %d", got, before)
+	}
+	if got := len(ask(t, th.factory, widgets).core.Registrations()); got != 0 {
+		t.Errorf("%d handlers are left", got)
+	}
+}
+
+func TestSubscribeAndShutdown(t *testing.T) {
+	th := newTheatre(t, "widgets")
+	s := th.subscribe(everything)
+	th.expect("widgets v1: started 1 1", "widgets v1: synced 1")
+	if err := th.factory.Shutdown(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	<-s.Done()
+	if _, err := th.factory.Subscribe(everything, Subscriber{}); !errors.Is(err, ErrShutdown) {
+		t.Errorf("after Shutdown, Subscribe ends with %v", err)
+	}
+	if len(th.events) != 0 {
+		t.Errorf("Shutdown told %q", <-th.events)
+	}
+}
+
+// TestShutdownNamesSubscribers: a subscriber that does not return holds up Shutdown, which says so.
+func TestShutdownNamesSubscribers(t *testing.T) {
+	th := newTheatre(t, "widgets")
+	entered, release := make(chan struct{}), make(chan struct{})
+	_, err := th.factory.Subscribe(everything, Subscriber{OnStarted: func(Generation) { close(entered); <-release }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-entered
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	var left *ShutdownError
+	if err := th.factory.Shutdown(ended); !errors.As(err, &left) {
+		t.Errorf("Shutdown ends with %v", err)
+	}
+	close(release)
+}
+
+// TestSubscribeWithoutSource: one type, by its whole name, needs no source of types.
+func TestSubscribeWithoutSource(t *testing.T) {
+	th := newTheatre(t)
+	th.factory = newFactory(t, th.server, Options{})
+	th.start()
+	th.create(widgets, "a")
+	th.subscribe(Selection{Group: "example.com", Version: "v1", Resource: "widgets"})
+	th.expect("widgets v1: started 1 ", "widgets v1: initial a", "widgets v1: synced 1")
+	for _, selection := range []Selection{everything, {Group: "example.com", Resource: "widgets"}} {
+		if _, err := th.factory.Subscribe(selection, Subscriber{}); !errors.Is(err, errNoTypes) {
+			t.Errorf("subscribing to %+v ends with %v", selection, err)
+		}
+	}
+}
+
+func TestSubscribeRefuses(t *testing.T) {
+	th := newTheatre(t)
+	for _, tt := range []struct {
+		selection Selection
+		want      []string
+	}{
+		{Selection{}, []string{"no Resource"}},
+		{Selection{Group: "[", Version: "a[", Resource: "[]"}, []string{"Group", "Version", "Resource"}},
+	} {
+		_, err := th.factory.Subscribe(tt.selection, Subscriber{})
+		if err == nil {
+			t.Errorf("subscribing to %+v does not fail", tt.selection)
+			continue
+		}
+		for _, want := range tt.want {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("subscribing to %+v ends with %v, which does not say %q", tt.selection, err, want)
+			}
+		}
+	}
+}
+
+func TestChoose(t *testing.T) {
+	bucket := Type{
+		GroupResource: schema.GroupResource{Group: "s3.aws.crossplane.io", Resource: "buckets"},
+		Versions:      []string{"v1", "v1beta1"}, Unwatchable: []string{"v2"},
+	}
+	tests := []struct {
+		reason    string
+		selection Selection
+		current   string
+		want      string
+	}{
+		{"everything", Selection{Group: "*", Resource: "*"}, "", "v1"},
+		{"groups below", Selection{Group: "*.crossplane.io", Resource: "*"}, "", "v1"},
+		{"another group", Selection{Group: "crossplane.io", Resource: "*"}, "", ""},
+		{"the core group", Selection{Resource: "*"}, "", ""},
+		{"literal", Selection{Group: "s3.aws.crossplane.io", Version: "v1beta1", Resource: "buckets"}, "", "v1beta1"},
+		{"pattern of versions", Selection{Group: "*", Version: "*beta*", Resource: "*"}, "", "v1beta1"},
+		{"a version that cannot be watched", Selection{Group: "*", Version: "v2", Resource: "*"}, "", ""},
+		{"resource", Selection{Group: "*", Resource: "bucket?"}, "", "v1"},
+		{"another resource", Selection{Group: "*", Resource: "bucketpolicies"}, "", ""},
+		{"what is followed is kept", Selection{Group: "*", Resource: "*"}, "v1beta1", "v1beta1"},
+		{"what is followed is not served", Selection{Group: "*", Resource: "*"}, "v0", "v1"},
+		{"what is followed does not match", Selection{Group: "*", Version: "v1", Resource: "*"}, "v1beta1", "v1"},
+		{"predicate", Selection{Group: "*", Resource: "*", Match: func(Type) bool { return true }}, "", "v1"},
+		{"predicate says no", Selection{Group: "*", Resource: "*", Match: func(Type) bool { return false }}, "v1", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.reason, func(t *testing.T) {
+			got, ok := tt.selection.withDefaults().choose(bucket, tt.current)
+			if got != tt.want || ok != (tt.want != "") {
+				t.Errorf("choose = %q, %v; want %q", got, ok, tt.want)
+			}
+		})
+	}
+	if diff := cmp.Diff([]string{"v1", "v1beta1"}, bucket.Versions); diff != "" {
+		t.Errorf("the type was changed:\n%s", diff)
+	}
+}
+
+// FuzzMatches: a pattern that is accepted never fails later, and one without special characters is a name.
+func FuzzMatches(f *testing.F) {
+	for _, seed := range [][2]string{{"*.crossplane.io", "s3.aws.crossplane.io"}, {"", ""}, {"[a-", "a"}, {`\*`, "*"}, {"a?c", "abc"}} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(func(t *testing.T, pattern, name string) {
+		if (Selection{Group: pattern, Version: "v1", Resource: "x"}).validate() != nil || strings.Contains(name, "/") {
+			return
+		}
+		want, err := path.Match(pattern, name)
+		if got := matches(pattern, name); err != nil || got != want {
+			t.Errorf("matches(%q, %q) = %v; want %v, %v", pattern, name, got, want, err)
+		}
+		if !isPattern(pattern) && matches(pattern, name) != slices.Contains([]string{pattern}, name) {
+			t.Errorf("%q is no pattern, and matches %q", pattern, name)
+		}
+	})
+}
+
+// TestSubscribeReleases: what is gone, and what a closed subscription followed, is followed no longer.
+func TestSubscribeReleases(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		types := newRegistry("widgets", "gadgets")
+		f := newVirtualFactory(t, server, Options{Types: types, Linger: -1})
+		start(t, f)
+		s, err := f.Subscribe(everything, Subscriber{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		other, err := f.Subscribe(Selection{Group: "example.com", Resource: "gadgets"}, Subscriber{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		followed := func(step string, want ...string) {
+			t.Helper()
+			synctest.Wait()
+			var got []string
+			for _, status := range f.Status() {
+				got = append(got, fmt.Sprintf("%s %s", status.GVR.Resource, status.State))
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", step, diff)
+			}
+		}
+		followed("at first", "gadgets Synced", "widgets Synced")
+		types.remove("widgets")
+		followed("one gone", "gadgets Synced")
+		types.set("widgets", nil)
+		followed("it is back", "gadgets Synced", "widgets Synced")
+		s.Close()
+		followed("one subscription closed", "gadgets Synced")
+		other.Close()
+		followed("both closed")
+	})
+}
+
+// TestSubscribePassesOptions: the view is that of the options, and what is wrong with one type is told.
+func TestSubscribePassesOptions(t *testing.T) {
+	th := newTheatre(t, "widgets")
+	th.create(widgets, "a")
+	elsewhere := ResourceOptions{Namespaces: InNamespaces("elsewhere")}
+	if _, err := th.factory.Subscribe(everything, th.subscriber(), elsewhere); err != nil {
+		t.Fatal(err)
+	}
+	th.expect("widgets v1: started 1 1", "widgets v1: synced 1")
+	broken := ResourceOptions{Namespaces: InNamespaces()}
+	if _, err := th.factory.Subscribe(everything, th.subscriber(), broken); err != nil {
+		t.Fatal(err)
+	}
+	if e := <-th.events; !strings.HasPrefix(e, "widgets v1: error ") {
+		t.Errorf("with broken options, the first event is %q", e)
+	}
+}

@@ -1,0 +1,130 @@
+package packed_test
+
+import (
+	"bytes"
+	"compress/flate"
+	"errors"
+	"io"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+// deflate is a Compressor that counts.
+type deflate struct {
+	dictionary []byte
+	reads      atomic.Int64
+}
+
+func (d *deflate) Compress(dst, src []byte) []byte {
+	buffer := bytes.NewBuffer(dst)
+	w, err := flate.NewWriterDict(buffer, flate.BestCompression, d.dictionary)
+	if err != nil {
+		panic(err)
+	}
+	if _, err := w.Write(src); err != nil {
+		panic(err)
+	}
+	if err := w.Close(); err != nil {
+		panic(err)
+	}
+	return buffer.Bytes()
+}
+
+func (d *deflate) Decompress(dst, src []byte) ([]byte, error) {
+	d.reads.Add(1)
+	buffer := bytes.NewBuffer(dst)
+	_, err := io.Copy(buffer, flate.NewReaderDict(bytes.NewReader(src), d.dictionary))
+	return buffer.Bytes(), err
+}
+
+func TestCompress(t *testing.T) {
+	compressor := &deflate{dictionary: certificate(0)}
+	codec := packed.NewCodec(compressor)
+	second := packed.NewCodec(&deflate{dictionary: certificate(5)})
+	for name, packer := range pruners(t) {
+		t.Run(name, func(t *testing.T) {
+			for n := range 20 {
+				plain := packer.Try(certificate(n))
+				small := codec.Compress(plain)
+				if !small.Compressed() || plain.Compressed() || small.Size() > plain.Size()/2 {
+					t.Fatalf("compressed: %v, from %d to %d bytes", small.Compressed(), plain.Size(), small.Size())
+				}
+				if codec.Compress(small) != small {
+					t.Fatal("compressed twice")
+				}
+				recompressed, err := second.Recompress(small)
+				if err != nil || !recompressed.Compressed() {
+					t.Fatalf("compressing again: %v", err)
+				}
+				want, err := plain.Decode()
+				if err != nil {
+					t.Fatal(err)
+				}
+				same(t, want, small)
+				same(t, want, recompressed)
+				a, errA := plain.AppendJSON([]byte("x"))
+				b, errB := small.AppendJSON([]byte("x"))
+				if diff := cmp.Diff(string(a), string(b)); diff != "" || errA != nil || errB != nil {
+					t.Fatalf("%v, %v (-plain +compressed)\n%s", errA, errB, diff)
+				}
+			}
+		})
+	}
+}
+
+// TestCompressedIdentity checks that nothing is decompressed for what caches ask all the time.
+func TestCompressedIdentity(t *testing.T) {
+	compressor := &deflate{dictionary: certificate(0)}
+	o := packed.NewCodec(compressor).Compress(pack(t, string(certificate(7))))
+	if o.Key() != "tenant-7/certificate-7" || o.GetName() != "certificate-7" || o.GetNamespace() != "tenant-7" || o.GetResourceVersion() != "1000007" ||
+		o.GetUID() != "5f0c1c6e-7d21-4a8e-9d0b-000000000007" || o.GetLabels()["env"] != "prod" || o.Labels().Get("env") != "prod" || o.GetKind() != "Certificate" {
+		t.Errorf("got %q, %q, %v and %q", o.Key(), o.GetResourceVersion(), o.GetLabels(), o.GetUID())
+	}
+	if n := compressor.reads.Load(); n > 0 {
+		t.Errorf("decompressed %d times", n)
+	}
+}
+
+// inflate makes everything larger.
+type inflate struct{}
+
+func (inflate) Compress(dst, src []byte) []byte {
+	return append(append(append(dst, src...), src...), src...)
+}
+func (inflate) Decompress([]byte, []byte) ([]byte, error) { return nil, errors.New("unused") }
+
+func TestCompressWithoutGain(t *testing.T) {
+	o := pack(t, string(certificate(1)))
+	if packed.NewCodec(inflate{}).Compress(o) != o {
+		t.Error("compressed to more than before")
+	}
+}
+
+// forgetful loses what it compressed.
+type forgetful struct{}
+
+var errForgotten = errors.New("forgotten")
+
+func (forgetful) Compress(dst, _ []byte) []byte             { return append(dst, '?') }
+func (forgetful) Decompress([]byte, []byte) ([]byte, error) { return nil, errForgotten }
+
+func TestDamagedObject(t *testing.T) {
+	o := packed.NewCodec(forgetful{}).Compress(pack(t, string(certificate(3))))
+	if _, err := o.Decode(); !errors.Is(err, errForgotten) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := o.AppendJSON(nil); !errors.Is(err, errForgotten) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := packed.NewCodec(inflate{}).Recompress(o); !errors.Is(err, errForgotten) {
+		t.Errorf("got %v", err)
+	}
+	u := o.Unstructured()
+	if u.GetName() != "certificate-3" || u.GetNamespace() != "tenant-3" || u.GetLabels()["env"] != "prod" || u.GetKind() != "Certificate" || u.GetResourceVersion() != "1000003" {
+		t.Errorf("what is known is missing: %v", u.Object)
+	}
+}

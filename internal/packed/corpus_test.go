@@ -1,0 +1,72 @@
+package packed_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// manifests returns the objects of the repository's test data as JSON: definitions, and objects of many kinds.
+func manifests(t testing.TB) [][]byte {
+	t.Helper()
+	var all [][]byte
+	for _, pattern := range []string{"../../testdata/*/*.yaml", "../../sandbox/e2e/testdata/crds/*.yaml"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no manifests: %v", err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for document := range bytes.SplitSeq(text, []byte("\n---")) {
+				converted, err := yaml.YAMLToJSON(document)
+				if err != nil {
+					t.Fatalf("%s: %v", file, err)
+				}
+				all = append(all, converted)
+			}
+		}
+	}
+	return all
+}
+
+func TestPackManifests(t *testing.T) {
+	for name, packer := range pruners(t) {
+		t.Run(name, func(t *testing.T) {
+			for _, document := range manifests(t) {
+				agree(t, packer, document)
+			}
+		})
+	}
+}
+
+// TestPackTruncated ends an object at every byte, and begins it at every byte.
+func TestPackTruncated(t *testing.T) {
+	packer := pruners(t)["paths"]
+	document := certificate(1)
+	for n := range document {
+		agree(t, packer, document[:n])
+		agree(t, packer, document[n:])
+		if o, _, more := packer.TryNext(document[:n], 0); o != nil || !more {
+			t.Fatalf("after %d bytes: packed %v, to be continued %v", n, o != nil, more)
+		}
+	}
+}
+
+// TestPackDamaged changes every byte.
+func TestPackDamaged(t *testing.T) {
+	packers := pruners(t)
+	document := certificate(1)
+	for n := range document {
+		for _, c := range []byte("\"}0\xff") {
+			damaged := bytes.Clone(document)
+			damaged[n] = c
+			agree(t, packers["paths"], damaged)
+		}
+	}
+}

@@ -1,0 +1,357 @@
+package packed_test
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+func pack(t testing.TB, data string) *packed.Object {
+	t.Helper()
+	o, err := (*packed.Packer)(nil).Pack([]byte(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// TestBytesAreCopied overwrites what was packed, as the next frame of a watch does.
+func TestBytesAreCopied(t *testing.T) {
+	for _, document := range documents() {
+		data := []byte(document)
+		o, err := pruners(t)["presets"].Pack(data)
+		if err != nil {
+			continue
+		}
+		key, want := strings.Clone(o.Key()), summary(o)
+		before, err := o.Decode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range data {
+			data[i] = '#'
+		}
+		after, err := o.Decode()
+		if err != nil || !reflect.DeepEqual(before.Object, after.Object) || o.Key() != key || !cmp.Equal(want, summary(o)) {
+			t.Fatalf("%.200s changed with its bytes, %v", document, err)
+		}
+	}
+}
+
+// TestChangingACopy changes decoded objects, which nobody should, and looks whether that reaches what is packed.
+func TestChangingACopy(t *testing.T) {
+	o := pack(t, string(certificate(1)))
+	want, err := o.Decode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := o.JSON()
+	text = strings.Clone(text)
+	for _, u := range []*unstructured.Unstructured{o.Unstructured(), want.DeepCopy()} {
+		u.SetName("changed")
+		u.SetLabels(nil)
+		spec := u.Object["spec"].(map[string]any)
+		spec["dnsNames"].([]any)[0] = "changed"
+		clear(spec)
+	}
+	if now, _ := o.JSON(); now != text || o.Key() != "tenant-1/certificate-1" {
+		t.Error("the JSON changed")
+	}
+	got, err := o.Decode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want.Object, got.Object); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestUnstructuredIsShared(t *testing.T) {
+	o := pack(t, string(certificate(1)))
+	if o.Decoded() != nil {
+		t.Error("decoded before anybody asked")
+	}
+	results := make([]*unstructured.Unstructured, 8)
+	var readers sync.WaitGroup
+	for i := range results {
+		readers.Go(func() { results[i] = o.Unstructured() })
+	}
+	readers.Wait()
+	for _, u := range results {
+		if u != results[0] || u != o.Decoded() {
+			t.Fatal("readers got copies of their own")
+		}
+	}
+	if private, err := o.Decode(); err != nil || private == results[0] {
+		t.Errorf("Decode shares its result, or fails: %v", err)
+	}
+}
+
+// TestDecodedIsWeak checks that a decoded copy goes when nobody holds it, and that there is another afterwards.
+func TestDecodedIsWeak(t *testing.T) {
+	o := pack(t, string(certificate(1)))
+	gone := make(chan struct{})
+	runtime.AddCleanup(o.Unstructured(), func(c chan struct{}) { close(c) }, gone)
+	for collected := false; !collected; {
+		runtime.GC()
+		select {
+		case <-gone:
+			collected = true
+		default:
+		}
+	}
+	if o.Decoded() != nil {
+		t.Error("the copy is still there")
+	}
+	if name := o.Unstructured().GetName(); name != "certificate-1" {
+		t.Errorf("got the name %q", name)
+	}
+}
+
+// TestMemory pins what packing costs: two pieces of memory, one of which is the text.
+func TestMemory(t *testing.T) {
+	packer := pruners(t)["presets"]
+	data := certificate(1)
+	var o *packed.Object
+	if n := testing.AllocsPerRun(100, func() { o = packer.Try(data) }); n > 2 {
+		t.Errorf("packing allocates %v times", n)
+	}
+	if beside := o.Size() - packed.Allocated(o.Len()+len(o.Key())); beside > 64 {
+		t.Errorf("%d bytes beside the text and the key", beside)
+	}
+	for name, f := range map[string]func(){
+		"Key": func() { _ = o.Key() }, "GetName": func() { _ = o.GetName() }, "GetUID": func() { _ = o.GetUID() }, "GetResourceVersion": func() { _ = o.GetResourceVersion() },
+		"Labels": func() { _ = o.Labels().Get("env") }, "GroupVersionKind": func() { _ = o.GroupVersionKind() },
+		"View": func() { _ = o.View(func([]byte) error { return nil }) },
+	} {
+		if n := testing.AllocsPerRun(100, f); n > 0 {
+			t.Errorf("%s allocates %v times", name, n)
+		}
+	}
+	if o.Decoded() != nil {
+		t.Error("one of these decodes")
+	}
+}
+
+func TestSelectors(t *testing.T) {
+	o := pack(t, string(certificate(1)))
+	for text, want := range map[string]bool{
+		"": true, "env": true, "env=prod": true, "env!=prod": false, "env in (prod,dev)": true, "!env": false, "x": false, "!x": true, "app.kubernetes.io/name=app-1,env=prod": true, "prod": false,
+	} {
+		selector, err := labels.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := selector.Matches(o.Labels()); got != want {
+			t.Errorf("%q: got %v", text, got)
+		}
+	}
+	if o.Decoded() != nil {
+		t.Error("a selector decodes")
+	}
+}
+
+func TestSettersPanic(t *testing.T) {
+	o := pack(t, string(certificate(1)))
+	for name, set := range map[string]func(){
+		"SetName": func() { o.SetName("") }, "SetLabels": func() { o.SetLabels(nil) }, "SetManagedFields": func() { o.SetManagedFields(nil) },
+		"SetAnnotations": func() { o.SetAnnotations(nil) }, "SetResourceVersion": func() { o.SetResourceVersion("") }, "SetNamespace": func() { o.SetNamespace("") },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s does not panic", name)
+				}
+			}()
+			set()
+		}()
+	}
+	if o.DeepCopyObject() != o {
+		t.Error("a copy of what never changes")
+	}
+}
+
+// content is an object with a value.
+func content(value any) map[string]any {
+	return map[string]any{"apiVersion": "v1", "kind": "K", "metadata": map[string]any{"name": "a", "namespace": "b", "uid": "u", "resourceVersion": "7", "labels": map[string]any{"l": "m"}}, "value": value}
+}
+
+func TestFromUnstructured(t *testing.T) {
+	deep := any("bottom")
+	for range 5000 {
+		deep = []any{deep}
+	}
+	tests := map[string]struct {
+		value any
+		kept  bool // because JSON has no form for it
+	}{
+		"null": {value: nil}, "bool": {value: true}, "string": {value: "a\"\\\n\t\r\x01\u2028<é😀"}, "integer": {value: int64(math.MinInt64)},
+		"whole float": {value: 1.0}, "float": {value: 0.1}, "large float": {value: 1e300}, "larger than any integer": {value: 1e20}, "small float": {value: -5e-324}, "negative zero": {value: math.Copysign(0, -1)},
+		"list": {value: []any{int64(1), []any{}, map[string]any{}}}, "empty key": {value: map[string]any{"": "x"}},
+		"int": {value: 1, kept: true}, "uint": {value: uint8(1), kept: true}, "NaN": {value: math.NaN(), kept: true}, "infinite": {value: math.Inf(-1), kept: true},
+		"not UTF-8": {value: "\xff", kept: true}, "key not UTF-8": {value: map[string]any{"\xff": "x"}, kept: true}, "json.Number": {value: json.Number("1"), kept: true},
+		"strings": {value: []string{"a"}, kept: true}, "string map": {value: map[string]string{"a": "b"}, kept: true}, "nil map": {value: map[string]any(nil), kept: true}, "nil list": {value: []any(nil), kept: true},
+		"deep": {value: deep, kept: true}, "nested": {value: map[string]any{"a": []any{1}}, kept: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			u := &unstructured.Unstructured{Object: content(test.value)}
+			o, err := packed.FromUnstructured(u)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o.Key() != "b/a" || o.GetName() != "a" || o.GetNamespace() != "b" || o.GetUID() != "u" || o.GetResourceVersion() != "7" || o.Labels().Get("l") != "m" || o.GetKind() != "K" {
+				t.Errorf("got %q, %q, %q, %q and %q", o.Key(), o.GetUID(), o.GetResourceVersion(), o.Labels().Get("l"), o.GetKind())
+			}
+			got := o.Unstructured()
+			if name != "deep" && name != "NaN" {
+				if diff := cmp.Diff(u.Object, got.Object); diff != "" {
+					t.Errorf("(-want +got)\n%s", diff)
+				}
+			}
+			if kept := got == u; kept != test.kept {
+				t.Errorf("kept as it is: %v", kept)
+			}
+			if private, err := o.Decode(); err != nil || private == u {
+				t.Errorf("Decode gives the object itself away, or fails: %v", err)
+			}
+			if o.Size() <= 0 {
+				t.Errorf("the size is %d", o.Size())
+			}
+		})
+	}
+	if _, err := packed.FromUnstructured(nil); err == nil {
+		t.Error("nothing was packed")
+	}
+}
+
+// TestKeptJSON reads the JSON of objects that are kept as they are.
+func TestKeptJSON(t *testing.T) {
+	for _, test := range []struct {
+		value any
+		want  string
+	}{{1, `"value":1`}, {[]string{"a"}, `"value":["a"]`}, {make(chan int), ""}} {
+		o, err := packed.FromUnstructured(&unstructured.Unstructured{Object: content(test.value)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := o.AppendJSON([]byte("before"))
+		if (err == nil) != (test.want != "") || !strings.Contains(string(text), test.want) || err == nil && !strings.HasPrefix(string(text), "before{") {
+			t.Errorf("%v: got %s and %v", test.value, text, err)
+		}
+		if _, ok := o.JSON(); ok {
+			t.Errorf("%v: there is JSON", test.value)
+		}
+		if err := o.View(func([]byte) error { return nil }); (err == nil) != (test.want != "") {
+			t.Errorf("%v: View: %v", test.value, err)
+		}
+	}
+}
+
+// TestKeptAreNotChanged prunes an object that is kept as it is, and belongs to the caller.
+func TestKeptAreNotChanged(t *testing.T) {
+	u := &unstructured.Unstructured{Object: content(1)}
+	u.Object["spec"] = map[string]any{"a": 1, "b": []any{map[string]any{"a": 1}}}
+	want := u.Object["spec"].(map[string]any)["a"]
+	o, err := pruners(t)["paths"].FromUnstructured(u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, there := o.Unstructured().Object["spec"].(map[string]any)["a"]; there {
+		t.Error("spec.a was not left out")
+	}
+	if got := u.Object["spec"].(map[string]any)["a"]; got != want {
+		t.Error("spec.a was taken from the caller's object")
+	}
+}
+
+func TestView(t *testing.T) {
+	o := pack(t, `{"apiVersion":"v1","kind":"K"}`)
+	failure := errors.New("x")
+	if err := o.View(func(json []byte) error {
+		if string(json) != `{"apiVersion":"v1","kind":"K"}` {
+			t.Errorf("got %s", json)
+		}
+		return failure
+	}); !errors.Is(err, failure) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestListIsAList(t *testing.T) {
+	n := int64(5)
+	list := &packed.List{Items: []*packed.Object{pack(t, string(certificate(1))), pack(t, string(certificate(2)))}}
+	list.SetResourceVersion("12")
+	list.SetRemainingItemCount(&n)
+	list.APIVersion, list.Kind = "v1", "List"
+	for _, l := range []any{list, list.DeepCopyObject()} {
+		m, err := meta.ListAccessor(l)
+		if err != nil || m.GetResourceVersion() != "12" || *m.GetRemainingItemCount() != 5 {
+			t.Fatalf("got %v", err)
+		}
+	}
+	items, err := meta.ExtractListWithAlloc(list)
+	if err != nil || len(items) != 2 || items[1] != list.Items[1] || meta.LenList(list) != 2 {
+		t.Errorf("got %d items and %v", len(items), err)
+	}
+	copied := list.DeepCopyObject().(*packed.List)
+	copied.Items[0] = nil
+	if list.Items[0] == nil || copied.GetObjectKind().GroupVersionKind().Kind != "List" {
+		t.Error("the copy is not one")
+	}
+}
+
+func TestPrunePaths(t *testing.T) {
+	key := func(keys ...string) (path packed.Path) {
+		for _, k := range keys {
+			path = append(path, packed.Step{Key: k})
+		}
+		return path
+	}
+	for name, path := range map[string]packed.Path{
+		"empty": {}, "ends in each": {{Key: "a"}, {Each: true}}, "both": {{Key: "a", Each: true}, {Key: "b"}}, "kind": key("kind"), "version": key("apiVersion"), "metadata": key("metadata"),
+		"name": key("metadata", "name"), "namespace": key("metadata", "namespace"), "uid": key("metadata", "uid"), "resourceVersion": key("metadata", "resourceVersion"),
+		"the bookmark's annotation": key("metadata", "annotations", metav1.InitialEventsAnnotationKey),
+	} {
+		if p, err := packed.NewPruner(packed.Prune{Paths: []packed.Path{path}}); err == nil || p != nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	if p, err := packed.NewPruner(packed.Prune{}); p != nil || err != nil {
+		t.Errorf("nothing: got %v and %v", p, err)
+	}
+	nested := []packed.Path{key("a", "b"), key("a"), key("a", "c"), key("x", "y"), key("x", "y", "z"), key("x")}
+	for range 2 {
+		p, err := packed.NewPruner(packed.Prune{Paths: nested})
+		if err != nil {
+			t.Fatal(err)
+		}
+		agree(t, packed.NewPacker(p), []byte(`{"apiVersion":"v1","kind":"K","a":{"b":1,"c":2},"b":1,"x":{"y":{"z":1}}}`))
+		o, err := packed.NewPacker(p).Pack([]byte(`{"apiVersion":"v1","kind":"K","a":{"b":1,"c":2},"b":1,"x":{"y":{"z":1}}}`))
+		if text, _ := o.JSON(); err != nil || text != `{"apiVersion":"v1","kind":"K","b":1}` {
+			t.Errorf("got %s and %v", text, err)
+		}
+		slices.Reverse(nested)
+	}
+	for want, path := range map[string]packed.Path{
+		".a.b": key("a", "b"), `.a[*]["b.c/d"]`: {{Key: "a"}, {Each: true}, {Key: "b.c/d"}}, `[""]`: key(""),
+	} {
+		if got := path.String(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}

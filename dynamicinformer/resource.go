@@ -42,7 +42,7 @@ type ResourceOptions struct {
 	// read.
 	Storage Storage
 
-	// Prune says what to leave out of objects. It comes after Transform. Default: nothing.
+	// Prune says what to leave out of objects. A Transform does not see that. Default: nothing.
 	Prune Prune
 
 	// Transform changes each object before it is stored. It must be idempotent and should not fail: see

@@ -10,7 +10,8 @@ import (
 type Form interface {
 	// Packer is what packs objects that come as JSON, for Item to take.
 	Packer() *packed.Packer
-	// Open returns an arriving object in the form that transforms take, for the caller to change.
+	// Open returns an arriving object in the form that transforms take, without what is left out. It may be changed
+	// as far as the object itself may.
 	Open(object any) any
 	// Item returns what is kept of an object that arrives, or of an item. The object must not be changed any more.
 	Item(object any) Item
@@ -28,28 +29,29 @@ type objects struct{ packer *packed.Packer }
 
 func (f *objects) Packer() *packed.Packer { return f.packer }
 
-func (f *objects) Open(object any) any { return opened(object) }
+func (f *objects) Open(object any) any { return open(object, f.packer.Pruner()) }
 
 func (f *objects) Item(object any) Item {
-	if u, ok := object.(*unstructured.Unstructured); ok && f.packer.Pruner() != nil {
-		return f.packer.Pruner().Pruned(u)
-	}
-	return opened(object)
+	return open(object, f.packer.Pruner())
 }
 
 func (f *objects) Object(item Item) any { return item }
 
 func (f *objects) Same(Item, Item) bool { return false }
 
-// opened returns a packed object decoded, and anything else as it is.
-func opened(object any) any {
-	o, ok := object.(*packed.Object)
-	if !ok {
-		return object
+// open returns a packed object decoded, and a decoded one without what is left out; others as they are.
+func open(object any, pruner *packed.Pruner) any {
+	switch object := object.(type) {
+	case *packed.Object: // left out already
+		u, err := object.Decode()
+		if err != nil {
+			return object.Unstructured() // which reports the damage, and makes do
+		}
+		return u
+	case *unstructured.Unstructured:
+		if object != nil {
+			return pruner.Pruned(object)
+		}
 	}
-	u, err := o.Decode()
-	if err != nil {
-		return o.Unstructured() // which reports the damage, and makes do
-	}
-	return u
+	return object
 }

@@ -33,7 +33,7 @@ func NewPacked(pruner *packed.Pruner, trainer packed.Trainer) *Packed {
 func (f *Packed) Packer() *packed.Packer { return f.packer }
 
 // Open implements Form.
-func (f *Packed) Open(object any) any { return opened(object) }
+func (f *Packed) Open(object any) any { return open(object, f.packer.Pruner()) }
 
 // Item implements Form.
 func (f *Packed) Item(object any) Item {

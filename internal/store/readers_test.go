@@ -1,0 +1,189 @@
+package store
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/storage/zstd"
+)
+
+// forms are all the ways to keep objects whole.
+func forms(t testing.TB) map[string]Form {
+	return map[string]Form{
+		"object":     Objects(withoutManagedFields(t)),
+		"packed":     NewPacked(withoutManagedFields(t), nil),
+		"compressed": NewPacked(withoutManagedFields(t), zstd.New(zstd.Options{})),
+	}
+}
+
+// TestReadersDoNotWait reads everything while a writer holds its lock, as it does for long when an index is built.
+func TestReadersDoNotWait(t *testing.T) {
+	s := New(Options{Form: NewPacked(nil, nil), Indexers: byNamespace()})
+	fill(t, s, 10, 1)
+	s.write.Lock()
+	defer s.write.Unlock()
+	now := s.Snapshot()
+	item, found := now.Get("tenant-3/certificate-3")
+	if !found || now.Len() != 10 || len(now.Items()) != 10 || len(now.Keys()) != 10 || now.ResourceVersion() != "1" || now.Indexers()[cache.NamespaceIndex] == nil {
+		t.Errorf("the store holds %d objects", now.Len())
+	}
+	object := s.Form().Object(item)
+	for what, read := range map[string]func() (int, error){
+		"items": func() (int, error) {
+			items, err := now.ItemsByIndex(cache.NamespaceIndex, "tenant-3")
+			return len(items), err
+		},
+		"keys": func() (int, error) {
+			keys, err := now.KeysByIndex(cache.NamespaceIndex, "tenant-3")
+			return len(keys), err
+		},
+		"like": func() (int, error) {
+			items, err := now.ItemsByIndexOf(cache.NamespaceIndex, object)
+			return len(items), err
+		},
+		"values": func() (int, error) { return len(now.IndexValues(cache.NamespaceIndex)) - 9, nil },
+	} {
+		if n, err := read(); n != 1 || err != nil {
+			t.Errorf("%s: %d, %v", what, n, err)
+		}
+	}
+}
+
+// TestSnapshotsStay holds snapshots while writers replace everything, one by one and at once, and add indexes: each
+// snapshot shows what it showed at first.
+func TestSnapshotsStay(t *testing.T) {
+	for name, form := range forms(t) {
+		t.Run(name, func(t *testing.T) {
+			const objects = 300
+			s := New(Options{Form: form, Indexers: byNamespace()})
+			fill(t, s, objects, 1)
+			stop := make(chan struct{})
+			var writers, readers sync.WaitGroup
+			writers.Go(func() {
+				for round := range 5 {
+					for n := range objects {
+						for p := keyedCertificate(t, form, n, 10*round); ; {
+							if _, ok := s.Put(s.Prepare(p)); ok {
+								break
+							}
+						}
+					}
+					fill(t, s, objects/2, 10*round+5)
+				}
+			})
+			writers.Go(func() {
+				for n := range 5 {
+					if err := s.AddIndexers(cache.Indexers{fmt.Sprint("uid", n): byUID}); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+			for range 2 {
+				readers.Go(func() { // ended by stop
+					for {
+						now := s.Snapshot()
+						before := shown(now, form)
+						if after := shown(now, form); !cmp.Equal(before, after) {
+							t.Errorf("a snapshot has changed: %s", cmp.Diff(before, after))
+						}
+						select {
+						case <-stop:
+							return
+						default:
+						}
+					}
+				})
+			}
+			writers.Wait()
+			close(stop)
+			readers.Wait()
+			for n := range 5 {
+				uids := s.Snapshot().IndexValues(fmt.Sprint("uid", n))
+				if len(uids) != objects/2 {
+					t.Errorf("index %d has %d values", n, len(uids))
+				}
+			}
+		})
+	}
+}
+
+// shown is the resource version of each object, by all ways to find it.
+func shown(now *Snapshot, form Form) map[string]string {
+	versions := map[string]string{}
+	note := func(way string, item Item) {
+		u := form.Object(item).(*unstructured.Unstructured)
+		versions[way+" "+u.GetName()] = u.GetResourceVersion()
+	}
+	for _, item := range now.Items() {
+		note("item", item)
+	}
+	for _, namespace := range now.IndexValues(cache.NamespaceIndex) {
+		items, _ := now.ItemsByIndex(cache.NamespaceIndex, namespace)
+		for _, item := range items {
+			note("index", item)
+		}
+	}
+	for _, key := range now.Keys() {
+		if item, found := now.Get(key); found {
+			note("key", item)
+		}
+	}
+	return versions
+}
+
+// TestRelistKeepsWhatIsTheSame: a relist that brings the same text leaves the items in place, and runs no index
+// function for them.
+func TestRelistKeepsWhatIsTheSame(t *testing.T) {
+	calls := 0
+	s := New(Options{Form: NewPacked(nil, nil), Indexers: cache.Indexers{"uid": func(obj any) ([]string, error) {
+		calls++
+		return byUID(obj)
+	}}})
+	fill(t, s, 10, 1)
+	before, _ := s.Snapshot().Get("tenant-3/certificate-3")
+	fill(t, s, 11, 1)
+	after, _ := s.Snapshot().Get("tenant-3/certificate-3")
+	if before != after || calls != 11 {
+		t.Errorf("the same item: %v; %d calls of the index function", before == after, calls)
+	}
+	fill(t, s, 11, 2)
+	after, _ = s.Snapshot().Get("tenant-3/certificate-3")
+	if before == after || calls != 22 {
+		t.Errorf("another version is the same item: %v; %d calls", before == after, calls)
+	}
+	if got := len(s.Snapshot().IndexValues("uid")); got != 11 {
+		t.Errorf("%d values", got)
+	}
+}
+
+// TestForms keeps an object in each form and gets it back.
+func TestForms(t *testing.T) {
+	for name, form := range forms(t) {
+		t.Run(name, func(t *testing.T) {
+			for n := range 2 * samplesToTrain { // to have something compressed
+				keyed := keyedCertificate(t, form, n, 1)
+				want, err := packed.NewPacker(withoutManagedFields(t)).Pack(certificate(n, 1))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(want.Unstructured(), form.Object(keyed.Item)); diff != "" {
+					t.Fatalf("object %d (-want +got):\n%s", n, diff)
+				}
+				if n == 2*samplesToTrain-1 && keyed.Item == form.Item(want.Unstructured()) && name != "object" {
+					t.Error("two items are one")
+				}
+			}
+			for _, odd := range []any{"text", 7, (*unstructured.Unstructured)(nil), struct{}{}} {
+				if got := form.Object(form.Item(odd)); got != odd {
+					t.Errorf("%v comes back as %v", odd, got)
+				}
+			}
+		})
+	}
+}

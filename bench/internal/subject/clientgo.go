@@ -47,7 +47,7 @@ func fromGeneric(generic informers.GenericInformer, o Options) *sharedInformer {
 		lister:   generic.Lister(),
 		handler:  o.handler(),
 		run:      func(ctx context.Context) { informer.RunWithContext(ctx) },
-		indexers: cache.Indexers{indexName: indexFunc},
+		addIndex: func() error { return informer.AddIndexers(cache.Indexers{indexName: indexFunc}) },
 	}
 }
 

@@ -2,8 +2,7 @@ package subject
 
 import (
 	"context"
-
-	"k8s.io/client-go/tools/cache"
+	"strings"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
@@ -51,22 +50,26 @@ func mode(way dynamicinformer.ResourceOptions) func(Options) (Cache, error) {
 		if err != nil {
 			return nil, err
 		}
-		functions, err := compiledIndexers(o)
+		functions, err := compiledIndexes(o)
 		if err != nil {
 			return nil, err
+		}
+		handler := o.handler()
+		if o.Handler == KeyHandler {
+			handler = dynamicinformer.MetadataOnly(handler)
 		}
 		return &sharedInformer{
 			informer: informer,
 			lister:   informer.Lister(),
-			handler:  o.handler(),
+			handler:  handler,
 			run:      func(ctx context.Context) { informer.RunWithContext(ctx) },
-			indexers: functions,
+			addIndex: func() error { return informer.AddIndexes(functions) },
 		}, nil
 	}
 }
 
-// compiledIndexers are the index functions that users of crdcache have: those of an index config.
-func compiledIndexers(o Options) (cache.Indexers, error) {
+// compiledIndexes are the indexes that users of crdcache have: those of an index config.
+func compiledIndexes(o Options) (*indexers.Functions, error) {
 	config, err := indexers.Parse(indexers.Source{Name: "benchmark", Data: []byte(`
 apiVersion: crdcache.dev/v1alpha1
 kind: IndexConfig
@@ -76,11 +79,11 @@ spec:
   - name: subject
     match: {group: ` + o.Type.Group + `, resource: ` + o.Type.Resource + `}
     indexes:
-    - {name: ` + indexName + `, path: .spec.secretName}
+    - {name: ` + indexName + `, path: .` + strings.Join(indexField, ".") + `}
 `)})
 	if err != nil {
 		return nil, err
 	}
 	resource, _ := config.Resource("subject")
-	return indexers.Compile(resource).Indexers(), nil
+	return indexers.Compile(resource), nil
 }

@@ -16,8 +16,8 @@ type sharedInformer struct {
 	handler  cache.ResourceEventHandler
 	// run runs the informer until the context ends.
 	run func(context.Context)
-	// indexers has the index that AddIndex adds.
-	indexers cache.Indexers
+	// addIndex adds the index in the way of the library.
+	addIndex func() error
 }
 
 // Sync implements Cache.
@@ -62,7 +62,7 @@ func (s *sharedInformer) ByNamespace(namespace string) (int, error) {
 }
 
 // AddIndex implements Reader.
-func (s *sharedInformer) AddIndex() error { return s.informer.AddIndexers(s.indexers) }
+func (s *sharedInformer) AddIndex() error { return s.addIndex() }
 
 // ByIndex implements Reader.
 func (s *sharedInformer) ByIndex(value string) (any, error) {

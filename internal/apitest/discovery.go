@@ -17,6 +17,9 @@ type Type struct {
 	ShortNames, Categories []string
 	// Verbs default to all that a server has.
 	Verbs []string
+	// Stored is the version under which the objects are kept, when it is another one: those of this version are
+	// the same objects, with another apiVersion. Default: that of GVR.
+	Stored string
 }
 
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"

@@ -166,7 +166,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/api" || r.URL.Path == "/apis":
 		serveDiscovery(w, r, s.types)
 	default:
-		s.objects.ServeHTTP(w, r)
+		s.serveObjects(w, r)
 	}
 }
 

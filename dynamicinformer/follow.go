@@ -12,51 +12,80 @@ import (
 // it compares what is with what runs, and never acts on a single event.
 func (i *Informer) follow(ctx context.Context) {
 	if i.types == nil {
-		i.runGeneration(ctx, sees{}, func() bool { <-ctx.Done(); return false })
+		i.runGeneration(ctx, sees{}, i.gvr.Version, func() { <-ctx.Done() })
 		return
 	}
-	gr := i.gvr.GroupResource()
 	for ctx.Err() == nil {
-		seen, news := i.types.look(gr)
+		seen, news := i.types.look(i.gvr.GroupResource())
 		i.health.seen(seen)
-		if ok, reason := seen.runnable(i.gvr.Version, i.options.Namespaces); !ok {
+		version, reason := seen.runnable(i.gvr.Version, i.options)
+		if reason != ReasonNone {
 			i.health.pending(reason)
 			await(ctx, news)
 			continue
 		}
-		var reason Reason
-		gone := i.runGeneration(ctx, seen, func() bool {
-			var gone bool
-			gone, reason = i.awaitEnd(ctx, seen.identity())
-			return gone
-		})
-		if gone {
+		if reason := i.followVersions(ctx, seen, version); ctx.Err() == nil {
 			i.leave(reason)
 		}
 	}
 }
 
-// awaitEnd waits until the type that a generation follows is gone, and says why; false when ctx has ended.
-func (i *Informer) awaitEnd(ctx context.Context, was identity) (bool, Reason) {
+// followVersions runs generations of one type, one for each version that takes over from another, until the type is
+// gone, and says why it is, or until ctx ends.
+//
+// The reflector of the earlier version ends before that of the next begins, because two cannot write to one cache.
+// Nothing is missed by that: what is not served any more has nothing left to tell. The cache keeps what the earlier
+// one showed until the next has listed. Then the objects are swapped as in a relist: those that are still there
+// are delivered as updates.
+func (i *Informer) followVersions(ctx context.Context, seen sees, version string) Reason {
+	for {
+		var next transition
+		i.runGeneration(ctx, seen, version, func() { next = i.awaitEnd(ctx, seen.identity(), version) })
+		if ctx.Err() != nil || next.version == "" {
+			return next.gone
+		}
+		seen, version = next.seen, next.version
+	}
+}
+
+// transition is what ends a generation: a type that is gone, or another version that takes over.
+type transition struct {
+	gone    Reason
+	version string // empty when the type is gone
+	seen    sees
+}
+
+// awaitEnd waits for what ends the generation that follows a version of the type as it was, or for the end of ctx.
+func (i *Informer) awaitEnd(ctx context.Context, was identity, version string) transition {
 	for ctx.Err() == nil {
 		seen, news := i.types.look(i.gvr.GroupResource())
 		i.health.seen(seen)
-		if ended, reason := seen.ended(was, i.gvr.Version); ended {
-			return true, reason
+		if reason := seen.ended(was); reason != ReasonNone {
+			return transition{gone: reason}
+		}
+		if !seen.serves(version) {
+			next, reason := i.options.Versions.choose(i.gvr.Version, seen.Type)
+			if reason != ReasonNone {
+				return transition{gone: ReasonVersionNotServed}
+			}
+			return transition{version: next, seen: seen}
+		}
+		if was.uid == "" {
+			was.uid = seen.UID // it has become known, and is that of the same type
 		}
 		await(ctx, news)
 		// Whatever has changed, it may be what the requests wait for.
 		i.Retry()
 	}
-	return false, ReasonNone
+	return transition{}
 }
 
-// runGeneration lists and watches until wait returns, and returns what that does. Nothing of the
-// generation runs any more then.
-func (i *Informer) runGeneration(ctx context.Context, seen sees, wait func() bool) bool {
+// runGeneration lists and watches a version until wait returns. Nothing of the generation runs any more then.
+func (i *Informer) runGeneration(ctx context.Context, seen sees, version string, wait func()) {
 	ctx, cancel := context.WithCancel(ctx)
+	i.health.uses(version)
 	generation := i.health.begin(seen.UID)
-	parts := i.parts(seen.exists)
+	parts := i.parts(version, seen.exists)
 	ran := make(chan struct{})
 	// Ended by cancel.
 	go func() {
@@ -64,17 +93,17 @@ func (i *Informer) runGeneration(ctx context.Context, seen sees, wait func() boo
 		// It fails only when it runs or has stopped already: after Stop, ctx is about to end.
 		_ = i.core.RunParts(ctx, func() { i.health.synced(generation) }, parts...)
 	}()
-	gone := wait()
+	wait()
 	cancel()
 	<-ran
-	return gone
 }
 
-// parts returns what the generation lists and watches: everything at once, or each of several namespaces. known
-// says that a source of types says that the type is there.
-func (i *Informer) parts(known bool) []informer.Part {
+// parts returns what a generation lists and watches of a version: everything at once, or each of several namespaces.
+// known says that a source of types says that the type is there.
+func (i *Informer) parts(version string, known bool) []informer.Part {
+	gvr := i.gvr.GroupResource().WithVersion(version)
 	listWatch := func(namespace string) cache.ListerWatcher {
-		return newListWatch(i.source, i.gvr, namespace, i.options, i.health, newPacer(known, i.retry))
+		return newListWatch(i.source, gvr, namespace, i.options, i.health, newPacer(known, i.retry))
 	}
 	namespaces := i.options.Namespaces
 	if !namespaces.several() {

@@ -63,3 +63,31 @@ func (p VersionPolicy) validate() error {
 	}
 	return nil
 }
+
+// choose returns the version to follow, asked being the one that was asked for, or why there is none.
+func (p VersionPolicy) choose(asked string, t Type) (version string, none Reason) {
+	wanted := []string{asked}
+	switch p.kind {
+	case versionPreferred:
+		wanted = slices.Concat(t.Versions, t.Unwatchable)
+	case versionOrdered:
+		wanted = p.order
+	}
+	none = ReasonVersionNotServed
+	for _, version := range wanted {
+		if slices.Contains(t.Versions, version) {
+			return version, ReasonNone
+		}
+		if slices.Contains(t.Unwatchable, version) {
+			none = ReasonVerbUnsupported
+		}
+	}
+	return "", none
+}
+
+// uses records which version the next generation follows.
+func (h *health) uses(version string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.status.Version = version
+}

@@ -44,6 +44,9 @@ type Status struct {
 	// Terminating is set while the type's CRD is being deleted and still has objects. The informer goes on
 	// and delivers their deletions.
 	Terminating bool
+	// Version is that of the type which the latest generation follows: see ResourceOptions.Versions. Empty
+	// before the first.
+	Version string
 	// Generation counts the times that the informer began to follow the type: with Options.Types, a
 	// type that goes and comes back begins another one. Zero before the first.
 	Generation int

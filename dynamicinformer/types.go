@@ -36,7 +36,8 @@ type Type struct {
 	Namespaced    bool
 	// UID is that of the CRD; another one makes it another type. Empty where it is not known.
 	UID types.UID
-	// Versions are those that are served and can be listed and watched.
+	// Versions are those that are served and can be listed and watched, the one that the server prefers first. What
+	// could not be looked at is still served, as far as this goes.
 	Versions []string
 	// Unwatchable are those that are served and cannot be listed and watched.
 	Unwatchable []string
@@ -57,6 +58,14 @@ func (t Type) identity() identity {
 	return identity{kind: t.Kind, namespaced: t.Namespaced, uid: t.UID}
 }
 
+// same reports whether two identities are of one type. A UID that is not known is no difference.
+func (i identity) same(other identity) bool {
+	if i.uid == "" || other.uid == "" {
+		i.uid, other.uid = "", ""
+	}
+	return i == other
+}
+
 // sees is what is known about one type at one moment.
 type sees struct {
 	Type
@@ -64,39 +73,38 @@ type sees struct {
 	complete bool // the source has told all there are
 }
 
-// runnable returns whether an informer of this version in these namespaces can run, and otherwise what it
-// waits for.
-func (s sees) runnable(version string, namespaces Namespaces) (bool, Reason) {
+// runnable returns which version an informer can follow with these options, asked being the version that it was
+// asked for, and otherwise what it waits for.
+func (s sees) runnable(asked string, options ResourceOptions) (version string, waits Reason) {
 	switch {
 	case !s.exists && !s.complete:
-		return false, ReasonTypesUnknown
+		return "", ReasonTypesUnknown
 	case !s.exists:
-		return false, ReasonNotInstalled
+		return "", ReasonNotInstalled
 	case !s.Established:
-		return false, ReasonNotEstablished
-	case slices.Contains(s.Unwatchable, version):
-		return false, ReasonVerbUnsupported
-	case !slices.Contains(s.Versions, version):
-		return false, ReasonVersionNotServed
-	case namespaces.limited() && !s.Namespaced:
-		return false, ReasonScopeConflict
+		return "", ReasonNotEstablished
 	}
-	return true, ReasonNone
+	version, waits = options.Versions.choose(asked, s.Type)
+	if waits == ReasonNone && options.Namespaces.limited() && !s.Namespaced {
+		return "", ReasonScopeConflict
+	}
+	return version, waits
 }
 
-// ended returns whether a generation that follows the type as it was must end, and why. A type that is no
-// longer established still has its objects: only what cannot come back ends a generation.
-func (s sees) ended(was identity, version string) (bool, Reason) {
+// ended returns why a generation that follows the type as it was must end, whatever its version. A type that is
+// no longer established still has its objects: only what cannot come back ends a generation.
+func (s sees) ended(was identity) Reason {
 	switch {
 	case !s.exists:
-		return true, ReasonNotInstalled
-	case s.identity() != was:
-		return true, ReasonReplaced
-	case !slices.Contains(s.Versions, version):
-		return true, ReasonVersionNotServed
+		return ReasonNotInstalled
+	case !s.identity().same(was):
+		return ReasonReplaced
 	}
-	return false, ReasonNone
+	return ReasonNone
 }
+
+// serves reports whether a version can be listed and watched.
+func (s sees) serves(version string) bool { return slices.Contains(s.Versions, version) }
 
 // typeBoard keeps what a TypeSource last told, and wakes those who wait for news of a type.
 type typeBoard struct {

@@ -135,12 +135,15 @@ func (s Status) describe() string {
 	return text
 }
 
-// formatGVR writes a type as people type it: resource.version.group.
+// formatGVR writes a type as people type it: resource.version.group, without what is empty.
 func formatGVR(gvr schema.GroupVersionResource) string {
-	if gvr.Group == "" {
-		return gvr.Resource + "." + gvr.Version
+	name := gvr.Resource
+	for _, part := range []string{gvr.Version, gvr.Group} {
+		if part != "" {
+			name += "." + part
+		}
 	}
-	return gvr.Resource + "." + gvr.Version + "." + gvr.Group
+	return name
 }
 
 func formatGVRs(gvrs []schema.GroupVersionResource) string {

@@ -1,0 +1,186 @@
+package dynamicinformer
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/apitest"
+)
+
+var widgetsV2 = schema.GroupVersionResource{Group: "example.com", Version: "v2", Resource: "widgets"}
+
+// versions runs a test with a type in two versions of the same objects, which policy chooses from. A handler writes
+// down what it is told, with the version of the objects.
+func versions(t *testing.T, policy VersionPolicy, test func(s *versionStage)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := &versionStage{T: t, types: &script{}}
+		s.server = apitest.NewInMemory(t,
+			apitest.Type{GVR: widgets, Kind: "Widget", Namespaced: true},
+			apitest.Type{GVR: widgetsV2, Kind: "Widget", Namespaced: true, Stored: "v1"})
+		f := newVirtualFactory(t, s.server, Options{Types: s.types, Defaults: ResourceOptions{Versions: policy, Resync: new(24 * time.Hour)}})
+		s.i = ask(t, f, widgets)
+		note := func(event string) func(any) {
+			return func(obj any) { s.events = append(s.events, event+" "+nameAndVersion(obj)) }
+		}
+		if _, err := s.i.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc:    note("add"),
+			UpdateFunc: func(old, obj any) { s.events = append(s.events, "update "+nameAndVersion(old)+" "+nameAndVersion(obj)) },
+			DeleteFunc: note("delete"),
+		}); err != nil {
+			t.Fatal(err)
+		}
+		start(t, f)
+		test(s)
+	})
+}
+
+type versionStage struct {
+	*testing.T
+	types  *script
+	server *apitest.Server
+	i      *Informer
+	events []string
+}
+
+func nameAndVersion(obj any) string {
+	gone := ""
+	if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj, gone = lost.Obj, " unseen"
+	}
+	u := obj.(*unstructured.Unstructured)
+	return u.GetName() + " " + u.GroupVersionKind().Version + gone
+}
+
+// serve tells which versions are served, the preferred one first.
+func (s *versionStage) serve(versions ...string) {
+	s.types.set(func(t *Type) { t.Versions = versions })
+}
+
+func (s *versionStage) expect(step string, state State, version string, events ...string) {
+	s.Helper()
+	synctest.Wait()
+	slices.Sort(s.events)
+	if diff := cmp.Diff(events, s.events); diff != "" {
+		s.Errorf("%s: the events (-want +got):\n%s", step, diff)
+	}
+	s.events = nil
+	if status := s.i.Status(); status.State != state || status.Version != version {
+		s.Errorf("%s: the status is %+v, want %s of %s", step, status, state, version)
+	}
+}
+
+// TestPreferredVersionTakesOver: when the version in use is no longer served, the next one is listed, and what
+// exists in both is delivered as updates.
+func TestPreferredVersionTakesOver(t *testing.T) {
+	versions(t, PreferredVersion(), func(s *versionStage) {
+		s.server.Create(s.T, widgets, widget("web", "a"), widget("web", "b"))
+		s.serve("v1")
+		s.expect("v1 is served", StateSynced, "v1", "add a v1", "add b v1")
+		s.serve("v2", "v1")
+		s.expect("v2 is preferred", StateSynced, "v1")
+
+		// The next version cannot be listed yet: what is known stays.
+		s.server.Break(fault("/apis/example.com/v2/widgets", "", 404))
+		remove(s.T, s.server, "web", "b")
+		synctest.Wait()
+		s.events = nil
+		s.serve("v2")
+		s.expect("v2 alone is served, and cannot be listed", StateSyncing, "v2")
+		if diff := cmp.Diff([]string{"web/a"}, keysOf(s.i)); diff != "" || !s.i.HasSynced() {
+			s.Errorf("the keys (-want +got):\n%s; synced: %v", diff, s.i.HasSynced())
+		}
+		s.server.Create(s.T, widgets, widget("web", "c"))
+		s.server.Repair()
+		s.i.Retry()
+		time.Sleep(10 * time.Millisecond)
+		s.expect("v2 is listed", StateSynced, "v2", "add c v2", "update a v1 a v2")
+		if status := s.i.Status(); status.Generation != 2 {
+			s.Errorf("the status is %+v, want generation 2", status)
+		}
+		s.server.Create(s.T, widgets, widget("web", "d"))
+		s.expect("v2 is watched", StateSynced, "v2", "add d v2")
+	})
+}
+
+// TestVersionsAreNotLeftForNothing: other versions, another order, and a type that is not established for a while
+// change nothing.
+func TestVersionsAreNotLeftForNothing(t *testing.T) {
+	versions(t, VersionOrder("v2", "v1"), func(s *versionStage) {
+		s.server.Create(s.T, widgets, widget("web", "a"))
+		s.serve("v1", "v0")
+		s.expect("v1 is served", StateSynced, "v1", "add a v1")
+		s.serve("v2", "v1")
+		s.types.set(func(t *Type) { t.Versions, t.Established = []string{"v1", "v2"}, false })
+		s.types.set(func(t *Type) { t.Versions, t.UID = []string{"v2", "v1"}, "" })
+		s.expect("v1 is still served", StateSynced, "v1")
+		if status := s.i.Status(); status.Generation != 1 {
+			s.Errorf("the status is %+v, want generation 1", status)
+		}
+	})
+}
+
+// TestNoVersionIsLeft: the type is gone for who has no other version to go to, and comes back with the version.
+func TestNoVersionIsLeft(t *testing.T) {
+	for name, policy := range map[string]VersionPolicy{"pinned": PinnedVersion(), "in order": VersionOrder("v1", "v3"), "unset": {}} {
+		t.Run(name, func(t *testing.T) {
+			versions(t, policy, func(s *versionStage) {
+				s.server.Create(s.T, widgets, widget("web", "a"))
+				s.serve("v2", "v1")
+				s.expect("v1 is served", StateSynced, "v1", "add a v1")
+				s.serve("v2")
+				s.expect("v1 is not served", StatePending, "v1", "delete a v1 unseen")
+				if status := s.i.Status(); status.Reason != ReasonVersionNotServed {
+					s.Errorf("the status is %+v", status)
+				}
+				s.serve("v1")
+				s.expect("v1 is back", StateSynced, "v1", "add a v1")
+			})
+		})
+	}
+}
+
+// TestReplacedWhileSwitching: another CRD ends the generation even when its version changes with it.
+func TestReplacedWhileSwitching(t *testing.T) {
+	versions(t, PreferredVersion(), func(s *versionStage) {
+		s.server.Create(s.T, widgets, widget("web", "a"))
+		s.serve("v1")
+		s.expect("v1 is served", StateSynced, "v1", "add a v1")
+		s.types.set(func(t *Type) { t.Versions, t.UID = []string{"v2"}, "2" })
+		s.expect("the type is replaced", StateSynced, "v2", "add a v2", "delete a v1 unseen")
+	})
+}
+
+// TestUIDBecomesKnown: that of the CRD is learnt late where CRDs could not be read; it is no other type then, and the
+// next UID is.
+func TestUIDBecomesKnown(t *testing.T) {
+	versions(t, PinnedVersion(), func(s *versionStage) {
+		s.server.Create(s.T, widgets, widget("web", "a"))
+		uid := func(uid types.UID) { s.types.set(func(t *Type) { t.UID = uid }) }
+		uid("")
+		s.expect("the UID is not known", StateSynced, "v1", "add a v1")
+		uid("1")
+		s.expect("it becomes known", StateSynced, "v1")
+		uid("2")
+		s.expect("it is another", StateSynced, "v1", "add a v1", "delete a v1 unseen")
+	})
+}
+
+func TestVersionPolicyString(t *testing.T) {
+	var all []string
+	for _, p := range []VersionPolicy{{}, PinnedVersion(), PreferredVersion(), VersionOrder("v2", "v1")} {
+		all = append(all, p.String())
+	}
+	if got := strings.Join(all, " "); got != "pinned pinned preferred v2,v1" {
+		t.Errorf("the policies are %s", got)
+	}
+}

@@ -45,6 +45,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.IntVar(&o.plan.Rounds, "rounds", o.plan.Rounds, "how often to measure what does not take long; the median counts")
 	f.IntVar(&o.plan.Updates, "updates", o.plan.Updates, "how many updates to make")
 	f.IntVar(&o.plan.UpdateObjects, "update-objects", o.plan.UpdateObjects, "how many objects there are meanwhile")
+	f.IntVar(&o.plan.ListObjects, "list-objects", o.plan.ListObjects, "how many objects to list")
 	f.IntVar(&o.plan.ReadObjects, "read-objects", o.plan.ReadObjects, "how many objects to read and to index")
 	f.IntVar(&o.plan.DumpObjects, "dump-objects", o.plan.DumpObjects, "how many objects to print")
 	f.DurationVar(&o.plan.Budget, "budget", o.plan.Budget, "processor time for each small operation")

@@ -29,6 +29,7 @@ func start(ctx context.Context, command *exec.Cmd, task Task, ready func(context
 		return Outcome{}, err
 	}
 	var stderr bytes.Buffer
+	command.Env = append(os.Environ(), task.Env...)
 	command.Stderr = &stderr
 	stdin, err := command.StdinPipe()
 	if err != nil {

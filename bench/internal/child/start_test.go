@@ -30,6 +30,8 @@ func play(_ context.Context, task Task, ready func() error) (Outcome, error) {
 			Metrics: map[string]float64{"objects": float64(task.Objects)},
 			Seen:    map[string]time.Time{"a/b": time.Unix(7, 9)},
 		}, nil
+	case "environment":
+		return Outcome{}, errors.New("it is " + os.Getenv("BENCH_TEST"))
 	case "fails":
 		return Outcome{}, errors.New("no luck")
 	case "panics":
@@ -48,7 +50,7 @@ func startTask(ctx context.Context, t *testing.T, experiment string, ready func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	task := Task{Experiment: experiment, Subject: "subject", Size: "small", Objects: 42}
+	task := Task{Experiment: experiment, Subject: "subject", Size: "small", Objects: 42, Env: []string{"BENCH_TEST=set"}}
 	return start(ctx, exec.CommandContext(ctx, program, marker), task, ready)
 }
 
@@ -75,10 +77,11 @@ func TestStartFailures(t *testing.T) {
 	}{
 		"the child fails":   {"fails", nil, "no luck", nil},
 		"the child dies":    {"panics", nil, "in the child", nil},
+		"the environment":   {"environment", nil, "it is set", nil},
 		"the parent fails":  {"stays", func(context.Context) error { return broken }, "broken", broken},
 		"interrupted, last": {"stays", func(context.Context) error { cancel(interrupted); return nil }, "interrupted", interrupted},
 	}
-	for _, name := range []string{"the child fails", "the child dies", "the parent fails", "interrupted, last"} {
+	for _, name := range []string{"the child fails", "the child dies", "the environment", "the parent fails", "interrupted, last"} {
 		tt := tests[name]
 		t.Run(name, func(t *testing.T) {
 			_, err := startTask(ctx, t, tt.experiment, tt.ready)

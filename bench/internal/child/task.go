@@ -20,6 +20,8 @@ type Task struct {
 	Budget time.Duration
 	// Command is a program with its arguments.
 	Command []string
+	// Env has environment variables for the child, each as "name=value".
+	Env []string
 	// Profile is the file to write a processor profile to; empty means none.
 	Profile string
 }

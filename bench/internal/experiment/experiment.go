@@ -11,6 +11,8 @@ import (
 const (
 	// Sync fills a cache, and measures what that costs and what it keeps.
 	Sync = "sync"
+	// SyncList is Sync with a list in place of a watch-list, as with servers that have none.
+	SyncList = "sync-list"
 	// UpdatesKey and UpdatesRead follow updates with a handler that takes the key, or reads the object.
 	UpdatesKey  = "updates-key"
 	UpdatesRead = "updates-read"
@@ -40,6 +42,7 @@ const (
 // experiments has what each does.
 var experiments = map[string]child.Run{
 	Sync:        syncCache,
+	SyncList:    syncCache,
 	UpdatesKey:  follow,
 	UpdatesRead: follow,
 	Reads:       readCache,

@@ -10,6 +10,9 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
+// NoWatchList is the environment variable by which client-go's reflectors, which all informers have, list.
+const NoWatchList = "KUBE_FEATURE_WatchListClient=false"
+
 // syncCache fills a cache without handlers.
 func syncCache(ctx context.Context, task child.Task, _ func() error) (child.Outcome, error) {
 	before := measure.LiveHeap()

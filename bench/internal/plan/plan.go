@@ -27,8 +27,9 @@ type Options struct {
 	Rounds int
 	// Updates is how many updates to make, and UpdateObjects among how many objects.
 	Updates, UpdateObjects int
-	// ReadObjects is how many objects are read, DumpObjects how many are dumped.
-	ReadObjects, DumpObjects int
+	// ListObjects is how many objects are listed, ReadObjects how many are read, DumpObjects how many are
+	// dumped.
+	ListObjects, ReadObjects, DumpObjects int
 	// Budget is the processor time for each small operation.
 	Budget time.Duration
 }
@@ -49,8 +50,8 @@ func Default() Options {
 		Subjects:   subject.Names(subject.All()),
 		Rounds:     3,
 		Updates:    800, UpdateObjects: 10_000,
-		ReadObjects: 100_000, DumpObjects: 10_000,
-		Budget: 500 * time.Millisecond,
+		ListObjects: 10_000, ReadObjects: 100_000, DumpObjects: 10_000,
+		Budget: 400 * time.Millisecond,
 	}
 }
 
@@ -61,7 +62,7 @@ func CI() Options {
 		Subjects: subject.Names(subject.All()),
 		Rounds:   3,
 		Updates:  400, UpdateObjects: 5_000,
-		ReadObjects: 5_000, DumpObjects: 5_000,
+		ListObjects: 5_000, ReadObjects: 5_000, DumpObjects: 5_000,
 		Budget: 200 * time.Millisecond,
 	}
 }
@@ -74,7 +75,7 @@ func New(o Options) (Plan, error) {
 	if o.Updates > o.UpdateObjects {
 		return nil, fmt.Errorf("%d updates of different objects need more than %d objects", o.Updates, o.UpdateObjects)
 	}
-	known := []string{experiment.Sync, experiment.UpdatesKey, experiment.UpdatesRead, experiment.Reads,
+	known := []string{experiment.Sync, experiment.SyncList, experiment.UpdatesKey, experiment.UpdatesRead, experiment.Reads,
 		experiment.DumpJSON, experiment.DumpYAML, experiment.Decode, experiment.Paths}
 	for _, name := range o.Experiments {
 		if !slices.Contains(known, name) {
@@ -107,6 +108,15 @@ func (o Options) small(subjects []subject.Subject) Plan {
 	for _, size := range o.Sizes {
 		p = append(p, o.sync(Small, size, subjects))
 	}
+	lists := o.sync(Small, o.ListObjects, subjects)
+	lists.Experiment = experiment.SyncList
+	lists.Subjects = nil
+	for _, s := range subjects {
+		if s.Scales && s.Bodies {
+			lists.Subjects = append(lists.Subjects, s.Name)
+		}
+	}
+	p = append(p, lists)
 	bodies := slices.DeleteFunc(slices.Clone(subjects), func(s subject.Subject) bool { return !s.Bodies })
 	updates := Step{
 		Experiment: experiment.UpdatesKey, Size: Small, Objects: o.UpdateObjects, Rounds: 1,

@@ -16,6 +16,8 @@ func Table() []Promise {
 		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.CompressedTrimmed, subject.ClientGoTrimmed, 4, 2),
 		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.Metadata, subject.ClientGoMetadata, 1, 0.5),
 		most("time until synced", experiment.Sync, experiment.Wall, subject.Packed, subject.Stream, 1.25, 4),
+		less("client CPU until listed", experiment.SyncList, experiment.CPU, subject.Packed, subject.ClientGo, 6, 2.5),
+		less("peak memory of listing", experiment.SyncList, experiment.PeakRSS, subject.PackedTrimmed, subject.ClientGo, 3, 1.5),
 		flat("client CPU per object until synced", experiment.Sync, experiment.CPUPerObject, subject.Packed, 1.15),
 		flat("client CPU per object until synced", experiment.Sync, experiment.CPUPerObject, subject.CompressedTrimmed, 1.15),
 

@@ -45,6 +45,23 @@ figure of the bare stream is what that costs with an empty cache.
 	}
 }
 
+// lists writes what it costs without a watch-list.
+func lists(b *strings.Builder, r *result.Result) {
+	for _, objects := range objectCounts(r, experiment.SyncList, plan.Small) {
+		fmt.Fprintf(b, `### %s objects, listed
+
+The same without a watch-list, as with servers that have none: one LIST, served from the server's memory.
+
+`, commas(int64(objects)))
+		table{experiment: experiment.SyncList, size: plan.Small, objects: objects, rows: caches(), columns: []column{
+			{title: "client CPU", metric: experiment.CPU, base: subject.ClientGo},
+			{title: "elapsed", metric: experiment.Wall, base: subject.ClientGo},
+			{title: "live heap per object", metric: experiment.HeapPerObject, base: subject.ClientGo},
+			{title: "peak memory", metric: experiment.PeakRSS, base: subject.ClientGo},
+		}}.write(b, r)
+	}
+}
+
 // growth writes how the cost of an object changes with their number.
 func growth(b *strings.Builder, r *result.Result) {
 	counts := objectCounts(r, experiment.Sync, plan.Small)

@@ -21,6 +21,7 @@ func Markdown(r *result.Result) string {
 	intro(&b, r)
 	promises(&b, promise.Judge(r))
 	syncs(&b, r)
+	lists(&b, r)
 	growth(&b, r)
 	updates(&b, r)
 	reads(&b, r)

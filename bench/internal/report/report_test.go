@@ -58,6 +58,7 @@ func TestMarkdown(t *testing.T) {
 	r.Add(experiment.Sync, plan.Small, 1_000, subject.ClientGo, map[string]float64{experiment.CPU: 2, experiment.CPUPerObject: 2000})
 	r.Add(experiment.Sync, plan.Small, 2_000, subject.ClientGo, map[string]float64{experiment.CPUPerObject: 777})
 	r.Add(experiment.Sync, plan.Large, 1_000, subject.Stream, map[string]float64{experiment.Wall: 33})
+	r.Add(experiment.SyncList, plan.Small, 1_000, subject.ClientGo, map[string]float64{experiment.PeakRSS: 22 << 20})
 	r.Add(experiment.UpdatesKey, plan.Small, 1_000, subject.Stream, map[string]float64{experiment.LatencyP99: 44})
 	r.Add(experiment.Reads, plan.Small, 1_000, subject.ClientGo, map[string]float64{experiment.GetHot: 55, experiment.IndexPause: 66})
 	r.Add(experiment.DumpYAML, plan.Small, 1_000, experiment.Ours, map[string]float64{experiment.PeakRSS: 77 << 20})
@@ -66,7 +67,7 @@ func TestMarkdown(t *testing.T) {
 	text := Markdown(r)
 	for _, want := range []string{
 		"2 January 2026", "a processor", "v1.2.3",
-		"### 1,000 objects\n", "### 1,000 objects, large", "1.50 s", "777 µs", "33.0 s", "44.0 ms", "55.0 ns", "66.0 ms",
+		"### 1,000 objects\n", "### 1,000 objects, large", "1.50 s", "777 µs", "33.0 s", "### 1,000 objects, listed", "22.0 MiB", "44.0 ms", "55.0 ns", "66.0 ms",
 		"77.0 MiB", "88.0 ns", "99.0 ns", "differs by 67 %", "- sync of nobody: it broke\n",
 	} {
 		if !strings.Contains(text, want) {

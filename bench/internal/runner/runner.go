@@ -128,6 +128,9 @@ func (r *run) measure(ctx context.Context, step plan.Step, name string) (map[str
 		Experiment: step.Experiment, Size: step.Size, Objects: step.Objects, Subject: name,
 		Kubeconfig: r.box.Kubeconfig(), Events: step.Events, Budget: step.Budget, Command: r.command(step, name),
 	}
+	if step.Experiment == experiment.SyncList {
+		task.Env = []string{experiment.NoWatchList}
+	}
 	if r.options.Profiles != "" {
 		task.Profile = filepath.Join(r.options.Profiles, fmt.Sprintf("%s-%s-%d-%s.pprof", step.Experiment, step.Size, step.Objects, name))
 	}

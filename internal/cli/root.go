@@ -17,6 +17,7 @@ import (
 	"github.com/crdcache/crdcache/internal/cli/eval"
 	"github.com/crdcache/crdcache/internal/cli/exit"
 	"github.com/crdcache/crdcache/internal/cli/output"
+	"github.com/crdcache/crdcache/internal/cli/query"
 	"github.com/crdcache/crdcache/internal/cli/resources"
 	"github.com/crdcache/crdcache/internal/cli/suggest"
 	"github.com/crdcache/crdcache/internal/cli/validate"
@@ -107,6 +108,7 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	root.AddCommand(
 		dump.NewCommand(streams),
 		eval.NewCommand(streams),
+		query.NewCommand(streams),
 		resources.NewCommand(streams),
 		suggest.NewCommand(streams),
 		validate.NewCommand(streams),

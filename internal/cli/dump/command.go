@@ -1,8 +1,6 @@
 package dump
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -25,7 +23,7 @@ func (f *flags) add(set *pflag.FlagSet) {
 	f.target.Add(set)
 	f.target.AddAllNamespaces(set)
 	f.selectors.Add(set)
-	set.StringVarP(&f.output, "output", "o", output.Table, "Output format: "+strings.Join(output.Formats(), ", ")+".")
+	set.StringVarP(&f.output, "output", "o", output.Table, "Output format: "+output.FormatList()+".")
 	set.BoolVar(&f.noHeaders, "no-headers", false, "Print tables without headers.")
 	set.BoolVar(&f.showManagedFields, "show-managed-fields", false, "Keep metadata.managedFields in json and yaml output.")
 }

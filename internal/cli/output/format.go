@@ -56,7 +56,7 @@ func ParseFormat(text string) (Format, error) {
 	case slices.Contains(plainFormats, name):
 		return Format{}, fmt.Errorf("the output format %s takes no argument", name)
 	}
-	return Format{}, fmt.Errorf("there is no output format %q; use one of %s", text, strings.Join(Formats(), ", "))
+	return Format{}, fmt.Errorf("there is no output format %q; use one of %s", text, FormatList())
 }
 
 // Formats are all formats, those with an argument with "=...".
@@ -67,6 +67,9 @@ func Formats() []string {
 	}
 	return all
 }
+
+// FormatList names all formats in one line, for help.
+func FormatList() string { return strings.Join(Formats(), ", ") }
 
 // exampleOf shows how to give an argument.
 func exampleOf(name string) string {

@@ -1,10 +1,12 @@
 package resources
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/internal/cli/indexed"
 	"github.com/crdcache/crdcache/internal/cli/target"
 )
 
@@ -22,7 +24,7 @@ var formats = []string{formatTable, formatWide, formatName, formatJSON, formatYA
 // flags are the flags of resources.
 type flags struct {
 	target    *target.Flags
-	configs   []string
+	configs   indexed.Flags
 	output    string
 	noHeaders bool
 	custom    bool
@@ -51,7 +53,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	set := cmd.Flags()
 	f.target.Add(set)
-	set.StringSliceVar(&f.configs, "config", nil, "Index config, whose indexes are shown. May be repeated.")
+	f.configs.Add(set)
 	set.StringVarP(&f.output, "output", "o", formatTable, "Output format: table, wide, name, json or yaml.")
 	set.BoolVar(&f.noHeaders, "no-headers", false, "Print the table without headers.")
 	set.BoolVar(&f.custom, "custom", false, "List only types that come from CustomResourceDefinitions.")
@@ -63,7 +65,7 @@ type options struct {
 	genericiooptions.IOStreams
 	target    *target.Target
 	types     []string
-	config    *indexers.Config // nil without --config
+	config    *indexed.Config
 	format    string
 	noHeaders bool
 	custom    bool
@@ -78,11 +80,11 @@ func (f *flags) toOptions(args []string, streams genericiooptions.IOStreams) (*o
 		return nil, err
 	}
 	o := &options{IOStreams: streams, types: types, format: f.output, noHeaders: f.noHeaders, custom: f.custom}
-	if len(f.configs) > 0 {
-		if o.config, err = indexers.Load(f.configs...); err != nil {
-			return nil, err
-		}
+	if o.config, err = f.configs.Load(o.warn); err != nil {
+		return nil, err
 	}
 	o.target, err = f.target.Target(streams)
 	return o, err
 }
+
+func (o *options) warn(text string) { fmt.Fprintf(o.ErrOut, "warning: %s\n", text) }

@@ -123,7 +123,7 @@ func (o *options) headers() []string {
 	if o.format == formatWide {
 		headers = append(headers, "SHORTNAMES", "CATEGORIES", "SOURCE")
 	}
-	if o.config != nil {
+	if o.config.Given {
 		headers = append(headers, "INDEXES")
 	}
 	return headers
@@ -141,7 +141,7 @@ func (o *options) cells(r record) []string {
 	if o.format == formatWide {
 		cells = append(cells, strings.Join(r.ShortNames, ","), strings.Join(r.Categories, ","), r.Source)
 	}
-	if o.config != nil {
+	if o.config.Given {
 		cells = append(cells, strings.Join(r.Indexes, ","))
 	}
 	return cells

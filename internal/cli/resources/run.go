@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/discovery"
-	"github.com/crdcache/crdcache/indexers"
 )
 
 // run learns what the server has and prints it. Its error joins those of the names that match nothing.
@@ -23,7 +21,7 @@ func (o *options) run(ctx context.Context) error {
 	records := make([]record, 0, len(types))
 	for _, t := range types {
 		if !o.custom || t.Source == discovery.FromCRD {
-			records = append(records, newRecord(t, o.indexes(t)))
+			records = append(records, newRecord(t, o.config.ForType(t)))
 		}
 	}
 	return errors.Join(unresolved, o.print(records))
@@ -85,41 +83,4 @@ func (o *options) choose(snapshot *discovery.Snapshot) ([]discovery.Type, error)
 	}
 	types := slices.DeleteFunc(snapshot.Types(), func(t discovery.Type) bool { return !wanted[t.GroupResource] })
 	return types, errors.Join(errs...)
-}
-
-// indexes names the indexes of the config that apply to a type.
-func (o *options) indexes(t discovery.Type) []string {
-	if o.config == nil {
-		return nil
-	}
-	names := []string{}
-	for _, r := range o.config.Resources {
-		if !applies(r.Match, t) {
-			continue
-		}
-		for _, index := range r.Indexes {
-			names = append(names, r.Name+"/"+index.Name)
-		}
-	}
-	return names
-}
-
-// applies reports whether a match of a config means the type in one of its versions.
-func applies(m indexers.Match, t discovery.Type) bool {
-	if !matches(m.Group, t.GroupResource.Group) {
-		return false
-	}
-	if m.Version != "" && !slices.Contains(t.ServedVersions(), m.Version) {
-		return false
-	}
-	if m.Kind != "" {
-		return m.Kind == t.Kind
-	}
-	return matches(m.Resource, t.GroupResource.Resource)
-}
-
-// matches compares with a pattern in which * stands for any text.
-func matches(pattern, name string) bool {
-	ok, err := path.Match(pattern, name)
-	return ok && err == nil
 }

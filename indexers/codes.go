@@ -25,6 +25,8 @@ const (
 	CodeFile         Code = "E017" // a file that cannot be read
 	CodeValue        Code = "E018" // a value that is not of the type of the index
 	CodeSelector     Code = "E019" // not a label or field selector
+
+	CodeKeptForIndex Code = "W001" // an index over something that is pruned
 )
 
 // The findings of [Config.Check], which compares with CustomResourceDefinitions.

@@ -85,9 +85,12 @@ func (d *decoding) removal(n *yaml.Node, dialect jsonpath.Dialect) *jsonpath.Pat
 			return nil
 		}
 	}
-	for _, step := range p.Steps() {
-		if step.Recursive {
-			d.failAt(CodeContradict, at.node, ".. cannot be used to remove something", "name the fields on the way, so that nothing goes by mistake")
+	steps := p.Steps()
+	for i, step := range steps {
+		kind := step.Selectors[0].Kind
+		plain := !step.Recursive && len(step.Selectors) == 1 && (kind == jsonpath.SelectName || kind == jsonpath.SelectElements && i < len(steps)-1)
+		if !plain {
+			d.fail(CodeContradict, at.place(d.file, i, step.Offset, step.End), "only names and [*] can lead to what is removed, and a name has to be last", "name the fields on the way, so that nothing goes by mistake")
 			return nil
 		}
 	}

@@ -177,8 +177,8 @@ func (d *decoding) resource(n *yaml.Node) {
 		names := map[string]string{}
 		for _, item := range items {
 			if index, ok := d.index(item, names); ok {
-				index.Pruned = index.complete() && r.Prune.touches(index)
 				r.Indexes = append(r.Indexes, index)
+				d.keptByIndex(r, index)
 			}
 		}
 	}

@@ -13,7 +13,6 @@ func (i *Index) definition() string {
 	add("keys", i.Keys)
 	add("sorted", i.Sorted)
 	add("unique", i.Unique)
-	add("pruned", i.Pruned)
 	add("limits", [2]int{i.maxValues, i.maxValueBytes})
 	if i.each != nil {
 		add("each", i.each)
@@ -39,7 +38,7 @@ func (r *Resource) keeping() [][2]string {
 	return [][2]string{
 		{"match", fmt.Sprintf("%q", []string{r.Match.Group, r.Match.Version, r.Match.Versions, r.Match.Resource, r.Match.Kind})},
 		{"storage", r.Storage.Mode},
-		{"prune", fmt.Sprintf("%q", r.Prune.paths())},
+		{"prune", fmt.Sprintf("%q", r.EffectivePrune().paths())},
 		{"namespaces", fmt.Sprintf("%q %q", r.Namespaces.Include, r.Namespaces.Exclude)},
 		{"selectors", fmt.Sprintf("%q %q", r.Selectors.Labels, r.Selectors.Fields)},
 	}

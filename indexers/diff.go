@@ -14,18 +14,9 @@ type Change struct {
 }
 
 // InPlace reports whether a cache that follows the resource can take the change over while it runs: nothing but
-// indexes differs, and those that are new need nothing that is pruned.
-func (c Change) InPlace() bool {
-	if c.Old == nil || c.New == nil || len(c.Fields) > 0 {
-		return false
-	}
-	for _, index := range c.Added {
-		if index.Pruned {
-			return false
-		}
-	}
-	return true
-}
+// indexes differs. An index over something that was pruned so far changes what is pruned, and so needs objects to
+// be read anew.
+func (c Change) InPlace() bool { return c.Old != nil && c.New != nil && len(c.Fields) == 0 }
 
 // Diff gives what differs between two configs: first what was removed or changed, in the order of the old one,
 // and then what was added, in the order of the new one. Where something is written, and in which file, is no

@@ -55,7 +55,7 @@ func TestDiff(t *testing.T) {
 		{"namespaces", widgetsWith("namespaces: {include: [a]}", base), widgetsWith("namespaces: {include: [b]}", base), nil, nil, []string{"namespaces"}, false},
 		{"selectors", widgetsWith("", base), widgetsWith("selectors: {labels: a=b}", base, "{name: b, label: b}"), []string{"b"}, nil, []string{"selectors"}, false},
 		{"prune", widgetsWith("", base), widgetsWith("prune: {remove: [.spec.z]}", base), nil, nil, []string{"prune"}, false},
-		{"a new index over what is pruned", widgetsWith("prune: {remove: [.spec.z]}", base), widgetsWith("prune: {remove: [.spec.z]}", base, "{name: z, path: .spec.z}"), []string{"z"}, nil, nil, false},
+		{"a new index over what is pruned", widgetsWith("prune: {remove: [.spec.z]}", base), widgetsWith("prune: {remove: [.spec.z]}", base, "{name: z, path: .spec.z}"), []string{"z"}, nil, []string{"prune"}, false},
 		{"match", widgetsWith("", base), strings.Replace(widgetsWith("", base), "kind: Widget", "resource: widgets", 1), nil, nil, []string{"match"}, false},
 	}
 	names := func(list []*indexers.Index) (out []string) {

@@ -18,9 +18,6 @@ type Index struct {
 	Sorted bool
 	// Unique is set when no two objects should have the same value.
 	Unique bool
-	// Pruned is set when the index may need something that the resource's Prune cuts out. Objects in a
-	// cache lack it, so the index cannot be added to a cache that has objects already.
-	Pruned bool
 
 	parts         []part
 	each          *jsonpath.Path // nil for an index over the whole object
@@ -65,7 +62,7 @@ func (i *Index) complete() bool {
 			return false
 		}
 	}
-	return true
+	return len(i.parts) > 0
 }
 
 // part is one key of an index.

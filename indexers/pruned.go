@@ -1,6 +1,10 @@
 package indexers
 
-import "github.com/crdcache/crdcache/indexers/jsonpath"
+import (
+	"fmt"
+
+	"github.com/crdcache/crdcache/indexers/jsonpath"
+)
 
 // lastApplied is the annotation that kubectl apply leaves.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
@@ -23,8 +27,50 @@ func (p Prune) paths() []*jsonpath.Path {
 	return all
 }
 
-// touches reports whether an index may need something that is cut out.
-func (p Prune) touches(index *Index) bool {
+// EffectivePrune gives what is cut out of objects that are kept: what Prune says, without what an index reads,
+// since an index could not be computed of an object that lacks it.
+func (r *Resource) EffectivePrune() Prune {
+	var out Prune
+	for _, preset := range r.Prune.Presets {
+		if p := (Prune{Presets: []string{preset}}); !r.reads(p) {
+			out.Presets = append(out.Presets, preset)
+		}
+	}
+	for _, path := range r.Prune.Remove {
+		if p := (Prune{Remove: []*jsonpath.Path{path}}); !r.reads(p) {
+			out.Remove = append(out.Remove, path)
+		}
+	}
+	for _, name := range r.Prune.RemoveAnnotations {
+		if p := (Prune{RemoveAnnotations: []string{name}}); !r.reads(p) {
+			out.RemoveAnnotations = append(out.RemoveAnnotations, name)
+		}
+	}
+	return out
+}
+
+// reads reports whether some index may need what is cut out.
+func (r *Resource) reads(p Prune) bool {
+	for _, index := range r.Indexes {
+		if _, ok := p.touches(index); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// keptByIndex warns of something that an index reads and that would be cut out otherwise.
+func (d *decoding) keptByIndex(r *Resource, index *Index) {
+	if !index.complete() {
+		return
+	}
+	if removed, ok := r.Prune.touches(index); ok {
+		d.failAt(CodeKeptForIndex, index.parts[0].at.node, fmt.Sprintf("the index reads %s, which is to be pruned", removed), "it stays in the objects, or the index could not be computed; drop one of the two")
+	}
+}
+
+// touches gives the first path that is cut out and that an index may need.
+func (p Prune) touches(index *Index) (*jsonpath.Path, bool) {
 	var read [][]jsonpath.Step
 	if index.when != nil {
 		read = append(read, index.when.Operands()...)
@@ -42,11 +88,11 @@ func (p Prune) touches(index *Index) bool {
 	for _, removed := range p.paths() {
 		for _, steps := range read {
 			if overlap(removed.Steps(), steps) {
-				return true
+				return removed, true
 			}
 		}
 	}
-	return false
+	return nil, false
 }
 
 func joinSteps(a, b []jsonpath.Step) []jsonpath.Step {

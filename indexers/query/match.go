@@ -16,7 +16,7 @@ type Matcher struct {
 }
 
 // NewMatcher prepares a query for single objects. The indexes are those that the query names, and may be more;
-// the index by namespace is always there. Errors are those of [Querier.Query], and a [PrunedIndexError].
+// the index by namespace is always there. Errors are those of [Querier.Query].
 func NewMatcher(query Query, indexes ...*indexers.Index) (*Matcher, error) {
 	m := &Matcher{query: query, functions: map[string]*indexers.Functions{}, schema: schema{}}
 	for _, index := range indexes {
@@ -28,40 +28,7 @@ func NewMatcher(query Query, indexes ...*indexers.Index) (*Matcher, error) {
 	if _, err := m.schema.compile(m.snapshot(&unstructured.Unstructured{}), query); err != nil {
 		return nil, err
 	}
-	if err := m.checkPruned(query); err != nil {
-		return nil, err
-	}
 	return m, nil
-}
-
-// PrunedIndexError says that an index holds values that objects lack once they are in the cache, so that it
-// cannot be told from an object whether a query holds.
-type PrunedIndexError struct {
-	// Index is its name.
-	Index string
-}
-
-// Error says what to do.
-func (e *PrunedIndexError) Error() string {
-	return "index \"" + e.Index + "\" is over something that is pruned: objects lack it, so changes cannot be followed by it; prune less"
-}
-
-func (m *Matcher) checkPruned(query Query) error {
-	switch q := query.(type) {
-	case junction:
-		for _, sub := range q.subs {
-			if err := m.checkPruned(sub); err != nil {
-				return err
-			}
-		}
-	case negation:
-		return m.checkPruned(q.sub)
-	case *comparison:
-		if index := m.schema[q.index]; index != nil && index.Pruned {
-			return q.at.locate(&PrunedIndexError{q.index})
-		}
-	}
-	return nil
 }
 
 // Match tells whether the query holds for an object.

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
@@ -175,20 +174,6 @@ func TestSubscriptionErrors(t *testing.T) {
 	}
 	if _, err := query.NewMatcher(query.Less("team", "x"), all...); err == nil {
 		t.Error("an index without an order is compared")
-	}
-	c, err := indexers.Parse(indexers.Source{Name: "p.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1alpha1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
-  {name: w, match: {group: example.com, kind: Widget}, prune: {remove: [.spec.blob]}, indexes: [{name: blob, path: .spec.blob.sum}, {name: class, path: .spec.class}]}]}}`)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var pruned *query.PrunedIndexError
-	for _, q := range []query.Query{query.Eq("blob", "x"), query.Not(query.Or(query.Eq("class", "x"), query.Exists("blob")))} {
-		if _, err := query.NewMatcher(q, c.Resources[0].Indexes...); !errors.As(err, &pruned) || pruned.Index != "blob" {
-			t.Errorf("got %v", err)
-		}
-	}
-	if _, err := query.NewMatcher(query.Eq("class", "x"), c.Resources[0].Indexes...); err != nil {
-		t.Error(err)
 	}
 	matcher, err := query.NewMatcher(query.All())
 	if err != nil {

@@ -212,7 +212,8 @@ func (l *listReader) finish() error {
 	content := unstructured.UnstructuredList{Object: l.members}
 	l.list.APIVersion, l.list.Kind = version, gvk.Kind
 	l.list.ResourceVersion, l.list.Continue = content.GetResourceVersion(), content.GetContinue()
-	l.list.SelfLink, l.list.RemainingItemCount = content.GetSelfLink(), content.GetRemainingItemCount()
+	l.list.RemainingItemCount = content.GetRemainingItemCount()
+	l.list.SetSelfLink(content.GetSelfLink())
 	return nil
 }
 

@@ -217,7 +217,7 @@ func listLikeStock(t *testing.T, data string, wrap func(io.Reader) io.Reader) (u
 		Kind                    any
 	}
 	a := envelope{want.GetResourceVersion(), want.GetContinue(), want.GetSelfLink(), want.GetRemainingItemCount(), want.GroupVersionKind()}
-	b := envelope{got.ResourceVersion, got.Continue, got.SelfLink, got.RemainingItemCount, got.GroupVersionKind()}
+	b := envelope{got.ResourceVersion, got.Continue, got.GetSelfLink(), got.RemainingItemCount, got.GroupVersionKind()}
 	if diff := differ(a, b); diff != "" {
 		t.Fatalf("(-stock +packed)\n%s", diff)
 	}

@@ -1,0 +1,366 @@
+package dynamicinformer
+
+import (
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+const (
+	jsonGadget  = `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"managedFields":[{"manager":"m"}],"name":"g","namespace":"default","resourceVersion":"7"},"spec":{"text":"é\u003c","size":1,"ratio":0.5}}`
+	jsonExpired = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old","reason":"Expired","code":410}`
+)
+
+// reply is what a server says to a list and to a watch.
+type reply struct {
+	code        int
+	contentType string
+	list, watch string
+}
+
+func replies() map[string]reply {
+	const jsonType = "application/json"
+	event := func(kind, object string) string { return `{"type":"` + kind + `","object":` + object + "}\n" }
+	large := strings.Replace(jsonGadget, `"size":1`, `"size":"`+strings.Repeat("x", 3<<20)+`"`, 1)
+	gadgets := func(items ...string) string {
+		return `{"apiVersion":"example.com/v1","items":[` + strings.Join(items, ",") + `],"kind":"GadgetList","metadata":{"continue":"c","remainingItemCount":3,"resourceVersion":"9"}}`
+	}
+	const bookmark = `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}`
+	return map[string]reply{
+		"usual":     {200, jsonType + "; charset=utf-8", gadgets(jsonGadget, jsonGadget), event("ADDED", jsonGadget) + event("MODIFIED", jsonGadget) + event("DELETED", jsonGadget) + event("BOOKMARK", bookmark)},
+		"large":     {200, jsonType, gadgets(large, jsonGadget), event("ADDED", large) + event("ADDED", jsonGadget)},
+		"none":      {200, jsonType, gadgets(), ""},
+		"built-in":  {200, jsonType, `{"kind":"GadgetList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"a"}}]}`, event("ERROR", jsonExpired)},
+		"truncated": {200, jsonType, gadgets(jsonGadget, jsonGadget)[:300], event("ADDED", jsonGadget) + event("ADDED", jsonGadget)[:50]},
+		"wrong":     {200, jsonType, gadgets(`{"kind":1}`), event("ADDED", jsonGadget) + event("ADDED", `{"kind":1}`)},
+		"unusual":   {200, jsonType, `{"apiVersion":"example.com/v1","kind":"GadgetList","items":[` + jsonGadget + `],"items":[` + jsonGadget + "," + jsonGadget + `]}`, "{\n" + event("ADDED", jsonGadget)[1:]},
+		"Status":    {200, jsonType, jsonExpired, event("ADDED", jsonExpired)},
+		"Table":     {200, jsonType, `{"kind":"Table","apiVersion":"meta.k8s.io/v1","columnDefinitions":[],"rows":[]}`, event("ADDED", `{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[]}`)},
+		"metadata":  {200, jsonType, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"a"}}]}`, event("ADDED", `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}`)},
+		"expired":   {410, jsonType, jsonExpired, jsonExpired},
+		"gateway":   {502, "text/html", "<html>bad gateway</html>", "<html>bad gateway</html>"},
+		"HTML":      {200, jsonType, "<html>log in</html>", "<html>log in</html>"},
+		"CBOR":      {200, jsonType, "\xd9\xd9\xf7\xa0", "\xd9\xd9\xf7\xa0"},
+		"nothing":   {200, jsonType, "", ""},
+	}
+}
+
+func (a reply) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", a.contentType)
+	out := io.Writer(w)
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		w.Header().Set("Content-Encoding", "gzip")
+		zipped := gzip.NewWriter(w)
+		defer zipped.Close()
+		out = zipped
+	}
+	w.WriteHeader(a.code)
+	if r.URL.Query().Has("watch") {
+		io.WriteString(out, a.watch)
+	} else {
+		io.WriteString(out, a.list)
+	}
+}
+
+// unpacked returns lists and objects as the dynamic client has them.
+func unpacked(object runtime.Object) runtime.Object {
+	switch object := object.(type) {
+	case *packed.Object:
+		return object.Unstructured()
+	case *packed.List:
+		list := &unstructured.UnstructuredList{Items: []unstructured.Unstructured{}}
+		list.SetAPIVersion(object.APIVersion)
+		list.SetKind(object.Kind)
+		list.SetResourceVersion(object.ResourceVersion)
+		list.SetContinue(object.Continue)
+		list.SetRemainingItemCount(object.RemainingItemCount)
+		for _, item := range object.Items {
+			list.Items = append(list.Items, *item.Unstructured())
+		}
+		return list
+	case *unstructured.UnstructuredList:
+		if object == nil {
+			return nil
+		}
+		// The same fields, whether or not they were there.
+		list := &unstructured.UnstructuredList{Items: object.Items}
+		list.SetAPIVersion(object.GetAPIVersion())
+		list.SetKind(object.GetKind())
+		list.SetResourceVersion(object.GetResourceVersion())
+		list.SetContinue(object.GetContinue())
+		list.SetRemainingItemCount(object.GetRemainingItemCount())
+		return list
+	}
+	return object
+}
+
+// outcomes lists and watches, and returns all that came of it.
+func outcomes(t *testing.T, r requests) []any {
+	t.Helper()
+	list, err := r.List(patient(t), metav1.ListOptions{})
+	results := []any{unpacked(list), fmt.Sprint(err)}
+	w, err := r.Watch(patient(t), metav1.ListOptions{})
+	results = append(results, fmt.Sprint(err))
+	if err != nil {
+		return results
+	}
+	defer w.Stop()
+	for event := range w.ResultChan() {
+		// The words for broken syntax differ; that it is an error does not.
+		if status, ok := event.Object.(*metav1.Status); ok && status.Reason == metav1.StatusReasonInternalError {
+			status.Message, status.Details = "", nil
+		}
+		results = append(results, watch.Event{Type: event.Type, Object: unpacked(event.Object)})
+	}
+	return results
+}
+
+// ownRequests returns the requests that a client of NewClient makes.
+func ownRequests(t *testing.T, host string, compressed bool, options ResourceOptions) requests {
+	t.Helper()
+	own, err := NewClient(&rest.Config{Host: host, QPS: -1, DisableCompression: !compressed}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := newRequests(own, gadgets, "default", options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestRequestsAreStock compares packed lists and watches with those of client-go's dynamic client.
+func TestRequestsAreStock(t *testing.T) {
+	for name, reply := range replies() {
+		for _, compressed := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/gzip=%v", name, compressed), func(t *testing.T) {
+				server := httptest.NewServer(reply)
+				defer server.Close()
+				stock, err := dynamic.NewForConfig(&rest.Config{Host: server.URL, QPS: -1, DisableCompression: !compressed})
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := outcomes(t, decodedRequests{stock.Resource(gadgets).Namespace("default")})
+				got := outcomes(t, ownRequests(t, server.URL, compressed, ResourceOptions{}))
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("(-stock +packed)\n%.3000s", diff)
+				}
+			})
+		}
+	}
+}
+
+// TestRequestsPack checks what is packed, what is asked for, and how often.
+func TestRequestsPack(t *testing.T) {
+	var asked atomic.Int64
+	var path, accept atomic.Value
+	usual := replies()["usual"]
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		path.Store(r.URL.String())
+		accept.Store(r.Header.Get("Accept"))
+		usual.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	tests := map[string]struct {
+		options ResourceOptions
+		packed  bool
+		accept  string
+	}{
+		"default":    {packed: true, accept: "application/json"},
+		"packed":     {options: ResourceOptions{Storage: Storage{Mode: StoragePacked}}, packed: true, accept: "application/json"},
+		"object":     {options: ResourceOptions{Storage: Storage{Mode: StorageObject}}, accept: "application/json"},
+		"metadata":   {options: ResourceOptions{Storage: Storage{Mode: StorageMetadata}}, packed: true, accept: metadataContent},
+		"transforms": {options: ResourceOptions{Transform: func(o any) (any, error) { return o, nil }}, packed: true, accept: "application/json"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			asked.Store(0)
+			r := ownRequests(t, server.URL, false, test.options)
+			list, err := r.List(patient(t), metav1.ListOptions{LabelSelector: "a=b", Limit: 5})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, isPacked := list.(*packed.List); isPacked != test.packed {
+				t.Errorf("the list is a %T", list)
+			}
+			if want := "/apis/example.com/v1/namespaces/default/gadgets?labelSelector=a%3Db&limit=5"; path.Load() != want {
+				t.Errorf("asked for %s, want %s", path.Load(), want)
+			}
+			w, err := r.Watch(patient(t), metav1.ListOptions{ResourceVersion: "7"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Stop()
+			event := <-w.ResultChan()
+			if _, isPacked := event.Object.(*packed.Object); isPacked != test.packed {
+				t.Errorf("the object of an event is a %T", event.Object)
+			}
+			if want := "/apis/example.com/v1/namespaces/default/gadgets?resourceVersion=7&watch=true"; path.Load() != want {
+				t.Errorf("asked for %s, want %s", path.Load(), want)
+			}
+			if accept.Load() != test.accept {
+				t.Errorf("accepts %s, want %s", accept.Load(), test.accept)
+			}
+			if n := asked.Load(); n != 2 {
+				t.Errorf("%d requests", n)
+			}
+		})
+	}
+}
+
+// TestRequestsPrune leaves out what the options say.
+func TestRequestsPrune(t *testing.T) {
+	server := httptest.NewServer(replies()["usual"])
+	defer server.Close()
+	for name, options := range map[string]ResourceOptions{
+		"Prune": {Prune: Prune{Presets: []PrunePreset{PruneManagedFields}}}, "StripManagedFields": {Transform: StripManagedFields},
+	} {
+		list, err := ownRequests(t, server.URL, false, options).List(patient(t), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := list.(*packed.List).Items[0].JSON()
+		if strings.Contains(text, "managedFields") || !strings.Contains(text, `"name":"g"`) {
+			t.Errorf("%s: got %s", name, text)
+		}
+	}
+}
+
+// TestListTriesAgain resets the first connection, which client-go's lists survive.
+func TestListTriesAgain(t *testing.T) {
+	var asked atomic.Int64
+	usual := replies()["usual"]
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) > 1 {
+			usual.ServeHTTP(w, r)
+			return
+		}
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		conn.(*net.TCPConn).SetLinger(0)
+		conn.Close()
+	}))
+	defer server.Close()
+	list, err := ownRequests(t, server.URL, false, ResourceOptions{}).List(patient(t), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u, ok := list.(*unstructured.UnstructuredList); !ok || len(u.Items) != 2 {
+		t.Errorf("got %T", list)
+	}
+}
+
+// TestListBreaksOff loses the connection within a list, and within what must not be taken for all of it.
+func TestListBreaksOff(t *testing.T) {
+	full := replies()["usual"].list
+	for _, n := range []int{1, 100, len(full) - 1} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Length", fmt.Sprint(len(full)))
+			io.WriteString(w, full[:n])
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		}))
+		if list, err := ownRequests(t, server.URL, false, ResourceOptions{}).List(patient(t), metav1.ListOptions{}); err == nil {
+			t.Errorf("after %d bytes: got %v", n, list)
+		}
+		server.Close()
+	}
+}
+
+// TestListIsCancelled ends the context while the server sends a list.
+func TestListIsCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(patient(t))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, replies()["usual"].list[:200])
+		w.(http.Flusher).Flush()
+		cancel()
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	if _, err := ownRequests(t, server.URL, false, ResourceOptions{}).List(ctx, metav1.ListOptions{}); err == nil {
+		t.Error("a list that never ended")
+	}
+}
+
+// TestOtherClientsDecode gives a client that is not of this package.
+func TestOtherClientsDecode(t *testing.T) {
+	server := httptest.NewServer(replies()["usual"])
+	defer server.Close()
+	stock, err := dynamic.NewForConfig(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := newRequests(stock, gadgets, "", ResourceOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list, err := r.List(patient(t), metav1.ListOptions{}); err != nil || len(list.(*unstructured.UnstructuredList).Items) != 2 {
+		t.Errorf("got %v and %v", list, err)
+	}
+}
+
+// TestRequestsThatCannotBeMade fails when they are made, as with the dynamic client.
+func TestRequestsThatCannotBeMade(t *testing.T) {
+	own, err := NewClient(&rest.Config{Host: "http://127.0.0.1:1"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newRequests(own, gadgets, "a/b", ResourceOptions{}); err == nil {
+		t.Error("the namespace a/b")
+	}
+	failed := failedRequests{io.ErrNoProgress}
+	if _, err := failed.List(patient(t), metav1.ListOptions{}); err != io.ErrNoProgress {
+		t.Errorf("got %v", err)
+	}
+	if _, err := failed.Watch(patient(t), metav1.ListOptions{}); err != io.ErrNoProgress {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestRateLimitIsShared checks that the requests of all types, and others, count together.
+func TestRateLimitIsShared(t *testing.T) {
+	made, err := newClient(&rest.Config{Host: "http://127.0.0.1:1", QPS: 3, Burst: 4}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := made.config.RateLimiter
+	for range 4 {
+		if !limit.TryAccept() {
+			t.Fatal("the burst is smaller than configured")
+		}
+	}
+	for range 2 {
+		r, err := made.packed(gadgets, "", nil, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.(*packedRequests).client.GetRateLimiter() != limit {
+			t.Error("a limit of its own")
+		}
+	}
+	if unlimited, err := newClient(&rest.Config{Host: "http://127.0.0.1:1", QPS: -1}, nil); err != nil || unlimited.config.RateLimiter != nil {
+		t.Errorf("got a limit, or %v", err)
+	}
+}

@@ -56,7 +56,6 @@ func TestListEffects(t *testing.T) {
 		effect faults.Effect
 		want   func(error) bool
 	}{
-		"drop":     {faults.Drop(), func(err error) bool { return err != nil }},
 		"delay":    {faults.Delay(time.Millisecond), func(err error) bool { return err == nil }},
 		"hold":     {faults.Hold(held), func(err error) bool { return err == nil }},
 		"expired":  {faults.Expired(), apierrors.IsResourceExpired},
@@ -84,6 +83,23 @@ func TestListEffects(t *testing.T) {
 					t.Errorf("without the fault: %v", err)
 				}
 			})
+		}
+	}
+}
+
+// TestDrop asks without client-go, which tries again for ten seconds.
+func TestDrop(t *testing.T) {
+	i := newInjector(t)
+	i.Add(faults.Fault{Effect: faults.Drop()})
+	for way, config := range transports(t, i) {
+		client, err := rest.HTTPClientFor(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := client.Get(config.Host + "/version")
+		if err == nil {
+			response.Body.Close()
+			t.Errorf("%s: there is an answer", way)
 		}
 	}
 }

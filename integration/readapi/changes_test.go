@@ -1,0 +1,123 @@
+package readapi_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+var environments = schema.GroupVersionResource{Group: group, Version: "v1", Resource: "environments"}
+
+// TestWatchChanges makes the same changes on both, and compares what watches with several selectors tell.
+func TestWatchChanges(t *testing.T) {
+	p := newPair(t)
+	selectors := []metav1.ListOptions{
+		{}, {LabelSelector: "demo.crdcache.dev/continent=europe"}, {FieldSelector: "spec.stage=staging"}, {FieldSelector: "metadata.name=nova"},
+	}
+	type stream struct{ real, ours watch.Interface }
+	var streams []stream
+	for _, options := range selectors {
+		streams = append(streams, stream{follow(t, p.real, options), follow(t, p.ours, options)})
+	}
+
+	client := dynamicFor(t, p.real).Resource(environments)
+	mirror := func(o *unstructured.Unstructured, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.storage.Apply(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	nova := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": group + "/v1", "kind": "Environment", "metadata": map[string]any{"name": "nova"},
+		"spec": map[string]any{"stage": "staging", "region": "moon"},
+	}}
+	ctx := t.Context()
+	o, err := client.Create(ctx, nova, metav1.CreateOptions{})
+	mirror(o, err)
+	o.SetLabels(map[string]string{"demo.crdcache.dev/continent": "europe"}) // enters the second selection
+	o, err = client.Update(ctx, o, metav1.UpdateOptions{})
+	mirror(o, err)
+	_ = unstructured.SetNestedField(o.Object, "production", "spec", "stage") // leaves the third
+	o, err = client.Update(ctx, o, metav1.UpdateOptions{})
+	mirror(o, err)
+	same, err := client.Update(ctx, o, metav1.UpdateOptions{}) // is no change
+	mirror(same, err)
+	o.SetLabels(nil) // leaves the second
+	o, err = client.Update(ctx, o, metav1.UpdateOptions{})
+	mirror(o, err)
+	if err := client.Delete(ctx, "nova", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p.storage.Delete(environments.GroupResource(), "", "nova")
+
+	for i, s := range streams {
+		t.Run(fmt.Sprintf("%+v", selectors[i]), func(t *testing.T) {
+			want, got := until(t, s.real), until(t, s.ours)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if len(want) < 2 {
+				t.Errorf("only %d events: nothing was compared", len(want))
+			}
+		})
+	}
+}
+
+func dynamicFor(t *testing.T, config *rest.Config) dynamic.Interface {
+	t.Helper()
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// follow watches from now on.
+func follow(t *testing.T, config *rest.Config, options metav1.ListOptions) watch.Interface {
+	t.Helper()
+	client := dynamicFor(t, config).Resource(environments)
+	list, err := client.List(t.Context(), metav1.ListOptions{Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.ResourceVersion = list.GetResourceVersion()
+	w, err := client.Watch(context.Background(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Stop)
+	return w
+}
+
+// until returns the events up to the last deletion that the selection sees, without their versions.
+func until(t *testing.T, w watch.Interface) []any {
+	t.Helper()
+	var all []any
+	for {
+		select {
+		case event, ok := <-w.ResultChan():
+			if !ok {
+				t.Fatalf("the watch ended after %v", all)
+			}
+			u := event.Object.(*unstructured.Unstructured)
+			u.SetResourceVersion("")
+			all = append(all, string(event.Type), u.Object)
+			if event.Type == watch.Deleted {
+				return all
+			}
+		case <-t.Context().Done():
+			t.Fatalf("no deletion came after %v", all)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package readapi_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	asTable       = "application/json;as=Table;v=v1;g=meta.k8s.io"
+	asPartial     = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+	asPartialList = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+
+	base = "/apis/" + group + "/v1/"
+)
+
+// rawRequests are paths that both servers must answer alike, in JSON.
+var rawRequests = []string{
+	"workloads", "namespaces/payments/workloads", "namespaces/attic/workloads", "namespaces/nowhere/workloads",
+	"environments", "environments/", "environments/production-eu", "environments/none", "routes", "releases",
+	"workloads?limit=3", "workloads?limit=-1", "workloads?limit=abc", "workloads?limit=5&resourceVersion=0",
+	"namespaces/payments/workloads?limit=2&labelSelector=nope!%3Dyes", "workloads?limit=2&fieldSelector=spec.tier%3Dcritical",
+	"workloads?labelSelector=" + url.QueryEscape("demo.crdcache.dev/team in (cards,shop)"), "workloads?labelSelector=a%20b%20c",
+	"workloads?fieldSelector=spec.tier%3Dcritical", "workloads?fieldSelector=spec.replicas%3D0", "workloads?fieldSelector=spec.paused%3Dtrue",
+	"workloads?fieldSelector=spec.paused%3D", "workloads?fieldSelector=status.phase!%3DRunning", "workloads?fieldSelector=metadata.name%3Dsearch",
+	"workloads?fieldSelector=metadata.namespace%3Dmedia,metadata.name%3Dsearch", "workloads?fieldSelector=spec.image%3Dx", "workloads?fieldSelector=a",
+	"environments?fieldSelector=metadata.namespace%3Dx", "environments?fieldSelector=spec.protected%3Dtrue", "routes?fieldSelector=spec.host%3Dshop.example.com",
+	"workloads?resourceVersion=abc", "workloads?resourceVersion=-1", "workloads?resourceVersion=99999999", "workloads?resourceVersion=1",
+	"workloads?resourceVersionMatch=Exact", "workloads?resourceVersionMatch=Foo&resourceVersion=1", "workloads?resourceVersionMatch=Exact&resourceVersion=0",
+	"workloads?resourceVersionMatch=NotOlderThan&resourceVersion=1", "workloads?sendInitialEvents=true", "workloads?continue=abc",
+	"workloads?continue=abc&resourceVersionMatch=Exact", "workloads?includeObject=None", "workloads?includeObject=x", "workloads?includeObject=Object",
+	"environments/production-eu?resourceVersion=99999999", "environments/production-eu?resourceVersion=abc", "environments/production-eu?resourceVersion=0",
+	"workloads/dns", "namespaces/edge/workloads/dns", "namespaces/edge/workloads/dns/status", "namespaces/edge/workloads/dns/nope",
+	"namespaces/edge/environments", "nope", "namespaces/edge/nope/x", "/environments",
+	"workloads?watch=true&resourceVersion=abc", "workloads?watch=true&timeoutSeconds=x", "workloads?watch=true&sendInitialEvents=true",
+	"workloads?watch=true&resourceVersion=0&resourceVersionMatch=Exact", "workloads?watch=true&fieldSelector=spec.image%3Dx",
+}
+
+// TestRawResponses compares answers in every form: code, body, and the headers that clients look at.
+func TestRawResponses(t *testing.T) {
+	p := newPair(t)
+	for _, accept := range []string{"application/json", asTable, asPartialList + ",application/json", asPartial + ",application/json", "*/*", ""} {
+		for _, path := range rawRequests {
+			t.Run(accept+" "+path, func(t *testing.T) {
+				header := http.Header{}
+				if accept != "" {
+					header.Set("Accept", accept)
+				}
+				same(t, p, http.MethodGet, base+path, header)
+			})
+		}
+	}
+	for _, path := range []string{
+		"/apis/" + group + "/v1beta1/routes", "/apis/" + group + "/v1beta1/namespaces/storefront/routes/shop", "/apis/" + group + "/v9", "/apis/" + group + "/v9/routes",
+		"/apis/" + group, "/apis/nope", "/apis/nope/v1", "/api/v2", "/nope", "/api/v1/namespaces/payments", "/api/v1/namespaces/none", "/api/v1/nope",
+		"/api/v1/namespaces/a/nope", "/healthz", "/readyz", "/livez",
+		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/routes." + group,
+	} {
+		t.Run(path, func(t *testing.T) { same(t, p, http.MethodGet, path, http.Header{"Accept": {"application/json"}}) })
+	}
+	t.Run("preferences", func(t *testing.T) {
+		for _, accept := range []string{"application/yaml", "text/html,*/*;q=0.1", "application/json;as=Foo;v=v1;g=meta.k8s.io,application/json", "application/yaml;q=0.1,application/json"} {
+			same(t, p, http.MethodGet, base+"environments/production-eu", http.Header{"Accept": {accept}})
+		}
+	})
+	t.Run("watch-list", func(t *testing.T) { testWatchList(t, p) })
+	t.Run("pages", func(t *testing.T) { testPages(t, p) })
+}
+
+// same compares two answers.
+func same(t *testing.T, p *pair, method, path string, header http.Header) {
+	t.Helper()
+	want, got := ask(t, p.real, method, path, header), ask(t, p.ours, method, path, header)
+	if want.code != got.code {
+		t.Errorf("code %d, want %d", got.code, want.code)
+	}
+	for _, name := range []string{"Content-Type", "Retry-After", "Warning"} {
+		if w, g := want.header.Get(name), got.header.Get(name); w != g {
+			t.Errorf("%s: %q, want %q", name, g, w)
+		}
+	}
+	if diff := cmp.Diff(comparableJSON(t, want.body), comparableJSON(t, got.body)); diff != "" {
+		t.Errorf("body (-want +got):\n%s", diff)
+	}
+}
+
+// testWatchList compares the events that watches begin with.
+func testWatchList(t *testing.T, p *pair) {
+	const initial = "watch=true&timeoutSeconds=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+	for name, query := range map[string]string{
+		"watch-list": initial, "no bookmarks": strings.TrimSuffix(initial, "&allowWatchBookmarks=true"), "selected": initial + "&fieldSelector=spec.protected%3Dtrue",
+		"watch": "watch=true&timeoutSeconds=1", "any version": "watch=true&timeoutSeconds=1&resourceVersion=0", "too new": initial + "&resourceVersion=99999999",
+	} {
+		for _, accept := range []string{"application/json", asTable, asPartial} {
+			t.Run(name+" "+accept, func(t *testing.T) {
+				path := base + "environments?" + query
+				header := http.Header{"Accept": {accept}}
+				want, got := ask(t, p.real, http.MethodGet, path, header), ask(t, p.ours, http.MethodGet, path, header)
+				if diff := cmp.Diff(events(t, want.body), events(t, got.body)); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// events decodes the lines of a watch. The bookmark of the end is left out, which a server may send or not.
+func events(t *testing.T, body string) []any {
+	t.Helper()
+	var all []any
+	for line := range strings.Lines(body) {
+		event, ok := comparableJSON(t, line).(map[string]any)
+		if !ok {
+			t.Fatalf("no event: %s", line)
+		}
+		object := event["object"].(map[string]any)
+		if event["type"] == "BOOKMARK" {
+			if !strings.Contains(line, "initial-events-end") {
+				continue
+			}
+			// A table has the bookmark in its only row.
+			if rows, ok := object["rows"].([]any); ok {
+				object["metadata"].(map[string]any)["resourceVersion"] = "N"
+				object = rows[0].(map[string]any)["object"].(map[string]any)
+			}
+			object["metadata"].(map[string]any)["resourceVersion"] = "N"
+		}
+		all = append(all, event)
+	}
+	return all
+}
+
+// testPages reads the same list in pages from both.
+func testPages(t *testing.T, p *pair) {
+	for _, path := range []string{"workloads?limit=4", "namespaces/payments/workloads?limit=2", "workloads?limit=2&labelSelector=demo.crdcache.dev/team%3Dshop"} {
+		next := [2]string{}
+		for page := 0; ; page++ {
+			var bodies [2]any
+			for i, config := range []string{"real", "ours"} {
+				c := p.real
+				if config == "ours" {
+					c = p.ours
+				}
+				a := ask(t, c, http.MethodGet, base+path+"&continue="+next[i], http.Header{"Accept": {"application/json"}})
+				var list struct{ Metadata struct{ Continue string } }
+				decode(t, a.body, &list)
+				bodies[i], next[i] = comparableJSON(t, a.body), list.Metadata.Continue
+			}
+			if diff := cmp.Diff(bodies[0], bodies[1]); diff != "" {
+				t.Fatalf("%s, page %d (-want +got):\n%s", path, page, diff)
+			}
+			if next[0] == "" {
+				break
+			}
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
@@ -57,8 +58,15 @@ func runReflector(ctx context.Context, client dynamic.Interface, gvr schema.Grou
 	// few seconds.
 	logger := klog.Logger{}
 	reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, client), nil, store,
-		cache.ReflectorOptions{Name: "crdcache discovery", TypeDescription: gvr.String(), Logger: &logger})
+		cache.ReflectorOptions{Name: "crdcache discovery", TypeDescription: gvr.String(), Logger: &logger, Backoff: watchBackoff()})
 	reflector.RunWithContext(klog.NewContext(ctx, logger))
+}
+
+// watchBackoff is how a reflector spaces its requests after failures. client-go's own pauses grow up to a minute, and
+// begin anew only after two minutes without any: for that long, nobody would learn that a type has come or gone. These
+// are a few requests of each program, so that shorter pauses burden no server.
+func watchBackoff() *wait.Backoff {
+	return &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 10, Cap: 4 * time.Second}
 }
 
 func (r watchReports) report(ctx context.Context, err error, list bool) {

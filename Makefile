@@ -6,10 +6,12 @@ MODULES := . sandbox integration bench
 BIN := $(CURDIR)/bin
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 20s
+HISTORY_DURATION ?= 10m
+HISTORY_SEED ?= 0
 # The sandbox is several minutes of building: once, unless its sources or the versions it is made of change.
 SANDBOX_SOURCES := $(shell find sandbox -name '*.go' -not -name '*_test.go') sandbox/go.mod sandbox/build.sh
 
-.PHONY: help build test unit integration sandbox-test lint race fuzz sandbox demo bench bench-ci microbench generate verify
+.PHONY: help build test unit integration history sandbox-test lint race fuzz sandbox demo bench bench-ci microbench generate verify
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,9 +26,14 @@ unit: ## Run the tests that need nothing but Go
 	cd bench && go test -timeout 10m ./...
 
 integration: sandbox ## Run the tests against a real API server
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -timeout 20m $$(go list ./... | grep -v '/dump$$')
-	@# It builds the command while it runs, which go's cache of test results can't see.
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m ./dump
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -timeout 20m $$(go list ./... | grep -Ev '/(dump|history)$$')
+	@# The one builds the command while it runs, which go's cache of test results can't see; the other is another
+	@# history each time.
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m ./dump ./history
+
+history: sandbox ## Play random histories for HISTORY_DURATION (10m), from HISTORY_SEED on (0: any), with the race detector
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -race -count=1 -timeout 0 -v ./history \
+	  -args -duration=$(HISTORY_DURATION) -seed=$(HISTORY_SEED)
 
 sandbox-test: sandbox ## Run the sandbox's own tests
 	cd sandbox && CRDCACHE_SANDBOX_BIN=$(BIN)/sandbox go test -timeout 10m ./...

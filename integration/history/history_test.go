@@ -1,0 +1,83 @@
+package history_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// stepsPerRound is how often the writer does something in a round, besides what happens once in each.
+const stepsPerRound = 300
+
+func TestHistory(t *testing.T) {
+	first := *seed
+	if first == 0 {
+		first = uint64(time.Now().UnixNano()) % 1_000_000
+	}
+	w := newWorld(t)
+	until := time.Now().Add(*duration)
+	rounds := uint64(0)
+	for ; rounds == 0 || time.Now().Before(until); rounds++ {
+		t.Logf("round %d has the seed %d", rounds+1, first+rounds)
+		w.round(rand.New(rand.NewPCG(first+rounds, 0)))
+		if t.Failed() {
+			t.Fatalf("run this round again: go test ./history -args -seed=%d -duration=0s", first+rounds)
+		}
+	}
+	t.Logf("%d rounds; %d events were delivered", rounds, w.delivered())
+}
+
+// round plays one round and checks its outcome.
+func (w *world) round(r *rand.Rand) {
+	w.Helper()
+	once := map[int][]func(){}
+	at := func(from, steps int, happen func()) int {
+		step := from + r.IntN(steps)
+		once[step] = append(once[step], happen)
+		return step
+	}
+	victim := w.kinds[r.IntN(len(w.kinds))]
+	away := at(0, stepsPerRound/2, func() { w.uninstall(victim) })
+	at(away, stepsPerRound/2, func() { w.install(victim) })
+	at(0, stepsPerRound, func() { harness.RestartAPIServer(w) })
+	if r.IntN(3) == 0 {
+		unlucky := w.follower(r)
+		at(0, stepsPerRound, func() {
+			harness.Compact(w)
+			unlucky.link.ExpireWatches()
+		})
+	}
+	for step := range stepsPerRound {
+		if len(once[step]) > 0 {
+			w.Logf("step %d at %s: %d things happen once", step, time.Now().Format("05.000"), len(once[step]))
+		}
+		for _, happen := range once[step] {
+			happen()
+		}
+		w.step(r)
+	}
+	w.settle()
+}
+
+// step does one small thing.
+func (w *world) step(r *rand.Rand) {
+	w.Helper()
+	switch n := r.IntN(100); {
+	case n < 87:
+		w.write(r)
+	case n < 89:
+		w.follower(r).link.EndWatches()
+	case n < 90:
+		w.follower(r).link.BreakWatches()
+	case n < 91:
+		w.follower(r).link.ExpireWatches()
+	case n < 97:
+		w.subscriber(r).toggle()
+	case n < 99:
+		w.subscribe(w.follower(r), r)
+	default:
+		w.unsubscribe(r)
+	}
+}

@@ -1,0 +1,28 @@
+// Package history_test plays random histories on a real API server and checks what informers make of them.
+//
+// A history is a number of rounds. In each a writer creates, changes and deletes objects of a few types, while
+// connections break, the server is restarted, definitions go and come back, its history is compacted, and some
+// subscribers are slow, late or leave. At the end of a round everything that follows the types must agree with
+// the server, and what each subscriber was told must make sense in the order in which it was told.
+//
+// A round depends on its seed, which is printed: run it again with -args -seed=N. How the server, the connections
+// and the goroutines take turns is up to them.
+package history_test
+
+import (
+	"flag"
+	"testing"
+	"time"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+var (
+	duration = flag.Duration("duration", 30*time.Second, "how long rounds are begun")
+	seed     = flag.Uint64("seed", 0, "the seed of the first round; 0: by the clock")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	harness.Main(m)
+}

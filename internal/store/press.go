@@ -14,7 +14,7 @@ const (
 	// there are never more, objects are kept as they are: so few cost little.
 	samplesToTrain = 200
 	// lookEvery is how many objects it takes to see whether a compressor still pays.
-	lookEvery = 2000
+	lookEvery = 1000
 	// worseBy is how much worse (in percent) its results must become for another to be trained.
 	worseBy = 150
 )

@@ -60,13 +60,13 @@ func TestReadersDoNotWait(t *testing.T) {
 func TestSnapshotsStay(t *testing.T) {
 	for name, form := range forms(t) {
 		t.Run(name, func(t *testing.T) {
-			const objects = 300
+			const objects = 120
 			s := New(Options{Form: form, Indexers: byNamespace()})
 			fill(t, s, objects, 1)
 			stop := make(chan struct{})
 			var writers, readers sync.WaitGroup
 			writers.Go(func() {
-				for round := range 5 {
+				for round := range 3 {
 					for n := range objects {
 						for p := keyedCertificate(t, form, n, 10*round); ; {
 							if _, ok := s.Put(s.Prepare(p)); ok {

@@ -1,10 +1,13 @@
 package store
 
 import (
+	"fmt"
 	"maps"
 	"runtime"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/storage/zstd"
@@ -29,7 +32,7 @@ func withIndexes(more cache.Indexers) cache.Indexers {
 // TestStatsAgreeWithTheHeap fills stores of all forms and compares what they say they occupy with what the heap has
 // grown by, and with what the forms promise for an object of this kind.
 func TestStatsAgreeWithTheHeap(t *testing.T) {
-	const objects = 20_000
+	const objects = 5000
 	for _, tc := range []struct {
 		name     string
 		form     Form
@@ -61,6 +64,48 @@ func TestStatsAgreeWithTheHeap(t *testing.T) {
 				t.Errorf("%d objects", stats.Objects)
 			}
 			runtime.KeepAlive(s)
+		})
+	}
+}
+
+// TestIndexesAreLean compares an index of as many values as objects, and one of few, with client-go's.
+func TestIndexesAreLean(t *testing.T) {
+	const objects = 10_000
+	list := make([]*unstructured.Unstructured, objects)
+	for n := range list {
+		u := &unstructured.Unstructured{Object: map[string]any{}}
+		u.SetName(fmt.Sprint("certificate-", n))
+		u.SetNamespace(fmt.Sprint("tenant-", n%100))
+		u.SetUID(types.UID(certificateUID(n)))
+		u.SetLabels(map[string]string{"app.kubernetes.io/name": fmt.Sprint("app-", n%10)})
+		list[n] = u
+	}
+	for name, index := range map[string]cache.IndexFunc{"many values": byUID, "few values": byApp} {
+		t.Run(name, func(t *testing.T) {
+			theirs := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+			ours := New(Options{})
+			for _, u := range list {
+				if err := theirs.Add(u); err != nil {
+					t.Fatal(err)
+				}
+				if _, ok := ours.Put(ours.Prepare(Keyed{Key: u.GetNamespace() + "/" + u.GetName(), Item: u})); !ok {
+					t.Fatal("refused")
+				}
+			}
+			grown := func(add func(cache.Indexers) error) int64 {
+				before := heap()
+				if err := add(cache.Indexers{"index": index}); err != nil {
+					t.Fatal(err)
+				}
+				return heap() - before
+			}
+			their, our := grown(theirs.AddIndexers), grown(ours.AddIndexers)
+			t.Logf("for each object %d B, client-go %d B", our/objects, their/objects)
+			if 2*our > their {
+				t.Errorf("the index takes %d bytes, client-go's %d", our, their)
+			}
+			runtime.KeepAlive(theirs)
+			runtime.KeepAlive(ours)
 		})
 	}
 }

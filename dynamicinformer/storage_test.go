@@ -1,0 +1,469 @@
+package dynamicinformer
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/apitest"
+	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/storage/zstd"
+)
+
+// whole are the modes that keep objects whole.
+var whole = []Storage{
+	{}, {Mode: StoragePacked}, {Mode: StorageCompressed, Compression: zstd.New(zstd.Options{})}, {Mode: StorageObject},
+}
+
+// painted is a widget with a body.
+func painted(namespace, name, color string) *unstructured.Unstructured {
+	u := widget(namespace, name)
+	u.SetLabels(map[string]string{"color": color})
+	u.SetAnnotations(map[string]string{packed.LastApplied: "{}", "example.com/note": "kept"})
+	u.Object["spec"] = map[string]any{"color": color, "layers": []any{
+		map[string]any{"name": "base", "secret": "s"}, map[string]any{"name": "top", "secret": "t"},
+	}}
+	return u
+}
+
+// eventNotes notes the events of a handler as JSON.
+type eventNotes struct {
+	mu    sync.Mutex
+	lines []string
+	wrong []string
+}
+
+func (d *eventNotes) note(event string, objects ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	line := event
+	for _, obj := range objects {
+		if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+			line, obj = line+" "+lost.Key, lost.Obj
+		}
+		u, ok := obj.(*unstructured.Unstructured)
+		if !ok {
+			d.wrong = append(d.wrong, fmt.Sprintf("%s of a %T", event, obj))
+			continue
+		}
+		color, _, _ := unstructured.NestedString(u.Object, "spec", "color")
+		line += fmt.Sprintf(" %s %s/%s %s", u.GetKind(), u.GetNamespace(), u.GetName(), color)
+	}
+	d.lines = append(d.lines, line)
+}
+
+func (d *eventNotes) take() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	lines := d.lines
+	d.lines = nil
+	slices.Sort(lines)
+	return append(lines, d.wrong...)
+}
+
+func (d *eventNotes) OnAdd(obj any, _ bool)      { d.note("add", obj) }
+func (d *eventNotes) OnUpdate(before, after any) { d.note("update", before, after) }
+func (d *eventNotes) OnDelete(obj any)           { d.note("delete", obj) }
+
+// clients are the two ways to give a factory a server.
+var clients = map[string]func(testing.TB, *apitest.Server) Options{
+	"own client": func(_ testing.TB, s *apitest.Server) Options { return Options{Config: s.Config()} },
+	"user's client": func(t testing.TB, s *apitest.Server) Options {
+		client, err := dynamic.NewForConfig(s.Config())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Options{Client: client}
+	},
+}
+
+// started returns the synced informer of widgets with these options.
+func started(t testing.TB, options Options, resource ResourceOptions) *Informer {
+	t.Helper()
+	options.Defaults = resource
+	f, err := New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := patient(t)
+	t.Cleanup(func() {
+		if err := f.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return synced(t, f)
+}
+
+// TestModesShowTheSame does the same to informers of every mode, and expects all of them to show client-go's.
+func TestModesShowTheSame(t *testing.T) {
+	for with, options := range clients {
+		for _, storage := range whole {
+			t.Run(with+"/"+storage.Mode.String(), func(t *testing.T) {
+				server := newServer(t)
+				server.Create(t, widgets, painted("web", "a", "red"), painted("web", "b", "blue"))
+				i := started(t, options(t, server), ResourceOptions{Storage: storage, Indexers: cache.Indexers{
+					"color": func(obj any) ([]string, error) {
+						color, _, err := unstructured.NestedString(obj.(*unstructured.Unstructured).Object, "spec", "color")
+						return []string{color}, err
+					},
+				}})
+				d := &eventNotes{}
+				handle, err := i.AddEventHandler(d)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !cache.WaitFor(patient(t), "", handle.HasSyncedChecker()) {
+					t.Fatal("not synced")
+				}
+				expectLines(t, "initial list", d.take(), "add Widget web/a red", "add Widget web/b blue")
+
+				client := server.Client(t).Resource(widgets).Namespace("web")
+				ctx := patient(t)
+				b, err := client.Get(ctx, "b", metav1.GetOptions{})
+				must(t, err)
+				must(t, unstructured.SetNestedField(b.Object, "green", "spec", "color"))
+				_, err = client.Update(ctx, b, metav1.UpdateOptions{})
+				must(t, err)
+				must(t, client.Delete(ctx, "a", metav1.DeleteOptions{}))
+				awaitLines(t, d, "delete Widget web/a red", "update Widget web/b blue Widget web/b green")
+
+				found, err := i.GetIndexer().ByIndex("color", "green")
+				must(t, err)
+				if len(found) != 1 || found[0].(*unstructured.Unstructured).GetName() != "b" {
+					t.Errorf("the index has %v", found)
+				}
+				obj, err := i.Lister().ByNamespace("web").Get("b")
+				must(t, err)
+				want, err := client.Get(ctx, "b", metav1.GetOptions{})
+				must(t, err)
+				if diff := cmp.Diff(want, obj); diff != "" {
+					t.Errorf("the cache shows (-server +cache):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func expectLines(t testing.TB, what string, got []string, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// awaitLines waits for as many events as are wanted.
+func awaitLines(t testing.TB, d *eventNotes, want ...string) {
+	t.Helper()
+	pollFor(t, "the events", func() bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return len(d.lines) >= len(want)
+	})
+	expectLines(t, "events", d.take(), want...)
+}
+
+// pollFor polls for what no channel tells.
+func pollFor(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	ctx := patient(t)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !done() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("waited for %s in vain", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// TestMetadataMode keeps nothing but metadata.
+func TestMetadataMode(t *testing.T) {
+	for with, options := range clients {
+		t.Run(with, func(t *testing.T) {
+			server := newServer(t)
+			server.Create(t, widgets, painted("web", "a", "red"))
+			i := started(t, options(t, server), ResourceOptions{Storage: Storage{Mode: StorageMetadata}})
+			obj, err := i.Lister().ByNamespace("web").Get("a")
+			must(t, err)
+			u := obj.(*unstructured.Unstructured)
+			if u.Object["spec"] != nil || u.GetKind() != "PartialObjectMetadata" || u.GetAPIVersion() != "meta.k8s.io/v1" ||
+				u.GetLabels()["color"] != "red" || u.GetAnnotations()["example.com/note"] != "kept" || u.GetUID() == "" {
+				t.Errorf("kept: %v", u.Object)
+			}
+		})
+	}
+}
+
+// TestPruneComesFirst: neither the cache nor a transform see what is left out, with any client and in any mode.
+func TestPruneComesFirst(t *testing.T) {
+	prune := Prune{
+		Presets: []PrunePreset{PruneManagedFields, PruneLastApplied}, Annotations: []string{"gone"},
+		Paths: []string{".spec.layers[*].secret", `metadata.labels["color"]`},
+	}
+	for with, options := range clients {
+		for _, storage := range whole {
+			for _, transformed := range []bool{false, true} {
+				t.Run(fmt.Sprint(with, "/", storage.Mode, "/transform=", transformed), func(t *testing.T) {
+					server := newServer(t)
+					server.Create(t, widgets, painted("web", "a", "red"))
+					resource := ResourceOptions{Storage: storage, Prune: prune}
+					if transformed {
+						resource.Transform = func(obj any) (any, error) {
+							u := obj.(*unstructured.Unstructured)
+							if u.GetLabels()["color"] != "" {
+								t.Error("the transform sees what is left out")
+							}
+							u.SetLabels(map[string]string{"transformed": "yes"})
+							return u, nil
+						}
+					}
+					i := started(t, options(t, server), resource)
+					obj, err := i.Lister().ByNamespace("web").Get("a")
+					must(t, err)
+					u := obj.(*unstructured.Unstructured)
+					labels := map[string]any{}
+					if transformed {
+						labels["transformed"] = "yes"
+					}
+					want := map[string]any{"color": "red", "layers": []any{map[string]any{"name": "base"}, map[string]any{"name": "top"}}}
+					if diff := cmp.Diff(want, u.Object["spec"]); diff != "" {
+						t.Errorf("the body (-want +got):\n%s", diff)
+					}
+					metadata := u.Object["metadata"].(map[string]any)
+					if diff := cmp.Diff(map[string]any{"example.com/note": "kept"}, metadata["annotations"]); diff != "" {
+						t.Errorf("the annotations (-want +got):\n%s", diff)
+					}
+					if diff := cmp.Diff(any(labels), metadata["labels"]); diff != "" {
+						t.Errorf("the labels (-want +got):\n%s", diff)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestStripManagedFieldsIsPruning: objects are not decoded for it.
+func TestStripManagedFieldsIsPruning(t *testing.T) {
+	form, transform, err := ResourceOptions{Transform: StripManagedFields, Prune: Prune{Annotations: []string{"a"}}}.form()
+	if err != nil || transform != nil {
+		t.Fatalf("there is a transform left, or %v", err)
+	}
+	o, err := form.Packer().Pack([]byte(`{"apiVersion":"v1","kind":"A","metadata":{"annotations":{"a":"b"},"managedFields":[{}],"name":"n"}}`))
+	must(t, err)
+	if text, _ := o.JSON(); text != `{"apiVersion":"v1","kind":"A","metadata":{"annotations":{},"name":"n"}}` {
+		t.Errorf("kept: %s", text)
+	}
+}
+
+// TestReadersCannotCorrupt changes what the cache has handed out, which nobody may: what is packed stays.
+func TestReadersCannotCorrupt(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, widgets, painted("web", "a", "red"))
+	i := started(t, Options{Config: server.Config()}, ResourceOptions{})
+	read := func() *unstructured.Unstructured {
+		obj, err := i.Lister().ByNamespace("web").Get("a")
+		must(t, err)
+		return obj.(*unstructured.Unstructured)
+	}
+	want := read().DeepCopy()
+	spoilt := read()
+	spoilt.SetName("b")
+	spoilt.Object["spec"].(map[string]any)["layers"].([]any)[0] = nil
+	spoilt.Object["status"] = "bad"
+	spoilt = nil
+	for range 3 {
+		runtime.GC() // takes the copy
+	}
+	if diff := cmp.Diff(want, read()); diff != "" {
+		t.Errorf("the cache shows (-before +after):\n%s", diff)
+	}
+}
+
+// TestMetadataOnlyDecodesNothing follows events with a handler of keys.
+func TestMetadataOnlyDecodesNothing(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, widgets, painted("web", "a", "red"))
+	i := started(t, Options{Config: server.Config()}, ResourceOptions{})
+	var mu sync.Mutex
+	var seen []string
+	note := func(event string, obj any) {
+		key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
+		must(t, err)
+		m, err := meta.Accessor(obj)
+		must(t, err)
+		mu.Lock()
+		defer mu.Unlock()
+		seen = append(seen, fmt.Sprintf("%s %s %s %v", event, key, m.GetLabels()["color"], m.GetUID() != "" && m.GetResourceVersion() != ""))
+	}
+	_, err := i.AddEventHandler(MetadataOnly(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { note("add", obj) },
+		UpdateFunc: func(_, obj any) { note("update", obj) },
+		DeleteFunc: func(obj any) { note("delete", obj) },
+	}))
+	must(t, err)
+	client, ctx := server.Client(t).Resource(widgets).Namespace("web"), patient(t)
+	a := painted("web", "a", "blue")
+	have, err := client.Get(ctx, "a", metav1.GetOptions{})
+	must(t, err)
+	a.SetResourceVersion(have.GetResourceVersion())
+	_, err = client.Update(ctx, a, metav1.UpdateOptions{})
+	must(t, err)
+	must(t, client.Delete(ctx, "a", metav1.DeleteOptions{}))
+	pollFor(t, "the deletion", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(seen) == 3
+	})
+	expectLines(t, "events", seen, "add web/a red true", "update web/a blue true", "delete web/a blue true")
+	if stats := i.Stats(); stats.Misses != 0 || stats.Hits != 0 {
+		t.Errorf("%d objects were decoded", stats.Misses)
+	}
+	if _, err := i.AddEventHandler(MetadataOnly(nil)); err == nil {
+		t.Error("no handler was added")
+	}
+}
+
+// TestListersDecodeWhatTheyReturn counts.
+func TestListersDecodeWhatTheyReturn(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, widgets, painted("web", "a", "red"), painted("web", "b", "blue"), painted("db", "c", "blue"))
+	i := started(t, Options{Config: server.Config()}, ResourceOptions{})
+	list, err := i.Lister().ByNamespace("web").List(labels.SelectorFromSet(labels.Set{"color": "blue"}))
+	must(t, err)
+	if stats := i.Stats(); len(list) != 1 || stats.Misses != 1 {
+		t.Errorf("%d objects are listed, %d were decoded", len(list), stats.Misses)
+	}
+	runtime.KeepAlive(list)
+}
+
+func TestStats(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, widgets, painted("web", "a", "red"), painted("db", "b", "blue"))
+	f := newFactory(t, server, Options{})
+	synced(t, f)
+	all := f.Stats()
+	if len(all) != 1 {
+		t.Fatalf("%d types", len(all))
+	}
+	stats := all[0]
+	if stats.GVR != widgets || stats.Mode != StoragePacked || stats.Objects != 2 || len(stats.Indexes) != 1 || stats.Indexes[0].Values != 2 || stats.Indexes[0].Entries != 2 {
+		t.Errorf("%+v", stats)
+	}
+	if sum := stats.ObjectBytes + stats.TableBytes + stats.Indexes[0].Bytes; sum != stats.Bytes() || stats.ObjectBytes < 500 || stats.TableBytes == 0 || stats.Indexes[0].Bytes == 0 {
+		t.Errorf("%+v: %d bytes", stats, stats.Bytes())
+	}
+}
+
+func TestStorageModeText(t *testing.T) {
+	for mode, name := range storageModes {
+		var back StorageMode
+		text, err := mode.MarshalText()
+		if err != nil || string(text) != name {
+			t.Errorf("mode %d is %q, %v", mode, text, err)
+		}
+		if err := back.UnmarshalText(text); err != nil || back != mode {
+			t.Errorf("%q is mode %d, %v", text, back, err)
+		}
+	}
+	var mode StorageMode
+	if err := mode.UnmarshalText([]byte("pack")); err == nil {
+		t.Error("an unknown mode is read")
+	}
+	if got := StorageMode(99).String(); got != "StorageMode(99)" {
+		t.Error(got)
+	}
+}
+
+// TestStorageIsValidated reports what cannot work before anything runs.
+func TestStorageIsValidated(t *testing.T) {
+	for name, tc := range map[string]struct {
+		options ResourceOptions
+		want    string
+	}{
+		"compression": {ResourceOptions{Storage: Storage{Mode: StorageCompressed}}, "needs a Compression"},
+		"mode":        {ResourceOptions{Storage: Storage{Mode: 77}}, "no mode 77"},
+		"preset":      {ResourceOptions{Prune: Prune{Presets: []PrunePreset{"all"}}}, `no preset "all"`},
+		"path":        {ResourceOptions{Prune: Prune{Paths: []string{"spec["}}}, `"spec["`},
+		"identity":    {ResourceOptions{Prune: Prune{Paths: []string{"metadata.name"}}}, "identifies"},
+		"list":        {ResourceOptions{Prune: Prune{Paths: []string{".spec.a[*]"}}}, "must end in a key"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := New(Options{Client: newServer(t).Client(t), Defaults: tc.options})
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("the error is %v; it should say %q", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestParsePrunePath(t *testing.T) {
+	each := packed.Step{Each: true}
+	key := func(k string) packed.Step { return packed.Step{Key: k} }
+	for text, want := range map[string]packed.Path{
+		".a":            {key("a")},
+		"a.b":           {key("a"), key("b")},
+		".a[*].b":       {key("a"), each, key("b")},
+		`.a["x.y/z"].b`: {key("a"), key("x.y/z"), key("b")},
+		`['it"s']`:      {key(`it"s`)},
+		".a[*][*].b":    {key("a"), each, each, key("b")},
+		".kubectl-x/y":  {key("kubectl-x/y")},
+		"":              nil,
+		".":             nil,
+		"..a":           nil,
+		".a.":           nil,
+		".a[0]":         nil,
+		".a[":           nil,
+		`.a["b`:         nil,
+		`.a["b"]c`:      nil,
+		".a.*":          nil,
+		".a]":           nil,
+	} {
+		path, err := parsePrunePath(text)
+		if want == nil && text != "" {
+			if err == nil {
+				t.Errorf("%q is read as %v", text, path)
+			}
+			continue
+		}
+		if diff := cmp.Diff(want, path); diff != "" || err != nil {
+			t.Errorf("%q: %v %s", text, err, diff)
+		}
+	}
+}
+
+// FuzzParsePrunePath: what is read is written and read again as the same.
+func FuzzParsePrunePath(f *testing.F) {
+	for _, text := range []string{".a.b", `.a["x.y"]`, ".a[*].b", "a", ".a[", `["`} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		path, err := parsePrunePath(text)
+		if err != nil || strings.ContainsAny(text, `"'\`) {
+			return
+		}
+		again, err := parsePrunePath(path.String())
+		if diff := cmp.Diff(path, again); diff != "" || err != nil {
+			t.Errorf("%q is written as %q: %v %s", text, path, err, diff)
+		}
+	})
+}

@@ -9,8 +9,10 @@ import (
 )
 
 const (
-	// lineBuffer is the size of the buffer of a lineReader at first and, between frames, at most.
-	lineBuffer = 32 << 10
+	// idleBuffer is the size of the buffer of a lineReader for which little comes at a time, as on most watches
+	// most of the time; busyBuffer the one it grows to while a lot comes. Only long frames need more.
+	idleBuffer = 4 << 10
+	busyBuffer = 64 << 10
 	// maxFrame is the size from which on client-go refuses frames.
 	maxFrame = 16 << 20
 )
@@ -30,6 +32,7 @@ type lineReader struct {
 	scan    bracketScanner
 	rest    []byte // of a frame that did not fit the caller's buffer
 	failure error  // of the source, for after what has been read
+	filled  bool   // the last read filled the buffer
 
 	fallback io.ReadCloser // reads the rest of the stream
 }
@@ -148,12 +151,12 @@ func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\
 
 // fill reads more of the source, after making room.
 func (r *lineReader) fill() {
-	if r.start > 0 || r.buffer == nil {
-		kept := r.buffer[r.start:]
-		if cap(r.buffer) > lineBuffer && len(kept) < lineBuffer/2 || r.buffer == nil {
-			r.buffer = append(make([]byte, 0, lineBuffer), kept...)
+	if kept := len(r.buffer) - r.start; r.start > 0 || r.buffer == nil {
+		size := r.size(kept)
+		if size == cap(r.buffer) {
+			r.buffer = r.buffer[:copy(r.buffer, r.buffer[r.start:])]
 		} else {
-			r.buffer = r.buffer[:copy(r.buffer, kept)]
+			r.buffer = append(make([]byte, 0, size), r.buffer[r.start:]...)
 		}
 		r.scanned -= r.start
 		r.frame, r.start = 0, 0
@@ -161,7 +164,22 @@ func (r *lineReader) fill() {
 	if len(r.buffer) == cap(r.buffer) {
 		r.buffer = append(make([]byte, 0, 2*cap(r.buffer)), r.buffer...)
 	}
+	free := cap(r.buffer) - len(r.buffer)
 	n, err := r.source.Read(r.buffer[len(r.buffer):cap(r.buffer)])
 	r.buffer = r.buffer[:len(r.buffer)+n]
-	r.failure = err
+	r.failure, r.filled = err, n == free
+}
+
+// size returns how large the buffer should be from now on, between frames, when kept bytes of it are in use.
+func (r *lineReader) size(kept int) int {
+	size := max(cap(r.buffer), idleBuffer)
+	switch {
+	case r.filled && size < busyBuffer:
+		return 2 * size
+	case size > busyBuffer && kept < busyBuffer/2:
+		return busyBuffer
+	case !r.filled && kept == 0 && len(r.buffer) < size/8 && size > idleBuffer:
+		return size / 2
+	}
+	return size
 }

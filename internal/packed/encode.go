@@ -103,14 +103,12 @@ func appendFloat(dst []byte, f float64) ([]byte, bool) {
 const hexDigits = "0123456789abcdef"
 
 func appendString(dst []byte, text string) ([]byte, bool) {
-	if !utf8.ValidString(text) {
-		return dst, false
-	}
 	dst = append(dst, '"')
-	from := 0
+	from, ascii := 0, true
 	for i := range len(text) {
 		c := text[i]
 		if c >= ' ' && c != '"' && c != '\\' {
+			ascii = ascii && c < utf8.RuneSelf
 			continue
 		}
 		dst = append(dst, text[from:i]...)
@@ -128,7 +126,7 @@ func appendString(dst []byte, text string) ([]byte, bool) {
 			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 		}
 	}
-	return append(append(dst, text[from:]...), '"'), true
+	return append(append(dst, text[from:]...), '"'), ascii || utf8.ValidString(text)
 }
 
 // appendKept appends the JSON of an object that could not be packed, as well as encoding/json can.

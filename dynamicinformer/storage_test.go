@@ -458,8 +458,8 @@ func FuzzParsePrunePath(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		path, err := parsePrunePath(text)
-		if err != nil || strings.ContainsAny(text, `"'\`) {
-			return
+		if err != nil || strings.ContainsAny(path.String(), `'\`) {
+			return // what is written with escapes is not read
 		}
 		again, err := parsePrunePath(path.String())
 		if diff := cmp.Diff(path, again); diff != "" || err != nil {

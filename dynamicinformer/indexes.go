@@ -2,6 +2,7 @@ package dynamicinformer
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/client-go/tools/cache"
 
@@ -38,9 +39,13 @@ func (o ResourceOptions) extractors() []store.Extractor {
 }
 
 // AddIndexes adds indexes, before or after the start. Objects that are there already are indexed while readers go
-// on; then all new indexes appear at once. It fails when a name is taken or the informer has stopped. What Prune
-// has left out of objects that are there already cannot be indexed any more.
-func (i *Informer) AddIndexes(indexes IndexSet) error { return i.core.AddExtractor(indexes) }
+// on; then all new indexes appear at once, and those whose names are among replaced disappear, except for the index
+// by namespace. It fails when another name is taken or the informer has stopped. What Prune leaves out of objects
+// cannot be indexed.
+func (i *Informer) AddIndexes(indexes IndexSet, replaced ...string) error {
+	replaced = slices.DeleteFunc(slices.Clone(replaced), func(name string) bool { return name == cache.NamespaceIndex })
+	return i.core.AddExtractor(indexes, replaced...)
+}
 
 // RemoveIndexes removes indexes by name, whoever added them; names that there are none of do nothing. The index by
 // namespace stays.

@@ -68,6 +68,9 @@ func TestIndexesComeAndGo(t *testing.T) {
 		if err := i.AddIndexes(indexNames("b")); err == nil {
 			t.Error("a name is taken twice")
 		}
+		if err := i.AddIndexes(indexNames("c"), "c", cache.NamespaceIndex); err != nil {
+			t.Errorf("replacing an index: %v", err)
+		}
 		before := i.Snapshot()
 		i.RemoveIndexes("a", "c", "none", cache.NamespaceIndex)
 		for name, want := range map[string]int{"a": 0, "b": 1, "c": 0} {

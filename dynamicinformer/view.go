@@ -19,6 +19,8 @@ import (
 type Namespaces struct {
 	kind  namespacesKind
 	names []string // sorted, without duplicates
+	// except are patterns that names, which are patterns then, do not count for.
+	except []string
 }
 
 type namespacesKind int
@@ -28,6 +30,7 @@ const (
 	namespacesAll
 	namespacesOnly
 	namespacesExcept
+	namespacesMatching
 )
 
 // AllNamespaces is every namespace, with what is in none.
@@ -46,13 +49,15 @@ func namespaces(kind namespacesKind, names []string) Namespaces {
 	return Namespaces{kind: kind, names: slices.Compact(names)}
 }
 
-// String describes the set: "all", "in a,b" or "except a,b".
+// String describes the set: "all", "in a,b", "except a,b" or "matching a-* except a-b".
 func (n Namespaces) String() string {
 	switch n.kind {
 	case namespacesOnly:
 		return "in " + strings.Join(n.names, ",")
 	case namespacesExcept:
 		return "except " + strings.Join(n.names, ",")
+	case namespacesMatching:
+		return fmt.Sprintf("matching %s except %s", strings.Join(n.names, ","), strings.Join(n.except, ","))
 	default:
 		return "all"
 	}
@@ -61,7 +66,9 @@ func (n Namespaces) String() string {
 func (n Namespaces) isSet() bool { return n.kind != namespacesUnset }
 
 // limited reports whether the set is made up of namespaces alone, without what is in none.
-func (n Namespaces) limited() bool { return n.kind == namespacesOnly }
+func (n Namespaces) limited() bool {
+	return n.kind == namespacesOnly || n.kind == namespacesMatching && len(n.names) > 0
+}
 
 func (n Namespaces) validate() error {
 	switch {
@@ -80,7 +87,7 @@ func (n Namespaces) several() bool { return n.kind == namespacesOnly && len(n.na
 
 // single returns the only namespace of the set, and "" where there are others.
 func (n Namespaces) single() string {
-	if n.limited() && !n.several() {
+	if n.kind == namespacesOnly && !n.several() {
 		return n.names[0]
 	}
 	return ""
@@ -89,12 +96,17 @@ func (n Namespaces) single() string {
 // filter returns what tells the objects of the set from those that a request for all namespaces brings
 // besides; nil when there are none.
 func (n Namespaces) filter() func(runtime.Object) bool {
-	if n.kind != namespacesExcept {
+	keep := n.fits
+	switch n.kind {
+	case namespacesExcept:
+		keep = func(namespace string) bool { return !slices.Contains(n.names, namespace) }
+	case namespacesMatching:
+	default:
 		return nil
 	}
 	return func(obj runtime.Object) bool {
 		o, err := meta.Accessor(obj)
-		return err != nil || !slices.Contains(n.names, o.GetNamespace())
+		return err != nil || keep(o.GetNamespace())
 	}
 }
 

@@ -20,11 +20,14 @@ func (s *Store) AddIndexers(indexers cache.Indexers) error {
 	return s.add(named(indexers))
 }
 
-// AddExtractor adds the indexes of an extractor as AddIndexers adds index functions.
-func (s *Store) AddExtractor(e Extractor) error { return s.add(extracting(e)) }
+// AddExtractor adds the indexes of an extractor as AddIndexers adds index functions. Those whose names are given
+// it replaces: readers see them until the new indexes are complete, and then the new ones.
+func (s *Store) AddExtractor(e Extractor, replaced ...string) error {
+	return s.add(extracting(e), replaced...)
+}
 
-func (s *Store) add(a addition) error {
-	added, before, err := s.announce(a)
+func (s *Store) add(a addition, replaced ...string) error {
+	added, before, err := s.announce(a, replaced)
 	if err != nil {
 		return err
 	}
@@ -33,18 +36,19 @@ func (s *Store) add(a addition) error {
 	for r := range before.rows.all {
 		late[r] = added.evaluate(r.key, r.item, s.form.Object, &failures)
 	}
-	s.publish(added, late)
+	s.publish(added, late, replaced)
 	failures.to(s.report)
 	return nil
 }
 
 // announce is the first step. It returns the new functions, and what was written without them.
-func (s *Store) announce(a addition) (functions, *Snapshot, error) {
+func (s *Store) announce(a addition, replaced []string) (functions, *Snapshot, error) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	next := s.current.Load().copy()
 	added := a(s.ids)
-	if taken := next.functions.taken(added); len(taken) > 0 {
+	stay := slices.DeleteFunc(slices.Clone(next.functions), func(f *function) bool { return slices.Contains(replaced, f.name) })
+	if taken := stay.taken(added); len(taken) > 0 {
 		return nil, nil, fmt.Errorf("indexer conflict: %v", taken)
 	}
 	next.functions = slices.Concat(next.functions, added)
@@ -56,7 +60,7 @@ func (s *Store) announce(a addition) (functions, *Snapshot, error) {
 
 // publish is the third step. late has the values of the rows from before announce; what was written since has
 // them already.
-func (s *Store) publish(added functions, late map[*row]values) {
+func (s *Store) publish(added functions, late map[*row]values, replaced []string) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	next := s.current.Load().copy()
@@ -65,6 +69,7 @@ func (s *Store) publish(added functions, late map[*row]values) {
 		r.values += late[r]
 		rows = append(rows, r)
 	}
+	next.remove(func(f *function) bool { return slices.Contains(replaced, f.name) && !slices.Contains(added, f) })
 	for _, f := range added {
 		if slices.Contains(next.functions, f) { // and has not been removed meanwhile
 			next.indexes = append(next.indexes, buildIndex(f, rows))
@@ -79,9 +84,16 @@ func (s *Store) RemoveIndexes(names ...string) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	next := s.current.Load().copy()
-	removed := func(f *function) bool { return slices.Contains(names, f.name) }
-	next.functions = slices.DeleteFunc(slices.Clone(next.functions), removed)
-	next.indexes = slices.DeleteFunc(next.indexes, func(x index) bool { return removed(x.function) })
-	next.version++
+	next.remove(func(f *function) bool { return slices.Contains(names, f.name) })
 	s.current.Store(next)
+}
+
+// remove takes indexes out of a snapshot that is not published yet.
+func (s *Snapshot) remove(gone func(*function) bool) {
+	if !slices.ContainsFunc(s.functions, gone) {
+		return
+	}
+	s.functions = slices.DeleteFunc(slices.Clone(s.functions), gone)
+	s.indexes = slices.DeleteFunc(s.indexes, func(x index) bool { return gone(x.function) })
+	s.version++
 }

@@ -132,9 +132,6 @@ func (p *part) of(verb requestVerb) *trouble {
 	return &p.list
 }
 
-// clean returns whether nothing is wrong with a part.
-func (p *part) clean() bool { return p.list.reason == ReasonNone && p.watch.reason == ReasonNone }
-
 // complaint is why things are as they are, when requests are the cause.
 type complaint struct {
 	trouble

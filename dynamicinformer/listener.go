@@ -27,7 +27,8 @@ type Listener struct {
 	// GenerationSynced is called when the first list of a generation has been stored.
 	GenerationSynced func(g Generation)
 	// GenerationEnded is called when an informer no longer follows its type: because the type is gone, which
-	// reason says, or because the informer was stopped, with ReasonNone.
+	// reason says, because another version takes over, with ReasonVersionChanged, or because the informer was
+	// stopped, with ReasonNone.
 	GenerationEnded func(g Generation, reason Reason)
 	// Relisted is called when a type is listed again.
 	Relisted func(g Generation, reason RelistReason)
@@ -40,8 +41,12 @@ type Listener struct {
 
 // Generation is one period in which an informer follows its type, from the type's coming to its going.
 type Generation struct {
-	// GVR is the type.
+	// GVR is the type, as it was asked for.
 	GVR schema.GroupVersionResource
+	// View is what the informer shows of the type: see Status.View.
+	View string
+	// Version is the one that is followed; only with a version policy it can be another than that of GVR.
+	Version string
 	// Number counts the generations of an informer, from 1.
 	Number int
 	// UID is that of the CRD; empty where it is not known.
@@ -49,13 +54,14 @@ type Generation struct {
 }
 
 func (s Status) generation() Generation {
-	return Generation{GVR: s.GVR, Number: s.Generation, UID: s.UID}
+	return Generation{GVR: s.GVR, View: s.View, Version: s.Version, Number: s.Generation, UID: s.UID}
 }
 
 // RequestFailure is a list or watch that failed.
 type RequestFailure struct {
-	// GVR is the type.
-	GVR schema.GroupVersionResource
+	// GVR is the type, and View what the informer shows of it.
+	GVR  schema.GroupVersionResource
+	View string
 	// Verb is "list", "watch", or "watch-list" for a watch that begins with a list.
 	Verb string
 	// Reason classifies Err.
@@ -97,17 +103,31 @@ func (l *Listener) stateChanged(before, after Status) []func() {
 	if l.StateChanged != nil {
 		calls = append(calls, func() { l.StateChanged(before, after) })
 	}
-	same := before.Generation == after.Generation
-	if before.runs() && (!after.runs() || !same) && l.GenerationEnded != nil {
-		calls = append(calls, func() { l.GenerationEnded(before.generation(), after.Reason) })
+	ended, reason, started, synced := generationsBetween(before, after)
+	if ended && l.GenerationEnded != nil {
+		calls = append(calls, func() { l.GenerationEnded(before.generation(), reason) })
 	}
-	if after.runs() && (!before.runs() || !same) && l.GenerationStarted != nil {
+	if started && l.GenerationStarted != nil {
 		calls = append(calls, func() { l.GenerationStarted(after.generation()) })
 	}
-	if after.filled() && (!before.filled() || !same) && l.GenerationSynced != nil {
+	if synced && l.GenerationSynced != nil {
 		calls = append(calls, func() { l.GenerationSynced(after.generation()) })
 	}
 	return calls
+}
+
+// generationsBetween returns whether the generation of before has ended, and why, and whether that of after has
+// started and synced, from one status of an informer to the next.
+func generationsBetween(before, after Status) (ended bool, reason Reason, started, synced bool) {
+	same := before.Generation == after.Generation
+	ended = before.runs() && (!after.runs() || !same)
+	started = after.runs() && (!before.runs() || !same)
+	synced = after.filled() && (!before.filled() || !same)
+	reason = after.Reason
+	if ended && started {
+		reason = ReasonVersionChanged
+	}
+	return ended, reason, started, synced
 }
 
 // runs returns whether a generation runs.

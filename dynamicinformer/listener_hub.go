@@ -62,7 +62,7 @@ func (b *hub) join(h *health, required bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mu.members[m] = struct{}{}
-	b.tellLocked(func(l *Listener) []func() { return l.stateChanged(Status{GVR: m.status.GVR}, m.status) })
+	b.tellLocked(func(l *Listener) []func() { return l.stateChanged(m.unknown(), m.status) })
 	b.reviewLocked()
 }
 
@@ -111,6 +111,9 @@ func (b *hub) learntTypes() {
 	b.reviewLocked()
 }
 
+// unknown is the status before anything was told.
+func (m *member) unknown() Status { return Status{GVR: m.status.GVR, View: m.status.View} }
+
 // changed implements news.
 func (m *member) changed(before, after Status) {
 	b := m.hub
@@ -144,7 +147,7 @@ func (m *member) answered(verb requestVerb, reason Reason, err error) {
 		note(&m.refused, ReasonUnauthorized)
 	}
 	if reason != ReasonNone {
-		f := RequestFailure{GVR: m.status.GVR, Verb: verb.String(), Reason: reason, Err: err, Time: now}
+		f := RequestFailure{GVR: m.status.GVR, View: m.status.View, Verb: verb.String(), Reason: reason, Err: err, Time: now}
 		b.tellLocked(func(l *Listener) []func() { return l.requestFailed(f) })
 	}
 	b.reviewLocked()
@@ -168,6 +171,6 @@ func (b *hub) tellLocked(calls func(*Listener) []func()) {
 // membersLocked returns the informers in the order of their types.
 func (b *hub) membersLocked() []*member {
 	return slices.SortedFunc(maps.Keys(b.mu.members), func(x, y *member) int {
-		return compareGVR(x.status.GVR, y.status.GVR)
+		return cmp.Or(compareGVR(x.status.GVR, y.status.GVR), cmp.Compare(x.status.View, y.status.View))
 	})
 }

@@ -49,6 +49,9 @@ const (
 	ReasonScopeConflict Reason = "ScopeConflict"
 	// ReasonReplaced: the type's CRD is another one than before.
 	ReasonReplaced Reason = "Replaced"
+	// ReasonVersionChanged: a generation ended because another version of the type takes over; its objects live
+	// on.
+	ReasonVersionChanged Reason = "VersionChanged"
 	// ReasonNotSelected: a Subscription's Selection no longer has the type.
 	ReasonNotSelected Reason = "NotSelected"
 	// ReasonRequestFailed: any other failure of a list or watch request.

@@ -34,8 +34,9 @@ type Subscriber struct {
 	OnDelete func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured, final bool)
 	// OnSynced tells that OnAdd has been called for all that there was.
 	OnSynced func(g Generation)
-	// OnGone tells that a type is no longer followed, and why. Every object has been told of as deleted, unless
-	// the reason is ReasonNotSelected: then the type lives on, and nothing more is told of it.
+	// OnGone tells that a generation is over, and why. Every object has been told of as deleted, with two
+	// exceptions: with ReasonNotSelected the type lives on, and nothing more is told of it; with
+	// ReasonVersionChanged the next generation follows another version, and tells of the same objects as updates.
 	OnGone func(g Generation, reason Reason)
 	// OnError tells that a type cannot be followed, although it is selected.
 	OnError func(gvr schema.GroupVersionResource, err error)

@@ -17,8 +17,8 @@ type follower struct {
 	handle       *Handle
 	informer     *Informer
 	registration *informer.Registration
-	// running says that a generation has begun whose end the subscriber has not been told.
-	running atomic.Bool
+	// running counts the generations that have begun and whose end the subscriber has not been told.
+	running atomic.Int32
 
 	// generation is the one that events belong to, and announced says that the subscriber knows of it. They belong
 	// to the handler's goroutine, from the registration until its end.
@@ -50,7 +50,7 @@ func (s *Subscription) follow(gvr schema.GroupVersionResource) (*follower, error
 func (f *follower) join(now Status) error {
 	if now.runs() {
 		f.generation = now.generation()
-		f.running.Store(true)
+		f.running.Add(1)
 	}
 	registration, err := f.informer.core.AddEventHandler(f)
 	if err != nil {
@@ -68,22 +68,23 @@ func (f *follower) join(now Status) error {
 
 // statusChanged implements statusWatcher. The events of a generation are queued between its beginning and its end.
 func (f *follower) statusChanged(before, after Status) {
-	same := before.Generation == after.Generation
-	if before.runs() && (!after.runs() || !same) && after.State != StateStopped {
+	ended, reason, started, synced := generationsBetween(before, after)
+	if ended && after.State != StateStopped {
 		f.registration.Mark(func() {
-			f.gone(after.Reason)
+			f.gone(reason)
+			f.running.Add(-1)
 			f.resettle()
 		})
 	}
-	if after.runs() && (!before.runs() || !same) {
-		f.running.Store(true)
+	if started {
+		f.running.Add(1)
 		g := after.generation()
 		f.registration.Mark(func() {
 			f.generation = g
 			f.announce()
 		})
 	}
-	if after.filled() && (!before.filled() || !same) {
+	if synced {
 		f.registration.Mark(f.synced)
 	}
 	if !after.runs() {
@@ -98,7 +99,7 @@ func (f *follower) resettle() {
 
 // over reports whether nothing more is to come of a type that is gone.
 func (f *follower) over() bool {
-	return !f.running.Load() && f.informer.Status().absent()
+	return f.running.Load() == 0 && f.informer.Status().absent()
 }
 
 // end takes out the handler, and waits until it is not called any more.
@@ -107,6 +108,11 @@ func (f *follower) end() {
 	// It only fails for a registration of another kind.
 	_ = f.informer.core.RemoveEventHandler(f.registration)
 	<-f.registration.ShutdownChan()
+}
+
+// gvr is the type of the objects that come.
+func (f *follower) gvr() schema.GroupVersionResource {
+	return f.generation.GVR.GroupResource().WithVersion(f.generation.Version)
 }
 
 // announce tells that a generation has begun, before anything else of it.
@@ -132,14 +138,13 @@ func (f *follower) gone(reason Reason) {
 		f.call(func() { f.subscriber.OnGone(f.generation, reason) })
 	}
 	f.announced = false
-	f.running.Store(false)
 }
 
 // OnAdd implements cache.ResourceEventHandler.
 func (f *follower) OnAdd(obj any, inInitialList bool) {
 	f.announce()
 	if u, ok := obj.(*unstructured.Unstructured); ok && f.subscriber.OnAdd != nil {
-		f.call(func() { f.subscriber.OnAdd(f.generation.GVR, u, inInitialList) })
+		f.call(func() { f.subscriber.OnAdd(f.gvr(), u, inInitialList) })
 	}
 }
 
@@ -148,7 +153,7 @@ func (f *follower) OnUpdate(before, after any) {
 	f.announce()
 	b, _ := before.(*unstructured.Unstructured)
 	if a, ok := after.(*unstructured.Unstructured); ok && f.subscriber.OnUpdate != nil {
-		f.call(func() { f.subscriber.OnUpdate(f.generation.GVR, b, a) })
+		f.call(func() { f.subscriber.OnUpdate(f.gvr(), b, a) })
 	}
 }
 
@@ -160,6 +165,6 @@ func (f *follower) OnDelete(obj any) {
 		obj, final = tombstone.Obj, false
 	}
 	if u, ok := obj.(*unstructured.Unstructured); ok && f.subscriber.OnDelete != nil {
-		f.call(func() { f.subscriber.OnDelete(f.generation.GVR, u, final) })
+		f.call(func() { f.subscriber.OnDelete(f.gvr(), u, final) })
 	}
 }

@@ -102,7 +102,7 @@ func newTheatre(t *testing.T, resources ...string) *theatre {
 		for _, resource := range []string{"widgets", "gadgets"} {
 			served = append(served, apitest.Type{
 				GVR:  schema.GroupVersionResource{Group: "example.com", Version: version, Resource: resource},
-				Kind: "Thing", Namespaced: true,
+				Kind: "Thing", Namespaced: true, Stored: "v1",
 			})
 		}
 	}
@@ -262,24 +262,31 @@ func TestSubscribeToEmptyType(t *testing.T) {
 func TestSubscribeTakesAnotherVersion(t *testing.T) {
 	th := newTheatre(t)
 	th.create(widgets, "a")
-	v2 := widgets.GroupResource().WithVersion("v2")
-	th.create(v2, "a")
 	th.types.set("widgets", func(t *Type) { t.Versions = []string{"v1", "v2"} })
 	th.subscribe(everything)
 	th.expect("widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1")
 	th.types.set("widgets", func(t *Type) { t.Versions = []string{"v2", "v1"} }) // nothing happens
-	th.create(widgets, "b")
-	th.expect("widgets v1: add b")
 	th.types.set("widgets", func(t *Type) { t.Versions = []string{"v2"} })
-	events := map[string]bool{}
-	for range 2 {
-		events[<-th.events] = true
-	}
-	if diff := cmp.Diff(map[string]bool{"widgets v1: lost a": true, "widgets v1: lost b": true}, events); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
-	th.expect("widgets v1: gone 1 VersionNotServed")
+	th.expect("widgets v1: lost a", "widgets v1: gone 1 VersionNotServed")
 	th.expect("widgets v2: started 1 1", "widgets v2: initial a", "widgets v2: synced 1")
+}
+
+// TestSubscribeFollowsTakeover: with a version policy, the informer stays and the objects live on.
+func TestSubscribeFollowsTakeover(t *testing.T) {
+	th := newTheatre(t)
+	th.create(widgets, "a")
+	th.types.set("widgets", func(t *Type) { t.Versions = []string{"v1", "v2"} })
+	s, err := th.factory.Subscribe(everything, th.subscriber(), ResourceOptions{Versions: PreferredVersion()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	th.expect("widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1")
+	th.types.set("widgets", func(t *Type) { t.Versions = []string{"v2"} })
+	th.expect("widgets v1: gone 1 VersionChanged")
+	th.expect("widgets v1: started 2 1", "widgets v2: update a false", "widgets v1: synced 2")
+	if followed := s.Types(); len(followed) != 1 || followed[0].Status.GVR != widgets || followed[0].Status.Version != "v2" {
+		t.Errorf("it follows %+v", followed)
+	}
 }
 
 // TestSubscribeLetsGo: a type that lives on and is no longer selected is gone without deletions.

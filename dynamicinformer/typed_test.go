@@ -124,7 +124,6 @@ func TestMayAlias(t *testing.T) {
 	}
 	type hidden struct {
 		Skipped any `json:"-"`
-		private any //nolint:unused // must not count
 	}
 	for _, tt := range []struct {
 		value any

@@ -17,7 +17,7 @@ type collection struct {
 	objects map[string]*object
 
 	// sorted are all objects by key, but for dirty, which lists what changed since, nil for what is gone. The
-	// slice itself never changes: snapshots share it.
+	// slice itself never changes: snapshots share it. Both are nil until somebody wants a snapshot.
 	sorted []*object
 	dirty  map[string]*object
 
@@ -39,7 +39,7 @@ type change struct {
 
 func newCollection(t Type, version uint64) *collection {
 	return &collection{
-		typ: t, objects: map[string]*object{}, dirty: map[string]*object{}, floor: version,
+		typ: t, objects: map[string]*object{}, floor: version,
 		changed: make(chan struct{}), ended: make(chan struct{}),
 	}
 }
@@ -51,7 +51,9 @@ func (c *collection) put(key string, o *object) {
 	} else {
 		c.objects[key] = o
 	}
-	c.dirty[key] = o
+	if c.dirty != nil {
+		c.dirty[key] = o
+	}
 }
 
 // record adds a change to the log, of which at least the last keep ones stay.
@@ -78,7 +80,11 @@ func (c *collection) notify() {
 
 // snapshot returns all objects by key. The slice may be kept but not be changed.
 func (c *collection) snapshot() []*object {
-	if len(c.dirty) > 0 {
+	switch {
+	case c.dirty == nil:
+		c.sorted = slices.SortedFunc(maps.Values(c.objects), func(a, b *object) int { return strings.Compare(a.key, b.key) })
+		c.dirty = map[string]*object{}
+	case len(c.dirty) > 0:
 		c.sorted = patch(c.sorted, c.dirty)
 		c.dirty = map[string]*object{}
 	}

@@ -15,30 +15,40 @@ type encoder struct {
 	t          *resource
 	shape      shape
 	apiVersion string // quoted
-	table      *tabulator
+	include    string
+	table      *tabulator // for the shape of that name
 }
 
-// newEncoder returns the encoder for a request. list is whether the answer is a list, streamed whether it is
-// a watch.
-func newEncoder(r *http.Request, t *resource, list, streamed bool) (*encoder, error) {
+// newEncoder returns the encoder for a request. streamed is whether it is for a watch.
+func newEncoder(r *http.Request, t *resource, streamed bool) (*encoder, error) {
 	form, err := negotiate(r.Header, streamed)
 	if err != nil {
 		return nil, err
 	}
-	e := &encoder{t: t, shape: form}
+	quoted, err := json.Marshal(t.gv.String())
+	return &encoder{t: t, shape: form, apiVersion: string(quoted), include: r.URL.Query().Get("includeObject")}, err
+}
+
+// prepare refuses what cannot be turned into the form that is asked for. As on a kube-apiserver, that comes after
+// everything else that can be wrong with a request.
+func (e *encoder) prepare(list bool, objects ...*object) error {
 	switch {
-	case form.kind == partialObject && list:
-		return nil, errNotAcceptable("you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)")
-	case form.kind == partialList && !list && !streamed:
-		return nil, errNotAcceptable("you requested PartialObjectMetadataList, but the requested object is not a list (*unstructured.Unstructured)")
-	case form.kind == table:
-		if e.table, err = newTabulator(t.version.Columns, r.URL.Query().Get("includeObject")); err != nil {
-			return nil, err
+	case e.shape.kind == partialObject && list:
+		return errNotAcceptable("you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)")
+	case e.shape.kind == partialList && !list:
+		return errInternal("content is not a list")
+	case e.shape.kind == table:
+		if err := e.tabulate(); err != nil {
+			return err
 		}
 	}
-	quoted, err := json.Marshal(t.gv.String())
-	e.apiVersion = string(quoted)
-	return e, err
+	return e.check(objects...)
+}
+
+// tabulate readies the columns of a table.
+func (e *encoder) tabulate() (err error) {
+	e.table, err = newTabulator(e.t.version.Columns, e.include)
+	return err
 }
 
 // check refuses objects that cannot be read in the version that is asked for.
@@ -57,15 +67,23 @@ func (e *encoder) check(objects ...*object) error {
 
 // appendItem appends an object as it is part of a list; in a table, that is a row.
 func (e *encoder) appendItem(dst []byte, o *object) ([]byte, error) {
-	if e.shape.kind == whole {
+	prunes := o.stored != e.t.gv.Version && e.t.version.structure != nil
+	if e.shape.kind == whole && !prunes {
 		return o.appendJSON(dst, e.apiVersion), nil
 	}
 	content, err := o.decode()
 	if err != nil {
 		return nil, err
 	}
+	if prunes {
+		// What another version has beyond this one is not there in this one.
+		prune(content, e.t.version.structure)
+	}
 	content["apiVersion"] = e.t.gv.String()
-	if e.shape.kind == table {
+	switch e.shape.kind {
+	case whole:
+		return appendValue(dst, content)
+	case table:
 		return e.table.appendRow(dst, content)
 	}
 	m, err := partial(content)
@@ -132,7 +150,7 @@ func (e *encoder) bookmark(version uint64, annotations map[string]string) (*obje
 		metadata["annotations"] = annotations
 	}
 	body, err := encodeBody(map[string]any{"kind": e.t.typ.Names.Kind, "metadata": metadata})
-	return &object{version: version, body: body}, err
+	return &object{version: version, stored: e.t.gv.Version, body: body}, err
 }
 
 // partial returns the metadata of an object. It fails where that has another form than ObjectMeta.

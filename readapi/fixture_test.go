@@ -50,7 +50,7 @@ spec:
     served: true
     storage: false
     deprecated: true
-    schema: {openAPIV3Schema: {type: object}}
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {color: {type: string}}}}}}
 `
 
 var (

@@ -9,14 +9,14 @@ import (
 
 // get serves one object.
 func (h *handler) get(w http.ResponseWriter, r *http.Request, t *resource) {
-	e, err := newEncoder(r, t, false, false)
+	e, err := newEncoder(r, t, false)
 	if err != nil {
 		writeError(w, r, err)
 		return
 	}
 	o, err := h.storage.get(t, r.URL.Query().Get("resourceVersion"))
 	if err == nil {
-		err = e.check(o)
+		err = e.prepare(false, o)
 	}
 	if err != nil {
 		writeError(w, r, err)

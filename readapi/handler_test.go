@@ -48,7 +48,8 @@ func TestErrors(t *testing.T) {
 		"continue":                          {widgetsPath + "?continue=abc", "", bad("invalid continue token: continue key is not valid: invalid character 'i' looking for beginning of value"), 400},
 		"included object":                   {widgetsPath + "?includeObject=x", asTable, bad(`Unable to convert to Table as requested: includeObject: Invalid value: \"x\": must be 'Metadata', 'Object', 'None', or empty`), 400},
 		"object for a list":                 {widgetsPath, asPartial, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)","reason":"NotAcceptable","code":406}`, 406},
-		"list for an object":                {inDefaultPath + "/a", asPartialList, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"you requested PartialObjectMetadataList, but the requested object is not a list (*unstructured.Unstructured)","reason":"NotAcceptable","code":406}`, 406},
+		"list for an object":                {inDefaultPath + "/a", asPartialList, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"content is not a list","code":500}`, 500},
+		"form after parameter":              {widgetsPath + "?continue=abc", asPartial, bad("invalid continue token: continue key is not valid: invalid character 'i' looking for beginning of value"), 400},
 		"media type":                        {widgetsPath, "text/html", `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"only the following media types are accepted: application/json, application/yaml","reason":"NotAcceptable","code":406}`, 406},
 		"protobuf alone":                    {widgetsPath, "application/vnd.kubernetes.protobuf", `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"only the following media types are accepted: application/json, application/yaml","reason":"NotAcceptable","code":406}`, 406},
 		"unknown conversion":                {widgetsPath, "application/json;as=Foo;v=v1;g=meta.k8s.io", `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"only the following media types are accepted: application/json, application/yaml","reason":"NotAcceptable","code":406}`, 406},
@@ -125,7 +126,7 @@ func TestGet(t *testing.T) {
 	tests := map[string]struct{ path, accept, want string }{
 		"json":          {inDefaultPath + "/a", "", `{"apiVersion":"example.com/v1",` + object},
 		"status":        {inDefaultPath + "/a/status", "", `{"apiVersion":"example.com/v1",` + object},
-		"other version": {"/apis/example.com/v1beta1/namespaces/default/widgets/a", "", `{"apiVersion":"example.com/v1beta1",` + object},
+		"other version": {"/apis/example.com/v1beta1/namespaces/default/widgets/a", "", `{"apiVersion":"example.com/v1beta1","kind":"Widget","metadata":{"labels":{"color":"red"},"name":"a","namespace":"default","resourceVersion":"11"},"spec":{"color":"red"}}`},
 		"preferences":   {inDefaultPath + "/a", "text/html,application/yaml;q=0.1,*/*;q=0.5", `{"apiVersion":"example.com/v1",` + object},
 		"fallback":      {inDefaultPath + "/a", "application/json;as=Foo;v=v1;g=meta.k8s.io,application/json", `{"apiVersion":"example.com/v1",` + object},
 		"yaml":          {inDefaultPath + "/a", "application/yaml", "apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  labels:\n    color: red\n  name: a\n  namespace: default\n  resourceVersion: \"11\"\nspec:\n  color: red\nstatus:\n  ready: true"},

@@ -24,14 +24,14 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request, t *resource) {
 		writeError(w, r, err)
 		return
 	}
-	e, err := newEncoder(r, t, true, false)
+	e, err := newEncoder(r, t, false)
 	if err != nil {
 		writeError(w, r, err)
 		return
 	}
 	p, err := h.storage.list(t, options)
 	if err == nil {
-		err = e.check(p.objects...)
+		err = e.prepare(true, p.objects...)
 	}
 	if err != nil {
 		writeError(w, r, err)

@@ -43,9 +43,7 @@ func parseResourceVersion(text string) (uint64, error) {
 }
 
 // errVersion is the answer of everything but a list to a version that is none.
-func errVersion(err error) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 500, Message: err.Error()}}
-}
+func errVersion(err error) error { return errInternal(err.Error()) }
 
 // errListVersion is that of a list.
 func errListVersion(err error) error {

@@ -43,6 +43,11 @@ func errMethodNotAllowed() error {
 	return err
 }
 
+// errInternal is what becomes of errors that a kube-apiserver did not see coming.
+func errInternal(message string) error {
+	return newStatusError(http.StatusInternalServerError, "", message)
+}
+
 func errNotAcceptable(message string) error {
 	return newStatusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, message)
 }

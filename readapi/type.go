@@ -43,7 +43,10 @@ type Version struct {
 	// SelectableFields are the paths that field selectors may use, beside name and namespace: ".spec.host".
 	SelectableFields []string
 	// Schema is an OpenAPI v3 schema, for kubectl explain. Default: an object with any fields.
+	// Objects that were stored in another version lose what it does not have.
 	Schema json.RawMessage
+
+	structure *crd.Schema // of Schema
 }
 
 // GroupResource names the type without version.
@@ -90,6 +93,16 @@ func (t *Type) complete() error {
 	}
 	if t.Names.ListKind == "" {
 		t.Names.ListKind = t.Names.Kind + "List"
+	}
+	t.Versions = slices.Clone(t.Versions)
+	for i := range t.Versions {
+		v := &t.Versions[i]
+		if len(v.Schema) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(v.Schema, &v.structure); err != nil {
+			return fmt.Errorf("type %s: the schema of %s: %w", t.GroupResource(), v.Name, err)
+		}
 	}
 	return nil
 }

@@ -17,7 +17,10 @@ func (h *handler) watch(w http.ResponseWriter, r *http.Request, t *resource) {
 		writeError(w, r, err)
 		return
 	}
-	e, err := newEncoder(r, t, false, true)
+	e, err := newEncoder(r, t, true)
+	if err == nil && e.shape.kind == table {
+		err = e.tabulate()
+	}
 	if err != nil {
 		writeError(w, r, err)
 		return

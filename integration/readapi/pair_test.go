@@ -135,13 +135,13 @@ func maskVersions(object map[string]any) {
 	if metadata == nil || object["items"] == nil && len(rows) == 1 && metadata["continue"] == nil {
 		return
 	}
+	if object["kind"] == "PartialObjectMetadataList" && object["items"] == nil {
+		object["items"] = []any{} // null there, for no reason that anybody could rely on
+	}
 	if object["items"] != nil || object["rows"] != nil || u.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "" {
 		metadata["resourceVersion"] = "N"
 		if text, _ := metadata["continue"].(string); text != "" {
 			metadata["continue"] = "TOKEN"
 		}
-	}
-	if object["kind"] == "PartialObjectMetadataList" && object["items"] == nil {
-		object["items"] = []any{} // null there, for no reason that anybody could rely on
 	}
 }

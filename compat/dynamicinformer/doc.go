@@ -30,6 +30,9 @@
 //
 // A negative resync period means none.
 //
+// Objects are kept decoded, as client-go keeps them: reading costs nothing, and what a fake client returns is what
+// the cache holds. The memory is saved by this project's own package, which packs them.
+//
 // # Consistency
 //
 // Each informer is eventually consistent with the API server, on its own; what handlers see is what

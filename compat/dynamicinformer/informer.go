@@ -30,6 +30,10 @@ func NewFilteredDynamicInformer(client dynamic.Interface, gvr schema.GroupVersio
 		Resync:           new(max(resyncPeriod, 0)),
 		Indexers:         others,
 		TweakListOptions: forAll(tweakListOptions),
+		// Packed objects take less memory, but a program that was written for client-go's informers may list
+		// everything again and again, which then costs decoding; and a fake client's objects may hold what JSON
+		// has no form for, or be compared by their addresses.
+		Storage: crdcache.Storage{Mode: crdcache.StorageObject},
 	}})
 	switch {
 	case err != nil:

@@ -99,7 +99,9 @@ value:
 		if depth+open >= maxDepth {
 			return s.unusual()
 		}
-		i = space(data, i+1)
+		if i++; i < len(data) && data[i] <= ' ' {
+			i = space(data, i)
+		}
 		if i < len(data) && data[i] == c+2 { // both closing brackets come two after their opening ones
 			i++
 			break
@@ -155,7 +157,9 @@ key:
 	if i = s.text(i + 1); i < 0 {
 		return -1
 	}
-	if i = s.colon(i); i < 0 {
+	if i+1 < len(data) && data[i] == ':' && data[i+1] > ' ' {
+		i++
+	} else if i = s.colon(i); i < 0 {
 		return -1
 	}
 	goto value
@@ -181,16 +185,19 @@ const (
 	highBits  = 0x8080808080808080
 )
 
+// special marks, with the top bit of a byte, which of eight bytes end or interrupt a string: quotes, backslashes and
+// control characters. The lowest mark is right; what a borrow does to the marks above it does not matter.
+func special(w uint64) uint64 {
+	quote, slash := w^everyByte*'"', w^everyByte*'\\'
+	return ((w-everyByte*' ')&^w | (quote-everyByte)&^quote | (slash-everyByte)&^slash) & highBits
+}
+
 // text reads a string from the byte after its opening quote on, and its closing quote.
 func (s *scanner) text(i int) int {
 	data := s.data
 	for {
 		for i+8 <= len(data) {
-			w := binary.LittleEndian.Uint64(data[i:])
-			// The lowest mark is right; what a borrow does to the marks above it does not matter.
-			quote, slash := w^everyByte*'"', w^everyByte*'\\'
-			marks := ((w-everyByte*' ')&^w | (quote-everyByte)&^quote | (slash-everyByte)&^slash) & highBits
-			if marks != 0 {
+			if marks := special(binary.LittleEndian.Uint64(data[i:])); marks != 0 {
 				i += bits.TrailingZeros64(marks) / 8
 				break
 			}

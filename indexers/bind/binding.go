@@ -1,0 +1,260 @@
+package bind
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/query"
+)
+
+// Binding holds informers for what a config declares. Make it with New.
+type Binding struct {
+	factory *dynamicinformer.Factory
+	options Options
+
+	// work is held while informers are acquired and changed, so that this happens in turn.
+	work sync.Mutex
+	// kinds are the types that are known, under work.
+	kinds  map[schema.GroupResource]kind
+	closed bool // under work
+
+	mu struct {
+		sync.Mutex
+		config *indexers.Config
+		// targets are replaced rather than changed.
+		targets map[place]*Target
+	}
+}
+
+// place tells targets apart: a type may be meant by several resources.
+type place struct {
+	resource string
+	schema.GroupResource
+}
+
+// ErrClosed is returned for what a binding is asked after Close.
+var ErrClosed = errors.New("bind: the binding has been closed")
+
+// New binds a config to a factory. Nothing is followed before Resolve or Follow says which types there are. It
+// fails when the options lack what the config asks for.
+func New(factory *dynamicinformer.Factory, config *indexers.Config, options Options) (*Binding, error) {
+	b := &Binding{factory: factory, options: options, kinds: map[schema.GroupResource]kind{}}
+	b.mu.config, b.mu.targets = config, map[place]*Target{}
+	return b, b.check(config)
+}
+
+// check looks at what can be wrong with a config before anything is changed for it.
+func (b *Binding) check(config *indexers.Config) error {
+	var errs []error
+	for _, r := range config.Resources {
+		_, err := b.options.ResourceOptions(r)
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("bind: %w", err)
+	}
+	return nil
+}
+
+// Resolve binds what the config means among the types of a catalog. A resource without a type is an
+// *indexers.ConfigError, unless it is optional; the others are bound all the same.
+func (b *Binding) Resolve(catalog *discovery.Catalog) error {
+	b.work.Lock()
+	defer b.work.Unlock()
+	for _, k := range kindsOf(catalog) {
+		b.kinds[k.GroupResource] = k
+	}
+	if err := b.bindAll(b.config()); err != nil {
+		return err
+	}
+	return b.unresolved()
+}
+
+// Follow binds what the config means among the types that a tracker knows, now and later. The returned func ends
+// that; what is bound stays. The tracker must run.
+func (b *Binding) Follow(tracker *discovery.Tracker) (stop func()) {
+	return tracker.Subscribe(func(e discovery.Event) {
+		if e.Kind != discovery.Added && e.Kind != discovery.Changed {
+			return // the informers deal with types that go
+		}
+		b.work.Lock()
+		defer b.work.Unlock()
+		k := kindOf(e.Type)
+		b.kinds[k.GroupResource] = k
+		if err := b.bindKind(b.config(), k); err != nil && b.options.OnError != nil {
+			b.options.OnError(err)
+		}
+	}).Stop
+}
+
+func (b *Binding) config() *indexers.Config {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.mu.config
+}
+
+// bindAll binds a config to all types that are known. Callers hold work.
+func (b *Binding) bindAll(config *indexers.Config) error {
+	var errs []error
+	for _, k := range b.kinds {
+		errs = append(errs, b.bindKind(config, k))
+	}
+	return errors.Join(errs...)
+}
+
+// bindKind binds all resources that mean a type. Callers hold work.
+func (b *Binding) bindKind(config *indexers.Config, k kind) error {
+	if b.closed {
+		return ErrClosed
+	}
+	var errs []error
+	for _, r := range config.Resources {
+		if !r.Match.Matches(k.Group, k.Resource, k.kind) {
+			continue
+		}
+		at := place{r.Name, k.GroupResource}
+		b.mu.Lock()
+		_, bound := b.mu.targets[at]
+		b.mu.Unlock()
+		gvr, served := k.gvr(r.Match)
+		if bound || !served {
+			continue
+		}
+		t, err := b.acquire(r, gvr)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		b.mu.Lock()
+		b.mu.targets[at] = t
+		b.mu.Unlock()
+	}
+	return errors.Join(errs...)
+}
+
+// acquire makes a target.
+func (b *Binding) acquire(r *indexers.Resource, gvr schema.GroupVersionResource) (*Target, error) {
+	options, err := b.options.ResourceOptions(r)
+	if err != nil {
+		return nil, fmt.Errorf("bind: %w", err)
+	}
+	functions := indexers.Compile(r)
+	if len(r.Indexes) > 0 {
+		options.Indexes = functions
+	}
+	handle, err := b.factory.Acquire(gvr, options)
+	if err != nil {
+		return nil, fmt.Errorf("bind: resource %q: %w", r.Name, err)
+	}
+	return &Target{Resource: r, GVR: gvr, Informer: handle.Informer(), handle: handle, functions: []*indexers.Functions{functions}}, nil
+}
+
+// unresolved says which resources mean no type that is known. Callers hold work.
+func (b *Binding) unresolved() error {
+	var all []indexers.Diagnostic
+	for _, r := range b.config().Resources {
+		if r.Optional || len(b.targetsOf(r.Name)) > 0 {
+			continue
+		}
+		message := fmt.Sprintf("the server has no type that fits %s", schema.GroupResource{Group: r.Match.Group, Resource: r.Match.Resource + r.Match.Kind})
+		hint := "install its CRD, correct the name, or write optional: true"
+		for _, k := range b.kinds {
+			if r.Match.Matches(k.Group, k.Resource, k.kind) {
+				message = fmt.Sprintf("%s cannot be listed and watched in version %q", k.GroupResource, r.Match.Version)
+				hint = "the versions that can are " + strings.Join(k.versions, ", ")
+			}
+		}
+		all = append(all, r.Finding(indexers.CodeNoResource, message, hint))
+	}
+	if len(all) > 0 {
+		return &indexers.ConfigError{Diagnostics: all}
+	}
+	return nil
+}
+
+// Config returns the config that is bound.
+func (b *Binding) Config() *indexers.Config { return b.config() }
+
+// Targets returns what is bound, in the order of the names of resources, and of the types for one of them.
+func (b *Binding) Targets() []*Target { return b.targetsOf("") }
+
+// targetsOf returns the targets of a resource, or of all.
+func (b *Binding) targetsOf(resource string) []*Target {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var out []*Target
+	for at, t := range b.mu.targets {
+		if resource == "" || at.resource == resource {
+			out = append(out, t)
+		}
+	}
+	slices.SortFunc(out, func(x, y *Target) int {
+		return cmp.Or(strings.Compare(x.Resource.Name, y.Resource.Name), strings.Compare(x.GVR.Group, y.GVR.Group), strings.Compare(x.GVR.Resource, y.GVR.Resource))
+	})
+	return out
+}
+
+// TargetError says that a resource of the config does not stand for exactly one type.
+type TargetError struct {
+	// Resource is the name that was asked for.
+	Resource string
+	// Types are those that it stands for; none while no such type exists, or when the config has no such name.
+	Types []schema.GroupVersionResource
+	// Known are the names that the config has.
+	Known []string
+}
+
+// Error says what to do.
+func (e *TargetError) Error() string {
+	switch {
+	case !slices.Contains(e.Known, e.Resource):
+		return fmt.Sprintf("bind: the config has no resource %q; there are %s", e.Resource, strings.Join(e.Known, ", "))
+	case len(e.Types) == 0:
+		return fmt.Sprintf("bind: resource %q: the server has no such type yet", e.Resource)
+	}
+	return fmt.Sprintf("bind: resource %q stands for %d types; ask each of its Targets", e.Resource, len(e.Types))
+}
+
+// Querier answers queries over a resource that stands for exactly one type. The error is a *TargetError.
+func (b *Binding) Querier(resource string) (*query.Querier, error) {
+	t, err := b.Target(resource)
+	if err != nil {
+		return nil, err
+	}
+	return t.Querier(), nil
+}
+
+// Target returns what a resource that stands for exactly one type is bound to. The error is a *TargetError.
+func (b *Binding) Target(resource string) (*Target, error) {
+	targets := b.targetsOf(resource)
+	if len(targets) == 1 && resource != "" {
+		return targets[0], nil
+	}
+	e := &TargetError{Resource: resource}
+	for _, r := range b.config().Resources {
+		e.Known = append(e.Known, r.Name)
+	}
+	for _, t := range targets {
+		e.Types = append(e.Types, t.GVR)
+	}
+	return nil, e
+}
+
+// Close releases all informers. The binding cannot be used again.
+func (b *Binding) Close() {
+	b.work.Lock()
+	defer b.work.Unlock()
+	b.closed = true
+	for _, t := range b.Targets() {
+		t.handle.Release()
+	}
+}

@@ -1,0 +1,26 @@
+// Package bind gives what an index config declares to the informers of a factory.
+//
+// # Usage
+//
+//	config, err := indexers.Load("indexes.yaml")
+//	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: cfg, Types: tracker.Types()})
+//	binding, err := bind.New(factory, config, bind.Options{})
+//	stop := binding.Follow(tracker)                  // or binding.Resolve(catalog), once
+//	err = factory.Start(ctx)
+//	...
+//	querier, err := binding.Querier("certs")
+//	result, err := querier.ByIndex("issuer", "letsencrypt")
+//
+// [Definitions] reads the CustomResourceDefinitions of a cluster, to check a config against them before that. A
+// config that has changed is taken over by [Binding.Apply]; package reload calls it when a file changes.
+//
+// # Consistency
+//
+// Each resource of the config is looked up among the types that the server has. With Follow, those that appear
+// later are bound when they do, and the factory's informers deal with types that go. Only indexes can be changed
+// while an informer runs; anything else makes another informer, which lists anew.
+//
+// # Concurrency
+//
+// All methods are safe for concurrent use.
+package bind

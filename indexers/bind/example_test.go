@@ -1,0 +1,116 @@
+package bind_test
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/bind"
+	"github.com/crdcache/crdcache/readapi"
+)
+
+const exampleConfig = `apiVersion: crdcache.dev/v1alpha1
+kind: IndexConfig
+metadata: {name: example}
+spec:
+  resources:
+  - name: widgets
+    match: {group: example.com, kind: Widget}
+    indexes:
+    - {name: color, path: .spec.color}
+    - {name: size, path: .spec.size, type: int, order: sorted}
+`
+
+// cluster serves a type and some objects, without a cluster.
+func cluster() *readapi.Storage {
+	storage := readapi.NewStorage(readapi.StorageOptions{})
+	for _, text := range []string{
+		definition("example.com", "widgets", "Widget"),
+		widget("lamp", "red", 7), widget("chair", "red", 3), widget("table", "blue", 12),
+	} {
+		apply(storage, text)
+	}
+	return storage
+}
+
+func definition(group, plural, kind string) string {
+	return fmt.Sprintf(`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: %[2]s.%[1]s}, spec: {
+  group: %[1]s, scope: Namespaced, names: {plural: %[2]s, kind: %[3]s},
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {
+    spec: {type: object, properties: {color: {type: string}, size: {type: integer}}}}}}}]}}`, group, plural, kind)
+}
+
+func widget(name, color string, size int) string {
+	return fmt.Sprintf(`{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: home, name: %s}, spec: {color: %s, size: %d}}`, name, color, size)
+}
+
+func apply(storage *readapi.Storage, text string) {
+	var object map[string]any
+	if err := yaml.Unmarshal([]byte(text), &object); err != nil {
+		panic(err)
+	}
+	if _, err := storage.Apply(&unstructured.Unstructured{Object: object}); err != nil {
+		panic(err)
+	}
+}
+
+// Load a config, bind it, start, ask.
+func Example() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	server := readapi.Config(readapi.NewHandler(cluster(), readapi.HandlerOptions{}))
+
+	config, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(exampleConfig)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	client, err := discovery.NewClient(server, discovery.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	catalog, err := client.Catalog(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer factory.Shutdown(context.Background())
+	binding, err := bind.New(factory, config, bind.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := binding.Resolve(catalog); err != nil {
+		fmt.Println(err)
+		return
+	}
+	_ = factory.Start(ctx)
+	if _, err := factory.WaitForSync(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	widgets, err := binding.Querier("widgets")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	red, err := widgets.ByIndex("color", "red")
+	fmt.Println(red.Keys(), err)
+	large, err := widgets.Range("size", "5", "")
+	fmt.Println(large.Keys(), err)
+	// Output:
+	// [home/chair home/lamp] <nil>
+	// [home/lamp home/table] <nil>
+}

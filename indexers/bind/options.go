@@ -1,0 +1,111 @@
+package bind
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/jsonpath"
+)
+
+// Options adjust a Binding. The zero value is usable.
+type Options struct {
+	// Compression is for resources whose storage mode is compressed, which require it; package storage/zstd has
+	// one.
+	Compression dynamicinformer.Compression
+	// OnError is told of types that turned up later and could not be bound. Default: nobody is.
+	OnError func(error)
+}
+
+// ResourceOptions gives the options of an informer for a resource, without its indexes. What the config leaves
+// open is not set.
+func (o Options) ResourceOptions(r *indexers.Resource) (dynamicinformer.ResourceOptions, error) {
+	out := dynamicinformer.ResourceOptions{Namespaces: namespaces(r.Namespaces), Prune: prune(r.EffectivePrune())}
+	fail := func(err error) (dynamicinformer.ResourceOptions, error) {
+		return dynamicinformer.ResourceOptions{}, fmt.Errorf("resource %q: %w", r.Name, err)
+	}
+	if r.Storage.Mode != "" {
+		if err := out.Storage.Mode.UnmarshalText([]byte(r.Storage.Mode)); err != nil {
+			return fail(err)
+		}
+		if out.Storage.Mode == dynamicinformer.StorageCompressed {
+			if o.Compression == nil {
+				return fail(fmt.Errorf("storage mode %s needs a compression in the options", r.Storage.Mode))
+			}
+			out.Storage.Compression = o.Compression
+		}
+	}
+	if s := r.Selectors.Labels; s != "" {
+		selector, err := labels.Parse(s)
+		if err != nil {
+			return fail(err)
+		}
+		out.LabelSelector = selector
+	}
+	if s := r.Selectors.Fields; s != "" {
+		selector, err := fields.ParseSelector(s)
+		if err != nil {
+			return fail(err)
+		}
+		out.FieldSelector = selector
+	}
+	if r.Match.Versions != "" {
+		out.Versions = dynamicinformer.PreferredVersion()
+	}
+	return out, nil
+}
+
+// namespaces says by names what can be said so: then nothing beyond them is asked for.
+func namespaces(n indexers.Namespaces) dynamicinformer.Namespaces {
+	patterns := strings.Contains(strings.Join(append(n.Include[:len(n.Include):len(n.Include)], n.Exclude...), " "), "*")
+	switch {
+	case n.All():
+		return dynamicinformer.Namespaces{}
+	case patterns:
+		return dynamicinformer.MatchingNamespaces(n.Include, n.Exclude)
+	case len(n.Include) == 0:
+		return dynamicinformer.ExceptNamespaces(n.Exclude...)
+	}
+	var names []string
+	for _, name := range n.Include {
+		if n.Matches(name) {
+			names = append(names, name)
+		}
+	}
+	if names == nil { // all that is included is excluded
+		return dynamicinformer.MatchingNamespaces(n.Include, n.Exclude)
+	}
+	return dynamicinformer.InNamespaces(names...)
+}
+
+func prune(p indexers.Prune) dynamicinformer.Prune {
+	out := dynamicinformer.Prune{Annotations: p.RemoveAnnotations}
+	for _, preset := range p.Presets {
+		out.Presets = append(out.Presets, dynamicinformer.PrunePreset(preset))
+	}
+	for _, path := range p.Remove {
+		out.Paths = append(out.Paths, prunePath(path))
+	}
+	return out
+}
+
+// prunePath writes a path with quotes around each name.
+func prunePath(p *jsonpath.Path) string {
+	var b strings.Builder
+	for _, step := range p.Steps() {
+		name := step.Selectors[0].Name
+		switch {
+		case step.Selectors[0].Kind == jsonpath.SelectElements:
+			b.WriteString("[*]")
+		case strings.Contains(name, `"`):
+			b.WriteString("['" + name + "']")
+		default:
+			b.WriteString(`["` + name + `"]`)
+		}
+	}
+	return b.String()
+}

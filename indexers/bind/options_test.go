@@ -1,0 +1,62 @@
+package bind_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers/bind"
+	"github.com/crdcache/crdcache/storage/zstd"
+)
+
+func TestResourceOptions(t *testing.T) {
+	config := parse(t, `  - name: w
+    match: {group: example.com, kind: Widget, versions: preferred}
+    storage: {mode: compressed}
+    namespaces: {include: [b, a, c], exclude: [c]}
+    selectors: {labels: "app=web,tier!=test", fields: metadata.name!=x}
+    prune:
+      presets: [managedFields, lastApplied]
+      remove: [".status.conditions[*].message", [metadata, labels, 'a"b/c.d'], .spec.kept]
+      removeAnnotations: [example.io/blob]
+    indexes: [{name: i, path: .spec.kept.x}]
+`)
+	got, err := bind.Options{Compression: zstd.New(zstd.Options{})}.ResourceOptions(config.Resources[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantPrune := dynamicinformer.Prune{
+		Presets:     []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields, dynamicinformer.PruneLastApplied},
+		Paths:       []string{`["status"]["conditions"][*]["message"]`, `["metadata"]["labels"]['a"b/c.d']`},
+		Annotations: []string{"example.io/blob"},
+	}
+	if diff := cmp.Diff(wantPrune, got.Prune); diff != "" {
+		t.Errorf("prune (-want +got):\n%s", diff)
+	}
+	text := []string{got.Storage.Mode.String(), got.Namespaces.String(), got.LabelSelector.String(), got.FieldSelector.String(), got.Versions.String()}
+	if diff := cmp.Diff([]string{"compressed", "in a,b", "app=web,tier!=test", "metadata.name!=x", "preferred"}, text); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got.Storage.Compression == nil {
+		t.Error("there is no compression")
+	}
+}
+
+func TestNamespacesOfTheOptions(t *testing.T) {
+	for text, want := range map[string]string{
+		"{include: [a, b]}":                      "in a,b",
+		"{exclude: [b, a]}":                      "except a,b",
+		"{include: [a], exclude: [b]}":           "in a",
+		"{include: [a, 'team-*']}":               "matching a,team-* except ",
+		"{include: [a], exclude: ['a*']}":        "matching a except a*",
+		"{include: [a], exclude: [a]}":           "matching a except a",
+		"{include: ['team-*'], exclude: [x, y]}": "matching team-* except x,y",
+	} {
+		config := parse(t, "  - name: w\n    match: {group: example.com, kind: Widget}\n    namespaces: "+text+"\n")
+		got, err := bind.Options{}.ResourceOptions(config.Resources[0])
+		if err != nil || got.Namespaces.String() != want {
+			t.Errorf("%s: %s, %v", text, got.Namespaces, err)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package bind
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/indexers"
+)
+
+// kind is what is known of a type of the server.
+type kind struct {
+	schema.GroupResource
+	kind string
+	// versions are served and can be listed and watched, the most preferred first.
+	versions []string
+}
+
+// kindsOf gathers the types of a catalog.
+func kindsOf(catalog *discovery.Catalog) []kind {
+	var all []kind
+	at := map[schema.GroupResource]int{}
+	for _, r := range catalog.Resources() {
+		gr := r.GVR.GroupResource()
+		i, ok := at[gr]
+		if !ok {
+			i = len(all)
+			at[gr] = i
+			all = append(all, kind{GroupResource: gr, kind: r.GVK.Kind})
+		}
+		if r.Watchable() {
+			all[i].versions = append(all[i].versions, r.GVR.Version)
+		}
+		all[i].order(r.ServedVersions)
+	}
+	return all
+}
+
+// order puts the versions in the order of preference.
+func (k *kind) order(preference []string) {
+	slices.SortStableFunc(k.versions, func(a, b string) int {
+		return slices.Index(preference, a) - slices.Index(preference, b)
+	})
+}
+
+// kindOf is what a tracker knows of a type.
+func kindOf(t discovery.Type) kind {
+	k := kind{GroupResource: t.GroupResource, kind: t.Kind}
+	for _, v := range t.Versions {
+		if v.Served && slices.Contains(v.Verbs, "list") && slices.Contains(v.Verbs, "watch") {
+			k.versions = append(k.versions, v.Name)
+		}
+	}
+	return k
+}
+
+// gvr gives the version that a resource of a config means; false when the type does not serve it.
+func (k kind) gvr(m indexers.Match) (schema.GroupVersionResource, bool) {
+	if m.Version != "" {
+		return k.WithVersion(m.Version), slices.Contains(k.versions, m.Version)
+	}
+	if len(k.versions) == 0 {
+		return schema.GroupVersionResource{}, false
+	}
+	return k.WithVersion(k.versions[0]), true
+}

@@ -303,7 +303,7 @@ func TestAcquireFails(t *testing.T) {
 		want    []string
 	}{
 		"no version":         {schema.GroupVersionResource{Resource: "x"}, ResourceOptions{}, []string{"lacks a version"}},
-		"several at once":    {widgets, ResourceOptions{Namespaces: InNamespaces(""), Resync: new(time.Duration(-1))}, []string{"widgets.v1.example.com", "empty name", "Resync"}},
+		"several at once":    {widgets, ResourceOptions{Namespaces: InNamespaces(""), Resync: new(time.Duration(-1))}, []string{"widgets.v1.example.com", "empty name", "resync period"}},
 		"no source of types": {widgets, ResourceOptions{Versions: PreferredVersion()}, []string{"needs Types"}},
 	} {
 		h, err := f.Acquire(tt.gvr, tt.options)

@@ -73,17 +73,17 @@ const (
 func (o Options) validate() error {
 	var errs []error
 	if o.ListConcurrency < 0 {
-		errs = append(errs, fmt.Errorf("ListConcurrency is %d; it must not be negative", o.ListConcurrency))
+		errs = append(errs, fmt.Errorf("the list concurrency is %d; it must not be negative", o.ListConcurrency))
 	}
 	for _, err := range o.Defaults.validate() {
-		errs = append(errs, fmt.Errorf("Defaults: %w", err))
+		errs = append(errs, fmt.Errorf("by default: %w", err))
 	}
 	for _, gvr := range sortedGVRs(o.Resources) {
 		for _, err := range o.Resources[gvr].validate() {
-			errs = append(errs, fmt.Errorf("Resources: %s: %w", formatGVR(gvr), err))
+			errs = append(errs, fmt.Errorf("%s: %w", formatGVR(gvr), err))
 		}
 		if err := o.checkType(gvr, o.Resources[gvr].over(o.Defaults)); err != nil {
-			errs = append(errs, fmt.Errorf("Resources: %w", err))
+			errs = append(errs, fmt.Errorf("resources: %w", err))
 		}
 	}
 	if o.Types == nil && o.Defaults.Versions.kind > versionPinned {

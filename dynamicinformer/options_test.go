@@ -37,8 +37,8 @@ func TestNewChecksOptions(t *testing.T) {
 		"client and config":       {Options{Client: client, Config: config}, []string{"not both"}},
 		"client and http client":  {Options{Client: client, HTTPClient: http.DefaultClient}, []string{"not both"}},
 		"config that is no good":  {Options{Config: &rest.Config{Host: "http://a b"}}, []string{"making a dynamic client"}},
-		"negative concurrency":    {Options{Config: config, ListConcurrency: -1}, []string{"ListConcurrency is -1"}},
-		"nil index function":      {defaults(ResourceOptions{Indexers: cache.Indexers{"x": nil}}), []string{`Defaults: the index function "x" is nil`}},
+		"negative concurrency":    {Options{Config: config, ListConcurrency: -1}, []string{"the list concurrency is -1"}},
+		"nil index function":      {defaults(ResourceOptions{Indexers: cache.Indexers{"x": nil}}), []string{`by default: the index function "x" is nil`}},
 		"reserved index":          {defaults(ResourceOptions{Indexers: cache.Indexers{"namespace": cache.MetaNamespaceIndexFunc}}), []string{"cannot be replaced"}},
 		"no namespaces":           {defaults(ResourceOptions{Namespaces: InNamespaces()}), []string{"list of namespaces is empty"}},
 		"an empty namespace":      {defaults(ResourceOptions{Namespaces: ExceptNamespaces("a", "")}), []string{"empty name"}},
@@ -51,7 +51,7 @@ func TestNewChecksOptions(t *testing.T) {
 			Options{ListConcurrency: -1, Defaults: ResourceOptions{Namespaces: InNamespaces()}, Resources: map[schema.GroupVersionResource]ResourceOptions{
 				widgets: {Indexers: cache.Indexers{"namespace": nil}}, gadgets: {Resync: new(time.Duration(-1))},
 			}},
-			[]string{"one of Client", "ListConcurrency", "Defaults: the list", "widgets.v1.example.com: the index", "gadgets.v1.example.com: Resync is -1ns"},
+			[]string{"one of Client", "list concurrency", "by default: the list", "widgets.v1.example.com: the index", "gadgets.v1.example.com: the resync period is -1ns"},
 		},
 	}
 	for name, tt := range tests {

@@ -131,7 +131,7 @@ func (o ResourceOptions) validate() []error {
 		errs = append(errs, err)
 	}
 	if o.Resync != nil && *o.Resync < 0 {
-		errs = append(errs, fmt.Errorf("Resync is %v; it must not be negative", *o.Resync))
+		errs = append(errs, fmt.Errorf("the resync period is %v; it must not be negative", *o.Resync))
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Indexers)) {
 		switch {

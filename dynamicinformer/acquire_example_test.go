@@ -1,0 +1,57 @@
+package dynamicinformer_test
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// Several parts of a program follow a type for as long as each needs it. They share one watch; it ends when the last
+// of them has released it.
+func ExampleFactory_Acquire() {
+	server := cluster()
+	defer server.Close()
+	ctx := context.Background()
+
+	factory, err := dynamicinformer.New(dynamicinformer.Options{
+		Config: &rest.Config{Host: server.URL},
+		Linger: -1, // do not wait for somebody to come back
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer factory.Shutdown(ctx)
+	if err := factory.Start(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	first, err := factory.Acquire(widgets)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	second, err := factory.Acquire(widgets)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := factory.WaitForSync(ctx, widgets); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("shared:", first.Informer() == second.Informer())
+	first.Release()
+	fmt.Println("after the first release:", second.Informer().Status().State)
+	second.Release()
+	fmt.Println("after the second:", len(factory.Status()), "informers")
+
+	// Output:
+	// shared: true
+	// after the first release: Synced
+	// after the second: 0 informers
+}

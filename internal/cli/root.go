@@ -22,6 +22,7 @@ import (
 	"github.com/crdcache/crdcache/internal/cli/suggest"
 	"github.com/crdcache/crdcache/internal/cli/validate"
 	"github.com/crdcache/crdcache/internal/cli/version"
+	"github.com/crdcache/crdcache/internal/cli/watch"
 )
 
 // silence keeps client-go from logging each retry; what a person needs of that comes as an error. The logger
@@ -113,6 +114,7 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 		suggest.NewCommand(streams),
 		validate.NewCommand(streams),
 		version.NewCommand(streams),
+		watch.NewCommand(streams),
 	)
 	return root
 }

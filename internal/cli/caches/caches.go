@@ -15,7 +15,9 @@ import (
 
 // Caches are the informers of one command.
 type Caches struct {
-	// Synced are the types whose informers are synced, in the order in which they were asked for.
+	// All are the types in the order in which they were asked for.
+	All []Cache
+	// Synced are the types whose informers are synced, after Sync.
 	Synced []Cache
 
 	factory *dynamicinformer.Factory
@@ -37,12 +39,12 @@ type Options struct {
 	Resources map[schema.GroupVersionResource]dynamicinformer.ResourceOptions
 	// Types tells which types there are, for commands that follow them. Default: all that are asked for.
 	Types dynamicinformer.TypeSource
+	// Listener is told how the types are doing.
+	Listener dynamicinformer.Listener
 }
 
-// Sync runs an informer for each type and waits until all are settled or ctx ends. What is synced comes with the
-// joined errors of the others. The informers run until Shutdown.
-func Sync(ctx context.Context, client dynamic.Interface, resources []discovery.Resource, options Options) (*Caches, error) {
-	c := &Caches{}
+// New makes an informer for each type, which Sync will run.
+func New(client dynamic.Interface, resources []discovery.Resource, options Options) (*Caches, error) {
 	perType := make(map[schema.GroupVersionResource]dynamicinformer.ResourceOptions, len(resources))
 	for _, r := range resources {
 		one := options.Resources[r.GVR]
@@ -52,38 +54,40 @@ func Sync(ctx context.Context, client dynamic.Interface, resources []discovery.R
 		perType[r.GVR] = one
 	}
 	factory, err := dynamicinformer.New(dynamicinformer.Options{
-		Client: client, Types: options.Types, Defaults: options.Defaults, Resources: perType,
+		Client: client, Types: options.Types, Defaults: options.Defaults, Resources: perType, Listener: options.Listener,
 	})
 	if err != nil {
-		return c, err
+		return nil, err
 	}
-	c.factory = factory
-	wanted := make([]Cache, 0, len(resources))
+	c := &Caches{factory: factory}
 	for _, r := range resources {
 		informer, err := factory.ForResource(r.GVR)
 		if err != nil {
-			return c, err
+			c.Shutdown()
+			return nil, err
 		}
-		wanted = append(wanted, Cache{Resource: r, Informer: informer})
+		c.All = append(c.All, Cache{Resource: r, Informer: informer})
 	}
-	if err := factory.Start(context.WithoutCancel(ctx)); err != nil {
-		return c, err
+	return c, nil
+}
+
+// Sync runs the informers and waits until all are settled or ctx ends. Its error joins those of the types that are
+// not synced. The informers run until Shutdown.
+func (c *Caches) Sync(ctx context.Context) error {
+	if err := c.factory.Start(context.WithoutCancel(ctx)); err != nil {
+		return err
 	}
-	_, err = factory.WaitForSync(ctx)
-	for _, w := range wanted {
-		if w.Informer.HasSynced() {
-			c.Synced = append(c.Synced, w)
+	_, err := c.factory.WaitForSync(ctx)
+	for _, cached := range c.All {
+		if cached.Informer.HasSynced() {
+			c.Synced = append(c.Synced, cached)
 		}
 	}
-	return c, err
+	return err
 }
 
 // Shutdown stops the informers. Nothing but list and watch requests can be under way, which end at once.
-func (c *Caches) Shutdown() {
-	if c.factory != nil {
-		_ = c.factory.Shutdown(context.Background())
-	}
-}
+func (c *Caches) Shutdown() { _ = c.factory.Shutdown(context.Background()) }
 
 // Selectors are those of the objects that are cached, as the server takes them.
 func Selectors(cached dynamicinformer.ResourceOptions) metav1.ListOptions {

@@ -26,8 +26,12 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(unresolved, err)
 	}
-	cached, unsynced := caches.Sync(waiting, client, resources, caches.Options{Namespace: o.target.Namespace, Defaults: o.cached})
+	cached, err := caches.New(client, resources, caches.Options{Namespace: o.target.Namespace, Defaults: o.cached})
+	if err != nil {
+		return errors.Join(unresolved, err)
+	}
 	defer cached.Shutdown()
+	unsynced := cached.Sync(waiting)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

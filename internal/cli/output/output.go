@@ -42,6 +42,16 @@ func New(format Format, w io.Writer, noHeaders bool) (Printer, error) {
 	return newTemplate(format, w)
 }
 
+// NewSingle is New for objects that are shown one by one as they come: templates see each object rather than a
+// list, and end with a line break.
+func NewSingle(format Format, w io.Writer, noHeaders bool) (Printer, error) {
+	printer, err := New(format, w, noHeaders)
+	if template, ok := printer.(*templatePrinter); ok {
+		template.single = true
+	}
+	return printer, err
+}
+
 // SortKeys orders keys ("namespace/name", or "name") as the API server lists objects: by the bytes of the
 // whole key, which is not by namespace first ("a-b/x" comes before "a/x").
 func SortKeys(keys []string) { slices.SortFunc(keys, strings.Compare) }

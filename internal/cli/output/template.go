@@ -15,6 +15,7 @@ type templatePrinter struct {
 	w       io.Writer
 	printer printers.ResourcePrinter
 	list    unstructured.UnstructuredList
+	single  bool // evaluate on each object instead, and end the line
 }
 
 func newTemplate(format Format, w io.Writer) (*templatePrinter, error) {
@@ -29,12 +30,22 @@ func newTemplate(format Format, w io.Writer) (*templatePrinter, error) {
 
 // Print implements Printer.
 func (p *templatePrinter) Print(obj *unstructured.Unstructured) error {
-	p.list.Items = append(p.list.Items, *obj)
-	return nil
+	if !p.single {
+		p.list.Items = append(p.list.Items, *obj)
+		return nil
+	}
+	if err := p.printer.PrintObj(obj, p.w); err != nil {
+		return fmt.Errorf("evaluating the template on %s: %w", describe(obj), err)
+	}
+	_, err := io.WriteString(p.w, "\n")
+	return err
 }
 
 // Close implements Printer.
 func (p *templatePrinter) Close() error {
+	if p.single {
+		return nil
+	}
 	if err := p.printer.PrintObj(&p.list, p.w); err != nil {
 		return fmt.Errorf("evaluating the template: %w", err)
 	}

@@ -53,8 +53,12 @@ func (o *options) run(ctx context.Context) error {
 	if len(indexes) > 0 {
 		o.cached.Indexes = indexers.CompileIndexes(indexes...)
 	}
-	cached, err := caches.Sync(waiting, client, []discovery.Resource{r}, caches.Options{Namespace: o.target.Namespace, Defaults: o.cached})
+	cached, err := caches.New(client, []discovery.Resource{r}, caches.Options{Namespace: o.target.Namespace, Defaults: o.cached})
+	if err != nil {
+		return err
+	}
 	defer cached.Shutdown()
+	err = cached.Sync(waiting)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()

@@ -29,7 +29,7 @@ const (
 // Loader gets the rows of types.
 type Loader struct {
 	client    dynamic.Interface
-	rest      rest.Interface
+	rest      rest.Interface // nil when the server is not asked to print
 	namespace string
 	selectors metav1.ListOptions
 	errOut    io.Writer
@@ -43,6 +43,12 @@ func NewLoader(config *rest.Config, httpClient *http.Client, client dynamic.Inte
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	return &Loader{client: client, rest: plain, namespace: namespace, selectors: selectors, errOut: errOut}, nil
+}
+
+// NewDefinitionLoader returns a Loader that knows the columns of CRDs alone, for objects that the server is not
+// asked to print.
+func NewDefinitionLoader(client dynamic.Interface, errOut io.Writer) *Loader {
+	return &Loader{client: client, errOut: errOut}
 }
 
 // Load returns the rows of each type. A type whose columns cannot be had shows name and age, which is said.
@@ -75,7 +81,7 @@ func (l *Loader) Load(ctx context.Context, types []discovery.Resource) []output.
 
 func (l *Loader) load(ctx context.Context, r discovery.Resource) (output.Rows, error) {
 	rows, err := crdRows(ctx, l.client, r)
-	if rows != nil || err != nil {
+	if rows != nil || err != nil || l.rest == nil {
 		return rows, err
 	}
 	return serverRows(ctx, l.rest, r, l.namespace, l.selectors)

@@ -1,0 +1,38 @@
+package output
+
+import (
+	"io"
+	"os"
+
+	"github.com/moby/term"
+	"github.com/spf13/pflag"
+
+	"github.com/crdcache/crdcache/internal/cli/exit"
+)
+
+// ColorFlag is the flag --color.
+type ColorFlag struct{ when string }
+
+// Add adds the flag.
+func (f *ColorFlag) Add(set *pflag.FlagSet) {
+	set.StringVar(&f.when, "color", "auto", "Colour the output: auto (on a terminal, unless NO_COLOR is set), always or never.")
+}
+
+// Enabled reports whether what goes to out is to be coloured.
+func (f *ColorFlag) Enabled(out io.Writer) (bool, error) {
+	switch f.when {
+	case "always":
+		return true, nil
+	case "never":
+		return false, nil
+	case "auto":
+		return os.Getenv("NO_COLOR") == "" && IsTerminal(out), nil
+	}
+	return false, exit.Usagef("--color is %q; use auto, always or never", f.when)
+}
+
+// IsTerminal reports whether a person sees what is written.
+func IsTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	return ok && term.IsTerminal(file.Fd())
+}

@@ -1,0 +1,2 @@
+// Package watch is the verb watch: stream what changes among the objects of types, or of a query.
+package watch

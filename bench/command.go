@@ -76,8 +76,10 @@ func (o *options) run(ctx context.Context, stderr io.Writer) error {
 	outcomes := promise.Judge(r)
 	report.Outcomes(stderr, outcomes)
 	failed := len(r.Failures) > 0
-	if o.guard {
-		failed = failed || promise.Broken(outcomes)
+	if broken := promise.Broken(outcomes); o.guard && len(broken) > 0 {
+		failed = true
+		fmt.Fprintln(stderr, "\nbroken by more than the margin, or not measured:")
+		report.Outcomes(stderr, broken)
 	}
 	for _, failure := range r.Failures {
 		fmt.Fprintln(stderr, "could not be measured:", failure)

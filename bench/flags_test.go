@@ -44,26 +44,3 @@ func TestParseRefuses(t *testing.T) {
 		t.Errorf("-help gives %v and %q", err, usage.String())
 	}
 }
-
-func TestCommand(t *testing.T) {
-	tests := map[string]struct {
-		args []string
-		code int
-		says string
-	}{
-		"usage":         {[]string{"extra"}, exitUsage, "extra"},
-		"plan":          {[]string{"-plan"}, exitOK, "sync, 1000 small objects"},
-		"no such file":  {[]string{"-from", "testdata/none.json"}, exitFailed, "none.json"},
-		"bad plan":      {[]string{"-plan", "-rounds", "0"}, exitFailed, "one round"},
-		"no sandbox":    {[]string{"-sandbox", "testdata/none"}, exitFailed, "make sandbox"},
-		"unknown cache": {[]string{"-plan", "-subjects", "nonsense"}, exitFailed, "client-go"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			var stderr bytes.Buffer
-			if code := command(tt.args, &stderr); code != tt.code || !strings.Contains(stderr.String(), tt.says) {
-				t.Errorf("the code is %d and it says %q, want %d and %q", code, stderr.String(), tt.code, tt.says)
-			}
-		})
-	}
-}

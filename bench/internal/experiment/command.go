@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -16,7 +17,9 @@ import (
 // the peak memory of the one that started it as its own, and a child is small.
 func command(ctx context.Context, task child.Task, _ func() error) (child.Outcome, error) {
 	cmd := exec.CommandContext(ctx, task.Command[0], task.Command[1:]...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+task.Kubeconfig)
+	// What it remembers of the server goes where the sandbox is, and with it; the user's settings don't count.
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+task.Kubeconfig, "KUBERC=off",
+		"KUBECACHEDIR="+filepath.Join(filepath.Dir(task.Kubeconfig), "kubectl-cache"))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	start := time.Now()

@@ -16,10 +16,8 @@ type Cost struct {
 // Operation calls f again and again for as much processor time as budget, and at least once. f gets the number
 // of the call.
 func Operation(budget time.Duration, f func(n int) error) (Cost, error) {
-	for n := range 3 { // what happens only once, as the filling of pools
-		if err := f(n); err != nil {
-			return Cost{}, err
-		}
+	if err := tryOut(budget, f); err != nil {
+		return Cost{}, err
 	}
 	runtime.GC()
 	bytes, objects := Allocated()
@@ -48,4 +46,22 @@ func Operation(budget time.Duration, f func(n int) error) (Cost, error) {
 		Allocations: float64(objectsAfter-objects) / float64(calls),
 		Bytes:       float64(bytesAfter-bytes) / float64(calls),
 	}, nil
+}
+
+// tryOut calls f a few times, or once where that takes long, so that what happens only once is not measured, as
+// the filling of pools.
+func tryOut(budget time.Duration, f func(n int) error) error {
+	before, err := CPU()
+	if err != nil {
+		return err
+	}
+	for n := range 3 {
+		if err := f(n); err != nil {
+			return err
+		}
+		if now, err := CPU(); err != nil || now-before > budget {
+			return err
+		}
+	}
+	return nil
 }

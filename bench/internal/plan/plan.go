@@ -61,8 +61,8 @@ func CI() Options {
 		Sizes:    []int{5_000},
 		Subjects: subject.Names(subject.All()),
 		Rounds:   3,
-		Updates:  400, UpdateObjects: 5_000,
-		ListObjects: 5_000, ReadObjects: 5_000, DumpObjects: 5_000,
+		Updates:  300, UpdateObjects: 5_000,
+		ListObjects: 5_000, ReadObjects: 5_000, DumpObjects: 3_000,
 		Budget: 200 * time.Millisecond,
 	}
 }

@@ -50,11 +50,15 @@ func Judge(r *result.Result) []Outcome {
 	return outcomes
 }
 
-// Broken reports whether any guarded promise is broken, or could not be judged.
-func Broken(outcomes []Outcome) bool {
-	return slices.ContainsFunc(outcomes, func(o Outcome) bool {
-		return o.Margin != 0 && (o.Broken || !o.Measured)
-	})
+// Broken returns the outcomes of guarded promises that are broken, or could not be judged.
+func Broken(outcomes []Outcome) []Outcome {
+	var broken []Outcome
+	for _, o := range outcomes {
+		if o.Margin != 0 && (o.Broken || !o.Measured) {
+			broken = append(broken, o)
+		}
+	}
+	return broken
 }
 
 func (p Promise) judge(r *result.Result) Outcome {

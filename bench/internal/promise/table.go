@@ -35,9 +35,9 @@ func Table() []Promise {
 		less("live heap of an index of unique values", experiment.Reads, experiment.IndexHeap, subject.Packed, subject.ClientGo, 3, 2),
 		less("longest read while an index is added", experiment.Reads, experiment.IndexPause, subject.Packed, subject.ClientGo, 1, 0),
 
-		less("CPU of printing JSON", experiment.DumpJSON, experiment.CPU, experiment.Ours, experiment.Kubectl, 5, 2.5),
+		less("CPU of printing JSON", experiment.DumpJSON, experiment.CPU, experiment.Ours, experiment.Kubectl, 10, 4),
 		less("peak memory of printing JSON", experiment.DumpJSON, experiment.PeakRSS, experiment.Ours, experiment.Kubectl, 3, 1.8),
-		less("CPU of printing YAML", experiment.DumpYAML, experiment.CPU, experiment.Ours, experiment.Kubectl, 2.5, 1.4),
+		less("CPU of printing YAML", experiment.DumpYAML, experiment.CPU, experiment.Ours, experiment.Kubectl, 10, 4),
 		less("peak memory of printing YAML", experiment.DumpYAML, experiment.PeakRSS, experiment.Ours, experiment.Kubectl, 4, 2.5),
 
 		less("decoding an object", experiment.Decode, experiment.DecodeObject, experiment.Ours, experiment.Stock, 2.5, 1.4),

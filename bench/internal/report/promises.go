@@ -31,9 +31,6 @@ func Outcomes(w io.Writer, outcomes []promise.Outcome) {
 		if o.Margin != 0 {
 			fmt.Fprintf(w, " (CI fails %s)", limit(o))
 		}
-		if o.Broken {
-			fmt.Fprint(w, " BROKEN")
-		}
 		fmt.Fprintln(w)
 	}
 }

@@ -41,7 +41,7 @@ API server. `+"`make bench`"+` repeats it and writes this page; all figures are 
 
 | | |
 |---|---|
-| date | %s |
+| date | %s; the run took %s |
 | crdcache | %s |
 | machine | %s, %d cores, %s of memory, %s %s (%s) |
 | Go | %s, default settings |
@@ -49,7 +49,7 @@ API server. `+"`make bench`"+` repeats it and writes this page; all figures are 
 | peers | client-go %s, controller-runtime %s |
 | objects | cert-manager Certificates, with status and managedFields: 2 KB each, or 10 KB where it says large |
 
-`, r.Started.Format("2 January 2006"), orUnknown(m.Commit), orUnknown(m.CPU), m.Cores, bytes(float64(m.MemoryBytes)),
+`, r.Started.Format("2 January 2006"), r.Took, orUnknown(m.Commit), orUnknown(m.CPU), m.Cores, bytes(float64(m.MemoryBytes)),
 		m.OS, m.Kernel, m.Arch, m.Go, orUnknown(m.Kubernetes), orUnknown(m.ClientGo), orUnknown(m.ControllerRuntime))
 	b.WriteString(`**How to read it.** Each figure was measured in a process of its own and is the median of its rounds. A ratio in
 brackets says how many times less than client-go's dynamicinformer, unless the heading says otherwise; below 1 it

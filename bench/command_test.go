@@ -1,0 +1,55 @@
+package main
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/crdcache/crdcache/bench/internal/experiment"
+	"github.com/crdcache/crdcache/bench/internal/plan"
+	"github.com/crdcache/crdcache/bench/internal/result"
+	"github.com/crdcache/crdcache/bench/internal/subject"
+)
+
+func TestCommand(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"usage":         {[]string{"extra"}, exitUsage, "extra"},
+		"plan":          {[]string{"-plan"}, exitOK, "sync, 1000 small objects"},
+		"no such file":  {[]string{"-from", "testdata/none.json"}, exitFailed, "none.json"},
+		"bad plan":      {[]string{"-plan", "-rounds", "0"}, exitFailed, "one round"},
+		"no sandbox":    {[]string{"-sandbox", "testdata/none"}, exitFailed, "make sandbox"},
+		"unknown cache": {[]string{"-plan", "-subjects", "nonsense"}, exitFailed, "client-go"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var stderr bytes.Buffer
+			if code := command(tt.args, &stderr); code != tt.code || !strings.Contains(stderr.String(), tt.says) {
+				t.Errorf("the code is %d and it says %q, want %d and %q", code, stderr.String(), tt.code, tt.says)
+			}
+		})
+	}
+}
+
+// TestGuard judges a file of results: missed targets are reported, broken promises fail the short form alone.
+func TestGuard(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "results.json")
+	r := &result.Result{}
+	for who, cost := range map[string]float64{subject.ClientGo: 1, subject.Packed: 0.9} {
+		r.Add(experiment.Sync, plan.Small, 5_000, who, map[string]float64{experiment.CPU: cost})
+	}
+	if err := r.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	var free, guarded bytes.Buffer
+	if code := command([]string{"-from", path}, &free); code != exitOK || !strings.Contains(free.String(), "measured 1.11×") {
+		t.Errorf("the code is %d and it says %q, want the ratio and no failure", code, free.String())
+	}
+	if code := command([]string{"-ci", "-from", path}, &guarded); code != exitFailed || !strings.Contains(guarded.String(), "\nbroken by more") {
+		t.Errorf("the code is %d and it says %q, want a failure", code, guarded.String())
+	}
+}

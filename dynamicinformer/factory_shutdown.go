@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -18,17 +19,32 @@ func (f *Factory) Shutdown(ctx context.Context) error {
 	if f.types != nil {
 		f.types.stop()
 	}
-	var running []schema.GroupVersionResource
+	failure := &ShutdownError{}
 	for _, e := range all {
 		if !f.awaitEnd(ctx, e) {
-			running = append(running, e.key.gvr)
+			failure.Running = append(failure.Running, e.key.gvr)
+			failure.Handlers = append(failure.Handlers, e.informer.busyHandlers()...)
 		}
 	}
 	told := errors.Join(awaitAll(ctx, left), f.hub.shut(ctx))
-	if len(running) > 0 || told != nil {
-		return &ShutdownError{Running: running, Cause: context.Cause(ctx)}
+	if len(failure.Running) > 0 || told != nil {
+		failure.Cause = context.Cause(ctx)
+		return failure
 	}
 	return nil
+}
+
+// busyHandlers returns the Go types of the handlers of a stopped informer that have not returned.
+func (i *Informer) busyHandlers() []string {
+	var busy []string
+	for _, r := range i.core.Registrations() {
+		select {
+		case <-r.ShutdownChan():
+		default:
+			busy = append(busy, formatGVR(i.gvr)+": "+r.Name())
+		}
+	}
+	return busy
 }
 
 // shut admits no more informers, and returns all there are.
@@ -74,6 +90,9 @@ type ShutdownError struct {
 	// Running are the types whose informers have not ended: a handler has not returned, usually. It is empty
 	// when it is a listener or a subscriber that has not.
 	Running []schema.GroupVersionResource
+	// Handlers are the event handlers of these that have not returned, each as the type, a colon, and the Go type
+	// of the handler.
+	Handlers []string
 	// Cause is the context's.
 	Cause error
 }
@@ -83,6 +102,9 @@ func (e *ShutdownError) Error() string {
 	running := formatGVRs(e.Running)
 	if running == "" {
 		running = "a listener or subscriber"
+	}
+	if len(e.Handlers) > 0 {
+		running += fmt.Sprintf(" (handlers that have not returned: %s)", strings.Join(e.Handlers, ", "))
 	}
 	return fmt.Sprintf("dynamicinformer: shutdown: still running: %s: %v", running, e.Cause)
 }

@@ -55,12 +55,12 @@ type source struct {
 // newListWatch returns what a reflector lists and watches gvr through, in a namespace or (empty) all.
 func newListWatch(from source, gvr schema.GroupVersionResource, namespace string, options ResourceOptions, h *health, p *pacer) cache.ListerWatcher {
 	l := &listWatch{
-		tweak:    options.tweak(gvr),
-		keep:     options.Namespaces.filter(),
-		reports:  h.reporter(namespace),
-		limiter:  from.limiter,
-		pacer:    p,
-		unheard:  func(error) {},
+		tweak:   options.tweak(gvr),
+		keep:    options.Namespaces.filter(),
+		reports: h.reporter(namespace),
+		limiter: from.limiter,
+		pacer:   p,
+		unheard: func(error) {},
 	}
 	var err error
 	if l.resource, err = newRequests(from.client, gvr, namespace, options); err != nil {

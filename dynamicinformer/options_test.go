@@ -12,6 +12,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
+// byValue is a Compression that cannot be compared.
+type byValue struct {
+	Compression
+	_ []int
+}
+
 func TestNewChecksOptions(t *testing.T) {
 	config := &rest.Config{Host: "http://127.0.0.1:1"}
 	client, err := dynamic.NewForConfig(config)
@@ -43,6 +49,7 @@ func TestNewChecksOptions(t *testing.T) {
 		"no namespaces":           {defaults(ResourceOptions{Namespaces: InNamespaces()}), []string{"list of namespaces is empty"}},
 		"an empty namespace":      {defaults(ResourceOptions{Namespaces: ExceptNamespaces("a", "")}), []string{"empty name"}},
 		"no versions":             {defaults(ResourceOptions{Versions: VersionOrder()}), []string{"order of versions is empty", "needs Types"}},
+		"a compression by value":  {defaults(ResourceOptions{Storage: Storage{Mode: StorageCompressed, Compression: byValue{}}}), []string{"a dynamicinformer.byValue, cannot be compared"}},
 		"an empty version":        {defaults(ResourceOptions{Versions: VersionOrder("v1", "")}), []string{"has an empty one"}},
 		"no source of types":      {of(widgets, ResourceOptions{Versions: PreferredVersion()}), []string{"widgets.v1.example.com: a version policy other than the pinned one needs Types"}},
 		"a type without version":  {of(schema.GroupVersionResource{Resource: "x"}, ResourceOptions{}), []string{"lacks a version"}},

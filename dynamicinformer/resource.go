@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"time"
 
@@ -126,6 +127,9 @@ func (o ResourceOptions) validate() []error {
 	}
 	if err := o.Storage.validate(); err != nil {
 		errs = append(errs, err)
+	}
+	if c := o.Storage.Compression; c != nil && !reflect.ValueOf(c).Comparable() {
+		errs = append(errs, fmt.Errorf("the compression, a %T, cannot be compared with another; a pointer can", c))
 	}
 	if err := o.Prune.validate(); err != nil {
 		errs = append(errs, err)

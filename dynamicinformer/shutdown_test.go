@@ -66,7 +66,12 @@ func TestShutdownNamesWhatRuns(t *testing.T) {
 	if diff := cmp.Diff([]schema.GroupVersionResource{widgets}, running.Running); diff != "" {
 		t.Errorf("what runs (-want +got):\n%s", diff)
 	}
-	if want := "dynamicinformer: shutdown: still running: widgets.v1.example.com: no time"; err.Error() != want {
+	const stuck = "widgets.v1.example.com: cache.ResourceEventHandlerFuncs"
+	if diff := cmp.Diff([]string{stuck}, running.Handlers); diff != "" {
+		t.Errorf("handlers that have not returned (-want +got):\n%s", diff)
+	}
+	want := "dynamicinformer: shutdown: still running: widgets.v1.example.com (handlers that have not returned: " + stuck + "): no time"
+	if err.Error() != want {
 		t.Errorf("the text is %q, want %q", err, want)
 	}
 	close(release)

@@ -56,7 +56,7 @@ func liveHeap() uint64 {
 
 // TestMemory bounds what an object costs beyond its JSON, definition missing and all.
 func TestMemory(t *testing.T) {
-	const n = 5000
+	const n = 1000
 	path := certificates(t, n)
 	info, err := os.Stat(path)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/internal/leakcheck"
@@ -32,10 +31,7 @@ spec:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
 `
 
-var (
-	widgets     = schema.GroupResource{Group: "example.com", Resource: "widgets"}
-	widgetsPath = "/apis/example.com/v1/widgets"
-)
+const widgetsPath = "/apis/example.com/v1/widgets"
 
 func widget(name, color string) string {
 	return fmt.Sprintf("apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: %s, namespace: web}\nspec: {color: %s}\n", name, color)

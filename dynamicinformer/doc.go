@@ -12,11 +12,15 @@
 // written for client-go's informers can use it. Objects are *unstructured.Unstructured; they are shared
 // and must not be changed.
 //
+// To follow all types of a pattern, also those that are installed later, use [Factory.Subscribe]. [As] reads
+// an informer's objects as a struct of one's own. [Listener] is for metrics, logs and alarms, and
+// [Factory.Conditions] for readiness.
+//
 // # Consistency
 //
 // Each informer is eventually consistent with the API server, on its own: nothing is promised about the
-// order of events of two types. [Informer.Status] tells whether a cache has been filled, whether contact
-// has been lost since, and why.
+// order of events of two types. The contract is written down at [Informer]. [Informer.Status] tells whether
+// a cache has been filled, whether contact has been lost since, and why.
 //
 // One type that cannot be listed never delays or fails another: [Factory.WaitForSync] returns when every
 // type is settled, and its error names those that are not synced.
@@ -24,5 +28,7 @@
 // # Concurrency
 //
 // A Factory and its Informers are safe for concurrent use. Callbacks (event handlers, transforms, the
-// tweak of list options) are never called with a lock held, and may call back into the factory.
+// tweak of list options, listeners, subscribers) are never called with a lock held, and may call back into the
+// factory, but must not wait for its Shutdown. Handlers, listeners and subscribers have queues of their own: a slow
+// one delays nobody, and its Depth shows.
 package dynamicinformer

@@ -14,11 +14,41 @@ import (
 	"github.com/crdcache/crdcache/internal/informer"
 )
 
-// Informer is the shared informer of one type. It is made by Factory.ForResource and run by
-// Factory.Start; Run and RunWithContext are for callers that run it without the factory, and must not be
-// mixed with Start.
+// Informer is the shared informer of one type, or of a view of it. It is made by Factory.ForResource or
+// Factory.Acquire and run by Factory.Start; Run and RunWithContext are for callers that run it without the
+// factory, and must not be mixed with Start. All methods are safe for concurrent use.
 //
-// All methods are safe for concurrent use.
+// # Contract
+//
+// It is that of client-go's shared informers (TestConformance), and more. In brackets: the test that pins the
+// sentence.
+//
+// The cache. It comes to hold what the server has, after any history of lists and events (TestHistories), and may
+// be behind at any time: a handler or reader may find it further on than the event at hand, never further back
+// (TestCacheBeforeHandlers). A read is answered from one moment (TestReadsSeeWholeRelists); two reads may be from
+// different ones, and two informers always are: nothing is promised about the order of what they show, and one that
+// cannot go on does not hold up another (TestWaitForSyncSettles). What is known to be behind is marked stale and
+// stays readable (TestLossOfContact). Objects are shared with everybody: neither handlers nor readers may change
+// them (TestObjectsAreShared).
+//
+// Handlers. Each is called by one goroutine, in the order in which the cache changed
+// (TestHandlersSeeEveryChangeInOrder). There is no order between handlers, and a slow one delays neither the cache
+// nor the others: its queue grows (TestSlowHandlerDelaysNobody). Intermediate states of an object may be skipped
+// where a relist takes the place of events (TestRelistSkipsStates). A late handler is first told what there is
+// (TestLateHandlerMissesNothing). A handler may call back into the informer and the factory (TestHandlerCallsFactory),
+// but must not wait for what takes its own return: Shutdown (TestHandlerCannotAwaitShutdown), or its own first list
+// (TestHandlerCannotAwaitItself). A panic ends the process, as everywhere in client-go (TestPanicCrashesByDefault).
+//
+// Generations. With Options.Types the informer follows its type from each coming to each going, and starts again by
+// itself (TestFollowTypeThatComesGoesAndReturns). A type that goes is told as one deletion
+// (cache.DeletedFinalStateUnknown) of each object that was told of, the cache is emptied and HasSynced is false
+// (TestDrain). Two generations never interleave, however slow a handler is
+// (TestFollowSlowHandlerSeesGenerationsInOrder). A new UID under an old name is a deletion and an addition, of types
+// (TestFollowReplacedType) as of objects (TestAnotherUID). Only what is known to be gone is told as deleted: failing
+// requests (TestLossOfContact), a server that is away (TestUnreachableIsOfTheFactory), a type that is terminating
+// (TestTerminatingStaysSynced), or one whose schema or other versions change (TestFollowKeepsGeneration) end nothing.
+// Neither does the end of the informer: stopping deletes nothing, and drops what is queued
+// (TestStopThrowsAwayWhatWaits).
 type Informer struct {
 	cache.SharedIndexInformer
 

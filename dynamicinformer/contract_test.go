@@ -1,0 +1,176 @@
+package dynamicinformer
+
+import (
+	"context"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/apitest"
+	"github.com/crdcache/crdcache/internal/informer"
+)
+
+// TestContractNamesRealTests fails when the contract on Informer refers to a test that does not exist, here or where
+// the cache and the delivery of events are made, and when a sentence of it has none.
+func TestContractNamesRealTests(t *testing.T) {
+	tests, contract := map[string]bool{}, ""
+	for _, dir := range []string{".", "../internal/informer", "../internal/store"} {
+		paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, decl := range file.Decls {
+				switch d := decl.(type) {
+				case *ast.FuncDecl:
+					tests[d.Name.Name] = tests[d.Name.Name] || strings.HasSuffix(path, "_test.go")
+				case *ast.GenDecl:
+					if doc := d.Doc.Text(); dir == "." && strings.Contains(doc, "Contract\n") {
+						contract = doc
+					}
+				}
+			}
+		}
+	}
+	_, contract, _ = strings.Cut(contract, "sentence.\n")
+	names := regexp.MustCompile(`Test[A-Z]\w+`).FindAllString(contract, -1)
+	if len(names) < 20 {
+		t.Fatalf("the contract names %d tests only", len(names))
+	}
+	for _, name := range names {
+		if !tests[name] {
+			t.Errorf("the contract names %s, which does not exist", name)
+		}
+	}
+	heading := regexp.MustCompile(`(?m)^(The cache|Handlers|Generations)\.`)
+	for _, sentence := range regexp.MustCompile(`\.\s`).Split(heading.ReplaceAllString(contract, ""), -1) {
+		if strings.TrimSpace(sentence) != "" && !strings.Contains(sentence, "(Test") {
+			t.Errorf("no test is named for %q", strings.Join(strings.Fields(sentence), " "))
+		}
+	}
+}
+
+// TestObjectsAreShared: readers and handlers get one and the same object.
+func TestObjectsAreShared(t *testing.T) {
+	for _, mode := range []StorageMode{StoragePacked, StorageObject} {
+		t.Run(mode.String(), func(t *testing.T) {
+			server := newServer(t)
+			server.Create(t, widgets, widget("web", "a"))
+			i := synced(t, newFactory(t, server, Options{Defaults: ResourceOptions{Storage: Storage{Mode: mode}}}))
+			told := make(chan any, 1)
+			if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { told <- obj }}); err != nil {
+				t.Fatal(err)
+			}
+			handled := <-told // held from here on
+			for range 2 {
+				read, err := i.Lister().ByNamespace("web").Get("a")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if any(read) != handled {
+					t.Error("a reader and a handler got different objects")
+				}
+			}
+		})
+	}
+}
+
+// TestRelistSkipsStates: of what happened to an object while its watch was away, the last state is told.
+func TestRelistSkipsStates(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, widget("web", "a"))
+		f := newVirtualFactory(t, server, Options{})
+		i := ask(t, f, widgets)
+		var events []string
+		color := func(obj any) string { return obj.(*unstructured.Unstructured).GetLabels()["color"] }
+		_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(obj any) { events = append(events, "add "+color(obj)) },
+			UpdateFunc: func(_, obj any) { events = append(events, "update "+color(obj)) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start(t, f)
+		time.Sleep(time.Minute)
+		server.Break(fault(widgetsPath, "watch", 410), fault(widgetsPath, "watch-list", 503), fault(widgetsPath, "list", 503))
+		server.CloseClientConnections()
+		synctest.Wait()
+		for _, c := range []string{"red", "green"} {
+			u := widget("web", "a")
+			u.SetLabels(map[string]string{"color": c})
+			if _, err := server.Client(t).Resource(widgets).Namespace("web").Update(t.Context(), u, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		server.Repair()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"add ", "update green"}, events); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestHandlerCannotAwaitShutdown: it would wait for its own return.
+func TestHandlerCannotAwaitShutdown(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, widget("web", "a"))
+		f := newVirtualFactory(t, server, Options{})
+		var failure error
+		if _, err := ask(t, f, widgets).AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			failure = f.Shutdown(ctx)
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		start(t, f)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		var left *ShutdownError
+		if !errors.As(failure, &left) || len(left.Running) != 1 {
+			t.Errorf("Shutdown from inside a handler ended with %v", failure)
+		}
+	})
+}
+
+// TestHandlerCannotAwaitItself: the first list has not been handled before the handler returns.
+func TestHandlerCannotAwaitItself(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, widget("web", "a"))
+		f := newVirtualFactory(t, server, Options{})
+		var registration *informer.Registration
+		var failure error
+		added, err := ask(t, f, widgets).AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			failure = registration.WaitForSync(ctx)
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		registration = added.(*informer.Registration)
+		start(t, f)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if !errors.Is(failure, context.DeadlineExceeded) || !registration.HasSynced() {
+			t.Errorf("waiting inside ended with %v; afterwards synced: %v", failure, registration.HasSynced())
+		}
+	})
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 	"github.com/crdcache/crdcache/internal/informer"
 	"github.com/crdcache/crdcache/internal/informer/conformance"
+	"github.com/crdcache/crdcache/storage/zstd"
 )
 
 // subjects are what is compared with client-go: the informer that everything is built on, on client-go's client
@@ -23,15 +24,25 @@ func subjects() []conformance.Subject {
 	return []conformance.Subject{
 		{Name: "informer", New: onClient(conformance.DefaultClient)},
 		{Name: "informer on our client", New: onClient(newClient)},
-		{Name: "factory", New: ofFactory(func(o *dynamicinformer.Options, setup conformance.Setup) error {
-			o.Config = setup.Config
-			return nil
+		{Name: "packed", New: storing(dynamicinformer.Storage{Mode: dynamicinformer.StoragePacked})},
+		{Name: "compressed", New: storing(dynamicinformer.Storage{
+			Mode: dynamicinformer.StorageCompressed, Compression: zstd.New(zstd.Options{}),
 		})},
-		{Name: "factory on client-go's client", New: ofFactory(func(o *dynamicinformer.Options, setup conformance.Setup) (err error) {
+		{Name: "object", New: storing(dynamicinformer.Storage{Mode: dynamicinformer.StorageObject})},
+		{Name: "packed on client-go's client", New: ofFactory(func(o *dynamicinformer.Options, setup conformance.Setup) (err error) {
 			o.Client, err = dynamic.NewForConfig(setup.Config)
 			return err
 		})},
 	}
+}
+
+// storing is a factory on a client of its own with a storage mode. The metadata mode shows something else than
+// client-go does.
+func storing(storage dynamicinformer.Storage) conformance.New {
+	return ofFactory(func(o *dynamicinformer.Options, setup conformance.Setup) error {
+		o.Config, o.Defaults.Storage = setup.Config, storage
+		return nil
+	})
 }
 
 func TestConformance(t *testing.T) {

@@ -24,10 +24,10 @@ func Grant(t testing.TB, verbs []string, types ...schema.GroupVersionResource) (
 	t.Helper()
 	var revokes []func()
 	for _, gvr := range types {
-		t.Cleanup(func() { awaitRights(t, gvr, verbs, false) }) // after Apply has removed the rights
+		t.Cleanup(func() { AwaitRights(t, gvr, "", verbs, false) }) // after Apply has removed the rights
 		rights := readRights(gvr, verbs)
 		Apply(t, rights...)
-		awaitRights(t, gvr, verbs, true)
+		AwaitRights(t, gvr, "", verbs, true)
 		revokes = append(revokes, func() {
 			t.Helper()
 			c := newClients(t)
@@ -37,7 +37,7 @@ func Grant(t testing.TB, verbs []string, types ...schema.GroupVersionResource) (
 					t.Fatal(err)
 				}
 			}
-			awaitRights(t, gvr, verbs, false)
+			AwaitRights(t, gvr, "", verbs, false)
 		})
 	}
 	return func() {
@@ -48,8 +48,9 @@ func Grant(t testing.TB, verbs []string, types ...schema.GroupVersionResource) (
 	}
 }
 
-// awaitRights waits until the server gives the verbs to the unprivileged user, or no longer does.
-func awaitRights(t testing.TB, gvr schema.GroupVersionResource, verbs []string, given bool) {
+// AwaitRights waits until the server gives verbs to the user of UnprivilegedContext, in a namespace or in all (""),
+// or no longer does.
+func AwaitRights(t testing.TB, gvr schema.GroupVersionResource, namespace string, verbs []string, given bool) {
 	t.Helper()
 	user, err := dynamic.NewForConfig(UnprivilegedConfig(t))
 	if err != nil {
@@ -60,7 +61,7 @@ func awaitRights(t testing.TB, gvr schema.GroupVersionResource, verbs []string, 
 		question := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
 			"spec": map[string]any{"resourceAttributes": map[string]any{
-				"verb": verb, "group": gvr.Group, "version": gvr.Version, "resource": gvr.Resource,
+				"namespace": namespace, "verb": verb, "group": gvr.Group, "version": gvr.Version, "resource": gvr.Resource,
 			}},
 		}}
 		Eventually(t, func(ctx context.Context) error {

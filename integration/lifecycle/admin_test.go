@@ -74,6 +74,28 @@ func (s *scene) create(definition *unstructured.Unstructured, name string, final
 	})
 }
 
+// createIn stores an object of a version of a type in a namespace, as soon as the server takes it.
+func (s *scene) createIn(definition *unstructured.Unstructured, version, namespace, name string) {
+	s.Helper()
+	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
+	gvr := resourceOf(definition).GroupResource().WithVersion(version)
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	object.SetGroupVersionKind(gvr.GroupVersion().WithKind(kind))
+	object.SetName(name)
+	harness.Eventually(s, func(ctx context.Context) error {
+		_, err := s.admin.Resource(gvr).Namespace(namespace).Create(ctx, object, metav1.CreateOptions{})
+		return err
+	})
+}
+
+// patchDefinition changes a definition by a JSON patch.
+func (s *scene) patchDefinition(definition *unstructured.Unstructured, patch []byte) {
+	s.Helper()
+	if _, err := s.admin.Resource(crd.GVR).Patch(s.ctx, definition.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{}); err != nil {
+		s.Fatal(err)
+	}
+}
+
 // touch changes an object.
 func (s *scene) touch(definition *unstructured.Unstructured, name string) {
 	s.Helper()

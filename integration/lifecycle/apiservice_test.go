@@ -42,7 +42,7 @@ func TestAggregatedAPI(t *testing.T) {
 	server.Restart(t)
 	s.createGadget(gadgets, "b")
 	// A list may bring a once more.
-	j.await("b", func(_ []string, live map[string]types.UID) bool { return live["b"] != "" })
+	j.awaitLive("b")
 	s.awaitSynced(i, 1)
 	j.expectNever("delete a", "add a")
 

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/integration/harness"
@@ -66,7 +65,7 @@ func TestRevoked(t *testing.T) {
 	s.create(widgets, "b")
 	harness.GrantRead(t, resourceOf(widgets))
 	// A list may bring a once more.
-	j.await("b", func(_ []string, live map[string]types.UID) bool { return live["b"] != "" })
+	j.awaitLive("b")
 	if status := s.awaitSynced(i, 1); status.Generation != 1 || status.Stale {
 		t.Errorf("the status is %+v, want generation 1 and nothing stale", status)
 	}
@@ -87,7 +86,7 @@ func TestWatchDenied(t *testing.T) {
 	s.create(widgets, "b")
 	harness.Grant(t, []string{"watch"}, resourceOf(widgets))
 	// Lists may bring a once more.
-	j.await("b", func(_ []string, live map[string]types.UID) bool { return live["b"] != "" })
+	j.awaitLive("b")
 	s.awaitSynced(i, 1)
 }
 

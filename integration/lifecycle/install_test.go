@@ -9,7 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
@@ -71,9 +70,7 @@ func (s *scene) serve(definition *unstructured.Unstructured, version int, served
 	if err != nil {
 		s.Fatal(err)
 	}
-	if _, err := s.admin.Resource(crd.GVR).Patch(s.ctx, definition.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{}); err != nil {
-		s.Fatal(err)
-	}
+	s.patchDefinition(definition, patch)
 }
 
 // TestNeverEstablished: a definition whose names are taken holds nobody else up.

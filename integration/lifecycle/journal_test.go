@@ -99,6 +99,12 @@ func (j *journal) await(what string, met func(events []string, live map[string]t
 	}
 }
 
+// awaitLive waits until an object is there for handlers, whatever a list brings besides.
+func (j *journal) awaitLive(name string) {
+	j.scene.Helper()
+	j.await(name, func(_ []string, live map[string]types.UID) bool { return live[name] != "" })
+}
+
 // expect waits for these events, and no others, after those expected before. The order among them does not
 // count.
 func (j *journal) expect(want ...string) {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/integration/harness"
@@ -27,6 +27,7 @@ func TestServerKilled(t *testing.T) {
 	harness.KillAPIServer(t)
 	// It is a condition of the factory: the type keeps its state.
 	s.await(i, dynamicinformer.StateSynced, dynamicinformer.ReasonUnreachable)
+	s.awaitCondition(dynamicinformer.ConditionReachable, metav1.ConditionFalse)
 	j.expectNothing()
 	if diff := cmp.Diff([]string{"default/a"}, i.GetStore().ListKeys()); diff != "" || !i.HasSynced() {
 		t.Errorf("the cache is synced: %v, and its keys (-want +got):\n%s", i.HasSynced(), diff)
@@ -35,13 +36,14 @@ func TestServerKilled(t *testing.T) {
 	harness.RestartAPIServer(t)
 	s.create(widgets, "b")
 	// The restarted server cannot go on where the watch was, so a list comes first and may bring a once more.
-	j.await("b", func(_ []string, live map[string]types.UID) bool { return live["b"] != "" })
+	j.awaitLive("b")
 	if got := j.uid("a"); got != before {
 		t.Errorf("a has the UID %q for handlers, want %q as before", got, before)
 	}
 	if status := s.awaitSynced(i, 1); status.Generation != 1 || status.LastError != nil {
 		t.Errorf("the status is %+v, want generation 1 and no error", status)
 	}
+	s.awaitCondition(dynamicinformer.ConditionReachable, metav1.ConditionTrue)
 	j.expectNever("delete a", "add a")
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/integration/harness"
@@ -35,7 +35,7 @@ func TestThrottled(t *testing.T) {
 	s.expectKeys(i, "default/a")
 	lift()
 	// A list may bring a once more.
-	j.await("b", func(_ []string, live map[string]types.UID) bool { return live["b"] != "" })
+	j.awaitLive("b")
 	if status := s.await(i, dynamicinformer.StateSynced, dynamicinformer.ReasonNone); status.Generation != 1 {
 		t.Errorf("the status is %+v, want generation 1", status)
 	}
@@ -71,13 +71,15 @@ func TestCredentialsRefused(t *testing.T) {
 	if !apierrors.IsUnauthorized(status.LastError) {
 		t.Errorf("LastError is %v, want a 401", status.LastError)
 	}
+	s.awaitCondition(dynamicinformer.ConditionAuthenticated, metav1.ConditionFalse)
 	s.create(widgets, "b")
 	s.expectKeys(i, "default/a")
 	refused.Store(false)
 	// A list may bring a once more.
-	j.await("b", func(_ []string, live map[string]types.UID) bool { return live["b"] != "" })
+	j.awaitLive("b")
 	if status := s.awaitSynced(i, 1); status.Generation != 1 {
 		t.Errorf("the status is %+v, want generation 1", status)
 	}
 	j.expectNever("delete a", "add a")
+	s.awaitCondition(dynamicinformer.ConditionAuthenticated, metav1.ConditionTrue)
 }

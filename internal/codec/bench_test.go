@@ -53,7 +53,9 @@ func BenchmarkWatch(b *testing.B) {
 	for n := range benchObjects {
 		stream.WriteString(event("ADDED", widget(n)))
 	}
-	for name, s := range serializers() {
+	all := serializers()
+	all["packed"] = codec.WrapPacked(stock(), nil)
+	for name, s := range all {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -62,6 +64,26 @@ func BenchmarkWatch(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchObjects, "ns/object")
 		})
 	}
+}
+
+// BenchmarkReadList packs a list as it arrives, and measures the heap that it occupies.
+func BenchmarkReadList(b *testing.B) {
+	data := widgetList(benchObjects)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := codec.ReadList(strings.NewReader(data), nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchObjects, "ns/object")
+	before := liveHeap()
+	list, err := codec.ReadList(strings.NewReader(data), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(liveHeap()-before)/benchObjects, "B/object")
+	runtime.KeepAlive(list)
+	runtime.KeepAlive(data)
 }
 
 func liveHeap() int64 {

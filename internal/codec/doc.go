@@ -5,12 +5,21 @@
 //	config := dynamic.ConfigFor(config)
 //	config.NegotiatedSerializer = codec.Wrap(config.NegotiatedSerializer, codec.Options{})
 //
+// For informers there is WrapPacked, whose watches yield packed objects, and ReadList, which packs a list as it
+// arrives:
+//
+//	config.NegotiatedSerializer = codec.WrapPacked(config.NegotiatedSerializer, packer)
+//
 // # What is faster
 //
 // The dynamic client's own serializer reads an object several times over, and an event of a watch still more
 // often: to cut it out of the stream, to find its kind, to check the syntax before each pass, and to build it;
 // the items of a list it even builds twice. Here an event is cut out by counting brackets, and objects are built
 // in the only pass over them, by package decode.
+//
+// With WrapPacked they are not built at all: an event is a line, one pass over it tells whether it really is one
+// event, and packs the object in it. From an API server's bytes to the reflector that takes a tenth of the time that
+// decoding does, and no memory but what is kept. ReadList needs a buffer the size of the largest item.
 //
 // # What stays the same
 //

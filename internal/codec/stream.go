@@ -25,7 +25,9 @@ type stream struct {
 	// object is the one of the last event, which was packed from raw; or nil.
 	object *packed.Object
 	raw    []byte
-	gvk    schema.GroupVersionKind
+	// eventGVK and objectGVK are the kinds that Decode returns, which client-go does not look at; so they need not be
+	// new ones each time.
+	eventGVK, objectGVK schema.GroupVersionKind
 }
 
 // streamFramer is the framer of a stream.
@@ -46,8 +48,6 @@ type streamEvents struct {
 	*stream
 }
 
-var watchEventGVK = schema.GroupVersionKind{Version: "v1", Kind: watchEventKind}
-
 // Decode implements runtime.Decoder. The object of an event is part of data, so it must be decoded before data
 // is reused, which is what client-go does.
 func (e *streamEvents) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
@@ -60,8 +60,8 @@ func (e *streamEvents) Decode(data []byte, defaults *schema.GroupVersionKind, in
 		return e.events.Decode(data, nil, into)
 	}
 	if e.event(data, event) {
-		gvk := watchEventGVK
-		return event, &gvk, nil
+		e.eventGVK = schema.GroupVersionKind{Version: "v1", Kind: watchEventKind}
+		return event, &e.eventGVK, nil
 	}
 	object, gvk, err := e.events.Decode(data, nil, into)
 	if err == nil {
@@ -88,7 +88,7 @@ func (e *streamEvents) event(data []byte, event *metav1.WatchEvent) bool {
 	}
 	event.Type = string(kind)
 	event.Object.Raw = data[start:end:end]
-	e.object, e.raw, e.gvk = object, event.Object.Raw, gvk
+	e.object, e.raw, e.objectGVK = object, event.Object.Raw, gvk
 	return true
 }
 
@@ -116,8 +116,7 @@ func (o *streamObjects) Decode(data []byte, defaults *schema.GroupVersionKind, i
 	object, raw := o.object, o.raw
 	o.object, o.raw = nil, nil
 	if object != nil && defaults == nil && into == nil && len(data) == len(raw) && &data[0] == &raw[0] {
-		gvk := o.gvk
-		return object, &gvk, nil
+		return object, &o.objectGVK, nil
 	}
 	return o.packingSerializer.Decode(data, defaults, into)
 }

@@ -1,0 +1,68 @@
+package printcolumn
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+)
+
+func TestCell(t *testing.T) {
+	born := time.Now().Add(-61 * time.Minute).UTC().Format(time.RFC3339)
+	object := map[string]any{
+		"s": "text", "i": int64(3), "f": 2.75, "b": true, "n": nil, "when": born, "never": "soon",
+		"list": []any{"a", int64(1)}, "map": map[string]any{"k": []any{int64(1)}},
+	}
+	tests := map[string]struct {
+		columnType, path string
+		want             any
+	}{
+		"string":              {"string", ".s", "text"},
+		"number as string":    {"string", ".i", "3"},
+		"map as string":       {"string", ".map", `{"k":[1]}`},
+		"first of many":       {"string", ".list[*]", "a"},
+		"null as string":      {"string", ".n", "<no value>"},
+		"nothing":             {"string", ".none", nil},
+		"beyond the end":      {"string", ".list[7]", nil},
+		"integer":             {"integer", ".i", int64(3)},
+		"fraction as integer": {"integer", ".f", int64(2)},
+		"string as integer":   {"integer", ".s", nil},
+		"number":              {"number", ".f", 2.75},
+		"integer as number":   {"number", ".i", 3.0},
+		"boolean":             {"boolean", ".b", true},
+		"string as boolean":   {"boolean", ".s", nil},
+		"date":                {"date", ".when", "61m"},
+		"no date":             {"date", ".never", "<invalid>"},
+		"number as date":      {"date", ".i", nil},
+		"unknown type":        {"colour", ".s", nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			columns := New([]crd.Column{{Name: "C", Type: tt.columnType, JSONPath: tt.path}})
+			if diff := cmp.Diff(tt.want, columns[0].Cell(object)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	if got := New([]crd.Column{{Type: "date", JSONPath: ".when"}})[0].Value(object); got != born {
+		t.Errorf("Value of a date = %v", got)
+	}
+}
+
+func TestNew(t *testing.T) {
+	names := func(columns []Column) (names []string) {
+		for _, c := range columns {
+			names = append(names, c.Name)
+		}
+		return names
+	}
+	broken := []crd.Column{{Name: "A", JSONPath: ".a"}, {Name: "B", JSONPath: ".b["}, {Name: "C", JSONPath: ".c"}}
+	if diff := cmp.Diff([]string{"A"}, names(New(broken))); diff != "" {
+		t.Errorf("with a broken path (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"Age"}, names(New(nil))); diff != "" {
+		t.Errorf("without any (-want +got):\n%s", diff)
+	}
+}

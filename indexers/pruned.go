@@ -71,23 +71,10 @@ func (d *decoding) keptByIndex(r *Resource, index *Index) {
 
 // touches gives the first path that is cut out and that an index may need.
 func (p Prune) touches(index *Index) (*jsonpath.Path, bool) {
-	var read [][]jsonpath.Step
-	if index.when != nil {
-		read = append(read, index.when.Operands()...)
-	}
-	var base []jsonpath.Step
-	if index.each != nil {
-		base = index.each.Steps()
-		read = append(read, operands(nil, base)...)
-	}
-	for n := range index.parts {
-		steps := index.parts[n].path.Steps()
-		read = append(read, joinSteps(base, steps))
-		read = append(read, operands(base, steps)...)
-	}
+	read := index.reads()
 	for _, removed := range p.paths() {
 		for _, steps := range read {
-			if overlap(removed.Steps(), steps) {
+			if above(removed.Steps(), steps) {
 				return removed, true
 			}
 		}
@@ -95,33 +82,56 @@ func (p Prune) touches(index *Index) (*jsonpath.Path, bool) {
 	return nil, false
 }
 
-func joinSteps(a, b []jsonpath.Step) []jsonpath.Step {
-	return append(a[:len(a):len(a)], b...)
+// reads gives all paths that an index follows, from the object on.
+func (i *Index) reads() (read [][]jsonpath.Step) {
+	if i.when != nil {
+		for _, operand := range i.when.Operands() {
+			read = withOperands(read, nil, operand)
+		}
+	}
+	var base []jsonpath.Step
+	if i.each != nil {
+		base = i.each.Steps()
+		read = withOperands(read, nil, base)
+	}
+	for n := range i.parts {
+		read = withOperands(read, base, i.parts[n].path.Steps())
+	}
+	return read
 }
 
-// operands gives the paths in the filters of a path, from the object on.
-func operands(base, steps []jsonpath.Step) (out [][]jsonpath.Step) {
+// withOperands adds a path below base, and those in its filters.
+func withOperands(read [][]jsonpath.Step, base, steps []jsonpath.Step) [][]jsonpath.Step {
+	read = append(read, joinSteps(base, steps))
 	for i, step := range steps {
 		for _, s := range step.Selectors {
 			if s.Kind != jsonpath.SelectFilter {
 				continue
 			}
-			at := joinSteps(base, steps[:i+1])
+			element := joinSteps(base, steps[:i+1])
 			for _, operand := range s.Filter.Operands() {
-				out = append(out, joinSteps(at, operand))
+				read = withOperands(read, element, operand)
 			}
 		}
 	}
-	return out
+	return read
 }
 
-// overlap reports whether one path may lead to something at, above or below what the other leads to.
-func overlap(a, b []jsonpath.Step) bool {
-	for i := range min(len(a), len(b)) {
-		if a[i].Recursive || b[i].Recursive {
+func joinSteps(a, b []jsonpath.Step) []jsonpath.Step {
+	return append(a[:len(a):len(a)], b...)
+}
+
+// above reports whether something that removed leads to may be at or above what read leads to. What is removed
+// below does not matter: whether a map is there, which is all that is asked of one, does not depend on it.
+func above(removed, read []jsonpath.Step) bool {
+	for i := range removed {
+		if i == len(read) {
+			return false
+		}
+		if read[i].Recursive {
 			return true
 		}
-		if !meet(a[i].Selectors, b[i].Selectors) {
+		if !meet(removed[i].Selectors, read[i].Selectors) {
 			return false
 		}
 	}

@@ -15,7 +15,10 @@ func TestPrunedIndexes(t *testing.T) {
 	}{
 		{"remove: [.spec.a]", "path: .spec.a", true},
 		{"remove: [.spec.a]", "path: .spec.a.b", true},
-		{"remove: [.spec.a.b]", "path: .spec.a", true},
+		{"remove: [.spec.a.b]", "path: .spec.a", false},
+		{"remove: ['.spec.a[*].x']", "{path: .spec.b, when: '@.spec.a[?(@.y==1)]'}", false},
+		{"remove: ['.spec.a[*].x']", "{path: .spec.b, when: '@.spec.a[?(@.x==1)]'}", true},
+		{"remove: ['.spec.a[*].x.y']", "{path: .spec.b, when: '@.spec.a[?(@.x[?(@.y==1)])]'}", true},
 		{"remove: [.spec.a]", "path: .spec.b", false},
 		{"remove: ['.spec.a[*].x']", "path: '.spec.a[0].x'", true},
 		{"remove: ['.spec.a[*].x']", "path: '.spec.a[*].y'", false},

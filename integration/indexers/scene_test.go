@@ -1,0 +1,132 @@
+package indexers_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/bind"
+	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// patience is how long a test waits for what must happen: far more than it takes.
+const patience = 2 * time.Minute
+
+// scene is a tracker and a factory that run until the test ends.
+type scene struct {
+	*testing.T
+	ctx     context.Context
+	admin   dynamic.Interface
+	tracker *discovery.Tracker
+	factory *dynamicinformer.Factory
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	config := harness.Config(t)
+	admin, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- tracker.Run(ctx) }() // ended by cancel
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: config, Types: tracker.Types(), Linger: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := factory.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := factory.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		cancel()
+		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+	return &scene{t, ctx, admin, tracker, factory}
+}
+
+// follow binds a config to what the tracker learns.
+func (s *scene) follow(config *indexers.Config) *bind.Binding {
+	s.Helper()
+	b, err := bind.New(s.factory, config, bind.Options{OnError: func(err error) { s.Error(err) }})
+	if err != nil {
+		s.Fatal(err)
+	}
+	stop := b.Follow(s.tracker)
+	s.Cleanup(func() {
+		stop()
+		b.Close()
+	})
+	return b
+}
+
+// parse reads a config with these resources.
+func parse(t testing.TB, resources string) *indexers.Config {
+	t.Helper()
+	c, err := indexers.Parse(indexers.Source{Name: "c.yaml", Data: []byte("apiVersion: crdcache.dev/v1alpha1\nkind: IndexConfig\nmetadata: {name: test}\nspec:\n  resources:\n" + resources)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// finds waits until a query on a resource finds these objects.
+func (s *scene) finds(b *bind.Binding, resource, text string, want ...string) {
+	s.Helper()
+	q, err := query.Parse(text)
+	if err != nil {
+		s.Fatal(text, err)
+	}
+	var got []string
+	deadline, cancel := context.WithTimeout(s.ctx, patience/2)
+	defer cancel()
+	for {
+		querier, err := b.Querier(resource)
+		if err == nil {
+			got, err = querier.Keys(s.ctx, q, query.Options{AllowScan: true})
+			if err == nil && slices.Equal(got, want) {
+				return
+			}
+		}
+		select {
+		case <-deadline.Done():
+			s.Errorf("%s %s: found %v, want %v: %v", resource, text, got, want, err)
+			return
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// definitions reads definitions from manifests.
+func definitions(t testing.TB, objects []*unstructured.Unstructured) []*crd.Definition {
+	t.Helper()
+	var out []*crd.Definition
+	for _, o := range objects {
+		d, err := crd.FromUnstructured(o.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, d)
+	}
+	return out
+}

@@ -82,11 +82,12 @@ func (s *stream) follow(body io.Reader, synced chan<- struct{}) error {
 	for {
 		n, err := body.Read(buffer[held:])
 		rest := buffer[:held+n]
-		for {
-			end := bytes.IndexByte(rest, '\n')
+		for searched := held; ; searched = 0 { // no line ends in what was held
+			end := bytes.IndexByte(rest[searched:], '\n')
 			if end < 0 {
 				break
 			}
+			end += searched
 			switch line := rest[:end]; {
 			case !bytes.HasPrefix(line, bookmark):
 				s.event(line, initial)

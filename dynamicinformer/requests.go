@@ -15,7 +15,6 @@ import (
 
 	"github.com/crdcache/crdcache/internal/codec"
 	"github.com/crdcache/crdcache/internal/packed"
-	"github.com/crdcache/crdcache/internal/store"
 )
 
 // requests lists and watches a type, or one namespace of it. Lists are *packed.List or *unstructured.UnstructuredList,
@@ -28,28 +27,25 @@ type requests interface {
 
 // newRequests returns the requests for gvr in a namespace or (empty) all, in the way that suits its storage. With a
 // client of NewClient, objects are packed as they come, and the server is asked for metadata alone where no more is
-// kept. What another client has decoded is packed by the store.
+// kept. What another client has decoded is packed by the store. Objects that are kept decoded are packed on the way
+// where something is left out of them, which is cheaper than decoding it.
 func newRequests(from dynamic.Interface, gvr schema.GroupVersionResource, namespace string, options ResourceOptions) (requests, error) {
 	resource := dynamic.ResourceInterface(from.Resource(gvr))
 	if namespace != "" {
 		resource = from.Resource(gvr).Namespace(namespace)
 	}
-	own, ok := from.(*client)
-	if !ok || options.Storage.Mode == StorageObject {
-		return decodedRequests{resource}, nil
-	}
 	form, _, err := options.form()
 	if err != nil {
 		return nil, err
 	}
-	packs, ok := form.(*store.Packed)
-	if !ok {
+	own, ok := from.(*client)
+	if !ok || options.Storage.Mode == StorageObject && form.Packer().Pruner() == nil {
 		return decodedRequests{resource}, nil
 	}
 	if problems := rest.IsValidPathSegmentName(namespace); len(problems) > 0 {
 		return nil, fmt.Errorf("invalid namespace %q: %v", namespace, problems)
 	}
-	return own.packed(gvr, namespace, packs.Packer(), options.Storage.Mode == StorageMetadata)
+	return own.packed(gvr, namespace, form.Packer(), options.Storage.Mode == StorageMetadata)
 }
 
 // decodedRequests are those of a dynamic client.

@@ -131,7 +131,8 @@ func (i *Informer) reflect(ctx context.Context, g *generation, target cache.Refl
 	}
 	delay := i.options.Backoff.DelayWithReset(time, backoffReset)
 	for {
-		if err := r.ListAndWatchWithContext(ctx); err != nil {
+		// What the end of the context breaks off has not failed.
+		if err := r.ListAndWatchWithContext(ctx); err != nil && ctx.Err() == nil {
 			g.onError(ctx, r, err)
 		}
 		if !pause(ctx, time, delay()) {

@@ -125,6 +125,9 @@ func (s *Server) Repair() {
 	s.mu.faults = nil
 }
 
+// Compact forgets the history of the objects: a watch from before now gets 410.
+func (s *Server) Compact() { s.objects.Compact() }
+
 // Requests returns the requests so far, each as "verb path?query".
 func (s *Server) Requests() []string {
 	s.mu.Lock()

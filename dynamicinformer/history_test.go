@@ -1,0 +1,174 @@
+package dynamicinformer
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/apitest"
+)
+
+// TestHistories lets objects change at random while the server fails at random, and then lets it recover: by then
+// the cache must hold what the server does, and what the handler was told must add up to the same.
+func TestHistories(t *testing.T) {
+	views := map[string]ResourceOptions{
+		"all":            {},
+		"one namespace":  {Namespaces: InNamespaces("b")},
+		"several":        {Namespaces: InNamespaces("a", "b", "d")},
+		"all but":        {Namespaces: ExceptNamespaces("c")},
+		"object storage": {Namespaces: InNamespaces("a", "c"), Storage: Storage{Mode: StorageObject}},
+	}
+	for name, view := range views {
+		for seed := range uint64(8) {
+			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
+				virtual(t, func(t *testing.T, server *apitest.Server) {
+					h := newHistory(t, server, view, seed)
+					for range 60 {
+						h.step()
+					}
+					h.recover()
+				})
+			})
+		}
+	}
+}
+
+// history is one random history.
+type history struct {
+	*testing.T
+	random *rand.Rand
+	server *apitest.Server
+	view   ResourceOptions
+	i      *Informer
+	steps  []string
+
+	mu sync.Mutex
+	// told is what a handler knows, by key: the UID and the resource version.
+	told map[string]string
+}
+
+func newHistory(t *testing.T, server *apitest.Server, view ResourceOptions, seed uint64) *history {
+	h := &history{T: t, random: rand.New(rand.NewPCG(seed, 1)), server: server, view: view, told: map[string]string{}}
+	f := newVirtualFactory(t, server, Options{Defaults: view, ListConcurrency: 1 + int(seed%3)})
+	h.i = ask(t, f, widgets)
+	if _, err := h.i.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) { h.hear("add", obj) }, UpdateFunc: func(_, obj any) { h.hear("update", obj) }, DeleteFunc: func(obj any) { h.hear("delete", obj) },
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if seed%2 == 0 {
+		start(t, f)
+	} else {
+		time.AfterFunc(time.Minute, func() { _ = f.Start(context.Background()) })
+	}
+	return h
+}
+
+// hear checks that an event fits what the handler was told before.
+func (h *history) hear(event string, obj any) {
+	if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = lost.Obj
+	}
+	u := obj.(*unstructured.Unstructured)
+	key, identity := u.GetNamespace()+"/"+u.GetName(), string(u.GetUID())
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	known, exists := h.told[key]
+	if exists != (event != "add") || exists && known != identity {
+		h.Errorf("%s of %s %s, of which %q is known", event, key, identity, known)
+	}
+	if event == "delete" {
+		delete(h.told, key)
+		return
+	}
+	h.told[key] = identity
+}
+
+// pick returns one of a few values.
+func pick[T any](h *history, values ...T) T { return values[h.random.IntN(len(values))] }
+
+func (h *history) step() {
+	ns, name := pick(h, "a", "b", "c", "d"), pick(h, "x", "y", "z")
+	objects := h.server.Client(h.T).Resource(widgets).Namespace(ns)
+	ctx := context.Background()
+	kind := h.random.IntN(12)
+	switch {
+	case kind < 4:
+		_, _ = objects.Create(ctx, widget(ns, name), metav1.CreateOptions{}) // or it is there
+	case kind < 6:
+		changed := widget(ns, name)
+		changed.SetLabels(map[string]string{"step": fmt.Sprint(len(h.steps))})
+		_, _ = objects.Update(ctx, changed, metav1.UpdateOptions{}) // or it is not there
+	case kind < 8:
+		_ = objects.Delete(ctx, name, metav1.DeleteOptions{}) // or it is not there
+	case kind == 8:
+		h.server.Break(apitest.Fault{
+			Path: pick(h, widgetsPath, inNamespace(ns)), Verb: pick(h, "list", "watch", "watch-list"),
+			Status:     pick(h, 0, http.StatusOK, http.StatusForbidden, http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusInternalServerError),
+			RetryAfter: pick(h, "", "1", "30"),
+		})
+	case kind == 9:
+		h.server.Repair()
+	case kind == 10:
+		h.server.CloseClientConnections()
+	default:
+		h.server.Compact()
+	}
+	h.steps = append(h.steps, fmt.Sprintf("%d %s/%s", kind, ns, name))
+	time.Sleep(time.Duration(h.random.Int64N(int64(pick(h, time.Millisecond, time.Second, 2*time.Minute)))))
+}
+
+// recover lets the server be well again, and compares.
+func (h *history) recover() {
+	h.server.Repair()
+	h.server.CloseClientConnections() // what nobody has answered
+	h.i.Retry()
+	time.Sleep(5 * time.Minute)
+	synctest.Wait()
+	list, err := h.server.Client(h.T).Resource(widgets).List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		h.Fatal(err)
+	}
+	want, told := map[string]string{}, map[string]string{}
+	keep := h.view.Namespaces.filter()
+	for _, u := range list.Items {
+		in := keep == nil || keep(&u)
+		if h.view.Namespaces.limited() {
+			in = slices.Contains(h.view.Namespaces.names, u.GetNamespace())
+		}
+		if in {
+			want[u.GetNamespace()+"/"+u.GetName()] = u.GetResourceVersion()
+			told[u.GetNamespace()+"/"+u.GetName()] = string(u.GetUID())
+		}
+	}
+	got := map[string]string{}
+	for _, obj := range h.i.GetStore().List() {
+		u := obj.(*unstructured.Unstructured)
+		got[u.GetNamespace()+"/"+u.GetName()] = u.GetResourceVersion()
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		h.Errorf("the cache (-server +cache):\n%s", diff)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if diff := cmp.Diff(told, h.told); diff != "" {
+		h.Errorf("what the handler was told (-server +told):\n%s", diff)
+	}
+	if s := h.i.Status(); s.State != StateSynced || s.Reason != ReasonNone || s.Stale {
+		h.Errorf("the status is %+v", s)
+	}
+	if h.Failed() {
+		h.Logf("the steps were %q", h.steps)
+	}
+}

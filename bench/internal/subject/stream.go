@@ -97,7 +97,10 @@ func (s *stream) follow(body io.Reader, synced chan<- struct{}) error {
 			}
 			rest = rest[end+1:]
 		}
-		held = copy(buffer, rest)
+		if len(rest) < held+n {
+			copy(buffer, rest)
+		}
+		held = len(rest)
 		if held == len(buffer) {
 			buffer = append(buffer, make([]byte, len(buffer))...)
 		}

@@ -71,7 +71,8 @@ $(BIN)/bench:
 microbench: ## Run the Go benchmarks of every package
 	go test -run '^$$' -bench . -benchmem ./...
 
-generate: ## Format all Go code and tidy every module
+generate: ## Write generated files, format all Go code and tidy every module
+	go generate ./...
 	gofmt -w $$(git ls-files '*.go')
 	@for m in $(MODULES); do (cd $$m && go mod tidy) || exit 1; done
 

@@ -18,9 +18,11 @@ import (
 //	default   what it is when it is left out
 //	min, max  the bounds of a number
 //	pattern   what a text has to look like
+//	empty     "true" when a list or a text may be empty
+//	with      another field that has to be there too
 //	oneOf     on the field _: groups of fields of which exactly one has to be there
 //
-// Types with an alternative form say so in their method alternatives.
+// Types that take more than a map are known to [Schema] by name.
 
 type configForm struct {
 	APIVersion string   `json:"apiVersion" doc:"The version of the form." required:"true" const:"crdcache.dev/v1alpha1"`
@@ -49,9 +51,9 @@ type storageForm struct {
 }
 
 type pruneForm struct {
-	Presets           []string   `json:"presets" doc:"What is cut out often, by name." enum:"managedFields,lastApplied"`
-	Remove            []pathForm `json:"remove" doc:"Paths to what is cut out."`
-	RemoveAnnotations []string   `json:"removeAnnotations" doc:"Names of annotations that are cut out."`
+	Presets           []string   `json:"presets" doc:"What is cut out often, by name." enum:"managedFields,lastApplied" empty:"true"`
+	Remove            []pathForm `json:"remove" doc:"Paths to what is cut out." empty:"true"`
+	RemoveAnnotations []string   `json:"removeAnnotations" doc:"Names of annotations that are cut out." empty:"true"`
 }
 
 type limitsForm struct {
@@ -73,7 +75,7 @@ type resourceForm struct {
 
 type matchForm struct {
 	_        struct{} `oneOf:"resource|kind"`
-	Group    string   `json:"group" doc:"The API group; empty for the core group. It may be a pattern, in which * stands for any run of characters." required:"true"`
+	Group    string   `json:"group" doc:"The API group; empty for the core group. It may be a pattern, in which * stands for any run of characters." required:"true" empty:"true"`
 	Version  string   `json:"version" doc:"The version. Without it, the one that the server prefers when the resource is looked up."`
 	Versions string   `json:"versions" doc:"preferred: the version that the server prefers, also when that changes." enum:"preferred"`
 	Resource string   `json:"resource" doc:"The plural name. It may be a pattern."`
@@ -86,8 +88,8 @@ type namespacesForm struct {
 }
 
 type selectorsForm struct {
-	Labels string `json:"labels" doc:"A label selector."`
-	Fields string `json:"fields" doc:"A field selector."`
+	Labels string `json:"labels" doc:"A label selector." empty:"true"`
+	Fields string `json:"fields" doc:"A field selector." empty:"true"`
 }
 
 type indexForm struct {
@@ -97,7 +99,7 @@ type indexForm struct {
 	Label         string          `json:"label" doc:"The name of a label."`
 	Annotation    string          `json:"annotation" doc:"The name of an annotation."`
 	Owner         string          `json:"owner" doc:"Kind and name of the owners, or of the controller alone." enum:"any,controller"`
-	Each          pathForm        `json:"each" doc:"With key: the elements in which the keys are looked up."`
+	Each          pathForm        `json:"each" doc:"With key: the elements in which the keys are looked up." with:"key"`
 	Key           []keyForm       `json:"key" doc:"The parts of a composite value."`
 	Type          string          `json:"type" doc:"How values are read and compared. Without it, as text." enum:"string,int,number,bool,quantity,duration,time,ip,semver"`
 	Order         string          `json:"order" doc:"sorted indexes can be asked for ranges, and results sorted by them." enum:"hash,sorted" default:"hash"`

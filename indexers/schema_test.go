@@ -1,0 +1,211 @@
+package indexers_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/crdcache/crdcache/indexers"
+)
+
+const schemaFile = "../docs/index-config.schema.json"
+
+// The schema that is checked in is the one that the code makes: "make generate" writes it.
+func TestSchemaFile(t *testing.T) {
+	want, err := os.ReadFile(schemaFile)
+	if err != nil || !bytes.Equal(want, indexers.Schema()) {
+		t.Errorf("%s is not up to date; run make generate: %v", schemaFile, err)
+	}
+}
+
+// validator checks documents against the part of JSON Schema that the schema uses.
+type validator struct{ t testing.TB }
+
+// problem says what is wrong with a value, or "".
+func (v validator) problem(schema map[string]any, value any, at string) string {
+	for _, keyword := range []string{"type", "const", "enum", "pattern", "minLength", "minimum", "maximum", "minItems", "items", "properties", "required", "additionalProperties", "dependentRequired", "oneOf"} {
+		if wanted, ok := schema[keyword]; ok && !v.keyword(schema, keyword, wanted, value) {
+			return fmt.Sprintf("%s: %s", at, keyword)
+		}
+	}
+	for keyword := range schema {
+		if !slices.Contains(strings.Fields("type const enum pattern minLength minimum maximum minItems items properties required additionalProperties dependentRequired oneOf description default title $schema"), keyword) {
+			v.t.Errorf("the keyword %s is not known here", keyword)
+		}
+	}
+	list, _ := value.([]any)
+	if items, ok := schema["items"].(map[string]any); ok {
+		for i, e := range list {
+			if p := v.problem(items, e, fmt.Sprintf("%s[%d]", at, i)); p != "" {
+				return p
+			}
+		}
+	}
+	if fields, ok := value.(map[string]any); ok {
+		properties, _ := schema["properties"].(map[string]any)
+		for name, field := range fields {
+			if property, ok := properties[name].(map[string]any); ok {
+				if p := v.problem(property, field, at+"."+name); p != "" {
+					return p
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func (v validator) keyword(schema map[string]any, keyword string, wanted, value any) bool {
+	text, isText := value.(string)
+	number, isNumber := value.(float64)
+	list, isList := value.([]any)
+	fields, isMap := value.(map[string]any)
+	switch keyword {
+	case "type":
+		types, ok := wanted.([]any)
+		if !ok {
+			types = []any{wanted}
+		}
+		return slices.ContainsFunc(types, func(name any) bool {
+			switch name {
+			case "string":
+				return isText
+			case "number":
+				return isNumber
+			case "integer":
+				return isNumber && number == math.Trunc(number)
+			case "boolean":
+				_, is := value.(bool)
+				return is
+			case "array":
+				return isList
+			default:
+				return isMap
+			}
+		})
+	case "const":
+		return reflect.DeepEqual(wanted, value)
+	case "enum":
+		return slices.ContainsFunc(wanted.([]any), func(w any) bool { return reflect.DeepEqual(w, value) })
+	case "pattern":
+		return !isText || regexp.MustCompile(wanted.(string)).MatchString(text)
+	case "minLength":
+		return !isText || len(text) >= int(wanted.(float64))
+	case "minimum":
+		return !isNumber || number >= wanted.(float64)
+	case "maximum":
+		return !isNumber || number <= wanted.(float64)
+	case "minItems":
+		return !isList || len(list) >= int(wanted.(float64))
+	case "required":
+		return !isMap || !slices.ContainsFunc(wanted.([]any), func(name any) bool { return fields[name.(string)] == nil && !has(fields, name.(string)) })
+	case "additionalProperties":
+		for name := range fields {
+			if !has(schema["properties"].(map[string]any), name) {
+				return false
+			}
+		}
+	case "dependentRequired":
+		for name, others := range wanted.(map[string]any) {
+			if has(fields, name) && !has(fields, others.([]any)[0].(string)) {
+				return false
+			}
+		}
+	case "oneOf":
+		fit := 0
+		for _, choice := range wanted.([]any) {
+			if v.problem(choice.(map[string]any), value, "") == "" {
+				fit++
+			}
+		}
+		return fit == 1
+	}
+	return true
+}
+
+func has(fields map[string]any, name string) bool {
+	_, ok := fields[name]
+	return ok
+}
+
+// checkSchema says what the schema finds wrong with a config.
+func checkSchema(t testing.TB, data []byte) string {
+	t.Helper()
+	var schema map[string]any
+	if err := json.Unmarshal(indexers.Schema(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	var value any
+	if err := yaml.Unmarshal(data, &value); err != nil {
+		return err.Error()
+	}
+	return validator{t}.problem(schema, value, "")
+}
+
+func TestSchemaAcceptsGoodConfigs(t *testing.T) {
+	good := [][]byte{[]byte(completeConfig), []byte(exampleConfig)}
+	for _, index := range manyIndexes {
+		good = append(good, []byte(strings.Replace(header("  - name: w\n    match: {group: \"\", kind: Widget}\n    indexes:\n    - "+index+"\n"), "NAME", "test", 1)))
+	}
+	files, err := filepath.Glob("../testdata/indexes/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		good = append(good, data)
+	}
+	for _, data := range good {
+		if p := checkSchema(t, data); p != "" {
+			t.Errorf("%s in\n%s", p, data)
+		}
+	}
+}
+
+// What the decoder refuses for its form, the schema refuses too.
+func TestSchemaRefusesBrokenConfigs(t *testing.T) {
+	code := regexp.MustCompile(`(?m)^\S+: ([EW]\d+): `)
+	files, err := filepath.Glob("testdata/broken/*.golden")
+	if err != nil || len(files) < 60 {
+		t.Fatal(files, err)
+	}
+	// Dates and tags of YAML that JSON does not know, and the groups of an expression.
+	beyond := []string{"type-name-date", "type-tagged", "type-custom-tag", "type-missing-empty", "range-group", "unknown-group-name"}
+	checked := 0
+	for _, file := range files {
+		golden, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimSuffix(file, ".golden")
+		form := slices.ContainsFunc(code.FindAllStringSubmatch(string(golden), -1), func(m []string) bool {
+			return slices.Contains([]string{"E001", "E003", "E004", "E006", "E011", "E012"}, m[1])
+		})
+		if !form || slices.Contains(beyond, filepath.Base(name)) {
+			continue
+		}
+		data, err := os.ReadFile(name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		checked++
+		if checkSchema(t, data) == "" {
+			t.Errorf("%s is accepted:\n%s", name, golden)
+		}
+	}
+	if checked < 40 {
+		t.Errorf("only %d configs were checked", checked)
+	}
+}

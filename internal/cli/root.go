@@ -19,6 +19,7 @@ import (
 	"github.com/crdcache/crdcache/internal/cli/output"
 	"github.com/crdcache/crdcache/internal/cli/query"
 	"github.com/crdcache/crdcache/internal/cli/resources"
+	"github.com/crdcache/crdcache/internal/cli/stats"
 	"github.com/crdcache/crdcache/internal/cli/suggest"
 	"github.com/crdcache/crdcache/internal/cli/validate"
 	"github.com/crdcache/crdcache/internal/cli/version"
@@ -111,6 +112,7 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 		eval.NewCommand(streams),
 		query.NewCommand(streams),
 		resources.NewCommand(streams),
+		stats.NewCommand(streams),
 		suggest.NewCommand(streams),
 		validate.NewCommand(streams),
 		version.NewCommand(streams),

@@ -49,7 +49,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		},
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o, err := f.toOptions(args, streams)
+			o, err := f.toOptions(cmd.Context(), args, streams)
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,8 @@
 package dump
 
 import (
+	"context"
+
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
@@ -19,7 +21,7 @@ type options struct {
 	cached    dynamicinformer.ResourceOptions
 }
 
-func (f *flags) toOptions(args []string, streams genericiooptions.IOStreams) (*options, error) {
+func (f *flags) toOptions(ctx context.Context, args []string, streams genericiooptions.IOStreams) (*options, error) {
 	format, err := output.ParseFormat(f.output)
 	if err != nil {
 		return nil, exit.Usagef("%v", err)
@@ -28,7 +30,7 @@ func (f *flags) toOptions(args []string, streams genericiooptions.IOStreams) (*o
 	if err != nil {
 		return nil, err
 	}
-	on, err := f.target.Target(streams)
+	on, err := f.target.Target(ctx, streams)
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		},
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o, err := f.toOptions(cmd.Flags(), args[0], streams)
+			o, err := f.toOptions(cmd.Context(), cmd.Flags(), args[0], streams)
 			if err != nil {
 				return err
 			}

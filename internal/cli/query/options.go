@@ -1,6 +1,8 @@
 package query
 
 import (
+	"context"
+
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -29,7 +31,7 @@ type options struct {
 	noHeaders bool
 }
 
-func (f *flags) toOptions(set *pflag.FlagSet, name string, streams genericiooptions.IOStreams) (*options, error) {
+func (f *flags) toOptions(ctx context.Context, set *pflag.FlagSet, name string, streams genericiooptions.IOStreams) (*options, error) {
 	if err := f.validate(set); err != nil {
 		return nil, err
 	}
@@ -61,7 +63,7 @@ func (f *flags) toOptions(set *pflag.FlagSet, name string, streams genericioopti
 	if err = f.selectors.Apply(&o.cached); err != nil {
 		return nil, err
 	}
-	o.target, err = f.target.Target(streams)
+	o.target, err = f.target.Target(ctx, streams)
 	return o, err
 }
 

@@ -70,16 +70,16 @@ func (o *options) run(ctx context.Context) error {
 		return err
 	}
 	querier := query.New(query.ForInformer(cached.Synced[0].Informer), indexes...)
-	return indexed.Explain(o.answer(ctx, querier, r, loader))
+	return errors.Join(o.target.Err(), indexed.Explain(o.answer(ctx, querier, r, loader)))
 }
 
 // resolve finds the one type that is meant.
 func (o *options) resolve(ctx context.Context) (discovery.Resource, error) {
 	found, err := o.target.Resolve(ctx, []string{o.name})
 	switch {
-	case err != nil:
+	case len(found) == 0:
 		return discovery.Resource{}, err
-	case len(found) != 1:
+	case len(found) > 1:
 		names := make([]string, len(found))
 		for i, r := range found {
 			names[i] = r.GVR.GroupResource().String()

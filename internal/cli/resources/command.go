@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -44,7 +45,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 			"  crdcache resources --custom --config indexes.yaml",
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o, err := f.toOptions(args, streams)
+			o, err := f.toOptions(cmd.Context(), args, streams)
 			if err != nil {
 				return err
 			}
@@ -71,7 +72,7 @@ type options struct {
 	custom    bool
 }
 
-func (f *flags) toOptions(args []string, streams genericiooptions.IOStreams) (*options, error) {
+func (f *flags) toOptions(ctx context.Context, args []string, streams genericiooptions.IOStreams) (*options, error) {
 	if err := target.OneOf("output format", f.output, formats); err != nil {
 		return nil, err
 	}
@@ -83,7 +84,7 @@ func (f *flags) toOptions(args []string, streams genericiooptions.IOStreams) (*o
 	if o.config, err = f.configs.Load(o.warn); err != nil {
 		return nil, err
 	}
-	o.target, err = f.target.Target(streams)
+	o.target, err = f.target.Target(ctx, streams)
 	return o, err
 }
 

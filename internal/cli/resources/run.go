@@ -24,7 +24,7 @@ func (o *options) run(ctx context.Context) error {
 			records = append(records, newRecord(t, o.config.ForType(t)))
 		}
 	}
-	return errors.Join(unresolved, o.print(records))
+	return errors.Join(o.target.Err(), unresolved, o.print(records))
 }
 
 // look runs a tracker until it has a complete picture.

@@ -70,7 +70,7 @@ func (f *flags) find(ctx context.Context, names []string, streams genericiooptio
 		found, missing := inFiles(names, known)
 		return found, errors.Join(err, missing)
 	}
-	on, err := f.target.Target(streams)
+	on, err := f.target.Target(ctx, streams)
 	if err != nil {
 		return nil, err
 	}

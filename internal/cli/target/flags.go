@@ -1,6 +1,7 @@
 package target
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -23,6 +24,8 @@ type Flags struct {
 	config        *genericclioptions.ConfigFlags
 	allNamespaces bool
 	timeout       time.Duration
+	from          []string
+	set           *pflag.FlagSet
 }
 
 // NewFlags returns flags with kubectl's defaults.
@@ -35,6 +38,9 @@ func NewFlags() *Flags {
 // Add adds the flags that say which server to use, and how long to wait for it.
 func (f *Flags) Add(set *pflag.FlagSet) {
 	f.config.AddFlags(set)
+	f.set = set
+	set.StringArrayVar(&f.from, "from", nil,
+		"Read CRDs and objects from this file or directory instead of a cluster; - is standard input. May be repeated. Without --namespace all namespaces are read.")
 	set.DurationVar(&f.timeout, "timeout", defaultTimeout,
 		"How long to wait until the types are found and synced; 0 waits without end. Past that the exit code is 3.")
 }
@@ -45,12 +51,16 @@ func (f *Flags) AddAllNamespaces(set *pflag.FlagSet) {
 		"Read the objects of all namespaces; the namespace of the context and of --namespace is ignored.")
 }
 
-// Target validates the flags and reads the kubeconfig. It asks no server.
-func (f *Flags) Target(streams genericiooptions.IOStreams) (*Target, error) {
+// Target validates the flags and reads the kubeconfig, or the files of --from. It asks no server.
+func (f *Flags) Target(ctx context.Context, streams genericiooptions.IOStreams) (*Target, error) {
 	if err := f.validate(); err != nil {
 		return nil, err
 	}
 	t := &Target{Timeout: f.timeout, errOut: streams.ErrOut}
+	if len(f.from) > 0 {
+		t.Namespace = *f.config.Namespace
+		return t, t.open(ctx, f.from, streams)
+	}
 	loader := f.config.ToRawKubeConfigLoader()
 	var err error
 	if t.Config, err = f.config.ToRESTConfig(); err != nil {
@@ -67,7 +77,18 @@ func (f *Flags) Target(streams genericiooptions.IOStreams) (*Target, error) {
 	return t, nil
 }
 
+// clusterFlags say which cluster to use, and as whom.
+var clusterFlags = []string{
+	"kubeconfig", "context", "cluster", "server", "user", "token", "as", "as-group", "as-uid", "as-user-extra", "client-certificate", "client-key",
+	"certificate-authority", "insecure-skip-tls-verify", "tls-server-name", "disable-compression", "request-timeout",
+}
+
 func (f *Flags) validate() error {
+	for _, name := range clusterFlags {
+		if len(f.from) > 0 && f.set.Changed(name) {
+			return exit.Usagef("--from and --%s exclude each other: files need no cluster", name)
+		}
+	}
 	if f.allNamespaces && *f.config.Namespace != "" {
 		return exit.Usagef("--namespace and --all-namespaces exclude each other: give one of them")
 	}

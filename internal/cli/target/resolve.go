@@ -46,7 +46,8 @@ func (t *Target) Resolve(ctx context.Context, names []string) ([]discovery.Resou
 			}
 		}
 	}
-	return resources, errors.Join(errs...)
+	// What could not be read of files may hold what was asked for.
+	return resources, errors.Join(append(errs, t.Err())...)
 }
 
 // Explain says of a server that did not answer where it was looked for, why it did not, and what may help.

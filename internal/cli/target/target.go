@@ -7,7 +7,11 @@ import (
 	"net/http"
 	"time"
 
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/internal/cli/output"
+	"github.com/crdcache/crdcache/internal/offline"
 )
 
 // Target is an API server and how to read from it.
@@ -20,6 +24,53 @@ type Target struct {
 	Timeout time.Duration
 
 	errOut io.Writer
+	source *offline.Source // nil for a cluster
+	// typesChanged, if set, is called when Follow finds types that no CRD defines.
+	typesChanged func()
+}
+
+// open reads files in place of a cluster.
+func (t *Target) open(ctx context.Context, paths []string, streams genericiooptions.IOStreams) error {
+	var err error
+	t.source, err = offline.Open(ctx, offline.Options{
+		Paths: paths, In: streams.In,
+		Report: func(p *offline.Problem) {
+			if p.Warning {
+				fmt.Fprintf(streams.ErrOut, "warning: %s\n", output.Printable(p.Error()))
+			}
+		},
+		TypesChanged: func() {
+			if t.typesChanged != nil {
+				t.typesChanged()
+			}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	t.Config = t.source.Config()
+	return nil
+}
+
+// Offline reports whether files take the place of a cluster.
+func (t *Target) Offline() bool { return t.source != nil }
+
+// Err is what could not be read of the files; nil for a cluster.
+func (t *Target) Err() error {
+	if t.source == nil {
+		return nil
+	}
+	return t.source.Err()
+}
+
+// Follow keeps up with changes of the files until ctx ends; for a cluster it does nothing. When types come that
+// no CRD defines, typesChanged is called.
+func (t *Target) Follow(ctx context.Context, typesChanged func()) error {
+	if t.source == nil {
+		return nil
+	}
+	t.typesChanged = typesChanged
+	return t.source.Follow(ctx)
 }
 
 // HTTPClient returns the client that everything of a command shares.

@@ -1,6 +1,8 @@
 package validate
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -42,7 +44,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		},
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o, err := f.toOptions(args, streams)
+			o, err := f.toOptions(cmd.Context(), args, streams)
 			if err != nil {
 				return err
 			}
@@ -66,7 +68,7 @@ type options struct {
 	json    bool
 }
 
-func (f *flags) toOptions(args []string, streams genericiooptions.IOStreams) (*options, error) {
+func (f *flags) toOptions(ctx context.Context, args []string, streams genericiooptions.IOStreams) (*options, error) {
 	if f.live && len(f.crds) > 0 {
 		return nil, exit.Usagef("--crds and --live exclude each other: give one of them")
 	}
@@ -76,7 +78,7 @@ func (f *flags) toOptions(args []string, streams genericiooptions.IOStreams) (*o
 	o := &options{IOStreams: streams, configs: args, crds: f.crds, json: f.output == formatJSON}
 	if f.live {
 		var err error
-		if o.target, err = f.target.Target(streams); err != nil {
+		if o.target, err = f.target.Target(ctx, streams); err != nil {
 			return nil, err
 		}
 	}

@@ -53,7 +53,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 			}
 			info := build()
 			if server {
-				on, err := flags.Target(streams)
+				on, err := flags.Target(cmd.Context(), streams)
 				if err != nil {
 					return err
 				}

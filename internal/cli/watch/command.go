@@ -1,6 +1,8 @@
 package watch
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -47,7 +49,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		},
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o, err := f.toOptions(args, streams)
+			o, err := f.toOptions(cmd.Context(), args, streams)
 			if err != nil {
 				return err
 			}
@@ -86,7 +88,7 @@ type options struct {
 	quiet       bool
 }
 
-func (f *flags) toOptions(args []string, streams genericiooptions.IOStreams) (*options, error) {
+func (f *flags) toOptions(ctx context.Context, args []string, streams genericiooptions.IOStreams) (*options, error) {
 	o := &options{IOStreams: streams, noHeaders: f.noHeaders, changesOnly: f.changesOnly, diff: f.diff, quiet: f.quiet}
 	var err error
 	if o.format, err = output.ParseFormat(f.output); err != nil {
@@ -124,6 +126,6 @@ func (f *flags) toOptions(args []string, streams genericiooptions.IOStreams) (*o
 	if err = f.selectors.Apply(&o.cached); err != nil {
 		return nil, err
 	}
-	o.target, err = f.target.Target(streams)
+	o.target, err = f.target.Target(ctx, streams)
 	return o, err
 }

@@ -94,6 +94,11 @@ func (o *options) follow(ctx, waiting context.Context, client dynamic.Interface,
 	defer tracking.Wait()
 	defer stop()
 	tracking.Go(func() { _ = tracker.Run(running) }) // ended by stop; it fails only when it has run before
+	tracking.Go(func() {                             // ended by stop
+		if err := o.target.Follow(running, tracker.Refresh); err != nil {
+			o.warn("changes of the files are not followed: " + err.Error())
+		}
+	})
 
 	listener := dynamicinformer.Listener{StateChanged: o.tell}
 	if o.quiet {

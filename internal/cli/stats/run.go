@@ -1,0 +1,149 @@
+package stats
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/internal/cli/caches"
+)
+
+// report is what is told of one type; it is what -o json gives.
+type report struct {
+	Type       string        `json:"type"`
+	Storage    string        `json:"storage"`
+	Objects    int           `json:"objects"`
+	Compressed int           `json:"compressed,omitempty"`
+	SyncTime   string        `json:"syncTime"`
+	Bytes      int64         `json:"bytes"`
+	Body       int64         `json:"objectBytes"`
+	Table      int64         `json:"tableBytes"`
+	Indexes    []indexReport `json:"indexes"`
+}
+
+// indexReport is what is told of one index.
+type indexReport struct {
+	Name    string `json:"name"`
+	Values  int    `json:"values"`
+	Entries int    `json:"entries"`
+	// Objects counts those with a value.
+	Objects int          `json:"objects"`
+	Bytes   int64        `json:"bytes"`
+	Top     []valueCount `json:"top,omitempty"`
+}
+
+type valueCount struct {
+	Value string `json:"value"`
+	Count int    `json:"count"`
+}
+
+// run resolves and syncs the types, and reports on each that is synced.
+func (o *options) run(ctx context.Context) error {
+	httpClient, err := o.target.HTTPClient()
+	if err != nil {
+		return err
+	}
+	waiting, cancel := o.target.Limit(ctx)
+	defer cancel()
+	resources, unresolved := o.target.Resolve(waiting, o.types)
+	if len(resources) == 0 {
+		return unresolved
+	}
+	client, err := dynamicinformer.NewClient(o.target.Config, httpClient)
+	if err != nil {
+		return errors.Join(unresolved, err)
+	}
+	indexes, perType, err := o.indexes(resources)
+	if err != nil {
+		return err
+	}
+	cached, err := caches.New(client, resources, caches.Options{Namespace: o.target.Namespace, Defaults: o.cached, Resources: perType})
+	if err != nil {
+		return errors.Join(unresolved, err)
+	}
+	defer cached.Shutdown()
+	begun := time.Now()
+	unsynced := cached.Sync(waiting)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var reports []report
+	for _, c := range cached.Synced {
+		r, err := o.report(ctx, c, indexes[c.Resource.GVR])
+		if err != nil {
+			return err
+		}
+		r.SyncTime = c.Informer.Status().Since.Sub(begun).Round(time.Millisecond).String()
+		reports = append(reports, r)
+	}
+	return errors.Join(unresolved, unsynced, o.print(reports))
+}
+
+// indexes finds and compiles those of each type.
+func (o *options) indexes(resources []discovery.Resource) (map[schema.GroupVersionResource][]*indexers.Index, map[schema.GroupVersionResource]dynamicinformer.ResourceOptions, error) {
+	found := map[schema.GroupVersionResource][]*indexers.Index{}
+	perType := map[schema.GroupVersionResource]dynamicinformer.ResourceOptions{}
+	for _, r := range resources {
+		indexes, err := o.config.Indexes(r)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(indexes) > 0 {
+			found[r.GVR] = indexes
+			perType[r.GVR] = dynamicinformer.ResourceOptions{Indexes: indexers.CompileIndexes(indexes...)}
+		}
+	}
+	return found, perType, nil
+}
+
+func (o *options) report(ctx context.Context, c caches.Cache, indexes []*indexers.Index) (report, error) {
+	s := c.Informer.Stats()
+	r := report{
+		Type: c.Resource.String(), Storage: s.Mode.String(), Objects: s.Objects, Compressed: s.Compressed,
+		Bytes: s.Bytes(), Body: s.ObjectBytes, Table: s.TableBytes, Indexes: []indexReport{},
+	}
+	querier := query.New(query.ForInformer(c.Informer), indexes...)
+	for _, x := range s.Indexes {
+		one := indexReport{Name: x.Name, Values: x.Values, Entries: x.Entries, Bytes: x.Bytes}
+		var err error
+		if one.Objects, err = querier.Count(ctx, query.Exists(x.Name), query.Options{AllowScan: true}); err != nil {
+			return r, err
+		}
+		if one.Top, err = o.topValues(ctx, querier, x.Name); err != nil {
+			return r, err
+		}
+		if x.Name != cache.NamespaceIndex || c.Resource.Scope == discovery.Namespaced {
+			r.Indexes = append(r.Indexes, one)
+		}
+	}
+	return r, nil
+}
+
+// topValues are the most frequent values of an index.
+func (o *options) topValues(ctx context.Context, querier *query.Querier, index string) ([]valueCount, error) {
+	if o.top == 0 {
+		return nil, nil
+	}
+	values, err := querier.Values(ctx, index, query.All(), query.Options{AllowScan: true})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(values, func(a, b query.ValueCount) int { return b.Count - a.Count })
+	var top []valueCount
+	for _, v := range values[:min(len(values), o.top)] {
+		value := v.Value
+		if value == indexers.Null {
+			value = "(null)"
+		}
+		top = append(top, valueCount{value, v.Count})
+	}
+	return top, nil
+}

@@ -179,6 +179,7 @@ func (d *decoding) resource(n *yaml.Node) {
 			if index, ok := d.index(item, names); ok {
 				r.Indexes = append(r.Indexes, index)
 				d.keptByIndex(r, index)
+				d.metadataOnly(r, index)
 			}
 		}
 	}

@@ -59,6 +59,20 @@ func (r *Resource) reads(p Prune) bool {
 	return false
 }
 
+// metadataOnly reports an index that reads more than the metadata of objects of which no more is kept.
+func (d *decoding) metadataOnly(r *Resource, index *Index) {
+	if r.Storage.Mode != "metadata" || !index.complete() {
+		return
+	}
+	metadata := jsonpath.FromSegments("metadata").Steps()
+	for _, read := range index.reads() {
+		if len(read) == 0 || read[0].Recursive || !above(metadata, read) || read[0].Selectors[0].Kind != jsonpath.SelectName {
+			d.failAt(CodeContradict, index.parts[0].at.node, "the index reads more than metadata, and storage mode metadata keeps no more", "use another storage mode, or an index over metadata")
+			return
+		}
+	}
+}
+
 // keptByIndex warns of something that an index reads and that would be cut out otherwise.
 func (d *decoding) keptByIndex(r *Resource, index *Index) {
 	if !index.complete() {

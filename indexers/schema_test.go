@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"sigs.k8s.io/yaml"
+	yaml "go.yaml.in/yaml/v3"
 
 	"github.com/crdcache/crdcache/indexers"
 )
@@ -147,6 +147,14 @@ func checkSchema(t testing.TB, data []byte) string {
 	var value any
 	if err := yaml.Unmarshal(data, &value); err != nil {
 		return err.Error()
+	}
+	asJSON, err := json.Marshal(value)
+	if err != nil {
+		return err.Error()
+	}
+	value = nil
+	if err := json.Unmarshal(asJSON, &value); err != nil {
+		t.Fatal(err)
 	}
 	return validator{t}.problem(schema, value, "")
 }

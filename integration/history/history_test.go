@@ -73,11 +73,17 @@ func (w *world) step(r *rand.Rand) {
 		w.follower(r).link.BreakWatches()
 	case n < 91:
 		w.follower(r).link.ExpireWatches()
-	case n < 97:
+	case n < 96:
 		w.subscriber(r).toggle()
+	case n < 98:
+		w.subscribe(w.follower(r), r.IntN(2) == 0)
 	case n < 99:
-		w.subscribe(w.follower(r), r)
+		if r.IntN(2) == 0 {
+			w.unsubscribe(w.subscriber(r))
+		} else {
+			w.leave(w.follower(r))
+		}
 	default:
-		w.unsubscribe(r)
+		w.visit(r.IntN(len(w.factories)), w.kinds[r.IntN(len(w.kinds))])
 	}
 }

@@ -16,6 +16,8 @@ type subscriber struct {
 	name     string
 	follower *follower
 	handle   cache.ResourceEventHandlerRegistration
+	// late tells one that joined during the history.
+	late bool
 
 	mu struct {
 		sync.Mutex

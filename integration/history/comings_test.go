@@ -1,0 +1,99 @@
+package history_test
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+func (w *world) subscribeTo(f *follower, late bool) *subscriber {
+	w.Helper()
+	w.joined++
+	s := newSubscriber(fmt.Sprintf("subscriber %d of %s", w.joined, f.name), f)
+	s.late = late
+	var err error
+	if s.handle, err = f.AddEventHandler(s); err != nil {
+		w.Fatal(err)
+	}
+	w.subscribers = append(w.subscribers, s)
+	return s
+}
+
+// subscribe adds a subscriber while things go on, and maybe has it wait from the start.
+func (w *world) subscribe(f *follower, slow bool) {
+	w.Helper()
+	if w.late() >= lateSubscribers {
+		return
+	}
+	if s := w.subscribeTo(f, true); slow {
+		s.toggle()
+	}
+}
+
+func (w *world) late() int {
+	n := 0
+	for _, s := range w.subscribers {
+		if s.late {
+			n++
+		}
+	}
+	return n
+}
+
+// unsubscribe removes a subscriber if it is a late one.
+func (w *world) unsubscribe(s *subscriber) {
+	w.Helper()
+	if !s.late {
+		return
+	}
+	if err := s.follower.RemoveEventHandler(s.handle); err != nil {
+		w.Fatal(err)
+	}
+	w.dismiss(s)
+}
+
+// dismiss takes leave of a subscriber that is not told anything any more.
+func (w *world) dismiss(s *subscriber) {
+	w.Helper()
+	s.goOn()
+	w.left += s.check(w)
+	w.subscribers = slices.DeleteFunc(w.subscribers, func(other *subscriber) bool { return other == s })
+}
+
+// visit acquires an informer of a type, one that nobody else has asked for, or the one that visitors share already.
+func (w *world) visit(factory int, k *kind) {
+	w.Helper()
+	if len(w.followers) >= len(w.factories)*len(w.kinds)+visitors {
+		return
+	}
+	view := dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.ExceptNamespaces("nowhere")}
+	handle, err := w.factories[factory].Acquire(k.gvr, view)
+	if err != nil {
+		w.Fatal(err)
+	}
+	f := &follower{
+		Informer: handle.Informer(), kind: k, handle: handle, link: w.followers[factory*len(w.kinds)].link,
+		name: fmt.Sprintf("%s on a visit to factory %d", k.name, factory),
+	}
+	w.followers = append(w.followers, f)
+	w.subscribeTo(f, false)
+}
+
+// leave releases an informer if it is a visitor's, with its subscribers.
+func (w *world) leave(f *follower) {
+	w.Helper()
+	if f.handle == nil {
+		return
+	}
+	for _, s := range slices.Clone(w.subscribers) {
+		if s.follower == f {
+			if err := f.RemoveEventHandler(s.handle); err != nil {
+				w.Fatal(err)
+			}
+			w.dismiss(s)
+		}
+	}
+	f.handle.Release()
+	w.followers = slices.DeleteFunc(w.followers, func(other *follower) bool { return other == f })
+}

@@ -1,0 +1,105 @@
+package history_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// settle lets everybody go on, and waits until all agree with the server.
+func (w *world) settle() {
+	w.Helper()
+	for _, s := range w.subscribers {
+		s.goOn()
+	}
+	for _, f := range w.followers {
+		harness.Eventually(w, func(ctx context.Context) error { return w.agrees(ctx, f) })
+	}
+	for _, s := range w.subscribers {
+		harness.Eventually(w, func(context.Context) error {
+			if diff := cmp.Diff(s.follower.kind.expected(), s.state()); diff != "" {
+				return fmt.Errorf("%s (-written +told):\n%s", s.name, diff)
+			}
+			return nil
+		})
+		s.check(w)
+	}
+}
+
+// agrees compares what is in the cache with what the server lists, and that with what was written.
+func (w *world) agrees(ctx context.Context, f *follower) error {
+	status := f.Status()
+	if status.State != dynamicinformer.StateSynced || !f.HasSynced() {
+		return fmt.Errorf("%s is synced: %v, with the status %+v", f.name, f.HasSynced(), status)
+	}
+	list, err := w.admin.Resource(f.kind.gvr).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	server, cached := map[string]any{}, map[string]any{}
+	expected := map[string]seen{}
+	for _, o := range list.Items {
+		server[o.GetNamespace()+"/"+o.GetName()] = o.Object
+		value, _, _ := unstructured.NestedInt64(o.Object, "spec", "value")
+		expected[o.GetNamespace()+"/"+o.GetName()] = seen{UID: o.GetUID(), Value: value}
+	}
+	for _, o := range f.GetStore().List() {
+		u := o.(*unstructured.Unstructured)
+		cached[u.GetNamespace()+"/"+u.GetName()] = u.Object
+	}
+	if diff := cmp.Diff(f.kind.expected(), expected); diff != "" {
+		return fmt.Errorf("%s on the server (-written +listed):\n%s", f.name, diff)
+	}
+	if diff := cmp.Diff(server, cached); diff != "" {
+		return fmt.Errorf("%s (-server +cache):\n%s", f.name, diff)
+	}
+	definition, err := w.admin.Resource(crd.GVR).Get(ctx, f.kind.definition.GetName(), metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if status.UID != definition.GetUID() {
+		return fmt.Errorf("%s follows the definition %s, the server has %s", f.name, status.UID, definition.GetUID())
+	}
+	return nil
+}
+
+// expected is what there is of a type.
+func (k *kind) expected() map[string]seen {
+	all := map[string]seen{}
+	for key, o := range k.live {
+		all[key] = seen{UID: o.uid, Value: o.value}
+	}
+	return all
+}
+
+// state is what the subscriber was told there is.
+func (s *subscriber) state() map[string]seen {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.mu.live)
+}
+
+// check fails the test for what made no sense, and for what was never written, and returns the number of events.
+func (s *subscriber) check(t *world) int {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, line := range s.mu.nonsense {
+		t.Error(line)
+	}
+	s.mu.nonsense = nil
+	for uid, value := range s.mu.values {
+		if o := s.follower.kind.known[uid]; o == nil || value > o.value {
+			t.Errorf("%s was told the value %d of %s, which was never written: %+v", s.name, value, uid, o)
+		}
+	}
+	return s.mu.events
+}

@@ -8,6 +8,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
 // encoder turns stored objects into what a client asked for.
@@ -71,6 +74,13 @@ func (e *encoder) appendItem(dst []byte, o *object) ([]byte, error) {
 	if e.shape.kind == whole && !prunes {
 		return o.appendJSON(dst, e.apiVersion), nil
 	}
+	if e.shape.kind == partialObject || e.shape.kind == partialList {
+		m, err := o.partial()
+		if err != nil {
+			return nil, err
+		}
+		return appendValue(dst, m)
+	}
 	content, err := o.decode()
 	if err != nil {
 		return nil, err
@@ -80,17 +90,10 @@ func (e *encoder) appendItem(dst []byte, o *object) ([]byte, error) {
 		prune(content, e.t.version.structure)
 	}
 	content["apiVersion"] = e.t.gv.String()
-	switch e.shape.kind {
-	case whole:
-		return appendValue(dst, content)
-	case table:
+	if e.shape.kind == table {
 		return e.table.appendRow(dst, content)
 	}
-	m, err := partial(content)
-	if err != nil {
-		return nil, err
-	}
-	return appendValue(dst, m)
+	return appendValue(dst, content)
 }
 
 // appendObject appends an object by itself; as a table, that has one row.
@@ -160,9 +163,26 @@ func partial(content map[string]any) (*metav1.PartialObjectMetadata, error) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(metadata, m); err != nil {
 		return nil, fmt.Errorf("metadata: %w", err)
 	}
-	m.TypeMeta = metav1.TypeMeta{Kind: "PartialObjectMetadata", APIVersion: "meta.k8s.io/v1"}
+	m.TypeMeta = partialType
 	return m, nil
 }
+
+var metadataPath = jsonpath.FromSegments("metadata")
+
+// partial is the function of that name without decoding the rest of the object.
+func (o *object) partial() (*metav1.PartialObjectMetadata, error) {
+	m := &metav1.PartialObjectMetadata{TypeMeta: partialType}
+	metadata, ok, err := metadataPath.FirstJSON(o.body)
+	if err == nil && ok {
+		err = utiljson.Unmarshal(metadata.Raw(), &m.ObjectMeta)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("metadata of %s: %w", o.key, err)
+	}
+	return m, nil
+}
+
+var partialType = metav1.TypeMeta{Kind: "PartialObjectMetadata", APIVersion: "meta.k8s.io/v1"}
 
 func appendValue(dst []byte, value any) ([]byte, error) {
 	data, err := json.Marshal(value)

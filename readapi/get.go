@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // get serves one object.
@@ -49,13 +48,9 @@ func (s *Storage) get(t *resource, notOlderThan string) (*object, error) {
 
 // resourceVersion is the one in the metadata of the object.
 func (o *object) resourceVersion() string {
-	content, err := o.decode()
+	m, err := o.partial()
 	if err != nil {
 		return ""
 	}
-	m, err := partial(content)
-	if err != nil {
-		return ""
-	}
-	return metav1.Object(m).GetResourceVersion()
+	return m.GetResourceVersion()
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
 func TestSelect(t *testing.T) {
@@ -50,14 +52,19 @@ func TestSelectScalars(t *testing.T) {
 		"string": {"x", "x"}, "integer": {int64(7), "7"}, "bool": {true, "true"}, "null": {nil, ""},
 		"object": {map[string]any{"a": "b"}, ""}, "array": {[]any{"a"}, ""},
 	}
+	path := jsonpath.FromSegments("spec", "f")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := scalar(map[string]any{"spec": map[string]any{"f": tt.value}}, []string{"spec", "f"}); got != tt.want {
+			body, err := encodeBody(map[string]any{"spec": map[string]any{"f": tt.value}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := scalar(body, path); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
 	}
-	if got := scalar(map[string]any{"spec": "x"}, []string{"spec", "f"}); got != "" {
+	if got := scalar([]byte(`{"spec":"x"}`), path); got != "" {
 		t.Errorf("below a string: %q", got)
 	}
 }

@@ -1,15 +1,15 @@
 package readapi
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
 // selection is which objects of a type a list or watch is about.
@@ -18,12 +18,12 @@ type selection struct {
 	labels    labels.Selector
 	fields    fields.Selector // nil: all
 	// paths are the selectable fields that the selector uses.
-	paths map[string][]string
+	paths map[string]*jsonpath.Path
 }
 
 // newSelection checks that the fields can be selected by.
 func newSelection(t resource, options *internalversion.ListOptions) (*selection, error) {
-	s := &selection{namespace: t.namespace, labels: options.LabelSelector, paths: map[string][]string{}}
+	s := &selection{namespace: t.namespace, labels: options.LabelSelector, paths: map[string]*jsonpath.Path{}}
 	if options.FieldSelector == nil || options.FieldSelector.Empty() {
 		return s, nil
 	}
@@ -32,7 +32,7 @@ func newSelection(t resource, options *internalversion.ListOptions) (*selection,
 		switch {
 		case r.Field == "metadata.name" || r.Field == "metadata.namespace" && t.typ.Namespaced:
 		case slices.Contains(t.version.SelectableFields, "."+r.Field):
-			s.paths[r.Field] = strings.Split(r.Field, ".")
+			s.paths[r.Field] = jsonpath.FromSegments(strings.Split(r.Field, ".")...)
 		default:
 			return nil, apierrors.NewBadRequest("field label not supported: " + r.Field)
 		}
@@ -43,7 +43,7 @@ func newSelection(t resource, options *internalversion.ListOptions) (*selection,
 // all reports whether everything in the namespace is selected.
 func (s *selection) all() bool { return s.fields == nil && s.labels.Empty() }
 
-// matches reports whether an object is selected. An object that cannot be decoded is not.
+// matches reports whether an object is selected.
 func (s *selection) matches(o *object) bool {
 	if !strings.HasPrefix(o.key, prefixOf(s.namespace)) || !s.labels.Matches(o.labels) {
 		return false
@@ -52,27 +52,21 @@ func (s *selection) matches(o *object) bool {
 		return true
 	}
 	set := fields.Set{"metadata.name": o.name(), "metadata.namespace": o.namespace()}
-	if len(s.paths) > 0 {
-		content, err := o.decode()
-		if err != nil {
-			return false
-		}
-		for name, path := range s.paths {
-			set[name] = scalar(content, path)
-		}
+	for name, path := range s.paths {
+		set[name] = scalar(o.body, path)
 	}
 	return s.fields.Matches(set)
 }
 
 // scalar returns a field as selectors see it: empty where there is none, or where it is no scalar.
-func scalar(content map[string]any, path []string) string {
-	value, ok, err := unstructured.NestedFieldNoCopy(content, path...)
-	if !ok || err != nil || value == nil {
+func scalar(body []byte, path *jsonpath.Path) string {
+	value, ok, err := path.FirstJSON(body)
+	if !ok || err != nil {
 		return ""
 	}
-	switch value.(type) {
-	case map[string]any, []any:
-		return ""
+	switch value.Kind() {
+	case jsonpath.KindString, jsonpath.KindNumber, jsonpath.KindBool:
+		return value.String()
 	}
-	return fmt.Sprint(value)
+	return ""
 }

@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/crdcache/crdcache/internal/stream"
 )
 
 // watchReports is told how the requests of a reflector went.
@@ -49,7 +51,7 @@ func runReflector(ctx context.Context, client dynamic.Interface, gvr schema.Grou
 			}
 			reports.ok()
 			if initialEvents(opts) {
-				return guardStall(w, stallTimeout), nil
+				return stream.New(w, stream.Hooks{Initial: true}), nil
 			}
 			return w, nil
 		},

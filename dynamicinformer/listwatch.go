@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/internal/stream"
 )
 
 // listWatch is what one reflector lists and watches through: a type, or one namespace of it, for one generation.
@@ -40,6 +41,10 @@ type listWatch struct {
 	// stalls is set once a watch-list has stalled: there won't be another.
 	stalls atomic.Bool
 }
+
+// errStalled is what an initial watch-list is answered with after one has stalled: the way through to the server
+// is not made for it. The reflector lists instead.
+var errStalled = apierrors.NewTimeoutError("the initial events of a watch-list stopped before their end", 0)
 
 // slotPatience is how long a list holds its slot at most.
 const slotPatience = time.Minute
@@ -151,11 +156,11 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 		}
 		return nil, err
 	}
-	return newStream(w, streamHooks{
-		keep:   l.keep,
-		first:  l.pacer.succeeded,
-		came:   l.reports.sign,
-		failed: func(err error) { l.broken(ctx, err) },
+	return stream.New(w, stream.Hooks{
+		Keep:   l.keep,
+		First:  l.pacer.succeeded,
+		Came:   l.reports.sign,
+		Failed: func(err error) { l.broken(ctx, err) },
 	}), nil
 }
 
@@ -174,7 +179,7 @@ func (l *listWatch) watchList(ctx context.Context, options metav1.ListOptions) (
 	}
 	l.reports.ask()
 	ctx, cancel := context.WithCancelCause(ctx)
-	impatient := time.AfterFunc(stallTimeout, func() { cancel(errStalled) })
+	impatient := time.AfterFunc(stream.Patience, func() { cancel(errStalled) })
 	w, err := l.resource.Watch(l.noting(ctx, verbWatchList), options)
 	if !impatient.Stop() && context.Cause(ctx) == errStalled {
 		if err == nil {
@@ -191,11 +196,11 @@ func (l *listWatch) watchList(ctx context.Context, options metav1.ListOptions) (
 	}
 	l.reports.answer(verbWatchList, nil)
 	listed := false
-	return newStream(w, streamHooks{
-		initial: true,
-		keep:    l.keep,
-		came:    l.reports.sign,
-		failed: func(err error) {
+	return stream.New(w, stream.Hooks{
+		Initial: true,
+		Keep:    l.keep,
+		Came:    l.reports.sign,
+		Failed: func(err error) {
 			if listed {
 				l.broken(ctx, err)
 				return
@@ -203,17 +208,17 @@ func (l *listWatch) watchList(ctx context.Context, options metav1.ListOptions) (
 			release()
 			l.refused(err)
 		},
-		listed: func() {
+		Listed: func() {
 			listed = true
 			release()
 			l.succeeded()
 		},
-		stalled: func() {
+		Stalled: func() {
 			l.stalls.Store(true)
 			release()
 			l.fallback.Store(true)
 		},
-		ended: func() {
+		Ended: func() {
 			release()
 			cancel(nil)
 		},

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/apitest"
+	"github.com/crdcache/crdcache/internal/stream"
 )
 
 // virtual runs a test with a server in memory, on a clock that only moves while everything waits.
@@ -192,7 +193,7 @@ func stalls(t *testing.T, tt apitest.Fault) {
 		if _, err := f.WaitForSync(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(begun); took < stallTimeout || took > stallTimeout+2*time.Second {
+		if took := time.Since(begun); took < stream.Patience || took > stream.Patience+2*time.Second {
 			t.Errorf("the list came after %v", took)
 		}
 		if held, _, _ := f.source.limiter.load(); held != 0 || len(i.GetStore().ListKeys()) != 1 {

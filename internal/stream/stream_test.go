@@ -1,4 +1,4 @@
-package dynamicinformer
+package stream
 
 import (
 	"slices"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -15,16 +16,20 @@ import (
 // listener notes what a stream reports.
 type listener struct{ heard []string }
 
-func (l *listener) hooks(initial bool) streamHooks {
+func (l *listener) hooks(initial bool) Hooks {
 	note := func(what string) func() { return func() { l.heard = append(l.heard, what) } }
-	return streamHooks{
-		initial: initial,
-		first:   note("first"),
-		failed:  func(err error) { l.heard = append(l.heard, string(reasonOf(err))) },
-		listed:  note("listed"),
-		stalled: note("stalled"),
-		ended:   note("ended"),
+	return Hooks{
+		Initial: initial,
+		First:   note("first"),
+		Failed:  func(err error) { l.heard = append(l.heard, string(apierrors.ReasonForError(err))) },
+		Listed:  note("listed"),
+		Stalled: note("stalled"),
+		Ended:   note("ended"),
 	}
+}
+
+func object(namespace, name string) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
 
 func bookmark(end string) *metav1.PartialObjectMetadata {
@@ -35,7 +40,7 @@ func TestStream(t *testing.T) {
 	event := func(kind watch.EventType, obj runtime.Object) watch.Event {
 		return watch.Event{Type: kind, Object: obj}
 	}
-	added, end := event(watch.Added, widget("web", "a")), event(watch.Bookmark, bookmark("true"))
+	added, end := event(watch.Added, object("web", "a")), event(watch.Bookmark, bookmark("true"))
 	status := &metav1.Status{Status: metav1.StatusFailure, Code: 429, Reason: metav1.StatusReasonTooManyRequests}
 	tests := map[string]struct {
 		initial bool
@@ -46,11 +51,11 @@ func TestStream(t *testing.T) {
 	}{
 		"events":                        {false, time.Hour, []watch.Event{added, added}, []string{"first", "ended"}, []watch.EventType{watch.Added, watch.Added}},
 		"nothing":                       {false, time.Hour, nil, []string{"ended"}, nil},
-		"an error":                      {false, 0, []watch.Event{added, event(watch.Error, status)}, []string{"first", "Throttled", "ended"}, []watch.EventType{watch.Added, watch.Error}},
-		"initial events":                {true, stallTimeout - 1, []watch.Event{added, added, end}, []string{"first", "listed", "ended"}, []watch.EventType{watch.Added, watch.Added, watch.Bookmark}},
+		"an error":                      {false, 0, []watch.Event{added, event(watch.Error, status)}, []string{"first", "TooManyRequests", "ended"}, []watch.EventType{watch.Added, watch.Error}},
+		"initial events":                {true, Patience - 1, []watch.Event{added, added, end}, []string{"first", "listed", "ended"}, []watch.EventType{watch.Added, watch.Added, watch.Bookmark}},
 		"no initial events":             {true, 0, []watch.Event{end}, []string{"listed", "first", "ended"}, []watch.EventType{watch.Bookmark}},
 		"other bookmarks end nothing":   {true, 0, []watch.Event{event(watch.Bookmark, bookmark(""))}, []string{"first", "ended"}, []watch.EventType{watch.Bookmark}},
-		"initial events that stall":     {true, stallTimeout + 1, []watch.Event{added}, []string{"stalled", "ended"}, []watch.EventType{watch.Error}},
+		"initial events that stall":     {true, Patience + 1, []watch.Event{added}, []string{"stalled", "ended"}, []watch.EventType{watch.Error}},
 		"initial events that are ended": {true, 0, []watch.Event{added}, []string{"first", "ended"}, []watch.EventType{watch.Added}},
 	}
 	for name, tt := range tests {
@@ -58,7 +63,7 @@ func TestStream(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				source := watch.NewFakeWithChanSize(len(tt.events), false)
 				var l listener
-				s := newStream(source, l.hooks(tt.initial))
+				s := New(source, l.hooks(tt.initial))
 				fed := make(chan struct{})
 				go func() { // ended by the events
 					defer close(fed)
@@ -92,11 +97,11 @@ func TestStreamAfterTheInitialEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := watch.NewFakeWithChanSize(1, false)
 		var l listener
-		s := newStream(source, l.hooks(true))
+		s := New(source, l.hooks(true))
 		source.Action(watch.Bookmark, bookmark("true"))
 		<-s.ResultChan()
 		time.Sleep(time.Hour)
-		source.Add(widget("web", "a"))
+		source.Add(object("web", "a"))
 		if e := <-s.ResultChan(); e.Type != watch.Added {
 			t.Errorf("after an hour of silence the stream brings %v", e)
 		}
@@ -112,10 +117,10 @@ func TestStreamAfterTheInitialEvents(t *testing.T) {
 func TestStreamKeeps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := watch.NewFakeWithChanSize(4, false)
-		s := newStream(source, streamHooks{keep: ExceptNamespaces("db").filter()})
-		source.Add(widget("db", "a"))
-		source.Delete(widget("db", "b"))
-		source.Add(widget("web", "c"))
+		s := New(source, Hooks{Keep: func(obj runtime.Object) bool { return obj.(*metav1.PartialObjectMetadata).Namespace != "db" }})
+		source.Add(object("db", "a"))
+		source.Delete(object("db", "b"))
+		source.Add(object("web", "c"))
 		source.Action(watch.Bookmark, bookmark(""))
 		source.Stop()
 		var got []watch.EventType
@@ -132,11 +137,32 @@ func TestStreamKeeps(t *testing.T) {
 func TestStreamStopsWithoutAReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // fails when the goroutine stays
 		source := watch.NewFakeWithChanSize(1, false)
-		s := newStream(source, streamHooks{})
-		source.Add(widget("web", "a"))
+		s := New(source, Hooks{})
+		source.Add(object("web", "a"))
 		synctest.Wait()
 		s.Stop()
 		for range s.ResultChan() {
 		}
+	})
+}
+
+// TestSlowReaderIsNoStall: initial events that wait for their reader have not stopped.
+func TestSlowReaderIsNoStall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := watch.NewFakeWithChanSize(2, false)
+		var l listener
+		s := New(source, l.hooks(true))
+		source.Add(object("web", "a"))
+		time.Sleep(2 * Patience)
+		if e := <-s.ResultChan(); e.Type != watch.Added {
+			t.Errorf("the stream brings %v", e)
+		}
+		time.Sleep(Patience - 1)
+		source.Action(watch.Bookmark, bookmark("true"))
+		if e := <-s.ResultChan(); e.Type != watch.Bookmark {
+			t.Errorf("then the stream brings %v", e)
+		}
+		s.Stop()
+		synctest.Wait()
 	})
 }

@@ -32,9 +32,9 @@ func (s *Store) add(a addition, replaced ...string) error {
 		return err
 	}
 	var failures Failures
-	late := make(map[*row]values, before.rows.len)
+	late := make([]lateValues, 0, before.rows.len)
 	for r := range before.rows.all {
-		late[r] = added.evaluate(r.key, r.item, s.form.Object, &failures)
+		late = append(late, lateValues{r, added.evaluate(r.key, r.item, s.form.Object, &failures)})
 	}
 	s.publish(added, late, replaced)
 	failures.to(s.report)
@@ -58,15 +58,24 @@ func (s *Store) announce(a addition, replaced []string) (functions, *Snapshot, e
 	return added, next, nil
 }
 
+// lateValues are values of a row that was stored without them.
+type lateValues struct {
+	row    *row
+	values values
+}
+
 // publish is the third step. late has the values of the rows from before announce; what was written since has
-// them already.
-func (s *Store) publish(added functions, late map[*row]values, replaced []string) {
+// them already. Batches that were prepared meanwhile lack the indexes, so that they must not be taken.
+func (s *Store) publish(added functions, late []lateValues, replaced []string) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	next := s.current.Load().copy()
+	next.version++
+	for _, l := range late {
+		l.row.values += l.values
+	}
 	rows := make([]*row, 0, next.rows.len)
 	for r := range next.rows.all {
-		r.values += late[r]
 		rows = append(rows, r)
 	}
 	next.remove(func(f *function) bool { return slices.Contains(replaced, f.name) && !slices.Contains(added, f) })

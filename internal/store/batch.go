@@ -105,7 +105,7 @@ func (s *Store) Replace(b *Batch, resourceVersion string) (changes []Change, ok 
 	s.write.Lock()
 	defer s.write.Unlock()
 	now := s.current.Load()
-	if now.version != b.next.version || len(now.indexes) != len(b.next.indexes) {
+	if now.version != b.next.version {
 		return nil, false
 	}
 	b.next.resourceVersion = resourceVersion

@@ -55,7 +55,7 @@ func TestOtherObjectsCallForTraining(t *testing.T) {
 	other := func(n int) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "example.com/v1", "kind": "Other", "metadata": map[string]any{"name": fmt.Sprint("other-", n)},
-			"data": map[string]any{"first": certificateUID(n), "second": certificateUID(n + 1), "third": fmt.Sprint("a text that certificates do not have")},
+			"data": map[string]any{"first": certificateUID(n), "second": certificateUID(n + 1), "third": "a text that certificates do not have"},
 		}}
 	}
 	before := form.Item(other(0)).(*packed.Object)

@@ -368,3 +368,33 @@ func TestReadsSeeWholeRelists(t *testing.T) {
 		}
 	}
 }
+
+// TestReplaceRefusesWhatLacksAnIndex prepares a content while an index is being filled in place of another: it must
+// not be taken afterwards.
+func TestReplaceRefusesWhatLacksAnIndex(t *testing.T) {
+	entered, gate := make(chan struct{}), make(chan struct{})
+	slow := func(obj any) ([]string, error) {
+		if obj.(*thing).key == "old" {
+			close(entered)
+			<-gate
+		}
+		return byParity(obj)
+	}
+	store := newStore(t, nil)
+	store.Put(store.Prepare((&thing{key: "old", number: 2}).keyed()))
+	added := make(chan error, 1)
+	go func() { added <- store.AddIndexers(cache.Indexers{"parity": slow}) }() // ended by the gate
+	<-entered
+	late := (&thing{key: "new", number: 4}).keyed()
+	batch := store.PrepareAll([]Keyed{late})
+	close(gate)
+	if err := <-added; err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := store.Replace(batch, "1"); ok {
+		t.Error("a content without the index was taken")
+	}
+	if keys, err := store.Snapshot().KeysByIndex("parity", "0"); err != nil || len(keys) != 1 {
+		t.Errorf("the index has %v, %v", keys, err)
+	}
+}

@@ -3,6 +3,7 @@ package indexers_test
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
 var (
@@ -47,10 +49,88 @@ func TestDocumentedExamples(t *testing.T) {
 		if want == nil && example[2] != "nothing" {
 			t.Errorf("what does %q mean?", example[2])
 		}
-		if diff := cmp.Diff(want, call(t, compile(t, index), object)); diff != "" {
+		f := compile(t, index)
+		var got []string
+		for _, key := range call(t, f, object) {
+			got = append(got, indexers.Value(f.Indexes()[0].Parts(key)...))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s(-documented +is):\n%s", example[1], diff)
 		}
 	}
+}
+
+var documentedResource = regexp.MustCompile("(?s)```yaml\n(- name.*?)```\n\n(takes|keeps|removes) (.*?)\\.\n\n")
+
+// spans gives what a sentence has between backquotes.
+func spans(text string) (out []string) {
+	for _, span := range codeSpan.FindAllStringSubmatch(text, -1) {
+		out = append(out, span[1])
+	}
+	return out
+}
+
+// Every resource of the documentation means what it says.
+func TestDocumentedResources(t *testing.T) {
+	data, err := os.ReadFile("../docs/config.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, docs, _ := strings.Cut(string(data), "\n## Resources\n")
+	docs, _, _ = strings.Cut(docs, "\n## ")
+	found := documentedResource.FindAllStringSubmatch(docs+"\n", -1)
+	if n := strings.Count(docs, "```yaml"); len(found) != n || n < 5 {
+		t.Fatalf("%d of %d examples say what they do", len(found), n)
+	}
+	for _, example := range found {
+		r := parse(t, "  "+strings.ReplaceAll(strings.TrimSpace(example[1]), "\n", "\n  ")+"\n").Resources[0]
+		switch example[2] {
+		case "keeps":
+			if r.Storage.Mode != spans(example[3])[0] {
+				t.Errorf("%skeeps %s", example[1], r.Storage.Mode)
+			}
+		case "removes":
+			if want, got := spans(example[3]), removed(r); !slices.Equal(want, got) {
+				t.Errorf("%s(-documented +is):\n%s", example[1], cmp.Diff(want, got))
+			}
+		default:
+			taken, not, _ := strings.Cut(example[3], ", not ")
+			for text, want := range map[string]bool{taken: true, not: false} {
+				for _, name := range spans(text) {
+					if got := takes(r, name); got != want {
+						t.Errorf("%stakes %s: %v", example[1], name, got)
+					}
+				}
+			}
+		}
+	}
+}
+
+// takes tells whether a resource takes a type, or a namespace.
+func takes(r *indexers.Resource, name string) bool {
+	if resource, group, ok := strings.Cut(name, "."); ok {
+		return r.Match.Matches(group, resource, "")
+	}
+	return r.Namespaces.Matches(name)
+}
+
+// removed gives the paths to what is pruned.
+func removed(r *indexers.Resource) (out []string) {
+	p := r.EffectivePrune()
+	for _, path := range p.Remove {
+		out = append(out, path.String())
+	}
+	for _, preset := range p.Presets {
+		if preset == "managedFields" {
+			out = append(out, ".metadata.managedFields")
+		} else {
+			p.RemoveAnnotations = append(p.RemoveAnnotations, "kubectl.kubernetes.io/last-applied-configuration")
+		}
+	}
+	for _, name := range p.RemoveAnnotations {
+		out = append(out, jsonpath.FromSegments("metadata", "annotations", name).String())
+	}
+	return out
 }
 
 // The config that the documentation begins with is accepted.

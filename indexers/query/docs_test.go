@@ -1,0 +1,98 @@
+package query_test
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/internal/store"
+)
+
+// documented gives the blocks of a language in the documentation.
+func documented(t *testing.T, docs, language string) (blocks []string) {
+	t.Helper()
+	for _, block := range fence.FindAllStringSubmatch(docs, -1) {
+		if block[1] == language {
+			blocks = append(blocks, block[2])
+		}
+	}
+	return blocks
+}
+
+var fence = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
+
+// Every query of the documentation finds what it says, and is explained as it says.
+func TestDocumentedQueries(t *testing.T) {
+	data, err := os.ReadFile("../../docs/query.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs := string(data)
+	blocks := documented(t, docs, "yaml")
+	c, err := indexers.Parse(indexers.Source{Name: "docs.yaml", Data: []byte(blocks[0])})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var objects []map[string]any
+	if err := yaml.Unmarshal([]byte(blocks[1]), &objects); err != nil {
+		t.Fatal(err)
+	}
+	f := indexers.Compile(c.Resources[0])
+	s := newStore(store.NewPacked(nil, nil), f)
+	for _, o := range objects {
+		o["apiVersion"], o["kind"] = "example.com/v1", "Lamp"
+		put(t, s, &unstructured.Unstructured{Object: o})
+	}
+	querier := query.New(query.StoreSource{Store: s}, f.Indexes()...)
+
+	_, table, _ := strings.Cut(docs, "| query | finds |\n|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	rows := strings.Split(table, "\n")
+	if len(rows) < 20 {
+		t.Fatalf("%d queries", len(rows))
+	}
+	span := regexp.MustCompile("`([^`]+)`")
+	for _, row := range rows {
+		cells := span.FindAllStringSubmatch(strings.ReplaceAll(row, `\|`, "|"), -1)
+		want := []string{}
+		for _, cell := range cells[1:] {
+			want = append(want, cell[1])
+		}
+		q, err := query.Parse(cells[0][1])
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		got, err := querier.Keys(t.Context(), q, query.Options{AllowScan: true})
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-documented +found):\n%s", q, err, diff)
+		}
+	}
+
+	plain := documented(t, docs, "")
+	text := strings.Split(plain[0], "\n")[1]
+	q, err := query.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = querier.Query(t.Context(), q, query.Options{})
+	e, ok := err.(*query.Error)
+	if !ok || e.Error()+"\n"+e.Caret()+"\n" != plain[0] {
+		t.Errorf("got %v", err)
+	}
+	q, err = query.Parse(strings.TrimPrefix(strings.Split(plain[1], "\n")[0], "query  "))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := querier.Explain(q, query.Options{})
+	if err != nil || cmp.Diff(plain[1], plan.String()) != "" {
+		t.Errorf("%v (-documented +is):\n%s", err, cmp.Diff(plain[1], plan.String()))
+	}
+}

@@ -17,7 +17,8 @@
 // # Consistency
 //
 // Objects that come from a cluster keep their resource version, and everything else as it was. Follow turns
-// changes of the files into changes of the objects. A file that cannot be read keeps what it had last.
+// changes of the files into changes of the objects. A file that cannot be read, or is empty as one that is about to be
+// written, keeps what it had last.
 //
 // # Concurrency
 //

@@ -132,8 +132,12 @@ func (l *loader) add(f *file, e entry) {
 		return
 	}
 	gvk := u.GroupVersionKind()
-	if u.GetName() == "" && !f.named {
-		l.problem(f, e.place, true, fmt.Errorf("passed over: %s has no metadata.name", gvk.GroupKind()))
+	if u.GetName() == "" {
+		err := fmt.Errorf("%s has no metadata.name", gvk.GroupKind())
+		if !f.named {
+			err = fmt.Errorf("passed over: %w", err)
+		}
+		l.problem(f, e.place, !f.named, err)
 		return
 	}
 	if gvk.GroupKind() == definitionKind {

@@ -2,13 +2,14 @@ package offline
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 )
 
 // Refresh reads the files that have changed, come or gone since they were last read, and changes the objects
-// accordingly. Standard input is not read again. A file that cannot be read keeps its objects and is a
-// Problem. The error is that of ctx.
+// accordingly. Standard input is not read again. A file that cannot be read, or is empty, keeps its
+// objects and is a Problem. The error is that of ctx.
 func (s *Source) Refresh(ctx context.Context) error {
 	s.turn.Lock()
 	err := s.refresh(ctx)
@@ -83,6 +84,8 @@ func (s *Source) again(ctx context.Context) error {
 // maxRounds bounds how often types may change because of what they change.
 const maxRounds = 8
 
+var errEmpty = errors.New("it is empty: what it had is kept until there is something in it, or until it is gone")
+
 // take reads files into the storage, definitions first, and then drops what is no longer there.
 func (s *Source) take(ctx context.Context, files []*file, gone map[*file]bool) error {
 	l := s.turn.loader
@@ -92,6 +95,11 @@ func (s *Source) take(ctx context.Context, files []*file, gone map[*file]bool) e
 	}
 	var first, rest []found
 	for _, f := range files {
+		if f.stamp.size == 0 {
+			// Whoever writes a file by redirection empties it first.
+			l.problem(f, place{}, true, errEmpty)
+			continue
+		}
 		err := l.read(ctx, f, nil, func(e entry) {
 			if isDefinition(e.data) {
 				first = append(first, found{f, e})

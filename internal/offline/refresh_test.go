@@ -38,6 +38,8 @@ func TestRefresh(t *testing.T) {
 			[]string{"b.yaml:6: document 2: not valid YAML: did not find expected node content"}, false},
 		{"an object with a flaw keeps its last state", write("b.yaml", widget("b", "blue")+"---\n"+strings.Replace(widget("c", "pink"), "namespace: web", "namespace: web, labels: 7", 1)), []string{"web/b blue", "web/c pink", "web/d green"},
 			[]string{"b.yaml:6: document 2: Widget web/c: metadata: cannot restore map from int64"}, false},
+		{"it is emptied, to be written", write("b.yaml", ""), []string{"web/b blue", "web/c pink", "web/d green"},
+			[]string{"warning: b.yaml: it is empty: what it had is kept until there is something in it, or until it is gone"}, false},
 		{"it is mended", write("b.yaml", widget("b", "blue")), []string{"web/b blue", "web/d green"}, nil, false},
 		{"twice, in a later file", write("x.yaml", widget("b", "gold")), []string{"web/b gold", "web/d green"}, []string{"warning: x.yaml:1: document 1: Widget web/b is also at b.yaml:1; this one counts"}, false},
 		{"the earlier one changes", write("b.yaml", widget("b", "sky")), []string{"web/b gold", "web/d green"}, []string{"warning: b.yaml:1: document 1: Widget web/b is also at x.yaml:1; that one counts"}, false},
@@ -127,7 +129,7 @@ func TestRefreshModel(t *testing.T) {
 			for i := range step % 4 {
 				docs = append(docs, widget(fmt.Sprint("w", (step*3+i)%6), fmt.Sprint("c", step)))
 			}
-			save(t, path, strings.Join(docs, "---\n"))
+			save(t, path, "# objects\n"+strings.Join(docs, "---\n"))
 		}
 		if step%11 == 10 {
 			_ = os.Remove(filepath.Join(dir, "crd.yaml"))

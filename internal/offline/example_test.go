@@ -1,0 +1,50 @@
+package offline_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/crdcache/crdcache/internal/offline"
+)
+
+// What is read can be asked for with any client.
+func Example() {
+	manifests := strings.NewReader(`
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: example.com/v1, kind: Widget, metadata: {namespace: web, name: a}}
+- {apiVersion: example.com/v1, kind: Widget, metadata: {namespace: web, name: b}}
+- {apiVersion: example.com/v1, kind: Widget}
+`)
+	source, err := offline.Open(context.Background(), offline.Options{Paths: []string{offline.Stdin}, In: manifests})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, problem := range source.Problems() {
+		fmt.Println(problem)
+	}
+
+	client := dynamic.NewForConfigOrDie(source.Config())
+	widgets := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+	list, err := client.Resource(widgets).List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, widget := range list.Items {
+		fmt.Println(widget.GetNamespace(), widget.GetName())
+	}
+
+	// Output:
+	// stdin:5: document 1, item 1: no CustomResourceDefinition defines Widget.example.com: it is taken to be namespaced and to be called widgets.example.com
+	// stdin:7: document 1, item 3: Widget.example.com has no metadata.name
+	// web a
+	// web b
+}

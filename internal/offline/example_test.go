@@ -43,8 +43,8 @@ items:
 	}
 
 	// Output:
-	// stdin:5: document 1, item 1: no CustomResourceDefinition defines Widget.example.com: it is taken to be namespaced and to be called widgets.example.com
 	// stdin:7: document 1, item 3: Widget.example.com has no metadata.name
+	// stdin:5: document 1, item 1: no CustomResourceDefinition defines Widget.example.com: it is taken to be namespaced and to be called widgets.example.com
 	// web a
 	// web b
 }

@@ -3,14 +3,19 @@ package dynamicinformer
 import (
 	"context"
 	"net/http"
+	"strconv"
+	"time"
 )
+
+const retryAfterHeader = "Retry-After"
 
 // throttleKey is the context's key for what to call when the server throttles a request.
 type throttleKey struct{}
 
-// withThrottleNote returns a context for a request, for each 429 of which note is called. A client repeats such
-// requests by itself, up to ten times, so that its caller would learn of it late or never.
-func withThrottleNote(ctx context.Context, note func()) context.Context {
+// withThrottleNote returns a context for a request, for each 429 of which note is called with how long the server
+// wants to be left alone. A client repeats such requests by itself, up to ten times, so that its caller would learn
+// of it late or never; those of this context fail at once.
+func withThrottleNote(ctx context.Context, note func(wait time.Duration)) context.Context {
 	return context.WithValue(ctx, throttleKey{}, note)
 }
 
@@ -32,8 +37,10 @@ func watchThrottling(client *http.Client) *http.Client {
 func (t throttleWatcher) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(r)
 	if err == nil && response.StatusCode == http.StatusTooManyRequests {
-		if note, ok := r.Context().Value(throttleKey{}).(func()); ok {
-			note()
+		if note, ok := r.Context().Value(throttleKey{}).(func(time.Duration)); ok {
+			seconds, _ := strconv.Atoi(response.Header.Get(retryAfterHeader)) // dates are not sent by API servers
+			response.Header.Del(retryAfterHeader)                             // it has clients repeat the request
+			note(time.Duration(seconds) * time.Second)
 		}
 	}
 	return response, err

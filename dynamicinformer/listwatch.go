@@ -35,6 +35,8 @@ type listWatch struct {
 	// unheard is called with the failures that the reflector keeps from its watch error handler.
 	unheard func(error)
 
+	// asked is how long the server wants to be left alone, as its last answer says.
+	asked atomic.Int64
 	// fallback is set while the reflector is about to list because a watch-list failed: that is part of the
 	// same round.
 	fallback atomic.Bool
@@ -115,7 +117,7 @@ func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 	list, err := l.resource.List(l.noting(ctx, verb), options)
 	impatient.Stop()
 	release()
-	l.reports.answer(verb, err)
+	l.answered(verb, err)
 	if err != nil {
 		l.failed(err)
 		return nil, err
@@ -148,7 +150,7 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 	}
 	l.reports.ask()
 	w, err := l.resource.Watch(l.noting(ctx, verbWatch), options)
-	l.reports.answer(verbWatch, err)
+	l.answered(verbWatch, err)
 	if err != nil {
 		l.failed(err)
 		if repeated(err) {
@@ -231,7 +233,7 @@ func (l *listWatch) watchList(ctx context.Context, options metav1.ListOptions) (
 func (l *listWatch) refused(err error) {
 	switch {
 	case repeated(err):
-		l.reports.answer(verbWatchList, err)
+		l.answered(verbWatchList, err)
 		l.failed(err)
 		l.unheard(err)
 	case reasonOf(err) == ReasonNone: // the reflector asks for a watch-list of the present state
@@ -251,23 +253,33 @@ func (l *listWatch) broken(ctx context.Context, err error) {
 	l.unheard(err)
 }
 
-// noting returns a context for a request that takes note of 429s: a client repeats such requests by itself.
+// noting returns a context for a request that takes note of 429s: a client would repeat such requests by itself, and
+// hold the slot meanwhile.
 func (l *listWatch) noting(ctx context.Context, verb requestVerb) context.Context {
-	return withThrottleNote(ctx, func() {
+	return withThrottleNote(ctx, func(wait time.Duration) {
+		l.asked.Store(int64(wait))
 		l.reports.throttled(verb)
-		l.limiter.throttled(0)
 	})
+}
+
+// answered reports how a request was answered. That the server asks for time is no failure.
+func (l *listWatch) answered(verb requestVerb, err error) {
+	if err == nil || !apierrors.IsTooManyRequests(err) || l.asked.Load() == 0 {
+		l.reports.answer(verb, err)
+	}
 }
 
 func (l *listWatch) failed(err error) {
 	if reasonOf(err) == ReasonNone {
 		return // part of the protocol
 	}
-	l.pacer.failed(err)
+	wait := time.Duration(0)
 	if apierrors.IsTooManyRequests(err) {
-		wait, _ := retryAfter(err)
+		seconds, _ := apierrors.SuggestsClientDelay(err)
+		wait = max(time.Duration(seconds)*time.Second, time.Duration(l.asked.Swap(0)))
 		l.limiter.throttled(wait)
 	}
+	l.pacer.failed(err, wait)
 }
 
 func (l *listWatch) succeeded() {

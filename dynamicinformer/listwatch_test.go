@@ -148,17 +148,24 @@ func TestSlotIsFreeForHandlers(t *testing.T) {
 	}
 }
 
-// TestThrottledListsShrink: a 429 halves the bound, also where the client repeats the request by itself.
+// TestThrottledListsShrink: a 429 halves the bound, and is not repeated before the server wants.
 func TestThrottledListsShrink(t *testing.T) {
-	for name, retryAfter := range map[string]string{"seen by the client": "1", "seen by the reflector": ""} {
+	for name, tt := range map[string]struct {
+		retryAfter string
+		requests   int // in half a minute
+	}{"for a time": {"20", 2}, "without a time": {"", 5}} {
 		t.Run(name, func(t *testing.T) {
 			virtual(t, func(t *testing.T, server *apitest.Server) {
-				server.Break(apitest.Fault{Path: widgetsPath, Status: 429, RetryAfter: retryAfter})
+				server.Break(apitest.Fault{Path: widgetsPath, Status: 429, RetryAfter: tt.retryAfter})
 				f := newVirtualFactory(t, server, Options{ListConcurrency: 8})
 				i := ask(t, f, widgets)
 				start(t, f)
-				if _, _, bound := f.source.limiter.load(); bound != 4 || i.Status().Reason != ReasonThrottled {
-					t.Errorf("the bound is %d; %+v", bound, i.Status())
+				if held, _, bound := f.source.limiter.load(); held != 0 || bound != 4 || i.Status().Reason != ReasonThrottled {
+					t.Errorf("the bound is %d, and %d are held; %+v", bound, held, i.Status())
+				}
+				time.Sleep(30 * time.Second)
+				if got := count(server, "watch-list "); got > tt.requests || got < tt.requests/2 || count(server, "list ") != 0 {
+					t.Errorf("%d requests in half a minute, want %d: %q", got, tt.requests, server.Requests())
 				}
 				server.Repair()
 				time.Sleep(time.Minute)

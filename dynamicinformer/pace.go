@@ -5,8 +5,6 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // pacer decides when a reflector may ask the server again: how long after a failure depends on what it was. It
@@ -93,8 +91,8 @@ func (p *pacer) sleep(ctx context.Context, until time.Time) error {
 	return context.Cause(ctx)
 }
 
-// failed takes in a failure, after which there is a pause.
-func (p *pacer) failed(err error) {
+// failed takes in a failure, after which there is a pause: that which the server asked for, if it did.
+func (p *pacer) failed(err error, asked time.Duration) {
 	reason, now := reasonOf(err), time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,8 +101,8 @@ func (p *pacer) failed(err error) {
 	}
 	d := p.pauses(reason, now.Sub(p.mu.since)).after(p.mu.failures, rand.Float64())
 	p.mu.failures++
-	if wait, ok := retryAfter(err); ok {
-		d = max(d, wait+time.Duration(rand.Float64()*float64(wait)/4))
+	if asked > 0 {
+		d = asked + time.Duration(rand.Float64()*float64(asked)/4)
 	}
 	p.mu.due = now.Add(d)
 }
@@ -172,15 +170,6 @@ func (p *pacer) pauses(reason Reason, failing time.Duration) pauses {
 		return conversionPause
 	}
 	return ordinaryPause
-}
-
-// retryAfter returns how long the server asked to be left alone.
-func retryAfter(err error) (time.Duration, bool) {
-	if !apierrors.IsTooManyRequests(err) {
-		return 0, false
-	}
-	seconds, ok := apierrors.SuggestsClientDelay(err)
-	return time.Duration(seconds) * time.Second, ok
 }
 
 // bell wakes those who sit out a pause. It is safe for concurrent use.

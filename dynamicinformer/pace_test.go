@@ -6,8 +6,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 func TestPausesGrow(t *testing.T) {
@@ -36,6 +34,7 @@ func TestPacerPauses(t *testing.T) {
 	tests := map[string]struct {
 		known       bool
 		err         error
+		asked       time.Duration
 		least, most []time.Duration // of the pauses after the failures
 	}{
 		"connection refused":            {err: errRefused, least: seconds(0.8, 1.6, 3.2), most: seconds(1.6, 3.2, 6.4)},
@@ -43,7 +42,7 @@ func TestPacerPauses(t *testing.T) {
 		"forbidden":                     {err: serverError(403), least: seconds(60, 120, 240, 240), most: seconds(75, 150, 300, 300)},
 		"not found":                     {err: serverError(404), least: seconds(0.8), most: seconds(1.6)},
 		"not found though it is served": {known: true, err: serverError(404), least: seconds(0.25, 0.5, 1, 2, 4, 4), most: seconds(0.32, 0.63, 1.25, 2.5, 5, 5)},
-		"throttled for a time":          {err: apierrors.NewTooManyRequests("later", 20), least: seconds(20, 20), most: seconds(25, 25)},
+		"throttled for a time":          {err: serverError(429), asked: 20 * time.Second, least: seconds(20, 20), most: seconds(25, 25)},
 		"throttled":                     {err: serverError(429), least: seconds(0.8, 1.6), most: seconds(1.6, 3.2)},
 	}
 	for name, tt := range tests {
@@ -54,13 +53,13 @@ func TestPacerPauses(t *testing.T) {
 					t.Errorf("the first round begins after %v", pause)
 				}
 				for i := range tt.least {
-					p.failed(tt.err)
+					p.failed(tt.err, tt.asked)
 					if pause := measure(t, p); pause < tt.least[i] || pause > tt.most[i] {
 						t.Errorf("pause %d is %v, want %v to %v", i, pause, tt.least[i], tt.most[i])
 					}
 				}
 				p.succeeded()
-				p.failed(tt.err)
+				p.failed(tt.err, tt.asked)
 				if pause := measure(t, p); pause > tt.most[0] {
 					t.Errorf("the pause after a success is %v", pause)
 				}
@@ -94,7 +93,7 @@ func TestPacerLagsForAWhile(t *testing.T) {
 		requests := 0
 		for time.Since(begun) < laggingFor {
 			measure(t, p)
-			p.failed(serverError(404))
+			p.failed(serverError(404), 0)
 			requests++
 		}
 		if requests < 8 {
@@ -129,23 +128,23 @@ func TestPacerIsCutShort(t *testing.T) {
 		b := newBell()
 		p := newPacer(false, b)
 		measure(t, p)
-		p.failed(serverError(403))
+		p.failed(serverError(403), 0)
 		time.AfterFunc(time.Second, b.ring)
 		if pause := measure(t, p); pause != time.Second {
 			t.Errorf("the pause lasts %v, want a second", pause)
 		}
-		p.failed(serverError(403))
+		p.failed(serverError(403), 0)
 		if pause := measure(t, p); pause < 60*time.Second || pause > 75*time.Second {
 			t.Errorf("the next pause is %v: the failures before the bell count, or the bell goes on", pause)
 		}
 		b.ring() // while a request is under way
-		p.failed(serverError(403))
+		p.failed(serverError(403), 0)
 		if pause := measure(t, p); pause != 0 {
 			t.Errorf("the pause after a request during which the bell rang is %v", pause)
 		}
 
 		why := errors.New("stopped")
-		p.failed(serverError(403))
+		p.failed(serverError(403), 0)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Second, func() { cancel(why) })
 		before := time.Now()

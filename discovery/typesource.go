@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
@@ -11,6 +12,8 @@ import (
 func (t *Tracker) Types() dynamicinformer.TypeSource { return typeSource{t} }
 
 type typeSource struct{ tracker *Tracker }
+
+var _ dynamicinformer.TypeSourceErr = typeSource{}
 
 // Subscribe implements dynamicinformer.TypeSource.
 func (s typeSource) Subscribe(listener dynamicinformer.TypeListener) (stop func()) {
@@ -24,6 +27,19 @@ func (s typeSource) Subscribe(listener dynamicinformer.TypeListener) (stop func(
 			listener.SetComplete()
 		}
 	}).Stop
+}
+
+// Err implements dynamicinformer.TypeSourceErr.
+func (s typeSource) Err() error {
+	status := s.tracker.Status()
+	if status.Synced {
+		return nil
+	}
+	err := status.Discovery.LastError
+	if !status.CRDs.Denied {
+		err = errors.Join(status.CRDs.LastError, err)
+	}
+	return err
 }
 
 // informerType keeps of a type what informers need.

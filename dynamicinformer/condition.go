@@ -39,16 +39,37 @@ type Condition struct {
 
 // Conditions returns the conditions of the factory, ordered by type.
 func (f *Factory) Conditions() []Condition {
-	f.hub.mu.Lock()
-	defer f.hub.mu.Unlock()
-	return f.hub.conditionsLocked()
+	all := f.hub.all()
+	for i := range all {
+		all[i] = f.explained(all[i])
+	}
+	return all
 }
 
 // Condition returns one condition; its Status is empty for a type that there is none of.
 func (f *Factory) Condition(t ConditionType) Condition {
 	f.hub.mu.Lock()
-	defer f.hub.mu.Unlock()
-	return f.hub.mu.conditions[t]
+	c := f.hub.mu.conditions[t]
+	f.hub.mu.Unlock()
+	return f.explained(c)
+}
+
+// explained adds why it is not known which types there are, if that is the reason and the source of types says so.
+func (f *Factory) explained(c Condition) Condition {
+	source, ok := f.options.Types.(TypeSourceErr)
+	if !ok || c.Reason != ReasonTypesUnknown {
+		return c
+	}
+	if err := source.Err(); err != nil {
+		c.Message += ": " + oneLine(err.Error())
+	}
+	return c
+}
+
+func (b *hub) all() []Condition {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.conditionsLocked()
 }
 
 func (b *hub) conditionsLocked() []Condition {

@@ -371,3 +371,16 @@ func TestHealthTerminating(t *testing.T) {
 	w.seen(sees{})
 	w.expect("gone", Status{State: StateSynced, Since: w.clock, LastContact: w.clock})
 }
+
+// BenchmarkSign is what each event costs for the status to know of it.
+func BenchmarkSign(b *testing.B) {
+	h := newHealth(widgets, time.Now)
+	h.started()
+	h.begin("")
+	r := h.reporter("")
+	r.answer(verbWatch, nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		r.sign(false)
+	}
+}

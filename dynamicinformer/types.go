@@ -17,6 +17,14 @@ type TypeSource interface {
 	Subscribe(listener TypeListener) (stop func())
 }
 
+// TypeSourceErr is what a TypeSource may have besides: the conditions of a factory then tell why it is not known
+// yet which types there are.
+type TypeSourceErr interface {
+	// Err returns what keeps the source from telling all there are; nil when it has, or when nothing is known
+	// to be wrong.
+	Err() error
+}
+
 // TypeListener is told what a TypeSource knows.
 type TypeListener interface {
 	// SetType tells that a type exists as described, new or changed.

@@ -8,6 +8,11 @@
 // what was asked for so far, [Factory.WaitForSync] waits until it is known of each type whether it can
 // be read, and [Factory.Shutdown] ends everything and waits for it.
 //
+// [Options.Defaults] say how types are followed (in which namespaces, by which selectors, in which version, how
+// objects are kept), and [Options.Resources] what is different for single ones. [Factory.Acquire] is for parts of a
+// program that need a type for a while, perhaps in a view of their own: equal views share one informer, which stops
+// when the last of its handles has been released.
+//
 // An [Informer] is a cache.SharedIndexInformer, so that controller-runtime sources and all other code
 // written for client-go's informers can use it. Objects are *unstructured.Unstructured; they are shared
 // and must not be changed.

@@ -22,6 +22,7 @@ func entryKeyOf(gvr schema.GroupVersionResource, options ResourceOptions) entryK
 // entry is an informer and what the factory did with it.
 type entry struct {
 	key      entryKey
+	view     string // as in Status.View
 	informer *Informer
 	done     chan struct{} // closed when a started informer has ended
 
@@ -48,7 +49,7 @@ func (f *Factory) addLocked(gvr schema.GroupVersionResource, options ResourceOpt
 		return nil, err
 	}
 	f.hub.join(i.health, options.required())
-	e := &entry{key: entryKeyOf(gvr, options), informer: i, done: make(chan struct{})}
+	e := &entry{key: entryKeyOf(gvr, options), view: options.describe(), informer: i, done: make(chan struct{})}
 	f.mu.entries[e.key] = e
 	return e, nil
 }
@@ -118,7 +119,10 @@ func (f *Factory) entriesOf(gvr schema.GroupVersionResource) []*entry {
 
 func sortedEntries(all []*entry) []*entry {
 	slices.SortFunc(all, func(a, b *entry) int {
-		return cmp.Or(compareGVR(a.key.gvr, b.key.gvr), cmp.Compare(a.informer.Status().View, b.informer.Status().View))
+		if c := compareGVR(a.key.gvr, b.key.gvr); c != 0 {
+			return c
+		}
+		return cmp.Compare(a.view, b.view)
 	})
 	return all
 }

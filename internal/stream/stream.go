@@ -17,6 +17,9 @@ import (
 // proxies drop the bookmark that ends the initial events; the watch would then wait for it forever.
 const Patience = 30 * time.Second
 
+// buffered is how many events may wait for the reader: handing over each one by itself costs twice the time.
+const buffered = 16
+
 // Stream passes on the events of a watch, and reports what they say. One goroutine does that; Stop ends it, and
 // so does the end of the source.
 type Stream struct {
@@ -53,7 +56,7 @@ var _ watch.Interface = (*Stream)(nil)
 
 // New returns a Stream of the events of source.
 func New(source watch.Interface, hooks Hooks) *Stream {
-	s := &Stream{source: source, hooks: hooks, out: make(chan watch.Event), quit: make(chan struct{})}
+	s := &Stream{source: source, hooks: hooks, out: make(chan watch.Event, buffered), quit: make(chan struct{})}
 	go s.pass() // ended by Stop, or by the source's end
 	return s
 }

@@ -136,9 +136,11 @@ func TestStreamKeeps(t *testing.T) {
 // TestStreamStopsWithoutAReader: nobody need take the last event.
 func TestStreamStopsWithoutAReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // fails when the goroutine stays
-		source := watch.NewFakeWithChanSize(1, false)
+		source := watch.NewFakeWithChanSize(buffered+1, false)
 		s := New(source, Hooks{})
-		source.Add(object("web", "a"))
+		for range buffered + 1 {
+			source.Add(object("web", "a"))
+		}
 		synctest.Wait()
 		s.Stop()
 		for range s.ResultChan() {
@@ -149,13 +151,18 @@ func TestStreamStopsWithoutAReader(t *testing.T) {
 // TestSlowReaderIsNoStall: initial events that wait for their reader have not stopped.
 func TestSlowReaderIsNoStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source := watch.NewFakeWithChanSize(2, false)
+		const events = 2 * buffered
+		source := watch.NewFakeWithChanSize(events, false)
 		var l listener
 		s := New(source, l.hooks(true))
-		source.Add(object("web", "a"))
+		for range events {
+			source.Add(object("web", "a"))
+		}
 		time.Sleep(2 * Patience)
-		if e := <-s.ResultChan(); e.Type != watch.Added {
-			t.Errorf("the stream brings %v", e)
+		for range events {
+			if e := <-s.ResultChan(); e.Type != watch.Added {
+				t.Errorf("the stream brings %v", e)
+			}
 		}
 		time.Sleep(Patience - 1)
 		source.Action(watch.Bookmark, bookmark("true"))

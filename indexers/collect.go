@@ -6,55 +6,55 @@ import (
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
-// element is where the parts of an index are looked up: an object, or what "each" leads to.
-type element interface {
-	// values calls yield for each value that part number n of the index leads to.
-	values(n int, yield func(scalar))
+// element is where the parts of an index are looked up: an object, or what "each" leads to. It is either decoded,
+// or a place in a document whose values have been found.
+type element struct {
+	decoded any
+	found   [][]jsonpath.Value // of each part; nil for what is decoded
 }
 
-// decodedElement is one that was decoded.
-type decodedElement struct {
-	parts []part
-	of    any
-}
-
-func (e decodedElement) values(n int, yield func(scalar)) {
-	p := e.parts[n].path
-	if p.Singular() { // saves the closure
-		if v, ok := p.First(e.of); ok {
-			yield(scalarOf(v))
-		}
-		return
-	}
-	p.Find(e.of, func(v any) bool {
-		yield(scalarOf(v))
-		return true
-	})
-}
-
-// collecting gathers the keys of one object for one index.
+// collecting gathers the keys of one object for one index. It can be used for one index after the other.
 type collecting struct {
 	*function
-	objectKey func() string
-	found     []string        // what was there before, and then the keys of the object
-	before    int             // where the latter begin
-	seen      map[string]bool // of the latter, once a search through the list takes too long
+	object   map[string]any  // either this
+	document []byte          // or this
+	found    []string        // what was there before, and then the keys of the object
+	before   int             // where the latter begin
+	seen     map[string]bool // of the latter, once a search through the list takes too long
+
+	// What follows is room for one element.
+	scalars []scalar
+	keys    []string // of one part
+	tuple   []string
+}
+
+// begin readies the collecting for an index.
+func (c *collecting) begin(f *function, found []string) {
+	c.function, c.found, c.before, c.seen = f, found, len(found), nil
+}
+
+// objectKey is the key of the object in caches.
+func (c *collecting) objectKey() string {
+	if c.document != nil {
+		return documentKey(c.document)
+	}
+	return objectKey(c.object)
 }
 
 // decoded gathers the keys of a decoded object.
-func (c *collecting) decoded(object map[string]any) {
+func (c *collecting) decoded() {
 	c.function.seen.Add(1)
-	if c.index.when != nil && !c.index.when.Match(object) {
+	if c.index.when != nil && !c.index.when.Match(c.object) {
 		c.when.Add(1)
 		return
 	}
 	if c.index.each == nil {
-		c.tuples(decodedElement{c.index.parts, object})
+		c.tuples(element{decoded: c.object})
 	} else {
 		elements := 0
-		c.index.each.Find(object, func(v any) bool {
+		c.index.each.Find(c.object, func(v any) bool {
 			elements++
-			c.tuples(decodedElement{c.index.parts, v})
+			c.tuples(element{decoded: v})
 			return true
 		})
 		if elements == 0 {
@@ -77,61 +77,86 @@ func (c *collecting) count() {
 func (c *collecting) tuples(e element) {
 	parts := c.index.parts
 	if len(parts) == 1 {
-		c.partValues(e, 0, c.add)
+		for _, key := range c.partKeys(e, 0) {
+			c.add(key)
+		}
 		return
 	}
-	tuple := make([]string, len(parts))
+	c.tuple = append(c.tuple[:0], make([]string, len(parts))...)
 	many := -1
 	for i := range parts {
 		if !parts[i].path.Singular() {
 			many = i
 			continue
 		}
-		complete := false
-		c.partValues(e, i, func(s string) { tuple[i], complete = s, true })
-		if !complete {
+		keys := c.partKeys(e, i)
+		if len(keys) == 0 {
 			return
 		}
+		c.tuple[i] = keys[0]
 	}
 	if many < 0 {
-		c.add(c.index.join(tuple))
+		c.add(c.index.join(c.tuple))
 		return
 	}
-	c.partValues(e, many, func(s string) {
-		tuple[many] = s
-		c.add(c.index.join(tuple))
-	})
+	for _, key := range c.partKeys(e, many) {
+		c.tuple[many] = key
+		c.add(c.index.join(c.tuple))
+	}
 }
 
-// partValues gives the values of one part, with whatever stands for missing ones.
-func (c *collecting) partValues(e element, n int, yield func(string)) {
-	values := 0
+// partKeys gives the keys of one part, with whatever stands for missing ones, until it is called again.
+func (c *collecting) partKeys(e element, n int) []string {
 	p := &c.index.parts[n]
-	e.values(n, func(s scalar) {
-		values++
+	c.read(e, n)
+	c.keys = c.keys[:0]
+	for _, s := range c.scalars {
 		switch key, outcome := p.key(s, c.index.Sorted); outcome {
 		case keyed:
-			yield(key)
+			c.keys = append(c.keys, key)
 		case absent:
-			c.absent(p, yield)
+			c.absent(p)
 		case unfit:
 			c.kind.Add(1)
 		}
-	})
-	if values == 0 {
-		c.absent(p, yield)
 	}
+	if len(c.scalars) == 0 {
+		c.absent(p)
+	}
+	return c.keys
+}
+
+// read reads the values of one part.
+func (c *collecting) read(e element, n int) {
+	c.scalars = c.scalars[:0]
+	if e.found != nil {
+		for _, v := range e.found[n] {
+			c.scalars = append(c.scalars, scalarOfJSON(v))
+		}
+		return
+	}
+	p := c.index.parts[n].path
+	if p.Singular() { // saves the closure
+		if v, ok := p.First(e.decoded); ok {
+			c.scalars = append(c.scalars, scalarOf(v))
+		}
+		return
+	}
+	p.Find(e.decoded, func(v any) bool {
+		c.scalars = append(c.scalars, scalarOf(v))
+		return true
+	})
 }
 
 // absent deals with a missing value.
-func (c *collecting) absent(p *part, yield func(string)) {
+func (c *collecting) absent(p *part) {
 	switch p.missing.kind {
 	case missingNull:
-		yield(Null)
+		c.keys = append(c.keys, Null)
 		return
 	case missingValue:
 		if key, ok := p.encode(p.missing.value, c.index.Sorted); ok {
-			yield(key)
+			c.keys = append(c.keys, key)
 			return
 		}
 	case missingReport:

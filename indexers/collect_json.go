@@ -34,8 +34,9 @@ func newExtraction(functions []*function) extraction {
 	return x
 }
 
-// findings are what a set found: the values of each expression.
+// findings are what a set found: the values of each expression, and room to collect keys from them.
 type findings struct {
+	collecting
 	values [][]jsonpath.Value
 	// elements is for the parts within one element, while values is in use.
 	elements [][]jsonpath.Value
@@ -58,49 +59,53 @@ func room(lists [][]jsonpath.Value, n int) [][]jsonpath.Value {
 // release gives the space back.
 func (f *findings) release() {
 	f.values, f.elements = room(f.values, 0), room(f.elements, 0)
+	clear(f.scalars[:cap(f.scalars)])
+	clear(f.collecting.keys[:cap(f.collecting.keys)])
+	clear(f.tuple[:cap(f.tuple)])
+	f.collecting = collecting{scalars: f.scalars, keys: f.collecting.keys, tuple: f.tuple}
 	findingsPool.Put(f)
 }
 
-// documentElement is a place in a document, whose values have been found.
-type documentElement [][]jsonpath.Value
-
-func (e documentElement) values(n int, yield func(scalar)) {
-	for _, v := range e[n] {
-		yield(scalarOfJSON(v))
-	}
+// note notes a result of the set.
+func (f *findings) note(i int, v jsonpath.Value) bool {
+	f.values[i] = append(f.values[i], v)
+	return true
 }
 
-// document gathers the keys of a document for one index; found holds the results of its expressions.
-func (c *collecting) document(f *findings, found [][]jsonpath.Value) {
-	c.function.seen.Add(1)
-	if c.index.when != nil {
-		if len(found[0]) == 0 {
-			c.when.Add(1)
+// noteElement notes a result of the set of an element.
+func (f *findings) noteElement(i int, v jsonpath.Value) bool {
+	f.elements[i] = append(f.elements[i], v)
+	return true
+}
+
+// collect gathers the keys of the document for one index, whose first expression has this number.
+func (f *findings) collect(first int) {
+	f.function.seen.Add(1)
+	if f.index.when != nil {
+		if len(f.values[first]) == 0 {
+			f.when.Add(1)
 			return
 		}
-		found = found[1:]
+		first++
 	}
-	if c.index.each == nil {
-		c.tuples(documentElement(found))
+	if f.index.each == nil {
+		f.tuples(element{found: f.values[first : first+len(f.index.parts)]})
 	} else {
-		c.each(f, found[0])
+		f.each(f.values[first])
 	}
-	c.count()
+	f.count()
 }
 
 // each gathers the keys of elements.
-func (c *collecting) each(f *findings, elements []jsonpath.Value) {
+func (f *findings) each(elements []jsonpath.Value) {
 	for _, e := range elements {
-		f.elements = room(f.elements, len(c.index.parts))
+		f.elements = room(f.elements, len(f.index.parts))
 		// A part of a document that was found valid is valid.
-		_ = c.index.elements.FindJSON(e.Raw(), func(i int, v jsonpath.Value) bool {
-			f.elements[i] = append(f.elements[i], v)
-			return true
-		})
-		c.tuples(documentElement(f.elements))
+		_ = f.index.elements.FindJSON(e.Raw(), f.noteElement)
+		f.tuples(element{found: f.elements})
 	}
 	if len(elements) == 0 {
-		c.missing.Add(1)
+		f.missing.Add(1)
 	}
 }
 

@@ -5,8 +5,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
 // Functions are the compiled indexes of one resource. They may be used from any number of
@@ -96,20 +94,18 @@ func (f *Functions) KeysJSON(json []byte, keys [][]string) [][]string {
 	}
 	found := findingsPool.Get().(*findings)
 	defer found.release()
-	found.values = room(found.values, f.extraction.set.Len()+1)
-	err := f.extraction.set.FindJSON(json, func(i int, v jsonpath.Value) bool {
-		found.values[i] = append(found.values[i], v)
-		return true
-	})
+	found.values = room(found.values, f.extraction.set.Len())
+	found.document = json
+	err := f.extraction.set.FindJSON(json, found.note)
 	for i, fn := range f.functions {
 		if err != nil {
 			fn.seen.Add(1)
 			fn.failed.Add(1)
 			continue
 		}
-		c := collecting{function: fn, found: keys[i], before: len(keys[i]), objectKey: func() string { return documentKey(json) }}
-		c.document(found, found.values[f.extraction.first[i]:])
-		keys[i] = c.found
+		found.begin(fn, keys[i])
+		found.collect(f.extraction.first[i])
+		keys[i] = found.found
 	}
 	return keys
 }
@@ -140,8 +136,9 @@ func (f *function) keys(obj any) (keys []string, err error) {
 		f.failed.Add(1)
 		return nil, nil
 	}
-	c := collecting{function: f, objectKey: func() string { return objectKey(content) }}
-	c.decoded(content)
+	c := collecting{object: content}
+	c.begin(f, nil)
+	c.decoded()
 	return slices.Clip(c.found), nil
 }
 

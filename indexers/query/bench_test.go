@@ -1,0 +1,137 @@
+package query_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/internal/store"
+)
+
+// many fills a store with packed objects.
+func many(b *testing.B, n int, extractors ...store.Extractor) *store.Store {
+	b.Helper()
+	s := store.New(store.Options{Form: store.NewPacked(nil, nil), Extractors: extractors})
+	packer := packed.NewPacker(nil)
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	all := make([]store.Keyed, n)
+	for i := range all {
+		text := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w%d","namespace":"ns%d","uid":"u-%d","resourceVersion":"%d","labels":{"example.com/team":"team-%d"}},"spec":{"class":"class-%d","weight":%d,"hosts":["h%d.example.com"],"text":"%0900d"},"status":{"notAfter":%q}}`,
+			i, i%100, i, i, i%50, i%7, i%1000, i, i, begin.Add(time.Duration(i)*time.Minute).Format(time.RFC3339))
+		object, err := packer.Pack([]byte(text))
+		if err != nil {
+			b.Fatal(err)
+		}
+		all[i] = store.Keyed{Key: object.Key(), Item: object}
+	}
+	if _, ok := s.Replace(s.PrepareAll(all), "1"); !ok {
+		b.Fatal("refused")
+	}
+	return s
+}
+
+func oneIndex(b *testing.B, text string) *indexers.Functions {
+	b.Helper()
+	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1alpha1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
+  {name: w, match: {group: example.com, kind: Widget}, indexes: [` + text + `]}]}}`)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return indexers.Compile(c.Resources[0])
+}
+
+const benchmarkObjects = 100_000
+
+// BenchmarkAddIndex adds an index to 100,000 objects of 1.2 KB, and reports what it occupies for each.
+func BenchmarkAddIndex(b *testing.B) {
+	for _, bc := range []struct{ name, index string }{
+		{"few values", "{name: i, label: example.com/team}"},
+		{"own values", "{name: i, path: '.spec.hosts[*]'}"},
+		{"own values sorted", "{name: i, path: .status.notAfter, type: time, order: sorted}"},
+	} {
+		b.Run(bc.name, func(b *testing.B) {
+			s := many(b, benchmarkObjects)
+			f := oneIndex(b, bc.index)
+			before := heap()
+			var grown uint64
+			for b.Loop() {
+				if err := s.AddExtractor(f); err != nil {
+					b.Fatal(err)
+				}
+				b.StopTimer()
+				if grown == 0 {
+					grown = heap() - before
+				}
+				s.RemoveIndexes("i")
+				b.StartTimer()
+			}
+			b.ReportMetric(float64(grown)/benchmarkObjects, "B/object")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchmarkObjects, "ns/object")
+		})
+	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}
+
+// BenchmarkQuery asks 100,000 objects.
+func BenchmarkQuery(b *testing.B) {
+	f := functions(b)
+	s := many(b, benchmarkObjects, f)
+	querier := query.New(query.StoreSource{Store: s}, f.Indexes()...)
+	for _, bc := range []struct {
+		name, query string
+		options     query.Options
+	}{
+		{"one value", "host=h77.example.com", query.Options{}},
+		{"two indexes", "team=team-7 && class=class-3", query.Options{}},
+		{"range", "expiry in [2026-01-02T00:00:00Z, 2026-01-02T01:00:00Z)", query.Options{}},
+		{"few and range", "host=h77.example.com && expiry>=2026-01-01T00:00:00Z", query.Options{}},
+		{"first of an order", "*", query.Options{SortBy: "expiry", Limit: 10}},
+		{"bodies", `team=team-7 && where("@.spec.weight > 500")`, query.Options{}},
+		{"full scan", `where("@.spec.weight == 777")`, query.Options{AllowScan: true}},
+	} {
+		b.Run(bc.name, func(b *testing.B) {
+			q, err := query.Parse(bc.query)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			found := 0
+			for b.Loop() {
+				r, err := querier.Query(b.Context(), q, bc.options)
+				if err != nil {
+					b.Fatal(err)
+				}
+				found = r.Len()
+			}
+			b.ReportMetric(float64(found), "found")
+		})
+	}
+}
+
+// BenchmarkMatch asks whether a query holds for one object, as a subscription does for each event.
+func BenchmarkMatch(b *testing.B) {
+	matcher, err := query.NewMatcher(query.And(query.Eq("team", "edge"), query.Less("weight", "10")), functions(b).Indexes()...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var u *unstructured.Unstructured = simple("a/x", "edge", 3, "gold")
+	b.ReportAllocs()
+	for b.Loop() {
+		if !matcher.Match(u) {
+			b.Fatal("it does not hold")
+		}
+	}
+}

@@ -105,6 +105,33 @@ func TestRecreatedUnseen(t *testing.T) {
 	}
 }
 
+// TestRecreatedUnseenWithAnotherScope is TestRecreatedUnseen with a definition of another scope.
+func TestRecreatedUnseenWithAnotherScope(t *testing.T) {
+	var l link
+	s := newScene(t, dynamicinformer.Options{Config: l.through(harness.Config(t))}, l.through(harness.Config(t)))
+	widgets := harness.NewCRD(harness.Group(t), "Widget")
+	harness.InstallCRDs(t, widgets)
+	s.create(widgets, "a")
+	i, j := s.follow(resourceOf(widgets))
+	j.expect("add a")
+	s.awaitSynced(i, 1)
+	before := j.uid("a")
+
+	release := l.cut()
+	s.uninstall(widgets)
+	clustered := withScope(widgets, "Cluster")
+	s.reinstall(clustered)
+	s.create(clustered, "a")
+	release()
+	if status := s.awaitSynced(i, 2); status.Generation != 2 {
+		t.Errorf("the status is %+v, want generation 2", status)
+	}
+	j.await("the new object", func(_ []string, live map[string]types.UID) bool {
+		return live["a"] != "" && live["a"] != before
+	})
+	s.expectKeys(i, "a")
+}
+
 func TestRecreatedWithAnotherScope(t *testing.T) {
 	s := newScene(t, dynamicinformer.Options{Defaults: dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.InNamespaces("default")}}, nil)
 	widgets := harness.NewCRD(harness.Group(t), "Widget")

@@ -10,9 +10,9 @@ import (
 // run on a busy machine fails.
 func Table() []Promise {
 	return []Promise{
-		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.Object, subject.ClientGo, 3, 1.8),
-		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.Packed, subject.ClientGo, 8, 3.5),
-		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.PackedTrimmed, subject.ClientGoTrimmed, 8, 3.5),
+		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.Object, subject.ClientGo, 2.5, 1.6),
+		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.Packed, subject.ClientGo, 7, 3.5),
+		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.PackedTrimmed, subject.ClientGoTrimmed, 7, 3.5),
 		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.CompressedTrimmed, subject.ClientGoTrimmed, 4, 2),
 		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.Metadata, subject.ClientGoMetadata, 1, 0.5),
 		most("time until synced", experiment.Sync, experiment.Wall, subject.Packed, subject.Stream, 1.25, 4),
@@ -36,9 +36,9 @@ func Table() []Promise {
 		less("longest read while an index is added", experiment.Reads, experiment.IndexPause, subject.Packed, subject.ClientGo, 1, 0),
 
 		less("CPU of printing JSON", experiment.DumpJSON, experiment.CPU, experiment.Ours, experiment.Kubectl, 10, 4),
-		less("peak memory of printing JSON", experiment.DumpJSON, experiment.PeakRSS, experiment.Ours, experiment.Kubectl, 3, 1.8),
+		less("peak memory of printing JSON", experiment.DumpJSON, experiment.PeakRSS, experiment.Ours, experiment.Kubectl, 3, 1.3),
 		less("CPU of printing YAML", experiment.DumpYAML, experiment.CPU, experiment.Ours, experiment.Kubectl, 10, 4),
-		less("peak memory of printing YAML", experiment.DumpYAML, experiment.PeakRSS, experiment.Ours, experiment.Kubectl, 4, 2.5),
+		less("peak memory of printing YAML", experiment.DumpYAML, experiment.PeakRSS, experiment.Ours, experiment.Kubectl, 4, 1.8),
 
 		less("decoding an object", experiment.Decode, experiment.DecodeObject, experiment.Ours, experiment.Stock, 2.5, 1.4),
 		less("decoding a list", experiment.Decode, experiment.DecodeList, experiment.Ours, experiment.Stock, 5, 2.5),

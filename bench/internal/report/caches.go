@@ -26,10 +26,10 @@ func syncs(b *strings.Builder, r *result.Result) {
 	}
 	b.WriteString(`## Filling a cache
 
-From making the client until the cache is synced, without handlers. crdcache's packed mode is its default. Elapsed time is compared with the bare stream
-(as many times as long). Live heap is what a garbage collection leaves, beyond what the process had before: objects,
-keys, the index by namespace, and about 250 KB for the connection. Peak memory is the whole process with the libraries of all subjects linked in: the
-figure of the bare stream is what that costs with an empty cache.
+From making the client until the cache is synced, without handlers. crdcache's packed mode is its default. Elapsed time
+is compared with the bare stream (as many times as long). Live heap is what a garbage collection leaves, beyond what the
+process had before: objects, keys, the index by namespace, and about 250 KB for the connection. Peak memory is that
+of the whole process with the libraries of all subjects linked in: what the bare stream needs is needed for nothing.
 
 `)
 	for _, size := range []string{plan.Small, plan.Large} {

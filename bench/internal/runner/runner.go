@@ -5,17 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/crdcache/crdcache/bench/internal/box"
-	"github.com/crdcache/crdcache/bench/internal/child"
-	"github.com/crdcache/crdcache/bench/internal/experiment"
-	"github.com/crdcache/crdcache/bench/internal/measure"
 	"github.com/crdcache/crdcache/bench/internal/plan"
 	"github.com/crdcache/crdcache/bench/internal/result"
-	"github.com/crdcache/crdcache/bench/internal/writer"
 )
 
 // Options say with what to run.
@@ -46,6 +41,7 @@ type run struct {
 	crds    string
 	box     *box.Box
 	size    string // of the objects in box
+	settled int    // how many of them the server is known to serve
 }
 
 func (r *run) all(ctx context.Context, p plan.Plan) (err error) {
@@ -68,40 +64,12 @@ func (r *run) all(ctx context.Context, p plan.Plan) (err error) {
 	return nil
 }
 
-// fill sees to a sandbox with the objects of a step.
-func (r *run) fill(ctx context.Context, step plan.Step) error {
-	if r.box != nil && r.size != step.Size {
-		if err := r.stopBox(); err != nil {
-			return err
-		}
-	}
-	if r.box == nil {
-		started, err := box.Start(ctx, r.options.Sandbox, r.crds, step.Size)
-		if err != nil {
-			return err
-		}
-		r.box, r.size = started, step.Size
-		if r.result.Machine.Kubernetes, err = r.box.Version(ctx); err != nil {
-			return err
-		}
-	}
-	return r.box.Fill(ctx, step.Objects)
-}
-
-func (r *run) stopBox() error {
-	if r.box == nil {
-		return nil
-	}
-	defer func() { r.box = nil }()
-	return r.box.Stop()
-}
-
 // step measures all subjects of a step. Each round goes through all of them, so that a busy moment of the
 // machine does not hit one alone.
 func (r *run) step(ctx context.Context, step plan.Step) error {
 	for round := range step.Rounds {
 		for _, name := range step.Subjects {
-			metrics, err := r.measure(ctx, step, name)
+			metrics, err := r.attempt(ctx, step, name)
 			switch {
 			case ctx.Err() != nil:
 				return context.Cause(ctx)
@@ -115,65 +83,6 @@ func (r *run) step(ctx context.Context, step plan.Step) error {
 		}
 	}
 	return nil
-}
-
-// taskTimeout is far more than any task takes.
-const taskTimeout = 5 * time.Minute
-
-// measure measures one subject once.
-func (r *run) measure(ctx context.Context, step plan.Step, name string) (map[string]float64, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, taskTimeout, fmt.Errorf("it took more than %v", taskTimeout))
-	defer cancel()
-	task := child.Task{
-		Experiment: step.Experiment, Size: step.Size, Objects: step.Objects, Subject: name,
-		Kubeconfig: r.box.Kubeconfig(), Events: step.Events, Budget: step.Budget, Command: r.command(step, name),
-	}
-	if step.Experiment == experiment.SyncList {
-		task.Env = []string{experiment.NoWatchList}
-	}
-	if r.options.Profiles != "" {
-		task.Profile = filepath.Join(r.options.Profiles, fmt.Sprintf("%s-%s-%d-%s.pprof", step.Experiment, step.Size, step.Objects, name))
-	}
-	if step.Events == 0 {
-		outcome, err := child.Start(ctx, task, nil)
-		return outcome.Metrics, err
-	}
-	client, err := r.box.Client()
-	if err != nil {
-		return nil, err
-	}
-	var sent map[string]time.Time
-	outcome, err := child.Start(ctx, task, func(ctx context.Context) (err error) {
-		sent, err = writer.Update(ctx, client, step.Events, step.Rate)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	latencies, err := writer.Latencies(sent, outcome.Seen)
-	if err != nil {
-		return nil, fmt.Errorf("%s of %s: %w", step.Experiment, name, err)
-	}
-	outcome.Metrics[experiment.LatencyP50] = measure.Quantile(latencies, 0.50).Seconds() * 1e3
-	outcome.Metrics[experiment.LatencyP99] = measure.Quantile(latencies, 0.99).Seconds() * 1e3
-	return outcome.Metrics, nil
-}
-
-// command is what a task has to run, in experiments that run something.
-func (r *run) command(step plan.Step, name string) []string {
-	var format string
-	switch step.Experiment {
-	case experiment.DumpJSON:
-		format = "json"
-	case experiment.DumpYAML:
-		format = "yaml"
-	default:
-		return nil
-	}
-	if name == experiment.Kubectl {
-		return []string{r.options.Kubectl, "get", "certificates.cert-manager.io", "-A", "-o", format}
-	}
-	return []string{r.options.Crdcache, "dump", "certificates.cert-manager.io", "-A", "-o", format}
 }
 
 func (r *run) say(format string, arguments ...any) {

@@ -1,0 +1,90 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/crdcache/crdcache/bench/internal/child"
+	"github.com/crdcache/crdcache/bench/internal/experiment"
+	"github.com/crdcache/crdcache/bench/internal/measure"
+	"github.com/crdcache/crdcache/bench/internal/plan"
+	"github.com/crdcache/crdcache/bench/internal/writer"
+)
+
+// attempts is how often each measurement is tried.
+const attempts = 2
+
+// attempt measures one subject once, and tries again where that fails: on a busy machine a server may end a
+// connection before its time.
+func (r *run) attempt(ctx context.Context, step plan.Step, name string) (metrics map[string]float64, err error) {
+	for n := range attempts {
+		if metrics, err = r.measure(ctx, step, name); err == nil || ctx.Err() != nil {
+			break
+		}
+		if n < attempts-1 {
+			r.say("  again: %v", err)
+		}
+	}
+	return metrics, err
+}
+
+// taskTimeout is far more than any task takes.
+const taskTimeout = 5 * time.Minute
+
+// measure measures one subject once.
+func (r *run) measure(ctx context.Context, step plan.Step, name string) (map[string]float64, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, taskTimeout, fmt.Errorf("it took more than %v", taskTimeout))
+	defer cancel()
+	task := child.Task{
+		Experiment: step.Experiment, Size: step.Size, Objects: step.Objects, Subject: name,
+		Kubeconfig: r.box.Kubeconfig(), Events: step.Events, Budget: step.Budget, Command: r.command(step, name),
+	}
+	if step.Experiment == experiment.SyncList {
+		task.Env = []string{experiment.NoWatchList}
+	}
+	if r.options.Profiles != "" {
+		task.Profile = filepath.Join(r.options.Profiles, fmt.Sprintf("%s-%s-%d-%s.pprof", step.Experiment, step.Size, step.Objects, name))
+	}
+	if step.Events == 0 {
+		outcome, err := child.Start(ctx, task, nil)
+		return outcome.Metrics, err
+	}
+	client, err := r.box.Client()
+	if err != nil {
+		return nil, err
+	}
+	var sent map[string]time.Time
+	outcome, err := child.Start(ctx, task, func(ctx context.Context) (err error) {
+		sent, err = writer.Update(ctx, client, step.Events, step.Rate)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	latencies, err := writer.Latencies(sent, outcome.Seen)
+	if err != nil {
+		return nil, fmt.Errorf("%s of %s: %w", step.Experiment, name, err)
+	}
+	outcome.Metrics[experiment.LatencyP50] = measure.Quantile(latencies, 0.50).Seconds() * 1e3
+	outcome.Metrics[experiment.LatencyP99] = measure.Quantile(latencies, 0.99).Seconds() * 1e3
+	return outcome.Metrics, nil
+}
+
+// command is what a task has to run, in experiments that run something.
+func (r *run) command(step plan.Step, name string) []string {
+	var format string
+	switch step.Experiment {
+	case experiment.DumpJSON:
+		format = "json"
+	case experiment.DumpYAML:
+		format = "yaml"
+	default:
+		return nil
+	}
+	if name == experiment.Kubectl {
+		return []string{r.options.Kubectl, "get", "certificates.cert-manager.io", "-A", "-o", format}
+	}
+	return []string{r.options.Crdcache, "dump", "certificates.cert-manager.io", "-A", "-o", format}
+}

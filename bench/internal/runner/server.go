@@ -1,0 +1,66 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/crdcache/crdcache/bench/internal/box"
+	"github.com/crdcache/crdcache/bench/internal/experiment"
+	"github.com/crdcache/crdcache/bench/internal/plan"
+	"github.com/crdcache/crdcache/bench/internal/subject"
+)
+
+// fill sees to a sandbox with the objects of a step.
+func (r *run) fill(ctx context.Context, step plan.Step) error {
+	if r.box != nil && r.size != step.Size {
+		if err := r.stopBox(); err != nil {
+			return err
+		}
+	}
+	if r.box == nil {
+		started, err := box.Start(ctx, r.options.Sandbox, r.crds, step.Size)
+		if err != nil {
+			return err
+		}
+		r.box, r.size = started, step.Size
+		if r.result.Machine.Kubernetes, err = r.box.Version(ctx); err != nil {
+			return err
+		}
+	}
+	if err := r.box.Fill(ctx, step.Objects); err != nil {
+		return err
+	}
+	return r.settle(ctx, step)
+}
+
+// settle reads all objects until that works. A server that has just been filled may still be reading them
+// itself, and ends watches meanwhile.
+func (r *run) settle(ctx context.Context, step plan.Step) error {
+	if r.settled == step.Objects {
+		return nil
+	}
+	step = plan.Step{Experiment: experiment.Sync, Size: step.Size, Objects: step.Objects}
+	var err error
+	for range settleAttempts {
+		if _, err = r.measure(ctx, step, subject.Stream); err == nil {
+			r.settled = step.Objects
+			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		r.say("  again: %v", err)
+	}
+	return fmt.Errorf("the server does not serve what the sandbox was filled with: %w", err)
+}
+
+// settleAttempts is how often settle tries.
+const settleAttempts = 10
+
+func (r *run) stopBox() error {
+	if r.box == nil {
+		return nil
+	}
+	defer func() { r.box, r.settled = nil, 0 }()
+	return r.box.Stop()
+}

@@ -86,6 +86,16 @@ func (c *Caches) Sync(ctx context.Context) error {
 	return err
 }
 
+// Progress counts the types that are synced.
+func (c *Caches) Progress() (done, all int) {
+	for _, cached := range c.All {
+		if cached.Informer.HasSynced() {
+			done++
+		}
+	}
+	return done, len(c.All)
+}
+
 // Shutdown stops the informers. Nothing but list and watch requests can be under way, which end at once.
 func (c *Caches) Shutdown() { _ = c.factory.Shutdown(context.Background()) }
 

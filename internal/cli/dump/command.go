@@ -47,6 +47,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 			}
 			return nil
 		},
+		ValidArgsFunction:     f.target.CompleteTypes(true, nil),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := f.toOptions(cmd.Context(), args, streams)
@@ -57,5 +58,6 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		},
 	}
 	f.add(cmd.Flags())
+	f.target.Complete(cmd)
 	return cmd
 }

@@ -22,6 +22,7 @@ type options struct {
 }
 
 func (f *flags) toOptions(ctx context.Context, args []string, streams genericiooptions.IOStreams) (*options, error) {
+	streams = f.target.Streams(streams)
 	format, err := output.ParseFormat(f.output)
 	if err != nil {
 		return nil, exit.Usagef("%v", err)

@@ -31,7 +31,9 @@ func (o *options) run(ctx context.Context) error {
 		return errors.Join(unresolved, err)
 	}
 	defer cached.Shutdown()
+	done := o.target.Progress(cached.Progress)
 	unsynced := cached.Sync(waiting)
+	done()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

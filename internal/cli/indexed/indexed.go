@@ -25,7 +25,13 @@ func (f *Flags) Load(warn func(text string)) (*Config, error) {
 	if len(f.configs) == 0 {
 		return &Config{}, nil
 	}
-	loaded, err := indexers.Load(f.configs...)
+	var files []string
+	for _, file := range f.configs {
+		if !slices.Contains(files, file) { // the shell's completion reads flags twice
+			files = append(files, file)
+		}
+	}
+	loaded, err := indexers.Load(files...)
 	if err != nil {
 		return nil, err
 	}

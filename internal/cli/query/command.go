@@ -54,6 +54,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 			}
 			return nil
 		},
+		ValidArgsFunction:     f.target.CompleteTypes(false, f.configs.ResourceNames),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := f.toOptions(cmd.Context(), cmd.Flags(), args[0], streams)
@@ -64,6 +65,9 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		},
 	}
 	f.add(cmd.Flags())
+	f.target.Complete(cmd)
+	f.configs.Complete(cmd, "=", "index", "not")
+	f.configs.Complete(cmd, "", "missing", "sort-by", "values", "group-by")
 	return cmd
 }
 

@@ -32,6 +32,7 @@ type options struct {
 }
 
 func (f *flags) toOptions(ctx context.Context, set *pflag.FlagSet, name string, streams genericiooptions.IOStreams) (*options, error) {
+	streams = f.target.Streams(streams)
 	if err := f.validate(set); err != nil {
 		return nil, err
 	}

@@ -58,7 +58,9 @@ func (o *options) run(ctx context.Context) error {
 		return err
 	}
 	defer cached.Shutdown()
+	done := o.target.Progress(cached.Progress)
 	err = cached.Sync(waiting)
+	done()
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()

@@ -43,6 +43,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 			"Of the versions the preferred one comes first; those in parentheses are not served.",
 		Example: "  crdcache resources '*.cert-manager.io'\n" +
 			"  crdcache resources --custom --config indexes.yaml",
+		ValidArgsFunction:     f.target.CompleteTypes(true, nil),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := f.toOptions(cmd.Context(), args, streams)
@@ -58,6 +59,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	set.StringVarP(&f.output, "output", "o", formatTable, "Output format: table, wide, name, json or yaml.")
 	set.BoolVar(&f.noHeaders, "no-headers", false, "Print the table without headers.")
 	set.BoolVar(&f.custom, "custom", false, "List only types that come from CustomResourceDefinitions.")
+	f.target.Complete(cmd)
 	return cmd
 }
 
@@ -73,6 +75,7 @@ type options struct {
 }
 
 func (f *flags) toOptions(ctx context.Context, args []string, streams genericiooptions.IOStreams) (*options, error) {
+	streams = f.target.Streams(streams)
 	if err := target.OneOf("output format", f.output, formats); err != nil {
 		return nil, err
 	}

@@ -46,6 +46,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 			}
 			return nil
 		},
+		ValidArgsFunction:     f.target.CompleteTypes(true, f.configs.ResourceNames),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := f.toOptions(cmd.Context(), args, streams)
@@ -63,6 +64,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	set.StringVar(&f.storage, "storage", dynamicinformer.StoragePacked.String(), "How objects are kept: packed, compressed, object or metadata.")
 	set.IntVar(&f.top, "top", 5, "How many values of each index to show; 0 shows none.")
 	set.StringVarP(&f.output, "output", "o", formatText, "Output format: text or json.")
+	f.target.Complete(cmd)
 	return cmd
 }
 
@@ -78,6 +80,7 @@ type options struct {
 }
 
 func (f *flags) toOptions(ctx context.Context, args []string, streams genericiooptions.IOStreams) (*options, error) {
+	streams = f.target.Streams(streams)
 	if err := target.OneOf("output format", f.output, []string{formatText, formatJSON}); err != nil {
 		return nil, err
 	}

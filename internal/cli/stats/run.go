@@ -71,7 +71,9 @@ func (o *options) run(ctx context.Context) error {
 	}
 	defer cached.Shutdown()
 	begun := time.Now()
+	done := o.target.Progress(cached.Progress)
 	unsynced := cached.Sync(waiting)
+	done()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

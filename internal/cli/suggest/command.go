@@ -39,6 +39,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 			}
 			return nil
 		},
+		ValidArgsFunction:     f.target.CompleteTypes(true, nil),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, err := f.find(cmd.Context(), args, streams)
@@ -54,6 +55,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	f.target.Add(cmd.Flags())
 	cmd.Flags().StringSliceVar(&f.crds, "crds", nil, "File or directory with CustomResourceDefinitions to take instead of the cluster's. May be repeated.")
+	f.target.Complete(cmd)
 	return cmd
 }
 

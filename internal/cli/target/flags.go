@@ -3,6 +3,7 @@ package target
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -25,6 +26,7 @@ type Flags struct {
 	allNamespaces bool
 	timeout       time.Duration
 	from          []string
+	quiet         bool
 	set           *pflag.FlagSet
 }
 
@@ -41,6 +43,7 @@ func (f *Flags) Add(set *pflag.FlagSet) {
 	f.set = set
 	set.StringArrayVar(&f.from, "from", nil,
 		"Read CRDs and objects from this file or directory instead of a cluster; - is standard input. May be repeated. Without --namespace all namespaces are read.")
+	set.BoolVar(&f.quiet, "quiet", false, "Write nothing but errors to stderr: no warnings, no progress, no \"No resources found\".")
 	set.DurationVar(&f.timeout, "timeout", defaultTimeout,
 		"How long to wait until the types are found and synced; 0 waits without end. Past that the exit code is 3.")
 }
@@ -51,11 +54,20 @@ func (f *Flags) AddAllNamespaces(set *pflag.FlagSet) {
 		"Read the objects of all namespaces; the namespace of the context and of --namespace is ignored.")
 }
 
+// Streams are those of a verb, without what --quiet suppresses. Errors take another way.
+func (f *Flags) Streams(streams genericiooptions.IOStreams) genericiooptions.IOStreams {
+	if f.quiet {
+		streams.ErrOut = io.Discard
+	}
+	return streams
+}
+
 // Target validates the flags and reads the kubeconfig, or the files of --from. It asks no server.
 func (f *Flags) Target(ctx context.Context, streams genericiooptions.IOStreams) (*Target, error) {
 	if err := f.validate(); err != nil {
 		return nil, err
 	}
+	streams = f.Streams(streams)
 	t := &Target{Timeout: f.timeout, errOut: streams.ErrOut}
 	if len(f.from) > 0 {
 		t.Namespace = *f.config.Namespace

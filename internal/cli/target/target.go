@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/internal/cli/output"
+	"github.com/crdcache/crdcache/internal/cli/progress"
 	"github.com/crdcache/crdcache/internal/offline"
 )
 
@@ -23,8 +24,9 @@ type Target struct {
 	// Timeout bounds the wait for types to be found and synced; 0 waits without end.
 	Timeout time.Duration
 
-	errOut io.Writer
-	source *offline.Source // nil for a cluster
+	errOut  io.Writer
+	counter progress.Counter
+	source  *offline.Source // nil for a cluster
 	// typesChanged, if set, is called when Follow finds types that no CRD defines.
 	typesChanged func()
 }
@@ -75,11 +77,18 @@ func (t *Target) Follow(ctx context.Context, typesChanged func()) error {
 
 // HTTPClient returns the client that everything of a command shares.
 func (t *Target) HTTPClient() (*http.Client, error) {
-	client, err := rest.HTTPClientFor(t.Config)
+	config := rest.CopyConfig(t.Config)
+	config.Wrap(t.counter.Wrap)
+	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	return client, nil
+}
+
+// Progress shows on a terminal how far a sync is, until the returned func is called.
+func (t *Target) Progress(synced func() (done, all int)) (stop func()) {
+	return progress.Show(t.errOut, &t.counter, synced)
 }
 
 // Limit ends the context when the time for waiting is up.

@@ -56,6 +56,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	set.StringSliceVar(&f.crds, "crds", nil, "File or directory with CustomResourceDefinitions to compare the paths with. May be repeated.")
 	set.BoolVar(&f.live, "live", false, "Compare the paths with the CustomResourceDefinitions of the cluster.")
 	set.StringVarP(&f.output, "output", "o", formatText, "Output format: text, on stderr, or json, on stdout.")
+	f.target.Complete(cmd)
 	return cmd
 }
 
@@ -69,6 +70,7 @@ type options struct {
 }
 
 func (f *flags) toOptions(ctx context.Context, args []string, streams genericiooptions.IOStreams) (*options, error) {
+	streams = f.target.Streams(streams)
 	if f.live && len(f.crds) > 0 {
 		return nil, exit.Usagef("--crds and --live exclude each other: give one of them")
 	}

@@ -26,7 +26,6 @@ type flags struct {
 	showManagedFields bool
 	changesOnly       bool
 	diff              bool
-	quiet             bool
 }
 
 // NewCommand returns the command.
@@ -47,6 +46,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 			}
 			return nil
 		},
+		ValidArgsFunction:     f.target.CompleteTypes(true, f.configs.ResourceNames),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := f.toOptions(cmd.Context(), args, streams)
@@ -68,7 +68,9 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	set.BoolVar(&f.showManagedFields, "show-managed-fields", false, "Keep metadata.managedFields in json and yaml output.")
 	set.BoolVar(&f.changesOnly, "changes-only", false, "Do not print what is there in the beginning.")
 	set.BoolVar(&f.diff, "diff", false, "Print below each changed object what changed.")
-	set.BoolVar(&f.quiet, "quiet", false, "Do not tell on stderr how the types are doing.")
+	f.target.Complete(cmd)
+	f.configs.Complete(cmd, "=", "index", "not")
+	f.configs.Complete(cmd, "", "missing")
 	return cmd
 }
 
@@ -85,11 +87,11 @@ type options struct {
 	noHeaders   bool
 	changesOnly bool
 	diff        bool
-	quiet       bool
 }
 
 func (f *flags) toOptions(ctx context.Context, args []string, streams genericiooptions.IOStreams) (*options, error) {
-	o := &options{IOStreams: streams, noHeaders: f.noHeaders, changesOnly: f.changesOnly, diff: f.diff, quiet: f.quiet}
+	streams = f.target.Streams(streams)
+	o := &options{IOStreams: streams, noHeaders: f.noHeaders, changesOnly: f.changesOnly, diff: f.diff}
 	var err error
 	if o.format, err = output.ParseFormat(f.output); err != nil {
 		return nil, exit.Usagef("%v", err)

@@ -100,12 +100,8 @@ func (o *options) follow(ctx, waiting context.Context, client dynamic.Interface,
 		}
 	})
 
-	listener := dynamicinformer.Listener{StateChanged: o.tell}
-	if o.quiet {
-		listener = dynamicinformer.Listener{}
-	}
 	cached, err := caches.New(client, resources, caches.Options{
-		Namespace: o.target.Namespace, Defaults: o.cached, Types: tracker.Types(), Listener: listener,
+		Namespace: o.target.Namespace, Defaults: o.cached, Types: tracker.Types(), Listener: dynamicinformer.Listener{StateChanged: o.tell},
 	})
 	if err != nil {
 		return err

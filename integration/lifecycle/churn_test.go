@@ -12,10 +12,10 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestChurn has definitions come and go a hundred times: each time their objects are seen to come and go, and
+// TestChurn has ten definitions come and go again and again: each time their objects are seen to come and go, and
 // in the end nothing is left of it.
 func TestChurn(t *testing.T) {
-	const kinds, cycles = 10, 10
+	const kinds, cycles = 10, 5
 	s := newScene(t, dynamicinformer.Options{}, nil)
 	group := harness.Group(t)
 	var definitions []*unstructured.Unstructured

@@ -2,11 +2,12 @@ package apitest
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"sync"
+	"syscall"
 	"testing"
 )
 
@@ -40,7 +41,7 @@ func (m *memory) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	case m.conns <- server:
 		return client, nil
 	case <-m.closed:
-		return nil, errors.New("the server is closed")
+		return nil, &net.OpError{Op: "dial", Net: "memory", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

@@ -3,7 +3,10 @@ package dynamicinformer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -116,5 +119,32 @@ func TestShutdownWhileFailing(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestShutdownWhileDown: with the server gone, before or after the first list, no pause outlasts the shutdown, which
+// newVirtualFactory measures.
+func TestShutdownWhileDown(t *testing.T) {
+	for _, downFor := range []time.Duration{0, 3 * time.Second, 10 * time.Minute} {
+		for name, namespaces := range map[string]Namespaces{"one reflector": AllNamespaces(), "several": InNamespaces("a", "b")} {
+			t.Run(fmt.Sprintf("%s, down for %v", name, downFor), func(t *testing.T) {
+				virtual(t, func(t *testing.T, server *apitest.Server) {
+					f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Namespaces: namespaces}})
+					i := ask(t, f, widgets)
+					start(t, f)
+					server.CloseClientConnections()
+					server.Close()
+					late := ask(t, f, gadgets)
+					start(t, f)
+					time.Sleep(downFor)
+					synctest.Wait()
+					for _, i := range []*Informer{i, late} {
+						if s := i.Status(); s.State == StateStopped || s.Reason != ReasonUnreachable && downFor > 0 {
+							t.Errorf("the status is %+v", s)
+						}
+					}
+				})
+			})
+		}
 	}
 }

@@ -78,7 +78,7 @@ func TestListForms(t *testing.T) {
 		"metadata":   {path, asPartialList, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"10","continue":"` + next + `","remainingItemCount":1},"items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","namespace":"default","resourceVersion":"7","labels":{"color":"red"}}}]}`},
 		"empty":      {inDefaultPath + "?labelSelector=x", "application/json", `{"apiVersion":"example.com/v1","items":[],"kind":"WidgetList","metadata":{"continue":"","resourceVersion":"10"}}`},
 		"yaml":       {inDefaultPath + "?labelSelector=x", "application/yaml", "apiVersion: example.com/v1\nitems: []\nkind: WidgetList\nmetadata:\n  continue: \"\"\n  resourceVersion: \"10\""},
-		"all of any": {inDefaultPath + "?limit=1&resourceVersion=0&labelSelector=color%3Dred", asPartialList, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"10"},"items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","namespace":"default","resourceVersion":"7","labels":{"color":"red"}}}]}`},
+		"all of any": {inDefaultPath + "?limit=1&resourceVersion=0", asPartialList, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"10"},"items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","namespace":"default","resourceVersion":"7","labels":{"color":"red"}}},{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"b","namespace":"default","resourceVersion":"8","labels":{"color":"green"}}}]}`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

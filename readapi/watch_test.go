@@ -156,8 +156,8 @@ func TestWatchTable(t *testing.T) {
 func TestWatchExpires(t *testing.T) {
 	s := newWidgets(t, StorageOptions{})
 	h := handlerOf(s)
-	s.Compact()
-	startWatch(t, h, widgetsPath, "resourceVersion=7").expect(t, "ERROR Expired410too old resource version: 7 ("+s.ResourceVersion()+")", "EOF")
+	s.Compact() // at version 10
+	startWatch(t, h, widgetsPath, "resourceVersion=9").expect(t, "ERROR Expired410too old resource version: 9 (10)", "EOF")
 
 	// One that falls behind while it runs expires as well, and one that keeps up does not.
 	w := startWatch(t, h, widgetsPath, "resourceVersion="+s.ResourceVersion())

@@ -170,9 +170,11 @@ func (r *countingReader) Read(p []byte) (int, error) {
 // TestEntriesStream checks that items are told as they come, not at the end of a list.
 func TestEntriesStream(t *testing.T) {
 	const items = 5000
+	grouped := strings.NewReplacer("v1", "g/v1")
 	for name, r := range map[string]*countingReader{
-		"yaml": {head: "apiVersion: v1\nitems:\n", item: item(aYAML), items: items},
-		"json": {head: "{\"apiVersion\":\"v1\",\"items\":[" + aJSON, item: "," + aJSON, items: items},
+		"yaml":       {head: "apiVersion: v1\nitems:\n", item: grouped.Replace(item(aYAML)), items: items},
+		"json":       {head: "{\"apiVersion\":\"v1\",\"items\":[" + aJSON, item: "," + grouped.Replace(aJSON), items: items},
+		"typed list": {head: "{\"apiVersion\":\"g/v1\",\"items\":[" + grouped.Replace(aJSON), item: "," + grouped.Replace(aJSON), items: items},
 	} {
 		t.Run(name, func(t *testing.T) {
 			size, told, ahead := len(r.item), 0, 0

@@ -59,8 +59,28 @@ func (q *Querier) prepare(ctx context.Context, query Query, options Options) (*e
 	if !x.driven {
 		x.cheap, x.dear = driver{}.rest(x.cond)
 	}
+	if x.driven {
+		rereadFew(x.cheap, x.driver.count())
+	}
 	x.plan = x.makePlan()
 	return x, nil
+}
+
+// rereadFactor is how much dearer it is to compute the keys of an object than to take one from an index.
+const rereadFactor = 16
+
+// rereadFew has conditions on spans of an index look at the objects themselves where these are few.
+func rereadFew(conds []cond, objects int) {
+	for _, c := range conds {
+		switch c := c.(type) {
+		case *keyed:
+			c.reread = c.exact == nil && c.index.functions != nil && objects*rereadFactor < c.count
+		case not:
+			rereadFew([]cond{c.sub}, objects)
+		case several:
+			rereadFew(c.subs, objects)
+		}
+	}
 }
 
 // candidates calls yield for each object that passes all cheap tests, once, until it returns false.

@@ -29,7 +29,7 @@ type Plan struct {
 type Step struct {
 	// Query is the condition in the text syntax.
 	Query string
-	// Objects is how many objects fulfil it, at most.
+	// Objects is how many objects fulfil it, at most; of long stretches of an index, about.
 	Objects int
 }
 

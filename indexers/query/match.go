@@ -10,20 +10,14 @@ import (
 
 // Matcher tells whether a query holds for a single object. It may be used from any number of goroutines.
 type Matcher struct {
-	query     Query
-	functions map[string]*indexers.Functions
-	schema    schema
+	query  Query
+	schema schema
 }
 
 // NewMatcher prepares a query for single objects. The indexes are those that the query names, and may be more;
 // the index by namespace is always there. Errors are those of [Querier.Query].
 func NewMatcher(query Query, indexes ...*indexers.Index) (*Matcher, error) {
-	m := &Matcher{query: query, functions: map[string]*indexers.Functions{}, schema: schema{}}
-	for _, index := range indexes {
-		// Functions of its own, so that the statistics of a cache are left alone.
-		m.functions[index.Name] = indexers.CompileIndexes(index)
-		m.schema[index.Name] = index
-	}
+	m := &Matcher{query: query, schema: newSchema(indexes)}
 	// An object without anything shows all that is wrong with the query.
 	if _, err := m.schema.compile(m.snapshot(&unstructured.Unstructured{}), query); err != nil {
 		return nil, err
@@ -64,7 +58,7 @@ func (s objectSnapshot) All(yield func(string, any) bool) { yield(keyOf(s.object
 
 func (s objectSnapshot) IndexNames() []string {
 	names := []string{namespaceIndex}
-	for name := range s.functions {
+	for name := range s.schema {
 		names = append(names, name)
 	}
 	return names
@@ -72,8 +66,8 @@ func (s objectSnapshot) IndexNames() []string {
 
 func (s objectSnapshot) Index(name string) (Index, bool) {
 	keys := []string{s.object.GetNamespace()}
-	if f := s.functions[name]; f != nil {
-		keys = f.Keys(s.object)[0]
+	if d := s.schema[name]; d != nil {
+		keys = d.functions.Keys(s.object)[0]
 		slices.Sort(keys)
 	} else if name != namespaceIndex {
 		return nil, false

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 	"github.com/crdcache/crdcache/internal/packed"
 )
@@ -37,6 +38,23 @@ func labelsOf(item any) labels.Labels {
 		return labels.Set(o.GetLabels())
 	}
 	return labels.Set(nil)
+}
+
+// keysOf computes the keys of an item for the only index of the functions.
+func keysOf(item any, functions *indexers.Functions) []string {
+	o, ok := item.(*packed.Object)
+	if !ok {
+		return functions.Keys(item)[0]
+	}
+	var keys []string
+	err := o.View(func(json []byte) error {
+		keys = functions.KeysJSON(json, nil)[0]
+		return nil
+	})
+	if err != nil { // damaged: what is left of it
+		return functions.Keys(o.Unstructured())[0]
+	}
+	return keys
 }
 
 // tester tells whether a condition holds for an object.

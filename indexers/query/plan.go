@@ -46,10 +46,12 @@ type keyed struct {
 	index access
 	exact []string // either these
 	span  span     // or all within, but for what stands for a missing value
-	count int      // how many objects have the keys, at most
+	count int      // how many objects have the keys, at most, or about
 	query string
 	// set holds the objects, once it is needed for a span.
 	set map[string]struct{}
+	// reread has the keys of an object computed anew instead: when few are tested, and the set would be large.
+	reread bool
 }
 
 func (k *keyed) text() string { return k.query }
@@ -77,6 +79,35 @@ func (k *keyed) keys(yield func(key string, count int) bool) {
 	})
 }
 
+// manyKeys is from how many keys on their objects are not counted one by one.
+const manyKeys = 128
+
+// estimate sets the count.
+func (k *keyed) estimate(objects int) {
+	counter, ok := k.index.Index.(interface {
+		CountKeys(from, to string) (int, bool)
+	})
+	if ok && k.exact == nil && !k.span.nothing {
+		if n, ok := counter.CountKeys(k.span.low, k.span.high); ok && n > manyKeys {
+			// As many for each key as there are in the whole index, but not more than there are at all.
+			k.count = min(n*(objects/max(k.index.Len(), 1)+1), max(objects, n))
+			return
+		}
+	}
+	k.keys(func(_ string, count int) bool {
+		k.count += count
+		return true
+	})
+}
+
+// fits reports whether a key is within the span.
+func (k *keyed) fits(key string) bool {
+	if k.span.nothing || key == indexers.Null && !k.index.composite() {
+		return false
+	}
+	return key >= k.span.low && (k.span.high == "" || key < k.span.high)
+}
+
 // objects calls yield for each object; for one with several of the keys more than once.
 func (k *keyed) objects(yield func(object string, item any) bool) {
 	more := true
@@ -89,7 +120,10 @@ func (k *keyed) objects(yield func(object string, item any) bool) {
 	})
 }
 
-func (k *keyed) holds(object string, _ any) bool {
+func (k *keyed) holds(object string, item any) bool {
+	if k.reread {
+		return slices.ContainsFunc(keysOf(item, k.index.functions), k.fits)
+	}
 	if k.exact != nil {
 		return slices.ContainsFunc(k.exact, func(key string) bool { return k.index.Has(key, object) })
 	}
@@ -242,9 +276,6 @@ func (s schema) compileComparison(snapshot Snapshot, c *comparison) (cond, error
 	} else if k.span, err = index.span(c); err != nil {
 		return nil, err
 	}
-	k.keys(func(_ string, count int) bool {
-		k.count += count
-		return true
-	})
+	k.estimate(snapshot.Len())
 	return k, nil
 }

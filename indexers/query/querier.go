@@ -21,11 +21,7 @@ type Querier struct {
 // New returns a Querier over a source. The indexes describe what those of the source hold, by name; one that is
 // not described holds text. They may be more than the source has.
 func New(source Source, indexes ...*indexers.Index) *Querier {
-	q := &Querier{source: source, schema: schema{}}
-	for _, index := range indexes {
-		q.schema[index.Name] = index
-	}
-	return q
+	return &Querier{source: source, schema: newSchema(indexes)}
 }
 
 // Options say how a query is answered. The zero value gives everything at once, in the order of namespace and

@@ -8,14 +8,29 @@ import (
 )
 
 // schema knows what the indexes of a source hold.
-type schema map[string]*indexers.Index
+type schema map[string]*described
+
+// described is an index with its function, which counts for itself.
+type described struct {
+	*indexers.Index
+	functions *indexers.Functions
+}
+
+func newSchema(indexes []*indexers.Index) schema {
+	s := schema{}
+	for _, index := range indexes {
+		s[index.Name] = &described{index, indexers.CompileIndexes(index)}
+	}
+	return s
+}
 
 // access is an index of a snapshot together with what is known of it.
 type access struct {
 	Index
 	name string
-	// declared is nil for indexes that no config describes: their keys are text.
-	declared *indexers.Index
+	// declared is nil for indexes that no config describes: their keys are text. functions are those of declared.
+	declared  *indexers.Index
+	functions *indexers.Functions
 }
 
 // open returns the index of that name.
@@ -24,7 +39,11 @@ func (s schema) open(snapshot Snapshot, name string) (access, error) {
 	if !ok {
 		return access{}, &UnknownIndexError{Name: name, Known: slices.Sorted(slices.Values(snapshot.IndexNames()))}
 	}
-	return access{Index: index, name: name, declared: s[name]}, nil
+	a := access{Index: index, name: name}
+	if d := s[name]; d != nil {
+		a.declared, a.functions = d.Index, d.functions
+	}
+	return a, nil
 }
 
 func (a access) sorted() bool { return a.declared != nil && a.declared.Sorted }

@@ -204,3 +204,47 @@ func TestEverythingAtOnce(t *testing.T) {
 		t.Errorf("left: %v", names)
 	}
 }
+
+// Few objects and a long stretch of an index: the objects are looked at, not the stretch, and the result is the
+// same.
+func TestFewObjectsAndALongStretch(t *testing.T) {
+	for name, form := range forms {
+		f := functions(t)
+		s := newStore(form(), f)
+		var objects []*unstructured.Unstructured
+		for i := range 600 {
+			team := "core"
+			if i%150 == 0 {
+				team = "edge"
+			}
+			objects = append(objects, simple(fmt.Sprintf("a/w%03d", i), team, int64(i), "gold"))
+		}
+		put(t, s, objects...)
+		querier := query.New(query.StoreSource{Store: s}, f.Indexes()...)
+		for text, want := range map[string][]string{
+			"team=edge && weight>=100":                   {"a/w150", "a/w300", "a/w450"},
+			"team=edge && weight<400":                    {"a/w000", "a/w150", "a/w300"},
+			"team=edge && weight in [1, 450)":            {"a/w150", "a/w300"},
+			"team=edge && !(weight<400)":                 {"a/w450"},
+			"team=edge && (weight<100 || weight>400)":    {"a/w000", "a/w450"},
+			"team=edge && ordered>gold/150":              {"a/w300", "a/w450"},
+			"team=edge && ordered":                       {"a/w000", "a/w150", "a/w300", "a/w450"},
+			"team=edge && weight>=100 && weight<1000000": {"a/w150", "a/w300", "a/w450"},
+		} {
+			q, err := query.Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, options := range []query.Options{{}, {SortBy: "weight"}} {
+				got, err := querier.Keys(t.Context(), q, options)
+				if err != nil || !slices.Equal(got, want) {
+					t.Errorf("%s: %s gives %v, %v", name, text, got, err)
+				}
+			}
+		}
+		plan, err := querier.Explain(query.Greater("weight", "99"), query.Options{})
+		if err != nil || plan.Start[0].Objects < 500 {
+			t.Errorf("%s: %v, %v", name, plan, err)
+		}
+	}
+}

@@ -77,6 +77,28 @@ func replaced(chunks [][]string, k int, by ...[]string) [][]string {
 	return append(append(append(next, chunks[:k]...), by...), chunks[k+1:]...)
 }
 
+// count counts the values from one on and before another (empty: no bound), by whole chunks.
+func (o *order) count(from, to string) int {
+	high := o.len
+	if to != "" {
+		high = o.before(to)
+	}
+	return max(high-o.before(from), 0)
+}
+
+// before counts the values before one.
+func (o *order) before(value string) int {
+	if len(o.chunks) == 0 {
+		return 0
+	}
+	k := o.chunk(value)
+	at, _ := slices.BinarySearch(o.chunks[k], value)
+	for _, c := range o.chunks[:k] {
+		at += len(c)
+	}
+	return at
+}
+
 // ascend calls yield for each value from one on and before another (empty: no bound), until it returns false.
 func (o *order) ascend(from, to string, yield func(string) bool) {
 	if len(o.chunks) == 0 {

@@ -70,6 +70,9 @@ func checkOrder(t *testing.T, random *rand.Rand, o *order, model []string) {
 				want = append(want, v)
 			}
 		}
+		if got := o.count(from, to); got != len(want) {
+			t.Fatalf("from %q to %q: counted %d, want %d", from, to, got, len(want))
+		}
 		gather := func(walk func(from, to string, yield func(string) bool)) (got []string) {
 			walk(from, to, func(v string) bool {
 				got = append(got, v)

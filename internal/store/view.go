@@ -44,6 +44,12 @@ func (v IndexView) Objects(value string, yield func(key string, item Item) bool)
 	}
 }
 
+// CountKeys counts the values from one on and before another (empty: no bound), without looking at each. It is false
+// for an index that keeps no order.
+func (v IndexView) CountKeys(from, to string) (int, bool) {
+	return v.index.order.count(from, to), v.index.function.sorted
+}
+
 // Keys calls yield for each value from one on and before another (empty: no bound), in their order or the opposite,
 // with the number of objects that have it, until it returns false. An index that keeps no order is sorted for
 // that, which takes all its values.

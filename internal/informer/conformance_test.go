@@ -45,6 +45,7 @@ func keeping(form func(testing.TB) store.Form) func(testing.TB, conformance.Setu
 // compressed returns a form that has seen enough objects to compress every further one.
 func compressed(t testing.TB) store.Form {
 	form := store.NewPacked(nil, zstd.New(zstd.Options{}))
+	var kept []store.Item // as a store does
 	for n := range 1000 {
 		item := form.Item(&unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap",
@@ -54,7 +55,7 @@ func compressed(t testing.TB) store.Form {
 			},
 			"data": map[string]any{"value": fmt.Sprint(n)},
 		}})
-		if item.(*packed.Object).Compressed() {
+		if kept = append(kept, item); item.(*packed.Object).Compressed() {
 			return form
 		}
 	}

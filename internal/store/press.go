@@ -3,6 +3,7 @@ package store
 import (
 	"sync"
 	"sync/atomic"
+	"weak"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
@@ -10,9 +11,11 @@ import (
 )
 
 const (
-	// samplesToTrain is how many objects a compressor is trained with. Until there are as many, and always where
-	// there are never more, objects are kept as they are: so few cost little.
+	// samplesToTrain is how many objects a compressor is trained with, and bytesToTrain how many bytes of fewer
+	// and larger ones are enough. Until there are as many, and always where there are never more, objects are kept
+	// as they are: so few cost little.
 	samplesToTrain = 200
+	bytesToTrain   = 1 << 20
 	// lookEvery is how many objects it takes to see whether a compressor still pays.
 	lookEvery = 1000
 	// worseBy is how much worse (in percent) its results must become for another to be trained.
@@ -26,10 +29,14 @@ type press struct {
 	trainer packed.Trainer
 	codec   atomic.Pointer[packed.Codec]
 
-	// sampling says that samples are wanted; training guards them.
+	// sampling says that samples are wanted; training guards them. They are held weakly, so that a type that never
+	// has enough of them does not keep what it has replaced.
 	sampling atomic.Bool
 	training sync.Mutex
-	samples  [][]byte
+	samples  []weak.Pointer[packed.Object]
+	bytes    int // of the samples when they were taken
+	// held are samples that nothing else holds, because they have been compressed since.
+	held []*packed.Object
 
 	// before and after are the bytes that went in and came out since the last look, of count objects; with many
 	// writers they are approximate. first is what the present compressor made of its first objects, in percent.
@@ -66,8 +73,7 @@ func (p *press) squeeze(o *packed.Object) *packed.Object {
 
 // sample takes the object as a sample, and trains a compressor when there are enough.
 func (p *press) sample(o *packed.Object) {
-	text, ok := o.JSON()
-	if !ok {
+	if _, ok := o.JSON(); !ok {
 		return
 	}
 	p.training.Lock()
@@ -75,11 +81,18 @@ func (p *press) sample(o *packed.Object) {
 	if !p.sampling.Load() {
 		return
 	}
-	if p.samples = append(p.samples, []byte(text)); len(p.samples) < samplesToTrain {
+	p.samples, p.bytes = append(p.samples, weak.Make(o)), p.bytes+o.Len()
+	if p.codec.Load() != nil {
+		p.held = append(p.held, o)
+	}
+	if len(p.samples) < samplesToTrain && p.bytes < bytesToTrain {
 		return
 	}
-	samples := p.samples
-	p.samples = nil
+	samples := p.alive()
+	if len(samples) < samplesToTrain && p.bytes < bytesToTrain {
+		return
+	}
+	p.samples, p.held, p.bytes = nil, nil, 0
 	p.sampling.Store(false)
 	compressor, err := p.trainer.Train(samples)
 	if err != nil {
@@ -88,6 +101,23 @@ func (p *press) sample(o *packed.Object) {
 	}
 	p.first.Store(0)
 	p.codec.Store(packed.NewCodec(compressor))
+}
+
+// alive drops the samples that are not in memory any more, and returns the others.
+func (p *press) alive() [][]byte {
+	var samples [][]byte
+	kept := p.samples[:0]
+	p.bytes = 0
+	for _, s := range p.samples {
+		o := s.Value()
+		if o == nil {
+			continue
+		}
+		text, _ := o.JSON()
+		samples, kept, p.bytes = append(samples, []byte(text)), append(kept, s), p.bytes+len(text)
+	}
+	p.samples = kept
+	return samples
 }
 
 // look compares the results with the first ones, and asks for samples when they are much worse.

@@ -3,7 +3,10 @@ package store
 import (
 	"errors"
 	"fmt"
+	"runtime"
+	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -29,14 +32,54 @@ func (s *school) Train(samples [][]byte) (packed.Compressor, error) {
 func TestCompressionBeginsWithSamples(t *testing.T) {
 	trainer := &school{}
 	form := NewPacked(nil, trainer)
+	var kept []Item // as a store does: samples are held weakly
 	for n := range samplesToTrain + 10 {
 		item := keyedCertificate(t, form, n, 1).Item.(*packed.Object)
+		kept = append(kept, item)
 		if want := n >= samplesToTrain-1; item.Compressed() != want {
 			t.Fatalf("object %d is compressed: %v", n, item.Compressed())
 		}
 	}
 	if trainer.trainings != 1 {
 		t.Errorf("%d trainings", trainer.trainings)
+	}
+	runtime.KeepAlive(kept)
+}
+
+// TestFewLargeObjectsAreEnough: there is no need for 200 objects of 100 KB.
+func TestFewLargeObjectsAreEnough(t *testing.T) {
+	trainer := &school{}
+	form := NewPacked(nil, trainer)
+	var kept []Item
+	for n := range 20 {
+		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Large", "data": strings.Repeat(fmt.Sprint(n), 100_000)}}
+		u.SetName(fmt.Sprint("large-", n))
+		kept = append(kept, form.Item(u))
+	}
+	if trainer.trainings != 1 || !kept[19].(*packed.Object).Compressed() {
+		t.Errorf("after %d trainings, the last of 20 large objects is compressed: %v", trainer.trainings, kept[19].(*packed.Object).Compressed())
+	}
+}
+
+// TestSamplesAreNotHeld: objects that a store has replaced are gone, although a compressor has not been trained.
+func TestSamplesAreNotHeld(t *testing.T) {
+	form := NewPacked(nil, &school{})
+	gone := make(chan struct{})
+	func() {
+		o := keyedCertificate(t, form, 1, 1).Item.(*packed.Object)
+		runtime.AddCleanup(o, func(c chan struct{}) { close(c) }, gone)
+	}()
+	timeout := time.NewTimer(time.Minute)
+	defer timeout.Stop()
+	for {
+		runtime.GC()
+		select {
+		case <-gone:
+			return
+		case <-timeout.C:
+			t.Fatal("the object is still in memory")
+		default:
+		}
 	}
 }
 
@@ -46,8 +89,10 @@ func TestOtherObjectsCallForTraining(t *testing.T) {
 	trainer := &school{}
 	form := NewPacked(nil, trainer)
 	early := keyedCertificate(t, form, 0, 1).Item
+	var kept []Item
 	for n := range lookEvery + samplesToTrain {
 		early = keyedCertificate(t, form, n, 1).Item
+		kept = append(kept, early)
 	}
 	if !early.(*packed.Object).Compressed() {
 		t.Fatal("nothing is compressed")
@@ -62,6 +107,7 @@ func TestOtherObjectsCallForTraining(t *testing.T) {
 	for n := range 2*lookEvery + samplesToTrain {
 		form.Item(other(n))
 	}
+	runtime.KeepAlive(kept)
 	after := form.Item(other(0)).(*packed.Object)
 	if trainer.trainings < 2 || after.Size() >= before.Size() {
 		t.Errorf("after %d trainings an object takes %d bytes, before %d", trainer.trainings, after.Size(), before.Size())
@@ -78,21 +124,28 @@ func TestCompressionCanFail(t *testing.T) {
 	utilruntime.ErrorHandlers = nil
 	trainer := &school{err: errors.New("no")}
 	form := NewPacked(nil, trainer)
+	var kept []Item
 	for n := range 3 * samplesToTrain {
-		if item := keyedCertificate(t, form, n, 1).Item.(*packed.Object); item.Compressed() {
+		item := keyedCertificate(t, form, n, 1).Item.(*packed.Object)
+		if kept = append(kept, item); item.Compressed() {
 			t.Fatalf("object %d is compressed", n)
 		}
 	}
 	if trainer.trainings != 1 {
 		t.Errorf("%d trainings", trainer.trainings)
 	}
+	runtime.KeepAlive(kept)
 }
 
 // TestSmallObjectsStayPlain: what does not shrink is kept as it is.
 func TestSmallObjectsStayPlain(t *testing.T) {
 	form := NewPacked(nil, zstd.New(zstd.Options{}))
+	var kept []Item
 	for n := range 2 * samplesToTrain {
-		keyedCertificate(t, form, n, 1)
+		kept = append(kept, keyedCertificate(t, form, n, 1).Item)
+	}
+	if !kept[len(kept)-1].(*packed.Object).Compressed() {
+		t.Fatal("nothing is compressed")
 	}
 	o, err := form.Packer().Pack([]byte(`{"kind":"A","apiVersion":"b/c","metadata":{"name":"` + certificateUID(1) + `"}}`))
 	if err != nil {

@@ -56,12 +56,14 @@ type Subscription struct {
 	closing chan struct{}
 	// work brings what is followed in line with what is selected: it makes its calls one at a time.
 	work *callQueue
-	// unsubscribe ends the calls of the source of types; unlink those of the factory.
-	unsubscribe, unlink func()
+	// unlink takes the subscription out of the factory.
+	unlink func()
 
 	mu struct {
 		sync.Mutex
 		closed bool
+		// unsubscribe ends the calls of the source of types; nil where there is none.
+		unsubscribe func()
 		// types are those that the source knows.
 		types map[schema.GroupResource]Type
 		// follows are the types that are followed. Only work changes it.
@@ -90,27 +92,34 @@ func (f *Factory) Subscribe(selection Selection, subscriber Subscriber, options 
 	}
 	s := &Subscription{
 		factory: f, selection: selection, subscriber: subscriber, options: options,
-		turn: make(chan struct{}, 1), closing: make(chan struct{}), work: newCallQueue(), unsubscribe: func() {},
+		turn: make(chan struct{}, 1), closing: make(chan struct{}), work: newCallQueue(),
 	}
 	s.mu.types = map[schema.GroupResource]Type{}
 	s.mu.follows = map[schema.GroupResource]*follower{}
+	s.unlink = func() { f.subscriptions.remove(s) }
 	if !f.subscriptions.add(s) {
 		return nil, ErrShutdown
 	}
-	s.unlink = func() { f.subscriptions.remove(s) }
 	if f.options.Types == nil {
 		typeNews{s}.SetType(Type{GroupResource: fixed.GroupResource(), Versions: []string{fixed.Version}, Established: true})
 		return s, nil
 	}
-	stop := f.options.Types.Subscribe(typeNews{s})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mu.closed { // meanwhile
-		stop()
-		return s, nil
-	}
-	s.unsubscribe = stop
+	s.ends(f.options.Types.Subscribe(typeNews{s}))
 	return s, nil
+}
+
+// ends sets what ends the calls of the source of types, or calls it if the subscription has been closed meanwhile: no
+// lock is held then, because the source may be in the midst of a call.
+func (s *Subscription) ends(unsubscribe func()) {
+	s.mu.Lock()
+	closed := s.mu.closed
+	if !closed {
+		s.mu.unsubscribe = unsubscribe
+	}
+	s.mu.Unlock()
+	if closed {
+		unsubscribe()
+	}
 }
 
 // fixed returns the one type that a selection has, if that is known without looking.
@@ -126,13 +135,16 @@ func (s Selection) fixed() (schema.GroupVersionResource, bool) {
 // a call that is under way (Done does), so it may be called from inside, and more than once.
 func (s *Subscription) Close() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mu.closed {
+	closed, unsubscribe := s.mu.closed, s.mu.unsubscribe
+	s.mu.closed = true
+	s.mu.Unlock()
+	if closed {
 		return
 	}
-	s.mu.closed = true
 	close(s.closing)
-	s.unsubscribe()
+	if unsubscribe != nil {
+		unsubscribe()
+	}
 	s.work.push(s.unwind)
 }
 

@@ -61,8 +61,8 @@ var streams = map[string]string{
 	"large":               event("ADDED", large) + event("MODIFIED", widget(2)) + event("ADDED", large),
 }
 
-// large is an object of 5 MB.
-var large = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"large"},"data":"` + strings.Repeat("0123456789", 500_000) + `"}`
+// large is an object of 1.5 MB.
+var large = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"large"},"data":"` + strings.Repeat("0123456789", 150_000) + `"}`
 
 // step is what one call of a watch decoder says. Errors are compared by whether they end the stream
 // cleanly: where syntax is wrong, our reader notices later, with other words.

@@ -58,11 +58,11 @@ func TestPackTruncated(t *testing.T) {
 	}
 }
 
-// TestPackDamaged changes every byte.
+// TestPackDamaged changes bytes all over an object.
 func TestPackDamaged(t *testing.T) {
 	packers := pruners(t)
 	document := certificate(1)
-	for n := range document {
+	for n := 0; n < len(document); n += 5 {
 		for _, c := range []byte("\"}0\xff") {
 			damaged := bytes.Clone(document)
 			damaged[n] = c

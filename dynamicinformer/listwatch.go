@@ -262,22 +262,25 @@ func (l *listWatch) noting(ctx context.Context, verb requestVerb) context.Contex
 	})
 }
 
-// answered reports how a request was answered. That the server asks for time is no failure.
+// answered reports how a request was answered. That the server asks for time is no failure, unless it says that
+// something else is wrong.
 func (l *listWatch) answered(verb requestVerb, err error) {
-	if err == nil || !apierrors.IsTooManyRequests(err) || l.asked.Load() == 0 {
+	if reasonOf(err) != ReasonThrottled || l.asked.Load() == 0 {
 		l.reports.answer(verb, err)
 	}
 }
 
 func (l *listWatch) failed(err error) {
-	if reasonOf(err) == ReasonNone {
+	wait := time.Duration(l.asked.Swap(0))
+	switch reasonOf(err) {
+	case ReasonNone:
 		return // part of the protocol
-	}
-	wait := time.Duration(0)
-	if apierrors.IsTooManyRequests(err) {
+	case ReasonThrottled:
 		seconds, _ := apierrors.SuggestsClientDelay(err)
-		wait = max(time.Duration(seconds)*time.Second, time.Duration(l.asked.Swap(0)))
+		wait = max(wait, time.Duration(seconds)*time.Second)
 		l.limiter.throttled(wait)
+	default:
+		wait = 0
 	}
 	l.pacer.failed(err, wait)
 }

@@ -183,6 +183,24 @@ func TestThrottledListsShrink(t *testing.T) {
 	}
 }
 
+// TestConversionFailsAsThrottling: while a conversion webhook keeps the server's cache from being filled, the server
+// answers 429, with the webhook's words. That is no throttling.
+func TestConversionFailsAsThrottling(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Break(apitest.Fault{Path: widgetsPath, Status: 429, RetryAfter: "1", Message: "storage is initializing: conversion webhook for example.com/v1, Kind=Widget failed"})
+		f := newVirtualFactory(t, server, Options{ListConcurrency: 8})
+		i := ask(t, f, widgets)
+		start(t, f)
+		time.Sleep(10 * time.Minute)
+		if s := i.Status(); s.State != StateDegraded || s.Reason != ReasonConversionFailed {
+			t.Errorf("the status is %+v", s)
+		}
+		if _, _, bound := f.source.limiter.load(); bound != 8 || count(server, "watch-list ") > 30 {
+			t.Errorf("the bound is %d, after %d requests in ten minutes", bound, count(server, "watch-list "))
+		}
+	})
+}
+
 // TestStalledWatchListFallsBack: a watch-list that does not begin, or brings nothing, is given up for a list.
 func TestStalledWatchListFallsBack(t *testing.T) {
 	t.Run("no answer", func(t *testing.T) { stalls(t, apitest.Fault{Path: widgetsPath, Verb: "watch-list"}) })

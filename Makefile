@@ -11,13 +11,30 @@ HISTORY_SEED ?= 0
 # The sandbox is several minutes of building: once, unless its sources or the versions it is made of change.
 SANDBOX_SOURCES := $(shell find sandbox -name '*.go' -not -name '*_test.go') sandbox/go.mod sandbox/build.sh
 
-.PHONY: help build test unit integration history sandbox-test lint race fuzz sandbox demo bench bench-ci microbench generate verify
+.PHONY: help build install man test unit integration history sandbox-test lint race fuzz sandbox demo bench bench-ci microbench generate verify
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## Build bin/crdcache
 	go build -o $(BIN)/crdcache ./cmd/crdcache
+
+PREFIX ?= $(HOME)/.local
+DESTDIR ?=
+
+install: build man ## Install crdcache, kubectl-crdcache, completions and man pages below PREFIX (~/.local)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions \
+	  $(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	install -m 755 $(BIN)/crdcache $(DESTDIR)$(PREFIX)/bin/crdcache
+	ln -sf crdcache $(DESTDIR)$(PREFIX)/bin/kubectl-crdcache
+	install -m 755 packaging/kubectl_complete-crdcache $(DESTDIR)$(PREFIX)/bin/kubectl_complete-crdcache
+	install -m 644 $(BIN)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	$(BIN)/crdcache completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/crdcache
+	$(BIN)/crdcache completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_crdcache
+	$(BIN)/crdcache completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/crdcache.fish
+
+man: ## Write man pages to bin/man
+	go run ./internal/cli/reference/generate -man $(BIN)/man
 
 test: unit integration sandbox-test ## Run all tests; builds the sandbox first (5 to 8 minutes once)
 

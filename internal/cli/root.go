@@ -89,6 +89,13 @@ func commandName(program string) string {
 	return "crdcache"
 }
 
+// Command is the root command as it is documented, without input and output.
+func Command() *cobra.Command {
+	root := newRoot("crdcache", genericiooptions.NewTestIOStreamsDiscard())
+	root.InitDefaultCompletionCmd()
+	return root
+}
+
 func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "crdcache",

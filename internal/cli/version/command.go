@@ -39,6 +39,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version [flags]",
 		Short: "Print the version of crdcache, and with --live that of the server",
+		Long:  "Print the version of crdcache, of Go and of client-go, and with --live that of the server.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return exit.Usagef("%q is not needed: '%s' takes no arguments", args[0], cmd.CommandPath())

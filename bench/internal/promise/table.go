@@ -15,7 +15,7 @@ func Table() []Promise {
 		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.PackedTrimmed, subject.ClientGoTrimmed, 7, 3.5),
 		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.CompressedTrimmed, subject.ClientGoTrimmed, 4, 2),
 		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.Metadata, subject.ClientGoMetadata, 1, 0.5),
-		most("time until synced", experiment.Sync, experiment.Wall, subject.Packed, subject.Stream, 1.25, 4),
+		most("time until synced", experiment.Sync, experiment.Wall, subject.Packed, subject.Stream, 1.25),
 		less("client CPU until listed", experiment.SyncList, experiment.CPU, subject.Packed, subject.ClientGo, 6, 2.5),
 		less("peak memory of listing", experiment.SyncList, experiment.PeakRSS, subject.PackedTrimmed, subject.ClientGo, 3, 1.5),
 		flat("client CPU per object until synced", experiment.Sync, experiment.CPUPerObject, subject.Packed, 1.15),
@@ -59,17 +59,17 @@ func less(what, name, metric, who, against string, target, margin float64) Promi
 	}
 }
 
-// most promises that who needs at most target times as much as against.
-func most(what, name, metric, who, against string, target, margin float64) Promise {
-	p := less(what, name, metric, who, against, target, margin)
+// most promises that who needs at most target times as much as against. Nothing guards it: elapsed time on a busy
+// machine says too little, and a short run has one number of objects only.
+func most(what, name, metric, who, against string, target float64) Promise {
+	p := less(what, name, metric, who, against, target, 0)
 	p.Over, p.Under, p.AtMost = p.Under, p.Over, true
 	return p
 }
 
-// flat promises that with more objects who needs at most target times as much. A short run has one number of
-// objects only, so nothing guards it.
+// flat promises that with more objects who needs at most target times as much for each.
 func flat(what, name, metric, who string, target float64) Promise {
-	p := most(what, name, metric, who, who, target, 0)
+	p := most(what, name, metric, who, who, target)
 	p.Flat = true
 	return p
 }

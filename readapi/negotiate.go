@@ -78,7 +78,7 @@ var shapes = map[string]shapeKind{
 	"": whole, "PartialObjectMetadata": partialObject, "PartialObjectMetadataList": partialList, "Table": table,
 }
 
-// negotiate returns the first of the accepted forms that can be served. of is for a list, an object or a watch.
+// negotiate returns the first of the accepted forms that can be served. streamed is for a watch, which is JSON only.
 func negotiate(header http.Header, streamed bool) (shape, error) {
 	for _, a := range parseAccept(header) {
 		name, version, group := a.as()

@@ -11,7 +11,7 @@ import (
 type target struct {
 	gv                                     schema.GroupVersion
 	namespace, resource, name, subresource string
-	// namespaces is set for /api/v1/namespaces/NAME/…, whose parts can be meant in two ways.
+	// namespaced is whether the path names a namespace, other than as the object that is asked for.
 	namespaced bool
 }
 

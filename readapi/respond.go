@@ -70,8 +70,8 @@ var errClientGone = errors.New("the client has gone")
 // chunk is how much of a list is written at a time.
 const chunk = 1 << 16
 
-// stream writes an answer bit by bit, so that it needs no memory for all of it. As YAML it does, because
-// that can only be made of the whole.
+// stream writes an answer bit by bit, so that it needs no memory for all of it. YAML does need that: it can only
+// be made of the whole.
 type stream struct {
 	w     io.Writer
 	media string

@@ -98,6 +98,7 @@ func testWatchList(t *testing.T, p *pair) {
 	} {
 		for _, accept := range []string{"application/json", asTable, asPartial} {
 			t.Run(name+" "+accept, func(t *testing.T) {
+				t.Parallel() // each takes the second that it asks for
 				path := base + "environments?" + query
 				header := http.Header{"Accept": {accept}}
 				want, got := ask(t, p.real, http.MethodGet, path, header), ask(t, p.ours, http.MethodGet, path, header)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/crdcache/crdcache/indexers"
 )
@@ -22,11 +23,10 @@ func (b *Binding) Apply(config *indexers.Config) error {
 	if err := b.check(config); err != nil {
 		return err
 	}
-	old := b.config()
 	next := b.cloneTargets()
-	var release []*Target
+	var released []*Target
 	var errs []error
-	for _, c := range indexers.Diff(old, config) {
+	for _, c := range indexers.Diff(b.config(), config) {
 		for at, t := range next {
 			switch {
 			case at.resource != c.Name:
@@ -35,7 +35,7 @@ func (b *Binding) Apply(config *indexers.Config) error {
 				errs = append(errs, err)
 				next[at] = changed
 			default:
-				release = append(release, t)
+				released = append(released, t)
 				delete(next, at)
 			}
 		}
@@ -47,20 +47,14 @@ func (b *Binding) Apply(config *indexers.Config) error {
 			next[at] = &now
 		}
 	}
+	errs = append(errs, b.bind(config, next, slices.Collect(maps.Values(b.kinds))...))
 	b.mu.Lock()
 	b.mu.config, b.mu.targets = config, next
 	b.mu.Unlock()
-	errs = append(errs, b.bindAll(config))
-	for _, t := range release {
+	for _, t := range released {
 		t.handle.Release()
 	}
 	return errors.Join(errs...)
-}
-
-func (b *Binding) cloneTargets() map[place]*Target {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return maps.Clone(b.mu.targets)
 }
 
 // reindexed changes the indexes of a target and returns what it is then.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -73,7 +74,7 @@ func (b *Binding) Resolve(catalog *discovery.Catalog) error {
 	for _, k := range kindsOf(catalog) {
 		b.kinds[k.GroupResource] = k
 	}
-	if err := b.bindAll(b.config()); err != nil {
+	if err := b.bindAll(slices.Collect(maps.Values(b.kinds))...); err != nil {
 		return err
 	}
 	return b.unresolved()
@@ -86,11 +87,7 @@ func (b *Binding) Follow(tracker *discovery.Tracker) (stop func()) {
 		if e.Kind != discovery.Added && e.Kind != discovery.Changed {
 			return // the informers deal with types that go
 		}
-		b.work.Lock()
-		defer b.work.Unlock()
-		k := kindOf(e.Type)
-		b.kinds[k.GroupResource] = k
-		if err := b.bindKind(b.config(), k); err != nil && b.options.OnError != nil {
+		if err := b.learn(kindOf(e.Type)); err != nil && b.options.OnError != nil {
 			b.options.OnError(err)
 		}
 	}).Stop
@@ -102,43 +99,55 @@ func (b *Binding) config() *indexers.Config {
 	return b.mu.config
 }
 
-// bindAll binds a config to all types that are known. Callers hold work.
-func (b *Binding) bindAll(config *indexers.Config) error {
+// learn binds what means a type that is new, or has changed.
+func (b *Binding) learn(k kind) error {
+	b.work.Lock()
+	defer b.work.Unlock()
+	if b.closed {
+		return nil // an event that was under way
+	}
+	b.kinds[k.GroupResource] = k
+	return b.bindAll(k)
+}
+
+// bindAll binds the config to types. Callers hold work.
+func (b *Binding) bindAll(kinds ...kind) error {
+	if b.closed {
+		return ErrClosed
+	}
+	targets := b.cloneTargets()
+	err := b.bind(b.config(), targets, kinds...)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.targets = targets
+	return err
+}
+
+// bind adds the targets that a config means and that are not there yet. Callers hold work.
+func (b *Binding) bind(config *indexers.Config, targets map[place]*Target, kinds ...kind) error {
 	var errs []error
-	for _, k := range b.kinds {
-		errs = append(errs, b.bindKind(config, k))
+	for _, k := range kinds {
+		for _, r := range config.Resources {
+			at := place{r.Name, k.GroupResource}
+			gvr, served := k.gvr(r.Match)
+			if targets[at] != nil || !served || !r.Match.Matches(k.Group, k.Resource, k.kind) {
+				continue
+			}
+			t, err := b.acquire(r, gvr)
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			targets[at] = t
+		}
 	}
 	return errors.Join(errs...)
 }
 
-// bindKind binds all resources that mean a type. Callers hold work.
-func (b *Binding) bindKind(config *indexers.Config, k kind) error {
-	if b.closed {
-		return ErrClosed
-	}
-	var errs []error
-	for _, r := range config.Resources {
-		if !r.Match.Matches(k.Group, k.Resource, k.kind) {
-			continue
-		}
-		at := place{r.Name, k.GroupResource}
-		b.mu.Lock()
-		_, bound := b.mu.targets[at]
-		b.mu.Unlock()
-		gvr, served := k.gvr(r.Match)
-		if bound || !served {
-			continue
-		}
-		t, err := b.acquire(r, gvr)
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		b.mu.Lock()
-		b.mu.targets[at] = t
-		b.mu.Unlock()
-	}
-	return errors.Join(errs...)
+func (b *Binding) cloneTargets() map[place]*Target {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return maps.Clone(b.mu.targets)
 }
 
 // acquire makes a target.

@@ -349,3 +349,66 @@ func TestDefinitions(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Readers, writers and changes of the config, all at once.
+func TestReloadsWhileReading(t *testing.T) {
+	s := newScene(t)
+	b := s.follow(parse(t, widgetsBySize))
+	s.eventually("bound", func() bool { return finds(b, "widgets", "size>5", "home/lamp", "home/table") })
+	configs := []*indexers.Config{parse(t, widgetsByColor), parse(t, widgetsBySize), parse(t, widgetsDecoded), parse(t, widgetsByColor+anyExample)}
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer close(done)
+		for round := range 40 {
+			if err := b.Apply(configs[round%len(configs)]); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	wg.Go(func() {
+		for round := 0; ; round++ {
+			apply(s.storage, widget("chair", []string{"red", "blue"}[round%2], round%20))
+			select {
+			case <-done:
+				return
+			default:
+			}
+		}
+	})
+	for range 2 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				target, err := b.Target("widgets")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				target.Stats()
+				querier := target.Querier()
+				for _, index := range target.Resource.Indexes {
+					// The next config may be in force already, and its indexes be others.
+					var unknown *query.UnknownIndexError
+					r, err := querier.Query(s.ctx, query.Exists(index.Name), query.Options{})
+					if err != nil && !errors.As(err, &unknown) {
+						t.Error(err)
+						return
+					}
+					if err == nil {
+						r.Objects()
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := b.Apply(parse(t, widgetsBySize)); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("bound again", func() bool { return finds(b, "widgets", "color=lamp", "home/lamp") })
+}

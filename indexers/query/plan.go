@@ -243,6 +243,9 @@ func (s schema) compileJunction(snapshot Snapshot, q junction) (cond, error) {
 		}
 		out.subs = append(out.subs, c)
 	}
+	if !q.or {
+		out.subs = joinSpans(snapshot, out.subs)
+	}
 	switch {
 	case decided:
 		return constant(q.or), nil
@@ -254,6 +257,31 @@ func (s schema) compileJunction(snapshot Snapshot, q junction) (cond, error) {
 	out.query = q.String()
 	slices.SortStableFunc(out.subs, func(a, b cond) int { return int(a.cost()) - int(b.cost()) })
 	return out, nil
+}
+
+// joinSpans makes one of several spans that have to hold for the same index, where an object has one value at most:
+// of several values, each could be in another of the spans.
+func joinSpans(snapshot Snapshot, subs []cond) []cond {
+	at := map[string]int{}
+	out := subs[:0:0]
+	for _, sub := range subs {
+		k, ok := sub.(*keyed)
+		if !ok || k.exact != nil || !k.index.single() {
+			out = append(out, sub)
+			continue
+		}
+		i, again := at[k.index.name]
+		if !again {
+			at[k.index.name] = len(out)
+			out = append(out, k)
+			continue
+		}
+		first := out[i].(*keyed)
+		both := &keyed{index: k.index, span: first.span.and(k.span), query: first.query + " && " + k.query}
+		both.estimate(snapshot.Len())
+		out[i] = both
+	}
+	return out
 }
 
 func (s schema) compileComparison(snapshot Snapshot, c *comparison) (cond, error) {

@@ -108,6 +108,29 @@ order  weight descending, namespace, name
 	}
 }
 
+// Two bounds of an index of which objects have one value are one stretch; of others they are not.
+func TestBoundsAreJoined(t *testing.T) {
+	querier := stock(t, someObjects()...)
+	for text, joins := range map[string]bool{
+		"weight>=0 && weight<10": true, "weight>=0 && team=edge && weight<10": true, "weight>9 && weight<9": true, "weights>=0 && weights<10": false,
+	} {
+		q, err := query.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := querier.Explain(q, query.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if joined := strings.Contains(plan.String(), "weight>=0 && weight<10:") || strings.Contains(plan.String(), "weight>9 && weight<9:"); joined != joins {
+			t.Errorf("%s: %s", text, plan)
+		}
+	}
+	if keys, err := querier.Keys(t.Context(), query.And(query.AtLeast("weight", "0"), query.Less("weight", "10")), query.Options{}); err != nil || !slices.Equal(keys, []string{"a/x", "a/y"}) {
+		t.Errorf("got %v, %v", keys, err)
+	}
+}
+
 func TestValues(t *testing.T) {
 	querier := stock(t, someObjects()...)
 	for _, test := range []struct {

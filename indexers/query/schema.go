@@ -84,6 +84,18 @@ type span struct {
 	nothing   bool
 }
 
+// and gives what is in both stretches.
+func (s span) and(other span) span {
+	both := span{low: max(s.low, other.low), high: s.high, nothing: s.nothing || other.nothing}
+	if both.high == "" || other.high != "" && other.high < both.high {
+		both.high = other.high
+	}
+	if both.high != "" && both.low >= both.high {
+		both.nothing = true
+	}
+	return both
+}
+
 // prefix gives the stretch of the keys that begin with some parts.
 func (a access) prefix(v value) (span, error) {
 	if !a.sorted() && !a.composite() {

@@ -1,7 +1,5 @@
 package packed
 
-import "fmt"
-
 // Compressor makes JSON smaller. All methods are safe for concurrent use.
 type Compressor interface {
 	// Compress appends the compressed form of src to dst.
@@ -50,40 +48,12 @@ func (c *Codec) Compress(o *Object) *Object {
 	packed.labelsAt = move(o.labelsAt, int(o.labelsLen))
 	packed.keyAt = move(o.keyAt, len(o.slab)-int(o.keyAt))
 	buffer.bytes = slab
-	if allocated(len(slab)) >= allocated(len(o.slab)) {
+	if Allocated(len(slab)) >= Allocated(len(o.slab)) {
 		return o
 	}
 	packed.slab = string(slab)
 	packed.class = c.class(o.class)
 	return packed
-}
-
-// Recompress returns a compressed object compressed with another Codec; of other objects it is Compress.
-func (c *Codec) Recompress(o *Object) (*Object, error) {
-	if o.class.compressor == nil || o.class.compressor == c.compressor {
-		return c.Compress(o), nil
-	}
-	plain, err := o.decompressed()
-	if err != nil {
-		return nil, err
-	}
-	return c.Compress(plain), nil
-}
-
-// decompressed returns a compressed object as it was before.
-func (o *Object) decompressed() (*Object, error) {
-	slab, err := o.AppendJSON(nil)
-	if err != nil {
-		return nil, fmt.Errorf("decompressing %s: %w", o.Key(), err)
-	}
-	plain := &Object{
-		class: plainClass(bytesOf(o.class.apiVersion), bytesOf(o.class.kind)), body: uint32(len(slab)),
-		namespaceLen: o.namespaceLen, uidLen: o.uidLen, versionLen: o.versionLen, labelsLen: o.labelsLen, flags: o.flags,
-	}
-	shift := uint32(len(slab)) - o.body
-	plain.slab = string(append(slab, o.slab[o.body:]...))
-	plain.uidAt, plain.versionAt, plain.labelsAt, plain.keyAt = o.uidAt+shift, o.versionAt+shift, o.labelsAt+shift, o.keyAt+shift
-	return plain, nil
 }
 
 // class is of with the codec's compressor.

@@ -117,15 +117,12 @@ func (o *Object) Len() int { return int(o.body) }
 // Size is how many bytes of heap the object occupies, without a decoded copy. Objects that Unstructured has
 // been called for occupy up to 24 more.
 func (o *Object) Size() int {
-	size := int(unsafe.Sizeof(*o)) + allocated(len(o.slab))
+	size := int(unsafe.Sizeof(*o)) + Allocated(len(o.slab))
 	if o.class.kept != nil {
-		size += keptFactor * len(o.slab)
+		size += weigh(o.class.kept.Object)
 	}
 	return size
 }
-
-// keptFactor estimates the size of an object that could not be packed from what is known of it without a walk.
-const keptFactor = 16
 
 // bytesOf returns the bytes of text, which must not be written to.
 func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }

@@ -21,10 +21,7 @@ var sizeClasses = sync.OnceValue(func() []int {
 const pageSize = 8 << 10
 
 // Allocated is how many bytes of heap n bytes without pointers occupy.
-func Allocated(n int) int { return allocated(n) }
-
-// allocated is how many bytes n bytes without pointers occupy.
-func allocated(n int) int {
+func Allocated(n int) int {
 	classes := sizeClasses()
 	if i, _ := slices.BinarySearch(classes, n); i < len(classes) {
 		if n == 0 {
@@ -33,4 +30,29 @@ func allocated(n int) int {
 		return classes[i]
 	}
 	return (n + pageSize - 1) / pageSize * pageSize
+}
+
+// weigh estimates the size of a decoded value.
+func weigh(value any) int {
+	const (
+		word  = 16       // an interface or the header of a string
+		group = 48 + 288 // a map of up to eight keys, which are part of it
+	)
+	switch value := value.(type) {
+	case string:
+		return word + Allocated(len(value))
+	case map[string]any:
+		size := group * max(1, (len(value)+7)/8)
+		for k, v := range value {
+			size += Allocated(len(k)) + weigh(v)
+		}
+		return size
+	case []any:
+		size := 24 + Allocated(word*len(value))
+		for _, v := range value {
+			size += weigh(v)
+		}
+		return size
+	}
+	return word
 }

@@ -21,6 +21,13 @@
 // an informer's objects as a struct of one's own. [Listener] is for metrics, logs and alarms, and
 // [Factory.Conditions] for readiness.
 //
+// # Memory
+//
+// Objects are kept as JSON and decoded when somebody reads them; decoded copies live until the garbage collector
+// takes them. [Storage] has other ways, also for single types; [Prune] leaves out what nobody reads; [MetadataOnly]
+// is for handlers that need no more than keys or labels, for which nothing is decoded. [Factory.Stats] tells what
+// caches and indexes occupy.
+//
 // # Consistency
 //
 // Each informer is eventually consistent with the API server, on its own: nothing is promised about the

@@ -1,0 +1,94 @@
+package dynamicinformer_test
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// Leave out what nobody reads, and ask what the rest occupies.
+func ExamplePrune() {
+	server := cluster()
+	defer server.Close()
+	ctx := context.Background()
+
+	factory, err := dynamicinformer.New(dynamicinformer.Options{
+		Config: &rest.Config{Host: server.URL},
+		Defaults: dynamicinformer.ResourceOptions{Prune: dynamicinformer.Prune{
+			Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields, dynamicinformer.PruneLastApplied},
+			Paths:   []string{".status.history[*].log"},
+		}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer factory.Shutdown(ctx)
+	informer, err := factory.ForResource(widgets)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := factory.Start(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := factory.WaitForSync(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	stats := informer.Stats()
+	fmt.Println(stats.Objects, "objects,", stats.Mode, stats.ObjectBytes < 1000)
+
+	// Output: 2 objects, packed true
+}
+
+// Put keys into a queue without decoding anything.
+func ExampleMetadataOnly() {
+	server := cluster()
+	defer server.Close()
+	ctx := context.Background()
+
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: server.URL}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer factory.Shutdown(ctx)
+	informer, err := factory.ForResource(widgets)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	keys := make(chan string, 10)
+	_, err = informer.AddEventHandler(dynamicinformer.MetadataOnly(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) {
+			if key, err := cache.MetaNamespaceKeyFunc(obj); err == nil {
+				keys <- key
+			}
+		},
+	}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := factory.Start(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	fmt.Println(<-keys)
+	fmt.Println(<-keys)
+	fmt.Println("decoded:", informer.Stats().Misses)
+
+	// Unordered output:
+	// web/a
+	// web/b
+	// decoded: 0
+}

@@ -34,7 +34,7 @@ func (s *Store) add(a addition, replaced ...string) error {
 	var failures Failures
 	late := make([]lateValues, 0, before.rows.len)
 	for r := range before.rows.all {
-		late = append(late, lateValues{r, added.evaluate(r.key, r.item, s.form.Object, &failures)})
+		late = append(late, lateValues{r, added.evaluate(r.key, r.item, s.glance, &failures)})
 	}
 	s.publish(added, late, replaced)
 	failures.to(s.report)

@@ -39,6 +39,17 @@ func (f *objects) Object(item Item) any { return item }
 
 func (f *objects) Same(Item, Item) bool { return false }
 
+// glance returns an item decoded for an index function. Where it goes through all objects, copies are not kept for
+// others: the weak pointers to them would outlive them.
+func (s *Store) glance(item Item) any {
+	if o, ok := item.(*packed.Object); ok && o.Decoded() == nil {
+		if u, err := o.Decode(); err == nil {
+			return u
+		}
+	}
+	return s.form.Object(item)
+}
+
 // open returns a packed object decoded, and a decoded one without what is left out; others as they are.
 func open(object any, pruner *packed.Pruner) any {
 	switch object := object.(type) {

@@ -100,7 +100,7 @@ func (vs values) share(byID map[int]int64) {
 }
 
 func (x *index) stats(values int64) IndexStats {
-	stats := IndexStats{Name: x.function.name, Values: x.postings.len, Bytes: values + trieBytes(&x.postings)}
+	stats := IndexStats{Name: x.function.name, Values: x.postings.len, Bytes: values + trieBytes(&x.postings) + x.order.bytes()}
 	for p := range x.postings.all {
 		stats.Entries += p.len()
 		if p.many != nil {
@@ -111,6 +111,15 @@ func (x *index) stats(values int64) IndexStats {
 		}
 	}
 	return stats
+}
+
+// bytes is what the chunks occupy. The values in them are those of postings.
+func (o *order) bytes() int64 {
+	bytes := withPointers(cap(o.chunks) * int(unsafe.Sizeof([]string(nil))))
+	for _, chunk := range o.chunks {
+		bytes += withPointers(cap(chunk) * int(unsafe.Sizeof("")))
+	}
+	return int64(bytes)
 }
 
 // trieBytes is what the nodes of a trie occupy.

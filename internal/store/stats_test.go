@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"runtime"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,6 +30,21 @@ func withIndexes(more cache.Indexers) cache.Indexers {
 	return all
 }
 
+// sortedByUID is an Extractor of one index.
+type sortedByUID struct{}
+
+func (sortedByUID) Names() []string { return []string{"sorted"} }
+
+func (sortedByUID) Ordered(int) bool { return true }
+
+func (sortedByUID) Indexers() cache.Indexers { return cache.Indexers{"sorted": byUID} }
+
+func (sortedByUID) KeysJSON(json []byte, keys [][]string) [][]string {
+	_, after, _ := strings.Cut(string(json), `"uid":"`)
+	uid, _, _ := strings.Cut(after, `"`)
+	return append(keys, []string{strings.Clone(uid)})
+}
+
 // TestStatsAgreeWithTheHeap fills stores of all forms and compares what they say they occupy with what the heap has
 // grown by, and with what the forms promise for an object of this kind.
 func TestStatsAgreeWithTheHeap(t *testing.T) {
@@ -37,18 +53,26 @@ func TestStatsAgreeWithTheHeap(t *testing.T) {
 		name     string
 		form     Form
 		indexers cache.Indexers
+		sorted   bool  // by UID besides
 		most     int64 // bytes for an object, all included; 0: nothing is promised
 	}{
 		{name: "packed", form: NewPacked(withoutManagedFields(t), nil), indexers: byNamespace(), most: 1500},
 		{name: "packed, everything", form: NewPacked(nil, nil), indexers: cache.Indexers{}, most: 2500},
 		{name: "packed, with indexes", form: NewPacked(withoutManagedFields(t), nil), indexers: withIndexes(cache.Indexers{"uid": byUID, "app": byApp})},
+		{name: "packed, with an order", form: NewPacked(withoutManagedFields(t), nil), indexers: byNamespace(), sorted: true},
 		{name: "compressed", form: NewPacked(withoutManagedFields(t), zstd.New(zstd.Options{})), indexers: byNamespace(), most: 600},
 		{name: "metadata", form: NewMetadata(withoutManagedFields(t)), indexers: byNamespace(), most: 800},
 		{name: "object", form: Objects(withoutManagedFields(t)), indexers: withIndexes(cache.Indexers{"uid": byUID})},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := New(Options{Form: tc.form, Indexers: tc.indexers})
+			if tc.sorted {
+				if err := s.AddExtractor(sortedByUID{}); err != nil {
+					t.Fatal(err)
+				}
+			}
 			fill(t, s, 100, 0) // whatever is allocated once
+			fill(t, s, 0, 0)
 			before := heap()
 			fill(t, s, objects, 1)
 			grown := heap() - before

@@ -135,3 +135,12 @@ func TestTweakMayBeEitherType(t *testing.T) {
 		}
 	}
 }
+
+// TestObjectsAreKeptDecoded: what a fake client returns is what the cache holds.
+func TestObjectsAreKeptDecoded(t *testing.T) {
+	f := dynamicinformer.NewDynamicSharedInformerFactory(clients["fake"](t), 0)
+	informer, ok := f.ForResource(widgets).(*crdcache.Informer)
+	if !ok || informer.Stats().Mode != crdcache.StorageObject {
+		t.Error("objects are not kept as they come")
+	}
+}

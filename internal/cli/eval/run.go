@@ -92,6 +92,9 @@ func (o *options) show(out *bufio.Writer, object *unstructured.Unstructured, sev
 		return fmt.Errorf("writing the output: %w", failed)
 	}
 	if !found && !o.quiet {
+		if err := out.Flush(); err != nil { // so that a person sees both in order
+			return fmt.Errorf("writing the output: %w", err)
+		}
 		fmt.Fprintf(o.ErrOut, "%s: no value: %s\n", describe(object), explain(o.path, object.Object))
 	}
 	return nil

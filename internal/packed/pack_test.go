@@ -43,7 +43,23 @@ var seeds = []string{
 
 // documents are objects with what is easily got wrong in places where packing looks.
 func documents() []string {
-	all := []string{
+	all := handmade()
+	for _, seed := range seeds {
+		for _, place := range []string{
+			`%`, `{"apiVersion":"v1","kind":"K","x":%,"y":[%]}`, `{"apiVersion":%,"kind":"K"}`, `{"apiVersion":"v1","kind":%}`, `{"apiVersion":"v1","kind":"K","metadata":%}`,
+			`{"apiVersion":"v1","kind":"K","metadata":{"managedFields":[%],"name":%,"namespace":%,"uid":%,"resourceVersion":%}}`,
+			`{"apiVersion":"v1","kind":"K","metadata":{"labels":%,"annotations":%}}`, `{"apiVersion":"v1","kind":"K","metadata":{"labels":{"a":%,"b":"c"},"annotations":{"x":1,"a":%}}}`,
+			`{"a":%,"apiVersion":"v1","kind":"K","spec":{"a":%,"b":%},"status":{"conditions":%}}`, `{%:1,"apiVersion":"v1","kind":"K","metadata":{%:%,"labels":{%:"x"}},"spec":{%:2}}`,
+		} {
+			all = append(all, strings.ReplaceAll(place, "%", seed))
+		}
+	}
+	return all
+}
+
+// handmade are the documents that are not combined of seeds.
+func handmade() []string {
+	return []string{
 		string(certificate(1)), `{}`, `null`, `[]`, `1`, ``, ` `, `{"kind":"K"}`, `{"apiVersion":"v1"}`, `{"apiVersion":"v1","kind":"K"} x`, `{"apiVersion":"v1","kind":"K"}` + "\n",
 		`{"apiVersion":"v1","kind":""}`, `{"apiVersion":"","kind":"K"}`, `{"apiVersion":"a/b/c","kind":"K"}`, `{"apiVersion":"a/","kind":"K"}`, `{"apiVersion":"/v1","kind":"K"}`,
 		`{"apiVersion":1,"kind":"K"}`, `{"apiVersion":null,"kind":"K"}`, `{"apiVersion":"v1","kind":{}}`, `{"apiVersion":"v1","kind":null}`, `{"Kind":"K","APIVersion":"v1"}`,
@@ -64,17 +80,6 @@ func documents() []string {
 		`{"apiVersion":"v1","kind":"K","x":` + strings.Repeat("[", 6000) + strings.Repeat("]", 6000) + `}`, `{"apiVersion":"v1","kind":"K","x":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`,
 		`{"apiVersion":"v1","kind":"K","metadata":{"managedFields":` + strings.Repeat("[", 4998) + strings.Repeat("]", 4998) + `}}`,
 	}
-	for _, seed := range seeds {
-		for _, place := range []string{
-			`%`, `{"apiVersion":"v1","kind":"K","x":%,"y":[%]}`, `{"apiVersion":%,"kind":"K"}`, `{"apiVersion":"v1","kind":%}`, `{"apiVersion":"v1","kind":"K","metadata":%}`,
-			`{"apiVersion":"v1","kind":"K","metadata":{"managedFields":[%],"name":%,"namespace":%,"uid":%,"resourceVersion":%}}`,
-			`{"apiVersion":"v1","kind":"K","metadata":{"labels":%,"annotations":%}}`, `{"apiVersion":"v1","kind":"K","metadata":{"labels":{"a":%,"b":"c"},"annotations":{"x":1,"a":%}}}`,
-			`{"a":%,"apiVersion":"v1","kind":"K","spec":{"a":%,"b":%},"status":{"conditions":%}}`, `{%:1,"apiVersion":"v1","kind":"K","metadata":{%:%,"labels":{%:"x"}},"spec":{%:2}}`,
-		} {
-			all = append(all, strings.ReplaceAll(place, "%", seed))
-		}
-	}
-	return all
 }
 
 func TestPackAgrees(t *testing.T) {

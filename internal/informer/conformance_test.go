@@ -3,6 +3,7 @@ package informer_test
 import (
 	"fmt"
 	"net/http/httptest"
+	"runtime"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -46,6 +47,7 @@ func keeping(form func(testing.TB) store.Form) func(testing.TB, conformance.Setu
 func compressed(t testing.TB) store.Form {
 	form := store.NewPacked(nil, zstd.New(zstd.Options{}))
 	var kept []store.Item // as a store does
+	defer func() { runtime.KeepAlive(kept) }()
 	for n := range 1000 {
 		item := form.Item(&unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap",

@@ -118,6 +118,7 @@ func (r reporter) failLocked(p *part, verb requestVerb, reason Reason, err error
 	if p.relist == "" && r.mu.facts.synced {
 		p.relist = RelistFailed
 	}
+	p.outdate(verb)
 	t := p.of(verb)
 	if t.reason != reason {
 		t.since = now
@@ -126,6 +127,14 @@ func (r reporter) failLocked(p *part, verb requestVerb, reason Reason, err error
 	t.reason, t.err = reason, err
 	if p.owed.IsZero() {
 		p.owed = now
+	}
+}
+
+// outdate forgets what was wrong with lists when a watch-list has failed that the reflector goes on with: it does
+// not list meanwhile, so that there would be no other news of it.
+func (p *part) outdate(verb requestVerb) {
+	if verb == verbWatchList {
+		p.list = trouble{}
 	}
 }
 
@@ -139,6 +148,7 @@ func (r reporter) ended(ctx context.Context, err error) {
 // throttled records that the server answered a request with 429, and that the client is going to repeat it.
 func (r reporter) throttled(verb requestVerb) {
 	r.update(func(p *part, _ *Status, now time.Time) {
+		p.outdate(verb)
 		if t := p.of(verb); t.reason == ReasonNone {
 			*t = trouble{reason: ReasonThrottled, since: now}
 		}

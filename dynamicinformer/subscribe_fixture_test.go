@@ -1,0 +1,187 @@
+package dynamicinformer
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/internal/apitest"
+)
+
+// registry is a TypeSource that several may subscribe to.
+type registry struct {
+	mu        sync.Mutex
+	types     map[schema.GroupResource]Type
+	listeners map[int]TypeListener
+	next      int
+}
+
+func newRegistry(resources ...string) *registry {
+	r := &registry{types: map[schema.GroupResource]Type{}, listeners: map[int]TypeListener{}}
+	for _, resource := range resources {
+		r.set(resource, nil)
+	}
+	return r
+}
+
+func (r *registry) Subscribe(listener TypeListener) (stop func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, t := range r.types {
+		listener.SetType(t)
+	}
+	listener.SetComplete()
+	id := r.next
+	r.next++
+	r.listeners[id] = listener
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.listeners, id)
+	}
+}
+
+// set makes a type of the group example.com exist, changed if change is not nil.
+func (r *registry) set(resource string, change func(*Type)) {
+	t := Type{
+		GroupResource: schema.GroupResource{Group: "example.com", Resource: resource}, Kind: "Thing", Namespaced: true,
+		UID: "1", Versions: []string{"v1"}, Established: true,
+	}
+	if change != nil {
+		change(&t)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.types[t.GroupResource] = t
+	for _, l := range r.listeners {
+		l.SetType(t)
+	}
+}
+
+func (r *registry) remove(resource string) {
+	gr := schema.GroupResource{Group: "example.com", Resource: resource}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.types, gr)
+	for _, l := range r.listeners {
+		l.RemoveType(gr)
+	}
+}
+
+func (r *registry) listening() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.listeners)
+}
+
+// theatre is a factory with a registry of types on a server, and what a subscriber is told.
+type theatre struct {
+	*testing.T
+	server  *apitest.Server
+	types   *registry
+	factory *Factory
+	events  chan string
+}
+
+func newTheatre(t *testing.T, resources ...string) *theatre {
+	t.Helper()
+	var served []apitest.Type
+	for _, version := range []string{"v1", "v2"} {
+		for _, resource := range []string{"widgets", "gadgets"} {
+			served = append(served, apitest.Type{
+				GVR:  schema.GroupVersionResource{Group: "example.com", Version: version, Resource: resource},
+				Kind: "Thing", Namespaced: true, Stored: "v1",
+			})
+		}
+	}
+	th := &theatre{T: t, server: apitest.New(t, served...), types: newRegistry(resources...), events: make(chan string, 100)}
+	th.factory = newFactory(t, th.server, Options{Types: th.types})
+	th.start()
+	return th
+}
+
+func (th *theatre) start() {
+	th.Helper()
+	if err := th.factory.Start(context.Background()); err != nil {
+		th.Fatal(err)
+	}
+}
+
+// subscriber notes everything.
+func (th *theatre) subscriber() Subscriber {
+	tell := func(gvr schema.GroupVersionResource, format string, args ...any) {
+		th.events <- gvr.Resource + " " + gvr.Version + ": " + fmt.Sprintf(format, args...)
+	}
+	return Subscriber{
+		OnStarted: func(g Generation) { tell(g.GVR, "started %d %s", g.Number, g.UID) },
+		OnSynced:  func(g Generation) { tell(g.GVR, "synced %d", g.Number) },
+		OnGone:    func(g Generation, reason Reason) { tell(g.GVR, "gone %d %s", g.Number, reason) },
+		OnAdd: func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured, initial bool) {
+			if initial {
+				tell(gvr, "initial %s", obj.GetName())
+			} else {
+				tell(gvr, "add %s", obj.GetName())
+			}
+		},
+		OnUpdate: func(gvr schema.GroupVersionResource, before, after *unstructured.Unstructured) {
+			tell(gvr, "update %s %v", after.GetName(), before.GetResourceVersion() != after.GetResourceVersion())
+		},
+		OnDelete: func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured, final bool) {
+			if final {
+				tell(gvr, "delete %s", obj.GetName())
+			} else {
+				tell(gvr, "lost %s", obj.GetName())
+			}
+		},
+		OnError: func(gvr schema.GroupVersionResource, err error) { tell(gvr, "error %v", err) },
+	}
+}
+
+func (th *theatre) subscribe(selection Selection) *Subscription {
+	th.Helper()
+	s, err := th.factory.Subscribe(selection, th.subscriber())
+	if err != nil {
+		th.Fatal(err)
+	}
+	return s
+}
+
+// expect waits for as many events, and compares those of each type on their own: between types there is no order.
+func (th *theatre) expect(events ...string) {
+	th.Helper()
+	ctx := patient(th.T)
+	var got []string
+	for range events {
+		select {
+		case e := <-th.events:
+			got = append(got, e)
+		case <-ctx.Done():
+			th.Fatalf("got only %q, want %q", got, events)
+		}
+	}
+	byType := func(all []string) map[string][]string {
+		types := map[string][]string{}
+		for _, e := range all {
+			resource, _, _ := strings.Cut(e, ":")
+			types[resource] = append(types[resource], e)
+		}
+		return types
+	}
+	if diff := cmp.Diff(byType(events), byType(got)); diff != "" {
+		th.Fatalf("events (-want +got):\n%s", diff)
+	}
+}
+
+func (th *theatre) create(gvr schema.GroupVersionResource, names ...string) {
+	th.Helper()
+	for _, name := range names {
+		th.server.Create(th.T, gvr, widget("web", name))
+	}
+}
+

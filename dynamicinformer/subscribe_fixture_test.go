@@ -184,4 +184,3 @@ func (th *theatre) create(gvr schema.GroupVersionResource, names ...string) {
 		th.server.Create(th.T, gvr, widget("web", name))
 	}
 }
-

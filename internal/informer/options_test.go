@@ -5,6 +5,7 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -116,6 +117,16 @@ var optionEffects = map[string]func(t *testing.T){
 			}
 		}
 	},
+	"Extractors": func(t *testing.T) {
+		f := newFeed(t, Options{Form: store.NewPacked(nil, nil), Extractors: []store.Extractor{byFirstLetter{}}})
+		f.list(1, object("a1", 1), object("a2", 1), object("b", 1))
+		keys, err := f.GetIndexer().IndexKeys("letter", "a")
+		f.ok(err)
+		expect(t, "keys", keys, []string{"ns/a1", "ns/a2"})
+		if _, misses := f.Form().(*store.Packed).Decodes(); misses != 0 {
+			t.Errorf("%d objects were decoded", misses)
+		}
+	},
 	"KeyFunc": func(t *testing.T) {
 		f := newFeed(t, Options{KeyFunc: func(any) (string, error) { return "the key", nil }})
 		f.list(1, object("a", 1))
@@ -170,6 +181,24 @@ var optionEffects = map[string]func(t *testing.T){
 	},
 }
 
+// byFirstLetter is an Extractor of one index.
+type byFirstLetter struct{}
+
+func (byFirstLetter) Names() []string { return []string{"letter"} }
+
+func (byFirstLetter) Ordered(int) bool { return false }
+
+func (byFirstLetter) Indexers() cache.Indexers {
+	return cache.Indexers{"letter": func(obj any) ([]string, error) {
+		return []string{obj.(*unstructured.Unstructured).GetName()[:1]}, nil
+	}}
+}
+
+func (byFirstLetter) KeysJSON(json []byte, keys [][]string) [][]string {
+	_, name, _ := strings.Cut(string(json), `"name":"`)
+	return append(keys, []string{name[:1]})
+}
+
 // quiet returns a logger that discards.
 func quiet() *klog.Logger { return &klog.Logger{} }
 
@@ -199,6 +228,7 @@ func TestDefaultsKeepWhatIsSet(t *testing.T) {
 		ObjectDescription: "d",
 		ResyncPeriod:      1,
 		Indexers:          cache.Indexers{},
+		Extractors:        []store.Extractor{},
 		KeyFunc:           func(any) (string, error) { return "", nil },
 		Identifier:        (*cache.InformerName)(nil).WithResource(schema.GroupVersionResource{Resource: "r"}),
 		Clock:             testclock.NewFakeClock(time.Unix(0, 0)),
@@ -209,7 +239,7 @@ func TestDefaultsKeepWhatIsSet(t *testing.T) {
 		Form:              store.NewPacked(nil, nil),
 	}
 	zeroIsFine := map[string]bool{
-		"ExampleObject": true, "ResyncPeriod": true, "Identifier": true, "MinWatchTimeout": true, "WatchListPageSize": true,
+		"ExampleObject": true, "ResyncPeriod": true, "Extractors": true, "Identifier": true, "MinWatchTimeout": true, "WatchListPageSize": true,
 	}
 	before, after, defaults := reflect.ValueOf(set), reflect.ValueOf(set.withDefaults()), reflect.ValueOf(Options{}.withDefaults())
 	for k := range before.NumField() {

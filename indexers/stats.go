@@ -1,7 +1,9 @@
 package indexers
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -33,6 +35,26 @@ type Stats struct {
 	// Reported holds the keys, namespace/name, of the first ten objects without a value, for indexes
 	// with "missing: report".
 	Reported []string
+}
+
+// String says in one line what is worth knowing, such as "issuer: matched 0 of 120; skipped 3 values for
+// their type".
+func (s Stats) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: matched %d of %d", s.Index, s.Matched, s.Seen)
+	for _, skipped := range []struct {
+		n   uint64
+		why string
+	}{
+		{s.SkippedMissing, "skipped %d missing values"}, {s.SkippedType, "skipped %d values for their type"},
+		{s.SkippedLimit, "skipped %d values beyond a limit"}, {s.SkippedWhen, "%d objects are not meant"},
+		{s.Failed, "%d calls had no object"},
+	} {
+		if skipped.n > 0 {
+			fmt.Fprintf(&b, "; "+skipped.why, skipped.n)
+		}
+	}
+	return b.String()
 }
 
 // counters is what Stats is made from.

@@ -19,7 +19,7 @@ import (
 )
 
 // patience is how long a stage waits for anything before it gives up.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 var (
 	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}

@@ -90,25 +90,39 @@ func compileCondition(text string) (tester, error) {
 	return nil, err
 }
 
+// probe tests items, one after the other: what it needs for that is made once.
+type probe struct {
+	test  tester
+	match bool
+	read  func(json []byte) error // look
+}
+
+func newProbe(test tester) *probe {
+	p := &probe{test: test}
+	p.read = p.look
+	return p
+}
+
+func (p *probe) look(json []byte) (err error) {
+	p.match, err = p.test.MatchJSON(json)
+	return err
+}
+
 // holds tests an item. One that cannot be read does not fit.
-func holds(t tester, item any) bool {
+func (p *probe) holds(item any) bool {
 	o, ok := item.(*packed.Object)
 	if !ok {
 		u := objectOf(item)
-		return u != nil && t.Match(u.Object)
+		return u != nil && p.test.Match(u.Object)
 	}
 	if u := o.Decoded(); u != nil {
-		return t.Match(u.Object)
+		return p.test.Match(u.Object)
 	}
-	match := false
-	err := o.View(func(json []byte) (err error) {
-		match, err = t.MatchJSON(json)
-		return err
-	})
-	var syntax *jsonpath.SyntaxError
-	if errors.As(err, &syntax) { // what is kept may be valid for its decoder alone
-		u := o.Unstructured()
-		return t.Match(u.Object)
+	p.match = false
+	if err := o.View(p.read); err != nil {
+		var syntax *jsonpath.SyntaxError
+		// What is kept may be valid for its decoder alone.
+		return errors.As(err, &syntax) && p.test.Match(o.Unstructured().Object)
 	}
-	return match && err == nil
+	return p.match
 }

@@ -150,11 +150,11 @@ func (l labelled) text() string                  { return l.query }
 
 // body holds for objects that a condition holds for.
 type body struct {
-	test  tester
+	probe *probe
 	query string
 }
 
-func (b body) holds(_ string, item any) bool { return holds(b.test, item) }
+func (b body) holds(_ string, item any) bool { return b.probe.holds(item) }
 func (b body) cost() cost                    { return costBody }
 func (b body) text() string                  { return b.query }
 
@@ -217,7 +217,7 @@ func (s schema) compile(snapshot Snapshot, q Query) (cond, error) {
 		return labelled{q.selector, q.String()}, nil
 	case *condition:
 		t, err := q.compile()
-		return body{t, q.String()}, q.at.locate(err)
+		return body{newProbe(t), q.String()}, q.at.locate(err)
 	}
 	return nil, errNoQuery
 }

@@ -7,6 +7,9 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
+// nowhere is the namespace that visitors leave out, which makes their view another one.
+const nowhere = "nowhere"
+
 func (w *world) subscribeTo(f *follower, late bool) *subscriber {
 	w.Helper()
 	w.joined++
@@ -67,7 +70,7 @@ func (w *world) visit(factory int, k *kind) {
 	if len(w.followers) >= len(w.factories)*len(w.kinds)+visitors {
 		return
 	}
-	view := dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.ExceptNamespaces("nowhere")}
+	view := dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.ExceptNamespaces(nowhere)}
 	handle, err := w.factories[factory].Acquire(k.gvr, view)
 	if err != nil {
 		w.Fatal(err)

@@ -22,6 +22,9 @@ func (w *world) settle() {
 	}
 	for _, f := range w.followers {
 		harness.Eventually(w, func(ctx context.Context) error { return w.agrees(ctx, f) })
+		if f.handle == nil {
+			harness.Eventually(w, func(context.Context) error { return f.generations.agrees(f) })
+		}
 	}
 	for _, s := range w.subscribers {
 		harness.Eventually(w, func(context.Context) error {
@@ -31,6 +34,9 @@ func (w *world) settle() {
 			return nil
 		})
 		s.check(w)
+	}
+	for _, g := range w.generations {
+		g.report(w)
 	}
 }
 

@@ -34,6 +34,7 @@ type world struct {
 	followers   []*follower
 	subscribers []*subscriber
 	factories   []*dynamicinformer.Factory
+	generations []*generations
 	// joined numbers the subscribers; left is how many events those that have left again were told.
 	joined, left int
 }
@@ -45,6 +46,8 @@ type follower struct {
 	// link is between all informers of a factory and the server.
 	link *conformance.Faults
 	name string
+	// generations is the listener of the factory.
+	generations *generations
 	// handle is the claim of a visitor; nil for an informer that stays.
 	handle *dynamicinformer.Handle
 }
@@ -114,7 +117,9 @@ func (w *world) runTracker() dynamicinformer.TypeSource {
 // follow makes a factory that follows all types, with one subscriber each.
 func (w *world) follow(name string, link *conformance.Faults, options dynamicinformer.Options) {
 	w.Helper()
-	options.Config = through(link, harness.Config(w))
+	g := newGenerations(name)
+	w.generations = append(w.generations, g)
+	options.Config, options.Listener = through(link, harness.Config(w)), g.listener()
 	factory, err := dynamicinformer.New(options)
 	if err != nil {
 		w.Fatal(err)
@@ -132,7 +137,7 @@ func (w *world) follow(name string, link *conformance.Faults, options dynamicinf
 		if err != nil {
 			w.Fatal(err)
 		}
-		f := &follower{Informer: i, kind: k, link: link, name: k.name + " over " + name}
+		f := &follower{Informer: i, kind: k, link: link, name: k.name + " over " + name, generations: g}
 		w.followers = append(w.followers, f)
 		w.subscribeTo(f, false)
 	}

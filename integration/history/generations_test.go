@@ -1,0 +1,101 @@
+package history_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// generations is a listener that checks the order of what it is told of the informers that stay. Of visitors nothing
+// can be said: the end of one and the beginning of the next, which shows the same, are not ordered.
+type generations struct {
+	name string
+
+	mu struct {
+		sync.Mutex
+		informers map[string]*course // by resource and view
+		nonsense  []string
+	}
+}
+
+// course is how far an informer has come.
+type course struct {
+	number          int
+	running, synced bool
+}
+
+func newGenerations(name string) *generations {
+	g := &generations{name: name}
+	g.mu.informers = map[string]*course{}
+	return g
+}
+
+func (g *generations) listener() dynamicinformer.Listener {
+	return dynamicinformer.Listener{
+		GenerationStarted: func(now dynamicinformer.Generation) {
+			g.check(now, "starts", func(c *course) bool {
+				ok := !c.running && now.Number == c.number+1
+				*c = course{number: now.Number, running: true}
+				return ok
+			})
+		},
+		GenerationSynced: func(now dynamicinformer.Generation) {
+			g.check(now, "is synced", func(c *course) bool {
+				ok := c.running && !c.synced && now.Number == c.number
+				c.synced = true
+				return ok
+			})
+		},
+		GenerationEnded: func(now dynamicinformer.Generation, _ dynamicinformer.Reason) {
+			g.check(now, "ends", func(c *course) bool {
+				ok := c.running && now.Number == c.number
+				c.running = false
+				return ok
+			})
+		},
+	}
+}
+
+// check notes what makes no sense after what was told before.
+func (g *generations) check(now dynamicinformer.Generation, what string, sensible func(*course) bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if strings.Contains(now.View, nowhere) {
+		return
+	}
+	key := now.GVR.Resource + "|" + now.View
+	c := g.mu.informers[key]
+	if c == nil {
+		c = &course{}
+		g.mu.informers[key] = c
+	}
+	before := *c
+	if !sensible(c) {
+		g.mu.nonsense = append(g.mu.nonsense, fmt.Sprintf("%s: generation %d of %s %s after %+v", g.name, now.Number, key, what, before))
+	}
+}
+
+// agrees compares what the listener was told of an informer with its status.
+func (g *generations) agrees(f *follower) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	status := f.Status()
+	want := course{number: status.Generation, running: true, synced: true}
+	if c := g.mu.informers[status.GVR.Resource+"|"+status.View]; c == nil || *c != want {
+		return fmt.Errorf("the listener to %s was told of %+v, want %+v", f.name, c, want)
+	}
+	return nil
+}
+
+// report fails the test for what made no sense.
+func (g *generations) report(w *world) {
+	w.Helper()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, line := range g.mu.nonsense {
+		w.Error(line)
+	}
+	g.mu.nonsense = nil
+}

@@ -11,7 +11,7 @@ HISTORY_SEED ?= 0
 # The sandbox is several minutes of building: once, unless its sources or the versions it is made of change.
 SANDBOX_SOURCES := $(shell find sandbox -name '*.go' -not -name '*_test.go') sandbox/go.mod sandbox/build.sh
 
-.PHONY: help build install man test unit integration history sandbox-test lint race fuzz sandbox demo bench bench-ci microbench generate verify
+.PHONY: help build install man test unit integration history sandbox-test lint race fuzz sandbox demo demo-cluster bench bench-ci microbench generate verify
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,7 +71,10 @@ sandbox: $(BIN)/sandbox ## Build bin/sandbox (etcd and kube-apiserver) and bin/k
 $(BIN)/sandbox: $(SANDBOX_SOURCES)
 	./sandbox/build.sh $(BIN)
 
-demo: build sandbox ## Dump custom resources from a real API server, started for it and stopped again
+demo: build ## Query custom resources by index, from the manifests in testdata
+	./testdata/demo.sh $(BIN)/crdcache --from crds --from objects
+
+demo-cluster: build sandbox ## The same on a real API server, started for it and stopped again
 	$(BIN)/sandbox exec --load testdata/crds --load testdata/objects -- ./testdata/demo.sh $(BIN)/crdcache
 
 bench: build sandbox $(BIN)/bench ## Compare with client-go and others, and write docs/benchmarks.md (BENCH_FLAGS=-help for choices)

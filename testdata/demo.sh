@@ -1,16 +1,21 @@
 #!/bin/sh
-# What make demo shows: objects of custom types, dumped by name, by GVR and by short name.
-# $1 is the crdcache binary; KUBECONFIG names the API server.
+# What make demo shows: types, objects and queries by index. $1 is the crdcache binary; the other arguments say where
+# to read from: --from and files, or nothing for the API server that KUBECONFIG names.
 set -eu
-show() {
-  printf '\n$ crdcache %s\n' "$*"
-  "$crdcache" "$@"
-}
 crdcache=$1
-show dump workloads.demo.crdcache.dev -A
-show dump routes.v1.demo.crdcache.dev -A -o wide
-show dump Environment -o name
-printf '\n$ crdcache dump workloads.v1.demo.crdcache.dev -n storefront -o json | head -n 20\n'
-"$crdcache" dump workloads.v1.demo.crdcache.dev -n storefront -o json >"${TMPDIR:-/tmp}/crdcache-demo.$$"
-head -n 20 "${TMPDIR:-/tmp}/crdcache-demo.$$"
-rm -f "${TMPDIR:-/tmp}/crdcache-demo.$$"
+shift
+cd "$(dirname "$0")"
+config=indexes/platform.yaml
+
+say() { printf '\n$ crdcache %s\n' "$*"; }
+
+say resources --custom --config $config
+"$crdcache" resources --custom --config $config "$@"
+say dump workloads -n storefront
+"$crdcache" dump workloads -n storefront "$@"
+say query workloads -A --config $config --index environment=production-eu --index not-ready
+"$crdcache" query workloads -A --config $config --index environment=production-eu --index not-ready "$@"
+say query workloads -A --config $config --group-by environment
+"$crdcache" query workloads -A --config $config --group-by environment "$@"
+say stats routes -A --config $config --top 3
+"$crdcache" stats routes -A --config $config --top 3 "$@"

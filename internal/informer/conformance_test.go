@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"runtime"
+	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,7 +25,7 @@ func TestConformance(t *testing.T) {
 	conformance.Run(t, &rest.Config{Host: server.URL},
 		conformance.Subject{Name: "object", New: newSubject},
 		conformance.Subject{Name: "packed", New: keeping(func(testing.TB) store.Form { return store.NewPacked(nil, nil) })},
-		conformance.Subject{Name: "compressed", New: keeping(compressed)},
+		conformance.Subject{Name: "compressed", New: keeping(compressed(&once{Trainer: zstd.New(zstd.Options{})}))},
 	)
 }
 
@@ -43,24 +44,40 @@ func keeping(form func(testing.TB) store.Form) func(testing.TB, conformance.Setu
 	}
 }
 
-// compressed returns a form that has seen enough objects to compress every further one.
-func compressed(t testing.TB) store.Form {
-	form := store.NewPacked(nil, zstd.New(zstd.Options{}))
-	var kept []store.Item // as a store does
-	defer func() { runtime.KeepAlive(kept) }()
-	for n := range 1000 {
-		item := form.Item(&unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "v1", "kind": "ConfigMap",
-			"metadata": map[string]any{
-				"name": fmt.Sprint("name-", n), "namespace": "conformance", "uid": fmt.Sprint("uid-", n), "resourceVersion": fmt.Sprint(n),
-				"labels": map[string]any{"suite": "conformance"},
-			},
-			"data": map[string]any{"value": fmt.Sprint(n)},
-		}})
-		if kept = append(kept, item); item.(*packed.Object).Compressed() {
-			return form
+// once trains once, and then hands out the same compressor: training costs more than playing a scenario.
+type once struct {
+	packed.Trainer
+	train      sync.Once
+	compressor packed.Compressor
+	failure    error
+}
+
+// Train implements packed.Trainer.
+func (o *once) Train(samples [][]byte) (packed.Compressor, error) {
+	o.train.Do(func() { o.compressor, o.failure = o.Trainer.Train(samples) })
+	return o.compressor, o.failure
+}
+
+// compressed returns what makes forms that have seen enough objects to compress every further one.
+func compressed(trainer packed.Trainer) func(testing.TB) store.Form {
+	return func(t testing.TB) store.Form {
+		form := store.NewPacked(nil, trainer)
+		var kept []store.Item // as a store does
+		defer func() { runtime.KeepAlive(kept) }()
+		for n := range 1000 {
+			item := form.Item(&unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "v1", "kind": "ConfigMap",
+				"metadata": map[string]any{
+					"name": fmt.Sprint("name-", n), "namespace": "conformance", "uid": fmt.Sprint("uid-", n), "resourceVersion": fmt.Sprint(n),
+					"labels": map[string]any{"suite": "conformance"},
+				},
+				"data": map[string]any{"value": fmt.Sprint(n)},
+			}})
+			if kept = append(kept, item); item.(*packed.Object).Compressed() {
+				return form
+			}
 		}
+		t.Fatal("nothing is compressed")
+		return nil
 	}
-	t.Fatal("nothing is compressed")
-	return nil
 }

@@ -125,10 +125,10 @@ func (s *Stage) Make(resync time.Duration, indexers cache.Indexers) {
 // object might be missing from a list and come with the watch, as it pleases.
 func (s *Stage) Fresh() {
 	s.t.Helper()
-	all := s.direct.Resource(configMaps)
-	latest, err := all.List(s.ctx, metav1.ListOptions{Limit: 1})
+	own := s.direct.Resource(configMaps).Namespace(s.namespace) // the cache is one for all namespaces
+	latest, err := own.List(s.ctx, metav1.ListOptions{Limit: 1})
 	s.must(err)
-	_, err = all.List(s.ctx, metav1.ListOptions{ResourceVersion: latest.GetResourceVersion()})
+	_, err = own.List(s.ctx, metav1.ListOptions{ResourceVersion: latest.GetResourceVersion()})
 	s.must(err)
 }
 

@@ -65,20 +65,21 @@ type lateValues struct {
 }
 
 // publish is the third step. late has the values of the rows from before announce; what was written since has
-// them already. Batches that were prepared meanwhile lack the indexes, so that they must not be taken.
+// them already. Batches that were prepared meanwhile lack the indexes, so that they must not be taken. The values of
+// indexes that have been removed go, or each reload of a config would leave some behind.
 func (s *Store) publish(added functions, late []lateValues, replaced []string) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	next := s.current.Load().copy()
 	next.version++
+	next.remove(func(f *function) bool { return slices.Contains(replaced, f.name) && !slices.Contains(added, f) })
 	for _, l := range late {
-		l.row.values += l.values
+		l.row.values = l.row.values.only(next.functions) + l.values
 	}
 	rows := make([]*row, 0, next.rows.len)
 	for r := range next.rows.all {
 		rows = append(rows, r)
 	}
-	next.remove(func(f *function) bool { return slices.Contains(replaced, f.name) && !slices.Contains(added, f) })
 	for _, f := range added {
 		if slices.Contains(next.functions, f) { // and has not been removed meanwhile
 			next.indexes = append(next.indexes, buildIndex(f, rows))

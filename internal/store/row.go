@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/binary"
 	"hash/maphash"
+	"slices"
 )
 
 // row is one stored object. Readers see key and item, which never change; a new version is a new row.
@@ -30,6 +31,26 @@ func appendValues(to []byte, id int, list []string) []byte {
 		to = append(to, v...)
 	}
 	return to
+}
+
+// only returns the values without those of indexes that are not among some.
+func (vs values) only(fs functions) values {
+	var kept []byte
+	for rest := string(vs); rest != ""; {
+		section := rest
+		id, count := cut(&rest), cut(&rest)
+		for range count {
+			n := cut(&rest)
+			rest = rest[n:]
+		}
+		if slices.ContainsFunc(fs, func(f *function) bool { return f.id == id }) {
+			kept = append(kept, section[:len(section)-len(rest)]...)
+		}
+	}
+	if len(kept) == len(vs) {
+		return vs
+	}
+	return values(kept)
 }
 
 // cursor goes through the values of one index. It is a value rather than an iterator, because those of iterators

@@ -1,0 +1,72 @@
+package store
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s.io/client-go/tools/cache"
+)
+
+// fixedIndexes is an Extractor whose indexes have fixed values.
+type fixedIndexes struct{ names []string }
+
+func (f *fixedIndexes) Names() []string { return f.names }
+
+func (f *fixedIndexes) Ordered(int) bool { return false }
+
+func (f *fixedIndexes) Indexers() cache.Indexers {
+	all := cache.Indexers{}
+	for _, name := range f.names {
+		all[name] = func(any) ([]string, error) { return []string{"a value of " + name}, nil }
+	}
+	return all
+}
+
+func (f *fixedIndexes) KeysJSON(_ []byte, keys [][]string) [][]string {
+	for _, name := range f.names {
+		keys = append(keys, []string{"a value of " + name})
+	}
+	return keys
+}
+
+// TestReloadsLeaveNothingBehind: whoever reloads a config a thousand times must not pay for each in memory, also where
+// the objects never change.
+func TestReloadsLeaveNothingBehind(t *testing.T) {
+	s := New(Options{Indexers: byNamespace(), Form: NewPacked(nil, nil), Extractors: []Extractor{&fixedIndexes{[]string{"a", "b"}}}})
+	fill(t, s, 10, 1)
+	size := func() int {
+		total := 0
+		for r := range s.Snapshot().rows.all {
+			total += len(r.values)
+		}
+		return total
+	}
+	before := size()
+	for n := range 100 {
+		if err := s.AddExtractor(&fixedIndexes{[]string{"a", "b"}}, "a", "b"); err != nil {
+			t.Fatal(err)
+		}
+		name := fmt.Sprint("extra-", n)
+		if err := s.AddIndexers(cache.Indexers{name: byUID}); err != nil {
+			t.Fatal(err)
+		}
+		s.RemoveIndexes(name)
+	}
+	if err := s.AddExtractor(&fixedIndexes{[]string{"a", "b"}}, "a", "b"); err != nil {
+		t.Fatal(err)
+	}
+	if after := size(); after > before+10*10 { // ids grow
+		t.Errorf("the values of 10 objects took %d bytes and take %d", before, after)
+	}
+	for _, name := range []string{"a", "b"} {
+		if keys, err := s.Snapshot().KeysByIndex(name, "a value of "+name); err != nil || len(keys) != 10 {
+			t.Errorf("%d objects in index %s: %v", len(keys), name, err)
+		}
+	}
+	fill(t, s, 5, 2) // which takes out what has gone
+	for _, name := range []string{"a", "b"} {
+		if keys, err := s.Snapshot().KeysByIndex(name, "a value of "+name); err != nil || len(keys) != 5 {
+			t.Errorf("%d objects are left in index %s: %v", len(keys), name, err)
+		}
+	}
+}

@@ -81,7 +81,10 @@ func (f *Factory) claim(gvr schema.GroupVersionResource, options ResourceOptions
 }
 
 // addMissing adds the indexes that an informer does not have yet, which is the case when another asked for it first.
+// Several who miss the same wait for the one who adds it.
 func (i *Informer) addMissing(options ResourceOptions) error {
+	i.adding <- struct{}{}
+	defer func() { <-i.adding }()
 	missing := maps.Clone(options.Indexers)
 	there := i.GetIndexer().GetIndexers()
 	for name := range there {

@@ -61,6 +61,8 @@ type Informer struct {
 	// retry cuts short what the informer's requests wait for.
 	retry *bell
 	ran   atomic.Bool // RunWithContext was called, or must not be any more
+	// adding holds a token while Acquire adds indexes.
+	adding chan struct{}
 }
 
 // unpaced is the backoff of a reflector whose requests are paced by a pacer.
@@ -110,6 +112,7 @@ func newInformer(from source, gvr schema.GroupVersionResource, options ResourceO
 		health:              h,
 		core:                core,
 		retry:               newBell(),
+		adding:              make(chan struct{}, 1),
 	}, nil
 }
 

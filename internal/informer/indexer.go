@@ -120,7 +120,7 @@ func (x *indexer) ByIndex(indexName, indexedValue string) ([]any, error) {
 	return x.objects(items), err
 }
 
-// GetIndexers returns a copy of the index functions.
+// GetIndexers returns the index functions of the indexes that are complete.
 func (x *indexer) GetIndexers() cache.Indexers { return x.informer.store.Snapshot().Indexers() }
 
 // AddIndexers is the informer's, but works after the stop as well.

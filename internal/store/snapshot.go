@@ -59,11 +59,11 @@ func (s *Snapshot) Keys() []string {
 	return list
 }
 
-// Indexers returns a copy of the index functions.
+// Indexers returns the index functions of the indexes that are complete.
 func (s *Snapshot) Indexers() cache.Indexers {
-	indexers := make(cache.Indexers, len(s.functions))
-	for _, f := range s.functions {
-		indexers[f.name] = f.fn
+	indexers := make(cache.Indexers, len(s.indexes))
+	for i := range s.indexes {
+		indexers[s.indexes[i].function.name] = s.indexes[i].function.fn
 	}
 	return indexers
 }

@@ -1,0 +1,64 @@
+package dynamicinformer
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/apitest"
+)
+
+// TestAcquireTogether: several who want the same new index of an informer that exists all get it, complete.
+func TestAcquireTogether(t *testing.T) {
+	for name, options := range map[string]func(gate func()) ResourceOptions{
+		"indexers": func(gate func()) ResourceOptions {
+			return ResourceOptions{Indexers: cache.Indexers{"x": func(any) ([]string, error) {
+				gate()
+				return []string{"x"}, nil
+			}}}
+		},
+		"indexes": func(gate func()) ResourceOptions { return ResourceOptions{Indexes: gatedIndex{"x", gate}} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(t *testing.T, server *apitest.Server) {
+				server.Create(t, widgets, widget("web", "a"))
+				f := newVirtualFactory(t, server, Options{})
+				i := ask(t, f, widgets)
+				start(t, f)
+				open := make(chan struct{})
+				wants := options(func() { <-open })
+				var all sync.WaitGroup
+				for range 3 {
+					all.Go(func() { // ended by open
+						if _, err := f.Acquire(widgets, wants); err != nil {
+							t.Error(err)
+							return
+						}
+						if found, err := i.GetIndexer().ByIndex("x", "x"); err != nil || len(found) != 1 {
+							t.Errorf("the index has %d objects once it is acquired: %v", len(found), err)
+						}
+					})
+				}
+				synctest.Wait()
+				if i.GetIndexer().GetIndexers()["x"] != nil {
+					t.Error("an index that is not complete is listed")
+				}
+				close(open)
+				all.Wait()
+			})
+		})
+	}
+}
+
+// gatedIndex is an IndexSet of one index that waits before it gives its value, its name.
+type gatedIndex struct {
+	indexNames
+	gate func()
+}
+
+func (g gatedIndex) KeysJSON(json []byte, keys [][]string) [][]string {
+	g.gate()
+	return g.indexNames.KeysJSON(json, keys)
+}

@@ -4,7 +4,10 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"syscall"
 	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/crdcache/crdcache/internal/cli"
 )
@@ -15,9 +18,14 @@ const asProgram = "CRDCACHE_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) == "" {
-		os.Exit(m.Run())
+		testscript.Main(m, map[string]func(){"crdcache": program, "kubectl-crdcache": program})
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	program()
+}
+
+// program is what cmd/crdcache does.
+func program() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := cli.Main(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)

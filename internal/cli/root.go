@@ -34,13 +34,17 @@ var silence = sync.OnceFunc(func() { klog.SetLogger(klog.New(nil)) })
 // early when ctx does, as on an interrupt.
 func Main(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
 	silence()
-	root := newRoot(commandName(args[0]), genericiooptions.IOStreams{In: in, Out: out, ErrOut: errOut})
+	stdout, stderr := output.NewStream(out), output.NewStream(errOut)
+	root := newRoot(commandName(args[0]), genericiooptions.IOStreams{In: in, Out: stdout, ErrOut: stderr})
 	root.SetArgs(args[1:])
 	err := root.ExecuteContext(ctx)
+	if failed := stdout.Err(); err == nil && failed != nil { // cobra does not look when it prints help
+		err = fmt.Errorf("writing the output: %w", failed)
+	}
 	if err != nil && ctx.Err() != nil {
 		err = errors.Join(exit.ErrInterrupted, err)
 	}
-	report(errOut, err)
+	report(stderr, err)
 	return exit.Code(err)
 }
 
@@ -102,11 +106,13 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 		Short: "Keep and query a live copy of Kubernetes resources",
 		Long: "crdcache keeps a live, indexed copy of any Kubernetes resource, above all of custom resources\n" +
 			"that no Go type exists for, and prints what it holds.",
-		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: name},
-		Args:          usageArgs(cobra.NoArgs),
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: name},
+		Args:        noSuchVerb,
+		RunE:        func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		// Two letters wrong are a slip; more are another word.
+		SuggestionsMinimumDistance: 2,
+		SilenceErrors:              true,
+		SilenceUsage:               true,
 	}
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
@@ -128,12 +134,14 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	return root
 }
 
-// usageArgs makes what a check of arguments finds a usage error.
-func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return exit.Usagef("%v; see '%s --help'", err, cmd.CommandPath())
-		}
+// noSuchVerb is the check of arguments of the root command, which come there when no verb has taken them.
+func noSuchVerb(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
 		return nil
 	}
+	meant := ""
+	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+		meant = fmt.Sprintf("; did you mean %s?", strings.Join(like, " or "))
+	}
+	return exit.Usagef("unknown command %q for %q%s; see '%s --help'", args[0], cmd.CommandPath(), meant, cmd.CommandPath())
 }

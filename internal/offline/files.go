@@ -90,7 +90,11 @@ func walk(ctx context.Context, path string, add func(string, fs.FileInfo)) (dirs
 		add(path, info)
 		return []string{filepath.Dir(path)}, nil
 	}
-	err = filepath.WalkDir(path, func(at string, entry fs.DirEntry, err error) error {
+	root := path + string(filepath.Separator) // a link to a directory is one
+	err = filepath.WalkDir(root, func(at string, entry fs.DirEntry, err error) error {
+		if at == root {
+			at = path
+		}
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

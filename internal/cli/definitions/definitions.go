@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -43,13 +44,17 @@ func FromFiles(paths []string) ([]*crd.Definition, error) {
 
 // expand gives a file itself, and of a directory the files below it that may hold definitions.
 func expand(path string) ([]string, error) {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return []string{path}, nil // reading it says what is wrong
+	}
 	var files []string
-	err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
+	root := path + string(filepath.Separator) // a link to a directory is one
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case entry.IsDir():
-		case name == path, slices.Contains(extensions, filepath.Ext(name)):
+		case slices.Contains(extensions, filepath.Ext(name)):
 			files = append(files, name)
 		}
 		return nil

@@ -6,6 +6,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/crdcache/crdcache/internal/cli/exit"
+	"github.com/crdcache/crdcache/internal/cli/indexed"
 	"github.com/crdcache/crdcache/internal/cli/output"
 	"github.com/crdcache/crdcache/internal/cli/target"
 )
@@ -14,6 +15,7 @@ import (
 type flags struct {
 	target            *target.Flags
 	selectors         target.SelectorFlags
+	configs           indexed.Flags
 	output            string
 	noHeaders         bool
 	showManagedFields bool
@@ -23,6 +25,7 @@ func (f *flags) add(set *pflag.FlagSet) {
 	f.target.Add(set)
 	f.target.AddAllNamespaces(set)
 	f.selectors.Add(set)
+	f.configs.Add(set)
 	set.StringVarP(&f.output, "output", "o", output.Table, "Output format: "+output.FormatList()+".")
 	set.BoolVar(&f.noHeaders, "no-headers", false, "Print tables without headers.")
 	set.BoolVar(&f.showManagedFields, "show-managed-fields", false, "Keep metadata.managedFields in json and yaml output.")
@@ -37,8 +40,8 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Long: "Sync the types through informers, then print what the caches hold, as kubectl get would.\n\n" +
 			"A TYPE is a name that kubectl knows (certificates, cert, Certificate), with or without a group\n" +
 			"(certificates.cert-manager.io) and a version (certificates.v1.cert-manager.io), a category, or a\n" +
-			"wildcard (*.cert-manager.io). A type that is unknown or may not be read is reported, and does not\n" +
-			"keep the others from being printed; the exit code tells.",
+			"wildcard (*.cert-manager.io), or with --config the name of a resource there. A type that is unknown or\n" +
+			"may not be read is reported, and does not keep the others from being printed; the exit code tells.",
 		Example: "  crdcache dump certificates.cert-manager.io -A -o json\n" +
 			"  crdcache dump cert,issuers -n web",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -47,7 +50,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 			}
 			return nil
 		},
-		ValidArgsFunction:     f.target.CompleteTypes(true, nil),
+		ValidArgsFunction:     f.target.CompleteTypes(true, f.configs.ResourceNames),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := f.toOptions(cmd.Context(), args, streams)
@@ -59,5 +62,6 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	f.add(cmd.Flags())
 	f.target.Complete(cmd)
+	target.CompleteWords(cmd, "output", output.Formats())
 	return cmd
 }

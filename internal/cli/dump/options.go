@@ -2,6 +2,7 @@ package dump
 
 import (
 	"context"
+	"fmt"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -27,7 +28,11 @@ func (f *flags) toOptions(ctx context.Context, args []string, streams genericioo
 	if err != nil {
 		return nil, exit.Usagef("%v", err)
 	}
-	types, err := target.SplitTypes(args)
+	config, err := f.configs.Load(func(text string) { fmt.Fprintf(streams.ErrOut, "warning: %s\n", text) })
+	if err != nil {
+		return nil, err
+	}
+	types, err := config.TypeNames(args)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 	"github.com/crdcache/crdcache/internal/cli/exit"
+	"github.com/crdcache/crdcache/internal/cli/target"
 )
 
 // flags are the flags of eval.
@@ -50,6 +51,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	set.StringSliceVarP(&f.files.Filenames, "filename", "f", nil, "File or directory with objects, YAML or JSON; - is standard input. May be repeated.")
 	set.BoolVarP(&f.files.Recursive, "recursive", "R", false, "Read directories with everything below them.")
 	set.StringVar(&f.dialect, "dialect", jsonpath.Literal.String(), "How ['a.b'] is read: literal (one key) or kubectl (a, then b).")
+	target.CompleteWords(cmd, "dialect", []string{jsonpath.Literal.String(), jsonpath.Kubectl.String()})
 	set.BoolVar(&f.quiet, "quiet", false, "Do not explain on stderr why there is no value.")
 	return cmd
 }

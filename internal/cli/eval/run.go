@@ -7,9 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/crdcache/crdcache/internal/cli/output"
 )
 
 // errNoObjects is for files that hold nothing.
@@ -81,8 +84,8 @@ func (o *options) show(out *bufio.Writer, object *unstructured.Unstructured, sev
 	var failed error
 	o.path.Find(object.Object, func(v any) bool {
 		found = true
-		var text []byte
-		if text, failed = json.Marshal(v); failed != nil {
+		var text string
+		if text, failed = value(v); failed != nil {
 			return false
 		}
 		_, failed = fmt.Fprintf(out, "%s%s\n", prefix, text)
@@ -95,9 +98,26 @@ func (o *options) show(out *bufio.Writer, object *unstructured.Unstructured, sev
 		if err := out.Flush(); err != nil { // so that a person sees both in order
 			return fmt.Errorf("writing the output: %w", err)
 		}
-		fmt.Fprintf(o.ErrOut, "%s: no value: %s\n", describe(object), explain(o.path, object.Object))
+		fmt.Fprintf(o.ErrOut, "%s: no value: %s\n", describe(object), output.Printable(explain(o.path, object.Object)))
 	}
 	return nil
+}
+
+// value gives a value as JSON in which every control character is escaped.
+func value(v any) (string, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, r := range string(text) {
+		if unicode.IsControl(r) { // JSON leaves some as they are
+			fmt.Fprintf(&b, `\u%04x`, r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String(), nil
 }
 
 // describe names an object as kubectl does: kind.group/name, with the namespace before the name.
@@ -106,5 +126,5 @@ func describe(object *unstructured.Unstructured) string {
 	if ns := object.GetNamespace(); ns != "" {
 		name = ns + "/" + name
 	}
-	return strings.ToLower(object.GroupVersionKind().GroupKind().String()) + "/" + name
+	return output.Printable(strings.ToLower(object.GroupVersionKind().GroupKind().String()) + "/" + name)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/internal/cli/exit"
+	"github.com/crdcache/crdcache/internal/cli/target"
 )
 
 // Flags are the flags that name configs.
@@ -70,6 +71,20 @@ func (c *Config) TypeName(name string) (string, error) {
 		return typeName, nil
 	}
 	return name, nil
+}
+
+// TypeNames splits arguments into names of types, as target.SplitTypes does, and gives the TypeName of each.
+func (c *Config) TypeNames(args []string) ([]string, error) {
+	names, err := target.SplitTypes(args)
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range names {
+		if names[i], err = c.TypeName(name); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
 }
 
 // Indexes are those that apply to a type. Resources of the config that have an index of the same name make an error.

@@ -4,7 +4,6 @@ import (
 	"io"
 	"os"
 
-	"github.com/moby/term"
 	"github.com/spf13/pflag"
 
 	"github.com/crdcache/crdcache/internal/cli/exit"
@@ -29,10 +28,4 @@ func (f *ColorFlag) Enabled(out io.Writer) (bool, error) {
 		return os.Getenv("NO_COLOR") == "" && IsTerminal(out), nil
 	}
 	return false, exit.Usagef("--color is %q; use auto, always or never", f.when)
-}
-
-// IsTerminal reports whether a person sees what is written.
-func IsTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	return ok && term.IsTerminal(file.Fd())
 }

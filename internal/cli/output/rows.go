@@ -44,7 +44,7 @@ func (r crdRows) Definitions() []metav1.TableColumnDefinition {
 // Cells implements Rows.
 func (r crdRows) Cells(obj *unstructured.Unstructured) []any {
 	cells := make([]any, 0, 1+len(r.columns))
-	cells = append(cells, obj.GetName())
+	cells = append(cells, safe(obj.GetName()))
 	for _, c := range r.columns {
 		cells = append(cells, c.cell(obj))
 	}
@@ -54,7 +54,7 @@ func (r crdRows) Cells(obj *unstructured.Unstructured) []any {
 // Values implements Rows.
 func (r crdRows) Values(obj *unstructured.Unstructured) []any {
 	values := make([]any, 0, 1+len(r.columns))
-	values = append(values, obj.GetName())
+	values = append(values, safe(obj.GetName()))
 	for _, c := range r.columns {
 		values = append(values, c.value(obj))
 	}
@@ -82,6 +82,9 @@ type serverRows struct {
 func NewServerRows(definitions []metav1.TableColumnDefinition, printed []ServerRow) Rows {
 	r := serverRows{definitions: definitions, cells: map[string][]any{}, places: map[string]int{}}
 	for i, row := range printed {
+		for n, cell := range row.Cells {
+			row.Cells[n] = safe(cell)
+		}
 		r.cells[row.Key], r.places[row.Key] = row.Cells, i
 	}
 	return r
@@ -112,7 +115,7 @@ func (r serverRows) Cells(obj *unstructured.Unstructured) []any {
 	}
 	cells := make([]any, len(r.definitions))
 	if len(cells) > 0 {
-		cells[0] = obj.GetName()
+		cells[0] = safe(obj.GetName())
 	}
 	return cells
 }

@@ -76,13 +76,13 @@ func show(w io.Writer, counter *Counter, synced func() (done, all int), quit <-c
 		select {
 		case <-quit:
 			if visible {
-				fmt.Fprint(w, clear)
+				_ = output.WriteControl(w, clear)
 			}
 			return
 		case <-timer.C:
 		}
 		done, all := synced()
-		fmt.Fprint(w, clear+line(done, all, counter.received.Load(), time.Since(begun)))
+		_ = output.WriteControl(w, clear+line(done, all, counter.received.Load(), time.Since(begun)))
 		timer.Reset(interval)
 	}
 }

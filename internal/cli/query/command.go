@@ -66,6 +66,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	f.add(cmd.Flags())
 	f.target.Complete(cmd)
+	target.CompleteWords(cmd, "output", output.Formats())
 	f.configs.Complete(cmd, "=", "index", "not")
 	f.configs.Complete(cmd, "", "missing", "sort-by", "values", "group-by")
 	return cmd

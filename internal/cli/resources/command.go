@@ -60,6 +60,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	set.BoolVar(&f.noHeaders, "no-headers", false, "Print the table without headers.")
 	set.BoolVar(&f.custom, "custom", false, "List only types that come from CustomResourceDefinitions.")
 	f.target.Complete(cmd)
+	target.CompleteWords(cmd, "output", formats)
 	return cmd
 }
 

@@ -65,6 +65,8 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	set.IntVar(&f.top, "top", 5, "How many values of each index to show; 0 shows none.")
 	set.StringVarP(&f.output, "output", "o", formatText, "Output format: text or json.")
 	f.target.Complete(cmd)
+	target.CompleteWords(cmd, "storage", []string{"packed", "compressed", "object", "metadata"})
+	target.CompleteWords(cmd, "output", []string{formatText, formatJSON})
 	return cmd
 }
 
@@ -102,15 +104,8 @@ func (f *flags) toOptions(ctx context.Context, args []string, streams genericioo
 	if o.config, err = f.configs.Load(o.warn); err != nil {
 		return nil, err
 	}
-	names, err := target.SplitTypes(args)
-	if err != nil {
+	if o.types, err = o.config.TypeNames(args); err != nil {
 		return nil, err
-	}
-	for _, name := range names {
-		if name, err = o.config.TypeName(name); err != nil {
-			return nil, err
-		}
-		o.types = append(o.types, name)
 	}
 	o.target, err = f.target.Target(ctx, streams)
 	return o, err

@@ -68,6 +68,9 @@ type served struct {
 // find looks the types up in files or in the cluster. What it finds comes with the joined errors of the others.
 func (f *flags) find(ctx context.Context, names []string, streams genericiooptions.IOStreams) ([]served, error) {
 	if len(f.crds) > 0 {
+		if err := f.target.RefuseAll("with --crds: give one of them"); err != nil {
+			return nil, err
+		}
 		known, err := definitions.FromFiles(f.crds)
 		found, missing := inFiles(names, known)
 		return found, errors.Join(err, missing)

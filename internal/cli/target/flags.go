@@ -95,6 +95,16 @@ var clusterFlags = []string{
 	"certificate-authority", "insecure-skip-tls-verify", "tls-server-name", "disable-compression", "request-timeout",
 }
 
+// RefuseAll refuses flags that name a place to read from, which has no meaning for a reason.
+func (f *Flags) RefuseAll(because string) error {
+	for _, name := range append([]string{"from", "timeout"}, clusterFlags...) {
+		if f.set.Changed(name) {
+			return exit.Usagef("--%s has no effect %s", name, because)
+		}
+	}
+	return nil
+}
+
 func (f *Flags) validate() error {
 	for _, name := range clusterFlags {
 		if len(f.from) > 0 && f.set.Changed(name) {

@@ -57,6 +57,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	set.BoolVar(&f.live, "live", false, "Compare the paths with the CustomResourceDefinitions of the cluster.")
 	set.StringVarP(&f.output, "output", "o", formatText, "Output format: text, on stderr, or json, on stdout.")
 	f.target.Complete(cmd)
+	target.CompleteWords(cmd, "output", []string{formatText, formatJSON})
 	return cmd
 }
 
@@ -78,6 +79,11 @@ func (f *flags) toOptions(ctx context.Context, args []string, streams genericioo
 		return nil, err
 	}
 	o := &options{IOStreams: streams, configs: args, crds: f.crds, json: f.output == formatJSON}
+	if !f.live {
+		if err := f.target.RefuseAll("without --live, which compares with the types of a cluster or of --from"); err != nil {
+			return nil, err
+		}
+	}
 	if f.live {
 		var err error
 		if o.target, err = f.target.Target(ctx, streams); err != nil {

@@ -52,6 +52,11 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 			if err := target.OneOf("output format", format, []string{"text", "json", "yaml"}); err != nil {
 				return err
 			}
+			if !server {
+				if err := flags.RefuseAll("without --live"); err != nil {
+					return err
+				}
+			}
 			info := build()
 			if server {
 				on, err := flags.Target(cmd.Context(), streams)
@@ -68,6 +73,8 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.Add(cmd.Flags())
 	cmd.Flags().BoolVar(&server, "live", false, "Ask the server for its version, too.")
 	cmd.Flags().StringVarP(&format, "output", "o", format, "Output format: text, json or yaml.")
+	flags.Complete(cmd)
+	target.CompleteWords(cmd, "output", []string{"text", "json", "yaml"})
 	return cmd
 }
 

@@ -69,6 +69,8 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	set.BoolVar(&f.changesOnly, "changes-only", false, "Do not print what is there in the beginning.")
 	set.BoolVar(&f.diff, "diff", false, "Print below each changed object what changed.")
 	f.target.Complete(cmd)
+	target.CompleteWords(cmd, "color", []string{"auto", "always", "never"})
+	target.CompleteWords(cmd, "output", output.Formats())
 	f.configs.Complete(cmd, "=", "index", "not")
 	f.configs.Complete(cmd, "", "missing")
 	return cmd
@@ -112,15 +114,8 @@ func (f *flags) toOptions(ctx context.Context, args []string, streams genericioo
 	if o.config, err = f.configs.Load(o.warn); err != nil {
 		return nil, err
 	}
-	names, err := target.SplitTypes(args)
-	if err != nil {
+	if o.types, err = o.config.TypeNames(args); err != nil {
 		return nil, err
-	}
-	for _, name := range names {
-		if name, err = o.config.TypeName(name); err != nil {
-			return nil, err
-		}
-		o.types = append(o.types, name)
 	}
 	if !f.showManagedFields {
 		o.cached.Transform = dynamicinformer.StripManagedFields

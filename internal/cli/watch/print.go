@@ -96,8 +96,7 @@ func (p *rowEvents) printChanges(changes []change) error {
 	if len(changes) == 0 {
 		text.WriteString("  nothing but its resource version\n")
 	}
-	_, err := io.WriteString(p.out, text.String())
-	return err
+	return output.WriteControl(p.out, text.String())
 }
 
 // jsonEvents prints {"type": …, "object": …} on a line each.

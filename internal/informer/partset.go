@@ -1,0 +1,167 @@
+package informer
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/store"
+)
+
+// RunChangingParts is RunParts with parts that come and go. next returns the parts, each with a namespace, that run
+// from then on; it is called again as soon as they do and those that are no longer among them have ended, and may
+// take its time. It ends the generation by returning false, which it has to when its context has ended. Parts are
+// told apart by their namespaces: one that was there before goes on as it is. Objects outside all namespaces are
+// removed, and handlers told.
+//
+// The informer has synced, and listed is called, when each part has listed; parts that come later change neither.
+func (i *Informer) RunChangingParts(ctx context.Context, listed func(), next func(context.Context) ([]Part, bool)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	g, err := i.begin(ctx, cancel, again) // the first set is what it waits for to be listed
+	if err != nil {
+		return err
+	}
+	defer i.end(g)
+	g.listed = listed
+	i.reflector.Store(nil)
+	s := &partSet{generation: g, running: map[string]*runningPart{}}
+	defer s.workers.Wait()
+	defer cancel()
+	s.workers.Go(func() { g.resyncs(ctx) }) // ended by cancel
+	for {
+		parts, ok := next(ctx)
+		if !ok {
+			return nil
+		}
+		if err := s.become(ctx, parts); err != nil {
+			return err
+		}
+	}
+}
+
+// partSet is the parts of a generation that come and go.
+type partSet struct {
+	*generation
+	running map[string]*runningPart // by namespace
+	begun   bool                    // there has been a set
+	workers sync.WaitGroup
+}
+
+// runningPart is a part with the reflector that feeds it.
+type runningPart struct {
+	part
+	cancel context.CancelFunc
+	done   chan struct{} // closed when the reflector has ended
+}
+
+// become runs these parts and no others.
+func (s *partSet) become(ctx context.Context, parts []Part) error {
+	added := map[string]*runningPart{}
+	wanted := map[string]bool{}
+	for _, p := range parts {
+		wanted[p.Namespace] = true
+		if s.running[p.Namespace] == nil {
+			added[p.Namespace] = &runningPart{part: part{generation: s.generation, prefix: p.Namespace + "/"}, done: make(chan struct{})}
+		}
+	}
+	var gone []*runningPart
+	for namespace, r := range s.running {
+		if !wanted[namespace] {
+			r.cancel()
+			<-r.done // lest it write what nobody would remove
+			gone = append(gone, r)
+			delete(s.running, namespace)
+		}
+	}
+	if err := s.swap(wanted, added, gone); err != nil {
+		return err
+	}
+	s.announce()
+	for _, p := range parts {
+		if r := added[p.Namespace]; r != nil {
+			s.run(ctx, r, p.ListerWatcher)
+			s.running[p.Namespace] = r
+			delete(added, p.Namespace) // should it be there twice
+		}
+	}
+	return nil
+}
+
+// run starts the reflector of a part.
+func (s *partSet) run(ctx context.Context, r *runningPart, lw cache.ListerWatcher) {
+	ctx, r.cancel = context.WithCancel(ctx)
+	// Ended by become, or with the generation.
+	s.workers.Go(func() {
+		defer close(r.done)
+		s.informer.reflect(ctx, s.generation, &r.part, lw, 0)
+	})
+}
+
+// swap takes in that parts come and go: what is to be listed before the informer has synced, and which objects
+// leave.
+func (s *partSet) swap(wanted map[string]bool, added map[string]*runningPart, gone []*runningPart) error {
+	i := s.informer
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.mu.current != s.generation {
+		return ErrGenerationOver
+	}
+	if s.unlisted > 0 {
+		s.unlisted += len(added)
+	} else {
+		for _, r := range added {
+			r.hasListed = true // as far as the generation goes
+		}
+	}
+	for _, r := range gone {
+		if !r.hasListed {
+			s.unlisted--
+		}
+	}
+	var changes []store.Change
+	if !s.begun || len(gone) > 0 {
+		changes = i.removeOutside(wanted)
+	}
+	if !s.begun {
+		s.begun = true
+		s.unlisted--
+	}
+	s.tookLocked(changes, false)
+	return nil
+}
+
+// removeOutside removes the objects that are in none of the namespaces. Callers hold mu.
+func (i *Informer) removeOutside(namespaces map[string]bool) []store.Change {
+	var changes []store.Change
+	for key, item := range i.store.Snapshot().All {
+		if namespace, _, ok := strings.Cut(key, "/"); !ok || !namespaces[namespace] {
+			i.store.Remove(key, "")
+			changes = append(changes, store.Change{Key: key, Old: item})
+		}
+	}
+	return changes
+}
+
+// resyncs looks whether handlers are due for a resync, as reflectors do, until ctx ends: no part stays for sure.
+func (g *generation) resyncs(ctx context.Context) {
+	if g.check <= 0 {
+		return
+	}
+	ticker := g.informer.clock.NewTicker(g.check)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+		if g.shouldResync() {
+			if err := g.Resync(); err != nil { // the generation is over
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// lists is a ListerWatcher that has no watch-lists.
+type lists struct{ cache.ListWatch }
+
+func (*lists) IsWatchListSemanticsUnSupported() bool { return true }
+
+// namespacePart lists one object and then watches in silence. It lists when free is closed, and counts its lists.
+func namespacePart(namespace string, free <-chan struct{}, times *int) Part {
+	return Part{Namespace: namespace, ListerWatcher: &lists{cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+			select {
+			case <-free:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+			*times++
+			list := &unstructured.UnstructuredList{Items: []unstructured.Unstructured{*in(namespace, object("x", 1))}}
+			list.SetResourceVersion("1")
+			return list, nil
+		},
+		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
+	}}}
+}
+
+// changing is a generation whose parts a test changes.
+type changing struct {
+	*Informer
+	sets   chan []Part
+	ended  chan error
+	listed int
+	cancel context.CancelFunc
+}
+
+func newChanging(t *testing.T, options Options) *changing {
+	ctx, cancel := context.WithCancel(t.Context())
+	c := &changing{Informer: New(nil, options), sets: make(chan []Part), ended: make(chan error, 1), cancel: cancel}
+	next := func(ctx context.Context) ([]Part, bool) {
+		select {
+		case set := <-c.sets:
+			return set, true
+		case <-ctx.Done():
+			return nil, false
+		}
+	}
+	go func() { c.ended <- c.RunChangingParts(ctx, func() { c.listed++ }, next) }() // ended by cancel
+	return c
+}
+
+// become has these parts run.
+func (c *changing) become(parts ...Part) {
+	c.sets <- parts
+	synctest.Wait()
+}
+
+func (c *changing) expect(t *testing.T, step string, synced bool, keys ...string) {
+	t.Helper()
+	got := c.GetStore().ListKeys()
+	slices.Sort(got)
+	if !slices.Equal(got, keys) || c.HasSynced() != synced || (c.listed == 1) != synced {
+		t.Errorf("%s: the keys are %v, synced: %v, told %d times", step, got, c.HasSynced(), c.listed)
+	}
+}
+
+func (c *changing) end(t *testing.T) {
+	c.cancel()
+	if err := <-c.ended; err != nil {
+		t.Error(err)
+	}
+	c.Stop()
+	<-c.Stopped()
+}
+
+// TestChangingParts: what stays is left alone, what goes is told as gone, what comes is listed.
+func TestChangingParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		free, blocked := make(chan struct{}), make(chan struct{})
+		close(free)
+		times := map[string]*int{"a": new(int), "ab": new(int), "b": new(int), "c": new(int)}
+		part := func(namespace string, free <-chan struct{}) Part {
+			return namespacePart(namespace, free, times[namespace])
+		}
+		c := newChanging(t, Options{})
+		synctest.Wait()
+		c.expect(t, "no set yet", false)
+		c.become(part("a", free), part("ab", free), part("b", blocked))
+		c.expect(t, "b has not listed", false, "a/x", "ab/x")
+		c.become(part("a", free), part("ab", free))
+		c.expect(t, "b is not waited for any more", true, "a/x", "ab/x")
+		c.become(part("ab", free), part("c", blocked))
+		c.expect(t, "what comes later changes nothing", true, "ab/x")
+		c.become(part("ab", free), part("a", free), part("a", free))
+		c.expect(t, "a comes again", true, "a/x", "ab/x")
+		if *times["a"] != 2 || *times["ab"] != 1 || *times["b"]+*times["c"] != 0 {
+			t.Errorf("lists: a %d, ab %d, b %d, c %d", *times["a"], *times["ab"], *times["b"], *times["c"])
+		}
+		c.become()
+		c.expect(t, "none", true)
+		c.end(t)
+	})
+}
+
+// TestChangingPartsWithoutAny: nothing to list is listed.
+func TestChangingPartsWithoutAny(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newChanging(t, Options{})
+		c.become()
+		c.expect(t, "none", true)
+		c.end(t)
+		err := c.RunChangingParts(t.Context(), nil, func(context.Context) ([]Part, bool) { return nil, false })
+		if !errors.Is(err, ErrStopped) {
+			t.Errorf("after the stop: %v", err)
+		}
+	})
+}
+
+// TestChangingPartsAfterAnotherGeneration: what that left and nobody lists any more is removed, the rest stays.
+func TestChangingPartsAfterAnotherGeneration(t *testing.T) {
+	f := newFeed(t, Options{})
+	log, _ := f.handle()
+	f.list(1, in("a", object("x", 1)), in("ab", object("x", 1)), object("nowhere", 1))
+	f.flush()
+	log.take()
+	s := &partSet{generation: f.g, running: map[string]*runningPart{}}
+	f.g.unlisted = 1
+	f.ok(s.swap(map[string]bool{"ab": true}, map[string]*runningPart{"ab": {}}, nil))
+	f.flush()
+	got := log.take()
+	slices.Sort(got)
+	expect(t, "events", got, []string{"lost a/x x1", "lost ns/nowhere nowhere1"})
+	expect(t, "keys", f.keys(), []string{"ab/x"})
+	if f.g.unlisted != 1 {
+		t.Errorf("%d parts are to be listed", f.g.unlisted)
+	}
+}
+
+// TestChangingPartsResync: handlers get their resyncs whichever part stays.
+func TestChangingPartsResync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		free := make(chan struct{})
+		close(free)
+		c := newChanging(t, Options{ResyncPeriod: time.Minute})
+		var told []string
+		_, err := c.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, obj any) {
+			o := obj.(*unstructured.Unstructured)
+			told = append(told, fmt.Sprint(o.GetNamespace(), "/", o.GetName()))
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.become(namespacePart("a", free, new(int)), namespacePart("b", free, new(int)))
+		c.become(namespacePart("b", free, new(int)))
+		time.Sleep(3*time.Minute + time.Second)
+		synctest.Wait()
+		if len(told) < 2 || len(told) > 3 || told[0] != "b/x" {
+			t.Errorf("told of %v", told)
+		}
+		c.end(t)
+	})
+}

@@ -53,6 +53,7 @@ func New(options Options) (*Factory, error) {
 		onWatchError: options.OnWatchError,
 		logger:       options.Logger,
 	}}
+	f.source.namespaces = f.namespaces
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.mu.entries, f.mu.leaving = map[entryKey]*entry{}, map[*entry]struct{}{}
 	f.hub = newHub(options.Types == nil, time.Now)

@@ -55,14 +55,31 @@ func (f *Factory) addLocked(gvr schema.GroupVersionResource, options ResourceOpt
 }
 
 // startLocked runs an informer, once, with the context of the latest Start.
-func (f *Factory) startLocked(e *entry) {
+func (f *Factory) startLocked(e *entry) { f.startInLocked(f.mu.running, e) }
+
+func (f *Factory) startInLocked(ctx context.Context, e *entry) {
 	if e.started {
 		return
 	}
 	e.started = true
-	ctx, cancel := context.WithCancel(f.mu.running)
+	ctx, cancel := context.WithCancel(ctx)
 	e.cancel = cancel
 	go f.run(ctx, e) // ended by the context of Start, by Shutdown, or by the last Release
+}
+
+// namespaces returns a claim to an informer of all namespaces that runs, also for an informer that was run without
+// Start. It fails after Shutdown.
+func (f *Factory) namespaces() (*Handle, error) {
+	h, err := f.claim(namespacesGVR, ResourceOptions{Namespaces: AllNamespaces(), Storage: Storage{Mode: StorageMetadata}})
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.mu.running == nil {
+		f.startInLocked(f.ctx, h.entry)
+	}
+	return h, nil
 }
 
 // run runs one informer until ctx or the factory ends.

@@ -44,6 +44,8 @@ type part struct {
 	owed time.Time
 	// relist is why the next list will be another one than the first; empty when it won't be.
 	relist RelistReason
+	// listed is set once a list has been accepted.
+	listed bool
 }
 
 // trouble is what is wrong with one kind of request; zero while nothing is.

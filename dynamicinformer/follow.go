@@ -85,13 +85,11 @@ func (i *Informer) runGeneration(ctx context.Context, seen sees, version string,
 	ctx, cancel := context.WithCancel(ctx)
 	i.health.uses(version)
 	generation := i.health.begin(seen.UID)
-	parts := i.parts(version, seen.exists)
 	ran := make(chan struct{})
 	// Ended by cancel.
 	go func() {
 		defer close(ran)
-		// It fails only when it runs or has stopped already: after Stop, ctx is about to end.
-		_ = i.core.RunParts(ctx, func() { i.health.synced(generation) }, parts...)
+		i.serve(ctx, generation, seen, version)
 	}()
 	wait()
 	cancel()
@@ -101,19 +99,22 @@ func (i *Informer) runGeneration(ctx context.Context, seen sees, version string,
 // parts returns what a generation lists and watches of a version: everything at once, or each of several namespaces.
 // known says that a source of types says that the type is there.
 func (i *Informer) parts(version string, known bool) []informer.Part {
-	gvr := i.gvr.GroupResource().WithVersion(version)
-	listWatch := func(namespace string) cache.ListerWatcher {
-		return newListWatch(i.source, gvr, namespace, i.options, i.health, newPacer(known, i.retry))
-	}
 	namespaces := i.options.Namespaces
 	if !namespaces.several() {
-		return []informer.Part{{ListerWatcher: listWatch(namespaces.single())}}
+		return []informer.Part{{ListerWatcher: i.listWatch(version, namespaces.single(), known, nil)}}
 	}
 	var all []informer.Part
 	for _, name := range namespaces.names {
-		all = append(all, informer.Part{Namespace: name, ListerWatcher: listWatch(name)})
+		all = append(all, informer.Part{Namespace: name, ListerWatcher: i.listWatch(version, name, known, nil)})
 	}
 	return all
+}
+
+// listWatch is what a reflector lists and watches a version through, in a namespace or (empty) all. known is as for
+// parts, forbidden as for newListWatch.
+func (i *Informer) listWatch(version, namespace string, known bool, forbidden func(error)) cache.ListerWatcher {
+	gvr := i.gvr.GroupResource().WithVersion(version)
+	return newListWatch(i.source, gvr, namespace, i.options, i.health, newPacer(known, i.retry), forbidden)
 }
 
 // leave ends what handlers and readers see of a type that is gone: every object is queued as deleted, and

@@ -98,7 +98,7 @@ func (r reporter) acceptLocked(p *part, verb requestVerb, now time.Time) {
 	if verb == verbWatchList {
 		p.owed = now // the list is to come yet
 	}
-	if p.relist == "" && r.mu.facts.synced {
+	if p.relist == "" && r.mu.facts.synced && p.listed {
 		p.relist = RelistFailed
 	}
 	if p.relist != "" {
@@ -106,6 +106,7 @@ func (r reporter) acceptLocked(p *part, verb requestVerb, now time.Time) {
 		r.news.relisted(r.mu.status, p.relist)
 		p.relist = ""
 	}
+	p.listed = true
 }
 
 // failLocked takes in that a request failed, or that a watch broke off.
@@ -115,7 +116,7 @@ func (r reporter) failLocked(p *part, verb requestVerb, reason Reason, err error
 		p.owed = time.Time{} // an answer that is part of the protocol
 		return
 	}
-	if p.relist == "" && r.mu.facts.synced {
+	if p.relist == "" && r.mu.facts.synced && p.listed {
 		p.relist = RelistFailed
 	}
 	p.outdate(verb)

@@ -34,6 +34,9 @@ type listWatch struct {
 	pacer    *pacer
 	// unheard is called with the failures that the reflector keeps from its watch error handler.
 	unheard func(error)
+	// forbidden is called, instead of reporting it, when a list or watch is forbidden, and ends the requests; nil:
+	// that is a failure like others.
+	forbidden func(error)
 
 	// asked is how long the server wants to be left alone, as its last answer says.
 	asked atomic.Int64
@@ -57,10 +60,13 @@ type source struct {
 	limiter      *limiter
 	onWatchError func(schema.GroupVersionResource, error) // may be nil
 	logger       *klog.Logger                             // may be nil
+	// namespaces returns a claim to an informer of all namespaces.
+	namespaces func() (*Handle, error)
 }
 
-// newListWatch returns what a reflector lists and watches gvr through, in a namespace or (empty) all.
-func newListWatch(from source, gvr schema.GroupVersionResource, namespace string, options ResourceOptions, h *health, p *pacer) cache.ListerWatcher {
+// newListWatch returns what a reflector lists and watches gvr through, in a namespace or (empty) all. forbidden is
+// called when a list or watch is, which is then no failure; it may be nil.
+func newListWatch(from source, gvr schema.GroupVersionResource, namespace string, options ResourceOptions, h *health, p *pacer, forbidden func(error)) cache.ListerWatcher {
 	l := &listWatch{
 		tweak:   options.tweak(gvr),
 		keep:    options.Namespaces.filter(),
@@ -68,6 +74,8 @@ func newListWatch(from source, gvr schema.GroupVersionResource, namespace string
 		limiter: from.limiter,
 		pacer:   p,
 		unheard: func(error) {},
+
+		forbidden: forbidden,
 	}
 	var err error
 	if l.resource, err = newRequests(from.client, gvr, namespace, options); err != nil {
@@ -117,6 +125,10 @@ func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 	list, err := l.resource.List(l.noting(ctx, verb), options)
 	impatient.Stop()
 	release()
+	if l.forbidden != nil && reasonOf(err) == ReasonForbidden {
+		l.forbidden(err)
+		return nil, err
+	}
 	l.answered(verb, err)
 	if err != nil {
 		l.failed(err)
@@ -150,6 +162,10 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 	}
 	l.reports.ask()
 	w, err := l.resource.Watch(l.noting(ctx, verbWatch), options)
+	if l.forbidden != nil && reasonOf(err) == ReasonForbidden {
+		l.forbidden(err)
+		return nil, err
+	}
 	l.answered(verbWatch, err)
 	if err != nil {
 		l.failed(err)

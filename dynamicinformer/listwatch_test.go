@@ -23,7 +23,8 @@ func virtual(t *testing.T, test func(*testing.T, *apitest.Server)) {
 		test(t, apitest.NewInMemory(t,
 			apitest.Type{GVR: widgets, Kind: "Widget", Namespaced: true},
 			apitest.Type{GVR: gadgets, Kind: "Gadget", Namespaced: true},
-			apitest.Type{GVR: gizmos, Kind: "Gizmo", Namespaced: true}))
+			apitest.Type{GVR: gizmos, Kind: "Gizmo", Namespaced: true},
+			apitest.Type{GVR: namespacesGVR, Kind: "Namespace"}))
 	})
 }
 

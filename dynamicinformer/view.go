@@ -39,8 +39,8 @@ func AllNamespaces() Namespaces { return Namespaces{kind: namespacesAll} }
 // InNamespaces is these namespaces. Objects of cluster-scoped types are in none.
 func InNamespaces(names ...string) Namespaces { return namespaces(namespacesOnly, names) }
 
-// ExceptNamespaces is every namespace but these, with what is in none. It takes the right to read all of them,
-// because what is not wanted is dropped on arrival.
+// ExceptNamespaces is every namespace but these, with what is in none. Everything is watched, and what is not wanted
+// dropped on arrival; where that is forbidden, it is as with MatchingNamespaces.
 func ExceptNamespaces(names ...string) Namespaces { return namespaces(namespacesExcept, names) }
 
 func namespaces(kind namespacesKind, names []string) Namespaces {
@@ -96,17 +96,12 @@ func (n Namespaces) single() string {
 // filter returns what tells the objects of the set from those that a request for all namespaces brings
 // besides; nil when there are none.
 func (n Namespaces) filter() func(runtime.Object) bool {
-	keep := n.fits
-	switch n.kind {
-	case namespacesExcept:
-		keep = func(namespace string) bool { return !slices.Contains(n.names, namespace) }
-	case namespacesMatching:
-	default:
+	if n.kind != namespacesExcept && n.kind != namespacesMatching {
 		return nil
 	}
 	return func(obj runtime.Object) bool {
 		o, err := meta.Accessor(obj)
-		return err != nil || keep(o.GetNamespace())
+		return err != nil || n.fits(o.GetNamespace())
 	}
 }
 

@@ -1,0 +1,294 @@
+package dynamicinformer
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/internal/apitest"
+)
+
+const namespacesPath = "/api/v1/namespaces"
+
+// deny has all lists and watches of a path forbidden.
+func deny(server *apitest.Server, paths ...string) {
+	for _, path := range paths {
+		for _, verb := range []string{"list", "watch", "watch-list"} {
+			server.Break(apitest.Fault{Path: path, Verb: verb, Status: 403, Message: path + " is not for you to list"})
+		}
+	}
+}
+
+func createNamespaces(t *testing.T, server *apitest.Server, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
+		u.SetName(name)
+		server.Create(t, namespacesGVR, u)
+	}
+}
+
+// asks returns how often something was listed or watched since the last call.
+func (s *patternStage) asks(path string) int {
+	n := 0
+	for _, verb := range []string{"list ", "watch-list "} {
+		n += count(s.server, verb+path+"?")
+	}
+	before := s.asked[path]
+	s.asked[path] = n
+	return n - before
+}
+
+// patternStage is an informer of widgets in the namespaces of patterns, on a server where they may not all be listed.
+type patternStage struct {
+	*testing.T
+	server   *apitest.Server
+	factory  *Factory
+	informer *Informer
+	events   *events
+	failures []string
+	asked    map[string]int
+}
+
+func onPatterns(t *testing.T, namespaces Namespaces, prepare func(*apitest.Server), test func(*patternStage)) {
+	t.Helper()
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		createNamespaces(t, server, "prod", "team-a", "team-b", "team-sandbox", "other")
+		for _, ns := range []string{"prod", "team-a", "team-b", "team-sandbox", "other"} {
+			server.Create(t, widgets, widget(ns, "x"))
+		}
+		deny(server, widgetsPath)
+		if prepare != nil {
+			prepare(server)
+		}
+		f := newVirtualFactory(t, server, Options{Linger: -1})
+		h, err := f.Acquire(widgets, ResourceOptions{Namespaces: namespaces})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &patternStage{T: t, server: server, factory: f, informer: h.Informer(), asked: map[string]int{}}
+		s.events = record(t, s.informer)
+		_, err = f.AddListener(Listener{RequestFailed: func(f RequestFailure) { s.failures = append(s.failures, f.GVR.Resource) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(s)
+		h.Release()
+		synctest.Wait()
+		if left := f.Status(); len(left) > 0 {
+			t.Errorf("still there after the release: %+v", left)
+		}
+	})
+}
+
+func (s *patternStage) expectStatus(step string, state State, reason Reason) Status {
+	s.Helper()
+	synctest.Wait()
+	status := s.informer.Status()
+	if status.State != state || status.Reason != reason {
+		s.Errorf("%s: the status is %+v", step, status)
+	}
+	return status
+}
+
+var teams = MatchingNamespaces([]string{"prod", "team-*"}, []string{"team-sandbox"})
+
+// TestPatternsWhereNotAllMayBeRead: each namespace that fits is followed by itself, as it comes and goes.
+func TestPatternsWhereNotAllMayBeRead(t *testing.T) {
+	onPatterns(t, teams, nil, func(s *patternStage) {
+		start(s.T, s.factory)
+		if _, err := s.factory.WaitForSync(s.Context(), widgets); err != nil {
+			s.Errorf("waiting ended with %v", err)
+		}
+		expectEvents(s.T, "what was there", s.events, "add prod/x", "add team-a/x", "add team-b/x")
+		s.expectStatus("at first", StateSynced, ReasonNone)
+		s.asks(inNamespace("team-a"))
+
+		createNamespaces(s.T, s.server, "team-c", "others")
+		s.server.Create(s.T, widgets, widget("team-c", "x"), widget("others", "x"), widget("team-a", "y"))
+		expectEvents(s.T, "a namespace comes", s.events, "add team-a/y", "add team-c/x")
+
+		namespaces := s.server.Client(s.T).Resource(namespacesGVR)
+		if err := namespaces.Delete(context.Background(), "team-b", metav1.DeleteOptions{}); err != nil {
+			s.Fatal(err)
+		}
+		expectEvents(s.T, "a namespace goes", s.events, "gone team-b/x")
+		s.server.Create(s.T, widgets, widget("team-b", "late"))
+		expectEvents(s.T, "nobody looks there", s.events)
+		createNamespaces(s.T, s.server, "team-b")
+		expectEvents(s.T, "it comes again", s.events, "add team-b/late", "add team-b/x")
+
+		status := s.expectStatus("at last", StateSynced, ReasonNone)
+		if status.Generation != 1 || status.Relists.Total() != 0 || len(s.failures) > 0 {
+			s.Errorf("generation %d, relists %+v, failures %v", status.Generation, status.Relists, s.failures)
+		}
+		if n := s.asks(inNamespace("team-a")); n != 0 {
+			s.Errorf("a namespace that stays was listed %d times again", n)
+		}
+		if n := s.asks(inNamespace("other")) + s.asks(inNamespace("team-sandbox")); n != 0 {
+			s.Errorf("what does not fit was listed %d times", n)
+		}
+	})
+}
+
+// TestPatternsWithoutNamespaces: where the namespaces are not to be read either, those of the set by name are
+// followed, and the rest from when they are.
+func TestPatternsWithoutNamespaces(t *testing.T) {
+	forbidden := func(server *apitest.Server) { deny(server, namespacesPath) }
+	onPatterns(t, teams, forbidden, func(s *patternStage) {
+		start(s.T, s.factory)
+		expectEvents(s.T, "by name", s.events, "add prod/x")
+		status := s.expectStatus("by name", StateDegraded, ReasonForbidden)
+		for _, part := range []string{"prod,team-*", widgetsPath, namespacesPath} {
+			if !strings.Contains(status.Message, part) {
+				s.Errorf("the message is %q, without %s", status.Message, part)
+			}
+		}
+		if !status.Settled() || !status.Stale || !s.informer.HasSynced() {
+			s.Errorf("the status is %+v", status)
+		}
+		s.server.Repair()
+		deny(s.server, widgetsPath)
+		time.Sleep(6 * time.Minute)
+		expectEvents(s.T, "the namespaces may be read", s.events, "add team-a/x", "add team-b/x")
+		s.expectStatus("the namespaces may be read", StateSynced, ReasonNone)
+	})
+	onPatterns(t, MatchingNamespaces([]string{"team-*"}, nil), forbidden, func(s *patternStage) {
+		start(s.T, s.factory)
+		expectEvents(s.T, "nothing by name", s.events)
+		s.expectStatus("nothing by name", StateDegraded, ReasonForbidden)
+		if s.informer.HasSynced() {
+			s.Error("it has synced without any namespace")
+		}
+		s.server.Repair()
+		deny(s.server, namespacesPath)
+		s.informer.Retry()
+		expectEvents(s.T, "all may be listed", s.events, "add team-a/x", "add team-b/x", "add team-sandbox/x")
+		s.expectStatus("all may be listed", StateSynced, ReasonNone)
+	})
+}
+
+// TestPatternsGrantedAndRevoked: what may be listed at once is, and the cache keeps its content while that changes.
+func TestPatternsGrantedAndRevoked(t *testing.T) {
+	onPatterns(t, teams, nil, func(s *patternStage) {
+		start(s.T, s.factory)
+		expectEvents(s.T, "forbidden", s.events, "add prod/x", "add team-a/x", "add team-b/x")
+		s.server.Repair()
+		time.Sleep(6 * time.Minute)
+		synctest.Wait()
+		s.events.take() // updates without a change
+		s.server.Create(s.T, widgets, widget("team-a", "y"), widget("team-z", "unheard-of"), widget("other", "y"))
+		expectEvents(s.T, "granted", s.events, "add team-a/y", "add team-z/unheard-of")
+		s.expectStatus("granted", StateSynced, ReasonNone)
+		if all := s.factory.Status(); len(all) != 1 {
+			s.Errorf("the namespaces are still followed: %+v", all)
+		}
+
+		deny(s.server, widgetsPath)
+		s.server.CloseClientConnections()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if s.asks(inNamespace("team-a")) == 0 {
+			t.Error("the namespaces are not listed one by one")
+		}
+		s.expectStatus("revoked", StateSynced, ReasonNone)
+		for _, event := range s.events.take() {
+			if !strings.HasPrefix(event, "update ") && event != "gone team-z/unheard-of" {
+				s.Errorf("told of %q", event)
+			}
+		}
+		if diff := cmp.Diff([]string{"prod/x", "team-a/x", "team-a/y", "team-b/x"}, keysOf(s.informer)); diff != "" {
+			s.Errorf("the keys (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestPatternsWhereAllMayBeListedOnly: without the right to watch, nothing goes back and forth.
+func TestPatternsWhereAllMayBeListedOnly(t *testing.T) {
+	watchDenied := func(server *apitest.Server) {
+		server.Repair()
+		server.Break(fault(widgetsPath, "watch", 403), fault(widgetsPath, "watch-list", 403))
+	}
+	onPatterns(t, teams, watchDenied, func(s *patternStage) {
+		start(s.T, s.factory)
+		expectEvents(s.T, "all at once, then one by one", s.events, "add prod/x", "add team-a/x", "add team-b/x",
+			"update prod/x", "update team-a/x", "update team-b/x")
+		time.Sleep(10 * time.Minute)
+		s.expectStatus("later", StateSynced, ReasonNone)
+		if n := s.asks(inNamespace("team-a")); n != 1 {
+			s.Errorf("a namespace was listed %d times", n)
+		}
+		expectEvents(s.T, "later", s.events)
+	})
+}
+
+// TestPatternsWithAForbiddenNamespace: it is as with several namespaces by name.
+func TestPatternsWithAForbiddenNamespace(t *testing.T) {
+	forbidden := func(server *apitest.Server) { deny(server, inNamespace("team-b")) }
+	onPatterns(t, teams, forbidden, func(s *patternStage) {
+		start(s.T, s.factory)
+		expectEvents(s.T, "one is forbidden", s.events, "add prod/x", "add team-a/x")
+		status := s.expectStatus("one is forbidden", StateDegraded, ReasonForbidden)
+		if !strings.HasPrefix(status.Message, "in team-b: ") || s.informer.HasSynced() {
+			s.Errorf("the status is %+v", status)
+		}
+		if err := s.server.Client(s.T).Resource(namespacesGVR).Delete(context.Background(), "team-b", metav1.DeleteOptions{}); err != nil {
+			s.Fatal(err)
+		}
+		s.expectStatus("it is gone", StateSynced, ReasonNone)
+	})
+}
+
+// TestPatternsWithoutStart: an informer that is run by itself gets to know the namespaces, too.
+func TestPatternsWithoutStart(t *testing.T) {
+	onPatterns(t, teams, nil, func(s *patternStage) {
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		go func() { // ended by cancel
+			defer close(done)
+			s.informer.RunWithContext(ctx)
+		}()
+		expectEvents(s.T, "what was there", s.events, "add prod/x", "add team-a/x", "add team-b/x")
+		cancel()
+		<-done
+	})
+}
+
+func TestFallsBack(t *testing.T) {
+	namespaced, cluster := sees{exists: true, Type: Type{Namespaced: true}}, sees{exists: true}
+	for _, test := range []struct {
+		namespaces Namespaces
+		seen       sees
+		want       bool
+	}{
+		{AllNamespaces(), namespaced, false},
+		{InNamespaces("a", "b"), namespaced, false},
+		{teams, sees{}, true},
+		{MatchingNamespaces(nil, []string{"kube-*"}), namespaced, true},
+		{MatchingNamespaces(nil, []string{"kube-*"}), cluster, false},
+		{ExceptNamespaces("kube-system"), namespaced, true},
+		{ExceptNamespaces("kube-system"), sees{}, false},
+	} {
+		if got := test.namespaces.fallsBack(test.seen); got != test.want {
+			t.Errorf("%s of %+v: %v", test.namespaces, test.seen, got)
+		}
+	}
+}
+
+// TestNamespacesAfterShutdown: nobody is waited for.
+func TestNamespacesAfterShutdown(t *testing.T) {
+	f := newFactory(t, newServer(t), Options{})
+	if err := f.Shutdown(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.namespaces(); !errors.Is(err, ErrShutdown) {
+		t.Errorf("got %v", err)
+	}
+}

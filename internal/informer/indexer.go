@@ -98,9 +98,9 @@ func (x *indexer) GetByKey(key string) (item any, exists bool, err error) {
 	return x.informer.store.Form().Object(kept), true, nil
 }
 
-// Index returns the objects that share a value of the index with obj.
+// Index returns the objects that share a value of the index with obj, which may be what an Undecoded handler got.
 func (x *indexer) Index(indexName string, obj any) ([]any, error) {
-	items, err := x.informer.store.Snapshot().ItemsByIndexOf(indexName, obj)
+	items, err := x.informer.store.Snapshot().ItemsByIndexOf(indexName, x.informer.store.Form().Object(obj))
 	return x.objects(items), err
 }
 

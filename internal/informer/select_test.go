@@ -111,3 +111,15 @@ func TestUndecodedHandlers(t *testing.T) {
 		t.Errorf("%d objects were decoded, %d times", misses, hits+misses)
 	}
 }
+
+// TestIndexOfUndecoded: what handlers of metadata get finds its like in an index over decoded objects.
+func TestIndexOfUndecoded(t *testing.T) {
+	byName := func(obj any) ([]string, error) { return []string{obj.(*unstructured.Unstructured).GetName()}, nil }
+	f := newFeed(t, Options{Form: store.NewPacked(nil, nil), Indexers: cache.Indexers{"name": byName}})
+	f.list(1, object("a", 1), object("b", 1))
+	item, _ := f.store.Snapshot().Get("ns/a")
+	found, err := f.GetIndexer().Index("name", item)
+	if err != nil || len(found) != 1 || found[0].(*unstructured.Unstructured).GetName() != "a" {
+		t.Errorf("found %v, %v", found, err)
+	}
+}

@@ -1,0 +1,58 @@
+package dynamicinformer
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
+)
+
+// pages answers lists with one object a page, and watches with nothing.
+func pages(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case query.Get("sendInitialEvents") == "true":
+		w.WriteHeader(http.StatusBadRequest) // as servers that know no watch-lists
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"BadRequest","code":400}`)
+	case query.Has("watch"):
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	default:
+		page, next := query.Get("continue"), ""
+		switch page {
+		case "":
+			page, next = "first", `"continue":"second",`
+		case "second":
+			next = `"continue":"third",`
+		}
+		fmt.Fprintf(w, `{"apiVersion":"example.com/v1","kind":"WidgetList","metadata":{%s"resourceVersion":"7"},"items":[`+
+			`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":%q,"namespace":"web","resourceVersion":"5"}}]}`, next, page)
+	}
+}
+
+// TestListsInPages: servers may answer in pages, as those without a watch cache do.
+func TestListsInPages(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(pages))
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	for _, mode := range []StorageMode{StoragePacked, StorageObject, StorageMetadata} {
+		t.Run(mode.String(), func(t *testing.T) {
+			i := started(t, Options{Config: &rest.Config{Host: server.URL, QPS: -1}}, ResourceOptions{Storage: Storage{Mode: mode}})
+			keys := i.GetStore().ListKeys()
+			slices.Sort(keys)
+			if diff := cmp.Diff([]string{"web/first", "web/second", "web/third"}, keys); diff != "" {
+				t.Errorf("keys (-want +got):\n%s", diff)
+			}
+			if got := i.LastSyncResourceVersion(); got != "7" {
+				t.Errorf("the resource version is %q", got)
+			}
+		})
+	}
+}

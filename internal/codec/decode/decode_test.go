@@ -246,6 +246,49 @@ func TestBufferReuse(t *testing.T) {
 	}
 }
 
+// TestResultsAreOwned changes each result in every place, which no later result of the same text may show.
+func TestResultsAreOwned(t *testing.T) {
+	d := decode.New(decode.Options{})
+	data := wrap(`[{"plain":1},{"a":1,"b":2,"c":3,"d":4,"e":{"f":["deep",{"g":{}}]}},["one",{"two":{}}],{"some":{},"empty":[]}]`)
+	for range 5 {
+		agree(t, d, data)
+		object, err := d.Decode(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spoil(object)
+	}
+}
+
+// spoil changes all maps and slices in value.
+func spoil(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for key := range value {
+			spoil(value[key])
+			value[key] = "spoilt"
+		}
+		value["spoilt"] = true
+	case []any:
+		for i := range value {
+			spoil(value[i])
+			value[i] = "spoilt"
+		}
+	}
+}
+
+// TestTemplatesNest refuses what a known text brings above the limit of nesting.
+func TestTemplatesNest(t *testing.T) {
+	d := decode.New(decode.Options{})
+	inner := strings.Repeat("[", 20) + `"known to the decoder"` + strings.Repeat("]", 20)
+	for range 3 {
+		agree(t, d, wrap(inner))
+	}
+	for depth := 9970; depth <= 9990; depth++ {
+		agree(t, d, wrap(strings.Repeat("[", depth)+inner+strings.Repeat("]", depth)))
+	}
+}
+
 func TestConcurrentDecoding(t *testing.T) {
 	d := decode.New(decode.Options{})
 	var readers sync.WaitGroup

@@ -3,6 +3,7 @@ package decode
 import (
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -34,14 +35,16 @@ type Options struct {
 // Decoder decodes objects. It is safe for concurrent use; use one for many objects, because it remembers the
 // strings they have in common.
 type Decoder struct {
-	options Options
-	strings internTable
-	parsers sync.Pool
+	options   Options
+	strings   internTable
+	templates templateTable
+	parsers   sync.Pool
 }
 
 // New returns a Decoder.
 func New(options Options) *Decoder {
 	d := &Decoder{options: options}
+	d.templates.seed = maphash.MakeSeed()
 	d.parsers.New = func() any { return &parser{decoder: d} }
 	return d
 }

@@ -34,6 +34,9 @@ type internTable struct {
 	// keys in the same order, and comparing with a guess is cheaper than searching. Slots, because pointers
 	// from entry to entry would keep evicted ones alive.
 	next [1 << internBits]atomic.Uint32
+	// usual holds the slot of the last shared value of the key in each slot: many fields have one value nearly
+	// always.
+	usual [1 << internBits]atomic.Uint32
 }
 
 // share returns the shared form of text and its slot, or nil when it is too long or has not occurred recently.
@@ -56,10 +59,10 @@ func (t *internTable) share(text []byte) (*interned, uint32) {
 	return e, slot
 }
 
-// guess returns the key, and its slot, that followed the key in slot last time, or nil if data does not begin
-// with that key and a quote.
-func (t *internTable) guess(slot uint32, data []byte) (*interned, uint32) {
-	next := t.next[slot].Load()
+// guess returns the string, and its slot, that link has for slot, or nil if data does not begin with that
+// string and a quote.
+func (t *internTable) guess(link *[1 << internBits]atomic.Uint32, slot uint32, data []byte) (*interned, uint32) {
+	next := link[slot%(1<<internBits)].Load() % (1 << internBits) // for the compiler to see that they are in range
 	e := t.slots[next].Load()
 	if e == nil || !e.plain || len(data) <= len(e.text) || data[len(e.text)] != '"' || string(data[:len(e.text)]) != e.text {
 		return nil, 0
@@ -67,10 +70,10 @@ func (t *internTable) guess(slot uint32, data []byte) (*interned, uint32) {
 	return e, next
 }
 
-// follow notes that the key in slot next came after the one in slot.
-func (t *internTable) follow(slot, next uint32) {
-	if t.next[slot].Load() != next {
-		t.next[slot].Store(next)
+// follow notes in link that the string in slot next belongs to the one in slot.
+func follow(link *[1 << internBits]atomic.Uint32, slot, next uint32) {
+	if l := &link[slot%(1<<internBits)]; l.Load() != next {
+		l.Store(next)
 	}
 }
 

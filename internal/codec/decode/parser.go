@@ -71,6 +71,13 @@ func (p *parser) document(s scope) (value any, members int) {
 
 // next skips white space and returns the byte that follows without taking it, or 0 at the end.
 func (p *parser) next() byte {
+	if p.pos < len(p.data) && p.data[p.pos] > ' ' { // API servers send no white space
+		return p.data[p.pos]
+	}
+	return p.afterSpace()
+}
+
+func (p *parser) afterSpace() byte {
 	for i, c := range p.data[p.pos:] {
 		if c > ' ' || c != ' ' && c != '\n' && c != '\t' && c != '\r' {
 			p.pos += i
@@ -86,11 +93,8 @@ func (p *parser) value(s scope) any {
 	switch c := p.next(); c {
 	case '"':
 		return p.stringValue()
-	case '{':
-		object, _ := p.object(s)
-		return object
-	case '[':
-		return p.array(s)
+	case '{', '[':
+		return p.container(s)
 	case 't':
 		p.literal("true")
 		return true
@@ -148,6 +152,33 @@ func (p *parser) more(closing byte) bool {
 	return false
 }
 
+// container reads the object or array at pos, by copying it if its text is known.
+func (p *parser) container(s scope) any {
+	start := p.pos
+	slot, ok := templateSlot(p.data[start:], p.lastKey)
+	if !ok || s != scopeAny || p.data[start+1] == p.data[start]+2 { // {} and [] are made faster than found
+		return p.parseContainer(s)
+	}
+	table := &p.decoder.templates
+	if t := table.find(slot, p.data[start:]); t != nil && p.depth+t.nesting <= maxDepth {
+		p.pos += len(t.text)
+		return t.copy()
+	}
+	value := p.parseContainer(s)
+	if p.failure == "" {
+		table.learn(slot, p.data[start:p.pos], value)
+	}
+	return value
+}
+
+func (p *parser) parseContainer(s scope) any {
+	if p.data[p.pos] == '[' {
+		return p.array(s)
+	}
+	object, _ := p.object(s)
+	return object
+}
+
 // object reads the object at pos and returns how many members it has in the text, besides.
 func (p *parser) object(s scope) (any, int) {
 	p.enter()
@@ -202,7 +233,7 @@ func (p *parser) key() string {
 		return ""
 	}
 	table := &p.decoder.strings
-	if shared, slot := table.guess(p.lastKey, p.data[p.pos+1:]); shared != nil {
+	if shared, slot := table.guess(&table.next, p.lastKey, p.data[p.pos+1:]); shared != nil {
 		p.pos += len(shared.text) + len(`""`)
 		p.lastKey = slot
 		p.colon()
@@ -212,7 +243,7 @@ func (p *parser) key() string {
 	var key string
 	if shared, slot := table.share(text); shared != nil {
 		key = shared.text
-		table.follow(p.lastKey, slot)
+		follow(&table.next, p.lastKey, slot)
 		p.lastKey = slot
 	} else {
 		key = string(text)
@@ -259,8 +290,14 @@ func (p *parser) array(s scope) any {
 
 // stringValue reads the string at pos as a value.
 func (p *parser) stringValue() any {
+	table := &p.decoder.strings
+	if shared, _ := table.guess(&table.usual, p.lastKey, p.data[p.pos+1:]); shared != nil {
+		p.pos += len(shared.text) + len(`""`)
+		return shared.value
+	}
 	text := p.quoted()
-	if shared, _ := p.decoder.strings.share(text); shared != nil {
+	if shared, slot := table.share(text); shared != nil {
+		follow(&table.usual, p.lastKey, slot)
 		return shared.value
 	}
 	return string(text)

@@ -101,20 +101,20 @@ func (i *Informer) runGeneration(ctx context.Context, seen sees, version string,
 func (i *Informer) parts(version string, known bool) []informer.Part {
 	namespaces := i.options.Namespaces
 	if !namespaces.several() {
-		return []informer.Part{{ListerWatcher: i.listWatch(version, namespaces.single(), known, nil)}}
+		return []informer.Part{{ListerWatcher: i.listWatch(version, namespaces.single(), newPacer(known, i.retry), nil)}}
 	}
 	var all []informer.Part
 	for _, name := range namespaces.names {
-		all = append(all, informer.Part{Namespace: name, ListerWatcher: i.listWatch(version, name, known, nil)})
+		all = append(all, informer.Part{Namespace: name, ListerWatcher: i.listWatch(version, name, newPacer(known, i.retry), nil)})
 	}
 	return all
 }
 
-// listWatch is what a reflector lists and watches a version through, in a namespace or (empty) all. known is as for
-// parts, forbidden as for newListWatch.
-func (i *Informer) listWatch(version, namespace string, known bool, forbidden func(error)) cache.ListerWatcher {
+// listWatch is what a reflector lists and watches a version through, in a namespace or (empty) all. forbidden is as
+// for newListWatch.
+func (i *Informer) listWatch(version, namespace string, p *pacer, forbidden func(error)) cache.ListerWatcher {
 	gvr := i.gvr.GroupResource().WithVersion(version)
-	return newListWatch(i.source, gvr, namespace, i.options, i.health, newPacer(known, i.retry), forbidden)
+	return newListWatch(i.source, gvr, namespace, i.options, i.health, p, forbidden)
 }
 
 // leave ends what handlers and readers see of a type that is gone: every object is queued as deleted, and

@@ -44,7 +44,7 @@ func (i *Informer) serveAll(ctx context.Context, listed func(), version string, 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	i.health.consists([]string{""}, nil, "")
-	lw := i.listWatch(version, "", known, func(err error) {
+	lw := i.listWatch(version, "", newPacer(known, i.retry), func(err error) {
 		refusal = err // read when the reflector has ended
 		cancel()
 	})
@@ -78,8 +78,10 @@ func (i *Informer) serveEach(ctx context.Context, listed func(), version string,
 	each := &eachNamespace{
 		owner: i, namespaces: handle.Informer(), allowed: allowed, refusal: refusal,
 		news: make(chan struct{}, 1), parts: map[string]informer.Part{},
-		part: func(namespace string) informer.Part {
-			return informer.Part{Namespace: namespace, ListerWatcher: i.listWatch(version, namespace, known, nil)}
+		part: func(namespace string, late bool) informer.Part {
+			p := newPacer(known, i.retry)
+			p.late = late
+			return informer.Part{Namespace: namespace, ListerWatcher: i.listWatch(version, namespace, p, nil)}
 		},
 	}
 	told, err := each.namespaces.AddEventHandler(MetadataOnly(cache.ResourceEventHandlerFuncs{
@@ -146,9 +148,9 @@ type eachNamespace struct {
 	// news has an element when namespaces have come or gone.
 	news chan struct{}
 	// part makes what lists and watches a namespace; parts are those that run.
-	part  func(namespace string) informer.Part
+	part  func(namespace string, late bool) informer.Part
 	parts map[string]informer.Part
-	begun bool
+	begun bool // there has been a set
 }
 
 // ring is told of namespaces.
@@ -205,7 +207,7 @@ func (e *eachNamespace) take(names []string) bool {
 	for _, name := range names {
 		part, ok := e.parts[name]
 		if !ok {
-			part, same = e.part(name), false
+			part, same = e.part(name, e.begun), false
 		}
 		next[name] = part
 	}

@@ -122,11 +122,16 @@ func TestPatternsWhereNotAllMayBeRead(t *testing.T) {
 		expectEvents(s.T, "a namespace goes", s.events, "gone team-b/x")
 		s.server.Create(s.T, widgets, widget("team-b", "late"))
 		expectEvents(s.T, "nobody looks there", s.events)
+		deny(s.server, inNamespace("team-b"))
 		createNamespaces(s.T, s.server, "team-b")
-		expectEvents(s.T, "it comes again", s.events, "add team-b/late", "add team-b/x")
+		s.expectStatus("it comes again, and its rights do not yet", StateDegraded, ReasonForbidden)
+		s.server.Repair()
+		deny(s.server, widgetsPath)
+		time.Sleep(2 * time.Second)
+		expectEvents(s.T, "they are there", s.events, "add team-b/late", "add team-b/x")
 
 		status := s.expectStatus("at last", StateSynced, ReasonNone)
-		if status.Generation != 1 || status.Relists.Total() != 0 || len(s.failures) > 0 {
+		if status.Generation != 1 || status.Relists.Total() != 0 || len(s.failures) != 1 {
 			s.Errorf("generation %d, relists %+v, failures %v", status.Generation, status.Relists, s.failures)
 		}
 		if n := s.asks(inNamespace("team-a")); n != 0 {

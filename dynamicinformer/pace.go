@@ -14,7 +14,9 @@ type pacer struct {
 	// known says that a source of types says that the type is served: a 404 is then that of an API server
 	// that lags behind, and will pass.
 	known bool
-	bell  *bell
+	// late says that the requests are for a namespace that has just come: rights in it may come a moment later.
+	late bool
+	bell *bell
 
 	mu struct {
 		sync.Mutex
@@ -164,6 +166,8 @@ func (p *pacer) pauses(reason Reason, failing time.Duration) pauses {
 		return laggingPause
 	case reason == ReasonNotFound && p.known:
 		return absentPause
+	case reason == ReasonForbidden && p.late && failing < laggingFor:
+		return laggingPause
 	case reason == ReasonForbidden:
 		return forbiddenPause
 	case reason == ReasonConversionFailed:

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
@@ -33,6 +34,12 @@ type scene struct {
 
 func newScene(t *testing.T) *scene {
 	t.Helper()
+	return newSceneAs(t, harness.Config(t))
+}
+
+// newSceneAs is newScene with a factory of some user.
+func newSceneAs(t *testing.T, user *rest.Config) *scene {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	config := harness.Config(t)
@@ -46,7 +53,7 @@ func newScene(t *testing.T) *scene {
 	}
 	done := make(chan error, 1)
 	go func() { done <- tracker.Run(ctx) }() // ended by cancel
-	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: config, Types: tracker.Types(), Linger: -1})
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: user, Types: tracker.Types(), Linger: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

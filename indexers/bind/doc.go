@@ -18,7 +18,9 @@
 //
 // Each resource of the config is looked up among the types that the server has. With Follow, those that appear
 // later are bound when they do, and the factory's informers deal with types that go. Only indexes can be changed
-// while an informer runs; anything else makes another informer, which lists anew.
+// while an informer runs; anything else makes another informer, which lists anew. Namespaces that fit the patterns of
+// a resource count as they come and go, with one watch of all or, where that is forbidden, one of each: that is up to
+// the informer, which stays the same one (see [dynamicinformer.MatchingNamespaces]).
 //
 // # Concurrency
 //

@@ -86,9 +86,9 @@ func (f *Factory) namespaces() (*Handle, error) {
 func (f *Factory) run(ctx context.Context, e *entry) {
 	defer func() {
 		f.mu.Lock()
+		defer f.mu.Unlock()
 		delete(f.mu.leaving, e)
-		f.mu.Unlock()
-		close(e.done)
+		close(e.done) // under the lock, or it might join those who leave after it has left
 	}()
 	defer e.cancel()
 	defer context.AfterFunc(f.ctx, e.cancel)()

@@ -130,18 +130,17 @@ func (d *Decoder) parser(data []byte) *parser {
 	return p
 }
 
-// maxPooledStack is the number of members or elements from which on a parser is left to the garbage
+// maxPooledStack is the number of elements from which on a parser is left to the garbage
 // collector, so that one huge object does not cost its memory for ever.
 const maxPooledStack = 1 << 16
 
 func (d *Decoder) release(p *parser) {
-	if cap(p.members) > maxPooledStack || cap(p.elements) > maxPooledStack || cap(p.text) > maxPooledStack {
+	if cap(p.elements) > maxPooledStack || cap(p.text) > maxPooledStack {
 		return
 	}
-	// Nothing of an object may stay alive here, neither above the tops of the stacks nor below them, where a
+	// Nothing of an object may stay alive here, neither above the top of the stack nor below it, where a
 	// failure leaves what had been read.
-	p.members, p.elements, p.data = p.members[:0], p.elements[:0], nil
-	clear(p.members[:cap(p.members)])
+	p.elements, p.data = p.elements[:0], nil
 	clear(p.elements[:cap(p.elements)])
 	d.parsers.Put(p)
 }

@@ -1,5 +1,7 @@
 package decode
 
+import "maps"
+
 // maxDepth is how deep objects and arrays may nest, as with sigs.k8s.io/json.
 const maxDepth = 10000
 
@@ -15,14 +17,8 @@ const (
 	scopeDropped               // to be left out
 )
 
-// member is one key of an object with its value.
-type member struct {
-	key   string
-	value any
-}
-
-// parser reads one document. Members and elements wait on stacks until their object or array ends, so that
-// the map or slice can be made with the right size.
+// parser reads one document. Elements wait on a stack until their array ends, so that the slice can be made
+// with the right size.
 type parser struct {
 	decoder  *Decoder
 	data     []byte
@@ -30,10 +26,10 @@ type parser struct {
 	depth    int
 	failure  string // why the document is refused; "" while it is not
 	failedAt int
-	members  []member
 	elements []any
 	text     []byte // a string without its escapes
 	lastKey  uint32 // the slot of the last shared key
+	fresh    int    // how many strings were not shared although short: what holds one has not occurred lately
 }
 
 func (p *parser) fail(reason string) {
@@ -53,7 +49,7 @@ func (p *parser) err() error {
 // keys counted each time; with a failure the value is nil.
 func (p *parser) document(s scope) (value any, members int) {
 	if p.next() == '{' {
-		value, members = p.object(s)
+		value, members = p.object(s, 0)
 	} else {
 		value = p.value(s)
 	}
@@ -156,33 +152,44 @@ func (p *parser) more(closing byte) bool {
 func (p *parser) container(s scope) any {
 	start := p.pos
 	slot, ok := templateSlot(p.data[start:], p.lastKey)
-	if !ok || s != scopeAny || p.data[start+1] == p.data[start]+2 { // {} and [] are made faster than found
-		return p.parseContainer(s)
+	if !ok || p.data[start+1] == p.data[start]+2 { // {} and [] are made faster than found
+		return p.parseContainer(s, 0)
 	}
 	table := &p.decoder.templates
-	if t := table.find(slot, p.data[start:]); t != nil && p.depth+t.nesting <= maxDepth {
-		p.pos += len(t.text)
-		return t.copy()
+	whole := s == scopeAny // nothing is left out
+	if whole {
+		if t := table.find(slot, p.data[start:]); t != nil && p.depth+t.nesting <= maxDepth {
+			p.pos += len(t.text)
+			return t.copy()
+		}
 	}
-	value := p.parseContainer(s)
-	if p.failure == "" {
+	fresh := p.fresh
+	value := p.parseContainer(s, table.size(slot))
+	if p.failure != "" {
+		return nil
+	}
+	if object, ok := value.(map[string]any); ok {
+		table.learnSize(slot, len(object))
+	}
+	if whole && p.fresh == fresh {
 		table.learn(slot, p.data[start:p.pos], value)
 	}
 	return value
 }
 
-func (p *parser) parseContainer(s scope) any {
+func (p *parser) parseContainer(s scope, size int) any {
 	if p.data[p.pos] == '[' {
 		return p.array(s)
 	}
-	object, _ := p.object(s)
+	object, _ := p.object(s, size)
 	return object
 }
 
-// object reads the object at pos and returns how many members it has in the text, besides.
-func (p *parser) object(s scope) (any, int) {
+// object reads the object at pos and returns how many members it has in the text, besides. Its map is made for
+// as many as size says.
+func (p *parser) object(s scope, size int) (any, int) {
 	p.enter()
-	base, dropped := len(p.members), 0
+	object, members := make(map[string]any, size), 0
 	if p.next() == '}' {
 		p.pos++
 	} else {
@@ -191,24 +198,22 @@ func (p *parser) object(s scope) (any, int) {
 			inner := s.member(key, p.decoder.options.DropManagedFields)
 			if inner == scopeDropped {
 				p.skip()
-				dropped++
 				continue
 			}
-			value := p.value(inner)
-			p.members = append(p.members, member{key, value})
+			object[key] = p.value(inner)
+			members++
 		}
 	}
 	if p.failure != "" {
 		return nil, 0
 	}
 	p.depth--
-	members := p.members[base:]
-	object := make(map[string]any, len(members))
-	for i := range members {
-		object[members[i].key] = members[i].value
+	if size > 0 && (len(object) <= smallMap || 2*len(object) < size) { // a wrong guess must not cost memory
+		right := make(map[string]any, len(object))
+		maps.Copy(right, object)
+		object = right
 	}
-	p.members = p.members[:base]
-	return object, len(members)
+	return object, members
 }
 
 // member is the scope of the value of a member of an object in scope s.
@@ -246,7 +251,7 @@ func (p *parser) key() string {
 		follow(&table.next, p.lastKey, slot)
 		p.lastKey = slot
 	} else {
-		key = string(text)
+		key = p.own(text)
 	}
 	p.colon()
 	return key
@@ -299,6 +304,14 @@ func (p *parser) stringValue() any {
 	if shared, slot := table.share(text); shared != nil {
 		follow(&table.usual, p.lastKey, slot)
 		return shared.value
+	}
+	return p.own(text)
+}
+
+// own returns text that is not shared, as a string of its own.
+func (p *parser) own(text []byte) string {
+	if len(text) <= maxInterned {
+		p.fresh++
 	}
 	return string(text)
 }

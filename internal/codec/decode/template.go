@@ -18,7 +18,17 @@ const (
 	// minCloned is from how many strings, numbers and the like in an object on copying its map as a block of
 	// memory is cheaper than filling another.
 	minCloned = 4
+	// smallMap is how many members a map has room for however it is made.
+	smallMap = 8
+	// maxSizeGuess bounds the maps that are made in advance.
+	maxSizeGuess = 64
 )
+
+// member is one key of an object with its value.
+type member struct {
+	key   string
+	value any
+}
 
 // template is an object or array to copy when its text occurs again. Objects of one type repeat large parts
 // of each other literally: the field sets of managed fields, resources, probes, labels of selectors. Comparing
@@ -127,8 +137,14 @@ func (t *template) copyArray() any {
 type templateTable struct {
 	slots [1 << templateBits]atomic.Pointer[template]
 	seen  [1 << templateBits]atomic.Uint64 // the hash of the last text that missed
+	// sizes holds how many members the last object that was read had, if more than smallMap. Objects
+	// that begin alike tend to be of one type: their maps are made large enough, instead of growing.
+	sizes [1 << templateBits]atomic.Uint32
 	seed  maphash.Seed
 }
+
+// size guesses how many members an object will have, 0 if few.
+func (t *templateTable) size(slot uint32) int { return int(t.sizes[slot].Load()) }
 
 // templateSlot returns where a template for the text that data begins with would be. The key before the text
 // tells apart what begins alike.
@@ -151,7 +167,7 @@ func (t *templateTable) find(slot uint32, data []byte) *template {
 	return e
 }
 
-// learn is told of a value that had no template.
+// learn is told of a value that had no template, all of whose short strings are shared.
 func (t *templateTable) learn(slot uint32, text []byte, value any) {
 	if len(text) < templatePrefix || len(text) > maxTemplateText {
 		return
@@ -165,5 +181,16 @@ func (t *templateTable) learn(slot uint32, text []byte, value any) {
 	if e := newTemplate(value, &parts); e != nil {
 		e.text = string(text)
 		t.slots[slot].Store(e)
+	}
+}
+
+// learnSize is told of the members of an object that had no template.
+func (t *templateTable) learnSize(slot uint32, members int) {
+	size := uint32(min(members, maxSizeGuess))
+	if size <= smallMap {
+		size = 0
+	}
+	if t.sizes[slot].Load() != size {
+		t.sizes[slot].Store(size)
 	}
 }

@@ -3,6 +3,7 @@ package bind_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -64,9 +65,15 @@ type scene struct {
 
 func newScene(t *testing.T) *scene {
 	t.Helper()
+	return newSceneBehind(t, func(server http.Handler) http.Handler { return server })
+}
+
+// newSceneBehind is newScene with something before the server.
+func newSceneBehind(t *testing.T, before func(http.Handler) http.Handler) *scene {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	storage := cluster()
-	server := readapi.Config(readapi.NewHandler(storage, readapi.HandlerOptions{}))
+	server := readapi.Config(before(readapi.NewHandler(storage, readapi.HandlerOptions{})))
 	tracker, err := discovery.NewTracker(server, discovery.TrackerOptions{})
 	if err != nil {
 		t.Fatal(err)

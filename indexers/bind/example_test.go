@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/bind"
@@ -29,6 +30,10 @@ spec:
 // cluster serves a type and some objects, without a cluster.
 func cluster() *readapi.Storage {
 	storage := readapi.NewStorage(readapi.StorageOptions{})
+	namespaces := readapi.Type{Names: crd.Names{Plural: "namespaces", Kind: "Namespace"}, Versions: []readapi.Version{{Name: "v1"}}}
+	if err := storage.SetType(namespaces); err != nil {
+		panic(err)
+	}
 	for _, text := range []string{
 		definition("example.com", "widgets", "Widget"),
 		widget("lamp", "red", 7), widget("chair", "red", 3), widget("table", "blue", 12),

@@ -1,0 +1,63 @@
+// Package cli_test runs every verb of the command against a real API server; package dump_test has more on dump.
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+func TestMain(m *testing.M) { harness.Main(m) }
+
+// patience is how long anything may take: far more than it does.
+const patience = 90 * time.Second
+
+// result is what a finished command left behind.
+type result struct {
+	stdout, stderr string
+	code           int
+}
+
+// command prepares a program with the kubeconfig of the control plane.
+func command(t *testing.T, program string, args ...string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+harness.Kubeconfig(t), "HOME="+t.TempDir())
+	return cmd
+}
+
+// run runs a program to its end.
+func run(t *testing.T, program string, args ...string) result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := command(t, program, args...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	var failed *exec.ExitError
+	if err := cmd.Run(); err != nil && !errors.As(err, &failed) {
+		t.Fatal(err)
+	}
+	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// expect checks the exit code, and that both outputs have these texts; where none is wanted there must be none.
+func (r result) expect(t *testing.T, code int, stdout, stderr string) {
+	t.Helper()
+	if r.code != code {
+		t.Errorf("exit code %d, want %d", r.code, code)
+	}
+	if !strings.Contains(r.stdout, stdout) || stdout == "" && r.stdout != "" {
+		t.Errorf("stdout is %q, want %q in it", r.stdout, stdout)
+	}
+	if !strings.Contains(r.stderr, stderr) || stderr == "" && r.stderr != "" {
+		t.Errorf("stderr is %q, want %q in it", r.stderr, stderr)
+	}
+}

@@ -1,0 +1,87 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+const certificates = "certificates.cert-manager.io"
+
+func certificate(namespace, name, issuer string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "cert-manager.io/v1", "kind": "Certificate",
+		"metadata": map[string]any{"namespace": namespace, "name": name},
+		"spec": map[string]any{
+			"secretName": name + "-tls", "dnsNames": []any{name + ".example.org"}, "issuerRef": map[string]any{"name": issuer},
+		},
+	}}
+}
+
+// TestVerbs goes the way of a new user: propose an index config for cert-manager's types, check it, and ask by it.
+func TestVerbs(t *testing.T) {
+	harness.InstallCRDs(t, harness.Read(t, harness.CertManagerCRDs(t))...)
+	ns := harness.Namespace(t)
+	harness.Apply(t, certificate(ns, "a", "one"), certificate(ns, "b", "one"), certificate(ns, "c", "two"))
+	crdcache := harness.Crdcache(t)
+
+	suggested := run(t, crdcache, "suggest", certificates)
+	suggested.expect(t, 0, ".spec.issuerRef.name", "")
+	config := filepath.Join(t.TempDir(), "indexes.yaml")
+	if err := os.WriteFile(config, []byte(suggested.stdout), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, crdcache, "validate", config, "--live").expect(t, 0, "compared with the cluster's types", "")
+	wrong := filepath.Join(t.TempDir(), "wrong.yaml")
+	if err := os.WriteFile(wrong, []byte(strings.ReplaceAll(suggested.stdout, "issuerRef", "issuerReff")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, crdcache, "validate", wrong, "--live").expect(t, 2, "", "did you mean .spec.issuerRef")
+
+	run(t, crdcache, "query", "certificates", "--config", config, "--index", "name=one", "-n", ns, "--keys-only").
+		expect(t, 0, ns+"/a\n"+ns+"/b\n", "")
+	run(t, crdcache, "query", certificates, "--where", `@.spec.issuerRef.name == "two"`, "-A", "--count").expect(t, 0, "1\n", "")
+	table := run(t, crdcache, "query", "certificates", "--config", config, "--index", "name=two", "-n", ns)
+	table.expect(t, 0, "c-tls", "")
+	run(t, crdcache, "stats", "certificates", "--config", config, "-A").expect(t, 0, "name: 2 values in 3 of 3 objects", "")
+	run(t, crdcache, "resources", "*.cert-manager.io", "--config", config).expect(t, 0, "certificates/name", "")
+	run(t, crdcache, "version", "--live").expect(t, 0, "server: v1.", "")
+	run(t, crdcache, "__complete", "dump", "certificates.").expect(t, 0, certificates, "ShellCompDirectiveNoFileComp")
+}
+
+// TestRefusals: each verb tells by its exit code that the server refused, or that the time was up.
+func TestRefusals(t *testing.T) {
+	crdcache := harness.Crdcache(t)
+	for name, args := range map[string][]string{
+		"dump": {"dump", "secrets", "-A"}, "query": {"query", "secrets", "-A"},
+		"watch": {"watch", "secrets", "-A"}, "stats": {"stats", "secrets", "-A"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			refused := run(t, crdcache, append(args, "--context", harness.UnprivilegedContext)...)
+			refused.expect(t, 4, "", "secrets")
+			late := run(t, crdcache, append(args, "--timeout", "1ms")...)
+			late.expect(t, 3, "", "error: not synced")
+		})
+	}
+	run(t, crdcache, "resources", "--timeout", "1ms").expect(t, 3, "", "error: not synced")
+	run(t, crdcache, "version", "--live", "--timeout", "1ns").expect(t, 3, "", "error: not synced")
+}
+
+// TestPlugin runs the command as kubectl does.
+func TestPlugin(t *testing.T) {
+	plugin := filepath.Join(t.TempDir(), "kubectl-crdcache")
+	if err := os.Symlink(harness.Crdcache(t), plugin); err != nil {
+		t.Fatal(err)
+	}
+	run(t, plugin, "dump", "namespaces", "-o", "name").expect(t, 0, "namespace/default", "")
+	run(t, plugin, "dump").expect(t, 2, "", "kubectl crdcache dump")
+	t.Setenv("PATH", filepath.Dir(plugin)+":"+os.Getenv("PATH"))
+	if got := harness.Kubectl(t, "crdcache", "dump", "namespaces", "-o", "name"); !strings.Contains(got, "namespace/default\n") {
+		t.Errorf("through kubectl: %q", got)
+	}
+}

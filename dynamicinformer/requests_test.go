@@ -38,7 +38,7 @@ type reply struct {
 func replies() map[string]reply {
 	const jsonType = "application/json"
 	event := func(kind, object string) string { return `{"type":"` + kind + `","object":` + object + "}\n" }
-	large := strings.Replace(jsonGadget, `"size":1`, `"size":"`+strings.Repeat("x", 3<<20)+`"`, 1)
+	large := strings.Replace(jsonGadget, `"size":1`, `"size":"`+strings.Repeat("x", 5<<18)+`"`, 1)
 	gadgets := func(items ...string) string {
 		return `{"apiVersion":"example.com/v1","items":[` + strings.Join(items, ",") + `],"kind":"GadgetList","metadata":{"continue":"c","remainingItemCount":3,"resourceVersion":"9"}}`
 	}

@@ -63,6 +63,9 @@ func Subscribe(informer Informer, matcher *Matcher, handler func(Event)) (*Subsc
 // HasSynced reports whether the handler has been called for everything that was there in the beginning.
 func (s *Subscription) HasSynced() bool { return s.registration.HasSynced() }
 
+// Synced is closed when the handler has been called for everything that was there in the beginning.
+func (s *Subscription) Synced() <-chan struct{} { return s.registration.HasSyncedChecker().Done() }
+
 // Stop ends the subscription. The handler may still be called for what is under way.
 func (s *Subscription) Stop() error { return s.informer.RemoveEventHandler(s.registration) }
 

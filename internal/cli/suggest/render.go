@@ -88,17 +88,28 @@ func useless(path string) bool {
 	return slices.Contains([]string{".metadata.name", ".metadata.namespace", ".metadata.uid"}, path)
 }
 
-// lastKey names an index after the last key of its path.
+// generic are keys that say little by themselves.
+var generic = []string{"name", "kind", "group", "type", "key", "value", "id", "namespace", "enabled", "status"}
+
+// lastKey names an index after the last key of its path, with the key before it where that one says little:
+// .spec.issuerRef.name becomes issuerRefName.
 func lastKey(path *jsonpath.Path) string {
-	steps := path.Steps()
-	for _, step := range slices.Backward(steps) {
+	var keys []string
+	for _, step := range path.Steps() {
 		for _, selector := range step.Selectors {
 			if selector.Kind == jsonpath.SelectName {
-				return camelCase(selector.Name)
+				keys = append(keys, selector.Name)
 			}
 		}
 	}
-	return "value"
+	switch n := len(keys); {
+	case n == 0:
+		return camelCase("")
+	case n > 2 && slices.Contains(generic, keys[n-1]):
+		return camelCase(keys[n-2] + " " + keys[n-1])
+	default:
+		return camelCase(keys[n-1])
+	}
 }
 
 // camelCase makes a name of the words of a title: "Ready Since" becomes readySince, "TLS" tls.

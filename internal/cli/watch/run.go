@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 
 	"k8s.io/client-go/dynamic"
@@ -108,9 +107,18 @@ func (o *options) follow(ctx, waiting context.Context, client dynamic.Interface,
 	}
 	defer cached.Shutdown()
 	for i, c := range cached.All {
-		if _, err := query.Subscribe(c.Informer, matchers[i], screen.handler(printers[i], o.changesOnly)); err != nil {
+		feed := &feed{screen: screen, printer: printers[i], changesOnly: o.changesOnly}
+		subscription, err := query.Subscribe(c.Informer, matchers[i], feed.handle)
+		if err != nil {
 			return err
 		}
+		tracking.Go(func() { // ended by stop
+			select {
+			case <-subscription.Synced():
+				feed.begin()
+			case <-running.Done():
+			}
+		})
 	}
 	unsynced := cached.Sync(waiting)
 	if len(cached.Synced) == 0 && unsynced != nil {
@@ -133,33 +141,5 @@ func (o *options) tell(before, after dynamicinformer.Status) {
 		fmt.Fprintf(o.ErrOut, "%s: %s: %s\n", after.GVR.GroupResource(), after.State, output.Printable(after.Message))
 	default:
 		fmt.Fprintf(o.ErrOut, "%s: %s\n", after.GVR.GroupResource(), after.State)
-	}
-}
-
-// screen is stdout, to which the handlers of all types write, one at a time.
-type screen struct {
-	out    io.Writer
-	broken chan struct{} // closed with err
-	err    error
-	mu     sync.Mutex
-}
-
-func newScreen(out io.Writer) *screen { return &screen{out: out, broken: make(chan struct{})} }
-
-// handler prints the events of a type until nothing can be written.
-func (s *screen) handler(p printer, changesOnly bool) func(query.Event) {
-	return func(e query.Event) {
-		if e.Initial && changesOnly {
-			return
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.err != nil {
-			return
-		}
-		if err := p.print(e); err != nil {
-			s.err = fmt.Errorf("writing the output: %w", err)
-			close(s.broken)
-		}
 	}
 }

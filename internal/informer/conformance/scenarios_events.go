@@ -94,6 +94,7 @@ func removedHandler(s *Stage) {
 	stays := s.Start()
 	goes, handle := s.HandleWith(cache.HandlerOptions{})
 	s.Settle()
+	s.await("the handler to be synced", handle.HasSynced) // client-go's stays unsynced when it is removed before
 	s.must(s.Informer.RemoveEventHandler(handle))
 	s.must(s.Informer.RemoveEventHandler(handle))
 	s.must(cache.ShutDownEventHandler(s.Informer, handle))

@@ -30,18 +30,54 @@ func (j *jsonReader) run() error {
 			rest := &yamlReader{in: j.in, yield: j.yield, line: j.counter.at(j.base) - 1, document: j.document}
 			return rest.run()
 		}
-		decoder := json.NewDecoder(j.in)
+		if ok, err := j.objects(json.NewDecoder(j.in)); err != nil || !ok {
+			return err
+		}
+	}
+}
+
+// objects reads objects until something other than white space stands between them, and goes back to where that
+// begins.
+func (j *jsonReader) objects(decoder *json.Decoder) (bool, error) {
+	for gap := int64(0); ; {
 		j.document++
-		ok, err := j.object(decoder)
+		ok, err := j.object(decoder, gap)
 		if err != nil {
-			return j.fail(decoder, err)
+			return false, j.fail(decoder, err)
 		}
 		if !ok {
-			return nil
+			return false, nil
 		}
-		j.base += decoder.InputOffset()
-		j.in = bufio.NewReaderSize(io.MultiReader(decoder.Buffered(), j.in), 1<<16)
+		var next byte
+		switch gap, next = ahead(decoder); next {
+		case '{':
+			continue
+		case 0: // what follows has not been read yet
+			j.base += decoder.InputOffset() + gap
+		default:
+			j.base += decoder.InputOffset()
+			j.in = bufio.NewReaderSize(io.MultiReader(decoder.Buffered(), j.in), 1<<16)
+		}
+		return true, nil
 	}
+}
+
+// ahead counts the white space that a decoder has read and not used, and returns the byte after it; 0 when there is
+// none.
+func ahead(decoder *json.Decoder) (gap int64, next byte) {
+	buffered, ok := decoder.Buffered().(io.ByteReader)
+	for ; ok; gap++ {
+		c, err := buffered.ReadByte()
+		if err != nil {
+			return gap, 0
+		}
+		switch c {
+		case ' ', '\t', '\r', '\n':
+		default:
+			return gap, c
+		}
+	}
+	return 0, '?' // the decoder is another one than it was
 }
 
 // skip passes over white space and separators, and reports whether anything follows.
@@ -68,10 +104,10 @@ func (j *jsonReader) skip() (bool, error) {
 	}
 }
 
-// object reads one document.
-func (j *jsonReader) object(decoder *json.Decoder) (bool, error) {
+// object reads one document, which begins gap bytes ahead of the decoder.
+func (j *jsonReader) object(decoder *json.Decoder, gap int64) (bool, error) {
 	g := &gatherer{yield: j.yield}
-	g.document, g.line = j.document, j.line(decoder)
+	g.document, g.line = j.document, j.counter.at(j.base+decoder.InputOffset()+gap)
 	if _, err := decoder.Token(); err != nil {
 		return false, err
 	}

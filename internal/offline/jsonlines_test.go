@@ -1,0 +1,38 @@
+package offline_test
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/crdcache/crdcache/internal/offline"
+)
+
+// TestJSONLines: many objects, one a line, cost no more memory than a few, and problems keep their lines.
+func TestJSONLines(t *testing.T) {
+	const count = 20_000
+	var text strings.Builder
+	for i := range count {
+		fmt.Fprintf(&text, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c%d","namespace":"web"}}`+"\n", i)
+		if i == count/2 {
+			text.WriteString("---\n") // the separator of YAML may stand anywhere
+		}
+	}
+	text.WriteString(`{"apiVersion":"v1","kind":1,"metadata":{"name":"bad"}}` + "\n")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	source, err := offline.Open(t.Context(), offline.Options{Paths: []string{offline.Stdin}, In: strings.NewReader(text.String())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	problems := source.Problems()
+	if len(problems) != 1 || problems[0].Line != count+2 || problems[0].Document != count+1 {
+		t.Errorf("problems are %v, want one in line %d", problems, count+2)
+	}
+	// A buffer for each line would be 64 KiB.
+	if each := (after.TotalAlloc - before.TotalAlloc) / count; each > 32<<10 {
+		t.Errorf("%d bytes were allocated for each object", each)
+	}
+}

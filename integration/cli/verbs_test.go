@@ -43,13 +43,13 @@ func TestVerbs(t *testing.T) {
 	}
 	run(t, crdcache, "validate", wrong, "--live").expect(t, 2, "", "did you mean .spec.issuerRef")
 
-	run(t, crdcache, "query", "certificates", "--config", config, "--index", "name=one", "-n", ns, "--keys-only").
+	run(t, crdcache, "query", "certificates", "--config", config, "--index", "issuerRefName=one", "-n", ns, "--keys-only").
 		expect(t, 0, ns+"/a\n"+ns+"/b\n", "")
 	run(t, crdcache, "query", certificates, "--where", `@.spec.issuerRef.name == "two"`, "-A", "--count").expect(t, 0, "1\n", "")
-	table := run(t, crdcache, "query", "certificates", "--config", config, "--index", "name=two", "-n", ns)
+	table := run(t, crdcache, "query", "certificates", "--config", config, "--index", "issuerRefName=two", "-n", ns)
 	table.expect(t, 0, "c-tls", "")
-	run(t, crdcache, "stats", "certificates", "--config", config, "-A").expect(t, 0, "name: 2 values in 3 of 3 objects", "")
-	run(t, crdcache, "resources", "*.cert-manager.io", "--config", config).expect(t, 0, "certificates/name", "")
+	run(t, crdcache, "stats", "certificates", "--config", config, "-A").expect(t, 0, "issuerRefName: 2 values in 3 of 3 objects", "")
+	run(t, crdcache, "resources", "*.cert-manager.io", "--config", config).expect(t, 0, "certificates/issuerRefName", "")
 	run(t, crdcache, "version", "--live").expect(t, 0, "server: v1.", "")
 	run(t, crdcache, "__complete", "dump", "certificates.").expect(t, 0, certificates, "ShellCompDirectiveNoFileComp")
 }

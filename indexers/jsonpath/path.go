@@ -8,7 +8,9 @@ type Path struct {
 	dialect  Dialect
 	steps    []Step
 	prog     *op
-	one      bool // at most one result, without scratch space
+	names    []string // of a path that consists of names
+	direct   *direct  // of other paths of common forms, else nil
+	one      bool     // at most one result
 	warnings []Diagnostic
 	wanted   trie
 }
@@ -49,6 +51,11 @@ func FromSegments(keys ...string) *Path {
 
 func newPath(expr string, steps []Step, d Dialect, notes []Diagnostic) *Path {
 	p := &Path{expr: expr, dialect: d, steps: steps, prog: compile(steps), one: singular(steps), warnings: notes}
+	if names, rest := leadingNames(p.prog); rest == nil {
+		p.names = names
+	} else {
+		p.direct = newDirect(p.prog)
+	}
 	p.wanted.add(p.prog)
 	return p
 }
@@ -86,12 +93,19 @@ func (p *Path) Steps() []Step { return cloneSteps(p.steps) }
 // Find does not change or keep obj. yield may use paths itself. A path that is Singular allocates
 // nothing.
 func (p *Path) Find(obj any, yield func(v any) bool) {
-	if p.one {
-		if v, ok := p.First(obj); ok {
+	if p.names != nil {
+		if v, ok := lookUp(obj, p.names); ok {
 			yield(v)
 		}
 		return
 	}
+	if p.direct == nil || !p.direct.find(obj, yield) {
+		p.evaluate(obj, yield)
+	}
+}
+
+// evaluate is Find by the program, which all paths have.
+func (p *Path) evaluate(obj any, yield func(v any) bool) {
 	var ev evaluator
 	defer ev.release()
 	ev.walk(node{v: obj}, p.prog, func(n node) bool { return yield(n.v) })
@@ -108,26 +122,16 @@ func (p *Path) Append(dst []any, obj any) []any {
 
 // First gives the first value the path leads to in obj, and whether there is one; see [Path.Find].
 func (p *Path) First(obj any) (v any, ok bool) {
-	if !p.one {
-		p.Find(obj, func(found any) bool {
-			v, ok = found, true
-			return false
-		})
-		return v, ok
+	switch {
+	case p.names != nil:
+		return lookUp(obj, p.names)
+	case p.one:
+		n, _, ok := follow(node{v: obj}, p.prog)
+		return n.v, ok
 	}
-	v = obj
-	for o := p.prog; o != nil; o = o.next {
-		if o.kind == opName {
-			m, _ := v.(map[string]any)
-			if v, ok = m[o.name]; !ok {
-				return nil, false
-			}
-			continue
-		}
-		n, found := node{v: v}.element(o.index)
-		if v = n.v; !found {
-			return nil, false
-		}
-	}
-	return v, true
+	p.Find(obj, func(found any) bool {
+		v, ok = found, true
+		return false
+	})
+	return v, ok
 }

@@ -46,7 +46,7 @@ func (o *options) run(ctx context.Context) error {
 		sections[i] = c.Section()
 	}
 	printed := show.Print(ctx, sections, show.Options{
-		IOStreams: o.IOStreams, Format: o.format, NoHeaders: o.noHeaders, Namespace: o.target.Namespace, Loader: loader,
+		IOStreams: o.IOStreams, Style: show.Style{Format: o.format, NoHeaders: o.noHeaders}, Namespace: o.target.Namespace, Loader: loader,
 	})
 	return errors.Join(unresolved, unsynced, printed)
 }

@@ -7,16 +7,15 @@ import (
 
 	"github.com/crdcache/crdcache/internal/cli/exit"
 	"github.com/crdcache/crdcache/internal/cli/indexed"
-	"github.com/crdcache/crdcache/internal/cli/output"
-	"github.com/crdcache/crdcache/internal/cli/target"
+	"github.com/crdcache/crdcache/internal/cli/reader"
+	"github.com/crdcache/crdcache/internal/cli/show"
 )
 
 // flags are the flags of query.
 type flags struct {
-	target     *target.Flags
-	selectors  target.SelectorFlags
-	configs    indexed.Flags
+	reader     *reader.Flags
 	conditions indexed.QueryFlags
+	style      show.StyleFlags
 
 	sortBy     string
 	descending bool
@@ -28,15 +27,11 @@ type flags struct {
 	values   string
 	groupBy  string
 	explain  bool
-
-	output            string
-	noHeaders         bool
-	showManagedFields bool
 }
 
 // NewCommand returns the command.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	f := &flags{target: target.NewFlags()}
+	f := &flags{reader: reader.NewFlags()}
 	cmd := &cobra.Command{
 		Use:   "query TYPE [flags]",
 		Short: "Find objects of a type by indexes",
@@ -54,7 +49,6 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 			}
 			return nil
 		},
-		ValidArgsFunction:     f.target.CompleteTypes(false, f.configs.ResourceNames),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := f.toOptions(cmd.Context(), cmd.Flags(), args[0], streams)
@@ -65,19 +59,17 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		},
 	}
 	f.add(cmd.Flags())
-	f.target.Complete(cmd)
-	target.CompleteWords(cmd, "output", output.Formats())
-	f.configs.Complete(cmd, "=", "index", "not")
-	f.configs.Complete(cmd, "", "missing", "sort-by", "values", "group-by")
+	f.reader.Complete(cmd, false)
+	f.style.Complete(cmd)
+	f.reader.CompleteIndexes(cmd, "=", "index", "not")
+	f.reader.CompleteIndexes(cmd, "", "missing", "sort-by", "values", "group-by")
 	return cmd
 }
 
 func (f *flags) add(set *pflag.FlagSet) {
-	f.target.Add(set)
-	f.target.AddAllNamespaces(set)
-	f.selectors.Add(set)
-	f.configs.Add(set)
+	f.reader.Add(set)
 	f.conditions.Add(set)
+	f.style.Add(set)
 	set.StringVar(&f.sortBy, "sort-by", "", "Sort by the values of this index, which has to be sorted. Default: by namespace and name.")
 	set.BoolVar(&f.descending, "descending", false, "Sort from the greatest value to the least; with --sort-by.")
 	set.IntVar(&f.limit, "limit", 0, "Print at most this many objects, and on stderr the token to go on with; 0 prints all.")
@@ -87,7 +79,4 @@ func (f *flags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.values, "values", "", "Print the values of this index that the objects have.")
 	set.StringVar(&f.groupBy, "group-by", "", "Print the values of this index with the number of objects, the most frequent first.")
 	set.BoolVar(&f.explain, "explain", false, "Print how the query is answered instead of the objects.")
-	set.StringVarP(&f.output, "output", "o", output.Table, "Output format: "+output.FormatList()+".")
-	set.BoolVar(&f.noHeaders, "no-headers", false, "Print tables without headers.")
-	set.BoolVar(&f.showManagedFields, "show-managed-fields", false, "Keep metadata.managedFields in json and yaml output.")
 }

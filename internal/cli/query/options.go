@@ -6,65 +6,41 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/internal/cli/exit"
-	"github.com/crdcache/crdcache/internal/cli/indexed"
-	"github.com/crdcache/crdcache/internal/cli/output"
-	"github.com/crdcache/crdcache/internal/cli/target"
+	"github.com/crdcache/crdcache/internal/cli/reader"
+	"github.com/crdcache/crdcache/internal/cli/show"
 )
 
 // options are what flags and arguments amount to.
 type options struct {
-	genericiooptions.IOStreams
-	target *target.Target
-	config *indexed.Config
-	name   string // of the type
-	query  query.Query
-	asked  query.Options
-	cached dynamicinformer.ResourceOptions
+	*reader.Reader
+	name  string // of the type, as it was given
+	query query.Query
+	asked query.Options
+	style show.Style
 
 	count, keysOnly, explain bool
 	values, groupBy          string // index names
-
-	format    output.Format
-	noHeaders bool
 }
 
 func (f *flags) toOptions(ctx context.Context, set *pflag.FlagSet, name string, streams genericiooptions.IOStreams) (*options, error) {
-	streams = f.target.Streams(streams)
 	if err := f.validate(set); err != nil {
 		return nil, err
 	}
 	o := &options{
-		IOStreams: streams, noHeaders: f.noHeaders,
-		count: f.count, keysOnly: f.keysOnly, explain: f.explain, values: f.values, groupBy: f.groupBy,
+		name: name, count: f.count, keysOnly: f.keysOnly, explain: f.explain, values: f.values, groupBy: f.groupBy,
 		// All objects have been read for this command, so that looking at each of them costs little more.
 		asked: query.Options{SortBy: f.sortBy, Descending: f.descending, Limit: f.limit, Continue: f.next, AllowScan: true},
 	}
 	var err error
-	if o.format, err = output.ParseFormat(f.output); err != nil {
-		return nil, exit.Usagef("%v", err)
+	if o.style, err = f.style.Style(); err != nil {
+		return nil, err
 	}
 	if o.query, err = f.conditions.Query(); err != nil {
 		return nil, err
 	}
-	if o.config, err = f.configs.Load(o.Warn); err != nil {
-		return nil, err
-	}
-	if o.name, err = o.config.TypeName(name); err != nil {
-		return nil, err
-	}
-	if _, err = target.SplitTypes([]string{o.name}); err != nil {
-		return nil, err
-	}
-	if !f.showManagedFields {
-		o.cached.Transform = dynamicinformer.StripManagedFields
-	}
-	if err = f.selectors.Apply(&o.cached); err != nil {
-		return nil, err
-	}
-	o.target, err = f.target.Target(ctx, streams)
+	o.Reader, err = f.reader.Reader(ctx, []string{name}, f.style.Cached(), streams)
 	return o, err
 }
 

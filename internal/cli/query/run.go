@@ -13,86 +13,42 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/discovery"
-	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/internal/cli/caches"
 	"github.com/crdcache/crdcache/internal/cli/exit"
 	"github.com/crdcache/crdcache/internal/cli/indexed"
 	"github.com/crdcache/crdcache/internal/cli/output"
+	"github.com/crdcache/crdcache/internal/cli/reader"
 	"github.com/crdcache/crdcache/internal/cli/show"
-	"github.com/crdcache/crdcache/internal/cli/tables"
 )
 
-// Warn tells a person something that is no error.
-func (o *options) Warn(text string) { fmt.Fprintf(o.ErrOut, "warning: %s\n", text) }
-
-// run resolves and syncs the type, and answers.
+// run syncs the type and answers.
 func (o *options) run(ctx context.Context) error {
-	httpClient, err := o.target.HTTPClient()
-	if err != nil {
-		return err
-	}
-	waiting, cancel := o.target.Limit(ctx)
-	defer cancel()
-	r, err := o.resolve(waiting)
-	if err != nil {
-		return err
-	}
-	indexes, err := o.config.Indexes(r)
-	if err != nil {
-		return err
-	}
-	if err := o.check(indexes); err != nil {
-		return err
-	}
-	client, err := dynamicinformer.NewClient(o.target.Config, httpClient)
-	if err != nil {
-		return err
-	}
-	if len(indexes) > 0 {
-		o.cached.Indexes = indexers.CompileIndexes(indexes...)
-	}
-	cached, err := caches.New(client, []discovery.Resource{r}, caches.Options{Namespace: o.target.Namespace, Defaults: o.cached})
-	if err != nil {
-		return err
-	}
-	defer cached.Shutdown()
-	done := o.target.Progress(cached.Progress)
-	err = cached.Sync(waiting)
-	done()
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case err != nil:
-		return err
-	}
-	loader, err := tables.NewLoader(o.target.Config, httpClient, client, o.target.Namespace, caches.Selectors(o.cached), o.ErrOut)
-	if err != nil {
-		return err
-	}
-	querier := query.New(query.ForInformer(cached.Synced[0].Informer), indexes...)
-	return errors.Join(o.target.Err(), indexed.Explain(o.answer(ctx, querier, r, loader)))
+	return o.Sync(ctx, reader.Steps{
+		Check: o.check,
+		Use: func(ctx context.Context, types *reader.Types, indexes reader.Indexes, synced []caches.Cache) error {
+			if len(synced) == 0 {
+				return nil
+			}
+			one := synced[0]
+			querier := query.New(query.ForInformer(one.Informer), indexes[one.Resource.GVR]...)
+			return indexed.Explain(o.answer(ctx, querier, types))
+		},
+	})
 }
 
-// resolve finds the one type that is meant.
-func (o *options) resolve(ctx context.Context) (discovery.Resource, error) {
-	found, err := o.target.Resolve(ctx, []string{o.name})
-	switch {
-	case len(found) == 0:
-		return discovery.Resource{}, err
-	case len(found) > 1:
-		names := make([]string, len(found))
-		for i, r := range found {
+// check refuses more than one type, and asks the query of nothing, so that what is wrong with it is known before
+// anything is read.
+func (o *options) check(types *reader.Types, found reader.Indexes) error {
+	if len(types.Resources) > 1 {
+		names := make([]string, len(types.Resources))
+		for i, r := range types.Resources {
 			names[i] = r.GVR.GroupResource().String()
 		}
-		return discovery.Resource{}, exit.Usagef("%q stands for %d types; query takes one: %s", o.name, len(found), strings.Join(names, ", "))
+		return exit.Usagef("%q stands for %d types; query takes one: %s", o.name, len(names), strings.Join(names, ", "))
 	}
-	return found[0], nil
-}
-
-// check asks the query of nothing, so that what is wrong with it is known before anything is read.
-func (o *options) check(indexes []*indexers.Index) error {
+	indexes := found[types.Resources[0].GVR]
 	none := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers.CompileIndexes(indexes...).Indexers())
 	empty := query.New(query.ForIndexer(none), indexes...)
 	if _, err := empty.Explain(o.query, query.Options{SortBy: o.asked.SortBy, Descending: o.asked.Descending, AllowScan: true}); err != nil {
@@ -112,14 +68,14 @@ func (o *options) check(indexes []*indexers.Index) error {
 // explainIndex adds to an error about an index what to do without a config.
 func (o *options) explainIndex(err error) error {
 	var unknown *query.UnknownIndexError
-	if errors.As(err, &unknown) && !o.config.Given {
+	if errors.As(err, &unknown) && !o.Config.Given {
 		return exit.Usagef("%v; indexes come from --config, and --where needs none", err)
 	}
 	return indexed.Explain(err)
 }
 
 // answer prints what was asked for.
-func (o *options) answer(ctx context.Context, querier *query.Querier, r discovery.Resource, loader *tables.Loader) error {
+func (o *options) answer(ctx context.Context, querier *query.Querier, types *reader.Types) error {
 	switch {
 	case o.count:
 		n, err := querier.Count(ctx, o.query, o.asked)
@@ -142,14 +98,21 @@ func (o *options) answer(ctx context.Context, querier *query.Querier, r discover
 	if o.keysOnly {
 		err = o.printKeys(result)
 	} else {
-		err = show.Print(ctx, []show.Section{section(r, result)}, show.Options{
-			IOStreams: o.IOStreams, Format: o.format, NoHeaders: o.noHeaders, Namespace: o.target.Namespace, Loader: loader,
-		})
+		err = o.print(ctx, types, result)
 	}
 	if err == nil && result.Continue != "" {
 		fmt.Fprintf(o.ErrOut, "there is more: --continue %s\n", result.Continue)
 	}
 	return err
+}
+
+// print prints the objects that a query found.
+func (o *options) print(ctx context.Context, types *reader.Types, result *query.Result) error {
+	options, err := types.Show(o.style)
+	if err != nil {
+		return err
+	}
+	return show.Print(ctx, []show.Section{section(types.Resources[0], result)}, options)
 }
 
 // section is what a query found, in its order.
@@ -190,7 +153,7 @@ func (o *options) printValues(ctx context.Context, querier *query.Querier) error
 	}
 	slices.SortStableFunc(values, func(a, b query.ValueCount) int { return cmp.Compare(b.Count, a.Count) })
 	w := printers.GetNewTabWriter(o.Out)
-	if !o.noHeaders {
+	if !o.style.NoHeaders {
 		fmt.Fprintf(w, "%s\tCOUNT\n", strings.ToUpper(output.Printable(o.groupBy)))
 	}
 	for _, v := range values {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/internal/cli/output"
@@ -30,8 +29,7 @@ type Section struct {
 // Options say how.
 type Options struct {
 	genericiooptions.IOStreams
-	Format    output.Format
-	NoHeaders bool
+	Style
 	// Namespace is the one that was asked for; empty for all.
 	Namespace string
 	// Loader finds the columns of tables.
@@ -99,17 +97,12 @@ func (o Options) printTables(ctx context.Context, sections []Section, out *bufio
 }
 
 func (o Options) newTable(rows output.Rows, s Section, withKind bool, out *bufio.Writer) output.Printer {
-	withNamespace := o.Namespace == "" && s.Resource.Scope == discovery.Namespaced
+	rows = o.Rows(rows)
+	table := o.Table(s.Resource, o.Namespace, withKind)
 	if o.Format.Name == output.CSV {
-		return output.NewTypeCSV(out, rows, withNamespace, o.NoHeaders)
+		return output.NewTypeCSV(out, rows, table.WithNamespace, o.NoHeaders)
 	}
-	return output.NewTypeTable(out, rows, printers.PrintOptions{
-		NoHeaders:     o.NoHeaders,
-		WithNamespace: withNamespace,
-		WithKind:      withKind,
-		Kind:          s.Resource.GVK.GroupKind(),
-		Wide:          o.Format.Name == output.Wide,
-	})
+	return output.NewTypeTable(out, rows, table)
 }
 
 // sayEmpty tells on stderr, as kubectl does, that there is nothing.

@@ -2,14 +2,13 @@ package stats
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/internal/cli/exit"
-	"github.com/crdcache/crdcache/internal/cli/indexed"
+	"github.com/crdcache/crdcache/internal/cli/reader"
 	"github.com/crdcache/crdcache/internal/cli/target"
 	"github.com/crdcache/crdcache/storage/zstd"
 )
@@ -22,17 +21,15 @@ const (
 
 // flags are the flags of stats.
 type flags struct {
-	target    *target.Flags
-	selectors target.SelectorFlags
-	configs   indexed.Flags
-	storage   string
-	top       int
-	output    string
+	reader  *reader.Flags
+	storage string
+	top     int
+	output  string
 }
 
 // NewCommand returns the command.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	f := &flags{target: target.NewFlags()}
+	f := &flags{reader: reader.NewFlags()}
 	cmd := &cobra.Command{
 		Use:   "stats TYPE... [flags]",
 		Short: "Show what caching types costs, and how the values of indexes are distributed",
@@ -40,13 +37,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 			"a storage mode, how long the sync took, and the most frequent values of each index.",
 		Example: "  crdcache stats certificates.cert-manager.io -A --storage compressed\n" +
 			"  crdcache stats certs --config indexes.yaml --top 20",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return exit.Usagef("name at least one type, as in '%s certificates.cert-manager.io'", cmd.CommandPath())
-			}
-			return nil
-		},
-		ValidArgsFunction:     f.target.CompleteTypes(true, f.configs.ResourceNames),
+		Args:                  reader.NeedTypes,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := f.toOptions(cmd.Context(), args, streams)
@@ -57,14 +48,11 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		},
 	}
 	set := cmd.Flags()
-	f.target.Add(set)
-	f.target.AddAllNamespaces(set)
-	f.selectors.Add(set)
-	f.configs.Add(set)
+	f.reader.Add(set)
 	set.StringVar(&f.storage, "storage", dynamicinformer.StoragePacked.String(), "How objects are kept: packed, compressed, object or metadata.")
 	set.IntVar(&f.top, "top", 5, "How many values of each index to show; 0 shows none.")
 	set.StringVarP(&f.output, "output", "o", formatText, "Output format: text or json.")
-	f.target.Complete(cmd)
+	f.reader.Complete(cmd, true)
 	target.CompleteWords(cmd, "storage", []string{"packed", "compressed", "object", "metadata"})
 	target.CompleteWords(cmd, "output", []string{formatText, formatJSON})
 	return cmd
@@ -72,43 +60,26 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 
 // options are what flags and arguments amount to.
 type options struct {
-	genericiooptions.IOStreams
-	target *target.Target
-	config *indexed.Config
-	types  []string
-	cached dynamicinformer.ResourceOptions
-	top    int
-	json   bool
+	*reader.Reader
+	top  int
+	json bool
 }
 
 func (f *flags) toOptions(ctx context.Context, args []string, streams genericiooptions.IOStreams) (*options, error) {
-	streams = f.target.Streams(streams)
 	if err := target.OneOf("output format", f.output, []string{formatText, formatJSON}); err != nil {
 		return nil, err
 	}
 	if f.top < 0 {
 		return nil, exit.Usagef("--top is %d: it must not be negative; 0 shows no values", f.top)
 	}
-	o := &options{IOStreams: streams, top: f.top, json: f.output == formatJSON}
-	if err := o.cached.Storage.Mode.UnmarshalText([]byte(f.storage)); err != nil || f.storage == "" {
+	var cached dynamicinformer.ResourceOptions
+	if err := cached.Storage.Mode.UnmarshalText([]byte(f.storage)); err != nil || f.storage == "" {
 		return nil, exit.Usagef("--storage is %q; use packed, compressed, object or metadata", f.storage)
 	}
-	if o.cached.Storage.Mode == dynamicinformer.StorageCompressed {
-		o.cached.Storage.Compression = zstd.New(zstd.Options{})
+	if cached.Storage.Mode == dynamicinformer.StorageCompressed {
+		cached.Storage.Compression = zstd.New(zstd.Options{})
 	}
-	o.cached.Prune.Presets = []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}
-	if err := f.selectors.Apply(&o.cached); err != nil {
-		return nil, err
-	}
-	var err error
-	if o.config, err = f.configs.Load(o.warn); err != nil {
-		return nil, err
-	}
-	if o.types, err = o.config.TypeNames(args); err != nil {
-		return nil, err
-	}
-	o.target, err = f.target.Target(ctx, streams)
-	return o, err
+	cached.Prune.Presets = []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}
+	read, err := f.reader.Reader(ctx, args, cached, streams)
+	return &options{Reader: read, top: f.top, json: f.output == formatJSON}, err
 }
-
-func (o *options) warn(text string) { fmt.Fprintf(o.ErrOut, "warning: %s\n", text) }

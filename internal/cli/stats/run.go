@@ -2,18 +2,16 @@ package stats
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/discovery"
-	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/internal/cli/caches"
+	"github.com/crdcache/crdcache/internal/cli/reader"
 )
 
 // report is what is told of one type; it is what -o json gives.
@@ -45,65 +43,27 @@ type valueCount struct {
 	Count int    `json:"count"`
 }
 
-// run resolves and syncs the types, and reports on each that is synced.
+// run syncs the types, and reports on each that is synced.
 func (o *options) run(ctx context.Context) error {
-	httpClient, err := o.target.HTTPClient()
-	if err != nil {
-		return err
-	}
-	waiting, cancel := o.target.Limit(ctx)
-	defer cancel()
-	resources, unresolved := o.target.Resolve(waiting, o.types)
-	if len(resources) == 0 {
-		return unresolved
-	}
-	client, err := dynamicinformer.NewClient(o.target.Config, httpClient)
-	if err != nil {
-		return errors.Join(unresolved, err)
-	}
-	indexes, perType, err := o.indexes(resources)
-	if err != nil {
-		return err
-	}
-	cached, err := caches.New(client, resources, caches.Options{Namespace: o.target.Namespace, Defaults: o.cached, Resources: perType})
-	if err != nil {
-		return errors.Join(unresolved, err)
-	}
-	defer cached.Shutdown()
-	begun := time.Now()
-	done := o.target.Progress(cached.Progress)
-	unsynced := cached.Sync(waiting)
-	done()
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	var reports []report
-	for _, c := range cached.Synced {
-		r, err := o.report(ctx, c, indexes[c.Resource.GVR])
-		if err != nil {
-			return err
-		}
-		r.SyncTime = c.Informer.Status().Since.Sub(begun).Round(time.Millisecond).String()
-		reports = append(reports, r)
-	}
-	return errors.Join(unresolved, unsynced, o.print(reports))
-}
-
-// indexes finds and compiles those of each type.
-func (o *options) indexes(resources []discovery.Resource) (map[schema.GroupVersionResource][]*indexers.Index, map[schema.GroupVersionResource]dynamicinformer.ResourceOptions, error) {
-	found := map[schema.GroupVersionResource][]*indexers.Index{}
-	perType := map[schema.GroupVersionResource]dynamicinformer.ResourceOptions{}
-	for _, r := range resources {
-		indexes, err := o.config.Indexes(r)
-		if err != nil {
-			return nil, nil, err
-		}
-		if len(indexes) > 0 {
-			found[r.GVR] = indexes
-			perType[r.GVR] = dynamicinformer.ResourceOptions{Indexes: indexers.CompileIndexes(indexes...)}
-		}
-	}
-	return found, perType, nil
+	var begun time.Time
+	return o.Sync(ctx, reader.Steps{
+		Check: func(*reader.Types, reader.Indexes) error {
+			begun = time.Now()
+			return nil
+		},
+		Use: func(ctx context.Context, _ *reader.Types, indexes reader.Indexes, synced []caches.Cache) error {
+			reports := []report{}
+			for _, c := range synced {
+				r, err := o.report(ctx, c, indexes[c.Resource.GVR])
+				if err != nil {
+					return err
+				}
+				r.SyncTime = c.Informer.Status().Since.Sub(begun).Round(time.Millisecond).String()
+				reports = append(reports, r)
+			}
+			return o.print(reports)
+		},
+	})
 }
 
 func (o *options) report(ctx context.Context, c caches.Cache, indexes []*indexers.Index) (report, error) {

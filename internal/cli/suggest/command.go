@@ -14,6 +14,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/internal/cli/definitions"
 	"github.com/crdcache/crdcache/internal/cli/exit"
+	"github.com/crdcache/crdcache/internal/cli/reader"
 	"github.com/crdcache/crdcache/internal/cli/target"
 )
 
@@ -33,12 +34,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 			"It is a beginning, to be edited; 'validate' checks it.",
 		Example: "  crdcache suggest certificates.cert-manager.io > indexes.yaml\n" +
 			"  crdcache suggest workloads --crds config/crd/",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return exit.Usagef("name at least one type, as in '%s certificates.cert-manager.io'", cmd.CommandPath())
-			}
-			return nil
-		},
+		Args:                  reader.NeedTypes,
 		ValidArgsFunction:     f.target.CompleteTypes(true, nil),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -2,38 +2,21 @@ package dump
 
 import (
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/crdcache/crdcache/internal/cli/exit"
-	"github.com/crdcache/crdcache/internal/cli/indexed"
-	"github.com/crdcache/crdcache/internal/cli/output"
-	"github.com/crdcache/crdcache/internal/cli/target"
+	"github.com/crdcache/crdcache/internal/cli/reader"
+	"github.com/crdcache/crdcache/internal/cli/show"
 )
 
 // flags are the flags of dump.
 type flags struct {
-	target            *target.Flags
-	selectors         target.SelectorFlags
-	configs           indexed.Flags
-	output            string
-	noHeaders         bool
-	showManagedFields bool
-}
-
-func (f *flags) add(set *pflag.FlagSet) {
-	f.target.Add(set)
-	f.target.AddAllNamespaces(set)
-	f.selectors.Add(set)
-	f.configs.Add(set)
-	set.StringVarP(&f.output, "output", "o", output.Table, "Output format: "+output.FormatList()+".")
-	set.BoolVar(&f.noHeaders, "no-headers", false, "Print tables without headers.")
-	set.BoolVar(&f.showManagedFields, "show-managed-fields", false, "Keep metadata.managedFields in json and yaml output.")
+	reader *reader.Flags
+	style  show.StyleFlags
 }
 
 // NewCommand returns the command.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	f := &flags{target: target.NewFlags()}
+	f := &flags{reader: reader.NewFlags()}
 	cmd := &cobra.Command{
 		Use:   "dump TYPE... [flags]",
 		Short: "Print the objects of one or more types",
@@ -44,13 +27,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 			"may not be read is reported, and does not keep the others from being printed; the exit code tells.",
 		Example: "  crdcache dump certificates.cert-manager.io -A -o json\n" +
 			"  crdcache dump cert,issuers -n web",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return exit.Usagef("name at least one type, as in '%s certificates.cert-manager.io'", cmd.CommandPath())
-			}
-			return nil
-		},
-		ValidArgsFunction:     f.target.CompleteTypes(true, f.configs.ResourceNames),
+		Args:                  reader.NeedTypes,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := f.toOptions(cmd.Context(), args, streams)
@@ -60,8 +37,9 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 			return o.run(cmd.Context())
 		},
 	}
-	f.add(cmd.Flags())
-	f.target.Complete(cmd)
-	target.CompleteWords(cmd, "output", output.Formats())
+	f.reader.Add(cmd.Flags())
+	f.style.Add(cmd.Flags())
+	f.reader.Complete(cmd, true)
+	f.style.Complete(cmd)
 	return cmd
 }

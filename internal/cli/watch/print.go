@@ -21,11 +21,11 @@ type printer interface {
 	print(e query.Event) error
 }
 
-// newPrinter returns the printer of a type; rows are nil unless tables are printed.
-func (o *options) newPrinter(r discovery.Resource, rows output.Rows, out io.Writer) (printer, error) {
-	switch o.format.Name {
+// newPrinter returns the printer of a type, which tables show with each name if withKind is set; rows are nil unless tables are printed.
+func (o *options) newPrinter(r discovery.Resource, withKind bool, rows output.Rows, out io.Writer) (printer, error) {
+	switch o.style.Format.Name {
 	case output.Table, output.Wide:
-		return o.newRows(r, rows, out), nil
+		return o.newRows(r, withKind, rows, out), nil
 	case output.JSON, output.JSONLines:
 		encoder := json.NewEncoder(out)
 		encoder.SetEscapeHTML(false)
@@ -34,7 +34,7 @@ func (o *options) newPrinter(r discovery.Resource, rows output.Rows, out io.Writ
 		return yamlEvents{out}, nil
 	}
 	// Each object is printed as a list of its own would be.
-	return objects{format: o.format, out: out, noHeaders: o.noHeaders, first: new(bool)}, nil
+	return objects{format: o.style.Format, out: out, noHeaders: o.style.NoHeaders, first: new(bool)}, nil
 }
 
 // verb is how an event is called, as kubectl does.
@@ -53,16 +53,10 @@ type rowEvents struct {
 	color   bool
 }
 
-func (o *options) newRows(r discovery.Resource, rows output.Rows, out io.Writer) *rowEvents {
+func (o *options) newRows(r discovery.Resource, withKind bool, rows output.Rows, out io.Writer) *rowEvents {
 	return &rowEvents{
-		rows: rows, out: out, w: printers.GetNewTabWriter(out), diff: o.diff, color: o.color,
-		printer: printers.NewTablePrinter(printers.PrintOptions{
-			NoHeaders:     o.noHeaders,
-			WithNamespace: o.target.Namespace == "" && r.Scope == discovery.Namespaced,
-			WithKind:      len(o.types) > 1,
-			Kind:          r.GVK.GroupKind(),
-			Wide:          o.format.Name == output.Wide,
-		}),
+		rows: o.style.Rows(rows), out: out, w: printers.GetNewTabWriter(out), diff: o.diff, color: o.color,
+		printer: printers.NewTablePrinter(o.style.Table(r, o.Target.Namespace, withKind)),
 	}
 }
 

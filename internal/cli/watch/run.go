@@ -6,59 +6,48 @@ import (
 	"fmt"
 	"sync"
 
-	"k8s.io/client-go/dynamic"
-
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/internal/cli/caches"
 	"github.com/crdcache/crdcache/internal/cli/indexed"
 	"github.com/crdcache/crdcache/internal/cli/output"
+	"github.com/crdcache/crdcache/internal/cli/reader"
 	"github.com/crdcache/crdcache/internal/cli/tables"
 )
 
-func (o *options) warn(text string) { fmt.Fprintf(o.ErrOut, "warning: %s\n", text) }
-
-// run resolves the types, prints what happens, and ends with ctx or when it cannot write.
+// run finds the types, prints what happens, and ends with ctx or when it cannot write.
 func (o *options) run(ctx context.Context) error {
-	httpClient, err := o.target.HTTPClient()
-	if err != nil {
-		return err
-	}
-	waiting, cancel := o.target.Limit(ctx)
+	waiting, cancel := o.Target.Limit(ctx)
 	defer cancel()
-	resources, unresolved := o.target.Resolve(waiting, o.types)
-	if len(resources) == 0 {
+	types, unresolved := o.Find(waiting)
+	if types == nil {
 		return unresolved
 	}
-	matchers, err := o.matchers(resources)
-	if err != nil {
-		return errors.Join(unresolved, err)
-	}
-	client, err := dynamicinformer.NewClient(o.target.Config, httpClient)
+	matchers, err := o.matchers(types)
 	if err != nil {
 		return errors.Join(unresolved, err)
 	}
 	screen := newScreen(o.Out)
-	printers, err := o.printers(ctx, client, resources, screen)
+	printers, err := o.printers(ctx, types, screen)
 	if err != nil {
 		return errors.Join(unresolved, err)
 	}
 	if unresolved != nil {
-		fmt.Fprintf(o.ErrOut, "warning: %v\n", unresolved)
+		o.Warn(unresolved.Error())
 	}
-	return errors.Join(unresolved, o.follow(ctx, waiting, client, resources, matchers, printers, screen))
+	return errors.Join(unresolved, o.follow(ctx, waiting, types, matchers, printers, screen))
 }
 
 // matchers makes the query of each type.
-func (o *options) matchers(resources []discovery.Resource) ([]*query.Matcher, error) {
-	matchers := make([]*query.Matcher, len(resources))
-	for i, r := range resources {
-		indexes, err := o.config.Indexes(r)
-		if err != nil {
-			return nil, err
-		}
-		if matchers[i], err = query.NewMatcher(o.query, indexes...); err != nil {
+func (o *options) matchers(types *reader.Types) ([]*query.Matcher, error) {
+	indexes, err := types.Indexes()
+	if err != nil {
+		return nil, err
+	}
+	matchers := make([]*query.Matcher, len(types.Resources))
+	for i, r := range types.Resources {
+		if matchers[i], err = query.NewMatcher(o.query, indexes[r.GVR]...); err != nil {
 			return nil, indexed.Explain(err)
 		}
 	}
@@ -66,16 +55,16 @@ func (o *options) matchers(resources []discovery.Resource) ([]*query.Matcher, er
 }
 
 // printers makes the printer of each type.
-func (o *options) printers(ctx context.Context, client dynamic.Interface, resources []discovery.Resource, screen *screen) ([]printer, error) {
-	rows := make([]output.Rows, len(resources))
-	if o.format.IsTable() {
+func (o *options) printers(ctx context.Context, types *reader.Types, screen *screen) ([]printer, error) {
+	rows := make([]output.Rows, len(types.Resources))
+	if o.style.Format.IsTable() {
 		// The server prints rows only of what it lists, so that types without a CRD show name and age.
-		rows = tables.NewDefinitionLoader(client, o.ErrOut).Load(ctx, resources)
+		rows = tables.NewDefinitionLoader(types.Client, o.ErrOut).Load(ctx, types.Resources)
 	}
-	printers := make([]printer, len(resources))
-	for i, r := range resources {
+	printers := make([]printer, len(types.Resources))
+	for i, r := range types.Resources {
 		var err error
-		if printers[i], err = o.newPrinter(r, rows[i], screen.out); err != nil {
+		if printers[i], err = o.newPrinter(r, len(types.Resources) > 1, rows[i], screen.out); err != nil {
 			return nil, err
 		}
 	}
@@ -83,8 +72,8 @@ func (o *options) printers(ctx context.Context, client dynamic.Interface, resour
 }
 
 // follow runs the informers, and a tracker that tells them of their types.
-func (o *options) follow(ctx, waiting context.Context, client dynamic.Interface, resources []discovery.Resource, matchers []*query.Matcher, printers []printer, screen *screen) error {
-	tracker, err := discovery.NewTracker(o.target.Config, discovery.TrackerOptions{})
+func (o *options) follow(ctx, waiting context.Context, types *reader.Types, matchers []*query.Matcher, printers []printer, screen *screen) error {
+	tracker, err := discovery.NewTracker(o.Target.Config, discovery.TrackerOptions{})
 	if err != nil {
 		return err
 	}
@@ -94,13 +83,13 @@ func (o *options) follow(ctx, waiting context.Context, client dynamic.Interface,
 	defer stop()
 	tracking.Go(func() { _ = tracker.Run(running) }) // ended by stop; it fails only when it has run before
 	tracking.Go(func() {                             // ended by stop
-		if err := o.target.Follow(running, tracker.Refresh); err != nil {
-			o.warn("changes of the files are not followed: " + err.Error())
+		if err := o.Target.Follow(running, tracker.Refresh); err != nil {
+			o.Warn("changes of the files are not followed: " + err.Error())
 		}
 	})
 
-	cached, err := caches.New(client, resources, caches.Options{
-		Namespace: o.target.Namespace, Defaults: o.cached, Types: tracker.Types(), Listener: dynamicinformer.Listener{StateChanged: o.tell},
+	cached, err := types.Caches(nil, caches.Options{
+		Types: tracker.Types(), Listener: dynamicinformer.Listener{StateChanged: o.tell},
 	})
 	if err != nil {
 		return err

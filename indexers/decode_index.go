@@ -40,6 +40,7 @@ func (d *decoding) index(n *yaml.Node, names map[string]string) (*Index, bool) {
 	if index.each != nil {
 		index.elements = elementSet(index.parts)
 	}
+	index.label = labelOf(index)
 	return index, true
 }
 

@@ -25,6 +25,7 @@ type Index struct {
 	elements      *jsonpath.Set // the paths of the parts, with each
 	when          *jsonpath.Filter
 	whenAt        origin
+	label         string // see labelOf
 	maxValues     int
 	maxValueBytes int
 }

@@ -21,6 +21,12 @@ func drivers(c cond) (best driver, found bool) {
 	switch c := c.(type) {
 	case *keyed:
 		return driver{[]*keyed{c}, true}, true
+	case labelled:
+		for _, k := range c.starts() {
+			if !found || k.count < best.count() {
+				best, found = driver{parts: []*keyed{k}}, true
+			}
+		}
 	case constant:
 		return driver{sure: true}, !bool(c)
 	case several:

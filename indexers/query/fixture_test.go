@@ -22,6 +22,9 @@ spec:
     match: {group: example.com, kind: Widget}
     indexes:
     - {name: team, label: example.com/team}
+    - {name: tier, path: .metadata.labels.tier, order: sorted, transform: [{regex: {match: '^.'}}, upper]}
+    - {name: webs, label: tier, when: '@.metadata.labels.tier == "web"'}
+    - {name: short, label: example.com/team, maxValueBytes: 4}
     - {name: class, path: .spec.class, missing: null}
     - {name: host, path: '.spec.hosts[*]', order: sorted, transform: lower}
     - {name: weight, path: .spec.weight, type: int, order: sorted}

@@ -38,7 +38,7 @@ func randomQuery(random *rand.Rand, depth int) (query.Query, predicate) {
 		}
 	}
 	pick := func(list ...string) string { return list[random.IntN(len(list))] }
-	switch random.IntN(16) {
+	switch random.IntN(18) {
 	case 0:
 		team := pick("edge", "payments", "none")
 		return query.Eq("team", team), func(u *unstructured.Unstructured) bool { return u.GetLabels()["example.com/team"] == team }
@@ -107,6 +107,14 @@ func randomQuery(random *rand.Rand, depth int) (query.Query, predicate) {
 			return u.GetLabels()["tier"] == "web" && u.GetLabels()["example.com/team"] != ""
 		}
 	case 14:
+		team := pick("edge", "payments", "core", "none")
+		return query.Label("example.com/team=" + team), func(u *unstructured.Unstructured) bool { return u.GetLabels()["example.com/team"] == team }
+	case 15:
+		tier := pick("web", "db", "wax")
+		return query.Label("tier in (" + tier + ",none),example.com/team notin (core)"), func(u *unstructured.Unstructured) bool {
+			return u.GetLabels()["tier"] == tier && u.GetLabels()["example.com/team"] != "core"
+		}
+	case 16:
 		return query.Where("@.spec.weight >= 4"), func(u *unstructured.Unstructured) bool {
 			w, ok, _ := unstructured.NestedInt64(u.Object, "spec", "weight")
 			return ok && w >= 4

@@ -142,6 +142,8 @@ func (k *keyed) holds(object string, item any) bool {
 type labelled struct {
 	selector labels.Selector
 	query    string
+	// starts finds indexes that lead to the objects.
+	starts func() []*keyed
 }
 
 func (l labelled) holds(_ string, item any) bool { return l.selector.Matches(labelsOf(item)) }
@@ -214,7 +216,7 @@ func (s schema) compile(snapshot Snapshot, q Query) (cond, error) {
 		if q.err != nil {
 			return nil, q.at.locate(q.err)
 		}
-		return labelled{q.selector, q.String()}, nil
+		return labelled{q.selector, q.String(), func() []*keyed { return s.labelStarts(snapshot, q.selector) }}, nil
 	case *condition:
 		t, err := q.compile()
 		return body{newProbe(t), q.String()}, q.at.locate(err)

@@ -56,7 +56,8 @@ func TestScansHaveToBeAllowed(t *testing.T) {
 	querier := stock(t, someObjects()...)
 	for text, allowed := range map[string]bool{
 		"team=edge": true, "*": true, "!*": true, "team=edge && !class": true, "team=edge || weight>5": true,
-		"team=nobody || !(team=nobody)": false, "!class": false, "team!=edge": false, "label('example.com/team=edge')": false,
+		"team=nobody || !(team=nobody)": false, "!class": false, "team!=edge": false, "label('example.com/team=edge')": true,
+		"label('example.com/team')": false, "!label('example.com/team=edge')": false, "label('tier=edge') || team=edge": true, "label('other=edge')": false,
 		"where(.spec.weight)": false, "team=edge || where(.spec.weight)": false,
 	} {
 		q, err := query.Parse(text)
@@ -73,6 +74,42 @@ func TestScansHaveToBeAllowed(t *testing.T) {
 		}
 		if plan, err := querier.Explain(q, query.Options{}); err != nil || text != "*" && plan.Scan == allowed {
 			t.Errorf("%s: %+v, %v", text, plan, err)
+		}
+	}
+}
+
+// A label selector begins with an index over one of its labels, if that holds all that is selected.
+func TestLabelsBeginWithAnIndex(t *testing.T) {
+	var objects []*unstructured.Unstructured
+	for i := range 100 {
+		u := simple(fmt.Sprintf("ns/w%02d", i), []string{"edge", "payments"}[i/90], int64(i), "gold")
+		u.SetLabels(map[string]string{"example.com/team": u.GetLabels()["example.com/team"], "tier": []string{"web", "wax", "db"}[i%3]})
+		objects = append(objects, u)
+	}
+	querier := stock(t, objects...)
+	for selector, want := range map[string][]query.Step{
+		"example.com/team=edge":                  {{Query: "short=edge", Objects: 90}},
+		"example.com/team=payments":              {{Query: "team=payments", Objects: 10}}, // too long for the other index
+		"example.com/team in (payments, none)":   {{Query: "team in (none, payments)", Objects: 10}},
+		"tier=web":                               {{Query: "tier=W", Objects: 67}}, // which holds others, too
+		"tier in (web,wax),example.com/team==x":  {{Query: "short=x", Objects: 0}},
+		"tier=db,example.com/team":               {{Query: "tier=D", Objects: 33}},
+		"example.com/team!=payments":             nil,
+		"example.com/team":                       nil,
+		"!example.com/team":                      nil,
+		"other=edge":                             nil,
+		"example.com/team=edge,other notin (no)": {{Query: "short=edge", Objects: 90}},
+	} {
+		plan, err := querier.Explain(query.Label(selector), query.Options{})
+		if err != nil || plan.Scan != (want == nil) {
+			t.Errorf("%s: %v, %v", selector, plan, err)
+			continue
+		}
+		if diff := cmp.Diff(want, plan.Start); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", selector, diff)
+		}
+		if want != nil && !slices.Equal(plan.Checks, []string{query.Label(selector).String()}) {
+			t.Errorf("%s: %v", selector, plan)
 		}
 	}
 }

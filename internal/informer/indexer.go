@@ -7,11 +7,12 @@ import (
 )
 
 // indexer shows an Informer's store as a cache.Indexer. All reads return objects that are shared and read-only.
+// It is one pointer, so that an interface with it costs no allocation for each GetStore().GetByKey(key).
 type indexer struct{ informer *Informer }
 
-var _ cache.Indexer = (*indexer)(nil)
+var _ cache.Indexer = indexer{}
 
-func (x *indexer) objects(items []Item) []any {
+func (x indexer) objects(items []Item) []any {
 	object := x.informer.store.Form().Object
 	for k, item := range items {
 		items[k] = object(item)
@@ -20,7 +21,7 @@ func (x *indexer) objects(items []Item) []any {
 }
 
 // Add stores an object without telling any handler.
-func (x *indexer) Add(obj any) error {
+func (x indexer) Add(obj any) error {
 	i := x.informer
 	keyed, err := i.keyed(i.store.Form().Item(obj))
 	if err != nil {
@@ -34,10 +35,10 @@ func (x *indexer) Add(obj any) error {
 }
 
 // Update is Add.
-func (x *indexer) Update(obj any) error { return x.Add(obj) }
+func (x indexer) Update(obj any) error { return x.Add(obj) }
 
 // Delete removes an object without telling any handler.
-func (x *indexer) Delete(obj any) error {
+func (x indexer) Delete(obj any) error {
 	key, err := x.informer.keyOf(obj)
 	if err != nil {
 		return err
@@ -47,7 +48,7 @@ func (x *indexer) Delete(obj any) error {
 }
 
 // Replace swaps the content without telling any handler.
-func (x *indexer) Replace(list []any, version string) error {
+func (x indexer) Replace(list []any, version string) error {
 	i := x.informer
 	all := make([]store.Keyed, len(list))
 	for k, obj := range list {
@@ -64,24 +65,24 @@ func (x *indexer) Replace(list []any, version string) error {
 }
 
 // Resync does nothing: resyncs are the informer's.
-func (x *indexer) Resync() error { return nil }
+func (x indexer) Resync() error { return nil }
 
 // Bookmark remembers a resource version.
-func (x *indexer) Bookmark(version string) { x.informer.store.SetResourceVersion(version) }
+func (x indexer) Bookmark(version string) { x.informer.store.SetResourceVersion(version) }
 
 // LastStoreSyncResourceVersion returns the resource version of the last list, event or bookmark stored.
-func (x *indexer) LastStoreSyncResourceVersion() string {
+func (x indexer) LastStoreSyncResourceVersion() string {
 	return x.informer.store.Snapshot().ResourceVersion()
 }
 
 // List returns all objects in no particular order.
-func (x *indexer) List() []any { return x.objects(x.informer.store.Snapshot().Items()) }
+func (x indexer) List() []any { return x.objects(x.informer.store.Snapshot().Items()) }
 
 // ListKeys returns all keys in no particular order.
-func (x *indexer) ListKeys() []string { return x.informer.store.Snapshot().Keys() }
+func (x indexer) ListKeys() []string { return x.informer.store.Snapshot().Keys() }
 
 // Get looks up the object with the key of obj.
-func (x *indexer) Get(obj any) (item any, exists bool, err error) {
+func (x indexer) Get(obj any) (item any, exists bool, err error) {
 	key, err := x.informer.keyOf(obj)
 	if err != nil {
 		return nil, false, err
@@ -90,7 +91,7 @@ func (x *indexer) Get(obj any) (item any, exists bool, err error) {
 }
 
 // GetByKey looks up an object; the error is always nil.
-func (x *indexer) GetByKey(key string) (item any, exists bool, err error) {
+func (x indexer) GetByKey(key string) (item any, exists bool, err error) {
 	kept, exists := x.informer.store.Snapshot().Get(key)
 	if !exists {
 		return nil, false, nil
@@ -99,31 +100,31 @@ func (x *indexer) GetByKey(key string) (item any, exists bool, err error) {
 }
 
 // Index returns the objects that share a value of the index with obj, which may be what an Undecoded handler got.
-func (x *indexer) Index(indexName string, obj any) ([]any, error) {
+func (x indexer) Index(indexName string, obj any) ([]any, error) {
 	items, err := x.informer.store.Snapshot().ItemsByIndexOf(indexName, x.informer.store.Form().Object(obj))
 	return x.objects(items), err
 }
 
 // IndexKeys returns the sorted keys of the objects under one value of the index.
-func (x *indexer) IndexKeys(indexName, indexedValue string) ([]string, error) {
+func (x indexer) IndexKeys(indexName, indexedValue string) ([]string, error) {
 	return x.informer.store.Snapshot().KeysByIndex(indexName, indexedValue)
 }
 
 // ListIndexFuncValues returns the values of an index; none when it does not exist.
-func (x *indexer) ListIndexFuncValues(indexName string) []string {
+func (x indexer) ListIndexFuncValues(indexName string) []string {
 	return x.informer.store.Snapshot().IndexValues(indexName)
 }
 
 // ByIndex returns the objects under one value of the index.
-func (x *indexer) ByIndex(indexName, indexedValue string) ([]any, error) {
+func (x indexer) ByIndex(indexName, indexedValue string) ([]any, error) {
 	items, err := x.informer.store.Snapshot().ItemsByIndex(indexName, indexedValue)
 	return x.objects(items), err
 }
 
 // GetIndexers returns the index functions of the indexes that are complete.
-func (x *indexer) GetIndexers() cache.Indexers { return x.informer.store.Snapshot().Indexers() }
+func (x indexer) GetIndexers() cache.Indexers { return x.informer.store.Snapshot().Indexers() }
 
 // AddIndexers is the informer's, but works after the stop as well.
-func (x *indexer) AddIndexers(newIndexers cache.Indexers) error {
+func (x indexer) AddIndexers(newIndexers cache.Indexers) error {
 	return x.informer.store.AddIndexers(newIndexers)
 }

@@ -213,7 +213,7 @@ func (i *Informer) GetStore() cache.Store { return i.GetIndexer() }
 
 // GetIndexer returns the local cache with its indexes. Writing to it changes the cache without telling any
 // handler, and the next event or list for the key overwrites that.
-func (i *Informer) GetIndexer() cache.Indexer { return &indexer{informer: i} }
+func (i *Informer) GetIndexer() cache.Indexer { return indexer{informer: i} }
 
 // AddIndexers adds indexes, before or after the start. Objects that are there already are indexed while readers
 // and the reflector go on; then all new indexes appear at once. It fails when a name is taken or the informer

@@ -1,6 +1,9 @@
 package store
 
-import "slices"
+import (
+	"slices"
+	"unsafe"
+)
 
 // index finds rows by the values of one index function. It is immutable like a trie.
 type index struct {
@@ -10,109 +13,134 @@ type index struct {
 	order order
 }
 
-// posting is one value and the rows that have it: most indexes have many values with one row, for which there
-// is no set.
+// posting is one value and the rows that have it. Most indexes have many values with one row, for which there is no
+// set: a posting without its one row is the beginning of a manyPosting.
 type posting struct {
 	value string
-	// one is set when there is one row, and many when there are more.
-	one  *row
-	many *trie[*row]
+	one   *row
 }
 
-func hashPosting(p posting) uint64 { return hashOf(p.value) }
+// manyPosting is a posting of two rows or more.
+type manyPosting struct {
+	posting // without one
+	rows    trie[row]
+}
 
-func (p posting) len() int {
+func hashPosting(p *posting) uint64 { return hashOf(p.value) }
+
+func postingOf(value string, rows trie[row]) *posting {
+	return &(&manyPosting{posting{value: value}, rows}).posting
+}
+
+// many returns the set of rows, or nil where there is one row.
+func (p *posting) many() *trie[row] {
+	if p.one != nil {
+		return nil
+	}
+	return &(*manyPosting)(unsafe.Pointer(p)).rows
+}
+
+// len counts the rows; p may be nil.
+func (p *posting) len() int {
 	switch {
-	case p.many != nil:
-		return p.many.len
+	case p == nil:
+		return 0
 	case p.one != nil:
 		return 1
 	default:
-		return 0
+		return p.many().len
 	}
 }
 
-// all calls yield for each row until it returns false.
-func (p posting) all(yield func(*row) bool) {
+// all calls yield for each row until it returns false; p may be nil.
+func (p *posting) all(yield func(*row) bool) {
 	switch {
-	case p.many != nil:
-		p.many.all(yield)
+	case p == nil:
 	case p.one != nil:
 		yield(p.one)
-	}
-}
-
-// with returns the posting with r in place of the row with its key.
-func (p posting) with(r *row) posting {
-	switch {
-	case p.many != nil:
-		many := withRow(p.many, r)
-		p.many = &many
-	case p.one == nil || p.one.key == r.key:
-		p.one = r
 	default:
-		many := buildTrie(hashedRows([]*row{p.one, r}))
-		p.one, p.many = nil, &many
+		p.many().all(yield)
 	}
-	return p
 }
 
-// without returns the posting without the row of that key.
-func (p posting) without(key string) posting {
-	if p.many == nil {
-		if p.one != nil && p.one.key == key {
-			p.one = nil
+// with returns the posting with r in place of the row with its key, under a value that is the same.
+func (p *posting) with(r *row, value string) *posting {
+	switch {
+	case p.one == nil:
+		return postingOf(value, withRow(p.many(), r))
+	case p.one.key == r.key:
+		return &posting{value, r}
+	default:
+		return postingOf(value, buildTrie(hashedRows([]*row{p.one, r})))
+	}
+}
+
+// without returns the posting without the row of that key, or nil when there is no other.
+func (p *posting) without(key string) *posting {
+	if p.one != nil {
+		if p.one.key == key {
+			return nil
 		}
 		return p
 	}
-	many := withoutRow(p.many, key)
-	p.many = &many
-	if many.len == 1 {
-		p.many = nil
-		for r := range many.all {
-			p.one = r
-		}
+	rows := withoutRow(p.many(), key)
+	if rows.len > 1 {
+		return postingOf(p.value, rows)
 	}
-	return p
+	last := &posting{value: p.value}
+	for r := range rows.all {
+		last.one = r
+	}
+	return last
 }
 
-// posting returns the rows of a value.
-func (x *index) posting(value string) posting {
-	found, _ := x.postings.find(hashOf(value), func(p posting) bool { return p.value == value })
-	return found
+// posting returns the rows of a value, or nil.
+func (x *index) posting(value string) *posting {
+	hash := hashOf(value)
+	if l := x.postings.leafOf(hash); l != nil {
+		for at := l.next(0, hash); at >= 0; at = l.next(at+1, hash) {
+			if p := l.entries[at]; p.value == value {
+				return p
+			}
+		}
+	}
+	return nil
 }
 
 // insert puts a row under a value, in place of a row with the same key.
 func (x *index) insert(value string, r *row) {
-	p := x.posting(value)
-	isNew := p.len() == 0
-	if isNew || p.one != nil && p.one.key == r.key {
-		p.value = x.function.own(value, r)
+	switch p := x.posting(value); {
+	case p == nil:
+		value = x.function.own(value, r)
+		if x.function.sorted {
+			x.order = x.order.with(value)
+		}
+		x.set(&posting{value, r})
+	case p.one != nil && p.one.key == r.key: // the old row's memory is not to be kept for its value
+		x.set(p.with(r, x.function.own(value, r)))
+	default:
+		x.set(p.with(r, p.value))
 	}
-	if isNew && x.function.sorted {
-		x.order = x.order.with(p.value)
-	}
-	x.set(p.with(r))
 }
 
 // remove takes a row from under a value.
 func (x *index) remove(value string, r *row) {
 	p := x.posting(value)
-	if p.len() == 0 {
+	if p == nil {
 		return
 	}
-	if p = p.without(r.key); p.len() > 0 {
-		x.set(p)
+	if less := p.without(r.key); less != nil {
+		x.set(less)
 		return
 	}
-	x.postings = x.postings.without(hashOf(value), func(have posting) bool { return have.value == value }, hashPosting)
+	x.postings = x.postings.without(hashOf(value), func(have *posting) bool { return have.value == value }, hashPosting)
 	if x.function.sorted {
 		x.order = x.order.without(value)
 	}
 }
 
-func (x *index) set(p posting) {
-	x.postings = x.postings.with(hashPosting(p), p, func(have posting) bool { return have.value == p.value }, hashPosting)
+func (x *index) set(p *posting) {
+	x.postings = x.postings.with(hashPosting(p), p, func(have *posting) bool { return have.value == p.value }, hashPosting)
 }
 
 // replace takes old out and puts next in; either may be nil. Both have the same key.
@@ -147,7 +175,7 @@ func buildIndex(f *function, rows []*row) index {
 		}
 	}
 	sortHashed(entries)
-	postings := make([]hashed[posting], 0)
+	postings := make([]hashed[*posting], 0)
 	for len(entries) > 0 {
 		end := 1
 		for end < len(entries) && entries[end].hash == entries[0].hash {
@@ -170,7 +198,7 @@ func buildIndex(f *function, rows []*row) index {
 
 // appendPostings appends the postings of entries whose values have one hash, which means one value as good as
 // always.
-func appendPostings(f *function, to []hashed[posting], entries []hashed[entry]) []hashed[posting] {
+func appendPostings(f *function, to []hashed[*posting], entries []hashed[entry]) []hashed[*posting] {
 	for len(entries) > 0 {
 		first := entries[0].entry
 		rows := make([]*row, 0, len(entries))
@@ -182,24 +210,21 @@ func appendPostings(f *function, to []hashed[posting], entries []hashed[entry]) 
 				others = append(others, e)
 			}
 		}
-		to = append(to, hashed[posting]{entries[0].hash, newPosting(f, first, rows)})
+		to = append(to, hashed[*posting]{entries[0].hash, newPosting(f, first, rows)})
 		entries = others
 	}
 	return to
 }
 
-func newPosting(f *function, first entry, rows []*row) posting {
-	p := posting{value: f.own(first.value, first.row)}
+func newPosting(f *function, first entry, rows []*row) *posting {
+	value := f.own(first.value, first.row)
 	if len(rows) == 1 {
-		p.one = rows[0]
-		return p
+		return &posting{value, rows[0]}
 	}
 	for _, r := range rows {
 		if r.values == first.row.values {
 			r.values = first.row.values // one copy serves all
 		}
 	}
-	many := buildTrie(hashedRows(rows))
-	p.many = &many
-	return p
+	return postingOf(value, buildTrie(hashedRows(rows)))
 }

@@ -123,19 +123,26 @@ func hashOf(text string) uint64 { return maphash.String(seed, text) }
 func hashRow(r *row) uint64 { return hashOf(r.key) }
 
 // withRow returns rows with r in place of the row with its key.
-func withRow(rows *trie[*row], r *row) trie[*row] {
+func withRow(rows *trie[row], r *row) trie[row] {
 	return rows.with(hashOf(r.key), r, func(have *row) bool { return have.key == r.key }, hashRow)
 }
 
 // withoutRow returns rows without the one of that key.
-func withoutRow(rows *trie[*row], key string) trie[*row] {
+func withoutRow(rows *trie[row], key string) trie[row] {
 	return rows.without(hashOf(key), func(have *row) bool { return have.key == key }, hashRow)
 }
 
-// findRow returns the row with that key, or nil.
-func findRow(rows *trie[*row], key string) *row {
-	found, _ := rows.find(hashOf(key), func(have *row) bool { return have.key == key })
-	return found
+// findRow returns the row with that key, or nil. It is trie.find without the calls that a function would cost.
+func findRow(rows *trie[row], key string) *row {
+	hash := hashOf(key)
+	if l := rows.leafOf(hash); l != nil {
+		for at := l.next(0, hash); at >= 0; at = l.next(at+1, hash) {
+			if r := l.entries[at]; r.key == key {
+				return r
+			}
+		}
+	}
+	return nil
 }
 
 // hashedRows prepares rows for buildTrie.

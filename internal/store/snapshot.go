@@ -9,7 +9,7 @@ import (
 // Snapshot is the content of a Store at one moment, with all its indexes. It never changes: it can be read for
 // any length of time, by any number of goroutines, without a lock, and keeps what it shows in memory meanwhile.
 type Snapshot struct {
-	rows trie[*row]
+	rows trie[row]
 	// indexes are complete; functions are theirs, and those of indexes that are still being filled.
 	indexes   []index
 	functions functions

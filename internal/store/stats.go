@@ -103,8 +103,10 @@ func (x *index) stats(values int64) IndexStats {
 	stats := IndexStats{Name: x.function.name, Values: x.postings.len, Bytes: values + trieBytes(&x.postings) + x.order.bytes()}
 	for p := range x.postings.all {
 		stats.Entries += p.len()
-		if p.many != nil {
-			stats.Bytes += int64(packed.Allocated(int(unsafe.Sizeof(*p.many)))) + trieBytes(p.many)
+		if rows := p.many(); rows != nil {
+			stats.Bytes += int64(packed.Allocated(int(unsafe.Sizeof(manyPosting{})))) + trieBytes(rows)
+		} else {
+			stats.Bytes += int64(packed.Allocated(int(unsafe.Sizeof(*p))))
 		}
 		if x.function.derived {
 			stats.Bytes += int64(packed.Allocated(len(p.value)))
@@ -127,26 +129,31 @@ func trieBytes[E any](t *trie[E]) int64 {
 	if t.inner != nil {
 		return t.inner.bytes()
 	}
-	return t.leaf.bytes()
+	if t.leaf != nil {
+		return t.leaf.bytes()
+	}
+	return 0
 }
 
 func (n *inner[E]) bytes() int64 {
 	bytes := int64(packed.Allocated(int(unsafe.Sizeof(*n))))
-	for k := range fan {
-		if next := n.inners[k]; next != nil {
-			bytes += next.bytes()
+	n.distinct(func(child *inner[E], l *leaf[E]) bool {
+		if child != nil {
+			bytes += child.bytes()
 		} else {
-			bytes += n.leaves[k].bytes()
+			bytes += l.bytes()
 		}
-	}
+		return true
+	})
 	return bytes
 }
 
 func (l *leaf[E]) bytes() int64 {
-	if l == nil {
-		return 0
+	size, entries := int(unsafe.Sizeof(*l)), cap(l.entries)*int(unsafe.Sizeof(l.entries[0]))
+	if len(l.entries) <= leafMax {
+		return int64(packed.Allocated(size + entries)) // see makeLeaf
 	}
-	return int64(packed.Allocated(int(unsafe.Sizeof(*l))) + withPointers(cap(l.entries)*int(unsafe.Sizeof(l.entries[0]))))
+	return int64(packed.Allocated(size) + withPointers(entries))
 }
 
 // withPointers is how many bytes of heap n bytes with pointers occupy: above 512, the allocator adds a header.

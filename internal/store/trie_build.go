@@ -7,44 +7,29 @@ import (
 )
 
 // hashed is an entry with its hash.
-type hashed[E any] struct {
+type hashed[T any] struct {
 	hash  uint64
-	entry E
+	entry T
 }
 
 // sortHashed puts entries in the order of a trie: those that share a node are next to each other.
-func sortHashed[E any](entries []hashed[E]) {
-	slices.SortFunc(entries, func(a, b hashed[E]) int { return cmp.Compare(a.hash, b.hash) })
+func sortHashed[T any](entries []hashed[T]) {
+	slices.SortFunc(entries, func(a, b hashed[T]) int { return cmp.Compare(a.hash, b.hash) })
+}
+
+// firstFrom returns the place of the first of sorted entries for whose hash from holds, as it does for all after it.
+func firstFrom[T any](sorted []hashed[T], from func(hash uint64) bool) int {
+	return sort.Search(len(sorted), func(i int) bool { return from(sorted[i].hash) })
 }
 
 // buildTrie returns the trie of sorted entries, no two of which match.
-func buildTrie[E any](sorted []hashed[E]) trie[E] {
-	if len(sorted) == 0 {
+func buildTrie[E any](sorted []hashed[*E]) trie[E] {
+	switch {
+	case len(sorted) == 0:
 		return trie[E]{}
+	case len(sorted) <= leafMax:
+		return trie[E]{leaf: newLeaf(sorted), len: len(sorted)}
+	default:
+		return trie[E]{inner: newInner(sorted, 0), len: len(sorted)}
 	}
-	n, l := build(sorted, 0)
-	return trie[E]{inner: n, leaf: l, len: len(sorted)}
-}
-
-// build returns the node of sorted entries at a depth.
-func build[E any](sorted []hashed[E], depth int) (*inner[E], *leaf[E]) {
-	if len(sorted) <= leafMax || depth == maxDepth {
-		return nil, newLeaf(sorted)
-	}
-	n := &inner[E]{}
-	for len(sorted) > 0 {
-		k := slot(sorted[0].hash, depth)
-		end := sort.Search(len(sorted), func(i int) bool { return slot(sorted[i].hash, depth) > k })
-		n.inners[k], n.leaves[k] = build(sorted[:end], depth+1)
-		sorted = sorted[end:]
-	}
-	return n, nil
-}
-
-func newLeaf[E any](entries []hashed[E]) *leaf[E] {
-	l := &leaf[E]{entries: make([]E, len(entries))}
-	for i, e := range entries {
-		l.set(i, e.hash, e.entry)
-	}
-	return l
 }

@@ -32,7 +32,7 @@ func TestTrieIsAMap(t *testing.T) {
 	for name, hash := range hashes {
 		t.Run(name, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(1, 2))
-			of := func(p pair) uint64 { return hash(p.key) }
+			of := func(p *pair) uint64 { return hash(p.key) }
 			model := map[string]int{}
 			type version struct {
 				trie trie[pair]
@@ -42,17 +42,17 @@ func TestTrieIsAMap(t *testing.T) {
 			var now trie[pair]
 			for step := range 4000 {
 				key := fmt.Sprint(random.IntN(300))
-				match := func(p pair) bool { return p.key == key }
+				match := func(p *pair) bool { return p.key == key }
 				if random.IntN(3) == 0 || step > 3500 {
 					now = now.without(hash(key), match, of)
 					delete(model, key)
 				} else {
-					now = now.with(hash(key), pair{key, step}, match, of)
+					now = now.with(hash(key), &pair{key, step}, match, of)
 					model[key] = step
 				}
 				found, ok := now.find(hash(key), match)
-				if want, held := model[key]; ok != held || found.value != want {
-					t.Fatalf("step %d: found %v, %v; want %v, %v", step, found, ok, want, held)
+				if want, held := model[key]; ok != held || ok && found.value != want {
+					t.Fatalf("step %d: found %+v, %v; want %v, %v", step, found, ok, want, held)
 				}
 				if step%200 == 0 {
 					versions = append(versions, version{now, maps.Clone(model)})
@@ -63,7 +63,7 @@ func TestTrieIsAMap(t *testing.T) {
 					t.Fatal(diff)
 				}
 				for key, value := range v.held {
-					found, ok := v.trie.find(hash(key), func(p pair) bool { return p.key == key })
+					found, ok := v.trie.find(hash(key), func(p *pair) bool { return p.key == key })
 					if !ok || found.value != value {
 						t.Errorf("%s: found %v, %v; want %d", key, found, ok, value)
 					}
@@ -77,15 +77,15 @@ func TestTrieIsAMap(t *testing.T) {
 func TestTrieEmpties(t *testing.T) {
 	for name, hash := range hashes {
 		t.Run(name, func(t *testing.T) {
-			of := func(p pair) uint64 { return hash(p.key) }
+			of := func(p *pair) uint64 { return hash(p.key) }
 			var now trie[pair]
 			for n := range 1000 {
 				key := fmt.Sprint(n)
-				now = now.with(hash(key), pair{key, n}, func(p pair) bool { return p.key == key }, of)
+				now = now.with(hash(key), &pair{key, n}, func(p *pair) bool { return p.key == key }, of)
 			}
 			for n := range 1000 {
 				key := fmt.Sprint(n)
-				now = now.without(hash(key), func(p pair) bool { return p.key == key }, of)
+				now = now.without(hash(key), func(p *pair) bool { return p.key == key }, of)
 				if now.len != 999-n {
 					t.Fatalf("%d entries are left of %d", now.len, 999-n)
 				}
@@ -101,14 +101,14 @@ func TestTrieEmpties(t *testing.T) {
 func TestTrieIsBuiltAtOnce(t *testing.T) {
 	for name, hash := range hashes {
 		t.Run(name, func(t *testing.T) {
-			of := func(p pair) uint64 { return hash(p.key) }
+			of := func(p *pair) uint64 { return hash(p.key) }
 			for _, size := range []int{0, 1, 2, leafMax, leafMax + 1, 200, 1000} {
 				var grown trie[pair]
-				var entries []hashed[pair]
+				var entries []hashed[*pair]
 				for n := range size {
-					p := pair{fmt.Sprint(n), n}
-					entries = append(entries, hashed[pair]{of(p), p})
-					grown = grown.with(of(p), p, func(have pair) bool { return have == p }, of)
+					p := &pair{fmt.Sprint(n), n}
+					entries = append(entries, hashed[*pair]{of(p), p})
+					grown = grown.with(of(p), p, func(have *pair) bool { return *have == *p }, of)
 				}
 				sortHashed(entries)
 				built := buildTrie(entries)
@@ -117,7 +117,7 @@ func TestTrieIsBuiltAtOnce(t *testing.T) {
 				}
 				for n := range size {
 					key := fmt.Sprint(n)
-					if _, ok := built.find(hash(key), func(p pair) bool { return p.key == key }); !ok {
+					if _, ok := built.find(hash(key), func(p *pair) bool { return p.key == key }); !ok {
 						t.Errorf("%d entries: %s is missing", size, key)
 					}
 				}
@@ -130,8 +130,8 @@ func TestTrieIsBuiltAtOnce(t *testing.T) {
 func TestTrieIterationEnds(t *testing.T) {
 	var now trie[pair]
 	for n := range 100 {
-		p := pair{fmt.Sprint(n), n}
-		now = now.with(hashes["good"](p.key), p, func(have pair) bool { return have == p }, func(p pair) uint64 { return hashes["good"](p.key) })
+		p := &pair{fmt.Sprint(n), n}
+		now = now.with(hashes["good"](p.key), p, func(have *pair) bool { return *have == *p }, func(p *pair) uint64 { return hashes["good"](p.key) })
 	}
 	var seen []int
 	for p := range now.all {
@@ -158,4 +158,64 @@ func content(t *testing.T, tr trie[pair]) map[string]int {
 		t.Errorf("there are %d entries, and len is %d", len(held), tr.len)
 	}
 	return held
+}
+
+// TestLeavesAreFilled grows tries: whatever their size, leaves hold half of what they can on average, so that their
+// number, and with it the memory, does not depend on how the size falls.
+func TestLeavesAreFilled(t *testing.T) {
+	var now trie[pair]
+	of := func(p *pair) uint64 { return hashes["good"](p.key) }
+	for n := range 20_000 {
+		p := &pair{fmt.Sprint(n), n}
+		now = now.with(of(p), p, func(have *pair) bool { return have.key == p.key }, of)
+		if n%500 != 499 {
+			continue
+		}
+		leaves := 0
+		var count func(*inner[pair], *leaf[pair]) bool
+		count = func(child *inner[pair], l *leaf[pair]) bool {
+			if child != nil {
+				return child.distinct(count)
+			}
+			leaves++
+			return true
+		}
+		now.inner.distinct(count)
+		if now.len < leaves*leafMax/2 {
+			t.Errorf("%d entries are in %d leaves", now.len, leaves)
+		}
+	}
+}
+
+// TestLeafNext compares looking at eight tags at a time with looking at each: nothing is passed over, and what is
+// looked at in vain is rare.
+func TestLeafNext(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	vain := 0
+	for range 5000 {
+		size := random.IntN(leafMax + 4)
+		l := makeLeaf[pair](size)
+		for at := range size {
+			l.set(at, random.Uint64N(4), &pair{})
+		}
+		hash := random.Uint64N(4)
+		seen := map[int]bool{}
+		for at := l.next(0, hash); at >= 0; at = l.next(at+1, hash) {
+			if seen[at] || at >= size {
+				t.Fatalf("place %d of %d comes twice or is none", at, size)
+			}
+			seen[at] = true
+			if at < leafMax && l.tags[at] != tag(hash) {
+				vain++
+			}
+		}
+		for at := range size {
+			if (at >= leafMax || l.tags[at] == tag(hash)) && !seen[at] {
+				t.Fatalf("place %d of %d was passed over", at, size)
+			}
+		}
+	}
+	if vain > 5000 {
+		t.Errorf("%d places were looked at in vain", vain)
+	}
 }

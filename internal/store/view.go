@@ -29,10 +29,14 @@ func (v IndexView) Count(value string) int { return v.index.posting(value).len()
 // Has reports whether the object of a key has a value.
 func (v IndexView) Has(value, key string) bool {
 	p := v.index.posting(value)
-	if p.many != nil {
-		return findRow(p.many, key) != nil
+	switch {
+	case p == nil:
+		return false
+	case p.one != nil:
+		return p.one.key == key
+	default:
+		return findRow(p.many(), key) != nil
 	}
-	return p.one != nil && p.one.key == key
 }
 
 // Objects calls yield for each object with a value, in no particular order, until it returns false.

@@ -1,0 +1,115 @@
+package store
+
+import "unsafe"
+
+// inner is an inner node. It has a child for each of its slots; a leaf may be the child of 2, 4, 8 or 16 slots whose
+// numbers begin with the same bits.
+type inner[E any] struct {
+	// leaves has a bit for each slot whose child is a leaf.
+	leaves uint16
+	// children are *leaf[E] where that bit is set, *inner[E] where it is not. One array for both makes a node half as
+	// large as two would, and every write copies a node of each level.
+	children [fan]unsafe.Pointer
+}
+
+// child returns the child of slot k, one of the two.
+func (n *inner[E]) child(k int) (*inner[E], *leaf[E]) {
+	c := n.children[k&(fan-1)]
+	if n.leaves>>k&1 == 0 {
+		return (*inner[E])(c), nil
+	}
+	return nil, (*leaf[E])(c)
+}
+
+func (n *inner[E]) setInner(k int, child *inner[E]) {
+	n.leaves &^= 1 << k
+	n.children[k] = unsafe.Pointer(child)
+}
+
+// setLeaf makes l the child of count slots from first on.
+func (n *inner[E]) setLeaf(first, count int, l *leaf[E]) {
+	for k := first; k < first+count; k++ {
+		n.leaves |= 1 << k
+		n.children[k] = unsafe.Pointer(l)
+	}
+}
+
+// sharing returns which slots have the leaf of slot k as their child: count of them, from first on.
+func (n *inner[E]) sharing(k int) (first, count int) {
+	count = 1
+	for count < fan && n.children[k^count] == n.children[k] {
+		count *= 2
+	}
+	return k &^ (count - 1), count
+}
+
+// distinct calls yield for each child, one of the two, until it returns false.
+func (n *inner[E]) distinct(yield func(*inner[E], *leaf[E]) bool) bool {
+	for k := 0; k < fan; {
+		child, l := n.child(k)
+		if !yield(child, l) {
+			return false
+		}
+		if k++; l != nil {
+			for k < fan && n.children[k] == unsafe.Pointer(l) {
+				k++
+			}
+		}
+	}
+	return true
+}
+
+func (n *inner[E]) all(yield func(*E) bool) bool {
+	return n.distinct(func(child *inner[E], l *leaf[E]) bool {
+		if child != nil {
+			return child.all(yield)
+		}
+		return l.all(yield)
+	})
+}
+
+// newInner returns the inner node of sorted entries at a depth.
+func newInner[E any](sorted []hashed[*E], depth int) *inner[E] {
+	n := &inner[E]{}
+	n.fill(0, fan, sorted, depth)
+	return n
+}
+
+// fill makes children of sorted entries for count slots from first on, of a node at a depth: one leaf if they fit.
+func (n *inner[E]) fill(first, count int, sorted []hashed[*E], depth int) {
+	switch {
+	case len(sorted) <= leafMax || count == 1 && depth+1 == maxDepth:
+		n.setLeaf(first, count, newLeaf(sorted))
+	case count == 1:
+		n.setInner(first, newInner(sorted, depth+1))
+	default:
+		half := first + count/2
+		end := firstFrom(sorted, func(hash uint64) bool { return slot(hash, depth) >= half })
+		n.fill(first, count/2, sorted[:end], depth)
+		n.fill(half, count/2, sorted[end:], depth)
+	}
+}
+
+// collapsed returns the leaf that can stand for a node with few entries, or nil. Half a leaf is few, so that a set
+// that grows and shrinks by one does not pay each time.
+func (n *inner[E]) collapsed() *leaf[E] {
+	if n.leaves != 1<<fan-1 {
+		return nil
+	}
+	count := 0
+	n.distinct(func(_ *inner[E], l *leaf[E]) bool {
+		count += len(l.entries)
+		return count <= leafMax/2
+	})
+	if count > leafMax/2 {
+		return nil
+	}
+	whole := makeLeaf[E](count)
+	whole.entries = whole.entries[:0]
+	n.distinct(func(_ *inner[E], l *leaf[E]) bool {
+		copy(whole.tags[len(whole.entries):], l.tags[:len(l.entries)])
+		whole.entries = append(whole.entries, l.entries...)
+		return true
+	})
+	return whole
+}

@@ -36,6 +36,7 @@ func readEntries(r io.Reader, yield func(entry) bool) error {
 	if looksLikeJSON(string(start)) {
 		return (&jsonReader{in: in, counter: counter, yield: yield}).run()
 	}
+	counter.idle = true // YAML is read by lines
 	return (&yamlReader{in: in, yield: yield}).run()
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -40,6 +41,46 @@ func (f *file) name() string {
 		return "stdin"
 	}
 	return f.path
+}
+
+// open opens a file, or gives standard input. Of what is no regular file reading can take for ever, as of a pipe that
+// nobody writes to; it ends with ctx.
+func (f *file) open(ctx context.Context, stdin io.Reader) (io.ReadCloser, error) {
+	open := func() (io.Reader, error) { return os.Open(f.path) }
+	if f.path == Stdin {
+		if stdin == nil {
+			return nil, errors.New("there is no standard input")
+		}
+		open = func() (io.Reader, error) { return stdin, nil }
+	} else if info, err := os.Stat(f.path); err != nil || info.Mode().IsRegular() {
+		return os.Open(f.path)
+	}
+	out, in := io.Pipe()
+	// It ends with what it reads, or when out is closed and something comes; else with the process.
+	go func() {
+		r, err := open()
+		if err == nil {
+			_, err = io.Copy(in, r)
+		}
+		if file, ok := r.(*os.File); ok && f.path != Stdin {
+			err = errors.Join(err, file.Close())
+		}
+		_ = in.CloseWithError(err) // never fails
+	}()
+	stop := context.AfterFunc(ctx, func() { _ = in.CloseWithError(ctx.Err()) })
+	return stoppable{out, stop}, nil
+}
+
+// stoppable is a pipe that ends with a context.
+type stoppable struct {
+	*io.PipeReader
+	stop func() bool
+}
+
+// Close implements io.Closer.
+func (s stoppable) Close() error {
+	s.stop()
+	return s.PipeReader.Close()
 }
 
 // compare orders files as they are read: by argument, then by path.

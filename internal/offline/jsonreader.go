@@ -28,6 +28,7 @@ func (j *jsonReader) run() error {
 		if next, _ := j.in.Peek(1); next[0] != '{' {
 			// What follows JSON can be YAML.
 			rest := &yamlReader{in: j.in, yield: j.yield, line: j.counter.at(j.base) - 1, document: j.document}
+			j.counter.idle = true
 			return rest.run()
 		}
 		if ok, err := j.objects(json.NewDecoder(j.in)); err != nil || !ok {

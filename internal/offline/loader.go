@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,6 +33,8 @@ type loader struct {
 	reread map[string]bool
 	// live is true once the storage is served: changes must be told.
 	live bool
+	// tallies are those of this turn.
+	tallies map[*file]*tally
 	// retyped is set when a type changes that no CustomResourceDefinition tells of.
 	retyped bool
 }
@@ -75,7 +77,7 @@ type pendingObject struct {
 func newLoader(storage *readapi.Storage, report func(*Problem)) *loader {
 	return &loader{
 		storage: storage, report: report, kinds: map[schema.GroupKind]*kind{}, claims: map[object]claim{},
-		shadowed: map[object][]*file{}, reread: map[string]bool{},
+		shadowed: map[object][]*file{}, reread: map[string]bool{}, tallies: map[*file]*tally{},
 	}
 }
 
@@ -83,21 +85,14 @@ var definitionKind = schema.GroupKind{Group: crd.GVR.Group, Kind: "CustomResourc
 
 // read reads a file and passes each entry on. It reports what cannot be read.
 func (l *loader) read(ctx context.Context, f *file, stdin io.Reader, take func(entry)) error {
-	in := stdin
-	if f.path != Stdin {
-		opened, err := os.Open(f.path)
-		if err != nil {
-			return err
-		}
-		defer opened.Close()
-		in = opened
+	in, err := f.open(ctx, stdin)
+	if err != nil {
+		return err
 	}
-	if in == nil {
-		return errors.New("there is no standard input")
-	}
+	defer in.Close()
 	f.read++
 	f.broken = false
-	err := readEntries(in, func(e entry) bool {
+	err = readEntries(in, func(e entry) bool {
 		if e.err != nil {
 			// In a folder there may be files of all sorts; a file that is named is meant.
 			foreign := errors.Is(e.err, errNoObject) && !f.named
@@ -110,6 +105,10 @@ func (l *loader) read(ctx context.Context, f *file, stdin io.Reader, take func(e
 		}
 		return ctx.Err() == nil
 	})
+	if errors.Is(err, errTooLarge) {
+		l.problem(f, place{}, false, err)
+		err = nil
+	}
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -119,16 +118,54 @@ func (l *loader) read(ctx context.Context, f *file, stdin io.Reader, take func(e
 	return nil
 }
 
+// maxProblems is how many problems of a file are told one by one: a file of something else can have one on every line.
+const maxProblems = 20
+
+// tally counts the problems of a file in one turn.
+type tally struct{ all, untoldErrors, untoldWarnings int }
+
 func (l *loader) problem(f *file, p place, warning bool, err error) {
 	f.broken = f.broken || !warning
-	l.report(&Problem{File: f.name(), Line: p.line, Document: p.document, Item: p.item, Warning: warning, Err: err})
+	count := l.tallies[f]
+	if count == nil {
+		count = &tally{}
+		l.tallies[f] = count
+	}
+	switch count.all++; {
+	case count.all <= maxProblems:
+		l.report(&Problem{File: f.name(), Line: p.line, Document: p.document, Item: p.item, Warning: warning, Err: err})
+	case warning:
+		count.untoldWarnings++
+	default:
+		count.untoldErrors++
+	}
+}
+
+// summarize tells at the end of a turn how many problems there were beside those that were told.
+func (l *loader) summarize() {
+	for _, f := range slices.SortedFunc(maps.Keys(l.tallies), (*file).compare) {
+		count := l.tallies[f]
+		if count.untoldErrors > 0 {
+			l.report(&Problem{File: f.name(), Err: fmt.Errorf("there are %d errors more", count.untoldErrors)})
+		}
+		if count.untoldWarnings > 0 {
+			l.report(&Problem{File: f.name(), Warning: true, Err: fmt.Errorf("there are %d warnings more", count.untoldWarnings)})
+		}
+	}
+	clear(l.tallies)
 }
 
 // add puts an entry into the storage, or holds it until its type is known.
 func (l *loader) add(f *file, e entry) {
 	u := &unstructured.Unstructured{}
-	if err := utiljson.Unmarshal(e.data, &u.Object); err != nil || u.Object == nil {
-		l.problem(f, e.place, !f.named, errNoObject)
+	err := utiljson.Unmarshal(e.data, &u.Object)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errNoObject, err)
+	} else if u.Object == nil {
+		err = errNoObject
+	}
+	if err != nil {
+		l.problem(f, e.place, !f.named, err)
 		return
 	}
 	gvk := u.GroupVersionKind()

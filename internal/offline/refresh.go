@@ -13,6 +13,7 @@ import (
 func (s *Source) Refresh(ctx context.Context) error {
 	s.turn.Lock()
 	err := s.refresh(ctx)
+	s.turn.loader.summarize()
 	retyped := s.turn.loader.retyped
 	s.turn.loader.retyped = false
 	s.turn.Unlock()

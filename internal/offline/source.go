@@ -73,6 +73,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	if err := s.again(ctx); err != nil {
 		return nil, err
 	}
+	l.summarize()
 	l.live = true
 	l.retyped = false
 	return s, nil

@@ -42,11 +42,20 @@ func (y *yamlReader) next() ([]byte, error) {
 		y.back = nil
 		return line, nil
 	}
-	line, err := y.in.ReadBytes('\n')
-	if len(line) > 0 && errors.Is(err, io.EOF) {
-		err = nil
+	var line []byte
+	for {
+		part, err := y.in.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case len(line) > maxDocument:
+			return nil, errTooLarge
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case len(line) > 0 && errors.Is(err, io.EOF):
+			err = nil
+		}
+		return line, err
 	}
-	return line, err
 }
 
 // unread makes the last line the next one.
@@ -90,7 +99,9 @@ func (y *yamlReader) one() (more bool, err error) {
 				continue
 			}
 		}
-		c.add(line, y.line)
+		if c.add(line, y.line); c.text.Len() > maxDocument {
+			return false, errTooLarge
+		}
 	}
 }
 
@@ -156,7 +167,9 @@ func (y *yamlReader) items(g *gatherer, indent int) (bool, error) {
 			}
 			c = &chunk{first: y.line}
 		}
-		c.add(line, y.line)
+		if c.add(line, y.line); c.text.Len() > maxDocument {
+			return false, errTooLarge
+		}
 	}
 }
 

@@ -1,0 +1,75 @@
+package offline
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+)
+
+// endless gives this text again and again.
+type endless struct {
+	text string
+	at   int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = e.text[e.at]
+		e.at = (e.at + 1) % len(e.text)
+	}
+	return len(p), nil
+}
+
+// TestEndlessInput: what never becomes an object is given up, in bounded memory.
+func TestEndlessInput(t *testing.T) {
+	for name, in := range map[string]io.Reader{
+		"zeros":            &endless{text: "\x00"},
+		"lines":            &endless{text: "a: " + strings.Repeat("1", 1000) + "\n"},
+		"a string of JSON": io.MultiReader(strings.NewReader(`{"a":"`), &endless{text: "x"}),
+		"an item":          io.MultiReader(strings.NewReader("apiVersion: v1\nkind: List\nitems:\n- a\n"), &endless{text: "  " + strings.Repeat("b", 1000) + "\n"}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, Options{Paths: []string{Stdin}, In: in})
+			if err := s.Err(); !errors.Is(err, errTooLarge) {
+				t.Errorf("the error is %v, want %v", err, errTooLarge)
+			}
+		})
+	}
+}
+
+// TestManyProblems: of a file with a problem on every line the first ones are told, and how many there are.
+func TestManyProblems(t *testing.T) {
+	dir := tree(t, map[string]string{
+		"a.yaml": "apiVersion: v1\nkind: List\nitems:\n" + strings.Repeat("- {}\n", 1000), "b.yaml": widget("a", "red"),
+	})
+	s := open(t, Options{Paths: []string{dir + "/a.yaml", dir + "/b.yaml"}})
+	problems := s.Problems()
+	if len(problems) != maxProblems+2 { // with the warning of the second file
+		t.Fatalf("%d problems", len(problems))
+	}
+	if got, want := problems[len(problems)-1].Error(), dir+"/a.yaml: there are 980 errors more"; got != want {
+		t.Errorf("the last problem is %q, want %q", got, want)
+	}
+	if err := s.Refresh(t.Context()); err != nil || len(s.Problems()) != len(problems) {
+		t.Errorf("%v, and %d problems after nothing has changed", err, len(s.Problems()))
+	}
+}
+
+// TestWhyNoObject: an object that cannot be decoded says why.
+func TestWhyNoObject(t *testing.T) {
+	object := func(spec string) string {
+		return `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","namespace":"web"},"spec":` + spec + "}"
+	}
+	for name, tt := range map[string]struct{ spec, want string }{
+		"a number": {"1e999", "1e999"},
+		"nesting":  {strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000), "max depth"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, Options{Paths: []string{Stdin}, In: strings.NewReader(object(tt.spec))})
+			if err := s.Err(); !errors.Is(err, errNoObject) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("the error is %v, want %q in it", err, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,58 @@
+//go:build unix
+
+package offline
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// TestSilentPipe: reading a pipe that nobody writes to ends with the context, and so does standard input.
+func TestSilentPipe(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	silent, writer := io.Pipe()
+	defer writer.Close()
+	for name, options := range map[string]Options{"fifo": {Paths: []string{fifo}}, "stdin": {Paths: []string{Stdin}, In: silent}} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error)
+			go func() { // ended by cancel
+				_, err := Open(ctx, options)
+				ended <- err
+			}()
+			cancel()
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+	// What waits for the pipe may go now.
+	if file, err := os.OpenFile(fifo, os.O_RDWR, 0); err != nil {
+		t.Error(err)
+	} else {
+		defer file.Close()
+	}
+}
+
+// TestPipe: what is written to a pipe is read as a file is.
+func TestPipe(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	go func() { // ends with the reader
+		_ = os.WriteFile(fifo, []byte(widgetCRD+"---\n"+widget("a", "red")), 0)
+	}()
+	s := open(t, Options{Paths: []string{fifo}})
+	if n := s.Storage().Len(s.Storage().Types()[len(s.Storage().Types())-1].GroupResource()); s.Err() != nil || n != 1 {
+		t.Errorf("%v, %d objects", s.Err(), n)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -30,6 +31,10 @@ import (
 // is the process's, and may not change under what an earlier command left to end.
 var silence = sync.OnceFunc(func() { klog.SetLogger(klog.New(nil)) })
 
+// grace is how long a command may take to end once ctx has: what cannot be interrupted, as opening a pipe that nobody
+// writes to, is left to the end of the process.
+const grace = 2 * time.Second
+
 // Main runs the command line args (with the program's name first) and returns the exit code. It ends
 // early when ctx does, as on an interrupt.
 func Main(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
@@ -37,7 +42,7 @@ func Main(ctx context.Context, args []string, in io.Reader, out, errOut io.Write
 	stdout, stderr := output.NewStream(out), output.NewStream(errOut)
 	root := newRoot(commandName(args[0]), genericiooptions.IOStreams{In: in, Out: stdout, ErrOut: stderr})
 	root.SetArgs(args[1:])
-	err := root.ExecuteContext(ctx)
+	err := execute(ctx, root)
 	if failed := stdout.Err(); err == nil && failed != nil { // cobra does not look when it prints help
 		err = fmt.Errorf("writing the output: %w", failed)
 	}
@@ -46,6 +51,25 @@ func Main(ctx context.Context, args []string, in io.Reader, out, errOut io.Write
 	}
 	report(stderr, err)
 	return exit.Code(err)
+}
+
+// execute runs a command, and gives it up when it does not end although ctx has.
+func execute(ctx context.Context, root *cobra.Command) error {
+	done := make(chan error, 1)
+	go func() { done <- root.ExecuteContext(ctx) }() // ends with the command
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(grace)
+	defer late.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-late.C:
+		return ctx.Err()
+	}
 }
 
 // report prints each of the errors that are joined in err as a line of its own, or as several where those
@@ -68,21 +92,17 @@ const maxLine = 2000
 
 // line makes text a single line that is safe to show on a terminal: much of it is what a server said.
 func line(text string) string {
-	text = output.Printable(strings.Join(strings.Fields(text), " "))
-	if runes := []rune(text); len(runes) > maxLine {
-		return string(runes[:maxLine]) + "…"
-	}
-	return text
+	return output.Cut(output.Printable(strings.Join(strings.Fields(text), " ")), maxLine)
 }
 
-// lines makes text safe to show on a terminal and keeps its lines.
+// lines makes text safe to show on a terminal and keeps its lines, as far as a line may be long: a config can be one
+// line of megabytes.
 func lines(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' {
-			return r
-		}
-		return output.Visible(r)
-	}, text)
+	all := strings.Split(text, "\n")
+	for i, one := range all {
+		all[i] = output.Cut(output.Printable(one), maxLine)
+	}
+	return strings.Join(all, "\n")
 }
 
 // commandName is how help calls the program: as a kubectl plugin it is "kubectl crdcache".

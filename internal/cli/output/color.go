@@ -25,7 +25,7 @@ func (f *ColorFlag) Enabled(out io.Writer) (bool, error) {
 	case "never":
 		return false, nil
 	case "auto":
-		return os.Getenv("NO_COLOR") == "" && IsTerminal(out), nil
+		return os.Getenv("NO_COLOR") == "" && Controllable(out), nil
 	}
 	return false, exit.Usagef("--color is %q; use auto, always or never", f.when)
 }

@@ -3,16 +3,16 @@ package output
 import (
 	"io"
 	"os"
+	"runtime"
 	"sync"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/moby/term"
 )
 
 // Stream is an output of the program. It remembers the first error, for callers that cannot return it. If a person
-// sees what is written, control characters but line breaks and tabs are replaced: objects may hold what would steer
-// the terminal. It may be used by several goroutines.
+// sees what is written, what would steer the terminal is replaced, but for line breaks and tabs: objects may hold
+// anything. It may be used by several goroutines.
 type Stream struct {
 	w        io.Writer
 	terminal bool
@@ -21,6 +21,7 @@ type Stream struct {
 	err    error
 	held   []byte // the beginning of a character, whose rest is yet to come
 	buffer []byte
+	status bool // a line is shown that goes away with the next text
 }
 
 // NewStream returns a stream to w.
@@ -36,6 +37,10 @@ func (s *Stream) Write(p []byte) (int, error) {
 	safe := p
 	if s.terminal {
 		safe = s.visible(p)
+	}
+	if s.status {
+		s.status = false
+		_ = s.write([]byte(clearLine)) // what comes now fails the same way
 	}
 	if err := s.write(safe); err != nil {
 		return 0, err
@@ -66,8 +71,8 @@ func (s *Stream) visible(p []byte) []byte {
 	out := s.buffer[:0]
 	for len(rest) > 0 && utf8.FullRune(rest) {
 		r, size := utf8.DecodeRune(rest)
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			r = unicode.ReplacementChar
+		if r != '\n' && r != '\t' {
+			r = Visible(r)
 		}
 		out, rest = utf8.AppendRune(out, r), rest[size:]
 	}
@@ -87,8 +92,60 @@ func WriteControl(w io.Writer, text string) error {
 	return s.write([]byte(text))
 }
 
+// clearLine goes back to the beginning of the line and empties it.
+const clearLine = "\r\x1b[K"
+
+// WriteStatus shows one line, cut to the width of the terminal, which the next one replaces, and any other text: so
+// that a warning does not come to stand behind it. An empty text takes it away. Where control characters mean nothing
+// it does nothing.
+func WriteStatus(w io.Writer, text string) {
+	s, ok := w.(*Stream)
+	if !ok || !Controllable(s) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case text != "":
+		// Of the last column terminals have different ideas.
+		_ = s.write([]byte(clearLine + Cut(Printable(text), s.width()-1)))
+	case s.status:
+		_ = s.write([]byte(clearLine))
+	}
+	s.status = text != ""
+}
+
+// defaultWidth is that of a terminal that does not tell.
+const defaultWidth = 80
+
+// width is how many columns the terminal has at this moment.
+func (s *Stream) width() int {
+	if file, ok := s.w.(*os.File); ok {
+		if size, err := term.GetWinsize(file.Fd()); err == nil && size.Width > 0 {
+			return int(size.Width)
+		}
+	}
+	return defaultWidth
+}
+
+// Controllable reports whether w is a terminal that takes control sequences.
+func Controllable(w io.Writer) bool {
+	kind := os.Getenv("TERM")
+	return IsTerminal(w) && kind != "dumb" && (kind != "" || runtime.GOOS == "windows")
+}
+
 // IsTerminal reports whether a person sees what is written.
 func IsTerminal(w io.Writer) bool {
 	s, ok := w.(*Stream)
 	return ok && s.terminal
+}
+
+// File is the file that w writes to; nil where it is none.
+func File(w io.Writer) *os.File {
+	s, ok := w.(*Stream)
+	if !ok {
+		return nil
+	}
+	file, _ := s.w.(*os.File)
+	return file
 }

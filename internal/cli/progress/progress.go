@@ -51,9 +51,9 @@ func (b *countedBody) Read(p []byte) (int, error) {
 }
 
 // Show updates one line on w until the returned func is called, which takes the line away again. Where w is no
-// terminal it does nothing.
+// terminal, or a dumb one, it does nothing.
 func Show(w io.Writer, counter *Counter, synced func() (done, all int)) (stop func()) {
-	if !output.IsTerminal(w) {
+	if !output.Controllable(w) {
 		return func() {}
 	}
 	quit := make(chan struct{})
@@ -65,24 +65,19 @@ func Show(w io.Writer, counter *Counter, synced func() (done, all int)) (stop fu
 	})
 }
 
-// clear goes back to the beginning of the line and empties it.
-const clear = "\r\x1b[K"
-
 func show(w io.Writer, counter *Counter, synced func() (done, all int), quit <-chan struct{}) {
 	begun := time.Now()
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
-	for visible := false; ; visible = true {
+	for {
 		select {
 		case <-quit:
-			if visible {
-				_ = output.WriteControl(w, clear)
-			}
+			output.WriteStatus(w, "")
 			return
 		case <-timer.C:
 		}
 		done, all := synced()
-		_ = output.WriteControl(w, clear+line(done, all, counter.received.Load(), time.Since(begun)))
+		output.WriteStatus(w, line(done, all, counter.received.Load(), time.Since(begun)))
 		timer.Reset(interval)
 	}
 }

@@ -48,19 +48,3 @@ func TestShowNoTerminal(t *testing.T) {
 		t.Errorf("%q was written", out.String())
 	}
 }
-
-// TestShow: the line is there while it is needed.
-func TestShow(t *testing.T) {
-	var out bytes.Buffer
-	quit := make(chan struct{})
-	asked := 0
-	show(&out, &Counter{}, func() (int, int) {
-		if asked++; asked == 2 {
-			close(quit)
-		}
-		return asked, 2
-	}, quit)
-	if got := out.String(); !strings.Contains(got, "synced 1 of 2") || !strings.HasSuffix(got, clear) {
-		t.Errorf("%q was written", got)
-	}
-}

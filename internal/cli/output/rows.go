@@ -122,3 +122,32 @@ func (r serverRows) Cells(obj *unstructured.Unstructured) []any {
 
 // Values implements Rows: the server prints ages only.
 func (r serverRows) Values(obj *unstructured.Unstructured) []any { return r.Cells(obj) }
+
+// printedRows are rows that came with the objects.
+type printedRows struct {
+	definitions []metav1.TableColumnDefinition
+	cells       func(*unstructured.Unstructured) []any
+}
+
+// NewPrintedRows returns rows whose cells come from somebody who printed each object.
+func NewPrintedRows(definitions []metav1.TableColumnDefinition, cells func(*unstructured.Unstructured) []any) Rows {
+	return printedRows{definitions, cells}
+}
+
+// Definitions implements Rows.
+func (r printedRows) Definitions() []metav1.TableColumnDefinition { return r.definitions }
+
+// Cells implements Rows.
+func (r printedRows) Cells(obj *unstructured.Unstructured) []any {
+	cells := slices.Clone(r.cells(obj))
+	for i, cell := range cells {
+		cells[i] = safe(cell)
+	}
+	return cells
+}
+
+// Values implements Rows: ages are all that is there.
+func (r printedRows) Values(obj *unstructured.Unstructured) []any { return r.Cells(obj) }
+
+// Sort implements Rows.
+func (r printedRows) Sort(keys []string) { SortKeys(keys) }

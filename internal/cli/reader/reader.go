@@ -31,6 +31,12 @@ type Reader struct {
 	cached dynamicinformer.ResourceOptions
 }
 
+// TypeNames are the names of types that were given, as discovery takes them.
+func (r *Reader) TypeNames() []string { return r.types }
+
+// Cached says how objects are cached, but for namespaces.
+func (r *Reader) Cached() dynamicinformer.ResourceOptions { return r.cached }
+
 // Types are the types that were found, and how to read them.
 type Types struct {
 	Resources []discovery.Resource

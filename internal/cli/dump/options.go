@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/crdcache/crdcache/internal/cli/follow"
 	"github.com/crdcache/crdcache/internal/cli/reader"
 	"github.com/crdcache/crdcache/internal/cli/show"
 )
@@ -19,6 +20,11 @@ func (f *flags) toOptions(ctx context.Context, args []string, streams genericioo
 	style, err := f.style.Style()
 	if err != nil {
 		return nil, err
+	}
+	if f.watch {
+		if err := (follow.Options{Style: style}).Check(); err != nil {
+			return nil, err
+		}
 	}
 	read, err := f.reader.Reader(ctx, args, f.style.Cached(), streams)
 	return &options{read, style}, err

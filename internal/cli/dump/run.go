@@ -3,7 +3,9 @@ package dump
 import (
 	"context"
 
+	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/internal/cli/caches"
+	"github.com/crdcache/crdcache/internal/cli/follow"
 	"github.com/crdcache/crdcache/internal/cli/reader"
 	"github.com/crdcache/crdcache/internal/cli/show"
 )
@@ -11,6 +13,11 @@ import (
 // run syncs the types and prints those that are synced.
 func (o *options) run(ctx context.Context) error {
 	return o.Sync(ctx, reader.Steps{Use: o.print})
+}
+
+// follow prints the objects and then those that change.
+func (o *options) follow(ctx context.Context) error {
+	return follow.Run(ctx, follow.Options{Reader: o.Reader, Style: o.style, Query: query.All()})
 }
 
 func (o *options) print(ctx context.Context, types *reader.Types, _ reader.Indexes, synced []caches.Cache) error {

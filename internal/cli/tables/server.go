@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/rest"
@@ -30,7 +31,7 @@ func serverRows(ctx context.Context, client rest.Interface, r discovery.Resource
 	var definitions []metav1.TableColumnDefinition
 	next := ""
 	for {
-		request := client.Get().AbsPath(path(r)).SetHeader("Accept", acceptTable).
+		request := client.Get().AbsPath(groupPath(r.GVR.GroupVersion())).SetHeader("Accept", acceptTable).
 			Param("limit", strconv.Itoa(pageSize)).Param("labelSelector", selectors.LabelSelector).Param("fieldSelector", selectors.FieldSelector)
 		if namespace != "" && r.Scope == discovery.Namespaced {
 			request = request.Namespace(namespace)
@@ -42,12 +43,11 @@ func serverRows(ctx context.Context, client rest.Interface, r discovery.Resource
 		if err != nil {
 			return nil, err
 		}
-		var page metav1.Table
-		// Unlike that of Go, this package keeps integers in cells.
-		if err := utiljson.Unmarshal(body, &page); err != nil {
-			return nil, fmt.Errorf("the server's table is no JSON: %w", err)
+		page, err := readTable(body)
+		if err != nil {
+			return nil, err
 		}
-		if page.Kind != "Table" || len(page.ColumnDefinitions) == 0 && definitions == nil {
+		if page == nil || len(page.ColumnDefinitions) == 0 && definitions == nil {
 			return nil, nil
 		}
 		if definitions == nil {
@@ -66,12 +66,25 @@ func serverRows(ctx context.Context, client rest.Interface, r discovery.Resource
 	}
 }
 
-// path is where a group version is served.
-func path(r discovery.Resource) string {
-	if r.GVR.Group == "" {
-		return "/api/" + r.GVR.Version
+// readTable reads what a server printed; nil when it sent something else.
+func readTable(body []byte) (*metav1.Table, error) {
+	table := &metav1.Table{}
+	// Unlike that of Go, this package keeps integers in cells.
+	if err := utiljson.Unmarshal(body, table); err != nil {
+		return nil, fmt.Errorf("the server's table is no JSON: %w", err)
 	}
-	return "/apis/" + r.GVR.Group + "/" + r.GVR.Version
+	if table.Kind != "Table" {
+		return nil, nil
+	}
+	return table, nil
+}
+
+// groupPath is where a group version is served.
+func groupPath(gv schema.GroupVersion) string {
+	if gv.Group == "" {
+		return "/api/" + gv.Version
+	}
+	return "/apis/" + gv.Group + "/" + gv.Version
 }
 
 // keyOf returns the key of the object that a row shows.

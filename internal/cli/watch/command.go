@@ -6,8 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/crdcache/crdcache/indexers/query"
-	"github.com/crdcache/crdcache/internal/cli/exit"
+	"github.com/crdcache/crdcache/internal/cli/follow"
 	"github.com/crdcache/crdcache/internal/cli/indexed"
 	"github.com/crdcache/crdcache/internal/cli/output"
 	"github.com/crdcache/crdcache/internal/cli/reader"
@@ -23,6 +22,7 @@ type flags struct {
 	color       output.ColorFlag
 	changesOnly bool
 	diff        bool
+	wait        bool
 }
 
 // NewCommand returns the command.
@@ -33,9 +33,14 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Short: "Stream changes of the objects of one or more types, or of a query",
 		Long: "Print the objects of the types, and then each change until interrupted. With conditions, as query takes\n" +
 			"them, changes are relative to the query: an object that stops fulfilling it is DELETED.\n\n" +
-			"The types are followed as their CustomResourceDefinitions come and go, which is said on stderr.\n" +
-			"In json each event is a line of its own, with type and object.",
+			"The types are followed as their CustomResourceDefinitions come and go, which is said on stderr. A wildcard\n" +
+			"or a category takes up types that are installed later. A name that stands for nothing yet is Pending, and\n" +
+			"watched when its type comes; if nothing that is named exists, that is an error, unless there is a wildcard\n" +
+			"or --wait is given.\n\n" +
+			"In json each event is a line of its own, with type and object. When the reader of the output goes away, as\n" +
+			"head does, watch ends.",
 		Example: "  crdcache watch certificates.cert-manager.io -A --diff\n" +
+			"  crdcache watch '*.cert-manager.io' -A\n" +
 			"  crdcache watch certs --config indexes.yaml --index notReady --changes-only",
 		Args:                  reader.NeedTypes,
 		DisableFlagsInUseLine: true,
@@ -44,7 +49,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.run(cmd.Context())
+			return follow.Run(cmd.Context(), o)
 		},
 	}
 	set := cmd.Flags()
@@ -54,6 +59,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	f.color.Add(set)
 	set.BoolVar(&f.changesOnly, "changes-only", false, "Do not print what is there in the beginning.")
 	set.BoolVar(&f.diff, "diff", false, "Print below each changed object what changed.")
+	set.BoolVar(&f.wait, "wait", false, "Wait for types that do not exist yet, even if none does; for as long as --timeout says.")
 	f.reader.Complete(cmd, true)
 	f.style.Complete(cmd)
 	target.CompleteWords(cmd, "color", []string{"auto", "always", "never"})
@@ -62,34 +68,20 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	return cmd
 }
 
-// options are what flags and arguments amount to.
-type options struct {
-	*reader.Reader
-	query       query.Query
-	style       show.Style
-	color       bool
-	changesOnly bool
-	diff        bool
-}
-
-func (f *flags) toOptions(ctx context.Context, args []string, streams genericiooptions.IOStreams) (*options, error) {
-	o := &options{changesOnly: f.changesOnly, diff: f.diff}
+func (f *flags) toOptions(ctx context.Context, args []string, streams genericiooptions.IOStreams) (follow.Options, error) {
+	o := follow.Options{Events: true, ChangesOnly: f.changesOnly, Diff: f.diff, Wait: f.wait}
 	var err error
-	if o.style, err = f.style.Style(); err != nil {
-		return nil, err
+	if o.Style, err = f.style.Style(); err != nil {
+		return o, err
 	}
-	rows := o.style.Format.Name == output.Table || o.style.Format.Name == output.Wide
-	switch {
-	case o.diff && !rows:
-		return nil, exit.Usagef("--diff goes with tables: leave out --output, or give wide")
-	case o.style.Format.Name == output.CSV:
-		return nil, exit.Usagef("changes cannot be printed as csv: use jsonl or custom-columns")
+	if err = o.Check(); err != nil {
+		return o, err
 	}
-	if o.color, err = f.color.Enabled(streams.Out); err != nil {
-		return nil, err
+	if o.Color, err = f.color.Enabled(streams.Out); err != nil {
+		return o, err
 	}
-	if o.query, err = f.conditions.Query(); err != nil {
-		return nil, err
+	if o.Query, err = f.conditions.Query(); err != nil {
+		return o, err
 	}
 	o.Reader, err = f.reader.Reader(ctx, args, f.style.Cached(), streams)
 	return o, err

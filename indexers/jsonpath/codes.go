@@ -33,6 +33,7 @@ const (
 	CodeRecursive   Code = "W102" // .. visits everything below
 	CodeNumericKey  Code = "W103" // .0 is a key, not an index
 	CodeFilterTwice Code = "W104" // a filter directly after a filter looks inside each element
+	CodeLookalike   Code = "W105" // a name with a character that is easily taken for another, or not seen
 )
 
 const (

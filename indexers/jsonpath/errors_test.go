@@ -134,6 +134,14 @@ func TestWarnings(t *testing.T) {
 		{`..x`, []string{`1:1: W102: ".." visits everything below, in every object; name the fields on the way where you can`}},
 		{`.items.0.name`, []string{`1:8: W103: 0 is read as a key; write [0] for an index`}},
 		{`.items["0"]`, nil},
+		{"“.a”", []string{
+			"1:1: W105: the typographic quote “ is read as part of a name; remove it, or put the name in brackets and plain quotes",
+			"1:4: W105: the typographic quote ” is read as part of a name; remove it, or put the name in brackets and plain quotes",
+		}},
+		{".a\u00a0", []string{"1:3: W105: the invisible character U+00A0 is read as part of a name; remove it, or put the name in brackets and plain quotes"}},
+		{`.a\“`, nil},
+		{`["“a”"]`, nil},
+		{`.größe`, nil},
 		{`.a[?(@.b==1)][?(@.c==2)]`, []string{`1:14: W104: a filter after a filter looks inside each element; use && for a second condition on the same elements`}},
 		{`.a[?(@.b==1)].c[?(@.d==2)]`, nil},
 		{`.a[?(@..b && @['c.d']==1)]`, []string{

@@ -8,7 +8,7 @@ import (
 )
 
 // formatSteps writes the canonical form of a path. What it writes compiles to the same path in the
-// same dialect, without a W101.
+// same dialect, without a W101 or W105.
 func formatSteps(b *strings.Builder, root string, steps []Step, d Dialect) {
 	if len(steps) == 0 || root == "@" || !dotted(steps[0], d) {
 		b.WriteString(root)
@@ -37,7 +37,7 @@ func plainName(name string, d Dialect) bool {
 		return true
 	}
 	for i := 0; i < len(name); i++ {
-		if name[i] != '.' && !nameByte(name[i]) {
+		if name[i] != '.' && (!nameByte(name[i]) || lookalike(name[i:]) != "") {
 			return false
 		}
 	}

@@ -1,8 +1,11 @@
 package jsonpath
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // parsePath reads a whole path expression, with or without braces.
@@ -206,6 +209,9 @@ func (p *parser) parseNameStep(start int, recursive bool) (Step, error) {
 		if !nameByte(c) {
 			break
 		}
+		if what := lookalike(p.src[p.pos:]); what != "" {
+			p.warn(CodeLookalike, p.pos, p.hereEnd(), "remove it, or put the name in brackets and plain quotes", "%s is read as part of a name", what)
+		}
 		b.WriteByte(c)
 		p.pos++
 	}
@@ -227,6 +233,21 @@ func (p *parser) starInName(at int) error {
 // characters may.
 func nameByte(c byte) bool {
 	return c > ' ' && c != 0x7f && strings.IndexByte(`.,[]{}()$@'"=!<>&|?*;\`+"`", c) < 0
+}
+
+// lookalike names the character that text begins with, if it came there by a word processor or a web
+// page rather than on purpose.
+func lookalike(text string) string {
+	if text[0] < utf8.RuneSelf {
+		return ""
+	}
+	switch r, _ := utf8.DecodeRuneInString(text); {
+	case strings.ContainsRune("“”„‘’‚«»", r):
+		return "the typographic quote " + string(r)
+	case r != utf8.RuneError && !unicode.IsPrint(r): // blanks of other kinds, and what has no width
+		return fmt.Sprintf("the invisible character %U", r)
+	}
+	return ""
 }
 
 func startsName(c byte) bool { return nameByte(c) || c == '\\' }

@@ -15,7 +15,10 @@ import (
 	"github.com/crdcache/crdcache/internal/cli/exit"
 )
 
-var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+var (
+	widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+	gadgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
+)
 
 const widgetCRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com"
 
@@ -46,7 +49,7 @@ func TestWrongUsageAsksNoServer(t *testing.T) {
 		"unknown character": {[]string{"a b"}, `error: invalid resource name "a b": at byte 1: character ' ' cannot be part of a resource name` + "\n"},
 		"escape sequence":   {[]string{"\x1b[31m"}, `error: invalid resource name "\x1b[31m": at byte 0: character '\x1b' cannot be part of a resource name` + "\n"},
 		"empty type":        {[]string{"a,,b"}, `error: "a,,b" has an empty type name` + "\n"},
-		"object name":       {[]string{"pods/x"}, `error: "pods/x" looks like TYPE/NAME: give the type alone, for all its objects` + "\n"},
+		"object name":       {[]string{"pods/x"}, `error: "pods/x" looks like TYPE/NAME: give the type, and of verbs that read objects one by its name with --field-selector, as in 'pods --field-selector metadata.name=x'` + "\n"},
 		"request timeout":   {[]string{"widgets", "--request-timeout", "soon"}, `error: --request-timeout is "soon": use a duration like 30s or 2m; 0 waits without end` + "\n"},
 	}
 	for name, tt := range tests {
@@ -168,3 +171,28 @@ func TestReportIsOneSafeLine(t *testing.T) {
 type errorText string
 
 func (e errorText) Error() string { return string(e) }
+
+// TestWrongSelector: a selector that the server does not take is said at once, and keeps no other type from being
+// printed.
+func TestWrongSelector(t *testing.T) {
+	server := apitest.New(t, apitest.Type{GVR: widgets, Kind: "Widget", Singular: "widget", Namespaced: true},
+		apitest.Type{GVR: gadgets, Kind: "Gadget", Singular: "gadget", Namespaced: true})
+	server.Create(t, gadgets, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": map[string]any{"name": "a", "namespace": "default"},
+	}})
+	server.Break(apitest.Fault{Path: "/apis/example.com/v1/widgets", Status: http.StatusBadRequest, Message: "no such field"})
+	args := []string{"-s", server.URL, "-A", "-o", "name", "--timeout", "0"} // which would wait without end
+	for _, verb := range []string{"dump", "query", "watch", "stats"} {
+		if verb == "stats" {
+			args = []string{"-s", server.URL, "-A", "--timeout", "0"}
+		}
+		code, _, errOut := run(t, append([]string{verb, "widgets"}, args...)...)
+		if code != exit.Failed || !strings.Contains(errOut, "RequestFailed") || strings.Contains(errOut, "gave up") {
+			t.Errorf("%s: exit code %d, want %d, and stderr\n%s", verb, code, exit.Failed, errOut)
+		}
+	}
+	code, out, errOut := run(t, "dump", "widgets,gadgets", "-s", server.URL, "-A", "-o", "name", "--timeout", "0")
+	if code != exit.Failed || out != "gadget.example.com/a\n" {
+		t.Errorf("exit code %d, stdout %q, stderr\n%s", code, out, errOut)
+	}
+}

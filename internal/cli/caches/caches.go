@@ -20,7 +20,8 @@ type Caches struct {
 	// Synced are the types whose informers are synced, after Sync.
 	Synced []Cache
 
-	factory *dynamicinformer.Factory
+	factory  *dynamicinformer.Factory
+	hopeless hopeless
 }
 
 // Cache is a type and its informer.
@@ -53,13 +54,15 @@ func New(client dynamic.Interface, resources []discovery.Resource, options Optio
 		}
 		perType[r.GVR] = one
 	}
+	c := &Caches{}
+	c.hopeless.ended = make(chan struct{})
 	factory, err := dynamicinformer.New(dynamicinformer.Options{
-		Client: client, Types: options.Types, Defaults: options.Defaults, Resources: perType, Listener: options.Listener,
+		Client: client, Types: options.Types, Defaults: options.Defaults, Resources: perType, Listener: c.listen(options.Listener),
 	})
 	if err != nil {
 		return nil, err
 	}
-	c := &Caches{factory: factory}
+	c.factory = factory
 	for _, r := range resources {
 		informer, err := factory.ForResource(r.GVR)
 		if err != nil {
@@ -71,13 +74,13 @@ func New(client dynamic.Interface, resources []discovery.Resource, options Optio
 	return c, nil
 }
 
-// Sync runs the informers and waits until all are settled or ctx ends. Its error joins those of the types that are
-// not synced. The informers run until Shutdown.
+// Sync runs the informers and waits until all are settled, the server calls the requests of the others wrong, or ctx
+// ends. Its error joins those of the types that are not synced. The informers run until Shutdown.
 func (c *Caches) Sync(ctx context.Context) error {
 	if err := c.factory.Start(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
-	_, err := c.factory.WaitForSync(ctx)
+	err := c.wait(ctx)
 	for _, cached := range c.All {
 		if cached.Informer.HasSynced() {
 			c.Synced = append(c.Synced, cached)

@@ -17,8 +17,8 @@ func SplitTypes(args []string) ([]string, error) {
 			if name == "" {
 				return nil, exit.Usagef("%q has an empty type name", arg)
 			}
-			if strings.Contains(name, "/") {
-				return nil, exit.Usagef("%q looks like TYPE/NAME: give the type alone, for all its objects", name)
+			if of, object, is := strings.Cut(name, "/"); is {
+				return nil, exit.Usagef("%q looks like TYPE/NAME: give the type, and of verbs that read objects one by its name with --field-selector, as in '%s --field-selector metadata.name=%s'", name, of, object)
 			}
 			if _, err := discovery.ParseName(name); err != nil {
 				return nil, exit.Usagef("%v", err)

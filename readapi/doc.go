@@ -22,8 +22,10 @@
 // with the code, the reason and the message of a kube-apiserver. Nothing can be written, and nobody is asked
 // who they are: serve it where every reader may read everything.
 //
-// Not served: protobuf, OpenAPI v2, the scale subresource, and the columns that a kube-apiserver has in its
-// code for built-in types.
+// Not served: protobuf and CBOR, compressed answers, OpenAPI v2, the scale subresource, the deprecated /watch/ paths, the
+// list of all paths at /, and the columns that a kube-apiserver has in its code for built-in types. What a
+// kube-apiserver answers to other methods than GET with discovery, is refused. All other answers are compared with those
+// of a kube-apiserver by a test, byte for byte but for what depends on the time.
 //
 // # Consistency
 //

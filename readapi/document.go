@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 )
 
 // document is an answer that only changes when the types do.
@@ -15,32 +17,54 @@ type document struct {
 	etag  string
 }
 
+// builder makes the content of a document; nil says that there is none.
+type builder func(types []Type) any
+
+// builderOf returns what makes the document of a path without a slash at its end, or nil for other paths.
+func builderOf(path string, r *http.Request, aggregated bool) builder {
+	parts := strings.Split(path, "/")
+	switch {
+	case path == "/openapi/v3":
+		return func(types []Type) any { return openAPIIndex(types) }
+	case strings.HasPrefix(path, "/openapi/v3/"):
+		return func(types []Type) any { return openAPIOf(types, strings.TrimPrefix(path, "/openapi/v3/")) }
+	case isRoot(path) && aggregated:
+		return func(types []Type) any { return aggregate(types, path == "/api") }
+	case isRoot(path):
+		return func(types []Type) any { return legacyRoot(types, path == "/api", r.Host) }
+	case len(parts) == 3 && parts[1] == "api":
+		return func(types []Type) any { return legacyResources(types, "", parts[2]) }
+	case len(parts) == 3 && parts[1] == "apis":
+		return func(types []Type) any { return legacyGroup(types, parts[2]) }
+	case len(parts) == 4 && parts[1] == "apis":
+		return func(types []Type) any { return legacyResources(types, parts[2], parts[3]) }
+	}
+	return nil
+}
+
+// isRoot reports whether discovery begins with the path.
+func isRoot(path string) bool { return path == "/api" || path == "/apis" }
+
 // serveDocument serves discovery and OpenAPI, and reports whether the path is one of those.
 func (h *handler) serveDocument(w http.ResponseWriter, r *http.Request) bool {
 	path := strings.TrimSuffix(r.URL.Path, "/")
-	var build func(types []Type) any
-	aggregated := false
-	switch parts := strings.Split(path, "/"); {
-	case path == "/openapi/v3":
-		build = func(types []Type) any { return openAPIIndex(types) }
-	case strings.HasPrefix(path, "/openapi/v3/"):
-		build = func(types []Type) any { return openAPIOf(types, strings.TrimPrefix(path, "/openapi/v3/")) }
-	case path == "/api" || path == "/apis":
-		if aggregated = wantsAggregated(r.Header); aggregated {
-			build = func(types []Type) any { return aggregate(types, path == "/api") }
-			break
-		}
-		build = func(types []Type) any { return legacyRoot(types, path == "/api", r.Host) }
-	case len(parts) == 3 && parts[1] == "api":
-		build = func(types []Type) any { return legacyResources(types, "", parts[2]) }
-	case len(parts) == 3 && parts[1] == "apis":
-		build = func(types []Type) any { return legacyGroup(types, parts[2]) }
-	case len(parts) == 4 && parts[1] == "apis":
-		build = func(types []Type) any { return legacyResources(types, parts[2], parts[3]) }
-	default:
+	aggregated := isRoot(path) && wantsAggregated(r.Header)
+	build := builderOf(path, r, aggregated)
+	if build == nil {
 		return false
 	}
-	d, err := h.document(path, aggregated, build)
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		writeError(w, r, errMethodNotAllowed())
+		return true
+	}
+	media, unacceptable := negotiatePlain(r.Header)
+	switch {
+	case aggregated:
+		media, unacceptable = aggregatedMedia, nil
+	case strings.HasPrefix(path, "/openapi/"):
+		media, unacceptable = mediaJSON, nil // whatever is asked for, there is nothing else
+	}
+	d, err := h.document(path, media, build)
 	switch {
 	case err != nil:
 		writeError(w, r, err)
@@ -48,6 +72,8 @@ func (h *handler) serveDocument(w http.ResponseWriter, r *http.Request) bool {
 		writeError(w, r, errNoSuchResource())
 	case d.data == nil:
 		notFound(w)
+	case unacceptable != nil:
+		writeError(w, r, unacceptable)
 	default:
 		d.serve(w, r)
 	}
@@ -61,7 +87,7 @@ const aggregatedMedia = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroup
 func wantsAggregated(header http.Header) bool {
 	for _, a := range parseAccept(header) {
 		switch kind, version, group := a.as(); {
-		case kind == "" && a.media == mediaJSON:
+		case !a.converts():
 			return false
 		case kind == "APIGroupDiscoveryList" && version == "v2" && group == "apidiscovery.k8s.io":
 			return true
@@ -71,11 +97,11 @@ func wantsAggregated(header http.Header) bool {
 }
 
 // document returns what build makes of the types as they are now; its data is nil where that is nothing.
-func (h *handler) document(path string, aggregated bool, build func([]Type) any) (document, error) {
+func (h *handler) document(path, media string, build builder) (document, error) {
 	h.storage.mu.Lock()
 	types, served := h.storage.typesLocked(), h.storage.mu.served
 	h.storage.mu.Unlock()
-	key := fmt.Sprint(path, aggregated)
+	key := media + " " + path
 
 	h.documents.Lock()
 	defer h.documents.Unlock()
@@ -93,10 +119,15 @@ func (h *handler) document(path string, aggregated bool, build func([]Type) any)
 	if err != nil {
 		return document{}, err
 	}
-	d := document{media: mediaJSON, data: data, etag: fmt.Sprintf("%q", fmt.Sprintf("%X", sha512.Sum512(data)))}
-	if aggregated {
-		d.media = aggregatedMedia
+	if media == mediaYAML {
+		data, err = yaml.JSONToYAML(data)
+	} else {
+		data = append(data, '\n')
 	}
+	if err != nil {
+		return document{}, err
+	}
+	d := document{media: media, data: data, etag: fmt.Sprintf("%q", fmt.Sprintf("%X", sha512.Sum512(data)))}
 	h.documents.built[key] = d
 	return d, nil
 }
@@ -113,5 +144,5 @@ func (d document) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", d.media)
-	_, _ = w.Write(append(d.data[:len(d.data):len(d.data)], '\n')) // the client has gone: nobody is left to tell
+	_, _ = w.Write(d.data) // the client has gone: nobody is left to tell
 }

@@ -22,9 +22,9 @@ type encoder struct {
 	table      *tabulator // for the shape of that name
 }
 
-// newEncoder returns the encoder for a request. streamed is whether it is for a watch.
-func newEncoder(r *http.Request, t *resource, streamed bool) (*encoder, error) {
-	form, err := negotiate(r.Header, streamed)
+// newEncoder returns the encoder for a request.
+func newEncoder(r *http.Request, t *resource) (*encoder, error) {
+	form, err := negotiate(r.Header)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,8 @@ func newEncoder(r *http.Request, t *resource, streamed bool) (*encoder, error) {
 func (e *encoder) prepare(list bool, objects ...*object) error {
 	switch {
 	case e.shape.kind == partialObject && list:
-		return errNotAcceptable("you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)")
+		return newStatusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+			"you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)")
 	case e.shape.kind == partialList && !list:
 		return errInternal("content is not a list")
 	case e.shape.kind == table:
@@ -50,7 +51,7 @@ func (e *encoder) prepare(list bool, objects ...*object) error {
 
 // tabulate readies the columns of a table.
 func (e *encoder) tabulate() (err error) {
-	e.table, err = newTabulator(e.t.version.Columns, e.include)
+	e.table, err = newTabulator(e.t.version.Columns, e.shape.version, e.include)
 	return err
 }
 
@@ -79,6 +80,7 @@ func (e *encoder) appendItem(dst []byte, o *object) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
+		m.APIVersion = e.shape.version
 		return appendValue(dst, m)
 	}
 	content, err := o.decode()
@@ -121,7 +123,8 @@ func (e *encoder) appendHead(dst []byte, m metav1.ListMeta) ([]byte, error) {
 	case table:
 		return e.table.appendHead(dst, m)
 	}
-	dst = append(dst, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":`...)
+	dst = append(append(dst, `{"kind":"PartialObjectMetadataList","apiVersion":"`...), e.shape.version...)
+	dst = append(dst, `","metadata":`...)
 	dst, err := appendValue(dst, m)
 	return append(dst, `,"items":[`...), err
 }

@@ -1,14 +1,17 @@
 package readapi
 
 import (
+	"fmt"
 	"net/http"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 )
 
 // get serves one object.
 func (h *handler) get(w http.ResponseWriter, r *http.Request, t *resource) {
-	e, err := newEncoder(r, t, false)
+	e, err := newEncoder(r, t)
 	if err != nil {
 		writeError(w, r, err)
 		return
@@ -31,6 +34,9 @@ func (h *handler) get(w http.ResponseWriter, r *http.Request, t *resource) {
 
 // get returns an object that is at least as new as a version.
 func (s *Storage) get(t *resource, notOlderThan string) (*object, error) {
+	if problems := path.IsValidPathSegmentName(t.name); len(problems) > 0 {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", t.name, strings.Join(problems, ";")))
+	}
 	version, err := parseResourceVersion(notOlderThan)
 	if err != nil {
 		return nil, errVersion(err)

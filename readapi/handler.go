@@ -62,9 +62,10 @@ func NewHandler(s *Storage, options HandlerOptions) http.Handler {
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-cache, private")
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
-	switch path := r.URL.Path; {
-	case slices.Contains([]string{"/healthz", "/readyz", "/livez"}, path):
+	switch path := strings.TrimSuffix(r.URL.Path, "/"); {
+	case slices.Contains([]string{"/healthz", "/readyz", "/livez"}, r.URL.Path):
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
 		_, _ = io.WriteString(w, "ok") // the client has gone: nobody is left to tell
 	case path == "/version" && reads:
 		writeJSON(w, r, http.StatusOK, h.options.Version)
@@ -91,48 +92,59 @@ func (h *handler) serveResource(w http.ResponseWriter, r *http.Request) {
 		writeError(w, r, err)
 		return
 	}
-	if t == nil {
+	switch {
+	case t == nil && strings.HasPrefix(r.URL.Path, "/api/"):
+		writeError(w, r, errNoSuchResource())
+		return
+	case t == nil:
 		notFound(w)
 		return
 	}
 	if t.version.Deprecated {
 		w.Header().Add("Warning", warning(t))
 	}
-	switch watches, err := parseWatch(r); {
+	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		err = apierrors.NewMethodNotSupported(t.typ.GroupResource(), verbOf(r.Method, t.name))
-		writeError(w, r, err)
-	case err != nil:
-		writeError(w, r, err)
+		writeError(w, r, apierrors.NewMethodNotSupported(t.typ.GroupResource(), verbOf(r.Method, t.name)))
 	case t.name != "":
 		h.get(w, r, t)
-	case watches:
-		h.watch(w, r, t)
 	default:
-		h.list(w, r, t)
+		h.serveCollection(w, r, t)
 	}
 }
 
-// parseWatch reports whether a request asks for a watch: as a kube-apiserver sees it, "watch=" does.
-func parseWatch(r *http.Request) (bool, error) {
-	options, err := parseOptions(r.URL.Query())
+// serveCollection serves a list or a watch: as a kube-apiserver sees it, "watch=" asks for one.
+func (h *handler) serveCollection(w http.ResponseWriter, r *http.Request, t *resource) {
+	e, err := newEncoder(r, t)
 	if err != nil {
-		return false, err
+		writeError(w, r, err)
+		return
 	}
-	return options.Watch, nil
+	switch options, err := parseOptions(r.URL.Query()); {
+	case err != nil:
+		writeError(w, r, err)
+	case options.Watch:
+		h.watch(w, r, e, options)
+	default:
+		h.list(w, r, e, options)
+	}
 }
 
-// verbOf names a method as kube-apiserver does.
+// verbOf names a method of writing as kube-apiserver does; what it does not know is nothing.
 func verbOf(method, name string) string {
 	switch {
 	case method == http.MethodPost:
 		return "create"
 	case method == http.MethodPut:
 		return "update"
+	case method == http.MethodPatch:
+		return "patch"
 	case method == http.MethodDelete && name == "":
 		return "deletecollection"
+	case method == http.MethodDelete:
+		return "delete"
 	}
-	return strings.ToLower(method)
+	return ""
 }
 
 // resolve finds what a path names. Without an error, nil says that nothing is there at all.

@@ -53,6 +53,11 @@ func TestErrors(t *testing.T) {
 		"media type":                        {widgetsPath, "text/html", `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"only the following media types are accepted: application/json, application/yaml","reason":"NotAcceptable","code":406}`, 406},
 		"protobuf alone":                    {widgetsPath, "application/vnd.kubernetes.protobuf", `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"only the following media types are accepted: application/json, application/yaml","reason":"NotAcceptable","code":406}`, 406},
 		"unknown conversion":                {widgetsPath, "application/json;as=Foo;v=v1;g=meta.k8s.io", `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"only the following media types are accepted: application/json, application/yaml","reason":"NotAcceptable","code":406}`, 406},
+		"watch in YAML":                     {widgetsPath + "?watch=1", "application/yaml", "apiVersion: v1\ncode: 406\nkind: Status\nmessage: 'only the following media types are accepted: application/json;stream=watch'\nmetadata: {}\nreason: NotAcceptable\nstatus: Failure", 406},
+		"form before parameter":             {widgetsPath + "?limit=abc", "text/html", `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"only the following media types are accepted: application/json, application/yaml","reason":"NotAcceptable","code":406}`, 406},
+		"discovery":                         {"/apis", asTable, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"only the following media types are accepted: application/json, application/yaml","reason":"NotAcceptable","code":406}`, 406},
+		"no name":                           {inDefaultPath + "/a%25b", "", bad(`Name parameter invalid: \"a%b\": may not contain '%'`), 400},
+		"watch goes on":                     {widgetsPath + "?watch=1&continue=abc", "", invalid("resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided", `{"reason":"FieldValueForbidden","message":"Forbidden: resourceVersionMatch is forbidden when continue is provided","field":"resourceVersionMatch"}`), 422},
 		"version with continue":             {widgetsPath + "?resourceVersion=3&continue=" + newToken(5, "", "default/a"), "", bad("specifying resource version is not allowed when using continue"), 400},
 	}
 	for name, tt := range tests {
@@ -100,8 +105,10 @@ func TestNothingCanBeWritten(t *testing.T) {
 			}
 		})
 	}
-	if got := ask(t, h, http.MethodPost, "/version"); got.code != 405 || !strings.Contains(got.body, "the server does not allow this method") {
-		t.Errorf("%d %s", got.code, got.body)
+	for _, path := range []string{"/version", "/api", "/apis", "/apis/example.com/v1", "/openapi/v3"} {
+		if got := ask(t, h, http.MethodPost, path); got.code != 405 || !strings.Contains(got.body, "the server does not allow this method") {
+			t.Errorf("%s: %d %s", path, got.code, got.body)
+		}
 	}
 }
 
@@ -130,6 +137,9 @@ func TestGet(t *testing.T) {
 		"preferences":   {inDefaultPath + "/a", "text/html,application/yaml;q=0.1,*/*;q=0.5", `{"apiVersion":"example.com/v1",` + object},
 		"fallback":      {inDefaultPath + "/a", "application/json;as=Foo;v=v1;g=meta.k8s.io,application/json", `{"apiVersion":"example.com/v1",` + object},
 		"yaml":          {inDefaultPath + "/a", "application/yaml", "apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  labels:\n    color: red\n  name: a\n  namespace: default\n  resourceVersion: \"11\"\nspec:\n  color: red\nstatus:\n  ready: true"},
+		"old metadata":  {inDefaultPath + "/a", "application/json;as=PartialObjectMetadata;v=v1beta1;g=meta.k8s.io", `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1beta1","metadata":{"name":"a","namespace":"default","resourceVersion":"11","labels":{"color":"red"}}}`},
+		"no quality":    {inDefaultPath + "/a", "application/json;q=0", `{"apiVersion":"example.com/v1",` + object},
+		"trailing":      {inDefaultPath + "/a//?limit=abc&watch=1", "", `{"apiVersion":"example.com/v1",` + object},
 		"metadata":      {inDefaultPath + "/a", asPartial, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","namespace":"default","resourceVersion":"11","labels":{"color":"red"}}}`},
 	}
 	for name, tt := range tests {

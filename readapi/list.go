@@ -18,18 +18,8 @@ type page struct {
 }
 
 // list serves a list, or a page of one.
-func (h *handler) list(w http.ResponseWriter, r *http.Request, t *resource) {
-	options, err := parseOptions(r.URL.Query())
-	if err != nil {
-		writeError(w, r, err)
-		return
-	}
-	e, err := newEncoder(r, t, false)
-	if err != nil {
-		writeError(w, r, err)
-		return
-	}
-	p, err := h.storage.list(t, options)
+func (h *handler) list(w http.ResponseWriter, r *http.Request, e *encoder, options *internalversion.ListOptions) {
+	p, err := h.storage.list(e.t, options)
 	if err == nil {
 		err = e.prepare(true, p.objects...)
 	}
@@ -90,10 +80,8 @@ func (s *Storage) list(t *resource, options *internalversion.ListOptions) (*page
 		limit = 0 // any state will do, so that there is nothing to be saved by pages
 	}
 	for i, o := range rest {
-		if !selected.matches(o) {
-			continue
-		}
-		if limit > 0 && int64(len(p.objects)) == limit {
+		// Whether any of the rest is selected shows on the next page, which may be empty.
+		if limit > 0 && !selected.one() && int64(len(p.objects)) == limit {
 			p.meta.Continue = newToken(from.pinned, t.namespace, p.objects[limit-1].key)
 			if selected.all() {
 				left := int64(len(rest) - i)
@@ -101,7 +89,9 @@ func (s *Storage) list(t *resource, options *internalversion.ListOptions) (*page
 			}
 			break
 		}
-		p.objects = append(p.objects, o)
+		if selected.matches(o) {
+			p.objects = append(p.objects, o)
+		}
 	}
 	return p, nil
 }
@@ -139,9 +129,9 @@ func (s *Storage) from(t *resource, options *internalversion.ListOptions) (*orig
 		return nil, errTooNew(asked, s.mu.version)
 	case pinned > int64(s.mu.version):
 		return nil, errTooNew(uint64(pinned), s.mu.version)
-	case pinned > 0:
+	case pinned > 0: // less goes on with what is there now
 		now.version, now.pinned = uint64(pinned), pinned
-	case options.ResourceVersionMatch == metav1.ResourceVersionMatchExact:
+	case options.ResourceVersionMatch == metav1.ResourceVersionMatchExact && asked > 0:
 		now.version, now.pinned = asked, int64(asked)
 	}
 	var known bool

@@ -137,7 +137,7 @@ func TestTokenErrors(t *testing.T) {
 	tests := map[string]struct {
 		version int64
 		code    int
-	}{"future": {99, 504}, "zero": {0, 400}, "negative": {-2, 400}}
+	}{"future": {99, 504}, "zero": {0, 400}, "latest": {latest, 200}, "any negative": {-2, 200}}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			if got := get(t, h, widgetsPath+"?continue="+newToken(tt.version, "", "default/a")); got.code != tt.code {

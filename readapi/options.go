@@ -21,6 +21,7 @@ func parseOptions(query url.Values) (*internalversion.ListOptions, error) {
 	if err := scheme.ParameterCodec.DecodeParameters(query, metav1.SchemeGroupVersion, options); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
+	internalversion.SetListOptionsDefaults(options, true)
 	if problems := validation.ValidateListOptions(options, true); len(problems) > 0 {
 		return nil, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", problems)
 	}

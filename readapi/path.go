@@ -17,7 +17,7 @@ type target struct {
 
 // parsePath reads /api/v1/… and /apis/GROUP/VERSION/…, and reports whether the path names a resource.
 func parsePath(path string) (target, bool) {
-	parts := strings.Split(strings.TrimSuffix(strings.TrimPrefix(path, "/"), "/"), "/")
+	parts := strings.Split(strings.Trim(path, "/"), "/")
 	var t target
 	switch {
 	case len(parts) > 2 && parts[0] == "api":

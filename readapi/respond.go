@@ -41,9 +41,9 @@ func writeJSON(w http.ResponseWriter, r *http.Request, code int, value any) {
 		return
 	}
 	// Errors are written even where the form that is asked for cannot be.
-	media := mediaJSON
-	if all := parseAccept(r.Header); len(all) > 0 {
-		media = all[0].media
+	media, err := negotiatePlain(r.Header)
+	if err != nil {
+		media = mediaJSON
 	}
 	writeBytes(w, media, code, data)
 }

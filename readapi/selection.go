@@ -14,16 +14,19 @@ import (
 
 // selection is which objects of a type a list or watch is about.
 type selection struct {
-	namespace string
-	labels    labels.Selector
-	fields    fields.Selector // nil: all
+	namespace  string
+	namespaced bool // of the type
+	labels     labels.Selector
+	fields     fields.Selector // nil: all
 	// paths are the selectable fields that the selector uses.
 	paths map[string]*jsonpath.Path
 }
 
 // newSelection checks that the fields can be selected by.
 func newSelection(t resource, options *internalversion.ListOptions) (*selection, error) {
-	s := &selection{namespace: t.namespace, labels: options.LabelSelector, paths: map[string]*jsonpath.Path{}}
+	s := &selection{
+		namespace: t.namespace, namespaced: t.typ.Namespaced, labels: options.LabelSelector, paths: map[string]*jsonpath.Path{},
+	}
 	if options.FieldSelector == nil || options.FieldSelector.Empty() {
 		return s, nil
 	}
@@ -42,6 +45,16 @@ func newSelection(t resource, options *internalversion.ListOptions) (*selection,
 
 // all reports whether everything in the namespace is selected.
 func (s *selection) all() bool { return s.fields == nil && s.labels.Empty() }
+
+// one reports whether no more than one object can be selected, which a kube-apiserver reads by its name.
+func (s *selection) one() bool {
+	if s.fields == nil {
+		return false
+	}
+	_, named := s.fields.RequiresExactMatch("metadata.name")
+	_, placed := s.fields.RequiresExactMatch("metadata.namespace")
+	return named && (placed || s.namespace != "" || !s.namespaced)
+}
 
 // matches reports whether an object is selected.
 func (s *selection) matches(o *object) bool {

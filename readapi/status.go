@@ -48,8 +48,10 @@ func errInternal(message string) error {
 	return newStatusError(http.StatusInternalServerError, "", message)
 }
 
-func errNotAcceptable(message string) error {
-	return newStatusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, message)
+// errNotAcceptable is for clients that accept nothing of what is served.
+func errNotAcceptable(served string) error {
+	return newStatusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+		"only the following media types are accepted: "+served)
 }
 
 // errTooOld is for a watch that begins before what is remembered.

@@ -14,6 +14,7 @@ import (
 
 // tabulator makes the rows of a table. It is for one request: columns are not safe for concurrent use.
 type tabulator struct {
+	version string // the apiVersion of the table and of the metadata in it
 	include metav1.IncludeObjectPolicy
 	headers []metav1.TableColumnDefinition // nil after the first use
 	columns []printcolumn.Column
@@ -23,8 +24,8 @@ var metaDocs = metav1.ObjectMeta{}.SwaggerDoc()
 
 // newTabulator returns a tabulator. Columns from the first one on that has a broken path are left out, as on a
 // kube-apiserver.
-func newTabulator(columns []crd.Column, include string) (*tabulator, error) {
-	t := &tabulator{include: metav1.IncludeObjectPolicy(include)}
+func newTabulator(columns []crd.Column, version, include string) (*tabulator, error) {
+	t := &tabulator{version: version, include: metav1.IncludeObjectPolicy(include)}
 	switch t.include {
 	case "":
 		t.include = metav1.IncludeMetadata
@@ -48,7 +49,8 @@ func newTabulator(columns []crd.Column, include string) (*tabulator, error) {
 
 // appendHead appends what comes before the rows. Only the first table of a watch has headers.
 func (t *tabulator) appendHead(dst []byte, m metav1.ListMeta) ([]byte, error) {
-	dst = append(dst, `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":`...)
+	dst = append(append(dst, `{"kind":"Table","apiVersion":"`...), t.version...)
+	dst = append(dst, `","metadata":`...)
 	dst, err := appendValue(dst, m)
 	if err != nil {
 		return nil, err
@@ -76,6 +78,7 @@ func (t *tabulator) appendRow(dst []byte, content map[string]any) ([]byte, error
 		if err != nil {
 			return nil, err
 		}
+		m.APIVersion = t.version
 		row.Object = runtime.RawExtension{Object: m}
 	case metav1.IncludeObject:
 		raw, err := json.Marshal(content)

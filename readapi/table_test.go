@@ -71,7 +71,7 @@ func TestTable(t *testing.T) {
 // TestBrokenColumn ends the columns at one whose path cannot be parsed.
 func TestBrokenColumn(t *testing.T) {
 	columns := []crd.Column{{Name: "A", JSONPath: ".a"}, {Name: "B", JSONPath: ".b["}, {Name: "C", JSONPath: ".c"}}
-	got, err := newTabulator(columns, "")
+	got, err := newTabulator(columns, "meta.k8s.io/v1", "")
 	if err != nil || len(got.columns) != 1 || len(got.headers) != 2 {
 		t.Errorf("%v, %d columns", err, len(got.columns))
 	}

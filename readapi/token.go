@@ -3,7 +3,7 @@ package readapi
 import (
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
+	"path"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,7 +12,7 @@ import (
 // token says where a list goes on, in the form of a kube-apiserver's continue tokens.
 type token struct {
 	APIVersion string `json:"v"`
-	// Version is the resource version of the whole list, or latest.
+	// Version is the resource version of the whole list, or negative, as latest is.
 	Version int64 `json:"rv"`
 	// Start is "/" and the key of the last object, relative to the namespace of the list, and a zero byte.
 	Start string `json:"start"`
@@ -46,13 +46,17 @@ func parseToken(text, namespace string) (version int64, start string, err error)
 	}
 	switch {
 	case t.APIVersion != tokenVersion:
-		return 0, "", invalid(fmt.Sprintf("server does not recognize this encoded version %q", t.APIVersion))
-	case t.Version == 0 || t.Version < latest:
+		return 0, "", invalid("server does not recognize this encoded version " + t.APIVersion)
+	case t.Version == 0:
 		return 0, "", invalid("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
-	case !strings.HasPrefix(t.Start, "/"):
-		return 0, "", invalid(fmt.Sprintf("continue token start %q does not begin with /", t.Start))
+	case t.Start == "":
+		return 0, "", invalid("encoded start key empty (version meta.k8s.io/v1)")
 	}
-	return t.Version, prefixOf(namespace) + t.Start[1:], nil
+	key := "/" + strings.TrimPrefix(t.Start, "/")
+	if path.Clean(key) != key {
+		return 0, "", invalid(t.Start)
+	}
+	return t.Version, prefixOf(namespace) + key[1:], nil
 }
 
 // prefixOf is what all keys of a namespace begin with.

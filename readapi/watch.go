@@ -11,32 +11,14 @@ import (
 )
 
 // watch serves a watch, or a watch-list.
-func (h *handler) watch(w http.ResponseWriter, r *http.Request, t *resource) {
-	options, err := parseOptions(r.URL.Query())
-	if err != nil {
-		writeError(w, r, err)
-		return
-	}
-	e, err := newEncoder(r, t, true)
-	if err == nil && e.shape.kind == table {
-		err = e.tabulate()
-	}
-	if err != nil {
-		writeError(w, r, err)
-		return
-	}
-	selected, err := newSelection(*t, options)
-	if err != nil {
-		writeError(w, r, err)
-		return
-	}
-	begin, err := h.storage.begin(t, options)
+func (h *handler) watch(w http.ResponseWriter, r *http.Request, e *encoder, options *internalversion.ListOptions) {
+	selected, begin, err := h.prepareWatch(e, options)
 	if err != nil {
 		writeError(w, r, err)
 		return
 	}
 	f := &follower{
-		storage: h.storage, resource: t, encoder: e, selected: selected, bookmarks: options.AllowWatchBookmarks,
+		storage: h.storage, resource: e.t, encoder: e, selected: selected, bookmarks: options.AllowWatchBookmarks,
 		out: w, flush: http.NewResponseController(w),
 	}
 	w.Header().Set("Content-Type", mediaJSON)
@@ -46,6 +28,24 @@ func (h *handler) watch(w http.ResponseWriter, r *http.Request, t *resource) {
 	bookmark := time.NewTicker(h.options.BookmarkInterval)
 	defer bookmark.Stop()
 	f.run(r, begin, timeout.C, bookmark.C)
+}
+
+// prepareWatch finds out what can be wrong with a watch, in the order of a kube-apiserver.
+func (h *handler) prepareWatch(e *encoder, options *internalversion.ListOptions) (*selection, *beginning, error) {
+	if e.shape.kind == table {
+		if err := e.tabulate(); err != nil {
+			return nil, nil, err
+		}
+	}
+	selected, err := newSelection(*e.t, options)
+	if err != nil {
+		return nil, nil, err
+	}
+	begin, err := h.storage.begin(e.t, options)
+	if err == nil && e.shape.media != mediaJSON {
+		err = errNotAcceptable(mediaJSON + ";stream=watch")
+	}
+	return selected, begin, err
 }
 
 // beginning is where a watch begins: with initial objects or without, and after a version.

@@ -120,6 +120,8 @@ func TestWatchList(t *testing.T) {
 	end := fmt.Sprintf("BOOKMARK %smap[k8s.io/initial-events-end:true]", s.ResourceVersion())
 	w := startWatch(t, h, inDefaultPath, list)
 	w.expect(t, "ADDED default/a red", "ADDED default/b green", end)
+	// A watch that begins with what is there says when that is over, too.
+	startWatch(t, h, inDefaultPath, "allowWatchBookmarks=true").expect(t, "ADDED default/a red", "ADDED default/b green", end)
 	startWatch(t, h, inDefaultPath, list+"&labelSelector=color%3Dblue").expect(t, end)
 	startWatch(t, h, inDefaultPath, list+"&resourceVersion=3").expect(t, "ADDED default/a red", "ADDED default/b green", end)
 	startWatch(t, h, inDefaultPath, list+"&resourceVersion=999").expect(t,

@@ -1,6 +1,7 @@
 package readapi_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -88,7 +90,9 @@ func ask(t *testing.T, config *rest.Config, method, path string, header http.Hea
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := http.NewRequestWithContext(t.Context(), method, config.Host+path, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute/3)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, config.Host+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

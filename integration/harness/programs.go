@@ -16,6 +16,21 @@ import (
 // of discovery from one call to the next.
 func Kubectl(t testing.TB, args ...string) string {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(ctx, KubectlPath(t), args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+Kubeconfig(t), "KUBECACHEDIR="+t.TempDir())
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
+	}
+	return stdout.String()
+}
+
+// KubectlPath returns the path of kubectl, for tests that run it in the background.
+func KubectlPath(t testing.TB) string {
+	t.Helper()
 	root, err := moduleRoot()
 	if err != nil {
 		t.Fatal(err)
@@ -27,16 +42,7 @@ func Kubectl(t testing.TB, args ...string) string {
 		}
 		t.Skip(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, kubectl, args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+Kubeconfig(t), "KUBECACHEDIR="+t.TempDir())
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
-	}
-	return stdout.String()
+	return kubectl
 }
 
 // Crdcache returns the path of the crdcache binary, which the first call builds.

@@ -1,0 +1,170 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// following is a command that prints what happens until it is interrupted.
+type following struct {
+	cmd    *exec.Cmd
+	mu     sync.Mutex
+	output bytes.Buffer
+	errors bytes.Buffer
+}
+
+// sink takes what the command writes.
+type sink struct {
+	*following
+	buffer *bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (s sink) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buffer.Write(p)
+}
+
+func (f *following) text() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.output.String()
+}
+
+// follow starts a program, which the test's end kills.
+func follow(t *testing.T, program string, args ...string) *following {
+	t.Helper()
+	f := &following{cmd: command(t, program, args...)}
+	f.cmd.Stdout, f.cmd.Stderr = sink{f, &f.output}, sink{f, &f.errors}
+	if err := f.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// await waits until a text has been printed.
+func (f *following) await(t *testing.T, text string) {
+	t.Helper()
+	harness.Eventually(t, func(context.Context) error {
+		if strings.Contains(f.text(), text) {
+			return nil
+		}
+		return fmt.Errorf("no %q in the output of %q:\n%s", text, f.cmd.Args, f.text())
+	})
+}
+
+// interrupt ends the command and returns its exit code.
+func (f *following) interrupt(t *testing.T) int {
+	t.Helper()
+	if err := f.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = f.cmd.Wait() // the exit code says it
+	return f.cmd.ProcessState.ExitCode()
+}
+
+// manifest is an object with holes for a namespace and a name.
+type manifest struct{ text, status string }
+
+// followed are types of which kubectl has rows of its own, and an object of each with a status that shows in them.
+var followed = map[string]manifest{
+	"configmaps": {text: `{apiVersion: v1, kind: ConfigMap, data: {a: b}, metadata: {namespace: NS, name: NAME}}`},
+	"services":   {text: `{apiVersion: v1, kind: Service, spec: {type: ExternalName, externalName: example.com}, metadata: {namespace: NS, name: NAME}}`},
+	"deployments.apps": {
+		text: `{apiVersion: apps/v1, kind: Deployment, metadata: {namespace: NS, name: NAME}, spec: {replicas: 2, selector: {matchLabels: {app: a}},
+			template: {metadata: {labels: {app: a}}, spec: {containers: [{name: c, image: nginx}]}}}}`,
+		status: `{"status":{"replicas":2,"readyReplicas":1,"availableReplicas":1,"updatedReplicas":2}}`,
+	},
+	"pods": {
+		text: `{apiVersion: v1, kind: Pod, metadata: {namespace: NS, name: NAME}, spec: {automountServiceAccountToken: false,
+			terminationGracePeriodSeconds: 0, containers: [{name: c, image: nginx}]}}`,
+		status: `{"status":{"phase":"Running","podIP":"10.0.0.1","containerStatuses":[{"name":"c","ready":true,"restartCount":3,"image":"","imageID":"","state":{"running":{}}}]}}`,
+	},
+	"nodes": {
+		text:   `{apiVersion: v1, kind: Node, metadata: {name: NAME, labels: {node-role.kubernetes.io/worker: ""}}}`,
+		status: `{"status":{"conditions":[{"type":"Ready","status":"True"}],"nodeInfo":{"kubeletVersion":"v1.37.0"}}}`,
+	},
+	"events": {text: `{apiVersion: v1, kind: Event, type: Warning, reason: Test, message: NAME happened, metadata: {namespace: NS, name: NAME},
+		involvedObject: {kind: Pod, name: x, namespace: NS}, lastTimestamp: "2026-01-01T00:00:00Z"}`},
+}
+
+// TestFollowAsKubectl: dump --watch prints what kubectl get --watch does, row for row and object for object.
+func TestFollowAsKubectl(t *testing.T) {
+	for name, object := range followed {
+		t.Run(name, func(t *testing.T) {
+			ns := harness.Namespace(t)
+			if name == "pods" {
+				object.write(t, "serviceaccount", ns, "default")
+			}
+			object.apply(t, ns, "first")
+			var kubectl, crdcache []*following
+			formats := [][]string{{}, {"-o", "wide"}, {"--show-labels"}, {"-o", "json"}, {"-o", "yaml"}, {"-o", "name"}, {"-o", "custom-columns=A:.metadata.name,B:.metadata.labels"}}
+			for _, format := range formats {
+				args := append([]string{name, "-n", ns, "-w"}, format...)
+				kubectl = append(kubectl, follow(t, harness.KubectlPath(t), append([]string{"get"}, args...)...))
+				crdcache = append(crdcache, follow(t, harness.Crdcache(t), append([]string{"dump"}, args...)...))
+			}
+			for i := range formats {
+				kubectl[i].await(t, "first")
+				crdcache[i].await(t, "first")
+			}
+			object.apply(t, ns, "second")
+			harness.Kubectl(t, "label", name, "second", "-n", ns, "a=b")
+			if object.status != "" {
+				harness.Kubectl(t, "patch", name, "second", "-n", ns, "--subresource=status", "--type=merge", "-p", object.status)
+			}
+			harness.Kubectl(t, "delete", name, "second", "-n", ns)
+			object.apply(t, ns, "the-last")
+			if name == "nodes" { // in no namespace that goes with the test
+				defer harness.Kubectl(t, "delete", name, "first", "the-last")
+			}
+			for i, format := range formats {
+				kubectl[i].await(t, "the-last")
+				crdcache[i].await(t, "the-last")
+				kubectl[i].interrupt(t)
+				if code := crdcache[i].interrupt(t); code != 130 {
+					t.Errorf("%q: exit code %d after an interrupt", format, code)
+				}
+				want, got := kubectl[i].text(), crdcache[i].text()
+				if want != got && ageless(want) != ageless(got) {
+					t.Errorf("%q: kubectl prints\n%s\ncrdcache\n%s", format, want, got)
+				}
+			}
+		})
+	}
+}
+
+func (m manifest) apply(t *testing.T, ns, name string) {
+	t.Helper()
+	cmd := command(t, harness.KubectlPath(t), "create", "-f", "-")
+	cmd.Stdin = strings.NewReader(strings.NewReplacer("NS", ns, "NAME", name).Replace(m.text))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// write creates an object that needs no more than a name.
+func (manifest) write(t *testing.T, kind, ns, name string) {
+	t.Helper()
+	harness.Kubectl(t, "create", kind, name, "-n", ns)
+}
+
+var (
+	agePattern = regexp.MustCompile(`\b(\d+[ydhms])+\b`)
+	gapPattern = regexp.MustCompile(` +`)
+)
+
+// ageless makes tables comparable whose rows were printed at different times.
+func ageless(table string) string {
+	return gapPattern.ReplaceAllString(agePattern.ReplaceAllString(table, "AGE"), " ")
+}

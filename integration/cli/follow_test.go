@@ -1,0 +1,143 @@
+package cli_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// errorText is what the command has written to stderr.
+func (f *following) errorText() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.errors.String()
+}
+
+// awaitError waits until a text has been written to stderr.
+func (f *following) awaitError(t *testing.T, text string) {
+	t.Helper()
+	harness.Eventually(t, func(context.Context) error {
+		if strings.Contains(f.errorText(), text) {
+			return nil
+		}
+		return fmt.Errorf("no %q on stderr of %q:\n%s", text, f.cmd.Args, f.errorText())
+	})
+}
+
+// TestFollowWildcard: a wildcard takes up types that are installed later and lets go of those that are taken away,
+// also where there were none in the beginning.
+func TestFollowWildcard(t *testing.T) {
+	group := harness.Group(t)
+	ns := harness.Namespace(t)
+	watch := follow(t, harness.Crdcache(t), "watch", "*."+group, "-n", ns, "-o", "name")
+	dump := follow(t, harness.Crdcache(t), "dump", "*."+group, "-n", ns, "-w")
+	for _, f := range []*following{watch, dump} {
+		f.awaitError(t, "*."+group+`: Pending: the server has no resource type`)
+	}
+	widgets := harness.NewCRD(group, "Widget")
+	harness.InstallCRDs(t, widgets)
+	harness.Apply(t, widget(group, ns, "a"))
+	watch.await(t, "widget."+group+"/a\n")
+	dump.await(t, "widget."+group+"/a ")
+	harness.InstallCRDs(t, harness.NewCRD(group, "Gadget"))
+	gadget := widget(group, ns, "g")
+	gadget.SetKind("Gadget")
+	harness.Apply(t, gadget)
+	watch.await(t, "gadget."+group+"/g\n")
+	dump.await(t, "\n\nNAME")
+	dump.await(t, "gadget."+group+"/g ")
+
+	client, err := dynamic.NewForConfig(harness.Config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Resource(definitions).Delete(t.Context(), widgets.GetName(), metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []*following{watch, dump} {
+		f.awaitError(t, "widgets."+group+": Gone: ")
+	}
+	gadget = widget(group, ns, "g-2")
+	gadget.SetKind("Gadget")
+	harness.Apply(t, gadget)
+	for _, f := range []*following{watch, dump} {
+		f.await(t, "gadget."+group+"/g-2")
+		if code := f.interrupt(t); code != 130 || !strings.HasSuffix(f.errorText(), "error: interrupted\n") {
+			t.Errorf("exit code %d, stderr:\n%s", code, f.errorText())
+		}
+		if text := f.text(); !strings.HasSuffix(text, "\n") || strings.Count(text, "widget."+group+"/a") != 2 {
+			t.Errorf("the output is\n%s", text)
+		}
+	}
+}
+
+// TestFollowNamed: a name that stands for nothing yet is an error when it is alone, and otherwise pending.
+func TestFollowNamed(t *testing.T) {
+	group := harness.Group(t)
+	ns := harness.Namespace(t)
+	name := "widgets." + group
+	run(t, harness.Crdcache(t), "watch", name).expect(t, 1, "", "no resource type")
+	run(t, harness.Crdcache(t), "watch", name, "--wait", "--timeout", "1s").expect(t, 3, "", "none of the types came within 1s")
+	all := []*following{
+		follow(t, harness.Crdcache(t), "watch", name, "--wait", "-n", ns, "-o", "name"),
+		follow(t, harness.Crdcache(t), "watch", name, "configmaps", "-n", ns, "-o", "name"),
+		follow(t, harness.Crdcache(t), "dump", "-w", name, "configmaps", "-n", ns, "-o", "name"),
+	}
+	for _, f := range all {
+		f.awaitError(t, name+": Pending: ")
+	}
+	harness.InstallCRDs(t, harness.NewCRD(group, "Widget"))
+	harness.Apply(t, widget(group, ns, "a"))
+	for _, f := range all {
+		f.await(t, "widget."+group+"/a\n")
+		if code := f.interrupt(t); code != 130 {
+			t.Errorf("exit code %d, stderr:\n%s", code, f.errorText())
+		}
+	}
+}
+
+// TestFollowQuery: events are relative to the query.
+func TestFollowQuery(t *testing.T) {
+	ns := harness.Namespace(t)
+	configMap := manifest{text: `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: NS, name: NAME}}`}
+	configMap.apply(t, ns, "a")
+	f := follow(t, harness.Crdcache(t), "watch", "configmaps", "-n", ns, "--where", `@.metadata.labels.tier == "gold"`)
+	harness.Kubectl(t, "label", "cm", "a", "-n", ns, "tier=gold")
+	f.await(t, "ADDED      a      0 ")
+	harness.Kubectl(t, "label", "--overwrite", "cm", "a", "-n", ns, "tier=lead")
+	f.await(t, "DELETED    a      0 ")
+	if code := f.interrupt(t); code != 130 {
+		t.Errorf("exit code %d, stderr:\n%s", code, f.errorText())
+	}
+}
+
+// TestFollowUntilNobodyReads: a command ends when the reader of its output does, without another event.
+func TestFollowUntilNobodyReads(t *testing.T) {
+	for _, args := range [][]string{{"watch", "namespaces"}, {"dump", "-w", "namespaces"}, {"watch", "namespaces", "-o", "json"}} {
+		cmd := command(t, harness.Crdcache(t), args...)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+		out.Close()
+		// Else it is killed when patience is over.
+		if err := cmd.Wait(); err == nil || err.Error() != "signal: broken pipe" || stderr.String() != "" {
+			t.Errorf("%q ended with %v, want the signal of a broken pipe; stderr:\n%s", args, err, stderr.String())
+		}
+	}
+}

@@ -24,8 +24,11 @@ func Compare(before, after map[string]any) []Change {
 	return d.changes
 }
 
-// noise are fields that change with every write, or with time, and say nothing.
-var noise = []string{step(tables.PrintedField), ".metadata.resourceVersion"}
+// noise are fields that change with every write, or with time, and say nothing; or what other fields say as well.
+var noise = []string{
+	step(tables.PrintedField), ".metadata.resourceVersion", ".metadata.generation",
+	".metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']",
+}
 
 type differ struct{ changes []Change }
 

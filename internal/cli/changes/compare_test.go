@@ -9,8 +9,9 @@ import (
 
 // TestCompare: changes are told field by field, in lists by name where elements have one.
 func TestCompare(t *testing.T) {
+	t.Setenv("LC_ALL", "C.UTF-8")
 	before := map[string]any{
-		"metadata": map[string]any{"resourceVersion": "1", "labels": map[string]any{"a.b/c": "x", "gone": "y"}},
+		"metadata": map[string]any{"resourceVersion": "1", "generation": int64(1), "labels": map[string]any{"a.b/c": "x", "gone": "y"}},
 		"spec":     map[string]any{"n": int64(1), "list": []any{"a", "b"}, "same": map[string]any{"k": []any{int64(1)}}},
 		"status": map[string]any{"conditions": []any{
 			map[string]any{"type": "Ready", "status": "False"}, map[string]any{"type": "Old", "status": "True"},
@@ -18,7 +19,7 @@ func TestCompare(t *testing.T) {
 		"crdcache.dev/printed": map[string]any{"cells": []any{"1s"}},
 	}
 	after := map[string]any{
-		"metadata": map[string]any{"resourceVersion": "2", "labels": map[string]any{"a.b/c": "z"}},
+		"metadata": map[string]any{"resourceVersion": "2", "generation": int64(2), "labels": map[string]any{"a.b/c": "z"}},
 		"spec":     map[string]any{"n": map[string]any{}, "list": []any{"a", "c", "d"}, "same": map[string]any{"k": []any{int64(1)}}},
 		"status": map[string]any{"conditions": []any{
 			map[string]any{"type": "New", "status": "True"}, map[string]any{"type": "Ready", "status": "True"},
@@ -41,7 +42,7 @@ func TestCompare(t *testing.T) {
 	if same := Compare(before, before); len(same) > 0 {
 		t.Errorf("an object differs from itself: %v", same)
 	}
-	if text := Text(nil, false); text != "  nothing but its resource version\n" {
+	if text := Text(nil, false); text != "  nothing but what changes with every write\n" {
 		t.Errorf("no changes are told as %q", text)
 	}
 }
@@ -50,6 +51,7 @@ func lines(text string) []string { return strings.Split(strings.TrimSuffix(text,
 
 // TestText: whatever differs, a person sees what, and not much more.
 func TestText(t *testing.T) {
+	t.Setenv("LC_ALL", "C.UTF-8")
 	long := strings.Repeat("0123456789", 12)
 	condition := func(reason string) map[string]any {
 		return map[string]any{"type": "Ready", "status": "True", "reason": reason, "message": "the certificate is up to date and has not expired", "lastTransitionTime": "2026-01-01T00:00:00Z"}
@@ -77,7 +79,7 @@ func TestText(t *testing.T) {
 				`      reason: "Ready"`, `      status: "True"`, `      type: "Ready"`}},
 		"a field of a condition": {[]any{condition("A")}, []any{condition("B")}, []string{`  ~ .x[type=Ready].reason: "A" → "B"`}},
 		"a long text comes": {
-			map[string]any{}, map[string]any{"k": long}, []string{`  + .x.k: "` + long[:99] + "…"}},
+			map[string]any{}, map[string]any{"k": long}, []string{`  + .x.k: "` + long[:98] + "…"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -91,6 +93,7 @@ func TestText(t *testing.T) {
 
 // TestManyLines: a text of thousands of lines does not fill the screen.
 func TestManyLines(t *testing.T) {
+	t.Setenv("LC_ALL", "C.UTF-8")
 	text := Text(Compare(map[string]any{"x": strings.Repeat("a\n", 5000)}, map[string]any{"x": strings.Repeat("b\n", 6000)}), false)
 	if got := lines(text); len(got) != 2+2*(maxLines+1) || got[len(got)-1] != "      + … and 5980 more lines" {
 		t.Errorf("there are %d lines, the last %q", len(got), got[len(got)-1])
@@ -99,6 +102,7 @@ func TestManyLines(t *testing.T) {
 
 // TestColors: each line is painted by what it tells.
 func TestColors(t *testing.T) {
+	t.Setenv("LC_ALL", "C.UTF-8")
 	before := map[string]any{"a": int64(1), "b": int64(1), "d": "x\ny"}
 	after := map[string]any{"b": int64(2), "c": int64(2), "d": "x\nz"}
 	want := []string{

@@ -40,7 +40,7 @@ const (
 // an object reaches a terminal as more than text.
 func Text(changes []Change, color bool) string {
 	if len(changes) == 0 {
-		return "  nothing but its resource version\n"
+		return "  nothing but what changes with every write\n"
 	}
 	var p painter
 	p.color = color
@@ -125,10 +125,10 @@ func (d *differ) leaves(path string, value any) {
 func (p *painter) lines(color Color, indent string, lines []string) {
 	for i, line := range lines {
 		if i == maxLines {
-			p.line(color, fmt.Sprintf("%s… and %d more lines", indent, len(lines)-i))
+			p.line(color, fmt.Sprintf("%s%s and %d more lines", indent, output.Ellipsis(), len(lines)-i))
 			return
 		}
-		p.line(color, indent+cut(line))
+		p.line(color, indent+output.Cut(line, maxBrief))
 	}
 }
 
@@ -137,7 +137,7 @@ func (p *painter) replaced(c Change) {
 	before, wasText := c.Old.(string)
 	after, isText := c.New.(string)
 	if !wasText || !isText {
-		p.line(Yellow, fmt.Sprintf("  ~ %s: %s → %s", c.Path, brief(c.Old), brief(c.New)))
+		p.instead(c.Path, c.Old, c.New)
 		return
 	}
 	if strings.Contains(strings.TrimSuffix(before, "\n"), "\n") || strings.Contains(strings.TrimSuffix(after, "\n"), "\n") {
@@ -146,10 +146,13 @@ func (p *painter) replaced(c Change) {
 	}
 	if len([]rune(encode(before))) > maxBrief || len([]rune(encode(after))) > maxBrief {
 		before, after = window(before, after)
-		p.line(Yellow, fmt.Sprintf("  ~ %s: %s → %s", c.Path, brief(before), brief(after)))
-		return
 	}
-	p.line(Yellow, fmt.Sprintf("  ~ %s: %s → %s", c.Path, encode(before), encode(after)))
+	p.instead(c.Path, before, after)
+}
+
+// instead shows one value after another.
+func (p *painter) instead(path string, before, after any) {
+	p.line(Yellow, fmt.Sprintf("  ~ %s: %s %s %s", path, brief(before), output.Symbol("→", "->"), brief(after)))
 }
 
 // replacedLines shows which lines of a text differ.
@@ -174,7 +177,7 @@ func window(before, after string) (string, string) {
 	if same <= contextBefore {
 		return before, after
 	}
-	return "…" + string(b[same-contextBefore:]), "…" + string(a[same-contextBefore:])
+	return output.Ellipsis() + string(b[same-contextBefore:]), output.Ellipsis() + string(a[same-contextBefore:])
 }
 
 // encode gives a value as JSON on one line.
@@ -189,11 +192,4 @@ func encode(value any) string {
 }
 
 // brief is encode, cut where it is long.
-func brief(value any) string { return cut(encode(value)) }
-
-func cut(text string) string {
-	if runes := []rune(text); len(runes) > maxBrief {
-		return string(runes[:maxBrief]) + "…"
-	}
-	return text
-}
+func brief(value any) string { return output.Cut(encode(value), maxBrief) }

@@ -106,7 +106,7 @@ func (s *screen) fail(err error) {
 
 // grace is how long a write that is under way may take when the command ends: a reader that has stopped reading
 // must not keep it from ending.
-const grace = time.Second
+const grace = time.Second / 2
 
 // end makes that nothing more is written once what is being written has been, so that the last line is whole.
 func (s *screen) end() {

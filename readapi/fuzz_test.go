@@ -2,10 +2,10 @@ package readapi
 
 import (
 	"encoding/json"
-	slashed "path"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	slashed "path"
 	"testing"
 )
 

@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/internal/cli/output"
@@ -96,7 +95,7 @@ type yamlObjects struct {
 }
 
 func (p *yamlObjects) print(e query.Event) error {
-	text, err := yaml.Marshal(e.Object.Object)
+	text, err := output.MarshalYAML(e.Object.Object)
 	if err != nil {
 		return fmt.Errorf("printing %s: %w", e.Key, err)
 	}
@@ -112,7 +111,7 @@ func (p *yamlObjects) print(e query.Event) error {
 type yamlEvents struct{ out io.Writer }
 
 func (p yamlEvents) print(e query.Event) error {
-	text, err := yaml.Marshal(map[string]any{"type": verb(e), "object": e.Object.Object})
+	text, err := output.MarshalYAML(map[string]any{"type": verb(e), "object": e.Object.Object})
 	if err != nil {
 		return fmt.Errorf("printing %s: %w", e.Key, err)
 	}

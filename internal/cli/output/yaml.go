@@ -1,8 +1,10 @@
 package output
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -27,7 +29,7 @@ const (
 // Print implements Printer.
 func (p *yamlPrinter) Print(obj *unstructured.Unstructured) error {
 	// As a sequence of one it comes out as it stands in the list, line breaks included.
-	text, err := yaml.Marshal([]any{obj.Object})
+	text, err := MarshalYAML([]any{obj.Object})
 	if err != nil {
 		return fmt.Errorf("printing %s: %w", describe(obj), err)
 	}
@@ -67,4 +69,31 @@ func (p *yamlPrinter) Close() error {
 	}
 	_, err := io.WriteString(p.w, end)
 	return err
+}
+
+// MarshalYAML is yaml.Marshal, which fails for some of what objects can hold: it takes YAML for JSON, and has some
+// characters mean something, or nothing, that are letters to JSON. Those come out as escapes then.
+func MarshalYAML(value any) ([]byte, error) {
+	text, err := yaml.Marshal(value)
+	if err == nil {
+		return text, nil
+	}
+	plain, failed := json.Marshal(value)
+	if failed != nil {
+		return nil, failed
+	}
+	return yaml.JSONToYAML(escapeUnprintable(plain))
+}
+
+// escapeUnprintable escapes characters of JSON that YAML reads in another way. In JSON they only stand in strings.
+func escapeUnprintable(text []byte) []byte {
+	var out []byte
+	for _, r := range string(text) {
+		if 0x7f <= r && r <= 0x9f || r == 0x2028 || r == 0x2029 || r == 0xfeff || r == 0xfffe || r == 0xffff {
+			out = fmt.Appendf(out, `\u%04x`, r)
+		} else {
+			out = utf8.AppendRune(out, r)
+		}
+	}
+	return out
 }

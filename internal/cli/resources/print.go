@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"k8s.io/cli-runtime/pkg/printers"
-	"sigs.k8s.io/yaml"
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/internal/cli/output"
@@ -86,7 +85,7 @@ func (o *options) print(records []record) error {
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(records)
 	case formatYAML:
-		text, err := yaml.Marshal(records)
+		text, err := output.MarshalYAML(records)
 		if err != nil {
 			return fmt.Errorf("writing the types: %w", err)
 		}

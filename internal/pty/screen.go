@@ -1,0 +1,64 @@
+package pty
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// Screen gives the lines that a terminal of so many columns shows after output, without spaces at their ends. Of
+// control sequences it knows those that begin a line anew, empty the rest of it, and change colours, which it drops;
+// any other one is an error.
+func Screen(output string, columns int) ([]string, error) {
+	lines := [][]rune{{}}
+	at := 0
+	runes := []rune(output)
+	for i := 0; i < len(runes); i++ {
+		line := &lines[len(lines)-1]
+		switch r := runes[i]; {
+		case r == '\n':
+			lines, at = append(lines, []rune{}), 0
+		case r == '\r':
+			at = 0
+		case r == '\x1b':
+			length, known := sequence(runes[i:])
+			if !known {
+				return nil, fmt.Errorf("a control sequence: %q", string(runes[i:min(i+20, len(runes))]))
+			}
+			if runes[i+length-1] == 'K' {
+				*line = (*line)[:min(at, len(*line))]
+			}
+			i += length - 1
+		case unicode.IsControl(r) && r != '\t':
+			return nil, fmt.Errorf("a control character: %q", r)
+		default:
+			if at == columns {
+				lines, at = append(lines, []rune{}), 0
+				line = &lines[len(lines)-1]
+			}
+			*line = append((*line)[:min(at, len(*line))], append([]rune{r}, (*line)[min(at+1, len(*line)):]...)...)
+			at++
+		}
+	}
+	shown := make([]string, len(lines))
+	for i, line := range lines {
+		shown[i] = strings.TrimRight(string(line), " ")
+	}
+	return shown, nil
+}
+
+// sequence reads "ESC [ numbers letter".
+func sequence(runes []rune) (length int, known bool) {
+	if len(runes) < 3 || runes[1] != '[' {
+		return 0, false
+	}
+	for i, r := range runes[2:] {
+		switch {
+		case r == 'K', r == 'm':
+			return i + 3, true
+		case r != ';' && (r < '0' || r > '9'):
+			return 0, false
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,64 @@
+//go:build linux || darwin
+
+package follow
+
+import (
+	"os"
+	"testing"
+	"time"
+)
+
+// TestHangup: that nobody reads a pipe any more is told without writing to it.
+func TestHangup(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	quit := make(chan struct{})
+	defer close(quit)
+	gone := hangup(w, quit)
+	if _, err := w.WriteString("a line\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Read(make([]byte, 10)); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-gone:
+		t.Fatal("the reader is there")
+	default:
+	}
+	r.Close()
+	select {
+	case <-gone:
+	case <-time.After(time.Minute):
+		t.Fatal("nothing tells that the reader is gone")
+	}
+}
+
+// TestHangupQuits: the watch of a file ends with quit, and files that are always there hang up never.
+func TestHangupQuits(t *testing.T) {
+	file, err := os.Create(t.TempDir() + "/file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	fd, err := descriptor(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	waker, err := descriptor(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	if awaitHangup(fd, waker) {
+		t.Error("a file hung up")
+	}
+}

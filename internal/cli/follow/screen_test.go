@@ -1,0 +1,93 @@
+package follow
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+// slow takes text only when it is read.
+type slow struct {
+	writing chan string
+	text    chan struct{}
+}
+
+func (s slow) Write(p []byte) (int, error) {
+	s.writing <- string(p)
+	<-s.text
+	return len(p), nil
+}
+
+// TestScreenEnds: the line that is being written is ended, and nothing comes after it.
+func TestScreenEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := slow{make(chan string, 2), make(chan struct{})}
+		s := newScreen(out, false)
+		line := func() {
+			s.in(func() {
+				s.print(func() error { _, err := io.WriteString(s, "a line\n"); return err })
+				s.write()
+			})
+		}
+		go line() // ends with the write
+		<-out.writing
+		ended := make(chan struct{})
+		go func() { s.end(); close(ended) }() // ended by the write
+		synctest.Wait()
+		select {
+		case <-ended:
+			t.Fatal("the screen ended in the midst of a line")
+		default:
+		}
+		close(out.text)
+		<-ended
+		line()
+		if len(out.writing) > 0 {
+			t.Errorf("%q was written after the end", <-out.writing)
+		}
+	})
+}
+
+// TestScreenGivesUp: a reader that has stopped reading does not keep the command from ending.
+func TestScreenGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := slow{make(chan string, 1), make(chan struct{})}
+		s := newScreen(out, false)
+		go s.in(func() { // ends with the test
+			s.print(func() error { _, err := io.WriteString(s, "a line\n"); return err })
+			s.write()
+		})
+		<-out.writing
+		s.end()
+		close(out.text)
+	})
+}
+
+// TestScreenBreaks: the first error is kept, and nothing is printed after it.
+func TestScreenBreaks(t *testing.T) {
+	s := newScreen(io.Discard, false)
+	boom := errors.New("boom")
+	s.print(func() error { return boom })
+	s.print(func() error { t.Error("printed after an error"); return nil })
+	<-s.broken
+	if !errors.Is(s.err, boom) {
+		t.Errorf("the error is %v", s.err)
+	}
+}
+
+// TestScreenInColor: the escape sequences of objects are replaced, ours are not.
+func TestScreenInColor(t *testing.T) {
+	var out strings.Builder
+	s := newScreen(&out, true)
+	s.print(func() error {
+		s.paint("\x1b[32m")
+		_, err := io.WriteString(s, "a\x1b[31m\n")
+		return err
+	})
+	s.write()
+	if got := out.String(); strings.Count(got, "\x1b") != 1 || !strings.HasPrefix(got, "\x1b[32ma") || !strings.HasSuffix(got, "[31m\n") {
+		t.Errorf("written: %q", got)
+	}
+}

@@ -54,7 +54,12 @@ func New(options Options) *Decoder {
 func (d *Decoder) Decode(data []byte) (map[string]any, error) {
 	p := d.parser(data)
 	defer d.release(p)
-	value, _ := p.document(d.root())
+	return p.whole(d.root())
+}
+
+// whole reads all data as one object.
+func (p *parser) whole(s scope) (map[string]any, error) {
+	value, _ := p.document(s)
 	switch object := value.(type) {
 	case map[string]any:
 		return object, nil
@@ -126,8 +131,13 @@ func (d *Decoder) root() scope {
 
 func (d *Decoder) parser(data []byte) *parser {
 	p := d.parsers.Get().(*parser)
-	p.data, p.pos, p.depth, p.failure, p.lastKey = data, 0, 0, "", 0
+	p.begin(data)
 	return p
+}
+
+// begin makes p read data from its beginning.
+func (p *parser) begin(data []byte) {
+	p.data, p.pos, p.depth, p.failure, p.lastKey = data, 0, 0, "", 0
 }
 
 // maxPooledStack is the number of elements from which on a parser is left to the garbage
@@ -142,5 +152,6 @@ func (d *Decoder) release(p *parser) {
 	// failure leaves what had been read.
 	p.elements, p.data = p.elements[:0], nil
 	clear(p.elements[:cap(p.elements)])
+	p.twin.forget()
 	d.parsers.Put(p)
 }

@@ -30,6 +30,8 @@ type parser struct {
 	text     []byte // a string without its escapes
 	lastKey  uint32 // the slot of the last shared key
 	fresh    int    // how many strings were not shared although short: what holds one has not occurred lately
+	owned    int    // how many strings were not shared, whatever their length
+	twin     twin   // of two texts that are read together
 }
 
 func (p *parser) fail(reason string) {
@@ -200,7 +202,7 @@ func (p *parser) object(s scope, size int) (any, int) {
 				p.skip()
 				continue
 			}
-			object[key] = p.value(inner)
+			object[key] = p.element(key, 0, inner)
 			members++
 		}
 	}
@@ -279,7 +281,7 @@ func (p *parser) array(s scope) any {
 		p.pos++
 	} else {
 		for more := true; more && p.failure == ""; more = p.more(']') {
-			value := p.value(inner)
+			value := p.element("", len(p.elements)-base, inner)
 			p.elements = append(p.elements, value)
 		}
 	}
@@ -310,6 +312,7 @@ func (p *parser) stringValue() any {
 
 // own returns text that is not shared, as a string of its own.
 func (p *parser) own(text []byte) string {
+	p.owned++
 	if len(text) <= maxInterned {
 		p.fresh++
 	}

@@ -1,0 +1,173 @@
+package decode_test
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/internal/codec/decode"
+)
+
+// pairAgrees fails unless DecodePair returns what Decode returns for each of the two.
+func pairAgrees(t *testing.T, d, fresh *decode.Decoder, first, second []byte) {
+	t.Helper()
+	wantOne, errOne := fresh.Decode(first)
+	wantOther, errOther := fresh.Decode(second)
+	one, other, err := d.DecodePair(first, second)
+	if (err != nil) != (errOne != nil || errOther != nil) {
+		t.Fatalf("%.200q and %.200q: got the error %v, want those of %v and %v", first, second, err, errOne, errOther)
+	}
+	if err != nil {
+		return
+	}
+	if !reflect.DeepEqual(wantOne, one) {
+		t.Fatalf("%.200q before %.200q: (-want +got)\n%s", first, second, cmp.Diff(wantOne, one))
+	}
+	if !reflect.DeepEqual(wantOther, other) {
+		t.Fatalf("%.200q after %.200q: (-want +got)\n%s", second, first, cmp.Diff(wantOther, other))
+	}
+}
+
+// pairs are texts of which the second is the first one after a change.
+func pairs() [][2]string {
+	certificate, workload := string(certificate(7)), string(workload(7))
+	all := [][2]string{
+		{certificate, certificate},
+		{certificate, strings.Replace(certificate, `"resourceVersion":"1000007"`, `"resourceVersion":"1000008"`, 1)},
+		{certificate, strings.Replace(certificate, `"revision":1`, `"revision":2`, 1)},
+		{certificate, strings.Replace(certificate, `"revision":1`, `"failedIssuanceAttempts":3,"revision":1`, 1)},
+		{certificate, strings.Replace(certificate, `"spec":{`, `"spec":{"commonName":"host-7.example.com",`, 1)},
+		{certificate, workload},
+		{workload, strings.Replace(workload, `"containers":[`, `"containers":[{"name":"first"},`, 1)},
+		{workload, strings.Replace(workload, `"name":"container-3"`, `"name":"container-4"`, 1)},
+		{`{"a":["one two three","four"],"b":{"c":{}}}`, `{"a":["one two three","five"],"b":{"c":{}}}`},
+		{`{"a":{"x":"long ago"},"a":{"x":"lately"}}`, `{"a":{"x":"lately"},"a":{"x":"long ago"}}`},
+		{`{"a":"ab"}`, `{"a":"abc"}`}, {`{"a":"ab\"c"}`, `{"a":"ab"}`}, {`{"a":[1]}`, `{"a":[1,2]}`}, {`{"a":{}}`, `{"a":[]}`},
+		{`{"a": {"b": "c"}}`, "{\"a\":\n{\"b\": \"c\"} }"}, {`{}`, `null`}, {`null`, `{}`}, {`{"a":[[],[[]]]}`, `{"a":[[],[[[]]]]}`},
+		{`{"a":"x"`, `{"a":"x"}`}, {`{"a":"x"}`, `{"a":"x"`},
+	}
+	for n, seed := range seeds {
+		all = append(all, [2]string{string(wrap(seed)), string(wrap(seeds[(n+1)%len(seeds)]))})
+	}
+	return all
+}
+
+func TestDecodePairAgrees(t *testing.T) {
+	for _, options := range []decode.Options{{}, {DropManagedFields: true}} {
+		d, fresh := decode.New(options), decode.New(options)
+		for range 3 { // the second and third time, strings are shared
+			for _, pair := range pairs() {
+				pairAgrees(t, d, fresh, []byte(pair[0]), []byte(pair[1]))
+				pairAgrees(t, d, fresh, []byte(pair[1]), []byte(pair[0]))
+			}
+		}
+	}
+}
+
+// TestDecodePairShares looks whether what has not changed is in memory once.
+func TestDecodePairShares(t *testing.T) {
+	d := decode.New(decode.Options{})
+	before := certificate(7)
+	after := bytes.Replace(before, []byte(`"revision":1`), []byte(`"revision":2`), 1)
+	after = bytes.Replace(after, []byte(`"resourceVersion":"1000007"`), []byte(`"resourceVersion":"1000008"`), 1)
+	one, other, err := d.DecodePair(after, before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []struct {
+		path   []string
+		shared bool
+	}{
+		{[]string{"spec"}, true},
+		{[]string{"status"}, false},
+		{[]string{"status", "conditions"}, true},
+		{[]string{"metadata"}, false},
+		{[]string{"metadata", "labels"}, true},
+		{[]string{"metadata", "managedFields"}, true},
+	} {
+		if same := pointer(one, path.path) == pointer(other, path.path); same != path.shared {
+			t.Errorf("%v is shared: %v, want %v", path.path, same, path.shared)
+		}
+	}
+	// What follows starts afresh.
+	if third, err := d.Decode(before); err != nil || pointer(third, []string{"spec"}) == pointer(one, []string{"spec"}) {
+		t.Errorf("a later object shares with a pair (%v)", err)
+	}
+}
+
+func pointer(value any, path []string) uintptr {
+	for _, key := range path {
+		value = value.(map[string]any)[key]
+	}
+	return reflect.ValueOf(value).Pointer()
+}
+
+// TestDecodePairLarge has more values than are remembered, and nothing in common but the first.
+func TestDecodePairLarge(t *testing.T) {
+	d, fresh := decode.New(decode.Options{}), decode.New(decode.Options{})
+	var one, other []string
+	for n := range 20_000 {
+		one = append(one, fmt.Sprintf(`"a%d":{"name":"one and only %d"}`, n, n))
+		other = append(other, fmt.Sprintf(`"b%d":{"name":"one and only %d"}`, n, n))
+	}
+	other[0] = one[0]
+	pairAgrees(t, d, fresh, []byte("{"+strings.Join(one, ",")+"}"), []byte("{"+strings.Join(other, ",")+"}"))
+}
+
+func FuzzDecodePair(f *testing.F) {
+	for _, pair := range pairs() {
+		f.Add([]byte(pair[0]), []byte(pair[1]))
+	}
+	d, fresh := decode.New(decode.Options{}), decode.New(decode.Options{})
+	dropping, droppingFresh := decode.New(decode.Options{DropManagedFields: true}), decode.New(decode.Options{DropManagedFields: true})
+	f.Fuzz(func(t *testing.T, first, second []byte) {
+		if bytes.Count(first, []byte("["))+bytes.Count(first, []byte("{")) > 2000 {
+			return // reflect.DeepEqual takes long
+		}
+		pairAgrees(t, d, fresh, first, second)
+		pairAgrees(t, d, fresh, second, first)
+		pairAgrees(t, dropping, droppingFresh, first, second)
+	})
+}
+
+// BenchmarkPair decodes an object before and after an update of its status: together, and one after the other.
+func BenchmarkPair(b *testing.B) {
+	const count = 1000
+	for _, size := range sizes {
+		before := documents(count, size.make)
+		after := make([][]byte, count)
+		for n := range before {
+			after[n] = bytes.Replace(before[n], []byte(`"status":{`), fmt.Appendf(nil, `"status":{"attempts":%d,`, n), 1)
+			after[n] = bytes.Replace(after[n], []byte(`"resourceVersion":"1`), []byte(`"resourceVersion":"2`), 1)
+		}
+		for name, decoding := range map[string]func(*decode.Decoder, []byte, []byte) error{
+			"together": func(d *decode.Decoder, before, after []byte) error {
+				_, _, err := d.DecodePair(after, before)
+				return err
+			},
+			"apart": func(d *decode.Decoder, before, after []byte) error {
+				if _, err := d.Decode(before); err != nil {
+					return err
+				}
+				_, err := d.Decode(after)
+				return err
+			},
+		} {
+			b.Run(size.name+"/"+name, func(b *testing.B) {
+				b.ReportAllocs()
+				d := decode.New(decode.Options{})
+				start := used(b)
+				for n := 0; b.Loop(); n++ {
+					if err := decoding(d, before[n%count], after[n%count]); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(used(b)-start)/float64(b.N), "cpu-ns/pair")
+			})
+		}
+	}
+}

@@ -18,5 +18,6 @@
 // # Concurrency
 //
 // Objects never change and may be used from any number of goroutines, and so may Packers. What Unstructured
-// returns is shared and must not be changed; changing it does not change what is packed.
+// returns is shared and must not be changed; changing it does not change what is packed. The two objects that Pair
+// returns share what is the same in both, so that changing one may change the other.
 package packed

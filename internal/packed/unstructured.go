@@ -23,6 +23,11 @@ func (o *Object) Unstructured() *unstructured.Unstructured {
 		utilruntime.HandleError(err)
 		return o.skeleton()
 	}
+	return o.publish(u)
+}
+
+// publish makes u the decoded copy that everybody gets, unless somebody else was faster, and returns that copy.
+func (o *Object) publish(u *unstructured.Unstructured) *unstructured.Unstructured {
 	made := weak.Make(u)
 	for {
 		before := o.decoded.Load()

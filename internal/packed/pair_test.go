@@ -1,0 +1,157 @@
+package packed_test
+
+import (
+	"reflect"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+// updatedTexts are a certificate before and after a change of its status.
+func updatedTexts() (before, after string) {
+	before = string(certificate(1))
+	return before, strings.Replace(before, `"revision":1`, `"revision":2`, 1)
+}
+
+// sameMap reports whether two objects hold one and the same map under key.
+func sameMap(a, b *unstructured.Unstructured, key string) bool {
+	return reflect.ValueOf(a.Object[key]).Pointer() == reflect.ValueOf(b.Object[key]).Pointer()
+}
+
+func TestPair(t *testing.T) {
+	oldText, newText := updatedTexts()
+	before, after := pack(t, oldText), pack(t, newText)
+	previous, current := packed.Pair(before, after)
+	if previous != before.Unstructured() || current != after.Unstructured() {
+		t.Error("later readers get other copies")
+	}
+	if !sameMap(previous, current, "spec") || sameMap(previous, current, "status") {
+		t.Error("the spec is not shared, or the status is")
+	}
+	for text, got := range map[string]*unstructured.Unstructured{oldText: previous, newText: current} {
+		if diff := cmp.Diff(pack(t, text).Unstructured().Object, got.Object); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	}
+	if again, same := packed.Pair(after, after); again != current || same != current {
+		t.Error("an object paired with itself is not what it was")
+	}
+	runtime.KeepAlive([]any{previous, current})
+}
+
+// TestPairSharesWithNothingOlder looks whether a damaged copy can damage those of later versions.
+func TestPairSharesWithNothingOlder(t *testing.T) {
+	oldText, newText := updatedTexts()
+	before, after := pack(t, oldText), pack(t, newText)
+	damaged := before.Unstructured()
+	clear(damaged.Object["spec"].(map[string]any))
+	previous, current := packed.Pair(before, after)
+	if previous != damaged {
+		t.Error("the copy that is in memory was not used")
+	}
+	if diff := cmp.Diff(pack(t, newText).Unstructured().Object, current.Object); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	runtime.KeepAlive(damaged)
+}
+
+// TestChangingAPair changes what a pair shares, and looks whether that reaches what is packed.
+func TestChangingAPair(t *testing.T) {
+	oldText, newText := updatedTexts()
+	before, after := pack(t, oldText), pack(t, newText)
+	previous, _ := packed.Pair(before, after)
+	clear(previous.Object["spec"].(map[string]any))
+	clear(previous.Object["metadata"].(map[string]any)["labels"].(map[string]any))
+	for text, o := range map[string]*packed.Object{oldText: before, newText: after} {
+		got, err := o.Decode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(pack(t, text).Unstructured().Object, got.Object); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	}
+}
+
+// TestPairConcurrently has several handlers of one informer read the same update.
+func TestPairConcurrently(t *testing.T) {
+	oldText, newText := updatedTexts()
+	before, after := pack(t, oldText), pack(t, newText)
+	var got [8][2]*unstructured.Unstructured
+	var handlers sync.WaitGroup
+	for i := range got {
+		handlers.Go(func() { got[i][0], got[i][1] = packed.Pair(before, after) })
+	}
+	handlers.Wait()
+	for _, pair := range got {
+		if pair != got[0] {
+			t.Fatal("handlers got copies of their own")
+		}
+	}
+}
+
+func TestPairOfOtherForms(t *testing.T) {
+	oldText, newText := updatedTexts()
+	compressed := packed.NewCodec(&deflate{dictionary: certificate(0)}).Compress(pack(t, oldText))
+	if !compressed.Compressed() {
+		t.Fatal("not compressed")
+	}
+	after := pack(t, newText)
+	previous, current := packed.Pair(compressed, after)
+	if !sameMap(previous, current, "spec") {
+		t.Error("a compressed object is not paired")
+	}
+	odd := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Odd", "metadata": map[string]any{"name": "odd"}, "spec": make(chan int)}}
+	kept, err := (*packed.Packer)(nil).FromUnstructured(odd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if previous, current := packed.Pair(kept, after); previous != odd || current != after.Unstructured() {
+		t.Errorf("got %v and %v of an object that has no JSON and one that has", previous, current)
+	}
+	runtime.KeepAlive(current)
+}
+
+// FuzzPair holds pairs against what the objects are by themselves.
+func FuzzPair(f *testing.F) {
+	all := handmade()
+	for i, document := range all {
+		f.Add([]byte(document), []byte(all[(i+1)%len(all)]))
+	}
+	before, after := updatedTexts()
+	f.Add([]byte(before), []byte(after))
+	pruned := pruners(f)["paths"]
+	f.Fuzz(func(t *testing.T, first, second []byte) {
+		if strings.Count(string(first)+string(second), "[")+strings.Count(string(first)+string(second), "{") > 2000 {
+			return
+		}
+		for _, packer := range []*packed.Packer{nil, pruned} {
+			before, err := packer.Pack(first)
+			if err != nil {
+				return
+			}
+			after, err := packer.Pack(second)
+			if err != nil {
+				return
+			}
+			wantPrevious, err := before.Decode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantCurrent, err := after.Decode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			previous, current := packed.Pair(before, after)
+			if !reflect.DeepEqual(wantPrevious, previous) || !reflect.DeepEqual(wantCurrent, current) {
+				t.Fatalf("%q and %q: (-want +got)\n%s\n%s", first, second, cmp.Diff(wantPrevious, previous), cmp.Diff(wantCurrent, current))
+			}
+		}
+	})
+}

@@ -38,7 +38,7 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 	r := &Registration{
 		informer:  i,
 		handler:   handler,
-		object:    i.forHandler(handler),
+		view:      i.viewFor(handler),
 		logger:    *i.options.Logger,
 		queue:     newQueue(),
 		finished:  make(chan struct{}),

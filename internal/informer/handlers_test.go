@@ -352,7 +352,7 @@ func TestPanicCrashesByDefault(t *testing.T) {
 	t.Cleanup(func() { utilruntime.PanicHandlers = handlers })
 	utilruntime.PanicHandlers = nil
 	i := New(nil, Options{})
-	r := &Registration{informer: i, logger: *i.options.Logger, object: i.store.Form().Object, handler: cache.ResourceEventHandlerFuncs{
+	r := &Registration{informer: i, logger: *i.options.Logger, view: i.viewFor(cache.ResourceEventHandlerFuncs{}), handler: cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { panic("handler trouble") },
 	}}
 	defer func() {

@@ -25,7 +25,8 @@ import (
 // object, and each handler's notifications add up to the same (TestHistories). Nothing is promised about the
 // order between objects. Every read is answered from one state: a relist shows as a whole
 // (TestReadsSeeWholeRelists), and so does a new index (TestAddIndexersWhileWriting). What is in the cache is
-// shared: handlers, readers and index functions must not change it.
+// shared: handlers, readers and index functions must not change it. The old and the new object of an update may
+// share what has not changed (TestUpdatesShareWhatIsTheSame).
 //
 // Handlers. One handler is called by one goroutine, in the order in which the cache changed
 // (TestHandlersSeeEveryChangeInOrder); there is no order between handlers. A handler is called after the cache

@@ -24,12 +24,25 @@ type Undecoded interface {
 	TakesUndecoded()
 }
 
-// forHandler returns what turns items into what the handler gets.
-func (i *Informer) forHandler(handler cache.ResourceEventHandler) func(Item) any {
+// view turns items into what a handler gets.
+type view struct {
+	object func(Item) any
+	// pair is object for the items before and after an update.
+	pair func(before, after Item) (previous, current any)
+}
+
+// viewFor returns what the handler sees.
+func (i *Informer) viewFor(handler cache.ResourceEventHandler) view {
+	form := i.store.Form()
+	v := view{object: form.Object}
 	if _, undecoded := handler.(Undecoded); undecoded {
-		return func(item Item) any { return item }
+		v.object = func(item Item) any { return item }
+	} else if packs, ok := form.(*store.Packed); ok {
+		v.pair = packs.Pair
+		return v
 	}
-	return i.store.Form().Object
+	v.pair = func(before, after Item) (any, any) { return v.object(before), v.object(after) }
+	return v
 }
 
 // item transforms an object that the reflector brings, and packs it.

@@ -56,17 +56,17 @@ func marker(mark func()) notification { return notification{kind: kindMark, mark
 func (n notification) isResync() bool { return n.resync }
 
 // deliver calls the one handler method that the notification stands for.
-func (n notification) deliver(handler cache.ResourceEventHandler, object func(Item) any) {
+func (n notification) deliver(handler cache.ResourceEventHandler, view view) {
 	switch n.kind {
 	case kindAdd:
-		handler.OnAdd(object(n.current), n.initial)
+		handler.OnAdd(view.object(n.current), n.initial)
 	case kindUpdate:
-		handler.OnUpdate(object(n.previous), object(n.current))
+		handler.OnUpdate(view.pair(n.previous, n.current))
 	case kindDelete:
-		handler.OnDelete(object(n.previous))
+		handler.OnDelete(view.object(n.previous))
 	case kindLost:
 		t := n.previous.(*tombstone)
-		handler.OnDelete(cache.DeletedFinalStateUnknown{Key: t.key, Obj: object(t.last)})
+		handler.OnDelete(cache.DeletedFinalStateUnknown{Key: t.key, Obj: view.object(t.last)})
 	case kindMark:
 		n.mark()
 	}

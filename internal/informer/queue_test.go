@@ -19,7 +19,7 @@ func TestQueueKeepsOrderAndDepth(t *testing.T) {
 	if !ok || len(batch) != 4 {
 		t.Fatalf("took %d, %v", len(batch), ok)
 	}
-	batch[2].deliver(nil, nil)
+	batch[2].deliver(nil, view{})
 	if batch[0].current != "1" || batch[1].current != "2" || !marked || batch[3].kind != kindLost {
 		t.Errorf("took %v", batch)
 	}

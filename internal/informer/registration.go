@@ -17,8 +17,8 @@ import (
 type Registration struct {
 	informer *Informer
 	handler  cache.ResourceEventHandler
-	// object turns items into what the handler gets.
-	object func(Item) any
+	// view turns items into what the handler gets.
+	view   view
 	logger klog.Logger
 	queue  *queue
 	// synced is replaced by Drain, after which the handler has an initial list to see again.
@@ -120,7 +120,7 @@ func (r *Registration) run() {
 // that (utilruntime.ReallyCrash is off; it is on by default): the notification is then skipped.
 func (r *Registration) call(n notification) (ok bool) {
 	defer utilruntime.HandleCrashWithLogger(r.logger)
-	n.deliver(r.handler, r.object)
+	n.deliver(r.handler, r.view)
 	return true
 }
 

@@ -1,0 +1,107 @@
+package informer
+
+import (
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/internal/store"
+)
+
+// specified returns an object with a spec and a status.
+func specified(name string, version int, phase string) *unstructured.Unstructured {
+	u := object(name, version)
+	u.Object["spec"] = map[string]any{"class": "standard", "hosts": []any{"first.example.com", "second.example.com"}}
+	u.Object["status"] = map[string]any{"phase": phase}
+	return u
+}
+
+// arriving returns an object as it comes from a server: packed, and decoded by nobody.
+func (f *feed) arriving(u *unstructured.Unstructured) *packed.Object {
+	f.Helper()
+	text, err := u.MarshalJSON()
+	f.ok(err)
+	o, err := f.Form().Packer().Pack(text)
+	f.ok(err)
+	return o
+}
+
+// TestUpdatesShareWhatIsTheSame follows updates of an object that nobody has read before.
+func TestUpdatesShareWhatIsTheSame(t *testing.T) {
+	f := newIdleFeed(t, Options{Form: store.NewPacked(nil, nil)})
+	type update struct{ old, new *unstructured.Unstructured }
+	var seen []update
+	_, err := f.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(old, new any) {
+		seen = append(seen, update{old.(*unstructured.Unstructured), new.(*unstructured.Unstructured)})
+	}})
+	f.ok(err)
+	f.next()
+	first := f.arriving(specified("a", 1, "Pending"))
+	f.ok(f.g.Replace([]any{first}, "1"))
+	f.flush()
+	for first.Decoded() != nil { // for OnAdd
+		runtime.GC()
+	}
+	f.ok(f.g.Update(f.arriving(specified("a", 2, "Ready"))))
+	f.ok(f.g.Update(f.arriving(specified("a", 3, "Ready"))))
+	f.flush()
+	want := []update{
+		{specified("a", 1, "Pending"), specified("a", 2, "Ready")},
+		{specified("a", 2, "Ready"), specified("a", 3, "Ready")},
+	}
+	if diff := cmp.Diff(want, seen, cmp.AllowUnexported(update{})); diff != "" {
+		t.Fatalf("(-want +got):\n%s", diff)
+	}
+	if fieldOf(seen[0].old, "spec") != fieldOf(seen[0].new, "spec") || fieldOf(seen[0].old, "status") == fieldOf(seen[0].new, "status") {
+		t.Error("the spec is not shared, or the status is")
+	}
+	if seen[0].new != seen[1].old {
+		t.Error("what was new was decoded again when it was old")
+	}
+	if fieldOf(seen[1].old, "spec") == fieldOf(seen[1].new, "spec") {
+		t.Error("a copy shares with one that was there before: a careless change would stay for ever")
+	}
+	runtime.KeepAlive(seen)
+}
+
+func fieldOf(u *unstructured.Unstructured, field string) uintptr {
+	return reflect.ValueOf(u.Object[field]).Pointer()
+}
+
+// TestChangedUpdatesLeaveTheCache has a handler change what it gets, and reads again once that is gone.
+func TestChangedUpdatesLeaveTheCache(t *testing.T) {
+	f := newIdleFeed(t, Options{Form: store.NewPacked(nil, nil)})
+	_, err := f.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(old, _ any) {
+		clear(old.(*unstructured.Unstructured).Object["spec"].(map[string]any))
+	}})
+	f.ok(err)
+	f.next()
+	first := f.arriving(specified("a", 1, "Pending"))
+	f.ok(f.g.Replace([]any{first}, "1"))
+	f.flush()
+	for first.Decoded() != nil { // for OnAdd
+		runtime.GC()
+	}
+	f.ok(f.g.Update(f.arriving(specified("a", 2, "Ready"))))
+	f.flush()
+	item, _ := f.store.Snapshot().Get("ns/a")
+	if text := string(jsonOf(t, item)); !strings.Contains(text, `"class":"standard"`) {
+		t.Errorf("the cache holds %s", text)
+	}
+}
+
+// jsonOf returns what is kept of an object.
+func jsonOf(t *testing.T, item Item) []byte {
+	t.Helper()
+	text, err := item.(*packed.Object).AppendJSON(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}

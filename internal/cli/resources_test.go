@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/crdcache/crdcache/internal/cli/exit"
 )
 
@@ -51,4 +53,32 @@ func TestVersion(t *testing.T) {
 	server.Close()
 	crdcache(t, "version", "--live", "-s", server.URL).expect(t, exit.Failed, "")
 	crdcache(t, "version", "x").expect(t, exit.Usage, "")
+}
+
+// TestResourcesNotServed: a type that the server does not serve is found by its names and by patterns too.
+func TestResourcesNotServed(t *testing.T) {
+	server := newCluster(t)
+	for name, served := range map[string]bool{"broken": true, "retired": false} {
+		status := []any{map[string]any{"type": "NamesAccepted", "status": "False"}}
+		if !served {
+			status = []any{map[string]any{"type": "Established", "status": "True"}}
+		}
+		server.Create(t, crds, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+			"metadata": map[string]any{"name": name + "s.example.com"},
+			"spec": map[string]any{
+				"group": "example.com", "scope": "Namespaced",
+				"names":    map[string]any{"plural": name + "s", "singular": name, "kind": strings.ToUpper(name)},
+				"versions": []any{map[string]any{"name": "v1", "served": served, "storage": true}},
+			},
+			"status": map[string]any{"conditions": status},
+		}})
+	}
+	for _, names := range [][]string{{"brokens", "retired.v1.example.com"}, {"*eds.example.com", "BROKEN"}} {
+		crdcache(t, append([]string{"resources", "--no-headers", "-s", server.URL}, names...)...).expect(t, exit.OK, ""+
+			"brokens.example.com    BROKEN    Namespaced   v1     NotEstablished\n"+
+			"retireds.example.com   RETIRED   Namespaced   (v1)   NotServed\n")
+	}
+	crdcache(t, "resources", "*.example.com", "-o", "name", "-s", server.URL).expect(t, exit.OK,
+		"brokens.example.com\ngizmos.example.com\nretireds.example.com\nzones.example.com\n")
 }

@@ -63,16 +63,17 @@ func (o *options) look(ctx context.Context) (*discovery.Snapshot, error) {
 
 // choose gives the types that were named, or all.
 func (o *options) choose(snapshot *discovery.Snapshot) ([]discovery.Type, error) {
+	types := snapshot.Types()
 	if len(o.types) == 0 {
-		return snapshot.Types(), nil
+		return types, nil
 	}
 	var errs []error
 	wanted := map[schema.GroupResource]bool{}
 	for _, name := range o.types {
+		found := addUnserved(wanted, types, name)
 		resolution, err := snapshot.Catalog().Resolve(name)
-		if err != nil {
+		if err != nil && !found {
 			errs = append(errs, err)
-			continue
 		}
 		for _, r := range resolution.Resources {
 			wanted[r.GVR.GroupResource()] = true
@@ -81,6 +82,30 @@ func (o *options) choose(snapshot *discovery.Snapshot) ([]discovery.Type, error)
 			wanted[skipped.GVR.GroupResource()] = true
 		}
 	}
-	types := slices.DeleteFunc(snapshot.Types(), func(t discovery.Type) bool { return !wanted[t.GroupResource] })
+	types = slices.DeleteFunc(types, func(t discovery.Type) bool { return !wanted[t.GroupResource] })
 	return types, errors.Join(errs...)
+}
+
+// addUnserved adds the types that a name fits and that the server does not serve, which a catalog knows nothing of:
+// what is wrong with a CRD is what one wants to see here. It reports whether there are any.
+func addUnserved(wanted map[schema.GroupResource]bool, types []discovery.Type, text string) bool {
+	name, err := discovery.ParseName(text)
+	if err != nil {
+		return false // resolving says so
+	}
+	found := false
+	for _, t := range types {
+		if t.Established && len(t.ServedVersions()) > 0 {
+			continue
+		}
+		versions := make([]string, len(t.Versions))
+		for i, v := range t.Versions {
+			versions[i] = v.Name
+		}
+		names := slices.Concat([]string{t.GroupResource.Resource, t.Singular, t.Kind}, t.ShortNames, t.Categories)
+		if slices.ContainsFunc(name.Readings, func(r discovery.Reading) bool { return r.Fits(t.GroupResource.Group, versions, names) }) {
+			wanted[t.GroupResource], found = true, true
+		}
+	}
+	return found
 }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/crdcache/crdcache/discovery"
@@ -63,6 +63,10 @@ type served struct {
 
 // find looks the types up in files or in the cluster. What it finds comes with the joined errors of the others.
 func (f *flags) find(ctx context.Context, names []string, streams genericiooptions.IOStreams) ([]served, error) {
+	names, err := target.SplitTypes(names)
+	if err != nil {
+		return nil, err
+	}
 	if len(f.crds) > 0 {
 		if err := f.target.RefuseAll("with --crds: give one of them"); err != nil {
 			return nil, err
@@ -89,6 +93,10 @@ func (f *flags) find(ctx context.Context, names []string, streams genericiooptio
 	var found []served
 	for _, r := range resources {
 		definition, err := crd.Fetch(ctx, client, r.GVR.GroupResource())
+		if apierrors.IsNotFound(err) {
+			errs = append(errs, fmt.Errorf("%s: indexes are proposed from the CRD, and no CRD defines this type", r))
+			continue
+		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: indexes are proposed from the CRD, which cannot be read: %w", r, err))
 			continue
@@ -100,7 +108,8 @@ func (f *flags) find(ctx context.Context, names []string, streams genericiooptio
 	return found, errors.Join(errs...)
 }
 
-// inFiles finds names among definitions: plural, singular, short name or kind, with or without group and version.
+// inFiles finds names among definitions: plural, singular, short name, kind or pattern, with or without group and
+// version.
 func inFiles(names []string, known []*crd.Definition) ([]served, error) {
 	var found []served
 	var errs []error
@@ -122,8 +131,12 @@ func match(name discovery.Name, known []*crd.Definition) []served {
 	var found []served
 	for _, reading := range name.Readings {
 		for _, d := range known {
+			versions := make([]string, len(d.Versions))
+			for i, v := range d.Versions {
+				versions[i] = v.Name
+			}
 			words := append([]string{d.Names.Plural, d.Names.Singular, d.Names.Kind}, d.Names.ShortNames...)
-			if reading.Group != "" && reading.Group != d.Group || !slices.Contains(words, reading.Resource) {
+			if !reading.Fits(d.Group, versions, words) {
 				continue
 			}
 			version := reading.Version

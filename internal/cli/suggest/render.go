@@ -35,9 +35,14 @@ type resource struct {
 }
 
 type index struct {
-	Name string `yaml:"name"`
-	Path string `yaml:"path"`
+	Name  string `yaml:"name"`
+	Path  string `yaml:"path"`
+	Type  string `yaml:"type,omitempty"`
+	Order string `yaml:"order,omitempty"`
 }
+
+// sortedTypes are the types of indexes for columns of whose values one asks for ranges.
+var sortedTypes = map[string]string{"integer": "int", "number": "number", "date": "time"}
 
 // render gives a config with an index for each field that the CRDs make selectable or show in a column.
 func render(types []served) ([]byte, error) {
@@ -55,8 +60,15 @@ func render(types []served) ([]byte, error) {
 	return text, nil
 }
 
-// propose gives the indexes of one version. Columns of names and ages are left out: every object has another.
+// propose gives the indexes of one version: sorted ones for numbers and times. Columns of names and ages are left out:
+// every object has another.
 func propose(version crd.Version) []index {
+	types := map[string]string{} // by path: a selectable field may be a column too
+	for _, column := range version.Columns {
+		if path, err := jsonpath.Compile(column.JSONPath); err == nil {
+			types[path.String()] = sortedTypes[column.Type]
+		}
+	}
 	var all []index
 	names, paths := map[string]bool{}, map[string]bool{}
 	add := func(name, expr string) {
@@ -68,15 +80,17 @@ func propose(version crd.Version) []index {
 		if name == "" {
 			name = lastKey(path)
 		}
-		all = append(all, index{Name: unique(name, names), Path: expr})
+		one := index{Name: unique(name, names), Path: expr, Type: types[path.String()]}
+		if one.Type != "" {
+			one.Order = "sorted"
+		}
+		all = append(all, one)
 	}
 	for _, field := range version.SelectableFields {
 		add("", field)
 	}
 	for _, column := range version.Columns {
-		if column.Type != "date" {
-			add(camelCase(column.Name), column.JSONPath)
-		}
+		add(camelCase(column.Name), column.JSONPath)
 	}
 	if len(all) == 0 {
 		all = append(all, index{Name: "label-name", Path: ".metadata.labels['app.kubernetes.io/name']"})
@@ -85,7 +99,7 @@ func propose(version crd.Version) []index {
 }
 
 func useless(path string) bool {
-	return slices.Contains([]string{".metadata.name", ".metadata.namespace", ".metadata.uid"}, path)
+	return slices.Contains([]string{".metadata.name", ".metadata.namespace", ".metadata.uid", ".metadata.creationTimestamp"}, path)
 }
 
 // generic are keys that say little by themselves.

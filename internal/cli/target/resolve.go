@@ -67,6 +67,8 @@ func (t *Target) Explain(ctx context.Context, err error) error {
 	case errors.As(err, &status) && apierrors.IsUnauthorized(status):
 		return fmt.Errorf("the API server at %s does not accept the credentials; log in again, or check the user of the kubeconfig: %w",
 			t.Config.Host, status)
+	case errors.As(err, &status) && apierrors.IsForbidden(status):
+		return err // it says who may not do what
 	}
 	// One of the two documents is enough to show what is wrong.
 	return fmt.Errorf("the API server at %s gave no usable answer; is this the address of one? %w", t.Config.Host, exit.Split(err)[0])

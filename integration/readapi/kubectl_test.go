@@ -1,7 +1,10 @@
 package readapi_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -30,21 +33,72 @@ var commands = []string{
 	"api-resources --api-group=demo.crdcache.dev", "api-resources --api-group=demo.crdcache.dev --namespaced=false -o name",
 	"wait --for=jsonpath={.status.phase}=Running wl/dns -n edge --timeout=20s",
 	"get wl -A --server-print=false", "get wl dns search -n edge --ignore-not-found",
+	"get wl -A --chunk-size=1 -o name", "get wl -A -o json --chunk-size=2", "get env,wl -A", "get platform -A", "get wl -n edge -o yaml --show-managed-fields", "get wl dns -n edge --subresource=status",
+	"get wl -n edge -w --request-timeout=2s", "get wl -n edge --watch-only --request-timeout=2s", "get wl -A -w --request-timeout=2s -l demo.crdcache.dev/team=cards", "get wl dns -n edge -w -o name --request-timeout=2s",
+	"wait --for=delete wl/none -n edge --timeout=2s", "wait --for=condition=Ready env/production-eu --timeout=2s", "api-resources --api-group=nope",
+	// These fail, and say why in the same words.
+	"get nope", "get wl none -n edge", "get wl/dns env/none -n edge", "get wl -n edge --field-selector=spec.image=x", "get wl -l a=b=c", "get --raw /apis/demo.crdcache.dev/v1/nope", "describe wl none -n edge", "explain nope", "explain wl.nope",
+	"wait --for=jsonpath={.status.phase}=Never wl/dns -n edge --timeout=2s",
 }
 
-// TestKubectl compares what kubectl prints, but for ages.
+// TestKubectl compares what kubectl prints, but for ages, and how it ends.
 func TestKubectl(t *testing.T) {
 	p := newPair(t)
 	for _, command := range commands {
 		t.Run(command, func(t *testing.T) {
 			args := strings.Fields(command)
-			want := harness.Kubectl(t, args...)
-			got := harness.Kubectl(t, append([]string{"--server", p.ours.Host}, args...)...)
-			if diff := cmp.Diff(ageless(want), ageless(got)); diff != "" {
+			want, got := kubectl(t, args...), kubectl(t, append([]string{"--server", p.ours.Host}, args...)...)
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(outcome{})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
+}
+
+// TestKubectlIsRefused runs what readapi can't serve: it must be refused at once, in words that tell.
+func TestKubectlIsRefused(t *testing.T) {
+	p := newPair(t)
+	tests := map[string]string{
+		"delete wl dns -n edge":                  `delete is not supported on resources of kind "workloads.demo.crdcache.dev"`,
+		"label wl dns -n edge a=b":               `patch is not supported on resources of kind "workloads.demo.crdcache.dev"`,
+		"create ns x":                            `create is not supported on resources of kind "namespaces"`,
+		"get wl dns -n edge --subresource=scale": `workloads.demo.crdcache.dev "dns" not found`,
+		"events -n edge":                         `Unable to list "events": the server could not find the requested resource`,
+		"get events":                             `the server doesn't have a resource type "events"`,
+		"logs x":                                 `the server doesn't have a resource type "pods"`,
+		"top nodes":                              `Metrics API not available`,
+		"get all -n edge":                        `the server doesn't have a resource type "all"`,
+		"cluster-info dump":                      `the server could not find the requested resource`,
+		"auth can-i list wl":                     `the server could not find the requested resource`,
+		"apply -f ../../testdata/crds":           `failed to download openapi: the server could not find the requested resource`,
+	}
+	for command, want := range tests {
+		t.Run(command, func(t *testing.T) {
+			got := kubectl(t, append([]string{"--server", p.ours.Host}, strings.Fields(command)...)...)
+			if got.code != 1 || !strings.Contains(got.stderr, want) {
+				t.Errorf("ended with %d, printed %q and %q", got.code, got.stdout, got.stderr)
+			}
+		})
+	}
+}
+
+// outcome is what came of a run of kubectl.
+type outcome struct {
+	stdout, stderr string // without ages
+	code           int
+}
+
+// kubectl runs it with nothing kept from one call to the next.
+func kubectl(t *testing.T, args ...string) outcome {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), harness.KubectlPath(t), args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+harness.Kubeconfig(t), "KUBECACHEDIR="+t.TempDir())
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return outcome{ageless(stdout.String()), ageless(stderr.String()), cmd.ProcessState.ExitCode()}
 }
 
 var (

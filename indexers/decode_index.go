@@ -3,6 +3,7 @@ package indexers
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
 	"k8s.io/client-go/tools/cache"
@@ -32,8 +33,7 @@ func (d *decoding) index(n *yaml.Node, names map[string]string) (*Index, bool) {
 		index.Sorted = s == "sorted"
 	}
 	if v := f.get("unique"); v != nil {
-		s, _ := d.choice(v, `"unique"`, wordsOf[indexForm]("unique")...)
-		index.Unique = s == "warn"
+		index.Unique = d.unique(v)
 	}
 	d.source(f, index, limits.dialect)
 	d.missingValues(index)
@@ -42,6 +42,20 @@ func (d *decoding) index(n *yaml.Node, names map[string]string) (*Index, bool) {
 	}
 	index.label = labelOf(index)
 	return index, true
+}
+
+// unique reads whether no two objects should have the same value.
+func (d *decoding) unique(n *yaml.Node) bool {
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!bool" {
+		hint := "write unique: warn, because a cache cannot refuse what the server has"
+		if b := strings.ToLower(n.Value); b == "false" {
+			hint = "leave it out, or write unique: warn"
+		}
+		d.failAt(CodeUnknownValue, n, fmt.Sprintf("%q cannot be %s", "unique", n.Value), hint)
+		return false
+	}
+	s, _ := d.choice(n, `"unique"`, wordsOf[indexForm]("unique")...)
+	return s == "warn"
 }
 
 // elementSet combines the paths of parts. Where one has an error there is none.
@@ -227,6 +241,9 @@ func (d *decoding) path(n *yaml.Node, what string, dialect jsonpath.Dialect) (*j
 		at.segments = items
 		return jsonpath.FromSegments(names...), at
 	}
+	if d.unquoted(n, what) {
+		return nil, at
+	}
 	text, ok := d.text(n, what, hint)
 	if !ok {
 		return nil, at
@@ -240,7 +257,26 @@ func (d *decoding) path(n *yaml.Node, what string, dialect jsonpath.Dialect) (*j
 	return p, at
 }
 
+// unquoted reports an expression that YAML reads as something else than text for want of quotes: {.a} is a
+// map to it, and !(@.a) a tag.
+func (d *decoding) unquoted(n *yaml.Node, what string) bool {
+	text := ""
+	switch {
+	case n.Kind == yaml.MappingNode && len(n.Content) == 2 && n.Content[0].Kind == yaml.ScalarNode && isNull(n.Content[1]) && n.Style&yaml.FlowStyle != 0:
+		text = "{" + n.Content[0].Value + "}"
+	case n.Kind == yaml.ScalarNode && strings.HasPrefix(n.Tag, "!") && !strings.HasPrefix(n.Tag, "!!") && strings.ContainsAny(n.Tag, "(@"):
+		text = strings.TrimSpace(n.Tag + " " + n.Value)
+	default:
+		return false
+	}
+	d.failAt(CodeWrongType, n, what+" needs quotes around it", "write '"+strings.ReplaceAll(text, "'", "''")+"'")
+	return true
+}
+
 func (d *decoding) filter(n *yaml.Node, dialect jsonpath.Dialect) *jsonpath.Filter {
+	if d.unquoted(n, `"when"`) {
+		return nil
+	}
 	text, ok := d.text(n, `"when"`, `write a condition such as '@.spec.paused == true'`)
 	if !ok {
 		return nil

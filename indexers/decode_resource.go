@@ -3,6 +3,7 @@ package indexers
 import (
 	"fmt"
 	"regexp"
+	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
 
@@ -30,6 +31,9 @@ const (
 
 // document reads one IndexConfig.
 func (d *decoding) document(n *yaml.Node) {
+	if d.foreign(n) {
+		return
+	}
 	top, ok := d.mapping(n, "an "+Kind, fieldsOf[configForm]())
 	if !ok || !d.ours(top) {
 		return
@@ -54,6 +58,30 @@ func (d *decoding) document(n *yaml.Node) {
 			d.resource(item)
 		}
 	}
+}
+
+// foreign reports a manifest of something else, of which all fields would be unknown.
+func (d *decoding) foreign(n *yaml.Node) bool {
+	values := map[string]*yaml.Node{}
+	if n.Kind == yaml.MappingNode {
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			values[n.Content[i].Value] = n.Content[i+1]
+		}
+	}
+	version, kind := values["apiVersion"], values["kind"]
+	if version == nil || kind == nil || version.Value == "" || kind.Value == "" || kind.Value == Kind || nearest(kind.Value, []string{Kind}) != "" {
+		return false
+	}
+	group, _, _ := strings.Cut(APIVersion, "/")
+	if strings.HasPrefix(version.Value, group) {
+		return false
+	}
+	hint := "take it out of the file"
+	if kind.Value == "ConfigMap" {
+		hint = "give the file that it holds"
+	}
+	d.failAt(CodeNotOurs, kind, fmt.Sprintf("this is a %s of %s, not an %s", kind.Value, version.Value, Kind), hint)
+	return true
 }
 
 // ours checks apiVersion and kind. Of another version, nothing else is read: its fields may mean

@@ -3,7 +3,6 @@ package indexers
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 )
 
 // Diagnostic is one finding about a config: what is wrong or doubtful, where, and the way out.
@@ -33,32 +32,14 @@ func (d Diagnostic) String() string {
 }
 
 // Text is String followed by the line of the file and a caret below the place, without a final
-// newline. A finding without a line is String alone.
+// newline. Of a long line only what is near the place is shown, and characters that a terminal would act
+// on are replaced. A finding without a line is String alone.
 func (d Diagnostic) Text() string {
 	if strings.TrimSpace(d.Source) == "" {
 		return d.String()
 	}
-	var b strings.Builder
-	b.WriteString(d.String())
-	b.WriteString("\n  " + d.Source + "\n  ")
-	column := 1
-	for _, r := range d.Source {
-		if column >= d.Column {
-			break
-		}
-		if r == '\t' { // a tab above must stay a tab below, or the caret moves
-			b.WriteByte('\t')
-		} else {
-			b.WriteByte(' ')
-		}
-		column++
-	}
-	b.WriteByte('^')
-	left := utf8.RuneCountInString(d.Source) - d.Column + 1
-	if n := min(d.Length, left); n > 1 {
-		b.WriteString(strings.Repeat("~", n-1))
-	}
-	return b.String()
+	e := d.excerpt()
+	return d.String() + "\n  " + e.text + "\n  " + strings.Repeat(" ", e.before) + "^" + strings.Repeat("~", e.length-1)
 }
 
 // ConfigError is what [Load], [Parse] and [Config.Check] return: everything that is wrong, in the

@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -88,7 +86,7 @@ func (l *loader) report(d Diagnostic) {
 // add parses one source.
 func (l *loader) add(s Source) {
 	l.files++
-	data := bytes.TrimPrefix(s.Data, []byte("\ufeff"))
+	data := withoutMarks(s.Data)
 	f := newFile(s.Name, string(data))
 	switch valid := validPrefix(data); {
 	case len(data) > maxSourceBytes:
@@ -97,7 +95,11 @@ func (l *loader) add(s Source) {
 	case valid < len(data):
 		before := splitLines(string(data[:valid]))
 		at := place{len(before), utf8.RuneCountInString(before[len(before)-1]) + 1, 1}
-		l.report(f.diagnostic(CodeYAML, at, "this is not UTF-8", "save the file in UTF-8"))
+		message := "this is not UTF-8"
+		if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
+			f, message = newFile(s.Name, ""), "this is UTF-16" // which shows as nothing but noise
+		}
+		l.report(f.diagnostic(CodeYAML, at, message, "save the file in UTF-8"))
 		return
 	}
 	documents := 0
@@ -109,7 +111,7 @@ func (l *loader) add(s Source) {
 			break
 		}
 		if err != nil {
-			l.report(syntaxError(f, err))
+			l.report(f.syntaxError(err))
 			return
 		}
 		if len(document.Content) == 0 || isNull(document.Content[0]) {
@@ -123,6 +125,13 @@ func (l *loader) add(s Source) {
 	}
 }
 
+// withoutMarks removes byte order marks, which are where a file begins, and where files were joined.
+func withoutMarks(data []byte) []byte {
+	const mark = "\ufeff"
+	data = bytes.TrimPrefix(data, []byte(mark))
+	return bytes.ReplaceAll(data, []byte("\n"+mark), []byte("\n"))
+}
+
 // validPrefix gives the number of bytes before the first that is not UTF-8.
 func validPrefix(data []byte) int {
 	for i := 0; i < len(data); {
@@ -133,34 +142,6 @@ func validPrefix(data []byte) int {
 		i += size
 	}
 	return len(data)
-}
-
-var (
-	yamlLine   = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
-	yamlAnchor = regexp.MustCompile(`unknown anchor '([^']*)' referenced`)
-)
-
-// syntaxError places an error of the YAML library, which knows a line at best.
-func syntaxError(f *file, err error) Diagnostic {
-	at := place{line: 1, column: 1}
-	text := err.Error()
-	if m := yamlLine.FindStringSubmatch(text); m != nil {
-		text = text[len(m[0]):]
-		if n, err := strconv.Atoi(m[1]); err == nil {
-			at.line = n
-		}
-	}
-	if m := yamlAnchor.FindStringSubmatch(text); m != nil {
-		for i, line := range f.lines {
-			if before, _, ok := strings.Cut(line, "*"+m[1]); ok {
-				at = place{i + 1, utf8.RuneCountInString(before) + 1, len(m[1]) + 1}
-				return f.diagnostic(CodeAlias, at, "there is no anchor "+strconv.Quote(m[1]), "write the value out, or quote it when it is text")
-			}
-		}
-	}
-	line := f.line(at.line)
-	at.column = len(line) - len(strings.TrimLeft(line, " \t")) + 1
-	return f.diagnostic(CodeYAML, at, "this is not YAML: "+text, "look at the indentation, the quotes and the brackets on and above this line")
 }
 
 // finish gives the config, or all errors in the order of their places.

@@ -1,0 +1,128 @@
+package indexers
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	yaml "go.yaml.in/yaml/v3"
+)
+
+var (
+	yamlPlace  = regexp.MustCompile(`^(?:yaml: (?:line (\d+): )?)?`) // which always matches
+	yamlAnchor = regexp.MustCompile(`unknown anchor '([^']*)' referenced`)
+)
+
+// syntaxError places an error of the YAML library, which knows a line at best: often that of the map or
+// list around the place.
+func (f *file) syntaxError(err error) Diagnostic {
+	text := yamlPlace.ReplaceAllString(err.Error(), "")
+	if m := yamlAnchor.FindStringSubmatch(text); m != nil {
+		for i, line := range f.lines {
+			if before, _, ok := strings.Cut(line, "*"+m[1]); ok {
+				at := place{i + 1, utf8.RuneCountInString(before) + 1, len(m[1]) + 1}
+				return f.diagnostic(CodeAlias, at, "there is no anchor "+strconv.Quote(m[1]), "write the value out, or quote it when it is text")
+			}
+		}
+	}
+	if at, r, ok := f.control(); ok {
+		return f.diagnostic(CodeYAML, at, fmt.Sprintf("the control character %U is not allowed", r), "remove it")
+	}
+	at := place{line: f.lineOf(err)}
+	for _, s := range slips {
+		for back := range 1 + s.above {
+			if where, ok := s.find(f, at.line-back); ok {
+				return f.diagnostic(CodeYAML, where, s.message, s.hint)
+			}
+		}
+	}
+	if text == "found unexpected end of stream" {
+		text = "what begins here with a quote or a bracket has no end"
+	}
+	line := f.line(at.line)
+	at.column = len(line) - len(strings.TrimLeft(line, " \t")) + 1
+	return f.diagnostic(CodeYAML, at, "this is not YAML: "+text, "look at the indentation, the quotes and the brackets on and above this line")
+}
+
+// slip is a mistake that is easily made.
+type slip struct {
+	pattern       *regexp.Regexp // its group is what is wrong
+	message, hint string
+	above         int // how many lines above the error it may be, too
+}
+
+// slips are what is behind most errors of syntax, more surely than the words of the library: they are only
+// looked for where an error shows.
+var slips = []slip{
+	{regexp.MustCompile(`^[ -]*(\t)`), "a tab cannot indent", "use spaces", 0},
+	{regexp.MustCompile(`\{(\{)`), "this is a template", "load what it is rendered to", 0},
+	{regexp.MustCompile(`^(%YAML)`), "this %YAML directive is not understood", "remove the line", 0},
+	{
+		regexp.MustCompile(`\b(?:path|each|when): *([^'"\s{\[][^'"]*[\[{?].*|[@!%&*|>` + "`" + `].*)`),
+		"this path needs quotes around it", "write it between single quotes, as in path: '.spec.hosts[*]'", 0,
+	},
+	{regexp.MustCompile(`:([\x{a0}\x{2007}\x{202f}])`), "this blank is not a space", "replace it by one", 1},
+	{regexp.MustCompile(`^ *(?:- *)?[A-Za-z]+(:)[^\s:]+$`), "there is no space after the colon", "write name: value", 1},
+	{regexp.MustCompile(`^ *(-)[A-Za-z]+:(?: |$)`), "there is no space after the dash", "write - name: value", 1},
+}
+
+// find looks for the slip in a line.
+func (s slip) find(f *file, number int) (place, bool) {
+	line := f.line(number)
+	m := s.pattern.FindStringSubmatchIndex(line)
+	if m == nil {
+		return place{}, false
+	}
+	return place{number, utf8.RuneCountInString(line[:m[2]]) + 1, utf8.RuneCountInString(line[m[2]:m[3]])}, true
+}
+
+// control gives the place of the first character that YAML does not allow.
+func (f *file) control() (place, rune, bool) {
+	for i, line := range f.lines {
+		for n, r := range line {
+			if r < ' ' && r != '\t' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0xfffe || r == 0xffff {
+				return place{i + 1, utf8.RuneCountInString(line[:n]) + 1, 1}, r, true
+			}
+		}
+	}
+	return place{}, 0, false
+}
+
+// manyLines is from how many lines on it takes too long to look for the one with an error.
+const manyLines = 5000
+
+// lineOf gives the line where an error shows: that with which the error begins when line after line is
+// added.
+func (f *file) lineOf(err error) int {
+	if len(f.lines) > manyLines {
+		line, _ := strconv.Atoi(yamlPlace.FindStringSubmatch(err.Error())[1])
+		return line
+	}
+	low, high := 0, len(f.lines) // with high lines there is the error; with low ones, there is none or another
+	for low+1 < high {
+		middle := (low + high) / 2
+		if e := parseError(strings.Join(f.lines[:middle], "\n") + "\n"); e != nil && e.Error() == err.Error() {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return high
+}
+
+// parseError gives the first error in a text of several documents.
+func parseError(text string) error {
+	decoder := yaml.NewDecoder(strings.NewReader(text))
+	for {
+		var document yaml.Node
+		if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}

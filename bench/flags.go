@@ -44,6 +44,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.Var((*names)(&o.plan.Experiments), "experiments", "experiments to make (default all)")
 	f.IntVar(&o.plan.Rounds, "rounds", o.plan.Rounds, "how often to measure what does not take long; the median counts")
 	f.IntVar(&o.plan.Updates, "updates", o.plan.Updates, "how many updates to make")
+	f.IntVar(&o.plan.Burst, "burst", o.plan.Burst, "how many updates to make that arrive at once")
 	f.IntVar(&o.plan.UpdateObjects, "update-objects", o.plan.UpdateObjects, "how many objects there are meanwhile")
 	f.IntVar(&o.plan.ListObjects, "list-objects", o.plan.ListObjects, "how many objects to list")
 	f.IntVar(&o.plan.ReadObjects, "read-objects", o.plan.ReadObjects, "how many objects to read and to index")

@@ -16,6 +16,9 @@ const (
 	// UpdatesKey and UpdatesRead follow updates with a handler that takes the key, or reads the object.
 	UpdatesKey  = "updates-key"
 	UpdatesRead = "updates-read"
+	// BurstKey and BurstRead do that with updates that arrive all at once.
+	BurstKey  = "burst-key"
+	BurstRead = "burst-read"
 	// Reads reads a cache in all ways, and adds an index to it.
 	Reads = "reads"
 	// DumpJSON and DumpYAML run a command that prints all objects.
@@ -45,6 +48,8 @@ var experiments = map[string]child.Run{
 	SyncList:    syncCache,
 	UpdatesKey:  follow,
 	UpdatesRead: follow,
+	BurstKey:    follow,
+	BurstRead:   follow,
 	Reads:       readCache,
 	DumpJSON:    command,
 	DumpYAML:    command,

@@ -18,8 +18,11 @@ const (
 	LatencyP99 = "latency_p99_ms"
 
 	// Hot reads objects again that were read just before; cold reads each object once after a collection.
-	GetHot    = "get_hot_ns"
-	GetCold   = "get_cold_ns"
+	GetHot  = "get_hot_ns"
+	GetCold = "get_cold_ns"
+	// GetCopy is a cold read and a copy of what was read, which is what it takes to get an object of one's own where
+	// objects are shared.
+	GetCopy   = "get_copy_ns"
 	IndexHot  = "by_index_hot_ns"
 	IndexCold = "by_index_cold_ns"
 	// Lists are per object.
@@ -39,12 +42,15 @@ const (
 	DecodeObjectAllocs = "object_allocs"
 	DecodeList         = "list_ns_per_object"
 	DecodeListAllocs   = "list_allocs_per_object"
-	PathField          = "field_ns"
-	PathFieldAllocs    = "field_allocs"
-	PathFilter         = "filter_ns"
-	PathFilterAllocs   = "filter_allocs"
-	PathList           = "list_ns"
-	PathListAllocs     = "list_allocs"
-	PathEight          = "eight_raw_ns"
-	PathEightAllocs    = "eight_raw_allocs"
+	// PathOne is PathField with the same object again and again, as in a benchmark of a library.
+	PathOne          = "field_one_ns"
+	PathOneAllocs    = "field_one_allocs"
+	PathField        = "field_ns"
+	PathFieldAllocs  = "field_allocs"
+	PathFilter       = "filter_ns"
+	PathFilterAllocs = "filter_allocs"
+	PathList         = "list_ns"
+	PathListAllocs   = "list_allocs"
+	PathEight        = "eight_raw_ns"
+	PathEightAllocs  = "eight_raw_allocs"
 )

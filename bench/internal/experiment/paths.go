@@ -48,16 +48,20 @@ func evaluatePaths(ctx context.Context, task child.Task, _ func() error) (child.
 		compile, eight = ourEvaluator, ourEight
 	}
 	metrics := map[string]float64{}
-	for _, p := range []struct{ path, metric, allocs string }{
-		{fieldPath, PathField, PathFieldAllocs},
-		{filterPath, PathFilter, PathFilterAllocs},
-		{listPath, PathList, PathListAllocs},
+	for _, p := range []struct {
+		path, metric, allocs string
+		objects              []map[string]any
+	}{
+		{fieldPath, PathOne, PathOneAllocs, objects[:1]},
+		{fieldPath, PathField, PathFieldAllocs, objects},
+		{filterPath, PathFilter, PathFilterAllocs, objects},
+		{listPath, PathList, PathListAllocs, objects},
 	} {
 		evaluate, err := compile(p.path)
 		if err != nil {
 			return child.Outcome{}, err
 		}
-		cost, err := measure.Operation(task.Budget, func(n int) error { return evaluate(objects[n%len(objects)]) })
+		cost, err := measure.Operation(task.Budget, func(n int) error { return evaluate(p.objects[n%len(p.objects)]) })
 		if err != nil {
 			return child.Outcome{}, fmt.Errorf("%s: %w", p.path, err)
 		}

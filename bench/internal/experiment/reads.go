@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crdcache/crdcache/bench/internal/child"
 	"github.com/crdcache/crdcache/bench/internal/measure"
@@ -34,7 +35,7 @@ func readCache(ctx context.Context, task child.Task, _ func() error) (child.Outc
 	if err := reader.Sync(ctx); err != nil {
 		return child.Outcome{}, err
 	}
-	r := &reading{reader: reader, budget: task.Budget, metrics: map[string]float64{}}
+	r := &reading{reader: reader, budget: task.Budget, metrics: map[string]float64{}, copies: task.Subject == subject.ControllerRuntime}
 	r.keys = reader.Keys()
 	slices.Sort(r.keys) // the same ones for all subjects
 	for _, step := range []func() error{r.gets, r.lists, r.namespaces, r.addIndex, r.lookups} {
@@ -52,6 +53,8 @@ type reading struct {
 	budget  time.Duration
 	keys    []string
 	metrics map[string]float64
+	// copies says that the reader hands out copies.
+	copies bool
 }
 
 // spread returns up to count elements of all, evenly apart.
@@ -71,7 +74,24 @@ func (r *reading) gets() error {
 		_, err := r.reader.Get(key)
 		return err
 	}
-	return r.each(GetHot, GetCold, r.keys, get)
+	if err := r.each(GetHot, GetCold, r.keys, get); err != nil {
+		return err
+	}
+	if r.copies {
+		return nil
+	}
+	names := spread(r.keys, coldObjects)
+	runtime.GC()
+	runtime.GC()
+	copied, err := measure.Calls(len(names), func(n int) error {
+		object, err := r.reader.Get(names[n])
+		if o, ok := object.(k8sruntime.Object); ok {
+			o.DeepCopyObject()
+		}
+		return err
+	})
+	r.metrics[GetCopy] = copied.CPU
+	return err
 }
 
 // each measures a read of single objects: hot, the same few again and again, and cold, each of many once after

@@ -17,7 +17,7 @@ import (
 // reached the handler.
 func follow(ctx context.Context, task child.Task, ready func() error) (child.Outcome, error) {
 	handler := subject.KeyHandler
-	if task.Experiment == UpdatesRead {
+	if task.Experiment == UpdatesRead || task.Experiment == BurstRead {
 		handler = subject.ReadHandler
 	}
 	sightings := newSightings(task.Events)

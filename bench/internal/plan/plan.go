@@ -23,10 +23,11 @@ type Options struct {
 	// Experiments are those to make, by name; empty means all.
 	Experiments []string
 	// Rounds is how often everything is measured. What takes long is measured once: more than OnceAbove
-	// objects, large ones, updates and reads.
+	// objects, large ones, updates, reads, printing YAML, and with more than AllBelow objects what nothing is promised
+	// of.
 	Rounds int
-	// Updates is how many updates to make, and UpdateObjects among how many objects.
-	Updates, UpdateObjects int
+	// Updates is how many updates to make, and UpdateObjects among how many objects; Burst is how many arrive at once.
+	Updates, UpdateObjects, Burst int
 	// ListObjects is how many objects are listed, ReadObjects how many are read, DumpObjects how many are
 	// dumped.
 	ListObjects, ReadObjects, DumpObjects int
@@ -34,9 +35,14 @@ type Options struct {
 	Budget time.Duration
 }
 
-// OnceAbove is the number of objects above which one round has to do, and only the subjects that matter most
-// are measured.
-const OnceAbove = 100_000
+const (
+	// OnceAbove is the number of objects above which one round has to do, and only the subjects that matter most
+	// are measured.
+	OnceAbove = 100_000
+	// AllBelow is the number of objects below which all subjects are measured in all rounds; above it one round has
+	// to do for those that matter less.
+	AllBelow = 20_000
+)
 
 // updateRate is how many updates are made in a second: what two cores do with ease, so that latency is not
 // that of a queue before the server.
@@ -50,7 +56,7 @@ func Default() Options {
 		Subjects:   subject.Names(subject.All()),
 		Rounds:     3,
 		Updates:    800, UpdateObjects: 10_000,
-		ListObjects: 10_000, ReadObjects: 100_000, DumpObjects: 10_000,
+		Burst: 2_000, ListObjects: 10_000, ReadObjects: 100_000, DumpObjects: 50_000,
 		Budget: 400 * time.Millisecond,
 	}
 }
@@ -62,7 +68,7 @@ func CI() Options {
 		Subjects: subject.Names(subject.All()),
 		Rounds:   3,
 		Updates:  300, UpdateObjects: 5_000,
-		ListObjects: 5_000, ReadObjects: 5_000, DumpObjects: 3_000,
+		Burst: 1_000, ListObjects: 5_000, ReadObjects: 5_000, DumpObjects: 3_000,
 		Budget: 200 * time.Millisecond,
 	}
 }
@@ -72,11 +78,11 @@ func New(o Options) (Plan, error) {
 	if len(o.Sizes) == 0 || o.Rounds < 1 || o.Updates < 1 {
 		return nil, errors.New("there have to be sizes, and at least one round and one update")
 	}
-	if o.Updates > o.UpdateObjects {
-		return nil, fmt.Errorf("%d updates of different objects need more than %d objects", o.Updates, o.UpdateObjects)
+	if most := max(o.Updates, o.Burst); most > o.UpdateObjects {
+		return nil, fmt.Errorf("%d updates of different objects need more than %d objects", most, o.UpdateObjects)
 	}
-	known := []string{experiment.Sync, experiment.SyncList, experiment.UpdatesKey, experiment.UpdatesRead, experiment.Reads,
-		experiment.DumpJSON, experiment.DumpYAML, experiment.Decode, experiment.Paths}
+	known := []string{experiment.Sync, experiment.SyncList, experiment.UpdatesKey, experiment.UpdatesRead, experiment.BurstKey,
+		experiment.BurstRead, experiment.Reads, experiment.DumpJSON, experiment.DumpYAML, experiment.Decode, experiment.Paths}
 	for _, name := range o.Experiments {
 		if !slices.Contains(known, name) {
 			return nil, fmt.Errorf("there is no experiment %q; there are: %q", name, known)
@@ -88,7 +94,10 @@ func New(o Options) (Plan, error) {
 	}
 	p := o.small(subjects)
 	for _, size := range o.LargeSizes {
-		p = append(p, o.sync(Large, size, subjects))
+		p = append(p, o.sync(Large, size, subjects)...)
+	}
+	if len(o.LargeSizes) > 0 {
+		p = append(p, o.decode(Large, slices.Min(o.LargeSizes)))
 	}
 	p = slices.DeleteFunc(p, func(s Step) bool {
 		wanted := len(o.Experiments) == 0 || slices.Contains(o.Experiments, s.Experiment)
@@ -106,17 +115,13 @@ func New(o Options) (Plan, error) {
 func (o Options) small(subjects []subject.Subject) Plan {
 	var p Plan
 	for _, size := range o.Sizes {
-		p = append(p, o.sync(Small, size, subjects))
+		p = append(p, o.sync(Small, size, subjects)...)
 	}
-	lists := o.sync(Small, o.ListObjects, subjects)
-	lists.Experiment = experiment.SyncList
-	lists.Subjects = nil
-	for _, s := range subjects {
-		if s.Scales && s.Bodies {
-			lists.Subjects = append(lists.Subjects, s.Name)
-		}
-	}
-	p = append(p, lists)
+	main := slices.DeleteFunc(slices.Clone(subjects), func(s subject.Subject) bool { return !s.Scales })
+	mainBodies := slices.DeleteFunc(slices.Clone(main), func(s subject.Subject) bool { return !s.Bodies })
+	p = append(p, Step{
+		Experiment: experiment.SyncList, Size: Small, Objects: o.ListObjects, Rounds: o.Rounds, Subjects: subject.Names(mainBodies),
+	})
 	bodies := slices.DeleteFunc(slices.Clone(subjects), func(s subject.Subject) bool { return !s.Bodies })
 	updates := Step{
 		Experiment: experiment.UpdatesKey, Size: Small, Objects: o.UpdateObjects, Rounds: 1,
@@ -125,6 +130,15 @@ func (o Options) small(subjects []subject.Subject) Plan {
 	p = append(p, updates)
 	updates.Experiment, updates.Subjects = experiment.UpdatesRead, subject.Names(bodies)
 	p = append(p, updates)
+	if o.Burst > 0 {
+		burst := Step{
+			Experiment: experiment.BurstKey, Size: Small, Objects: o.UpdateObjects, Rounds: 1,
+			Subjects: subject.Names(main), Events: o.Burst,
+		}
+		p = append(p, burst)
+		burst.Experiment, burst.Subjects = experiment.BurstRead, subject.Names(mainBodies)
+		p = append(p, burst)
+	}
 	readers := slices.DeleteFunc(slices.Clone(subjects), func(s subject.Subject) bool {
 		return !s.Bodies || s.Name == subject.ClientGoTrimmed // which reads as plain client-go does
 	})
@@ -132,33 +146,50 @@ func (o Options) small(subjects []subject.Subject) Plan {
 		Experiment: experiment.Reads, Size: Small, Objects: o.ReadObjects, Rounds: 1,
 		Subjects: subject.Names(readers), Budget: o.Budget,
 	})
-	for _, e := range []string{experiment.DumpJSON, experiment.DumpYAML} {
-		p = append(p, Step{
-			Experiment: e, Size: Small, Objects: o.DumpObjects, Rounds: o.Rounds,
-			Subjects: []string{experiment.Kubectl, experiment.Ours},
-		})
+	dump := Step{
+		Experiment: experiment.DumpJSON, Size: Small, Objects: o.DumpObjects, Rounds: o.Rounds,
+		Subjects: []string{experiment.Kubectl, experiment.Ours},
 	}
-	each := Step{Size: Small, Objects: slices.Min(o.Sizes), Rounds: o.Rounds, Budget: o.Budget}
-	each.Experiment = experiment.Decode
-	each.Subjects = []string{experiment.Stock, experiment.Ours, experiment.OursPacked}
-	p = append(p, each)
-	each.Experiment = experiment.Paths
-	each.Subjects = []string{experiment.Stock, experiment.Ours}
-	return append(p, each)
+	p = append(p, dump)
+	dump.Experiment, dump.Rounds = experiment.DumpYAML, 1
+	p = append(p, dump)
+	least := slices.Min(o.Sizes)
+	return append(p, o.decode(Small, least), Step{
+		Experiment: experiment.Paths, Size: Small, Objects: least, Rounds: o.Rounds, Budget: o.Budget,
+		Subjects: []string{experiment.Stock, experiment.Ours},
+	})
 }
 
-// sync plans to fill caches.
-func (o Options) sync(size string, objects int, subjects []subject.Subject) Step {
-	s := Step{Experiment: experiment.Sync, Size: size, Objects: objects, Rounds: o.Rounds}
-	for _, candidate := range subjects {
-		if objects <= OnceAbove && size == Small || candidate.Scales {
-			s.Subjects = append(s.Subjects, candidate.Name)
+func (o Options) decode(size string, objects int) Step {
+	return Step{
+		Experiment: experiment.Decode, Size: size, Objects: objects, Rounds: o.Rounds, Budget: o.Budget,
+		Subjects: []string{experiment.Stock, experiment.Ours, experiment.OursPacked},
+	}
+}
+
+// sync plans to fill caches: the subjects that matter, and where that does not take too long the others.
+func (o Options) sync(size string, objects int, subjects []subject.Subject) Plan {
+	main := Step{Experiment: experiment.Sync, Size: size, Objects: objects, Rounds: o.Rounds}
+	if objects > OnceAbove || size == Large {
+		main.Rounds = 1
+	}
+	others := main
+	if objects >= AllBelow {
+		others.Rounds = 1
+	}
+	for _, s := range subjects {
+		switch {
+		case s.Scales && !(objects > OnceAbove && s.Name == subject.Packed): // which grows as it does without managed fields
+			main.Subjects = append(main.Subjects, s.Name)
+		case objects <= OnceAbove && size == Small:
+			others.Subjects = append(others.Subjects, s.Name)
 		}
 	}
-	if objects > OnceAbove || size == Large {
-		s.Rounds = 1
+	if main.Rounds == others.Rounds { // in turn, so that a busy moment of the machine does not hit one kind alone
+		main.Subjects = append(main.Subjects, others.Subjects...)
+		return Plan{main}
 	}
-	return s
+	return Plan{main, others}
 }
 
 // Estimate is about how long the run takes.

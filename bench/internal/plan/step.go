@@ -22,7 +22,8 @@ type Step struct {
 	Subjects   []string
 	// Rounds is how often all of it is done; the median counts.
 	Rounds int
-	// Events is how many updates are made, Rate of them in a second.
+	// Events is how many updates are made, Rate of them in a second; without a rate all of them reach the client at
+	// once.
 	Events int
 	Rate   float64
 	// Budget is the processor time for each small operation.
@@ -58,11 +59,12 @@ const (
 	childStart   = 0.5
 	sandboxStart = 8
 	fillPer1000  = 0.25
-	largeFactor  = 4.5 // of a large object against a small one
+	largeFactor  = 3   // of a large object against a small one
+	burstRate    = 800 // how many updates the server takes in a second
 )
 
 // operations is how many small operations with a budget an experiment has.
-var operations = map[string]int{experiment.Reads: 4, experiment.Decode: 3, experiment.Paths: 4}
+var operations = map[string]int{experiment.Reads: 4, experiment.Decode: 3, experiment.Paths: 5}
 
 // Estimate is about how long the step takes, without filling the sandbox.
 func (s Step) Estimate() time.Duration {
@@ -73,8 +75,11 @@ func (s Step) estimate() float64 {
 	one := 0.0
 	for _, name := range s.Subjects {
 		one += childStart + float64(operations[s.Experiment])*s.Budget.Seconds()
-		if s.Rate > 0 {
+		switch {
+		case s.Rate > 0:
 			one += float64(s.Events) / s.Rate
+		case s.Events > 0:
+			one += float64(s.Events) / burstRate
 		}
 		one += s.estimateObject(name) * float64(s.Objects) / 1e6
 	}

@@ -7,15 +7,23 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/result"
 )
 
-// Promise is about the ratio of two figures, Over / Under, at the greatest number of small objects for which
-// both were measured.
+// Promise is about the ratio of two figures, Over / Under, at the greatest number of objects for which both were
+// measured.
 type Promise struct {
+	// Required is set for what the project was set out to reach; other promises were made since.
+	Required bool
 	// What is measured, of Who, in comparison with Against; both are names of subjects.
 	What, Who, Against string
 	// Over and Under are the figures; of their keys, Size and Objects are not set.
 	Over, Under result.Key
 	// Flat makes Under the same figure as Over with fewer objects: at least FlatFrom of them.
 	Flat bool
+	// Large is set where it is about large objects, not small ones.
+	Large bool
+	// UpTo is the number of objects above which figures don't count; 0: all do.
+	UpTo int
+	// Absolute is set where there is no Under: Target is in the unit of Over.
+	Absolute bool
 	// AtMost is set where the ratio must not be greater than Target; otherwise it must not be less.
 	AtMost bool
 	// Target is what is promised.
@@ -32,7 +40,7 @@ type Outcome struct {
 	Measured bool
 	// Objects is how many objects there were.
 	Objects int
-	// Ratio is the measured one.
+	// Ratio is the measured one, or, of what is absolute, the figure.
 	Ratio float64
 	// Met is set where the ratio reaches the target, Broken where it misses the margin.
 	Met, Broken bool
@@ -78,11 +86,21 @@ func (p Promise) judge(r *result.Result) Outcome {
 
 // figures returns what the promise is about, and whether there is both.
 func (p Promise) figures(r *result.Result) (over, under result.Figure, ok bool) {
+	size := plan.Small
+	if p.Large {
+		size = plan.Large
+	}
 	candidates := r.Select(func(f result.Figure) bool {
-		return f.Size == plan.Small && f.Experiment == p.Over.Experiment &&
+		return f.Size == size && f.Experiment == p.Over.Experiment && (p.UpTo == 0 || f.Objects <= p.UpTo) &&
 			f.Subject == p.Over.Subject && f.Metric == p.Over.Metric
 	})
 	slices.SortFunc(candidates, func(a, b result.Figure) int { return a.Objects - b.Objects })
+	if p.Absolute {
+		if len(candidates) == 0 {
+			return over, under, false
+		}
+		return candidates[len(candidates)-1], result.Figure{Median: 1}, true
+	}
 	if p.Flat {
 		from := slices.IndexFunc(candidates, func(f result.Figure) bool { return f.Objects >= FlatFrom })
 		if from < 0 || from == len(candidates)-1 {

@@ -37,13 +37,19 @@ func TestJudge(t *testing.T) {
 	}{
 		"met, at the most objects that both have": {
 			Promise{Over: base, Under: us, Target: 6, Margin: 3}, 6, 10_000, true, true, false},
-		"missed":            {Promise{Over: base, Under: us, Target: 7, Margin: 3}, 6, 10_000, true, false, false},
-		"broken":            {Promise{Over: base, Under: us, Target: 9, Margin: 6.5}, 6, 10_000, true, false, true},
-		"not guarded":       {Promise{Over: base, Under: us, Target: 9}, 6, 10_000, true, false, false},
-		"at most":           {Promise{Over: base, Under: us, AtMost: true, Target: 6, Margin: 7}, 6, 10_000, true, true, false},
-		"at most, missed":   {Promise{Over: base, Under: us, AtMost: true, Target: 5, Margin: 7}, 6, 10_000, true, false, false},
-		"at most, broken":   {Promise{Over: base, Under: us, AtMost: true, Target: 4, Margin: 5}, 6, 10_000, true, false, true},
-		"flat from 10,000":  {Promise{Over: us, Flat: true, AtMost: true, Target: 1.25}, 1.2, 50_000, true, true, false},
+		"missed":           {Promise{Over: base, Under: us, Target: 7, Margin: 3}, 6, 10_000, true, false, false},
+		"broken":           {Promise{Over: base, Under: us, Target: 9, Margin: 6.5}, 6, 10_000, true, false, true},
+		"not guarded":      {Promise{Over: base, Under: us, Target: 9}, 6, 10_000, true, false, false},
+		"at most":          {Promise{Over: base, Under: us, AtMost: true, Target: 6, Margin: 7}, 6, 10_000, true, true, false},
+		"at most, missed":  {Promise{Over: base, Under: us, AtMost: true, Target: 5, Margin: 7}, 6, 10_000, true, false, false},
+		"at most, broken":  {Promise{Over: base, Under: us, AtMost: true, Target: 4, Margin: 5}, 6, 10_000, true, false, true},
+		"flat from 10,000": {Promise{Over: us, Flat: true, AtMost: true, Target: 1.25}, 1.2, 50_000, true, true, false},
+		"up to a number of objects": {
+			Promise{Over: base, Under: us, UpTo: 9_999, Target: 1}, 1.25, 1_000, true, true, false},
+		"large":             {Promise{Over: base, Under: us, Large: true, Target: 2}, 1, 90_000, true, false, false},
+		"absolute":          {Promise{Over: us, Absolute: true, AtMost: true, Target: 12}, 12, 50_000, true, true, false},
+		"absolute, missed":  {Promise{Over: us, Absolute: true, AtMost: true, Target: 11}, 12, 50_000, true, false, false},
+		"absolute, nothing": {Promise{Over: other, Absolute: true, AtMost: true, Target: 11}, 0, 0, false, false, false},
 		"flat, one size":    {Promise{Over: base, Flat: true, AtMost: true, Target: 1.15}, 0, 0, false, false, false},
 		"nothing to divide": {Promise{Over: base, Under: other, Target: 1, Margin: 1}, 0, 0, false, false, false},
 	}
@@ -97,6 +103,9 @@ func TestTable(t *testing.T) {
 		}
 		if p.Over.Size != "" || p.Over.Objects != 0 || p.Under.Size != "" || p.Under.Objects != 0 {
 			t.Errorf("%v says at which size", name)
+		}
+		if p.Absolute && (p.Against != "" || !p.AtMost) {
+			t.Errorf("%v is absolute and compares, or has no upper limit", name)
 		}
 		if p.Over.Experiment == experiment.Sync {
 			if _, err := subject.Find([]string{p.Who, p.Against}); err != nil {

@@ -68,8 +68,16 @@ func growth(b *strings.Builder, r *result.Result) {
 	if len(counts) < 2 {
 		return
 	}
-	b.WriteString("## The cost of an object by the number of objects\n\nThe same runs: client CPU for each object until synced.\n\n")
-	titles := []string{""}
+	b.WriteString("## The cost of an object by the number of objects\n\nThe same runs.\n\n")
+	for _, g := range []struct{ title, metric string }{
+		{"client CPU until synced", experiment.CPUPerObject}, {"live heap", experiment.HeapPerObject},
+	} {
+		growthTable(b, r, counts, g.title, g.metric)
+	}
+}
+
+func growthTable(b *strings.Builder, r *result.Result, counts []int, title, metric string) {
+	titles := []string{title}
 	for _, n := range counts {
 		titles = append(titles, commas(int64(n)))
 	}
@@ -80,7 +88,7 @@ func growth(b *strings.Builder, r *result.Result) {
 		found := false
 		for _, n := range counts {
 			f, ok := r.Get(result.Key{Experiment: experiment.Sync, Size: plan.Small, Objects: n,
-				Subject: row.subject, Metric: experiment.CPUPerObject})
+				Subject: row.subject, Metric: metric})
 			if !ok {
 				cells = append(cells, missing)
 				continue
@@ -97,25 +105,32 @@ func growth(b *strings.Builder, r *result.Result) {
 
 // updates writes what following updates costs.
 func updates(b *strings.Builder, r *result.Result) {
-	if !has(r, experiment.UpdatesKey, experiment.UpdatesRead) {
+	if !has(r, experiment.UpdatesKey, experiment.UpdatesRead, experiment.BurstKey, experiment.BurstRead) {
 		return
 	}
-	sections := []struct{ experiment, title string }{
-		{experiment.UpdatesKey, "a handler that takes the key"},
-		{experiment.UpdatesRead, "a handler that reads the spec and the status"},
+	sections := []struct{ experiment, stream, title string }{
+		{experiment.UpdatesKey, experiment.UpdatesKey, "At a steady rate, with a handler that takes the key"},
+		{experiment.UpdatesRead, experiment.UpdatesKey, "At a steady rate, with a handler that reads the spec and the status"},
+		{experiment.BurstKey, experiment.BurstKey, "In a burst, with a handler that takes the key"},
+		{experiment.BurstRead, experiment.BurstKey, "In a burst, with a handler that reads the spec and the status"},
 	}
 	b.WriteString(`## Following updates
 
-Objects of a filled cache are changed through the API server at a steady rate, each once: its status or an annotation.
-CPU and allocations are those of the client for each update. Latency is from sending the update until the
-handler is called, so most of it is the server's, and the client can only add to it.
+Objects of a filled cache are changed through the API server, each once: its status or an annotation. CPU and
+allocations are those of the client for each update. At a steady rate, most of the CPU is waking up, TLS and HTTP for a
+single event at a time, which is the same for all; beyond the stream says what a client needs more than the one that only
+reads the bytes. In a burst, all updates have been made before the first reaches the client, through a proxy without
+TLS. Latency is from sending the update until the handler is called, so most of it is the server's, and the client can
+only add to it.
 
 `)
 	for _, s := range sections {
 		for _, objects := range objectCounts(r, s.experiment, plan.Small) {
-			fmt.Fprintf(b, "### With %s, %s objects\n\n", s.title, commas(int64(objects)))
+			fmt.Fprintf(b, "### %s, %s objects\n\n", s.title, commas(int64(objects)))
+			stream := result.Key{Experiment: s.stream, Subject: subject.Stream, Metric: experiment.CPUPerEvent}
 			table{experiment: s.experiment, size: plan.Small, objects: objects, rows: caches(), columns: []column{
 				{title: "client CPU per update", metric: experiment.CPUPerEvent, base: subject.ClientGo},
+				{title: "beyond the stream", metric: experiment.CPUPerEvent, base: subject.ClientGo, less: stream},
 				{title: "allocated per update", metric: experiment.AllocPerEvent, base: subject.ClientGo},
 				{title: "latency, median", metric: experiment.LatencyP50},
 				{title: "latency, 99 %", metric: experiment.LatencyP99},
@@ -140,6 +155,7 @@ others share their objects.
 		t.columns = []column{
 			{title: "Get, hot", metric: experiment.GetHot, base: base},
 			{title: "Get, cold", metric: experiment.GetCold, base: base},
+			{title: "Get, cold, and DeepCopy", metric: experiment.GetCopy, base: base},
 			{title: "List, hot", metric: experiment.ListHot, base: base},
 			{title: "List, cold", metric: experiment.ListCold, base: base},
 		}

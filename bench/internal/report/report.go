@@ -44,13 +44,14 @@ API server. `+"`make bench`"+` repeats it and writes this page; all figures are 
 | date | %s; the run took %s |
 | crdcache | %s |
 | machine | %s, %d cores, %s of memory, %s %s (%s) |
+| what else it did | %s |
 | Go | %s, default settings |
 | API server | kube-apiserver %s and etcd, on the same machine and the same cores |
 | peers | client-go %s, controller-runtime %s |
 | objects | cert-manager Certificates, with status and managedFields: 2 KB each, or 10 KB where it says large |
 
 `, r.Started.Format("2 January 2006"), r.Took, orUnknown(m.Commit), orUnknown(m.CPU), m.Cores, bytes(float64(m.MemoryBytes)),
-		m.OS, m.Kernel, m.Arch, m.Go, orUnknown(m.Kubernetes), orUnknown(m.ClientGo), orUnknown(m.ControllerRuntime))
+		m.OS, m.Kernel, m.Arch, besidesThis(r.Noise), m.Go, orUnknown(m.Kubernetes), orUnknown(m.ClientGo), orUnknown(m.ControllerRuntime))
 	b.WriteString(`**How to read it.** Each figure was measured in a process of its own and is the median of its rounds. A ratio in
 brackets says how many times less than client-go's dynamicinformer, unless the heading says otherwise; below 1 it
 is more. CPU is the time of all threads of the client process, user and system, garbage collection included. The
@@ -58,6 +59,15 @@ server works on the same cores, so elapsed time is mostly the server's, and is c
 only reads the bytes.
 
 `)
+}
+
+// besidesThis says what happened on the machine besides the run.
+func besidesThis(n *result.Noise) string {
+	if n == nil {
+		return "unknown"
+	}
+	return fmt.Sprintf("load average %.2f before the run; other processes took %.1f %% of the cores' time during it, other machines %.1f %%",
+		n.Load, 100*n.Others, 100*n.Stolen)
 }
 
 func orUnknown(text string) string {

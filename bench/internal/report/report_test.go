@@ -19,7 +19,7 @@ func TestTable(t *testing.T) {
 	add := func(who string, metrics map[string]float64) { r.Add("e", "small", 10, who, metrics) }
 	add("base", map[string]float64{"cpu_s": 10, "wall_s": 4, "object_allocs": 8})
 	add("us", map[string]float64{"cpu_s": 2, "wall_s": 5, "object_allocs": 0})
-	add("partly", map[string]float64{"cpu_s": 20})
+	add("partly", map[string]float64{"cpu_s": 20, "floor_s": 3})
 	r.Add("e", "small", 11, "other", map[string]float64{"cpu_s": 1})
 	var b strings.Builder
 	written := table{experiment: "e", size: "small", objects: 10,
@@ -29,13 +29,14 @@ func TestTable(t *testing.T) {
 			{title: "nobody has it", metric: "heap_b"},
 			{title: "elapsed", metric: "wall_s", base: "base", of: true},
 			{title: "allocations", metric: "object_allocs", base: "base"},
+			{title: "less", metric: "wall_s", base: "base", less: result.Key{Experiment: "e", Subject: "partly", Metric: "floor_s"}},
 		},
 	}.write(&b, r)
-	const want = `|  | CPU | elapsed | allocations |
-|---|---:|---:|---:|
-| the base | 10.0 s | 4.00 s | 8.00 |
-| us | 2.00 s (5.00×) | 5.00 s (1.25×) | 0 |
-| partly | 20.0 s (0.50×) | – | – |
+	const want = `|  | CPU | elapsed | allocations | less |
+|---|---:|---:|---:|---:|
+| the base | 10.0 s | 4.00 s | 8.00 | 1.00 s |
+| us | 2.00 s (5.00×) | 5.00 s (1.25×) | 0 | 2.00 s (0.50×) |
+| partly | 20.0 s (0.50×) | – | – | – |
 
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" || !written {
@@ -51,6 +52,7 @@ func TestTable(t *testing.T) {
 func TestMarkdown(t *testing.T) {
 	r := &result.Result{
 		Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Noise:   &result.Noise{Load: 0.25, Others: 0.015},
 		Machine: result.Machine{CPU: "a processor", Cores: 2, Kubernetes: "v1.2.3"},
 	}
 	r.Failures = []string{"sync of nobody: it broke\nwith details"}
@@ -62,13 +64,16 @@ func TestMarkdown(t *testing.T) {
 	r.Add(experiment.UpdatesKey, plan.Small, 1_000, subject.Stream, map[string]float64{experiment.LatencyP99: 44})
 	r.Add(experiment.Reads, plan.Small, 1_000, subject.ClientGo, map[string]float64{experiment.GetHot: 55, experiment.IndexPause: 66})
 	r.Add(experiment.DumpYAML, plan.Small, 1_000, experiment.Ours, map[string]float64{experiment.PeakRSS: 77 << 20})
+	r.Add(experiment.BurstKey, plan.Small, 1_000, subject.Stream, map[string]float64{experiment.CPUPerEvent: 9})
+	r.Add(experiment.BurstRead, plan.Small, 1_000, subject.ClientGo, map[string]float64{experiment.CPUPerEvent: 45.5})
+	r.Add(experiment.Decode, plan.Large, 1_000, experiment.Ours, map[string]float64{experiment.DecodeObject: 111})
 	r.Add(experiment.Decode, plan.Small, 1_000, experiment.Ours, map[string]float64{experiment.DecodeObject: 88})
 	r.Add(experiment.Paths, plan.Small, 1_000, experiment.Ours, map[string]float64{experiment.PathEight: 99})
 	text := Markdown(r)
 	for _, want := range []string{
 		"2 January 2026", "a processor", "v1.2.3",
 		"### 1,000 objects\n", "### 1,000 objects, large", "1.50 s", "777 µs", "33.0 s", "### 1,000 objects, listed", "22.0 MiB", "44.0 ms", "55.0 ns", "66.0 ms",
-		"77.0 MiB", "88.0 ns", "99.0 ns", "differs by 67 %", "- sync of nobody: it broke\n",
+		"77.0 MiB", "88.0 ns", "99.0 ns", "111 ns", "45.5 µs", "36.5 µs", "load average 0.25 before", "took 1.5 %", "differs by 67 %", "- sync of nobody: it broke\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report lacks %q", want)
@@ -84,12 +89,14 @@ func TestMarkdown(t *testing.T) {
 
 func TestOutcomes(t *testing.T) {
 	p := promise.Promise{What: "speed", Who: subject.Stream, Against: "kubectl", Target: 10, Margin: 4}
+	fixed := promise.Promise{Required: true, What: "pause", Who: "us", Absolute: true, AtMost: true, Target: 10, Over: result.Key{Metric: "index_pause_ms"}}
 	limited := promise.Promise{What: "size", Who: "us", Against: "us", Flat: true, AtMost: true, Target: 1.15}
 	outcomes := []promise.Outcome{
 		{Promise: p, Measured: true, Ratio: 12, Met: true, Objects: 5_000},
 		{Promise: p, Measured: true, Ratio: 3, Broken: true, Objects: 5_000},
 		{Promise: limited, Measured: true, Ratio: 1.2, Objects: 5_000},
 		{Promise: limited},
+		{Promise: fixed, Measured: true, Ratio: 4.5, Met: true, Objects: 5_000},
 	}
 	var text, markdown strings.Builder
 	Outcomes(&text, outcomes)
@@ -98,6 +105,7 @@ func TestOutcomes(t *testing.T) {
 no       speed, bytes of the stream alone against kubectl: promised ≥ 10.0×, measured 3.00× (CI fails < 4.00×)
 no       size, us against itself with 10,000 objects: promised ≤ 1.15×, measured 1.20×
 unknown  size, us against itself with 10,000 objects: promised ≤ 1.15×, measured –
+yes      pause, us against –: promised ≤ 10.0 ms, measured 4.50 ms
 `
 	if diff := cmp.Diff(wantText, text.String()); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)
@@ -107,6 +115,9 @@ unknown  size, us against itself with 10,000 objects: promised ≤ 1.15×, measu
 | size | us | itself with 10,000 objects | ≤ 1.15× | 1.20× | 5,000 | no | – |
 | size | us | itself with 10,000 objects | ≤ 1.15× | – | – | unknown | – |
 `
+	if want := "| pause | us | – | ≤ 10.0 ms | 4.50 ms | 5,000 | yes | – |\n\nThese"; !strings.Contains(markdown.String(), want) {
+		t.Errorf("Markdown is\n%swant\n%s", markdown.String(), want)
+	}
 	if !strings.HasSuffix(markdown.String(), wantRows+"\n") {
 		t.Errorf("Markdown is\n%swant the rows\n%s", markdown.String(), wantRows)
 	}

@@ -25,6 +25,9 @@ type column struct {
 	// than base, or, with of set, how many times as much.
 	base string
 	of   bool
+	// less is the key of a figure to take off, of which only the experiment, the subject and the metric count: the
+	// column shows what is left.
+	less result.Key
 }
 
 // write writes the table, without rows and columns that have nothing in them. It reports whether anything was
@@ -82,19 +85,31 @@ func (t table) key(subject string, c column) result.Key {
 const missing = "–"
 
 func (t table) cell(r *result.Result, subject string, c column) string {
-	f, ok := r.Get(t.key(subject, c))
+	value, ok := t.value(r, subject, c)
 	if !ok {
 		return missing
 	}
-	text := quantity(c.metric, f.Median)
-	base, ok := r.Get(t.key(c.base, c))
-	if !ok || subject == c.base || digits(base.Median) == "0" || digits(f.Median) == "0" {
+	text := quantity(c.metric, value)
+	base, ok := t.value(r, c.base, c)
+	if !ok || subject == c.base || digits(base) == "0" || digits(value) == "0" {
 		return text // there is no ratio to nothing
 	}
 	if c.of {
-		return text + " (" + times(f.Median/base.Median) + ")"
+		return text + " (" + times(value/base) + ")"
 	}
-	return text + " (" + times(base.Median/f.Median) + ")"
+	return text + " (" + times(base/value) + ")"
+}
+
+// value returns the figure of a cell, less what is to be taken off: never less than nothing.
+func (t table) value(r *result.Result, subject string, c column) (float64, bool) {
+	f, ok := r.Get(t.key(subject, c))
+	if !ok || c.less == (result.Key{}) {
+		return f.Median, ok
+	}
+	off := c.less
+	off.Size, off.Objects = t.size, t.objects
+	less, ok := r.Get(off)
+	return max(f.Median-less.Median, 0), ok && subject != off.Subject
 }
 
 func line(cells []string) string { return "| " + strings.Join(cells, " | ") + " |" }

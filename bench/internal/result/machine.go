@@ -25,6 +25,16 @@ type Machine struct {
 	Commit string `json:"commit"`
 }
 
+// Noise is what else happened on the machine.
+type Noise struct {
+	// Load is how many processes wanted to run on average in the minute before the run.
+	Load float64 `json:"load"`
+	// Others is the processor time that processes used which the run had not started, and Stolen what a host gave to
+	// other machines, both as a share of what all cores had to give.
+	Others float64 `json:"others"`
+	Stolen float64 `json:"stolen"`
+}
+
 // ThisMachine describes the machine, as far as it is known without asking a server.
 func ThisMachine() Machine {
 	// What can't be read stays empty: a report of another system is better than none.

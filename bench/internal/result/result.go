@@ -17,6 +17,8 @@ type Result struct {
 	Started time.Time `json:"started"`
 	Took    Duration  `json:"took"`
 	Machine Machine   `json:"machine"`
+	// Noise is missing where the system does not tell.
+	Noise *Noise `json:"noise,omitempty"`
 	// Figures are in the order in which they were first measured.
 	Figures []Figure `json:"figures"`
 	// Failures says what could not be measured, and why.

@@ -2,19 +2,21 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
 
 	"github.com/crdcache/crdcache/bench/internal/child"
 	"github.com/crdcache/crdcache/bench/internal/experiment"
+	"github.com/crdcache/crdcache/bench/internal/gate"
 	"github.com/crdcache/crdcache/bench/internal/measure"
 	"github.com/crdcache/crdcache/bench/internal/plan"
 	"github.com/crdcache/crdcache/bench/internal/writer"
 )
 
 // attempts is how often each measurement is tried.
-const attempts = 2
+const attempts = 5
 
 // attempt measures one subject once, and tries again where that fails: on a busy machine a server may end a
 // connection before its time.
@@ -24,7 +26,7 @@ func (r *run) attempt(ctx context.Context, step plan.Step, name string) (metrics
 			break
 		}
 		if n < attempts-1 {
-			r.say("  again: %v", err)
+			r.say("  again, %s could not be measured: %v", name, err)
 		}
 	}
 	return metrics, err
@@ -47,10 +49,19 @@ func (r *run) measure(ctx context.Context, step plan.Step, name string) (map[str
 	if r.options.Profiles != "" {
 		task.Profile = filepath.Join(r.options.Profiles, fmt.Sprintf("%s-%s-%d-%s.pprof", step.Experiment, step.Size, step.Objects, name))
 	}
-	if step.Events == 0 {
+	switch {
+	case step.Events == 0:
 		outcome, err := child.Start(ctx, task, nil)
 		return outcome.Metrics, err
+	case step.Rate == 0:
+		return r.burst(ctx, step, task)
+	default:
+		return r.steady(ctx, step, task)
 	}
+}
+
+// steady makes changes while the child follows them.
+func (r *run) steady(ctx context.Context, step plan.Step, task child.Task) (map[string]float64, error) {
 	client, err := r.box.Client()
 	if err != nil {
 		return nil, err
@@ -65,11 +76,34 @@ func (r *run) measure(ctx context.Context, step plan.Step, name string) (map[str
 	}
 	latencies, err := writer.Latencies(sent, outcome.Seen)
 	if err != nil {
-		return nil, fmt.Errorf("%s of %s: %w", step.Experiment, name, err)
+		return nil, fmt.Errorf("%s of %s: %w", step.Experiment, task.Subject, err)
 	}
 	outcome.Metrics[experiment.LatencyP50] = measure.Quantile(latencies, 0.50).Seconds() * 1e3
 	outcome.Metrics[experiment.LatencyP99] = measure.Quantile(latencies, 0.99).Seconds() * 1e3
 	return outcome.Metrics, nil
+}
+
+// burst makes changes, and lets the child know of them when all are made.
+func (r *run) burst(ctx context.Context, step plan.Step, task child.Task) (_ map[string]float64, err error) {
+	client, err := r.box.Client()
+	if err != nil {
+		return nil, err
+	}
+	g, err := gate.Start(r.box.Kubeconfig())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, g.Stop()) }()
+	task.Kubeconfig = g.Kubeconfig()
+	outcome, err := child.Start(ctx, task, func(ctx context.Context) error {
+		g.Close()
+		defer g.Open()
+		if _, err := writer.Update(ctx, client, step.Events, step.Rate); err != nil {
+			return err
+		}
+		return g.Wait(ctx, step.Events)
+	})
+	return outcome.Metrics, err
 }
 
 // command is what a task has to run, in experiments that run something.

@@ -29,8 +29,11 @@ type Options struct {
 // any case.
 func Run(ctx context.Context, p plan.Plan, o Options) (*result.Result, error) {
 	r := &run{options: o, result: &result.Result{Started: time.Now().UTC(), Machine: result.ThisMachine()}}
+	quiet := listen()
+	quiet.warn(r.say)
 	err := r.all(ctx, p)
-	r.result.Took = result.Duration(time.Since(r.result.Started).Round(time.Second))
+	took := time.Since(r.result.Started)
+	r.result.Took, r.result.Noise = result.Duration(took.Round(time.Second)), quiet.noise(took)
 	return r.result, err
 }
 

@@ -18,8 +18,8 @@ const resource = "/apis/cert-manager.io/v1/certificates"
 // workers is how many requests may be under way at once.
 const workers = 8
 
-// Update changes count objects, each once, rate of them in a second: the status and the metadata of one in
-// turn. It returns when each was changed with the time before its request was sent, by "namespace/name". There
+// Update changes count objects, each once, rate of them in a second (0: as fast as the server takes them): the status
+// and the metadata of one in turn. It returns when each was changed with the time before its request was sent, by "namespace/name". There
 // have to be that many objects. The first error ends it.
 func Update(ctx context.Context, client *rest.RESTClient, count int, rate float64) (map[string]time.Time, error) {
 	keys, err := list(ctx, client, count)
@@ -59,11 +59,7 @@ func Update(ctx context.Context, client *rest.RESTClient, count int, rate float6
 func pace(ctx context.Context, count int, rate float64, work chan<- int) {
 	start := time.Now()
 	for n := range count {
-		due := time.NewTimer(time.Until(start.Add(time.Duration(float64(n) / rate * float64(time.Second)))))
-		select {
-		case <-due.C:
-		case <-ctx.Done():
-			due.Stop()
+		if rate > 0 && !sleep(ctx, time.Until(start.Add(time.Duration(float64(n)/rate*float64(time.Second))))) {
 			return
 		}
 		select {
@@ -71,6 +67,18 @@ func pace(ctx context.Context, count int, rate float64, work chan<- int) {
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// sleep returns false when the context ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	due := time.NewTimer(d)
+	defer due.Stop()
+	select {
+	case <-due.C:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

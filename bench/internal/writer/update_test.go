@@ -61,9 +61,15 @@ func client(t *testing.T, s *server) *rest.RESTClient {
 }
 
 func TestUpdate(t *testing.T) {
+	for name, rate := range map[string]float64{"steadily": 1000, "at once": 0} {
+		t.Run(name, func(t *testing.T) { testUpdate(t, rate) })
+	}
+}
+
+func testUpdate(t *testing.T, rate float64) {
 	s := &server{objects: 5}
 	start := time.Now()
-	sent, err := Update(t.Context(), client(t, s), 4, 1000)
+	sent, err := Update(t.Context(), client(t, s), 4, rate)
 	if err != nil {
 		t.Fatal(err)
 	}

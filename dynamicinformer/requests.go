@@ -79,12 +79,16 @@ const metadataContent = "application/json;as=PartialObjectMetadata;g=meta.k8s.io
 // packed returns the requests for packed objects.
 func (c *client) packed(gvr schema.GroupVersionResource, namespace string, packer *packed.Packer, metadata bool) (requests, error) {
 	config := rest.CopyConfig(c.config)
-	config.NegotiatedSerializer = codec.WrapPacked(config.NegotiatedSerializer, packer)
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	if metadata {
 		config.AcceptContentTypes = metadataContent
 	}
-	client, err := c.rest(config)
+	packing := func(feed *codec.Feed) (*rest.RESTClient, error) {
+		config := rest.CopyConfig(config)
+		config.NegotiatedSerializer = codec.WrapPacked(config.NegotiatedSerializer, packer, feed)
+		return c.rest(config)
+	}
+	client, err := packing(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +96,9 @@ func (c *client) packed(gvr schema.GroupVersionResource, namespace string, packe
 	if namespace != "" {
 		decoded = dynamic.New(client).Resource(gvr).Namespace(namespace)
 	}
-	return &packedRequests{client: client, path: apiPath(gvr, namespace), packer: packer, decoded: decodedRequests{decoded}}, nil
+	return &packedRequests{
+		client: client, feeding: packing, path: apiPath(gvr, namespace), packer: packer, decoded: decodedRequests{decoded},
+	}, nil
 }
 
 // apiPath is the path of a type on API servers.
@@ -110,20 +116,23 @@ func apiPath(gvr schema.GroupVersionResource, namespace string) []string {
 
 // packedRequests packs objects from the bytes of responses.
 type packedRequests struct {
-	client rest.Interface
+	client *rest.RESTClient
+	// feeding returns a client for one watch, which has a feed.
+	feeding func(*codec.Feed) (*rest.RESTClient, error)
+
 	path   []string
 	packer *packed.Packer
 	// decoded are for responses that are not of the usual form.
 	decoded requests
 }
 
-func (r *packedRequests) request(options *metav1.ListOptions) *rest.Request {
-	return r.client.Get().AbsPath(r.path...).SpecificallyVersionedParams(options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
+func (r *packedRequests) request(client *rest.RESTClient, options *metav1.ListOptions) *rest.Request {
+	return client.Get().AbsPath(r.path...).SpecificallyVersionedParams(options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
 }
 
 // List implements requests. It packs each item as it comes, so that the whole response is never in memory.
 func (r *packedRequests) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	body, err := r.request(&options).Stream(ctx)
+	body, err := r.request(r.client, &options).Stream(ctx)
 	if err != nil {
 		if utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) {
 			return r.decoded.List(ctx, options) // which tries again, unlike Stream
@@ -141,8 +150,17 @@ func (r *packedRequests) List(ctx context.Context, options metav1.ListOptions) (
 	return list, nil
 }
 
-// Watch implements requests.
+// Watch implements requests. The watch has batches.
 func (r *packedRequests) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	feed := codec.NewFeed()
+	client, err := r.feeding(feed)
+	if err != nil {
+		return nil, err
+	}
 	options.Watch = true
-	return r.request(&options).Watch(ctx)
+	w, err := r.request(client, &options).Watch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return feed.Of(w), nil
 }

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/internal/stream"
 )
 
 const (
@@ -121,6 +122,7 @@ func outcomes(t *testing.T, r requests) []any {
 	if err != nil {
 		return results
 	}
+	w = stream.New(w, stream.Hooks{})
 	defer w.Stop()
 	for event := range w.ResultChan() {
 		// The words for broken syntax differ; that it is an error does not.
@@ -208,6 +210,7 @@ func TestRequestsPack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			w = stream.New(w, stream.Hooks{})
 			defer w.Stop()
 			event := <-w.ResultChan()
 			if _, isPacked := event.Object.(*packed.Object); isPacked != test.packed {

@@ -54,7 +54,7 @@ func BenchmarkWatch(b *testing.B) {
 		stream.WriteString(event("ADDED", widget(n)))
 	}
 	all := serializers()
-	all["packed"] = codec.WrapPacked(stock(), nil)
+	all["packed"] = codec.WrapPacked(stock(), nil, nil)
 	for name, s := range all {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -8,7 +8,7 @@
 // For informers there is WrapPacked, whose watches yield packed objects, and ReadList, which packs a list as it
 // arrives:
 //
-//	config.NegotiatedSerializer = codec.WrapPacked(config.NegotiatedSerializer, packer)
+//	config.NegotiatedSerializer = codec.WrapPacked(config.NegotiatedSerializer, packer, nil)
 //
 // # What is faster
 //

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -73,22 +74,36 @@ type step struct {
 }
 
 // replay decodes a stream with all the layers that client-go has for it.
-func replay(t testing.TB, s runtime.NegotiatedSerializer, stream io.Reader) []step {
+func replay(t testing.TB, s runtime.NegotiatedSerializer, stream io.Reader) (steps []step) {
+	t.Helper()
+	for next := range decoded(t, s, stream) {
+		steps = append(steps, next)
+	}
+	return steps
+}
+
+// decoded returns the steps of a stream one by one.
+func decoded(t testing.TB, s runtime.NegotiatedSerializer, stream io.Reader) iter.Seq[step] {
 	t.Helper()
 	info := jsonInfo(t, s)
 	reader := info.StreamSerializer.Framer.NewFrameReader(io.NopCloser(stream))
 	decoder := restwatch.NewDecoder(streaming.NewDecoder(reader, info.StreamSerializer.Serializer), info.Serializer)
-	defer decoder.Close()
-	var steps []step
-	for {
-		kind, object, err := decoder.Decode()
-		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.ErrClosedPipe):
-			return append(steps, step{Ended: err.Error()})
-		case err != nil:
-			return append(steps, step{Ended: "an error"})
+	return func(yield func(step) bool) {
+		defer decoder.Close()
+		for {
+			kind, object, err := decoder.Decode()
+			switch {
+			case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.ErrClosedPipe):
+				yield(step{Ended: err.Error()})
+				return
+			case err != nil:
+				yield(step{Ended: "an error"})
+				return
+			}
+			if !yield(step{Type: string(kind), Object: object}) {
+				return
+			}
 		}
-		steps = append(steps, step{Type: string(kind), Object: object})
 	}
 }
 

@@ -87,20 +87,8 @@ func (r *lineReader) leave() {
 // next returns the next frame, or sets fallback.
 func (r *lineReader) next() ([]byte, error) {
 	for {
-		if r.scan.depth == 0 {
-			r.skipSpace()
-		}
-		if r.scanned < len(r.buffer) {
-			if r.buffer[r.start] != '{' {
-				r.leave()
-				return nil, nil
-			}
-			if end := r.end(); end > 0 {
-				return r.cut(end), nil
-			}
-			if r.fallback != nil {
-				return nil, nil
-			}
+		if frame := r.take(); frame != nil || r.fallback != nil {
+			return frame, nil
 		}
 		switch {
 		case r.failure == io.EOF && r.scan.depth > 0:
@@ -113,6 +101,24 @@ func (r *lineReader) next() ([]byte, error) {
 		}
 		r.fill()
 	}
+}
+
+// take returns the next frame if all of it is in the buffer, or sets fallback, or returns nil.
+func (r *lineReader) take() []byte {
+	if r.scan.depth == 0 {
+		r.skipSpace()
+	}
+	if r.scanned == len(r.buffer) {
+		return nil
+	}
+	if r.buffer[r.start] != '{' {
+		r.leave()
+		return nil
+	}
+	if end := r.end(); end > 0 {
+		return r.cut(end)
+	}
+	return nil
 }
 
 // end returns the offset after the frame, without the end of the line, or 0 when it has not been read yet or r has left.

@@ -10,16 +10,19 @@ import (
 )
 
 // WrapPacked returns the serializer of dynamic.ConfigFor as informers want it: the objects of watches are
-// *packed.Object. All else (Status, tables, requests that are no watches) is what stock makes of it. The result is safe
-// for concurrent use if stock is.
-func WrapPacked(stock runtime.NegotiatedSerializer, packer *packed.Packer) runtime.NegotiatedSerializer {
-	return &packedSerializer{NegotiatedSerializer: stock, packer: packer, typed: typedKinds()}
+// *packed.Object. All else (Status, tables, requests that are no watches) is what stock makes of it.
+//
+// With a feed, which is for one watch, that brings the events whose objects are packed. Without one (nil) client-go does,
+// and the result is safe for concurrent use if stock is.
+func WrapPacked(stock runtime.NegotiatedSerializer, packer *packed.Packer, feed *Feed) runtime.NegotiatedSerializer {
+	return &packedSerializer{NegotiatedSerializer: stock, packer: packer, feed: feed, typed: typedKinds()}
 }
 
 // packedSerializer is the wrapped one for watches.
 type packedSerializer struct {
 	runtime.NegotiatedSerializer
 	packer *packed.Packer
+	feed   *Feed
 	typed  map[string]bool
 }
 
@@ -36,7 +39,7 @@ func (p *packedSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
 			info.Serializer = &packingSerializer{Serializer: info.Serializer, packer: p.packer}
 			continue
 		}
-		s := &stream{packer: p.packer, typed: p.typed, objects: info.Serializer, events: info.StreamSerializer.Serializer, framer: info.StreamSerializer.Framer}
+		s := &stream{packer: p.packer, feed: p.feed, typed: p.typed, objects: info.Serializer, events: info.StreamSerializer.Serializer, framer: info.StreamSerializer.Framer}
 		inner := *info.StreamSerializer
 		inner.Serializer = &streamEvents{Serializer: s.events, stream: s}
 		inner.Framer = &streamFramer{Framer: s.framer, stream: s}

@@ -20,10 +20,20 @@ import (
 )
 
 // replayPacked is replay for a codec that packs. Objects are decoded when the stream is over, so that those that
-// refer to its buffers are found out. Unpacked tells how many were not packed.
-func replayPacked(t testing.TB, packer *packed.Packer, stream io.Reader) (steps []step, unpacked int) {
+// refer to its buffers are found out. Unpacked tells how many were not packed. With a feed, what it brings is the same.
+func replayPacked(t testing.TB, packer *packed.Packer, stream func() io.Reader) (steps []step, unpacked int) {
 	t.Helper()
-	steps = replay(t, codec.WrapPacked(stock(), packer), stream)
+	steps = replay(t, codec.WrapPacked(stock(), packer, nil), stream())
+	fed, _ := replayFed(t, packer, stream())
+	unpacked = unpack(steps)
+	unpack(fed)
+	if diff := differ(steps, fed); diff != "" {
+		t.Errorf("(-handed over by client-go +fed)\n%.3000s", diff)
+	}
+	return steps, unpacked
+}
+
+func unpack(steps []step) (unpacked int) {
 	for i := range steps {
 		switch object := steps[i].Object.(type) {
 		case *packed.Object:
@@ -32,7 +42,7 @@ func replayPacked(t testing.TB, packer *packed.Packer, stream io.Reader) (steps 
 			unpacked++
 		}
 	}
-	return steps, unpacked
+	return unpacked
 }
 
 // isLikeStock reports whether steps are what stock has, but for where a stream with wrong syntax is given up.
@@ -59,7 +69,7 @@ func TestPackedStreamsAreStock(t *testing.T) {
 			}
 			t.Run(name+"/"+kind, func(t *testing.T) {
 				want := replay(t, stock(), wrap(strings.NewReader(stream)))
-				got, unpacked := replayPacked(t, nil, wrap(strings.NewReader(stream)))
+				got, unpacked := replayPacked(t, nil, func() io.Reader { return wrap(strings.NewReader(stream)) })
 				if diff := isLikeStock(want, got); diff != "" {
 					t.Errorf("(-stock +packed)\n%.3000s", diff)
 				}
@@ -75,7 +85,7 @@ func TestPackedTruncatedStreams(t *testing.T) {
 	stream := event("ADDED", widget(1)) + event("BOOKMARK", bookmark)
 	for n := range stream {
 		want := replay(t, stock(), strings.NewReader(stream[:n]))
-		got, _ := replayPacked(t, nil, strings.NewReader(stream[:n]))
+		got, _ := replayPacked(t, nil, func() io.Reader { return strings.NewReader(stream[:n]) })
 		if diff := isLikeStock(want, got); diff != "" {
 			t.Fatalf("after %q (-stock +packed)\n%s", stream[:n], diff)
 		}
@@ -90,7 +100,7 @@ func FuzzPackedStreamsAreStock(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, stream string) {
 		want := replay(t, stock(), strings.NewReader(stream))
-		got, _ := replayPacked(t, nil, iotest.HalfReader(strings.NewReader(stream)))
+		got, _ := replayPacked(t, nil, func() io.Reader { return iotest.HalfReader(strings.NewReader(stream)) })
 		if diff := isLikeStock(want, got); diff != "" {
 			t.Errorf("(-stock +packed)\n%s", diff)
 		}
@@ -103,7 +113,7 @@ func TestPackedBookmark(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps := replay(t, codec.WrapPacked(stock(), packed.NewPacker(pruner)), strings.NewReader(event("BOOKMARK", bookmark)))
+	steps := replay(t, codec.WrapPacked(stock(), packed.NewPacker(pruner), nil), strings.NewReader(event("BOOKMARK", bookmark)))
 	m, err := meta.Accessor(steps[0].Object)
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +132,7 @@ func TestPackedFastPath(t *testing.T) {
 	for n := range 500 {
 		stream.WriteString(event("ADDED", widget(n)))
 	}
-	broken := codec.WrapPacked(&brokenSerializer{jsonInfo(t, stock())}, nil)
+	broken := codec.WrapPacked(&brokenSerializer{jsonInfo(t, stock())}, nil, nil)
 	steps := replay(t, broken, iotest.HalfReader(strings.NewReader(stream.String()+event("BOOKMARK", bookmark))))
 	if len(steps) != 502 || steps[501].Ended != io.EOF.Error() {
 		t.Errorf("got %d steps, the last one %v", len(steps), steps[len(steps)-1])
@@ -136,7 +146,7 @@ func TestPackedOversizedFrame(t *testing.T) {
 		"line":    strings.NewReader(event("ADDED", `{"a":"`+strings.Repeat("x", 17<<20)+`"}`) + event("ADDED", widget(1))),
 		"endless": io.MultiReader(strings.NewReader(`{"type":"ADDED","object":{"a":"`), endless{}),
 	} {
-		info := jsonInfo(t, codec.WrapPacked(stock(), nil))
+		info := jsonInfo(t, codec.WrapPacked(stock(), nil, nil))
 		reader := info.StreamSerializer.Framer.NewFrameReader(io.NopCloser(stream))
 		decoder := restwatch.NewDecoder(streaming.NewDecoder(reader, info.StreamSerializer.Serializer), info.Serializer)
 		if _, _, err := decoder.Decode(); !errors.Is(err, streaming.ErrObjectTooLarge) {
@@ -160,7 +170,7 @@ func (endless) Read(p []byte) (int, error) {
 func TestPackedLargestFrame(t *testing.T) {
 	const around = `{"type":"ADDED","object":{"apiVersion":"v1","kind":"Widget","a":""}}`
 	stream := `{"type":"ADDED","object":{"apiVersion":"v1","kind":"Widget","a":"` + strings.Repeat("x", 16<<20-len(around)) + `"}}` + "\n" + event("ADDED", widget(1))
-	steps := replay(t, codec.WrapPacked(stock(), nil), strings.NewReader(stream))
+	steps := replay(t, codec.WrapPacked(stock(), nil, nil), strings.NewReader(stream))
 	if len(steps) != 3 || steps[2].Ended != io.EOF.Error() {
 		t.Fatalf("got %d steps, the last one %v", len(steps), steps[len(steps)-1])
 	}
@@ -281,11 +291,11 @@ func TestPackedOtherFormats(t *testing.T) {
 	info := jsonInfo(t, stock())
 	other := info
 	other.MediaType = "application/other"
-	s := codec.WrapPacked(&brokenSerializer{other}, nil).SupportedMediaTypes()[0]
+	s := codec.WrapPacked(&brokenSerializer{other}, nil, nil).SupportedMediaTypes()[0]
 	if _, _, err := s.Serializer.Decode([]byte(widget(1)), nil, nil); err == nil {
 		t.Error("an error is lost")
 	}
-	both := codec.WrapPacked(twoFormats{stock(), other}, nil).SupportedMediaTypes()
+	both := codec.WrapPacked(twoFormats{stock(), other}, nil, nil).SupportedMediaTypes()
 	object, _, err := both[1].Serializer.Decode([]byte(widget(1)), nil, nil)
 	if _, ok := object.(*packed.Object); err != nil || !ok {
 		t.Errorf("got a %T and %v", object, err)

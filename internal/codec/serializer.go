@@ -1,6 +1,8 @@
 package codec
 
 import (
+	"sync"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -47,7 +49,7 @@ func (n *negotiatedSerializer) SupportedMediaTypes() []runtime.SerializerInfo { 
 
 // typedKinds returns the kinds that a dynamic client decodes into Go types. It asks for group and version,
 // too, but some kinds it takes for its own in any group, and a kind too many only costs time.
-func typedKinds() map[string]bool {
+var typedKinds = sync.OnceValue(func() map[string]bool {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	kinds := map[string]bool{}
@@ -55,4 +57,4 @@ func typedKinds() map[string]bool {
 		kinds[gvk.Kind] = true
 	}
 	return kinds
-}
+})

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/crdcache/crdcache/internal/packed"
 )
@@ -25,6 +26,7 @@ type stream struct {
 	// object is the one of the last event, which was packed from raw; or nil.
 	object *packed.Object
 	raw    []byte
+	feed   *Feed // nil: client-go hands over the events
 	// eventGVK and objectGVK are the kinds that Decode returns, which client-go does not look at; so they need not be
 	// new ones each time.
 	eventGVK, objectGVK schema.GroupVersionKind
@@ -39,6 +41,9 @@ type streamFramer struct {
 // NewFrameReader implements runtime.Framer.
 func (f *streamFramer) NewFrameReader(r io.ReadCloser) io.ReadCloser {
 	f.lines = &lineReader{source: r, stock: f.framer}
+	if f.feed != nil {
+		return &feedReader{lineReader: f.lines, stream: f.stream, feed: f.feed}
+	}
 	return f.lines
 }
 
@@ -74,22 +79,33 @@ func (e *streamEvents) Decode(data []byte, defaults *schema.GroupVersionKind, in
 
 // event reads a line in the form that API servers send, and packs the object in it. It returns false for any other.
 func (e *streamEvents) event(data []byte, event *metav1.WatchEvent) bool {
-	kind, start := eventHead(data)
-	if start == 0 {
+	kind, object, raw := e.pack(data)
+	if object == nil {
 		return false
 	}
-	object, end, _ := e.packer.TryNext(data, start)
-	if object == nil || !onlyBrace(data[end:]) || e.typed[object.GetKind()] {
-		return false
-	}
-	gvk := object.GroupVersionKind()
-	if isTable(gvk) {
-		return false
-	}
-	event.Type = string(kind)
-	event.Object.Raw = data[start:end:end]
-	e.object, e.raw, e.objectGVK = object, event.Object.Raw, gvk
+	event.Type, event.Object.Raw = string(kind), raw
+	e.object, e.raw = object, raw
 	return true
+}
+
+// pack packs the object of an event in the form that API servers send, and returns that part of data as well; nil for
+// any other.
+func (s *stream) pack(data []byte) (kind watch.EventType, object *packed.Object, raw []byte) {
+	kind, start := eventHead(data)
+	if start == 0 || len(data) > maxFrame {
+		return "", nil, nil
+	}
+	object, end, _ := s.packer.TryNext(data, start)
+	if object == nil || !onlyBrace(data[end:]) {
+		return "", nil, nil
+	}
+	if gvk := object.GroupVersionKind(); gvk != s.objectGVK { // nearly always it is that of the object before
+		if s.typed[gvk.Kind] || isTable(gvk) {
+			return "", nil, nil
+		}
+		s.objectGVK = gvk
+	}
+	return kind, object, data[start:end:end]
 }
 
 // onlyBrace reports whether text is the brace that ends an event.

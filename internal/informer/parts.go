@@ -32,7 +32,7 @@ type Part struct {
 // or was forbidden would end the others.
 //
 // To readers a relist of one of several parts shows object by object, as the events would that it makes up for.
-// Resyncs are those of the first part.
+// Resyncs are of all parts, whichever of them can be listed.
 func (i *Informer) RunParts(ctx context.Context, listed func(), parts ...Part) error {
 	if len(parts) == 0 {
 		return errNoParts
@@ -50,13 +50,9 @@ func (i *Informer) RunParts(ctx context.Context, listed func(), parts ...Part) e
 		return nil
 	}
 	var running sync.WaitGroup
-	for k, p := range parts {
-		resync := g.check
-		if k > 0 {
-			resync = 0
-		}
-		// Ended by ctx.
-		running.Go(func() { i.reflect(ctx, g, &part{generation: g, prefix: p.Namespace + "/"}, p.ListerWatcher, resync) })
+	running.Go(func() { g.resyncs(ctx) }) // ended by ctx, as all of these
+	for _, p := range parts {
+		running.Go(func() { i.reflect(ctx, g, &part{generation: g, prefix: p.Namespace + "/"}, p.ListerWatcher, 0) })
 	}
 	running.Wait()
 	return nil

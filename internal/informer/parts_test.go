@@ -1,12 +1,16 @@
 package informer
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
 )
 
 // in puts an object in another namespace.
@@ -119,6 +123,38 @@ func TestTakeover(t *testing.T) {
 			expect(t, "events after another list", log.take(), nil)
 		})
 	}
+}
+
+// TestPartsResync: handlers get their resyncs, of everything, even if a part never lists.
+func TestPartsResync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		free, blocked := make(chan struct{}), make(chan struct{})
+		close(free)
+		i := New(nil, Options{ResyncPeriod: time.Minute})
+		var told []string
+		_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, obj any) {
+			o := obj.(*unstructured.Unstructured)
+			told = append(told, o.GetNamespace()+"/"+o.GetName())
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { // ended by cancel
+			ended <- i.RunParts(ctx, nil, namespacePart("a", blocked, new(int)), namespacePart("b", free, new(int)), namespacePart("c", free, new(int)))
+		}()
+		time.Sleep(time.Minute + time.Second)
+		synctest.Wait()
+		slices.Sort(told)
+		expect(t, "updates", told, []string{"b/x", "c/x"})
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		i.Stop()
+		<-i.Stopped()
+	})
 }
 
 func TestRunPartsNeedsParts(t *testing.T) {

@@ -145,7 +145,8 @@ func (i *Informer) removeOutside(namespaces map[string]bool) []store.Change {
 	return changes
 }
 
-// resyncs looks whether handlers are due for a resync, as reflectors do, until ctx ends: no part stays for sure.
+// resyncs looks whether handlers are due for a resync, as reflectors do, until ctx ends: no part can be listed, or stays,
+// for sure.
 func (g *generation) resyncs(ctx context.Context) {
 	if g.check <= 0 {
 		return

@@ -150,6 +150,28 @@ func TestChangingPartsAfterAnotherGeneration(t *testing.T) {
 	}
 }
 
+// TestLatePart: a part that comes when all others have listed is not waited for, and its first list is no takeover,
+// which would tell handlers of objects that have not changed.
+func TestLatePart(t *testing.T) {
+	f := newFeed(t, Options{ResyncPeriod: time.Hour})
+	log, _ := f.handle()
+	f.list(1, in("a", object("x", 1)))
+	if f.g.shouldResync() { // from here on, resyncs are for handlers that are due
+		t.Fatal("a resync is due")
+	}
+	f.flush()
+	log.take()
+	s := &partSet{generation: f.g, begun: true}
+	late := &runningPart{part: part{generation: f.g, prefix: "a/"}}
+	f.ok(s.swap(map[string]bool{"a": true}, map[string]*runningPart{"a": late}, nil))
+	f.listPart(&late.part, 2, in("a", object("x", 1)), in("a", object("y", 2)))
+	f.flush()
+	expect(t, "events", log.take(), []string{"add y2"})
+	if f.g.unlisted != 0 {
+		t.Errorf("%d parts are to be listed", f.g.unlisted)
+	}
+}
+
 // TestChangingPartsResync: handlers get their resyncs whichever part stays.
 func TestChangingPartsResync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -47,7 +47,7 @@ func (f *Packed) Item(object any) Item {
 	case *unstructured.Unstructured:
 		var err error
 		if o, err = f.packer.FromUnstructured(object); err != nil {
-			return object // a nil pointer: whoever asks for its key reports it
+			return object // a nil pointer, which nobody can ask for its key: that panics, as with client-go
 		}
 	default:
 		return object

@@ -49,8 +49,8 @@ func TestManyDefinitionsAtOnce(t *testing.T) {
 		return len(missing) == 0
 	})
 	t.Logf("500 CRDs known after %v", time.Since(began))
-	// The API server ends a watch that falls behind, so there may be a second one.
-	checkRequests(t, requests, 2)
+	// The API server ends a watch that falls behind, as on a busy machine it does more than once.
+	checkRequests(t, requests, fewWatches)
 	if got := tracker.Snapshot().Len(); got != builtIn+500 {
 		t.Errorf("%d types, want %d", got, builtIn+500)
 	}
@@ -78,8 +78,11 @@ func TestManyDefinitionsAtOnce(t *testing.T) {
 	if got := tracker.Snapshot().Len(); got != builtIn {
 		t.Errorf("%d types, want %d", got, builtIn)
 	}
-	checkRequests(t, requests, 2)
+	checkRequests(t, requests, fewWatches)
 }
+
+// fewWatches is how many watches of CRDs are few for hundreds of changes, of which none may cost one.
+const fewWatches = 10
 
 // checkRequests bounds what was sent since the tracker began.
 func checkRequests(t *testing.T, requests *harness.Requests, watches int) {

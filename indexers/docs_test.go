@@ -1,6 +1,7 @@
 package indexers_test
 
 import (
+	"encoding/json"
 	"os"
 	"regexp"
 	"slices"
@@ -109,6 +110,9 @@ func TestDocumentedResources(t *testing.T) {
 // takes tells whether a resource takes a type, or a namespace.
 func takes(r *indexers.Resource, name string) bool {
 	if resource, group, ok := strings.Cut(name, "."); ok {
+		if strings.ToLower(resource) != resource { // a kind
+			return r.Match.Matches(group, "", resource)
+		}
 		return r.Match.Matches(group, resource, "")
 	}
 	return r.Namespaces.Matches(name)
@@ -131,6 +135,47 @@ func removed(r *indexers.Resource) (out []string) {
 		out = append(out, jsonpath.FromSegments("metadata", "annotations", name).String())
 	}
 	return out
+}
+
+// Every field of a config is in an example.
+func TestEveryFieldHasAnExample(t *testing.T) {
+	data, err := os.ReadFile("../docs/config.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var examples strings.Builder
+	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(data), -1) {
+		examples.WriteString(block[1])
+	}
+	fields := 0
+	var check func(node any)
+	check = func(node any) {
+		switch node := node.(type) {
+		case []any:
+			for _, sub := range node {
+				check(sub)
+			}
+		case map[string]any:
+			properties, _ := node["properties"].(map[string]any)
+			for name := range properties {
+				fields++
+				if !regexp.MustCompile(`\b` + name + `:`).MatchString(examples.String()) {
+					t.Errorf("%s has no example", name)
+				}
+			}
+			for _, sub := range node {
+				check(sub)
+			}
+		}
+	}
+	var schema any
+	if err := json.Unmarshal(indexers.Schema(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	check(schema)
+	if fields < 40 {
+		t.Errorf("only %d fields", fields)
+	}
 }
 
 // The config that the documentation begins with is accepted.

@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -292,6 +294,27 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+func TestDuplicates(t *testing.T) {
+	s := newScene(t)
+	b := s.follow(parse(t, `  - name: widgets
+    match: {group: example.com, resource: widgets}
+    indexes:
+    - {name: color, path: .spec.color, unique: warn}
+    - {name: size, path: .spec.size, unique: warn}
+    - {name: kind, path: .kind}
+`))
+	s.eventually("bound", func() bool { return finds(b, "widgets", "color=red", "home/chair", "home/lamp") })
+	target, err := b.Target("widgets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := target.Duplicates(s.ctx)
+	want := map[string][]query.ValueCount{"color": {{Value: "red", Parts: []string{"red"}, Count: 2}}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
 // A subscription follows the objects of a query through a real informer.
 func TestSubscriptionOnAnInformer(t *testing.T) {
 	s := newScene(t)
@@ -357,7 +380,7 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
-// Readers, writers and changes of the config, all at once.
+// Readers, writers, queries, subscriptions and changes of the config, all at once.
 func TestReloadsWhileReading(t *testing.T) {
 	s := newScene(t)
 	b := s.follow(parse(t, widgetsBySize))
@@ -365,22 +388,85 @@ func TestReloadsWhileReading(t *testing.T) {
 	configs := []*indexers.Config{parse(t, widgetsByColor), parse(t, widgetsBySize), parse(t, widgetsDecoded), parse(t, widgetsByColor+anyExample)}
 	done := make(chan struct{})
 	var wg sync.WaitGroup
+	var written, queried, read, subscribed atomic.Int64
 	wg.Go(func() {
 		defer close(done)
-		for round := range 40 {
+		least := func() int64 {
+			return min(written.Load(), queried.Load(), read.Load(), subscribed.Load())
+		}
+		// Long enough for everything to have happened beside it.
+		for round := 0; round < 40 || least() < 10; round++ {
 			if err := b.Apply(configs[round%len(configs)]); err != nil {
 				t.Error(err)
+			}
+			if s.ctx.Err() != nil {
+				t.Errorf("%d writes, %d queries, %d reads, %d subscriptions", written.Load(), queried.Load(), read.Load(), subscribed.Load())
+				return
 			}
 		}
 	})
 	wg.Go(func() {
-		for round := 0; ; round++ {
+		for ; ; written.Add(1) {
+			round := int(written.Load())
 			apply(s.storage, widget("chair", []string{"red", "blue"}[round%2], round%20))
 			select {
 			case <-done:
 				return
 			default:
 			}
+		}
+	})
+	wg.Go(func() { // what client-go's interfaces read, and what happens to it
+		for ; ; read.Add(1) {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			target, err := b.Target("widgets")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			indexer := target.Informer.GetIndexer()
+			for _, o := range indexer.List() {
+				if o.(*unstructured.Unstructured).GetName() == "" {
+					t.Errorf("got %v", o)
+				}
+			}
+			for name := range indexer.GetIndexers() {
+				for _, value := range indexer.ListIndexFuncValues(name) {
+					_, _ = indexer.ByIndex(name, value) // an error when the index has just gone
+				}
+			}
+		}
+	})
+	wg.Go(func() {
+		matcher, err := query.NewMatcher(query.Label("!none"))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for ; ; subscribed.Add(1) {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			target, err := b.Target("widgets")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			sub, err := query.Subscribe(target.Informer, matcher, func(e query.Event) {
+				if e.Key == "" {
+					t.Errorf("got %+v", e)
+				}
+			})
+			if err != nil { // the informer has been released meanwhile
+				continue
+			}
+			sub.Stop()
 		}
 	})
 	for range 2 {
@@ -408,6 +494,7 @@ func TestReloadsWhileReading(t *testing.T) {
 					}
 					if err == nil {
 						r.Objects()
+						queried.Add(1)
 					}
 				}
 			}

@@ -1,6 +1,8 @@
 package bind
 
 import (
+	"context"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
@@ -25,6 +27,26 @@ type Target struct {
 // Querier answers queries over the target.
 func (t *Target) Querier() *query.Querier {
 	return query.New(query.ForInformer(t.Informer), t.Resource.Indexes...)
+}
+
+// Duplicates gives the values that more than one object has, the most frequent first, of each index that the config
+// declares unique, by its name. Indexes without such values are left out.
+func (t *Target) Duplicates(ctx context.Context) (map[string][]query.ValueCount, error) {
+	querier := t.Querier()
+	out := map[string][]query.ValueCount{}
+	for _, index := range t.Resource.Indexes {
+		if !index.Unique {
+			continue
+		}
+		values, err := querier.Duplicates(ctx, index.Name)
+		if err != nil {
+			return nil, err
+		}
+		if len(values) > 0 {
+			out[index.Name] = values
+		}
+	}
+	return out, nil
 }
 
 // Stats say what each index met so far, in the order of the config.

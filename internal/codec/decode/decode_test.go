@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -319,6 +320,33 @@ func TestManyStrings(t *testing.T) {
 			t.Fatal(err)
 		}
 		agree(t, d, data)
+	}
+}
+
+// TestOnlyCommonStringsAreShared reads the same objects again and again, as a controller does: what only one of them
+// has must not drive out what all have.
+func TestOnlyCommonStringsAreShared(t *testing.T) {
+	const objects = 1000
+	d := decode.New(decode.Options{})
+	data := func(object map[string]any, key string) *byte {
+		return unsafe.StringData(object["metadata"].(map[string]any)[key].(string))
+	}
+	all := documents(objects, certificate)
+	before := make([]map[string]any, objects)
+	for round := range 4 {
+		for n, document := range all {
+			object, err := d.Decode(document)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if round > 0 && (data(object, "uid") == data(before[n], "uid") || data(object, "resourceVersion") == data(before[n], "resourceVersion")) {
+				t.Fatalf("in round %d, object %d shares a string that occurs nowhere else", round, n)
+			}
+			before[n] = object
+		}
+	}
+	if a, b := before[7]["kind"].(string), before[8]["kind"].(string); unsafe.StringData(a) != unsafe.StringData(b) {
+		t.Error("the kind is not shared")
 	}
 }
 

@@ -132,6 +132,7 @@ func (d *Decoder) root() scope {
 func (d *Decoder) parser(data []byte) *parser {
 	p := d.parsers.Get().(*parser)
 	p.begin(data)
+	d.strings.documents.Add(1)
 	return p
 }
 

@@ -12,6 +12,8 @@ const (
 	// internBits is the logarithm of the number of shared strings. With maxInterned this bounds the memory of a
 	// table to less than a megabyte, whatever it is fed.
 	internBits = 12
+	// ageBits is the logarithm of the number of documents within which a string has to occur again.
+	ageBits = 8
 )
 
 // interned is a string that many objects share, also as an interface value: putting a string into an
@@ -26,10 +28,12 @@ type interned struct {
 // is replaced as a whole, and losing a race costs one more copy of a string.
 type internTable struct {
 	slots [1 << internBits]atomic.Pointer[interned]
-	// seen holds the hash of the last string that missed in each slot. Only a string that misses twice in
-	// turn gets the slot, so that names and UIDs, which occur once, neither evict what is common nor cost the
-	// allocation of an entry.
+	// seen holds the hash and the age of the last string that missed in each slot. Only a string that misses twice in
+	// turn, and within one age, gets the slot, so that names and UIDs, which occur once in each object, neither evict
+	// what is common nor cost the allocation of an entry, however often the same objects are read.
 	seen [1 << internBits]atomic.Uint32
+	// documents counts what has been read.
+	documents atomic.Uint32
 	// next holds the slot of the key that came after the key in each slot: objects of one type have their
 	// keys in the same order, and comparing with a guess is cheaper than searching. Slots, because pointers
 	// from entry to entry would keep evicted ones alive.
@@ -49,7 +53,7 @@ func (t *internTable) share(text []byte) (*interned, uint32) {
 	if e := t.slots[slot].Load(); e != nil && e.text == string(text) {
 		return e, slot
 	}
-	if mark := uint32(hash); t.seen[slot].Load() != mark {
+	if mark := uint32(hash)<<8 | t.age(); t.seen[slot].Load() != mark {
 		t.seen[slot].Store(mark)
 		return nil, 0
 	}
@@ -58,6 +62,9 @@ func (t *internTable) share(text []byte) (*interned, uint32) {
 	t.slots[slot].Store(e)
 	return e, slot
 }
+
+// age is the low byte of the number of an age, which is some hundred documents long.
+func (t *internTable) age() uint32 { return t.documents.Load() >> ageBits & 0xff }
 
 // guess returns the string, and its slot, that link has for slot, or nil if data does not begin with that
 // string and a quote.

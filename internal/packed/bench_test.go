@@ -150,6 +150,37 @@ func BenchmarkUnstructured(b *testing.B) {
 	})
 }
 
+// BenchmarkColdRead compares reading an object that is not decoded with what client-go's users pay for one of their
+// own: a deep copy. The two take turns, so that the result holds on a busy machine, too.
+func BenchmarkColdRead(b *testing.B) {
+	all, _ := certificates()
+	for name, packer := range map[string]*packed.Packer{"all": nil, "pruned": withoutNoise(b)} {
+		objects, decoded := make([]*packed.Object, benchObjects), make([]*unstructured.Unstructured, benchObjects)
+		for n, data := range all {
+			objects[n] = packer.Try(data)
+			decoded[n], _ = objects[n].Decode()
+		}
+		b.Run(name, func(b *testing.B) {
+			var reads, copies int64
+			for b.Loop() {
+				start := used()
+				for _, o := range objects {
+					if _, err := o.Decode(); err != nil {
+						b.Fatal(err)
+					}
+				}
+				middle := used()
+				for _, u := range decoded {
+					u.DeepCopy()
+				}
+				reads, copies = reads+middle-start, copies+used()-middle
+			}
+			b.ReportMetric(float64(copies)/float64(reads), "times")
+			b.ReportMetric(float64(reads)/float64(b.N*benchObjects), "cpu-ns/object")
+		})
+	}
+}
+
 func BenchmarkLabels(b *testing.B) {
 	o := withoutNoise(b).Try(certificate(1))
 	b.ReportAllocs()

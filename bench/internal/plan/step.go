@@ -56,9 +56,9 @@ var perPrinted = map[string]map[string]float64{
 
 // What else takes time, in seconds.
 const (
-	childStart   = 0.5
+	childStart   = 1.5
 	sandboxStart = 8
-	fillPer1000  = 0.25
+	fillPer1000  = 0.6
 	largeFactor  = 3   // of a large object against a small one
 	burstRate    = 800 // how many updates the server takes in a second
 )

@@ -32,9 +32,9 @@ func noise(b *strings.Builder, r *result.Result) {
 
 Between the fastest and the slowest of up to %d rounds, client CPU until synced differs by %.0f %% of the median for half of
 the subjects and sizes, and by at most %.0f %%; live heap by at most %.1f %%. What was measured with more than 100,000
-objects, with large ones, with updates or reads, the printing of YAML, and with 50,000 objects what nothing is promised of
-comes from a single round. The objects are synthetic: all
-Certificates have the same shape, which is friendly to compression and to shared strings.
+objects, with large ones, with updates or reads, the printing of YAML, and with 10,000 objects or more those subjects
+that matter less, comes from a single round. The objects are synthetic: all Certificates have the same shape, which is
+friendly to compression and to shared strings.
 
 `, rounds, 100*measure.Median(cpu), 100*measure.Quantile(cpu, 1), 100*measure.Quantile(heap, 1))
 }

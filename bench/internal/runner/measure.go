@@ -33,7 +33,7 @@ func (r *run) attempt(ctx context.Context, step plan.Step, name string) (metrics
 }
 
 // taskTimeout is far more than any task takes.
-const taskTimeout = 5 * time.Minute
+const taskTimeout = 10 * time.Minute
 
 // measure measures one subject once.
 func (r *run) measure(ctx context.Context, step plan.Step, name string) (map[string]float64, error) {

@@ -55,7 +55,7 @@ func (r *run) settle(ctx context.Context, step plan.Step) error {
 }
 
 // settleAttempts is how often settle tries.
-const settleAttempts = 10
+const settleAttempts = 50
 
 func (r *run) stopBox() error {
 	if r.box == nil {

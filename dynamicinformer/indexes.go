@@ -9,9 +9,19 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// IndexSet computes the values of several indexes of an object in one pass over its JSON. The Functions of package
-// indexers are one.
-type IndexSet = store.Extractor
+// IndexSet computes the values of several indexes of an object in one pass over its JSON, so that it need not be
+// decoded. It must be safe for concurrent use. The Functions of package indexers are one.
+type IndexSet interface {
+	// Names are the names of the indexes, always in the same order.
+	Names() []string
+	// Ordered reports whether index number i is to be kept in the order of its values.
+	Ordered(i int) bool
+	// Indexers are the index functions by name, for objects that are decoded. They have to agree with KeysJSON.
+	Indexers() cache.Indexers
+	// KeysJSON appends the values of index number i to keys[i], and makes keys as long as there are indexes. The
+	// values do not refer to the JSON.
+	KeysJSON(json []byte, keys [][]string) [][]string
+}
 
 // checkIndexes returns an error when a name is taken twice.
 func (o ResourceOptions) checkIndexes() error {
@@ -56,7 +66,3 @@ func (i *Informer) RemoveIndexes(names ...string) {
 		}
 	}
 }
-
-// Snapshot returns the content of the cache at this moment, with all its indexes. It never changes, and is what
-// package indexers/query answers from.
-func (i *Informer) Snapshot() *store.Snapshot { return i.core.Snapshot() }

@@ -78,8 +78,8 @@ func TestIndexesComeAndGo(t *testing.T) {
 			if len(keys) != want {
 				t.Errorf("%v: %s has %v", mode, name, keys)
 			}
-			if view, ok := before.Index(name); !ok || !view.Has(name, "ns/x") {
-				t.Errorf("%v: the snapshot has lost %s", mode, name)
+			if keys, err := before.KeysByIndex(name, name); err != nil || len(keys) != 1 {
+				t.Errorf("%v: the snapshot has %v under %s, %v", mode, keys, name, err)
 			}
 		}
 		if keys, err := i.GetIndexer().IndexKeys(cache.NamespaceIndex, "ns"); err != nil || len(keys) != 1 {

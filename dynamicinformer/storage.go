@@ -70,15 +70,24 @@ func (m *StorageMode) UnmarshalText(text []byte) error {
 }
 
 // Compression makes compressors for types of objects. It is an interface, so that only programs that compress
-// link a compressor. All methods are safe for concurrent use.
-//
-// Train is called with the first few hundred objects of a type, and again when the results get much worse. Until
-// then, and where it fails, objects are kept as they are.
-type Compression = packed.Trainer
+// link a compressor. Its method must be safe for concurrent use, and its values comparable with ==: informers are
+// shared between those that ask for the same.
+type Compression interface {
+	// Train returns a Compressor that suits JSON like the samples, which must be neither changed nor kept. It is called
+	// with the first few hundred objects of a type, and again when the results get much worse. Until then, and where
+	// it fails, objects are kept as they are.
+	Train(samples [][]byte) (Compressor, error)
+}
 
-// Compressor compresses objects; see Compression. Compress appends the compressed form of src to dst, and Decompress
-// what src was made of. Objects refer to the Compressor that they were compressed with.
-type Compressor = packed.Compressor
+// Compressor compresses the JSON of objects. Both methods must be safe for concurrent use. Objects refer to the
+// Compressor that they were compressed with, which lives as long as they do.
+type Compressor = interface {
+	// Compress appends the compressed form of src to dst, and returns the result.
+	Compress(dst, src []byte) []byte
+	// Decompress appends what Compress made src of to dst, and returns the result. It must not change src. The error
+	// is for data that is damaged.
+	Decompress(dst, src []byte) ([]byte, error)
+}
 
 func (s Storage) isSet() bool { return s != Storage{} }
 

@@ -1,6 +1,9 @@
 package query
 
-import "github.com/crdcache/crdcache/dynamicinformer"
+import (
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/store"
+)
 
 // ForInformer makes a source of an informer of this library. Its snapshots are taken at once, whatever their
 // size, and never change.
@@ -10,7 +13,7 @@ type informerSource struct{ informer *dynamicinformer.Informer }
 
 func (s informerSource) Snapshot() Snapshot {
 	status := s.informer.Status() // first, or the content could be older than the stamp says
-	content := s.informer.Snapshot()
+	content := (*store.Snapshot)(s.informer.Snapshot())
 	return storeSnapshot{content, Stamp{
 		ResourceVersion: content.ResourceVersion(),
 		Contact:         status.LastContact,

@@ -1,7 +1,8 @@
 package packed
 
-// Compressor makes JSON smaller. All methods are safe for concurrent use.
-type Compressor interface {
+// Compressor makes JSON smaller. All methods are safe for concurrent use. It has no name of its own, so that public
+// packages can write it out in their documentation.
+type Compressor = interface {
 	// Compress appends the compressed form of src to dst.
 	Compress(dst, src []byte) []byte
 	// Decompress appends what Compress made src of to dst. src must not be changed.

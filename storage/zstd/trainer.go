@@ -9,8 +9,14 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// Compressor compresses and decompresses one object at a time.
-type Compressor = packed.Compressor
+// Compressor compresses and decompresses one object at a time. It is the Compressor of package dynamicinformer.
+type Compressor = interface {
+	// Compress appends the compressed form of src to dst, and returns the result.
+	Compress(dst, src []byte) []byte
+	// Decompress appends what Compress made src of to dst, and returns the result. It must not change src. The error
+	// is for data that is damaged.
+	Decompress(dst, src []byte) ([]byte, error)
+}
 
 // Level says how much time to spend on compressing; decompressing takes the same time after any.
 type Level int

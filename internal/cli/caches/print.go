@@ -14,7 +14,7 @@ import (
 
 // Section is all that is cached at this moment.
 func (c Cache) Section() show.Section {
-	snapshot := c.Informer.Snapshot()
+	snapshot := (*store.Snapshot)(c.Informer.Snapshot())
 	return show.Section{Resource: c.Resource, Len: snapshot.Len(), Print: func(ctx context.Context, sort func([]string), printer output.Printer) error {
 		return c.print(ctx, snapshot, sort, printer)
 	}}

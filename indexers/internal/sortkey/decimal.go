@@ -131,6 +131,9 @@ func encodeNumber(text string) (string, bool) {
 
 // encodeQuantity leaves the units to apimachinery, which also rounds up what is below a nano.
 func encodeQuantity(text string) (string, bool) {
+	if !tractable(text) {
+		return "", false
+	}
 	q, err := resource.ParseQuantity(text)
 	if err != nil || !strings.ContainsAny(text, "0123456789") { // a unit alone is taken there
 		return "", false
@@ -141,6 +144,20 @@ func encodeQuantity(text string) (string, bool) {
 	digits = strings.TrimPrefix(digits, "-")
 	d, ok := newDecimal(negative, digits, len(digits)-int(dec.Scale()))
 	return d.key(), ok
+}
+
+// tractable refuses what apimachinery would compute for minutes: it writes all digits out, and 1e-40000000 has
+// forty million.
+func tractable(text string) bool {
+	if len(text) > 2*mostExponent {
+		return false
+	}
+	i := strings.LastIndexAny(text, "eE")
+	if i < 0 || strings.Trim(text[i+1:], "+-0123456789") != "" || text[i+1:] == "" { // or a unit: E, Ei
+		return true
+	}
+	exponent, err := strconv.Atoi(text[i+1:])
+	return err == nil && max(exponent, -exponent) <= 2*mostExponent
 }
 
 func decodeDecimal(key string) (string, bool) {

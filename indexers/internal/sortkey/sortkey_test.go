@@ -141,6 +141,19 @@ func TestTuples(t *testing.T) {
 	}
 }
 
+// Numbers that take forever to write out are refused at once; those near them are not.
+func TestHugeNumbers(t *testing.T) {
+	for text, want := range map[string]bool{
+		"1e-40940966": false, "-1e-40940966": false, "1E+40940966": false, "1e99999999999999999999": false,
+		"1" + strings.Repeat("0", 100000): false, "0." + strings.Repeat("0", 100000) + "1": false,
+		"1e-8192": true, "1e3": true, "1E": true, "1Ei": true, "12E": true,
+	} {
+		if _, ok := sortkey.Quantity.Key(text); ok != want {
+			t.Errorf("%.20s: %v", text, ok)
+		}
+	}
+}
+
 func TestAfter(t *testing.T) {
 	for prefix, want := range map[string]string{"": "", "a": "b", "a\xff": "b", "\xff\xff": "", "a\x00": "a\x01"} {
 		if got := sortkey.After(prefix); got != want {
@@ -157,6 +170,7 @@ func FuzzKey(f *testing.F) {
 		}
 	}
 	f.Add(uint8(sortkey.Number), "-1e-4096")
+	f.Add(uint8(sortkey.Quantity), "-1e-40940966")
 	f.Add(uint8(sortkey.SemVer), "\x01\x31\x01\x30\x01\x30\x02a\x00\x00")
 	f.Fuzz(func(t *testing.T, n uint8, text string) {
 		typ := sortkey.Type(n % 10)

@@ -41,7 +41,8 @@ func benchKeys(objects int) []string {
 	return keys
 }
 
-// BenchmarkGet reads one of 1,000 objects out of 100,000 by its key. Hot ones are decoded; cold ones are not, and
+// BenchmarkGet reads one of 100 or 1,000 objects out of 100,000 by its key: the first fit into the caches of a
+// processor, the others don't. Hot ones are decoded; cold ones are not, and
 // stand against a copy of client-go's, which is what it takes there to get an object of one's own.
 func BenchmarkGet(b *testing.B) {
 	const read = 1000
@@ -51,13 +52,15 @@ func BenchmarkGet(b *testing.B) {
 	}
 	keys = keys[:read]
 	theirs := clientGo(b, benchObjects, byNamespace())
-	b.Run("hot/client-go", func(b *testing.B) {
-		for n := 0; b.Loop(); n++ {
-			if _, found, _ := theirs.GetByKey(keys[n%read]); !found {
-				b.Fatal("missing")
+	for _, hot := range []int{read / 10, read} {
+		b.Run(fmt.Sprint("hot/client-go/", hot), func(b *testing.B) {
+			for n := 0; b.Loop(); n++ {
+				if _, found, _ := theirs.GetByKey(keys[n%hot]); !found {
+					b.Fatal("missing")
+				}
 			}
-		}
-	})
+		})
+	}
 	b.Run("cold/client-go with DeepCopy", func(b *testing.B) {
 		b.ReportAllocs()
 		for n := 0; b.Loop(); n++ {
@@ -68,19 +71,21 @@ func BenchmarkGet(b *testing.B) {
 	theirs = nil
 	for name, form := range map[string]Form{"object": Objects(withoutManagedFields(b)), "packed": NewPacked(withoutManagedFields(b), nil)} {
 		s := filled(b, form, benchObjects, byNamespace())
-		b.Run("hot/"+name, func(b *testing.B) {
-			hot := make([]any, read)
-			for n := range hot {
-				item, _ := s.Snapshot().Get(keys[n])
-				hot[n] = form.Object(item)
-			}
-			for n := 0; b.Loop(); n++ {
-				item, found := s.Snapshot().Get(keys[n%read])
-				if !found || form.Object(item) != hot[n%read] {
-					b.Fatal("missing or not hot")
+		for _, count := range []int{read / 10, read} {
+			b.Run(fmt.Sprint("hot/", name, "/", count), func(b *testing.B) {
+				hot := make([]any, count)
+				for n := range hot {
+					item, _ := s.Snapshot().Get(keys[n])
+					hot[n] = form.Object(item)
 				}
-			}
-		})
+				for n := 0; b.Loop(); n++ {
+					item, found := s.Snapshot().Get(keys[n%count])
+					if !found || form.Object(item) != hot[n%count] {
+						b.Fatal("missing or not hot")
+					}
+				}
+			})
+		}
 	}
 	for name, form := range map[string]*Packed{"packed": NewPacked(withoutManagedFields(b), nil), "compressed": NewPacked(withoutManagedFields(b), zstd.New(zstd.Options{}))} {
 		s := filled(b, form, benchObjects, byNamespace())

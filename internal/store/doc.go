@@ -19,6 +19,6 @@
 // # Memory
 //
 // Beside the item, an object costs a row of 48 bytes (key, item, index values) and its place in the tree, about
-// 15 bytes; an index costs about 10 bytes for each object that shares a value with others, and about 40 plus the
+// 13 bytes; an index costs about 14 bytes for each object that shares a value with others, and about 40 plus the
 // value for each that does not. Stats tells.
 package store

@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/crdcache/crdcache/bench/internal/box"
 	"github.com/crdcache/crdcache/bench/internal/experiment"
@@ -50,12 +51,20 @@ func (r *run) settle(ctx context.Context, step plan.Step) error {
 			return context.Cause(ctx)
 		}
 		r.say("  again: %v", err)
+		select {
+		case <-time.After(settlePause):
+		case <-ctx.Done():
+		}
 	}
 	return fmt.Errorf("the server does not serve what the sandbox was filled with: %w", err)
 }
 
-// settleAttempts is how often settle tries.
-const settleAttempts = 50
+const (
+	// settleAttempts is how often settle tries.
+	settleAttempts = 50
+	// settlePause is how long it leaves the server alone before it tries again.
+	settlePause = 2 * time.Second
+)
 
 func (r *run) stopBox() error {
 	if r.box == nil {

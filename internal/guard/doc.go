@@ -4,6 +4,7 @@
 //   - which of our packages may import the expensive ones (layers_test.go)
 //   - what the root go.mod says, and that the workspace does not change it (modules_test.go)
 //   - documentation, examples and size of every package (packages_test.go)
+//   - that no public signature needs a type of an internal package (signatures_test.go)
 //   - which files exist, and that none names a path of somebody's machine (tree_test.go)
 //
 // Each guard is a function from plain values to a list of violations, and each has a test that feeds it a violation:

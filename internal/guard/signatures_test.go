@@ -1,0 +1,105 @@
+package guard
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// internalTypes lists where exported declarations of a package refer to types of internal packages, which nobody
+// outside can read about or name. allowed are the declarations that may, with the reason.
+func (p sourcePackage) internalTypes(allowed map[string]string) []string {
+	var violations []string
+	for name, source := range p.files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, source, 0)
+		if err != nil || !ast.FileExports(file) {
+			continue // the compiler reports the one, and the other has nothing to export
+		}
+		hidden := map[string]bool{}
+		for _, spec := range file.Imports {
+			if target, _ := strconv.Unquote(spec.Path.Value); strings.Contains(target, "/internal/") {
+				hidden[path.Base(target)] = true
+			}
+		}
+		for _, decl := range file.Decls {
+			for declared, part := range declarations(decl) {
+				ast.Inspect(part, func(n ast.Node) bool {
+					selector, ok := n.(*ast.SelectorExpr)
+					if !ok {
+						return true
+					}
+					if x, ok := selector.X.(*ast.Ident); ok && hidden[x.Name] && allowed[p.dir+"."+declared] == "" {
+						violations = append(violations, fmt.Sprintf("%s.%s refers to %s.%s, which is internal", p.dir, declared, x.Name, selector.Sel.Name))
+					}
+					return true
+				})
+			}
+		}
+	}
+	return violations
+}
+
+// declarations returns what of a declaration is seen from outside, by name: not the bodies of functions, nor values.
+func declarations(decl ast.Decl) map[string]ast.Node {
+	seen := map[string]ast.Node{}
+	switch decl := decl.(type) {
+	case *ast.FuncDecl:
+		seen[decl.Name.Name] = decl.Type
+	case *ast.GenDecl:
+		for _, spec := range decl.Specs {
+			switch spec := spec.(type) {
+			case *ast.TypeSpec:
+				seen[spec.Name.Name] = spec.Type
+			case *ast.ValueSpec:
+				if spec.Type != nil {
+					seen[spec.Names[0].Name] = spec.Type
+				}
+			}
+		}
+	}
+	return seen
+}
+
+func TestSignatures(t *testing.T) {
+	allowed := map[string]string{
+		"dynamicinformer.Snapshot": "is defined by the type of the store, so that our packages can convert it; its methods are its own",
+	}
+	for _, p := range sources(t) {
+		if p.public([]string{"sandbox", "integration", "bench"}) {
+			t.Run(p.dir, func(t *testing.T) { report(t, p.internalTypes(allowed)) })
+		}
+	}
+}
+
+func TestInternalTypes(t *testing.T) {
+	const head = "package p\n\nimport \"example.com/m/internal/store\"\n\n"
+	tests := map[string]struct {
+		source string
+		want   int
+	}{
+		"result":           {"func (T) F() *store.S { return nil }\n\ntype T struct{}\n", 1},
+		"alias":            {"type A = store.S\n", 1},
+		"field":            {"type T struct{ F []store.S }\n", 1},
+		"variable":         {"var V store.S\n", 1},
+		"unexported field": {"type T struct{ f store.S }\n", 0},
+		"unexported":       {"func f(store.S) {}\n\ntype t store.S\n", 0},
+		"body":             {"func F() { var _ store.S }\n", 0},
+		"allowed":          {"type OK store.S\n", 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := sourcePackage{"p", map[string][]byte{"p.go": []byte(head + tt.source)}}
+			if got := p.internalTypes(map[string]string{"p.OK": "for a reason"}); len(got) != tt.want {
+				t.Errorf("violations: %v, want %d", got, tt.want)
+			}
+		})
+	}
+}

@@ -34,7 +34,7 @@ func TestScripts(t *testing.T) {
 				}
 			}
 			env.Setenv("KUBECONFIG", filepath.Join(env.WorkDir, "no-kubeconfig"))
-			env.Setenv("LC_ALL", "C")
+			env.Setenv("LC_ALL", "C.UTF-8")
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},

@@ -68,7 +68,7 @@ func play(t *testing.T, bin, command string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
 	cmd.Dir = "../../testdata"
-	cmd.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + bin, "LC_ALL=C"}
+	cmd.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + bin, "LC_ALL=C.UTF-8"}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	var exited *exec.ExitError

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/cli/output"
 )
 
 // maxKeys bounds how many keys an explanation lists.
@@ -88,7 +89,7 @@ func shortened(s string) string {
 	runes := []rune(s)
 	more := ""
 	if len(runes) > most {
-		runes, more = runes[:most], "…"
+		runes, more = runes[:most], output.Ellipsis()
 	}
 	quoted, err := json.Marshal(string(runes))
 	if err != nil {

@@ -53,18 +53,18 @@ func (o *options) printBars(out *bufio.Writer, x indexReport, objects int) {
 	width := 0
 	texts := make([]string, len(x.Top))
 	for i, v := range x.Top {
-		texts[i] = shortened(output.Printable(v.Value))
+		texts[i] = output.Cut(output.Printable(v.Value), maxValue)
 		width = max(width, utf8.RuneCountInString(texts[i]))
 	}
 	shown := 0
 	for i, v := range x.Top {
 		length := (v.Count*barWidth + objects - 1) / objects
 		pad := strings.Repeat(" ", width-utf8.RuneCountInString(texts[i]))
-		fmt.Fprintf(out, "    %s%s %7d %s\n", texts[i], pad, v.Count, strings.Repeat("█", length))
+		fmt.Fprintf(out, "    %s%s %7d %s\n", texts[i], pad, v.Count, strings.Repeat(output.Symbol("█", "#"), length))
 		shown++
 	}
 	if left := x.Values - shown; shown > 0 && left > 0 {
-		fmt.Fprintf(out, "    … %d more\n", left)
+		fmt.Fprintf(out, "    %s %d more\n", output.Ellipsis(), left)
 	}
 }
 
@@ -73,13 +73,6 @@ func values(n int) string {
 		return "1 value"
 	}
 	return fmt.Sprintf("%d values", n)
-}
-
-func shortened(text string) string {
-	if utf8.RuneCountInString(text) <= maxValue {
-		return text
-	}
-	return string([]rune(text)[:maxValue-1]) + "…"
 }
 
 // size is a number of bytes for a person.

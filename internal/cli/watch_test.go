@@ -30,6 +30,7 @@ type watching struct {
 func watchGizmos(t *testing.T, args ...string) *watching {
 	t.Helper()
 	t.Setenv("KUBECONFIG", "/none")
+	t.Setenv("LC_ALL", "C.UTF-8")
 	ctx, stop := context.WithCancel(t.Context())
 	reader, writer := io.Pipe()
 	w := &watching{t: t, lines: make(chan string, 100), stop: stop, code: make(chan int, 1), errOut: &bytes.Buffer{}}

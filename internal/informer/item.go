@@ -29,12 +29,14 @@ type view struct {
 	object func(Item) any
 	// pair is object for the items before and after an update.
 	pair func(before, after Item) (previous, current any)
+	// deaf are the kinds of notification that the handler does nothing with.
+	deaf [kindMark]bool
 }
 
 // viewFor returns what the handler sees.
 func (i *Informer) viewFor(handler cache.ResourceEventHandler) view {
 	form := i.store.Form()
-	v := view{object: form.Object}
+	v := view{object: form.Object, deaf: deafOf(handler)}
 	if _, undecoded := handler.(Undecoded); undecoded {
 		v.object = func(item Item) any { return item }
 	} else if packs, ok := form.(*store.Packed); ok {
@@ -43,6 +45,18 @@ func (i *Informer) viewFor(handler cache.ResourceEventHandler) view {
 	}
 	v.pair = func(before, after Item) (any, any) { return v.object(before), v.object(after) }
 	return v
+}
+
+// deafOf tells which kinds of notification a handler does nothing with, so that nothing has to be decoded for them.
+func deafOf(handler cache.ResourceEventHandler) (deaf [kindMark]bool) {
+	switch h := handler.(type) {
+	case cache.ResourceEventHandlerFuncs:
+		deaf[kindAdd], deaf[kindUpdate], deaf[kindDelete] = h.AddFunc == nil, h.UpdateFunc == nil, h.DeleteFunc == nil
+	case cache.ResourceEventHandlerDetailedFuncs:
+		deaf[kindAdd], deaf[kindUpdate], deaf[kindDelete] = h.AddFunc == nil, h.UpdateFunc == nil, h.DeleteFunc == nil
+	}
+	deaf[kindLost] = deaf[kindDelete]
+	return deaf
 }
 
 // item transforms an object that the reflector brings, and packs it.

@@ -55,8 +55,11 @@ func marker(mark func()) notification { return notification{kind: kindMark, mark
 
 func (n notification) isResync() bool { return n.resync }
 
-// deliver calls the one handler method that the notification stands for.
+// deliver calls the one handler method that the notification stands for, if that does anything.
 func (n notification) deliver(handler cache.ResourceEventHandler, view view) {
+	if n.kind != kindMark && view.deaf[n.kind] {
+		return
+	}
 	switch n.kind {
 	case kindAdd:
 		handler.OnAdd(view.object(n.current), n.initial)

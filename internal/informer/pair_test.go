@@ -96,6 +96,43 @@ func TestChangedUpdatesLeaveTheCache(t *testing.T) {
 	}
 }
 
+// TestNothingIsDecodedForNobody has handlers that hear of some kinds of change only.
+func TestNothingIsDecodedForNobody(t *testing.T) {
+	heard := map[string]int{}
+	hear := func(name string) func(any) {
+		return func(any) { heard[name]++ }
+	}
+	for _, test := range []struct {
+		name    string
+		handler cache.ResourceEventHandler
+		decoded int64
+		heard   int
+	}{
+		{"nothing", cache.ResourceEventHandlerFuncs{}, 0, 0},
+		{"nothing in detail", cache.ResourceEventHandlerDetailedFuncs{}, 0, 0},
+		{"additions", cache.ResourceEventHandlerFuncs{AddFunc: hear("additions")}, 2, 2},
+		{"additions in detail", cache.ResourceEventHandlerDetailedFuncs{AddFunc: func(any, bool) { heard["additions in detail"]++ }}, 2, 2},
+		{"updates", cache.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { heard["updates"]++ }}, 2, 1},
+		{"deletions", cache.ResourceEventHandlerFuncs{DeleteFunc: hear("deletions")}, 2, 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := newIdleFeed(t, Options{Form: store.NewPacked(nil, nil)})
+			_, err := f.AddEventHandler(test.handler)
+			f.ok(err)
+			f.next()
+			f.ok(f.g.Replace([]any{f.arriving(specified("a", 1, "Pending")), f.arriving(specified("b", 2, "Pending"))}, "2"))
+			f.ok(f.g.Update(f.arriving(specified("a", 3, "Ready"))))
+			f.ok(f.g.Delete(f.arriving(specified("a", 4, "Ready"))))
+			f.ok(f.g.Replace(nil, "5")) // b is lost
+			f.flush()
+			stats := f.Stats()
+			if heard[test.name] != test.heard || stats.Hits+stats.Misses != test.decoded {
+				t.Errorf("heard %d, decoded %d, want %d and %d", heard[test.name], stats.Hits+stats.Misses, test.heard, test.decoded)
+			}
+		})
+	}
+}
+
 // jsonOf returns what is kept of an object.
 func jsonOf(t *testing.T, item Item) []byte {
 	t.Helper()

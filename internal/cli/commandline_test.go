@@ -174,6 +174,9 @@ func TestNameOfPlugin(t *testing.T) {
 		if code != exit.OK || !strings.Contains(out.String(), "Usage:\n  "+want+" dump TYPE... [flags]\n") {
 			t.Errorf("%s: exit code %d, help\n%s", program, code, out.String())
 		}
+		if !strings.Contains(out.String(), "\n  "+want+" dump cert,issuers -n web\n") {
+			t.Errorf("%s: the examples of another program in\n%s", program, out.String())
+		}
 		errOut.Reset()
 		cli.Main(t.Context(), []string{program, "dump"}, nil, io.Discard, &errOut)
 		if !strings.Contains(errOut.String(), "'"+want+" dump ") {

@@ -22,7 +22,7 @@ func TestCompletion(t *testing.T) {
 		"one only":  {[]string{"query", "-s", server.URL, "gizmos.example.com", ""}, ":4"},
 		"names":     {[]string{"query", "-s", server.URL, "--config", config, "th"}, "things\n:4"},
 		"indexes":   {[]string{"query", "things", "--config", config, "--index", ""}, "color=\nsize=\n:6"},
-		"sort":      {[]string{"query", "things", "--config", config, "--sort-by", "s"}, "size\n:4"},
+		"sort":      {[]string{"query", "things", "--config", config, "--sort-by", ""}, "size\n:4"},
 		"contexts":  {[]string{"dump", "--kubeconfig", kubeconfig, "--context", ""}, "one\ntwo\n:4"},
 		"from":      {[]string{"dump", "--from", demoData + "/crds", "--from", demoData + "/objects", "wor"}, "workloads.demo.crdcache.dev\n:4"},
 		"no server": {[]string{"dump", "-s", "http://127.0.0.1:1", ""}, ":4"},

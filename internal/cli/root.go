@@ -151,6 +151,9 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 		version.NewCommand(streams),
 		watch.NewCommand(streams),
 	)
+	for _, cmd := range root.Commands() {
+		cmd.Example = strings.ReplaceAll(cmd.Example, "  crdcache ", "  "+name+" ")
+	}
 	return root
 }
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/crdcache/crdcache/indexers"
 )
 
 // ResourceNames are the names of the resources of the configs; none when a config cannot be read.
@@ -19,18 +21,27 @@ func (f *Flags) ResourceNames() []string {
 // Complete makes the shell complete the values of these flags with names of indexes, of the type that is the
 // argument if that is a resource of a config; suffix is what comes after a name.
 func (f *Flags) Complete(cmd *cobra.Command, suffix string, flags ...string) {
+	f.complete(cmd, suffix, func(*indexers.Index) bool { return true }, flags)
+}
+
+// CompleteSorted is Complete for flags that take sorted indexes.
+func (f *Flags) CompleteSorted(cmd *cobra.Command, flags ...string) {
+	f.complete(cmd, "", func(index *indexers.Index) bool { return index.Sorted }, flags)
+}
+
+func (f *Flags) complete(cmd *cobra.Command, suffix string, wanted func(*indexers.Index) bool, flags []string) {
 	for _, flag := range flags {
 		_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 			directive := cobra.ShellCompDirectiveNoFileComp
 			if suffix != "" {
 				directive |= cobra.ShellCompDirectiveNoSpace
 			}
-			return f.indexNames(args, begun, suffix), directive
+			return f.indexNames(args, begun, suffix, wanted), directive
 		})
 	}
 }
 
-func (f *Flags) indexNames(args []string, begun, suffix string) []string {
+func (f *Flags) indexNames(args []string, begun, suffix string, wanted func(*indexers.Index) bool) []string {
 	config, err := f.Load(func(string) {})
 	if err != nil {
 		return nil
@@ -42,7 +53,7 @@ func (f *Flags) indexNames(args []string, begun, suffix string) []string {
 			continue
 		}
 		for _, index := range r.Indexes {
-			if word := index.Name + suffix; strings.HasPrefix(word, begun) && !slices.Contains(names, word) {
+			if word := index.Name + suffix; wanted(index) && strings.HasPrefix(word, begun) && !slices.Contains(names, word) {
 				names = append(names, word)
 			}
 		}

@@ -62,7 +62,8 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	f.reader.Complete(cmd, false)
 	f.style.Complete(cmd)
 	f.reader.CompleteIndexes(cmd, "=", "index", "not")
-	f.reader.CompleteIndexes(cmd, "", "missing", "sort-by", "values", "group-by")
+	f.reader.CompleteIndexes(cmd, "", "missing", "values", "group-by")
+	f.reader.CompleteSorted(cmd, "sort-by")
 	return cmd
 }
 

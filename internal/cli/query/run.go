@@ -49,7 +49,9 @@ func (o *options) check(types *reader.Types, found reader.Indexes) error {
 		return exit.Usagef("%q stands for %d types; query takes one: %s", o.name, len(names), strings.Join(names, ", "))
 	}
 	indexes := found[types.Resources[0].GVR]
-	none := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers.CompileIndexes(indexes...).Indexers())
+	all := indexers.CompileIndexes(indexes...).Indexers()
+	all[cache.NamespaceIndex] = cache.MetaNamespaceIndexFunc // as every cache has it
+	none := cache.NewIndexer(cache.MetaNamespaceKeyFunc, all)
 	empty := query.New(query.ForIndexer(none), indexes...)
 	if _, err := empty.Explain(o.query, query.Options{SortBy: o.asked.SortBy, Descending: o.asked.Descending, AllowScan: true}); err != nil {
 		return o.explainIndex(err)
@@ -92,7 +94,7 @@ func (o *options) answer(ctx context.Context, querier *query.Querier, types *rea
 		return err
 	}
 	if o.explain {
-		_, err = fmt.Fprintln(o.Out, result.Plan)
+		_, err = fmt.Fprintln(o.Out, strings.TrimSuffix(fmt.Sprint(result.Plan), "\n"))
 		return err
 	}
 	if o.keysOnly {

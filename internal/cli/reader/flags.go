@@ -43,6 +43,11 @@ func (f *Flags) CompleteIndexes(cmd *cobra.Command, suffix string, flags ...stri
 	f.configs.Complete(cmd, suffix, flags...)
 }
 
+// CompleteSorted is CompleteIndexes for flags that take sorted indexes.
+func (f *Flags) CompleteSorted(cmd *cobra.Command, flags ...string) {
+	f.configs.CompleteSorted(cmd, flags...)
+}
+
 // NeedTypes is the check of the arguments of a verb that takes types.
 func NeedTypes(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {

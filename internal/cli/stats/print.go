@@ -54,6 +54,9 @@ func (o *options) printBars(out *bufio.Writer, x indexReport, objects int) {
 	texts := make([]string, len(x.Top))
 	for i, v := range x.Top {
 		texts[i] = output.Cut(output.Printable(v.Value), maxValue)
+		if v.Value == "" {
+			texts[i] = `""`
+		}
 		width = max(width, utf8.RuneCountInString(texts[i]))
 	}
 	shown := 0

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 )
 
 // get serves one object.
@@ -34,7 +34,7 @@ func (h *handler) get(w http.ResponseWriter, r *http.Request, t *resource) {
 
 // get returns an object that is at least as new as a version.
 func (s *Storage) get(t *resource, notOlderThan string) (*object, error) {
-	if problems := path.IsValidPathSegmentName(t.name); len(problems) > 0 {
+	if problems := content.IsPathSegmentName(t.name); len(problems) > 0 {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", t.name, strings.Join(problems, ";")))
 	}
 	version, err := parseResourceVersion(notOlderThan)

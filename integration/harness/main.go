@@ -87,7 +87,14 @@ func plane(t testing.TB) controlPlane {
 	t.Helper()
 	s := current(t)
 	p := &s.plane
-	p.once.Do(func() { p.controlPlane, p.unavailable, p.err = s.start() })
+	p.once.Do(func() {
+		// A control plane that has not come up is a nil pointer, which is not a nil interface.
+		if started, unavailable, err := s.start(); unavailable != nil || err != nil {
+			p.unavailable, p.err = unavailable, err
+		} else {
+			p.controlPlane = started
+		}
+	})
 	switch {
 	case p.unavailable != nil:
 		if mustHave(os.Getenv) {

@@ -7,18 +7,20 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Feed brings the packed objects of one watch to whoever follows it, in batches. client-go hands over each event by
-// itself, from a goroutine that waits until it has been taken, which costs more than reading it.
+// Feed brings the packed objects of one watch to whoever follows it, in batches, on the goroutine that reads. client-go
+// hands over each event by itself, to another goroutine that it waits for, which costs more than reading it.
 //
 // A feed is given to WrapPacked, with which one watch is opened, and that watch to Of.
 type Feed struct {
-	batches chan []watch.Event
-	quit    chan struct{} // closed when nobody follows any more
-	stop    sync.Once
+	ready chan struct{} // closed when there is take
+	take  func([]watch.Event) bool
+	quit  chan struct{} // closed when nobody follows any more
+	stop  sync.Once
 
-	// batch is being filled, while other, the one before, may still be read. They are for the goroutine that reads.
-	batch, other []watch.Event
-	bytes        int // of the text of the batch
+	// What follows is for the goroutine that reads.
+	batch []watch.Event
+	bytes int  // of the text of the batch
+	over  bool // the events that are left come from client-go
 }
 
 // What a batch holds at most; a single event may have more bytes.
@@ -29,17 +31,14 @@ const (
 
 // NewFeed returns a feed for one watch.
 func NewFeed() *Feed {
-	return &Feed{
-		batches: make(chan []watch.Event), quit: make(chan struct{}),
-		batch: make([]watch.Event, 0, batchEvents), other: make([]watch.Event, 0, batchEvents),
-	}
+	return &Feed{ready: make(chan struct{}), quit: make(chan struct{}), batch: make([]watch.Event, 0, batchEvents)}
 }
 
 // Of returns w, the watch that the feed was made for, with the feed's events.
 func (f *Feed) Of(w watch.Interface) *FedWatch { return &FedWatch{rest: w, feed: f} }
 
-// FedWatch is a watch whose usual events come from Batches, all others from ResultChan. None comes from either before
-// those that precede it in the stream have been received from the other. ResultChan is closed after the last event.
+// FedWatch is a watch whose events are fed from the first one on, as long as they are usual; from then on they come from
+// ResultChan, which is closed when all have come.
 type FedWatch struct {
 	rest watch.Interface
 	feed *Feed
@@ -47,14 +46,19 @@ type FedWatch struct {
 
 var _ watch.Interface = (*FedWatch)(nil)
 
-// Batches returns the events that come in batches. A batch, which is never empty, is the receiver's until the next one
-// is received. The channel is never closed.
-func (w *FedWatch) Batches() <-chan []watch.Event { return w.feed.batches }
+// Deliver has the watch call take, on a goroutine of its own, with one batch of events after the other, each of which is
+// take's until it returns. When take returns false, or Stop was called, there are no more. Deliver must be called once;
+// without it, nothing comes.
+func (w *FedWatch) Deliver(take func(batch []watch.Event) bool) {
+	w.feed.take = take
+	close(w.feed.ready)
+}
 
-// ResultChan implements watch.Interface for all events but those of Batches.
+// ResultChan implements watch.Interface for the events that are not fed. The first one comes when take has returned for
+// the last time.
 func (w *FedWatch) ResultChan() <-chan watch.Event { return w.rest.ResultChan() }
 
-// Stop implements watch.Interface.
+// Stop implements watch.Interface. It does not wait for take.
 func (w *FedWatch) Stop() {
 	w.feed.stop.Do(func() { close(w.feed.quit) })
 	w.rest.Stop()
@@ -67,20 +71,20 @@ func (f *Feed) add(event watch.Event, bytes int) bool {
 	return len(f.batch) < batchEvents && f.bytes < batchBytes || f.flush()
 }
 
-// flush hands over the batch, and returns false when nobody follows any more.
+// flush delivers the batch, and returns false when nobody follows any more.
 func (f *Feed) flush() bool {
 	if len(f.batch) == 0 {
 		return true
 	}
 	select {
-	case f.batches <- f.batch:
+	case <-f.ready:
 	case <-f.quit:
 		return false
 	}
-	// Whoever has received this batch is done with the one before.
-	clear(f.other)
-	f.batch, f.other, f.bytes = f.other[:0], f.batch, 0
-	return true
+	took := f.take(f.batch)
+	clear(f.batch)
+	f.batch, f.bytes = f.batch[:0], 0
+	return took
 }
 
 // feedReader feeds the events of a stream, and reads what is left. Like lineReader it reads frames.
@@ -90,10 +94,10 @@ type feedReader struct {
 	feed   *Feed
 }
 
-// Read implements io.Reader with the next frame that cannot be fed. Events that have been read are handed over before
-// it waits for more.
+// Read implements io.Reader. It feeds what it can, and returns frames from the first one on that cannot be fed: the others
+// must not overtake it. Events that have been read are delivered before it waits for more.
 func (r *feedReader) Read(data []byte) (int, error) {
-	for r.rest == nil && r.inLines() {
+	for !r.feed.over {
 		frame := r.take()
 		if frame == nil && r.inLines() {
 			if !r.feed.flush() {
@@ -104,17 +108,17 @@ func (r *feedReader) Read(data []byte) (int, error) {
 				return 0, err
 			}
 		}
-		if frame == nil {
-			break
-		}
-		kind, object, _ := r.stream.pack(frame)
-		if object == nil {
+		if frame != nil {
+			kind, object, _ := r.stream.pack(frame)
+			if object != nil {
+				if !r.feed.add(watch.Event{Type: kind, Object: object}, len(frame)) {
+					return 0, io.EOF
+				}
+				continue
+			}
 			r.rest = frame
-			break
 		}
-		if !r.feed.add(watch.Event{Type: kind, Object: object}, len(frame)) {
-			return 0, io.EOF
-		}
+		r.feed.over = true
 	}
 	if !r.feed.flush() {
 		return 0, io.EOF

@@ -15,29 +15,22 @@ import (
 func replayFed(t testing.TB, packer *packed.Packer, stream io.Reader) (steps []step, batches []int) {
 	t.Helper()
 	feed := codec.NewFeed()
-	w := feed.Of(watch.NewEmptyWatch())
-	rest := make(chan step)
-	others := decoded(t, codec.WrapPacked(stock(), packer, feed), stream)
-	go func() { // ended by the end of the stream
-		defer close(rest)
-		for s := range others {
-			rest <- s
+	others := false
+	feed.Of(watch.NewEmptyWatch()).Deliver(func(batch []watch.Event) bool {
+		if others {
+			t.Error("events are fed after some that were not")
 		}
-	}()
-	for {
-		select {
-		case batch := <-w.Batches():
-			batches = append(batches, len(batch))
-			for _, event := range batch {
-				steps = append(steps, step{Type: string(event.Type), Object: event.Object})
-			}
-		case s, ok := <-rest:
-			if !ok {
-				return steps, batches
-			}
-			steps = append(steps, s)
+		batches = append(batches, len(batch))
+		for _, event := range batch {
+			steps = append(steps, step{Type: string(event.Type), Object: event.Object})
 		}
+		return true
+	})
+	for next := range decoded(t, codec.WrapPacked(stock(), packer, feed), stream) {
+		others = true
+		steps = append(steps, next)
 	}
+	return steps, batches
 }
 
 // TestFeedBatches checks what batches hold: what is there, and no more than a few bytes or events.

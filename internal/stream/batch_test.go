@@ -11,17 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// batchedFake is a source that has batches.
-type batchedFake struct {
+// fedFake is a source that is fed.
+type fedFake struct {
 	*watch.FakeWatcher
-	batches chan []watch.Event
+	take func([]watch.Event) bool
 }
 
-func newBatchedFake() *batchedFake {
-	return &batchedFake{FakeWatcher: watch.NewFake(), batches: make(chan []watch.Event)}
-}
+func newFedFake() *fedFake { return &fedFake{FakeWatcher: watch.NewFake()} }
 
-func (b *batchedFake) Batches() <-chan []watch.Event { return b.batches }
+func (f *fedFake) Deliver(take func([]watch.Event) bool) { f.take = take }
 
 // sized is an object that tells its size.
 type sized struct {
@@ -38,19 +36,27 @@ func added(names ...string) (events []watch.Event) {
 	return events
 }
 
-// TestStreamOfBatches checks that batches and single events come in order, and what is reported of them.
+func small(n int) []watch.Event {
+	events := make([]watch.Event, n)
+	for i := range events {
+		events[i] = watch.Event{Type: watch.Added, Object: sized{object("web", fmt.Sprint(i)), 10}}
+	}
+	return events
+}
+
+// TestStreamOfBatches checks that batches and the events after them come in order, and what is reported of them.
 func TestStreamOfBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source := newBatchedFake()
+		source := newFedFake()
 		var l listener
 		hooks := l.hooks(true)
 		hooks.Came = func(owing bool) { l.heard = append(l.heard, fmt.Sprintf("owing=%v", owing)) }
 		s := New(source, hooks)
 		go func() { // ended by the events
-			source.batches <- added("a", "b")
-			source.Add(object("web", "c"))
-			source.batches <- append(added("d"), watch.Event{Type: watch.Bookmark, Object: bookmark("true")}, added("e")[0])
-			source.batches <- added("f")
+			source.take(added("a", "b"))
+			source.take(added("c"))
+			source.take(append(added("d"), watch.Event{Type: watch.Bookmark, Object: bookmark("true")}, added("e")[0]))
+			source.Add(object("web", "f"))
 			source.Error(&metav1.Status{Reason: metav1.StatusReasonExpired, Code: 410})
 			source.Stop()
 		}()
@@ -74,25 +80,61 @@ func TestStreamOfBatches(t *testing.T) {
 // TestBatchesThatStall checks that batches are news, and that their end is a stall.
 func TestBatchesThatStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source := newBatchedFake()
+		source := newFedFake()
 		var l listener
 		s := New(source, l.hooks(true))
 		for range 3 {
 			time.Sleep(Patience - 1)
-			source.batches <- added("a")
-			if e := <-s.ResultChan(); e.Type != watch.Added {
-				t.Errorf("the stream brings %v", e)
-			}
+			source.take(added("a"))
 		}
-		time.Sleep(Patience + 1)
-		if e := <-s.ResultChan(); e.Type != watch.Error || !source.IsStopped() {
-			t.Errorf("after a pause the stream brings %v", e)
+		var passed []watch.EventType
+		for e := range s.ResultChan() {
+			passed = append(passed, e.Type)
+		}
+		if diff := cmp.Diff([]watch.EventType{watch.Added, watch.Added, watch.Added, watch.Error}, passed); diff != "" || !source.IsStopped() {
+			t.Errorf("events (-want +got):\n%s", diff)
 		}
 		synctest.Wait()
 		if diff := cmp.Diff([]string{"first", "stalled", "ended"}, l.heard); diff != "" {
 			t.Errorf("reports (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// TestInitialEventsAreHeld checks when the reader is woken for initial events.
+func TestInitialEventsAreHeld(t *testing.T) {
+	large := watch.Event{Type: watch.Added, Object: sized{object("web", "large"), holdBytes}}
+	tests := map[string]struct {
+		initial bool
+		take    func(take func([]watch.Event) bool)
+		sent    int
+	}{
+		"a few":     {true, func(take func([]watch.Event) bool) { take(added("a", "b")); take(added("c")) }, 0},
+		"many":      {true, func(take func([]watch.Event) bool) { take(small(holdEvents + 2)) }, holdEvents},
+		"much":      {true, func(take func([]watch.Event) bool) { take(append(added("a"), large)) }, 2},
+		"slow ones": {true, func(take func([]watch.Event) bool) { take(added("a")); time.Sleep(holdTime + 1); take(added("b", "c")) }, 2},
+		"their end": {true, func(take func([]watch.Event) bool) {
+			take(append(added("a"), watch.Event{Type: watch.Bookmark, Object: bookmark("true")}))
+		}, 2},
+		"what comes then": {true, func(take func([]watch.Event) bool) {
+			take([]watch.Event{{Type: watch.Bookmark, Object: bookmark("true")}})
+			take(added("a"))
+		}, 2},
+		"others": {false, func(take func([]watch.Event) bool) { take(added("a")) }, 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				source := newFedFake()
+				s := New(source, Hooks{Initial: test.initial})
+				test.take(source.take)
+				if n := len(s.out); n != test.sent {
+					t.Errorf("%d events were sent, want %d", n, test.sent)
+				}
+				s.Stop()
+			})
+		})
+	}
 }
 
 // TestFewLargeEventsWait checks that what waits for the reader is bounded by its size, and that it all comes.
@@ -104,13 +146,13 @@ func TestFewLargeEventsWait(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				source := newBatchedFake()
+				source := newFedFake()
 				s := New(source, Hooks{})
 				batch := make([]watch.Event, 3*buffered)
 				for i := range batch {
 					batch[i] = watch.Event{Type: watch.Added, Object: sized{object("web", fmt.Sprint(i)), test.size}}
 				}
-				source.batches <- batch
+				go source.take(batch) // ended by Stop
 				for i := range batch {
 					time.Sleep(time.Second)
 					synctest.Wait()
@@ -132,15 +174,21 @@ func TestFewLargeEventsWait(t *testing.T) {
 // TestStopWhileLargeEventsWait checks that the stream does not wait for a reader that has gone.
 func TestStopWhileLargeEventsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // fails when the goroutine stays
-		source := newBatchedFake()
+		source := newFedFake()
 		s := New(source, Hooks{})
-		source.batches <- []watch.Event{
-			{Type: watch.Added, Object: sized{object("web", "a"), heldBytes}}, {Type: watch.Added, Object: sized{object("web", "b"), 1}},
-		}
+		took := make(chan bool)
+		go func() { // ended by Stop
+			took <- source.take([]watch.Event{
+				{Type: watch.Added, Object: sized{object("web", "a"), heldBytes}}, {Type: watch.Added, Object: sized{object("web", "b"), 1}},
+			})
+		}()
 		synctest.Wait()
 		if n := len(s.out); n != 1 {
 			t.Errorf("%d events wait", n)
 		}
 		s.Stop()
+		if <-took {
+			t.Error("the source is to go on")
+		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,34 +21,38 @@ const Patience = 30 * time.Second
 // How many events may wait for the reader, and how many bytes of them: handing over each one by itself, with two
 // goroutines taking turns, costs several times what there is to do for it.
 const (
-	buffered  = 64
+	buffered  = 128
 	heldBytes = 1 << 20
 )
 
-// Batched is a source some of whose events come in batches. Its other events come from ResultChan, as does the end.
-type Batched interface {
+// Fed is a source that delivers events in batches, on a goroutine of its own. When it has done so for the last time, the
+// remaining events come from ResultChan, which is closed after them, and soon after Stop.
+type Fed interface {
 	watch.Interface
-	// Batches returns a channel of batches, each of which is the receiver's until it receives the next.
-	Batches() <-chan []watch.Event
+	// Deliver has take called with one batch after the other, until it returns false.
+	Deliver(take func(batch []watch.Event) bool)
 }
 
-// Stream passes on the events of a watch, and reports what they say. One goroutine does that; Stop ends it, and
-// so does the end of the source.
+// Stream passes on the events of a watch, and reports what they say. One goroutine does that, after that of the source if
+// it is Fed; Stop ends it, and so does the end of the source.
 type Stream struct {
-	source  watch.Interface
-	batches <-chan []watch.Event // of the source; nil: there are none
-	hooks   Hooks
-	out     chan watch.Event
-	quit    chan struct{} // closed by Stop
-	stop    sync.Once
+	source watch.Interface
+	fed    bool // source is Fed
+	hooks  Hooks
+	out    chan watch.Event
+	quit   chan struct{} // closed by Stop
+	stop   sync.Once
+	stall  *time.Timer // nil: there are no initial events
+	quiet  atomic.Bool // nothing is being passed on, though there are initial events to come
 
-	// What follows is for pass alone.
+	// What follows is for the goroutine that passes on events.
 	live    bool // something has come
 	initial bool // there are initial events to come
+	held    hold
 	waiting window
 }
 
-// Hooks are what a Stream calls, from its goroutine and in order. All may be nil.
+// Hooks are what a Stream calls, one at a time and in order. All may be nil.
 type Hooks struct {
 	// Initial says that the stream begins with initial events, which must not pause for longer than
 	// Patience.
@@ -71,14 +76,19 @@ type Hooks struct {
 
 var _ watch.Interface = (*Stream)(nil)
 
-// New returns a Stream of the events of source, which may be Batched.
+// New returns a Stream of the events of source, which may be Fed.
 func New(source watch.Interface, hooks Hooks) *Stream {
 	s := &Stream{
 		source: source, hooks: hooks, initial: hooks.Initial,
 		out: make(chan watch.Event, buffered), quit: make(chan struct{}),
 	}
-	if b, ok := source.(Batched); ok {
-		s.batches = b.Batches()
+	if s.initial {
+		s.stall = time.NewTimer(Patience)
+		s.quiet.Store(true)
+	}
+	if fed, ok := source.(Fed); ok {
+		s.fed = true
+		fed.Deliver(s.take)
 	}
 	go s.pass() // ended by Stop, or by the source's end
 	return s
@@ -93,48 +103,68 @@ func (s *Stream) Stop() {
 	s.source.Stop()
 }
 
+// pass passes on what is not fed, and sees to the end.
 func (s *Stream) pass() {
 	defer func() {
 		close(s.out)
 		call(s.hooks.Ended)
 	}()
-	timer := time.NewTimer(Patience)
-	defer timer.Stop()
+	var stalled <-chan time.Time
+	if s.stall != nil {
+		defer s.stall.Stop()
+		stalled = s.stall.C
+	}
 	for {
-		var stall <-chan time.Time
-		if s.initial { // later, silence is normal
-			stall = timer.C
-		}
-		goesOn := true
 		select {
 		case <-s.quit:
+			s.awaitFed()
 			return
-		case <-stall:
-			s.stall()
-			return
-		case batch := <-s.batches:
-			goesOn = s.take(batch...)
+		case <-stalled:
+			if s.quiet.Load() { // that the reader takes its time is no pause
+				s.giveUp()
+				return
+			}
 		case event, ok := <-s.source.ResultChan():
-			goesOn = ok && s.take(event)
-		}
-		if !goesOn {
-			return
-		}
-		if s.initial { // that the reader takes its time is no pause
-			timer.Reset(Patience)
+			if !ok {
+				s.release()
+				return
+			}
+			if !s.take([]watch.Event{event}) {
+				return
+			}
 		}
 	}
 }
 
-// stall gives up the source.
-func (s *Stream) stall() {
-	s.source.Stop()
-	call(s.hooks.Stalled)
-	s.send(watch.Event{Type: watch.Error, Object: stallStatus()})
+// awaitFed returns when a source that has been stopped delivers no more.
+func (s *Stream) awaitFed() {
+	if s.fed {
+		for range s.source.ResultChan() {
+		}
+	}
 }
 
-// take reports and passes on events. It returns false when the stream is stopped.
-func (s *Stream) take(events ...watch.Event) bool {
+// giveUp ends the initial events, which have stalled.
+func (s *Stream) giveUp() {
+	s.source.Stop()
+	s.awaitFed()
+	call(s.hooks.Stalled)
+	s.held.add(watch.Event{Type: watch.Error, Object: stallStatus()})
+	s.release()
+}
+
+// take reports and passes on events, and returns false when the stream is stopped.
+func (s *Stream) take(events []watch.Event) bool {
+	s.quiet.Store(false)
+	goesOn := s.passOn(events)
+	if s.initial {
+		s.stall.Reset(Patience)
+		s.quiet.Store(true)
+	}
+	return goesOn
+}
+
+func (s *Stream) passOn(events []watch.Event) bool {
 	reported := false // that something came
 	for _, event := range events {
 		if event.Type == watch.Error {
@@ -149,7 +179,11 @@ func (s *Stream) take(events ...watch.Event) bool {
 			s.came(!reported)
 			reported = true
 		}
-		if !s.unwanted(event) && !s.send(event) {
+		if s.unwanted(event) {
+			continue
+		}
+		s.held.add(event)
+		if s.held.due(s.initial) && !s.release() {
 			return false
 		}
 	}
@@ -175,6 +209,22 @@ func call(hook func()) {
 
 func (s *Stream) unwanted(event watch.Event) bool {
 	return s.hooks.Keep != nil && event.Type != watch.Error && event.Type != watch.Bookmark && !s.hooks.Keep(event.Object)
+}
+
+// release sends what is held, unless the stream is stopped.
+func (s *Stream) release() bool {
+	events := s.held.events
+	s.held = hold{events: events[:0]}
+	if !s.initial {
+		s.held.events = nil // from now on it is never many
+	}
+	defer clear(events)
+	for _, event := range events {
+		if !s.send(event) {
+			return false
+		}
+	}
+	return true
 }
 
 // send passes on an event unless the stream is stopped.

@@ -19,6 +19,7 @@
 // Keys and short strings that occur again and again are shared through a table of bounded size, with the
 // interface value that holds them. Objects and arrays whose whole text occurs again, as managed fields, limits and
 // probes do in most objects of a type, are copied from a table of bounded size, too, instead of being read: each
-// result has maps and slices of its own, and may be changed; only the two results of DecodePair share theirs. Slices are made with the size they end up with; maps
-// with the size of the last one that began alike, and made again when that was far too much.
+// result has maps and slices of its own, and may be changed; only the two results of DecodePair share theirs.
+// Slices are made with the size they end up with; maps with the size of the last one that began alike, and made
+// again when that was far too much.
 package decode

@@ -57,7 +57,11 @@ func (r *run) all(ctx context.Context, p plan.Plan) (err error) {
 	defer func() { err = errors.Join(err, r.stopBox()) }()
 	for i, step := range p {
 		r.say("[%d/%d] %s", i+1, len(p), step)
-		if err := r.fill(ctx, step); err != nil {
+		if err := r.fill(ctx, step); errors.Is(err, errNotServed) && ctx.Err() == nil {
+			r.result.Failures = append(r.result.Failures, fmt.Sprintf("%s: %v", step, err))
+			r.say("  FAILED %v", err)
+			continue
+		} else if err != nil {
 			return err
 		}
 		if err := r.step(ctx, step); err != nil {

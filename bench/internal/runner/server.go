@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -43,7 +44,10 @@ func (r *run) settle(ctx context.Context, step plan.Step) error {
 	step = plan.Step{Experiment: experiment.Sync, Size: step.Size, Objects: step.Objects}
 	var err error
 	for range settleAttempts {
-		if _, err = r.measure(ctx, step, subject.Stream); err == nil {
+		if err = r.box.CaughtUp(ctx); err == nil {
+			_, err = r.measure(ctx, step, subject.Stream)
+		}
+		if err == nil {
 			r.settled = step.Objects
 			return nil
 		}
@@ -56,8 +60,11 @@ func (r *run) settle(ctx context.Context, step plan.Step) error {
 		case <-ctx.Done():
 		}
 	}
-	return fmt.Errorf("the server does not serve what the sandbox was filled with: %w", err)
+	return fmt.Errorf("%w: %w", errNotServed, err)
 }
+
+// errNotServed is for a step that cannot be made; others may still be.
+var errNotServed = errors.New("the server does not serve what the sandbox was filled with")
 
 const (
 	// settleAttempts is how often settle tries.

@@ -352,9 +352,8 @@ func TestPanicCrashesByDefault(t *testing.T) {
 	t.Cleanup(func() { utilruntime.PanicHandlers = handlers })
 	utilruntime.PanicHandlers = nil
 	i := New(nil, Options{})
-	r := &Registration{informer: i, logger: *i.options.Logger, view: i.viewFor(cache.ResourceEventHandlerFuncs{}), handler: cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { panic("handler trouble") },
-	}}
+	handler := cache.ResourceEventHandlerFuncs{AddFunc: func(any) { panic("handler trouble") }}
+	r := &Registration{informer: i, logger: *i.options.Logger, view: i.viewFor(handler), handler: handler}
 	defer func() {
 		if recovered := recover(); recovered != "handler trouble" {
 			t.Errorf("recovered %v", recovered)

@@ -92,7 +92,7 @@ func (f *Flags) Target(ctx context.Context, streams genericiooptions.IOStreams) 
 // clusterFlags say which cluster to use, and as whom.
 var clusterFlags = []string{
 	"kubeconfig", "context", "cluster", "server", "user", "token", "as", "as-group", "as-uid", "as-user-extra", "client-certificate", "client-key",
-	"certificate-authority", "insecure-skip-tls-verify", "tls-server-name", "disable-compression", "request-timeout",
+	"certificate-authority", "insecure-skip-tls-verify", "tls-server-name", "proxy-url", "disable-compression", "request-timeout",
 }
 
 // RefuseAll refuses flags that name a place to read from, which has no meaning for a reason.

@@ -52,6 +52,9 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 			if err := target.OneOf("output format", format, []string{"text", "json", "yaml"}); err != nil {
 				return err
 			}
+			if cmd.Flags().Changed("from") {
+				return exit.Usagef("--from has no effect: files tell no version of a server")
+			}
 			if !server {
 				if err := flags.RefuseAll("without --live"); err != nil {
 					return err

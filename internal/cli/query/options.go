@@ -63,8 +63,23 @@ func (f *flags) validate(set *pflag.FlagSet) error {
 		return exit.Usagef("--descending needs --sort-by")
 	case (f.limit > 0 || f.next != "" || f.sortBy != "") && len(forms) == 1 && (f.count || f.values != "" || f.groupBy != ""):
 		return exit.Usagef("--%s looks at all objects, in no order: leave out --limit, --continue and --sort-by", forms[0])
+	case f.explain && (f.limit > 0 || f.next != ""):
+		return exit.Usagef("--explain prints no objects, and the plan is the same for each part of them: leave out --limit and --continue")
+	case len(forms) == 1 && tableFlag(set, forms[0]) != "":
+		return exit.Usagef("--%s prints no table of objects: leave out --%s", forms[0], tableFlag(set, forms[0]))
 	case set.Changed("values") && f.values == "", set.Changed("group-by") && f.groupBy == "":
 		return exit.Usagef("--%s needs the name of an index", forms[0])
 	}
 	return nil
+}
+
+// tableFlag names a flag that is about tables of objects and means nothing beside form, if one is given. The table of
+// --group-by has headers, too.
+func tableFlag(set *pflag.FlagSet, form string) string {
+	for _, name := range []string{"show-kind", "show-labels", "label-columns", "no-headers"} {
+		if set.Changed(name) && (name != "no-headers" || form != "group-by") {
+			return name
+		}
+	}
+	return ""
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/crdcache/crdcache/internal/cli/exit"
 	"github.com/crdcache/crdcache/internal/cli/indexed"
 	"github.com/crdcache/crdcache/internal/cli/target"
 )
@@ -87,6 +88,9 @@ func (f *flags) toOptions(ctx context.Context, args []string, streams genericioo
 	o := &options{IOStreams: streams, types: types, format: f.output, noHeaders: f.noHeaders, custom: f.custom}
 	if o.config, err = f.configs.Load(o.warn); err != nil {
 		return nil, err
+	}
+	if o.config.Given && f.output == formatName {
+		return nil, exit.Usagef("--config shows indexes, and --output name shows none: leave out one of them")
 	}
 	o.target, err = f.target.Target(ctx, streams)
 	return o, err

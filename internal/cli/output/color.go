@@ -17,6 +17,9 @@ func (f *ColorFlag) Add(set *pflag.FlagSet) {
 	set.StringVar(&f.when, "color", "auto", "Colour the output: auto (on a terminal, unless NO_COLOR is set), always or never.")
 }
 
+// Always reports whether colours are asked for wherever the output goes.
+func (f *ColorFlag) Always() bool { return f.when == "always" }
+
 // Enabled reports whether what goes to out is to be coloured.
 func (f *ColorFlag) Enabled(out io.Writer) (bool, error) {
 	switch f.when {

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/crdcache/crdcache/internal/cli/exit"
 	"github.com/crdcache/crdcache/internal/cli/follow"
 	"github.com/crdcache/crdcache/internal/cli/indexed"
 	"github.com/crdcache/crdcache/internal/cli/output"
@@ -79,6 +80,9 @@ func (f *flags) toOptions(ctx context.Context, args []string, streams genericioo
 	}
 	if o.Color, err = f.color.Enabled(streams.Out); err != nil {
 		return o, err
+	}
+	if f.color.Always() && !o.Style.Format.IsTable() {
+		return o, exit.Usagef("--color always goes with tables: leave out --output, or give wide")
 	}
 	if o.Query, err = f.conditions.Query(); err != nil {
 		return o, err

@@ -108,7 +108,7 @@ func TestSuggestLive(t *testing.T) {
 	if r.code != exit.Failed || !strings.Contains(r.out, "path: .spec.color\n") || !strings.Contains(r.out, "path: .spec.size\n") {
 		t.Errorf("exit code %d, stdout\n%s", r.code, r.out)
 	}
-	if !strings.Contains(r.errOut, "zones") || !strings.Contains(r.errOut, "indexes are proposed from the CRD, which cannot be read") {
+	if !strings.Contains(r.errOut, "zones") || !strings.Contains(r.errOut, "indexes are proposed from the CRD, and no CRD defines this type") {
 		t.Errorf("stderr is %q", r.errOut)
 	}
 }

@@ -94,7 +94,7 @@ func TestEvalErrors(t *testing.T) {
 		"no file":       {[]string{".a"}, exit.Usage, "error: name a file with --filename (-f)"},
 		"dialect":       {[]string{".a", "-f", good, "--dialect", "sql"}, exit.Usage, `there is no dialect "sql"; use literal or kubectl`},
 		"broken path":   {[]string{".spec[", "-f", good}, exit.Usage, "error: the path is wrong: E102: \"[\" is never closed; add \"]\"\n.spec[\n     ^\n"},
-		"missing file":  {[]string{".a", "-f", filepath.Join(t.TempDir(), "none")}, exit.Failed, "does not exist"},
+		"missing file":  {[]string{".a", "-f", filepath.Join(t.TempDir(), "none")}, exit.Failed, "no such file"},
 		"broken file":   {[]string{".a", "-f", write(t, "b.yaml", "a: [")}, exit.Failed, "b.yaml"},
 		"empty file":    {[]string{".a", "-f", write(t, "c.yaml", "")}, exit.Failed, "error: the files hold no objects"},
 		"not an object": {[]string{".a", "-f", write(t, "d.yaml", "- 1")}, exit.Failed, "d.yaml"},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/crdcache/crdcache/internal/apitest"
 	"github.com/crdcache/crdcache/internal/cli/exit"
+	"github.com/crdcache/crdcache/internal/cli/output"
 )
 
 var (
@@ -161,9 +162,9 @@ func TestColumnsThatCannotBeRead(t *testing.T) {
 
 func TestReportIsOneSafeLine(t *testing.T) {
 	var out bytes.Buffer
-	report(&out, errorText("a\n\x1b]0;title\x07b\t c"+strings.Repeat("x", 2*maxLine)))
+	report(&out, errorText("a\n\x1b]0;title\x07b\t c"+strings.Repeat("x", 2*output.MaxLine)))
 	got := out.String()
-	if !strings.HasPrefix(got, "error: a \uFFFD]0;title\uFFFDb cx") || strings.Count(got, "\n") != 1 || len([]rune(got)) > maxLine+20 {
+	if !strings.HasPrefix(got, "error: a \uFFFD]0;title\uFFFDb cx") || strings.Count(got, "\n") != 1 || len([]rune(got)) > output.MaxLine+20 {
 		t.Errorf("%q", got)
 	}
 }

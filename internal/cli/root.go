@@ -83,16 +83,8 @@ func report(w io.Writer, err error) {
 			fmt.Fprintf(w, "error: %s\n", lines(e.Error()))
 			continue
 		}
-		fmt.Fprintf(w, "error: %s\n", line(e.Error()))
+		fmt.Fprintf(w, "error: %s\n", output.Line(e.Error()))
 	}
-}
-
-// maxLine bounds a line in runes: what a server says may be a whole web page.
-const maxLine = 2000
-
-// line makes text a single line that is safe to show on a terminal: much of it is what a server said.
-func line(text string) string {
-	return output.Cut(output.Printable(strings.Join(strings.Fields(text), " ")), maxLine)
 }
 
 // lines makes text safe to show on a terminal and keeps its lines, as far as a line may be long: a config can be one
@@ -100,7 +92,7 @@ func line(text string) string {
 func lines(text string) string {
 	all := strings.Split(text, "\n")
 	for i, one := range all {
-		all[i] = output.Cut(output.Printable(one), maxLine)
+		all[i] = output.Cut(output.Printable(one), output.MaxLine)
 	}
 	return strings.Join(all, "\n")
 }

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
 // place is where in a file something is.
@@ -19,6 +22,18 @@ type entry struct {
 	place
 	data []byte // JSON; nil with err
 	err  error
+}
+
+// decode gives the object.
+func (e entry) decode() (*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{}
+	if err := utiljson.Unmarshal(e.data, &u.Object); err != nil {
+		return nil, fmt.Errorf("%w: %w", errNoObject, err)
+	}
+	if u.Object == nil {
+		return nil, errNoObject
+	}
+	return u, nil
 }
 
 // errNoObject is the error for a document that is something else, which is nothing bad in a folder of all sorts.

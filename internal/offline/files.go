@@ -90,8 +90,8 @@ func (f *file) compare(other *file) int {
 
 // listFiles returns all files below the paths, in the order that they are read in, and the directories that have
 // them. A path that is given twice, or lies below another one, counts once. A path that does not exist is an error,
-// unless it may be gone.
-func listFiles(ctx context.Context, paths []string, mayBeGone bool) (files []*file, dirs []string, err error) {
+// unless it may be gone. Where flat is set, directories in directories are left out.
+func listFiles(ctx context.Context, paths []string, mayBeGone, flat bool) (files []*file, dirs []string, err error) {
 	seen := map[string]bool{}
 	var problems []error
 	for i, path := range paths {
@@ -111,7 +111,7 @@ func listFiles(ctx context.Context, paths []string, mayBeGone bool) (files []*fi
 			}
 			continue
 		}
-		found, err := walk(ctx, path, add)
+		found, err := walk(ctx, path, flat, add)
 		dirs = append(dirs, found...)
 		if err != nil && !(mayBeGone && errors.Is(err, fs.ErrNotExist)) {
 			problems = append(problems, err)
@@ -122,7 +122,7 @@ func listFiles(ctx context.Context, paths []string, mayBeGone bool) (files []*fi
 }
 
 // walk calls add for the files at or below path and returns the directories that it looked into.
-func walk(ctx context.Context, path string, add func(string, fs.FileInfo)) (dirs []string, err error) {
+func walk(ctx context.Context, path string, flat bool, add func(string, fs.FileInfo)) (dirs []string, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return []string{filepath.Dir(path)}, err // where it may come back
@@ -148,6 +148,8 @@ func walk(ctx context.Context, path string, add func(string, fs.FileInfo)) (dirs
 				return fs.SkipDir
 			}
 			return nil
+		case entry.IsDir() && flat && at != path:
+			return fs.SkipDir
 		case entry.IsDir():
 			dirs = append(dirs, at)
 			return nil

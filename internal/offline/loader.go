@@ -92,7 +92,9 @@ func (l *loader) read(ctx context.Context, f *file, stdin io.Reader, take func(e
 	defer in.Close()
 	f.read++
 	f.broken = false
+	empty := true
 	err = readEntries(in, func(e entry) bool {
+		empty = false
 		if e.err != nil {
 			// In a folder there may be files of all sorts; a file that is named is meant.
 			foreign := errors.Is(e.err, errNoObject) && !f.named
@@ -107,7 +109,7 @@ func (l *loader) read(ctx context.Context, f *file, stdin io.Reader, take func(e
 	})
 	if errors.Is(err, errTooLarge) {
 		l.problem(f, place{}, false, err)
-		err = nil
+		empty, err = false, nil
 	}
 	if err == nil {
 		err = ctx.Err()
@@ -115,8 +117,14 @@ func (l *loader) read(ctx context.Context, f *file, stdin io.Reader, take func(e
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", f.name(), err)
 	}
+	if empty && f.named {
+		l.problem(f, place{}, true, errNothing)
+	}
 	return nil
 }
+
+// errNothing is told of files that are named: they are meant to have something.
+var errNothing = errors.New("there is nothing in it")
 
 // maxProblems is how many problems of a file are told one by one: a file of something else can have one on every line.
 const maxProblems = 20
@@ -157,13 +165,7 @@ func (l *loader) summarize() {
 
 // add puts an entry into the storage, or holds it until its type is known.
 func (l *loader) add(f *file, e entry) {
-	u := &unstructured.Unstructured{}
-	err := utiljson.Unmarshal(e.data, &u.Object)
-	if err != nil {
-		err = fmt.Errorf("%w: %w", errNoObject, err)
-	} else if u.Object == nil {
-		err = errNoObject
-	}
+	u, err := e.decode()
 	if err != nil {
 		l.problem(f, e.place, !f.named, err)
 		return

@@ -24,7 +24,7 @@ func (s *Source) Refresh(ctx context.Context) error {
 }
 
 func (s *Source) refresh(ctx context.Context) error {
-	files, dirs, err := listFiles(ctx, s.options.Paths, true)
+	files, dirs, err := listFiles(ctx, s.options.Paths, true, false)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

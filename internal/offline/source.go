@@ -57,7 +57,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	s.turn.loader = newLoader(s.storage, s.note)
-	files, dirs, err := listFiles(ctx, options.Paths, false)
+	files, dirs, err := listFiles(ctx, options.Paths, false, false)
 	if err != nil {
 		return nil, err
 	}

@@ -3,64 +3,40 @@ package definitions
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
+	"io"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/offline"
 )
 
-// extensions are those of files in a directory that are read.
-var extensions = []string{".yaml", ".yml", ".json"}
-
-// FromFiles reads all definitions of files, and of the YAML and JSON files below directories. Files without any
-// definition are fine as long as one has some. What can be read comes together with the joined errors.
-func FromFiles(paths []string) ([]*crd.Definition, error) {
+// FromFiles reads all definitions of files, and of the YAML and JSON files below directories, as --from reads them.
+// Files without any definition are fine as long as one has some. What can be read comes together with the joined errors.
+func FromFiles(ctx context.Context, paths []string, in io.Reader) ([]*crd.Definition, error) {
 	var all []*crd.Definition
-	var errs []error
-	for _, path := range paths {
-		files, err := expand(path)
-		errs = append(errs, err)
-		for _, file := range files {
-			found, err := crd.ReadFile(file)
-			if err != nil && !errors.Is(err, crd.ErrNone) {
-				errs = append(errs, err)
-			}
-			all = append(all, found...)
+	err := offline.Read(ctx, offline.ReadOptions{Paths: paths, In: in}, func(object *unstructured.Unstructured, wrong func(error)) error {
+		if object.GetKind() != definitionKind || object.GroupVersionKind().Group != crd.GVR.Group {
+			return nil
 		}
-	}
-	err := errors.Join(errs...)
+		definition, err := crd.FromUnstructured(object.Object)
+		if err != nil {
+			wrong(fmt.Errorf("the CustomResourceDefinition %s: %w", object.GetName(), err))
+		} else {
+			all = append(all, definition)
+		}
+		return nil
+	})
 	if len(all) == 0 && err == nil {
 		err = fmt.Errorf("%w in %q", crd.ErrNone, paths)
 	}
 	return all, err
 }
 
-// expand gives a file itself, and of a directory the files below it that may hold definitions.
-func expand(path string) ([]string, error) {
-	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		return []string{path}, nil // reading it says what is wrong
-	}
-	var files []string
-	root := path + string(filepath.Separator) // a link to a directory is one
-	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir():
-		case slices.Contains(extensions, filepath.Ext(name)):
-			files = append(files, name)
-		}
-		return nil
-	})
-	return files, err
-}
+const definitionKind = "CustomResourceDefinition"
 
 // pageSize bounds how many definitions are in memory at once as the server sends them: one can be 1 MB.
 const pageSize = 20

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 	"github.com/crdcache/crdcache/internal/cli/exit"
@@ -15,9 +14,10 @@ import (
 
 // flags are the flags of eval.
 type flags struct {
-	files   resource.FilenameOptions
-	dialect string
-	quiet   bool
+	files     []string
+	recursive bool
+	dialect   string
+	quiet     bool
 }
 
 // NewCommand returns the command.
@@ -48,8 +48,8 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		},
 	}
 	set := cmd.Flags()
-	set.StringSliceVarP(&f.files.Filenames, "filename", "f", nil, "File or directory with objects, YAML or JSON; - is standard input. May be repeated.")
-	set.BoolVarP(&f.files.Recursive, "recursive", "R", false, "Read directories with everything below them.")
+	set.StringSliceVarP(&f.files, "filename", "f", nil, "File or directory with objects, YAML or JSON; - is standard input. May be repeated.")
+	set.BoolVarP(&f.recursive, "recursive", "R", false, "Read directories with everything below them.")
 	set.StringVar(&f.dialect, "dialect", jsonpath.Literal.String(), "How ['a.b'] is read: literal (one key) or kubectl (a, then b).")
 	target.CompleteWords(cmd, "dialect", []string{jsonpath.Literal.String(), jsonpath.Kubectl.String()})
 	set.BoolVar(&f.quiet, "quiet", false, "Do not explain on stderr why there is no value.")
@@ -59,13 +59,14 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 // options are what flags and arguments amount to.
 type options struct {
 	genericiooptions.IOStreams
-	path  *jsonpath.Path
-	files resource.FilenameOptions
-	quiet bool
+	path      *jsonpath.Path
+	files     []string
+	recursive bool
+	quiet     bool
 }
 
 func (f *flags) toOptions(expr string, streams genericiooptions.IOStreams) (*options, error) {
-	if len(f.files.Filenames) == 0 {
+	if len(f.files) == 0 {
 		return nil, exit.Usagef("name a file with --filename (-f), or give - to read objects from standard input")
 	}
 	dialect := jsonpath.Literal
@@ -84,5 +85,5 @@ func (f *flags) toOptions(expr string, streams genericiooptions.IOStreams) (*opt
 	case err != nil:
 		return nil, exit.Usagef("the path is wrong: %v", err)
 	}
-	return &options{IOStreams: streams, path: path, files: f.files, quiet: f.quiet}, nil
+	return &options{IOStreams: streams, path: path, files: f.files, recursive: f.recursive, quiet: f.quiet}, nil
 }

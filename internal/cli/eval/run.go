@@ -10,68 +10,60 @@ import (
 	"unicode"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/crdcache/crdcache/internal/cli/output"
+	"github.com/crdcache/crdcache/internal/offline"
 )
 
 // errNoObjects is for files that hold nothing.
 var errNoObjects = errors.New("the files hold no objects")
 
-// run evaluates the path on every object. An object that cannot be read does not keep the others from being
-// shown; the error joins what went wrong.
+// run evaluates the path on every object. What cannot be read does not keep the others from being shown; the error
+// joins what went wrong.
 func (o *options) run(ctx context.Context) error {
 	for _, w := range o.path.Warnings() {
-		if !o.quiet {
-			fmt.Fprintf(o.ErrOut, "warning: %s\n", w.Text())
-		}
-	}
-	infos, err := o.read()
-	if len(infos) == 0 {
-		return errors.Join(err, noneUnless(err))
+		o.warn(w.Text())
 	}
 	out := bufio.NewWriter(o.Out)
-	for _, info := range infos {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		object, ok := info.Object.(*unstructured.Unstructured)
-		if !ok {
-			continue // cannot be: the builder was asked for unstructured objects
-		}
-		if shown := o.show(out, object, len(infos) > 1); shown != nil {
-			return errors.Join(err, shown)
-		}
-	}
-	if flushed := out.Flush(); flushed != nil {
-		return errors.Join(err, fmt.Errorf("writing the output: %w", flushed))
+	err := o.showAll(ctx, out)
+	if flushed := out.Flush(); flushed != nil && err == nil { // also what came before an error, to the end of its line
+		return fmt.Errorf("writing the output: %w", flushed)
 	}
 	return err
 }
 
-// read reads the objects of all files; lists are taken apart.
-func (o *options) read() ([]*resource.Info, error) {
-	builder := resource.NewLocalBuilder().Unstructured().Local().ContinueOnError().Flatten()
-	files := o.files
-	files.Filenames = nil
-	for _, name := range o.files.Filenames {
-		if name == "-" {
-			builder.Stream(o.In, "standard input")
-			continue
-		}
-		files.Filenames = append(files.Filenames, name)
+// warn tells of something that keeps nothing from being shown.
+func (o *options) warn(text string) {
+	if !o.quiet {
+		fmt.Fprintf(o.ErrOut, "warning: %s\n", output.Line(text))
 	}
-	if len(files.Filenames) > 0 {
-		builder.FilenameParam(false, &files)
-	}
-	return builder.Do().Infos()
 }
 
-func noneUnless(err error) error {
-	if err != nil {
-		return nil
+// showAll reads the objects of all files, lists taken apart, and shows each as soon as it is read. The first one waits
+// for a second: it is only named when there are several.
+func (o *options) showAll(ctx context.Context, out *bufio.Writer) error {
+	var first *unstructured.Unstructured
+	objects := 0
+	options := offline.ReadOptions{Paths: o.files, Flat: !o.recursive, In: o.In, Warn: func(p *offline.Problem) { o.warn(p.Error()) }}
+	err := offline.Read(ctx, options, func(object *unstructured.Unstructured, _ func(error)) error {
+		switch objects++; objects {
+		case 1:
+			first = object
+			return nil
+		case 2:
+			if err := o.show(out, first, true); err != nil {
+				return err
+			}
+		}
+		return o.show(out, object, true)
+	})
+	switch {
+	case objects == 0 && err == nil:
+		return errNoObjects
+	case objects == 1 && ctx.Err() == nil:
+		return errors.Join(o.show(out, first, false), err)
 	}
-	return errNoObjects
+	return err
 }
 
 // show prints the values of one object, or explains why there is none.
@@ -98,7 +90,7 @@ func (o *options) show(out *bufio.Writer, object *unstructured.Unstructured, sev
 		if err := out.Flush(); err != nil { // so that a person sees both in order
 			return fmt.Errorf("writing the output: %w", err)
 		}
-		fmt.Fprintf(o.ErrOut, "%s: no value: %s\n", describe(object), output.Printable(explain(o.path, object.Object)))
+		fmt.Fprintf(o.ErrOut, "%s\n", output.Line(describe(object)+": no value: "+explain(o.path, object.Object)))
 	}
 	return nil
 }

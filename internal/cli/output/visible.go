@@ -38,6 +38,14 @@ func replacement() rune {
 	return '?'
 }
 
+// MaxLine bounds a line in runes: what a server or a file says may be a whole web page.
+const MaxLine = 2000
+
+// Line makes text a part of a line that is safe to show on a terminal, and not too long.
+func Line(text string) string {
+	return Cut(Printable(strings.Join(strings.Fields(text), " ")), MaxLine)
+}
+
 // Cut shortens text to so many characters, of which the last ones then tell that there was more.
 func Cut(text string, most int) string {
 	if len(text) <= most || utf8.RuneCountInString(text) <= most {

@@ -45,13 +45,11 @@ func Print(ctx context.Context, sections []Section, options Options) error {
 	} else {
 		err = options.printList(ctx, sections, out)
 	}
-	if err != nil {
-		return err
+	// Also before an error: no line shall end in the middle.
+	if flushed := out.Flush(); flushed != nil && err == nil {
+		err = fmt.Errorf("writing the output: %w", flushed)
 	}
-	if err := out.Flush(); err != nil {
-		return fmt.Errorf("writing the output: %w", err)
-	}
-	return nil
+	return err
 }
 
 // printList writes the objects of all types as one list.

@@ -71,7 +71,7 @@ func (f *flags) find(ctx context.Context, names []string, streams genericiooptio
 		if err := f.target.RefuseAll("with --crds: give one of them"); err != nil {
 			return nil, err
 		}
-		known, err := definitions.FromFiles(f.crds)
+		known, err := definitions.FromFiles(ctx, f.crds, streams.In)
 		found, missing := inFiles(names, known)
 		return found, errors.Join(err, missing)
 	}

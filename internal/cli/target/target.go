@@ -38,7 +38,7 @@ func (t *Target) open(ctx context.Context, paths []string, streams genericioopti
 		Paths: paths, In: streams.In,
 		Report: func(p *offline.Problem) {
 			if p.Warning {
-				fmt.Fprintf(streams.ErrOut, "warning: %s\n", output.Printable(p.Error()))
+				fmt.Fprintf(streams.ErrOut, "warning: %s\n", output.Line(p.Error()))
 			}
 		},
 		TypesChanged: func() {

@@ -55,7 +55,7 @@ func (o *options) check(ctx context.Context) (*indexers.Config, []indexers.Diagn
 func (o *options) definitions(ctx context.Context, config *indexers.Config) ([]*crd.Definition, error) {
 	switch {
 	case len(o.crds) > 0:
-		return definitions.FromFiles(o.crds)
+		return definitions.FromFiles(ctx, o.crds, o.In)
 	case o.target == nil:
 		return nil, nil
 	}

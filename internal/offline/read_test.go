@@ -1,0 +1,85 @@
+package offline
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// named reads files and gives the names of the objects, the warnings, and the error.
+func named(t *testing.T, options ReadOptions) (names, warnings []string, err error) {
+	t.Helper()
+	options.Warn = func(p *Problem) { warnings = append(warnings, p.Error()) }
+	err = Read(t.Context(), options, func(u *unstructured.Unstructured, wrong func(error)) error {
+		names = append(names, u.GetName())
+		if u.GetName() == "wrong" {
+			wrong(errors.New("it is wrong"))
+		}
+		return nil
+	})
+	return names, warnings, err
+}
+
+// TestRead: objects come as they stand in the files, without any idea of their types.
+func TestRead(t *testing.T) {
+	dir := tree(t, map[string]string{
+		"a.yaml": widget("a", "red") + "---\n" + strings.ReplaceAll(widget("wrong", "red"), "Widget", "Other"), "below/b.yaml": widget("b", "red"),
+		"values.yaml": "replicas: 1\n", "zero.yaml": "",
+	})
+	for name, tt := range map[string]struct {
+		options               ReadOptions
+		names, warnings, errs []string
+	}{
+		"all":     {ReadOptions{Paths: []string{dir}}, []string{"a", "wrong", "b"}, []string{"values.yaml:1: document 1: passed over"}, []string{"a.yaml:6: document 2: it is wrong"}},
+		"flat":    {ReadOptions{Paths: []string{dir}, Flat: true}, []string{"a", "wrong"}, []string{"values.yaml"}, []string{"a.yaml"}},
+		"empty":   {ReadOptions{Paths: []string{dir + "/zero.yaml", dir + "/below"}}, []string{"b"}, []string{"zero.yaml: there is nothing in it"}, nil},
+		"missing": {ReadOptions{Paths: []string{dir + "/none", dir + "/below/b.yaml"}}, []string{"b"}, nil, []string{"none: no such file"}},
+		"nothing": {ReadOptions{Paths: []string{Stdin}, In: strings.NewReader("")}, nil, []string{"stdin: there is nothing in it"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			names, warnings, err := named(t, tt.options)
+			if diff := cmp.Diff(tt.names, names); diff != "" {
+				t.Errorf("the objects (-want +got):\n%s", diff)
+			}
+			var errs []string
+			if err != nil {
+				errs = strings.Split(err.Error(), "\n")
+			}
+			contains := func(want, got string) bool { return strings.Contains(got, want) }
+			if !slices.EqualFunc(tt.warnings, warnings, contains) || !slices.EqualFunc(tt.errs, errs, contains) {
+				t.Errorf("warnings %q and errors %q, want %q and %q", warnings, errs, tt.warnings, tt.errs)
+			}
+		})
+	}
+}
+
+// TestReadEnds: an error of who takes the objects is the end.
+func TestReadEnds(t *testing.T) {
+	enough := errors.New("enough")
+	taken := 0
+	in := io.MultiReader(strings.NewReader("---\n"), &endless{text: widget("a", "red") + "---\n"})
+	err := Read(t.Context(), ReadOptions{Paths: []string{Stdin}, In: in}, func(*unstructured.Unstructured, func(error)) error {
+		taken++
+		return enough
+	})
+	if err != enough || taken != 1 {
+		t.Errorf("%v after %d objects", err, taken)
+	}
+}
+
+// TestNamedEmptyFile: of a file that is named and has nothing a warning tells; in a folder it is nothing special.
+func TestNamedEmptyFile(t *testing.T) {
+	dir := tree(t, map[string]string{"a.yaml": "# only\n---\n", "b.yaml": widgetCRD})
+	s := open(t, Options{Paths: []string{dir + "/a.yaml", dir}})
+	if problems := s.Problems(); len(problems) != 1 || !problems[0].Warning || problems[0].Error() != dir+"/a.yaml: there is nothing in it" {
+		t.Errorf("the problems are %q", problems)
+	}
+	if s := open(t, Options{Paths: []string{dir}}); len(s.Problems()) > 0 {
+		t.Errorf("in a folder the problems are %q", s.Problems())
+	}
+}

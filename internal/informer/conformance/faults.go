@@ -108,22 +108,18 @@ func (f *Faults) Hold() (release func()) {
 }
 
 // EndWatches ends all watches as a timeout does: between two events, without an error.
-func (f *Faults) EndWatches() { f.each(func(s *stream) { s.end(io.EOF) }) }
+func (f *Faults) EndWatches() { f.each(func(s *stream) { s.inject(part{end: io.EOF}) }) }
 
 // BreakWatches ends all watches in the middle of an event.
 func (f *Faults) BreakWatches() {
 	f.each(func(s *stream) {
-		s.inject([]byte(`{"type":"MODIFIED","obj`))
-		s.end(io.ErrUnexpectedEOF)
+		s.inject(part{text: []byte(`{"type":"MODIFIED","obj`), end: io.ErrUnexpectedEOF})
 	})
 }
 
 // ExpireWatches ends all watches with the error event of a version that is too old.
 func (f *Faults) ExpireWatches() {
-	f.each(func(s *stream) {
-		s.inject(frame("ERROR", expiredStatus()))
-		s.end(io.EOF)
-	})
+	f.each(func(s *stream) { s.inject(part{text: frame("ERROR", expiredStatus()), end: io.EOF}) })
 }
 
 // Bookmark sends a bookmark in all watches.
@@ -133,7 +129,7 @@ func (f *Faults) Bookmark(resourceVersion string) {
 		"apiVersion": "v1",
 		"metadata":   map[string]any{"resourceVersion": resourceVersion},
 	}
-	f.each(func(s *stream) { s.inject(frame("BOOKMARK", object)) })
+	f.each(func(s *stream) { s.inject(part{text: frame("BOOKMARK", object)}) })
 }
 
 // Requests counts the requests of a verb: list (or get), watch, watch-list or write.
@@ -267,19 +263,24 @@ func failure(r *http.Request, status int) *http.Response {
 type stream struct {
 	body   io.ReadCloser
 	reader *io.PipeReader
-	lines  chan []byte
-	over   chan error
+	parts  chan part
 	done   chan struct{}
 	stop   func()
 	closed func()
 }
 
+// part is what comes next in a stream. Nothing follows one that ends it, whatever the server still sends.
+type part struct {
+	text []byte
+	end  error // nil: the stream goes on
+}
+
 func newStream(body io.ReadCloser) *stream {
 	reader, writer := io.Pipe()
-	s := &stream{body: body, reader: reader, lines: make(chan []byte, 64), over: make(chan error, 1), done: make(chan struct{})}
+	s := &stream{body: body, reader: reader, parts: make(chan part, 64), done: make(chan struct{})}
 	s.stop = sync.OnceFunc(func() { close(s.done) })
 	go s.receive()    // ended by the body's end, which Close brings about
-	go s.send(writer) // ended by Close, end or receive
+	go s.send(writer) // ended by Close, or by the part that is the end
 	return s
 }
 
@@ -292,12 +293,12 @@ func (s *stream) receive() {
 		pending.Write(buffer[:n])
 		if cut := strings.LastIndexByte(pending.String(), '\n'); cut >= 0 {
 			whole, rest := pending.String()[:cut+1], pending.String()[cut+1:]
-			s.inject([]byte(whole))
+			s.inject(part{text: []byte(whole)})
 			pending.Reset()
 			pending.WriteString(rest)
 		}
 		if err != nil {
-			s.end(err)
+			s.inject(part{end: err})
 			return
 		}
 	}
@@ -306,36 +307,27 @@ func (s *stream) receive() {
 func (s *stream) send(writer *io.PipeWriter) {
 	for {
 		select {
-		case line := <-s.lines:
-			if _, err := writer.Write(line); err != nil {
+		case p := <-s.parts:
+			if len(p.text) > 0 {
+				if _, err := writer.Write(p.text); err != nil {
+					return
+				}
+			}
+			if p.end != nil {
+				writer.CloseWithError(p.end)
 				return
 			}
 		case <-s.done:
 			writer.CloseWithError(io.EOF)
 			return
-		case err := <-s.over:
-			for len(s.lines) > 0 {
-				if _, err := writer.Write(<-s.lines); err != nil {
-					return
-				}
-			}
-			writer.CloseWithError(err)
-			return
 		}
 	}
 }
 
-func (s *stream) inject(line []byte) {
+func (s *stream) inject(p part) {
 	select {
-	case s.lines <- line:
+	case s.parts <- p:
 	case <-s.done:
-	}
-}
-
-func (s *stream) end(err error) {
-	select {
-	case s.over <- err:
-	default: // it has an end already
 	}
 }
 

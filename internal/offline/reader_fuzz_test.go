@@ -1,0 +1,138 @@
+package offline
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// errElse is what the plain readers end with where the reader of files may differ.
+var errElse = errors.New("not told by documents alone")
+
+// plainYAML reads a stream document by document with the libraries, without looking into it before.
+func plainYAML(text []byte) ([]any, error) {
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
+	var all []any
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		data, err := yaml.YAMLToJSONStrict(document)
+		if err != nil {
+			return nil, err
+		}
+		if all, err = plainObject(all, data); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// plainJSON is that of JSON objects.
+func plainJSON(text []byte) ([]any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	var all []any
+	for {
+		var data json.RawMessage
+		if err := decoder.Decode(&data); errors.Is(err, io.EOF) {
+			return all, nil
+		} else if err != nil {
+			return nil, err
+		}
+		var err error
+		if all, err = plainObject(all, data); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// plainObject appends an object, or the items of a list.
+func plainObject(all []any, data []byte) ([]any, error) {
+	var object map[string]any
+	if json.Unmarshal(data, &object) != nil || object == nil {
+		return nil, errElse
+	}
+	for name := range object {
+		if strings.EqualFold(name, "kind") && name != "kind" || strings.EqualFold(name, "apiVersion") && name != "apiVersion" {
+			return nil, errElse
+		}
+	}
+	kind, _ := object["kind"].(string)
+	version, _ := object["apiVersion"].(string)
+	if kind == "" || version == "" {
+		return nil, errElse
+	}
+	items, has := object["items"]
+	if !has || !isList(kind) {
+		if has {
+			return nil, errElse
+		}
+		return append(all, any(object)), nil
+	}
+	list, ok := items.([]any)
+	if !ok {
+		return nil, errElse
+	}
+	for _, item := range list {
+		one, ok := item.(map[string]any)
+		if !ok || one["kind"] == nil || one["apiVersion"] == nil {
+			return nil, errElse
+		}
+		if own, ok := one["kind"].(string); !ok || isList(own) {
+			return nil, errElse
+		}
+		all = append(all, any(one))
+	}
+	return all, nil
+}
+
+// FuzzPlainReaders reads what the libraries understand as objects: they must be the same ones.
+func FuzzPlainReaders(f *testing.F) {
+	for _, text := range []string{
+		aYAML + "---\n" + bYAML, "apiVersion: v1\nitems:\n" + item(aYAML) + item(bYAML) + "kind: List\n", aJSON + "\n" + aJSON,
+		`{"apiVersion":"v1","items":[` + aJSON + `],"kind":"List"}`, "apiVersion: v1\nkind: A\na: |\n  items:\n  - b\n  ---\nb: 1e3\n",
+		"apiVersion: v1\nkind: A\na: \"x\n\n  items:\n\n  - y\"\n", "apiVersion: v1\nkind: List\nitems:\n  - apiVersion: v1\n    kind: B\n    t: >-\n      a\n\n      - b\n\n  # c\n  - {kind: C, apiVersion: v1}\n",
+		"# c\n--- # d\napiVersion: v1\nkind: A\n...\n", "apiVersion: v1\r\nkind: List\r\nitems:\r\n- apiVersion: v1\r\n  kind: B\r\n", "apiVersion: v1\nkind: List\nitems: &x\n- apiVersion: v1\n  kind: B\nmore: *x\n",
+		"apiVersion: v1\nkind: A\nn: 9007199254740993\nf: 1.0\n? k\n: v\n", "{kind: A, apiVersion: v1}\n", "kind: A\napiVersion: v1\ns: 'a\n---\nb'\n",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		text = append(bytes.Clone(text), '\n') // as the libraries do with the last line
+		plain := plainYAML
+		if looksLikeJSON(string(text)) {
+			plain = plainJSON
+		}
+		want, err := plain(text)
+		if err != nil {
+			return
+		}
+		var got []any
+		err = readEntries(bytes.NewReader(text), func(e entry) bool {
+			if e.err != nil {
+				t.Errorf("line %d, document %d, item %d: %v", e.line, e.document, e.item, e.err)
+				return false
+			}
+			var object any
+			if err := json.Unmarshal(e.data, &object); err != nil {
+				t.Errorf("%s: %v", e.data, err)
+			}
+			got = append(got, object)
+			return true
+		})
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%v, objects of %q (-libraries +ours):\n%s", err, text, diff)
+		}
+	})
+}

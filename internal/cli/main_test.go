@@ -1,10 +1,7 @@
 package cli_test
 
 import (
-	"context"
 	"os"
-	"os/signal"
-	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -24,9 +21,4 @@ func TestMain(m *testing.M) {
 }
 
 // program is what cmd/crdcache does.
-func program() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := cli.Main(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
-}
+func program() { os.Exit(cli.Program()) }

@@ -43,8 +43,10 @@ func Main(ctx context.Context, args []string, in io.Reader, out, errOut io.Write
 	root := newRoot(commandName(args[0]), genericiooptions.IOStreams{In: in, Out: stdout, ErrOut: stderr})
 	root.SetArgs(args[1:])
 	err := execute(ctx, root)
-	if failed := stdout.Err(); err == nil && failed != nil { // cobra does not look when it prints help
-		err = fmt.Errorf("writing the output: %w", failed)
+	if err == nil { // a command that was given up may be writing still, and Err would wait for it
+		if failed := stdout.Err(); failed != nil { // cobra does not look when it prints help
+			err = fmt.Errorf("writing the output: %w", failed)
+		}
 	}
 	if err != nil && ctx.Err() != nil {
 		err = errors.Join(exit.ErrInterrupted, err)

@@ -29,7 +29,7 @@ func (s Style) Rows(rows output.Rows) output.Rows {
 func (l labelled) Definitions() []metav1.TableColumnDefinition {
 	definitions := append([]metav1.TableColumnDefinition(nil), l.Rows.Definitions()...)
 	for _, name := range l.columns {
-		definitions = append(definitions, metav1.TableColumnDefinition{Name: name[strings.LastIndex(name, "/")+1:], Type: "string"})
+		definitions = append(definitions, metav1.TableColumnDefinition{Name: output.Printable(name[strings.LastIndex(name, "/")+1:]), Type: "string"})
 	}
 	if l.all {
 		definitions = append(definitions, metav1.TableColumnDefinition{Name: "Labels", Type: "string"})

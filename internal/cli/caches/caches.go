@@ -77,6 +77,7 @@ func New(client dynamic.Interface, resources []discovery.Resource, options Optio
 // Sync runs the informers and waits until all are settled, the server calls the requests of the others wrong, or ctx
 // ends. Its error joins those of the types that are not synced. The informers run until Shutdown.
 func (c *Caches) Sync(ctx context.Context) error {
+	c.hopeless.asked.Store(true)
 	if err := c.factory.Start(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}

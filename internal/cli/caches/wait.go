@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -18,13 +19,15 @@ var errRefused = errors.New("the server calls the request wrong")
 type hopeless struct {
 	once  sync.Once
 	ended chan struct{}
+	// asked is set once all informers are made and begin to ask: states are told of before that, too.
+	asked atomic.Bool
 }
 
 // listen looks at what happens to types before another listener does.
 func (c *Caches) listen(next dynamicinformer.Listener) dynamicinformer.Listener {
 	tell := next.StateChanged
 	next.StateChanged = func(before, after dynamicinformer.Status) {
-		if c.allHopeless() {
+		if c.hopeless.asked.Load() && c.allHopeless() {
 			c.hopeless.once.Do(func() { close(c.hopeless.ended) })
 		}
 		if tell != nil {

@@ -21,7 +21,7 @@ type Caches struct {
 	Synced []Cache
 
 	factory  *dynamicinformer.Factory
-	hopeless hopeless
+	refusals Refusals
 }
 
 // Cache is a type and its informer.
@@ -55,9 +55,8 @@ func New(client dynamic.Interface, resources []discovery.Resource, options Optio
 		perType[r.GVR] = one
 	}
 	c := &Caches{}
-	c.hopeless.ended = make(chan struct{})
 	factory, err := dynamicinformer.New(dynamicinformer.Options{
-		Client: client, Types: options.Types, Defaults: options.Defaults, Resources: perType, Listener: c.listen(options.Listener),
+		Client: client, Types: options.Types, Defaults: options.Defaults, Resources: perType, Listener: c.refusals.Heed(options.Listener),
 	})
 	if err != nil {
 		return nil, err
@@ -77,11 +76,14 @@ func New(client dynamic.Interface, resources []discovery.Resource, options Optio
 // Sync runs the informers and waits until all are settled, the server calls the requests of the others wrong, or ctx
 // ends. Its error joins those of the types that are not synced. The informers run until Shutdown.
 func (c *Caches) Sync(ctx context.Context) error {
-	c.hopeless.asked.Store(true)
 	if err := c.factory.Start(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
-	err := c.wait(ctx)
+	gvrs := make([]schema.GroupVersionResource, len(c.All))
+	for i, cached := range c.All {
+		gvrs[i] = cached.Resource.GVR
+	}
+	err := c.refusals.WaitForSync(ctx, c.factory, gvrs...)
 	for _, cached := range c.All {
 		if cached.Informer.HasSynced() {
 			c.Synced = append(c.Synced, cached)

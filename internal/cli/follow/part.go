@@ -62,7 +62,7 @@ func (r *run) parts() ([]*part, error) {
 func (r *run) factory(client dynamic.Interface) (*dynamicinformer.Factory, error) {
 	return dynamicinformer.New(dynamicinformer.Options{
 		Client: client, Types: r.tracker.Types(), Defaults: r.Cached(),
-		Listener: dynamicinformer.Listener{StateChanged: r.teller.changed},
+		Listener: r.refusals.Heed(dynamicinformer.Listener{StateChanged: r.teller.changed}),
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/internal/cli/caches"
 	"github.com/crdcache/crdcache/internal/cli/exit"
 )
 
@@ -24,6 +25,7 @@ type run struct {
 	resources []discovery.Resource // that were there in the beginning
 	columns   columns
 	text      printer // of all types, unless tables are printed
+	refusals  caches.Refusals
 
 	// begun is given when a type begins to be followed.
 	begun signal
@@ -95,7 +97,7 @@ func (r *run) follow(waiting context.Context) error {
 	return r.ctx.Err()
 }
 
-// sync waits until the types that were there in the beginning are settled. It is an error if none is synced.
+// sync waits until the types that were there in the beginning are settled or refused. It is an error if none is synced.
 func (r *run) sync(waiting context.Context, first []held) error {
 	if len(r.resources) == 0 {
 		return r.awaitAny(waiting)
@@ -106,8 +108,7 @@ func (r *run) sync(waiting context.Context, first []held) error {
 	}
 	var unsynced error
 	for _, f := range first {
-		_, err := f.part.factory.WaitForSync(waiting, f.gvr)
-		unsynced = errors.Join(unsynced, err)
+		unsynced = errors.Join(unsynced, r.refusals.WaitForSync(waiting, f.part.factory, f.gvr))
 	}
 	if !r.Events {
 		for _, f := range first {

@@ -117,8 +117,8 @@ func client(t *testing.T, dir, context string) dynamic.Interface {
 	return c
 }
 
-// eventually waits until check holds.
-func eventually(t *testing.T, what string, check func() bool) {
+// eventually waits until check holds. The clues are called when it never does.
+func eventually(t *testing.T, what string, check func() bool, clues ...func() string) {
 	t.Helper()
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
@@ -128,6 +128,9 @@ func eventually(t *testing.T, what string, check func() bool) {
 		select {
 		case <-ticker.C:
 		case <-deadline.C:
+			for _, clue := range clues {
+				what += "\n" + clue()
+			}
 			t.Fatalf("gave up waiting: %s", what)
 		}
 	}
@@ -151,8 +154,21 @@ func assertNothingLeft(t *testing.T, s controlplane.Status) {
 		if pid == 0 {
 			t.Fatalf("status lacks a process id: %+v", s)
 		}
-		eventually(t, fmt.Sprintf("process %d ends", pid), func() bool { return gone(pid) })
+		eventually(t, fmt.Sprintf("process %d ends", pid),
+			func() bool { return gone(pid) }, func() string { return describe(pid) })
 	}
+}
+
+// describe tells what a process is and what each of its threads waits for.
+func describe(pid int) string {
+	dir := fmt.Sprintf("/proc/%d/", pid)
+	var b strings.Builder
+	fmt.Fprintf(&b, "command: %s\n", strings.ReplaceAll(readFile(dir+"cmdline"), "\x00", " "))
+	tasks, _ := filepath.Glob(dir + "task/*")
+	for _, task := range tasks {
+		fmt.Fprintf(&b, "thread in %s: %s", readFile(task+"/wchan"), readFile(task+"/stat"))
+	}
+	return b.String()
 }
 
 func refuses(t *testing.T, rawURL string) bool {

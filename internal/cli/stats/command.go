@@ -34,7 +34,9 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Use:   "stats TYPE... [flags]",
 		Short: "Show what caching types costs, and how the values of indexes are distributed",
 		Long: "Sync the types and print the number of their objects, the memory that they and their indexes occupy in\n" +
-			"a storage mode, how long the sync took, and the most frequent values of each index.",
+			"a storage mode, how long the sync took, and the most frequent values of each index. Of the indexes of a\n" +
+			"config also what they leave out and why, the objects that \"missing: report\" asks for, and the values that\n" +
+			"several objects have where \"unique: warn\" is set.",
 		Example: "  crdcache stats certificates.cert-manager.io -A --storage compressed\n" +
 			"  crdcache stats certs --config indexes.yaml --top 20",
 		Args:                  reader.NeedTypes,

@@ -38,6 +38,7 @@ func (o *options) printReport(out *bufio.Writer, r report) {
 	for _, x := range r.Indexes {
 		fmt.Fprintf(out, "  %s: %s in %d of %d objects, %s\n", x.Name, values(x.Values), x.Objects, r.Objects, size(x.Bytes))
 		o.printBars(out, x, r.Objects)
+		printTroubles(out, x)
 	}
 }
 
@@ -53,10 +54,7 @@ func (o *options) printBars(out *bufio.Writer, x indexReport, objects int) {
 	width := 0
 	texts := make([]string, len(x.Top))
 	for i, v := range x.Top {
-		texts[i] = output.Cut(output.Printable(v.Value), maxValue)
-		if v.Value == "" {
-			texts[i] = `""`
-		}
+		texts[i] = short(v.Value)
 		width = max(width, utf8.RuneCountInString(texts[i]))
 	}
 	shown := 0
@@ -69,6 +67,59 @@ func (o *options) printBars(out *bufio.Writer, x indexReport, objects int) {
 	if left := x.Values - shown; shown > 0 && left > 0 {
 		fmt.Fprintf(out, "    %s %d more\n", output.Ellipsis(), left)
 	}
+}
+
+// maxNamed is how many values and objects a line about trouble names.
+const maxNamed = 5
+
+// printTroubles says what the index leaves out, and what the config wants otherwise.
+func printTroubles(out *bufio.Writer, x indexReport) {
+	if s := x.Skipped; s != nil {
+		var parts []string
+		for _, part := range []struct {
+			n   uint64
+			why string
+		}{
+			{s.Missing, "%d missing"}, {s.Type, "%d of another type"}, {s.Limit, "%d beyond a limit"}, {s.When, "%d not meant by its condition"},
+		} {
+			if part.n > 0 {
+				parts = append(parts, fmt.Sprintf(part.why, part.n))
+			}
+		}
+		fmt.Fprintf(out, "    left out: %s\n", strings.Join(parts, ", "))
+	}
+	if len(x.Reported) > 0 {
+		keys := make([]string, len(x.Reported))
+		for i, key := range x.Reported {
+			keys[i] = output.Printable(key)
+		}
+		fmt.Fprintf(out, "    without a value: %s\n", named(keys, func(int) string { return " " + output.Ellipsis() })) // no more than some are known
+	}
+	if len(x.Duplicates) > 0 {
+		texts := make([]string, len(x.Duplicates))
+		for i, v := range x.Duplicates {
+			texts[i] = fmt.Sprintf("%s (%d objects)", short(v.Value), v.Count)
+		}
+		fmt.Fprintf(out, "    not unique: %s\n", named(texts, func(more int) string { return fmt.Sprintf(" and %d more", more) }))
+	}
+}
+
+// named is the first of the texts, and what more says of the number of the others.
+func named(texts []string, more func(int) string) string {
+	shown := texts[:min(len(texts), maxNamed)]
+	line := strings.Join(shown, ", ")
+	if left := len(texts) - len(shown); left > 0 {
+		line += more(left)
+	}
+	return line
+}
+
+// short is a value on a terminal.
+func short(value string) string {
+	if value == "" {
+		return `""`
+	}
+	return output.Cut(output.Printable(value), maxValue)
 }
 
 func values(n int) string {

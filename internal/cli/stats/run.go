@@ -36,6 +36,20 @@ type indexReport struct {
 	Objects int          `json:"objects"`
 	Bytes   int64        `json:"bytes"`
 	Top     []valueCount `json:"top,omitempty"`
+	// Skipped says what the index leaves out, and why; nil for indexes that no config declares, and when nothing is.
+	Skipped *skipped `json:"skipped,omitempty"`
+	// Reported are the keys of the first objects without a value, for an index with "missing: report".
+	Reported []string `json:"reported,omitempty"`
+	// Duplicates are the values that several objects have, the most frequent first, for an index with "unique: warn".
+	Duplicates []valueCount `json:"duplicates,omitempty"`
+}
+
+// skipped counts what an index leaves out; see indexers.Stats.
+type skipped struct {
+	Missing uint64 `json:"missing,omitempty"`
+	Type    uint64 `json:"type,omitempty"`
+	Limit   uint64 `json:"limit,omitempty"`
+	When    uint64 `json:"when,omitempty"`
 }
 
 type valueCount struct {
@@ -73,9 +87,13 @@ func (o *options) report(ctx context.Context, c caches.Cache, indexes []*indexer
 		Bytes: s.Bytes(), Body: s.ObjectBytes, Table: s.TableBytes, Indexes: []indexReport{},
 	}
 	querier := query.New(query.ForInformer(c.Informer), indexes...)
+	troubles, err := findTroubles(ctx, c, querier, indexes)
+	if err != nil {
+		return r, err
+	}
 	for _, x := range s.Indexes {
-		one := indexReport{Name: x.Name, Values: x.Values, Entries: x.Entries, Bytes: x.Bytes}
-		var err error
+		one := troubles[x.Name]
+		one.Name, one.Values, one.Entries, one.Bytes = x.Name, x.Values, x.Entries, x.Bytes
 		if one.Objects, err = querier.Count(ctx, query.Exists(x.Name), query.Options{AllowScan: true}); err != nil {
 			return r, err
 		}
@@ -89,6 +107,31 @@ func (o *options) report(ctx context.Context, c caches.Cache, indexes []*indexer
 	return r, nil
 }
 
+// findTroubles says of each index of the config what is not as the config wants it.
+func findTroubles(ctx context.Context, c caches.Cache, querier *query.Querier, indexes []*indexers.Index) (map[string]indexReport, error) {
+	met, err := c.IndexStats(ctx, indexes)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]indexReport{}
+	for i, index := range indexes {
+		one := indexReport{Reported: met[i].Reported}
+		left := skipped{Missing: met[i].SkippedMissing, Type: met[i].SkippedType, Limit: met[i].SkippedLimit, When: met[i].SkippedWhen}
+		if left != (skipped{}) {
+			one.Skipped = &left
+		}
+		if index.Unique {
+			duplicates, err := querier.Duplicates(ctx, index.Name)
+			if err != nil {
+				return nil, err
+			}
+			one.Duplicates = counts(duplicates)
+		}
+		out[index.Name] = one
+	}
+	return out, nil
+}
+
 // topValues are the most frequent values of an index.
 func (o *options) topValues(ctx context.Context, querier *query.Querier, index string) ([]valueCount, error) {
 	if o.top == 0 {
@@ -99,13 +142,18 @@ func (o *options) topValues(ctx context.Context, querier *query.Querier, index s
 		return nil, err
 	}
 	slices.SortStableFunc(values, func(a, b query.ValueCount) int { return b.Count - a.Count })
-	var top []valueCount
-	for _, v := range values[:min(len(values), o.top)] {
+	return counts(values[:min(len(values), o.top)]), nil
+}
+
+// counts is values as they are reported.
+func counts(values []query.ValueCount) []valueCount {
+	var out []valueCount
+	for _, v := range values {
 		value := v.Value
 		if value == indexers.Null {
 			value = "(null)"
 		}
-		top = append(top, valueCount{value, v.Count})
+		out = append(out, valueCount{value, v.Count})
 	}
-	return top, nil
+	return out
 }

@@ -28,25 +28,28 @@ type Source struct {
 func Load(paths ...string) (*Config, error) {
 	l := newLoader()
 	for _, path := range paths {
-		data, err := readLimited(path)
+		source, err := ReadSource(path)
 		if err != nil {
 			f := newFile(path, "")
 			l.report(f.diagnostic(CodeFile, place{}, "the file cannot be read: "+err.Error(), "give the path of a file that exists and is readable"))
 			continue
 		}
-		l.add(Source{Name: path, Data: data})
+		l.add(source)
 	}
 	return l.finish()
 }
 
-// readLimited reads little more than what is refused anyway.
-func readLimited(path string) ([]byte, error) {
+// ReadSource reads a file. Of one that is too long for a config it reads little more than what makes [Parse] refuse
+// it, so that a file without an end does no harm.
+func ReadSource(path string) (Source, error) {
+	source := Source{Name: path}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return source, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxSourceBytes+1))
+	source.Data, err = io.ReadAll(io.LimitReader(f, maxSourceBytes+1))
+	return source, err
 }
 
 // Parse reads sources as one config. A source holds YAML or JSON: one IndexConfig or more, as

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -121,11 +120,11 @@ func (w *Watcher) Config() *indexers.Config {
 func readAll(files []string) []indexers.Source {
 	sources := make([]indexers.Source, len(files))
 	for i, name := range files {
-		data, err := os.ReadFile(name)
+		source, err := indexers.ReadSource(name)
 		if err != nil {
-			data = nil
+			source.Data = nil
 		}
-		sources[i] = indexers.Source{Name: name, Data: data}
+		sources[i] = source
 	}
 	return sources
 }

@@ -243,6 +243,19 @@ func TestNewErrors(t *testing.T) {
 	}
 }
 
+// TestHugeFile: a file that is longer than memory is refused, and not read to its end.
+func TestHugeFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "huge.yaml")
+	write(t, file, "")
+	if err := os.Truncate(file, 1<<40); err != nil { // a hole, which takes no room on the disk
+		t.Fatal(err)
+	}
+	var ce *indexers.ConfigError
+	if _, err := reload.New(t.Context(), reload.Options{Files: []string{file}}); !errors.As(err, &ce) || !strings.Contains(err.Error(), "larger than 4 MiB") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // A file that is written under another name, through a hard link, is one that nobody tells of.
 func TestPoll(t *testing.T) {
 	file, other := filepath.Join(t.TempDir(), "indexes.yaml"), filepath.Join(t.TempDir(), "other.yaml")

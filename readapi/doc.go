@@ -24,8 +24,10 @@
 //
 // Not served: protobuf and CBOR, compressed answers, OpenAPI v2, the scale subresource, the deprecated /watch/ paths, the
 // list of all paths at /, and the columns that a kube-apiserver has in its code for built-in types. What a
-// kube-apiserver answers to other methods than GET with discovery, is refused. All other answers are compared with those
-// of a kube-apiserver by a test, byte for byte but for what depends on the time.
+// kube-apiserver answers to other methods than GET with discovery, is refused. Tests compare the answers to some thousand
+// requests with those of a kube-apiserver, byte for byte but for what depends on the time: discovery, get, list, watch
+// and errors, with parameters in many combinations. Health checks, and a watch as PartialObjectMetadataList, are not
+// among them.
 //
 // # Consistency
 //

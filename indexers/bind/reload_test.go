@@ -1,0 +1,144 @@
+package bind_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/bind"
+	"github.com/crdcache/crdcache/indexers/query"
+)
+
+// busy is what goes on beside each other until one of them is done.
+type busy struct {
+	*scene
+	b    *bind.Binding
+	done chan struct{}
+	wg   sync.WaitGroup
+	// What has happened so far.
+	written, queried, read, subscribed atomic.Int64
+}
+
+// again calls do until it fails or everything is done.
+func (y *busy) again(do func() error) {
+	y.wg.Go(func() {
+		for {
+			select {
+			case <-y.done:
+				return
+			default:
+			}
+			if err := do(); err != nil {
+				y.Error(err)
+				return
+			}
+		}
+	})
+}
+
+// reload changes the config until enough has happened beside it.
+func (y *busy) reload(configs ...*indexers.Config) {
+	defer close(y.done)
+	for round := 0; round < 40 || min(y.written.Load(), y.queried.Load(), y.read.Load(), y.subscribed.Load()) < 10; round++ {
+		if err := y.b.Apply(configs[round%len(configs)]); err != nil {
+			y.Error(err)
+		}
+		if y.ctx.Err() != nil {
+			y.Errorf("%d writes, %d queries, %d reads, %d subscriptions", y.written.Load(), y.queried.Load(), y.read.Load(), y.subscribed.Load())
+			return
+		}
+	}
+}
+
+func (y *busy) write() error {
+	round := int(y.written.Load())
+	apply(y.storage, widget("chair", []string{"red", "blue"}[round%2], round%20))
+	y.written.Add(1)
+	return nil
+}
+
+// readAll reads through client-go's interfaces.
+func (y *busy) readAll() error {
+	target, err := y.b.Target("widgets")
+	if err != nil {
+		return err
+	}
+	indexer := target.Informer.GetIndexer()
+	for _, o := range indexer.List() {
+		if o.(*unstructured.Unstructured).GetName() == "" {
+			return fmt.Errorf("got %v", o)
+		}
+	}
+	for name := range indexer.GetIndexers() {
+		for _, value := range indexer.ListIndexFuncValues(name) {
+			_, _ = indexer.ByIndex(name, value) // an error when the index has just gone
+		}
+	}
+	y.read.Add(1)
+	return nil
+}
+
+func (y *busy) subscribe() error {
+	matcher, err := query.NewMatcher(query.Label("!none"))
+	if err != nil {
+		return err
+	}
+	target, err := y.b.Target("widgets")
+	if err != nil {
+		return err
+	}
+	sub, err := query.Subscribe(target.Informer, matcher, func(e query.Event) {
+		if e.Key == "" {
+			y.Errorf("got %+v", e)
+		}
+	})
+	if err == nil { // otherwise the informer has been released meanwhile
+		sub.Stop()
+	}
+	y.subscribed.Add(1)
+	return nil
+}
+
+func (y *busy) query() error {
+	target, err := y.b.Target("widgets")
+	if err != nil {
+		return err
+	}
+	target.Stats()
+	querier := target.Querier()
+	for _, index := range target.Resource.Indexes {
+		r, err := querier.Query(y.ctx, query.Exists(index.Name), query.Options{})
+		if err == nil {
+			r.Objects()
+			y.queried.Add(1)
+			continue
+		}
+		// The next config may be in force already, and its indexes be others.
+		if unknown := (*query.UnknownIndexError)(nil); !errors.As(err, &unknown) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Readers, writers, queries, subscriptions and changes of the config, all at once.
+func TestReloadsWhileReading(t *testing.T) {
+	s := newScene(t)
+	b := s.follow(parse(t, widgetsBySize))
+	s.eventually("bound", func() bool { return finds(b, "widgets", "size>5", "home/lamp", "home/table") })
+	y := &busy{scene: s, b: b, done: make(chan struct{})}
+	for _, do := range []func() error{y.write, y.readAll, y.subscribe, y.query, y.query} {
+		y.again(do)
+	}
+	y.reload(parse(t, widgetsByColor), parse(t, widgetsBySize), parse(t, widgetsDecoded), parse(t, widgetsByColor+anyExample))
+	y.wg.Wait()
+	if err := b.Apply(parse(t, widgetsBySize)); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("bound again", func() bool { return finds(b, "widgets", "color=lamp", "home/lamp") })
+}

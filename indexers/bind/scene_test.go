@@ -1,0 +1,139 @@
+package bind_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/bind"
+	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/readapi"
+)
+
+func parse(t testing.TB, resources string) *indexers.Config {
+	t.Helper()
+	text := "apiVersion: crdcache.dev/v1alpha1\nkind: IndexConfig\nmetadata: {name: test}\nspec:\n  resources:\n" + resources
+	c, err := indexers.Parse(indexers.Source{Name: "c.yaml", Data: []byte(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+const (
+	widgetsByColor = `  - name: widgets
+    match: {group: example.com, resource: widgets}
+    indexes: [{name: color, path: .spec.color}]
+`
+	widgetsBySize = `  - name: widgets
+    match: {group: example.com, resource: widgets}
+    indexes: [{name: color, path: .metadata.name}, {name: size, path: .spec.size, type: int, order: sorted}]
+`
+	widgetsDecoded = `  - name: widgets
+    match: {group: example.com, resource: widgets}
+    storage: {mode: object}
+    indexes: [{name: color, path: .spec.color}]
+`
+	anyExample = `  - name: all
+    match: {group: "*.example.com", resource: "*"}
+    optional: true
+    indexes: [{name: color, path: .spec.color}]
+`
+)
+
+// scene is a server with a tracker and a factory.
+type scene struct {
+	*testing.T
+	ctx     context.Context
+	storage *readapi.Storage
+	server  *rest.Config
+	tracker *discovery.Tracker
+	factory *dynamicinformer.Factory
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	return newSceneBehind(t, func(server http.Handler) http.Handler { return server })
+}
+
+// newSceneBehind is newScene with something before the server.
+func newSceneBehind(t *testing.T, before func(http.Handler) http.Handler) *scene {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	storage := cluster()
+	server := readapi.Config(before(readapi.NewHandler(storage, readapi.HandlerOptions{})))
+	tracker, err := discovery.NewTracker(server, discovery.TrackerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := tracker.Run(ctx); err != nil { // ended by cancel
+			t.Error(err)
+		}
+	})
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server, Types: tracker.Types(), Linger: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := factory.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := factory.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		cancel()
+		running.Wait()
+	})
+	return &scene{t, ctx, storage, server, tracker, factory}
+}
+
+// follow binds a config to what the tracker knows.
+func (s *scene) follow(config *indexers.Config) *bind.Binding {
+	s.Helper()
+	b, err := bind.New(s.factory, config, bind.Options{OnError: func(err error) { s.Error(err) }})
+	if err != nil {
+		s.Fatal(err)
+	}
+	stop := b.Follow(s.tracker)
+	s.Cleanup(func() {
+		stop()
+		b.Close()
+	})
+	return b
+}
+
+// eventually waits until the check passes: for what informers learn in their own time.
+func (s *scene) eventually(what string, check func() bool) {
+	s.Helper()
+	for !check() {
+		select {
+		case <-s.ctx.Done():
+			s.Fatalf("%s: it never happened", what)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// finds reports whether a query finds these objects.
+func finds(b *bind.Binding, resource, text string, want ...string) bool {
+	querier, err := b.Querier(resource)
+	if err != nil {
+		return false
+	}
+	q, err := query.Parse(text)
+	if err != nil {
+		panic(err)
+	}
+	keys, err := querier.Keys(context.Background(), q, query.Options{})
+	return err == nil && slices.Equal(keys, want)
+}

@@ -1,0 +1,73 @@
+package bind_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/indexers/query"
+)
+
+func TestDuplicates(t *testing.T) {
+	s := newScene(t)
+	b := s.follow(parse(t, `  - name: widgets
+    match: {group: example.com, resource: widgets}
+    indexes:
+    - {name: color, path: .spec.color, unique: warn}
+    - {name: size, path: .spec.size, unique: warn}
+    - {name: kind, path: .kind}
+`))
+	s.eventually("bound", func() bool { return finds(b, "widgets", "color=red", "home/chair", "home/lamp") })
+	target, err := b.Target("widgets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := target.Duplicates(s.ctx)
+	want := map[string][]query.ValueCount{"color": {{Value: "red", Parts: []string{"red"}, Count: 2}}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+// A subscription follows the objects of a query through a real informer.
+func TestSubscriptionOnAnInformer(t *testing.T) {
+	s := newScene(t)
+	b := s.follow(parse(t, widgetsBySize))
+	s.eventually("bound", func() bool { return len(b.Targets()) == 1 })
+	target, err := b.Target("widgets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	matcher, err := query.NewMatcher(query.Greater("size", "5"), target.Resource.Indexes...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := make(chan query.Event, 100)
+	if _, err := query.Subscribe(target.Informer, matcher, func(e query.Event) { events <- e }); err != nil {
+		t.Fatal(err)
+	}
+	expect := func(want ...string) {
+		t.Helper()
+		var got []string
+		for range want {
+			select {
+			case e := <-events:
+				got = append(got, string(e.Type)+" "+e.Key)
+			case <-s.ctx.Done():
+				t.Fatalf("got %v, want %v", got, want)
+			}
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	expect("Added home/lamp", "Added home/table")
+	apply(s.storage, widget("chair", "red", 30))
+	expect("Added home/chair")
+	apply(s.storage, widget("chair", "blue", 30))
+	expect("Modified home/chair")
+	apply(s.storage, widget("chair", "blue", 1))
+	expect("Deleted home/chair")
+}

@@ -42,7 +42,7 @@ var errNoObject = errors.New("not a Kubernetes object")
 // readEntries calls yield for every object of a stream, those of Lists one by one, and for everything that
 // cannot be read. It ends early when yield returns false. The error is that of reading.
 func readEntries(r io.Reader, yield func(entry) bool) error {
-	counter := newLineCounter(r)
+	counter := newLineCounter(decodeUTF16(r))
 	in := bufio.NewReaderSize(counter, 1<<16)
 	start, err := in.Peek(1 << 12)
 	if err != nil && !errors.Is(err, io.EOF) {

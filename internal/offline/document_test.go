@@ -47,6 +47,9 @@ const (
 	bYAML = "apiVersion: v1\nkind: B\nmetadata:\n  name: b\n"
 	aJSON = `{"apiVersion":"v1","kind":"A","metadata":{"name":"a"}}`
 	bJSON = `{"apiVersion":"v1","kind":"B","metadata":{"name":"b"}}`
+
+	startLog = "==== START logs for container c of pod n/p ====\n"
+	endLog   = "==== END logs for container c of pod n/p ====\n"
 )
 
 func item(text string) string {
@@ -105,6 +108,25 @@ func TestEntries(t *testing.T) {
 		"json cut":       {aJSON + "\n{\"a\":\n", []string{"1 1/0: v1 A a", "2 2/0: error not valid JSON: unexpected EOF"}},
 		"json cut list":  {`{"apiVersion":"v1","items":[` + aJSON, []string{"1 1/1: v1 A a", "1 1/0: error not valid JSON: unexpected EOF"}},
 		"json mark":      {"\ufeff" + aJSON, []string{"1 1/0: v1 A a"}},
+
+		"separators with comments": {aYAML + "---  # b\n" + bYAML + "---\t# a\n" + aYAML + "... # end\n---\t\n" + bYAML,
+			[]string{"1 1/0: v1 A a", "6 2/0: v1 B b", "11 3/0: v1 A a", "17 4/0: v1 B b"}},
+		"separator and object":    {aYAML + "--- {apiVersion: v1, kind: B, metadata: {name: b}}\n---\n" + aYAML, []string{"1 1/0: v1 A a", "5 2/0: v1 B b", "7 3/0: v1 A a"}},
+		"separator with object":   {"--- {apiVersion: v1, kind: B, metadata: {name: b}}", []string{"1 1/0: v1 B b"}},
+		"separator and tag":       {"--- !!map\n" + aYAML + "--- &b\n" + bYAML, []string{"1 1/0: v1 A a", "6 2/0: v1 B b"}},
+		"separator and text":      {aYAML + "--- |\n  text\n---\n" + bYAML, []string{"1 1/0: v1 A a", "5 2/0: error not a Kubernetes object", "8 3/0: v1 B b"}},
+		"separator behind a list": {"apiVersion: v1\nkind: List\nitems:\n" + item(aYAML) + "--- {apiVersion: v1, kind: B, metadata: {name: b}}\n", []string{"4 1/1: v1 A a", "8 2/0: v1 B b"}},
+		"no separator":            {"apiVersion: v1\nkind: A\nmetadata: {name: a}\n---- : x\n", []string{"1 1/0: v1 A a"}},
+		"directives":              {"%YAML 1.2\n%TAG ! tag:example.com,2000:\n---\n" + aYAML + "...\n%YAML 1.1\n---\n" + bYAML, []string{"4 1/0: v1 A a", "11 2/0: v1 B b"}},
+		"logs in yaml": {aYAML + startLog + "GET /\n---\n{\n" + endLog + "---\n" + bYAML + startLog + endLog,
+			[]string{"1 1/0: v1 A a", "11 2/0: v1 B b"}},
+		"logs behind a list":    {"apiVersion: v1\nitems:\n" + item(aYAML) + tail + startLog + endLog + "---\n" + bYAML, []string{"3 1/1: v1 A a", "13 2/0: v1 B b"}},
+		"logs in json":          {aJSON + "\n" + startLog + "no line break" + endLog + bJSON + "\n" + startLog + endLog, []string{"1 1/0: v1 A a", "4 2/0: v1 B b"}},
+		"logs of windows":       {aJSON + "\r\n" + strings.ReplaceAll(startLog+"x\n"+endLog, "\n", "\r\n") + bJSON, []string{"1 1/0: v1 A a", "5 2/0: v1 B b"}},
+		"log of another":        {aJSON + "\n" + startLog + "==== END logs for container d of pod n/p ====\n" + endLog + bJSON, []string{"1 1/0: v1 A a", "5 2/0: v1 B b"}},
+		"log without end, json": {aJSON + "\n" + startLog + bJSON, []string{"1 1/0: v1 A a", "2 2/0: error " + errOpenLog.Error()}},
+		"log without end, yaml": {aYAML + "---\n" + startLog + bYAML, []string{"1 1/0: v1 A a", "6 2/0: error " + errOpenLog.Error()}},
+		"log without a line":    {aJSON + "\n" + strings.TrimSuffix(startLog, "\n"), []string{"1 1/0: v1 A a", "2 2/0: error " + errOpenLog.Error()}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -200,6 +222,7 @@ func FuzzEntries(f *testing.F) {
 		aYAML + "---\n" + bYAML, "apiVersion: v1\nitems:\n" + item(aYAML) + item(bYAML) + "kind: List\n",
 		aJSON + "\n---\n" + bYAML, `{"apiVersion":"v1","items":[` + aJSON + `],"kind":"List"}`, "items:\n-\n ---\n- x\n", "---\n{\"a\": [}\n",
 		"apiVersion: g/v1\nitems:\n- 1\nkind: A\n", "\ufeff{}{", "a: |\n  items:\n  - b\n",
+		aJSON + "\n" + startLog + "x" + endLog + bJSON, aYAML + startLog + endLog + "--- " + bJSON, "%YAML 1.1\n--- {a: b}\n",
 	} {
 		f.Add([]byte(text))
 	}
@@ -217,4 +240,18 @@ func FuzzEntries(f *testing.F) {
 			return true
 		})
 	})
+}
+
+// TestLongLogs: a log may be longer than any document, and has lines that are longer than buffers.
+func TestLongLogs(t *testing.T) {
+	long := strings.Repeat(strings.Repeat("x", 1<<17)+"\n", maxDocument>>17+2)
+	for name, head := range map[string]string{"yaml": aYAML, "json": aJSON + "\n"} {
+		t.Run(name, func(t *testing.T) {
+			in := io.MultiReader(strings.NewReader(head+startLog), strings.NewReader(long), strings.NewReader(endLog+"---\n"+bYAML))
+			got := described(t, in)
+			if len(got) != 2 || !strings.HasSuffix(got[1], " 2/0: v1 B b") {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
 }

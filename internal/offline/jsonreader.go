@@ -25,7 +25,14 @@ func (j *jsonReader) run() error {
 		if err != nil || !more {
 			return err
 		}
-		if next, _ := j.in.Peek(1); next[0] != '{' {
+		next, _ := j.in.Peek(len(logStart))
+		if isLogStart(next) {
+			if err := j.pastLog(); err != nil {
+				return err
+			}
+			continue
+		}
+		if next[0] != '{' {
 			// What follows JSON can be YAML.
 			rest := &yamlReader{in: j.in, yield: j.yield, line: j.counter.at(j.base) - 1, document: j.document}
 			j.counter.idle = true
@@ -35,6 +42,26 @@ func (j *jsonReader) run() error {
 			return err
 		}
 	}
+}
+
+// pastLog reads a log to its end.
+func (j *jsonReader) pastLog() error {
+	start := j.counter.at(j.base)
+	first, err := j.in.ReadSlice('\n')
+	end := endOfLog(first) // before the next read
+	read := func(size int, _ bool) {
+		j.base += int64(size)
+		j.counter.at(j.base) // however long the log is
+	}
+	read(len(first), true)
+	if err == nil || errors.Is(err, bufio.ErrBufferFull) {
+		err = skipLog(j.in, end, read)
+	}
+	if errors.Is(err, io.EOF) {
+		j.yield(entry{place: place{line: start, document: j.document + 1}, err: errOpenLog}) // nothing comes that could be stopped
+		return nil
+	}
+	return err
 }
 
 // objects reads objects until something other than white space stands between them, and goes back to where that

@@ -23,6 +23,7 @@ type yamlReader struct {
 	line     int // of the last line that was read
 	document int
 	back     []byte // a line that is to be read again, or nil
+	opening  []byte // the line that begins the next document and belongs to it, or nil
 }
 
 // run reads all documents.
@@ -54,8 +55,27 @@ func (y *yamlReader) next() ([]byte, error) {
 		case len(line) > 0 && errors.Is(err, io.EOF):
 			err = nil
 		}
+		if isLogStart(line) {
+			return y.pastLog(line)
+		}
 		return line, err
 	}
+}
+
+// pastLog reads a log to its end, and puts in its place what parts documents.
+func (y *yamlReader) pastLog(first []byte) ([]byte, error) {
+	start, within := y.line, false
+	err := skipLog(y.in, endOfLog(first), func(_ int, line bool) {
+		if !within {
+			y.line++
+		}
+		within = !line
+	})
+	if errors.Is(err, io.EOF) {
+		y.yield(entry{place: place{line: start, document: y.document + 1}, err: errOpenLog}) // nothing comes that could be stopped
+		err = nil
+	}
+	return []byte("---\n"), err
 }
 
 // unread makes the last line the next one.
@@ -63,7 +83,7 @@ func (y *yamlReader) unread(line []byte) { y.back, y.line = line, y.line-1 }
 
 // one reads a document, and reports whether another may follow.
 func (y *yamlReader) one() (more bool, err error) {
-	c := &chunk{first: y.line + 1}
+	c := y.begin()
 	g := &gatherer{yield: y.yield}
 	g.document = y.document + 1
 	itemized := false
@@ -73,6 +93,9 @@ func (y *yamlReader) one() (more bool, err error) {
 			return false, err
 		}
 		if err != nil || isSeparator(line) {
+			if hasContent(line) {
+				y.opening = line
+			}
 			if !c.blank() || itemized {
 				y.document++
 				return y.finish(c, g, itemized) && err == nil, nil
@@ -80,8 +103,11 @@ func (y *yamlReader) one() (more bool, err error) {
 			if err != nil {
 				return false, nil
 			}
-			c = &chunk{first: y.line + 1}
+			c = y.begin()
 			continue
+		}
+		if c.blank() && !itemized && directive.Match(line) {
+			line = []byte("\n") // it tells of YAML, not of the document
 		}
 		if !itemized && itemsKey.Match(bytes.TrimRight(line, "\r\n")) {
 			indent, found, err := y.sequence()
@@ -105,12 +131,43 @@ func (y *yamlReader) one() (more bool, err error) {
 	}
 }
 
-var itemsKey = regexp.MustCompile(`^items:\s*(#.*)?$`)
+// begin gives the text of the next document, as far as it stands on the line that separates it.
+func (y *yamlReader) begin() *chunk {
+	c := &chunk{first: y.line + 1}
+	if y.opening != nil {
+		c.first = y.line
+		c.add(y.opening, y.line)
+		y.opening = nil
+	}
+	return c
+}
+
+var (
+	directive = regexp.MustCompile(`^%(YAML|TAG)\s`)
+	itemsKey  = regexp.MustCompile(`^items:\s*(#.*)?$`)
+)
 
 // isSeparator reports whether a line ends a document.
 func isSeparator(line []byte) bool {
-	line = bytes.TrimRight(line, " \t\r\n")
-	return bytes.Equal(line, []byte("---")) || bytes.Equal(line, []byte("...")) || bytes.HasPrefix(line, []byte("--- #"))
+	if after, ok := bytes.CutPrefix(line, []byte("---")); ok {
+		return len(after) == 0 || isSpace(after[0])
+	}
+	after, ok := bytes.CutPrefix(line, []byte("..."))
+	return ok && (len(after) == 0 || isSpace(after[0])) && isBlank(after)
+}
+
+// hasContent reports whether the document that follows a separator begins on the same line, as in "--- {a: b}".
+func hasContent(separator []byte) bool {
+	after, ok := bytes.CutPrefix(separator, []byte("---"))
+	return ok && !isBlank(after)
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+
+// isBlank reports whether there is nothing but a comment.
+func isBlank(text []byte) bool {
+	text = bytes.TrimSpace(text)
+	return len(text) == 0 || text[0] == '#'
 }
 
 // header tells the gatherer what the document is, as far as that has been read: items are only understood so.

@@ -151,6 +151,20 @@ func (j *journal) note(kind string, obj any) {
 	j.grown = make(chan struct{})
 }
 
+func (j *journal) handler() cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { j.note("add", obj) },
+		UpdateFunc: func(_, obj any) { j.note("update", obj) },
+		DeleteFunc: func(obj any) {
+			if _, unseen := obj.(cache.DeletedFinalStateUnknown); unseen {
+				j.note("lost", obj)
+				return
+			}
+			j.note("delete", obj)
+		},
+	}
+}
+
 // await waits until the journal ends with these events.
 func (j *journal) await(t *testing.T, want ...string) {
 	t.Helper()
@@ -186,21 +200,9 @@ func TestInformers(t *testing.T) {
 	for name, informer := range map[string]cache.SharedIndexInformer{
 		"dynamic": whole.ForResource(widgetGVR).Informer(), "metadata": partial.ForResource(widgetGVR).Informer(),
 	} {
-		j := &journal{grown: make(chan struct{})}
-		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(obj any) { j.note("add", obj) },
-			UpdateFunc: func(_, obj any) { j.note("update", obj) },
-			DeleteFunc: func(obj any) { j.note("delete", obj) },
-		}); err != nil {
-			t.Fatal(err)
-		}
 		t.Run(name, func(t *testing.T) {
-			stop := make(chan struct{})
-			var wg sync.WaitGroup
-			wg.Go(func() { informer.Run(stop) }) // ends with stop
-			defer wg.Wait()
-			defer close(stop)
-			if !cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced) || len(informer.GetStore().ListKeys()) != s.Len(widgetResource) {
+			j := follow(t, informer)
+			if len(informer.GetStore().ListKeys()) != s.Len(widgetResource) {
 				t.Fatalf("keys %v", informer.GetStore().ListKeys())
 			}
 			apply(t, s, widget("default", "fresh", "red"))

@@ -1,0 +1,293 @@
+package readapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/pager"
+)
+
+// newKube returns a storage with built-in types, as a kube-apiserver has them, and a few objects.
+func newKube(t testing.TB) *Storage {
+	t.Helper()
+	s := NewStorage(StorageOptions{Stamp: true})
+	for plural, kind := range map[string]string{"configmaps": "ConfigMap", "pods": "Pod", "nodes": "Node"} {
+		typ := Type{Namespaced: plural != "nodes", Versions: []Version{{Name: "v1", Subresources: []string{"status"}}}}
+		typ.Names.Plural, typ.Names.Kind = plural, kind
+		if err := s.SetType(typ); err != nil {
+			t.Fatal(err)
+		}
+	}
+	apply(t, s, configMap("a", "1"))
+	apply(t, s, configMap("b", "1"))
+	apply(t, s, "{apiVersion: v1, kind: Node, metadata: {name: one}, spec: {podCIDRs: [10.0.0.0/24]}}")
+	apply(t, s, `
+apiVersion: v1
+kind: Pod
+metadata: {name: p, namespace: default, labels: {app: p}}
+spec:
+  nodeName: one
+  containers: [{name: c, image: i, resources: {limits: {cpu: 500m, memory: 1Gi}}, ports: [{containerPort: 80}]}]
+status: {phase: Running, startTime: 2026-01-02T03:04:05Z, conditions: [{type: Ready, status: "True"}]}
+`)
+	return s
+}
+
+func configMap(name, value string) string {
+	return fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: default}, data: {value: '%s'}}", name, value)
+}
+
+// gate is a handler before another one, which can be shut: requests under way end, and others wait.
+type gate struct {
+	handler http.Handler
+
+	mu      sync.Mutex
+	cut     chan struct{} // closed when the gate is shut
+	open    chan struct{} // closed when it is open
+	arrived chan struct{} // closed when a request waits
+}
+
+func newGate(h http.Handler) *gate {
+	open := make(chan struct{})
+	close(open)
+	return &gate{handler: h, cut: make(chan struct{}), open: open}
+}
+
+// ServeHTTP implements http.Handler.
+func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g.mu.Lock()
+	cut, open := g.cut, g.open
+	select {
+	case <-open:
+	default:
+		select {
+		case <-g.arrived:
+		default:
+			close(g.arrived)
+		}
+	}
+	g.mu.Unlock()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	select {
+	case <-open:
+	case <-ctx.Done():
+		return
+	}
+	go func() { // ends with the request
+		select {
+		case <-cut:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	g.handler.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// shut shuts the gate, and returns what opens it again, and a channel that is closed when somebody waits for that.
+func (g *gate) shut() (open func(), arrived <-chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	close(g.cut)
+	next := make(chan struct{})
+	g.open, g.arrived = next, make(chan struct{})
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.cut = make(chan struct{})
+		close(next)
+	}, g.arrived
+}
+
+// byLists and metadataByLists are clients whose informers list, where others' begin with a watch-list.
+type byLists struct{ kubernetes.Interface }
+
+func (byLists) IsWatchListSemanticsUnSupported() bool { return true }
+
+type metadataByLists struct{ metadata.Interface }
+
+func (metadataByLists) IsWatchListSemanticsUnSupported() bool { return true }
+
+// TestTypedInformers runs client-go's typed and metadata informers, several of one type, through changes and through an
+// outage that outlasts the history: with watch-lists and with lists, over HTTP and within the process.
+func TestTypedInformers(t *testing.T) {
+	for _, transport := range []string{"http", "in-process"} {
+		for _, begin := range []string{"watch-list", "list"} {
+			t.Run(transport+"/"+begin, func(t *testing.T) {
+				t.Parallel() // each waits for reflectors to try again
+				s := newKube(t)
+				g := newGate(handlerOf(s))
+				cfg := Config(g)
+				if transport == "http" {
+					server := httptest.NewServer(g)
+					t.Cleanup(server.Close) // after the informers have ended
+					cfg = &rest.Config{Host: server.URL, QPS: -1}
+				}
+				typedInformers(t, s, g, cfg, begin == "list")
+			})
+		}
+	}
+}
+
+func typedInformers(t *testing.T, s *Storage, g *gate, cfg *rest.Config, lists bool) {
+	typed, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	partial, err := metadata.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var clients kubernetes.Interface = typed
+	var partials metadata.Interface = partial
+	if lists {
+		clients, partials = byLists{typed}, metadataByLists{partial}
+	}
+	factory := informers.NewSharedInformerFactory(clients, 0)
+	pods, nodes := factory.Core().V1().Pods(), factory.Core().V1().Nodes()
+	all := map[string]cache.SharedIndexInformer{
+		"typed":    factory.Core().V1().ConfigMaps().Informer(),
+		"another":  informers.NewSharedInformerFactory(clients, 0).Core().V1().ConfigMaps().Informer(),
+		"metadata": metadatainformer.NewSharedInformerFactory(partials, 0).ForResource(corev1.SchemeGroupVersion.WithResource("configmaps")).Informer(),
+	}
+	journals := map[string]*journal{}
+	for name, informer := range all {
+		journals[name] = follow(t, informer)
+	}
+	run(t, pods.Informer())
+	run(t, nodes.Informer())
+
+	pod, err := pods.Lister().Pods("default").Get("p")
+	if err != nil || pod.Status.Phase != corev1.PodRunning || pod.UID == "" || pod.Spec.Containers[0].Resources.Limits.Cpu().MilliValue() != 500 {
+		t.Errorf("%+v, error %v", pod, err)
+	}
+	if node, err := nodes.Lister().Get("one"); err != nil || len(node.Spec.PodCIDRs) != 1 {
+		t.Errorf("%+v, error %v", node, err)
+	}
+	expect := func(want ...string) {
+		t.Helper()
+		for name, j := range journals {
+			j.await(t, want...)
+			if got := versions(t, all[name]); !cmp.Equal(got, stored(t, s)) {
+				t.Errorf("%s informer: %v instead of %v", name, got, stored(t, s))
+			}
+		}
+	}
+	apply(t, s, configMap("c", "1"))
+	apply(t, s, configMap("c", "2"))
+	s.Delete(configMaps, "default", "c")
+	expect("add default/c", "update default/c", "delete default/c")
+
+	// A client that has been away for longer than the history gets 410, lists, and finds the difference.
+	open, arrived := g.shut()
+	<-arrived
+	s.Delete(configMaps, "default", "a")
+	s.Compact()
+	apply(t, s, configMap("b", "2"))
+	s.Compact()
+	open()
+	expect("lost default/a", "update default/b")
+	apply(t, s, configMap("d", "1"))
+	expect("add default/d")
+	cm, exists, err := all["typed"].GetStore().GetByKey("default/b")
+	if err != nil || !exists || cm.(*corev1.ConfigMap).Data["value"] != "2" {
+		t.Errorf("%+v, error %v", cm, err)
+	}
+}
+
+var configMaps = corev1.Resource("configmaps")
+
+// follow notes what an informer tells of, and runs it.
+func follow(t *testing.T, informer cache.SharedIndexInformer) *journal {
+	t.Helper()
+	j := &journal{grown: make(chan struct{})}
+	if _, err := informer.AddEventHandler(j.handler()); err != nil {
+		t.Fatal(err)
+	}
+	run(t, informer)
+	return j
+}
+
+// run runs an informer until the test ends, and waits for its first list.
+func run(t *testing.T, informer cache.SharedIndexInformer) {
+	t.Helper()
+	var wg sync.WaitGroup
+	stop := make(chan struct{})
+	wg.Go(func() { informer.Run(stop) }) // ends with stop
+	t.Cleanup(func() { close(stop); wg.Wait() })
+	if !cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced) {
+		t.Fatal("it does not sync")
+	}
+}
+
+// versions are the resource versions of what an informer holds.
+func versions(t *testing.T, informer cache.SharedIndexInformer) map[string]string {
+	t.Helper()
+	held := map[string]string{}
+	for _, obj := range informer.GetStore().List() {
+		o, err := meta.Accessor(obj)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held[o.GetName()] = o.GetResourceVersion()
+	}
+	return held
+}
+
+// stored are the resource versions of the config maps that there are.
+func stored(t *testing.T, s *Storage) map[string]string {
+	t.Helper()
+	there := map[string]string{}
+	items := get(t, handlerOf(s), "/api/v1/configmaps").decoded(t)
+	if err := items.EachListItem(func(item runtime.Object) error {
+		o := item.(metav1.Object)
+		there[o.GetName()] = o.GetResourceVersion()
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return there
+}
+
+// TestTypedPager reads typed pages while objects come and go: what it gets is one moment's state.
+func TestTypedPager(t *testing.T) {
+	s := newKube(t)
+	client, err := kubernetes.NewForConfig(Config(handlerOf(s)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := 0
+	p := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		list, err := client.CoreV1().ConfigMaps("default").List(ctx, options)
+		pages++
+		s.Delete(configMaps, "default", "b")
+		apply(t, s, configMap("c", fmt.Sprint(pages)))
+		return list, err
+	})
+	p.PageSize = 1
+	var names []string
+	if err := p.EachListItem(t.Context(), metav1.ListOptions{}, func(obj runtime.Object) error {
+		names = append(names, obj.(*corev1.ConfigMap).Name)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if !cmp.Equal(names, []string{"a", "b"}) || pages != 2 {
+		t.Errorf("%v on %d pages", names, pages)
+	}
+}

@@ -36,7 +36,10 @@ func (s *Store) add(a addition, replaced ...string) error {
 	for r := range before.rows.all {
 		late = append(late, lateValues{r, added.evaluate(r.key, r.item, s.glance, &failures)})
 	}
-	s.publish(added, late, replaced)
+	// What others have announced since then is for them to publish, under whatever name.
+	s.publish(added, late, func(f *function) bool {
+		return slices.Contains(replaced, f.name) && slices.Contains(before.functions, f) && !slices.Contains(added, f)
+	})
 	failures.to(s.report)
 	return nil
 }
@@ -67,12 +70,12 @@ type lateValues struct {
 // publish is the third step. late has the values of the rows from before announce; what was written since has
 // them already. Batches that were prepared meanwhile lack the indexes, so that they must not be taken. The values of
 // indexes that have been removed go, or each reload of a config would leave some behind.
-func (s *Store) publish(added functions, late []lateValues, replaced []string) {
+func (s *Store) publish(added functions, late []lateValues, replaced func(*function) bool) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	next := s.current.Load().copy()
 	next.version++
-	next.remove(func(f *function) bool { return slices.Contains(replaced, f.name) && !slices.Contains(added, f) })
+	next.remove(replaced)
 	for _, l := range late {
 		l.row.values = l.row.values.only(next.functions) + l.values
 	}

@@ -3,9 +3,9 @@ package output
 import (
 	"fmt"
 	"io"
+	"os"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
@@ -19,13 +19,40 @@ type templatePrinter struct {
 }
 
 func newTemplate(format Format, w io.Writer) (*templatePrinter, error) {
-	printer, err := genericclioptions.NewKubeTemplatePrintFlags().ToPrinter(format.Name + "=" + format.Argument)
+	printer, err := parseTemplate(format)
 	if err != nil {
 		return nil, fmt.Errorf("the output format %s: %w", format.Name, err)
 	}
 	p := &templatePrinter{w: w, printer: printer}
 	p.list.Object = map[string]any{"kind": "List", "apiVersion": "v1", "metadata": map[string]any{"resourceVersion": ""}}
 	return p, nil
+}
+
+// parseTemplate makes a printer of a jsonpath or a Go template, for which keys that are missing are no error.
+func parseTemplate(format Format) (printers.ResourcePrinter, error) {
+	text := format.Argument
+	if format.Name == JSONPathFile || format.Name == GoTemplateFile {
+		data, err := os.ReadFile(text)
+		if err != nil {
+			return nil, err
+		}
+		text = string(data)
+	}
+	if format.Name == GoTemplate || format.Name == GoTemplateFile {
+		printer, err := printers.NewGoTemplatePrinter([]byte(text))
+		if err != nil {
+			return nil, fmt.Errorf("error parsing template %s, %w", text, err)
+		}
+		printer.AllowMissingKeys(true)
+		return printer, nil
+	}
+	printer, err := printers.NewJSONPathPrinter(text)
+	if err != nil {
+		return nil, fmt.Errorf("error parsing jsonpath %s, %w", text, err)
+	}
+	printer.AllowMissingKeys(true)
+	printer.EnableJSONOutput(format.Name == JSONPathAsJSON)
+	return printer, nil
 }
 
 // Print implements Printer.

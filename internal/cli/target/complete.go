@@ -138,7 +138,7 @@ func (f *Flags) namespaceNames(ctx context.Context) []string {
 }
 
 func (f *Flags) contextNames() []string {
-	config, err := f.config.ToRawKubeConfigLoader().RawConfig()
+	config, err := f.config.loader().RawConfig()
 	if err != nil {
 		return nil
 	}
@@ -146,7 +146,7 @@ func (f *Flags) contextNames() []string {
 }
 
 func (f *Flags) clusterNames() []string {
-	config, err := f.config.ToRawKubeConfigLoader().RawConfig()
+	config, err := f.config.loader().RawConfig()
 	if err != nil {
 		return nil
 	}
@@ -154,7 +154,7 @@ func (f *Flags) clusterNames() []string {
 }
 
 func (f *Flags) userNames() []string {
-	config, err := f.config.ToRawKubeConfigLoader().RawConfig()
+	config, err := f.config.loader().RawConfig()
 	if err != nil {
 		return nil
 	}

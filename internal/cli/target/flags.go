@@ -9,10 +9,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/crdcache/crdcache/internal/cli/exit"
 )
@@ -22,7 +20,7 @@ const defaultTimeout = 2 * time.Minute
 
 // Flags are the flags of every verb that talks to an API server.
 type Flags struct {
-	config        *genericclioptions.ConfigFlags
+	config        kubeconfigFlags
 	allNamespaces bool
 	timeout       time.Duration
 	from          []string
@@ -31,15 +29,11 @@ type Flags struct {
 }
 
 // NewFlags returns flags with kubectl's defaults.
-func NewFlags() *Flags {
-	f := &Flags{config: genericclioptions.NewConfigFlags(true)}
-	f.config.CacheDir = nil // discovery keeps nothing on disk
-	return f
-}
+func NewFlags() *Flags { return &Flags{} }
 
 // Add adds the flags that say which server to use, and how long to wait for it.
 func (f *Flags) Add(set *pflag.FlagSet) {
-	f.config.AddFlags(set)
+	f.config.add(set)
 	f.set = set
 	set.StringArrayVar(&f.from, "from", nil,
 		"Read CRDs and objects from this file or directory instead of a cluster; - is standard input. May be repeated. Without --namespace all namespaces are read.")
@@ -70,12 +64,12 @@ func (f *Flags) Target(ctx context.Context, streams genericiooptions.IOStreams) 
 	streams = f.Streams(streams)
 	t := &Target{Timeout: f.timeout, errOut: streams.ErrOut}
 	if len(f.from) > 0 {
-		t.Namespace = *f.config.Namespace
+		t.Namespace = f.config.namespace
 		return t, t.open(ctx, f.from, streams)
 	}
-	loader := f.config.ToRawKubeConfigLoader()
+	loader := f.config.loader()
 	var err error
-	if t.Config, err = f.config.ToRESTConfig(); err != nil {
+	if t.Config, err = loader.ClientConfig(); err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	// Fairness is the server's business (API priority and fairness); a limit here only adds waiting.
@@ -111,14 +105,14 @@ func (f *Flags) validate() error {
 			return exit.Usagef("--from and --%s exclude each other: files need no cluster", name)
 		}
 	}
-	if f.allNamespaces && *f.config.Namespace != "" {
+	if f.allNamespaces && f.config.namespace != "" {
 		return exit.Usagef("--namespace and --all-namespaces exclude each other: give one of them")
 	}
-	if problems := validation.IsDNS1123Label(*f.config.Namespace); *f.config.Namespace != "" && len(problems) > 0 {
-		return exit.Usagef("%q cannot be a namespace: %s", *f.config.Namespace, problems[0])
+	if problems := validation.IsDNS1123Label(f.config.namespace); f.config.namespace != "" && len(problems) > 0 {
+		return exit.Usagef("%q cannot be a namespace: %s", f.config.namespace, problems[0])
 	}
-	if d, err := clientcmd.ParseTimeout(*f.config.Timeout); err != nil || d < 0 {
-		return exit.Usagef("--request-timeout is %q: use a duration like 30s or 2m; 0 waits without end", *f.config.Timeout)
+	if err := f.config.validate(); err != nil {
+		return err
 	}
 	if f.timeout < 0 {
 		return exit.Usagef("--timeout is %v: it must not be negative; 0 waits without end", f.timeout)

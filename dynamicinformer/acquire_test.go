@@ -103,6 +103,37 @@ func TestLingerIsCountedAnew(t *testing.T) {
 	})
 }
 
+// TestAcquireWhatIsEnding: after the context of one Start, that of the next counts, also while the informers of the first
+// have not ended yet.
+func TestAcquireWhatIsEnding(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, widget("web", "a"))
+		busy := make(chan struct{})
+		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Transform: func(obj any) (any, error) {
+			<-busy
+			return obj, nil
+		}}})
+		ctx, cancel := context.WithCancel(t.Context())
+		if err := f.Start(ctx); err != nil {
+			t.Fatal(err)
+		}
+		before := acquire(t, f, widgets)
+		synctest.Wait()
+		cancel()
+		start(t, f)
+		after := acquire(t, f, widgets)
+		if after.Informer() == before.Informer() {
+			t.Error("an informer that is about to stop was handed out")
+		}
+		close(busy)
+		expectState(t, "that of the first Start", before.Informer(), StateStopped)
+		expectState(t, "that of the second", after.Informer(), StateSynced)
+		before.Release()
+		time.Sleep(time.Hour)
+		expectState(t, "after the release of the other", after.Informer(), StateSynced)
+	})
+}
+
 func TestReleaseAtOnce(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Break(silence(gadgetsPath))

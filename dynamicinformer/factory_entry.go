@@ -29,7 +29,8 @@ type entry struct {
 	// The rest is guarded by Factory.mu.
 
 	started bool
-	cancel  context.CancelFunc // of a started one
+	ctx     context.Context // of a started one
+	cancel  context.CancelFunc
 	// held says that ForResource has returned the informer; handles counts those of Acquire.
 	held    bool
 	handles int
@@ -39,8 +40,9 @@ type entry struct {
 	linger *time.Timer
 }
 
-// ended reports whether the informer was started and has ended, or was run without the factory and has ended.
-func (e *entry) ended() bool { return e.informer.IsStopped() }
+// ended reports whether the informer was started and has ended, or is about to, or was run without the factory and has
+// ended. Factory.mu is held.
+func (e *entry) ended() bool { return e.informer.IsStopped() || e.started && e.ctx.Err() != nil }
 
 // addLocked makes an entry.
 func (f *Factory) addLocked(gvr schema.GroupVersionResource, options ResourceOptions) (*entry, error) {
@@ -62,9 +64,8 @@ func (f *Factory) startInLocked(ctx context.Context, e *entry) {
 		return
 	}
 	e.started = true
-	ctx, cancel := context.WithCancel(ctx)
-	e.cancel = cancel
-	go f.run(ctx, e) // ended by the context of Start, by Shutdown, or by the last Release
+	e.ctx, e.cancel = context.WithCancel(ctx)
+	go f.run(e.ctx, e) // ended by the context of Start, by Shutdown, or by the last Release
 }
 
 // namespaces returns a claim to an informer of all namespaces that runs, also for an informer that was run without

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
@@ -34,6 +35,24 @@ func (e entry) decode() (*unstructured.Unstructured, error) {
 		return nil, errNoObject
 	}
 	return u, nil
+}
+
+// identify checks what every object has, and gives its kind.
+func identify(u *unstructured.Unstructured) (schema.GroupVersionKind, error) {
+	gv, err := schema.ParseGroupVersion(u.GetAPIVersion())
+	if err != nil || gv.Version == "" {
+		return schema.GroupVersionKind{}, fmt.Errorf("%s has the apiVersion %q, which is neither VERSION nor GROUP/VERSION", u.GetKind(), u.GetAPIVersion())
+	}
+	gvk := gv.WithKind(u.GetKind())
+	switch name, there, err := unstructured.NestedFieldNoCopy(u.Object, "metadata", "name"); {
+	case err != nil:
+		return gvk, fmt.Errorf("%s has metadata that is no map", gvk.GroupKind())
+	case !there || name == nil || name == "":
+		return gvk, fmt.Errorf("%s has no metadata.name", gvk.GroupKind())
+	case u.GetName() == "":
+		return gvk, fmt.Errorf("%s has a metadata.name that is no string: %v; put it in quotes", gvk.GroupKind(), name)
+	}
+	return gvk, nil
 }
 
 // errNoObject is the error for a document that is something else, which is nothing bad in a folder of all sorts.

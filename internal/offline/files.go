@@ -88,37 +88,65 @@ func (f *file) compare(other *file) int {
 	return cmp.Or(cmp.Compare(f.argument, other.argument), cmp.Compare(f.path, other.path))
 }
 
-// listFiles returns all files below the paths, in the order that they are read in, and the directories that have
-// them. A path that is given twice, or lies below another one, counts once. A path that does not exist is an error,
-// unless it may be gone. Where flat is set, directories in directories are left out.
-func listFiles(ctx context.Context, paths []string, mayBeGone, flat bool) (files []*file, dirs []string, err error) {
+// listing is what there is to read.
+type listing struct {
+	// files are in the order that they are read in. A path that is given twice, or lies below another one, counts once.
+	files []*file
+	// dirs are the directories that have them.
+	dirs []string
+	// barren are the paths of directories that have none.
+	barren []string
+}
+
+var (
+	errNoPath  = errors.New("a path is empty: is it a variable that is not set? Write . for the current directory")
+	errNoFiles = errors.New("no .yaml, .yml or .json file is in it")
+)
+
+// tellBarren warns of directories that have no files: those that are named are meant to.
+func (l listing) tellBarren(report func(*Problem)) {
+	for _, dir := range l.barren {
+		report(&Problem{File: dir, Warning: true, Err: errNoFiles})
+	}
+}
+
+// listFiles finds all files below the paths. A path that does not exist is an error, unless it may be gone. Where
+// flat is set, directories in directories are left out.
+func listFiles(ctx context.Context, paths []string, mayBeGone, flat bool) (l listing, err error) {
 	seen := map[string]bool{}
 	var problems []error
 	for i, path := range paths {
-		if path != Stdin {
-			path = filepath.Clean(path)
-		}
-		add := func(at string, info fs.FileInfo) {
-			if !seen[at] {
-				seen[at] = true
-				files = append(files, &file{path: at, argument: i, named: at == path, stamp: stamp{info.Size(), info.ModTime()}})
-			}
-		}
-		if path == Stdin {
+		switch path {
+		case "":
+			problems = append(problems, errNoPath)
+			continue
+		case Stdin:
 			if !seen[path] {
 				seen[path] = true
-				files = append(files, &file{path: Stdin, argument: i, named: true})
+				l.files = append(l.files, &file{path: Stdin, argument: i, named: true})
 			}
 			continue
 		}
-		found, err := walk(ctx, path, flat, add)
-		dirs = append(dirs, found...)
-		if err != nil && !(mayBeGone && errors.Is(err, fs.ErrNotExist)) {
+		path = filepath.Clean(path)
+		barren := true
+		dirs, err := walk(ctx, path, flat, func(at string, info fs.FileInfo) {
+			barren = false
+			if !seen[at] {
+				seen[at] = true
+				l.files = append(l.files, &file{path: at, argument: i, named: at == path, stamp: stamp{info.Size(), info.ModTime()}})
+			}
+		})
+		l.dirs = append(l.dirs, dirs...)
+		switch {
+		case err != nil && !(mayBeGone && errors.Is(err, fs.ErrNotExist)):
 			problems = append(problems, err)
+		case barren && err == nil:
+			l.barren = append(l.barren, path)
 		}
 	}
-	slices.Sort(dirs)
-	return files, slices.Compact(dirs), errors.Join(problems...)
+	slices.Sort(l.dirs)
+	l.dirs = slices.Compact(l.dirs)
+	return l, errors.Join(problems...)
 }
 
 // walk calls add for the files at or below path and returns the directories that it looked into.

@@ -170,9 +170,8 @@ func (l *loader) add(f *file, e entry) {
 		l.problem(f, e.place, !f.named, err)
 		return
 	}
-	gvk := u.GroupVersionKind()
-	if u.GetName() == "" {
-		err := fmt.Errorf("%s has no metadata.name", gvk.GroupKind())
+	gvk, err := identify(u)
+	if err != nil {
 		if !f.named {
 			err = fmt.Errorf("passed over: %w", err)
 		}

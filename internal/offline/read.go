@@ -35,14 +35,15 @@ func Read(ctx context.Context, options ReadOptions, take Take) error {
 			options.Warn(p)
 		}
 	})
-	files, _, err := listFiles(ctx, options.Paths, false, options.Flat)
+	found, err := listFiles(ctx, options.Paths, false, options.Flat)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	failed = append(failed, err)
+	found.tellBarren(l.report)
 	reading, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	for _, f := range files {
+	for _, f := range found.files {
 		err := l.read(reading, f, options.In, func(e entry) {
 			u, err := e.decode()
 			if err != nil {

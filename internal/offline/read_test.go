@@ -83,3 +83,40 @@ func TestNamedEmptyFile(t *testing.T) {
 		t.Errorf("in a folder the problems are %q", s.Problems())
 	}
 }
+
+// TestNoFiles: a directory that is named and has nothing to read is told, as is a path that is empty, which would
+// stand for all of the current directory.
+func TestNoFiles(t *testing.T) {
+	dir := tree(t, map[string]string{"notes/a.txt": "a", "deep/er/c.yaml": widget("c", "red")})
+	const none = ": no .yaml, .yml or .json file is in it"
+	for name, tt := range map[string]struct {
+		options ReadOptions
+		warning string
+	}{
+		"other files":       {ReadOptions{Paths: []string{dir + "/notes/"}}, dir + "/notes" + none},
+		"deeper":            {ReadOptions{Paths: []string{dir + "/deep"}, Flat: true}, dir + "/deep" + none},
+		"deeper, and meant": {ReadOptions{Paths: []string{dir + "/deep"}}, ""},
+		"what is there":     {ReadOptions{Paths: []string{dir, dir + "/deep"}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, warnings, err := named(t, tt.options)
+			if got := strings.Join(warnings, "\n"); err != nil || got != tt.warning {
+				t.Errorf("warnings %q, error %v; want %q", got, err, tt.warning)
+			}
+		})
+	}
+	s := open(t, Options{Paths: []string{dir + "/notes"}})
+	if got := problemsOf(s, dir); !slices.Equal(got, []string{"warning: notes" + none}) {
+		t.Errorf("the problems are %q", got)
+	}
+	if err := s.Refresh(t.Context()); err != nil || len(s.Problems()) != 1 {
+		t.Errorf("after another look: %v, %q", err, problemsOf(s, dir))
+	}
+	t.Chdir(dir)
+	if names, _, err := named(t, ReadOptions{Paths: []string{"", "deep"}}); !errors.Is(err, errNoPath) || !slices.Equal(names, []string{"c"}) {
+		t.Errorf("an empty path: %v, and %q was read", err, names)
+	}
+	if _, err := Open(t.Context(), Options{Paths: []string{""}}); !errors.Is(err, errNoPath) {
+		t.Errorf("an empty path: %v", err)
+	}
+}

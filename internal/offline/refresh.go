@@ -24,7 +24,7 @@ func (s *Source) Refresh(ctx context.Context) error {
 }
 
 func (s *Source) refresh(ctx context.Context) error {
-	files, dirs, err := listFiles(ctx, s.options.Paths, true, false)
+	found, err := listFiles(ctx, s.options.Paths, true, false)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -38,7 +38,7 @@ func (s *Source) refresh(ctx context.Context) error {
 		before[f.path] = f
 	}
 	var changed []*file
-	for i, f := range files {
+	for i, f := range found.files {
 		old := before[f.path]
 		delete(before, f.path)
 		if old == nil {
@@ -49,9 +49,9 @@ func (s *Source) refresh(ctx context.Context) error {
 			old.stamp = f.stamp
 			changed = append(changed, old)
 		}
-		files[i] = old
+		found.files[i] = old
 	}
-	s.turn.files, s.turn.dirs = files, dirs
+	s.turn.files, s.turn.dirs = found.files, found.dirs
 	gone := map[*file]bool{}
 	for _, f := range before {
 		gone[f] = true

@@ -57,13 +57,14 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	s.turn.loader = newLoader(s.storage, s.note)
-	files, dirs, err := listFiles(ctx, options.Paths, false, false)
+	found, err := listFiles(ctx, options.Paths, false, false)
 	if err != nil {
 		return nil, err
 	}
-	s.turn.files, s.turn.dirs = files, dirs
+	found.tellBarren(s.note)
+	s.turn.files, s.turn.dirs = found.files, found.dirs
 	l := s.turn.loader
-	for _, f := range files {
+	for _, f := range found.files {
 		if err := l.read(ctx, f, options.In, func(e entry) { l.add(f, e) }); err != nil {
 			return nil, err
 		}

@@ -55,8 +55,15 @@ func TestParseFormat(t *testing.T) {
 // kubectl's.
 func TestTemplates(t *testing.T) {
 	objects := []*unstructured.Unstructured{thing("a", map[string]any{"n": int64(1), "tags": []any{"x", "y"}}), thing("b", nil)}
-	file := filepath.Join(t.TempDir(), "columns")
-	if err := os.WriteFile(file, []byte("NAME  TAGS\nmetadata.name {.spec.tags[*]}\n"), 0o600); err != nil {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"columns": "NAME  TAGS\nmetadata.name {.spec.tags[*]}\n", "path": "{.items[*].metadata.name}{\"\\n\"}", "template": "{{len .items}} {{.kind}}\n", "huge": "",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Truncate(filepath.Join(dir, "huge"), 1<<40); err != nil { // a hole, which takes no room on the disk
 		t.Fatal(err)
 	}
 	for format, want := range map[string]string{
@@ -64,7 +71,9 @@ func TestTemplates(t *testing.T) {
 		"jsonpath-as-json={.items[0].spec.n}":                              "[\n    1\n]\n",
 		"go-template={{range .items}}{{.metadata.name}},{{end}}{{.kind}}":  "a,b,List",
 		"custom-columns=NAME:.metadata.name,N:{spec.n},TAGS:.spec.tags[*]": "NAME   N        TAGS\na      1        x,y\nb      <none>   <none>\n",
-		"custom-columns-file=" + file:                                      "NAME   TAGS\na      x,y\nb      <none>\n",
+		"custom-columns-file=" + dir + "/columns":                          "NAME   TAGS\na      x,y\nb      <none>\n",
+		"jsonpath-file=" + dir + "/path":                                   "a b\n",
+		"go-template-file=" + dir + "/template":                            "2 List\n",
 		"jsonl": `{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"a","namespace":"web"},"spec":{"n":1,"tags":["x","y"]}}` + "\n" +
 			`{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"b","namespace":"web"},"spec":null}` + "\n",
 	} {
@@ -86,7 +95,9 @@ func TestTemplates(t *testing.T) {
 			t.Errorf("%s: %v, output\n%swant\n%s", format, err, out.String(), want)
 		}
 	}
-	for _, format := range []string{"custom-columns=NAME", "custom-columns=A:{.b", "custom-columns=A:.b[", "custom-columns-file=/none", "jsonpath={.a", "go-template={{"} {
+	for _, format := range []string{"custom-columns=NAME", "custom-columns=A:{.b", "custom-columns=A:.b[", "custom-columns-file=/none", "jsonpath={.a", "go-template={{",
+		"jsonpath-file=/none", "go-template-file=" + dir, "jsonpath-file=" + dir + "/huge", "go-template-file=" + dir + "/huge", "custom-columns-file=" + dir + "/huge",
+	} {
 		if _, err := ParseFormat(format); err == nil {
 			t.Errorf("%s is taken", format)
 		}

@@ -32,11 +32,10 @@ func newTemplate(format Format, w io.Writer) (*templatePrinter, error) {
 func parseTemplate(format Format) (printers.ResourcePrinter, error) {
 	text := format.Argument
 	if format.Name == JSONPathFile || format.Name == GoTemplateFile {
-		data, err := os.ReadFile(text)
-		if err != nil {
+		var err error
+		if text, err = readTemplate(text); err != nil {
 			return nil, err
 		}
-		text = string(data)
 	}
 	if format.Name == GoTemplate || format.Name == GoTemplateFile {
 		printer, err := printers.NewGoTemplatePrinter([]byte(text))
@@ -53,6 +52,22 @@ func parseTemplate(format Format) (printers.ResourcePrinter, error) {
 	printer.AllowMissingKeys(true)
 	printer.EnableJSONOutput(format.Name == JSONPathAsJSON)
 	return printer, nil
+}
+
+// maxTemplate bounds a file with a template, so that one without an end does no harm.
+const maxTemplate = 1 << 20
+
+func readTemplate(name string) (string, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxTemplate+1))
+	if err == nil && len(data) > maxTemplate {
+		err = fmt.Errorf("%s is larger than 1 MiB, which no template is", name)
+	}
+	return string(data), err
 }
 
 // Print implements Printer.

@@ -20,8 +20,11 @@ type UnknownIndexError struct {
 
 // Error lists the indexes there are.
 func (e *UnknownIndexError) Error() string {
-	if len(e.Known) == 0 {
+	switch len(e.Known) {
+	case 0:
 		return fmt.Sprintf("there is no index %q, nor any other", e.Name)
+	case 1:
+		return fmt.Sprintf("there is no index %q; the only one is %s", e.Name, e.Known[0])
 	}
 	return fmt.Sprintf("there is no index %q; there are %s", e.Name, strings.Join(e.Known, ", "))
 }

@@ -127,6 +127,18 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+func TestUnknownIndexError(t *testing.T) {
+	for want, known := range map[string][]string{
+		`there is no index "x", nor any other`:        nil,
+		`there is no index "x"; the only one is a`:    {"a"},
+		`there is no index "x"; there are a, b, name`: {"a", "b", "name"},
+	} {
+		if got := (&query.UnknownIndexError{Name: "x", Known: known}).Error(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
 // What is wrong with the values of a query is shown where they are written.
 func TestErrorsOfTextQueriesHavePlaces(t *testing.T) {
 	querier := stock(t)

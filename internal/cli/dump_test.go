@@ -73,6 +73,8 @@ func TestTables(t *testing.T) {
 		"no headers":    {[]string{"gizmos", "-n", "web", "--no-headers"}, []string{"a", "b red"}},
 		"two types": {[]string{"gizmos,zones", "-n", "web"}, []string{
 			"NAME COLOR", "gizmo.example.com/a", "gizmo.example.com/b red", "", "NAME AGE", "zone.example.com/z"}},
+		"two types without headers": {[]string{"gizmos,zones", "-n", "web", "--no-headers"}, []string{
+			"gizmo.example.com/a", "gizmo.example.com/b red", "zone.example.com/z"}},
 		"one of two is empty": {[]string{"gizmos,zones", "-n", "none"}, []string{"NAME AGE", "zone.example.com/z"}},
 	}
 	for name, tt := range tests {

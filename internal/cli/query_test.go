@@ -116,6 +116,8 @@ func TestQueryErrors(t *testing.T) {
 		"operand":         {[]string{"gz", "--config", config, "--index", "size=many"}, "many"},
 		"unknown values":  {[]string{"gz", "--config", config, "--values", "shape"}, "shape"},
 		"where":           {[]string{"gz", "--where", ".spec["}, "E102"},
+		"sort by a path":  {[]string{"gz", "--config", config, "--sort-by", ".spec.size"}, "no path; declare one for the path .spec.size"},
+		"the only index":  {[]string{"gz", "--index", "size=3"}, `there is no index "size"; the only one is namespace; indexes come from --config`},
 		"token":           {[]string{"gz", "--config", config, "--sort-by", "size", "--limit", "1", "--continue", "x"}, "continue token"},
 		"two forms":       {[]string{"gz", "--count", "--keys-only"}, "--count and --keys-only exclude each other"},
 		"form and output": {[]string{"gz", "--count", "-o", "json"}, "--count and --output exclude each other"},

@@ -32,6 +32,9 @@ var (
 	}
 )
 
+// aliases are names that kubectl has, too.
+var aliases = map[string]string{"template": GoTemplate, "templatefile": GoTemplateFile}
+
 // Format is a format with its argument.
 type Format struct {
 	Name     string
@@ -41,6 +44,9 @@ type Format struct {
 // ParseFormat reads the value of --output, and checks the argument as well.
 func ParseFormat(text string) (Format, error) {
 	name, argument, has := strings.Cut(text, "=")
+	if meant, ok := aliases[name]; ok {
+		name = meant
+	}
 	switch {
 	case slices.Contains(argumentFormats, name):
 		if argument == "" {

@@ -32,6 +32,7 @@ func TestParseFormat(t *testing.T) {
 		"json":                      {Name: JSON},
 		"jsonpath={.items}":         {Name: JSONPath, Argument: "{.items}"},
 		"custom-columns=A:.b=c,D:e": {Name: CustomColumns, Argument: "A:.b=c,D:e"},
+		"template={{.kind}}":        {Name: GoTemplate, Argument: "{{.kind}}"},
 	} {
 		if got, err := ParseFormat(text); err != nil || got != want {
 			t.Errorf("ParseFormat(%q) = %+v, %v; want %+v", text, got, err, want)
@@ -44,6 +45,7 @@ func TestParseFormat(t *testing.T) {
 		"jsonpath":       "the output format jsonpath needs an argument, as in jsonpath=",
 		"custom-columns": "as in custom-columns=NAME:.metadata.name",
 		"go-template=":   "the output format go-template needs an argument",
+		"templatefile=":  "the output format go-template-file needs an argument",
 	} {
 		if _, err := ParseFormat(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("ParseFormat(%q): %v; want %q", text, err, want)

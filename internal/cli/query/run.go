@@ -67,10 +67,14 @@ func (o *options) check(types *reader.Types, found reader.Indexes) error {
 	return nil
 }
 
-// explainIndex adds to an error about an index what to do without a config.
+// explainIndex adds to an error about an index what to do without a config, and for a path where kubectl takes one.
 func (o *options) explainIndex(err error) error {
 	var unknown *query.UnknownIndexError
-	if errors.As(err, &unknown) && !o.Config.Given {
+	switch {
+	case !errors.As(err, &unknown):
+	case unknown.Name == o.asked.SortBy && strings.ContainsAny(unknown.Name[:1], ".{$"):
+		return exit.Usagef("--sort-by takes the name of an index with order: sorted, no path; declare one for the path %s in a --config", unknown.Name)
+	case !o.Config.Given:
 		return exit.Usagef("%v; indexes come from --config, and --where needs none", err)
 	}
 	return indexed.Explain(err)

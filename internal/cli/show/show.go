@@ -66,7 +66,7 @@ func (o Options) printList(ctx context.Context, sections []Section, out *bufio.W
 	return printer.Close()
 }
 
-// printTables writes a table for each type that has objects, with an empty line between two.
+// printTables writes a table for each type that has objects, with an empty line between two that have headers.
 func (o Options) printTables(ctx context.Context, sections []Section, out *bufio.Writer) error {
 	var filled []Section
 	var resources []discovery.Resource
@@ -80,7 +80,7 @@ func (o Options) printTables(ctx context.Context, sections []Section, out *bufio
 	}
 	rows := o.Loader.Load(ctx, resources)
 	for i, s := range filled {
-		if i > 0 {
+		if i > 0 && !o.NoHeaders {
 			fmt.Fprintln(out)
 		}
 		table := o.newTable(rows[i], s, len(sections) > 1, out)

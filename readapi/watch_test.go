@@ -1,9 +1,11 @@
 package readapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -161,13 +163,34 @@ func TestWatchExpires(t *testing.T) {
 	s.Compact() // at version 10
 	startWatch(t, h, widgetsPath, "resourceVersion=9").expect(t, "ERROR Expired410too old resource version: 9 (10)", "EOF")
 
-	// One that falls behind while it runs expires as well, and one that keeps up does not.
+	// One that keeps up does not expire.
 	w := startWatch(t, h, widgetsPath, "resourceVersion="+s.ResourceVersion())
 	apply(t, s, widget("default", "a", "blue"))
 	w.expect(t, "MODIFIED default/a blue")
 	s.Compact()
 	apply(t, s, widget("default", "a", "red"))
 	w.expect(t, "MODIFIED default/a red")
+}
+
+// TestStalledWatchExpires has a client stop reading within an event, for longer than the history lasts.
+func TestStalledWatchExpires(t *testing.T) {
+	s := newWidgets(t, StorageOptions{History: 2})
+	w := startWatch(t, handlerOf(s), widgetsPath, "resourceVersion="+s.ResourceVersion())
+	apply(t, s, widget("default", "a", "blue"))
+	begun := make([]byte, 1)
+	if _, err := io.ReadFull(w.response.Body, begun); err != nil {
+		t.Fatal(err)
+	}
+	behind := "ERROR Expired410too old resource version: " + s.ResourceVersion()
+	for n := range 10 {
+		apply(t, s, widget("default", "a", fmt.Sprint("color-", n)))
+	}
+	w.decoder = json.NewDecoder(io.MultiReader(bytes.NewReader(begun), w.response.Body))
+	w.expect(t, "MODIFIED default/a blue")
+	if got := w.next(t); !strings.HasPrefix(got, behind) {
+		t.Errorf("got %s instead of %s", got, behind)
+	}
+	w.expect(t, "EOF")
 }
 
 func TestWatchTimeout(t *testing.T) {

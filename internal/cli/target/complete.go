@@ -68,8 +68,8 @@ func begin(words []string, begun string) []string {
 	return slices.DeleteFunc(words, func(word string) bool { return !strings.HasPrefix(word, begun) })
 }
 
-// CompleteTypes completes arguments that are types, several if many is set; first are names that come before those
-// of the server.
+// CompleteTypes completes arguments that are types, several if many is set, also with commas between them; first are
+// names that come before those of the server.
 func (f *Flags) CompleteTypes(many bool, first func() []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 && !many {
@@ -81,8 +81,24 @@ func (f *Flags) CompleteTypes(many bool, first func() []string) cobra.Completion
 		if first != nil {
 			words = append(first(), words...)
 		}
+		if many {
+			return beginList(words, begun), cobra.ShellCompDirectiveNoFileComp
+		}
 		return begin(words, begun), cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// beginList keeps the words that begin with what was typed after the last comma and are not in the list before that,
+// and gives each with that list.
+func beginList(words []string, begun string) []string {
+	comma := strings.LastIndexByte(begun, ',') + 1
+	there, begun := begun[:comma], begun[comma:]
+	taken := strings.Split(there, ",")
+	words = slices.DeleteFunc(begin(words, begun), func(word string) bool { return slices.Contains(taken, word) })
+	for i, word := range words {
+		words[i] = there + word
+	}
+	return words
 }
 
 // quietTarget is the target without a word to stderr; nil when there is none.

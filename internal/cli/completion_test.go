@@ -38,6 +38,20 @@ func TestCompletion(t *testing.T) {
 			}
 		})
 	}
+	for want, args := range map[string][]string{
+		`no completion for "tcsh"; use one of bash,`: {"completion", "tcsh"},
+		`'crdcache completion bash' takes no arg`:    {"completion", "bash", "x"},
+		`unknown command "tcsh"`:                     {"help", "tcsh"},
+	} {
+		if r := crdcache(t, args...); r.code != exit.Usage || r.out != "" || !strings.Contains(r.errOut, want) {
+			t.Errorf("%q: exit code %d, stderr %q; want %q", args, r.code, r.errOut, want)
+		}
+	}
+	for _, args := range [][]string{{"help"}, {"help", "dump"}, {"help", "completion", "bash"}, {"completion"}} {
+		if r := crdcache(t, args...); r.code != exit.OK || !strings.Contains(r.out, "Usage:") {
+			t.Errorf("%q: exit code %d, stderr %q", args, r.code, r.errOut)
+		}
+	}
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		if r := crdcache(t, "completion", shell); r.code != exit.OK || !strings.Contains(r.out, "crdcache") {
 			t.Errorf("%s: exit code %d", shell, r.code)

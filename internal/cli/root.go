@@ -145,10 +145,44 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 		version.NewCommand(streams),
 		watch.NewCommand(streams),
 	)
+	beStrict(root)
 	for _, cmd := range root.Commands() {
 		cmd.Example = strings.ReplaceAll(cmd.Example, "  crdcache ", "  "+name+" ")
 	}
 	return root
+}
+
+// beStrict makes errors of what cobra's own commands pass over with exit code 0: help and scripts for nothing that is.
+func beStrict(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "help":
+			cmd.Args = func(_ *cobra.Command, args []string) error {
+				if topic, _, err := root.Find(args); err != nil || topic != root {
+					return err
+				}
+				return noSuchVerb(root, args)
+			}
+		case "completion":
+			cmd.Args = func(cmd *cobra.Command, args []string) error {
+				if len(args) == 0 {
+					return nil
+				}
+				return exit.Usagef("there is no completion for %q; use one of bash, zsh, fish, powershell", args[0])
+			}
+			for _, shell := range cmd.Commands() {
+				shell.Args = func(cmd *cobra.Command, args []string) error {
+					if len(args) == 0 {
+						return nil
+					}
+					return exit.Usagef("%q is not needed: '%s' takes no arguments", args[0], cmd.CommandPath())
+				}
+			}
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
 }
 
 // noSuchVerb is the check of arguments of the root command, which come there when no verb has taken them.

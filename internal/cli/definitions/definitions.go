@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -31,7 +32,7 @@ func FromFiles(ctx context.Context, paths []string, in io.Reader) ([]*crd.Defini
 		return nil
 	})
 	if len(all) == 0 && err == nil {
-		err = fmt.Errorf("%w in %q", crd.ErrNone, paths)
+		err = fmt.Errorf("%w in %s", crd.ErrNone, strings.Join(paths, ", "))
 	}
 	return all, err
 }

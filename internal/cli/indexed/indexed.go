@@ -14,15 +14,22 @@ import (
 )
 
 // Flags are the flags that name configs.
-type Flags struct{ configs []string }
+type Flags struct {
+	configs []string
+	set     *pflag.FlagSet
+}
 
 // Add adds --config.
 func (f *Flags) Add(set *pflag.FlagSet) {
+	f.set = set
 	set.StringSliceVar(&f.configs, "config", nil, "Index config; the names of its resources may be used as types. May be repeated.")
 }
 
 // Load reads the configs; it returns a Config without resources when none was named. Warnings go to warn.
 func (f *Flags) Load(warn func(text string)) (*Config, error) {
+	if len(f.configs) == 0 && f.set.Changed("config") {
+		return nil, exit.Usagef("--config names no file: is it a variable that is not set?")
+	}
 	if len(f.configs) == 0 {
 		return &Config{}, nil
 	}

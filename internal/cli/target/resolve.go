@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/internal/cli/exit"
@@ -34,6 +35,11 @@ func (t *Target) Resolve(ctx context.Context, names []string) ([]discovery.Resou
 	seen := map[schema.GroupVersionResource]bool{}
 	for _, name := range names {
 		resolution, err := lookup(ctx, name)
+		var noMatch *discovery.NoMatchError
+		if errors.As(err, &noMatch) {
+			errs = append(errs, t.explainAbsent(noMatch, len(resources) > 0))
+			continue
+		}
 		if err != nil {
 			errs = append(errs, t.Explain(ctx, err))
 			continue
@@ -48,6 +54,20 @@ func (t *Target) Resolve(ctx context.Context, names []string) ([]discovery.Resou
 	}
 	// What could not be read of files may hold what was asked for.
 	return resources, errors.Join(append(errs, t.Err())...)
+}
+
+// explainAbsent says what may help where nothing that is there looks like the name. Behind a type that is there it may
+// be meant as with kubectl, for an object.
+func (t *Target) explainAbsent(none *discovery.NoMatchError, behindType bool) error {
+	switch {
+	case len(none.Suggestions) > 0:
+		return none
+	case behindType && len(validation.IsDNS1123Subdomain(none.Name)) == 0:
+		return fmt.Errorf("%w; if that is the name of an object, ask for it with --field-selector metadata.name=%s", none, none.Name)
+	case t.Offline():
+		return fmt.Errorf("%w; the files have no object of it, nor its CustomResourceDefinition", none)
+	}
+	return none
 }
 
 // Explain says of a server that did not answer where it was looked for, why it did not, and what may help.

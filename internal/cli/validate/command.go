@@ -44,6 +44,9 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		},
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(f.crds) == 0 && cmd.Flags().Changed("crds") {
+				return exit.Usagef("--crds names no file: is it a variable that is not set?")
+			}
 			o, err := f.toOptions(cmd.Context(), args, streams)
 			if err != nil {
 				return err

@@ -17,6 +17,9 @@ func SplitTypes(args []string) ([]string, error) {
 			if name == "" {
 				return nil, exit.Usagef("%q has an empty type name", arg)
 			}
+			if parts := strings.Split(name, "/"); len(parts) == 3 {
+				return nil, exit.Usagef("%q looks like GROUP/VERSION/RESOURCE: write %s.%s.%s", name, parts[2], parts[1], parts[0])
+			}
 			if of, object, is := strings.Cut(name, "/"); is {
 				return nil, exit.Usagef("%q looks like TYPE/NAME: give the type, and of verbs that read objects one by its name with --field-selector, as in '%s --field-selector metadata.name=%s'", name, of, object)
 			}

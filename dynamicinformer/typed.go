@@ -83,7 +83,9 @@ func (t *Typed[T]) List(namespace string, selector labels.Selector) ([]*T, error
 	return convertAll(t.convert, objects)
 }
 
-// ByIndex returns the objects under a value of an index, as List does. It fails for an index that there is none of.
+// ByIndex returns the objects under a value of an index, as List does. It fails for an index that there is none of. The
+// value is the key as the index function gives it: for indexes of a config that are sorted, composite or have a type,
+// that is what Key of an indexers.Index makes of a value, and not its text.
 func (t *Typed[T]) ByIndex(index, value string) ([]*T, error) {
 	objects, err := t.informer.GetIndexer().ByIndex(index, value)
 	if err != nil {

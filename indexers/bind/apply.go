@@ -13,7 +13,7 @@ import (
 // added, removed and replaced while they run, and queries see the old ones until the new ones are complete. Where
 // anything else differs, another informer takes the place of the one there was, and the old one is released; its
 // content is complete once it has synced. A config that lacks something is refused as a whole, with an error, and
-// changes nothing. It works for Options.Apply of package reload.
+// changes nothing. Options.Apply of package reload may call it.
 func (b *Binding) Apply(config *indexers.Config) error {
 	b.work.Lock()
 	defer b.work.Unlock()

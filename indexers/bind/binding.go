@@ -80,17 +80,23 @@ func (b *Binding) Resolve(catalog *discovery.Catalog) error {
 	return b.unresolved()
 }
 
-// Follow binds what the config means among the types that a tracker knows, now and later. The returned func ends
-// that; what is bound stays. The tracker must run.
+// Follow binds what the config means among the types that a tracker knows: before it returns those of now, which are all
+// once the tracker has synced, and then each that comes later. The returned func ends that; what is bound stays. The
+// tracker must run.
 func (b *Binding) Follow(tracker *discovery.Tracker) (stop func()) {
+	b.report(b.learn(kindsOf(tracker.Snapshot().Catalog())...))
 	return tracker.Subscribe(func(e discovery.Event) {
 		if e.Kind != discovery.Added && e.Kind != discovery.Changed {
 			return // the informers deal with types that go
 		}
-		if err := b.learn(kindOf(e.Type)); err != nil && b.options.OnError != nil {
-			b.options.OnError(err)
-		}
+		b.report(b.learn(kindOf(e.Type)))
 	}).Stop
+}
+
+func (b *Binding) report(err error) {
+	if err != nil && b.options.OnError != nil {
+		b.options.OnError(err)
+	}
 }
 
 func (b *Binding) config() *indexers.Config {
@@ -99,15 +105,17 @@ func (b *Binding) config() *indexers.Config {
 	return b.mu.config
 }
 
-// learn binds what means a type that is new, or has changed.
-func (b *Binding) learn(k kind) error {
+// learn binds what means types that are new, or have changed.
+func (b *Binding) learn(kinds ...kind) error {
 	b.work.Lock()
 	defer b.work.Unlock()
 	if b.closed {
 		return nil // an event that was under way
 	}
-	b.kinds[k.GroupResource] = k
-	return b.bindAll(k)
+	for _, k := range kinds {
+		b.kinds[k.GroupResource] = k
+	}
+	return b.bindAll(kinds...)
 }
 
 // bindAll binds the config to types. Callers hold work.
@@ -228,7 +236,7 @@ func (e *TargetError) Error() string {
 	case !slices.Contains(e.Known, e.Resource):
 		return fmt.Sprintf("bind: the config has no resource %q; there are %s", e.Resource, strings.Join(e.Known, ", "))
 	case len(e.Types) == 0:
-		return fmt.Sprintf("bind: resource %q: the server has no such type yet", e.Resource)
+		return fmt.Sprintf("bind: resource %q: no such type is known yet; it is bound once its CRD is installed and discovery has found it", e.Resource)
 	}
 	return fmt.Sprintf("bind: resource %q stands for %d types; ask each of its Targets", e.Resource, len(e.Types))
 }

@@ -42,6 +42,24 @@ func TestPatternGetsATypeThatComesLater(t *testing.T) {
 	}
 }
 
+// What a tracker knows that has synced is bound when Follow returns.
+func TestFollowBindsWhatIsKnown(t *testing.T) {
+	for range 20 { // it must not depend on who is faster
+		s := newScene(t)
+		if err := s.tracker.WaitForSync(s.ctx); err != nil {
+			t.Fatal(err)
+		}
+		b := s.follow(parse(t, widgetsByColor))
+		if _, err := s.factory.WaitForSync(s.ctx); err != nil {
+			t.Fatal(err)
+		}
+		if !finds(b, "widgets", "color=red", "home/chair", "home/lamp") {
+			_, err := b.Querier("widgets")
+			t.Fatalf("a type that was known is not bound: %v", err)
+		}
+	}
+}
+
 // A change of indexes is taken over by the informer that runs; others make another one.
 func TestApply(t *testing.T) {
 	s := newScene(t)

@@ -5,9 +5,10 @@
 //	config, err := indexers.Load("indexes.yaml")
 //	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: cfg, Types: tracker.Types()})
 //	binding, err := bind.New(factory, config, bind.Options{})
-//	stop := binding.Follow(tracker)                  // or binding.Resolve(catalog), once
+//	err = tracker.WaitForSync(ctx)                   // after go tracker.Run(ctx)
+//	stop := binding.Follow(tracker)                  // without a tracker: binding.Resolve(catalog)
 //	err = factory.Start(ctx)
-//	...
+//	status, err := factory.WaitForSync(ctx)
 //	querier, err := binding.Querier("certs")
 //	result, err := querier.ByIndex("issuer", "letsencrypt")
 //

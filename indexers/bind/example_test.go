@@ -119,3 +119,52 @@ func Example() {
 	// [home/chair home/lamp] <nil>
 	// [home/lamp home/table] <nil>
 }
+
+// With a tracker, types are bound that are installed later, too.
+func ExampleBinding_Follow() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	server := readapi.Config(readapi.NewHandler(cluster(), readapi.HandlerOptions{}))
+	config, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(exampleConfig)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	tracker, err := discovery.NewTracker(server, discovery.TrackerOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	go tracker.Run(ctx) // ended by cancel
+	if err := tracker.WaitForSync(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server, Types: tracker.Types()})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer factory.Shutdown(context.Background())
+	binding, err := bind.New(factory, config, bind.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer binding.Follow(tracker)()
+	_ = factory.Start(ctx)
+	if _, err := factory.WaitForSync(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	widgets, err := binding.Querier("widgets")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	red, err := widgets.ByIndex("color", "red")
+	fmt.Println(red.Keys(), err)
+	// Output: [home/chair home/lamp] <nil>
+}

@@ -5,9 +5,9 @@
 // A [Watcher] loads the files of a config, watches them, and hands each new config to Apply, together with what
 // differs:
 //
-//	watcher, err := reload.New(reload.Options{
+//	watcher, err := reload.New(ctx, reload.Options{
 //		Files:  []string{"indexes.yaml"},
-//		Apply:  func(ctx context.Context, u reload.Update) error { return binding.Apply(ctx, u.New) },
+//		Apply:  func(_ context.Context, u reload.Update) error { return binding.Apply(u.New) },
 //		Report: func(o reload.Outcome) { log.Print(o) },
 //	})
 //	go watcher.Run(ctx)

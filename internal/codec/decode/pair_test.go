@@ -125,8 +125,10 @@ func FuzzDecodePair(f *testing.F) {
 	d, fresh := decode.New(decode.Options{}), decode.New(decode.Options{})
 	dropping, droppingFresh := decode.New(decode.Options{DropManagedFields: true}), decode.New(decode.Options{DropManagedFields: true})
 	f.Fuzz(func(t *testing.T, first, second []byte) {
-		if bytes.Count(first, []byte("["))+bytes.Count(first, []byte("{")) > 2000 {
-			return // reflect.DeepEqual takes long
+		for _, text := range [][]byte{first, second} {
+			if bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) > 2000 {
+				return // reflect.DeepEqual takes long
+			}
 		}
 		pairAgrees(t, d, fresh, first, second)
 		pairAgrees(t, d, fresh, second, first)

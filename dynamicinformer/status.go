@@ -64,6 +64,19 @@ type Status struct {
 	Relists Relists
 }
 
+// String says in one line of which type this is, how far it has come, and why.
+func (s Status) String() string {
+	name := formatGVR(s.GVR)
+	if s.View != "" {
+		name += " (" + s.View + ")"
+	}
+	text := name + ": " + s.describe()
+	if s.Stale {
+		text += "; stale"
+	}
+	return text
+}
+
 // Settled reports whether waiting longer is not expected to change the state: the informer is synced or
 // stopped, or the server says that the type does not exist, cannot be watched, or may not be read, or that
 // it does not accept the credentials.

@@ -100,7 +100,7 @@ type NotSyncedError struct {
 func (e *NotSyncedError) Error() string {
 	parts := make([]string, 0, len(e.Missing))
 	for _, s := range e.Missing {
-		parts = append(parts, fmt.Sprintf("%s: %s", formatGVR(s.GVR), s.describe()))
+		parts = append(parts, formatGVR(s.GVR)+": "+s.describe())
 	}
 	text := "not synced: " + strings.Join(parts, "; ")
 	if e.Cause != nil {

@@ -16,8 +16,9 @@ SANDBOX_SOURCES := $(shell find sandbox -name '*.go' -not -name '*_test.go') san
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: ## Build bin/crdcache
-	go build -o $(BIN)/crdcache ./cmd/crdcache
+# crdcache version tells the commit, where git knows it.
+build: ## Build bin/crdcache (about a minute the first time)
+	go build -buildvcs=$(shell git status >/dev/null 2>&1 && echo true || echo false) -o $(BIN)/crdcache ./cmd/crdcache
 
 PREFIX ?= $(HOME)/.local
 DESTDIR ?=
@@ -33,8 +34,8 @@ install: build man ## Install crdcache, kubectl-crdcache, completions and man pa
 	$(BIN)/crdcache completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_crdcache
 	$(BIN)/crdcache completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/crdcache.fish
 
-man: ## Write man pages to bin/man
-	go run ./internal/cli/reference/generate -man $(BIN)/man
+man: ## Write man pages to bin/man, dated as the last commit
+	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null)} go run ./internal/cli/reference/generate -man $(BIN)/man
 
 test: unit integration sandbox-test ## Run all tests; builds the sandbox first (5 to 8 minutes once)
 

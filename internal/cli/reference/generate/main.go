@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra/doc"
 
@@ -37,6 +36,6 @@ func run(page, man string) error {
 	}
 	root := cli.Command()
 	root.DisableAutoGenTag = true
-	// The date of a page must not depend on when it was made.
-	return doc.GenManTree(root, &doc.GenManHeader{Title: "CRDCACHE", Section: "1", Source: "crdcache", Manual: "crdcache", Date: &time.Time{}}, man)
+	// The date of the pages is that of SOURCE_DATE_EPOCH, if it is set.
+	return doc.GenManTree(root, &doc.GenManHeader{Title: "CRDCACHE", Section: "1", Source: "crdcache", Manual: "crdcache"}, man)
 }

@@ -27,7 +27,8 @@
 // # Consistency
 //
 // A Catalog is an immutable snapshot. A Client asks the server again when the snapshot is older than
-// Options.TTL and whenever a name is not found, but at most once a second. A group version whose
+// Options.TTL and whenever a name is not found, but at most once a second: a name that is not found is
+// looked for again, and waited for until a second has passed since the last time. A group version whose
 // discovery failed or is stale is unknown rather than absent: what was known of it stays, marked
 // Resource.Stale, and errors name it.
 //

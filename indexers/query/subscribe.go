@@ -1,6 +1,8 @@
 package query
 
 import (
+	"reflect"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 )
@@ -25,7 +27,8 @@ type Event struct {
 	// Object is the object as it is now; when it is gone, as it was last known. It is shared and must not be
 	// changed.
 	Object *unstructured.Unstructured
-	// Old is the object as it was before; nil for Added.
+	// Old is the object as it was before: also for Added and Deleted when the object is there both before and after,
+	// and only began or ceased to fulfil the query. It is nil for an object that was not there, or not known, before.
 	Old *unstructured.Unstructured
 	// Initial is set for objects that were there when the informer began to follow them.
 	Initial bool
@@ -49,6 +52,10 @@ type Subscription struct {
 // Subscribe calls handler for each change of what the matcher's query finds, one call at a time and in order:
 // first Added for all that it finds now. Applied to an empty set, the events give what the query finds at any
 // time. An object that was replaced by another of its name is Deleted and then Added.
+//
+// What an informer repeats is no change: updates whose two objects are equal in all that they contain, as resyncs make
+// them and lists after a broken connection, call the handler only if the query holds for one of them alone. Equal
+// resource versions do not make objects equal: with its CRD an object can change without being written.
 //
 // The subscription remembers the keys of the objects that it finds. Handlers run on a goroutine of the
 // informer, which ends with the informer or with Stop.
@@ -118,14 +125,22 @@ func (f *follower) change(old, u *unstructured.Unstructured, initial bool) {
 	_, before := f.found[key]
 	switch now := f.matcher.Match(u); {
 	case now && before:
-		f.handle(Event{Type: Modified, Key: key, Object: u, Old: old})
+		if !equal(old, u) {
+			f.handle(Event{Type: Modified, Key: key, Object: u, Old: old})
+		}
 	case now:
 		f.found[key] = struct{}{}
-		f.handle(Event{Type: Added, Key: key, Object: u, Initial: initial})
+		f.handle(Event{Type: Added, Key: key, Object: u, Old: old, Initial: initial})
 	case before:
 		delete(f.found, key)
 		f.handle(Event{Type: Deleted, Key: key, Object: u, Old: old})
 	}
+}
+
+// equal reports whether two states of an object are the same. This is cheap: a write shows in the resource version, and
+// decoded states of a packed object share what is the same in both.
+func equal(old, u *unstructured.Unstructured) bool {
+	return old != nil && old.GetResourceVersion() == u.GetResourceVersion() && reflect.DeepEqual(old.Object, u.Object)
 }
 
 // gone tells about an object that is not there any more.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -85,8 +86,9 @@ func TestSubscription(t *testing.T) {
 	h.OnAdd(heavy, true)
 	h.OnAdd(other, true)
 	h.OnUpdate(other, other)
-	h.OnUpdate(heavy, heavy)
-	h.OnUpdate(heavy, light)
+	heavier := simple("a/x", "edge", 8, nil)
+	h.OnUpdate(heavy, heavier)
+	h.OnUpdate(heavier, light)
 	h.OnUpdate(light, light)
 	h.OnUpdate(light, heavy)
 	h.OnUpdate(heavy, renewed)
@@ -105,9 +107,54 @@ func TestSubscription(t *testing.T) {
 	if diff := cmp.Diff(want, summary(*events)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if e := (*events)[2]; e.Object != light || e.Old != heavy {
-		t.Errorf("got %v, %v", e.Object, e.Old)
+	if e := (*events)[2]; e.Object != light || e.Old != heavier {
+		t.Errorf("ceased to match: got %v, %v", e.Object, e.Old)
 	}
+	if e := (*events)[3]; e.Object != heavy || e.Old != light {
+		t.Errorf("began to match: got %v, %v", e.Object, e.Old)
+	}
+	if e := (*events)[5]; e.Object != renewed || e.Old != nil {
+		t.Errorf("replaced: got %v, %v", e.Object, e.Old)
+	}
+}
+
+// What an informer repeats changes nothing, whoever made the objects; what differs is told whatever the version says.
+func TestSubscriptionRepeats(t *testing.T) {
+	written := func(version string, weight int64) *unstructured.Unstructured {
+		u := simple("a/x", "edge", weight, nil)
+		u.SetUID("one")
+		u.SetResourceVersion(version)
+		return u
+	}
+	kept := written("5", 7)
+	for name, test := range map[string]struct {
+		old, now any
+		want     []string
+	}{
+		"resync":                     {kept, kept, []string{}},
+		"list after a broken watch":  {written("5", 7), written("5", 7), []string{}},
+		"another type of object":     {&metav1.PartialObjectMetadata{ObjectMeta: meta("5")}, &metav1.PartialObjectMetadata{ObjectMeta: meta("5")}, []string{}},
+		"no resource version":        {written("", 7), written("", 7), []string{}},
+		"write":                      {written("5", 7), written("6", 8), []string{"Modified a/x"}},
+		"write of the same":          {written("5", 7), written("6", 7), []string{"Modified a/x"}},
+		"default of another schema":  {written("5", 7), written("5", 8), []string{"Modified a/x"}},
+		"nothing known of it before": {nil, written("5", 7), []string{"Modified a/x"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, events := follow(t, query.All())
+			h.OnAdd(kept, true)
+			*events = nil
+			h.OnUpdate(test.old, test.now)
+			if diff := cmp.Diff(test.want, summary(*events)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// meta is the metadata of the same object as a struct.
+func meta(version string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: "a", Name: "x", UID: "one", ResourceVersion: version}
 }
 
 // Whatever happens, the events applied to an empty set give what the query finds.
@@ -127,6 +174,9 @@ func TestSubscriptionModel(t *testing.T) {
 					if had != (e.Type == query.Modified) {
 						t.Fatalf("%s: %v, had %v", q, summary([]query.Event{e}), had)
 					}
+					if had && cmp.Equal(found[e.Key], e.Object) {
+						t.Fatalf("%s: %v, but nothing is", q, summary([]query.Event{e}))
+					}
 					found[e.Key] = e.Object
 				case query.Deleted:
 					if !had {
@@ -142,7 +192,7 @@ func TestSubscriptionModel(t *testing.T) {
 					want[k] = u
 				}
 			}
-			if !maps.Equal(found, want) {
+			if !maps.EqualFunc(found, want, func(a, b *unstructured.Unstructured) bool { return cmp.Equal(a, b) }) {
 				t.Fatalf("%s: found %v, want %v", q, slices.Sorted(maps.Keys(found)), slices.Sorted(maps.Keys(want)))
 			}
 		}
@@ -159,6 +209,9 @@ func changeRandomly(random *rand.Rand, objects map[string]*unstructured.Unstruct
 	case random.IntN(4) == 0:
 		delete(objects, k)
 		h.OnDelete(old)
+		return
+	case random.IntN(4) == 0:
+		h.OnUpdate(old, old.DeepCopy())
 		return
 	default:
 		h.OnUpdate(old, next)

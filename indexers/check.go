@@ -18,7 +18,7 @@ import (
 func (c *Config) Check(definitions []*crd.Definition) (warnings []Diagnostic, err error) {
 	var all []Diagnostic
 	for _, r := range c.Resources {
-		k := checking{resource: r, report: func(d Diagnostic) {
+		k := checking{resource: r, file: r.file, report: func(d Diagnostic) {
 			if !slices.Contains(all, d) {
 				all = append(all, d)
 			}
@@ -32,16 +32,23 @@ func (c *Config) Check(definitions []*crd.Definition) (warnings []Diagnostic, er
 	return divide(all)
 }
 
-// checking compares one resource.
+// checking compares one resource, or one condition of a query.
 type checking struct {
-	resource *Resource
+	resource *Resource // nil for a query
+	file     *file
 	report   func(Diagnostic)
 	name     string // of the type, for people: certificates.cert-manager.io/v1
 	at       origin // of the expression that is being checked
+	whole    bool   // it is the path of an index, from the top of the object
 }
 
 func (k *checking) fail(code Code, at place, message, hint string) {
-	k.report(k.resource.file.diagnostic(code, at, message, hint))
+	k.report(k.file.diagnostic(code, at, message, hint))
+}
+
+// expression is the place of the whole expression that is being checked.
+func (k *checking) expression() place {
+	return k.at.place(k.file, 0, 0, len(k.at.node.Value))
 }
 
 func (k *checking) check(definitions []*crd.Definition) {
@@ -56,7 +63,7 @@ func (k *checking) definition(d *crd.Definition) {
 	if !ok {
 		return
 	}
-	k.name = d.GroupResource().String() + "/" + version.Name
+	k.name = typeName(d, version)
 	if version.Schema == nil {
 		k.fail(CodeNoSchema, k.resource.matchAt.name, k.name+" has no schema", "its paths are not checked")
 		return
@@ -65,6 +72,11 @@ func (k *checking) definition(d *crd.Definition) {
 	for _, index := range k.resource.Indexes {
 		k.index(index, root)
 	}
+}
+
+// typeName is a version of a type, for people.
+func typeName(d *crd.Definition, version crd.Version) string {
+	return d.GroupResource().String() + "/" + version.Name
 }
 
 // definitions finds the CRDs of the resource, and reports when there are none.
@@ -149,16 +161,17 @@ func (k *checking) index(index *Index, root *crd.Schema) {
 	top := []cursor{{schema: root}}
 	if index.when != nil {
 		k.at = index.whenAt
-		k.operands(index.when.Operands(), top)
+		k.condition(index.when, top)
 	}
 	if index.each != nil {
 		k.at = index.eachAt
 		top = k.walk(index.each.Steps(), top)
 	}
 	for _, p := range index.parts {
-		k.at = p.at
+		k.at, k.whole = p.at, index.each == nil
 		ends := k.walk(p.path.Steps(), top)
 		k.indexable(ends)
+		k.whole = false
 		k.typed(index, p, ends)
 	}
 }
@@ -178,5 +191,5 @@ func (k *checking) indexable(ends []cursor) {
 	if e.isList() {
 		what, hint = "a list", "add [*] for all elements"
 	}
-	k.fail(CodeNotIndexable, k.at.place(k.resource.file, 0, 0, len(k.at.node.Value)), fmt.Sprintf("%s is %s, and indexes hold text, numbers and booleans", e.name(), what), hint)
+	k.fail(CodeNotIndexable, k.expression(), fmt.Sprintf("%s is %s, and indexes hold text, numbers and booleans", e.name(), what), hint)
 }

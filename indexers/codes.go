@@ -44,4 +44,6 @@ const (
 	CodeBuiltIn      Code = "W303" // a type that is built into Kubernetes
 	CodeOptionalGone Code = "W304" // an optional resource that no CRD defines
 	CodeTextOrder    Code = "W305" // numbers that are ordered as text
+	CodeTypePartly   Code = "W306" // a type that only some values of the path have
+	CodeLiteral      Code = "W307" // a comparison that holds for all values of the path, or for none
 )

@@ -43,6 +43,8 @@ func (c cursor) kind() string {
 		return "a map"
 	case s.IntOrString:
 		return "a number or text"
+	case s.Type == "string" && s.Format == kindTime:
+		return "a time"
 	case s.Type == "string":
 		return "text"
 	case s.Type == "boolean":

@@ -1,6 +1,8 @@
 package indexers
 
 import (
+	"unicode/utf8"
+
 	yaml "go.yaml.in/yaml/v3"
 
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
@@ -98,6 +100,7 @@ type origin struct {
 	node     *yaml.Node
 	segments []*yaml.Node // of a path that is a list
 	whole    bool         // the expression is derived, so that only the node as a whole can be shown
+	text     bool         // the expression is no YAML but all of the file, on one line
 }
 
 // place gives where the part of the expression from offset to end is written; step is the number of
@@ -108,6 +111,9 @@ func (o origin) place(f *file, step, offset, end int) place {
 		return f.placeOf(o.segments[step])
 	case o.whole || o.segments != nil:
 		return f.placeOf(o.node)
+	case o.text:
+		text := o.node.Value
+		return place{line: 1, column: utf8.RuneCountInString(text[:offset]) + 1, length: utf8.RuneCountInString(text[offset:end])}
 	}
 	return f.within(o.node, offset, end)
 }

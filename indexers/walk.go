@@ -20,7 +20,7 @@ func (k *checking) walk(steps []jsonpath.Step, from []cursor) []cursor {
 		}
 		var next []cursor
 		for _, selector := range step.Selectors {
-			next = append(next, k.selector(i, step, selector, from)...)
+			next = append(next, k.selector(steps, i, selector, from)...)
 		}
 		from = distinct(next)
 	}
@@ -49,8 +49,9 @@ func distinct(cursors []cursor) []cursor {
 	return out
 }
 
-// selector applies one selector to all cursors.
-func (k *checking) selector(i int, step jsonpath.Step, s jsonpath.Selector, from []cursor) []cursor {
+// selector applies one selector of step number i to all cursors.
+func (k *checking) selector(steps []jsonpath.Step, i int, s jsonpath.Selector, from []cursor) []cursor {
+	step := steps[i]
 	if s.Kind == jsonpath.SelectPath {
 		return k.walk(s.Path, from)
 	}
@@ -63,19 +64,15 @@ func (k *checking) selector(i int, step jsonpath.Step, s jsonpath.Selector, from
 		if len(step.Selectors) > 1 {
 			start, end = s.Offset, s.End
 		}
-		k.mismatch(k.at.place(k.resource.file, i, start, end), step, s, from)
+		at := k.at.place(k.file, i, start, end)
+		if !k.dottedKey(at, steps, i, from[0]) {
+			k.mismatch(at, step, s, from)
+		}
 	}
 	if s.Kind == jsonpath.SelectFilter && len(out) > 0 {
-		k.operands(s.Filter.Operands(), out)
+		k.condition(s.Filter, out)
 	}
 	return out
-}
-
-// operands checks the paths in a condition.
-func (k *checking) operands(paths [][]jsonpath.Step, of []cursor) {
-	for _, steps := range paths {
-		k.walk(steps, of)
-	}
 }
 
 // apply gives where a selector leads from one cursor.
@@ -134,6 +131,39 @@ func (k *checking) mismatch(at place, step jsonpath.Step, s jsonpath.Selector, f
 	default:
 		k.fail(CodeScalar, at, fmt.Sprintf("%s on %s, which is %s", what, c.name(), c.kind()), "end the path before it")
 	}
+}
+
+// dottedKey reports a label or an annotation whose name was taken for several fields, which is the commonest mistake
+// of all: .metadata.labels.app.kubernetes.io/name goes on behind the text of the label app.
+func (k *checking) dottedKey(at place, steps []jsonpath.Step, i int, on cursor) bool {
+	if i < 2 || !onlyNames(steps[i-2:]) {
+		return false
+	}
+	field, ok := map[string]string{"labels": "label", "annotations": "annotation"}[steps[i-2].Selectors[0].Name]
+	if !ok || on.isMap() || on.isList() || on.isOpen() {
+		return false
+	}
+	var names []string
+	for _, step := range steps[i-1:] {
+		names = append(names, step.Selectors[0].Name)
+	}
+	key, within := strings.Join(names, "."), strings.TrimSuffix(on.path, keyText(names[0]))
+	hint := fmt.Sprintf("for the %s %s write %s[%q]", field, key, within, key)
+	if k.whole && within == ".metadata."+field+"s" {
+		hint = fmt.Sprintf("for the %s %s write %s: %s in place of the path", field, key, field, key)
+	}
+	k.fail(CodeScalar, at, fmt.Sprintf("%s on %s, which is %s", keyText(names[1]), on.name(), on.kind()), hint)
+	return true
+}
+
+// onlyNames reports whether each of the steps names one field.
+func onlyNames(steps []jsonpath.Step) bool {
+	for _, step := range steps {
+		if step.Recursive || len(step.Selectors) != 1 || step.Selectors[0].Kind != jsonpath.SelectName {
+			return false
+		}
+	}
+	return true
 }
 
 func mapHint(c cursor) string {

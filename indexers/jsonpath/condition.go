@@ -26,6 +26,8 @@ type operand struct {
 	steps  []Step
 	prog   *op // compiled steps; nil is the value under test itself
 	lit    scalar
+	// from and to are the bytes of the expression that wrote a side of a comparison.
+	from, to int
 }
 
 type compareOp uint8

@@ -168,6 +168,7 @@ func (p *parser) parseComparison() (*condition, error) {
 	if err := p.checkSingular(right, rightAt, p.pos, op); err != nil {
 		return nil, err
 	}
+	left.from, left.to, right.from, right.to = leftAt, leftEnd, rightAt, p.pos
 	return &condition{kind: condCompare, op: op, left: left, right: right}, nil
 }
 

@@ -1,0 +1,122 @@
+package indexers
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/crdcache/crdcache/indexers/jsonpath"
+)
+
+// literal reports a comparison whose result is the same for all values that the path can have.
+func (k *checking) literal(c jsonpath.Comparison, ends []cursor) {
+	message, hint := "", ""
+	for _, e := range ends {
+		if message, hint = e.pointless(c); message == "" {
+			return
+		}
+	}
+	if message == "" {
+		return
+	}
+	result := "the comparison never holds"
+	if c.Op == "!=" {
+		result = "the comparison holds for every value"
+	}
+	k.fail(CodeLiteral, k.at.place(k.file, 0, c.Offset, c.End), message+": "+result, hint)
+}
+
+// pointless says why all values at the cursor compare alike with a literal, and what may be meant; "" when they need
+// not. A null is always possible.
+func (c cursor) pointless(with jsonpath.Comparison) (message, hint string) {
+	is, written := fmt.Sprintf("%s is %s", c.name(), c.kind()), literalText(with.Literal)
+	equality := with.Op == "==" || with.Op == "!="
+	switch kinds := c.literalKinds(); {
+	case with.Literal == nil || c.isOpen():
+	case c.isList():
+		return is, fmt.Sprintf("ask for its elements, as in @%s[?(@ %s %s)]", c.path, with.Op, written)
+	case c.isMap():
+		return is, "compare one of its fields"
+	case !slices.Contains(kinds, literalKind(with.Literal)):
+		return fmt.Sprintf("%s, and %s is %s", is, written, kindNames[literalKind(with.Literal)]), otherForm(with.Literal, kinds[0])
+	case kinds[0] == jsonpath.KindBool && (with.Op == "<" || with.Op == ">"):
+		return is + ", which has no order", "compare it by == or !="
+	case equality && c.scalarKind() == kindInteger && fractional(with.Literal):
+		return fmt.Sprintf("%s has no fraction, and %s has", c.name(), written), "compare it with an integer, or by < or >"
+	case equality && len(c.schema.Enum) > 0:
+		return c.enumerated(written)
+	}
+	return "", ""
+}
+
+// enumerated is for a literal, which may not be among the values that the schema lists.
+func (c cursor) enumerated(written string) (message, hint string) {
+	values := make([]string, len(c.schema.Enum))
+	for i, v := range c.schema.Enum {
+		values[i] = literalText(v)
+	}
+	if slices.Contains(values, written) {
+		return "", ""
+	}
+	hint = "its values are " + strings.Join(values, ", ")
+	if near := nearest(written, values); near != "" && written[0] == '"' {
+		hint = fmt.Sprintf("did you mean %s?", near)
+	}
+	return fmt.Sprintf("%s is never %s", c.name(), written), hint
+}
+
+// literalKinds gives the kinds of literals that values at the cursor can be compared with.
+func (c cursor) literalKinds() []jsonpath.Kind {
+	switch c.scalarKind() {
+	case kindInteger, kindNumber:
+		return []jsonpath.Kind{jsonpath.KindNumber}
+	case kindBoolean:
+		return []jsonpath.Kind{jsonpath.KindBool}
+	case kindEither:
+		return []jsonpath.Kind{jsonpath.KindNumber, jsonpath.KindString}
+	}
+	return []jsonpath.Kind{jsonpath.KindString}
+}
+
+var kindNames = map[jsonpath.Kind]string{
+	jsonpath.KindNumber: "a number", jsonpath.KindBool: "a boolean", jsonpath.KindString: "text",
+}
+
+func literalKind(v any) jsonpath.Kind {
+	switch v.(type) {
+	case bool:
+		return jsonpath.KindBool
+	case string:
+		return jsonpath.KindString
+	}
+	return jsonpath.KindNumber
+}
+
+// literalText writes a value as a condition does.
+func literalText(v any) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v) // literals and the values of a schema come from JSON
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// otherForm is the hint for a literal of another kind than the values.
+func otherForm(literal any, wanted jsonpath.Kind) string {
+	text, quoted := literal.(string)
+	var read any
+	switch {
+	case !quoted && wanted == jsonpath.KindString:
+		return fmt.Sprintf("write %q, in quotes", literalText(literal))
+	case quoted && json.Unmarshal([]byte(text), &read) == nil && read != nil && literalKind(read) == wanted:
+		return fmt.Sprintf("write %s, without quotes", text)
+	}
+	return "compare it with " + kindNames[wanted]
+}
+
+func fractional(v any) bool {
+	f, ok := v.(float64)
+	return ok && f != math.Trunc(f)
+}

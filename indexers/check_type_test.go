@@ -1,0 +1,83 @@
+package indexers_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/indexers"
+)
+
+// What the check says about each declared type and each kind of schema is what an index does with values of that kind:
+// an error where it takes none, a warning where it leaves some out.
+func TestTypesAgainstSchemas(t *testing.T) {
+	text := []any{"x", "7", "true", "2026-01-01T00:00:00Z", "90m", "10.0.0.1", "1.2.3"}
+	kinds := []struct {
+		name   string
+		schema crd.Schema
+		values []any
+		either bool // text may be anything: that some of it is no value of the type is no news
+	}{
+		{"boolean", crd.Schema{Type: "boolean"}, []any{true, false}, false},
+		{"integer", crd.Schema{Type: "integer"}, []any{int64(1), int64(7)}, false},
+		{"number", crd.Schema{Type: "number"}, []any{int64(7), 2.5}, false},
+		{"text", crd.Schema{Type: "string"}, text, true},
+		{"time", crd.Schema{Type: "string", Format: "date-time"}, []any{"2026-01-01T00:00:00Z", "2026-01-01T01:00:00.5+01:00"}, false},
+		{"other format", crd.Schema{Type: "string", Format: "hostname"}, text, true},
+		{"int-or-string", crd.Schema{IntOrString: true}, append([]any{int64(7)}, text...), true},
+	}
+	types := []string{"", "string", "int", "number", "bool", "quantity", "duration", "time", "ip", "semver"}
+	partly := 0
+	for _, kind := range kinds {
+		for _, typ := range types {
+			field := ""
+			if typ != "" {
+				field = ", type: " + typ
+			}
+			index := "{name: i, path: .spec.v" + field + "}"
+			taken, left := 0, 0
+			f := compile(t, index)
+			for _, v := range kind.values {
+				if len(call(t, f, spec(m{"v": v}))) > 0 {
+					taken++
+				} else if _, ok := v.(string); !ok || !kind.either {
+					left++
+				}
+			}
+			want := ""
+			switch {
+			case taken == 0:
+				want = "E307"
+			case left > 0 && !(kind.name == "int-or-string" && typ != "string"): // of these its text is meant
+				want = "W306"
+				partly++
+			}
+			schema := kind.schema
+			if got := checkOf(t, index, &schema); got != want {
+				t.Errorf("type %q on %s gives %q, want %q: it takes %d values and leaves out %d", typ, kind.name, got, want, taken, left)
+			}
+		}
+	}
+	if partly != 2 {
+		t.Errorf("%d pairs leave out some values, want int on a number and string on an int-or-string", partly)
+	}
+}
+
+// checkOf gives the codes that an index has on a type whose .spec.v has the schema.
+func checkOf(t *testing.T, index string, schema *crd.Schema) string {
+	t.Helper()
+	text := header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes: [" + index + "]\n")
+	c, err := indexers.Parse(indexers.Source{Name: "w.yaml", Data: []byte(strings.Replace(text, "NAME", "n", 1))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	widget := openWidget()
+	widget.Versions[0].Schema.Properties["spec"].Properties["v"] = schema
+	all, err := c.Check([]*crd.Definition{widget})
+	all = append(all, findingsOf(err)...)
+	codes := make([]string, len(all))
+	for i, d := range all {
+		codes[i] = string(d.Code)
+	}
+	return strings.Join(codes, " ")
+}

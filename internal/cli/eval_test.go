@@ -89,7 +89,7 @@ func TestEvalErrors(t *testing.T) {
 		code int
 		want string
 	}{
-		"no path":       {[]string{"-f", good}, exit.Usage, "error: give one path, as in "},
+		"no path":       {[]string{"-f", good}, exit.Usage, "error: give one path or condition, as in "},
 		"two paths":     {[]string{".a", ".b", "-f", good}, exit.Usage, "got 2 arguments"},
 		"no file":       {[]string{".a"}, exit.Usage, "error: name a file with --filename (-f)"},
 		"dialect":       {[]string{".a", "-f", good, "--dialect", "sql"}, exit.Usage, `there is no dialect "sql"; use literal or kubectl`},

@@ -1,9 +1,6 @@
 package eval
 
 import (
-	"errors"
-	"fmt"
-
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -24,16 +21,19 @@ type flags struct {
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &flags{}
 	cmd := &cobra.Command{
-		Use:   "eval PATH -f FILE [flags]",
+		Use:   "eval PATH|CONDITION -f FILE [flags]",
 		Short: "Show what a path gives on an object, and why it gives nothing",
-		Long: "Evaluate a path, as an index config or --where takes it, on the objects of files. Each value is printed\n" +
-			"as JSON on a line of its own; where there are several objects, the object comes first. What gives no\n" +
-			"value is explained on stderr: how far the path leads, and what is there.",
+		Long: "Evaluate a path or a condition, as an index config or --where takes it, on the objects of files. Each value\n" +
+			"is printed as JSON on a line of its own; where there are several objects, the object comes first. What gives\n" +
+			"no value is explained on stderr: how far the path leads, and what is there.\n\n" +
+			"A condition, as in '@.spec.replicas > 4', prints true or false. What can be read as a path is one: a lone\n" +
+			"@.spec.paused prints the value, not whether there is one, which !!@.spec.paused does.",
 		Example: "  crdcache eval .spec.issuerRef.name -f certificate.yaml\n" +
-			"  kubectl get cert -A -o yaml | crdcache eval '.status.conditions[?(@.type==\"Ready\")].status' -f -",
+			"  kubectl get cert -A -o yaml | crdcache eval '.status.conditions[?(@.type==\"Ready\")].status' -f -\n" +
+			"  crdcache eval '@.spec.replicas > 4 && !@.spec.paused' -f workloads/",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return exit.Usagef("give one path, as in '%s .metadata.name -f object.yaml'; got %d arguments", cmd.CommandPath(), len(args))
+				return exit.Usagef("give one path or condition, as in '%s .metadata.name -f object.yaml'; got %d arguments", cmd.CommandPath(), len(args))
 			}
 			return nil
 		},
@@ -59,7 +59,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 // options are what flags and arguments amount to.
 type options struct {
 	genericiooptions.IOStreams
-	path      *jsonpath.Path
+	expr      expression
 	files     []string
 	recursive bool
 	quiet     bool
@@ -77,13 +77,9 @@ func (f *flags) toOptions(expr string, streams genericiooptions.IOStreams) (*opt
 	default:
 		return nil, exit.Usagef("there is no dialect %q; use literal or kubectl", f.dialect)
 	}
-	path, err := jsonpath.Compile(expr, jsonpath.WithDialect(dialect))
-	var wrong *jsonpath.Error
-	switch {
-	case errors.As(err, &wrong):
-		return nil, exit.UsageLines(fmt.Sprintf("the path is wrong: %s\n%s", wrong.Text(), wrong.Caret()))
-	case err != nil:
-		return nil, exit.Usagef("the path is wrong: %v", err)
+	compiled, err := compile(expr, dialect)
+	if err != nil {
+		return nil, err
 	}
-	return &options{IOStreams: streams, path: path, files: f.files, recursive: f.recursive, quiet: f.quiet}, nil
+	return &options{IOStreams: streams, expr: compiled, files: f.files, recursive: f.recursive, quiet: f.quiet}, nil
 }

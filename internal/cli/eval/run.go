@@ -18,10 +18,10 @@ import (
 // errNoObjects is for files that hold nothing.
 var errNoObjects = errors.New("the files hold no objects")
 
-// run evaluates the path on every object. What cannot be read does not keep the others from being shown; the error
+// run evaluates the expression on every object. What cannot be read does not keep the others from being shown; the error
 // joins what went wrong.
 func (o *options) run(ctx context.Context) error {
-	for _, w := range o.path.Warnings() {
+	for _, w := range o.expr.Warnings() {
 		o.warn(w.Text())
 	}
 	out := bufio.NewWriter(o.Out)
@@ -66,16 +66,14 @@ func (o *options) showAll(ctx context.Context, out *bufio.Writer) error {
 	return err
 }
 
-// show prints the values of one object, or explains why there is none.
+// show prints the values of one object, and explains what has none.
 func (o *options) show(out *bufio.Writer, object *unstructured.Unstructured, several bool) error {
 	prefix := ""
 	if several {
 		prefix = describe(object) + "\t"
 	}
-	found := false
 	var failed error
-	o.path.Find(object.Object, func(v any) bool {
-		found = true
+	o.expr.find(object.Object, func(v any) bool {
 		var text string
 		if text, failed = value(v); failed != nil {
 			return false
@@ -86,11 +84,14 @@ func (o *options) show(out *bufio.Writer, object *unstructured.Unstructured, sev
 	if failed != nil {
 		return fmt.Errorf("writing the output: %w", failed)
 	}
-	if !found && !o.quiet {
+	if o.quiet {
+		return nil
+	}
+	for _, why := range o.expr.lacking(object.Object) {
 		if err := out.Flush(); err != nil { // so that a person sees both in order
 			return fmt.Errorf("writing the output: %w", err)
 		}
-		fmt.Fprintf(o.ErrOut, "%s\n", output.Line(describe(object)+": no value: "+explain(o.path, object.Object)))
+		fmt.Fprintf(o.ErrOut, "%s\n", output.Line(describe(object)+": "+why))
 	}
 	return nil
 }

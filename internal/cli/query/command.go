@@ -42,7 +42,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Example: "  crdcache query certs --config indexes.yaml --index issuer=letsencrypt\n" +
 			"  crdcache query certs --config indexes.yaml --index 'expiry<2026-03-01T00:00:00Z' --sort-by expiry\n" +
 			"  crdcache query certs --config indexes.yaml --group-by issuer\n" +
-			"  crdcache query certificates.cert-manager.io -A --where '@.spec.dnsNames[*] == \"example.com\"'",
+			"  crdcache query certificates.cert-manager.io -A --where '@.spec.dnsNames[?(@ == \"example.com\")]'",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return exit.Usagef("name one type, as in '%s certificates.cert-manager.io'; got %d arguments", cmd.CommandPath(), len(args))

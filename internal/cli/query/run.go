@@ -26,7 +26,13 @@ import (
 // run syncs the type and answers.
 func (o *options) run(ctx context.Context) error {
 	return o.Sync(ctx, reader.Steps{
-		Check: o.check,
+		Check: func(types *reader.Types, indexes reader.Indexes) error {
+			if err := o.check(types, indexes); err != nil {
+				return err
+			}
+			indexed.Doubt(ctx, types.Client, types.Resources[0], o.query, o.ErrOut)
+			return nil
+		},
 		Use: func(ctx context.Context, types *reader.Types, indexes reader.Indexes, synced []caches.Cache) error {
 			if len(synced) == 0 {
 				return nil

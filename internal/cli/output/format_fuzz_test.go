@@ -15,7 +15,7 @@ func FuzzParseFormat(f *testing.F) {
 		"table", "table=", "json=x", "xml", "", "=", "custom-columns", "custom-columns=", "custom-columns=A", "custom-columns=A:.metadata.name,B:{.spec}",
 		"custom-columns=A:", "custom-columns=:.a", "custom-columns=A:.a:b", "custom-columns=A:{.a}{.b}", "custom-columns=A:.spec.list[?(@.a==1)].b", "custom-columns=A:..*",
 		"jsonpath={.a", "jsonpath={range .items[*]}{.metadata.name}{end}", "jsonpath={range}", "jsonpath={end}", "jsonpath={.spec.list[-5:9:0]}", "jsonpath-as-json={.metadata}",
-		"jsonpath=.metadata.name", "jsonpath={.spec.list[0:2:-1]}", "go-template={{.metadata.name}}", "go-template={{", "go-template={{index .spec.list 9}}", "jsonpath={.spec.list[?(@.a>\"x\")]}",
+		"jsonpath=.metadata.name", "jsonpath={.spec.list[0:2:-1]}", "go-template={{.metadata.name}}", "template=0", "go-template={{", "go-template={{index .spec.list 9}}", "jsonpath={.spec.list[?(@.a>\"x\")]}",
 	} {
 		f.Add(seed)
 	}
@@ -24,8 +24,13 @@ func FuzzParseFormat(f *testing.F) {
 		"spec": map[string]any{"list": []any{map[string]any{"a": int64(1), "b": "x"}, nil, "s", 1.5}, "null": nil, "on": true},
 	}}
 	f.Fuzz(func(t *testing.T, text string) {
-		if strings.Contains(text, "-file=") { // files of the machine
+		if strings.Contains(text, "-file=") || strings.HasPrefix(text, "templatefile=") { // files of the machine
 			return
+		}
+		for alias, name := range aliases {
+			if argument, ok := strings.CutPrefix(text, alias+"="); ok {
+				text = name + "=" + argument
+			}
 		}
 		if strings.HasPrefix(text, "go-template=") && (strings.Contains(text, "%") || strings.Contains(text, "template") && strings.Count(text, "template") > 1) {
 			return // widths of any size and recursion are the caller's own doing

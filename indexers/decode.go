@@ -150,6 +150,11 @@ func (d *decoding) choice(n *yaml.Node, what string, words ...string) (string, b
 	if len(words) == 1 {
 		hint = "use " + words[0]
 	}
+	return d.choiceOr(hint, n, what, words...)
+}
+
+// choiceOr is choice for what may be something else than a word, as the hint says.
+func (d *decoding) choiceOr(hint string, n *yaml.Node, what string, words ...string) (string, bool) {
 	if n.Kind == yaml.ScalarNode && n.ShortTag() != "!!str" && !isNull(n) {
 		d.failAt(CodeUnknownValue, n, fmt.Sprintf("%s cannot be %s", what, n.Value), hint)
 		return "", false

@@ -26,7 +26,7 @@ func (e *OperandError) Error() string { return fmt.Sprintf("index %q: %s", e.Ind
 // Transforms are not applied.
 func (i *Index) Key(parts ...string) (string, error) {
 	if len(parts) != len(i.parts) {
-		return "", i.wrongParts(len(parts), fmt.Sprintf("%d", len(i.parts)))
+		return "", i.wrongParts(len(parts), countWanted(len(i.parts)))
 	}
 	encoded, err := i.encode(parts)
 	if err != nil {
@@ -40,7 +40,7 @@ func (i *Index) Key(parts ...string) (string, error) {
 // none then. The error is an [*OperandError]; see [Index.Key].
 func (i *Index) Prefix(parts ...string) (string, error) {
 	if len(parts) == 0 || len(parts) > len(i.parts) {
-		return "", i.wrongParts(len(parts), fmt.Sprintf("1 to %d", len(i.parts)))
+		return "", i.wrongParts(len(parts), fmt.Sprintf("1 to %d are", len(i.parts)))
 	}
 	last := len(parts) - 1
 	open := len(parts) == len(i.parts)
@@ -136,10 +136,21 @@ func (i *Index) join(encoded []string) string {
 	return string(key)
 }
 
+func countWanted(n int) string {
+	if n == 1 {
+		return "1 is"
+	}
+	return fmt.Sprintf("%d are", n)
+}
+
 func (i *Index) wrongParts(got int, want string) error {
+	parts := fmt.Sprintf("%d parts were", got)
+	if got == 1 {
+		parts = "1 part was"
+	}
 	what := "it is over one value"
 	if i.Composite() {
 		what = "its parts are " + strings.Join(i.Keys, ", ")
 	}
-	return &OperandError{i.Name, -1, fmt.Sprintf("%d parts were given and %s wanted: %s", got, want, what)}
+	return &OperandError{i.Name, -1, fmt.Sprintf("%s given and %s wanted: %s", parts, want, what)}
 }

@@ -48,7 +48,7 @@ func (d *decoding) transform(n *yaml.Node) transform {
 			d.failAt(CodeWrongType, n, "regex needs an expression", `write {regex: {match: '^https?://([^/]+)', group: 1}}`)
 			return transform{}
 		}
-		name, _ := d.choice(n, "a transform", "lower", "upper", "trim")
+		name, _ := d.choiceOr("write lower, upper, trim or {regex: {match: ...}}", n, "a transform", "lower", "upper", "trim")
 		return namedTransforms[name]
 	}
 	f, ok := d.mapping(n, "a transform", fieldsOf[transformForm]())
@@ -148,7 +148,7 @@ func (d *decoding) missing(n *yaml.Node) missing {
 		}
 		return missing{kind: missingValue, value: v.Value, at: v} // as it is written: 1.10 stays 1.10
 	}
-	switch s, _ := d.choice(n, `"missing"`, "skip", "null", "report"); s {
+	switch s, _ := d.choiceOr(hint, n, `"missing"`, "skip", "null", "report"); s {
 	case "null": // in quotes
 		return missing{kind: missingNull}
 	case "report":

@@ -111,7 +111,7 @@ func TestKeyErrors(t *testing.T) {
 		want  string
 		part  int
 	}{
-		{"{name: i, path: .a}", nil, "0 parts were given and 1 wanted: it is over one value", -1},
+		{"{name: i, path: .a}", nil, "0 parts were given and 1 is wanted: it is over one value", -1},
 		{"{name: i, path: .a}", []string{"a", "b"}, "2 parts", -1},
 		{"{name: i, path: .a, type: int}", []string{"x"}, `"x" is not of type int; write it as 42`, 0},
 		{"{name: i, key: [{name: x, path: .x}, {name: y, path: .y, type: time}]}", []string{"a"}, "its parts are x, y", -1},

@@ -173,12 +173,20 @@ func mapHint(c cursor) string {
 	return "use .* for all values, or name a field"
 }
 
+// listHint tells a name of a field of the elements from one of an element, such as the Ready of conditions.
+func listHint(c cursor, name string) string {
+	if keys := c.schema.ListMapKeys; len(keys) == 1 && c.schema.Items != nil && c.schema.Items.Properties[name] == nil {
+		return fmt.Sprintf("for the element with that %s write [?(@.%s==%q)]", keys[0], keys[0], name)
+	}
+	return "use [*] for all elements, or a filter [?(...)] for some"
+}
+
 // nameMismatch reports a name that does not exist, with the nearest that does.
 func (k *checking) nameMismatch(at place, name string, from []cursor) {
 	c := from[0]
 	switch {
 	case c.isList():
-		k.fail(CodeContainer, at, fmt.Sprintf("%s on %s, which is a list", keyText(name), c.name()), "use [*] for all elements, or a filter [?(...)] for some")
+		k.fail(CodeContainer, at, fmt.Sprintf("%s on %s, which is a list", keyText(name), c.name()), listHint(c, name))
 		return
 	case !c.isMap():
 		k.fail(CodeScalar, at, fmt.Sprintf("%s on %s, which is %s", keyText(name), c.name(), c.kind()), "end the path before it")

@@ -63,7 +63,7 @@ func (p *parser) parseSelector(open int) (Selector, error) {
 	case c == '@' || c == '.' || c == '$' || c == '!':
 		return s, p.fail(CodeBracket, from, from+1, "write a filter as [?(...)]", "unexpected %s in brackets", p.here())
 	case startsName(c):
-		return s, p.unquotedKey()
+		return s, p.unquotedKey(open)
 	default:
 		return s, p.fail(CodeBracket, from, p.hereEnd(), "", "unexpected %s in brackets", p.here())
 	}
@@ -71,13 +71,28 @@ func (p *parser) parseSelector(open int) (Selector, error) {
 	return s, err
 }
 
-func (p *parser) unquotedKey() error {
+func (p *parser) unquotedKey(open int) error {
 	to := p.pos
 	for to < p.end && strings.IndexByte(`],'"`, p.src[to]) < 0 {
 		to++
 	}
 	name := strings.TrimRight(p.src[p.pos:to], " \t\r\n")
-	return p.fail(CodeBracket, p.pos, p.pos+len(name), "write ['"+name+"']", "a key in brackets needs quotes")
+	hint := "write ['" + name + "']"
+	if before := strings.TrimRight(p.src[:open], " \t\r\n"); conditionType(name) || strings.HasSuffix(before, "onditions") {
+		hint = `write [?(@.type=="` + name + `")] for the element of that type, or ['` + name + `'] for a key`
+	}
+	return p.fail(CodeBracket, p.pos, p.pos+len(name), hint, "a key in brackets needs quotes")
+}
+
+// conditionType tells whether a name looks like the types of conditions do, such as Ready: elements of lists are not
+// found by them alone.
+func conditionType(name string) bool {
+	for i := range len(name) {
+		if !isLetter(name[i]) && (i == 0 || !isDigit(name[i])) {
+			return false
+		}
+	}
+	return name != "" && name[0] >= 'A' && name[0] <= 'Z'
 }
 
 // parseQuotedKey reads 'key' or "key": one key, or a path in the kubectl dialect.

@@ -234,7 +234,7 @@ func (p *parser) in(c *comparison) error {
 		}
 	}
 	if _, ok := p.take(")"); !ok {
-		return p.unexpected(`expected "," or ")"`)
+		return p.unclosedIn(c, bracket)
 	}
 	if bracket == "[" {
 		c.op = opRange
@@ -243,6 +243,18 @@ func (p *parser) in(c *comparison) error {
 		}
 	}
 	return nil
+}
+
+// unclosedIn explains what stands where a list or a range should end.
+func (p *parser) unclosedIn(c *comparison, bracket string) error {
+	switch {
+	case !strings.HasPrefix(p.text[p.at:], "]"):
+		return p.unexpected(`expected "," or ")"`)
+	case bracket == "[" && len(c.values) == 2:
+		return p.unexpected(fmt.Sprintf("a range is written %s in [%s, %s), without its end; a list is written %s in (%s, %s)",
+			c.index, c.values[0], c.values[1], c.index, c.values[0], c.values[1]))
+	}
+	return p.unexpected(`a list is written in (a, b), and a range in [a, b)`)
 }
 
 // value reads a word or a text between quotes.

@@ -297,7 +297,7 @@ func (s schema) compileComparison(snapshot Snapshot, c *comparison) (cond, error
 		for _, v := range c.values {
 			key, err := index.key(v)
 			if err != nil {
-				return nil, err
+				return nil, index.suggestPrefix(v, err)
 			}
 			if !slices.Contains(k.exact, key) {
 				k.exact = append(k.exact, key)

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/crdcache/crdcache/indexers"
@@ -67,6 +68,14 @@ func (a access) key(v value) (string, error) {
 		return indexers.Value(v.parts...), nil
 	}
 	return a.declared.Key(a.parts(v)...)
+}
+
+// suggestPrefix adds to an error about a value of a query that was text how to ask for the first parts alone.
+func (a access) suggestPrefix(v value, err error) error {
+	if parts := a.parts(v); v.joined && a.composite() && len(parts) < len(a.declared.Types()) {
+		return fmt.Errorf("%w; %s^=%s finds all with these first parts", err, a.name, v)
+	}
+	return err
 }
 
 // show gives the value of a key, for people and for [Parse].

@@ -16,9 +16,18 @@ import (
 // error is a [*ConfigError] with everything that is wrong. What the schema leaves open, and what no
 // CRD defines because it is optional or built into Kubernetes, is a warning.
 func (c *Config) Check(definitions []*crd.Definition) (warnings []Diagnostic, err error) {
+	return c.check(definitions, false)
+}
+
+// CheckCluster is [Config.Check] with all definitions that a cluster has: it says what the cluster lacks.
+func (c *Config) CheckCluster(definitions []*crd.Definition) (warnings []Diagnostic, err error) {
+	return c.check(definitions, true)
+}
+
+func (c *Config) check(definitions []*crd.Definition, cluster bool) (warnings []Diagnostic, err error) {
 	var all []Diagnostic
 	for _, r := range c.Resources {
-		k := checking{resource: r, file: r.file, report: func(d Diagnostic) {
+		k := checking{resource: r, file: r.file, cluster: cluster, report: func(d Diagnostic) {
 			if !slices.Contains(all, d) {
 				all = append(all, d)
 			}
@@ -35,6 +44,7 @@ func (c *Config) Check(definitions []*crd.Definition) (warnings []Diagnostic, er
 // checking compares one resource, or one condition of a query.
 type checking struct {
 	resource *Resource // nil for a query
+	cluster  bool      // the definitions are those of a cluster
 	file     *file
 	report   func(Diagnostic)
 	name     string // of the type, for people: certificates.cert-manager.io/v1
@@ -103,12 +113,9 @@ func (k *checking) definitions(definitions []*crd.Definition) []*crd.Definition 
 		return found
 	}
 	at, asked := k.resource.matchAt.name, m.Resource+m.Kind
-	message := fmt.Sprintf("%s is not in the given CRDs", schema.GroupResource{Group: m.Group, Resource: asked})
-	hint := "give the CRD of the resource too, or correct its name"
+	message, hint := k.absent(schema.GroupResource{Group: m.Group, Resource: asked}.String())
 	switch near := nearest(asked, inGroup); {
-	case m.Pattern():
-		message = fmt.Sprintf("no given CRD fits %s", schema.GroupResource{Group: m.Group, Resource: asked})
-		hint = "correct the pattern, or write optional: true if there may be none"
+	case m.Pattern(): // there are no names near a pattern
 	case near != "":
 		hint = fmt.Sprintf("did you mean %q?", near)
 	case len(inGroup) > 0:
@@ -127,6 +134,19 @@ func (k *checking) definitions(definitions []*crd.Definition) []*crd.Definition 
 		k.fail(CodeNoResource, at, message, hint)
 	}
 	return nil
+}
+
+// absent says that there is no CRD of the resource, and the way out if none is known to be nearer.
+func (k *checking) absent(name string) (message, hint string) {
+	switch pattern := k.resource.Match.Pattern(); {
+	case pattern && k.cluster:
+		return "no CRD of the cluster fits " + name, "correct the pattern, or write optional: true if there may be none"
+	case pattern:
+		return "no given CRD fits " + name, "correct the pattern, or write optional: true if there may be none"
+	case k.cluster:
+		return name + " is not in the cluster", "correct its name, or write optional: true if it may be installed later"
+	}
+	return name + " is not in the given CRDs", "give the CRD of the resource too, or correct its name"
 }
 
 // builtIn tells the groups of Kubernetes itself: those without a dot, and below k8s.io. CRDs may be

@@ -74,6 +74,15 @@ func TestValidateLive(t *testing.T) {
 	if !strings.HasPrefix(r.errOut, "warning: ") {
 		t.Errorf("stderr is %q, want a warning", r.errOut)
 	}
+	// What is absent is so in the cluster, and not in files that were given.
+	absent := write(t, "d.yaml", `{apiVersion: crdcache.dev/v1alpha1, kind: IndexConfig, metadata: {name: a}, spec: {resources: [
+		{name: a, match: {group: example.org, resource: lamps}, optional: true},
+		{name: b, match: {group: "*.example.org", resource: "*"}, optional: true}]}}`)
+	r = crdcache(t, "validate", absent, "--live", "-s", server.URL)
+	r.expect(t, exit.OK, "valid: 2 resources, 0 indexes; compared with the cluster's types\n")
+	if !strings.Contains(r.errOut, "W304: lamps.example.org is not in the cluster;") || !strings.Contains(r.errOut, "W304: no CRD of the cluster fits *.*.example.org;") {
+		t.Errorf("stderr is\n%s", r.errOut)
+	}
 	server.Close()
 	r = crdcache(t, "validate", config(".spec.color"), "--live", "-s", server.URL)
 	r.expect(t, exit.Failed, "")

@@ -35,10 +35,12 @@ type resource struct {
 }
 
 type index struct {
-	Name  string `yaml:"name"`
-	Path  string `yaml:"path"`
-	Type  string `yaml:"type,omitempty"`
-	Order string `yaml:"order,omitempty"`
+	Name       string `yaml:"name"`
+	Path       string `yaml:"path,omitempty"`
+	Label      string `yaml:"label,omitempty"`
+	Annotation string `yaml:"annotation,omitempty"`
+	Type       string `yaml:"type,omitempty"`
+	Order      string `yaml:"order,omitempty"`
 }
 
 // sortedTypes are the types of indexes for columns of whose values one asks for ranges.
@@ -80,7 +82,8 @@ func propose(version crd.Version) []index {
 		if name == "" {
 			name = lastKey(path)
 		}
-		one := index{Name: unique(name, names), Path: expr, Type: types[path.String()]}
+		one := index{Name: unique(name, names), Type: types[path.String()]}
+		one.read(path)
 		if one.Type != "" {
 			one.Order = "sorted"
 		}
@@ -93,9 +96,23 @@ func propose(version crd.Version) []index {
 		add(camelCase(column.Name), column.JSONPath)
 	}
 	if len(all) == 0 {
-		all = append(all, index{Name: "label-name", Path: ".metadata.labels['app.kubernetes.io/name']"})
+		all = append(all, index{Name: "label-name", Label: "app.kubernetes.io/name"})
 	}
 	return all
+}
+
+// read has the index take its values from a path, by the name alone where it leads to a label or an annotation, which
+// has no other reading.
+func (i *index) read(path *jsonpath.Path) {
+	keys := keysOf(path)
+	switch {
+	case len(keys) == 3 && path.Singular() && keys[0] == "metadata" && keys[1] == "labels":
+		i.Label = keys[2]
+	case len(keys) == 3 && path.Singular() && keys[0] == "metadata" && keys[1] == "annotations":
+		i.Annotation = keys[2]
+	default:
+		i.Path = path.Expr()
+	}
 }
 
 func useless(path string) bool {
@@ -108,14 +125,7 @@ var generic = []string{"name", "kind", "group", "type", "key", "value", "id", "n
 // lastKey names an index after the last key of its path, with the key before it where that one says little:
 // .spec.issuerRef.name becomes issuerRefName.
 func lastKey(path *jsonpath.Path) string {
-	var keys []string
-	for _, step := range path.Steps() {
-		for _, selector := range step.Selectors {
-			if selector.Kind == jsonpath.SelectName {
-				keys = append(keys, selector.Name)
-			}
-		}
-	}
+	keys := keysOf(path)
 	switch n := len(keys); {
 	case n == 0:
 		return camelCase("")
@@ -124,6 +134,19 @@ func lastKey(path *jsonpath.Path) string {
 	default:
 		return camelCase(keys[n-1])
 	}
+}
+
+// keysOf are the names in a path.
+func keysOf(path *jsonpath.Path) []string {
+	var keys []string
+	for _, step := range path.Steps() {
+		for _, selector := range step.Selectors {
+			if selector.Kind == jsonpath.SelectName {
+				keys = append(keys, selector.Name)
+			}
+		}
+	}
+	return keys
 }
 
 // camelCase makes a name of the words of a title: "Ready Since" becomes readySince, "TLS" tls.

@@ -45,7 +45,11 @@ func (o *options) check(ctx context.Context) (*indexers.Config, []indexers.Diagn
 	}
 	warnings := config.Warnings
 	if known != nil {
-		more, wrong := config.Check(known)
+		check := config.Check
+		if o.target != nil {
+			check = config.CheckCluster
+		}
+		more, wrong := check(known)
 		warnings, err = slices.Concat(warnings, more), wrong
 	}
 	return config, warnings, err

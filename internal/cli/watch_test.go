@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -26,8 +28,14 @@ type watching struct {
 	errOut *bytes.Buffer // to be read once code came
 }
 
-// watchGizmos runs a command line in the background.
+// watchGizmos runs watch in the background.
 func watchGizmos(t *testing.T, args ...string) *watching {
+	t.Helper()
+	return start(t, append([]string{"watch"}, args...)...)
+}
+
+// start runs a command line in the background.
+func start(t *testing.T, args ...string) *watching {
 	t.Helper()
 	t.Setenv("KUBECONFIG", "/none")
 	t.Setenv("LC_ALL", "C.UTF-8")
@@ -35,7 +43,7 @@ func watchGizmos(t *testing.T, args ...string) *watching {
 	reader, writer := io.Pipe()
 	w := &watching{t: t, lines: make(chan string, 100), stop: stop, code: make(chan int, 1), errOut: &bytes.Buffer{}}
 	go func() { // ended by stop
-		code := cli.Main(ctx, append([]string{"crdcache", "watch"}, args...), strings.NewReader(""), writer, w.errOut)
+		code := cli.Main(ctx, append([]string{"crdcache"}, args...), strings.NewReader(""), writer, w.errOut)
 		writer.Close()
 		w.code <- code
 	}()
@@ -43,7 +51,7 @@ func watchGizmos(t *testing.T, args ...string) *watching {
 		defer close(w.lines)
 		scanner := bufio.NewScanner(reader)
 		for scanner.Scan() {
-			w.lines <- strings.Join(strings.Fields(scanner.Text()), " ")
+			w.lines <- scanner.Text()
 		}
 	}()
 	return w
@@ -51,6 +59,12 @@ func watchGizmos(t *testing.T, args ...string) *watching {
 
 // next waits for a line, in which runs of spaces are one.
 func (w *watching) next() string {
+	w.t.Helper()
+	return strings.Join(strings.Fields(w.whole()), " ")
+}
+
+// whole waits for a line.
+func (w *watching) whole() string {
 	w.t.Helper()
 	select {
 	case line, ok := <-w.lines:
@@ -116,14 +130,53 @@ func TestWatchQuery(t *testing.T) {
 	w.interrupt()
 
 	w = watchGizmos(t, "gz", "-n", "db", "--where", "@.spec.color==\"red\"", "-o", "json", "-s", server.URL)
-	for _, verb := range []string{"ADDED", "DELETED"} {
-		if line := w.next(); !strings.Contains(line, `"type":"`+verb+`"`) || !strings.Contains(line, `"name":"c"`) {
-			t.Errorf("got line %q, want that c is %s", line, verb)
-		}
-		if verb == "ADDED" {
-			update(t, server, object("Gizmo", "db", "c", map[string]any{"color": "blue"}))
-		}
+	paint := func(color string) func() {
+		return func() { update(t, server, object("Gizmo", "db", "c", map[string]any{"color": color})) }
 	}
+	for _, step := range []struct {
+		want string
+		then func()
+	}{
+		{"ADDED c false", paint("blue")},
+		{"DELETED c true", paint("red")},
+		{"ADDED c false", func() { remove(t, server, "db", "c") }},
+		{"DELETED c false", func() {}},
+	} {
+		var event struct {
+			Type   string
+			Object metav1.PartialObjectMetadata
+			Exists bool
+		}
+		line := w.next()
+		if err := json.Unmarshal([]byte(line), &event); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(event.Type, " ", event.Object.Name, " ", event.Exists); got != step.want {
+			t.Errorf("got %q of %s, want %q", got, line, step.want)
+		}
+		step.then()
+	}
+	w.interrupt()
+}
+
+// TestWatchQueryDiff: what made an object enter a query or leave it is shown, as of any change; not where it comes or
+// goes.
+func TestWatchQueryDiff(t *testing.T) {
+	server := newShop(t)
+	w := watchGizmos(t, "gz", "-n", "db", "--where", "@.spec.size > 50", "--diff", "-s", server.URL)
+	resize := func(name string, size int) {
+		update(t, server, object("Gizmo", "db", name, map[string]any{"size": int64(size)}))
+	}
+	w.expect("EVENT NAME COLOR", "ADDED c red")
+	resize("d", 60)
+	w.expect("ADDED d", "~ .spec.size: 1 → 60")
+	resize("d", 70)
+	w.expect("MODIFIED d", "~ .spec.size: 60 → 70")
+	resize("d", 2)
+	w.expect("DELETED d", "still exists, but left the query:", "~ .spec.size: 70 → 2")
+	resize("d", 3)
+	remove(t, server, "db", "c")
+	w.expect("DELETED c red")
 	w.interrupt()
 }
 

@@ -58,6 +58,9 @@ func (source) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error {
 
 // handle takes an event.
 func (f *feed) handle(e query.Event) {
+	if unchanged(e) {
+		return
+	}
 	f.screen.in(func() {
 		if e.Initial && f.changesOnly {
 			return

@@ -25,6 +25,19 @@ type printer interface {
 // verb is how an event is called, as kubectl does.
 func verb(e query.Event) string { return strings.ToUpper(string(e.Type)) }
 
+// left reports whether an object is still there, and only the query does not hold for it any more.
+func left(e query.Event) bool { return e.Type == query.Deleted && !e.Gone }
+
+// described is an event with its object, as kubectl get --output-watch-events prints it, but for what only a query
+// knows.
+func described(e query.Event) map[string]any {
+	event := map[string]any{"type": verb(e), "object": e.Object.Object}
+	if left(e) {
+		event["exists"] = true
+	}
+	return event
+}
+
 // newText returns the printer of a format that is no table.
 func (o Options) newText(s *screen) (printer, error) {
 	switch {
@@ -36,7 +49,7 @@ func (o Options) newText(s *screen) (printer, error) {
 		encoder := json.NewEncoder(s)
 		encoder.SetEscapeHTML(false)
 		return whole{func(e query.Event) error {
-			return encoder.Encode(map[string]any{"type": verb(e), "object": e.Object.Object})
+			return encoder.Encode(described(e))
 		}}, nil
 	case o.Style.Format.Name == output.JSON:
 		return whole{jsonObjects{s}.print}, nil
@@ -111,7 +124,7 @@ func (p *yamlObjects) print(e query.Event) error {
 type yamlEvents struct{ out io.Writer }
 
 func (p yamlEvents) print(e query.Event) error {
-	text, err := output.MarshalYAML(map[string]any{"type": verb(e), "object": e.Object.Object})
+	text, err := output.MarshalYAML(described(e))
 	if err != nil {
 		return fmt.Errorf("printing %s: %w", e.Key, err)
 	}

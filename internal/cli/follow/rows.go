@@ -2,6 +2,7 @@ package follow
 
 import (
 	"bytes"
+	"reflect"
 	"strings"
 	"sync"
 
@@ -15,11 +16,13 @@ import (
 	"github.com/crdcache/crdcache/internal/cli/output"
 )
 
-// rows prints the rows of a type's table. The tab writer remembers the widths of the columns from row to row.
+// rows prints the rows of a type's table, which goes on when the type comes back after it has gone. The tab writer
+// remembers the widths of the columns from row to row.
 type rows struct {
 	screen *screen
-	// rows are known once there is an object.
-	rows    func() output.Rows
+	// rows, and the heads of their columns, are known once there is an object.
+	rows    func() (output.Rows, []metav1.TableColumnDefinition)
+	style   printers.PrintOptions
 	table   printers.ResourcePrinter
 	text    bytes.Buffer
 	columns interface {
@@ -27,16 +30,24 @@ type rows struct {
 		Flush() error
 	}
 	options Options
-	headed  bool
+	// heads are those of the columns that are being printed; nil before the first row.
+	heads []metav1.TableColumnDefinition
 }
 
 // newRows returns the printer of a type; several says that the command may print more types than this one.
-func (o Options) newRows(s *screen, r discovery.Resource, columns func() output.Rows, several bool) *rows {
-	p := &rows{screen: s, options: o}
-	p.rows = sync.OnceValue(func() output.Rows { return o.Style.Rows(columns()) })
+func (o Options) newRows(s *screen, r discovery.Resource, several bool) *rows {
+	style := o.Style.Table(r, o.Target.Namespace, several)
+	p := &rows{screen: s, options: o, style: style, table: printers.NewTablePrinter(style)}
 	p.columns = printers.GetNewTabWriter(&p.text)
-	p.table = printers.NewTablePrinter(o.Style.Table(r, o.Target.Namespace, several))
 	return p
+}
+
+// use tells which columns objects have from now on; whoever calls it has the turn of the screen.
+func (p *rows) use(columns func() output.Rows) {
+	p.rows = sync.OnceValues(func() (output.Rows, []metav1.TableColumnDefinition) {
+		rows := p.options.Style.Rows(columns())
+		return rows, rows.Definitions()
+	})
 }
 
 func (p *rows) print(e query.Event) error {
@@ -52,13 +63,11 @@ func (p *rows) prepare(e query.Event) (func() error, error) {
 	identity := &metav1.PartialObjectMetadata{}
 	identity.SetName(e.Object.GetName())
 	identity.SetNamespace(e.Object.GetNamespace())
-	row := metav1.TableRow{Cells: p.rows().Cells(e.Object), Object: runtime.RawExtension{Object: identity}}
-	event, below := verb(e), ""
-	if p.options.Diff && e.Type == query.Modified && e.Old != nil {
-		below = changes.Text(changes.Compare(e.Old.Object, e.Object.Object), p.options.Color)
-	}
+	rows, heads := p.rows()
+	row := metav1.TableRow{Cells: rows.Cells(e.Object), Object: runtime.RawExtension{Object: identity}}
+	event, below := verb(e), p.below(e)
 	return func() error {
-		if err := p.printRow(event, row); err != nil || below == "" {
+		if err := p.printRow(event, heads, row); err != nil || below == "" {
 			return err
 		}
 		if err := p.flush(); err != nil {
@@ -69,17 +78,91 @@ func (p *rows) prepare(e query.Event) (func() error, error) {
 	}, nil
 }
 
-// printRow prints a row behind its event, where events are asked for.
-func (p *rows) printRow(event string, row metav1.TableRow) error {
-	if !p.headed && p.screen.began && !p.options.Style.NoHeaders {
-		p.screen.paint("\n") // above the table of another type
+// below is what is printed below the row of an object that is there both before and after the event: what changed,
+// which is also why it entered the query or left it.
+func (p *rows) below(e query.Event) string {
+	if !p.options.Diff || e.Old == nil || e.Gone {
+		return ""
 	}
-	p.headed = true
-	table := &metav1.Table{ColumnDefinitions: p.rows().Definitions(), Rows: []metav1.TableRow{row}}
+	text := changes.Text(changes.Compare(e.Old.Object, e.Object.Object), p.options.Color)
+	if left(e) {
+		return "  still exists, but left the query:\n" + text
+	}
+	return text
+}
+
+// printRow prints a row behind its event, where events are asked for.
+func (p *rows) printRow(event string, heads []metav1.TableColumnDefinition, row metav1.TableRow) error {
+	if !reflect.DeepEqual(p.heads, heads) {
+		if err := p.begin(heads); err != nil {
+			return err
+		}
+	}
+	table := &metav1.Table{ColumnDefinitions: heads, Rows: []metav1.TableRow{row}}
 	if !p.options.Events {
 		return p.table.PrintObj(table, p.columns)
 	}
 	return p.table.PrintObj(&metav1.WatchEvent{Type: event, Object: runtime.RawExtension{Object: table}}, p.columns)
+}
+
+// begin begins a table, below which no row of other columns follows.
+func (p *rows) begin(heads []metav1.TableColumnDefinition) error {
+	if p.heads != nil {
+		if err := p.flush(); err != nil {
+			return err
+		}
+	}
+	if (p.screen.began || p.heads != nil) && !p.options.Style.NoHeaders {
+		p.screen.paint("\n") // above the table of another type, or of other columns
+	}
+	p.heads, p.columns = heads, printers.GetNewTabWriter(&p.text)
+	if !p.options.Events {
+		return nil
+	}
+	return p.reserve()
+}
+
+// reserve makes the tab writer remember widths of columns that most rows fit in: they come one by one, and those to
+// come should line up with the first, and with the header above it.
+func (p *rows) reserve() error {
+	defer p.text.Reset()
+	if _, err := p.columns.Write([]byte(p.widest() + "\n")); err != nil {
+		return err
+	}
+	return p.columns.Flush()
+}
+
+// What columns are wide at least where rows come one by one.
+const (
+	nameWidth      = 20
+	namespaceWidth = 12
+	textWidth      = 8
+	boolWidth      = 5
+)
+
+// widest is a row of spaces.
+func (p *rows) widest() string {
+	cells := []string{""} // the event
+	cell := func(width int) { cells = append(cells, strings.Repeat(" ", width)) }
+	if p.style.WithNamespace {
+		cell(namespaceWidth)
+	}
+	for i, head := range p.heads {
+		switch {
+		case head.Priority != 0 && !p.style.Wide:
+		case i == 0 && p.style.WithKind:
+			cell(len(p.style.Kind.String()+"/") + nameWidth)
+		case i == 0:
+			cell(nameWidth)
+		case head.Type == "boolean":
+			cell(boolWidth)
+		case head.Type == "string" && head.Format == "":
+			cell(textWidth)
+		default:
+			cell(0)
+		}
+	}
+	return strings.Join(cells, "\t")
 }
 
 // flush implements printer.

@@ -19,10 +19,22 @@ type subscriber struct {
 	feeds map[schema.GroupResource]*feed
 	// known are the types that have been followed before, whose columns may have changed since.
 	known map[schema.GroupVersionResource]bool
+	// printers are the tables of types that have been followed, which go on when a type comes back.
+	printers map[family]*rows
+}
+
+// family is what the generations of a type have in common that go on with each other's table.
+type family struct {
+	schema.GroupResource
+	kind  string
+	scope discovery.Scope
 }
 
 func (r *run) subscribe(p *part) error {
-	s := &subscriber{run: r, part: p, feeds: map[schema.GroupResource]*feed{}, known: map[schema.GroupVersionResource]bool{}}
+	s := &subscriber{
+		run: r, part: p, feeds: map[schema.GroupResource]*feed{},
+		known: map[schema.GroupVersionResource]bool{}, printers: map[family]*rows{},
+	}
 	_, err := p.factory.Subscribe(p.selection(), dynamicinformer.Subscriber{
 		OnStarted: s.started,
 		OnSynced:  s.synced,
@@ -98,7 +110,19 @@ func (s *subscriber) printer(r discovery.Resource) printer {
 		s.known[r.GVR] = true
 		rows = func() output.Rows { return loaded }
 	}
-	return s.newRows(s.screen, r, rows, s.several())
+	return s.table(r, rows)
+}
+
+// table is the table of a type, with the columns that it has now.
+func (s *subscriber) table(r discovery.Resource, columns func() output.Rows) *rows {
+	of := family{r.GVR.GroupResource(), r.GVK.Kind, r.Scope}
+	p := s.printers[of]
+	if p == nil {
+		p = s.newRows(s.screen, r, s.several())
+		s.printers[of] = p
+	}
+	s.screen.in(func() { p.use(columns) })
+	return p
 }
 
 // several reports whether more than one type may be printed.

@@ -33,13 +33,16 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Use:   "watch TYPE... [flags]",
 		Short: "Stream changes of the objects of one or more types, or of a query",
 		Long: "Print the objects of the types, and then each change until interrupted. With conditions, as query takes\n" +
-			"them, changes are relative to the query: an object that stops fulfilling it is DELETED.\n\n" +
+			"them, changes are relative to the query: an object that stops fulfilling it is DELETED. With --diff, what\n" +
+			"changed is shown for that too, as for an object that begins to fulfil it. Objects that are only read again,\n" +
+			"after the connection broke, are not printed again.\n\n" +
 			"The types are followed as their CustomResourceDefinitions come and go, which is said on stderr. A wildcard\n" +
 			"or a category takes up types that are installed later. A name that stands for nothing yet is Pending, and\n" +
 			"watched when its type comes; if nothing that is named exists, that is an error, unless there is a wildcard\n" +
 			"or --wait is given.\n\n" +
-			"In json each event is a line of its own, with type and object. When the reader of the output goes away, as\n" +
-			"head does, watch ends.",
+			"In json each event is a line of its own, with type and object, and \"exists\": true for an object that is\n" +
+			"DELETED only because it stopped fulfilling the query. When the reader of the output goes away, as head does,\n" +
+			"watch ends.",
 		Example: "  crdcache watch certificates.cert-manager.io -A --diff\n" +
 			"  crdcache watch '*.cert-manager.io' -A\n" +
 			"  crdcache watch certs --config indexes.yaml --index notReady --changes-only",

@@ -1,0 +1,51 @@
+package cli_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// TestFollowRestart: of what is listed again after the API server was restarted nothing is printed, for nothing has
+// happened to it; whether a CRD says what the columns are or the server prints the rows, in every format, and of a query.
+func TestFollowRestart(t *testing.T) {
+	group := harness.Group(t)
+	harness.InstallCRDs(t, harness.NewCRD(group, "Widget"))
+	ns := harness.Namespace(t)
+	configMap := manifest{text: `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: NS, name: NAME}}`}
+	create := func(name string) {
+		harness.Apply(t, widget(group, ns, name))
+		configMap.apply(t, ns, name)
+	}
+	for _, name := range []string{"old-1", "old-2"} {
+		create(name)
+	}
+	var all []*following
+	for _, name := range []string{"widgets." + group, "configmaps"} {
+		for _, args := range [][]string{
+			{"watch", "--diff"}, {"watch", "-o", "json"}, {"watch", "--where", "@.metadata.name", "-o", "name"}, {"dump", "-w"},
+			{"dump", "-w", "-o", "wide", "--show-labels"},
+		} {
+			all = append(all, follow(t, harness.Crdcache(t), append(args, name, "-n", ns)...))
+		}
+	}
+	before := map[*following]string{}
+	for _, f := range all {
+		f.await(t, "old-1")
+		f.await(t, "old-2")
+		before[f] = f.text()
+	}
+	harness.RestartAPIServer(t)
+	create("new")
+	for _, f := range all {
+		f.await(t, "new")
+		if code := f.interrupt(t); code != 130 {
+			t.Errorf("%q: exit code %d, stderr:\n%s", f.cmd.Args, code, f.errorText())
+		}
+		since, ok := strings.CutPrefix(f.text(), before[f])
+		if !ok || strings.Count(since, "\n") != 1 {
+			t.Errorf("%q prints\n%s\nand after the restart\n%s\nwant the new object alone", f.cmd.Args, before[f], since)
+		}
+	}
+}

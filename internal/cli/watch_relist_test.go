@@ -1,0 +1,171 @@
+package cli_test
+
+import (
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/readapi"
+)
+
+// shelf is a server of gizmos, with a CustomResourceDefinition or without, to whose storage a test writes.
+type shelf struct {
+	*testing.T
+	*readapi.Storage
+	url string
+}
+
+func newShelf(t *testing.T) shelf {
+	t.Helper()
+	storage := readapi.NewStorage(readapi.StorageOptions{})
+	server := httptest.NewServer(readapi.NewHandler(storage, readapi.HandlerOptions{}))
+	t.Cleanup(func() {
+		server.CloseClientConnections() // watches last as long as their clients
+		server.Close()
+	})
+	return shelf{t, storage, server.URL}
+}
+
+// define adds the type with a CustomResourceDefinition that has a column for each of the fields of spec.
+func (s shelf) define(fields ...string) {
+	s.Helper()
+	columns := []any{}
+	for _, field := range fields {
+		columns = append(columns, map[string]any{"name": field, "type": "string", "jsonPath": ".spec." + field})
+	}
+	s.apply(&unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "gizmos.example.com", "uid": string(uuid.NewUUID())},
+		"spec": map[string]any{
+			"group": "example.com", "scope": "Namespaced",
+			"names": map[string]any{"plural": "gizmos", "kind": "Gizmo"},
+			"versions": []any{map[string]any{
+				"name": "v1", "served": true, "storage": true, "additionalPrinterColumns": columns,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+			}},
+		},
+	}})
+}
+
+// undefine takes the type away again.
+func (s shelf) undefine() {
+	s.Delete(schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}, "", "gizmos.example.com")
+}
+
+func (s shelf) apply(objects ...*unstructured.Unstructured) {
+	s.Helper()
+	for _, o := range objects {
+		if _, err := s.Apply(o); err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
+// restore puts an object that keeps its resource version, after which watches of the type begin with a list.
+func (s shelf) restore(o *unstructured.Unstructured) {
+	s.Helper()
+	if _, err := s.Restore(o); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// gizmo is an object that has been written.
+func gizmo(name, version, color string) *unstructured.Unstructured {
+	o := object("Gizmo", "web", name, map[string]any{"color": color})
+	o.SetUID(types.UID("uid-" + name))
+	o.SetResourceVersion(version)
+	return o
+}
+
+// TestWatchListedAgain: of what is listed again because a watch cannot go on, only what differs is told, even where an
+// object differs in its version of before; in every format, of a query, and with rows that the server prints.
+func TestWatchListedAgain(t *testing.T) {
+	for name, tt := range map[string]struct {
+		args   []string
+		noCRD  bool
+		before []string
+		after  []string
+		end    string
+	}{
+		"diff": {
+			[]string{"watch", "gizmos", "--diff"}, false,
+			[]string{"EVENT NAME COLOR", "ADDED a red", "ADDED b red"},
+			[]string{"MODIFIED a green", `~ .spec.color: "red" → "green"`, "ADDED ab red"}, "MODIFIED b blue",
+		},
+		"printed rows": {
+			[]string{"watch", "gizmos"}, true,
+			[]string{"EVENT NAME COLOR", "ADDED a red", "ADDED b red"},
+			[]string{"MODIFIED a green", "ADDED ab red"}, "MODIFIED b blue",
+		},
+		"query": {
+			[]string{"watch", "gizmos", "--where", "@.spec.color", "-o", "custom-columns=A:.metadata.name,B:.spec.color", "--no-headers"}, false,
+			[]string{"a red", "b red"}, []string{"a green", "ab red"}, "b blue",
+		},
+		"dump": {
+			[]string{"dump", "gizmos", "-w"}, false,
+			[]string{"NAME COLOR", "a red", "b red"}, []string{"a green", "ab red"}, "b blue",
+		},
+		"dump of printed rows": {
+			[]string{"dump", "gizmos", "-w"}, true,
+			[]string{"NAME COLOR", "a red", "b red"}, []string{"a green", "ab red"}, "b blue",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShelf(t)
+			if !tt.noCRD {
+				s.define("color")
+			} else if err := s.SetType(readapi.Type{
+				Group: "example.com", Names: crd.Names{Plural: "gizmos", Kind: "Gizmo"}, Namespaced: true,
+				Versions: []readapi.Version{{Name: "v1", Columns: []crd.Column{{Name: "Color", Type: "string", JSONPath: ".spec.color"}}}},
+			}); err != nil {
+				t.Fatal(err)
+			}
+			s.restore(gizmo("a", "5", "red"))
+			s.restore(gizmo("b", "6", "red"))
+			w := start(t, append(slices.Clone(tt.args), "-n", "web", "-s", s.url)...)
+			w.expect(tt.before...)
+			s.restore(gizmo("a", "5", "green")) // the default of another schema
+			s.restore(gizmo("ab", "7", "red"))
+			w.expect(tt.after...)
+			b := gizmo("b", "", "blue")
+			s.apply(b)
+			w.expect(tt.end)
+			if slices.Contains(tt.args, "--diff") {
+				w.expect(`~ .spec.color: "red" → "blue"`)
+			}
+			w.interrupt()
+		})
+	}
+}
+
+// TestWatchListedAgainJSON: nor is more told in JSON.
+func TestWatchListedAgainJSON(t *testing.T) {
+	s := newShelf(t)
+	s.define()
+	s.restore(gizmo("a", "5", "red"))
+	s.restore(gizmo("b", "6", "red"))
+	w := start(t, "watch", "gizmos", "-o", "json", "-n", "web", "-s", s.url)
+	has := func(texts ...string) {
+		t.Helper()
+		line := w.next()
+		for _, text := range texts {
+			if !strings.Contains(line, text) {
+				t.Errorf("got line %s, want %s in it", line, text)
+			}
+		}
+	}
+	has("ADDED", `"a"`)
+	has("ADDED", `"b"`)
+	s.restore(gizmo("c", "7", "red"))
+	has("ADDED", `"c"`)
+	s.apply(gizmo("b", "", "blue"))
+	has("MODIFIED", `"b"`, "blue")
+	w.interrupt()
+}

@@ -1,0 +1,60 @@
+package cli_test
+
+import "testing"
+
+// expectWhole waits for these lines, with their spaces.
+func (w *watching) expectWhole(want ...string) {
+	w.t.Helper()
+	for _, line := range want {
+		if got := w.whole(); got != line {
+			w.t.Errorf("got line %q, want %q", got, line)
+		}
+	}
+}
+
+// TestWatchTableGoesOn: when a type comes back, its rows go on below the same header, unless its columns are others;
+// and rows line up with a header that was printed when there was but one short name.
+func TestWatchTableGoesOn(t *testing.T) {
+	s := newShelf(t)
+	s.define("color", "form")
+	s.apply(gizmo("a", "", "red"))
+	w := watchGizmos(t, "gizmos", "-A", "-s", s.url)
+	w.expectWhole(
+		"EVENT      NAMESPACE      NAME                   COLOR      FORM",
+		"ADDED      web            a                      red        ")
+	s.apply(gizmo("a-longer-name", "", "lavender"))
+	w.expectWhole("ADDED      web            a-longer-name          lavender   ")
+	s.Delete(gizmos.GroupResource(), "web", "a-longer-name")
+	w.expectWhole("DELETED    web            a-longer-name          lavender   ")
+
+	s.undefine()
+	w.expectWhole("DELETED    web            a                      red        ")
+	s.define("color", "form")
+	s.apply(gizmo("b", "", "red"))
+	w.expectWhole("ADDED      web            b                      red        ")
+
+	s.undefine()
+	w.expectWhole("DELETED    web            b                      red        ")
+	s.define("form", "color")
+	s.apply(gizmo("c", "", "blue"))
+	w.expectWhole("",
+		"EVENT      NAMESPACE      NAME                   FORM       COLOR",
+		"ADDED      web            c                                 blue")
+	w.interrupt()
+}
+
+// TestDumpTableGoesOn: nor does the table of dump begin anew, in which the first rows tell how wide columns are, as in
+// that of kubectl.
+func TestDumpTableGoesOn(t *testing.T) {
+	s := newShelf(t)
+	s.define("color", "form")
+	s.apply(gizmo("a", "", "lavender"))
+	w := start(t, "dump", "gizmos", "-n", "web", "-w", "-s", s.url)
+	w.expectWhole("NAME   COLOR      FORM", "a      lavender   ")
+	s.undefine()
+	w.expectWhole("a      lavender   ")
+	s.define("color", "form")
+	s.apply(gizmo("b", "", "red"))
+	w.expectWhole("b      red        ")
+	w.interrupt()
+}

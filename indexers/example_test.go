@@ -96,3 +96,42 @@ func ExampleFunctions_Stats() {
 	// Output:
 	// seen 2 matched 1 missing 1 type 1
 }
+
+// Keys of sorted and typed indexes are no text as it is written: Key makes them of that, and Parts the other way.
+func ExampleIndex_Key() {
+	config, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(`apiVersion: crdcache.dev/v1alpha1
+kind: IndexConfig
+metadata: {name: example}
+spec:
+  resources:
+  - name: workloads
+    match: {group: example.com, version: v1, resource: workloads}
+    indexes:
+    - {name: replicas, path: .spec.replicas, type: int, order: sorted}
+`)})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	resource, _ := config.Resource("workloads")
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers.Compile(resource).Indexers())
+	_ = indexer.Add(&unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"namespace": "prod", "name": "web"},
+		"spec":     map[string]any{"replicas": int64(8)},
+	}})
+
+	replicas, ok := resource.Index("replicas") // {name: replicas, path: .spec.replicas, type: int, order: sorted}
+	key, err := replicas.Key("8")
+	objects, _ := indexer.ByIndex("replicas", key)
+	fmt.Println(ok, err, len(objects))
+	objects, _ = indexer.ByIndex("replicas", "8") // no key
+	fmt.Println(len(objects))
+	fmt.Println(replicas.Parts(indexer.ListIndexFuncValues("replicas")[0]))
+	_, err = replicas.Key("eight")
+	fmt.Println(err)
+	// Output:
+	// true <nil> 1
+	// 0
+	// [8]
+	// index "replicas": "eight" is not of type int; write it as 42
+}

@@ -1,6 +1,7 @@
 package query_test
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -95,6 +96,21 @@ func TestDocumentedQueries(t *testing.T) {
 		plan, err := querier.Explain(q, query.Options{})
 		if err != nil || cmp.Diff(want, plan.String()) != "" {
 			t.Errorf("%v (-documented +is):\n%s", err, cmp.Diff(want, plan.String()))
+		}
+	}
+
+	counted := regexp.MustCompile("`([^`]+)` finds (\\d+) objects? by (\\d+) tests").FindAllStringSubmatch(docs, -1)
+	if len(counted) != 2 {
+		t.Errorf("%d sentences count tests", len(counted))
+	}
+	for _, want := range counted {
+		q, err := query.Parse(want[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := querier.Query(t.Context(), q, query.Options{})
+		if err != nil || fmt.Sprint(result.Plan.Found, result.Plan.Examined) != want[2]+" "+want[3] {
+			t.Errorf("%s: %v, %v", want[0], result, err)
 		}
 	}
 }

@@ -20,8 +20,9 @@ type Plan struct {
 	Checks, Bodies []string
 	// Order is what the result is sorted by.
 	Order string
-	// Examined is how many tests of an object were made, and Found how many objects the result has. Both are 0
-	// before the query has run.
+	// Examined is how many tests of an object were made: one when the start gives it, for the Checks, and another
+	// when these have left it, for the Bodies and its place in the result. Found is how many objects the result has.
+	// Both are 0 before the query has run.
 	Examined, Found int
 }
 
@@ -54,9 +55,16 @@ func (p *Plan) String() string {
 	}
 	fmt.Fprintf(&b, "order  %s\n", p.Order)
 	if p.Examined > 0 {
-		fmt.Fprintf(&b, "found  %d objects by %d tests\n", p.Found, p.Examined)
+		fmt.Fprintf(&b, "found  %s by %s\n", count(p.Found, "object"), count(p.Examined, "test"))
 	}
 	return b.String()
+}
+
+func count(n int, of string) string {
+	if n == 1 {
+		return "1 " + of
+	}
+	return fmt.Sprintf("%d %ss", n, of)
 }
 
 func (x *execution) makePlan() *Plan {

@@ -1,0 +1,71 @@
+package indexers_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/indexers"
+)
+
+// What the documentation says about look-ups through client-go is what its example does, and the table of keys is true.
+func TestDocumentedLookups(t *testing.T) {
+	read := func(path string) string {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	_, section, _ := strings.Cut(read("../docs/config.md"), "### Look-ups through client-go's interface\n")
+	_, code, _ := strings.Cut(section, "```go\n")
+	code, _, ok := strings.Cut(code, "```")
+	example := read("example_test.go")
+	for line := range strings.Lines(code) {
+		_, call, _ := strings.Cut(strings.TrimSpace(line), "= ")
+		if call == "" || !strings.Contains(example, call+"\n") {
+			t.Errorf("the example has no %q", line)
+		}
+	}
+	if !ok || strings.Count(code, "\n") != 3 {
+		t.Errorf("the section has the code %q", code)
+	}
+
+	object := spec(m{"class": "gold", "level": "07"})
+	for index, test := range map[string]struct {
+		plain  string // found as it is, if it is
+		values []string
+	}{
+		"{name: i, path: .spec.level}":                                                                           {"07", []string{"07"}},
+		"{name: i, path: .spec.level, order: sorted}":                                                            {"07", []string{"07"}},
+		"{name: i, path: .spec.level, type: int}":                                                                {"7", []string{"07"}},
+		"{name: i, path: .spec.level, type: int, order: sorted}":                                                 {"", []string{"7"}},
+		"{name: i, key: [{name: c, path: .spec.class}, {name: l, path: .spec.level, type: int}]}":                {"gold/7", []string{"gold", "7"}},
+		"{name: i, order: sorted, key: [{name: c, path: .spec.class}, {name: l, path: .spec.level, type: int}]}": {"", []string{"gold", "7"}},
+	} {
+		f := compile(t, index)
+		indexer := cache.NewIndexer(func(any) (string, error) { return "x", nil }, f.Indexers())
+		if err := indexer.Add(object); err != nil {
+			t.Fatal(err)
+		}
+		find := func(key string) int {
+			keys, err := indexer.IndexKeys("i", key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(keys)
+		}
+		key, err := f.Indexes()[0].Key(test.values...)
+		if err != nil || find(key) != 1 {
+			t.Errorf("%s: Key gives %q, which finds nothing: %v", index, key, err)
+		}
+		if test.plain != "" && find(test.plain) != 1 {
+			t.Errorf("%s does not find %q as it is", index, test.plain)
+		}
+		if test.plain == "" && find(indexers.Value(test.values...)) != 0 {
+			t.Errorf("%s finds %q without Key", index, test.values)
+		}
+	}
+}

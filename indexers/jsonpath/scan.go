@@ -73,8 +73,12 @@ func (s *scanner) value(i int, wanted *trie, depth int) int {
 		if depth > limitDocumentDepth {
 			return s.fail(i, "exceeded max depth")
 		}
-		if wanted == nil {
-			return s.container(i, nil, depth, c)
+		switch {
+		case wanted != nil:
+		case c == '{':
+			return s.skipObject(i, depth)
+		default:
+			return s.skipArray(i, depth)
 		}
 		return s.recordContainer(i, wanted, depth, c)
 	case '"':
@@ -115,7 +119,10 @@ func (s *scanner) recordContainer(i int, wanted *trie, depth int, open byte) int
 
 func (s *scanner) container(i int, wanted *trie, depth int, open byte) int {
 	if open == '{' {
-		return s.object(i, wanted.forObject(), depth)
+		if members := wanted.forObject(); members != nil {
+			return s.object(i, members, depth)
+		}
+		return s.skipObject(i, depth)
 	}
 	elements := wanted.forElements()
 	if elements == nil {
@@ -143,10 +150,7 @@ func (s *scanner) object(i int, wanted *trie, depth int) int {
 			return s.fail(i, "expected a colon after a key")
 		}
 		i = skipSpace(raw, i+1)
-		var child *trie
-		if wanted != nil {
-			child = wanted.member(raw[keyStart:keyEnd], encoded)
-		}
+		child := wanted.member(raw[keyStart:keyEnd], encoded)
 		at := len(s.entries)
 		if i = s.value(i, child, depth+1); i < 0 {
 			return -1
@@ -157,6 +161,44 @@ func (s *scanner) object(i int, wanted *trie, depth int) int {
 			if encoded {
 				e.flags |= encodedKey
 			}
+		}
+		if i = skipSpace(raw, i); i >= len(raw) {
+			return s.fail(i, "")
+		}
+		switch raw[i] {
+		case ',':
+			i = skipSpace(raw, i+1)
+		case '}':
+			return i + 1
+		default:
+			return s.fail(i, "expected a comma or a closing brace")
+		}
+	}
+}
+
+// skipObject scans an object of which nothing is wanted, as most of a document is: managed fields alone are half of many.
+func (s *scanner) skipObject(i int, depth int) int {
+	raw := s.raw
+	if i = skipSpace(raw, i+1); i < len(raw) && raw[i] == '}' {
+		return i + 1
+	}
+	for {
+		if i >= len(raw) || raw[i] != '"' {
+			return s.fail(i, "expected a key")
+		}
+		if i = s.skipString(i + 1); i < 0 {
+			return -1
+		}
+		if i = skipSpace(raw, i); i >= len(raw) || raw[i] != ':' {
+			return s.fail(i, "expected a colon after a key")
+		}
+		if i = skipSpace(raw, i+1); i < len(raw) && raw[i] == '"' {
+			i = s.skipString(i + 1)
+		} else {
+			i = s.value(i, nil, depth+1)
+		}
+		if i < 0 {
+			return -1
 		}
 		if i = skipSpace(raw, i); i >= len(raw) {
 			return s.fail(i, "")

@@ -35,6 +35,24 @@ func (s *scanner) string(i int) (end int, encoded bool) {
 	}
 }
 
+// skipString is string for one that is not wanted. Nearly all end within few words and have nothing special in them, so
+// that case is done here, without a call.
+func (s *scanner) skipString(i int) int {
+	for i+8 <= len(s.raw) {
+		found := special(binary.LittleEndian.Uint64(s.raw[i:]))
+		if found == 0 {
+			i += 8
+			continue
+		}
+		if i += bits.TrailingZeros64(found) / 8; s.raw[i] == '"' {
+			return i + 1
+		}
+		break
+	}
+	end, _ := s.string(i)
+	return end
+}
+
 // escape checks the escape at i and returns the offset after it.
 func (s *scanner) escape(i int) int {
 	if i+1 >= len(s.raw) {
@@ -57,17 +75,21 @@ const (
 	highBits  = 0x8080808080808080
 )
 
+// special sets the high bit of the first byte of a word, in little endian, that is a quote, a backslash, a control
+// character or not ASCII. What it sets above that means nothing.
+func special(w uint64) uint64 {
+	// A subtraction borrows into the high bit of the lowest byte that is too small; what it does
+	// to the bytes above does not matter, since only the lowest set bit is used.
+	quote := w ^ everyByte*'"'
+	slash := w ^ everyByte*'\\'
+	return (w | (w - everyByte*' ') | (quote - everyByte) | (slash - everyByte)) & highBits
+}
+
 // plainPrefix returns the offset of the first byte from i on that is a quote, a backslash, a
 // control character or not ASCII. It looks at eight bytes at a time.
 func plainPrefix(raw []byte, i int) int {
 	for i+8 <= len(raw) {
-		w := binary.LittleEndian.Uint64(raw[i:])
-		// A subtraction borrows into the high bit of the lowest byte that is too small; what it does
-		// to the bytes above does not matter, since only the lowest set bit is used.
-		quote := w ^ everyByte*'"'
-		slash := w ^ everyByte*'\\'
-		found := (w | (w - everyByte*' ') | (quote - everyByte) | (slash - everyByte)) & highBits
-		if found != 0 {
+		if found := special(binary.LittleEndian.Uint64(raw[i:])); found != 0 {
 			return i + bits.TrailingZeros64(found)/8
 		}
 		i += 8

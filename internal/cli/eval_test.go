@@ -44,7 +44,7 @@ func TestEval(t *testing.T) {
 		".spec.parts[*].zz":           {"", nothing + ".spec.parts[*] gives 2 values, and .zz gives none of them anything; the first is a map with the keys id, size\n"},
 		".spec.parts[7]":              {"", nothing + ".spec.parts is a list of 2; [7] finds nothing there\n"},
 		".metadata.name.x":            {"", nothing + ".metadata.name is the string \"a\"; .x finds nothing there\n"},
-		".metadata.labels.app":        {"", nothing + ".metadata.labels is a map with the keys app.kubernetes.io/name; .app finds nothing there; did you mean ['app.kubernetes.io/name']?\n"},
+		".metadata.labels.app":        {"", nothing + ".metadata.labels is a map with the keys app.kubernetes.io/name; .app finds nothing there; did you mean [\"app.kubernetes.io/name\"]?\n"},
 		".nope":                       {"", nothing + "the object is a map with the keys apiVersion, kind, metadata, spec; .nope finds nothing there\n"},
 	} {
 		t.Run(path, func(t *testing.T) {

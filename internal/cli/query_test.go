@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -68,6 +69,24 @@ func TestQuery(t *testing.T) {
 	}
 	crdcache(t, "query", "gz", "-n", "db", "--config", config, "--index", "color=red", "--keys-only", "-s", server.URL).expect(t, exit.OK, "db/c\n")
 	crdcache(t, "query", "gz", "-A", "--where", ".spec.color", "--count", "-s", server.URL).expect(t, exit.OK, "3\n")
+}
+
+// TestQueryWithoutSchema: where the CRD cannot be read, or says nothing, conditions are not compared with it, and
+// nothing is said of that.
+func TestQueryWithoutSchema(t *testing.T) {
+	for name, status := range map[string]int{"no schema": 0, "forbidden": http.StatusForbidden, "failing": http.StatusInternalServerError} {
+		t.Run(name, func(t *testing.T) {
+			server := newShop(t)
+			if status != 0 {
+				server.Break(apitest.Fault{Path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gizmos.example.com", Status: status})
+			}
+			r := crdcache(t, "query", "gz", "-A", "--where", "@.spec.nothing == 1", "--count", "-s", server.URL)
+			r.expect(t, exit.OK, "0\n")
+			if r.errOut != "" {
+				t.Errorf("stderr is %q", r.errOut)
+			}
+		})
+	}
 }
 
 // TestQueryPages: a token goes on where the last page ended.

@@ -129,7 +129,7 @@ func sameLetters(name string, object map[string]any) string {
 			return key
 		}
 		if strings.HasPrefix(key, name+".") {
-			return "['" + key + "']"
+			return fmt.Sprintf("[%q]", key) // which kubectl does not read as several keys
 		}
 	}
 	return ""

@@ -108,8 +108,8 @@ func (s *Storage) ApplyJSON(data []byte) (Outcome, error) {
 }
 
 // Restore is Apply for objects that come from another server: they keep their resource version. It is meant for
-// filling a storage before it is served. Watches of the type end with 410, because a change without a
-// version of its own cannot be told.
+// filling a storage before it is served. Watches of the type end with 410, and so do those that go on from an earlier
+// list, because a change without a version of its own cannot be told.
 func (s *Storage) Restore(obj *unstructured.Unstructured) (Outcome, error) {
 	return s.write(shallowCopy(obj.Object), write{now: s.options.Now(), restore: true})
 }

@@ -134,10 +134,18 @@ func TestRestore(t *testing.T) {
 	if version := s.ResourceVersion(); len(version) < 3 || version < "900" {
 		t.Errorf("the storage is at %s", version)
 	}
-	// Nothing tells what was restored, so that a watch from before must not go on.
-	got := get(t, handlerOf(s), widgetsPath+"?watch=1&resourceVersion=899&timeoutSeconds=1").body
-	if !strings.Contains(got, `"code":410`) {
-		t.Errorf("a watch from before gets %s", got)
+	// Nothing tells what was restored, so that a watch from before must not go on, whatever the version that it has.
+	for _, data := range []string{"", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"late","resourceVersion":"3"}}`} {
+		before := s.ResourceVersion()
+		if data == "" {
+			before = "899"
+		} else if _, err := s.Restore(parse(t, data)); err != nil {
+			t.Fatal(err)
+		}
+		got := get(t, handlerOf(s), widgetsPath+"?watch=1&timeoutSeconds=1&resourceVersion="+before).body
+		if !strings.Contains(got, `"code":410`) {
+			t.Errorf("a watch from %s gets %s", before, got)
+		}
 	}
 }
 

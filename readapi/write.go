@@ -116,7 +116,8 @@ func (s *Storage) store(c *collection, u *unstructured.Unstructured, version str
 	}
 	kept, ok := parseVersion(u.GetResourceVersion())
 	if w.restore && ok {
-		s.mu.version = max(s.mu.version, kept)
+		// The version of the whole goes up in any case: who has listed already must not go on from there.
+		s.mu.version = max(s.mu.version+1, kept)
 		next = kept
 	} else {
 		s.mu.version = next

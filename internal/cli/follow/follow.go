@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/internal/cli/exit"
 	"github.com/crdcache/crdcache/internal/cli/indexed"
@@ -35,6 +36,9 @@ func Run(ctx context.Context, o Options) error {
 			return err
 		}
 	}
+	if err := o.doubt(waiting, resources); err != nil {
+		return err
+	}
 	err := o.run(ctx, waiting, resources, absent)
 	if errors.Is(err, errHungUp) {
 		// This ends the command as any writing to a closed pipe does: in silence, by a signal, where there are such.
@@ -43,6 +47,19 @@ func Run(ctx context.Context, o Options) error {
 		}
 	}
 	return errors.Join(failed, err)
+}
+
+// doubt warns of conditions that do not fit the type, if it is one: what is asked of several fits some of them at best.
+func (o Options) doubt(ctx context.Context, resources []discovery.Resource) error {
+	if len(resources) != 1 || !query.LooksIntoObjects(o.Query) {
+		return nil
+	}
+	client, err := dynamicinformer.NewClient(o.Target.Config, nil)
+	if err != nil {
+		return err
+	}
+	indexed.Doubt(ctx, client, resources[0], o.Query, o.ErrOut)
+	return nil
 }
 
 // split takes apart what is not there (yet), and what else went wrong.

@@ -4,7 +4,7 @@ package main
 import (
 	"os"
 
-	"github.com/crdcache/crdcache/internal/cli"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 )
 
 func main() { os.Exit(cli.Program()) }

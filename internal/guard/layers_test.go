@@ -15,13 +15,13 @@ type layer struct {
 }
 
 var layers = []layer{
-	{"github.com/spf13/cobra", []string{"cmd", "internal/cli"}, "commands live in the command line"},
-	{"github.com/spf13/pflag", []string{"cmd", "internal/cli"}, "flags live in the command line"},
-	{"k8s.io/cli-runtime", []string{"cmd", "internal/cli"}, "printers and kubeconfig flags live in the command line"},
+	{"github.com/spf13/cobra", []string{"cmd"}, "commands live in the command line"},
+	{"github.com/spf13/pflag", []string{"cmd"}, "flags live in the command line"},
+	{"k8s.io/cli-runtime", []string{"cmd"}, "printers and kubeconfig flags live in the command line"},
 	{"k8s.io/client-go/informers", []string{"compat"}, "only the drop-in for client-go's dynamicinformer has its types in signatures"},
-	{"k8s.io/client-go/discovery", []string{"compat", "cmd", "internal/cli"}, "it brings every API group; our discovery package reads the same documents without"},
-	{"k8s.io/client-go/kubernetes", []string{"internal/cli", "cmd"}, "typed clients have no place in a dynamic library"},
-	{modulePath + "/internal/cli", []string{"cmd", "internal/cli"}, "nothing depends on the command line"},
+	{"k8s.io/client-go/discovery", []string{"compat", "cmd"}, "it brings every API group; our discovery package reads the same documents without"},
+	{"k8s.io/client-go/kubernetes", []string{"cmd"}, "typed clients have no place in a dynamic library"},
+	{modulePath + "/cmd", []string{"cmd"}, "nothing depends on the command line"},
 }
 
 // misplaced lists the direct imports that a layer does not allow.
@@ -62,13 +62,13 @@ func TestMisplaced(t *testing.T) {
 		imported string
 		want     []string
 	}{
-		"allowed":             {"internal/cli/dump", cobra, nil},
+		"allowed":             {"cmd/crdcache/internal/cli", cobra, nil},
 		"allowed at the top":  {"cmd", cobra, nil},
 		"not allowed":         {"indexers", cobra, []string{"indexers imports " + cobra}},
 		"part of it":          {"readapi", cobra + "/doc", []string{"readapi imports " + cobra + "/doc"}},
 		"similar folder":      {"cmdline", cobra, []string{"cmdline imports"}},
 		"similar package":     {"indexers", cobra + "x", nil},
-		"our own":             {"discovery", modulePath + "/internal/cli/dump", []string{"nothing depends on the command line"}},
+		"our own":             {"discovery", modulePath + "/cmd/crdcache/internal/cli", []string{"nothing depends on the command line"}},
 		"unrelated":           {"indexers", "k8s.io/apimachinery/pkg/labels", nil},
 		"informers in compat": {"compat/dynamicinformer", "k8s.io/client-go/informers", nil},
 		"informers elsewhere": {"dynamicinformer", "k8s.io/client-go/informers", []string{"only [compat] may"}},

@@ -1,0 +1,296 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
+	"github.com/crdcache/crdcache/internal/apitest"
+)
+
+var (
+	gizmos = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gizmos"}
+	zones  = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "zones"}
+	crds   = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+)
+
+const (
+	gizmosPath = "/apis/example.com/v1/gizmos"
+	zonesPath  = "/apis/example.com/v1/zones"
+)
+
+// newCluster serves a namespaced and a cluster-scoped type, of which the first has printer columns.
+func newCluster(t *testing.T) *apitest.Server {
+	t.Helper()
+	server := apitest.New(t,
+		apitest.Type{GVR: gizmos, Kind: "Gizmo", Singular: "gizmo", Namespaced: true, ShortNames: []string{"gz"}, Categories: []string{"things"}},
+		apitest.Type{GVR: zones, Kind: "Zone", Singular: "zone", Categories: []string{"things"}})
+	server.Create(t, crds, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "gizmos.example.com"},
+		"spec": map[string]any{
+			"group": "example.com", "scope": "Namespaced",
+			"names": map[string]any{"plural": "gizmos", "kind": "Gizmo"},
+			"versions": []any{map[string]any{
+				"name": "v1", "served": true, "storage": true,
+				"additionalPrinterColumns": []any{
+					map[string]any{"name": "Color", "type": "string", "jsonPath": ".spec.color"},
+					map[string]any{"name": "Size", "type": "integer", "jsonPath": ".spec.size", "priority": int64(1)},
+				},
+			}},
+		},
+		"status": map[string]any{
+			"acceptedNames": map[string]any{
+				"plural": "gizmos", "singular": "gizmo", "kind": "Gizmo", "shortNames": []any{"gz"}, "categories": []any{"things"},
+			},
+			"conditions": []any{
+				map[string]any{"type": "NamesAccepted", "status": "True"},
+				map[string]any{"type": "Established", "status": "True"},
+			},
+		},
+	}})
+	return server
+}
+
+func object(kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": kind}}
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	if spec != nil {
+		u.Object["spec"] = spec
+	}
+	return u
+}
+
+// result is what came of a command line.
+type result struct {
+	code        int
+	out, errOut string
+}
+
+// expect checks the exit code, and that stdout is this.
+func (r result) expect(t *testing.T, code int, out string) {
+	t.Helper()
+	if r.code != code || r.out != out {
+		t.Errorf("exit code %d and stdout\n%swant %d and\n%sstderr:\n%s", r.code, r.out, code, out, r.errOut)
+	}
+}
+
+// crdcache runs a command line without any kubeconfig of the machine's.
+func crdcache(t *testing.T, args ...string) result {
+	t.Helper()
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("HOME", t.TempDir())
+	var out, errOut bytes.Buffer
+	code := cli.Main(t.Context(), append([]string{"crdcache"}, args...), strings.NewReader(""), &out, &errOut)
+	return result{code, out.String(), errOut.String()}
+}
+
+// TestUsageErrors: whatever is wrong with a command line is said in one line, without asking a server,
+// and nothing goes to stdout.
+func TestUsageErrors(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want string
+	}{
+		"no types":            {[]string{"dump"}, "name at least one type, as in 'crdcache dump "},
+		"unknown command":     {[]string{"dmp"}, `unknown command "dmp" for "crdcache"; did you mean dump?; see 'crdcache --help'`},
+		"unknown flag":        {[]string{"dump", "x", "--nope"}, "unknown flag: --nope; see 'crdcache dump --help'"},
+		"unknown root flag":   {[]string{"--nope"}, "unknown flag: --nope; see 'crdcache --help'"},
+		"flag without value":  {[]string{"dump", "x", "-o"}, "flag needs an argument"},
+		"duration":            {[]string{"dump", "x", "--timeout", "soon"}, "--timeout"},
+		"negative timeout":    {[]string{"dump", "x", "--timeout", "-1s"}, "--timeout is -1s: it must not be negative"},
+		"label selector":      {[]string{"dump", "x", "-l", "a=b=c"}, "--selector (-l): "},
+		"field selector":      {[]string{"dump", "x", "--field-selector", "a"}, "--field-selector: invalid selector"},
+		"template":            {[]string{"dump", "x", "-o", "jsonpath={.a"}, "the output format jsonpath: "},
+		"format":              {[]string{"dump", "x", "-o", "xml"}, `there is no output format "xml"; use one of table, wide, name, json, yaml, jsonl, csv, `},
+		"two scopes":          {[]string{"dump", "x", "-A", "-n", "web"}, "--namespace and --all-namespaces exclude each other"},
+		"object":              {[]string{"dump", "gizmos/a"}, `"gizmos/a" looks like TYPE/NAME`},
+		"object in a list":    {[]string{"dump", "zones,gizmos/a"}, `"gizmos/a" looks like TYPE/NAME`},
+		"empty type":          {[]string{"dump", "zones,,gizmos"}, `"zones,,gizmos" has an empty type name`},
+		"comma alone":         {[]string{"dump", ","}, `"," has an empty type name`},
+		"nothing named":       {[]string{"dump", ""}, `"" has an empty type name`},
+		"several lines in it": {[]string{"dump", "x", "-o", "a\nb"}, "there is no output format"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			server := newCluster(t)
+			before := len(server.Requests())
+			r := crdcache(t, append(slices.Clone(tt.args), "-s", server.URL)...)
+			if tt.args[len(tt.args)-1] == "-o" || tt.args[0] != "dump" {
+				r = crdcache(t, tt.args...)
+			}
+			r.expect(t, exit.Usage, "")
+			if !strings.HasPrefix(r.errOut, "error: ") || !strings.Contains(r.errOut, tt.want) || strings.Count(r.errOut, "\n") != 1 {
+				t.Errorf("stderr is %q, want one line with %q", r.errOut, tt.want)
+			}
+			if asked := server.Requests()[before:]; len(asked) > 0 {
+				t.Errorf("the server was asked %v", asked)
+			}
+		})
+	}
+}
+
+// TestHelpAsksNobody: help works without a cluster and without a kubeconfig that can be read.
+func TestHelpAsksNobody(t *testing.T) {
+	server := newCluster(t)
+	before := len(server.Requests())
+	garbage := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(garbage, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{}, {"--help"}, {"help", "dump"}, {"dump", "--help"}, {"dump", "gizmos", "-h"}} {
+		if slices.Contains(args, "dump") && args[0] != "help" {
+			args = append(args, "-s", server.URL, "--kubeconfig", garbage)
+		}
+		r := crdcache(t, args...)
+		if r.code != exit.OK || r.errOut != "" || !strings.Contains(r.out, "Usage:\n  crdcache ") {
+			t.Errorf("%q: exit code %d, stdout\n%s\nstderr %q", args, r.code, r.out, r.errOut)
+		}
+	}
+	if asked := server.Requests()[before:]; len(asked) > 0 {
+		t.Errorf("the server was asked %v", asked)
+	}
+}
+
+func TestNameOfPlugin(t *testing.T) {
+	for program, want := range map[string]string{
+		"/usr/bin/crdcache": "crdcache", "crdcache": "crdcache", "anything": "crdcache",
+		"/opt/bin/kubectl-crdcache": "kubectl crdcache", "kubectl-crdcache": "kubectl crdcache",
+	} {
+		var out, errOut bytes.Buffer
+		code := cli.Main(t.Context(), []string{program, "dump", "--help"}, nil, &out, &errOut)
+		if code != exit.OK || !strings.Contains(out.String(), "Usage:\n  "+want+" dump TYPE... [flags]\n") {
+			t.Errorf("%s: exit code %d, help\n%s", program, code, out.String())
+		}
+		if !strings.Contains(out.String(), "\n  "+want+" dump cert,issuers -n web\n") {
+			t.Errorf("%s: the examples of another program in\n%s", program, out.String())
+		}
+		errOut.Reset()
+		cli.Main(t.Context(), []string{program, "dump"}, nil, io.Discard, &errOut)
+		if !strings.Contains(errOut.String(), "'"+want+" dump ") {
+			t.Errorf("%s: the error is %q", program, errOut.String())
+		}
+	}
+}
+
+func TestKubeconfig(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	server := newCluster(t)
+	server.Create(t, gizmos, object("Gizmo", "web", "a", nil), object("Gizmo", "db", "b", nil))
+	good := write("good", `{"apiVersion":"v1","kind":"Config","current-context":"web",
+		"clusters":[{"name":"c","cluster":{"server":"`+server.URL+`"}}],
+		"contexts":[{"name":"web","context":{"cluster":"c","namespace":"web"}},{"name":"db","context":{"cluster":"c","namespace":"db"}}]}`)
+
+	for name, tt := range map[string]struct {
+		args []string
+		want string
+	}{
+		"missing":         {[]string{"--kubeconfig", filepath.Join(dir, "none")}, "no such file"},
+		"garbage":         {[]string{"--kubeconfig", write("garbage", "\x00{[")}, "reading the kubeconfig: "},
+		"unknown context": {[]string{"--kubeconfig", good, "--context", "none"}, `context "none" does not exist`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := crdcache(t, append([]string{"dump", "gizmos"}, tt.args...)...)
+			r.expect(t, exit.Failed, "")
+			if !strings.Contains(r.errOut, tt.want) || strings.Count(r.errOut, "\n") != 1 {
+				t.Errorf("stderr is %q, want one line with %q", r.errOut, tt.want)
+			}
+		})
+	}
+	for name, tt := range map[string]struct {
+		args []string
+		want string
+	}{
+		"its namespace":     {nil, "gizmo.example.com/a\n"},
+		"another context":   {[]string{"--context", "db"}, "gizmo.example.com/b\n"},
+		"another namespace": {[]string{"-n", "db"}, "gizmo.example.com/b\n"},
+		"all":               {[]string{"-A"}, "gizmo.example.com/b\ngizmo.example.com/a\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			crdcache(t, append([]string{"dump", "gizmos", "-o", "name", "--kubeconfig", good}, tt.args...)...).expect(t, exit.OK, tt.want)
+		})
+	}
+}
+
+// TestUnreachable: a server that is not there is said with its address, once.
+func TestUnreachable(t *testing.T) {
+	server := newCluster(t)
+	url := server.URL
+	server.Close()
+	r := crdcache(t, "dump", "gizmos", "zones", "-s", url)
+	r.expect(t, exit.Failed, "")
+	if !strings.HasPrefix(r.errOut, "error: cannot reach the API server at "+url) || strings.Count(r.errOut, "\n") != 1 {
+		t.Errorf("stderr is %q", r.errOut)
+	}
+}
+
+// TestInterrupted: the end of the context ends the command wherever it is, and is all that is said.
+func TestInterrupted(t *testing.T) {
+	for name, path := range map[string]string{"while discovering": "/apis", "while syncing": gizmosPath} {
+		t.Run(name, func(t *testing.T) {
+			server := newCluster(t)
+			server.Break(apitest.Fault{Path: path})
+			ctx, cancel := context.WithCancel(t.Context())
+			var out, errOut bytes.Buffer
+			code := make(chan int)
+			go func() { // ended by cancel
+				code <- cli.Main(ctx, []string{"crdcache", "dump", "gizmos.example.com", "-A", "-s", server.URL}, nil, &out, &errOut)
+			}()
+			server.AwaitRequest(t, path)
+			cancel()
+			if got := <-code; got != exit.Interrupted || out.String() != "" || errOut.String() != "error: interrupted\n" {
+				t.Errorf("exit code %d, stdout %q, stderr %q", got, out.String(), errOut.String())
+			}
+		})
+	}
+}
+
+// fullDisk fails after some bytes.
+type fullDisk struct{ room int }
+
+var errFullDisk = errors.New("no space left on device")
+
+func (d *fullDisk) Write(p []byte) (int, error) {
+	if len(p) > d.room {
+		n := d.room
+		d.room = 0
+		return n, errFullDisk
+	}
+	d.room -= len(p)
+	return len(p), nil
+}
+
+func TestFullDisk(t *testing.T) {
+	server := newCluster(t)
+	for _, name := range []string{"a", "b", "c"} {
+		server.Create(t, gizmos, object("Gizmo", "web", name, map[string]any{"color": strings.Repeat("red", 30_000)}))
+	}
+	for _, format := range []string{"json", "yaml", "name", "table", "wide"} {
+		for _, room := range []int{0, 10} {
+			var errOut bytes.Buffer
+			code := cli.Main(t.Context(), []string{"crdcache", "dump", "gizmos", "-A", "-o", format, "-s", server.URL}, nil, &fullDisk{room}, &errOut)
+			if code != exit.Failed || !strings.Contains(errOut.String(), errFullDisk.Error()) || strings.Count(errOut.String(), "\n") != 1 {
+				t.Errorf("%s with room for %d bytes: exit code %d, stderr %q", format, room, code, errOut.String())
+			}
+		}
+	}
+}

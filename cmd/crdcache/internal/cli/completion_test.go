@@ -1,0 +1,60 @@
+package cli_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
+)
+
+// TestCompletion: the shell is offered types, names of configs and indexes, namespaces and contexts, and no error.
+func TestCompletion(t *testing.T) {
+	server := newShop(t)
+	config := write(t, "c.yaml", gizmoIndexes)
+	kubeconfig := write(t, "kubeconfig", `{"apiVersion":"v1","kind":"Config","contexts":[{"name":"one","context":{}},{"name":"two","context":{}}]}`)
+	for name, tt := range map[string]struct {
+		args []string
+		want string
+	}{
+		"verbs":     {[]string{"dum"}, "dump\t"},
+		"types":     {[]string{"dump", "-s", server.URL, "gi"}, "gizmos.example.com\n:4"},
+		"second":    {[]string{"dump", "-s", server.URL, "gizmos.example.com", "zo"}, "zones.example.com\n:4"},
+		"list":      {[]string{"dump", "-s", server.URL, "zones.example.com,gi"}, "zones.example.com,gizmos.example.com\n:4"},
+		"no repeat": {[]string{"dump", "-s", server.URL, "gizmos.example.com,gi"}, ":4"},
+		"no list":   {[]string{"query", "-s", server.URL, "zones.example.com,gi"}, ":4"},
+		"one only":  {[]string{"query", "-s", server.URL, "gizmos.example.com", ""}, ":4"},
+		"names":     {[]string{"query", "-s", server.URL, "--config", config, "th"}, "things\n:4"},
+		"indexes":   {[]string{"query", "things", "--config", config, "--index", ""}, "color=\nsize=\n:6"},
+		"sort":      {[]string{"query", "things", "--config", config, "--sort-by", ""}, "size\n:4"},
+		"contexts":  {[]string{"dump", "--kubeconfig", kubeconfig, "--context", ""}, "one\ntwo\n:4"},
+		"from":      {[]string{"dump", "--from", demoData + "/crds", "--from", demoData + "/objects", "wor"}, "workloads.demo.crdcache.dev\n:4"},
+		"no server": {[]string{"dump", "-s", "http://127.0.0.1:1", ""}, ":4"},
+		"namespace": {[]string{"dump", "--from", demoData + "/objects", "-n", "pay"}, "payments\n:4"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := crdcache(t, append([]string{"__complete"}, tt.args...)...)
+			if r.code != exit.OK || !strings.HasPrefix(r.out, tt.want) {
+				t.Errorf("exit code %d, completions\n%swant\n%s", r.code, r.out, tt.want)
+			}
+		})
+	}
+	for want, args := range map[string][]string{
+		`no completion for "tcsh"; use one of bash,`: {"completion", "tcsh"},
+		`'crdcache completion bash' takes no arg`:    {"completion", "bash", "x"},
+		`unknown command "tcsh"`:                     {"help", "tcsh"},
+	} {
+		if r := crdcache(t, args...); r.code != exit.Usage || r.out != "" || !strings.Contains(r.errOut, want) {
+			t.Errorf("%q: exit code %d, stderr %q; want %q", args, r.code, r.errOut, want)
+		}
+	}
+	for _, args := range [][]string{{"help"}, {"help", "dump"}, {"help", "completion", "bash"}, {"completion"}} {
+		if r := crdcache(t, args...); r.code != exit.OK || !strings.Contains(r.out, "Usage:") {
+			t.Errorf("%q: exit code %d, stderr %q", args, r.code, r.errOut)
+		}
+	}
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if r := crdcache(t, "completion", shell); r.code != exit.OK || !strings.Contains(r.out, "crdcache") {
+			t.Errorf("%s: exit code %d", shell, r.code)
+		}
+	}
+}

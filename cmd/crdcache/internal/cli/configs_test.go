@@ -1,0 +1,151 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
+)
+
+const (
+	demoCRDs   = "../../../../testdata/crds"
+	demoConfig = "../../../../testdata/indexes/platform.yaml"
+)
+
+// broken is the demo config with a misspelt field.
+func broken(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(demoConfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return write(t, "bad.yaml", strings.Replace(string(text), ".spec.environment", ".spec.enviroment", 1))
+}
+
+// TestValidate: a good config is said to be good, and with what it was compared.
+func TestValidate(t *testing.T) {
+	r := crdcache(t, "validate", demoConfig)
+	r.expect(t, exit.OK, "valid: 4 resources, 21 indexes; the paths were not compared with any schema, give --crds or --live for that\n")
+	crdcache(t, "validate", demoConfig, "--crds", demoCRDs).expect(t, exit.OK, "valid: 4 resources, 21 indexes; compared with the types in files\n")
+	crdcache(t, "validate", demoConfig, "--crds", demoCRDs, "-o", "json").expect(t, exit.OK, "[]\n")
+}
+
+// TestValidateFindings: findings go to stderr with a mark below the place, or to stdout as JSON; the exit code
+// tells either way.
+func TestValidateFindings(t *testing.T) {
+	file := broken(t)
+	r := crdcache(t, "validate", file, "--crds", demoCRDs)
+	r.expect(t, exit.Usage, "")
+	want := "bad.yaml:13:38: E301: .spec.enviroment is not in workloads.demo.crdcache.dev/v1; did you mean .spec.environment?\n" +
+		"      - {name: environment, path: .spec.enviroment}\n                                       ^~~~~~~~~~~\n"
+	if !strings.HasPrefix(r.errOut, "error: ") || !strings.HasSuffix(r.errOut, want) {
+		t.Errorf("stderr is\n%swant the end\n%s", r.errOut, want)
+	}
+
+	r = crdcache(t, "validate", file, "--crds", demoCRDs, "-o", "json")
+	var findings []struct {
+		Severity, Code, Message string
+		Line, Column            int
+	}
+	if err := json.Unmarshal([]byte(r.out), &findings); err != nil {
+		t.Fatal(err)
+	}
+	if r.code != exit.Usage || len(findings) != 1 || findings[0].Code != "E301" || findings[0].Line != 13 || findings[0].Severity != "error" {
+		t.Errorf("exit code %d, findings %+v", r.code, findings)
+	}
+	if r.errOut != "error: the config is invalid: 1 error\n" {
+		t.Errorf("stderr is %q", r.errOut)
+	}
+}
+
+// TestValidateLive: the schemas of a cluster are read, of the groups that matter alone.
+func TestValidateLive(t *testing.T) {
+	server := newCluster(t)
+	config := func(path string) string {
+		return write(t, "c.yaml", `{apiVersion: crdcache.dev/v1alpha1, kind: IndexConfig, metadata: {name: a}, spec: {resources: [
+			{name: gizmos, match: {group: example.com, version: v1, resource: gizmos}, indexes: [{name: x, path: `+path+`}]}]}}`)
+	}
+	// The definition there has no schema: that is a warning.
+	r := crdcache(t, "validate", config(".spec.color"), "--live", "-s", server.URL)
+	r.expect(t, exit.OK, "valid: 1 resource, 1 index; compared with the cluster's types\n")
+	if !strings.HasPrefix(r.errOut, "warning: ") {
+		t.Errorf("stderr is %q, want a warning", r.errOut)
+	}
+	// What is absent is so in the cluster, and not in files that were given.
+	absent := write(t, "d.yaml", `{apiVersion: crdcache.dev/v1alpha1, kind: IndexConfig, metadata: {name: a}, spec: {resources: [
+		{name: a, match: {group: example.org, resource: lamps}, optional: true},
+		{name: b, match: {group: "*.example.org", resource: "*"}, optional: true}]}}`)
+	r = crdcache(t, "validate", absent, "--live", "-s", server.URL)
+	r.expect(t, exit.OK, "valid: 2 resources, 0 indexes; compared with the cluster's types\n")
+	if !strings.Contains(r.errOut, "W304: lamps.example.org is not in the cluster;") || !strings.Contains(r.errOut, "W304: no CRD of the cluster fits *.*.example.org;") {
+		t.Errorf("stderr is\n%s", r.errOut)
+	}
+	server.Close()
+	r = crdcache(t, "validate", config(".spec.color"), "--live", "-s", server.URL)
+	r.expect(t, exit.Failed, "")
+	if !strings.HasPrefix(r.errOut, "error: cannot reach the API server") {
+		t.Errorf("stderr is %q", r.errOut)
+	}
+}
+
+// TestSuggest: what is proposed is valid, and names the columns of the CRD.
+func TestSuggest(t *testing.T) {
+	r := crdcache(t, "suggest", "workloads", "rt", "Release.demo.crdcache.dev", "--crds", demoCRDs)
+	if r.code != exit.OK || r.errOut != "" {
+		t.Fatalf("exit code %d, stderr %q", r.code, r.errOut)
+	}
+	for _, want := range []string{"match: {group: demo.crdcache.dev, version: v1, resource: workloads}", "- name: slo\n", "path: .spec.environment\n", "resource: routes}", "- name: tls\n"} {
+		if !strings.Contains(r.out, want) {
+			t.Errorf("%q is missing in\n%s", want, r.out)
+		}
+	}
+	if strings.Count(r.out, "path: .spec.environment\n") != 1 {
+		t.Error("a path is indexed twice")
+	}
+	if v := crdcache(t, "validate", write(t, "s.yaml", r.out), "--crds", demoCRDs); v.code != exit.OK || v.errOut != "" {
+		t.Errorf("what is proposed is not valid:\n%s", v.errOut)
+	}
+}
+
+// TestSuggestLive: the CRD comes from the cluster; a type without one is reported and does not stop the others.
+func TestSuggestLive(t *testing.T) {
+	server := newCluster(t)
+	r := crdcache(t, "suggest", "gz", "zones", "-s", server.URL)
+	if r.code != exit.Failed || !strings.Contains(r.out, "path: .spec.color\n") || !strings.Contains(r.out, "path: .spec.size\n") {
+		t.Errorf("exit code %d, stdout\n%s", r.code, r.out)
+	}
+	if !strings.Contains(r.errOut, "zones") || !strings.Contains(r.errOut, "indexes are proposed from the CRD, and no CRD defines this type") {
+		t.Errorf("stderr is %q", r.errOut)
+	}
+}
+
+func TestConfigUsage(t *testing.T) {
+	empty := t.TempDir()
+	for name, tt := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"no config":      {[]string{"validate"}, exit.Usage, "name at least one config"},
+		"two sources":    {[]string{"validate", demoConfig, "--crds", demoCRDs, "--live"}, exit.Usage, "--crds and --live exclude each other"},
+		"format":         {[]string{"validate", demoConfig, "-o", "xml"}, exit.Usage, `there is no output format "xml"; use one of text, json`},
+		"missing config": {[]string{"validate", filepath.Join(empty, "none.yaml")}, exit.Usage, "cannot be read"},
+		"no CRDs":        {[]string{"validate", demoConfig, "--crds", empty}, exit.Failed, "no CustomResourceDefinition found in " + empty},
+		"empty CRDs":     {[]string{"validate", demoConfig, "--crds", ""}, exit.Usage, "--crds names no file"},
+		"missing CRDs":   {[]string{"validate", demoConfig, "--crds", filepath.Join(empty, "none")}, exit.Failed, "no such file"},
+		"no type":        {[]string{"suggest"}, exit.Usage, "name at least one type"},
+		"unknown type":   {[]string{"suggest", "nope", "--crds", demoCRDs}, exit.Failed, `the files define no type "nope"`},
+		"bad type":       {[]string{"suggest", "a b", "--crds", demoCRDs}, exit.Usage, "a b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := crdcache(t, tt.args...)
+			r.expect(t, tt.code, "")
+			if !strings.Contains(r.errOut, tt.want) {
+				t.Errorf("stderr is %q, want %q in it", r.errOut, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,227 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
+	"github.com/crdcache/crdcache/internal/apitest"
+)
+
+// TestTypes: types may come as arguments or with commas, under any of their names, and are printed once, in
+// the order in which they were named first.
+func TestTypes(t *testing.T) {
+	server := newCluster(t)
+	server.Create(t, gizmos, object("Gizmo", "web", "a", nil))
+	server.Create(t, zones, object("Zone", "", "z", nil))
+	const gizmo, zone = "gizmo.example.com/a\n", "zone.example.com/z\n"
+	for args, want := range map[string]string{
+		"gizmos":                         gizmo,
+		"zones gizmos":                   zone + gizmo,
+		"gizmos,zones":                   gizmo + zone,
+		"gizmos,zones gizmos":            gizmo + zone,
+		"gz Gizmo gizmo gizmos":          gizmo,
+		"gizmos.v1.example.com zones":    gizmo + zone,
+		"things":                         gizmo + zone,
+		"*.example.com":                  gizmo + zone,
+		"zones,things,*.example.com,gz":  zone + gizmo,
+		"gizmos.example.com,gizmos.exam": gizmo,
+	} {
+		t.Run(args, func(t *testing.T) {
+			line := append([]string{"dump", "-A", "-o", "name", "-s", server.URL}, strings.Fields(args)...)
+			crdcache(t, line...).expect(t, exit.OK, want)
+		})
+	}
+}
+
+// TestNamespaceAndScope: a namespace limits namespaced types and leaves the others alone.
+func TestNamespaceAndScope(t *testing.T) {
+	server := newCluster(t)
+	server.Create(t, gizmos, object("Gizmo", "web", "a", nil), object("Gizmo", "db", "b", nil))
+	server.Create(t, zones, object("Zone", "", "z", nil))
+	r := crdcache(t, "dump", "gizmos,zones", "-n", "web", "-o", "name", "-s", server.URL)
+	r.expect(t, exit.OK, "gizmo.example.com/a\nzone.example.com/z\n")
+	for _, request := range server.Requests() {
+		if strings.HasPrefix(request, "watch-list "+gizmosPath+"?") {
+			t.Errorf("all namespaces were asked for: %s", request)
+		}
+	}
+}
+
+func TestTables(t *testing.T) {
+	server := newCluster(t)
+	server.Create(t, gizmos,
+		object("Gizmo", "web", "b", map[string]any{"color": "red", "size": int64(3)}),
+		object("Gizmo", "web-2", "c", map[string]any{"color": "blue"}),
+		object("Gizmo", "web", "a", map[string]any{"size": "three"}))
+	server.Create(t, zones, object("Zone", "", "z", nil))
+	tests := map[string]struct {
+		args []string
+		want []string
+	}{
+		"one namespace": {[]string{"gizmos", "-n", "web"}, []string{"NAME COLOR", "a", "b red"}},
+		"all":           {[]string{"gizmos", "-A"}, []string{"NAMESPACE NAME COLOR", "web-2 c blue", "web a", "web b red"}},
+		"wide":          {[]string{"gizmos", "-n", "web", "-o", "wide"}, []string{"NAME COLOR SIZE", "a", "b red 3"}},
+		"no headers":    {[]string{"gizmos", "-n", "web", "--no-headers"}, []string{"a", "b red"}},
+		"two types": {[]string{"gizmos,zones", "-n", "web"}, []string{
+			"NAME COLOR", "gizmo.example.com/a", "gizmo.example.com/b red", "", "NAME AGE", "zone.example.com/z"}},
+		"two types without headers": {[]string{"gizmos,zones", "-n", "web", "--no-headers"}, []string{
+			"gizmo.example.com/a", "gizmo.example.com/b red", "zone.example.com/z"}},
+		"one of two is empty": {[]string{"gizmos,zones", "-n", "none"}, []string{"NAME AGE", "zone.example.com/z"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := crdcache(t, append([]string{"dump", "-s", server.URL}, tt.args...)...)
+			var got []string
+			for line := range strings.Lines(r.out) {
+				got = append(got, strings.TrimSuffix(strings.Join(strings.Fields(line), " "), " <unknown>"))
+			}
+			if r.code != exit.OK || fmt.Sprintf("%q", got) != fmt.Sprintf("%q", tt.want) {
+				t.Errorf("exit code %d, lines\n%q, want\n%q\nstderr %q", r.code, got, tt.want, r.errOut)
+			}
+		})
+	}
+}
+
+// TestManagedFields: they are left out unless they are asked for, as with kubectl.
+func TestManagedFields(t *testing.T) {
+	server := newCluster(t)
+	managed := object("Gizmo", "web", "a", nil)
+	managed.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "someone"}})
+	server.Create(t, gizmos, managed)
+	for _, format := range []string{"json", "yaml"} {
+		for flag, want := range map[string]bool{"--show-managed-fields": true, "--show-managed-fields=false": false} {
+			r := crdcache(t, "dump", "gizmos", "-A", "-o", format, flag, "-s", server.URL)
+			if got := strings.Contains(r.out, "managedFields"); r.code != exit.OK || got != want {
+				t.Errorf("%s %s: managedFields are there: %v, want %v", format, flag, got, want)
+			}
+		}
+	}
+}
+
+// TestEmpty: nothing to print is no failure; for people it is said on stderr, and a list is complete.
+func TestEmpty(t *testing.T) {
+	server := newCluster(t)
+	for name, tt := range map[string]struct {
+		args        []string
+		out, errOut string
+	}{
+		"table, all namespaces": {[]string{"gizmos", "-A"}, "", "No resources found\n"},
+		"table, one namespace":  {[]string{"gizmos", "-n", "web"}, "", "No resources found in web namespace.\n"},
+		"table, default":        {[]string{"gizmos"}, "", "No resources found in default namespace.\n"},
+		"table, cluster-scoped": {[]string{"zones"}, "", "No resources found\n"},
+		"wide":                  {[]string{"zones", "-o", "wide"}, "", "No resources found\n"},
+		"name":                  {[]string{"zones", "-o", "name"}, "", ""},
+		"yaml":                  {[]string{"zones", "-o", "yaml"}, "apiVersion: v1\nitems: []\nkind: List\nmetadata:\n  resourceVersion: \"\"\n", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := crdcache(t, append([]string{"dump", "-s", server.URL}, tt.args...)...)
+			r.expect(t, exit.OK, tt.out)
+			if r.errOut != tt.errOut {
+				t.Errorf("stderr is %q, want %q", r.errOut, tt.errOut)
+			}
+		})
+	}
+}
+
+// TestFailuresOfTypes: what can't be read is said, decides the exit code, and leaves the others alone.
+func TestFailuresOfTypes(t *testing.T) {
+	answer := func(status int) []apitest.Fault {
+		return []apitest.Fault{{Path: zonesPath, Status: status, Message: "the server's words"}}
+	}
+	tests := map[string]struct {
+		types  string
+		faults []apitest.Fault
+		code   int
+		errOut string
+	}{
+		"forbidden":     {"zones,gizmos", answer(http.StatusForbidden), exit.Forbidden, "zones.v1.example.com: Degraded (Forbidden): list denied: the server's words"},
+		"unauthorized":  {"gizmos,zones", answer(http.StatusUnauthorized), exit.Forbidden, "zones.v1.example.com: Syncing (Unauthorized): the server's words"},
+		"gone meantime": {"zones,gizmos", answer(http.StatusNotFound), exit.Failed, "zones.v1.example.com: Degraded (NotFound): the server's words"},
+		"unknown":       {"gizmo,zonez", nil, exit.Failed, "did you mean zones"},
+		"not in time":   {"zones,gizmos", []apitest.Fault{{Path: zonesPath}}, exit.NotSynced, "zones.v1.example.com: Syncing"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			server := newCluster(t)
+			server.Create(t, gizmos, object("Gizmo", "web", "a", nil))
+			server.Break(tt.faults...)
+			args := []string{"dump", tt.types, "-A", "-o", "name", "-s", server.URL}
+			if tt.code == exit.NotSynced {
+				args = append(args, "--timeout", "2s")
+			}
+			r := crdcache(t, args...)
+			r.expect(t, tt.code, "gizmo.example.com/a\n")
+			if !strings.Contains(r.errOut, tt.errOut) || strings.Count(r.errOut, "\n") != 1 {
+				t.Errorf("stderr is %q, want one line with %q", r.errOut, tt.errOut)
+			}
+		})
+	}
+}
+
+// TestListIsJSON: types together make one list, whose items are whole.
+func TestListIsJSON(t *testing.T) {
+	server := newCluster(t)
+	server.Create(t, gizmos, object("Gizmo", "web", "a", map[string]any{"html": "<&>"}))
+	server.Create(t, zones, object("Zone", "", "z", nil))
+	r := crdcache(t, "dump", "gizmos,zones", "-A", "-o", "json", "-s", server.URL)
+	var list struct {
+		Kind  string
+		Items []struct {
+			APIVersion, Kind string
+			Spec             map[string]string
+		}
+	}
+	if err := json.Unmarshal([]byte(r.out), &list); err != nil || r.code != exit.OK {
+		t.Fatalf("exit code %d, %v:\n%s", r.code, err, r.out)
+	}
+	if list.Kind != "List" || len(list.Items) != 2 || list.Items[0].Spec["html"] != "<&>" || list.Items[1].APIVersion != "example.com/v1" {
+		t.Errorf("the list is %+v", list)
+	}
+}
+
+// TestProcessStderr: nothing but our own lines reaches the stderr of the process: client-go logs there.
+func TestProcessStderr(t *testing.T) {
+	server := newCluster(t)
+	server.Break(apitest.Fault{Path: zonesPath, Status: http.StatusInternalServerError})
+	program := exec.CommandContext(t.Context(), os.Args[0], "dump", "zones", "-s", server.URL, "--timeout", "3s")
+	program.Env = append(os.Environ(), asProgram+"=1", "KUBECONFIG=/nonexistent")
+	var out, errOut bytes.Buffer
+	program.Stdout, program.Stderr = &out, &errOut
+	err := program.Run()
+	if code := program.ProcessState.ExitCode(); err == nil || code != exit.NotSynced {
+		t.Errorf("exit code %d, %v", code, err)
+	}
+	if got := errOut.String(); !strings.HasPrefix(got, "error: not synced: zones.v1.example.com: ") || strings.Count(got, "\n") != 1 || out.String() != "" {
+		t.Errorf("stdout %q, stderr:\n%s", out.String(), got)
+	}
+}
+
+// TestSignal: an interrupt ends the program with the shell's code for it.
+func TestSignal(t *testing.T) {
+	server := newCluster(t)
+	server.Break(apitest.Fault{Path: zonesPath})
+	program := exec.CommandContext(t.Context(), os.Args[0], "dump", "zones", "-s", server.URL)
+	program.Env = append(os.Environ(), asProgram+"=1", "KUBECONFIG=/nonexistent")
+	var errOut bytes.Buffer
+	program.Stderr = &errOut
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	server.AwaitRequest(t, zonesPath)
+	if err := program.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = program.Wait() // the exit code is what it is about
+	if code := program.ProcessState.ExitCode(); code != exit.Interrupted || errOut.String() != "error: interrupted\n" {
+		t.Errorf("exit code %d, stderr %q", code, errOut.String())
+	}
+}

@@ -1,0 +1,118 @@
+package cli_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
+	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/indexers/query"
+)
+
+// TestExamples: every command line in a help text has flags that exist, and expressions that can be read.
+func TestExamples(t *testing.T) {
+	checked := map[string]int{}
+	for _, cmd := range cli.Command().Commands() {
+		for line := range strings.Lines(cmd.Example) {
+			for _, command := range shellCommands(t, strings.TrimSpace(line)) {
+				if command[0] != "crdcache" {
+					continue
+				}
+				checked["commands"]++
+				checkExample(t, line, command, checked)
+			}
+		}
+		checkUsages(t, cmd, checked)
+	}
+	for _, what := range []string{"commands", "--where", "--index", "eval"} {
+		if checked[what] == 0 {
+			t.Errorf("no example has %s", what)
+		}
+	}
+}
+
+// checkExample parses a command line as the program does, and what is between its quotes.
+func checkExample(t *testing.T, line string, words []string, checked map[string]int) {
+	t.Helper()
+	cmd, args, err := cli.Command().Find(words[1:])
+	if err == nil {
+		err = cmd.ParseFlags(args)
+	}
+	if err == nil {
+		err = cmd.ValidateArgs(cmd.Flags().Args())
+	}
+	if err != nil {
+		t.Errorf("%s: %v", line, err)
+		return
+	}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		values, _ := cmd.Flags().GetStringArray(f.Name)
+		for _, text := range values {
+			checkExpression(t, f.Name, text, checked)
+		}
+	})
+	if cmd.Name() == "eval" {
+		checked["eval"]++
+		text := cmd.Flags().Arg(0)
+		if _, err := jsonpath.Compile(text); err != nil {
+			if _, err := jsonpath.CompileFilter(text); err != nil {
+				t.Errorf("%s: %v", line, err)
+			}
+		}
+	}
+}
+
+var asIn = regexp.MustCompile(`as in '([^']+)'`)
+
+// checkUsages reads the examples in the descriptions of flags.
+func checkUsages(t *testing.T, cmd *cobra.Command, checked map[string]int) {
+	t.Helper()
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		for _, quoted := range asIn.FindAllStringSubmatch(f.Usage, -1) {
+			checkExpression(t, f.Name, quoted[1], checked)
+		}
+	})
+}
+
+// checkExpression reads the value of a flag that takes a condition.
+func checkExpression(t *testing.T, flag, text string, checked map[string]int) {
+	t.Helper()
+	var err error
+	switch flag {
+	case "where":
+		_, err = query.NewMatcher(query.Where(text))
+	case "index", "not":
+		_, err = query.Parse(text)
+	default:
+		return
+	}
+	checked["--"+flag]++
+	if err != nil {
+		t.Errorf("--%s %s: %v", flag, text, err)
+	}
+}
+
+// shellCommands splits a line into commands with their words, as far as the examples go: quotes, pipes, and what is
+// written to a file.
+func shellCommands(t *testing.T, line string) [][]string {
+	t.Helper()
+	words := regexp.MustCompile(`'[^']*'|[^\s']+`).FindAllString(line, -1)
+	all := [][]string{nil}
+	for i := 0; i < len(words); i++ {
+		switch word := words[i]; {
+		case word == "|":
+			all = append(all, nil)
+		case word == ">":
+			i++
+		case strings.ContainsAny(word, `"$;&<`) && word[0] != '\'':
+			t.Fatalf("%s: %s needs quotes, or this test more of a shell", line, word)
+		default:
+			all[len(all)-1] = append(all[len(all)-1], strings.Trim(word, "'"))
+		}
+	}
+	return all
+}

@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/output"
+	"github.com/crdcache/crdcache/internal/apitest"
+)
+
+var (
+	widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+	gadgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
+)
+
+const widgetCRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com"
+
+// run runs a command line without a kubeconfig.
+func run(t *testing.T, args ...string) (code int, out, errOut string) {
+	t.Helper()
+	t.Setenv("KUBECONFIG", "/dev/null")
+	var stdout, stderr bytes.Buffer
+	code = Main(t.Context(), append([]string{"crdcache"}, args...), strings.NewReader(""), &stdout, &stderr)
+	return code, stdout.String(), stderr.String()
+}
+
+func widgetServer(t *testing.T) *apitest.Server {
+	t.Helper()
+	server := apitest.New(t, apitest.Type{GVR: widgets, Kind: "Widget", Singular: "widget", Namespaced: true})
+	server.Create(t, widgets, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Widget",
+		"metadata": map[string]any{"name": "a", "namespace": "default"},
+	}})
+	return server
+}
+
+func TestWrongUsageAsksNoServer(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want string
+	}{
+		"unknown character": {[]string{"a b"}, `error: invalid resource name "a b": at byte 1: character ' ' cannot be part of a resource name` + "\n"},
+		"escape sequence":   {[]string{"\x1b[31m"}, `error: invalid resource name "\x1b[31m": at byte 0: character '\x1b' cannot be part of a resource name` + "\n"},
+		"empty type":        {[]string{"a,,b"}, `error: "a,,b" has an empty type name` + "\n"},
+		"object name":       {[]string{"pods/x"}, `error: "pods/x" looks like TYPE/NAME: give the type, and of verbs that read objects one by its name with --field-selector, as in 'pods --field-selector metadata.name=x'` + "\n"},
+		"resource path":     {[]string{"g.io/v1/pods"}, `error: "g.io/v1/pods" looks like GROUP/VERSION/RESOURCE: write pods.v1.g.io` + "\n"},
+		"request timeout":   {[]string{"widgets", "--request-timeout", "soon"}, `error: --request-timeout is "soon": use a duration like 30s or 2m; 0 waits without end` + "\n"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			server := widgetServer(t)
+			before := len(server.Requests())
+			code, out, errOut := run(t, append([]string{"dump", "-s", server.URL}, tt.args...)...)
+			if code != exit.Usage || out != "" {
+				t.Errorf("exit code %d with output %q, want %d without", code, out, exit.Usage)
+			}
+			if diff := cmp.Diff(tt.want, errOut); diff != "" {
+				t.Errorf("stderr (-want +got):\n%s", diff)
+			}
+			if asked := server.Requests()[before:]; len(asked) > 0 {
+				t.Errorf("the server was asked %v", asked)
+			}
+		})
+	}
+}
+
+func TestNamespaceThatCannotBe(t *testing.T) {
+	code, out, errOut := run(t, "dump", "widgets", "-n", "../..")
+	if code != exit.Usage || out != "" || !strings.HasPrefix(errOut, `error: "../.." cannot be a namespace: `) {
+		t.Errorf("exit code %d, stdout %q, stderr %q", code, out, errOut)
+	}
+}
+
+func TestTimeoutBoundsDiscovery(t *testing.T) {
+	server := widgetServer(t)
+	server.Break(apitest.Fault{Path: "/apis"})
+	code, out, errOut := run(t, "dump", "widgets.example.com", "-s", server.URL, "--timeout", "50ms")
+	if code != exit.NotSynced || out != "" {
+		t.Errorf("exit code %d with output %q, want %d without", code, out, exit.NotSynced)
+	}
+	want := "error: not synced: the API server at " + server.URL + " did not tell within 50ms which types it has\n"
+	if diff := cmp.Diff(want, errOut); diff != "" {
+		t.Errorf("stderr (-want +got):\n%s", diff)
+	}
+}
+
+func TestServerFailureIsSaidOnce(t *testing.T) {
+	tests := map[string]struct {
+		status int
+		code   int
+		want   string
+	}{
+		"unauthorised": {http.StatusUnauthorized, exit.Forbidden, "does not accept the credentials"},
+		"failing":      {http.StatusInternalServerError, exit.Failed, "gave no usable answer"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			server := widgetServer(t)
+			server.Break(apitest.Fault{Path: "/api", Status: tt.status}, apitest.Fault{Path: "/apis", Status: tt.status})
+			code, out, errOut := run(t, "dump", "widgets,gadgets", "gizmos.example.com", "-s", server.URL)
+			if code != tt.code || out != "" {
+				t.Errorf("exit code %d with output %q, want %d without", code, out, tt.code)
+			}
+			if !strings.Contains(errOut, tt.want) || strings.Count(errOut, "\n") != 1 {
+				t.Errorf("stderr is not one line with %q:\n%s", tt.want, errOut)
+			}
+		})
+	}
+}
+
+func TestWebPageInsteadOfAPIServer(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte("<html>\x1b[31mLog in</html>"))
+	}))
+	defer server.Close()
+	code, out, errOut := run(t, "dump", "widgets", "gadgets", "-s", server.URL)
+	if code != exit.Failed || out != "" || strings.Count(errOut, "\n") != 1 || strings.Contains(errOut, "\x1b") {
+		t.Errorf("exit code %d, stdout %q, stderr %q", code, out, errOut)
+	}
+}
+
+func TestUnknownTypesShareTheirLookup(t *testing.T) {
+	server := widgetServer(t)
+	before := len(server.Requests())
+	code, _, errOut := run(t, "dump", "x.one.com", "x.two.com", "x.three.com", "-s", server.URL)
+	if code != exit.Failed || strings.Count(errOut, "\n") != 3 {
+		t.Errorf("exit code %d, want %d, and a line for each type:\n%s", code, exit.Failed, errOut)
+	}
+	if asked := server.Requests()[before:]; len(asked) != 2 {
+		t.Errorf("want one request for each of the two discovery documents, got %q", asked)
+	}
+}
+
+func TestColumnsThatCannotBeRead(t *testing.T) {
+	tests := map[string]struct{ status, lines int }{
+		"forbidden": {http.StatusForbidden, 1},
+		"failing":   {http.StatusInternalServerError, 1},
+		"no CRD":    {http.StatusNotFound, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			server := widgetServer(t)
+			server.Break(apitest.Fault{Path: widgetCRD, Status: tt.status})
+			code, out, errOut := run(t, "dump", "widgets", "-A", "-s", server.URL)
+			if code != exit.OK || !strings.HasPrefix(out, "NAMESPACE   NAME   AGE\ndefault     a") {
+				t.Errorf("exit code %d, stdout:\n%s", code, out)
+			}
+			if strings.Count(errOut, "\n") != tt.lines || tt.lines > 0 && !strings.HasPrefix(errOut, "warning: widgets.v1.example.com is shown with") {
+				t.Errorf("want %d warnings on stderr:\n%s", tt.lines, errOut)
+			}
+		})
+	}
+}
+
+func TestReportIsOneSafeLine(t *testing.T) {
+	var out bytes.Buffer
+	report(&out, errorText("a\n\x1b]0;title\x07b\t c"+strings.Repeat("x", 2*output.MaxLine)))
+	got := out.String()
+	if !strings.HasPrefix(got, "error: a \uFFFD]0;title\uFFFDb cx") || strings.Count(got, "\n") != 1 || len([]rune(got)) > output.MaxLine+20 {
+		t.Errorf("%q", got)
+	}
+}
+
+type errorText string
+
+func (e errorText) Error() string { return string(e) }
+
+// TestWrongSelector: a selector that the server does not take is said at once, and keeps no other type from being
+// printed.
+func TestWrongSelector(t *testing.T) {
+	server := apitest.New(t, apitest.Type{GVR: widgets, Kind: "Widget", Singular: "widget", Namespaced: true},
+		apitest.Type{GVR: gadgets, Kind: "Gadget", Singular: "gadget", Namespaced: true})
+	server.Create(t, gadgets, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": map[string]any{"name": "a", "namespace": "default"},
+	}})
+	server.Break(apitest.Fault{Path: "/apis/example.com/v1/widgets", Status: http.StatusBadRequest, Message: "no such field"})
+	args := []string{"-s", server.URL, "-A", "-o", "name", "--timeout", "0"} // which would wait without end
+	for _, verb := range []string{"dump", "query", "watch", "stats"} {
+		if verb == "stats" {
+			args = []string{"-s", server.URL, "-A", "--timeout", "0"}
+		}
+		code, _, errOut := run(t, append([]string{verb, "widgets"}, args...)...)
+		if code != exit.Failed || !strings.Contains(errOut, "RequestFailed") || strings.Contains(errOut, "gave up") {
+			t.Errorf("%s: exit code %d, want %d, and stderr\n%s", verb, code, exit.Failed, errOut)
+		}
+	}
+	code, out, errOut := run(t, "dump", "widgets,gadgets", "-s", server.URL, "-A", "-o", "name", "--timeout", "0")
+	if code != exit.Failed || out != "gadget.example.com/a\n" {
+		t.Errorf("exit code %d, stdout %q, stderr\n%s", code, out, errOut)
+	}
+}

@@ -1,0 +1,303 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
+)
+
+var rewriteFlags = flag.Bool("rewrite-flags", false, "write which flags the commands take together into testdata/flags")
+
+// flagObjects are what the command lines of TestFlagPairs read.
+const flagObjects = `
+apiVersion: example.com/v1
+kind: Gizmo
+metadata: {name: a, namespace: web, labels: {app: shop}}
+spec: {color: red, size: 1}
+---
+apiVersion: example.com/v1
+kind: Gizmo
+metadata: {name: b, namespace: web, labels: {app: shop}}
+spec: {color: red, size: 2}
+`
+
+// objectFormats are the values of --output for verbs that print objects; the templates stand for their likes.
+var objectFormats = []string{
+	"table", "wide", "name", "json", "yaml", "jsonl", "csv", "custom-columns=N:.metadata.name", "jsonpath={.metadata.name}", "go-template={{.metadata.name}}",
+}
+
+// flagVerb is a verb and what its flags are tried with. A flag that is not listed in values has to be boolean.
+type flagVerb struct {
+	args   []string
+	values map[string][]string
+	// noFiles are flags beside which there is no --from.
+	noFiles []string
+	// needs is what a flag comes with, as it does nothing alone.
+	needs map[string][]string
+	// endless are flags that make the command go on until it is interrupted; with "" it always does.
+	endless string
+}
+
+// flagVerbs are all verbs with the values of their flags. DIR is where the files are.
+var flagVerbs = map[string]flagVerb{
+	"dump": {args: []string{"gizmos", "--from=-"}, values: reading(map[string][]string{"output": objectFormats, "label-columns": {"app"}}), endless: "--watch"},
+	"watch": {
+		args:   []string{"gizmos", "--from=-"},
+		values: reading(conditions(map[string][]string{"output": objectFormats, "label-columns": {"app"}, "color": {"always", "never"}})),
+		needs:  map[string][]string{"--or": {"--index=size=1", "--index=size=2"}},
+	},
+	"query": {
+		args: []string{"gizmos", "--from=-", "--config=DIR/config.yaml"},
+		values: reading(conditions(map[string][]string{
+			"output": objectFormats, "label-columns": {"app"}, "sort-by": {"size"}, "limit": {"1"}, "continue": {"TOKEN"}, "values": {"color"}, "group-by": {"color"},
+		})),
+		needs:   map[string][]string{"--or": {"--where=.spec.size", "--where=.spec.color"}, "--descending": {"--sort-by=size"}},
+		endless: "none",
+	},
+	"stats":     {args: []string{"gizmos", "--from=-"}, values: reading(map[string][]string{"output": {"text", "json"}, "storage": {"metadata"}, "top": {"3"}}), endless: "none"},
+	"resources": {args: []string{"--from=-"}, values: reading(map[string][]string{"output": {"table", "wide", "name", "json", "yaml"}}), endless: "none"},
+	"suggest": {
+		args: []string{"workloads", "--from=" + demoCRDs}, values: reading(map[string][]string{"crds": {demoCRDs}}), noFiles: []string{"--crds"}, endless: "none",
+	},
+	"validate": {
+		args: []string{demoConfig}, values: reading(map[string][]string{"output": {"text", "json"}, "crds": {demoCRDs}, "from": {demoCRDs}}),
+		needs: map[string][]string{"--live": {"--from=" + demoCRDs}, "--timeout": {"--live", "--from=" + demoCRDs}}, endless: "none",
+	},
+	"version": {
+		values: reading(map[string][]string{"output": {"text", "json", "yaml"}, "from": {"-"}}),
+		needs:  map[string][]string{"--live": {"--server=http://127.0.0.1:1"}, "--timeout": {"--live", "--server=http://127.0.0.1:1"}}, endless: "none",
+	},
+	"eval": {
+		args: []string{".spec.color"}, values: map[string][]string{"filename": {"-", "DIR"}, "dialect": {"kubectl"}},
+		needs: map[string][]string{"--dialect": {"--filename=DIR"}, "--quiet": {"--filename=DIR"}, "--recursive": {"--filename=DIR"}}, endless: "none",
+	},
+}
+
+// reading adds the values of flags of verbs that read a cluster or files.
+func reading(values map[string][]string) map[string][]string {
+	for name, value := range map[string]string{
+		"namespace": "web", "selector": "app", "field-selector": "metadata.name=a", "timeout": "1m", "config": "DIR/config.yaml",
+	} {
+		values[name] = []string{value}
+	}
+	return values
+}
+
+// conditions adds the values of flags that make a query.
+func conditions(values map[string][]string) map[string][]string {
+	values["index"], values["not"] = []string{"color=red"}, []string{"color=blue"}
+	values["missing"], values["where"] = []string{"size"}, []string{".spec.size"}
+	return values
+}
+
+// TestFlagPairs plays every flag of every verb beside every other one. What is accepted and how the rest is refused is
+// in testdata/flags, to be read by someone who asks of each pair that is accepted whether both flags do something.
+func TestFlagPairs(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("NO_COLOR", "")
+	dir := t.TempDir()
+	for name, text := range map[string]string{"config.yaml": gizmoIndexes, "object.yaml": flagObjects} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, cmd := range cli.Command().Commands() {
+		verb, ok := flagVerbs[cmd.Name()]
+		if !ok {
+			if cmd.Name() != "completion" && cmd.Name() != "help" {
+				t.Errorf("there are no values for the flags of %s", cmd.Name())
+			}
+			continue
+		}
+		t.Run(cmd.Name(), func(t *testing.T) {
+			got := verb.table(t, cmd.Name(), verb.settings(t, cmd.LocalFlags()), dir)
+			golden := filepath.Join("testdata", "flags", cmd.Name()+".txt")
+			if *rewriteFlags {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+				t.Errorf("read it, then write it with -rewrite-flags (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// clusterFlags are the flags that say which cluster to use, which are kubectl's, and the namespace there.
+func clusterFlags() *pflag.FlagSet {
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	genericclioptions.NewConfigFlags(true).AddFlags(set)
+	return set
+}
+
+// TestFilesNeedNoCluster: no flag that says which cluster to use goes with --from.
+func TestFilesNeedNoCluster(t *testing.T) {
+	for _, cmd := range cli.Command().Commands() {
+		if cmd.Flags().Lookup("from") == nil {
+			continue
+		}
+		live := cmd.Flags().Lookup("live") != nil
+		clusterFlags().VisitAll(func(f *pflag.Flag) {
+			if f.Name == "namespace" || cmd.Flags().Lookup(f.Name) == nil {
+				return
+			}
+			value := map[string]string{"bool": "true", "string": "1s", "stringArray": "a=b"}[f.Value.Type()]
+			args := []string{cmd.Name(), "--" + f.Name + "=" + value, "--from=-"}
+			if cmd.Name() != "version" && cmd.Name() != "resources" {
+				args = append(args, "gizmos") // which validate does not come to open
+			}
+			if live {
+				args = append(args, "--live")
+			}
+			r := crdcache(t, args...)
+			want := "--from and --" + f.Name + " exclude each other: files need no cluster"
+			if cmd.Name() == "version" {
+				want = "--from has no effect: files tell no version of a server"
+			}
+			if r.code != exit.Usage || r.out != "" || r.errOut != "error: "+want+"\n" {
+				t.Errorf("%q: exit code %d, stdout %q, stderr %q, want %s", args, r.code, r.out, r.errOut, want)
+			}
+		})
+	}
+}
+
+// settings are the flags with their values, as they are written on a command line.
+func (v flagVerb) settings(t *testing.T, set *pflag.FlagSet) []string {
+	cluster := clusterFlags()
+	var all []string
+	set.VisitAll(func(f *pflag.Flag) {
+		values := v.values[f.Name]
+		switch {
+		case f.Name == "help" || f.Name != "namespace" && cluster.Lookup(f.Name) != nil:
+		case f.Name == "from" && values == nil: // in v.args
+		case f.Value.Type() == "bool":
+			all = append(all, "--"+f.Name)
+		case len(values) == 0:
+			t.Errorf("there is no value for --%s", f.Name)
+		default:
+			for _, value := range values {
+				all = append(all, "--"+f.Name+"="+value)
+			}
+		}
+	})
+	return all
+}
+
+// table tells of each setting what becomes of it alone, and beside each other one.
+func (v flagVerb) table(t *testing.T, name string, settings []string, dir string) string {
+	token := ""
+	if name == "query" {
+		token = flagToken(t, dir)
+	}
+	verdicts := map[[2]string]string{}
+	var text strings.Builder
+	for _, one := range settings {
+		fmt.Fprintf(&text, "%s: %s\n", strings.Join(v.with(one), " "), v.verdict(t, dir, token, name, one))
+		var said []string
+		who := map[string][]string{}
+		for _, other := range settings {
+			if flagName(one) == flagName(other) {
+				continue
+			}
+			verdict, known := verdicts[[2]string{other, one}]
+			if !known {
+				verdict = v.verdict(t, dir, token, name, one, other)
+				verdicts[[2]string{one, other}] = verdict
+			}
+			if who[verdict] == nil {
+				said = append(said, verdict)
+			}
+			who[verdict] = append(who[verdict], other)
+		}
+		for _, verdict := range said {
+			fmt.Fprintf(&text, "    %s\n        %s\n", verdict, strings.Join(who[verdict], " "))
+		}
+	}
+	return text.String()
+}
+
+// with adds to a setting what it needs.
+func (v flagVerb) with(setting string) []string {
+	return append([]string{setting}, v.needs[flagName(setting)]...)
+}
+
+// flagToken is what --continue takes after the first object.
+func flagToken(t *testing.T, dir string) string {
+	var out, errOut bytes.Buffer
+	code := cli.Main(t.Context(), []string{"crdcache", "query", "gizmos", "--from", filepath.Join(dir, "object.yaml"), "--limit=1"}, nil, &out, &errOut)
+	_, token, ok := strings.Cut(errOut.String(), "--continue ")
+	if code != exit.OK || !ok {
+		t.Fatalf("exit code %d, stderr %s", code, errOut.String())
+	}
+	return strings.TrimSpace(token)
+}
+
+func flagName(setting string) string {
+	name, _, _ := strings.Cut(setting, "=")
+	return name
+}
+
+// verdict is what becomes of a command line: it is accepted, or the first line of what is said against it. What goes
+// on until it is interrupted is accepted as soon as it reads objects, which is after its flags were checked.
+func (v flagVerb) verdict(t *testing.T, dir, token, name string, settings ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	args := []string{"crdcache", name}
+	endless, files := v.endless == "", true
+	for _, setting := range settings {
+		endless = endless || flagName(setting) == v.endless
+		files = files && !slices.Contains(v.noFiles, flagName(setting))
+	}
+	given := slices.Clone(v.args)
+	for _, setting := range settings {
+		given = append(given, v.with(setting)...)
+	}
+	for _, arg := range given {
+		if files || flagName(arg) != "--from" {
+			args = append(args, strings.NewReplacer("DIR", dir, "TOKEN", token).Replace(arg))
+		}
+	}
+	var in io.Reader = strings.NewReader(flagObjects)
+	if endless {
+		in = readerFunc(func([]byte) (int, error) { cancel(); return 0, io.EOF })
+	}
+	var out, errOut bytes.Buffer
+	code := cli.Main(ctx, args, in, &out, &errOut)
+	_, said, _ := strings.Cut("\n"+strings.ReplaceAll(errOut.String(), dir, "DIR"), "\nerror: ")
+	said, _, _ = strings.Cut(said, "\n")
+	switch {
+	case code == exit.Failed && strings.HasPrefix(said, "cannot reach the API server"): // version asked it
+		return "accepted"
+	case code == exit.OK, code == exit.Interrupted && endless:
+		return "accepted"
+	case code == exit.Usage && out.Len() == 0:
+		return said
+	}
+	return fmt.Sprintf("exit code %d: %s", code, said)
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

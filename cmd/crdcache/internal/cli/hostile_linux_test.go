@@ -1,0 +1,83 @@
+package cli_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
+	"github.com/crdcache/crdcache/internal/pty"
+)
+
+// newTerminal makes a terminal that ends with the test.
+func newTerminal(t testing.TB, columns int) *pty.Terminal {
+	t.Helper()
+	t.Setenv("TERM", "xterm")
+	terminal, err := pty.Open(columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return terminal
+}
+
+// onTerminal runs a command line with both outputs on one terminal, and returns the code and what is on it; the test
+// fails when anything steered the terminal.
+func onTerminal(t *testing.T, args ...string) (int, string) {
+	t.Helper()
+	const columns = 40
+	terminal := newTerminal(t, columns)
+	t.Setenv("KUBECONFIG", "/none")
+	code := cli.Main(t.Context(), append([]string{"crdcache"}, args...), strings.NewReader(""), terminal.File, terminal.File)
+	output := terminal.Close()
+	if _, err := pty.Screen(output, columns); err != nil {
+		t.Errorf("%q: %v", args, err)
+	}
+	for _, r := range "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029" {
+		if strings.ContainsRune(output, r) {
+			t.Errorf("%q: %U reached the terminal", args, r)
+		}
+	}
+	return code, output
+}
+
+// TestHostileObjectsOnTerminal: whatever a server sends is printed in each format without steering the terminal.
+func TestHostileObjectsOnTerminal(t *testing.T) {
+	for name, object := range hostileObjects() {
+		urls := []string{newHostileServer(t, true, object)}
+		formats := []string{"table", "json", "yaml", "csv"}
+		if name == "text" || name == "kind" {
+			urls = append(urls, newHostileServer(t, false, object))
+			formats = hostileFormats
+		}
+		for _, url := range urls {
+			verbs := [][]string{
+				{"query", "gizmos", "-A", "--where", ".metadata", "--keys-only"}, {"query", "gizmos", "-A", "--where", ".metadata"},
+				{"stats", "gizmos", "-A", "--storage", "compressed"}, {"resources"},
+			}
+			for _, format := range formats {
+				verbs = append(verbs, []string{"dump", "gizmos", "-A", "-o", format})
+			}
+			for _, args := range verbs {
+				t.Run(name+"/"+args[0], func(t *testing.T) {
+					code, shown := onTerminal(t, append(args, "-s", url)...)
+					if code != exit.OK || shown == "" {
+						t.Errorf("%q: exit code %d, and %.2000q", args, code, shown)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestUnreadableObjects: what a server sends and nobody can decode is told, with the type, on one line.
+func TestUnreadableObjects(t *testing.T) {
+	for name, object := range unreadable() {
+		t.Run(name, func(t *testing.T) {
+			url := newHostileServer(t, name != "infinite", object)
+			code, shown := onTerminal(t, "dump", "gizmos", "-A", "--timeout", "400ms", "-s", url)
+			if code != exit.NotSynced || !strings.HasPrefix(shown, "error: not synced: gizmos.v1.example.com: ") || strings.Count(shown, "\n") != 1 || len(shown) > 3000 {
+				t.Errorf("exit code %d, and %.2000q", code, shown)
+			}
+		})
+	}
+}

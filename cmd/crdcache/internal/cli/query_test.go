@@ -1,0 +1,160 @@
+package cli_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
+	"github.com/crdcache/crdcache/internal/apitest"
+)
+
+// gizmoIndexes are indexes of the types of newCluster.
+const gizmoIndexes = `
+apiVersion: crdcache.dev/v1alpha1
+kind: IndexConfig
+metadata: {name: a}
+spec:
+  resources:
+  - name: things
+    match: {group: example.com, version: v1, resource: gizmos}
+    indexes:
+    - {name: color, path: .spec.color}
+    - {name: size, path: .spec.size, type: int, order: sorted}
+`
+
+// newShop is a cluster with four gizmos.
+func newShop(t *testing.T) *apitest.Server {
+	t.Helper()
+	server := newCluster(t)
+	server.Create(t, gizmos,
+		object("Gizmo", "web", "a", map[string]any{"color": "red", "size": int64(10)}),
+		object("Gizmo", "web", "b", map[string]any{"color": "blue", "size": int64(9)}),
+		object("Gizmo", "db", "c", map[string]any{"color": "red", "size": int64(100)}),
+		object("Gizmo", "db", "d", map[string]any{"size": int64(1)}))
+	return server
+}
+
+// TestQuery: what conditions find, in the order and the form that were asked for.
+func TestQuery(t *testing.T) {
+	server := newShop(t)
+	config := write(t, "c.yaml", gizmoIndexes)
+	for name, tt := range map[string]struct {
+		args []string
+		want string
+	}{
+		"equal":        {[]string{"--index", "color=red", "--keys-only"}, "db/c\nweb/a\n"},
+		"and":          {[]string{"--index", "color=red", "--index", "size<50", "--keys-only"}, "web/a\n"},
+		"or":           {[]string{"--index", "color=blue", "--index", "size>=100", "--or", "--keys-only"}, "db/c\nweb/b\n"},
+		"not":          {[]string{"--not", "color=red", "--keys-only"}, "db/d\nweb/b\n"},
+		"missing":      {[]string{"--missing", "color", "--keys-only"}, "db/d\n"},
+		"where":        {[]string{"--where", "@.spec.size > 9", "--keys-only"}, "db/c\nweb/a\n"},
+		"sorted":       {[]string{"--sort-by", "size", "--keys-only"}, "db/d\nweb/b\nweb/a\ndb/c\n"},
+		"descending":   {[]string{"--sort-by", "size", "--descending", "--limit", "2", "--keys-only"}, "db/c\nweb/a\n"},
+		"count":        {[]string{"--index", "color", "--count"}, "3\n"},
+		"values":       {[]string{"--values", "size"}, "1\n9\n10\n100\n"},
+		"groups":       {[]string{"--group-by", "color"}, "COLOR   COUNT\nred     2\nblue    1\n"},
+		"table":        {[]string{"--index", "color=red"}, "NAMESPACE   NAME   COLOR\ndb          c      red\nweb         a      red\n"},
+		"names":        {[]string{"--index", "color=red", "-o", "name"}, "gizmo.example.com/c\ngizmo.example.com/a\n"},
+		"columns":      {[]string{"--index", "size=9", "-o", "custom-columns=N:.metadata.name"}, "N\nb\n"},
+		"a label":      {[]string{"-l", "none=x", "--count"}, "0\n"},
+		"no condition": {[]string{"--count"}, "4\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, typeName := range []string{"things", "gz"} {
+				args := append([]string{"query", typeName, "-A", "--config", config, "-s", server.URL}, tt.args...)
+				crdcache(t, args...).expect(t, exit.OK, tt.want)
+			}
+		})
+	}
+	crdcache(t, "query", "gz", "-n", "db", "--config", config, "--index", "color=red", "--keys-only", "-s", server.URL).expect(t, exit.OK, "db/c\n")
+	crdcache(t, "query", "gz", "-A", "--where", ".spec.color", "--count", "-s", server.URL).expect(t, exit.OK, "3\n")
+}
+
+// TestQueryWithoutSchema: where the CRD cannot be read, or says nothing, conditions are not compared with it, and
+// nothing is said of that.
+func TestQueryWithoutSchema(t *testing.T) {
+	for name, status := range map[string]int{"no schema": 0, "forbidden": http.StatusForbidden, "failing": http.StatusInternalServerError} {
+		t.Run(name, func(t *testing.T) {
+			server := newShop(t)
+			if status != 0 {
+				server.Break(apitest.Fault{Path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gizmos.example.com", Status: status})
+			}
+			r := crdcache(t, "query", "gz", "-A", "--where", "@.spec.nothing == 1", "--count", "-s", server.URL)
+			r.expect(t, exit.OK, "0\n")
+			if r.errOut != "" {
+				t.Errorf("stderr is %q", r.errOut)
+			}
+		})
+	}
+}
+
+// TestQueryPages: a token goes on where the last page ended.
+func TestQueryPages(t *testing.T) {
+	server := newShop(t)
+	config := write(t, "c.yaml", gizmoIndexes)
+	args := []string{"query", "gz", "-A", "--config", config, "--sort-by", "size", "--limit", "3", "--keys-only", "-s", server.URL}
+	r := crdcache(t, args...)
+	r.expect(t, exit.OK, "db/d\nweb/b\nweb/a\n")
+	_, token, ok := strings.Cut(strings.TrimSpace(r.errOut), "--continue ")
+	if !ok {
+		t.Fatalf("stderr is %q, want a token", r.errOut)
+	}
+	r = crdcache(t, append(args, "--continue", token)...)
+	r.expect(t, exit.OK, "db/c\n")
+	if r.errOut != "" {
+		t.Errorf("stderr of the last page is %q", r.errOut)
+	}
+}
+
+func TestQueryExplain(t *testing.T) {
+	server := newShop(t)
+	config := write(t, "c.yaml", gizmoIndexes)
+	r := crdcache(t, "query", "gz", "-A", "--config", config, "--index", "color=red", "--explain", "-s", server.URL)
+	if r.code != exit.OK || !strings.Contains(r.out, "color=red") {
+		t.Errorf("exit code %d, stdout %q", r.code, r.out)
+	}
+}
+
+// TestQueryErrors: what is wrong with a query is said before the objects are read, with its place.
+func TestQueryErrors(t *testing.T) {
+	server := newShop(t)
+	config := write(t, "c.yaml", gizmoIndexes)
+	for name, tt := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no type":         {[]string{}, "name one type"},
+		"two types":       {[]string{"gz", "zones"}, "got 2 arguments"},
+		"category":        {[]string{"things2.*"}, "things2"},
+		"syntax":          {[]string{"gz", "--index", "color=="}, "error: --index: "},
+		"unknown index":   {[]string{"gz", "--config", config, "--index", "colour=red"}, "color"},
+		"no config":       {[]string{"gz", "--index", "color=red"}, "indexes come from --config"},
+		"unsorted":        {[]string{"gz", "--config", config, "--index", "color<red"}, "color"},
+		"sort unsorted":   {[]string{"gz", "--config", config, "--sort-by", "color"}, "color"},
+		"operand":         {[]string{"gz", "--config", config, "--index", "size=many"}, "many"},
+		"unknown values":  {[]string{"gz", "--config", config, "--values", "shape"}, "shape"},
+		"where":           {[]string{"gz", "--where", ".spec["}, "E102"},
+		"sort by a path":  {[]string{"gz", "--config", config, "--sort-by", ".spec.size"}, "no path; declare one for the path .spec.size"},
+		"the only index":  {[]string{"gz", "--index", "size=3"}, `there is no index "size"; the only one is namespace; indexes come from --config`},
+		"token":           {[]string{"gz", "--config", config, "--sort-by", "size", "--limit", "1", "--continue", "x"}, "continue token"},
+		"two forms":       {[]string{"gz", "--count", "--keys-only"}, "--count and --keys-only exclude each other"},
+		"form and output": {[]string{"gz", "--count", "-o", "json"}, "--count and --output exclude each other"},
+		"limit":           {[]string{"gz", "--limit", "-1"}, "--limit is -1"},
+		"descending":      {[]string{"gz", "--descending"}, "--descending needs --sort-by"},
+		"or alone":        {[]string{"gz", "--or", "--where", ".a"}, "--or needs at least two conditions"},
+		"count of a page": {[]string{"gz", "--count", "--limit", "1"}, "--count looks at all objects"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := crdcache(t, append([]string{"query", "-s", server.URL}, tt.args...)...)
+			if name == "category" {
+				r.expect(t, exit.Failed, "")
+			} else {
+				r.expect(t, exit.Usage, "")
+			}
+			if !strings.Contains(r.errOut, tt.want) {
+				t.Errorf("stderr is %q, want %q in it", r.errOut, tt.want)
+			}
+		})
+	}
+}

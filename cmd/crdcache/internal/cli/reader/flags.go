@@ -1,0 +1,83 @@
+package reader
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/indexed"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/target"
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// Flags say which objects are read, from where, and which indexes they get.
+type Flags struct {
+	target    *target.Flags
+	selectors target.SelectorFlags
+	configs   indexed.Flags
+}
+
+// NewFlags returns flags with kubectl's defaults.
+func NewFlags() *Flags { return &Flags{target: target.NewFlags()} }
+
+// Add adds the flags.
+func (f *Flags) Add(set *pflag.FlagSet) {
+	f.target.Add(set)
+	f.target.AddAllNamespaces(set)
+	f.selectors.Add(set)
+	f.configs.Add(set)
+}
+
+// Complete makes the shell complete the flags, and arguments that are types: several if many is set.
+func (f *Flags) Complete(cmd *cobra.Command, many bool) {
+	f.target.Complete(cmd)
+	cmd.ValidArgsFunction = f.target.CompleteTypes(many, f.configs.ResourceNames)
+}
+
+// CompleteIndexes makes the shell complete the values of flags with names of indexes; suffix is what comes after one.
+func (f *Flags) CompleteIndexes(cmd *cobra.Command, suffix string, flags ...string) {
+	f.configs.Complete(cmd, suffix, flags...)
+}
+
+// CompleteSorted is CompleteIndexes for flags that take sorted indexes.
+func (f *Flags) CompleteSorted(cmd *cobra.Command, flags ...string) {
+	f.configs.CompleteSorted(cmd, flags...)
+}
+
+// NeedTypes is the check of the arguments of a verb that takes types.
+func NeedTypes(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return exit.Usagef("name at least one type, as in '%s certificates.cert-manager.io'", cmd.CommandPath())
+	}
+	return nil
+}
+
+// Streams are those of a verb, without what --quiet suppresses.
+func (f *Flags) Streams(streams genericiooptions.IOStreams) genericiooptions.IOStreams {
+	return f.target.Streams(streams)
+}
+
+// Reader checks the flags and the types that are the arguments, and reads configs, kubeconfig and files; it asks no
+// server. Objects are cached as cached says, with the selectors of the flags.
+func (f *Flags) Reader(ctx context.Context, args []string, cached dynamicinformer.ResourceOptions, streams genericiooptions.IOStreams) (*Reader, error) {
+	r := &Reader{IOStreams: f.Streams(streams), cached: cached}
+	err := f.selectors.Apply(&r.cached)
+	if err != nil {
+		return nil, err
+	}
+	if r.Config, err = f.configs.Load(r.Warn); err != nil {
+		return nil, err
+	}
+	if r.types, err = r.Config.TypeNames(args); err != nil {
+		return nil, err
+	}
+	r.Target, err = f.target.Target(ctx, r.IOStreams)
+	return r, err
+}
+
+// Warn tells a person on stderr something that is no error.
+func (r *Reader) Warn(text string) { fmt.Fprintf(r.ErrOut, "warning: %s\n", text) }

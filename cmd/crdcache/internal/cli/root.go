@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/klog/v2"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/dump"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/eval"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/output"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/query"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/resources"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/stats"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/suggest"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/validate"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/version"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/watch"
+)
+
+// silence keeps client-go from logging each retry; what a person needs of that comes as an error. The logger
+// is the process's, and may not change under what an earlier command left to end.
+var silence = sync.OnceFunc(func() { klog.SetLogger(klog.New(nil)) })
+
+// grace is how long a command may take to end once ctx has: what cannot be interrupted, as opening a pipe that nobody
+// writes to, is left to the end of the process.
+const grace = 2 * time.Second
+
+// Main runs the command line args (with the program's name first) and returns the exit code. It ends
+// early when ctx does, as on an interrupt.
+func Main(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
+	silence()
+	stdout, stderr := output.NewStream(out), output.NewStream(errOut)
+	root := newRoot(commandName(args[0]), genericiooptions.IOStreams{In: in, Out: stdout, ErrOut: stderr})
+	root.SetArgs(args[1:])
+	err := execute(ctx, root)
+	if err == nil { // a command that was given up may be writing still, and Err would wait for it
+		if failed := stdout.Err(); failed != nil { // cobra does not look when it prints help
+			err = fmt.Errorf("writing the output: %w", failed)
+		}
+	}
+	if err != nil && ctx.Err() != nil {
+		err = errors.Join(exit.ErrInterrupted, err)
+	}
+	report(stderr, err)
+	return exit.Code(err)
+}
+
+// execute runs a command, and gives it up when it does not end although ctx has.
+func execute(ctx context.Context, root *cobra.Command) error {
+	done := make(chan error, 1)
+	go func() { done <- root.ExecuteContext(ctx) }() // ends with the command
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(grace)
+	defer late.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-late.C:
+		return ctx.Err()
+	}
+}
+
+// report prints each of the errors that are joined in err as a line of its own, or as several where those
+// belong below each other. An interrupt is said alone: what failed because of it is no news.
+func report(w io.Writer, err error) {
+	if errors.Is(err, exit.ErrInterrupted) {
+		err = exit.ErrInterrupted
+	}
+	for _, e := range exit.Split(err) {
+		if exit.Lines(e) {
+			fmt.Fprintf(w, "error: %s\n", lines(e.Error()))
+			continue
+		}
+		fmt.Fprintf(w, "error: %s\n", output.Line(e.Error()))
+	}
+}
+
+// lines makes text safe to show on a terminal and keeps its lines, as far as a line may be long: a config can be one
+// line of megabytes.
+func lines(text string) string {
+	all := strings.Split(text, "\n")
+	for i, one := range all {
+		all[i] = output.Cut(output.Printable(one), output.MaxLine)
+	}
+	return strings.Join(all, "\n")
+}
+
+// commandName is how help calls the program: as a kubectl plugin it is "kubectl crdcache".
+func commandName(program string) string {
+	if strings.HasPrefix(filepath.Base(program), "kubectl-") {
+		return "kubectl crdcache"
+	}
+	return "crdcache"
+}
+
+// Command is the root command as it is documented, without input and output.
+func Command() *cobra.Command {
+	root := newRoot("crdcache", genericiooptions.NewTestIOStreamsDiscard())
+	root.InitDefaultCompletionCmd()
+	return root
+}
+
+func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "crdcache",
+		Short: "Keep and query a live copy of Kubernetes resources",
+		Long: "crdcache keeps a live, indexed copy of any Kubernetes resource, above all of custom resources\n" +
+			"that no Go type exists for, and prints what it holds.",
+		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: name},
+		Args:        noSuchVerb,
+		RunE:        func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		// Two letters wrong are a slip; more are another word.
+		SuggestionsMinimumDistance: 2,
+		SilenceErrors:              true,
+		SilenceUsage:               true,
+	}
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.ErrOut)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return exit.Usagef("%v; see '%s --help'", err, cmd.CommandPath())
+	})
+	root.AddCommand(
+		dump.NewCommand(streams),
+		eval.NewCommand(streams),
+		query.NewCommand(streams),
+		resources.NewCommand(streams),
+		stats.NewCommand(streams),
+		suggest.NewCommand(streams),
+		validate.NewCommand(streams),
+		version.NewCommand(streams),
+		watch.NewCommand(streams),
+	)
+	beStrict(root)
+	for _, cmd := range root.Commands() {
+		cmd.Example = strings.ReplaceAll(cmd.Example, "  crdcache ", "  "+name+" ")
+	}
+	return root
+}
+
+// beStrict makes errors of what cobra's own commands pass over with exit code 0: help and scripts for nothing that is.
+func beStrict(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "help":
+			cmd.Args = func(_ *cobra.Command, args []string) error {
+				if topic, _, err := root.Find(args); err != nil || topic != root {
+					return err
+				}
+				return noSuchVerb(root, args)
+			}
+		case "completion":
+			cmd.Args = func(cmd *cobra.Command, args []string) error {
+				if len(args) == 0 {
+					return nil
+				}
+				return exit.Usagef("there is no completion for %q; use one of bash, zsh, fish, powershell", args[0])
+			}
+			for _, shell := range cmd.Commands() {
+				shell.Args = func(cmd *cobra.Command, args []string) error {
+					if len(args) == 0 {
+						return nil
+					}
+					return exit.Usagef("%q is not needed: '%s' takes no arguments", args[0], cmd.CommandPath())
+				}
+			}
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
+}
+
+// noSuchVerb is the check of arguments of the root command, which come there when no verb has taken them.
+func noSuchVerb(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	meant := ""
+	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+		meant = fmt.Sprintf("; did you mean %s?", strings.Join(like, " or "))
+	}
+	return exit.Usagef("unknown command %q for %q%s; see '%s --help'", args[0], cmd.CommandPath(), meant, cmd.CommandPath())
+}

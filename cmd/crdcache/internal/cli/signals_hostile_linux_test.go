@@ -1,0 +1,52 @@
+package cli_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
+	"github.com/crdcache/crdcache/internal/pty"
+)
+
+// TestHostileFilesOnTerminal: what files hold steers no terminal either, be it the values of objects, definitions or
+// configs.
+func TestHostileFilesOnTerminal(t *testing.T) {
+	for name, object := range hostileObjects() {
+		file := write(t, "a.json", object)
+		for _, args := range [][]string{
+			{"eval", ".spec", "-f", file}, {"eval", ".metadata.none.x", "-f", file}, {"validate", file}, {"validate", file, "--crds", file},
+			{"suggest", "gizmos", "--crds", write(t, "b.json", strings.ReplaceAll(object, `"Gizmo"`, `"CustomResourceDefinition"`))},
+		} {
+			t.Run(name+"/"+args[0], func(t *testing.T) {
+				if _, shown := onTerminal(t, args...); shown == "" {
+					t.Errorf("%q: nothing is said", args)
+				}
+			})
+		}
+	}
+}
+
+// TestHostileWatchOnTerminal: nor do objects that are watched.
+func TestHostileWatchOnTerminal(t *testing.T) {
+	url := newHostileServer(t, true, hostileObjects()["text"])
+	t.Setenv("KUBECONFIG", "/none")
+	for _, format := range []string{"table", "name", "jsonl"} {
+		terminal := newTerminal(t, 40)
+		ctx, cancel := context.WithCancel(t.Context())
+		code := make(chan int)
+		go func() { // ended by cancel
+			code <- cli.Main(ctx, []string{"crdcache", "watch", "gizmos", "-A", "-o", format, "-s", url}, nil, terminal.File, terminal.File)
+		}()
+		if err := await(t, terminal, func(output string) bool { return strings.Contains(output, "title") && strings.HasSuffix(output, "\n") }); err != nil {
+			t.Error(err)
+		}
+		cancel()
+		got := <-code
+		output := terminal.Close()
+		if _, err := pty.Screen(output, 40); err != nil || got != exit.Interrupted {
+			t.Errorf("%s: exit code %d, %v", format, got, err)
+		}
+	}
+}

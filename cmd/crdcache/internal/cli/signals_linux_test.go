@@ -1,0 +1,296 @@
+package cli_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
+	"github.com/crdcache/crdcache/internal/apitest"
+)
+
+// process is the program with these arguments, which is not to read anything of the machine's.
+type process struct {
+	*exec.Cmd
+	errOut bytes.Buffer
+	stdout *os.File // where it can be read; nil until pipe
+}
+
+func newProcess(t *testing.T, args ...string) *process {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // far more than it takes
+	t.Cleanup(cancel)
+	p := &process{Cmd: exec.CommandContext(ctx, os.Args[0], args...)}
+	p.Env = append(os.Environ(), asProgram+"=1", "KUBECONFIG=/none", "HOME="+t.TempDir())
+	p.Stderr = &p.errOut
+	return p
+}
+
+// pipe makes stdout a pipe, and starts the program.
+func (p *process) pipe(t *testing.T) {
+	t.Helper()
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.stdout, p.Stdout = reader, writer
+	p.start(t)
+	_ = writer.Close() // the program has its own
+	t.Cleanup(func() { _ = reader.Close() })
+}
+
+func (p *process) start(t *testing.T) {
+	t.Helper()
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// firstLine waits until there is some output.
+func (p *process) firstLine(t *testing.T) {
+	t.Helper()
+	if _, err := bufio.NewReaderSize(p.stdout, 16).ReadSlice('\n'); err == io.EOF {
+		t.Error("there is no output")
+	}
+}
+
+func (p *process) signal(t *testing.T, signal os.Signal) {
+	t.Helper()
+	if err := p.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ended waits for the end and gives the exit code, as a shell does where a signal ended it.
+func (p *process) ended() int {
+	_ = p.Wait() // the exit code is what it is about
+	if status := p.ProcessState.Sys().(syscall.WaitStatus); status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return p.ProcessState.ExitCode()
+}
+
+// manyGizmos is a file of objects that fill any pipe in each format.
+func manyGizmos(t *testing.T) string {
+	t.Helper()
+	var text strings.Builder
+	for i := range 1500 {
+		fmt.Fprintf(&text, "---\napiVersion: example.com/v1\nkind: Gizmo\nmetadata: {name: %s%d, namespace: web}\nspec: {color: %s}\n", strings.Repeat("n", 200), i, strings.Repeat("c", 200))
+	}
+	return write(t, "gizmos.yaml", text.String())
+}
+
+func fifo(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "fifo.yaml")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// awaitReader returns when the program has opened a pipe, which nothing is written to until the end of the test.
+func awaitReader(t *testing.T, path string) {
+	t.Helper()
+	file, err := os.OpenFile(path, os.O_WRONLY, 0) // waits for who reads
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+}
+
+// TestSignals: the first SIGINT or SIGTERM ends a command with 130, whatever it is doing, and is all that is said.
+func TestSignals(t *testing.T) {
+	t.Parallel()
+	gizmosFile := manyGizmos(t)
+	phases := map[string]func(t *testing.T) *process{
+		"watching": func(t *testing.T) *process {
+			p := newProcess(t, "watch", "gizmos", "-o", "name", "--from", write(t, "a.yaml", evalObjects), "--quiet")
+			p.pipe(t)
+			p.firstLine(t)
+			return p
+		},
+		"connecting": func(t *testing.T) *process {
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = listener.Close() })
+			p := newProcess(t, "dump", "gizmos", "-s", "https://"+listener.Addr().String())
+			p.start(t)
+			connection, err := listener.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = connection.Close() })
+			return p
+		},
+		"printing": func(t *testing.T) *process {
+			p := newProcess(t, "dump", "gizmos", "-A", "--quiet", "-o", "json", "--from", gizmosFile)
+			p.pipe(t)
+			p.firstLine(t)
+			return p
+		},
+	}
+	for _, path := range []string{"/apis", gizmosPath} {
+		phases["awaiting "+path] = func(t *testing.T) *process {
+			server := newCluster(t)
+			server.Break(apitest.Fault{Path: path})
+			p := newProcess(t, "dump", "gizmos", "-A", "-s", server.URL)
+			p.start(t)
+			server.AwaitRequest(t, path)
+			return p
+		}
+	}
+	pipe := func(args ...string) func(t *testing.T) *process {
+		return func(t *testing.T) *process {
+			path := fifo(t)
+			p := newProcess(t, append(args[:len(args):len(args)], path)...)
+			p.start(t)
+			awaitReader(t, path)
+			return p
+		}
+	}
+	phases["reading for dump"] = pipe("dump", "gizmos", "--from")
+	phases["reading for eval"] = pipe("eval", ".metadata", "-f")
+	phases["reading for suggest"] = pipe("suggest", "gizmos", "--crds")
+	phases["reading a config"] = pipe("validate")
+	for name, begin := range phases {
+		for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+			t.Run(name+"/"+signal.String(), func(t *testing.T) {
+				t.Parallel()
+				p := begin(t)
+				p.signal(t, signal)
+				if code := p.ended(); code != exit.Interrupted || p.errOut.String() != "error: interrupted\n" {
+					t.Errorf("exit code %d, stderr %q", code, p.errOut.String())
+				}
+			})
+		}
+	}
+}
+
+// TestSecondSignal: another interrupt ends a program at once that cannot write what it has to.
+func TestSecondSignal(t *testing.T) {
+	t.Parallel()
+	p := newProcess(t, "dump", "gizmos", "-A", "--quiet", "-o", "json", "--from", manyGizmos(t))
+	p.pipe(t)
+	p.firstLine(t)
+	ended := make(chan int)
+	go func() { ended <- p.ended() }() // ended by the signals
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	for {
+		_ = p.Process.Signal(os.Interrupt) // it may have ended
+		select {
+		case code := <-ended:
+			if code != 128+int(syscall.SIGINT) || p.ProcessState.Exited() || p.errOut.Len() > 0 {
+				t.Errorf("%v, stderr %q", p.ProcessState, p.errOut.String())
+			}
+			return
+		case <-again.C: // the first one may not have come through yet
+		}
+	}
+}
+
+// TestClosedPipe: a reader that has enough ends the program without a word, as of any filter.
+func TestClosedPipe(t *testing.T) {
+	t.Parallel()
+	file := manyGizmos(t)
+	verbs := [][]string{{"eval", ".spec", "-f", file}}
+	for _, format := range hostileFormats {
+		verbs = append(verbs, []string{"dump", "gizmos", "-A", "--quiet", "--from", file, "-o", format})
+	}
+	for _, args := range verbs {
+		t.Run(args[0]+" "+args[len(args)-1], func(t *testing.T) {
+			t.Parallel()
+			p := newProcess(t, args...)
+			p.pipe(t)
+			p.firstLine(t)
+			_ = p.stdout.Close()
+			if code := p.ended(); code != 128+int(syscall.SIGPIPE) || p.errOut.Len() > 0 {
+				t.Errorf("exit code %d, stderr %q", code, p.errOut.String())
+			}
+		})
+	}
+}
+
+// TestProcessFullDisk: what cannot be written is an error, whichever output it is.
+func TestProcessFullDisk(t *testing.T) {
+	t.Parallel()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = full.Close() })
+	file := write(t, "a.yaml", evalObjects)
+	verbs := [][]string{{"eval", ".spec", "-f", file}, {"--help"}, {"version"}, {"resources", "--from", file}}
+	for _, format := range hostileFormats {
+		verbs = append(verbs, []string{"dump", "gizmos", "-A", "--quiet", "--from", file, "-o", format})
+	}
+	for _, args := range verbs {
+		t.Run("stdout/"+args[0]+" "+args[len(args)-1], func(t *testing.T) {
+			t.Parallel()
+			p := newProcess(t, args...)
+			p.Stdout = full
+			p.start(t)
+			if code := p.ended(); code != exit.Failed || !strings.HasSuffix(p.errOut.String(), "no space left on device\n") {
+				t.Errorf("exit code %d, stderr %q", code, p.errOut.String())
+			}
+		})
+	}
+	for code, args := range map[int][]string{exit.OK: {"dump", "gizmos", "-A", "--from", file, "-o", "name"}, exit.Usage: {"dump"}} {
+		t.Run("stderr/"+args[len(args)-1], func(t *testing.T) {
+			t.Parallel()
+			p := newProcess(t, args...)
+			var out bytes.Buffer
+			p.Stdout, p.Stderr = &out, full
+			p.start(t)
+			if got := p.ended(); got != code || (out.Len() > 0) != (code == exit.OK) {
+				t.Errorf("exit code %d, stdout %q, want %d", got, out.String(), code)
+			}
+		})
+	}
+}
+
+// TestSurroundings: the program needs no home, and says of a home or a kubeconfig that is of no use why, as kubectl does.
+func TestSurroundings(t *testing.T) {
+	t.Parallel()
+	server := newCluster(t)
+	server.Create(t, gizmos, object("Gizmo", "web", "a", nil))
+	dump := []string{"dump", "gizmos", "-A", "-o", "name"}
+	const gizmo = "gizmo.example.com/a\n"
+	for name, tt := range map[string]struct {
+		env, more []string
+		code      int
+		out, want string
+	}{
+		"no home":           {nil, []string{"-s", server.URL}, exit.OK, gizmo, ""},
+		"home is no folder": {[]string{"HOME=/dev/null/x", "KUBECONFIG=/none"}, []string{"-s", server.URL}, exit.Failed, "", "reading the kubeconfig: stat /dev/null/x/.kube/config: not a directory"},
+		"no kubeconfig":     {[]string{"KUBECONFIG=/none"}, []string{"--request-timeout", "1s"}, exit.Failed, "", "is there no kubeconfig? Name one with --kubeconfig or KUBECONFIG"},
+		"broken kubeconfig": {[]string{"KUBECONFIG=" + write(t, "broken", "a: [")}, nil, exit.Failed, "", "reading the kubeconfig: error loading config file "},
+		"folder":            {[]string{"KUBECONFIG=" + t.TempDir()}, nil, exit.Failed, "", "is a directory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProcess(t, append(dump[:len(dump):len(dump)], tt.more...)...)
+			p.Env = append(tt.env, asProgram+"=1")
+			var out bytes.Buffer
+			p.Stdout = &out
+			p.start(t)
+			lines := min(len(tt.want), 1)
+			if code := p.ended(); code != tt.code || out.String() != tt.out || !strings.Contains(p.errOut.String(), tt.want) || strings.Count(p.errOut.String(), "\n") != lines {
+				t.Errorf("exit code %d, stdout %q, stderr %q", code, out.String(), p.errOut.String())
+			}
+		})
+	}
+}

@@ -1,0 +1,159 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
+	"github.com/crdcache/crdcache/internal/apitest"
+	"github.com/crdcache/crdcache/internal/pty"
+)
+
+// TestProgressOnNarrowTerminal: the line of progress stays one line of the terminal, also of one that becomes
+// narrower, and is gone in the end.
+func TestProgressOnNarrowTerminal(t *testing.T) {
+	t.Setenv("LC_ALL", "C")
+	server := newCluster(t)
+	server.Break(apitest.Fault{Path: gizmosPath})
+	terminal := newTerminal(t, 40)
+	ctx, cancel := context.WithCancel(t.Context())
+	code := make(chan int)
+	var out bytes.Buffer
+	go func() { // ended by cancel
+		code <- cli.Main(ctx, []string{"crdcache", "dump", "gizmos", "-A", "-s", server.URL}, nil, &out, terminal.File)
+	}()
+	frames := func(n int) func(string) bool {
+		return func(output string) bool { return strings.Count(output, "synced 0 of 1") >= n }
+	}
+	if err := await(t, terminal, frames(1)); err != nil {
+		t.Error(err)
+	}
+	if err := terminal.Resize(20); err != nil {
+		t.Error(err)
+	}
+	if err := await(t, terminal, func(output string) bool { return strings.Contains(output, "synced 0 of 1, 0...") }); err != nil {
+		t.Error(err)
+	}
+	cancel()
+	if got := <-code; got != exit.Interrupted || out.Len() > 0 {
+		t.Errorf("exit code %d, stdout %q", got, out.String())
+	}
+	output := terminal.Close()
+	if screen, err := pty.Screen(output, 40); err != nil || strings.Join(screen, "\n") != "error: interrupted\n" {
+		t.Errorf("%v, the screen is %q", err, screen)
+	}
+	for frame := range strings.SplitSeq(output, "\r\x1b[K") {
+		if len(frame) >= 40 {
+			t.Errorf("%q is too long", frame)
+		}
+	}
+}
+
+// TestProgressGivesWayToWarnings: a warning that comes while progress is shown has a line of its own.
+func TestProgressGivesWayToWarnings(t *testing.T) {
+	t.Setenv("LC_ALL", "C")
+	server := newCluster(t)
+	shown := make(chan struct{})
+	proxy := newProxy(t, server.URL, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == gizmosPath {
+			select {
+			case <-shown:
+				w.Header().Set("Warning", `299 - "gizmos are old"`)
+			case <-r.Context().Done():
+			}
+		}
+	})
+	terminal := newTerminal(t, 80)
+	code := make(chan int)
+	var out bytes.Buffer
+	go func() { // ended by the answer
+		code <- cli.Main(t.Context(), []string{"crdcache", "dump", "gizmos", "-A", "-s", proxy}, nil, &out, terminal.File)
+	}()
+	if err := await(t, terminal, func(output string) bool { return strings.Contains(output, "synced 0 of 1") }); err != nil {
+		t.Error(err)
+	}
+	close(shown)
+	if got := <-code; got != exit.OK {
+		t.Errorf("exit code %d", got)
+	}
+	screen, err := pty.Screen(terminal.Close(), 80)
+	if err != nil || len(screen) != 3 || !strings.HasPrefix(screen[0], "Warning: gizmos are old") || screen[1] != "No resources found" {
+		t.Errorf("%v, the screen is %q", err, screen)
+	}
+}
+
+// TestDumbTerminal: a terminal that knows no control sequences gets none, not even for progress.
+func TestDumbTerminal(t *testing.T) {
+	for _, kind := range []string{"dumb", ""} {
+		server := newCluster(t)
+		server.Break(apitest.Fault{Path: gizmosPath})
+		terminal := newTerminal(t, 40)
+		t.Setenv("TERM", kind)
+		code := cli.Main(t.Context(), []string{"crdcache", "dump", "gizmos", "-A", "--timeout", "1500ms", "-s", server.URL}, nil, terminal.File, terminal.File)
+		if output := terminal.Close(); code != exit.NotSynced || strings.ContainsFunc(strings.ReplaceAll(output, "\n", ""), unicode.IsControl) || strings.Contains(output, "synced 0") {
+			t.Errorf("TERM=%q: exit code %d, %q", kind, code, output)
+		}
+	}
+}
+
+// TestTableOnNarrowTerminal: a table is what it is in a file, whatever the width, as with kubectl; stdout and stderr
+// are looked at each for itself.
+func TestTableOnNarrowTerminal(t *testing.T) {
+	server := newCluster(t)
+	server.Create(t, gizmos, object("Gizmo", "web", strings.Repeat("a", 60), map[string]any{"color": strings.Repeat("red", 20)}), object("Gizmo", "web", "b", map[string]any{"color": evil}))
+	args := []string{"dump", "gizmos,nonsense", "-A", "-o", "wide", "-s", server.URL}
+	want := crdcache(t, args...)
+	t.Run("stdout is a terminal", func(t *testing.T) {
+		terminal := newTerminal(t, 40)
+		var errOut bytes.Buffer
+		code := cli.Main(t.Context(), append([]string{"crdcache"}, args...), nil, terminal.File, &errOut)
+		output := terminal.Close()
+		if _, err := pty.Screen(output, 40); err != nil {
+			t.Error(err)
+		}
+		if code != want.code || errOut.String() != want.errOut || strings.Count(output, "\n") != strings.Count(want.out, "\n") || !strings.Contains(output, strings.Repeat("red", 20)) {
+			t.Errorf("exit code %d, stderr %q, stdout\n%s", code, errOut.String(), output)
+		}
+	})
+	t.Run("stderr is a terminal", func(t *testing.T) {
+		terminal := newTerminal(t, 40)
+		var out bytes.Buffer
+		code := cli.Main(t.Context(), append([]string{"crdcache"}, args...), nil, &out, terminal.File)
+		if output := terminal.Close(); code != want.code || out.String() != want.out || output != want.errOut {
+			t.Errorf("exit code %d, stderr %q, stdout\n%s", code, output, out.String())
+		}
+	})
+}
+
+// newProxy passes requests on after telling before of them, which may set headers of the answer.
+func newProxy(t *testing.T, to string, before func(http.ResponseWriter, *http.Request)) string {
+	t.Helper()
+	address, err := url.Parse(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(address)
+	proxy.FlushInterval = -1 // watches are passed on as they come
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		before(w, r)
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// await waits until what is on a terminal is enough.
+func await(t *testing.T, terminal *pty.Terminal, enough func(output string) bool) error {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	return terminal.Await(ctx, enough)
+}

@@ -1,0 +1,79 @@
+package cli_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var rewriteTour = flag.Bool("rewrite-tour", false, "write what the commands of docs/tour.md print into it")
+
+// console is a block of commands, each followed by what it prints.
+var console = regexp.MustCompile("(?s)```console\n(.*?)```")
+
+// TestTour runs the commands of docs/tour.md in a shell and compares what they print.
+func TestTour(t *testing.T) {
+	const page = "../../../../docs/tour.md"
+	bin := t.TempDir()
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, "crdcache"), "../..").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	played := console.ReplaceAllStringFunc(string(text), func(block string) string {
+		var b strings.Builder
+		b.WriteString("```console\n")
+		for i, command := range commands(block) {
+			if i > 0 {
+				b.WriteString("\n")
+			}
+			b.WriteString("$ " + command + "\n" + play(t, bin, command))
+		}
+		return b.String() + "```"
+	})
+	if *rewriteTour {
+		if err := os.WriteFile(page, []byte(played), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(text), played); diff != "" {
+		t.Errorf("docs/tour.md is out of date (go test ./cmd/crdcache/internal/cli -run TestTour -rewrite-tour):\n%s", diff)
+	}
+}
+
+// commands are the lines of a block that begin with a prompt.
+func commands(block string) []string {
+	var all []string
+	for line := range strings.Lines(block) {
+		if command, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "$ "); ok {
+			all = append(all, command)
+		}
+	}
+	return all
+}
+
+// play runs a command as a person at a terminal does, who sees both outputs.
+func play(t *testing.T, bin, command string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
+	cmd.Dir = "../../../../testdata"
+	cmd.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + bin, "LC_ALL=C.UTF-8"}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	var exited *exec.ExitError
+	if err := cmd.Run(); err != nil && !errors.As(err, &exited) {
+		t.Fatal(err)
+	}
+	return out.String()
+}

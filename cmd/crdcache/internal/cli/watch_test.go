@@ -1,0 +1,224 @@
+package cli_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
+	"github.com/crdcache/crdcache/internal/apitest"
+)
+
+// watching is a command that runs until it is told to end.
+type watching struct {
+	t      *testing.T
+	lines  chan string
+	stop   context.CancelFunc
+	code   chan int
+	errOut *bytes.Buffer // to be read once code came
+}
+
+// watchGizmos runs watch in the background.
+func watchGizmos(t *testing.T, args ...string) *watching {
+	t.Helper()
+	return start(t, append([]string{"watch"}, args...)...)
+}
+
+// start runs a command line in the background.
+func start(t *testing.T, args ...string) *watching {
+	t.Helper()
+	t.Setenv("KUBECONFIG", "/none")
+	t.Setenv("LC_ALL", "C.UTF-8")
+	ctx, stop := context.WithCancel(t.Context())
+	reader, writer := io.Pipe()
+	w := &watching{t: t, lines: make(chan string, 100), stop: stop, code: make(chan int, 1), errOut: &bytes.Buffer{}}
+	go func() { // ended by stop
+		code := cli.Main(ctx, append([]string{"crdcache"}, args...), strings.NewReader(""), writer, w.errOut)
+		writer.Close()
+		w.code <- code
+	}()
+	go func() { // ended by the end of the command
+		defer close(w.lines)
+		scanner := bufio.NewScanner(reader)
+		for scanner.Scan() {
+			w.lines <- scanner.Text()
+		}
+	}()
+	return w
+}
+
+// next waits for a line, in which runs of spaces are one.
+func (w *watching) next() string {
+	w.t.Helper()
+	return strings.Join(strings.Fields(w.whole()), " ")
+}
+
+// whole waits for a line.
+func (w *watching) whole() string {
+	w.t.Helper()
+	select {
+	case line, ok := <-w.lines:
+		if !ok {
+			w.t.Fatalf("the output ended; stderr: %s", w.errOut)
+		}
+		return line
+	case <-time.After(time.Minute):
+		w.t.Fatal("no line came")
+	}
+	return ""
+}
+
+// expect waits for these lines.
+func (w *watching) expect(want ...string) {
+	w.t.Helper()
+	for _, line := range want {
+		if got := w.next(); got != line {
+			w.t.Errorf("got line %q, want %q", got, line)
+		}
+	}
+}
+
+// interrupt ends the command and checks how it ended.
+func (w *watching) interrupt() {
+	w.t.Helper()
+	w.stop()
+	select {
+	case code := <-w.code:
+		if code != exit.Interrupted {
+			w.t.Errorf("exit code %d, stderr %s", code, w.errOut)
+		}
+	case <-time.After(time.Minute):
+		w.t.Fatal("the command does not end")
+	}
+	for line := range w.lines {
+		w.t.Errorf("got line %q, want no more", line)
+	}
+}
+
+// TestWatch: what is there comes first, then each change with what differs.
+func TestWatch(t *testing.T) {
+	server := newShop(t)
+	w := watchGizmos(t, "gz", "-n", "web", "--diff", "-s", server.URL)
+	w.expect("EVENT NAME COLOR", "ADDED a red", "ADDED b blue")
+	update(t, server, object("Gizmo", "web", "a", map[string]any{"color": "green", "size": int64(10), "tags": []any{"x"}}))
+	w.expect("MODIFIED a green", `~ .spec.color: "red" → "green"`, `+ .spec.tags: ["x"]`)
+	server.Create(t, gizmos, object("Gizmo", "web", "e", nil))
+	w.expect("ADDED e")
+	remove(t, server, "web", "b")
+	w.expect("DELETED b blue")
+	w.interrupt()
+}
+
+// TestWatchQuery: changes are relative to the query.
+func TestWatchQuery(t *testing.T) {
+	server := newShop(t)
+	config := write(t, "c.yaml", gizmoIndexes)
+	w := watchGizmos(t, "things", "-A", "--config", config, "--index", "color=red", "-o", "custom-columns=NAME:.metadata.name,COLOR:.spec.color", "-s", server.URL)
+	w.expect("NAME COLOR", "c red", "a red")
+	update(t, server, object("Gizmo", "web", "b", map[string]any{"color": "red"}))
+	w.expect("b red")
+	w.interrupt()
+
+	w = watchGizmos(t, "gz", "-n", "db", "--where", "@.spec.color==\"red\"", "-o", "json", "-s", server.URL)
+	paint := func(color string) func() {
+		return func() { update(t, server, object("Gizmo", "db", "c", map[string]any{"color": color})) }
+	}
+	for _, step := range []struct {
+		want string
+		then func()
+	}{
+		{"ADDED c false", paint("blue")},
+		{"DELETED c true", paint("red")},
+		{"ADDED c false", func() { remove(t, server, "db", "c") }},
+		{"DELETED c false", func() {}},
+	} {
+		var event struct {
+			Type   string
+			Object metav1.PartialObjectMetadata
+			Exists bool
+		}
+		line := w.next()
+		if err := json.Unmarshal([]byte(line), &event); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(event.Type, " ", event.Object.Name, " ", event.Exists); got != step.want {
+			t.Errorf("got %q of %s, want %q", got, line, step.want)
+		}
+		step.then()
+	}
+	w.interrupt()
+}
+
+// TestWatchQueryDiff: what made an object enter a query or leave it is shown, as of any change; not where it comes or
+// goes.
+func TestWatchQueryDiff(t *testing.T) {
+	server := newShop(t)
+	w := watchGizmos(t, "gz", "-n", "db", "--where", "@.spec.size > 50", "--diff", "-s", server.URL)
+	resize := func(name string, size int) {
+		update(t, server, object("Gizmo", "db", name, map[string]any{"size": int64(size)}))
+	}
+	w.expect("EVENT NAME COLOR", "ADDED c red")
+	resize("d", 60)
+	w.expect("ADDED d", "~ .spec.size: 1 → 60")
+	resize("d", 70)
+	w.expect("MODIFIED d", "~ .spec.size: 60 → 70")
+	resize("d", 2)
+	w.expect("DELETED d", "still exists, but left the query:", "~ .spec.size: 70 → 2")
+	resize("d", 3)
+	remove(t, server, "db", "c")
+	w.expect("DELETED c red")
+	w.interrupt()
+}
+
+// update writes an object that is there.
+func update(t *testing.T, server *apitest.Server, obj *unstructured.Unstructured) {
+	t.Helper()
+	client := server.Client(t).Resource(gizmos).Namespace(obj.GetNamespace())
+	now, err := client.Get(t.Context(), obj.GetName(), metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now.Object["spec"] = obj.Object["spec"]
+	if _, err := client.Update(t.Context(), now, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(t *testing.T, server *apitest.Server, namespace, name string) {
+	t.Helper()
+	if err := server.Client(t).Resource(gizmos).Namespace(namespace).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWatchErrors(t *testing.T) {
+	server := newShop(t)
+	for name, tt := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no type":       {nil, "name at least one type"},
+		"csv":           {[]string{"gz", "-o", "csv"}, "changes cannot be printed as csv"},
+		"diff of json":  {[]string{"gz", "--diff", "-o", "json"}, "--diff goes with tables"},
+		"color":         {[]string{"gz", "--color", "blue"}, `--color is "blue"`},
+		"unknown index": {[]string{"gz", "--index", "x=y"}, "x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := crdcache(t, append([]string{"watch", "-s", server.URL}, tt.args...)...)
+			r.expect(t, exit.Usage, "")
+			if !strings.Contains(r.errOut, tt.want) {
+				t.Errorf("stderr is %q, want %q in it", r.errOut, tt.want)
+			}
+		})
+	}
+}

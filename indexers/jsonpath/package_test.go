@@ -45,7 +45,7 @@ func TestCodesAreDocumented(t *testing.T) {
 		return string(b)
 	}
 	docs, errorTexts := read("../../docs/jsonpath.md"), read("testdata/errors.golden")
-	codes := regexp.MustCompile(`= "([EW]\d+)"`).FindAllStringSubmatch(read("codes.go"), -1)
+	codes := regexp.MustCompile(`= "([EW]\d+)"`).FindAllStringSubmatch(read("diagnostic.go"), -1)
 	if len(codes) < 20 {
 		t.Fatalf("found only %d codes", len(codes))
 	}

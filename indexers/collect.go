@@ -3,6 +3,7 @@ package indexers
 import (
 	"slices"
 
+	"github.com/crdcache/crdcache/indexers/internal/config"
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
@@ -85,7 +86,7 @@ func (c *collecting) tuples(e element) {
 	c.tuple = append(c.tuple[:0], make([]string, len(parts))...)
 	many := -1
 	for i := range parts {
-		if !parts[i].path.Singular() {
+		if !parts[i].Path.Singular() {
 			many = i
 			continue
 		}
@@ -111,7 +112,7 @@ func (c *collecting) partKeys(e element, n int) []string {
 	c.read(e, n)
 	c.keys = c.keys[:0]
 	for _, s := range c.scalars {
-		switch key, outcome := p.key(s, c.index.Sorted); outcome {
+		switch key, outcome := keyOf(p, s, c.index.Sorted); outcome {
 		case keyed:
 			c.keys = append(c.keys, key)
 		case absent:
@@ -135,7 +136,7 @@ func (c *collecting) read(e element, n int) {
 		}
 		return
 	}
-	p := c.index.parts[n].path
+	p := c.index.parts[n].Path
 	if p.Singular() { // saves the closure
 		if v, ok := p.First(e.decoded); ok {
 			c.scalars = append(c.scalars, scalarOf(v))
@@ -149,17 +150,17 @@ func (c *collecting) read(e element, n int) {
 }
 
 // absent deals with a missing value.
-func (c *collecting) absent(p *part) {
-	switch p.missing.kind {
-	case missingNull:
+func (c *collecting) absent(p *config.Part) {
+	switch p.Missing.Kind {
+	case config.MissingNull:
 		c.keys = append(c.keys, Null)
 		return
-	case missingValue:
-		if key, ok := p.encode(p.missing.value, c.index.Sorted); ok {
+	case config.MissingValue:
+		if key, ok := p.Encode(p.Missing.Value, c.index.Sorted); ok {
 			c.keys = append(c.keys, key)
 			return
 		}
-	case missingReport:
+	case config.MissingReport:
 		c.report(c.objectKey)
 	}
 	c.missing.Add(1)

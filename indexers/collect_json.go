@@ -27,7 +27,7 @@ func newExtraction(functions []*function) extraction {
 			continue
 		}
 		for n := range f.index.parts {
-			exprs = append(exprs, f.index.parts[n].path)
+			exprs = append(exprs, f.index.parts[n].Path)
 		}
 	}
 	x.set = jsonpath.NewSet(exprs...)

@@ -1,17 +1,23 @@
 package indexers
 
-import "github.com/crdcache/crdcache/indexers/jsonpath"
+import (
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/crdcache/crdcache/indexers/internal/config"
+	"github.com/crdcache/crdcache/indexers/jsonpath"
+)
 
 // The only apiVersion and kind of a config.
 const (
-	APIVersion = "crdcache.dev/v1alpha1"
-	Kind       = "IndexConfig"
+	APIVersion = config.APIVersion
+	Kind       = config.Kind
 )
 
 // What an index is limited to unless the config says otherwise.
 const (
-	DefaultMaxValues     = 64
-	DefaultMaxValueBytes = 1024
+	DefaultMaxValues     = config.DefaultMaxValues
+	DefaultMaxValueBytes = config.DefaultMaxValueBytes
 )
 
 // Config is what one or more files declare. It never changes after it was parsed and may be used
@@ -53,9 +59,14 @@ type Resource struct {
 	// may have none.
 	Indexes []*Index
 
-	file    *file
-	matchAt matchPlaces
+	declared *config.Resource
 }
+
+// LabelSelector is what Selectors.Labels means; nil for everything.
+func (r *Resource) LabelSelector() labels.Selector { return r.declared.LabelSelector }
+
+// FieldSelector is what Selectors.Fields means; nil for everything.
+func (r *Resource) FieldSelector() fields.Selector { return r.declared.FieldSelector }
 
 // Index returns the index of that name.
 func (r *Resource) Index(name string) (*Index, bool) {
@@ -80,9 +91,6 @@ type Match struct {
 	Resource string
 	Kind     string
 }
-
-// matchPlaces is where the parts of a match are written.
-type matchPlaces struct{ group, version, name place }
 
 // Storage says in which form objects are kept.
 type Storage struct {

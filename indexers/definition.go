@@ -3,6 +3,8 @@ package indexers
 import (
 	"fmt"
 	"strings"
+
+	"github.com/crdcache/crdcache/indexers/internal/config"
 )
 
 // definition writes out all that decides what the index holds, so that two indexes with the same definition
@@ -22,12 +24,12 @@ func (i *Index) definition() string {
 	}
 	for n := range i.parts {
 		p := &i.parts[n]
-		add("path", p.path)
-		add("type", p.typ)
-		add("missing", p.missing.kind)
-		add("value", p.missing.value)
-		for _, t := range p.transforms {
-			add("transform", t.name)
+		add("path", p.Path)
+		add("type", p.Type)
+		add("missing", p.Missing.Kind)
+		add("value", p.Missing.Value)
+		for _, t := range p.Transforms {
+			add("transform", t.Name)
 		}
 	}
 	return b.String()
@@ -38,7 +40,7 @@ func (r *Resource) keeping() [][2]string {
 	return [][2]string{
 		{"match", fmt.Sprintf("%q", []string{r.Match.Group, r.Match.Version, r.Match.Versions, r.Match.Resource, r.Match.Kind})},
 		{"storage", r.Storage.Mode},
-		{"prune", fmt.Sprintf("%q", r.EffectivePrune().paths())},
+		{"prune", fmt.Sprintf("%q", config.Prune(r.EffectivePrune()).Paths())},
 		{"namespaces", fmt.Sprintf("%q %q", r.Namespaces.Include, r.Namespaces.Exclude)},
 		{"selectors", fmt.Sprintf("%q %q", r.Selectors.Labels, r.Selectors.Fields)},
 	}

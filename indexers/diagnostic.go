@@ -3,6 +3,8 @@ package indexers
 import (
 	"fmt"
 	"strings"
+
+	"github.com/crdcache/crdcache/indexers/internal/config"
 )
 
 // Diagnostic is one finding about a config: what is wrong or doubtful, where, and the way out.
@@ -20,6 +22,13 @@ type Diagnostic struct {
 	Hint string
 	// Source is the line of the file, without its end. It is empty when the file cannot be read.
 	Source string
+}
+
+func newDiagnostic(f config.Finding) Diagnostic {
+	return Diagnostic{
+		File: f.File, Line: f.Line, Column: f.Column, Length: f.Length,
+		Code: Code(f.Code), Message: f.Message, Hint: f.Hint, Source: f.Source,
+	}
 }
 
 // String formats the finding on one line as "file:line:column: CODE: message; hint".

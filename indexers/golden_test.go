@@ -129,8 +129,8 @@ func TestCodesAreDocumentedAndTested(t *testing.T) {
 		golden.WriteString(read(f))
 	}
 	docs, codes := read("../docs/config.md"), 0
-	for _, line := range strings.Split(read("codes.go"), "\n") {
-		_, rest, ok := strings.Cut(line, ` = "`)
+	for _, line := range strings.Split(read("internal/config/codes.go"), "\n") {
+		_, rest, ok := strings.Cut(line, `= "`)
 		if !ok {
 			continue
 		}

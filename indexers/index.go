@@ -1,11 +1,7 @@
 package indexers
 
 import (
-	"unicode/utf8"
-
-	yaml "go.yaml.in/yaml/v3"
-
-	"github.com/crdcache/crdcache/indexers/internal/sortkey"
+	"github.com/crdcache/crdcache/indexers/internal/config"
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
@@ -21,15 +17,30 @@ type Index struct {
 	// Unique is set when no two objects should have the same value.
 	Unique bool
 
-	parts         []part
+	parts         []config.Part
 	each          *jsonpath.Path // nil for an index over the whole object
-	eachAt        origin
-	elements      *jsonpath.Set // the paths of the parts, with each
+	elements      *jsonpath.Set  // the paths of the parts, with each
 	when          *jsonpath.Filter
-	whenAt        origin
 	label         string // see labelOf
 	maxValues     int
 	maxValueBytes int
+}
+
+// newIndex makes an index of what is declared without errors.
+func newIndex(d *config.Index) *Index {
+	i := &Index{
+		Name: d.Name, Keys: d.Keys, Sorted: d.Sorted, Unique: d.Unique,
+		parts: d.Parts, each: d.Each, when: d.When, maxValues: d.MaxValues, maxValueBytes: d.MaxValueBytes,
+	}
+	if i.each != nil {
+		paths := make([]jsonpath.Expr, len(i.parts))
+		for n := range i.parts {
+			paths[n] = i.parts[n].Path
+		}
+		i.elements = jsonpath.NewSet(paths...)
+	}
+	i.label = labelOf(i)
+	return i
 }
 
 // Types gives the types of the parts, in order, such as "time"; "" stands for any text, number or
@@ -37,7 +48,7 @@ type Index struct {
 func (i *Index) Types() []string {
 	types := make([]string, len(i.parts))
 	for n := range i.parts {
-		types[n] = i.parts[n].typ.String()
+		types[n] = i.parts[n].Type.String()
 	}
 	return types
 }
@@ -51,69 +62,9 @@ func (i *Index) Single() bool {
 		return i.each.Singular()
 	}
 	for n := range i.parts {
-		if !i.parts[n].path.Singular() {
+		if !i.parts[n].Path.Singular() {
 			return false
 		}
 	}
 	return true
-}
-
-// complete reports whether everything about the index could be read.
-func (i *Index) complete() bool {
-	for n := range i.parts {
-		if i.parts[n].path == nil {
-			return false
-		}
-	}
-	return len(i.parts) > 0
-}
-
-// part is one key of an index.
-type part struct {
-	name       string
-	path       *jsonpath.Path
-	at         origin
-	typ        sortkey.Type
-	typeAt     *yaml.Node
-	transforms []transform
-	missing    missing
-}
-
-// missing says what stands for a value that an object does not have.
-type missing struct {
-	kind  missingKind
-	value string     // of missingValue, as it is written
-	at    *yaml.Node // of missingValue
-}
-
-type missingKind uint8
-
-const (
-	missingSkip missingKind = iota
-	missingNull
-	missingValue
-	missingReport
-)
-
-// origin is where an expression is written.
-type origin struct {
-	node     *yaml.Node
-	segments []*yaml.Node // of a path that is a list
-	whole    bool         // the expression is derived, so that only the node as a whole can be shown
-	text     bool         // the expression is no YAML but all of the file, on one line
-}
-
-// place gives where the part of the expression from offset to end is written; step is the number of
-// the step that it belongs to.
-func (o origin) place(f *file, step, offset, end int) place {
-	switch {
-	case step < len(o.segments):
-		return f.placeOf(o.segments[step])
-	case o.whole || o.segments != nil:
-		return f.placeOf(o.node)
-	case o.text:
-		text := o.node.Value
-		return place{line: 1, column: utf8.RuneCountInString(text[:offset]) + 1, length: utf8.RuneCountInString(text[offset:end])}
-	}
-	return f.within(o.node, offset, end)
 }

@@ -44,7 +44,7 @@ func (i *Index) Prefix(parts ...string) (string, error) {
 	}
 	last := len(parts) - 1
 	open := len(parts) == len(i.parts)
-	if typ := i.parts[last].typ; open && !typ.Text() {
+	if typ := i.parts[last].Type; open && !typ.Text() {
 		return "", &OperandError{i.Name, last, fmt.Sprintf("a value of type %s has no beginning to search for; use a range", typ)}
 	}
 	encoded, err := i.encode(parts)
@@ -96,7 +96,7 @@ func (i *Index) Parts(key string) []string {
 	for n, p := range encoded {
 		out[n] = p
 		if i.Sorted && p != Null {
-			if shown, ok := i.parts[n].typ.Show(p); ok {
+			if shown, ok := i.parts[n].Type.Show(p); ok {
 				out[n] = shown
 			}
 		}
@@ -112,9 +112,9 @@ func (i *Index) encode(parts []string) ([]string, error) {
 		if text == Null {
 			continue
 		}
-		key, ok := i.parts[n].encode(text, i.Sorted)
+		key, ok := i.parts[n].Encode(text, i.Sorted)
 		if !ok {
-			return nil, &OperandError{i.Name, n, i.parts[n].typ.Mismatch(text)}
+			return nil, &OperandError{i.Name, n, i.parts[n].Type.Mismatch(text)}
 		}
 		encoded[n] = key
 	}

@@ -10,17 +10,17 @@ func (i *Index) LabelKey(label, value string) (string, bool) {
 	if label == "" || label != i.label {
 		return "", false
 	}
-	key, outcome := i.parts[0].key(scalar{jsonpath.KindString, value}, i.Sorted)
+	key, outcome := keyOf(&i.parts[0], scalar{jsonpath.KindString, value}, i.Sorted)
 	return key, outcome == keyed && len(key) <= i.maxValueBytes
 }
 
 // labelOf gives the label that an index is over, if it is over all objects that have it; else "".
 func labelOf(i *Index) string {
-	if i.each != nil || i.when != nil || len(i.parts) != 1 || i.parts[0].path == nil {
+	if i.each != nil || i.when != nil || len(i.parts) != 1 || i.parts[0].Path == nil {
 		return ""
 	}
-	steps := i.parts[0].path.Steps()
-	if len(steps) != 3 || !i.parts[0].path.Singular() || !named(steps[0], "metadata") || !named(steps[1], "labels") {
+	steps := i.parts[0].Path.Steps()
+	if len(steps) != 3 || !i.parts[0].Path.Singular() || !named(steps[0], "metadata") || !named(steps[1], "labels") {
 		return ""
 	}
 	return steps[2].Selectors[0].Name

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/crdcache/crdcache/indexers/internal/config"
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
@@ -119,8 +120,8 @@ const (
 	unfit          // the value is not what the index holds
 )
 
-// key turns a value into the part of a key.
-func (p *part) key(s scalar, sorted bool) (string, outcome) {
+// keyOf turns a value into the part of a key.
+func keyOf(p *config.Part, s scalar, sorted bool) (string, outcome) {
 	switch s.kind {
 	case jsonpath.KindNull:
 		return "", absent
@@ -128,39 +129,17 @@ func (p *part) key(s scalar, sorted bool) (string, outcome) {
 	default:
 		return "", unfit
 	}
-	if s.text == Null || p.typ == sortkey.String && s.kind != jsonpath.KindString {
+	if s.text == Null || p.Type == sortkey.String && s.kind != jsonpath.KindString {
 		return "", unfit
 	}
-	text, ok := p.apply(s.text)
+	text, ok := p.Transformed(s.text)
 	if !ok {
 		return "", absent
 	}
-	if text, ok = p.encode(text, sorted); !ok || text == Null {
+	if text, ok = p.Encode(text, sorted); !ok || text == Null {
 		return "", unfit
 	}
 	return text, keyed
-}
-
-// encode gives the key of a text: of sorted indexes, in its order; of others, the canonical text.
-func (p *part) encode(text string, sorted bool) (string, bool) {
-	switch {
-	case p.typ.Text():
-		return text, true
-	case sorted:
-		return p.typ.Key(text)
-	}
-	return p.typ.Canonical(text)
-}
-
-// apply gives the value after all transforms.
-func (p *part) apply(s string) (string, bool) {
-	for _, t := range p.transforms {
-		var ok bool
-		if s, ok = t.apply(s); !ok {
-			return "", false
-		}
-	}
-	return s, true
 }
 
 // formatFloat writes a float as JSON encoders of Kubernetes do.

@@ -1,7 +1,6 @@
-package indexers
+package check
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,56 +8,44 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/indexers/internal/config"
 )
 
-// Check compares all resources with the definitions of custom resources, from a cluster or from
-// files: that they exist, and that their schemas have the fields that paths and conditions name. The
-// error is a [*ConfigError] with everything that is wrong. What the schema leaves open, and what no
-// CRD defines because it is optional or built into Kubernetes, is a warning.
-func (c *Config) Check(definitions []*crd.Definition) (warnings []Diagnostic, err error) {
-	return c.check(definitions, false)
-}
-
-// CheckCluster is [Config.Check] with all definitions that a cluster has: it says what the cluster lacks.
-func (c *Config) CheckCluster(definitions []*crd.Definition) (warnings []Diagnostic, err error) {
-	return c.check(definitions, true)
-}
-
-func (c *Config) check(definitions []*crd.Definition, cluster bool) (warnings []Diagnostic, err error) {
-	var all []Diagnostic
-	for _, r := range c.Resources {
-		k := checking{resource: r, file: r.file, cluster: cluster, report: func(d Diagnostic) {
-			if !slices.Contains(all, d) {
-				all = append(all, d)
+// Config compares resources with the definitions of custom resources, and gives what it finds in the order of the
+// resources. cluster says that the definitions are all that a cluster has.
+func Config(resources []*config.Resource, definitions []*crd.Definition, cluster bool) []config.Finding {
+	var all []config.Finding
+	for _, r := range resources {
+		k := checking{resource: r, file: r.File, cluster: cluster, report: func(f config.Finding) {
+			if !slices.Contains(all, f) {
+				all = append(all, f)
 			}
 		}}
 		start := len(all)
 		k.check(definitions)
-		slices.SortStableFunc(all[start:], func(a, b Diagnostic) int {
-			return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-		})
+		config.Sort(all[start:])
 	}
-	return divide(all)
+	return all
 }
 
 // checking compares one resource, or one condition of a query.
 type checking struct {
-	resource *Resource // nil for a query
-	cluster  bool      // the definitions are those of a cluster
-	file     *file
-	report   func(Diagnostic)
-	name     string // of the type, for people: certificates.cert-manager.io/v1
-	at       origin // of the expression that is being checked
-	whole    bool   // it is the path of an index, from the top of the object
+	resource *config.Resource // nil for a query
+	cluster  bool             // the definitions are those of a cluster
+	file     *config.File
+	report   func(config.Finding)
+	name     string        // of the type, for people: certificates.cert-manager.io/v1
+	at       config.Origin // of the expression that is being checked
+	whole    bool          // it is the path of an index, from the top of the object
 }
 
-func (k *checking) fail(code Code, at place, message, hint string) {
-	k.report(k.file.diagnostic(code, at, message, hint))
+func (k *checking) fail(code config.Code, at config.Place, message, hint string) {
+	k.report(k.file.Finding(code, at, message, hint))
 }
 
 // expression is the place of the whole expression that is being checked.
-func (k *checking) expression() place {
-	return k.at.place(k.file, 0, 0, len(k.at.node.Value))
+func (k *checking) expression() config.Place {
+	return k.at.Place(k.file, 0, 0, len(k.at.Node.Value))
 }
 
 func (k *checking) check(definitions []*crd.Definition) {
@@ -75,7 +62,7 @@ func (k *checking) definition(d *crd.Definition) {
 	}
 	k.name = typeName(d, version)
 	if version.Schema == nil {
-		k.fail(CodeNoSchema, k.resource.matchAt.name, k.name+" has no schema", "its paths are not checked")
+		k.fail(config.CodeNoSchema, k.resource.At.Name, k.name+" has no schema", "its paths are not checked")
 		return
 	}
 	root := withMetadata(version.Schema)
@@ -112,26 +99,26 @@ func (k *checking) definitions(definitions []*crd.Definition) []*crd.Definition 
 	if len(found) > 0 {
 		return found
 	}
-	at, asked := k.resource.matchAt.name, m.Resource+m.Kind
+	at, asked := k.resource.At.Name, m.Resource+m.Kind
 	message, hint := k.absent(schema.GroupResource{Group: m.Group, Resource: asked}.String())
-	switch near := nearest(asked, inGroup); {
+	switch near := config.Nearest(asked, inGroup); {
 	case m.Pattern(): // there are no names near a pattern
 	case near != "":
 		hint = fmt.Sprintf("did you mean %q?", near)
 	case len(inGroup) > 0:
 		hint = fmt.Sprintf("the group has %s", strings.Join(slices.Sorted(slices.Values(inGroup)), ", "))
 	case builtIn(m.Group):
-		k.fail(CodeBuiltIn, at, fmt.Sprintf("%s is built into Kubernetes", schema.GroupResource{Group: m.Group, Resource: asked}), "its paths are not checked")
+		k.fail(config.CodeBuiltIn, at, fmt.Sprintf("%s is built into Kubernetes", schema.GroupResource{Group: m.Group, Resource: asked}), "its paths are not checked")
 		return nil
 	default:
-		if near := nearest(m.Group, groups); near != "" {
-			at, hint = k.resource.matchAt.group, fmt.Sprintf("did you mean the group %q?", near)
+		if near := config.Nearest(m.Group, groups); near != "" {
+			at, hint = k.resource.At.Group, fmt.Sprintf("did you mean the group %q?", near)
 		}
 	}
 	if k.resource.Optional {
-		k.fail(CodeOptionalGone, at, message, "its paths are not checked")
+		k.fail(config.CodeOptionalGone, at, message, "its paths are not checked")
 	} else {
-		k.fail(CodeNoResource, at, message, hint)
+		k.fail(config.CodeNoResource, at, message, hint)
 	}
 	return nil
 }
@@ -165,31 +152,31 @@ func (k *checking) version(d *crd.Definition) (crd.Version, bool) {
 	if slices.Contains(served, wanted) {
 		return d.Version(wanted)
 	}
-	at := k.resource.matchAt.version
+	at := k.resource.At.Version
 	if k.resource.Match.Version == "" {
-		at = k.resource.matchAt.name
+		at = k.resource.At.Name
 	}
 	hint := "it serves no version at all"
 	if len(served) > 0 {
 		hint = "it serves " + strings.Join(served, ", ")
 	}
-	k.fail(CodeNoVersion, at, fmt.Sprintf("%s does not serve version %q", d.GroupResource(), wanted), hint)
+	k.fail(config.CodeNoVersion, at, fmt.Sprintf("%s does not serve version %q", d.GroupResource(), wanted), hint)
 	return crd.Version{}, false
 }
 
-func (k *checking) index(index *Index, root *crd.Schema) {
+func (k *checking) index(index *config.Index, root *crd.Schema) {
 	top := []cursor{{schema: root}}
-	if index.when != nil {
-		k.at = index.whenAt
-		k.condition(index.when, top)
+	if index.When != nil {
+		k.at = index.WhenAt
+		k.condition(index.When, top)
 	}
-	if index.each != nil {
-		k.at = index.eachAt
-		top = k.walk(index.each.Steps(), top)
+	if index.Each != nil {
+		k.at = index.EachAt
+		top = k.walk(index.Each.Steps(), top)
 	}
-	for _, p := range index.parts {
-		k.at, k.whole = p.at, index.each == nil
-		ends := k.walk(p.path.Steps(), top)
+	for _, p := range index.Parts {
+		k.at, k.whole = p.At, index.Each == nil
+		ends := k.walk(p.Path.Steps(), top)
 		k.indexable(ends)
 		k.whole = false
 		k.typed(index, p, ends)
@@ -211,5 +198,5 @@ func (k *checking) indexable(ends []cursor) {
 	if e.isList() {
 		what, hint = "a list", "add [*] for all elements"
 	}
-	k.fail(CodeNotIndexable, k.expression(), fmt.Sprintf("%s is %s, and indexes hold text, numbers and booleans", e.name(), what), hint)
+	k.fail(config.CodeNotIndexable, k.expression(), fmt.Sprintf("%s is %s, and indexes hold text, numbers and booleans", e.name(), what), hint)
 }

@@ -1,31 +1,27 @@
-package indexers
+package check
 
 import (
 	"slices"
 
-	yaml "go.yaml.in/yaml/v3"
-
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/indexers/internal/config"
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
-// CheckCondition compares a condition or a path of a query with the schema that a version of a type has, as
-// [Config.Check] does for those of a config: fields that do not exist, and comparisons that no value fulfils. A query
-// may be meant for objects that are older than the schema, so that all of it is advice, whatever the codes. Columns are
-// those of the text. A text that is neither a condition nor a path, and what has no schema, gives nothing.
-func CheckCondition(text string, d *crd.Definition, version string) []Diagnostic {
+// Condition compares a condition or a path with the schema of a version of a type; see indexers.CheckCondition.
+func Condition(text string, d *crd.Definition, version string) []config.Finding {
 	v, ok := d.Version(version)
 	if !ok || v.Schema == nil {
 		return nil
 	}
-	var found []Diagnostic
+	var found []config.Finding
 	k := checking{
-		file: &file{lines: []string{text}, ascii: []bool{false}},
+		file: config.NewLine(text),
 		name: typeName(d, v),
-		at:   origin{node: &yaml.Node{Kind: yaml.ScalarNode, Value: text, Line: 1, Column: 1}, text: true},
-		report: func(d Diagnostic) {
-			if d.Code != CodeOpenField && !slices.Contains(found, d) {
-				found = append(found, d)
+		at:   config.OfText(text),
+		report: func(f config.Finding) {
+			if f.Code != config.CodeOpenField && !slices.Contains(found, f) {
+				found = append(found, f)
 			}
 		},
 	}

@@ -1,4 +1,4 @@
-package indexers
+package check
 
 import (
 	"slices"

@@ -1,4 +1,4 @@
-package indexers
+package check
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/crdcache/crdcache/indexers/internal/config"
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
@@ -25,7 +26,7 @@ func (k *checking) literal(c jsonpath.Comparison, ends []cursor) {
 	if c.Op == "!=" {
 		result = "the comparison holds for every value"
 	}
-	k.fail(CodeLiteral, k.at.place(k.file, 0, c.Offset, c.End), message+": "+result, hint)
+	k.fail(config.CodeLiteral, k.at.Place(k.file, 0, c.Offset, c.End), message+": "+result, hint)
 }
 
 // pointless says why all values at the cursor compare alike with a literal, and what may be meant; "" when they need
@@ -61,7 +62,7 @@ func (c cursor) enumerated(written string) (message, hint string) {
 		return "", ""
 	}
 	hint = "its values are " + strings.Join(values, ", ")
-	if near := nearest(written, values); near != "" && written[0] == '"' {
+	if near := config.Nearest(written, values); near != "" && written[0] == '"' {
 		hint = fmt.Sprintf("did you mean %s?", near)
 	}
 	return fmt.Sprintf("%s is never %s", c.name(), written), hint

@@ -1,45 +1,46 @@
-package indexers
+package check
 
 import (
 	"fmt"
 	"slices"
 
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/indexers/internal/config"
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 )
 
 // typed reports a type that no value of the path can have, or that some cannot, and an order that is not
 // the one of the values.
-func (k *checking) typed(index *Index, p part, ends []cursor) {
-	if len(ends) == 0 || len(p.transforms) > 0 {
+func (k *checking) typed(index *config.Index, p config.Part, ends []cursor) {
+	if len(ends) == 0 || len(p.Transforms) > 0 {
 		return
 	}
 	kinds := map[string]bool{}
-	never := p.typ != sortkey.Any
+	never := p.Type != sortkey.Any
 	for _, e := range ends {
 		kind := e.scalarKind()
 		if kind == "" {
 			return
 		}
 		kinds[kind] = true
-		never = never && !slices.Contains(takenKinds[p.typ], kind)
+		never = never && !slices.Contains(takenKinds[p.Type], kind)
 	}
 	e := ends[0]
 	if never {
-		k.fail(CodeTypeMismatch, k.file.placeOf(p.typeAt), fmt.Sprintf("%s is %s, which is never of type %s", e.name(), e.kind(), p.typ), typeHint(e.schema))
+		k.fail(config.CodeTypeMismatch, k.file.PlaceOf(p.TypeAt), fmt.Sprintf("%s is %s, which is never of type %s", e.name(), e.kind(), p.Type), typeHint(e.schema))
 		return
 	}
 	k.partly(p, ends)
-	if index.Sorted && p.typ == sortkey.Any && (kinds[kindInteger] || kinds[kindNumber]) {
-		k.fail(CodeTextOrder, k.expression(), fmt.Sprintf("%s is a number and is ordered as text, where 10 comes before 9", e.name()), typeHint(e.schema))
+	if index.Sorted && p.Type == sortkey.Any && (kinds[kindInteger] || kinds[kindNumber]) {
+		k.fail(config.CodeTextOrder, k.expression(), fmt.Sprintf("%s is a number and is ordered as text, where 10 comes before 9", e.name()), typeHint(e.schema))
 	}
 }
 
 // partly reports a type that only some of the values of the path have: the others would be missed without a word.
-func (k *checking) partly(p part, ends []cursor) {
+func (k *checking) partly(p config.Part, ends []cursor) {
 	for _, e := range ends {
-		if left, hint := leftOut(p.typ, e.scalarKind()); left != "" {
-			k.fail(CodeTypePartly, k.file.placeOf(p.typeAt), fmt.Sprintf("%s is %s, and %s left out of an index of type %s", e.name(), e.kind(), left, p.typ), hint)
+		if left, hint := leftOut(p.Type, e.scalarKind()); left != "" {
+			k.fail(config.CodeTypePartly, k.file.PlaceOf(p.TypeAt), fmt.Sprintf("%s is %s, and %s left out of an index of type %s", e.name(), e.kind(), left, p.Type), hint)
 			return
 		}
 	}

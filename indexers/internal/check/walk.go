@@ -1,10 +1,11 @@
-package indexers
+package check
 
 import (
 	"fmt"
 	"strings"
 
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/indexers/internal/config"
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
@@ -64,7 +65,7 @@ func (k *checking) selector(steps []jsonpath.Step, i int, s jsonpath.Selector, f
 		if len(step.Selectors) > 1 {
 			start, end = s.Offset, s.End
 		}
-		at := k.at.place(k.file, i, start, end)
+		at := k.at.Place(k.file, i, start, end)
 		if !k.dottedKey(at, steps, i, from[0]) {
 			k.mismatch(at, step, s, from)
 		}
@@ -100,16 +101,16 @@ func selectorText(s jsonpath.Selector) string {
 }
 
 // mismatch reports that a selector fits at none of the cursors.
-func (k *checking) mismatch(at place, step jsonpath.Step, s jsonpath.Selector, from []cursor) {
+func (k *checking) mismatch(at config.Place, step jsonpath.Step, s jsonpath.Selector, from []cursor) {
 	for _, c := range from {
 		if c.isOpen() {
-			k.fail(CodeOpenField, at, fmt.Sprintf("%s leaves open what is below %s", k.name, c.name()), "this part of the path is not checked")
+			k.fail(config.CodeOpenField, at, fmt.Sprintf("%s leaves open what is below %s", k.name, c.name()), "this part of the path is not checked")
 			return
 		}
 	}
 	c := from[0]
 	if step.Recursive {
-		k.fail(CodeNotInSchema, at, fmt.Sprintf("nothing below %s fits in %s", c.name(), k.name), "correct the name, or write the whole path")
+		k.fail(config.CodeNotInSchema, at, fmt.Sprintf("nothing below %s fits in %s", c.name(), k.name), "correct the name, or write the whole path")
 		return
 	}
 	if s.Kind == jsonpath.SelectName {
@@ -127,15 +128,15 @@ func (k *checking) mismatch(at place, step jsonpath.Step, s jsonpath.Selector, f
 	}
 	switch {
 	case c.isMap():
-		k.fail(CodeContainer, at, fmt.Sprintf("%s on %s, which is a map", what, c.name()), mapHint(c))
+		k.fail(config.CodeContainer, at, fmt.Sprintf("%s on %s, which is a map", what, c.name()), mapHint(c))
 	default:
-		k.fail(CodeScalar, at, fmt.Sprintf("%s on %s, which is %s", what, c.name(), c.kind()), "end the path before it")
+		k.fail(config.CodeScalar, at, fmt.Sprintf("%s on %s, which is %s", what, c.name(), c.kind()), "end the path before it")
 	}
 }
 
 // dottedKey reports a label or an annotation whose name was taken for several fields, which is the commonest mistake
 // of all: .metadata.labels.app.kubernetes.io/name goes on behind the text of the label app.
-func (k *checking) dottedKey(at place, steps []jsonpath.Step, i int, on cursor) bool {
+func (k *checking) dottedKey(at config.Place, steps []jsonpath.Step, i int, on cursor) bool {
 	if i < 2 || !onlyNames(steps[i-2:]) {
 		return false
 	}
@@ -152,7 +153,7 @@ func (k *checking) dottedKey(at place, steps []jsonpath.Step, i int, on cursor) 
 	if k.whole && within == ".metadata."+field+"s" {
 		hint = fmt.Sprintf("for the %s %s write %s: %s in place of the path", field, key, field, key)
 	}
-	k.fail(CodeScalar, at, fmt.Sprintf("%s on %s, which is %s", keyText(names[1]), on.name(), on.kind()), hint)
+	k.fail(config.CodeScalar, at, fmt.Sprintf("%s on %s, which is %s", keyText(names[1]), on.name(), on.kind()), hint)
 	return true
 }
 
@@ -182,22 +183,22 @@ func listHint(c cursor, name string) string {
 }
 
 // nameMismatch reports a name that does not exist, with the nearest that does.
-func (k *checking) nameMismatch(at place, name string, from []cursor) {
+func (k *checking) nameMismatch(at config.Place, name string, from []cursor) {
 	c := from[0]
 	switch {
 	case c.isList():
-		k.fail(CodeContainer, at, fmt.Sprintf("%s on %s, which is a list", keyText(name), c.name()), listHint(c, name))
+		k.fail(config.CodeContainer, at, fmt.Sprintf("%s on %s, which is a list", keyText(name), c.name()), listHint(c, name))
 		return
 	case !c.isMap():
-		k.fail(CodeScalar, at, fmt.Sprintf("%s on %s, which is %s", keyText(name), c.name(), c.kind()), "end the path before it")
+		k.fail(config.CodeScalar, at, fmt.Sprintf("%s on %s, which is %s", keyText(name), c.name(), c.kind()), "end the path before it")
 		return
 	}
 	fields := c.schema.Fields()
 	hint := "the schema has no fields there"
-	if near := nearest(name, fields); near != "" {
+	if near := config.Nearest(name, fields); near != "" {
 		hint = fmt.Sprintf("did you mean %s?", c.path+keyText(near))
 	} else if len(fields) > 0 {
 		hint = "the fields there are " + strings.Join(fields, ", ")
 	}
-	k.fail(CodeNotInSchema, at, fmt.Sprintf("%s is not in %s", c.path+keyText(name), k.name), hint)
+	k.fail(config.CodeNotInSchema, at, fmt.Sprintf("%s is not in %s", c.path+keyText(name), k.name), hint)
 }

@@ -1,4 +1,4 @@
-package indexers
+package config
 
 import (
 	"fmt"
@@ -12,19 +12,19 @@ import (
 // decoding reads one document. Its methods report what is wrong and go on, so that all errors are
 // found at once; a false ok only means that there is nothing to use.
 type decoding struct {
-	*loader
-	file     *file
+	*Loader
+	file     *File
 	config   string // metadata.name
 	defaults defaults
 }
 
-func (d *decoding) fail(code Code, at place, message, hint string) {
-	d.report(d.file.diagnostic(code, at, message, hint))
+func (d *decoding) fail(code Code, at Place, message, hint string) {
+	d.report(d.file.Finding(code, at, message, hint))
 }
 
 // failAt reports something about a whole node.
 func (d *decoding) failAt(code Code, n *yaml.Node, message, hint string) {
-	d.fail(code, d.file.placeOf(n), message, hint)
+	d.fail(code, d.file.PlaceOf(n), message, hint)
 }
 
 // fieldMap is a decoded map.
@@ -61,9 +61,9 @@ func (d *decoding) mapping(n *yaml.Node, what string, known []string) (fieldMap,
 			d.failAt(CodeWrongType, key, "a field name must be text, not "+kindOf(key), fieldList(known))
 		case !slices.Contains(known, key.Value):
 			d.failAt(CodeUnknownField, key, fmt.Sprintf("unknown field %q", key.Value), didYouMean(key.Value, known, fieldList(known)))
-			out.excused[nearest(key.Value, known)] = true
+			out.excused[Nearest(key.Value, known)] = true
 		case out.keys[key.Value] != nil:
-			d.failAt(CodeDuplicateKey, key, fmt.Sprintf("%q is already set at %s", key.Value, d.file.placeOf(out.keys[key.Value])), "keep one of them")
+			d.failAt(CodeDuplicateKey, key, fmt.Sprintf("%q is already set at %s", key.Value, d.file.PlaceOf(out.keys[key.Value])), "keep one of them")
 		default:
 			out.keys[key.Value], out.values[key.Value] = key, value
 		}
@@ -77,7 +77,7 @@ func fieldList(known []string) string {
 
 // didYouMean is the hint for a word that is not one of the candidates.
 func didYouMean(word string, candidates []string, otherwise string) string {
-	if near := nearest(word, candidates); near != "" {
+	if near := Nearest(word, candidates); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return otherwise
@@ -92,7 +92,7 @@ func (f fieldMap) excuse(names ...string) bool {
 func (d *decoding) required(f fieldMap, what, name, hint string) (*yaml.Node, bool) {
 	n := f.get(name)
 	if n == nil && !f.excuse(name) {
-		d.fail(CodeRequired, d.file.placeOf(f.node), fmt.Sprintf("%s has no %q", what, name), hint)
+		d.fail(CodeRequired, d.file.PlaceOf(f.node), fmt.Sprintf("%s has no %q", what, name), hint)
 	}
 	return n, n != nil
 }

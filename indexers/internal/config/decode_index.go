@@ -1,4 +1,4 @@
-package indexers
+package config
 
 import (
 	"errors"
@@ -24,9 +24,9 @@ func (d *decoding) index(n *yaml.Node, names map[string]string) (*Index, bool) {
 	}
 	limits := d.defaults.limits
 	d.limits(f, &limits)
-	index.maxValues, index.maxValueBytes = limits.maxValues, limits.maxValueBytes
+	index.MaxValues, index.MaxValueBytes = limits.maxValues, limits.maxValueBytes
 	if v := f.get("when"); v != nil {
-		index.when, index.whenAt = d.filter(v, limits.dialect), origin{node: v}
+		index.When, index.WhenAt = d.filter(v, limits.dialect), Origin{Node: v}
 	}
 	if v := f.get("order"); v != nil {
 		s, _ := d.choice(v, `"order"`, wordsOf[indexForm]("order")...)
@@ -37,10 +37,6 @@ func (d *decoding) index(n *yaml.Node, names map[string]string) (*Index, bool) {
 	}
 	d.source(f, index, limits.dialect)
 	d.missingValues(index)
-	if index.each != nil {
-		index.elements = elementSet(index.parts)
-	}
-	index.label = labelOf(index)
 	return index, true
 }
 
@@ -58,27 +54,15 @@ func (d *decoding) unique(n *yaml.Node) bool {
 	return s == "warn"
 }
 
-// elementSet combines the paths of parts. Where one has an error there is none.
-func elementSet(parts []part) *jsonpath.Set {
-	exprs := make([]jsonpath.Expr, len(parts))
-	for n := range parts {
-		if parts[n].path == nil {
-			return nil
-		}
-		exprs[n] = parts[n].path
-	}
-	return jsonpath.NewSet(exprs...)
-}
-
 // missingValues checks that what stands for a missing value is of the type of the part.
 func (d *decoding) missingValues(index *Index) {
-	for n := range index.parts {
-		p := &index.parts[n]
-		if p.missing.kind != missingValue {
+	for n := range index.Parts {
+		p := &index.Parts[n]
+		if p.Missing.Kind != MissingValue {
 			continue
 		}
-		if _, ok := p.encode(p.missing.value, index.Sorted); !ok {
-			d.failAt(CodeValue, p.missing.at, p.typ.Mismatch(p.missing.value), "the value has to be of the type of the index")
+		if _, ok := p.Encode(p.Missing.Value, index.Sorted); !ok {
+			d.failAt(CodeValue, p.Missing.At, p.Type.Mismatch(p.Missing.Value), "the value has to be of the type of the index")
 		}
 	}
 }
@@ -102,7 +86,7 @@ func (d *decoding) source(f fieldMap, index *Index, dialect jsonpath.Dialect) {
 		return
 	}
 	if len(names) == 0 {
-		d.fail(CodeRequired, d.file.placeOf(f.node), "the index has no values", "add one of path, label, annotation, owner, key")
+		d.fail(CodeRequired, d.file.PlaceOf(f.node), "the index has no values", "add one of path, label, annotation, owner, key")
 		return
 	}
 	for _, other := range names[1:] {
@@ -116,7 +100,7 @@ func (d *decoding) source(f fieldMap, index *Index, dialect jsonpath.Dialect) {
 	}
 	if v := f.get("each"); v != nil {
 		if names[0] == "key" {
-			index.each, index.eachAt = d.path(v, `"each"`, dialect)
+			index.Each, index.EachAt = d.path(v, `"each"`, dialect)
 		} else {
 			d.failAt(CodeContradict, f.keys["each"], fmt.Sprintf("%q without %q has no meaning", "each", "key"), "add key: with paths into the element, or write path: to the value itself")
 		}
@@ -128,7 +112,7 @@ func (d *decoding) source(f fieldMap, index *Index, dialect jsonpath.Dialect) {
 		d.owner(f.get("owner"), index)
 	default:
 		p, _ := d.part(f, dialect)
-		index.parts = []part{p}
+		index.Parts = []Part{p}
 	}
 }
 
@@ -140,29 +124,29 @@ func elementHint(source string) string {
 }
 
 // part reads what a plain index and a key have in common.
-func (d *decoding) part(f fieldMap, dialect jsonpath.Dialect) (p part, ok bool) {
+func (d *decoding) part(f fieldMap, dialect jsonpath.Dialect) (p Part, ok bool) {
 	switch names := f.present("path", "label", "annotation"); {
 	case len(names) == 0:
 		return p, false
 	case names[0] == "path":
-		p.path, p.at = d.path(f.get("path"), `"path"`, dialect)
+		p.Path, p.At = d.path(f.get("path"), `"path"`, dialect)
 	default:
 		field := names[0]
 		v := f.get(field)
 		if name, ok := d.text(v, fmt.Sprintf("%q", field), "write the whole name, such as example.io/team"); ok {
-			p.path, p.at = jsonpath.FromSegments("metadata", field+"s", name), origin{node: v, whole: true}
+			p.Path, p.At = jsonpath.FromSegments("metadata", field+"s", name), Origin{Node: v, whole: true}
 		}
 	}
 	if v := f.get("type"); v != nil {
 		s, _ := d.choice(v, `"type"`, wordsOf[indexForm]("type")...)
-		p.typ, _ = sortkey.Named(s)
-		p.typeAt = v
+		p.Type, _ = sortkey.Named(s)
+		p.TypeAt = v
 	}
 	if v := f.get("transform"); v != nil {
-		p.transforms = d.transforms(v)
+		p.Transforms = d.transforms(v)
 	}
 	if v := f.get("missing"); v != nil {
-		p.missing = d.missing(v)
+		p.Missing = d.missing(v)
 	}
 	return p, true
 }
@@ -193,17 +177,17 @@ func (d *decoding) composite(n *yaml.Node, index *Index, dialect jsonpath.Dialec
 			continue
 		}
 		if !ok {
-			d.fail(CodeRequired, d.file.placeOf(item), "the element of key has no value", "add one of path, label, annotation")
+			d.fail(CodeRequired, d.file.PlaceOf(item), "the element of key has no value", "add one of path, label, annotation")
 			continue
 		}
-		if p.path != nil && !p.path.Singular() {
+		if p.Path != nil && !p.Path.Singular() {
 			if many != nil {
-				d.failAt(CodeManyKeys, p.at.node, fmt.Sprintf("this key and the one at %s can both have many values", d.file.placeOf(many)), "use each: for values of the same element, or index by one value only")
+				d.failAt(CodeManyKeys, p.At.Node, fmt.Sprintf("this key and the one at %s can both have many values", d.file.PlaceOf(many)), "use each: for values of the same element, or index by one value only")
 			}
-			many = p.at.node
+			many = p.At.Node
 		}
-		p.name = name
-		index.Keys, index.parts = append(index.Keys, name), append(index.parts, p)
+		p.Name = name
+		index.Keys, index.Parts = append(index.Keys, name), append(index.Parts, p)
 	}
 }
 
@@ -213,17 +197,17 @@ func (d *decoding) owner(n *yaml.Node, index *Index) {
 	if s, ok := d.choice(n, `"owner"`, wordsOf[indexForm]("owner")...); ok && s == "controller" {
 		each = jsonpath.MustCompile(".metadata.ownerReferences[?(@.controller==true)]")
 	}
-	at := origin{node: n, whole: true}
-	index.each, index.eachAt = each, at
+	at := Origin{Node: n, whole: true}
+	index.Each, index.EachAt = each, at
 	for _, key := range []string{"kind", "name"} {
 		index.Keys = append(index.Keys, key)
-		index.parts = append(index.parts, part{name: key, path: jsonpath.FromSegments(key), at: at})
+		index.Parts = append(index.Parts, Part{Name: key, Path: jsonpath.FromSegments(key), At: at})
 	}
 }
 
 // path reads a path: an expression, or a list of names. It is nil when there is none to use.
-func (d *decoding) path(n *yaml.Node, what string, dialect jsonpath.Dialect) (*jsonpath.Path, origin) {
-	at := origin{node: n}
+func (d *decoding) path(n *yaml.Node, what string, dialect jsonpath.Dialect) (*jsonpath.Path, Origin) {
+	at := Origin{Node: n}
 	const hint = "write a path such as .spec.name, or a list of names such as [spec, name]"
 	if n.Kind == yaml.SequenceNode {
 		items, ok := d.list(n, what, hint)
@@ -311,5 +295,5 @@ func (d *decoding) expression(n *yaml.Node, e jsonpath.Diagnostic) {
 	if hint == "" {
 		hint = "correct the expression"
 	}
-	d.fail(Code(e.Code), d.file.within(n, e.Offset, e.Offset+e.Length), e.Message, hint)
+	d.fail(Code(e.Code), d.file.Within(n, e.Offset, e.Offset+e.Length), e.Message, hint)
 }

@@ -1,4 +1,4 @@
-package indexers
+package config
 
 import (
 	"fmt"
@@ -81,7 +81,7 @@ func (d *decoding) removal(n *yaml.Node, dialect jsonpath.Dialect) *jsonpath.Pat
 	}
 	for _, keys := range identity {
 		if p.String() == jsonpath.FromSegments(keys...).String() {
-			d.failAt(CodeContradict, at.node, p.String()+" cannot be removed", "objects could not be told apart or selected without it")
+			d.failAt(CodeContradict, at.Node, p.String()+" cannot be removed", "objects could not be told apart or selected without it")
 			return nil
 		}
 	}
@@ -90,7 +90,7 @@ func (d *decoding) removal(n *yaml.Node, dialect jsonpath.Dialect) *jsonpath.Pat
 		kind := step.Selectors[0].Kind
 		plain := !step.Recursive && len(step.Selectors) == 1 && (kind == jsonpath.SelectName || kind == jsonpath.SelectElements && i < len(steps)-1)
 		if !plain {
-			d.fail(CodeContradict, at.place(d.file, i, step.Offset, step.End), "only names and [*] can lead to what is removed, and a name has to be last", "name the fields on the way, so that nothing goes by mistake")
+			d.fail(CodeContradict, at.Place(d.file, i, step.Offset, step.End), "only names and [*] can lead to what is removed, and a name has to be last", "name the fields on the way, so that nothing goes by mistake")
 			return nil
 		}
 	}
@@ -142,31 +142,29 @@ func (d *decoding) selectors(n *yaml.Node, r *Resource) {
 		return
 	}
 	if v := f.get("labels"); v != nil {
-		r.Selectors.Labels = d.selector(v, `"labels"`, "write a selector such as app=web,tier!=test", func(s string) error {
-			_, err := labels.Parse(s)
-			return err
+		r.Selectors.Labels, r.LabelSelector = selector(d, v, `"labels"`, "write a selector such as app=web,tier!=test", func(s string) (labels.Selector, error) {
+			return labels.Parse(s)
 		})
 	}
 	if v := f.get("fields"); v != nil {
-		r.Selectors.Fields = d.selector(v, `"fields"`, "write a selector such as metadata.name=web", func(s string) error {
-			_, err := fields.ParseSelector(s)
-			return err
-		})
+		r.Selectors.Fields, r.FieldSelector = selector(d, v, `"fields"`, "write a selector such as metadata.name=web", fields.ParseSelector)
 	}
 }
 
 // selector reads a selector; an empty one selects everything.
-func (d *decoding) selector(n *yaml.Node, what, hint string, parse func(string) error) string {
+func selector[S any](d *decoding, n *yaml.Node, what, hint string, parse func(string) (S, error)) (string, S) {
+	var none S
 	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" && n.Value == "" {
-		return ""
+		return "", none
 	}
 	s, ok := d.text(n, what, hint)
 	if !ok {
-		return ""
+		return "", none
 	}
-	if err := parse(s); err != nil {
+	parsed, err := parse(s)
+	if err != nil {
 		d.failAt(CodeSelector, n, "this is not a selector: "+err.Error(), hint)
-		return ""
+		return "", none
 	}
-	return s
+	return s, parsed
 }

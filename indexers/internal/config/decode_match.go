@@ -1,4 +1,4 @@
-package indexers
+package config
 
 import (
 	"fmt"
@@ -20,11 +20,11 @@ func (d *decoding) match(n *yaml.Node, r *Resource) {
 		if v.Kind != yaml.ScalarNode || v.ShortTag() != "!!str" || v.Value != "" {
 			r.Match.Group = d.patternText(v, `"group"`, groupHint)
 		}
-		r.matchAt.group = d.file.placeOf(v)
+		r.At.Group = d.file.PlaceOf(v)
 	}
 	if v := f.get("version"); v != nil {
 		r.Match.Version = d.matchText(v, `"version"`, "write a version such as v1, or leave it out for the one that the server prefers")
-		r.matchAt.version = d.file.placeOf(v)
+		r.At.Version = d.file.PlaceOf(v)
 	}
 	if v := f.get("versions"); v != nil {
 		r.Match.Versions, _ = d.choice(v, `"versions"`, wordsOf[matchForm]("versions")...)
@@ -40,13 +40,13 @@ func (d *decoding) matchName(f fieldMap, r *Resource) {
 	switch names := f.present("resource", "kind"); len(names) {
 	case 0:
 		if !f.excuse("resource", "kind") {
-			d.fail(CodeRequired, d.file.placeOf(f.node), `the match has neither "resource" nor "kind"`, "add resource: with the plural name, or kind:")
+			d.fail(CodeRequired, d.file.PlaceOf(f.node), `the match has neither "resource" nor "kind"`, "add resource: with the plural name, or kind:")
 		}
 	case 2:
 		d.failAt(CodeContradict, f.keys["kind"], `"resource" and "kind" do not go together`, "keep resource, which is exact")
 	default:
 		v := f.get(names[0])
-		r.matchAt.name = d.file.placeOf(v)
+		r.At.Name = d.file.PlaceOf(v)
 		if names[0] == "kind" {
 			r.Match.Kind = d.matchText(v, `"kind"`, "write a kind such as Certificate; patterns go with resource")
 		} else {

@@ -1,4 +1,4 @@
-package indexers
+package config
 
 import (
 	"fmt"
@@ -69,7 +69,7 @@ func (d *decoding) foreign(n *yaml.Node) bool {
 		}
 	}
 	version, kind := values["apiVersion"], values["kind"]
-	if version == nil || kind == nil || version.Value == "" || kind.Value == "" || kind.Value == Kind || nearest(kind.Value, []string{Kind}) != "" {
+	if version == nil || kind == nil || version.Value == "" || kind.Value == "" || kind.Value == Kind || Nearest(kind.Value, []string{Kind}) != "" {
 		return false
 	}
 	group, _, _ := strings.Cut(APIVersion, "/")
@@ -135,7 +135,7 @@ func (d *decoding) name(n *yaml.Node, what string) (string, bool) {
 
 // claim records a name that has to be unique.
 func (d *decoding) claim(names map[string]string, what, name string, n *yaml.Node) {
-	at := d.file.placeOf(n)
+	at := d.file.PlaceOf(n)
 	if before, taken := claim(names, name, d.file, at); taken {
 		d.fail(CodeTaken, at, fmt.Sprintf("%s %q is already defined at %s", what, name, before), "choose another name for one of them")
 	}
@@ -181,7 +181,7 @@ func (d *decoding) resource(n *yaml.Node) {
 	if !ok {
 		return
 	}
-	r := &Resource{Config: d.config, file: d.file, Storage: d.defaults.storage, Prune: d.defaults.prune}
+	r := &Resource{Config: d.config, File: d.file, Storage: d.defaults.storage, Prune: d.defaults.prune}
 	if v, ok := d.required(f, "the resource", "name", "add name: ..., a name of your choice"); ok {
 		if r.Name, ok = d.name(v, "the name of a resource"); ok {
 			d.claim(d.names, "resource", r.Name, v)
@@ -211,5 +211,5 @@ func (d *decoding) resource(n *yaml.Node) {
 			}
 		}
 	}
-	d.loader.config.Resources = append(d.loader.config.Resources, r)
+	d.resources = append(d.resources, r)
 }

@@ -1,4 +1,4 @@
-package indexers
+package config
 
 import (
 	"errors"
@@ -10,17 +10,19 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 )
 
-// transform changes a value. It gives false when there is no value any more.
-type transform struct {
-	name  string // what tells it from others
-	apply func(string) (string, bool)
+// Transform changes a value.
+type Transform struct {
+	// Name tells it from others.
+	Name string
+	// Apply gives false when there is no value any more.
+	Apply func(string) (string, bool)
 }
 
-func always(name string, f func(string) string) transform {
-	return transform{name, func(s string) (string, bool) { return f(s), true }}
+func always(name string, f func(string) string) Transform {
+	return Transform{name, func(s string) (string, bool) { return f(s), true }}
 }
 
-var namedTransforms = map[string]transform{
+var namedTransforms = map[string]Transform{
 	"lower": always("lower", strings.ToLower),
 	"upper": always("upper", strings.ToUpper),
 	// A part of a long text should not keep all of it alive.
@@ -28,67 +30,67 @@ var namedTransforms = map[string]transform{
 }
 
 // transforms reads one transform or a list of them.
-func (d *decoding) transforms(n *yaml.Node) []transform {
+func (d *decoding) transforms(n *yaml.Node) []Transform {
 	items := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {
 		items, _ = d.list(n, `"transform"`, "name at least one of lower, upper, trim, regex")
 	}
-	var out []transform
+	var out []Transform
 	for _, item := range items {
-		if t := d.transform(item); t.apply != nil {
+		if t := d.transform(item); t.Apply != nil {
 			out = append(out, t)
 		}
 	}
 	return out
 }
 
-func (d *decoding) transform(n *yaml.Node) transform {
+func (d *decoding) transform(n *yaml.Node) Transform {
 	if n.Kind != yaml.MappingNode {
 		if n.Kind == yaml.ScalarNode && n.Value == "regex" {
 			d.failAt(CodeWrongType, n, "regex needs an expression", `write {regex: {match: '^https?://([^/]+)', group: 1}}`)
-			return transform{}
+			return Transform{}
 		}
 		name, _ := d.choiceOr("write lower, upper, trim or {regex: {match: ...}}", n, "a transform", "lower", "upper", "trim")
 		return namedTransforms[name]
 	}
 	f, ok := d.mapping(n, "a transform", fieldsOf[transformForm]())
 	if !ok {
-		return transform{}
+		return Transform{}
 	}
 	v, ok := d.required(f, "the transform", "regex", "write lower, upper, trim or {regex: {match: ...}}")
 	if !ok {
-		return transform{}
+		return Transform{}
 	}
 	return d.regex(v)
 }
 
 // regex reads {match, group}.
-func (d *decoding) regex(n *yaml.Node) transform {
+func (d *decoding) regex(n *yaml.Node) Transform {
 	const hint = `write {match: '^https?://([^/]+)', group: 1}`
 	f, ok := d.mapping(n, `"regex"`, fieldsOf[regexForm]())
 	if !ok {
-		return transform{}
+		return Transform{}
 	}
 	v, ok := d.required(f, "the regex", "match", hint)
 	if !ok {
-		return transform{}
+		return Transform{}
 	}
 	text, ok := d.text(v, `"match"`, hint)
 	if !ok {
-		return transform{}
+		return Transform{}
 	}
 	re, err := regexp.Compile(text)
 	if err != nil {
 		d.regexError(v, text, err)
-		return transform{}
+		return Transform{}
 	}
 	group := 0
 	if g := f.get("group"); g != nil {
 		if group, ok = d.group(g, re); !ok {
-			return transform{}
+			return Transform{}
 		}
 	}
-	return transform{fmt.Sprintf("regex %d %q", group, text), func(s string) (string, bool) {
+	return Transform{fmt.Sprintf("regex %d %q", group, text), func(s string) (string, bool) {
 		m := re.FindStringSubmatchIndex(s)
 		if m == nil || m[2*group] < 0 {
 			return "", false
@@ -99,12 +101,12 @@ func (d *decoding) regex(n *yaml.Node) transform {
 
 // regexError shows the part of the expression that is wrong.
 func (d *decoding) regexError(n *yaml.Node, text string, err error) {
-	at, message := d.file.placeOf(n), err.Error()
+	at, message := d.file.PlaceOf(n), err.Error()
 	var e *syntax.Error
 	if errors.As(err, &e) {
 		message = e.Code.String() + ": " + e.Expr
 		if i := strings.Index(text, e.Expr); e.Expr != "" && i >= 0 {
-			at = d.file.within(n, i, i+len(e.Expr))
+			at = d.file.Within(n, i, i+len(e.Expr))
 		}
 	}
 	d.fail(CodeRegex, at, "this is not a regular expression: "+message, "use the syntax of Go (RE2), which has no look-around and no back-references")
@@ -125,34 +127,34 @@ func (d *decoding) group(n *yaml.Node, re *regexp.Regexp) (int, bool) {
 }
 
 // missing reads what stands for a missing value.
-func (d *decoding) missing(n *yaml.Node) missing {
+func (d *decoding) missing(n *yaml.Node) Missing {
 	const hint = "write skip, null, report, or {value: X}"
 	switch {
 	case isNull(n) && n.Value != "":
-		return missing{kind: missingNull}
+		return Missing{Kind: MissingNull}
 	case isNull(n) || n.Kind == yaml.SequenceNode:
 		d.wrong(n, `"missing"`, "a word or a map", hint)
-		return missing{}
+		return Missing{}
 	case n.Kind == yaml.MappingNode:
 		f, ok := d.mapping(n, `"missing"`, fieldsOf[missingForm]())
 		if !ok {
-			return missing{}
+			return Missing{}
 		}
 		v, ok := d.required(f, `"missing"`, "value", hint)
 		if !ok || !d.want(v, yaml.ScalarNode, `"value"`, "text, a number or a boolean", hint) {
-			return missing{}
+			return Missing{}
 		}
 		if isNull(v) {
 			d.wrong(v, `"value"`, "text, a number or a boolean", "write missing: null, or \"null\" in quotes for the text")
-			return missing{}
+			return Missing{}
 		}
-		return missing{kind: missingValue, value: v.Value, at: v} // as it is written: 1.10 stays 1.10
+		return Missing{Kind: MissingValue, Value: v.Value, At: v} // as it is written: 1.10 stays 1.10
 	}
 	switch s, _ := d.choiceOr(hint, n, `"missing"`, "skip", "null", "report"); s {
 	case "null": // in quotes
-		return missing{kind: missingNull}
+		return Missing{Kind: MissingNull}
 	case "report":
-		return missing{kind: missingReport}
+		return Missing{Kind: MissingReport}
 	}
-	return missing{}
+	return Missing{}
 }

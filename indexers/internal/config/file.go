@@ -1,4 +1,4 @@
-package indexers
+package config
 
 import (
 	"fmt"
@@ -8,23 +8,29 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 )
 
-// file is the text of a source, cut into lines as YAML cuts it.
-type file struct {
-	name  string
-	lines []string
+// File is the text of a source, cut into lines as YAML cuts it.
+type File struct {
+	name string
+	// number says which of the files that are read together it is.
+	number int
+	lines  []string
 	// ascii lines have one byte per character. Without this, JSON of megabytes on one line would be
 	// walked through for each name in it.
 	ascii []bool
 }
 
-func newFile(name, text string) *file {
-	f := &file{name: name, lines: splitLines(text)}
+// NewFile cuts a text into lines.
+func NewFile(name, text string) *File {
+	f := &File{name: name, lines: splitLines(text)}
 	f.ascii = make([]bool, len(f.lines))
 	for i, line := range f.lines {
 		f.ascii[i] = utf8.RuneCountInString(line) == len(line)
 	}
 	return f
 }
+
+// clear forgets the text, so that findings do not show it.
+func (f *File) clear() { f.lines, f.ascii = []string{""}, []bool{true} }
 
 // splitLines cuts at all that ends a line in YAML 1.1: besides CR, LF and both, the three line breaks
 // of Unicode. The YAML library counts lines the same way.
@@ -49,33 +55,33 @@ func splitLines(text string) []string {
 	return append(lines, text[start:])
 }
 
-// place is a stretch of one line; all of it counts from 1, in characters.
-type place struct{ line, column, length int }
+// Place is a stretch of one line; all of it counts from 1, in characters.
+type Place struct{ Line, Column, Length int }
 
 // String formats the place as "file:line:column" does without the file.
-func (p place) String() string { return fmt.Sprintf("%d:%d", p.line, p.column) }
+func (p Place) String() string { return fmt.Sprintf("%d:%d", p.Line, p.Column) }
 
 // line returns the line of that number, or "".
-func (f *file) line(n int) string {
+func (f *File) line(n int) string {
 	if n < 1 || n > len(f.lines) {
 		return ""
 	}
 	return f.lines[n-1]
 }
 
-// diagnostic makes a finding about a place, which is moved into the file if it should lie outside.
-func (f *file) diagnostic(code Code, at place, message, hint string) Diagnostic {
-	at.line = min(max(at.line, 1), len(f.lines))
-	source := f.line(at.line)
-	at.column = min(max(at.column, 1), utf8.RuneCountInString(source)+1)
-	return Diagnostic{
-		File: f.name, Line: at.line, Column: at.column, Length: max(at.length, 1),
-		Code: code, Message: message, Hint: hint, Source: source,
+// Finding makes a finding about a place, which is moved into the file if it should lie outside.
+func (f *File) Finding(code Code, at Place, message, hint string) Finding {
+	at.Line = min(max(at.Line, 1), len(f.lines))
+	source := f.line(at.Line)
+	at.Column = min(max(at.Column, 1), utf8.RuneCountInString(source)+1)
+	return Finding{
+		File: f.name, Line: at.Line, Column: at.Column, Length: max(at.Length, 1),
+		Code: code, Message: message, Hint: hint, Source: source, order: f.number,
 	}
 }
 
 // from returns the rest of a line from a column on.
-func (f *file) from(line, column int) string {
+func (f *File) from(line, column int) string {
 	rest := f.line(line)
 	if rest != "" && f.ascii[line-1] {
 		return rest[min(max(column-1, 0), len(rest)):]
@@ -87,9 +93,9 @@ func (f *file) from(line, column int) string {
 	return rest
 }
 
-// placeOf gives the place of a node: all of a scalar that is on one line, else where it begins.
-func (f *file) placeOf(n *yaml.Node) place {
-	at := place{line: n.Line, column: n.Column, length: 1}
+// PlaceOf gives the place of a node: all of a scalar that is on one line, else where it begins.
+func (f *File) PlaceOf(n *yaml.Node) Place {
+	at := Place{Line: n.Line, Column: n.Column, Length: 1}
 	if n.Kind != yaml.ScalarNode {
 		return at
 	}
@@ -97,20 +103,23 @@ func (f *file) placeOf(n *yaml.Node) place {
 	if !ok {
 		return at
 	}
-	at.length = max(starts[len(starts)-1], 1)
+	at.Length = max(starts[len(starts)-1], 1)
 	if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 {
-		at.length++ // the closing quote
+		at.Length++ // the closing quote
 	}
 	return at
 }
 
-// within gives the place of the bytes from offset to end of a scalar's value.
-func (f *file) within(n *yaml.Node, offset, end int) place {
+// Within gives the place of the bytes from offset to end of a scalar's value.
+func (f *File) Within(n *yaml.Node, offset, end int) Place {
 	starts, ok := scalarColumns(f.from(n.Line, n.Column), n)
 	if !ok {
-		return place{line: n.Line, column: n.Column, length: 1}
+		return Place{Line: n.Line, Column: n.Column, Length: 1}
 	}
 	last := len(starts) - 1
 	offset, end = min(max(offset, 0), last), min(max(end, 0), last)
-	return place{line: n.Line, column: n.Column + starts[offset], length: max(starts[end]-starts[offset], 1)}
+	return Place{Line: n.Line, Column: n.Column + starts[offset], Length: max(starts[end]-starts[offset], 1)}
 }
+
+// NewLine makes a file of one line, which has no name.
+func NewLine(text string) *File { return &File{lines: []string{text}, ascii: []bool{false}} }

@@ -1,4 +1,4 @@
-package indexers
+package config
 
 import (
 	"bytes"
@@ -6,103 +6,68 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	yaml "go.yaml.in/yaml/v3"
 )
 
-// maxSourceBytes bounds a file; a config that people write is far below.
-const maxSourceBytes = 4 << 20
+// MaxSourceBytes bounds a file; a config that people write is far below.
+const MaxSourceBytes = 4 << 20
 
-// Source is a file that has been read.
-type Source struct {
-	// Name is what findings call the file.
-	Name string
-	Data []byte
+// Loader collects what all sources of one config declare.
+type Loader struct {
+	resources []*Resource
+	findings  []Finding
+	files     int
+	configs   map[string]string // metadata.name to its place
+	names     map[string]string // names of resources to their places
 }
 
-// Load reads and parses files as one config; see [Parse]. Files that cannot be read are findings too.
-func Load(paths ...string) (*Config, error) {
-	l := newLoader()
-	for _, path := range paths {
-		source, err := ReadSource(path)
-		if err != nil {
-			f := newFile(path, "")
-			l.report(f.diagnostic(CodeFile, place{}, "the file cannot be read: "+err.Error(), "give the path of a file that exists and is readable"))
-			continue
-		}
-		l.add(source)
-	}
-	return l.finish()
+// NewLoader returns a loader that has read nothing.
+func NewLoader() *Loader {
+	return &Loader{configs: map[string]string{}, names: map[string]string{}}
 }
 
-// ReadSource reads a file. Of one that is too long for a config it reads little more than what makes [Parse] refuse
-// it, so that a file without an end does no harm.
-func ReadSource(path string) (Source, error) {
-	source := Source{Name: path}
-	f, err := os.Open(path)
-	if err != nil {
-		return source, err
-	}
-	defer f.Close()
-	source.Data, err = io.ReadAll(io.LimitReader(f, maxSourceBytes+1))
-	return source, err
+// Finish gives what was declared and everything that was found, in the order of the files and of the places in them.
+// What a resource declares wrongly is left out of it.
+func (l *Loader) Finish() ([]*Resource, []Finding) {
+	Sort(l.findings)
+	return l.resources, l.findings
 }
 
-// Parse reads sources as one config. A source holds YAML or JSON: one IndexConfig or more, as
-// separate documents. Names of resources are unique across all of them. The error is a
-// [*ConfigError] with everything that is wrong; there is no config then.
-func Parse(sources ...Source) (*Config, error) {
-	l := newLoader()
-	for _, s := range sources {
-		l.add(s)
-	}
-	return l.finish()
+// Unreadable records a source that cannot be read.
+func (l *Loader) Unreadable(name string, err error) {
+	l.report(l.file(name, "").Finding(CodeFile, Place{}, "the file cannot be read: "+err.Error(), "give the path of a file that exists and is readable"))
 }
 
-// loader collects what all sources declare.
-type loader struct {
-	config   Config
-	findings []finding
-	files    int
-	configs  map[string]string // metadata.name to its place
-	names    map[string]string // names of resources to their places
-}
-
-// finding remembers the order of the files.
-type finding struct {
-	Diagnostic
-	file int
-}
-
-func newLoader() *loader {
-	return &loader{configs: map[string]string{}, names: map[string]string{}}
-}
-
-func (l *loader) report(d Diagnostic) {
-	l.findings = append(l.findings, finding{d, l.files})
-}
-
-// add parses one source.
-func (l *loader) add(s Source) {
+// file makes the next file.
+func (l *Loader) file(name, text string) *File {
 	l.files++
-	data := withoutMarks(s.Data)
-	f := newFile(s.Name, string(data))
+	f := NewFile(name, text)
+	f.number = l.files
+	return f
+}
+
+func (l *Loader) report(f Finding) { l.findings = append(l.findings, f) }
+
+// Add reads a source.
+func (l *Loader) Add(name string, data []byte) {
+	data = withoutMarks(data)
+	f := l.file(name, string(data))
 	switch valid := validPrefix(data); {
-	case len(data) > maxSourceBytes:
-		l.report(f.diagnostic(CodeFile, place{}, "the file is larger than 4 MiB", "split it into several files"))
+	case len(data) > MaxSourceBytes:
+		l.report(f.Finding(CodeFile, Place{}, "the file is larger than 4 MiB", "split it into several files"))
 		return
 	case valid < len(data):
 		before := splitLines(string(data[:valid]))
-		at := place{len(before), utf8.RuneCountInString(before[len(before)-1]) + 1, 1}
+		at := Place{len(before), utf8.RuneCountInString(before[len(before)-1]) + 1, 1}
 		message := "this is not UTF-8"
 		if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
-			f, message = newFile(s.Name, ""), "this is UTF-16" // which shows as nothing but noise
+			f.clear()
+			message = "this is UTF-16" // which shows as nothing but noise
 		}
-		l.report(f.diagnostic(CodeYAML, at, message, "save the file in UTF-8"))
+		l.report(f.Finding(CodeYAML, at, message, "save the file in UTF-8"))
 		return
 	}
 	documents := 0
@@ -121,10 +86,10 @@ func (l *loader) add(s Source) {
 			continue
 		}
 		documents++
-		(&decoding{loader: l, file: f}).document(document.Content[0])
+		(&decoding{Loader: l, file: f}).document(document.Content[0])
 	}
 	if documents == 0 {
-		l.report(f.diagnostic(CodeEmpty, place{}, "the file holds no "+Kind, "begin with apiVersion: "+APIVersion+" and kind: "+Kind))
+		l.report(f.Finding(CodeEmpty, Place{}, "the file holds no "+Kind, "begin with apiVersion: "+APIVersion+" and kind: "+Kind))
 	}
 }
 
@@ -147,41 +112,15 @@ func validPrefix(data []byte) int {
 	return len(data)
 }
 
-// finish gives the config, or all errors in the order of their places.
-func (l *loader) finish() (*Config, error) {
-	slices.SortStableFunc(l.findings, func(a, b finding) int {
-		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+// Sort puts findings in the order of the files and of the places in them.
+func Sort(findings []Finding) {
+	slices.SortStableFunc(findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	all := make([]Diagnostic, len(l.findings))
-	for i, d := range l.findings {
-		all[i] = d.Diagnostic
-	}
-	warnings, err := divide(all)
-	if err != nil {
-		return nil, err
-	}
-	l.config.Warnings = warnings
-	return &l.config, nil
-}
-
-// divide tells warnings and errors apart.
-func divide(all []Diagnostic) (warnings []Diagnostic, err error) {
-	var errs []Diagnostic
-	for _, d := range all {
-		if strings.HasPrefix(string(d.Code), "W") {
-			warnings = append(warnings, d)
-		} else {
-			errs = append(errs, d)
-		}
-	}
-	if len(errs) > 0 {
-		return warnings, &ConfigError{Diagnostics: errs}
-	}
-	return warnings, nil
 }
 
 // claim records a name, and tells where it was used before.
-func claim(names map[string]string, name string, f *file, at place) (before string, taken bool) {
+func claim(names map[string]string, name string, f *File, at Place) (before string, taken bool) {
 	if before, taken = names[name]; !taken {
 		names[name] = fmt.Sprintf("%s:%s", f.name, at)
 	}

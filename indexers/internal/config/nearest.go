@@ -1,4 +1,4 @@
-package indexers
+package config
 
 import (
 	"slices"
@@ -7,7 +7,7 @@ import (
 
 // nearest returns the candidate that word was probably meant to be, or "". What differs only in case
 // is nearest of all.
-func nearest(word string, candidates []string) string {
+func Nearest(word string, candidates []string) string {
 	best, bestDistance := "", max(len(word)/3, 1)+1
 	for _, c := range slices.Sorted(slices.Values(candidates)) {
 		if strings.EqualFold(word, c) {

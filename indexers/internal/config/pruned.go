@@ -1,7 +1,8 @@
-package indexers
+package config
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
@@ -9,8 +10,8 @@ import (
 // lastApplied is the annotation that kubectl apply leaves.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// paths gives all that is cut out, the presets and annotations written out as paths.
-func (p Prune) paths() []*jsonpath.Path {
+// Paths gives all that is cut out, the presets and annotations written out as paths.
+func (p Prune) Paths() []*jsonpath.Path {
 	all := append([]*jsonpath.Path(nil), p.Remove...)
 	annotations := p.RemoveAnnotations
 	for _, preset := range p.Presets {
@@ -27,47 +28,42 @@ func (p Prune) paths() []*jsonpath.Path {
 	return all
 }
 
-// EffectivePrune gives what is cut out of objects that are kept: what Prune says, without what an index reads,
-// since an index could not be computed of an object that lacks it.
-func (r *Resource) EffectivePrune() Prune {
+// Without gives what remains to be cut out when nothing that one of the indexes reads is.
+func (p Prune) Without(indexes []*Index) Prune {
 	var out Prune
-	for _, preset := range r.Prune.Presets {
-		if p := (Prune{Presets: []string{preset}}); !r.reads(p) {
+	read := func(p Prune) bool {
+		return slices.ContainsFunc(indexes, func(index *Index) bool {
+			_, ok := p.touches(index)
+			return ok
+		})
+	}
+	for _, preset := range p.Presets {
+		if !read(Prune{Presets: []string{preset}}) {
 			out.Presets = append(out.Presets, preset)
 		}
 	}
-	for _, path := range r.Prune.Remove {
-		if p := (Prune{Remove: []*jsonpath.Path{path}}); !r.reads(p) {
+	for _, path := range p.Remove {
+		if !read(Prune{Remove: []*jsonpath.Path{path}}) {
 			out.Remove = append(out.Remove, path)
 		}
 	}
-	for _, name := range r.Prune.RemoveAnnotations {
-		if p := (Prune{RemoveAnnotations: []string{name}}); !r.reads(p) {
+	for _, name := range p.RemoveAnnotations {
+		if !read(Prune{RemoveAnnotations: []string{name}}) {
 			out.RemoveAnnotations = append(out.RemoveAnnotations, name)
 		}
 	}
 	return out
 }
 
-// reads reports whether some index may need what is cut out.
-func (r *Resource) reads(p Prune) bool {
-	for _, index := range r.Indexes {
-		if _, ok := p.touches(index); ok {
-			return true
-		}
-	}
-	return false
-}
-
 // metadataOnly reports an index that reads more than the metadata of objects of which no more is kept.
 func (d *decoding) metadataOnly(r *Resource, index *Index) {
-	if r.Storage.Mode != "metadata" || !index.complete() {
+	if r.Storage.Mode != "metadata" || !index.Complete() {
 		return
 	}
 	metadata := jsonpath.FromSegments("metadata").Steps()
 	for _, read := range index.reads() {
 		if len(read) == 0 || read[0].Recursive || !above(metadata, read) || read[0].Selectors[0].Kind != jsonpath.SelectName {
-			d.failAt(CodeContradict, index.parts[0].at.node, "the index reads more than metadata, and storage mode metadata keeps no more", "use another storage mode, or an index over metadata")
+			d.failAt(CodeContradict, index.Parts[0].At.Node, "the index reads more than metadata, and storage mode metadata keeps no more", "use another storage mode, or an index over metadata")
 			return
 		}
 	}
@@ -75,18 +71,18 @@ func (d *decoding) metadataOnly(r *Resource, index *Index) {
 
 // keptByIndex warns of something that an index reads and that would be cut out otherwise.
 func (d *decoding) keptByIndex(r *Resource, index *Index) {
-	if !index.complete() {
+	if !index.Complete() {
 		return
 	}
 	if removed, ok := r.Prune.touches(index); ok {
-		d.failAt(CodeKeptForIndex, index.parts[0].at.node, fmt.Sprintf("the index reads %s, which is to be pruned", removed), "it stays in the objects, or the index could not be computed; drop one of the two")
+		d.failAt(CodeKeptForIndex, index.Parts[0].At.Node, fmt.Sprintf("the index reads %s, which is to be pruned", removed), "it stays in the objects, or the index could not be computed; drop one of the two")
 	}
 }
 
 // touches gives the first path that is cut out and that an index may need.
 func (p Prune) touches(index *Index) (*jsonpath.Path, bool) {
 	read := index.reads()
-	for _, removed := range p.paths() {
+	for _, removed := range p.Paths() {
 		for _, steps := range read {
 			if above(removed.Steps(), steps) {
 				return removed, true
@@ -98,18 +94,18 @@ func (p Prune) touches(index *Index) (*jsonpath.Path, bool) {
 
 // reads gives all paths that an index follows, from the object on.
 func (i *Index) reads() (read [][]jsonpath.Step) {
-	if i.when != nil {
-		for _, operand := range i.when.Operands() {
+	if i.When != nil {
+		for _, operand := range i.When.Operands() {
 			read = withOperands(read, nil, operand)
 		}
 	}
 	var base []jsonpath.Step
-	if i.each != nil {
-		base = i.each.Steps()
+	if i.Each != nil {
+		base = i.Each.Steps()
 		read = withOperands(read, nil, base)
 	}
-	for n := range i.parts {
-		read = withOperands(read, base, i.parts[n].path.Steps())
+	for n := range i.Parts {
+		read = withOperands(read, base, i.Parts[n].Path.Steps())
 	}
 	return read
 }

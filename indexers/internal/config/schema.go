@@ -1,4 +1,4 @@
-package indexers
+package config
 
 import (
 	"bytes"
@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 )
-
-//go:generate go run ./internal/genschema ../docs/index-config.schema.json
 
 // Schema gives a JSON Schema (draft 2020-12) of config files, for editors. It is made of the same Go types that
 // the decoder takes its fields from. What it accepts can still be refused: it knows nothing of paths, of names

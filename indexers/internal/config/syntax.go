@@ -1,4 +1,4 @@
-package indexers
+package config
 
 import (
 	"errors"
@@ -19,33 +19,33 @@ var (
 
 // syntaxError places an error of the YAML library, which knows a line at best: often that of the map or
 // list around the place.
-func (f *file) syntaxError(err error) Diagnostic {
+func (f *File) syntaxError(err error) Finding {
 	text := yamlPlace.ReplaceAllString(err.Error(), "")
 	if m := yamlAnchor.FindStringSubmatch(text); m != nil {
 		for i, line := range f.lines {
 			if before, _, ok := strings.Cut(line, "*"+m[1]); ok {
-				at := place{i + 1, utf8.RuneCountInString(before) + 1, len(m[1]) + 1}
-				return f.diagnostic(CodeAlias, at, "there is no anchor "+strconv.Quote(m[1]), "write the value out, or quote it when it is text")
+				at := Place{i + 1, utf8.RuneCountInString(before) + 1, len(m[1]) + 1}
+				return f.Finding(CodeAlias, at, "there is no anchor "+strconv.Quote(m[1]), "write the value out, or quote it when it is text")
 			}
 		}
 	}
 	if at, r, ok := f.control(); ok {
-		return f.diagnostic(CodeYAML, at, fmt.Sprintf("the control character %U is not allowed", r), "remove it")
+		return f.Finding(CodeYAML, at, fmt.Sprintf("the control character %U is not allowed", r), "remove it")
 	}
-	at := place{line: f.lineOf(err)}
+	at := Place{Line: f.lineOf(err)}
 	for _, s := range slips {
 		for back := range 1 + s.above {
-			if where, ok := s.find(f, at.line-back); ok {
-				return f.diagnostic(CodeYAML, where, s.message, s.hint)
+			if where, ok := s.find(f, at.Line-back); ok {
+				return f.Finding(CodeYAML, where, s.message, s.hint)
 			}
 		}
 	}
 	if text == "found unexpected end of stream" {
 		text = "what begins here with a quote or a bracket has no end"
 	}
-	line := f.line(at.line)
-	at.column = len(line) - len(strings.TrimLeft(line, " \t")) + 1
-	return f.diagnostic(CodeYAML, at, "this is not YAML: "+text, "look at the indentation, the quotes and the brackets on and above this line")
+	line := f.line(at.Line)
+	at.Column = len(line) - len(strings.TrimLeft(line, " \t")) + 1
+	return f.Finding(CodeYAML, at, "this is not YAML: "+text, "look at the indentation, the quotes and the brackets on and above this line")
 }
 
 // slip is a mistake that is easily made.
@@ -71,25 +71,25 @@ var slips = []slip{
 }
 
 // find looks for the slip in a line.
-func (s slip) find(f *file, number int) (place, bool) {
+func (s slip) find(f *File, number int) (Place, bool) {
 	line := f.line(number)
 	m := s.pattern.FindStringSubmatchIndex(line)
 	if m == nil {
-		return place{}, false
+		return Place{}, false
 	}
-	return place{number, utf8.RuneCountInString(line[:m[2]]) + 1, utf8.RuneCountInString(line[m[2]:m[3]])}, true
+	return Place{number, utf8.RuneCountInString(line[:m[2]]) + 1, utf8.RuneCountInString(line[m[2]:m[3]])}, true
 }
 
 // control gives the place of the first character that YAML does not allow.
-func (f *file) control() (place, rune, bool) {
+func (f *File) control() (Place, rune, bool) {
 	for i, line := range f.lines {
 		for n, r := range line {
 			if r < ' ' && r != '\t' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0xfffe || r == 0xffff {
-				return place{i + 1, utf8.RuneCountInString(line[:n]) + 1, 1}, r, true
+				return Place{i + 1, utf8.RuneCountInString(line[:n]) + 1, 1}, r, true
 			}
 		}
 	}
-	return place{}, 0, false
+	return Place{}, 0, false
 }
 
 // manyLines is from how many lines on it takes too long to look for the one with an error.
@@ -97,7 +97,7 @@ const manyLines = 5000
 
 // lineOf gives the line where an error shows: that with which the error begins when line after line is
 // added.
-func (f *file) lineOf(err error) int {
+func (f *File) lineOf(err error) int {
 	if len(f.lines) > manyLines {
 		line, _ := strconv.Atoi(yamlPlace.FindStringSubmatch(err.Error())[1])
 		return line

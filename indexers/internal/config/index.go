@@ -1,0 +1,115 @@
+package config
+
+import (
+	"unicode/utf8"
+
+	yaml "go.yaml.in/yaml/v3"
+
+	"github.com/crdcache/crdcache/indexers/internal/sortkey"
+	"github.com/crdcache/crdcache/indexers/jsonpath"
+)
+
+// Index is an index as it is declared. The fields that indexers.Index has too mean the same.
+type Index struct {
+	Name           string
+	Keys           []string
+	Sorted, Unique bool
+
+	Parts []Part
+	// Each leads to the elements that the paths of the parts start at; nil for an index over the whole object.
+	Each          *jsonpath.Path
+	EachAt        Origin
+	When          *jsonpath.Filter
+	WhenAt        Origin
+	MaxValues     int
+	MaxValueBytes int
+}
+
+// Complete reports whether everything about the index could be read.
+func (i *Index) Complete() bool {
+	for n := range i.Parts {
+		if i.Parts[n].Path == nil {
+			return false
+		}
+	}
+	return len(i.Parts) > 0
+}
+
+// Part is one key of an index.
+type Part struct {
+	Name       string
+	Path       *jsonpath.Path
+	At         Origin
+	Type       sortkey.Type
+	TypeAt     *yaml.Node
+	Transforms []Transform
+	Missing    Missing
+}
+
+// Encode gives the key of a text: of sorted indexes, in its order; of others, the canonical text.
+func (p *Part) Encode(text string, sorted bool) (string, bool) {
+	switch {
+	case p.Type.Text():
+		return text, true
+	case sorted:
+		return p.Type.Key(text)
+	}
+	return p.Type.Canonical(text)
+}
+
+// Transformed gives the value after all transforms.
+func (p *Part) Transformed(s string) (string, bool) {
+	for _, t := range p.Transforms {
+		var ok bool
+		if s, ok = t.Apply(s); !ok {
+			return "", false
+		}
+	}
+	return s, true
+}
+
+// Missing says what stands for a value that an object does not have.
+type Missing struct {
+	Kind  MissingKind
+	Value string     // of MissingValue, as it is written
+	At    *yaml.Node // of MissingValue
+}
+
+// MissingKind is what missing: says.
+type MissingKind uint8
+
+// The kinds of Missing.
+const (
+	MissingSkip MissingKind = iota
+	MissingNull
+	MissingValue
+	MissingReport
+)
+
+// Origin is where an expression is written.
+type Origin struct {
+	Node     *yaml.Node
+	segments []*yaml.Node // of a path that is a list
+	whole    bool         // the expression is derived, so that only the node as a whole can be shown
+	text     bool         // the expression is no YAML but all of the file, on one line
+}
+
+// OfText is the origin of an expression that is all of a file; see [NewLine].
+func OfText(text string) Origin {
+	return Origin{Node: &yaml.Node{Kind: yaml.ScalarNode, Value: text, Line: 1, Column: 1}, text: true}
+}
+
+// Place gives where the part of the expression from offset to end is written; step is the number of
+// the step that it belongs to.
+func (o Origin) Place(f *File, step, offset, end int) Place {
+	switch {
+	case step < len(o.segments):
+		return f.PlaceOf(o.segments[step])
+	case o.whole || o.segments != nil:
+		return f.PlaceOf(o.Node)
+	case o.text:
+		text := o.Node.Value
+		return Place{Line: 1, Column: utf8.RuneCountInString(text[:offset]) + 1, Length: utf8.RuneCountInString(text[offset:end])}
+	}
+	return f.Within(o.Node, offset, end)
+}

@@ -8,32 +8,30 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
-	"github.com/crdcache/crdcache/internal/packed"
-	"github.com/crdcache/crdcache/internal/store"
 )
 
-// many fills a store with packed objects.
-func many(b *testing.B, n int, extractors ...store.Extractor) *store.Store {
+// many fills a cache with packed objects.
+func many(b *testing.B, n int, indexes dynamicinformer.IndexSet) *dynamicinformer.Informer {
 	b.Helper()
-	s := store.New(store.Options{Form: store.NewPacked(nil, nil), Extractors: extractors})
-	packer := packed.NewPacker(nil)
+	cache := newCache(b, dynamicinformer.StoragePacked, indexes)
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	all := make([]store.Keyed, n)
+	all := make([]any, n)
 	for i := range all {
 		text := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w%d","namespace":"ns%d","uid":"u-%d","resourceVersion":"%d","labels":{"example.com/team":"team-%d"}},"spec":{"class":"class-%d","weight":%d,"hosts":["h%d.example.com"],"text":"%0900d"},"status":{"notAfter":%q}}`,
 			i, i%100, i, i, i%50, i%7, i%1000, i, i, begin.Add(time.Duration(i)*time.Minute).Format(time.RFC3339))
-		object, err := packer.Pack([]byte(text))
-		if err != nil {
+		u := &unstructured.Unstructured{}
+		if err := u.UnmarshalJSON([]byte(text)); err != nil {
 			b.Fatal(err)
 		}
-		all[i] = store.Keyed{Key: object.Key(), Item: object}
+		all[i] = u
 	}
-	if _, ok := s.Replace(s.PrepareAll(all), "1"); !ok {
-		b.Fatal("refused")
+	if err := cache.GetIndexer().Replace(all, "1"); err != nil {
+		b.Fatal(err)
 	}
-	return s
+	return cache
 }
 
 func oneIndex(b *testing.B, text string) *indexers.Functions {
@@ -56,12 +54,12 @@ func BenchmarkAddIndex(b *testing.B) {
 		{"own values sorted", "{name: i, path: .status.notAfter, type: time, order: sorted}"},
 	} {
 		b.Run(bc.name, func(b *testing.B) {
-			s := many(b, benchmarkObjects)
+			s := many(b, benchmarkObjects, nil)
 			f := oneIndex(b, bc.index)
 			before := heap()
 			var grown uint64
 			for b.Loop() {
-				if err := s.AddExtractor(f); err != nil {
+				if err := s.AddIndexes(f); err != nil {
 					b.Fatal(err)
 				}
 				b.StopTimer()
@@ -89,7 +87,7 @@ func heap() uint64 {
 func BenchmarkQuery(b *testing.B) {
 	f := functions(b)
 	s := many(b, benchmarkObjects, f)
-	querier := query.New(query.StoreSource{Store: s}, f.Indexes()...)
+	querier := query.New(query.CacheSource{Informer: s}, f.Indexes()...)
 	for _, bc := range []struct {
 		name, query string
 		options     query.Options

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
-	"github.com/crdcache/crdcache/internal/store"
 )
 
 // documented gives the blocks of a language in the documentation.
@@ -46,12 +46,12 @@ func TestDocumentedQueries(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := indexers.Compile(c.Resources[0])
-	s := newStore(store.NewPacked(nil, nil), f)
+	s := newCache(t, dynamicinformer.StoragePacked, f)
 	for _, o := range objects {
 		o["apiVersion"], o["kind"] = "example.com/v1", "Lamp"
 		put(t, s, &unstructured.Unstructured{Object: o})
 	}
-	querier := query.New(query.StoreSource{Store: s}, f.Indexes()...)
+	querier := query.New(query.CacheSource{Informer: s}, f.Indexes()...)
 
 	_, table, _ := strings.Cut(docs, "| query | finds |\n|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")

@@ -1,12 +1,12 @@
 package query
 
-import "github.com/crdcache/crdcache/internal/store"
+import "github.com/crdcache/crdcache/dynamicinformer"
 
-// StoreSource makes a source of a store without an informer.
-type StoreSource struct{ *store.Store }
+// CacheSource makes a source of the cache of an informer that nobody runs: tests fill it.
+type CacheSource struct{ *dynamicinformer.Informer }
 
 // Snapshot implements Source.
-func (s StoreSource) Snapshot() Snapshot {
-	content := s.Store.Snapshot()
-	return storeSnapshot{content, Stamp{ResourceVersion: content.ResourceVersion(), Synced: true}}
+func (s CacheSource) Snapshot() Snapshot {
+	content := s.Informer.Snapshot()
+	return informerSnapshot{content, Stamp{ResourceVersion: content.ResourceVersion(), Synced: true}}
 }

@@ -1,9 +1,6 @@
 package query
 
-import (
-	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/internal/store"
-)
+import "github.com/crdcache/crdcache/dynamicinformer"
 
 // ForInformer makes a source of an informer of this library. Its snapshots are taken at once, whatever their
 // size, and never change.
@@ -13,8 +10,8 @@ type informerSource struct{ informer *dynamicinformer.Informer }
 
 func (s informerSource) Snapshot() Snapshot {
 	status := s.informer.Status() // first, or the content could be older than the stamp says
-	content := (*store.Snapshot)(s.informer.Snapshot())
-	return storeSnapshot{content, Stamp{
+	content := s.informer.Snapshot()
+	return informerSnapshot{content, Stamp{
 		ResourceVersion: content.ResourceVersion(),
 		Contact:         status.LastContact,
 		Synced:          s.informer.HasSynced() && complete(status.State),
@@ -26,4 +23,21 @@ func (s informerSource) Snapshot() Snapshot {
 // two generations.
 func complete(state dynamicinformer.State) bool {
 	return state == dynamicinformer.StateSynced || state == dynamicinformer.StateDegraded || state == dynamicinformer.StateStopped
+}
+
+// informerSnapshot gives objects as they are kept, so that only those that a query has to look into are decoded.
+type informerSnapshot struct {
+	*dynamicinformer.Snapshot
+	stamp Stamp
+}
+
+func (s informerSnapshot) Stamp() Stamp { return s.stamp }
+
+func (s informerSnapshot) Get(key string) (any, bool) { return s.Stored(key) }
+
+func (s informerSnapshot) All(yield func(key string, item any) bool) { s.AllStored(yield) }
+
+func (s informerSnapshot) Index(name string) (Index, bool) {
+	index, ok := s.Snapshot.Index(name)
+	return index, ok
 }

@@ -7,15 +7,15 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/jsonpath"
-	"github.com/crdcache/crdcache/internal/packed"
 )
 
 // objectOf gives an item decoded; nil for what is no Kubernetes object.
 func objectOf(item any) *unstructured.Unstructured {
 	switch o := item.(type) {
-	case *packed.Object:
+	case dynamicinformer.PackedObject:
 		return o.Unstructured()
 	case *unstructured.Unstructured:
 		return o
@@ -32,7 +32,7 @@ func objectOf(item any) *unstructured.Unstructured {
 // labelsOf gives the labels of an item, without decoding it where that can be done.
 func labelsOf(item any) labels.Labels {
 	switch o := item.(type) {
-	case *packed.Object:
+	case dynamicinformer.PackedObject:
 		return o.Labels()
 	case interface{ GetLabels() map[string]string }:
 		return labels.Set(o.GetLabels())
@@ -42,7 +42,7 @@ func labelsOf(item any) labels.Labels {
 
 // keysOf computes the keys of an item for the only index of the functions.
 func keysOf(item any, functions *indexers.Functions) []string {
-	o, ok := item.(*packed.Object)
+	o, ok := item.(dynamicinformer.PackedObject)
 	if !ok {
 		return functions.Keys(item)[0]
 	}
@@ -110,7 +110,7 @@ func (p *probe) look(json []byte) (err error) {
 
 // holds tests an item. One that cannot be read does not fit.
 func (p *probe) holds(item any) bool {
-	o, ok := item.(*packed.Object)
+	o, ok := item.(dynamicinformer.PackedObject)
 	if !ok {
 		u := objectOf(item)
 		return u != nil && p.test.Match(u.Object)

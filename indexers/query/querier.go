@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -128,11 +129,12 @@ type entry struct {
 // Len counts the objects.
 func (r *Result) Len() int { return len(r.entries) }
 
-// Keys gives the keys of the objects: namespace/name, or the name of what has no namespace.
+// Keys gives the keys of the objects: namespace/name, or the name of what has no namespace. Keeping them keeps nothing
+// else in memory.
 func (r *Result) Keys() []string {
 	keys := make([]string, len(r.entries))
 	for i, e := range r.entries {
-		keys[i] = e.key
+		keys[i] = strings.Clone(e.key)
 	}
 	return keys
 }
@@ -142,7 +144,7 @@ func (r *Result) Keys() []string {
 func (r *Result) All() iter.Seq2[string, *unstructured.Unstructured] {
 	return func(yield func(string, *unstructured.Unstructured) bool) {
 		for _, e := range r.entries {
-			if !yield(e.key, objectOf(e.item)) {
+			if !yield(strings.Clone(e.key), objectOf(e.item)) {
 				return
 			}
 		}

@@ -9,47 +9,56 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/tools/cache"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
+	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
-	"github.com/crdcache/crdcache/internal/store"
 )
 
-// forms are the ways to keep objects.
-var forms = map[string]func() store.Form{
-	"packed": func() store.Form { return store.NewPacked(nil, nil) },
-	"object": func() store.Form { return store.Objects(nil) },
+// modes are the ways to keep objects.
+var modes = []dynamicinformer.StorageMode{dynamicinformer.StoragePacked, dynamicinformer.StorageObject}
+
+var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+
+// newCache returns an informer that is never run, with the indexes of the config.
+func newCache(t testing.TB, mode dynamicinformer.StorageMode, indexes dynamicinformer.IndexSet) *dynamicinformer.Informer {
+	t.Helper()
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := dynamicinformer.ResourceOptions{Storage: dynamicinformer.Storage{Mode: mode}, Indexes: indexes}
+	handle, err := factory.Acquire(widgets, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return handle.Informer()
 }
 
-// newStore makes a store of our own with the indexes of the config.
-func newStore(form store.Form, f *indexers.Functions) *store.Store {
-	return store.New(store.Options{
-		Form:       form,
-		Indexers:   cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
-		Extractors: []store.Extractor{f},
-	})
-}
-
-func put(t testing.TB, s *store.Store, objects ...*unstructured.Unstructured) {
+func put(t testing.TB, cache *dynamicinformer.Informer, objects ...*unstructured.Unstructured) {
 	for _, o := range objects {
-		keyed := store.Keyed{Key: key(o), Item: s.Form().Item(o), ResourceVersion: o.GetResourceVersion()}
-		for {
-			if _, ok := s.Put(s.Prepare(keyed)); ok {
-				break
-			}
+		if err := cache.GetIndexer().Add(o); err != nil {
+			t.Error(err)
 		}
 	}
 }
 
+func remove(t testing.TB, cache *dynamicinformer.Informer, object *unstructured.Unstructured) {
+	if err := cache.GetIndexer().Delete(object); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestModelOverTheStore(t *testing.T) {
-	for name, form := range forms {
-		t.Run(name, func(t *testing.T) {
+	for _, mode := range modes {
+		t.Run(mode.String(), func(t *testing.T) {
 			checkModel(t, 2, 12, 80, func(t testing.TB, objects ...*unstructured.Unstructured) *query.Querier {
 				f := functions(t)
-				s := newStore(form(), f)
+				s := newCache(t, mode, f)
 				put(t, s, objects...)
-				return query.New(query.StoreSource{Store: s}, f.Indexes()...)
+				return query.New(query.CacheSource{Informer: s}, f.Indexes()...)
 			})
 		})
 	}
@@ -59,15 +68,15 @@ func TestModelOverTheStore(t *testing.T) {
 func TestModelAfterChanges(t *testing.T) {
 	random := rand.New(rand.NewPCG(21, 22))
 	f := functions(t)
-	s := newStore(store.NewPacked(nil, nil), f)
-	querier := query.New(query.StoreSource{Store: s}, f.Indexes()...)
+	s := newCache(t, dynamicinformer.StoragePacked, f)
+	querier := query.New(query.CacheSource{Informer: s}, f.Indexes()...)
 	objects := map[string]*unstructured.Unstructured{}
 	for round := range 400 {
 		u := widget(random, random.IntN(40))
 		u.SetResourceVersion(strconv.Itoa(round))
 		if random.IntN(4) == 0 {
 			delete(objects, key(u))
-			s.Remove(key(u), "")
+			remove(t, s, u)
 		} else {
 			objects[key(u)] = u
 			put(t, s, u)
@@ -91,8 +100,8 @@ func TestModelAfterChanges(t *testing.T) {
 // them, and every page of it is of some moment.
 func TestQueriesSeeOneMoment(t *testing.T) {
 	f := functions(t)
-	s := newStore(store.NewPacked(nil, nil), f)
-	querier := query.New(query.StoreSource{Store: s}, f.Indexes()...)
+	s := newCache(t, dynamicinformer.StoragePacked, f)
+	querier := query.New(query.CacheSource{Informer: s}, f.Indexes()...)
 	mover := func(round int) *unstructured.Unstructured {
 		// Both indexes always agree about it.
 		return simple("a/x", []string{"edge", "core"}[round%2], int64(round%2), "gold")
@@ -130,8 +139,8 @@ func TestQueriesSeeOneMoment(t *testing.T) {
 // Readers, writers, and indexes that come and go, all at once.
 func TestEverythingAtOnce(t *testing.T) {
 	f := functions(t)
-	s := newStore(store.NewPacked(nil, nil), f)
-	querier := query.New(query.StoreSource{Store: s}, f.Indexes()...)
+	s := newCache(t, dynamicinformer.StoragePacked, f)
+	querier := query.New(query.CacheSource{Informer: s}, f.Indexes()...)
 	extra := make([]*indexers.Index, 0, 4)
 	for i := range 4 {
 		c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: fmt.Appendf(nil, `{apiVersion: crdcache.dev/v1alpha1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
@@ -148,7 +157,7 @@ func TestEverythingAtOnce(t *testing.T) {
 			for range 600 {
 				u := widget(random, random.IntN(50))
 				if random.IntN(5) == 0 {
-					s.Remove(key(u), "")
+					remove(t, s, u)
 				} else {
 					put(t, s, u)
 				}
@@ -158,10 +167,10 @@ func TestEverythingAtOnce(t *testing.T) {
 	wg.Go(func() {
 		for round := range 40 {
 			index := extra[round%len(extra)]
-			if err := s.AddExtractor(indexers.CompileIndexes(index)); err != nil {
+			if err := s.AddIndexes(indexers.CompileIndexes(index)); err != nil {
 				t.Error(err)
 			}
-			with := query.New(query.StoreSource{Store: s}, index)
+			with := query.New(query.CacheSource{Informer: s}, index)
 			r, err := with.Query(t.Context(), query.Exists(index.Name), query.Options{SortBy: index.Name})
 			if err != nil {
 				t.Error(err)
@@ -208,9 +217,10 @@ func TestEverythingAtOnce(t *testing.T) {
 // Few objects and a long stretch of an index: the objects are looked at, not the stretch, and the result is the
 // same.
 func TestFewObjectsAndALongStretch(t *testing.T) {
-	for name, form := range forms {
+	for _, mode := range modes {
+		name := mode.String()
 		f := functions(t)
-		s := newStore(form(), f)
+		s := newCache(t, mode, f)
 		var objects []*unstructured.Unstructured
 		for i := range 600 {
 			team := "core"
@@ -220,7 +230,7 @@ func TestFewObjectsAndALongStretch(t *testing.T) {
 			objects = append(objects, simple(fmt.Sprintf("a/w%03d", i), team, int64(i), "gold"))
 		}
 		put(t, s, objects...)
-		querier := query.New(query.StoreSource{Store: s}, f.Indexes()...)
+		querier := query.New(query.CacheSource{Informer: s}, f.Indexes()...)
 		for text, want := range map[string][]string{
 			"team=edge && weight>=100":                   {"a/w150", "a/w300", "a/w450"},
 			"team=edge && weight<400":                    {"a/w000", "a/w150", "a/w300"},

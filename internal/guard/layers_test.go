@@ -14,6 +14,9 @@ type layer struct {
 	reason string
 }
 
+// engine is what may know how objects are kept.
+var engine = []string{"dynamicinformer", "internal/informer", "internal/store", "internal/packed", "internal/codec", "internal/requests"}
+
 var layers = []layer{
 	{"github.com/spf13/cobra", []string{"cmd"}, "commands live in the command line"},
 	{"github.com/spf13/pflag", []string{"cmd"}, "flags live in the command line"},
@@ -21,6 +24,9 @@ var layers = []layer{
 	{"k8s.io/client-go/informers", []string{"compat"}, "only the drop-in for client-go's dynamicinformer has its types in signatures"},
 	{"k8s.io/client-go/discovery", []string{"compat", "cmd"}, "it brings every API group; our discovery package reads the same documents without"},
 	{"k8s.io/client-go/kubernetes", []string{"cmd"}, "typed clients have no place in a dynamic library"},
+	{modulePath + "/internal/store", engine, "what others need of a cache is public, in dynamicinformer.Snapshot"},
+	{modulePath + "/internal/packed", engine, "what others need of an object is public, in dynamicinformer.PackedObject"},
+	{modulePath + "/internal/codec", engine, "the wire format is the engine's business"},
 	{modulePath + "/cmd", []string{"cmd"}, "nothing depends on the command line"},
 }
 

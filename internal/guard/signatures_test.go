@@ -12,8 +12,8 @@ import (
 )
 
 // internalTypes lists where exported declarations of a package refer to types of internal packages, which nobody
-// outside can read about or name. allowed are the declarations that may, with the reason.
-func (p sourcePackage) internalTypes(allowed map[string]string) []string {
+// outside can read about or name.
+func (p sourcePackage) internalTypes() []string {
 	var violations []string
 	for name, source := range p.files {
 		if strings.HasSuffix(name, "_test.go") {
@@ -36,7 +36,7 @@ func (p sourcePackage) internalTypes(allowed map[string]string) []string {
 					if !ok {
 						return true
 					}
-					if x, ok := selector.X.(*ast.Ident); ok && hidden[x.Name] && allowed[p.dir+"."+declared] == "" {
+					if x, ok := selector.X.(*ast.Ident); ok && hidden[x.Name] {
 						violations = append(violations, fmt.Sprintf("%s.%s refers to %s.%s, which is internal", p.dir, declared, x.Name, selector.Sel.Name))
 					}
 					return true
@@ -69,12 +69,9 @@ func declarations(decl ast.Decl) map[string]ast.Node {
 }
 
 func TestSignatures(t *testing.T) {
-	allowed := map[string]string{
-		"dynamicinformer.Snapshot": "is defined by the type of the store, so that our packages can convert it; its methods are its own",
-	}
 	for _, p := range sources(t) {
 		if p.public([]string{"sandbox", "integration", "bench"}) {
-			t.Run(p.dir, func(t *testing.T) { report(t, p.internalTypes(allowed)) })
+			t.Run(p.dir, func(t *testing.T) { report(t, p.internalTypes()) })
 		}
 	}
 }
@@ -92,12 +89,11 @@ func TestInternalTypes(t *testing.T) {
 		"unexported field": {"type T struct{ f store.S }\n", 0},
 		"unexported":       {"func f(store.S) {}\n\ntype t store.S\n", 0},
 		"body":             {"func F() { var _ store.S }\n", 0},
-		"allowed":          {"type OK store.S\n", 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := sourcePackage{"p", map[string][]byte{"p.go": []byte(head + tt.source)}}
-			if got := p.internalTypes(map[string]string{"p.OK": "for a reason"}); len(got) != tt.want {
+			if got := p.internalTypes(); len(got) != tt.want {
 				t.Errorf("violations: %v, want %d", got, tt.want)
 			}
 		})

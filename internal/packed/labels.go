@@ -14,7 +14,7 @@ var _ labels.Labels = Labels{}
 type Labels struct{ object *Object }
 
 // Labels returns the labels of the object, without decoding them.
-func (o *Object) Labels() Labels { return Labels{o} }
+func (o *Object) Labels() labels.Labels { return Labels{o} }
 
 // Has implements labels.Labels.
 func (l Labels) Has(label string) bool {

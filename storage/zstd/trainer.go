@@ -5,8 +5,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/klauspost/compress/zstd"
-
-	"github.com/crdcache/crdcache/internal/packed"
 )
 
 // Compressor compresses and decompresses one object at a time. It is the Compressor of package dynamicinformer.
@@ -40,8 +38,6 @@ const defaultDictionary = 32 << 10
 
 // Trainer makes compressors for types of objects.
 type Trainer struct{ options Options }
-
-var _ packed.Trainer = (*Trainer)(nil)
 
 // New returns a Trainer.
 func New(options Options) *Trainer {

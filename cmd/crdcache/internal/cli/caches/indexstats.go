@@ -4,16 +4,15 @@ import (
 	"context"
 	"slices"
 
+	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
-	"github.com/crdcache/crdcache/internal/packed"
-	"github.com/crdcache/crdcache/internal/store"
 )
 
 // IndexStats says what indexes meet in the objects that are cached at this moment, each looked at once, in the order
 // of their keys. What the informer's own functions counted is not that: they see an object each time it changes.
 func (c Cache) IndexStats(ctx context.Context, indexes []*indexers.Index) ([]indexers.Stats, error) {
 	functions := indexers.CompileIndexes(indexes...)
-	snapshot := (*store.Snapshot)(c.Informer.Snapshot())
+	snapshot := c.Informer.Snapshot()
 	keys := snapshot.Keys()
 	slices.Sort(keys)
 	var values [][]string
@@ -21,8 +20,8 @@ func (c Cache) IndexStats(ctx context.Context, indexes []*indexers.Index) ([]ind
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		item, _ := snapshot.Get(key) // the snapshot does not change
-		object, ok := item.(*packed.Object)
+		item, _ := snapshot.Stored(key) // the snapshot does not change
+		object, ok := item.(dynamicinformer.PackedObject)
 		if !ok {
 			functions.Keys(item)
 			continue

@@ -8,13 +8,12 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/output"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/show"
-	"github.com/crdcache/crdcache/internal/packed"
-	"github.com/crdcache/crdcache/internal/store"
+	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
 // Section is all that is cached at this moment.
 func (c Cache) Section() show.Section {
-	snapshot := (*store.Snapshot)(c.Informer.Snapshot())
+	snapshot := c.Informer.Snapshot()
 	return show.Section{Resource: c.Resource, Len: snapshot.Len(), Print: func(ctx context.Context, sort func([]string), printer output.Printer) error {
 		return c.print(ctx, snapshot, sort, printer)
 	}}
@@ -22,14 +21,14 @@ func (c Cache) Section() show.Section {
 
 // print prints every object of a snapshot, in the order that sort gives the keys, and stops at the
 // first error. Objects are decoded only for printers that need it, one at a time.
-func (c Cache) print(ctx context.Context, snapshot *store.Snapshot, sort func(keys []string), printer output.Printer) error {
+func (c Cache) print(ctx context.Context, snapshot *dynamicinformer.Snapshot, sort func(keys []string), printer output.Printer) error {
 	keys := snapshot.Keys()
 	sort(keys)
 	for _, key := range keys {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		item, _ := snapshot.Get(key) // the snapshot does not change
+		item, _ := snapshot.Stored(key) // the snapshot does not change
 		if err := printItem(item, printer); err != nil {
 			return fmt.Errorf("%s %s: %w", c.Resource.GVR.Resource, key, err)
 		}
@@ -39,7 +38,7 @@ func (c Cache) print(ctx context.Context, snapshot *store.Snapshot, sort func(ke
 
 // printItem prints what a snapshot holds of one object.
 func printItem(item any, printer output.Printer) error {
-	object, ok := item.(*packed.Object)
+	object, ok := item.(dynamicinformer.PackedObject)
 	if !ok {
 		u, ok := item.(*unstructured.Unstructured)
 		if !ok {

@@ -1,0 +1,132 @@
+package dynamicinformer
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// kept returns an informer that nobody runs, with these objects and an index "a" of them all.
+func kept(t testing.TB, storage Storage, objects ...*unstructured.Unstructured) *Informer {
+	t.Helper()
+	i, err := newInformer(source{}, widgets, ResourceOptions{Storage: storage, Indexes: indexNames("a")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range objects {
+		if err := i.GetIndexer().Add(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return i
+}
+
+// TestSnapshotJSON: the JSON of objects is read without decoding one, in every mode.
+func TestSnapshotJSON(t *testing.T) {
+	x, y := painted("web", "x", "red"), painted("web", "y", "blue")
+	for _, storage := range whole {
+		t.Run(storage.Mode.String(), func(t *testing.T) {
+			i := kept(t, storage, x, y)
+			s := i.Snapshot()
+			parsed := func(text []byte) any {
+				var o any
+				if err := json.Unmarshal(text, &o); err != nil {
+					t.Errorf("%s: %v", text, err)
+				}
+				return o
+			}
+			text, ok, err := s.JSON("web/x")
+			if diff := cmp.Diff(any(x.Object), parsed(text)); !ok || err != nil || diff != "" {
+				t.Errorf("%v, %v (-want +got):\n%s", ok, err, diff)
+			}
+			if text, ok, err := s.JSON("web/z"); text != nil || ok || err != nil {
+				t.Errorf("of no object: %s, %v, %v", text, ok, err)
+			}
+			all := map[string]any{}
+			err = s.AllJSON(func(key string, text []byte) error {
+				all[key] = parsed(text)
+				return nil
+			})
+			if diff := cmp.Diff(map[string]any{"web/x": x.Object, "web/y": y.Object}, all); err != nil || diff != "" {
+				t.Errorf("%v, all (-want +got):\n%s", err, diff)
+			}
+			calls, enough := 0, errors.New("enough")
+			err = s.AllJSON(func(string, []byte) error {
+				calls++
+				return enough
+			})
+			if err != enough || calls != 1 {
+				t.Errorf("%d calls and %v after an error", calls, err)
+			}
+			if stats := i.Stats(); stats.Misses != 0 {
+				t.Errorf("%d objects were decoded", stats.Misses)
+			}
+		})
+	}
+}
+
+// TestSnapshotStored: what is kept can be looked into without being decoded.
+func TestSnapshotStored(t *testing.T) {
+	x := painted("web", "x", "red")
+	i := kept(t, Storage{}, x)
+	s := i.Snapshot()
+	for key, object := range s.AllStored {
+		o, ok := object.(PackedObject)
+		if !ok || key != "web/x" {
+			t.Fatalf("%s is a %T", key, object)
+		}
+		if !labels.SelectorFromSet(labels.Set{"color": "red"}).Matches(o.Labels()) || o.Decoded() != nil {
+			t.Errorf("the labels are not read where they are")
+		}
+		if stats := i.Stats(); stats.Misses != 0 {
+			t.Errorf("%d objects were decoded", stats.Misses)
+		}
+		if diff := cmp.Diff(x, o.Unstructured()); diff != "" || o.Decoded() == nil {
+			t.Errorf("decoded (-want +got):\n%s", diff)
+		}
+	}
+	object, ok := kept(t, Storage{Mode: StorageObject}, x).Snapshot().Stored("web/x")
+	if u, decoded := object.(*unstructured.Unstructured); !ok || !decoded || u.GetName() != "x" {
+		t.Errorf("decoded objects are kept as %T", object)
+	}
+	if object, ok := s.Stored("web/z"); ok || object != nil {
+		t.Errorf("there is %v", object)
+	}
+}
+
+// TestSnapshotIndex reads one index of a snapshot, of which later writes change nothing.
+func TestSnapshotIndex(t *testing.T) {
+	i := kept(t, Storage{}, painted("web", "x", "red"), painted("db", "y", "red"))
+	s := i.Snapshot()
+	if err := i.GetIndexer().Replace(nil, "9"); err != nil {
+		t.Fatal(err)
+	}
+	x, ok := s.Index("namespace")
+	if !ok || x.Len() != 2 || x.Count("web") != 1 || !x.Has("web", "web/x") || x.Has("web", "db/y") {
+		t.Errorf("%v: %d values, %d in web", ok, x.Len(), x.Count("web"))
+	}
+	var keys, values []string
+	for key, object := range func(yield func(string, any) bool) { x.Objects("db", yield) } {
+		if _, ok := object.(PackedObject); !ok {
+			t.Errorf("%s is a %T", key, object)
+		}
+		keys = append(keys, key)
+	}
+	for value := range func(yield func(string, int) bool) { x.Keys("", "", true, yield) } {
+		values = append(values, value)
+	}
+	if !slices.Equal(keys, []string{"db/y"}) || !slices.Equal(values, []string{"web", "db"}) {
+		t.Errorf("keys %v, values %v", keys, values)
+	}
+	if _, ordered := x.CountKeys("", ""); ordered {
+		t.Error("the index by namespace is kept in order")
+	}
+	if _, ok := s.Index("none"); ok {
+		t.Error("there is an index that does not exist")
+	}
+}

@@ -21,6 +21,15 @@
 // kube-apiserver in the folder that KUBEBUILDER_ASSETS names; bin/sandbox in the repository. Without any of
 // them a test that needs a control plane is skipped, or fails where CRDCACHE_REQUIRE_SANDBOX=1 is set.
 //
+// CRDCACHE_APISERVER_ARGS holds more flags of kube-apiserver, separated by spaces. "feature-gates=WatchList=false"
+// makes it a server without watch-list, as many are.
+//
+// # Servers that differ
+//
+// The tests run against every supported version of Kubernetes, with and without watch-list. A test that needs what
+// not all of them have says so with [Needs], and [Has] tells one that expects something else of them. Nothing else
+// decides by the server.
+//
 // # Isolation
 //
 // Tests of a package share the control plane. [Group] and [Namespace] give a test names of its own, and

@@ -7,12 +7,16 @@ import (
 	"path/filepath"
 )
 
-// Environment variables that say where programs are, and whether tests may be skipped without them.
+// Environment variables that say where programs are, whether tests may be skipped without them, and how the API
+// server is run.
 const (
 	envSandbox = "CRDCACHE_SANDBOX_BIN"
 	envAssets  = "KUBEBUILDER_ASSETS"
 	envRequire = "CRDCACHE_REQUIRE_SANDBOX"
 	envKubectl = "CRDCACHE_KUBECTL_BIN"
+	// envAPIServerArgs are more flags of kube-apiserver, separated by spaces, each as "name=value" with or without
+	// dashes in front.
+	envAPIServerArgs = "CRDCACHE_APISERVER_ARGS"
 )
 
 // location is where a control plane can be started from: one of the two is set.

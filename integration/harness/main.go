@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,24 +16,12 @@ import (
 // busy machine fails no test.
 const patience = 90 * time.Second
 
-// Option configures the control plane of a package.
-type Option func(*settings)
-
-type settings struct {
-	apiServerArgs []string
-}
-
-// WithAPIServerArgs passes flags to kube-apiserver, each as "name=value" with or without dashes in front.
-func WithAPIServerArgs(args ...string) Option {
-	return func(s *settings) { s.apiServerArgs = append(s.apiServerArgs, args...) }
-}
-
 // Main runs the tests of a package and exits. It fails a run that leaves goroutines of the library or of a
 // reflector behind. Call it from TestMain and from nowhere else.
-func Main(m *testing.M, options ...Option) { os.Exit(run(m, options)) }
+func Main(m *testing.M) { os.Exit(run(m)) }
 
 // run exists so that deferred calls happen before the process exits.
-func run(m *testing.M, options []Option) int {
+func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "crdcache-integration-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -40,9 +29,6 @@ func run(m *testing.M, options []Option) int {
 	}
 	defer os.RemoveAll(dir)
 	shared = &suite{dir: dir}
-	for _, o := range options {
-		o(&shared.settings)
-	}
 	code := leakcheck.Main(m, "crdcache/", "tools/cache.")
 	if err := shared.stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "stopping the control plane:", err)
@@ -56,14 +42,18 @@ var shared *suite
 
 // suite is made once per test process.
 type suite struct {
-	dir      string
-	settings settings
+	dir string
 
 	plane struct {
 		once sync.Once
 		controlPlane
 		unavailable error // there are no binaries
 		err         error // there are, and they did not start
+	}
+	server struct {
+		once sync.Once
+		server
+		err error
 	}
 	cli struct {
 		once sync.Once
@@ -118,10 +108,11 @@ func (s *suite) start() (p controlPlane, unavailable, err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
+	args := strings.Fields(os.Getenv(envAPIServerArgs))
 	if where.sandbox != "" {
-		p, err = startSandbox(ctx, where.sandbox, s.dir, s.settings.apiServerArgs)
+		p, err = startSandbox(ctx, where.sandbox, s.dir, args)
 	} else {
-		p, err = startEnvtest(ctx, where.assets, s.dir, s.settings.apiServerArgs)
+		p, err = startEnvtest(ctx, where.assets, s.dir, args)
 	}
 	return p, nil, err
 }

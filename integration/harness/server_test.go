@@ -1,0 +1,40 @@
+package harness
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestFeatures compares what is found out with what the API server was told.
+func TestFeatures(t *testing.T) {
+	if !Has(t, Since("1.30")) {
+		t.Error("the API server is older than any that is supported")
+	}
+	if Has(t, Since("1.99")) {
+		t.Error("the API server is newer than there is any")
+	}
+	off := strings.Contains(os.Getenv(envAPIServerArgs), "WatchList=false")
+	if got := Has(t, WatchList); got && off {
+		t.Error("a server without watch-list has it")
+	} else if !got && !off && Has(t, Since("1.34")) {
+		t.Error("a server with watch-list lacks it")
+	}
+}
+
+// TestWithoutWatchList runs TestFeatures on an API server without watch-list, and wants a test that needs it to be
+// skipped with the reason.
+func TestWithoutWatchList(t *testing.T) {
+	plane(t) // skips without binaries
+	gate := envAPIServerArgs + "=feature-gates=WatchList=false"
+	out, err := runAlone(t, "TestFeatures", gate)
+	if err != nil || !strings.Contains(out, "--- PASS: TestFeatures") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	out, err = runAlone(t, "TestNeeds", gate)
+	if err != nil || !strings.Contains(out, "--- SKIP: TestNeeds") || !strings.Contains(out, "needs watch-list, which this server lacks") {
+		t.Errorf("%v, want a skip that says what is needed\n%s", err, out)
+	}
+}
+
+func TestNeeds(t *testing.T) { Needs(t, Since("1.30"), WatchList) }

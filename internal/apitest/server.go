@@ -125,6 +125,13 @@ func (s *Server) Repair() {
 	s.mu.faults = nil
 }
 
+// RepairPath removes the faults of a path.
+func (s *Server) RepairPath(path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.faults = slices.DeleteFunc(s.mu.faults, func(f Fault) bool { return f.Path == path })
+}
+
 // Compact forgets the history of the objects: a watch from before now gets 410.
 func (s *Server) Compact() { s.objects.Compact() }
 

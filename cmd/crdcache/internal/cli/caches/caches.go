@@ -4,6 +4,8 @@ package caches
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -74,7 +76,7 @@ func New(client dynamic.Interface, resources []discovery.Resource, options Optio
 }
 
 // Sync runs the informers and waits until all are settled, the server calls the requests of the others wrong, or ctx
-// ends. Its error joins those of the types that are not synced. The informers run until Shutdown.
+// ends. Its error joins those of the types whose objects have not all been read. The informers run until Shutdown.
 func (c *Caches) Sync(ctx context.Context) error {
 	if err := c.factory.Start(context.WithoutCancel(ctx)); err != nil {
 		return err
@@ -88,6 +90,25 @@ func (c *Caches) Sync(ctx context.Context) error {
 		if cached.Informer.HasSynced() {
 			c.Synced = append(c.Synced, cached)
 		}
+	}
+	return c.withoutRead(err)
+}
+
+// withoutRead drops the types from a *dynamicinformer.NotSyncedError whose objects have all been read and whose watch
+// the server then refused, as it does that of componentstatuses. Whether such a type still is synced when it is looked
+// at depends on how soon the refusal comes.
+func (c *Caches) withoutRead(err error) error {
+	var unsynced *dynamicinformer.NotSyncedError
+	if !errors.As(err, &unsynced) {
+		return err
+	}
+	unsynced.Missing = slices.DeleteFunc(unsynced.Missing, func(status dynamicinformer.Status) bool {
+		return status.State == dynamicinformer.StateDegraded && slices.ContainsFunc(c.Synced, func(cached Cache) bool {
+			return cached.Resource.GVR == status.GVR
+		})
+	})
+	if len(unsynced.Missing) == 0 {
+		return nil
 	}
 	return err
 }

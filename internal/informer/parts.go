@@ -3,6 +3,7 @@ package informer
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 
@@ -58,6 +59,25 @@ func (i *Informer) RunParts(ctx context.Context, listed func(), parts ...Part) e
 	return nil
 }
 
+// RunEmpty is RunParts for what is known to have no objects: nothing is listed or watched, and the informer has synced at
+// once. What an earlier generation left is removed, and handlers told. It returns when ctx has ended.
+func (i *Informer) RunEmpty(ctx context.Context, listed func()) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	g, err := i.begin(ctx, cancel, again)
+	if err != nil {
+		return err
+	}
+	defer i.end(g)
+	i.reflector.Store(nil)
+	g.listed = listed
+	if err := g.Replace(nil, ""); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return nil
+}
+
 // part is the store that the reflector of one of several parts writes to.
 type part struct {
 	*generation
@@ -100,7 +120,7 @@ func (p *part) commitPart(prepared []store.Prepared, resourceVersion string) (bo
 	if i.mu.current != p.generation {
 		return false, ErrGenerationOver
 	}
-	changes := p.removeMissing(prepared)
+	changes := p.removeMissingLocked(prepared)
 	done := true
 	for _, next := range prepared {
 		old, ok := i.store.Put(next)
@@ -113,23 +133,39 @@ func (p *part) commitPart(prepared []store.Prepared, resourceVersion string) (bo
 	if done {
 		i.store.SetResourceVersion(resourceVersion)
 	}
-	p.tookLocked(changes, done && !p.hasListed)
+	p.recordListLocked(changes, done && !p.hasListed)
 	p.hasListed = p.hasListed || done
 	return done, nil
 }
 
-// removeMissing removes the objects of the part that are not in the list.
-func (p *part) removeMissing(list []store.Prepared) []store.Change {
+// removeMissingLocked removes the objects of the part that are not in the list.
+func (p *part) removeMissingLocked(list []store.Prepared) []store.Change {
 	present := make(map[string]bool, len(list))
 	for _, next := range list {
 		present[next.Key] = true
 	}
+	return p.informer.removeLocked(p.prefix, func(key string) bool { return !present[key] })
+}
+
+// removeLocked removes the objects with keys of a prefix, a namespace and a slash, that are to go.
+func (i *Informer) removeLocked(prefix string, goes func(key string) bool) []store.Change {
 	var changes []store.Change
-	for key, item := range p.informer.store.Snapshot().All {
-		if strings.HasPrefix(key, p.prefix) && !present[key] {
-			p.informer.store.Remove(key, "")
-			changes = append(changes, store.Change{Key: key, Old: item})
+	for _, key := range i.keysLocked(prefix) {
+		if goes(key) {
+			changes = append(changes, store.Change{Key: key, Old: i.store.Remove(key, "")})
 		}
 	}
 	return changes
+}
+
+// keysLocked returns the keys of a prefix, a namespace and a slash. With an index by namespace, which client-go's
+// informers and ours have unless they are told otherwise, it does not look at what is in other namespaces: those may be
+// many, and each lists on its own.
+func (i *Informer) keysLocked(prefix string) []string {
+	now := i.store.Snapshot()
+	keys, err := now.KeysByIndex(cache.NamespaceIndex, strings.TrimSuffix(prefix, "/"))
+	if err != nil {
+		keys = now.Keys()
+	}
+	return slices.DeleteFunc(keys, func(key string) bool { return !strings.HasPrefix(key, prefix) })
 }

@@ -71,7 +71,7 @@ func (s *partSet) become(ctx context.Context, parts []Part) error {
 	for namespace, r := range s.running {
 		if !wanted[namespace] {
 			r.cancel()
-			<-r.done // lest it write what nobody would remove
+			<-r.done // or it might write what nobody would remove
 			gone = append(gone, r)
 			delete(s.running, namespace)
 		}
@@ -100,7 +100,7 @@ func (s *partSet) run(ctx context.Context, r *runningPart, lw cache.ListerWatche
 	})
 }
 
-// swap takes in that parts come and go: what is to be listed before the informer has synced, and which objects
+// swap records that parts come and go: what is to be listed before the informer has synced, and which objects
 // leave.
 func (s *partSet) swap(wanted map[string]bool, added map[string]*runningPart, gone []*runningPart) error {
 	i := s.informer
@@ -122,19 +122,20 @@ func (s *partSet) swap(wanted map[string]bool, added map[string]*runningPart, go
 		}
 	}
 	var changes []store.Change
-	if !s.begun || len(gone) > 0 {
-		changes = i.removeOutside(wanted)
+	for _, r := range gone {
+		changes = append(changes, i.removeLocked(r.prefix, func(string) bool { return true })...)
 	}
 	if !s.begun {
+		changes = i.removeOutsideLocked(wanted)
 		s.begun = true
 		s.unlisted--
 	}
-	s.tookLocked(changes, false)
+	s.recordListLocked(changes, false)
 	return nil
 }
 
-// removeOutside removes the objects that are in none of the namespaces. Callers hold mu.
-func (i *Informer) removeOutside(namespaces map[string]bool) []store.Change {
+// removeOutsideLocked removes the objects that are in none of the namespaces.
+func (i *Informer) removeOutsideLocked(namespaces map[string]bool) []store.Change {
 	var changes []store.Change
 	for key, item := range i.store.Snapshot().All {
 		if namespace, _, ok := strings.Cut(key, "/"); !ok || !namespaces[namespace] {

@@ -77,13 +77,13 @@ func (g *generation) commitAll(batch *store.Batch, resourceVersion string) (bool
 	if !ok {
 		return false, nil
 	}
-	g.tookLocked(changes, g.unlisted > 0)
+	g.recordListLocked(changes, g.unlisted > 0)
 	return true, nil
 }
 
-// tookLocked takes in the changes that a list has made, first being set for the first list of a part in this
+// recordListLocked records the changes that a list has made, first being set for the first list of a part in this
 // generation: the handlers are told, and the informer has synced with the last of those.
-func (g *generation) tookLocked(changes []store.Change, first bool) {
+func (g *generation) recordListLocked(changes []store.Change, first bool) {
 	i := g.informer
 	synced := i.synced.Load()
 	initial := !synced.reached()

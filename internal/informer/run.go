@@ -52,16 +52,16 @@ func (i *Informer) RunGeneration(ctx context.Context, lw cache.ListerWatcher) er
 	return i.RunParts(ctx, nil, Part{ListerWatcher: lw})
 }
 
-// may says whether a generation may follow an earlier one.
-type may bool
+// repetition says whether a generation can follow an earlier one.
+type repetition bool
 
 const (
-	onlyOnce may = false
-	again    may = true
+	onlyOnce repetition = false
+	again    repetition = true
 )
 
 // begin makes the next generation the one that may write. The first one starts the handlers.
-func (i *Informer) begin(ctx context.Context, cancel context.CancelFunc, repeat may) (*generation, error) {
+func (i *Informer) begin(ctx context.Context, cancel context.CancelFunc, repeat repetition) (*generation, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	next, err := step(i.mu.state, inputRun)

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
@@ -17,6 +16,8 @@ type Handle struct {
 	factory *Factory
 	entry   *entry
 	once    sync.Once
+	// required and renews are as in the claim that it counts as.
+	required, renews bool
 }
 
 // Acquire returns a handle to the informer of a type, seen as options say: what is set in the last of them
@@ -25,13 +26,19 @@ type Handle struct {
 //
 // The informer runs from now on if Start has been called, or else from then on: with the context of Start, never
 // that of the caller. It is stopped, without any deletions being delivered, when the last handle has been released
-// for as long as Options.Linger; then who waits for it is told, and the next Acquire makes another one. An informer
-// that ForResource has returned is held until Shutdown.
+// for as long as Options.Linger, or at once if it was never started; then who waits for it is told, and the next Acquire
+// makes another one. It does so, too, when the context of Start has ended. An informer that ForResource has returned is
+// held until Shutdown.
 //
 // A type that does not exist can be acquired: its informer is pending. Acquire fails for options that contradict
 // themselves, for a GVR without version or resource, for Indexes some of whose names are taken and others not, and
 // with ErrShutdown after Shutdown. Reading the informer never starts anything.
 func (f *Factory) Acquire(gvr schema.GroupVersionResource, options ...ResourceOptions) (*Handle, error) {
+	return f.acquire(gvr, options, false)
+}
+
+// acquire is Acquire; renews says that another informer is asked for when this one has stopped.
+func (f *Factory) acquire(gvr schema.GroupVersionResource, options []ResourceOptions, renews bool) (*Handle, error) {
 	var errs []error
 	for _, o := range options {
 		errs = append(errs, o.validate()...)
@@ -43,41 +50,7 @@ func (f *Factory) Acquire(gvr schema.GroupVersionResource, options ...ResourceOp
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("dynamicinformer: acquiring %s: %w", formatGVR(gvr), err)
 	}
-	h, err := f.claim(gvr, resolved)
-	if err != nil {
-		return nil, err
-	}
-	if err := h.Informer().addMissing(resolved); err != nil {
-		h.Release()
-		return nil, fmt.Errorf("dynamicinformer: acquiring %s: %w", formatGVR(gvr), err)
-	}
-	return h, nil
-}
-
-// claim finds or makes the entry, and counts the handle.
-func (f *Factory) claim(gvr schema.GroupVersionResource, options ResourceOptions) (*Handle, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.mu.shutdown {
-		return nil, ErrShutdown
-	}
-	e, ok := f.mu.entries[entryKeyOf(gvr, options)]
-	if ok && e.ended() {
-		f.dropLocked(e)
-		ok = false
-	}
-	if !ok {
-		var err error
-		if e, err = f.addLocked(gvr, options); err != nil {
-			return nil, err
-		}
-	}
-	e.handles++
-	e.wanted++
-	if f.mu.running != nil && f.mu.running.Err() == nil {
-		f.startLocked(e)
-	}
-	return &Handle{factory: f, entry: e}, nil
+	return f.claim(claim{key: entryKeyOf(gvr, resolved), options: resolved, start: true, renews: renews})
 }
 
 // addMissing adds the indexes that an informer does not have yet, which is the case when another asked for it first.
@@ -112,26 +85,4 @@ func (h *Handle) Informer() *Informer { return h.entry.informer }
 // Release gives up the claim. Calling it again does nothing, and it may be called at any time: from inside an
 // event handler, after Shutdown, or when somebody else has acquired the type again meanwhile, whose informer is
 // not touched. It does not wait.
-func (h *Handle) Release() { h.once.Do(func() { h.factory.release(h.entry) }) }
-
-func (f *Factory) release(e *entry) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	e.handles--
-	if e.handles > 0 || e.held || f.mu.shutdown || f.mu.entries[e.key] != e {
-		return
-	}
-	if f.options.Linger < 0 {
-		f.dropLocked(e)
-		return
-	}
-	wanted := e.wanted
-	// Ended by Shutdown at the latest.
-	e.linger = time.AfterFunc(f.options.Linger, func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if e.wanted == wanted && !f.mu.shutdown && f.mu.entries[e.key] == e {
-			f.dropLocked(e)
-		}
-	})
-}
+func (h *Handle) Release() { h.once.Do(func() { h.factory.release(h) }) }

@@ -120,8 +120,8 @@ func TestAcquireWhatIsEnding(t *testing.T) {
 		before := acquire(t, f, widgets)
 		synctest.Wait()
 		cancel()
-		start(t, f)
 		after := acquire(t, f, widgets)
+		start(t, f)
 		if after.Informer() == before.Informer() {
 			t.Error("an informer that is about to stop was handed out")
 		}

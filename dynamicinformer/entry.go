@@ -3,16 +3,38 @@ package dynamicinformer
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+)
+
+// entryState says where an entry is in its life.
+//
+//	Fresh ──Start──▶ Running ──last release──▶ Lingering ──▶ Ended
+//	  │                │  ▲──────claim───────────┘             ▲
+//	  └─last release───┴──── its context ends, Shutdown ───────┘
+type entryState int
+
+const (
+	// entryFresh: the informer has not been started.
+	entryFresh entryState = iota
+	// entryRunning: the informer runs for those who claim it.
+	entryRunning
+	// entryLingering: the informer runs, and nobody claims it. It ends unless somebody does in time.
+	entryLingering
+	// entryEnded: the informer has stopped for good, or is about to. No look-up returns it.
+	entryEnded
 )
 
 // entryKey tells entries apart.
 type entryKey struct {
 	gvr  schema.GroupVersionResource
 	view viewKey
+	// own marks what the factory needs for itself. It runs until Shutdown, whatever becomes of the contexts of Start.
+	own bool
 }
 
 func entryKeyOf(gvr schema.GroupVersionResource, options ResourceOptions) entryKey {
@@ -28,59 +50,116 @@ type entry struct {
 
 	// The rest is guarded by Factory.mu.
 
-	started bool
-	ctx     context.Context // of a started one
-	cancel  context.CancelFunc
-	// held says that ForResource has returned the informer; handles counts those of Acquire.
-	held    bool
-	handles int
-	// wanted counts the times that somebody asked for it, so that what lingers since an earlier time is not
-	// stopped; linger is the timer that stops it.
-	wanted int
+	ctx    context.Context // nil before the start
+	cancel context.CancelFunc
+	// claims counts those who want the informer, renewing those of them who ask for another one when it has stopped,
+	// required those who cannot do without the type.
+	claims, renewing, required int
+	// linger ends the entry when it fires; nil unless it lingers.
 	linger *time.Timer
 }
 
-// ended reports whether the informer was started and has ended, or is about to, or was run without the factory and has
-// ended. Factory.mu is held.
-func (e *entry) ended() bool { return e.informer.IsStopped() || e.started && e.ctx.Err() != nil }
+// state derives where the entry is in its life. Factory.mu is held.
+func (e *entry) state() entryState {
+	switch {
+	case e.informer.IsStopped(), e.ctx != nil && e.ctx.Err() != nil:
+		return entryEnded
+	case e.ctx == nil:
+		return entryFresh
+	case e.claims == 0:
+		return entryLingering
+	default:
+		return entryRunning
+	}
+}
 
-// addLocked makes an entry.
-func (f *Factory) addLocked(gvr schema.GroupVersionResource, options ResourceOptions) (*entry, error) {
-	i, err := newInformer(f.source, gvr, options, f.types)
+// claim is what somebody wants of an informer.
+type claim struct {
+	key     entryKey
+	options ResourceOptions
+	// start runs the informer at once if Start has been called, and not only from the next Start on.
+	start bool
+	// renews says that another informer is asked for when this one has stopped.
+	renews bool
+}
+
+// claim finds the informer that somebody wants, or makes it, and counts the claim. It is the only look-up: what has
+// ended is never returned. The indexes that the informer lacks are added with no lock held.
+func (f *Factory) claim(c claim) (*Handle, error) {
+	h, err := f.count(c)
 	if err != nil {
 		return nil, err
 	}
-	f.hub.join(i.health, options.required())
-	e := &entry{key: entryKeyOf(gvr, options), view: options.describe(), informer: i, done: make(chan struct{})}
+	if err := h.Informer().addMissing(c.options); err != nil {
+		h.Release()
+		return nil, fmt.Errorf("dynamicinformer: acquiring %s: %w", formatGVR(c.key.gvr), err)
+	}
+	return h, nil
+}
+
+func (f *Factory) count(c claim) (*Handle, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.mu.shutdown {
+		return nil, ErrShutdown
+	}
+	e, ok := f.mu.entries[c.key]
+	if ok && e.state() == entryEnded {
+		f.dropLocked(e)
+		ok = false
+	}
+	if !ok {
+		var err error
+		if e, err = f.addLocked(c); err != nil {
+			return nil, err
+		}
+	}
+	h := &Handle{factory: f, entry: e, required: c.options.required(), renews: c.renews}
+	e.count(h, 1)
+	e.stopLinger()
+	if c.key.own || c.start && f.mu.running != nil && f.mu.running.Err() == nil {
+		f.startLocked(e)
+	}
+	return h, nil
+}
+
+// count adds a claim, or takes it away.
+func (e *entry) count(h *Handle, by int) {
+	e.claims += by
+	if h.renews {
+		e.renewing += by
+	}
+	if h.required {
+		e.required += by
+		e.informer.required.Store(e.required > 0)
+	}
+}
+
+// addLocked makes an entry.
+func (f *Factory) addLocked(c claim) (*entry, error) {
+	i, err := newInformer(f.source, c.key.gvr, c.options, f.types)
+	if err != nil {
+		return nil, err
+	}
+	f.hub.join(i.health, c.options.required())
+	e := &entry{key: c.key, view: c.options.describe(), informer: i, done: make(chan struct{})}
 	f.mu.entries[e.key] = e
 	return e, nil
 }
 
-// startLocked runs an informer, once, with the context of the latest Start.
-func (f *Factory) startLocked(e *entry) { f.startInLocked(f.mu.running, e) }
-
-func (f *Factory) startInLocked(ctx context.Context, e *entry) {
-	if e.started {
+// startLocked runs a fresh informer: one of the factory's own until Shutdown, others with the context of the latest
+// Start.
+func (f *Factory) startLocked(e *entry) {
+	if e.state() != entryFresh {
 		return
 	}
-	e.started = true
+	ctx := f.mu.running
+	if e.key.own {
+		ctx = f.ctx
+	}
 	e.ctx, e.cancel = context.WithCancel(ctx)
+	f.mu.alive[e] = struct{}{}
 	go f.run(e.ctx, e) // ended by the context of Start, by Shutdown, or by the last Release
-}
-
-// namespaces returns a claim to an informer of all namespaces that runs, also for an informer that was run without
-// Start. It fails after Shutdown.
-func (f *Factory) namespaces() (*Handle, error) {
-	h, err := f.claim(namespacesGVR, ResourceOptions{Namespaces: AllNamespaces(), Storage: Storage{Mode: StorageMetadata}})
-	if err != nil {
-		return nil, err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.mu.running == nil {
-		f.startInLocked(f.ctx, h.entry)
-	}
-	return h, nil
 }
 
 // run runs one informer until ctx or the factory ends.
@@ -88,47 +167,74 @@ func (f *Factory) run(ctx context.Context, e *entry) {
 	defer func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		delete(f.mu.leaving, e)
-		close(e.done) // under the lock, or it might join those who leave after it has left
+		delete(f.mu.alive, e)
+		close(e.done)
 	}()
 	defer e.cancel()
 	defer context.AfterFunc(f.ctx, e.cancel)()
 	e.informer.RunWithContext(ctx)
 }
 
+// release takes a claim away. The last one ends a fresh entry, and lets one that runs linger.
+func (f *Factory) release(h *Handle) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	e := h.entry
+	e.count(h, -1)
+	if e.claims > 0 || f.mu.shutdown || f.mu.entries[e.key] != e {
+		return
+	}
+	if e.state() != entryLingering || f.options.Linger < 0 {
+		f.dropLocked(e)
+		return
+	}
+	var timer *time.Timer
+	// Ended by Shutdown at the latest.
+	timer = time.AfterFunc(f.options.Linger, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if e.linger == timer && !f.mu.shutdown { // nobody has claimed it since
+			f.dropLocked(e)
+		}
+	})
+	e.linger = timer
+}
+
 // dropLocked takes an entry out of the factory and stops its informer, without waiting for it.
 func (f *Factory) dropLocked(e *entry) {
 	delete(f.mu.entries, e.key)
-	if !e.started {
+	e.stopLinger()
+	if e.ctx == nil {
 		e.informer.abandon()
 		return
 	}
-	select {
-	case <-e.done:
-	default:
-		f.mu.leaving[e] = struct{}{}
-		e.cancel()
+	e.cancel()
+}
+
+// stopLinger ends the wait for a last release to count.
+func (e *entry) stopLinger() {
+	if e.linger != nil {
+		e.linger.Stop()
+		e.linger = nil
 	}
 }
 
 // entries returns all entries, ordered by group, resource, version and view.
 func (f *Factory) entries() []*entry {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	all := make([]*entry, 0, len(f.mu.entries))
-	for _, e := range f.mu.entries {
-		all = append(all, e)
-	}
-	return sortedEntries(all)
+	return f.entriesThat(func(entryKey) bool { return true })
 }
 
 // entriesOf returns the entries of a type, ordered by view.
 func (f *Factory) entriesOf(gvr schema.GroupVersionResource) []*entry {
+	return f.entriesThat(func(key entryKey) bool { return key.gvr == gvr })
+}
+
+func (f *Factory) entriesThat(fit func(entryKey) bool) []*entry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var all []*entry
 	for key, e := range f.mu.entries {
-		if key.gvr == gvr {
+		if fit(key) {
 			all = append(all, e)
 		}
 	}
@@ -137,10 +243,19 @@ func (f *Factory) entriesOf(gvr schema.GroupVersionResource) []*entry {
 
 func sortedEntries(all []*entry) []*entry {
 	slices.SortFunc(all, func(a, b *entry) int {
-		if c := compareGVR(a.key.gvr, b.key.gvr); c != 0 {
-			return c
-		}
-		return cmp.Compare(a.view, b.view)
+		return cmp.Or(compareGVR(a.key.gvr, b.key.gvr), cmp.Compare(a.view, b.view))
 	})
 	return all
+}
+
+// namespaces returns a claim to an informer of all namespaces, the factory's own, which runs as long as there are claims.
+// It fails after Shutdown.
+func (f *Factory) namespaces() (*Handle, error) {
+	options := ResourceOptions{
+		Namespaces: AllNamespaces(), Storage: Storage{Mode: StorageMetadata},
+		Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
+	}
+	key := entryKeyOf(namespacesGVR, options)
+	key.own = true
+	return f.claim(claim{key: key, options: options})
 }

@@ -11,10 +11,17 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/internal/informer"
 )
 
-// ErrShutdown is returned for what a factory is asked after Shutdown.
-var ErrShutdown = errors.New("dynamicinformer: the factory has been shut down")
+var (
+	// ErrShutdown is returned for what a factory is asked after Shutdown.
+	ErrShutdown = errors.New("dynamicinformer: the factory has been shut down")
+	// ErrStopped is returned for what an informer can't do any more, or can't be waited for, because it has stopped
+	// for good.
+	ErrStopped = informer.ErrStopped
+)
 
 // Factory makes and runs informers, one for each type. It is safe for concurrent use.
 type Factory struct {
@@ -32,8 +39,8 @@ type Factory struct {
 	mu struct {
 		sync.Mutex
 		entries map[entryKey]*entry
-		// leaving are those that have been released and have not ended yet.
-		leaving map[*entry]struct{}
+		// alive are those that have been started and have not ended yet, also when they are no longer among entries.
+		alive map[*entry]struct{}
 		// running is the context of the latest Start; nil before the first.
 		running  context.Context
 		shutdown bool
@@ -55,7 +62,7 @@ func New(options Options) (*Factory, error) {
 	}}
 	f.source.namespaces = f.namespaces
 	f.ctx, f.cancel = context.WithCancel(context.Background())
-	f.mu.entries, f.mu.leaving = map[entryKey]*entry{}, map[*entry]struct{}{}
+	f.mu.entries, f.mu.alive = map[entryKey]*entry{}, map[*entry]struct{}{}
 	f.hub = newHub(options.Types == nil, time.Now)
 	if _, err := f.hub.add(options.Listener); err != nil {
 		return nil, err
@@ -66,39 +73,41 @@ func New(options Options) (*Factory, error) {
 	return f, nil
 }
 
-// ForResource returns the informer of gvr, the same one for every call. It is made on the first call, runs from
-// the next Start on, and is held until Shutdown; see Acquire for those that can be released. Whether the server
-// knows the type is not looked at here; the status tells. It fails for a GVR without version or resource, and
-// with ErrShutdown after Shutdown.
+// ForResource returns the informer of gvr, the same one for every call and for Acquire without options of its own. It is
+// made on the first call, runs from the next Start on, and is held until Shutdown; see Acquire for those that can be
+// released. One that has stopped, with the context of its Start, is replaced by another one that the next Start runs.
+//
+// Whether the server knows the type is not looked at here; the status tells. It fails for a GVR without version or
+// resource, for Indexes some of whose names are taken and others not, and with ErrShutdown after Shutdown.
 func (f *Factory) ForResource(gvr schema.GroupVersionResource) (*Informer, error) {
 	options := f.options.resource(gvr)
 	if err := f.options.checkType(gvr, options); err != nil {
 		return nil, fmt.Errorf("dynamicinformer: %w", err)
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.mu.shutdown {
-		return nil, ErrShutdown
+	// The claim is never released.
+	h, err := f.claim(claim{key: entryKeyOf(gvr, options), options: options})
+	if err != nil {
+		return nil, err
 	}
-	e, ok := f.mu.entries[entryKeyOf(gvr, options)]
-	if !ok {
-		var err error
-		if e, err = f.addLocked(gvr, options); err != nil {
-			return nil, err
-		}
-	}
-	e.held = true
-	e.wanted++
-	return e.informer, nil
+	return h.Informer(), nil
 }
 
 // Start runs every informer that has been asked for and does not run yet. Those run until ctx ends, Shutdown is
 // called, or they have been released. Calling it again starts what is new. It does not block.
+//
+// Informers that have stopped, because the context of an earlier Start has ended, do not run again. As long as somebody
+// holds one (ForResource, or a Handle that has not been released), Start starts nothing and fails with an ErrStopped that
+// names the types. ForResource and Acquire give another one, which Start runs then; a Subscription asks for another one
+// by itself.
 func (f *Factory) Start(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.mu.shutdown {
 		return ErrShutdown
+	}
+	if ended := f.endedLocked(); len(ended) > 0 {
+		return fmt.Errorf("dynamicinformer: %s cannot be started again: %w, with the context of an earlier Start: ask for it again, release it, or make another factory",
+			formatGVRs(ended), ErrStopped)
 	}
 	f.mu.running = ctx
 	for _, e := range f.mu.entries {
@@ -107,11 +116,33 @@ func (f *Factory) Start(ctx context.Context) error {
 	return nil
 }
 
+// endedLocked returns the types of the informers that have ended after an earlier Start, and that somebody holds who does
+// not ask for another one.
+func (f *Factory) endedLocked() []schema.GroupVersionResource {
+	types := map[schema.GroupVersionResource]bool{}
+	for key, e := range f.mu.entries {
+		if e.ctx != nil && e.claims > e.renewing && e.state() == entryEnded {
+			types[key.gvr] = true
+		}
+	}
+	return sortedGVRs(types)
+}
+
+// Informers returns all informers that are held or linger, ordered by group, resource, version and view. One that the
+// factory needs for itself, to learn the namespaces for example, is among them.
+func (f *Factory) Informers() []*Informer {
+	all := make([]*Informer, 0)
+	for _, e := range f.entries() {
+		all = append(all, e.informer)
+	}
+	return all
+}
+
 // Status returns the status of every informer, ordered by group, resource, version and view.
 func (f *Factory) Status() []Status {
 	all := make([]Status, 0)
-	for _, e := range f.entries() {
-		all = append(all, e.informer.Status())
+	for _, i := range f.Informers() {
+		all = append(all, i.Status())
 	}
 	return all
 }

@@ -47,28 +47,28 @@ func (i *Informer) busyHandlers() []string {
 	return busy
 }
 
-// shut admits no more informers, and returns all there are.
+// shut admits no more informers, and returns all that have not ended.
 func (f *Factory) shut() []*entry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.shutdown = true
 	var all []*entry
 	for _, e := range f.mu.entries {
-		all = append(all, e)
-		if e.linger != nil {
-			e.linger.Stop()
+		e.stopLinger()
+		if e.ctx == nil {
+			all = append(all, e)
 		}
 	}
-	for e := range f.mu.leaving {
+	for e := range f.mu.alive {
 		all = append(all, e)
 	}
 	return sortedEntries(all)
 }
 
 // awaitEnd waits for the end of an informer, and returns false when ctx ends before. One that was never started
-// is ended.
+// is stopped here.
 func (f *Factory) awaitEnd(ctx context.Context, e *entry) bool {
-	if !e.started { // and never will be
+	if e.ctx == nil { // it will never be started
 		e.informer.abandon()
 		return true
 	}

@@ -88,6 +88,10 @@ func TestStartContext(t *testing.T) {
 	cancel()
 	waitFor(t, i, func(s Status) bool { return s.State == StateStopped })
 	other := ask(t, f, gadgets)
+	if err := f.Start(patient(t)); !errors.Is(err, ErrStopped) || other.Status().State != StatePending {
+		t.Errorf("starting again leaves out what was stopped: %v, %+v", err, other.Status())
+	}
+	ask(t, f, widgets)
 	if err := f.Start(patient(t)); err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,10 @@ var namespacesGVR = schema.GroupVersionResource{Version: "v1", Resource: "namesp
 // serve lists and watches a version of the type until ctx ends.
 func (i *Informer) serve(ctx context.Context, generation int, seen sees, version string) {
 	listed := func() { i.health.synced(generation) }
+	if i.options.matchesNothing() {
+		_ = i.core.RunEmpty(ctx, listed) // it fails as RunParts does
+		return
+	}
 	if !i.options.Namespaces.fallsBack(seen) {
 		// It fails only when it runs or has stopped already: after Stop, ctx is about to end.
 		_ = i.core.RunParts(ctx, listed, i.parts(version, seen.exists)...)

@@ -25,7 +25,7 @@ var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", R
 type script struct {
 	mu       sync.Mutex
 	listener TypeListener
-	stopped  bool
+	stops    int
 }
 
 func (s *script) Subscribe(listener TypeListener) (stop func()) {
@@ -33,7 +33,7 @@ func (s *script) Subscribe(listener TypeListener) (stop func()) {
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.stopped = true
+		s.stops++
 	}
 }
 
@@ -273,7 +273,7 @@ func TestFollowShutdownStopsSubscription(t *testing.T) {
 	}
 	s.types.mu.Lock()
 	defer s.types.mu.Unlock()
-	if !s.types.stopped {
+	if s.types.stops == 0 {
 		t.Error("the subscription to the source of types goes on after Shutdown")
 	}
 	s.await(StateStopped, ReasonNone)

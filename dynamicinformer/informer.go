@@ -61,6 +61,10 @@ type Informer struct {
 	// retry cuts short what the informer's requests wait for.
 	retry *bell
 	ran   atomic.Bool // RunWithContext was called, or must not be any more
+	// stopped is closed when nothing of the informer runs any more and the status says so.
+	stopped chan struct{}
+	// required says that somebody who claims the informer cannot do without its type.
+	required atomic.Bool
 	// adding holds a token while Acquire adds indexes.
 	adding chan struct{}
 }
@@ -112,6 +116,7 @@ func newInformer(from source, gvr schema.GroupVersionResource, options ResourceO
 		health:              h,
 		core:                core,
 		retry:               newBell(),
+		stopped:             make(chan struct{}),
 		adding:              make(chan struct{}, 1),
 	}, nil
 }
@@ -132,6 +137,11 @@ func (i *Informer) Informer() cache.SharedIndexInformer { return i }
 // *unstructured.Unstructured, shared and not to be changed. Objects that the selector does not match are not
 // decoded.
 func (i *Informer) Lister() cache.GenericLister { return lister{i} }
+
+// Stopped is closed when the informer has stopped for good: with the context of Start, the last release of its handles,
+// or Shutdown. The last call of a handler has returned then, and Status says that it has stopped. The cache stays
+// readable.
+func (i *Informer) Stopped() <-chan struct{} { return i.stopped }
 
 // Retry has the informer ask the server again at once, if it sits out the pause after a failure: the caller
 // knows that something has changed, that a right was granted for example. It does not wait.
@@ -156,6 +166,7 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 		i.core.Stop()
 		<-i.core.Stopped()
 		i.health.stopped()
+		close(i.stopped)
 	}()
 	i.follow(ctx)
 }
@@ -165,5 +176,6 @@ func (i *Informer) abandon() {
 	if !i.ran.Swap(true) {
 		i.core.Stop()
 		i.health.stopped()
+		close(i.stopped)
 	}
 }

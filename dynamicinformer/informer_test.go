@@ -179,7 +179,8 @@ func TestRunWithStopChannel(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, widgets, widget("web", "a"))
 	f := newFactory(t, server, Options{})
-	var i cache.SharedIndexInformer = ask(t, f, widgets).Informer()
+	own := ask(t, f, widgets)
+	var i cache.SharedIndexInformer = own.Informer()
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() { // ended by stop
 		defer close(ended)
@@ -193,8 +194,11 @@ func TestRunWithStopChannel(t *testing.T) {
 	}
 	close(stop)
 	<-ended
-	if s := ask(t, f, widgets).Status(); s.State != StateStopped || !i.IsStopped() {
+	if s := own.Status(); s.State != StateStopped || !i.IsStopped() {
 		t.Errorf("the status is %+v", s)
+	}
+	if ask(t, f, widgets) == own {
+		t.Error("an informer that has stopped was handed out")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -125,6 +126,13 @@ func (o Options) resource(gvr schema.GroupVersionResource, overrides ...Resource
 		options = override.over(options)
 	}
 	return ResourceOptions{Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}}.over(options)
+}
+
+// requiredTypes returns the types that Resources says the program cannot do without, in order.
+func (o Options) requiredTypes() []schema.GroupVersionResource {
+	return slices.DeleteFunc(sortedGVRs(o.Resources), func(gvr schema.GroupVersionResource) bool {
+		return !o.Resources[gvr].required()
+	})
 }
 
 // client returns the dynamic client that the options ask for.

@@ -25,7 +25,9 @@ type ResourceOptions struct {
 	// so that it takes no rights beyond them. A cluster-scoped type cannot be followed in namespaces.
 	Namespaces Namespaces
 
-	// LabelSelector and FieldSelector limit what is followed; the server applies them. Default: none.
+	// LabelSelector and FieldSelector limit what is followed; the server applies them. With one that matches nothing, as
+	// labels.Nothing, which metav1.LabelSelectorAsSelector makes of nil, does, the informer is synced and empty, and
+	// sends no requests. Default: none.
 	LabelSelector labels.Selector
 	FieldSelector fields.Selector
 
@@ -59,7 +61,8 @@ type ResourceOptions struct {
 	Indexers cache.Indexers
 
 	// Required says that the program cannot do without the type: Factory.WaitForSync waits for its CRD to be
-	// installed, and ConditionReady for its first list. Default: false.
+	// installed and for the right to read it, and ConditionReady for its first list. It counts while somebody who says
+	// so claims the informer, and what Options.Resources requires from New on. Default: false.
 	Required *bool
 
 	// Indexes are indexes that are read from the JSON of objects, without decoding them: those that package
@@ -157,6 +160,13 @@ func (o ResourceOptions) resync() time.Duration {
 		return 0
 	}
 	return *o.Resync + rand.N(*o.Resync/10+1)
+}
+
+// matchesNothing reports whether a selector is set that no object can match. Such a selector has no text of its own: sent
+// to a server, it would select everything.
+func (o ResourceOptions) matchesNothing() bool {
+	return o.LabelSelector != nil && !o.LabelSelector.Empty() && o.LabelSelector.String() == "" ||
+		o.FieldSelector != nil && !o.FieldSelector.Empty() && o.FieldSelector.String() == ""
 }
 
 // required returns whether the program cannot do without the type.

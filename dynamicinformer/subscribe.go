@@ -34,9 +34,11 @@ type Subscriber struct {
 	OnDelete func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured, final bool)
 	// OnSynced tells that OnAdd has been called for all that there was.
 	OnSynced func(g Generation)
-	// OnGone tells that a generation is over, and why. Every object has been told of as deleted, with two
+	// OnGone tells that a generation is over, and why. Every object has been told of as deleted, with three
 	// exceptions: with ReasonNotSelected the type lives on, and nothing more is told of it; with
-	// ReasonVersionChanged the next generation follows another version, and tells of the same objects as updates.
+	// ReasonVersionChanged the next generation follows another version, and tells of the same objects as updates; with
+	// ReasonStopped the context of Start has ended, what was queued is dropped, and the next Start follows the type
+	// anew, with all of its objects as additions.
 	OnGone func(g Generation, reason Reason)
 	// OnError tells that a type cannot be followed, although it is selected.
 	OnError func(gvr schema.GroupVersionResource, err error)
@@ -80,7 +82,8 @@ var errNoTypes = errors.New("a selection with patterns or Match needs Options.Ty
 // Options.Types.
 //
 // It fails for a selection that is none, with ErrShutdown after Shutdown, and without Options.Types where that is
-// needed. It does not wait for anything. As all informers, those of a subscription run once Start has been called.
+// needed. It does not wait for anything. As all informers, those of a subscription run once Start has been called. When
+// the context of Start ends, the subscription stays, and the next Start revives it.
 func (f *Factory) Subscribe(selection Selection, subscriber Subscriber, options ...ResourceOptions) (*Subscription, error) {
 	fixed, isFixed := selection.fixed()
 	selection = selection.withDefaults()

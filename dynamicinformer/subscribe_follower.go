@@ -10,6 +10,9 @@ import (
 	"github.com/crdcache/crdcache/internal/informer"
 )
 
+// ReasonStopped: the informer was stopped with the context of Start, and says nothing about its type any more.
+const ReasonStopped Reason = "Stopped"
+
 // follower passes on what one informer tells its handlers, and where generations begin and end. The latter come
 // through the handler's queue as well, as marks, so that everything comes in order.
 type follower struct {
@@ -33,7 +36,7 @@ var (
 
 // follow begins to follow a type.
 func (s *Subscription) follow(gvr schema.GroupVersionResource) (*follower, error) {
-	handle, err := s.factory.Acquire(gvr, s.options...)
+	handle, err := s.factory.acquire(gvr, s.options, true)
 	if err != nil {
 		return nil, err
 	}
@@ -101,6 +104,9 @@ func (f *follower) resettle() {
 func (f *follower) over() bool {
 	return f.running.Load() == 0 && f.informer.Status().absent()
 }
+
+// stopped reports whether the informer has stopped for good, while the subscription goes on.
+func (f *follower) stopped() bool { return f.informer.Status().State == StateStopped }
 
 // end takes out the handler, and waits until it is not called any more.
 func (f *follower) end() {

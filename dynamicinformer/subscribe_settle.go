@@ -49,6 +49,9 @@ func (s *Subscription) settle(gr schema.GroupResource) {
 		version, wanted = s.selection.choose(t, current)
 	}
 	switch {
+	case f != nil && f.stopped():
+		s.leave(f, ReasonStopped)
+		s.settle(gr) // with another informer, for the next Start
 	case f == nil && wanted:
 		s.join(gr.WithVersion(version))
 	case f == nil, wanted && version == current:

@@ -134,7 +134,7 @@ func newTypeBoard(source TypeSource, completed func()) *typeBoard {
 	b := &typeBoard{completed: completed}
 	b.mu.types = map[schema.GroupResource]Type{}
 	b.mu.news = map[schema.GroupResource]chan struct{}{}
-	b.stop = source.Subscribe(b)
+	b.stop = sync.OnceFunc(source.Subscribe(b))
 	return b
 }
 

@@ -49,18 +49,30 @@ func namespaces(kind namespacesKind, names []string) Namespaces {
 	return Namespaces{kind: kind, names: slices.Compact(names)}
 }
 
-// String describes the set: "all", "in a,b", "except a,b" or "matching a-* except a-b".
+// String describes the set: "all", "in a,b", "except a,b", "matching a-*", "matching a-* except a-b", or "not matching
+// a-*".
 func (n Namespaces) String() string {
-	switch n.kind {
-	case namespacesOnly:
-		return "in " + strings.Join(n.names, ",")
-	case namespacesExcept:
-		return "except " + strings.Join(n.names, ",")
-	case namespacesMatching:
-		return fmt.Sprintf("matching %s except %s", strings.Join(n.names, ","), strings.Join(n.except, ","))
-	default:
+	names, except := strings.Join(n.names, ","), strings.Join(n.except, ",")
+	switch {
+	case n.kind == namespacesOnly:
+		return "in " + names
+	case n.kind == namespacesExcept:
+		return "except " + names
+	case n.kind != namespacesMatching || names+except == "":
 		return "all"
+	case names == "":
+		return "not matching " + except
+	case except == "":
+		return "matching " + names
+	default:
+		return "matching " + names + " except " + except
 	}
+}
+
+// key identifies the set: unlike String, it tells apart what all namespaces and every pattern do differently where not
+// everything may be read.
+func (n Namespaces) key() string {
+	return fmt.Sprintf("%d %q %q", max(n.kind, namespacesAll), n.names, n.except)
 }
 
 func (n Namespaces) isSet() bool { return n.kind != namespacesUnset }
@@ -108,14 +120,17 @@ func (n Namespaces) filter() func(runtime.Object) bool {
 // viewKey is what makes two views of a type the same.
 type viewKey struct {
 	namespaces, labels, fields, versions, prune string
-	tweak, transform                            unsafe.Pointer
-	storage                                     Storage
+	// nothing is set for selectors that match nothing, whose text is that of none.
+	nothing          bool
+	tweak, transform unsafe.Pointer
+	storage          Storage
 }
 
 // view returns the key of the view that the options describe.
 func (o ResourceOptions) view() viewKey {
 	key := viewKey{
-		namespaces: o.Namespaces.String(),
+		namespaces: o.Namespaces.key(),
+		nothing:    o.matchesNothing(),
 		versions:   o.Versions.String(),
 		prune:      o.Prune.key(),
 		tweak:      identityOf(o.TweakListOptions),
@@ -151,7 +166,10 @@ func (o ResourceOptions) describe() string {
 	}
 	key := o.view()
 	if o.Namespaces.kind > namespacesAll {
-		add("namespaces: ", key.namespaces)
+		add("namespaces: ", o.Namespaces.String())
+	}
+	if key.nothing {
+		parts = append(parts, "no objects")
 	}
 	add("labels: ", key.labels)
 	add("fields: ", key.fields)

@@ -3,6 +3,7 @@ package dynamicinformer
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -10,14 +11,16 @@ import (
 
 // WaitForSync waits until each of the types is settled (see Status.Settled), or ctx ends. Without types
 // it waits for all that have been asked for up to this call. The statuses come in the order of gvrs, or
-// ordered by group, resource and version, one for each view of a type; each is of the moment when the type was settled.
+// ordered by group, resource and version, one for each view of a type, whoever asked for it: Informer.WaitForSync and
+// Handle.WaitForSync wait for one alone. Each status is of the moment when the type was settled.
 //
-// A type that is required (see ResourceOptions.Required) is not settled by being absent: it is waited for
-// until its CRD is there, or ctx ends.
+// A type that is required (see ResourceOptions.Required) is waited for until it is synced, its informer stops, or ctx
+// ends: it may be installed, or the right to read it granted, while the program starts. Only what does not come to
+// pass by itself settles it, too: a type that cannot be listed and watched, or one of another scope.
 //
 // The error is nil when all are synced, and a *NotSyncedError otherwise; a type that was never asked for
-// counts as not synced. A type that settles without being synced, because it may not be read for example,
-// does not keep the others from being waited for. It does not poll.
+// counts as not synced, also without types if Options.Resources requires it. A type that settles without being synced,
+// because it may not be read for example, does not keep the others from being waited for. It does not poll.
 func (f *Factory) WaitForSync(ctx context.Context, gvrs ...schema.GroupVersionResource) ([]Status, error) {
 	var statuses, missing []Status
 	var ended error
@@ -25,7 +28,7 @@ func (f *Factory) WaitForSync(ctx context.Context, gvrs ...schema.GroupVersionRe
 		status := i.unknown
 		if i.informer != nil {
 			var err error
-			if status, err = i.informer.waitUntilSettled(ctx); err != nil {
+			if status, err = i.informer.waitUntilSettled(ctx, i.informer.required.Load); err != nil {
 				ended = err
 			}
 		}
@@ -40,11 +43,30 @@ func (f *Factory) WaitForSync(ctx context.Context, gvrs ...schema.GroupVersionRe
 	return statuses, nil
 }
 
+// WaitForSync waits until the informer is settled, as Factory.WaitForSync does, whatever becomes of other types and of
+// other views of this one. The error is nil when it is synced, and otherwise a *NotSyncedError: with an ErrStopped when
+// the informer has stopped.
+func (i *Informer) WaitForSync(ctx context.Context) error { return i.waitForSync(ctx, i.required.Load) }
+
+// WaitForSync is Informer.WaitForSync for the informer of the handle. Whether the type is required is for the options of
+// this handle to say, not for those of others. After Release it ends when the informer stops.
+func (h *Handle) WaitForSync(ctx context.Context) error {
+	return h.Informer().waitForSync(ctx, func() bool { return h.required })
+}
+
+func (i *Informer) waitForSync(ctx context.Context, required func() bool) error {
+	status, err := i.waitUntilSettled(ctx, required)
+	if status.State == StateSynced {
+		return nil
+	}
+	return &NotSyncedError{Missing: []Status{status}, Cause: err}
+}
+
 // waitUntilSettled returns the status once it is settled, or the present one and the context's cause.
-func (i *Informer) waitUntilSettled(ctx context.Context) (Status, error) {
+func (i *Informer) waitUntilSettled(ctx context.Context, required func() bool) (Status, error) {
 	for {
 		status, changed := i.health.snapshot()
-		if status.Settled() && !(i.options.required() && status.absent()) {
+		if status.Settled() && !(required() && status.mayComeToPass()) {
 			return status, nil
 		}
 		select {
@@ -60,6 +82,16 @@ func (s Status) absent() bool {
 	return (s.State == StatePending || s.State == StateDegraded) && s.Reason.absent()
 }
 
+// mayComeToPass reports whether an informer that is not synced may become so without anybody changing the program: when
+// its type is installed, or the right to read it granted.
+func (s Status) mayComeToPass() bool {
+	switch s.State {
+	case StatePending, StateSyncing, StateDegraded:
+		return s.Reason.absent() || s.Reason == ReasonForbidden || s.Reason == ReasonUnauthorized
+	}
+	return false
+}
+
 // wanted is one type to wait for; without an informer it was never asked for.
 type wanted struct {
 	informer *Informer
@@ -70,8 +102,11 @@ type wanted struct {
 func (f *Factory) named(gvrs []schema.GroupVersionResource) []wanted {
 	var all []wanted
 	if len(gvrs) == 0 {
-		for _, e := range f.entries() {
-			all = append(all, wanted{informer: e.informer})
+		for _, i := range f.Informers() {
+			all = append(all, wanted{informer: i})
+		}
+		for _, gvr := range f.neglected() {
+			all = append(all, wanted{unknown: neglect(gvr, "it is required, and nobody has asked for it")})
 		}
 		return all
 	}
@@ -81,10 +116,23 @@ func (f *Factory) named(gvrs []schema.GroupVersionResource) []wanted {
 			all = append(all, wanted{informer: e.informer})
 		}
 		if len(views) == 0 {
-			all = append(all, wanted{unknown: Status{GVR: gvr, State: StatePending, Message: "ForResource was not called for it"}})
+			all = append(all, wanted{unknown: neglect(gvr, "ForResource was not called for it")})
 		}
 	}
 	return all
+}
+
+func neglect(gvr schema.GroupVersionResource, message string) Status {
+	return Status{GVR: gvr, State: StatePending, Message: message}
+}
+
+// neglected returns the types that Options.Resources requires and that nobody has asked for.
+func (f *Factory) neglected() []schema.GroupVersionResource {
+	asked := map[schema.GroupVersionResource]bool{}
+	for _, e := range f.entries() {
+		asked[e.key.gvr] = true
+	}
+	return slices.DeleteFunc(f.options.requiredTypes(), func(gvr schema.GroupVersionResource) bool { return asked[gvr] })
 }
 
 // NotSyncedError reports which types are not synced, and why.
@@ -109,12 +157,15 @@ func (e *NotSyncedError) Error() string {
 	return text
 }
 
-// Unwrap returns the last error of each type, and why the waiting ended.
+// Unwrap returns the last error of each type, ErrStopped for each whose informer has stopped, and why the waiting ended.
 func (e *NotSyncedError) Unwrap() []error {
 	var all []error
 	for _, s := range e.Missing {
 		if s.LastError != nil {
 			all = append(all, s.LastError)
+		}
+		if s.State == StateStopped {
+			all = append(all, ErrStopped)
 		}
 	}
 	if e.Cause != nil {

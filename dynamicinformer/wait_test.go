@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -270,4 +272,75 @@ func TestShutdownWaitsForListeners(t *testing.T) {
 		t.Errorf("Shutdown ends with %v", err)
 	}
 	close(release)
+}
+
+// TestWaitForOneInformer: what others want of the type does not hold it up, and its own end releases it.
+func TestWaitForOneInformer(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Break(silence(inNamespace("web")))
+		f := newVirtualFactory(t, server, Options{Linger: -1})
+		start(t, f)
+		mine, hangs := acquire(t, f, widgets), acquire(t, f, widgets, ResourceOptions{Namespaces: InNamespaces("web")})
+		if err := errors.Join(mine.WaitForSync(t.Context()), mine.Informer().WaitForSync(t.Context())); err != nil {
+			t.Error(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if err := hangs.WaitForSync(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "does not answer") {
+			t.Errorf("what hangs: %v", err)
+		}
+		waited := make(chan error)
+		go func() { waited <- hangs.Informer().WaitForSync(context.Background()) }() // ended by the release
+		synctest.Wait()
+		hangs.Release()
+		var missing *NotSyncedError
+		if err := <-waited; !errors.Is(err, ErrStopped) || !errors.As(err, &missing) || missing.Missing[0].State != StateStopped {
+			t.Errorf("after the release, waiting ended with %v", err)
+		}
+		<-hangs.Informer().Stopped()
+		select {
+		case <-mine.Informer().Stopped():
+			t.Error("the other informer has stopped, too")
+		default:
+		}
+		if all := f.Informers(); len(all) != 1 || all[0] != mine.Informer() {
+			t.Errorf("the informers are %v", all)
+		}
+	})
+}
+
+// TestRequiredWaitsForRights: a right that is granted late is waited for, by those who cannot do without.
+func TestRequiredWaitsForRights(t *testing.T) {
+	for _, status := range []int{401, 403} {
+		virtual(t, func(t *testing.T, server *apitest.Server) {
+			server.Break(fault(widgetsPath, "", status))
+			f := newVirtualFactory(t, server, Options{Resources: map[schema.GroupVersionResource]ResourceOptions{widgets: {Required: new(true)}}})
+			i := ask(t, f, widgets)
+			optional := acquire(t, f, widgets, ResourceOptions{Required: new(false)})
+			start(t, f)
+			if err := optional.WaitForSync(t.Context()); err == nil || errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%d: whoever can do without has waited until %v", status, err)
+			}
+			time.AfterFunc(10*time.Second, server.Repair)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			if _, err := f.WaitForSync(ctx); err != nil {
+				t.Errorf("%d: %v", status, err)
+			}
+			if err := i.WaitForSync(ctx); err != nil {
+				t.Errorf("%d: %v", status, err)
+			}
+		})
+	}
+	// What the program has to be changed for is not waited for.
+	server := newServer(t)
+	server.Break(fault(widgetsPath, "", 405))
+	f := newFactory(t, server, Options{Defaults: ResourceOptions{Required: new(true)}})
+	i := ask(t, f, widgets)
+	if err := f.Start(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := i.WaitForSync(patient(t)); err == nil || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a type that cannot be listed: %v", err)
+	}
 }

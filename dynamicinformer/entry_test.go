@@ -1,0 +1,223 @@
+package dynamicinformer
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/internal/apitest"
+)
+
+// startFor starts a factory with a context of its own.
+func startFor(t *testing.T, f *Factory) context.CancelFunc {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	if err := f.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return cancel
+}
+
+// TestStartAgain: after the context of one Start, the next one refuses to leave out what somebody holds, and whoever asks
+// again gets an informer that runs, the same one by every way.
+func TestStartAgain(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		f := newVirtualFactory(t, server, Options{})
+		old, held := ask(t, f, widgets), acquire(t, f, gadgets)
+		cancel := startFor(t, f)
+		expectState(t, "started", old, StateSynced)
+		cancel()
+		expectState(t, "ended", old, StateStopped)
+
+		err := f.Start(t.Context())
+		if !errors.Is(err, ErrStopped) || !strings.Contains(err.Error(), "gadgets.v1.example.com, widgets.v1.example.com cannot be started again") {
+			t.Errorf("starting again ends with %v", err)
+		}
+		held.Release()
+		next := ask(t, f, widgets)
+		if next == old || acquire(t, f, widgets).Informer() != next {
+			t.Error("ForResource and Acquire do not give the same informer, one that can run")
+		}
+		startFor(t, f)
+		expectState(t, "asked again", next, StateSynced)
+	})
+}
+
+// TestSubscriptionRevives: the end of the context of Start is told, and the next Start goes on with everything.
+func TestSubscriptionRevives(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, widget("web", "a"))
+		f := newVirtualFactory(t, server, Options{})
+		var told []string
+		s, err := f.Subscribe(Selection{Group: "example.com", Version: "v1", Resource: "widgets"}, Subscriber{
+			OnStarted: func(Generation) { told = append(told, "started") },
+			OnSynced:  func(Generation) { told = append(told, "synced") },
+			OnGone:    func(_ Generation, reason Reason) { told = append(told, "gone "+string(reason)) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel := startFor(t, f)
+		synctest.Wait()
+		cancel()
+		startFor(t, f) // whether or not the end has been told
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"started", "synced", "gone Stopped", "started", "synced"}, told); diff != "" {
+			t.Errorf("the subscriber was told (-want +got):\n%s", diff)
+		}
+		if types := s.Types(); len(types) != 1 || types[0].Status.State != StateSynced {
+			t.Errorf("it follows %+v", types)
+		}
+	})
+}
+
+// TestNamespacesOutliveAStart: types of two Starts share the knowledge of namespaces, which does not end with the context
+// of either.
+func TestNamespacesOutliveAStart(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		createNamespaces(t, server, "team-a")
+		deny(server, widgetsPath, gadgetsPath)
+		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Namespaces: MatchingNamespaces([]string{"team-*"}, nil)}})
+		stays := ask(t, f, widgets)
+		told := record(t, stays)
+		startFor(t, f)
+		synctest.Wait()
+		ends := ask(t, f, gadgets)
+		cancel := startFor(t, f)
+		expectState(t, "of the second Start", ends, StateSynced)
+		cancel()
+		expectState(t, "after its end", ends, StateStopped)
+		createNamespaces(t, server, "team-b")
+		server.Create(t, widgets, widget("team-b", "x"))
+		expectEvents(t, "a namespace comes", told, "add team-b/x")
+	})
+	// A user's own informer of namespaces, even in the same view, is another one, and ends with its Start alone.
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		createNamespaces(t, server, "team-a")
+		deny(server, widgetsPath)
+		f := newVirtualFactory(t, server, Options{Resources: map[schema.GroupVersionResource]ResourceOptions{
+			widgets: {Namespaces: MatchingNamespaces([]string{"team-*"}, nil)},
+		}})
+		acquire(t, f, namespacesGVR, ResourceOptions{Storage: Storage{Mode: StorageMetadata}})
+		cancel := startFor(t, f)
+		synctest.Wait()
+		told := record(t, ask(t, f, widgets))
+		startFor(t, f)
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		createNamespaces(t, server, "team-b")
+		server.Create(t, widgets, widget("team-b", "x"))
+		expectEvents(t, "a namespace comes", told, "add team-b/x")
+	})
+}
+
+// TestRequiredCounts: whoever says so first or last, and before anybody has asked.
+func TestRequiredCounts(t *testing.T) {
+	required := ResourceOptions{Required: new(true)}
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		types := &script{}
+		f := newVirtualFactory(t, server, Options{Types: types})
+		types.listener.SetComplete()
+		start(t, f)
+		acquire(t, f, widgets)
+		acquire(t, f, widgets, required)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if _, err := f.WaitForSync(ctx, widgets); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the absent type was not waited for: %v", err)
+		}
+	})
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		f := newVirtualFactory(t, server, Options{Resources: map[schema.GroupVersionResource]ResourceOptions{widgets: required}})
+		start(t, f)
+		const text = "widgets.v1.example.com: Pending: it is required, and nobody has asked for it"
+		if _, err := f.WaitForSync(t.Context()); err == nil || err.Error() != "not synced: "+text {
+			t.Errorf("before anybody has asked, the wait ended with %v", err)
+		}
+		ask(t, f, widgets)
+		start(t, f)
+		if _, err := f.WaitForSync(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestForResourceAddsIndexes: those of Defaults are there even if Acquire made the informer with others.
+func TestForResourceAddsIndexes(t *testing.T) {
+	f := newFactory(t, newServer(t), Options{Defaults: ResourceOptions{Indexes: indexNames("usual")}})
+	h := acquire(t, f, widgets, ResourceOptions{Indexes: indexNames("special")})
+	i := ask(t, f, widgets)
+	if h.Informer() != i {
+		t.Error("indexes make another view")
+	}
+	for _, name := range []string{"usual", "special"} {
+		if i.GetIndexer().GetIndexers()[name] == nil {
+			t.Errorf("the index %s is not there", name)
+		}
+	}
+	other := newFactory(t, newServer(t), Options{Defaults: ResourceOptions{Indexes: indexNames("usual,taken")}})
+	acquire(t, other, widgets, ResourceOptions{Indexes: indexNames("taken")})
+	if _, err := other.ForResource(widgets); err == nil || !strings.Contains(err.Error(), "taken") {
+		t.Errorf("ForResource with indexes that are partly there ends with %v", err)
+	}
+}
+
+// TestSelectorsThatMatchNothing: an empty cache, synced without asking the server, and a view of its own.
+func TestSelectorsThatMatchNothing(t *testing.T) {
+	none, err := metav1.LabelSelectorAsSelector(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, options := range map[string]ResourceOptions{
+		"labels":     {LabelSelector: none},
+		"fields":     {FieldSelector: fields.Nothing()},
+		"namespaces": {LabelSelector: labels.Nothing(), Namespaces: InNamespaces("a", "b")},
+		"patterns":   {LabelSelector: labels.Nothing(), Namespaces: MatchingNamespaces([]string{"a*"}, nil)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(t *testing.T, server *apitest.Server) {
+				server.Create(t, widgets, widget("a", "x"))
+				f := newVirtualFactory(t, server, Options{})
+				h := acquire(t, f, widgets, options)
+				e := record(t, h.Informer())
+				start(t, f)
+				expectState(t, "started", h.Informer(), StateSynced)
+				expectEvents(t, "started", e)
+				if n := count(server, "list ") + count(server, "watch"); n > 0 || !h.Informer().HasSynced() || len(keysOf(h.Informer())) > 0 {
+					t.Errorf("%d requests, keys %v, synced: %v", n, keysOf(h.Informer()), h.Informer().HasSynced())
+				}
+				if acquire(t, f, widgets, ResourceOptions{Namespaces: options.Namespaces}).Informer() == h.Informer() {
+					t.Error("it shares the view of everything")
+				}
+				if view := h.Informer().Status().View; !strings.Contains(view, "no objects") {
+					t.Errorf("the view is %q", view)
+				}
+			})
+		})
+	}
+}
+
+// TestShutdownStopsTypesOnce, however often it is called.
+func TestShutdownStopsTypesOnce(t *testing.T) {
+	types := &script{}
+	f := newFactory(t, newServer(t), Options{Types: types})
+	for range 2 {
+		if err := f.Shutdown(patient(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if types.stops != 1 {
+		t.Errorf("the source of types was stopped %d times", types.stops)
+	}
+}

@@ -48,7 +48,7 @@ func TestNamespacesOfTheOptions(t *testing.T) {
 		"{include: [a, b]}":                      "in a,b",
 		"{exclude: [b, a]}":                      "except a,b",
 		"{include: [a], exclude: [b]}":           "in a",
-		"{include: [a, 'team-*']}":               "matching a,team-* except ",
+		"{include: [a, 'team-*']}":               "matching a,team-*",
 		"{include: [a], exclude: ['a*']}":        "matching a except a*",
 		"{include: [a], exclude: [a]}":           "matching a except a",
 		"{include: ['team-*'], exclude: [x, y]}": "matching team-* except x,y",

@@ -11,6 +11,16 @@ func (s *Snapshot) Index(name string) (SnapshotIndex, bool) {
 	return SnapshotIndex{view}, ok
 }
 
+// IndexSet returns what computes the values, or nil for an index of a plain function.
+func (x SnapshotIndex) IndexSet() IndexSet {
+	set, _ := x.view.Extractor().(IndexSet)
+	return set
+}
+
+// Each calls yield for each value with the number of objects that have it, in no particular order, until it returns
+// false.
+func (x SnapshotIndex) Each(yield func(value string, count int) bool) { x.view.Each(yield) }
+
 // Len counts the different values.
 func (x SnapshotIndex) Len() int { return x.view.Len() }
 

@@ -42,6 +42,17 @@ func (e *UnsortedError) Error() string {
 	return fmt.Sprintf("index %q has no order, which %s needs; add order: sorted to it", e.Index, e.For)
 }
 
+// SortError says that what to sort by cannot be read.
+type SortError struct {
+	// Text is the part that is wrong.
+	Text string
+}
+
+// Error says what to write.
+func (e *SortError) Error() string {
+	return fmt.Sprintf("cannot sort by %q; write a sorted index, name, namespace or age, then asc or desc, and several with commas, as in \"expiry desc, name\"", e.Text)
+}
+
 // ScanError says that a query has to look at every object, which was not allowed.
 type ScanError struct {
 	// Query is what no index answers.

@@ -7,13 +7,13 @@ import (
 
 // execution is one query on one snapshot.
 type execution struct {
-	ctx      context.Context
+	*meter
 	query    Query
 	options  Options
 	snapshot Snapshot
 	schema   schema
 	from     token // where to go on
-	sort     *access
+	order    order
 
 	cond   cond
 	driver driver
@@ -23,32 +23,29 @@ type execution struct {
 	plan   *Plan
 
 	tested int
-	err    error // of ctx
 }
 
 // prepare does all that can fail.
 func (q *Querier) prepare(ctx context.Context, query Query, options Options) (*execution, error) {
-	x := &execution{ctx: ctx, query: query, options: options, snapshot: q.source.Snapshot(), schema: q.schema}
+	if query == nil {
+		return nil, errNoQuery
+	}
+	x := &execution{
+		meter: &meter{ctx: ctx, left: workBetweenChecks}, query: query, options: options,
+		snapshot: q.source.Snapshot(), schema: q.schema,
+	}
+	c := compiler{schema: q.schema, snapshot: x.snapshot, meter: x.meter}
 	var err error
-	if x.cond, err = q.schema.compile(x.snapshot, query); err != nil {
+	if x.cond, err = c.compile(query); err != nil {
 		return nil, err
 	}
-	if options.SortBy != "" {
-		index, err := q.schema.open(x.snapshot, options.SortBy)
-		if err != nil {
-			return nil, err
-		}
-		if !index.sorted() {
-			return nil, &UnsortedError{options.SortBy, "sorting"}
-		}
-		x.sort = &index
-	} else if options.Descending {
-		return nil, errors.New("a descending order needs an index to sort by")
+	if x.order, err = c.compileOrder(options); err != nil {
+		return nil, err
 	}
 	if options.Limit < 0 {
 		return nil, errors.New("the limit is negative")
 	}
-	if x.from, err = readToken(options.Continue, query, options); err != nil {
+	if x.from, err = readToken(options.Continue, query, options, len(x.order)); err != nil {
 		return nil, err
 	}
 	x.driver, x.driven = drivers(x.cond)
@@ -59,26 +56,33 @@ func (q *Querier) prepare(ctx context.Context, query Query, options Options) (*e
 	if !x.driven {
 		x.cheap, x.dear = driver{}.rest(x.cond)
 	}
+	planTests(x.cheap, x.candidateCount())
+	planTests(x.dear, x.candidateCount())
+	x.plan = x.makePlan(c.warnings)
+	return x, x.err
+}
+
+// candidateCount is how many objects are looked at, at most.
+func (x *execution) candidateCount() int {
 	if x.driven {
-		rereadFew(x.cheap, x.driver.count())
+		return x.driver.count()
 	}
-	x.plan = x.makePlan()
-	return x, nil
+	return x.snapshot.Len()
 }
 
 // rereadFactor is how much dearer it is to compute the keys of an object than to take one from an index.
 const rereadFactor = 16
 
-// rereadFew has conditions on spans of an index look at the objects themselves where these are few.
-func rereadFew(conds []cond, objects int) {
+// planTests chooses how conditions on indexes are tested of some objects.
+func planTests(conds []cond, objects int) {
 	for _, c := range conds {
 		switch c := c.(type) {
 		case *keyed:
-			c.reread = c.exact == nil && c.index.functions != nil && objects*rereadFactor < c.count
+			c.plan(objects)
 		case not:
-			rereadFew([]cond{c.sub}, objects)
+			planTests([]cond{c.sub}, objects)
 		case several:
-			rereadFew(c.subs, objects)
+			planTests(c.subs, objects)
 		}
 	}
 }
@@ -93,20 +97,14 @@ func (x *execution) candidates(yield func(key string, item any) bool) {
 		if !x.goOn() {
 			return false
 		}
-		return !holdAll(x.cheap, key, item) || yield(key, item)
+		return (!holdAll(x.cheap, key, item) || yield(key, item)) && !x.ended()
 	})
 }
 
-// goOn counts an object that is looked at, and asks now and then whether anybody still waits for the answer.
+// goOn counts an object that is looked at. It is false once nobody waits for the answer.
 func (x *execution) goOn() bool {
 	x.tested++
-	if x.tested%1024 == 0 && x.err == nil {
-		x.err = context.Cause(x.ctx)
-		if x.ctx.Err() == nil {
-			x.err = nil
-		}
-	}
-	return x.err == nil
+	return x.work(1)
 }
 
 func (x *execution) count() (int, error) {
@@ -122,11 +120,7 @@ func (x *execution) count() (int, error) {
 
 func (x *execution) run() (*Result, error) {
 	out := &output{execution: x}
-	if x.sort != nil {
-		x.byIndex(out)
-	} else {
-		x.byKey(out)
-	}
+	x.arrange(out)
 	if x.err != nil {
 		return nil, x.err
 	}
@@ -138,17 +132,17 @@ func (x *execution) run() (*Result, error) {
 type output struct {
 	*execution
 	entries []entry
-	last    token // where the last entry is
+	last    place // where the last entry is
 	more    bool  // there are more objects than the limit
 }
 
 // add takes an object; it is false when no more are wanted.
-func (o *output) add(e entry, at token) bool {
+func (o *output) add(e entry, at place) bool {
 	if !o.goOn() {
 		return false
 	}
-	if !holdAll(o.dear, e.key, e.item) {
-		return true
+	if !holdAll(o.dear, e.key, e.item) || o.ended() {
+		return !o.ended()
 	}
 	if o.options.Limit > 0 && len(o.entries) == o.options.Limit {
 		o.more = true
@@ -164,5 +158,5 @@ func (o *output) token() string {
 	if !o.more {
 		return ""
 	}
-	return o.last.write(o.query, o.options)
+	return token{place: o.last}.write(o.query, o.options)
 }

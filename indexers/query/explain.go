@@ -18,8 +18,12 @@ type Plan struct {
 	// Checks are tested of each of them, in this order, and Bodies after that, each of which looks into the
 	// object.
 	Checks, Bodies []string
-	// Order is what the result is sorted by.
-	Order string
+	// Order is what the result is sorted by. Sort says how it comes into that order: by sorting what is found, or
+	// by going along an index. It is empty for the order of namespace and name alone.
+	Order, Sort string
+	// Warnings say why the answer may not be what was meant: an index has left out values, or compares numbers as
+	// text.
+	Warnings []string
 	// Examined is how many tests of an object were made: one when the start gives it, for the Checks, and another
 	// when these have left it, for the Bodies and its place in the result. Found is how many objects the result has.
 	// Both are 0 before the query has run.
@@ -54,6 +58,12 @@ func (p *Plan) String() string {
 		fmt.Fprintf(&b, "read   %s\n", c)
 	}
 	fmt.Fprintf(&b, "order  %s\n", p.Order)
+	if p.Sort != "" {
+		fmt.Fprintf(&b, "sort   %s\n", p.Sort)
+	}
+	for _, w := range p.Warnings {
+		fmt.Fprintf(&b, "doubt  %s\n", w)
+	}
 	if p.Examined > 0 {
 		fmt.Fprintf(&b, "found  %s by %s\n", count(p.Found, "object"), count(p.Examined, "test"))
 	}
@@ -67,8 +77,11 @@ func count(n int, of string) string {
 	return fmt.Sprintf("%d %ss", n, of)
 }
 
-func (x *execution) makePlan() *Plan {
-	p := &Plan{Query: x.query.String(), Objects: x.snapshot.Len(), Scan: !x.driven, Order: "namespace, name"}
+func (x *execution) makePlan(warnings []string) *Plan {
+	p := &Plan{
+		Query: x.query.String(), Objects: x.snapshot.Len(), Scan: !x.driven,
+		Order: x.order.String(), Sort: x.sortText(), Warnings: warnings,
+	}
 	for _, k := range x.driver.parts {
 		p.Start = append(p.Start, Step{k.text(), k.count})
 	}
@@ -79,13 +92,6 @@ func (x *execution) makePlan() *Plan {
 	}
 	for _, c := range x.dear {
 		p.Bodies = append(p.Bodies, c.text())
-	}
-	if x.sort != nil {
-		p.Order = x.options.SortBy
-		if x.options.Descending {
-			p.Order += " descending"
-		}
-		p.Order += ", namespace, name"
 	}
 	return p
 }

@@ -66,6 +66,7 @@ func widget(random *rand.Rand, n int) *unstructured.Unstructured {
 	if random.IntN(8) > 0 {
 		meta["namespace"] = pick("a", "a-b", "b", "c")
 	}
+	maybe(meta, "creationTimestamp", time.Date(2025, 6, 1, random.IntN(6), 0, 0, 0, time.UTC).Format(time.RFC3339))
 	labels := m{}
 	maybe(labels, "example.com/team", pick("edge", "payments", "core"))
 	maybe(labels, "tier", pick("web", "db"))

@@ -12,7 +12,7 @@ func (everything) String() string { return "*" }
 func (j junction) String() string {
 	switch {
 	case len(j.subs) == 1:
-		return j.subs[0].String()
+		return textOfQuery(j.subs[0])
 	case len(j.subs) == 0 && j.or:
 		return "!*"
 	case len(j.subs) == 0:
@@ -24,7 +24,7 @@ func (j junction) String() string {
 	}
 	texts := make([]string, len(j.subs))
 	for i, q := range j.subs {
-		texts[i] = q.String()
+		texts[i] = textOfQuery(q)
 		if sub, ok := q.(junction); ok && len(sub.subs) > 1 {
 			texts[i] = "(" + texts[i] + ")"
 		}
@@ -32,8 +32,18 @@ func (j junction) String() string {
 	return strings.Join(texts, between)
 }
 
+// noQuery is the text of a query that is nil. It cannot be parsed.
+const noQuery = "<nil>"
+
+func textOfQuery(q Query) string {
+	if q == nil {
+		return noQuery
+	}
+	return q.String()
+}
+
 func (n negation) String() string {
-	text := n.sub.String()
+	text := textOfQuery(n.sub)
 	if tight(n.sub) {
 		return "!" + text
 	}
@@ -77,16 +87,25 @@ func (l *labelling) String() string { return "label(" + quoted(l.text) + ")" }
 
 func (c *condition) String() string { return "where(" + quoted(c.text) + ")" }
 
-// String gives the value as it is written in a query.
+// String gives the value as it is written in a query. A single part in which a "/" or "\" stands for itself is
+// written between parentheses: without them it would be taken apart where the index is composite.
 func (v value) String() string {
 	text := strings.Join(v.parts, "")
+	exact := false
 	if !v.joined {
+		exact = len(v.parts) == 0 || len(v.parts) == 1 && strings.ContainsAny(text, `/\`)
 		text = indexers.Value(v.parts...)
 	}
-	if bare(text) {
-		return text
+	if !bare(text) {
+		text = quoted(text)
 	}
-	return quoted(text)
+	switch {
+	case len(v.parts) == 0:
+		return "()"
+	case exact:
+		return "(" + text + ")"
+	}
+	return text
 }
 
 // bare reports whether a text can be written without quotes.

@@ -6,18 +6,36 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/indexers"
 )
 
 // ForIndexer makes a source of an indexer of client-go, such as informer.GetIndexer() gives. Such an indexer
 // has no snapshots: an object that is written while a query runs may be seen in part, and each query lists what
 // it looks at. The stamp has no resource version and no time.
-func ForIndexer(indexer cache.Indexer) Source { return indexerSource{indexer} }
+//
+// The functions, which may be left out, are those that the indexer has: so that a plan can warn of values that they
+// have left out.
+func ForIndexer(indexer cache.Indexer, functions ...*indexers.Functions) Source {
+	return indexerSource{indexer, functions}
+}
 
-type indexerSource struct{ cache.Indexer }
+type indexerSource struct {
+	cache.Indexer
+	functions []*indexers.Functions
+}
 
 func (s indexerSource) Snapshot() Snapshot { return indexerSnapshot(s) }
 
-type indexerSnapshot struct{ cache.Indexer }
+type indexerSnapshot indexerSource
+
+// Dropped implements dropper.
+func (s indexerSnapshot) Dropped(index string) (dropped uint64) {
+	for _, f := range s.functions {
+		dropped += f.Dropped(index)
+	}
+	return dropped
+}
 
 func (s indexerSnapshot) Stamp() Stamp { return Stamp{Synced: true} }
 

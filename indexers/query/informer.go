@@ -41,3 +41,15 @@ func (s informerSnapshot) Index(name string) (Index, bool) {
 	index, ok := s.Snapshot.Index(name)
 	return index, ok
 }
+
+// Dropped implements dropper.
+func (s informerSnapshot) Dropped(index string) uint64 {
+	x, ok := s.Snapshot.Index(index)
+	if !ok {
+		return 0
+	}
+	if d, ok := x.IndexSet().(dropper); ok {
+		return d.Dropped(index)
+	}
+	return 0
+}

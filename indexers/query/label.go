@@ -10,7 +10,7 @@ import (
 
 // labelStarts gives what the indexes over labels know of a selector: each holds all objects that the
 // selector selects, and maybe others.
-func (s schema) labelStarts(snapshot Snapshot, selector labels.Selector) []*keyed {
+func (c *compiler) labelStarts(selector labels.Selector) []*keyed {
 	var out []*keyed
 	requirements, _ := selector.Requirements() // there are none where nothing is selected
 	for _, r := range requirements {
@@ -19,8 +19,8 @@ func (s schema) labelStarts(snapshot Snapshot, selector labels.Selector) []*keye
 		default:
 			continue
 		}
-		for _, name := range slices.Sorted(maps.Keys(s)) {
-			if k := s.labelStart(snapshot, name, r); k != nil {
+		for _, name := range slices.Sorted(maps.Keys(c.schema)) {
+			if k := c.labelStart(name, r); k != nil {
 				out = append(out, k)
 			}
 		}
@@ -29,28 +29,30 @@ func (s schema) labelStarts(snapshot Snapshot, selector labels.Selector) []*keye
 }
 
 // labelStart gives the objects that one index has for a requirement, or nil where they may not be all.
-func (s schema) labelStart(snapshot Snapshot, name string, r labels.Requirement) *keyed {
-	k := &keyed{exact: []string{}}
+func (c *compiler) labelStart(name string, r labels.Requirement) *keyed {
+	k := &keyed{exact: []string{}, meter: c.meter}
 	var values []value
+	seen := map[string]struct{}{}
 	for _, v := range r.Values().List() {
-		key, ok := s[name].LabelKey(r.Key(), v)
+		key, ok := c.schema[name].LabelKey(r.Key(), v)
 		if !ok {
 			return nil
 		}
-		if !slices.Contains(k.exact, key) {
+		if _, again := seen[key]; !again {
+			seen[key] = struct{}{}
 			k.exact = append(k.exact, key)
-			values = append(values, value{parts: s[name].Parts(key)})
+			values = append(values, value{parts: c.schema[name].Parts(key)})
 		}
 	}
 	var err error
-	if k.index, err = s.open(snapshot, name); err != nil {
+	if k.index, err = c.schema.open(c.snapshot, name); err != nil {
 		return nil // declared, but not there yet
 	}
-	c := comparison{op: opIn, index: name, values: values}
+	q := comparison{op: opIn, index: name, values: values}
 	if len(values) == 1 {
-		c.op = opEqual
+		q.op = opEqual
 	}
-	k.query = c.String()
-	k.estimate(snapshot.Len())
+	k.query = q.String()
+	k.estimate(c.snapshot.Len())
 	return k
 }

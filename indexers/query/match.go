@@ -19,7 +19,7 @@ type Matcher struct {
 func NewMatcher(query Query, indexes ...*indexers.Index) (*Matcher, error) {
 	m := &Matcher{query: query, schema: newSchema(indexes)}
 	// An object without anything shows all that is wrong with the query.
-	if _, err := m.schema.compile(m.snapshot(&unstructured.Unstructured{}), query); err != nil {
+	if _, err := m.compile(&unstructured.Unstructured{}); err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -27,7 +27,7 @@ func NewMatcher(query Query, indexes ...*indexers.Index) (*Matcher, error) {
 
 // Match tells whether the query holds for an object.
 func (m *Matcher) Match(object *unstructured.Unstructured) bool {
-	c, err := m.schema.compile(m.snapshot(object), m.query)
+	c, err := m.compile(object)
 	return err == nil && c.holds(keyOf(object), object)
 }
 
@@ -38,9 +38,10 @@ func keyOf(object *unstructured.Unstructured) string {
 	return object.GetName()
 }
 
-// snapshot makes one object a cache.
-func (m *Matcher) snapshot(object *unstructured.Unstructured) Snapshot {
-	return objectSnapshot{m, object}
+// compile makes conditions of the query for one object, which is a cache of its own.
+func (m *Matcher) compile(object *unstructured.Unstructured) (cond, error) {
+	c := compiler{schema: m.schema, snapshot: objectSnapshot{m, object}}
+	return c.compile(m.query)
 }
 
 type objectSnapshot struct {

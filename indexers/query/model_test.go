@@ -236,7 +236,7 @@ func checkQuery(t *testing.T, random *rand.Rand, querier *query.Querier, q query
 	if got := pages(t, querier, q, query.Options{AllowScan: true, Limit: limit}); !slices.Equal(got, want) {
 		t.Errorf("in pages of %d it gives %v, not %v", limit, got, want)
 	}
-	index, descending := []string{"weight", "host", "weights", "ordered"}[random.IntN(4)], random.IntN(2) == 0
+	index, descending := orders[random.IntN(len(orders))], random.IntN(2) == 0
 	options := query.Options{AllowScan: true, SortBy: index, Descending: descending}
 	sorted, err := querier.Keys(ctx, q, options)
 	if want := sortedBy(want, objects, index, descending); err != nil || !slices.Equal(sorted, want) {
@@ -247,6 +247,9 @@ func checkQuery(t *testing.T, random *rand.Rand, querier *query.Querier, q query
 		t.Errorf("by %s in pages of %d: %s", index, limit, cmp.Diff(sorted, got))
 	}
 }
+
+// orders are what the model sorts by.
+var orders = []string{"weight", "host", "weights", "ordered", "name", "age", "weight, host desc", "namespace desc, age, weights", "age desc, name desc"}
 
 func isScan(err error) bool {
 	var scan *query.ScanError
@@ -274,58 +277,76 @@ func pages(t *testing.T, querier *query.Querier, q query.Query, options query.Op
 	}
 }
 
-// sortedBy orders keys by the values of an index.
-func sortedBy(keys []string, objects []*unstructured.Unstructured, index string, descending bool) []string {
+// sortedBy orders keys by several things, each a name and perhaps desc.
+func sortedBy(keys []string, objects []*unstructured.Unstructured, by string, descending bool) []string {
 	byKey := map[string]*unstructured.Unstructured{}
 	for _, u := range objects {
 		byKey[key(u)] = u
 	}
-	value := func(k string) (string, bool) {
-		u := byKey[k]
-		var all []string
-		number := func(w int64) string { return fmt.Sprintf("%05d", w+1000) }
-		weight, weighs, _ := unstructured.NestedInt64(u.Object, "spec", "weight")
-		switch index {
-		case "weight":
-			if weighs {
-				all = append(all, number(weight))
-			}
-		case "weights":
-			for _, w := range list(u, "weights") {
-				all = append(all, number(w.(int64)))
-			}
-		case "host":
-			for _, h := range list(u, "hosts") {
-				all = append(all, strings.ToLower(h.(string)))
-			}
-		case "ordered":
-			if class, ok := text(u, "spec", "class"); ok && weighs {
-				all = append(all, class+"\x00"+number(weight))
-			}
-		}
-		if len(all) == 0 {
-			return "", false
-		}
-		if descending {
-			return slices.Max(all), true
-		}
-		return slices.Min(all), true
-	}
+	terms := strings.Split(by, ", ")
 	sorted := slices.Clone(keys)
 	slices.SortStableFunc(sorted, func(a, b string) int {
-		va, hasA := value(a)
-		vb, hasB := value(b)
-		switch {
-		case hasA && !hasB:
-			return -1
-		case hasB && !hasA:
-			return 1
-		case descending:
-			return strings.Compare(vb, va)
+		for _, term := range terms {
+			name, turned := strings.CutSuffix(term, " desc")
+			down := turned != descending
+			va, hasA := sortValueOf(byKey[a], name, down)
+			vb, hasB := sortValueOf(byKey[b], name, down)
+			c := strings.Compare(va, vb)
+			switch {
+			case hasA && !hasB:
+				return -1
+			case hasB && !hasA:
+				return 1
+			case down:
+				c = -c
+			}
+			if c != 0 {
+				return c
+			}
 		}
-		return strings.Compare(va, vb)
+		return 0
 	})
 	return sorted
+}
+
+// sortValueOf gives what counts of an object in an order, as text of the same order.
+func sortValueOf(u *unstructured.Unstructured, name string, descending bool) (string, bool) {
+	var all []string
+	number := func(w int64) string { return fmt.Sprintf("%05d", w+1000) }
+	weight, weighs, _ := unstructured.NestedInt64(u.Object, "spec", "weight")
+	switch name {
+	case "name":
+		return u.GetName(), true
+	case "namespace":
+		return u.GetNamespace(), true
+	case "age":
+		if created := u.GetCreationTimestamp(); !created.IsZero() {
+			all = append(all, fmt.Sprintf("%015d", 1e12-created.Unix()))
+		}
+	case "weight":
+		if weighs {
+			all = append(all, number(weight))
+		}
+	case "weights":
+		for _, w := range list(u, "weights") {
+			all = append(all, number(w.(int64)))
+		}
+	case "host":
+		for _, h := range list(u, "hosts") {
+			all = append(all, strings.ToLower(h.(string)))
+		}
+	case "ordered":
+		if class, ok := text(u, "spec", "class"); ok && weighs {
+			all = append(all, class+"\x00"+number(weight))
+		}
+	}
+	if len(all) == 0 {
+		return "", false
+	}
+	if descending {
+		return slices.Max(all), true
+	}
+	return slices.Min(all), true
 }
 
 // A query gives what looking at every object gives, in the same order, whatever way the planner takes.

@@ -2,6 +2,8 @@ package query
 
 import (
 	"errors"
+	"fmt"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -55,6 +57,48 @@ func keysOf(item any, functions *indexers.Functions) []string {
 		return functions.Keys(o.Unstructured())[0]
 	}
 	return keys
+}
+
+// textsOf gives the texts, numbers and booleans that a path leads to in an item, as text.
+func textsOf(item any, path *jsonpath.Path) (texts []string) {
+	if o, ok := item.(dynamicinformer.PackedObject); ok && o.Decoded() == nil {
+		err := o.View(func(json []byte) error {
+			return path.FindJSON(json, func(v jsonpath.Value) bool {
+				if text, ok := textOf(v.Any()); ok {
+					texts = append(texts, text)
+				}
+				return true
+			})
+		})
+		if err == nil {
+			return texts
+		}
+		texts = nil // damaged: what is left of it
+	}
+	u := objectOf(item)
+	if u == nil {
+		return nil
+	}
+	path.Find(u.Object, func(v any) bool {
+		if text, ok := textOf(v); ok {
+			texts = append(texts, text)
+		}
+		return true
+	})
+	return texts
+}
+
+// textOf writes a value that is neither a list nor a map.
+func textOf(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case bool, int64, int:
+		return fmt.Sprint(v), true
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), true
+	}
+	return "", false
 }
 
 // tester tells whether a condition holds for an object.

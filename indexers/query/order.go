@@ -1,188 +1,180 @@
 package query
 
 import (
+	"errors"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/internal/sortkey"
+	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
 // compareKeys orders by namespace, and then by name. What has no namespace comes first.
 func compareKeys(a, b string) int {
-	nsA, nameA, ok := strings.Cut(a, "/")
-	if !ok {
-		nsA, nameA = "", a
-	}
-	nsB, nameB, ok := strings.Cut(b, "/")
-	if !ok {
-		nsB, nameB = "", b
-	}
+	nsA, nameA := splitKey(a)
+	nsB, nameB := splitKey(b)
 	if c := strings.Compare(nsA, nsB); c != 0 {
 		return c
 	}
 	return strings.Compare(nameA, nameB)
 }
 
-func sortEntries(entries []entry) {
-	slices.SortFunc(entries, func(a, b entry) int { return compareKeys(a.key, b.key) })
+func splitKey(key string) (namespace, name string) {
+	namespace, name, ok := strings.Cut(key, "/")
+	if !ok {
+		return "", key
+	}
+	return namespace, name
 }
 
-// byKey gives the objects in the order of namespace and name.
-func (x *execution) byKey(out *output) {
-	var entries []entry
-	x.candidates(func(key string, item any) bool {
-		if !x.from.set || compareKeys(key, x.from.Key) > 0 {
-			entries = append(entries, entry{key, item})
-		}
-		return true
-	})
-	sortEntries(entries)
-	for _, e := range entries {
-		if !out.add(e, token{Key: e.key}) {
-			return
-		}
-	}
+// order is what objects are sorted by, the most important first; namespace and name come last in any case.
+type order []term
+
+// term is one thing to sort by.
+type term struct {
+	name       string
+	descending bool
+	index      *access // nil for what all objects have
+	of         func(key string, item any) sortValue
 }
 
-// byIndex gives the objects in the order of an index: those with a value, and then the others.
-func (x *execution) byIndex(out *output) {
-	w := &walk{execution: x, out: out}
-	// Where few objects are left, they are gathered first; else each that the index leads to is tested.
-	if x.driven && x.driver.count() < x.snapshot.Len()/2 {
-		w.wanted = map[string]any{}
-		x.candidates(func(key string, item any) bool {
-			w.wanted[key] = item
-			return true
-		})
-	}
-	if !x.sort.single() {
-		w.seen = map[string]struct{}{}
-	}
-	if w.values() && x.err == nil {
-		w.others()
-	}
+// sortValue is what an object is sorted by: those that have none come last.
+type sortValue struct {
+	key     string
+	present bool
 }
 
-// walk goes along an index.
-type walk struct {
-	*execution
-	out    *output
-	wanted map[string]any      // the objects that are left; nil while each has to be tested
-	seen   map[string]struct{} // the objects that came already, where one can come twice
+// place is where an object is in an order.
+type place struct {
+	values []sortValue
+	key    string
 }
 
-// values gives the objects that have a value. It is false when no more are wanted.
-func (w *walk) values() bool {
-	if w.from.set && w.from.Rest {
-		return true
-	}
-	low, high := "", ""
-	if w.from.set && w.seen == nil { // what came on earlier pages need not be passed again
-		low = w.from.Value
-		if w.options.Descending {
-			low, high = "", w.from.Value+"\x00"
+// compare orders places.
+func (o order) compare(a, b place) int {
+	for i, t := range o {
+		if c := t.compare(a.values[i], b.values[i]); c != 0 {
+			return c
 		}
 	}
-	more := true
-	w.sort.Keys(low, high, w.options.Descending, func(value string, _ int) bool {
-		if value == indexers.Null && !w.sort.composite() {
-			return true
-		}
-		more = w.value(value)
-		return more
-	})
-	return more
+	return compareKeys(a.key, b.key)
 }
 
-// value gives the objects with one value.
-func (w *walk) value(value string) bool {
-	var entries []entry
-	w.sort.Objects(value, func(key string, item any) bool {
-		if !w.goOn() {
-			return false
-		}
-		if w.seen != nil {
-			if _, again := w.seen[key]; again {
-				return true
-			}
-			w.seen[key] = struct{}{}
-		}
-		if w.passed(value, key) {
-			return true
-		}
-		if w.wants(key, item) {
-			entries = append(entries, entry{key, item})
-		}
-		return true
-	})
-	sortEntries(entries)
-	for _, e := range entries {
-		if !w.out.add(e, token{Value: value, Key: e.key}) {
-			return false
-		}
+func (t term) compare(a, b sortValue) int {
+	switch {
+	case a.present != b.present && a.present:
+		return -1
+	case a.present != b.present:
+		return 1
+	case t.descending:
+		return strings.Compare(b.key, a.key)
 	}
-	return w.err == nil
+	return strings.Compare(a.key, b.key)
 }
 
-// passed reports whether an object came on an earlier page.
-func (w *walk) passed(value, key string) bool {
-	if !w.from.set {
-		return false
+// String gives the order as people write it, with what decides in the end.
+func (o order) String() string {
+	texts := make([]string, 0, len(o)+2)
+	for _, t := range o {
+		if t.descending {
+			texts = append(texts, t.name+" descending")
+		} else {
+			texts = append(texts, t.name)
+		}
 	}
-	c := strings.Compare(value, w.from.Value)
-	if w.options.Descending {
-		c = -c
+	for _, last := range []string{"namespace", "name"} {
+		if !slices.ContainsFunc(o, func(t term) bool { return t.index == nil && t.name == last }) {
+			texts = append(texts, last)
+		}
 	}
-	return c < 0 || c == 0 && compareKeys(key, w.from.Key) <= 0
+	return strings.Join(texts, ", ")
 }
 
-func (w *walk) wants(key string, item any) bool {
-	if w.wanted != nil {
-		_, ok := w.wanted[key]
-		return ok
-	}
-	switch parts := w.driver.parts; {
-	case !w.driven:
-	case len(parts) == 1:
-		if !parts[0].holds(key, item) {
-			return false
+// compileOrder reads what the options say about the order.
+func (c *compiler) compileOrder(options Options) (order, error) {
+	if strings.TrimSpace(options.SortBy) == "" {
+		if options.Descending {
+			return nil, errors.New("a descending order needs something to sort by")
 		}
-	default: // the driver is not one condition of the query
-		return w.cond.holds(key, item)
+		return nil, nil
 	}
-	return holdAll(w.cheap, key, item)
+	var o order
+	for text := range strings.SplitSeq(options.SortBy, ",") {
+		t, err := c.compileTerm(strings.TrimSpace(text))
+		if err != nil {
+			return nil, err
+		}
+		t.descending = t.descending != options.Descending
+		o = append(o, t)
+	}
+	return o, nil
 }
 
-// others gives the objects without a value.
-func (w *walk) others() {
-	have := map[string]struct{}{}
-	w.sort.Keys("", "", false, func(value string, _ int) bool {
-		if value != indexers.Null || w.sort.composite() {
-			w.sort.Objects(value, func(key string, _ any) bool {
-				have[key] = struct{}{}
-				return true
-			})
+// compileTerm reads the name of a sorted index, or name, namespace or age, and a direction.
+func (c *compiler) compileTerm(text string) (term, error) {
+	name, direction, _ := strings.Cut(text, " ")
+	t := term{name: name}
+	switch strings.TrimSpace(direction) {
+	case "", "asc", "ascending":
+	case "desc", "descending":
+		t.descending = true
+	default:
+		return t, &SortError{Text: text}
+	}
+	index, err := c.schema.open(c.snapshot, name)
+	switch {
+	case err == nil && index.sorted():
+		t.index = &index
+		t.of = t.ofIndex
+		return t, nil
+	case builtin[name] != nil:
+		t.of = builtin[name]
+		return t, nil
+	case err != nil:
+		return t, err
+	}
+	return t, &UnsortedError{name, "sorting"}
+}
+
+// ofIndex computes the first key of an object, in the order of the term.
+func (t term) ofIndex(_ string, item any) (first sortValue) {
+	for _, key := range keysOf(item, t.index.functions) {
+		if key == indexers.Null && !t.index.composite() {
+			continue
 		}
-		return true
-	})
-	var entries []entry
-	add := func(key string, item any) bool {
-		_, has := have[key]
-		if !has && (!w.from.set || !w.from.Rest || compareKeys(key, w.from.Key) > 0) {
-			entries = append(entries, entry{key, item})
-		}
-		return true
-	}
-	if w.wanted == nil {
-		w.candidates(add)
-	}
-	for key, item := range w.wanted {
-		add(key, item)
-	}
-	sortEntries(entries)
-	for _, e := range entries {
-		if !w.out.add(e, token{Rest: true, Key: e.key}) {
-			return
+		if v := (sortValue{key, true}); !first.present || t.compare(v, first) < 0 {
+			first = v
 		}
 	}
+	return first
+}
+
+// builtin are what all objects can be sorted by.
+var builtin = map[string]func(key string, item any) sortValue{
+	"name": func(key string, _ any) sortValue {
+		_, name := splitKey(key)
+		return sortValue{name, true}
+	},
+	"namespace": func(key string, _ any) sortValue {
+		namespace, _ := splitKey(key)
+		return sortValue{namespace, true}
+	},
+	"age": ageOf,
+}
+
+// creation leads to the time of creation.
+var creation = jsonpath.FromSegments("metadata", "creationTimestamp")
+
+// ageOf puts the youngest first.
+func ageOf(_ string, item any) sortValue {
+	for _, text := range textsOf(item, creation) {
+		if created, err := time.Parse(time.RFC3339, text); err == nil {
+			key, ok := sortkey.Int.Key(strconv.FormatInt(-created.Unix(), 10))
+			return sortValue{key, ok}
+		}
+	}
+	return sortValue{}
 }

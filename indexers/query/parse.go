@@ -104,6 +104,9 @@ func (p *parser) join(depth int, operand func(int) (Query, error), or bool, oper
 	subs := []Query{first}
 	for {
 		if _, ok := p.take(operators...); !ok {
+			if err := p.joinedByWord(); err != nil {
+				return nil, err
+			}
 			break
 		}
 		next, err := operand(depth)
@@ -176,14 +179,28 @@ func (p *parser) comparison() (Query, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := p.negatedByWord(name, start); err != nil {
+		return nil, err
+	}
 	if p.at < len(p.text) && p.text[p.at] == '(' {
 		return p.function(name, start)
+	}
+	p.blanks()
+	if err := p.foreignOperator(name); err != nil {
+		return nil, err
 	}
 	text, ok := p.take("==", "!=", "<=", ">=", "^=", "=", "<", ">")
 	c := &comparison{op: comparisons[text], index: name}
 	switch {
 	case ok:
+		p.blanks()
+		if err := p.starred(c, ""); err != nil {
+			return nil, err
+		}
 		v, err := p.value()
+		if err == nil {
+			err = p.starred(c, strings.Join(v.parts, "/"))
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -193,6 +210,9 @@ func (p *parser) comparison() (Query, error) {
 			return nil, err
 		}
 	default:
+		if err := p.comparedByWord(name); err != nil {
+			return nil, err
+		}
 		c.op = opExists
 		p.at = start + len(name) // without the blanks behind it
 	}
@@ -257,10 +277,35 @@ func (p *parser) unclosedIn(c *comparison, bracket string) error {
 	return p.unexpected(`a list is written in (a, b), and a range in [a, b)`)
 }
 
-// value reads a word or a text between quotes.
+// value reads a word or a text between quotes, or the parts of a value between parentheses, each of which stands for
+// itself.
 func (p *parser) value() (value, error) {
-	text, err := p.literal()
-	return value{parts: []string{text}, joined: true}, err
+	p.blanks()
+	open := p.at
+	if _, ok := p.take("("); !ok {
+		text, err := p.literal()
+		return value{parts: []string{text}, joined: true}, err
+	}
+	var v value
+	for {
+		if len(v.parts) == 0 {
+			if _, ok := p.take(")"); ok {
+				return v, nil
+			}
+		}
+		text, err := p.literal()
+		if err != nil {
+			return v, err
+		}
+		v.parts = append(v.parts, text)
+		if _, more := p.take(","); more {
+			continue
+		}
+		if _, ok := p.take(")"); !ok {
+			return v, p.failAt(open, `"(" is never closed; add ")"`)
+		}
+		return v, nil
+	}
 }
 
 func (p *parser) literal() (string, error) {

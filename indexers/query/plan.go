@@ -48,25 +48,37 @@ type keyed struct {
 	span  span     // or all within, but for what stands for a missing value
 	count int      // how many objects have the keys, at most, or about
 	query string
-	// set holds the objects, once it is needed for a span.
-	set map[string]struct{}
-	// reread has the keys of an object computed anew instead: when few are tested, and the set would be large.
-	reread bool
+	test  keyTest
+	meter *meter
+	// set holds the objects with the keys, once testSet needs it; wanted holds exact, once testReread does.
+	set, wanted map[string]struct{}
 }
+
+// keyTest is how an object is tested.
+type keyTest uint8
+
+const (
+	testEach   keyTest = iota // is it under any of the exact keys?
+	testSet                   // is it in a set, which is made of the index once?
+	testReread                // are the keys that are computed of it anew among them?
+)
 
 func (k *keyed) text() string { return k.query }
 
 func (k *keyed) cost() cost {
-	if k.exact != nil {
+	if k.exact != nil && len(k.exact) <= fewKeys {
 		return costLookup
 	}
 	return costSet
 }
 
+// fewKeys is up to how many exact keys an object is looked up under each of them.
+const fewKeys = 16
+
 // keys calls yield for each key that the index has, with the number of its objects.
 func (k *keyed) keys(yield func(key string, count int) bool) {
 	for _, key := range k.exact {
-		if n := k.index.Count(key); n > 0 && !yield(key, n) {
+		if n := k.index.Count(key); !k.meter.work(1) || n > 0 && !yield(key, n) {
 			return
 		}
 	}
@@ -74,9 +86,14 @@ func (k *keyed) keys(yield func(key string, count int) bool) {
 		return
 	}
 	null := !k.index.composite()
-	k.index.Keys(k.span.low, k.span.high, false, func(key string, count int) bool {
-		return null && key == indexers.Null || yield(key, count)
-	})
+	each := func(key string, count int) bool {
+		return k.meter.work(1) && (null && key == indexers.Null || yield(key, count))
+	}
+	if k.span == (span{}) {
+		k.index.each(each)
+		return
+	}
+	k.index.Keys(k.span.low, k.span.high, false, each)
 }
 
 // manyKeys is from how many keys on their objects are not counted one by one.
@@ -100,8 +117,27 @@ func (k *keyed) estimate(objects int) {
 	})
 }
 
-// fits reports whether a key is within the span.
+// plan chooses how objects are tested, of which there are some: by whatever costs least.
+func (k *keyed) plan(objects int) {
+	k.test = testSet
+	best := k.count + len(k.exact)
+	if k.exact != nil && (len(k.exact) <= fewKeys || objects*len(k.exact) < best) {
+		k.test, best = testEach, min(best, objects*len(k.exact))
+		if len(k.exact) <= fewKeys {
+			return
+		}
+	}
+	if k.index.functions != nil && objects*rereadFactor < best {
+		k.test = testReread
+	}
+}
+
+// fits reports whether a key is one of those that are asked for.
 func (k *keyed) fits(key string) bool {
+	if k.exact != nil {
+		_, ok := k.wanted[key]
+		return ok
+	}
 	if k.span.nothing || key == indexers.Null && !k.index.composite() {
 		return false
 	}
@@ -121,42 +157,61 @@ func (k *keyed) objects(yield func(object string, item any) bool) {
 }
 
 func (k *keyed) holds(object string, item any) bool {
-	if k.reread {
+	switch k.test {
+	case testReread:
+		if !k.meter.work(rereadFactor) {
+			return false
+		}
+		if k.wanted == nil {
+			k.wanted = setOf(k.exact)
+		}
 		return slices.ContainsFunc(keysOf(item, k.index.functions), k.fits)
+	case testSet:
+		if k.set == nil {
+			k.set = make(map[string]struct{}, k.count)
+			k.objects(func(o string, _ any) bool {
+				k.set[o] = struct{}{}
+				return k.meter.work(1)
+			})
+		}
+		_, ok := k.set[object]
+		return ok && k.meter.work(1)
 	}
-	if k.exact != nil {
-		return slices.ContainsFunc(k.exact, func(key string) bool { return k.index.Has(key, object) })
+	return slices.ContainsFunc(k.exact, func(key string) bool { return k.meter.work(1) && k.index.Has(key, object) })
+}
+
+func setOf(keys []string) map[string]struct{} {
+	set := make(map[string]struct{}, len(keys))
+	for _, key := range keys {
+		set[key] = struct{}{}
 	}
-	if k.set == nil {
-		k.set = make(map[string]struct{}, k.count)
-		k.objects(func(o string, _ any) bool {
-			k.set[o] = struct{}{}
-			return true
-		})
-	}
-	_, ok := k.set[object]
-	return ok
+	return set
 }
 
 // labelled holds for objects that a selector selects.
 type labelled struct {
 	selector labels.Selector
 	query    string
+	meter    *meter
 	// starts finds indexes that lead to the objects.
 	starts func() []*keyed
 }
 
-func (l labelled) holds(_ string, item any) bool { return l.selector.Matches(labelsOf(item)) }
-func (l labelled) cost() cost                    { return costLabels }
-func (l labelled) text() string                  { return l.query }
+func (l labelled) holds(_ string, item any) bool {
+	return l.meter.work(1) && l.selector.Matches(labelsOf(item))
+}
+
+func (l labelled) cost() cost   { return costLabels }
+func (l labelled) text() string { return l.query }
 
 // body holds for objects that a condition holds for.
 type body struct {
 	probe *probe
 	query string
+	meter *meter
 }
 
-func (b body) holds(_ string, item any) bool { return b.probe.holds(item) }
+func (b body) holds(_ string, item any) bool { return b.meter.work(bodyWork) && b.probe.holds(item) }
 func (b body) cost() cost                    { return costBody }
 func (b body) text() string                  { return b.query }
 
@@ -193,60 +248,70 @@ func (s several) cost() cost {
 
 func (s several) text() string { return s.query }
 
-// compile makes conditions of a query.
-func (s schema) compile(snapshot Snapshot, q Query) (cond, error) {
+// compiler makes conditions of a query over one snapshot.
+type compiler struct {
+	schema   schema
+	snapshot Snapshot
+	meter    *meter
+	warnings []string
+}
+
+func (c *compiler) compile(q Query) (cond, error) {
 	switch q := q.(type) {
 	case everything:
 		return constant(true), nil
 	case junction:
-		return s.compileJunction(snapshot, q)
+		return c.compileJunction(q)
 	case negation:
-		sub, err := s.compile(snapshot, q.sub)
+		sub, err := c.compile(q.sub)
+		if err != nil {
+			return nil, err
+		}
 		switch sub := sub.(type) {
 		case constant:
-			return !sub, err
+			return !sub, nil
 		case not:
-			return sub.sub, err
+			return sub.sub, nil
 		}
-		return not{sub}, err
+		return not{sub}, nil
 	case *comparison:
-		k, err := s.compileComparison(snapshot, q)
+		k, err := c.compileComparison(q)
 		return k, q.at.locate(err)
 	case *labelling:
 		if q.err != nil {
 			return nil, q.at.locate(q.err)
 		}
-		return labelled{q.selector, q.String(), func() []*keyed { return s.labelStarts(snapshot, q.selector) }}, nil
+		return labelled{q.selector, q.String(), c.meter, func() []*keyed { return c.labelStarts(q.selector) }}, nil
 	case *condition:
 		t, err := q.compile()
-		return body{newProbe(t), q.String()}, q.at.locate(err)
+		return body{newProbe(t), q.String(), c.meter}, q.at.locate(err)
 	}
 	return nil, errNoQuery
 }
 
 // compileJunction compiles all parts, flattens them, and drops what decides nothing.
-func (s schema) compileJunction(snapshot Snapshot, q junction) (cond, error) {
+func (c *compiler) compileJunction(q junction) (cond, error) {
 	out := several{any: q.or}
 	decided := false
 	for _, sub := range q.subs {
-		c, err := s.compile(snapshot, sub)
+		part, err := c.compile(sub)
 		if err != nil {
 			return nil, err
 		}
-		switch c := c.(type) {
+		switch part := part.(type) {
 		case constant:
-			decided = decided || bool(c) == q.or
+			decided = decided || bool(part) == q.or
 			continue
 		case several:
-			if c.any == q.or {
-				out.subs = append(out.subs, c.subs...)
+			if part.any == q.or {
+				out.subs = append(out.subs, part.subs...)
 				continue
 			}
 		}
-		out.subs = append(out.subs, c)
+		out.subs = append(out.subs, part)
 	}
 	if !q.or {
-		out.subs = joinSpans(snapshot, out.subs)
+		out.subs = c.joinSpans(out.subs)
 	}
 	switch {
 	case decided:
@@ -263,7 +328,7 @@ func (s schema) compileJunction(snapshot Snapshot, q junction) (cond, error) {
 
 // joinSpans makes one of several spans that have to hold for the same index, where an object has one value at most:
 // of several values, each could be in another of the spans.
-func joinSpans(snapshot Snapshot, subs []cond) []cond {
+func (c *compiler) joinSpans(subs []cond) []cond {
 	at := map[string]int{}
 	out := subs[:0:0]
 	for _, sub := range subs {
@@ -279,33 +344,49 @@ func joinSpans(snapshot Snapshot, subs []cond) []cond {
 			continue
 		}
 		first := out[i].(*keyed)
-		both := &keyed{index: k.index, span: first.span.and(k.span), query: first.query + " && " + k.query}
-		both.estimate(snapshot.Len())
+		both := &keyed{index: k.index, meter: c.meter, test: testSet, span: first.span.and(k.span), query: first.query + " && " + k.query}
+		both.estimate(c.snapshot.Len())
 		out[i] = both
 	}
 	return out
 }
 
-func (s schema) compileComparison(snapshot Snapshot, c *comparison) (cond, error) {
-	index, err := s.open(snapshot, c.index)
+func (c *compiler) compileComparison(q *comparison) (cond, error) {
+	index, err := c.schema.open(c.snapshot, q.index)
 	if err != nil {
 		return nil, err
 	}
-	k := &keyed{index: index, query: c.String()}
-	if c.op == opEqual || c.op == opIn {
-		k.exact = []string{}
-		for _, v := range c.values {
-			key, err := index.key(v)
-			if err != nil {
-				return nil, index.suggestPrefix(v, err)
-			}
-			if !slices.Contains(k.exact, key) {
-				k.exact = append(k.exact, key)
-			}
-		}
-	} else if k.span, err = index.span(c); err != nil {
+	k := &keyed{index: index, query: q.String(), meter: c.meter}
+	if q.op == opEqual || q.op == opIn {
+		k.exact, err = c.exactKeys(index, q.values)
+	} else {
+		k.test = testSet
+		k.span, err = index.span(q)
+	}
+	if err != nil {
 		return nil, err
 	}
-	k.estimate(snapshot.Len())
+	c.doubt(index, q)
+	k.estimate(c.snapshot.Len())
 	return k, nil
+}
+
+// exactKeys gives the keys of values, each once.
+func (c *compiler) exactKeys(index access, values []value) ([]string, error) {
+	keys := make([]string, 0, len(values))
+	seen := make(map[string]struct{}, len(values))
+	for _, v := range values {
+		if !c.meter.work(1) {
+			return nil, c.meter.err
+		}
+		key, err := index.key(v)
+		if err != nil {
+			return nil, index.suggestPrefix(v, err)
+		}
+		if _, again := seen[key]; !again {
+			seen[key] = struct{}{}
+			keys = append(keys, key)
+		}
+	}
+	return keys, nil
 }

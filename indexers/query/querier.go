@@ -28,10 +28,12 @@ func New(source Source, indexes ...*indexers.Index) *Querier {
 // Options say how a query is answered. The zero value gives everything at once, in the order of namespace and
 // name, and no full scan.
 type Options struct {
-	// SortBy is the name of a sorted index. An object with several values counts with the first in the order;
-	// those without any come last. Objects with the same value are in the order of namespace and name.
+	// SortBy is the name of a sorted index, or one of name, namespace and age (the youngest first), or several of
+	// these with commas, the most important first. Each may be followed by asc or desc: "team, expiry desc". An
+	// object with several values counts with the first in the order; those without any come last. Objects with the
+	// same values are in the order of namespace and name.
 	SortBy string
-	// Descending turns the order of the values around. It needs SortBy.
+	// Descending turns the order of all values around. It needs SortBy.
 	Descending bool
 	// Limit is how many objects are given at most; 0 stands for all.
 	Limit int
@@ -42,7 +44,7 @@ type Options struct {
 }
 
 // Query gives the objects that a query holds for. Errors are typed: [UnknownIndexError], [UnsortedError],
-// [ScanError], [indexers.OperandError], ErrContinue, that of ctx, and [Error] around them for queries that were text.
+// [SortError], [ScanError], [indexers.OperandError], ErrContinue, that of ctx, and [Error] around them for queries that were text.
 func (q *Querier) Query(ctx context.Context, query Query, options Options) (*Result, error) {
 	x, err := q.prepare(ctx, query, options)
 	if err != nil {

@@ -11,7 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
 )
@@ -135,6 +137,7 @@ check  label("x")
 check  weight>10
 read   where(".spec.class")
 order  weight descending, namespace, name
+sort   along weight, all of it
 `
 	if diff := cmp.Diff(want, plan.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -318,5 +321,108 @@ func TestReading(t *testing.T) {
 	}
 	if age := (query.Stamp{}).Age(now); age != 0 {
 		t.Errorf("got %v", age)
+	}
+}
+
+func hasPrefix(err error, prefix string) bool { return strings.HasPrefix(err.Error(), prefix) }
+
+// What is looked up is written as the index has it: transforms that change the case or cut off blanks apply to it.
+func TestOperandsAreTransformed(t *testing.T) {
+	u := simple("a/x", "edge", 1, "gold")
+	u.Object["spec"].(m)["hosts"] = []any{"Archive.example.com"}
+	u.SetLabels(map[string]string{"tier": "web"})
+	querier := stock(t, u)
+	for _, text := range []string{
+		"host=ARCHIVE.EXAMPLE.COM", "host in (x, Archive.Example.com)", "host^=ARCH", "host>=ARCHIVE", "host in [ARCHIVE, ARCHIVF)", "host<ARCHIVF",
+		"tier=w", "tier=W",
+	} {
+		q, err := query.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := querier.Count(t.Context(), q, query.Options{}); n != 1 || err != nil {
+			t.Errorf("%s finds %d, %v", text, n, err)
+		}
+		if matcher, err := query.NewMatcher(q, functions(t).Indexes()...); err != nil || !matcher.Match(u) {
+			t.Errorf("%s does not match: %v", text, err)
+		}
+	}
+}
+
+// An index without a type that is compared with a quantity or a number says so.
+func TestTextOrderOfNumbersIsDoubted(t *testing.T) {
+	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1alpha1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
+  {name: w, match: {group: example.com, kind: Widget}, indexes: [
+    {name: memory, path: .spec.memory, order: sorted}, {name: typed, path: .spec.memory, type: quantity, order: sorted}, {name: text, path: .spec.memory, type: string, order: sorted}]}]}}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := indexers.Compile(c.Resources[0])
+	querier := query.New(query.ForIndexer(cache.NewIndexer(cache.MetaNamespaceKeyFunc, f.Indexers())), f.Indexes()...)
+	for text, typ := range map[string]string{
+		"memory<1Gi": "quantity", "memory=1Gi": "quantity", "memory in [500m, 2)": "quantity", "memory>9": "number", "memory>1h30m": "duration", "memory<1.2.3": "semver",
+		"memory=9": "", "memory=5m": "", "memory^=1Gi": "", "memory<apple": "", "typed<1Gi": "", "text<1Gi": "", "memory": "",
+	} {
+		q, err := query.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := querier.Query(t.Context(), q, query.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		doubted := typ != "" && len(r.Plan.Warnings) == 1 && strings.HasSuffix(r.Plan.Warnings[0], "declare type: "+typ) && strings.Contains(r.Plan.String(), "doubt  index")
+		if !doubted && (typ != "" || len(r.Plan.Warnings) > 0) {
+			t.Errorf("%s: %q", text, r.Plan.Warnings)
+		}
+	}
+}
+
+// Whoever asks an index that has left out values is told.
+func TestDroppedValuesAreDoubted(t *testing.T) {
+	few, many := simple("a/few", "edge", 1, "gold"), simple("a/many", "edge", 1, "gold")
+	few.Object["spec"].(m)["hosts"] = []any{"a", "b"}
+	many.Object["spec"].(m)["hosts"] = []any{"a", "b", "c"}
+	for name, fill := range map[string]func(f *indexers.Functions, objects ...*unstructured.Unstructured) query.Source{
+		"client-go": func(f *indexers.Functions, objects ...*unstructured.Unstructured) query.Source {
+			indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, f.Indexers())
+			for _, u := range objects {
+				if err := indexer.Add(u); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return query.ForIndexer(indexer, f)
+		},
+		"ours": func(f *indexers.Functions, objects ...*unstructured.Unstructured) query.Source {
+			s := newCache(t, dynamicinformer.StoragePacked, f)
+			put(t, s, objects...)
+			return query.CacheSource{Informer: s}
+		},
+	} {
+		f := oneIndex(t, "{name: host, path: '.spec.hosts[*]', maxValues: 2}")
+		if plan, err := query.New(fill(f, few), f.Indexes()...).Explain(query.Eq("host", "c"), query.Options{}); err != nil || len(plan.Warnings) > 0 {
+			t.Errorf("%s: %v, %v", name, plan, err)
+		}
+		querier := query.New(fill(f, few, many), f.Indexes()...)
+		r, err := querier.Query(t.Context(), query.Eq("host", "c"), query.Options{})
+		if err != nil || r.Len() > 0 || len(r.Plan.Warnings) != 1 || !strings.Contains(r.Plan.Warnings[0], `index "host" has left out values`) {
+			t.Errorf("%s: %v, %v", name, r.Plan, err)
+		}
+		if r, err := querier.Query(t.Context(), query.All(), query.Options{}); err != nil || len(r.Plan.Warnings) > 0 {
+			t.Errorf("%s: %v, %v", name, r.Plan, err)
+		}
+	}
+}
+
+func TestOrdersThatCannotBeRead(t *testing.T) {
+	querier := stock(t, someObjects()...)
+	for _, text := range []string{"weight up", "weight, name downwards", "nope", "team", "weight,,name", "weight, "} {
+		if _, err := querier.Query(t.Context(), query.All(), query.Options{SortBy: text}); err == nil {
+			t.Errorf("%q is an order", text)
+		}
+	}
+	var wrong *query.SortError
+	if _, err := querier.Query(t.Context(), query.All(), query.Options{SortBy: "weight up"}); !errors.As(err, &wrong) || wrong.Text != "weight up" {
+		t.Errorf("got %v", err)
 	}
 }

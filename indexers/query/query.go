@@ -1,6 +1,8 @@
 package query
 
 import (
+	"errors"
+	"iter"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -43,6 +45,37 @@ type value struct {
 	// joined values come from text, where the parts of a composite value are joined; whether it is one shows
 	// when the index is known.
 	joined bool
+}
+
+// operands calls yield for each text that a query compares with something.
+func operands(q Query) iter.Seq[string] {
+	return func(yield func(string) bool) { yieldOperands(q, yield) }
+}
+
+func yieldOperands(q Query, yield func(string) bool) bool {
+	switch q := q.(type) {
+	case negation:
+		return yieldOperands(q.sub, yield)
+	case junction:
+		for _, sub := range q.subs {
+			if !yieldOperands(sub, yield) {
+				return false
+			}
+		}
+	case *comparison:
+		for _, v := range q.values {
+			for _, part := range v.parts {
+				if !yield(part) {
+					return false
+				}
+			}
+		}
+	case *labelling:
+		return yield(q.text)
+	case *condition:
+		return yield(q.text)
+	}
+	return true
 }
 
 // mark is where something is written, in a query that was text.
@@ -150,8 +183,14 @@ func Label(selector string) Query {
 	return &labelling{selector: s, err: err, text: selector}
 }
 
-// Selector is Label for a selector that was made elsewhere.
+// errNoSelector is what a query says that was made of a nil selector.
+var errNoSelector = errors.New("there is no selector; labels.Everything() selects all objects")
+
+// Selector is Label for a selector that was made elsewhere. Of nil it makes a query that always fails.
 func Selector(selector labels.Selector) Query {
+	if selector == nil {
+		return &labelling{err: errNoSelector, text: noQuery}
+	}
 	return &labelling{selector: selector, text: selector.String()}
 }
 

@@ -54,12 +54,32 @@ func (a access) composite() bool { return a.declared != nil && a.declared.Compos
 // single reports whether an object has at most one key.
 func (a access) single() bool { return a.declared != nil && a.declared.Single() }
 
-// parts gives the parts of a value that is to be looked up.
-func (a access) parts(v value) []string {
-	if !v.joined || !a.composite() {
-		return v.parts
+// each calls yield for each key, with the number of its objects, in any order, until it returns false.
+func (a access) each(yield func(key string, count int) bool) {
+	if x, ok := a.Index.(interface {
+		Each(yield func(key string, count int) bool)
+	}); ok {
+		x.Each(yield)
+		return
 	}
-	return indexers.SplitValue(v.parts[0])
+	a.Keys("", "", false, yield)
+}
+
+// parts gives the parts of a value that is to be looked up, as the index has them. Of an open value the last part is
+// only the beginning of a text.
+func (a access) parts(v value, open bool) []string {
+	parts := v.parts
+	if v.joined && a.composite() {
+		parts = indexers.SplitValue(v.parts[0])
+	}
+	if a.declared == nil || len(parts) > len(a.declared.Types()) {
+		return parts
+	}
+	out := make([]string, len(parts))
+	for n, text := range parts {
+		out[n] = a.declared.Operand(n, text, open && n == len(a.declared.Types())-1)
+	}
+	return out
 }
 
 // key gives the key of a value.
@@ -67,12 +87,12 @@ func (a access) key(v value) (string, error) {
 	if a.declared == nil {
 		return indexers.Value(v.parts...), nil
 	}
-	return a.declared.Key(a.parts(v)...)
+	return a.declared.Key(a.parts(v, false)...)
 }
 
 // suggestPrefix adds to an error about a value of a query that was text how to ask for the first parts alone.
 func (a access) suggestPrefix(v value, err error) error {
-	if parts := a.parts(v); v.joined && a.composite() && len(parts) < len(a.declared.Types()) {
+	if parts := a.parts(v, false); v.joined && a.composite() && len(parts) < len(a.declared.Types()) {
 		return fmt.Errorf("%w; %s^=%s finds all with these first parts", err, a.name, v)
 	}
 	return err
@@ -110,7 +130,7 @@ func (a access) prefix(v value) (span, error) {
 	if !a.sorted() && !a.composite() {
 		return span{}, &UnsortedError{a.name, "a beginning"}
 	}
-	prefix, err := a.declared.Prefix(a.parts(v)...)
+	prefix, err := a.declared.Prefix(a.parts(v, true)...)
 	return span{low: prefix, high: sortkey.After(prefix)}, err
 }
 
@@ -119,7 +139,7 @@ func (a access) bounds(v value, what string) (span, error) {
 	if !a.sorted() {
 		return span{}, &UnsortedError{a.name, what}
 	}
-	parts := a.parts(v)
+	parts := a.parts(v, false)
 	if len(parts) > 0 && len(parts) < len(a.declared.Types()) {
 		prefix, err := a.declared.Prefix(parts...)
 		return span{low: prefix, high: sortkey.After(prefix)}, err

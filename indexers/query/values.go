@@ -46,7 +46,7 @@ func (q *Querier) Values(ctx context.Context, index string, query Query, options
 		if count > 0 {
 			out = append(out, a.value(key, count))
 		}
-		return x.err == nil
+		return x.work(1)
 	})
 	if x.err != nil {
 		return nil, x.err

@@ -20,6 +20,9 @@ func (s *Snapshot) IndexNames() []string {
 	return names
 }
 
+// Extractor returns what computes the values; nil for a plain index function.
+func (v IndexView) Extractor() Extractor { return v.index.function.extractor }
+
 // Len counts the different values.
 func (v IndexView) Len() int { return v.index.postings.len }
 
@@ -52,6 +55,12 @@ func (v IndexView) Objects(value string, yield func(key string, item Item) bool)
 // for an index that keeps no order.
 func (v IndexView) CountKeys(from, to string) (int, bool) {
 	return v.index.order.count(from, to), v.index.function.sorted
+}
+
+// Each calls yield for each value with the number of objects that have it, in no particular order, until it returns
+// false.
+func (v IndexView) Each(yield func(value string, count int) bool) {
+	v.index.postings.all(func(p *posting) bool { return yield(p.value, p.len()) })
 }
 
 // Keys calls yield for each value from one on and before another (empty: no bound), in their order or the opposite,

@@ -95,7 +95,8 @@ func Explain(err error) error {
 	var operand *indexers.OperandError
 	var unknown *query.UnknownIndexError
 	var unsorted *query.UnsortedError
-	if errors.As(err, &unknown) || errors.As(err, &unsorted) || errors.As(err, &operand) || errors.Is(err, query.ErrContinue) {
+	var order *query.SortError
+	if errors.As(err, &unknown) || errors.As(err, &unsorted) || errors.As(err, &order) || errors.As(err, &operand) || errors.Is(err, query.ErrContinue) {
 		return exit.Usagef("%v", err)
 	}
 	return err

@@ -1,0 +1,281 @@
+package query_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers/query"
+)
+
+// weighed makes a querier over numbered objects: few of them are of team "few", all are of one tier.
+func weighed(t testing.TB, objects, few int) (*query.Querier, query.Source) {
+	t.Helper()
+	f := functions(t)
+	s := newCache(t, dynamicinformer.StorageObject, f)
+	all := make([]any, 0, objects)
+	for i := range objects {
+		team := "many"
+		if i%(objects/few) == 0 {
+			team = "few"
+		}
+		u := simple(fmt.Sprintf("a/w%05d", i), team, int64(objects-i), "gold")
+		u.Object["spec"].(m)["hosts"] = []any{fmt.Sprintf("h%d", i)}
+		u.Object["status"] = m{"notAfter": "2026-01-01T00:00:00Z"}
+		all = append(all, u)
+	}
+	if err := s.GetIndexer().Replace(all, "1"); err != nil {
+		t.Fatal(err)
+	}
+	source := query.CacheSource{Informer: s}
+	return query.New(source, f.Indexes()...), source
+}
+
+// The work of a sorted query follows what is found, or the limit, and not the number of objects.
+func TestSortingCostsWhatItHasTo(t *testing.T) {
+	const objects = 5000
+	querier, _ := weighed(t, objects, 10)
+	for _, test := range []struct {
+		query, sortBy string
+		limit, tests  int // at most
+		sort          string
+	}{
+		{"team=few", "weight", 0, 20, "what is found: at most 10 objects"},
+		{"team=few", "weight", 2, 13, "what is found: at most 10 objects"},
+		{"team=few", "host desc, name", 2, 13, "what is found: at most 10 objects"},
+		{"*", "weight", 2, 6, "along weight until 2 objects came"},
+		{"team=many", "weight", 2, 20, "along weight until 2 objects came"},
+		{"team=many && weight>0", "weight", 2, 20, "along weight until 2 objects came"},
+		{"*", "", 0, objects * 2, ""},
+		{"*", "weight", 0, objects * 2, "along weight, all of it"},
+	} {
+		q, err := query.Parse(test.query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		options := query.Options{SortBy: test.sortBy, Limit: test.limit}
+		r, err := querier.Query(t.Context(), q, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Plan.Examined > test.tests || r.Plan.Sort != test.sort {
+			t.Errorf("%s by %s, limit %d: %d tests, at most %d were expected\n%s", test.query, test.sortBy, test.limit, r.Plan.Examined, test.tests, r.Plan)
+		}
+		if plan, err := querier.Explain(q, options); err != nil || plan.Sort != test.sort {
+			t.Errorf("%s by %s is explained as %q, %v", test.query, test.sortBy, plan.Sort, err)
+		}
+	}
+}
+
+// Where an order leads to what the query finds only at its end, the objects are gathered after all.
+func TestWalksThatFindNothingAreGivenUp(t *testing.T) {
+	const objects = 5000
+	f := functions(t)
+	s := newCache(t, dynamicinformer.StorageObject, f)
+	for i := range objects {
+		team := "many"
+		if i >= objects-200 { // the last in the order
+			team = "few"
+		}
+		put(t, s, simple(fmt.Sprintf("a/w%05d", i), team, int64(i), "gold"))
+	}
+	querier := query.New(query.CacheSource{Informer: s}, f.Indexes()...)
+	for _, descending := range []bool{false, true} {
+		options := query.Options{SortBy: "weight", Limit: 5, Descending: descending}
+		r, err := querier.Query(t.Context(), query.Eq("team", "few"), options)
+		if err != nil || r.Len() != 5 || r.Plan.Examined > 200*18 {
+			t.Fatalf("%v: %v", err, r.Plan)
+		}
+		first := map[bool]string{false: "a/w04800", true: "a/w04999"}[descending]
+		if r.Keys()[0] != first {
+			t.Errorf("got %v", r.Keys())
+		}
+		if all := pages(t, querier, query.Eq("team", "few"), options); len(all) != 200 || all[0] != first {
+			t.Errorf("%d objects in pages", len(all))
+		}
+	}
+}
+
+// impatient is a context that notes how much is done between two looks at it.
+type impatient struct {
+	context.Context
+	steps, most int
+	looks       int
+	patience    int // looks after which it ends; 0: never
+}
+
+func (c *impatient) Err() error {
+	c.most, c.steps = max(c.most, c.steps), 0
+	if c.looks++; c.patience > 0 && c.looks > c.patience {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// counting is a source that notes each look at it in an impatient context.
+type counting struct {
+	query.Source
+	by *impatient
+}
+
+func (s counting) Snapshot() query.Snapshot { return countingSnapshot{s.Source.Snapshot(), s.by} }
+
+type countingSnapshot struct {
+	query.Snapshot
+	by *impatient
+}
+
+func (s countingSnapshot) All(yield func(string, any) bool) {
+	s.Snapshot.All(func(key string, item any) bool {
+		s.by.steps++
+		return yield(key, item)
+	})
+}
+
+func (s countingSnapshot) Index(name string) (query.Index, bool) {
+	index, ok := s.Snapshot.Index(name)
+	return countingIndex{index, s.by}, ok
+}
+
+type countingIndex struct {
+	query.Index
+	by *impatient
+}
+
+func (x countingIndex) Count(key string) int {
+	x.by.steps++
+	return x.Index.Count(key)
+}
+
+func (x countingIndex) Has(key, object string) bool {
+	x.by.steps++
+	return x.Index.Has(key, object)
+}
+
+func (x countingIndex) Objects(key string, yield func(string, any) bool) {
+	x.Index.Objects(key, func(object string, item any) bool {
+		x.by.steps++
+		return yield(object, item)
+	})
+}
+
+func (x countingIndex) Keys(from, to string, descending bool, yield func(string, int) bool) {
+	x.Index.Keys(from, to, descending, func(key string, count int) bool {
+		x.by.steps++
+		return yield(key, count)
+	})
+}
+
+// costly are queries and orders that look at all of an index or of the objects.
+func costly() map[string]func(ctx context.Context, querier *query.Querier) error {
+	var values []string
+	for i := range 3000 {
+		values = append(values, "h"+strconv.Itoa(i))
+	}
+	asked := func(text string, options query.Options) func(context.Context, *query.Querier) error {
+		return func(ctx context.Context, querier *query.Querier) error {
+			q, err := query.Parse(text)
+			if err != nil {
+				return err
+			}
+			_, err = querier.Query(ctx, q, options)
+			return err
+		}
+	}
+	all := map[string]func(ctx context.Context, querier *query.Querier) error{
+		"in": func(ctx context.Context, querier *query.Querier) error {
+			_, err := querier.Query(ctx, query.And(query.In("host", values...), query.Exists("weight")), query.Options{})
+			return err
+		},
+		"in is tested": func(ctx context.Context, querier *query.Querier) error {
+			_, err := querier.Query(ctx, query.And(query.Exists("weight"), query.Not(query.In("host", values...))), query.Options{})
+			return err
+		},
+		"count": func(ctx context.Context, querier *query.Querier) error {
+			_, err := querier.Count(ctx, query.Or(query.Exists("host"), query.Missing("class")), query.Options{AllowScan: true})
+			return err
+		},
+		"values": func(ctx context.Context, querier *query.Querier) error {
+			_, err := querier.Values(ctx, "host", query.Exists("weight"), query.Options{})
+			return err
+		},
+		"values of all": func(ctx context.Context, querier *query.Querier) error {
+			_, err := querier.Values(ctx, "host", query.All(), query.Options{})
+			return err
+		},
+	}
+	for i, text := range []string{
+		"*", "host", "!host", "host>a && weight>3", `where(".spec.class")`, "team=many && host", "host^=h && label('example.com/team')", "team=many",
+		"team=few && !(host>h1 && weight>10)", "weight>1 || host",
+	} {
+		all[text] = asked(text, query.Options{AllowScan: true})
+		all[text+" sorted"] = asked(text, query.Options{AllowScan: true, SortBy: []string{"weight", "host", "expiry", "age, weight desc"}[i%4]})
+		all[text+" limited"] = asked(text, query.Options{AllowScan: true, SortBy: []string{"host", "weight"}[i%2], Limit: 3})
+	}
+	return all
+}
+
+// Between two looks at the context no query does more than a bounded number of steps, and one whose context ends stops.
+func TestWorkBetweenLooksAtTheContext(t *testing.T) {
+	const bound = 1024
+	_, source := weighed(t, 5000, 10)
+	for name, ask := range costly() {
+		ctx := &impatient{Context: t.Context()}
+		querier := query.New(counting{source, ctx}, functions(t).Indexes()...)
+		if err := ask(ctx, querier); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if ctx.Err(); ctx.most > bound {
+			t.Errorf("%s: %d steps between two looks at the context", name, ctx.most)
+		}
+		whole := ctx.looks
+		if strings.HasSuffix(name, "limited") || whole < 6 {
+			continue
+		}
+		ctx = &impatient{Context: t.Context(), patience: 3}
+		querier = query.New(counting{source, ctx}, functions(t).Indexes()...)
+		if err := ask(ctx, querier); !errors.Is(err, context.DeadlineExceeded) && err == nil || ctx.steps > bound {
+			t.Errorf("%s: %v, and then %d steps", name, err, ctx.steps)
+		}
+	}
+}
+
+// Many values are looked up once each: not once for each other, nor once for each object.
+func TestInIsLinear(t *testing.T) {
+	_, source := weighed(t, 5000, 10)
+	values := make([]string, 20_000)
+	for i := range values {
+		values[i] = "h" + strconv.Itoa(i)
+	}
+	total := &totalContext{impatient: impatient{Context: t.Context()}}
+	querier := query.New(counting{source, &total.impatient}, functions(t).Indexes()...)
+	for _, q := range []query.Query{
+		query.In("host", values...),
+		query.And(query.Exists("weight"), query.Not(query.In("host", values...))),
+		query.And(query.Eq("team", "many"), query.Or(query.In("host", values...), query.Where(".spec.nope"))),
+	} {
+		total.all = 0
+		if _, err := querier.Count(total, q, query.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if total.all+total.steps > 4*(len(values)+5000) {
+			t.Errorf("%d steps", total.all+total.steps)
+		}
+	}
+}
+
+// totalContext adds up the steps between looks.
+type totalContext struct {
+	impatient
+	all int
+}
+
+func (c *totalContext) Err() error {
+	c.all += c.steps
+	c.steps = 0
+	return nil
+}

@@ -42,7 +42,7 @@ import (
 // Generations. With Options.Types the informer follows its type from each coming to each going, and starts again by
 // itself (TestFollowTypeThatComesGoesAndReturns). A type that goes is told as one deletion
 // (cache.DeletedFinalStateUnknown) of each object that was told of, the cache is emptied and HasSynced is false
-// (TestDrain). Two generations never interleave, however slow a handler is
+// (TestForget). Two generations never interleave, however slow a handler is
 // (TestFollowSlowHandlerSeesGenerationsInOrder). A new UID under an old name is a deletion and an addition, of types
 // (TestFollowReplacedType) as of objects (TestAnotherUID). Only what is known to be gone is told as deleted: failing
 // requests (TestLossOfContact), a server that is away (TestUnreachableIsOfTheFactory), a type that is terminating

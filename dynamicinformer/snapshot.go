@@ -1,6 +1,8 @@
 package dynamicinformer
 
 import (
+	"strings"
+
 	"github.com/crdcache/crdcache/internal/packed"
 	"github.com/crdcache/crdcache/internal/store"
 )
@@ -35,7 +37,7 @@ func (s *Snapshot) Get(key string) (object any, ok bool) {
 // All calls yield for each object with its key, in no particular order, until it returns false. Each is decoded just
 // before.
 func (s *Snapshot) All(yield func(key string, object any) bool) {
-	s.content.All(func(key string, item store.Item) bool { return yield(key, decoded(item)) })
+	s.content.All(func(key string, item store.Item) bool { return yield(strings.Clone(key), decoded(item)) })
 }
 
 // IndexNames lists the indexes. One that is still being filled is not among them.

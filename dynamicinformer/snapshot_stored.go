@@ -17,7 +17,7 @@ import (
 // reads its metadata. It never changes, and is safe for concurrent use.
 type PackedObject interface {
 	// Labels returns metadata.labels for a selector to match, without decoding the object. The texts are parts of
-	// the object's memory: clone what you keep.
+	// the object's memory: clone what you keep without the object.
 	Labels() labels.Labels
 	// View calls read with the JSON, which read must neither change nor keep. Nothing is copied unless the object is
 	// compressed. The error is that of read, or says that the object is damaged.

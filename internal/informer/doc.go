@@ -10,7 +10,7 @@
 //	err = inf.WaitForSync(ctx)
 //	certificates, err := inf.GetIndexer().ByIndex(cache.NamespaceIndex, "default")
 //
-// An owner that outlives what it lists (a CRD that is deleted and created again) uses RunGeneration, Drain and
+// An owner that outlives what it lists (a CRD that is deleted and created again) uses RunParts, Forget and
 // Stop in place of RunWithContext: handlers and indexers stay from one generation to the next.
 //
 // # How an event flows

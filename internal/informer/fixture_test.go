@@ -65,7 +65,7 @@ func newIdleFeed(t *testing.T, options Options) *feed {
 func (f *feed) next() {
 	f.Helper()
 	ctx, cancel := context.WithCancel(f.ctx)
-	g, err := f.begin(ctx, cancel, again)
+	g, err := f.begin(ctx, cancel, StateFresh, StateIdle)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -77,6 +77,13 @@ func (f *feed) finish() {
 	f.g.cancel()
 	f.end(f.g)
 	f.g = nil
+}
+
+// forget forgets what was shown, and waits until that has been delivered.
+func (f *feed) forget() {
+	f.Helper()
+	f.ok(f.Forget())
+	f.flush()
 }
 
 func (f *feed) ok(err error) {

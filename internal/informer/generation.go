@@ -5,10 +5,12 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/crdcache/crdcache/internal/packed"
 	"github.com/crdcache/crdcache/internal/store"
 )
 
@@ -191,29 +193,42 @@ func (g *generation) shouldResync() bool {
 
 // sameUID reports whether two items under one key are the same object. Items without a UID are taken to be.
 func sameUID(a, b Item) bool {
-	am, err := meta.Accessor(a)
-	if err != nil {
-		return true
+	before, after := uidOf(a), uidOf(b)
+	return before == after || before == "" || after == ""
+}
+
+// uidOf is empty for what has no metadata.
+func uidOf(item Item) types.UID {
+	if o, ok := item.(*packed.Object); ok {
+		return o.UID()
 	}
-	bm, err := meta.Accessor(b)
-	if err != nil {
-		return true
+	if m, err := meta.Accessor(item); err == nil {
+		return m.GetUID()
 	}
-	au, bu := am.GetUID(), bm.GetUID()
-	return au == bu || au == "" || bu == ""
+	return ""
 }
 
 // sameVersion reports whether two items under one key have the same resource version: such an update comes
 // from a relist or a resync and says nothing new.
 func sameVersion(a, b Item) bool {
-	am, err := meta.Accessor(a)
-	if err != nil {
-		return false
-	}
-	bm, err := meta.Accessor(b)
-	return err == nil && am.GetResourceVersion() == bm.GetResourceVersion()
+	before, known := versionOf(a)
+	after, also := versionOf(b)
+	return known && also && before == after
 }
 
+// versionOf is false for what has no metadata.
+func versionOf(item Item) (string, bool) {
+	if o, ok := item.(*packed.Object); ok {
+		return o.Version(), true
+	}
+	m, err := meta.Accessor(item)
+	if err != nil {
+		return "", false
+	}
+	return m.GetResourceVersion(), true
+}
+
+// resourceVersion is empty for what has no metadata. The result keeps no object in memory.
 func resourceVersion(obj any) string {
 	if m, err := meta.Accessor(obj); err == nil {
 		return m.GetResourceVersion()

@@ -6,12 +6,16 @@ import (
 	"slices"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/internal/store"
 )
 
 func expect(t *testing.T, what string, got, want []string) {
@@ -169,6 +173,30 @@ func TestTombstones(t *testing.T) {
 	got := log.take()
 	slices.Sort(got[:2])
 	expect(t, "events", got, []string{"initial a1", "initial b2", "lost ns/a a1", "update b2 b2", "delete b6"})
+}
+
+// undecodedFuncs is an Undecoded handler.
+type undecodedFuncs struct {
+	cache.ResourceEventHandlerFuncs
+}
+
+func (undecodedFuncs) TakesUndecoded() {}
+
+// TestTombstonesOwnTheirKeys: keeping the key of a tombstone keeps no object in memory.
+func TestTombstonesOwnTheirKeys(t *testing.T) {
+	f := newFeed(t, Options{Form: store.NewPacked(nil, nil)})
+	f.list(1, object("a", 1))
+	lost := make(chan cache.DeletedFinalStateUnknown, 1)
+	_, err := f.AddEventHandler(undecodedFuncs{cache.ResourceEventHandlerFuncs{
+		DeleteFunc: func(obj any) { lost <- obj.(cache.DeletedFinalStateUnknown) },
+	}})
+	f.ok(err)
+	f.list(2)
+	f.flush()
+	tombstone := <-lost
+	if key := tombstone.Obj.(*packed.Object).Key(); key != tombstone.Key || unsafe.StringData(key) == unsafe.StringData(tombstone.Key) {
+		t.Errorf("the key %q is a part of the object", tombstone.Key)
+	}
 }
 
 func TestAnotherUID(t *testing.T) {

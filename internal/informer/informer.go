@@ -50,7 +50,9 @@ import (
 //
 // Failures. An index function that fails is reported and its object left out of that index
 // (TestFailingIndexFunction). Where a transform fails, it is reported, the cache keeps what it had, and
-// deletions are delivered all the same (TestFailingTransform).
+// deletions are delivered all the same (TestFailingTransform). Where one panics, or an index function does, the process
+// ends, unless utilruntime.ReallyCrash is off: then the type is listed again after client-go's pauses
+// (TestPanickingTransform).
 //
 // The end. After the stop no handler is called, no deletions are made up, the cache stays readable, and
 // Registration.Depth says how much was thrown away (TestStopThrowsAwayWhatWaits); Flush before the stop waits
@@ -58,9 +60,9 @@ import (
 // even while the API server refuses connections (TestStopWhileRefused), and leaves no goroutine (TestMain).
 //
 // Generations. Handlers, indexers and content stay from one generation to the next, and a generation that has
-// ended cannot write any more (TestGenerationsKeepHandlersAndIndexers). Drain delivers what is pending, then
-// one OnDelete(DeletedFinalStateUnknown) for each object that was shown, and the next generation starts with an
-// initial list (TestDrain).
+// ended cannot write any more (TestGenerationsKeepHandlersAndIndexers). Forget delivers what is pending,
+// then one OnDelete(DeletedFinalStateUnknown) for each object that was shown, and the next generation starts with an
+// initial list (TestForget).
 type Informer struct {
 	options Options
 	lw      cache.ListerWatcher
@@ -68,7 +70,7 @@ type Informer struct {
 	clock   clock.WithTicker
 	// mutations finds handlers that change cached objects, where KUBE_CACHE_MUTATION_DETECTOR asks for it.
 	mutations cache.MutationDetector
-	// synced is replaced by Drain.
+	// synced is replaced by Forget.
 	synced atomic.Pointer[syncPoint]
 	// reflector is the latest one.
 	reflector atomic.Pointer[cache.Reflector]
@@ -95,7 +97,7 @@ type Informer struct {
 
 var _ cache.SharedIndexInformer = (*Informer)(nil)
 
-// New returns an Informer of what lw lists and watches. lw may be nil when only RunGeneration is used.
+// New returns an Informer of what lw lists and watches. lw may be nil when only RunParts and RunChangingParts are used.
 func New(lw cache.ListerWatcher, options Options) *Informer {
 	options = options.withDefaults()
 	i := &Informer{
@@ -137,7 +139,7 @@ func (i *Informer) IsStopped() bool { return i.State() == StateStopped }
 // Stopped is closed when the informer has stopped, every handler call has returned and no goroutine is left.
 func (i *Informer) Stopped() <-chan struct{} { return i.stopped }
 
-// HasSynced reports whether the store has taken in a first full list. It turns false again with Drain.
+// HasSynced reports whether the store has taken in a first full list. It turns false again with Forget.
 func (i *Informer) HasSynced() bool { return i.synced.Load().reached() }
 
 // HasSyncedChecker is HasSynced as a channel. As in client-go, the channel stays open when the informer stops

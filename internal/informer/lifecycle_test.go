@@ -85,8 +85,8 @@ func TestStoppedRefuses(t *testing.T) {
 	for what, err := range map[string]error{
 		"add handler":  added,
 		"add indexers": f.AddIndexers(cache.Indexers{"x": cache.MetaNamespaceIndexFunc}),
-		"run":          f.RunGeneration(f.ctx, &cache.ListWatch{}),
-		"drain":        f.Drain(f.ctx),
+		"run":          f.RunParts(f.ctx, nil, Part{ListerWatcher: &cache.ListWatch{}}),
+		"forget":       f.Forget(),
 		"flush":        f.Flush(f.ctx),
 	} {
 		if !errors.Is(err, ErrStopped) {
@@ -123,11 +123,11 @@ func TestGenerationsKeepHandlersAndIndexers(t *testing.T) {
 	log, handle := f.handle()
 	f.next()
 	f.list(2, object("a", 1), object("b", 2))
-	if err := f.RunGeneration(f.ctx, &cache.ListWatch{}); !errors.Is(err, ErrRunning) {
+	if err := f.RunParts(f.ctx, nil, Part{ListerWatcher: &cache.ListWatch{}}); !errors.Is(err, ErrRunning) {
 		t.Errorf("a second generation beside the first: %v", err)
 	}
-	if err := f.Drain(f.ctx); !errors.Is(err, ErrRunning) {
-		t.Errorf("draining a running generation: %v", err)
+	if err := f.Forget(); !errors.Is(err, ErrRunning) {
+		t.Errorf("forgetting a running generation: %v", err)
 	}
 	old := f.g
 	f.finish()
@@ -151,7 +151,7 @@ func TestGenerationsKeepHandlersAndIndexers(t *testing.T) {
 	}
 }
 
-func TestDrain(t *testing.T) {
+func TestForget(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.list(2, object("a", 1), object("b", 2))
 	log, handle := f.handle()
@@ -159,7 +159,7 @@ func TestDrain(t *testing.T) {
 	f.put(object("c", 3))
 	f.delete(object("a", 4))
 	f.finish()
-	f.ok(f.Drain(f.ctx))
+	f.forget()
 
 	got := log.take()
 	slices.Sort(got[:2])
@@ -171,10 +171,10 @@ func TestDrain(t *testing.T) {
 		t.Errorf("the cache still holds %v", keys)
 	}
 	if f.HasSynced() || handle.HasSynced() || cache.IsDone(synced) || cache.IsDone(handleSynced) {
-		t.Error("still synced after the drain")
+		t.Error("still synced after it was forgotten")
 	}
-	f.ok(f.Drain(f.ctx))
-	expect(t, "events of a second drain", log.take(), nil)
+	f.forget()
+	expect(t, "events when nothing is left to forget", log.take(), nil)
 
 	f.next()
 	f.list(9, object("b", 9))
@@ -185,7 +185,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-func TestDrainWaitsWithinItsContext(t *testing.T) {
+func TestFlushWaitsWithinItsContext(t *testing.T) {
 	f := newFeed(t, Options{})
 	gate := make(chan struct{})
 	log, _ := f.handleWith(cache.HandlerOptions{}, func(string) { <-gate })
@@ -193,20 +193,21 @@ func TestDrainWaitsWithinItsContext(t *testing.T) {
 	f.finish()
 	ctx, cancel := context.WithCancel(f.ctx)
 	cancel()
-	if err := f.Drain(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("draining with a cancelled context: %v", err)
+	f.ok(f.Forget())
+	if err := f.Flush(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("flushing with a cancelled context: %v", err)
 	}
 	close(gate)
 	f.flush()
 	expect(t, "events", log.take(), []string{"initial a1", "lost ns/a a1"})
 }
 
-func TestDrainBeforeTheFirstListKeepsWaiters(t *testing.T) {
+func TestForgetBeforeTheFirstListKeepsWaiters(t *testing.T) {
 	f := newFeed(t, Options{})
 	_, handle := f.handle()
 	f.finish()
 	before, handleBefore := f.HasSyncedChecker().Done(), handle.HasSyncedChecker().Done()
-	f.ok(f.Drain(f.ctx))
+	f.forget()
 	f.next()
 	f.list(1)
 	f.ok(handle.WaitForSync(f.ctx))
@@ -214,7 +215,7 @@ func TestDrainBeforeTheFirstListKeepsWaiters(t *testing.T) {
 		select {
 		case <-channel:
 		default:
-			t.Errorf("those who waited for the %s before the drain wait for ever", what)
+			t.Errorf("those who waited for the %s before wait for ever", what)
 		}
 	}
 }
@@ -225,7 +226,7 @@ func TestRunNeedsAListerWatcher(t *testing.T) {
 	if f.State() != StateFresh {
 		t.Errorf("the informer is %v", f.State())
 	}
-	if err := f.RunGeneration(f.ctx, nil); err == nil {
+	if err := f.RunParts(f.ctx, nil, Part{}); err == nil {
 		t.Error("a generation ran on nothing")
 	}
 }

@@ -1,6 +1,10 @@
 package informer
 
-import "k8s.io/client-go/tools/cache"
+import (
+	"strings"
+
+	"k8s.io/client-go/tools/cache"
+)
 
 // kind says what a notification tells its handler.
 type kind uint8
@@ -69,7 +73,7 @@ func (n notification) deliver(handler cache.ResourceEventHandler, view view) {
 		handler.OnDelete(view.object(n.previous))
 	case kindLost:
 		t := n.previous.(*tombstone)
-		handler.OnDelete(cache.DeletedFinalStateUnknown{Key: t.key, Obj: view.object(t.last)})
+		handler.OnDelete(cache.DeletedFinalStateUnknown{Key: strings.Clone(t.key), Obj: view.object(t.last)})
 	case kindMark:
 		n.mark()
 	}

@@ -57,6 +57,16 @@ const (
 	backoffCap   = 30 * time.Second
 )
 
+func standardBackoff() *wait.Backoff {
+	return &wait.Backoff{
+		Duration: backoffFirst,
+		Cap:      backoffCap,
+		Steps:    int(backoffCap/backoffFirst) + 1,
+		Factor:   2,
+		Jitter:   1,
+	}
+}
+
 // withDefaults returns the options with every default filled in.
 func (o Options) withDefaults() Options {
 	if o.Indexers == nil {
@@ -73,13 +83,7 @@ func (o Options) withDefaults() Options {
 		o.Logger = &logger
 	}
 	if o.Backoff == nil {
-		o.Backoff = &wait.Backoff{
-			Duration: backoffFirst,
-			Cap:      backoffCap,
-			Steps:    int(backoffCap/backoffFirst) + 1,
-			Factor:   2,
-			Jitter:   1,
-		}
+		o.Backoff = standardBackoff()
 	}
 	if o.ObjectDescription == "" {
 		o.ObjectDescription = o.describe()

@@ -26,8 +26,9 @@ import (
 // requests is a ListerWatcher that notes what it is asked for. LIST is answered, or fails with err; a watch
 // stays silent until its context ends.
 type requests struct {
-	err  error
-	seen chan metav1.ListOptions
+	err   error
+	seen  chan metav1.ListOptions
+	items []unstructured.Unstructured
 }
 
 func (q *requests) IsWatchListSemanticsUnSupported() bool { return true }
@@ -46,7 +47,7 @@ func (q *requests) ListWithContext(ctx context.Context, o metav1.ListOptions) (r
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	return &unstructured.UnstructuredList{Object: map[string]any{
+	return &unstructured.UnstructuredList{Items: q.items, Object: map[string]any{
 		"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": "7"},
 	}}, q.err
 }

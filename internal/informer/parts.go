@@ -23,9 +23,12 @@ type Part struct {
 	ListerWatcher cache.ListerWatcher
 }
 
-// RunParts is RunGeneration with several reflectors that feed one cache: one for each of the parts, which must be
-// of different namespaces. A relist of one leaves the objects of the others alone. The informer has synced when
-// each has listed. listed (nil: nobody) is called once, with no lock held, when each has listed in this
+// RunParts runs a reflector for each of the parts until the context ends. They feed one cache, and must be of different
+// namespaces. Handlers, indexers and content stay as they are: another generation may follow and takes up from there
+// (Forget in between to begin empty). The caller ends the informer with Stop. RunParts fails with ErrRunning or
+// ErrStopped.
+//
+// A relist of one part leaves the objects of the others alone. The informer has synced when each has listed. listed (nil: nobody) is called once, with no lock held, when each has listed in this
 // generation, which for one that takes over from another is later than that.
 //
 // Several streams are not merged into one for a single reflector, because that knows only one resource version:
@@ -38,9 +41,12 @@ func (i *Informer) RunParts(ctx context.Context, listed func(), parts ...Part) e
 	if len(parts) == 0 {
 		return errNoParts
 	}
+	if slices.ContainsFunc(parts, func(p Part) bool { return p.ListerWatcher == nil }) {
+		return errNoListerWatcher
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	g, err := i.begin(ctx, cancel, again)
+	g, err := i.begin(ctx, cancel, StateFresh, StateIdle)
 	if err != nil {
 		return err
 	}
@@ -64,7 +70,7 @@ func (i *Informer) RunParts(ctx context.Context, listed func(), parts ...Part) e
 func (i *Informer) RunEmpty(ctx context.Context, listed func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	g, err := i.begin(ctx, cancel, again)
+	g, err := i.begin(ctx, cancel, StateFresh, StateIdle)
 	if err != nil {
 		return err
 	}

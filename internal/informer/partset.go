@@ -20,7 +20,7 @@ import (
 func (i *Informer) RunChangingParts(ctx context.Context, listed func(), next func(context.Context) ([]Part, bool)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	g, err := i.begin(ctx, cancel, again) // the first set is what it waits for to be listed
+	g, err := i.begin(ctx, cancel, StateFresh, StateIdle) // the first set is what it waits for to be listed
 	if err != nil {
 		return err
 	}

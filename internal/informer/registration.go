@@ -21,7 +21,7 @@ type Registration struct {
 	view   view
 	logger klog.Logger
 	queue  *queue
-	// synced is replaced by Drain, after which the handler has an initial list to see again.
+	// synced is replaced by Forget, after which the handler has an initial list to see again.
 	synced atomic.Pointer[syncPoint]
 	// finished is closed when the handler will not be called any more.
 	finished chan struct{}

@@ -3,6 +3,7 @@ package informer
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -12,7 +13,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// errNoListerWatcher is for an Informer that was made for RunGeneration and is asked to Run.
+// errNoListerWatcher is for an Informer that was made for RunParts and is asked to Run, and for a part without one.
 var errNoListerWatcher = errors.New("there is no ListerWatcher to run")
 
 // Run is RunWithContext with a stop channel.
@@ -29,7 +30,7 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	g, err := i.begin(ctx, cancel, onlyOnce)
+	g, err := i.begin(ctx, cancel, StateFresh)
 	if err != nil {
 		klog.FromContext(ctx).Info("An informer runs only once, ignoring another call", "informer", i.syncName())
 		return
@@ -42,26 +43,9 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	i.reflect(ctx, g, g, i.lw, g.check)
 }
 
-// RunGeneration runs a reflector on lw until the context ends, and leaves handlers, indexes and content as they
-// are: another generation may follow and takes up from there (Drain in between to begin empty). The caller ends
-// the informer with Stop. It fails with ErrRunning or ErrStopped.
-func (i *Informer) RunGeneration(ctx context.Context, lw cache.ListerWatcher) error {
-	if lw == nil {
-		return errNoListerWatcher
-	}
-	return i.RunParts(ctx, nil, Part{ListerWatcher: lw})
-}
-
-// repetition says whether a generation can follow an earlier one.
-type repetition bool
-
-const (
-	onlyOnce repetition = false
-	again    repetition = true
-)
-
-// begin makes the next generation the one that may write. The first one starts the handlers.
-func (i *Informer) begin(ctx context.Context, cancel context.CancelFunc, repeat repetition) (*generation, error) {
+// begin makes the next generation the one that may write, if the informer is in one of some states. The first one starts
+// the handlers.
+func (i *Informer) begin(ctx context.Context, cancel context.CancelFunc, from ...State) (*generation, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	next, err := step(i.mu.state, inputRun)
@@ -69,7 +53,7 @@ func (i *Informer) begin(ctx context.Context, cancel context.CancelFunc, repeat 
 		return nil, err
 	}
 	fresh := i.mu.state == StateFresh
-	if !fresh && repeat == onlyOnce {
+	if !slices.Contains(from, i.mu.state) {
 		return nil, ErrStarted
 	}
 	i.mu.state = next
@@ -114,14 +98,14 @@ func (i *Informer) end(g *generation) {
 // reflect lists and watches, again and again with a growing pause, until the context ends. What comes goes to
 // target, the generation or a part of it.
 func (i *Informer) reflect(ctx context.Context, g *generation, target cache.ReflectorStore, lw cache.ListerWatcher, resync time.Duration) {
-	time := untilDone(ctx, i.clock)
+	clock := untilDone(ctx, i.clock)
 	r := cache.NewReflectorWithOptions(lw, i.options.ExampleObject, target, cache.ReflectorOptions{
 		Logger:          &g.logger,
 		Name:            i.reflectorName(),
 		TypeDescription: i.options.ObjectDescription,
 		ResyncPeriod:    resync,
 		MinWatchTimeout: i.options.MinWatchTimeout,
-		Clock:           time,
+		Clock:           clock,
 		Backoff:         i.options.Backoff,
 	})
 	r.ShouldResync = g.shouldResync
@@ -129,16 +113,30 @@ func (i *Informer) reflect(ctx context.Context, g *generation, target cache.Refl
 	if target == cache.ReflectorStore(g) {
 		i.reflector.Store(r)
 	}
-	delay := i.options.Backoff.DelayWithReset(time, backoffReset)
+	afterEnd := i.options.Backoff.DelayWithReset(clock, backoffReset)
+	afterPanic := standardBackoff().DelayWithReset(clock, backoffReset)
 	for {
-		// What the end of the context breaks off has not failed.
-		if err := r.ListAndWatchWithContext(ctx); err != nil && ctx.Err() == nil {
-			g.onError(ctx, r, err)
+		delay := afterEnd
+		if !g.listAndWatch(ctx, r) {
+			delay = afterPanic
 		}
-		if !pause(ctx, time, delay()) {
+		if !pause(ctx, clock, delay()) {
 			return
 		}
 	}
+}
+
+// listAndWatch lists and watches once. It returns false when a function of the user panicked (a transform, a key or an
+// index function, an error handler) and the process is set to survive that (utilruntime.ReallyCrash is off; it is on by
+// default). As in client-go the type is then listed again. The pause before that is client-go's also where the requests
+// have a pace of their own, which does not know of panics.
+func (g *generation) listAndWatch(ctx context.Context, r *cache.Reflector) (ok bool) {
+	defer utilruntime.HandleCrashWithContext(ctx)
+	// What the end of the context breaks off has not failed.
+	if err := r.ListAndWatchWithContext(ctx); err != nil && ctx.Err() == nil {
+		g.onError(ctx, r, err)
+	}
+	return true
 }
 
 func (i *Informer) reflectorName() string {

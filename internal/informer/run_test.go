@@ -5,12 +5,15 @@ import (
 	"errors"
 	"net"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -130,12 +133,12 @@ func TestRunOnce(t *testing.T) {
 	}
 }
 
-// TestRunGenerationIsEndedByStop also shows that Stop may be called while the reflector runs.
-func TestRunGenerationIsEndedByStop(t *testing.T) {
+// TestRunPartsIsEndedByStop also shows that Stop may be called while the reflector runs.
+func TestRunPartsIsEndedByStop(t *testing.T) {
 	q := &requests{seen: make(chan metav1.ListOptions, 10)}
 	i := New(nil, Options{ExampleObject: &unstructured.Unstructured{}})
 	ended := make(chan error, 1)
-	go func() { ended <- i.RunGeneration(context.Background(), q) }() // ended by Stop
+	go func() { ended <- i.RunParts(context.Background(), nil, Part{ListerWatcher: q}) }() // ended by Stop
 	if err := i.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -146,13 +149,13 @@ func TestRunGenerationIsEndedByStop(t *testing.T) {
 	<-i.Stopped()
 }
 
-func TestRunGenerationTwice(t *testing.T) {
+func TestRunPartsTwice(t *testing.T) {
 	q := &requests{seen: make(chan metav1.ListOptions, 10)}
 	i := New(nil, Options{ExampleObject: &unstructured.Unstructured{}})
 	for n := range 2 {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- i.RunGeneration(ctx, q) }() // ended by cancel
+		go func() { ended <- i.RunParts(ctx, nil, Part{ListerWatcher: q}) }() // ended by cancel
 		if err := i.WaitForSync(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -160,10 +163,48 @@ func TestRunGenerationTwice(t *testing.T) {
 		if err := <-ended; err != nil || i.State() != StateIdle || i.Generation() != n+1 {
 			t.Errorf("generation %d ended with %v in state %v", i.Generation(), err, i.State())
 		}
-		if err := i.Drain(t.Context()); err != nil {
+		if err := i.Forget(); err != nil {
 			t.Error(err)
 		}
 	}
 	i.Stop()
 	<-i.Stopped()
+}
+
+// TestPanickingTransform: where the process is set to survive panics, as in client-go, one in a transform costs a pause
+// and another list. The test changes process-wide settings and therefore runs alone.
+func TestPanickingTransform(t *testing.T) {
+	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
+	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })
+	utilruntime.ReallyCrash, utilruntime.PanicHandlers = false, nil
+	synctest.Test(t, func(t *testing.T) {
+		i := New(nil, Options{ExampleObject: &unstructured.Unstructured{}, Backoff: &wait.Backoff{Duration: time.Millisecond, Factor: 1}})
+		trouble := true
+		must := func(err error) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		must(i.SetTransform(func(obj any) (any, error) {
+			if trouble {
+				trouble = false
+				panic("transform trouble")
+			}
+			return obj, nil
+		}))
+		q := &requests{seen: make(chan metav1.ListOptions, 10), items: []unstructured.Unstructured{*object("a", 1)}}
+		start := time.Now()
+		ended := make(chan error, 1)
+		go func() { ended <- i.RunParts(t.Context(), nil, Part{ListerWatcher: q}) }() // ended by Stop
+		must(i.WaitForSync(t.Context()))
+		if keys := i.GetStore().ListKeys(); len(keys) != 1 || trouble {
+			t.Errorf("the cache holds %v", keys)
+		}
+		if paused := time.Since(start); paused < backoffFirst {
+			t.Errorf("listed again after %v, client-go waits at least %v", paused, backoffFirst)
+		}
+		i.Stop()
+		must(<-ended)
+		<-i.Stopped()
+	})
 }

@@ -38,8 +38,8 @@ const (
 	inputRun input = iota
 	// inputEnd says that the running generation's reflector has returned.
 	inputEnd
-	// inputDrain asks to forget what the past generation left behind.
-	inputDrain
+	// inputForget asks to forget what the past generation showed.
+	inputForget
 	// inputStop ends everything.
 	inputStop
 )
@@ -48,7 +48,7 @@ const (
 // (the state is then unchanged).
 //
 //	Fresh ──run──▶ Running ──end──▶ Idle ──run──▶ Running …
-//	  └──stop──┬──────┴───stop──┬─────┘ ↺ drain
+//	  └──stop──┬──────┴───stop──┬─────┘ ↺ forget
 //	           ▼                ▼
 //	                Stopped
 func step(s State, in input) (State, error) {
@@ -68,7 +68,7 @@ func step(s State, in input) (State, error) {
 		return StateRunning, nil
 	case inputEnd:
 		return StateIdle, nil
-	case inputDrain:
+	case inputForget:
 		if s == StateRunning {
 			return s, ErrRunning
 		}

@@ -13,18 +13,18 @@ func TestStep(t *testing.T) {
 		err  error
 	}{
 		{StateFresh, inputRun, StateRunning, nil},
-		{StateFresh, inputDrain, StateFresh, nil},
+		{StateFresh, inputForget, StateFresh, nil},
 		{StateFresh, inputStop, StateStopped, nil},
 		{StateRunning, inputRun, StateRunning, ErrRunning},
 		{StateRunning, inputEnd, StateIdle, nil},
-		{StateRunning, inputDrain, StateRunning, ErrRunning},
+		{StateRunning, inputForget, StateRunning, ErrRunning},
 		{StateRunning, inputStop, StateStopped, nil},
 		{StateIdle, inputRun, StateRunning, nil},
-		{StateIdle, inputDrain, StateIdle, nil},
+		{StateIdle, inputForget, StateIdle, nil},
 		{StateIdle, inputStop, StateStopped, nil},
 		{StateStopped, inputRun, StateStopped, ErrStopped},
 		{StateStopped, inputEnd, StateStopped, nil},
-		{StateStopped, inputDrain, StateStopped, ErrStopped},
+		{StateStopped, inputForget, StateStopped, ErrStopped},
 		{StateStopped, inputStop, StateStopped, nil},
 	} {
 		to, err := step(tc.from, tc.in)

@@ -1,6 +1,8 @@
 package packed
 
 import (
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,6 +34,21 @@ func (o *Object) GetAPIVersion() string { return o.class.apiVersion }
 
 // GetKind returns kind.
 func (o *Object) GetKind() string { return o.class.kind }
+
+// The getters of names and labels return strings with memory of their own: a handler that keeps them must not keep the
+// object.
+
+// GetName implements metav1.Object.
+func (o *Object) GetName() string { return strings.Clone(o.Name()) }
+
+// GetNamespace implements metav1.Object.
+func (o *Object) GetNamespace() string { return strings.Clone(o.Namespace()) }
+
+// GetUID implements metav1.Object.
+func (o *Object) GetUID() types.UID { return types.UID(strings.Clone(string(o.UID()))) }
+
+// GetResourceVersion implements metav1.Object.
+func (o *Object) GetResourceVersion() string { return strings.Clone(o.Version()) }
 
 // The remaining getters decode the object unless a decoded copy is in memory.
 

@@ -34,7 +34,7 @@ func (l Labels) Lookup(label string) (value string, found bool) {
 		value, found = l.object.Unstructured().GetLabels()[label]
 		return value, found
 	}
-	for k, v := range l.object.plainLabels() {
+	for k, v := range pairs(l.object.plainLabels()) {
 		if k == label {
 			value, found = v, true // the last one counts
 		}
@@ -42,7 +42,7 @@ func (l Labels) Lookup(label string) (value string, found bool) {
 	return value, found
 }
 
-// GetLabels returns metadata.labels, in a new map.
+// GetLabels returns metadata.labels, in a new map with memory of its own.
 func (o *Object) GetLabels() map[string]string {
 	if o.oddLabels() {
 		return o.Unstructured().GetLabels()
@@ -51,7 +51,7 @@ func (o *Object) GetLabels() map[string]string {
 		return nil
 	}
 	all := map[string]string{}
-	for k, v := range o.plainLabels() {
+	for k, v := range pairs(strings.Clone(o.plainLabels())) {
 		all[k] = v
 	}
 	return all
@@ -59,20 +59,23 @@ func (o *Object) GetLabels() map[string]string {
 
 func (o *Object) oddLabels() bool { return o.flags&flagOddLabels != 0 || o.class.kept != nil }
 
-// plainLabels are the labels of an object whose labels are not odd; a key can occur twice.
-func (o *Object) plainLabels() iter.Seq2[string, string] {
+// plainLabels is the JSON of the labels of an object whose labels are not odd.
+func (o *Object) plainLabels() string { return o.slab[o.labelsAt : o.labelsAt+o.labelsLen] }
+
+// pairs are the labels in the JSON of labels that are not odd; a key can occur twice.
+func pairs(text string) iter.Seq2[string, string] {
 	return func(yield func(key, value string) bool) {
-		text := o.slab[o.labelsAt : o.labelsAt+o.labelsLen]
+		left := text
 		for {
-			key, rest, ok := nextString(text)
+			key, rest, ok := nextString(left)
 			if !ok {
 				return
 			}
 			// After the colon comes a string or null. A null is as good as an empty string, and the next string
 			// after it would be another key.
 			value := ""
-			if text = rest; isStringNext(rest) {
-				value, text, _ = nextString(rest)
+			if left = rest; isStringNext(rest) {
+				value, left, _ = nextString(rest)
 			}
 			if !yield(key, value) {
 				return

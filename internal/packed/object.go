@@ -35,11 +35,13 @@ const (
 	flagOddLabels = 1 << iota
 )
 
-// Key is "namespace/name", or the name of what has no namespace: what cache.MetaNamespaceKeyFunc returns.
+// Key is "namespace/name", or the name of what has no namespace: what cache.MetaNamespaceKeyFunc returns. It is a part
+// of the object's memory: who keeps it without the object clones it.
 func (o *Object) Key() string { return o.slab[o.keyAt:] }
 
-// GetName returns metadata.name.
-func (o *Object) GetName() string {
+// Name is metadata.name, Namespace metadata.namespace, UID metadata.uid and Version metadata.resourceVersion, each as
+// a part of the object's memory, as Key is.
+func (o *Object) Name() string {
 	if kept := o.class.kept; kept != nil {
 		return kept.GetName()
 	}
@@ -49,24 +51,24 @@ func (o *Object) GetName() string {
 	return o.slab[o.keyAt+uint32(o.namespaceLen)+1:]
 }
 
-// GetNamespace returns metadata.namespace.
-func (o *Object) GetNamespace() string {
+// Namespace is metadata.namespace; see Name.
+func (o *Object) Namespace() string {
 	if kept := o.class.kept; kept != nil {
 		return kept.GetNamespace()
 	}
 	return o.slab[o.keyAt : o.keyAt+uint32(o.namespaceLen)]
 }
 
-// GetUID returns metadata.uid.
-func (o *Object) GetUID() types.UID {
+// UID is metadata.uid; see Name.
+func (o *Object) UID() types.UID {
 	if kept := o.class.kept; kept != nil {
 		return kept.GetUID()
 	}
 	return types.UID(o.slab[o.uidAt : o.uidAt+uint32(o.uidLen)])
 }
 
-// GetResourceVersion returns metadata.resourceVersion.
-func (o *Object) GetResourceVersion() string {
+// Version is metadata.resourceVersion; see Name.
+func (o *Object) Version() string {
 	if kept := o.class.kept; kept != nil {
 		return kept.GetResourceVersion()
 	}

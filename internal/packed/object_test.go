@@ -134,7 +134,7 @@ func TestMemory(t *testing.T) {
 		t.Errorf("%d bytes beside the text and the key", beside)
 	}
 	for name, f := range map[string]func(){
-		"Key": func() { _ = o.Key() }, "GetName": func() { _ = o.GetName() }, "GetUID": func() { _ = o.GetUID() }, "GetResourceVersion": func() { _ = o.GetResourceVersion() },
+		"Key": func() { _ = o.Key() }, "GetName": func() { _ = o.Name() }, "GetUID": func() { _ = o.UID() }, "GetResourceVersion": func() { _ = o.Version() },
 		"Labels": func() { _ = o.Labels().Get("env") }, "GroupVersionKind": func() { _ = o.GroupVersionKind() },
 		"View": func() { _ = o.View(func([]byte) error { return nil }) },
 	} {

@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/packed"
 )
 
 // function is an index function with its name. It never changes.
@@ -36,6 +38,9 @@ func newFunction(name string, id int, fn cache.IndexFunc) *function {
 func (f *function) valuesOf(r *row) cursor {
 	if !f.derived {
 		return r.values.of(f.id)
+	}
+	if o, ok := r.item.(*packed.Object); ok {
+		return cursor{value: o.Namespace(), single: true}
 	}
 	m, err := meta.Accessor(r.item)
 	if err != nil {

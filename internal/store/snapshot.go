@@ -2,6 +2,7 @@ package store
 
 import (
 	"slices"
+	"strings"
 
 	"k8s.io/client-go/tools/cache"
 )
@@ -32,7 +33,8 @@ func (s *Snapshot) Get(key string) (Item, bool) {
 	return nil, false
 }
 
-// All calls yield for each item with its key, in no particular order, until it returns false.
+// All calls yield for each item with its key, in no particular order, until it returns false. The key may be a part of
+// the item.
 func (s *Snapshot) All(yield func(key string, item Item) bool) {
 	for r := range s.rows.all {
 		if !yield(r.key, r.item) {
@@ -50,11 +52,12 @@ func (s *Snapshot) Items() []Item {
 	return list
 }
 
-// Keys returns all keys in no particular order.
+// Keys returns all keys in no particular order. Like those of KeysByIndex they have memory of their own: the keys of
+// packed objects are parts of them, and whoever keeps a key must not keep the object.
 func (s *Snapshot) Keys() []string {
 	list := make([]string, 0, s.rows.len)
 	for r := range s.rows.all {
-		list = append(list, r.key)
+		list = append(list, strings.Clone(r.key))
 	}
 	return list
 }
@@ -102,7 +105,7 @@ func (s *Snapshot) KeysByIndex(name, value string) ([]string, error) {
 	p := x.posting(value)
 	keys := make([]string, 0, p.len())
 	for r := range p.all {
-		keys = append(keys, r.key)
+		keys = append(keys, strings.Clone(r.key))
 	}
 	slices.Sort(keys)
 	return keys, nil

@@ -26,7 +26,7 @@ func TestManyDefinitionsAtOnce(t *testing.T) {
 	counting, requests := harness.Counting(cfg)
 	tracker, events := follow(t, counting, discovery.TrackerOptions{})
 	builtIn := tracker.Snapshot().Len()
-	checkRequests(t, requests, 1)
+	checkRequests(t, requests, harness.FirstWatches(t))
 
 	suffix := harness.Group(t)
 	var specs []spec

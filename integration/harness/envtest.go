@@ -3,6 +3,7 @@ package harness
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -29,6 +30,7 @@ type envtestPlane struct {
 	etcd      *envtest.Etcd
 	apiServer *envtest.APIServer
 	config    string
+	tokens    map[string]string // by context
 }
 
 // stopTimeout is how long a component has after SIGTERM; then it is killed. All that matters is in etcd's
@@ -46,12 +48,18 @@ func startEnvtest(ctx context.Context, assets, dir string, apiServerArgs []strin
 			StartTimeout: patience, StopTimeout: stopTimeout,
 		},
 		config: filepath.Join(dir, "kubeconfig"),
+		tokens: map[string]string{AdminContext: rand.Text(), UnprivilegedContext: rand.Text()},
 	}
 	for _, d := range []string{p.etcd.DataDir, p.apiServer.CertDir} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return nil, err
 		}
 	}
+	tokens := filepath.Join(dir, "tokens.csv")
+	if err := p.writeTokens(tokens); err != nil {
+		return nil, err
+	}
+	p.apiServer.Configure().Append("token-auth-file", tokens)
 	for _, arg := range apiServerArgs {
 		name, value, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 		p.apiServer.Configure().Append(name, value)
@@ -78,11 +86,9 @@ func (p *envtestPlane) startAPIServer(ctx context.Context) error {
 }
 
 func (p *envtestPlane) awaitReady(ctx context.Context) error {
-	config, err := p.user(AdminContext, "system:masters")
-	if err != nil {
-		return err
-	}
-	client, err := rest.UnversionedRESTClientFor(unversioned(config))
+	client, err := rest.UnversionedRESTClientFor(unversioned(&rest.Config{
+		Host: p.host(), BearerToken: p.tokens[AdminContext], TLSClientConfig: rest.TLSClientConfig{CAData: p.apiServer.SecureServing.CA},
+	}))
 	if err != nil {
 		return err
 	}
@@ -153,27 +159,24 @@ func listens(ctx context.Context, address string) bool {
 	return true
 }
 
-// user returns the configuration of a user whom the API server knows by a client certificate.
-func (p *envtestPlane) user(name string, groups ...string) (*rest.Config, error) {
-	config, err := p.apiServer.SecureServing.AddUser(envtest.User{Name: name, Groups: groups}, &rest.Config{})
-	if err != nil {
-		return nil, err
-	}
-	config.Host = "https://" + net.JoinHostPort(p.apiServer.SecureServing.Address, p.apiServer.SecureServing.Port)
-	config.CAData = p.apiServer.SecureServing.CA
-	return config, nil
+func (p *envtestPlane) host() string {
+	return "https://" + net.JoinHostPort(p.apiServer.SecureServing.Address, p.apiServer.SecureServing.Port)
+}
+
+// writeTokens writes the file by which the API server knows both users. envtest would give them client certificates,
+// with which a server does not look at the token of a request, be it good or bad.
+func (p *envtestPlane) writeTokens(path string) error {
+	lines := fmt.Sprintf("%s,%s,1,system:masters\n%s,%s,2\n",
+		p.tokens[AdminContext], AdminContext, p.tokens[UnprivilegedContext], UnprivilegedContext)
+	return os.WriteFile(path, []byte(lines), 0o600)
 }
 
 // writeKubeconfig writes both users' contexts, named as the sandbox names its.
 func (p *envtestPlane) writeKubeconfig() error {
 	file := clientcmdapi.NewConfig()
-	for name, groups := range map[string][]string{AdminContext: {"system:masters"}, UnprivilegedContext: nil} {
-		config, err := p.user(name, groups...)
-		if err != nil {
-			return err
-		}
-		file.Clusters["envtest"] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
-		file.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
+	file.Clusters["envtest"] = &clientcmdapi.Cluster{Server: p.host(), CertificateAuthorityData: p.apiServer.SecureServing.CA}
+	for name, token := range p.tokens {
+		file.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: token}
 		file.Contexts[name] = &clientcmdapi.Context{Cluster: "envtest", AuthInfo: name}
 	}
 	file.CurrentContext = AdminContext

@@ -47,6 +47,16 @@ func Has(t testing.TB, feature Feature) bool {
 	return feature.has(s.server)
 }
 
+// FirstWatches is how many watches an informer sends until it is synced and follows: without watch-list, one that is
+// refused comes before the list.
+func FirstWatches(t testing.TB) int {
+	t.Helper()
+	if Has(t, WatchList) {
+		return 1
+	}
+	return 2
+}
+
 // server is what is known of an API server.
 type server struct {
 	version   *version.Version

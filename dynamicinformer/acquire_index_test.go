@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/internal/apitest"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 // TestAcquireTogether: several who want the same new index of an informer that exists all get it, complete.

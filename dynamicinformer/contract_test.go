@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/internal/apitest"
 	"github.com/crdcache/crdcache/internal/informer"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 // TestContractNamesRealTests fails when the contract on Informer refers to a test that does not exist, here or where

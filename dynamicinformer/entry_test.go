@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/internal/apitest"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 // startFor starts a factory with a context of its own.

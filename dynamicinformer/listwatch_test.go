@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/internal/apitest"
 	"github.com/crdcache/crdcache/internal/stream"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 // virtual runs a test with a server in memory, on a clock that only moves while everything waits.

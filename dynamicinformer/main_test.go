@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/crdcache/crdcache/internal/leakcheck"
+	"github.com/crdcache/crdcache/internal/testkit/leakcheck"
 )
 
 // TestMain fails the run when it leaves goroutines of a factory, an informer or a reflector behind.

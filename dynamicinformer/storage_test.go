@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/internal/apitest"
 	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 	"github.com/crdcache/crdcache/storage/zstd"
 )
 

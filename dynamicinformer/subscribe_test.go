@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/crdcache/crdcache/internal/apitest"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 var everything = Selection{Group: "example.com", Resource: "*"}

@@ -15,7 +15,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
-	"github.com/crdcache/crdcache/internal/leakcheck"
+	"github.com/crdcache/crdcache/internal/testkit/leakcheck"
 )
 
 func TestMain(m *testing.M) { os.Exit(leakcheck.Main(m, "crdcache/readapi.")) }

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/crdcache/crdcache/internal/leakcheck"
+	"github.com/crdcache/crdcache/internal/testkit/leakcheck"
 )
 
 // patience is how long anything may take before a test gives up: far more than anything needs, so that a

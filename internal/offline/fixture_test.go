@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
-	"github.com/crdcache/crdcache/internal/leakcheck"
+	"github.com/crdcache/crdcache/internal/testkit/leakcheck"
 )
 
 func TestMain(m *testing.M) {

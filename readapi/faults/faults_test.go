@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/internal/leakcheck"
+	"github.com/crdcache/crdcache/internal/testkit/leakcheck"
 	"github.com/crdcache/crdcache/readapi"
 	"github.com/crdcache/crdcache/readapi/faults"
 )

@@ -13,7 +13,7 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/output"
-	"github.com/crdcache/crdcache/internal/apitest"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 var (

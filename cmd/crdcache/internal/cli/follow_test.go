@@ -7,7 +7,7 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
-	"github.com/crdcache/crdcache/internal/apitest"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 // TestFollowInterrupted: an interrupt ends commands that follow types wherever they are, and is all that is said.

@@ -6,14 +6,14 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
-	"github.com/crdcache/crdcache/internal/pty"
+	"github.com/crdcache/crdcache/internal/testkit/tty"
 )
 
 // newTerminal makes a terminal that ends with the test.
-func newTerminal(t testing.TB, columns int) *pty.Terminal {
+func newTerminal(t testing.TB, columns int) *tty.Terminal {
 	t.Helper()
 	t.Setenv("TERM", "xterm")
-	terminal, err := pty.Open(columns)
+	terminal, err := tty.Open(columns)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func onTerminal(t *testing.T, args ...string) (int, string) {
 	t.Setenv("KUBECONFIG", "/none")
 	code := cli.Main(t.Context(), append([]string{"crdcache"}, args...), strings.NewReader(""), terminal.File, terminal.File)
 	output := terminal.Close()
-	if _, err := pty.Screen(output, columns); err != nil {
+	if _, err := tty.Screen(output, columns); err != nil {
 		t.Errorf("%q: %v", args, err)
 	}
 	for _, r := range "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029" {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
-	"github.com/crdcache/crdcache/internal/apitest"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 // gizmoIndexes are indexes of the types of newCluster.

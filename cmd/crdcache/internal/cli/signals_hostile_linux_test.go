@@ -7,7 +7,7 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
-	"github.com/crdcache/crdcache/internal/pty"
+	"github.com/crdcache/crdcache/internal/testkit/tty"
 )
 
 // TestHostileFilesOnTerminal: what files hold steers no terminal either, be it the values of objects, definitions or
@@ -45,7 +45,7 @@ func TestHostileWatchOnTerminal(t *testing.T) {
 		cancel()
 		got := <-code
 		output := terminal.Close()
-		if _, err := pty.Screen(output, 40); err != nil || got != exit.Interrupted {
+		if _, err := tty.Screen(output, 40); err != nil || got != exit.Interrupted {
 			t.Errorf("%s: exit code %d, %v", format, got, err)
 		}
 	}

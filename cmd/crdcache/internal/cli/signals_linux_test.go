@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
-	"github.com/crdcache/crdcache/internal/apitest"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 // process is the program with these arguments, which is not to read anything of the machine's.

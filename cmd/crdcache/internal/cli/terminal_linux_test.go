@@ -14,8 +14,8 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
-	"github.com/crdcache/crdcache/internal/apitest"
-	"github.com/crdcache/crdcache/internal/pty"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+	"github.com/crdcache/crdcache/internal/testkit/tty"
 )
 
 // TestProgressOnNarrowTerminal: the line of progress stays one line of the terminal, also of one that becomes
@@ -48,7 +48,7 @@ func TestProgressOnNarrowTerminal(t *testing.T) {
 		t.Errorf("exit code %d, stdout %q", got, out.String())
 	}
 	output := terminal.Close()
-	if screen, err := pty.Screen(output, 40); err != nil || strings.Join(screen, "\n") != "error: interrupted\n" {
+	if screen, err := tty.Screen(output, 40); err != nil || strings.Join(screen, "\n") != "error: interrupted\n" {
 		t.Errorf("%v, the screen is %q", err, screen)
 	}
 	for frame := range strings.SplitSeq(output, "\r\x1b[K") {
@@ -85,7 +85,7 @@ func TestProgressGivesWayToWarnings(t *testing.T) {
 	if got := <-code; got != exit.OK {
 		t.Errorf("exit code %d", got)
 	}
-	screen, err := pty.Screen(terminal.Close(), 80)
+	screen, err := tty.Screen(terminal.Close(), 80)
 	if err != nil || len(screen) != 3 || !strings.HasPrefix(screen[0], "Warning: gizmos are old") || screen[1] != "No resources found" {
 		t.Errorf("%v, the screen is %q", err, screen)
 	}
@@ -117,7 +117,7 @@ func TestTableOnNarrowTerminal(t *testing.T) {
 		var errOut bytes.Buffer
 		code := cli.Main(t.Context(), append([]string{"crdcache"}, args...), nil, terminal.File, &errOut)
 		output := terminal.Close()
-		if _, err := pty.Screen(output, 40); err != nil {
+		if _, err := tty.Screen(output, 40); err != nil {
 			t.Error(err)
 		}
 		if code != want.code || errOut.String() != want.errOut || strings.Count(output, "\n") != strings.Count(want.out, "\n") || !strings.Contains(output, strings.Repeat("red", 20)) {
@@ -152,7 +152,7 @@ func newProxy(t *testing.T, to string, before func(http.ResponseWriter, *http.Re
 }
 
 // await waits until what is on a terminal is enough.
-func await(t *testing.T, terminal *pty.Terminal, enough func(output string) bool) error {
+func await(t *testing.T, terminal *tty.Terminal, enough func(output string) bool) error {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	return terminal.Await(ctx, enough)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/internal/apitest"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 // TestWatchRefused: a type that can be listed and not watched has been read, whether or not the refusal of its watch

@@ -5,13 +5,13 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/crdcache/crdcache/internal/pty"
+	"github.com/crdcache/crdcache/internal/testkit/tty"
 )
 
 // TestColor: who gets colours. A terminal does that knows control sequences, unless NO_COLOR is set; always and never
 // need no look at it.
 func TestColor(t *testing.T) {
-	terminal, err := pty.Open(40)
+	terminal, err := tty.Open(40)
 	if err != nil {
 		t.Fatal(err)
 	}

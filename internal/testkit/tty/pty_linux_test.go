@@ -1,4 +1,4 @@
-package pty
+package tty
 
 import (
 	"fmt"

@@ -1,2 +1,0 @@
-// Package pty makes terminals for tests of what a person sees. It works on Linux alone.
-package pty

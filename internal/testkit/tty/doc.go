@@ -1,0 +1,2 @@
+// Package tty makes terminals for tests of what a person sees. It works on Linux alone.
+package tty

@@ -11,17 +11,18 @@ import (
 // or a place in a document whose values have been found.
 type element struct {
 	decoded any
-	found   [][]jsonpath.Value // of each part; nil for what is decoded
+	found   [][]jsonpath.Value // of each path; nil for what is decoded
 }
 
 // collecting gathers the keys of one object for one index. It can be used for one index after the other.
 type collecting struct {
 	*function
-	object   map[string]any  // either this
-	document []byte          // or this
-	found    []string        // what was there before, and then the keys of the object
-	before   int             // where the latter begin
-	seen     map[string]bool // of the latter, once a search through the list takes too long
+	object   map[string]any     // either this
+	document []byte             // or this
+	root     [][]jsonpath.Value // of a document: what the paths lead to that begin at the object in spite of each
+	found    []string           // what was there before, and then the keys of the object
+	before   int                // where the latter begin
+	seen     map[string]bool    // of the latter, once a search through the list takes too long
 
 	// What follows is room for one element.
 	scalars []scalar
@@ -31,7 +32,7 @@ type collecting struct {
 
 // begin readies the collecting for an index.
 func (c *collecting) begin(f *function, found []string) {
-	c.function, c.found, c.before, c.seen = f, found, len(found), nil
+	c.function, c.found, c.before, c.seen, c.root = f, found, len(found), nil, nil
 }
 
 // objectKey is the key of the object in caches.
@@ -84,10 +85,9 @@ func (c *collecting) tuples(e element) {
 		return
 	}
 	c.tuple = append(c.tuple[:0], make([]string, len(parts))...)
-	many := -1
+	many := c.index.many
 	for i := range parts {
-		if !parts[i].Path.Singular() {
-			many = i
+		if i == many {
 			continue
 		}
 		keys := c.partKeys(e, i)
@@ -109,41 +109,53 @@ func (c *collecting) tuples(e element) {
 // partKeys gives the keys of one part, with whatever stands for missing ones, until it is called again.
 func (c *collecting) partKeys(e element, n int) []string {
 	p := &c.index.parts[n]
-	c.read(e, n)
 	c.keys = c.keys[:0]
-	for _, s := range c.scalars {
-		switch key, outcome := keyOf(p, s, c.index.Sorted); outcome {
-		case keyed:
-			c.keys = append(c.keys, key)
-		case absent:
-			c.absent(p)
-		case unfit:
-			c.kind.Add(1)
+	for _, from := range c.index.sources[n] {
+		c.read(e, from)
+		there := false
+		for _, s := range c.scalars {
+			switch key, outcome := keyOf(p, s, c.index.Sorted); outcome {
+			case keyed:
+				c.keys = append(c.keys, key)
+				there = true
+			case unfit:
+				c.kind.Add(1)
+				there = true
+			case absent: // a null is as if it were not there
+			}
+		}
+		if there {
+			return c.keys
 		}
 	}
-	if len(c.scalars) == 0 {
-		c.absent(p)
-	}
+	c.absent(p)
 	return c.keys
 }
 
-// read reads the values of one part.
-func (c *collecting) read(e element, n int) {
+// read reads the values of one source.
+func (c *collecting) read(e element, from source) {
 	c.scalars = c.scalars[:0]
 	if e.found != nil {
-		for _, v := range e.found[n] {
+		found := e.found
+		if from.root {
+			found = c.root
+		}
+		for _, v := range found[from.at] {
 			c.scalars = append(c.scalars, scalarOfJSON(v))
 		}
 		return
 	}
-	p := c.index.parts[n].Path
-	if p.Singular() { // saves the closure
-		if v, ok := p.First(e.decoded); ok {
+	in := e.decoded
+	if from.root {
+		in = c.object
+	}
+	if from.path.Singular() { // saves the closure
+		if v, ok := from.path.First(in); ok {
 			c.scalars = append(c.scalars, scalarOf(v))
 		}
 		return
 	}
-	p.Find(e.decoded, func(v any) bool {
+	from.path.Find(in, func(v any) bool {
 		c.scalars = append(c.scalars, scalarOf(v))
 		return true
 	})

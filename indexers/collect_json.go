@@ -10,7 +10,7 @@ import (
 type extraction struct {
 	set *jsonpath.Set
 	// slots says where the results of each expression of the set begin and how many expressions an
-	// index has: first "when", if it has one, and then "each" or its parts.
+	// index has: first "when", if it has one, and then its paths, or "each" and the paths from the object on.
 	first []int
 }
 
@@ -23,12 +23,10 @@ func newExtraction(functions []*function) extraction {
 			exprs = append(exprs, f.index.when)
 		}
 		if f.index.each != nil {
-			exprs = append(exprs, f.index.each)
+			exprs = append(append(exprs, f.index.each), f.index.root...)
 			continue
 		}
-		for n := range f.index.parts {
-			exprs = append(exprs, f.index.parts[n].Path)
-		}
+		exprs = append(exprs, f.index.inner...)
 	}
 	x.set = jsonpath.NewSet(exprs...)
 	return x
@@ -89,8 +87,9 @@ func (f *findings) collect(first int) {
 		first++
 	}
 	if f.index.each == nil {
-		f.tuples(element{found: f.values[first : first+len(f.index.parts)]})
+		f.tuples(element{found: f.values[first : first+len(f.index.inner)]})
 	} else {
+		f.root = f.values[first+1 : first+1+len(f.index.root)]
 		f.each(f.values[first])
 	}
 	f.count()
@@ -99,7 +98,7 @@ func (f *findings) collect(first int) {
 // each gathers the keys of elements.
 func (f *findings) each(elements []jsonpath.Value) {
 	for _, e := range elements {
-		f.elements = room(f.elements, len(f.index.parts))
+		f.elements = room(f.elements, len(f.index.inner))
 		// A part of a document that was found valid is valid.
 		_ = f.index.elements.FindJSON(e.Raw(), f.noteElement)
 		f.tuples(element{found: f.elements})

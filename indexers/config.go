@@ -58,6 +58,8 @@ type Resource struct {
 	// Indexes are in the order of the file. Their names are unique within the resource. A resource
 	// may have none.
 	Indexes []*Index
+	// References say what the objects refer to, in the order of the file. Their names are unique within the resource.
+	References []*Reference
 
 	declared *config.Resource
 }

@@ -24,7 +24,10 @@ func (i *Index) definition() string {
 	}
 	for n := range i.parts {
 		p := &i.parts[n]
-		add("path", p.Path)
+		for _, s := range p.Sources {
+			add("path", s.Path)
+			add("root", s.Root)
+		}
 		add("type", p.Type)
 		add("missing", p.Missing.Kind)
 		add("value", p.Missing.Value)

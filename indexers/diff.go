@@ -1,5 +1,7 @@
 package indexers
 
+import "slices"
+
 // Change is what differs about one resource between two configs.
 type Change struct {
 	// Name is the name of the resource.
@@ -11,6 +13,8 @@ type Change struct {
 	// Fields are the fields other than indexes that differ, such as "storage": objects that are in a cache
 	// already do not show what they ask for.
 	Fields []string
+	// References says that what objects refer to differs, which no cache needs to know.
+	References bool
 }
 
 // InPlace reports whether a cache that follows the resource can take the change over while it runs: nothing but
@@ -29,7 +33,7 @@ func Diff(old, new *Config) []Change {
 			changes = append(changes, Change{Name: r.Name, Old: r, Removed: r.Indexes})
 			continue
 		}
-		if c := compareResources(r, now); len(c.Fields)+len(c.Added)+len(c.Removed) > 0 {
+		if c := compareResources(r, now); c.References || len(c.Fields)+len(c.Added)+len(c.Removed) > 0 {
 			changes = append(changes, c)
 		}
 	}
@@ -64,6 +68,9 @@ func compareResources(old, new *Resource) Change {
 		}
 	}
 	c.Removed, c.Added = onlyIn(old, new), onlyIn(new, old)
+	c.References = !slices.EqualFunc(old.References, new.References, func(a, b *Reference) bool {
+		return a.Name == b.Name && a.To == b.To && a.Index.definition() == b.Index.definition()
+	})
 	return c
 }
 

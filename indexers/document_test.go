@@ -34,6 +34,8 @@ var manyIndexes = []string{
 	"{name: quantity, path: '.spec.*', type: quantity}",
 	"{name: time, path: .spec.t, type: time, order: sorted, missing: {value: '9999-12-31T00:00:00Z'}}",
 	"{name: each, each: '.spec.list[*]', key: [{name: x, path: .x}, {name: y, path: '.y[*]', missing: null}]}",
+	"{name: paths, paths: [.spec.s, '.spec.a[*]', .spec.n], missing: null}",
+	"{name: reach, each: '.spec.list[*]', key: [{name: x, paths: [.x, '$.spec.t'], missing: {path: $.metadata.namespace}}, {name: y, path: '.y[*]', missing: {path: '$.spec.a[*]'}}]}",
 	"{name: inner, each: '.spec.a[*]', key: [{name: x, path: '@'}]}",
 	"{name: pair, order: sorted, key: [{name: ns, path: .metadata.namespace}, {name: n, path: .spec.n, type: number}]}",
 	"{name: some, path: .metadata.name, when: '@.spec.n > 1'}",

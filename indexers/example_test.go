@@ -65,7 +65,7 @@ spec:
 `)})
 	fmt.Println(err)
 	// Output:
-	// indexes.yaml:9:19: E001: unknown field "pathes"; did you mean "path"?
+	// indexes.yaml:9:19: E001: unknown field "pathes"; did you mean "paths"?
 	//       - {name: dns, pathes: ".spec.dnsNames[*]"}
 	//                     ^~~~~~
 	// indexes.yaml:10:55: E104: "=" is not a comparison; use "=="

@@ -17,9 +17,14 @@ type Index struct {
 	// Unique is set when no two objects should have the same value.
 	Unique bool
 
-	parts         []config.Part
-	each          *jsonpath.Path // nil for an index over the whole object
-	elements      *jsonpath.Set  // the paths of the parts, with each
+	parts []config.Part
+	each  *jsonpath.Path // nil for an index over the whole object
+	// inner are the paths of the parts from the element on, or from the object without each; root those from the object
+	// on in spite of each. sources says which of them belong to which part.
+	inner, root   []jsonpath.Expr
+	sources       [][]source
+	elements      *jsonpath.Set // of inner, with each
+	many          int           // the part that can have several values, or -1
 	when          *jsonpath.Filter
 	label         string // see labelOf
 	maxValues     int
@@ -32,15 +37,32 @@ func newIndex(d *config.Index) *Index {
 		Name: d.Name, Keys: d.Keys, Sorted: d.Sorted, Unique: d.Unique,
 		parts: d.Parts, each: d.Each, when: d.When, maxValues: d.MaxValues, maxValueBytes: d.MaxValueBytes,
 	}
-	if i.each != nil {
-		paths := make([]jsonpath.Expr, len(i.parts))
-		for n := range i.parts {
-			paths[n] = i.parts[n].Path
+	i.many, i.sources = -1, make([][]source, len(i.parts))
+	for n := range i.parts {
+		if !i.parts[n].Singular() {
+			i.many = n
 		}
-		i.elements = jsonpath.NewSet(paths...)
+		for _, s := range i.parts[n].Sources {
+			paths := &i.inner
+			if s.Root {
+				paths = &i.root
+			}
+			i.sources[n] = append(i.sources[n], source{s.Path, s.Root, len(*paths)})
+			*paths = append(*paths, s.Path)
+		}
+	}
+	if i.each != nil {
+		i.elements = jsonpath.NewSet(i.inner...)
 	}
 	i.label = labelOf(i)
 	return i
+}
+
+// source is where the values of a part may be: path number at of those from the object on, or of the others.
+type source struct {
+	path *jsonpath.Path
+	root bool
+	at   int
 }
 
 // Types gives the types of the parts, in order, such as "time"; "" stands for any text, number or
@@ -58,13 +80,5 @@ func (i *Index) Composite() bool { return len(i.parts) > 1 }
 
 // Single reports whether an object has at most one value.
 func (i *Index) Single() bool {
-	if i.each != nil {
-		return i.each.Singular()
-	}
-	for n := range i.parts {
-		if !i.parts[n].Path.Singular() {
-			return false
-		}
-	}
-	return true
+	return i.many < 0 && (i.each == nil || i.each.Singular())
 }

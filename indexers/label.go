@@ -16,11 +16,12 @@ func (i *Index) LabelKey(label, value string) (string, bool) {
 
 // labelOf gives the label that an index is over, if it is over all objects that have it; else "".
 func labelOf(i *Index) string {
-	if i.each != nil || i.when != nil || len(i.parts) != 1 || i.parts[0].Path == nil {
+	if i.each != nil || i.when != nil || len(i.inner) != 1 {
 		return ""
 	}
-	steps := i.parts[0].Path.Steps()
-	if len(steps) != 3 || !i.parts[0].Path.Singular() || !named(steps[0], "metadata") || !named(steps[1], "labels") {
+	path := i.sources[0][0].path
+	steps := path.Steps()
+	if len(steps) != 3 || !path.Singular() || !named(steps[0], "metadata") || !named(steps[1], "labels") {
 		return ""
 	}
 	return steps[2].Selectors[0].Name

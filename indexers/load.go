@@ -75,6 +75,9 @@ func newResource(d *config.Resource) *Resource {
 	for _, index := range d.Indexes {
 		r.Indexes = append(r.Indexes, newIndex(index))
 	}
+	for _, reference := range d.References {
+		r.References = append(r.References, newReference(reference))
+	}
 	return r
 }
 

@@ -92,6 +92,7 @@ func (p *parser) rejectRange(braces bool) error {
 func (p *parser) parseRooted() ([]Step, error) {
 	switch c := p.peek(); {
 	case c == '$' || c == '@':
+		p.rooted = c == '$'
 		p.pos++
 		if !p.done() && startsName(p.peek()) {
 			return nil, p.fail(CodeUnexpected, p.pos, p.hereEnd(), `write "`+string(c)+`."`, `%s directly after %q`, p.here(), string(c))

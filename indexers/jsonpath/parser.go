@@ -13,6 +13,7 @@ type parser struct {
 	end     int // where the part to parse ends: len(src), except inside a quoted kubectl path
 	dialect Dialect
 	depth   int  // open parentheses, filters and negations
+	rooted  bool // the path begins with $
 	quoted  bool // inside the quotes of a key that kubectl reads as a path, such as ['a.b']
 	notes   []Diagnostic
 }

@@ -11,6 +11,7 @@ type Path struct {
 	names    []string // of a path that consists of names
 	direct   *direct  // of other paths of common forms, else nil
 	one      bool     // at most one result
+	rooted   bool     // it was written with $
 	warnings []Diagnostic
 	wanted   trie
 }
@@ -24,7 +25,9 @@ func Compile(expr string, opts ...Option) (*Path, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newPath(expr, steps, c.dialect, p.notes), nil
+	path := newPath(expr, steps, c.dialect, p.notes)
+	path.rooted = p.rooted
+	return path, nil
 }
 
 // MustCompile is Compile for expressions that are part of a program; it panics on an error.
@@ -80,6 +83,10 @@ func (p *Path) Warnings() []Diagnostic { return append([]Diagnostic(nil), p.warn
 // Singular tells whether the path leads to at most one value in any object: it consists of keys and
 // indexes alone.
 func (p *Path) Singular() bool { return p.one }
+
+// Rooted tells whether the path was written with a $ at its beginning. Evaluating it makes no difference; callers
+// that evaluate paths within a part of an object may use it to let one begin at the whole object.
+func (p *Path) Rooted() bool { return p.rooted }
 
 // Steps gives the parts of the path, for instance to check them against a schema. The result is a
 // copy.

@@ -66,7 +66,7 @@ func (k *checking) definition(d *crd.Definition) {
 		return
 	}
 	root := withMetadata(version.Schema)
-	for _, index := range k.resource.Indexes {
+	for _, index := range k.resource.AllIndexes() {
 		k.index(index, root)
 	}
 }
@@ -175,11 +175,17 @@ func (k *checking) index(index *config.Index, root *crd.Schema) {
 		top = k.walk(index.Each.Steps(), top)
 	}
 	for _, p := range index.Parts {
-		k.at, k.whole = p.At, index.Each == nil
-		ends := k.walk(p.Path.Steps(), top)
-		k.indexable(ends)
-		k.whole = false
-		k.typed(index, p, ends)
+		for _, s := range p.Sources {
+			from := top
+			if s.Root {
+				from = []cursor{{schema: root}}
+			}
+			k.at, k.whole = s.At, index.Each == nil && !s.Default
+			ends := k.walk(s.Path.Steps(), from)
+			k.indexable(ends)
+			k.whole = false
+			k.typed(index, p, ends)
+		}
 	}
 }
 

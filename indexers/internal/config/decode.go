@@ -40,7 +40,7 @@ func (f fieldMap) get(name string) *yaml.Node { return f.values[name] }
 
 // present returns those of the names that are there, in the order of the names.
 func (f fieldMap) present(names ...string) []string {
-	return slices.DeleteFunc(names, func(name string) bool { return f.values[name] == nil })
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return f.values[name] == nil })
 }
 
 // mapping reads a map with known fields.

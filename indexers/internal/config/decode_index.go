@@ -79,14 +79,17 @@ func (d *decoding) indexName(v *yaml.Node, names map[string]string) string {
 	return name
 }
 
+// indexSources are the fields that say where the values of an index are.
+var indexSources = []string{"path", "paths", "label", "annotation", "owner", "key"}
+
 // source reads where the values of an index come from.
 func (d *decoding) source(f fieldMap, index *Index, dialect jsonpath.Dialect) {
-	names := f.present("path", "label", "annotation", "owner", "key")
-	if len(names) == 0 && f.excuse("path", "label", "annotation", "owner", "key") {
+	names := f.present(indexSources...)
+	if len(names) == 0 && f.excuse(indexSources...) {
 		return
 	}
 	if len(names) == 0 {
-		d.fail(CodeRequired, d.file.PlaceOf(f.node), "the index has no values", "add one of path, label, annotation, owner, key")
+		d.fail(CodeRequired, d.file.PlaceOf(f.node), "the index has no values", "add one of "+strings.Join(indexSources, ", "))
 		return
 	}
 	for _, other := range names[1:] {
@@ -107,11 +110,11 @@ func (d *decoding) source(f fieldMap, index *Index, dialect jsonpath.Dialect) {
 	}
 	switch names[0] {
 	case "key":
-		d.composite(f.get("key"), index, dialect)
+		d.composite(f.get("key"), index, dialect, f.get("each") != nil)
 	case "owner":
 		d.owner(f.get("owner"), index)
 	default:
-		p, _ := d.part(f, dialect)
+		p, _ := d.part(f, dialect, false)
 		index.Parts = []Part{p}
 	}
 }
@@ -123,18 +126,24 @@ func elementHint(source string) string {
 	return "use each: .metadata.ownerReferences[*] with key instead of owner"
 }
 
-// part reads what a plain index and a key have in common.
-func (d *decoding) part(f fieldMap, dialect jsonpath.Dialect) (p Part, ok bool) {
-	switch names := f.present("path", "label", "annotation"); {
-	case len(names) == 0:
+// part reads what a plain index and a key have in common. within says that paths begin at an element.
+func (d *decoding) part(f fieldMap, dialect jsonpath.Dialect, within bool) (p Part, ok bool) {
+	names := f.present(partSources...)
+	if len(names) == 0 {
 		return p, false
-	case names[0] == "path":
-		p.Path, p.At = d.path(f.get("path"), `"path"`, dialect)
+	}
+	switch v := f.get(names[0]); names[0] {
+	case "path":
+		p.Sources = d.appendSource(nil, v, `"path"`, dialect, within)
+	case "paths":
+		items, _ := d.list(v, `"paths"`, "write the paths in the order in which they are tried")
+		for _, item := range items {
+			p.Sources = d.appendSource(p.Sources, item, "a path", dialect, within)
+		}
 	default:
-		field := names[0]
-		v := f.get(field)
-		if name, ok := d.text(v, fmt.Sprintf("%q", field), "write the whole name, such as example.io/team"); ok {
-			p.Path, p.At = jsonpath.FromSegments("metadata", field+"s", name), Origin{Node: v, whole: true}
+		if s, ok := d.metadataKey(v, names[0]); ok {
+			s.Root = within
+			p.Sources = []Source{s}
 		}
 	}
 	if v := f.get("type"); v != nil {
@@ -146,13 +155,33 @@ func (d *decoding) part(f fieldMap, dialect jsonpath.Dialect) (p Part, ok bool) 
 		p.Transforms = d.transforms(v)
 	}
 	if v := f.get("missing"); v != nil {
-		p.Missing = d.missing(v)
+		var path []Source
+		p.Missing, path = d.missing(v, dialect, within)
+		p.Sources = append(p.Sources, path...)
 	}
 	return p, true
 }
 
+// partSources are the fields that say where the values of a part are.
+var partSources = []string{"path", "paths", "label", "annotation"}
+
+// appendSource reads a path to values.
+func (d *decoding) appendSource(to []Source, n *yaml.Node, what string, dialect jsonpath.Dialect, within bool) []Source {
+	path, at := d.path(n, what, dialect)
+	if path == nil {
+		return to
+	}
+	return append(to, Source{Path: path, Root: within && path.Rooted(), At: at})
+}
+
+// metadataKey reads the name of a label or an annotation.
+func (d *decoding) metadataKey(n *yaml.Node, field string) (Source, bool) {
+	name, ok := d.text(n, fmt.Sprintf("%q", field), "write the whole name, such as example.io/team")
+	return Source{Path: jsonpath.FromSegments("metadata", field+"s", name), At: Origin{Node: n, whole: true}}, ok
+}
+
 // composite reads the keys of an index over several values.
-func (d *decoding) composite(n *yaml.Node, index *Index, dialect jsonpath.Dialect) {
+func (d *decoding) composite(n *yaml.Node, index *Index, dialect jsonpath.Dialect, within bool) {
 	const hint = "add elements such as {name: ns, path: .metadata.namespace}"
 	items, _ := d.list(n, `"key"`, hint)
 	names := map[string]string{}
@@ -168,23 +197,24 @@ func (d *decoding) composite(n *yaml.Node, index *Index, dialect jsonpath.Dialec
 				d.claim(names, "key", name, v)
 			}
 		}
-		sources := f.present("path", "label", "annotation")
+		sources := f.present(partSources...)
 		if len(sources) > 1 {
 			d.failAt(CodeContradict, f.keys[sources[1]], fmt.Sprintf("%q and %q do not go together", sources[0], sources[1]), "keep one of them")
 		}
-		p, ok := d.part(f, dialect)
-		if !ok && f.excuse("path", "label", "annotation") {
+		p, ok := d.part(f, dialect, within)
+		if !ok && f.excuse(partSources...) {
 			continue
 		}
 		if !ok {
-			d.fail(CodeRequired, d.file.PlaceOf(item), "the element of key has no value", "add one of path, label, annotation")
+			d.fail(CodeRequired, d.file.PlaceOf(item), "the element of key has no value", "add one of "+strings.Join(partSources, ", "))
 			continue
 		}
-		if p.Path != nil && !p.Path.Singular() {
+		if !p.Singular() {
+			at := p.Sources[0].At.Node
 			if many != nil {
-				d.failAt(CodeManyKeys, p.At.Node, fmt.Sprintf("this key and the one at %s can both have many values", d.file.PlaceOf(many)), "use each: for values of the same element, or index by one value only")
+				d.failAt(CodeManyKeys, at, fmt.Sprintf("this key and the one at %s can both have many values", d.file.PlaceOf(many)), "use each: for values of the same element, or index by one value only")
 			}
-			many = p.At.Node
+			many = at
 		}
 		p.Name = name
 		index.Keys, index.Parts = append(index.Keys, name), append(index.Parts, p)
@@ -201,7 +231,7 @@ func (d *decoding) owner(n *yaml.Node, index *Index) {
 	index.Each, index.EachAt = each, at
 	for _, key := range []string{"kind", "name"} {
 		index.Keys = append(index.Keys, key)
-		index.Parts = append(index.Parts, Part{Name: key, Path: jsonpath.FromSegments(key), At: at})
+		index.Parts = append(index.Parts, Part{Name: key, Sources: []Source{{Path: jsonpath.FromSegments(key), At: at}}})
 	}
 }
 

@@ -211,5 +211,22 @@ func (d *decoding) resource(n *yaml.Node) {
 			}
 		}
 	}
+	d.references(f.get("references"), r)
 	d.resources = append(d.resources, r)
+}
+
+// references reads what objects of the resource refer to.
+func (d *decoding) references(n *yaml.Node, r *Resource) {
+	if n == nil {
+		return
+	}
+	items, _ := d.list(n, `"references"`, "add a reference, such as {name: owner, to: {group: example.com, kind: Team, name: .spec.team}}, or remove it")
+	names := map[string]string{}
+	for _, item := range items {
+		if reference, ok := d.reference(item, names); ok {
+			r.References = append(r.References, reference)
+			d.keptByIndex(r, reference.Index)
+			d.metadataOnly(r, reference.Index)
+		}
+	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
+
+	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
 // Transform changes a value.
@@ -127,34 +129,50 @@ func (d *decoding) group(n *yaml.Node, re *regexp.Regexp) (int, bool) {
 }
 
 // missing reads what stands for a missing value.
-func (d *decoding) missing(n *yaml.Node) Missing {
-	const hint = "write skip, null, report, or {value: X}"
+func (d *decoding) missing(n *yaml.Node, dialect jsonpath.Dialect, within bool) (Missing, []Source) {
+	const hint = "write skip, null, report, {value: X} or {path: X}"
 	switch {
 	case isNull(n) && n.Value != "":
-		return Missing{Kind: MissingNull}
+		return Missing{Kind: MissingNull}, nil
 	case isNull(n) || n.Kind == yaml.SequenceNode:
 		d.wrong(n, `"missing"`, "a word or a map", hint)
-		return Missing{}
+		return Missing{}, nil
 	case n.Kind == yaml.MappingNode:
-		f, ok := d.mapping(n, `"missing"`, fieldsOf[missingForm]())
-		if !ok {
-			return Missing{}
-		}
-		v, ok := d.required(f, `"missing"`, "value", hint)
-		if !ok || !d.want(v, yaml.ScalarNode, `"value"`, "text, a number or a boolean", hint) {
-			return Missing{}
-		}
-		if isNull(v) {
-			d.wrong(v, `"value"`, "text, a number or a boolean", "write missing: null, or \"null\" in quotes for the text")
-			return Missing{}
-		}
-		return Missing{Kind: MissingValue, Value: v.Value, At: v} // as it is written: 1.10 stays 1.10
+		return d.missingMap(n, hint, dialect, within)
 	}
 	switch s, _ := d.choiceOr(hint, n, `"missing"`, "skip", "null", "report"); s {
 	case "null": // in quotes
-		return Missing{Kind: MissingNull}
+		return Missing{Kind: MissingNull}, nil
 	case "report":
-		return Missing{Kind: MissingReport}
+		return Missing{Kind: MissingReport}, nil
 	}
-	return Missing{}
+	return Missing{}, nil
+}
+
+// missingMap reads the value, or the path to it, that stands for a missing one.
+func (d *decoding) missingMap(n *yaml.Node, hint string, dialect jsonpath.Dialect, within bool) (Missing, []Source) {
+	f, ok := d.mapping(n, `"missing"`, fieldsOf[missingForm]())
+	if !ok {
+		return Missing{}, nil
+	}
+	names := f.present("value", "path")
+	switch {
+	case len(names) == 2:
+		d.failAt(CodeContradict, f.keys["path"], `"value" and "path" do not go together`, "keep one of them")
+	case len(names) == 1 && names[0] == "path":
+		sources := d.appendSource(nil, f.get("path"), `"path"`, dialect, within)
+		for i := range sources {
+			sources[i].Default = true
+		}
+		return Missing{}, sources
+	}
+	v, ok := d.required(f, `"missing"`, "value", hint)
+	if !ok || !d.want(v, yaml.ScalarNode, `"value"`, "text, a number or a boolean", hint) {
+		return Missing{}, nil
+	}
+	if isNull(v) {
+		d.wrong(v, `"value"`, "text, a number or a boolean", "write missing: null, or \"null\" in quotes for the text")
+		return Missing{}, nil
+	}
+	return Missing{Kind: MissingValue, Value: v.Value, At: v}, nil // as it is written: 1.10 stays 1.10
 }

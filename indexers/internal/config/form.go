@@ -63,15 +63,43 @@ type limitsForm struct {
 }
 
 type resourceForm struct {
-	Name       string         `json:"name" doc:"A name of your choice, unique among all configs that are loaded together." required:"true" pattern:"name"`
-	Match      matchForm      `json:"match" doc:"Which objects are meant." required:"true"`
-	Optional   bool           `json:"optional" doc:"Whether there may be no such resource yet." default:"false"`
-	Storage    storageForm    `json:"storage" doc:"How objects are kept."`
-	Prune      pruneForm      `json:"prune" doc:"What is cut out of objects before they are kept. A field that is there replaces the one of the defaults."`
-	Namespaces namespacesForm `json:"namespaces" doc:"To which namespaces the resource is limited."`
-	Selectors  selectorsForm  `json:"selectors" doc:"Selectors that the server evaluates."`
-	Indexes    []indexForm    `json:"indexes" doc:"The indexes."`
+	Name       string          `json:"name" doc:"A name of your choice, unique among all configs that are loaded together." required:"true" pattern:"name"`
+	Match      matchForm       `json:"match" doc:"Which objects are meant." required:"true"`
+	Optional   bool            `json:"optional" doc:"Whether there may be no such resource yet." default:"false"`
+	Storage    storageForm     `json:"storage" doc:"How objects are kept."`
+	Prune      pruneForm       `json:"prune" doc:"What is cut out of objects before they are kept. A field that is there replaces the one of the defaults."`
+	Namespaces namespacesForm  `json:"namespaces" doc:"To which namespaces the resource is limited."`
+	Selectors  selectorsForm   `json:"selectors" doc:"Selectors that the server evaluates."`
+	Indexes    []indexForm     `json:"indexes" doc:"The indexes."`
+	References []referenceForm `json:"references" doc:"What the objects refer to."`
 }
+
+type referenceForm struct {
+	Name string     `json:"name" doc:"What queries call the reference." required:"true" pattern:"name"`
+	Each pathForm   `json:"each" doc:"The elements, each of which refers to an object. Paths begin at the element then, those with $ at the object."`
+	To   targetForm `json:"to" doc:"What is referred to." required:"true"`
+	When string     `json:"when" doc:"A condition on the object, which is @ there; other objects refer to nothing."`
+}
+
+type targetForm struct {
+	Group      fixedOrFieldForm    `json:"group" doc:"The API group, the same for all; or the path to it."`
+	APIVersion fixedOrFieldForm    `json:"apiVersion" doc:"The path to an apiVersion, whose group counts."`
+	Resource   string              `json:"resource" doc:"The plural name of the type."`
+	Kind       fixedOrFieldForm    `json:"kind" doc:"The kind, the same for all; or the path to it."`
+	Name       pathForm            `json:"name" doc:"Where the name is." required:"true"`
+	Namespace  targetNamespaceForm `json:"namespace" doc:"own: that of the object; none: there is none; or where it is, and the object's own where it is missing. It does not matter for types without namespaces." default:"own"`
+}
+
+// fixedOrFieldForm is a text, or the map that its fields make.
+type fixedOrFieldForm struct{ fieldForm }
+
+type fieldForm struct {
+	Path    pathForm `json:"path" doc:"Where the text is." required:"true"`
+	Missing string   `json:"missing" doc:"The text where there is none." empty:"true"`
+}
+
+// targetNamespaceForm is a word or a path.
+type targetNamespaceForm struct{}
 
 type matchForm struct {
 	_        struct{} `oneOf:"resource|kind"`
@@ -93,9 +121,10 @@ type selectorsForm struct {
 }
 
 type indexForm struct {
-	_             struct{}        `oneOf:"path|label|annotation|owner|key"`
+	_             struct{}        `oneOf:"path|paths|label|annotation|owner|key"`
 	Name          string          `json:"name" doc:"What queries call the index." required:"true" pattern:"name"`
 	Path          pathForm        `json:"path" doc:"Where the values are."`
+	Paths         []pathForm      `json:"paths" doc:"Where the values may be: the first path that leads to any counts."`
 	Label         string          `json:"label" doc:"The name of a label."`
 	Annotation    string          `json:"annotation" doc:"The name of an annotation."`
 	Owner         string          `json:"owner" doc:"Kind and name of the owners, or of the controller alone." enum:"any,controller"`
@@ -113,9 +142,10 @@ type indexForm struct {
 }
 
 type keyForm struct {
-	_          struct{}        `oneOf:"path|label|annotation"`
+	_          struct{}        `oneOf:"path|paths|label|annotation"`
 	Name       string          `json:"name" doc:"What the part is called." required:"true" pattern:"name"`
-	Path       pathForm        `json:"path" doc:"Where the values are."`
+	Path       pathForm        `json:"path" doc:"Where the values are. With each, a path that begins with $ starts at the object."`
+	Paths      []pathForm      `json:"paths" doc:"Where the values may be: the first path that leads to any counts."`
 	Label      string          `json:"label" doc:"The name of a label."`
 	Annotation string          `json:"annotation" doc:"The name of an annotation."`
 	Type       string          `json:"type" doc:"How values are read and compared. Without it, as text." enum:"string,int,number,bool,quantity,duration,time,ip,semver"`
@@ -141,7 +171,9 @@ type groupForm struct{}
 
 // missingForm is a word, null, or the map that its fields make.
 type missingForm struct {
-	Value valueForm `json:"value" doc:"The value." required:"true"`
+	_     struct{}  `oneOf:"value|path"`
+	Value valueForm `json:"value" doc:"The value."`
+	Path  pathForm  `json:"path" doc:"Where the value is, read as the missing one would be. With each, a path that begins with $ starts at the object."`
 }
 
 // valueForm is a text, a number or a boolean.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"unicode/utf8"
 
 	yaml "go.yaml.in/yaml/v3"
@@ -28,22 +29,51 @@ type Index struct {
 // Complete reports whether everything about the index could be read.
 func (i *Index) Complete() bool {
 	for n := range i.Parts {
-		if i.Parts[n].Path == nil {
+		if len(i.Parts[n].Sources) == 0 && !i.Parts[n].Constant {
 			return false
 		}
 	}
 	return len(i.Parts) > 0
 }
 
+// Origin is where the first path to values of a complete index is written.
+func (i *Index) Origin() Origin {
+	for n := range i.Parts {
+		for _, s := range i.Parts[n].Sources {
+			if s.At.Node != nil {
+				return s.At
+			}
+		}
+	}
+	return i.EachAt
+}
+
 // Part is one key of an index.
 type Part struct {
-	Name       string
-	Path       *jsonpath.Path
-	At         Origin
+	Name string
+	// Sources are where the values may be, of which the first that has any counts; none when they could not be read.
+	Sources []Source
+	// Constant says that the part has no sources, but the value that Missing says in every object.
+	Constant   bool
 	Type       sortkey.Type
 	TypeAt     *yaml.Node
 	Transforms []Transform
 	Missing    Missing
+}
+
+// Source is a path to values of a part.
+type Source struct {
+	Path *jsonpath.Path
+	// Root says that the path begins at the object although the index is over elements.
+	Root bool
+	// Default says that the path is what stands for a missing value.
+	Default bool
+	At      Origin
+}
+
+// Singular reports whether the part has at most one value in an object, or in an element.
+func (p *Part) Singular() bool {
+	return !slices.ContainsFunc(p.Sources, func(s Source) bool { return !s.Path.Singular() })
 }
 
 // Encode gives the key of a text: of sorted indexes, in its order; of others, the canonical text.

@@ -63,7 +63,7 @@ func (d *decoding) metadataOnly(r *Resource, index *Index) {
 	metadata := jsonpath.FromSegments("metadata").Steps()
 	for _, read := range index.reads() {
 		if len(read) == 0 || read[0].Recursive || !above(metadata, read) || read[0].Selectors[0].Kind != jsonpath.SelectName {
-			d.failAt(CodeContradict, index.Parts[0].At.Node, "the index reads more than metadata, and storage mode metadata keeps no more", "use another storage mode, or an index over metadata")
+			d.failAt(CodeContradict, index.Origin().Node, "the index reads more than metadata, and storage mode metadata keeps no more", "use another storage mode, or an index over metadata")
 			return
 		}
 	}
@@ -75,7 +75,7 @@ func (d *decoding) keptByIndex(r *Resource, index *Index) {
 		return
 	}
 	if removed, ok := r.Prune.touches(index); ok {
-		d.failAt(CodeKeptForIndex, index.Parts[0].At.Node, fmt.Sprintf("the index reads %s, which is to be pruned", removed), "it stays in the objects, or the index could not be computed; drop one of the two")
+		d.failAt(CodeKeptForIndex, index.Origin().Node, fmt.Sprintf("the index reads %s, which is to be pruned", removed), "it stays in the objects, or the index could not be computed; drop one of the two")
 	}
 }
 
@@ -105,7 +105,13 @@ func (i *Index) reads() (read [][]jsonpath.Step) {
 		read = withOperands(read, nil, base)
 	}
 	for n := range i.Parts {
-		read = withOperands(read, base, i.Parts[n].Path.Steps())
+		for _, s := range i.Parts[n].Sources {
+			from := base
+			if s.Root {
+				from = nil
+			}
+			read = withOperands(read, from, s.Path.Steps())
+		}
 	}
 	return read
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/fields"
@@ -35,10 +36,20 @@ type Resource struct {
 	LabelSelector labels.Selector
 	FieldSelector fields.Selector
 	Indexes       []*Index
+	References    []*Reference
 
 	File *File
 	// At is where the match is written.
 	At MatchPlaces
+}
+
+// AllIndexes are the indexes and those of the references: all that is read of an object.
+func (r *Resource) AllIndexes() []*Index {
+	all := slices.Clone(r.Indexes)
+	for _, reference := range r.References {
+		all = append(all, reference.Index)
+	}
+	return all
 }
 
 // Match is indexers.Match.

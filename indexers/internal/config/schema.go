@@ -52,6 +52,10 @@ func schemaOfType(t reflect.Type, tag reflect.StructTag) schemaMap {
 		return schemaMap{"type": []any{"integer", "string"}}
 	case reflect.TypeFor[valueForm]():
 		return schemaMap{"type": []any{"string", "number", "boolean"}}
+	case reflect.TypeFor[fixedOrFieldForm]():
+		return schemaMap{"oneOf": []any{schemaMap{"type": "string"}, objectSchema(reflect.TypeFor[fieldForm]())}}
+	case reflect.TypeFor[targetNamespaceForm]():
+		return schemaOfType(reflect.TypeFor[pathForm](), "") // the words are texts like paths
 	case reflect.TypeFor[missingForm]():
 		return schemaMap{"oneOf": []any{schemaMap{"enum": []any{"skip", "report", "null", nil}}, objectSchema(t)}}
 	case reflect.TypeFor[transformForm]():

@@ -1,0 +1,113 @@
+package indexers_test
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crdcache/crdcache/indexers"
+)
+
+// shownTarget writes a target as the documentation does: Kind.group namespace/name.
+func shownTarget(t indexers.ReferenceTarget) string {
+	text := t.Kind + t.Resource
+	if t.Group != "" {
+		text += "." + t.Group
+	}
+	text += " "
+	if t.Namespace != "" {
+		text += t.Namespace + "/"
+	}
+	text += t.Name
+	if t.UID != "" {
+		text += " " + t.UID
+	}
+	return text
+}
+
+// targetsOf gives what an object refers to, and tests that its JSON says the same.
+func targetsOf(t *testing.T, r *indexers.Reference, object map[string]any) (targets []string) {
+	t.Helper()
+	document, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	functions := indexers.CompileIndexes(r.Index)
+	keys := functions.Keys(object)[0]
+	if diff := cmp.Diff(keys, functions.KeysJSON(document, nil)[0]); diff != "" {
+		t.Errorf("%s (-decoded +document):\n%s", r.Name, diff)
+	}
+	for _, key := range keys {
+		targets = append(targets, shownTarget(r.Target(key)))
+	}
+	return targets
+}
+
+var documentedReference = regexp.MustCompile("(?s)```yaml\n(- .*?)```\n\nrefers to (.*?)\\.\n\n")
+
+// Every reference of the documentation refers to what it says.
+func TestDocumentedReferences(t *testing.T) {
+	data, err := os.ReadFile("../docs/config.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(data), "look at the following object:\n\n```yaml\n")
+	text, rest, _ := strings.Cut(rest, "```")
+	section, _, _ := strings.Cut(rest, "\n## ")
+	var object map[string]any
+	if err := yaml.Unmarshal([]byte(text), &object); err != nil {
+		t.Fatal(err)
+	}
+	found := documentedReference.FindAllStringSubmatch(section, -1)
+	if n := strings.Count(section, "```yaml"); len(found) != n || n < 5 {
+		t.Fatalf("%d of %d examples say what they refer to", len(found), n)
+	}
+	for _, example := range found {
+		r := parse(t, "  - name: shops\n    match: {group: example.com, kind: Shop}\n    references:\n    "+strings.ReplaceAll(strings.TrimSpace(example[1]), "\n", "\n    ")+"\n").Resources[0]
+		if diff := cmp.Diff(spans(example[2]), targetsOf(t, r.References[0], object)); diff != "" {
+			t.Errorf("%s(-documented +is):\n%s", example[1], diff)
+		}
+	}
+}
+
+func TestOwnerReferences(t *testing.T) {
+	object := m{"metadata": m{"namespace": "a", "name": "x", "ownerReferences": []any{
+		m{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u-1", "controller": true},
+		m{"apiVersion": "other.example/v1", "kind": "ReplicaSet", "name": "web", "uid": "u-2"},
+		m{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u-3"},
+	}}}
+	want := []string{"ReplicaSet.apps a/web u-1", "ReplicaSet.other.example a/web u-2", "Node a/n u-3"}
+	if diff := cmp.Diff(want, targetsOf(t, indexers.OwnerReferences(), object)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What an index of a reference reads is not pruned, and a reference that changes leaves indexes alone.
+func TestReferencesOfAResource(t *testing.T) {
+	text := "  - name: w\n    match: {group: example.com, kind: Widget}\n    prune: {remove: [.spec.owner, .spec.blob]}\n    references:\n    - {name: owner, to: {group: example.com, kind: Team, name: .spec.owner.name}}\n"
+	before := parse(t, text)
+	if got := removed(before.Resources[0]); !cmp.Equal(got, []string{".spec.blob"}) {
+		t.Errorf("removes %v", got)
+	}
+	if len(before.Warnings) != 1 || before.Warnings[0].Code != indexers.CodeKeptForIndex {
+		t.Errorf("warnings: %v", before.Warnings)
+	}
+	if r, ok := before.Resources[0].Reference("owner"); !ok || r.To != (indexers.TargetType{Group: "example.com", Kind: "Team"}) {
+		t.Errorf("got %+v, %v", r, ok)
+	}
+	if _, ok := before.Resources[0].Reference("other"); ok {
+		t.Error("a reference that there is not")
+	}
+	changes := indexers.Diff(before, parse(t, strings.Replace(text, "kind: Team", "kind: Person", 1)))
+	if len(changes) != 1 || !changes[0].References || !changes[0].InPlace() || changes[0].Added != nil {
+		t.Errorf("got %+v", changes)
+	}
+	if changes := indexers.Diff(before, parse(t, text)); changes != nil {
+		t.Errorf("got %+v", changes)
+	}
+}

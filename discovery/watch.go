@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	"github.com/crdcache/crdcache/internal/stream"
+	"github.com/crdcache/crdcache/internal/requests/stream"
 )
 
 // watchReports is told how the requests of a reflector went.

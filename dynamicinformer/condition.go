@@ -1,27 +1,27 @@
 package dynamicinformer
 
 import (
-	"fmt"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crdcache/crdcache/internal/health"
 )
 
 // ConditionType names a condition of a factory.
-type ConditionType string
+type ConditionType = health.ConditionType
 
 const (
 	// ConditionReady is true when it is known which types there are and every required type is synced. A
 	// type that is not required never keeps a factory from being ready.
-	ConditionReady ConditionType = "Ready"
+	ConditionReady = health.ConditionReady
 	// ConditionReachable is false while requests of some type get no answer: three in a row. The types keep
 	// their state meanwhile, and are marked stale after half a minute; none is taken to be gone.
-	ConditionReachable ConditionType = "Reachable"
+	ConditionReachable = health.ConditionReachable
 	// ConditionAuthenticated is false while requests of some type are answered with 401.
-	ConditionAuthenticated ConditionType = "Authenticated"
+	ConditionAuthenticated = health.ConditionAuthenticated
 	// ConditionTypesKnown is true once Options.Types has told which types there are, and without it.
-	ConditionTypesKnown ConditionType = "TypesKnown"
+	ConditionTypesKnown = health.ConditionTypesKnown
 )
 
 // Condition is one thing that is true or not of a factory as a whole.
@@ -39,19 +39,16 @@ type Condition struct {
 
 // Conditions returns the conditions of the factory, ordered by type.
 func (f *Factory) Conditions() []Condition {
-	all := f.hub.all()
-	for i := range all {
-		all[i] = f.explained(all[i])
+	var all []Condition
+	for _, c := range f.hub.Conditions() {
+		all = append(all, f.explained(Condition(c)))
 	}
 	return all
 }
 
 // Condition returns one condition; its Status is empty for a type that there is none of.
 func (f *Factory) Condition(t ConditionType) Condition {
-	f.hub.mu.Lock()
-	c := f.hub.mu.conditions[t]
-	f.hub.mu.Unlock()
-	return f.explained(c)
+	return f.explained(Condition(f.hub.Condition(t)))
 }
 
 // explained adds why it is not known which types there are, if that is the reason and the source of types says so.
@@ -61,98 +58,7 @@ func (f *Factory) explained(c Condition) Condition {
 		return c
 	}
 	if err := source.Err(); err != nil {
-		c.Message += ": " + oneLine(err.Error())
-	}
-	return c
-}
-
-func (b *hub) all() []Condition {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.conditionsLocked()
-}
-
-func (b *hub) conditionsLocked() []Condition {
-	var all []Condition
-	for _, t := range []ConditionType{ConditionAuthenticated, ConditionReachable, ConditionReady, ConditionTypesKnown} {
-		all = append(all, b.mu.conditions[t])
-	}
-	return all
-}
-
-// reviewLocked brings the conditions in line with what is known.
-func (b *hub) reviewLocked() {
-	members := b.membersLocked()
-	for _, now := range []Condition{
-		authenticated(members, b.mu.reached), reachable(members, b.mu.reached), typesKnown(b.mu.typesKnown), ready(members, b.mu.typesKnown),
-	} {
-		before := b.mu.conditions[now.Type]
-		now.Since = before.Since
-		if before.Status != now.Status {
-			now.Since = b.now()
-		}
-		b.mu.conditions[now.Type] = now
-		if before.Status != now.Status {
-			b.tellLocked(func(l *Listener) []func() { return l.conditionChanged(before, now) })
-		}
-	}
-}
-
-func authenticated(members []*member, reached bool) Condition {
-	c := Condition{Type: ConditionAuthenticated, Status: heard(reached)}
-	return c.unless(members, func(m *member) (trouble, bool) { return m.refused, m.refused.failures > 0 })
-}
-
-func reachable(members []*member, reached bool) Condition {
-	c := Condition{Type: ConditionReachable, Status: heard(reached)}
-	return c.unless(members, func(m *member) (trouble, bool) {
-		return m.unreached, m.unreached.failures >= failuresUntilDegraded
-	})
-}
-
-func heard(reached bool) metav1.ConditionStatus {
-	if reached {
-		return metav1.ConditionTrue
-	}
-	return metav1.ConditionUnknown
-}
-
-// unless returns the condition, false if some informers have a trouble.
-func (c Condition) unless(members []*member, has func(*member) (trouble, bool)) Condition {
-	affected := 0
-	for _, m := range members {
-		t, ok := has(m)
-		if !ok {
-			continue
-		}
-		if affected++; affected == 1 {
-			c.Status, c.Reason, c.Message = metav1.ConditionFalse, t.reason, oneLine(t.err.Error())
-		}
-	}
-	if affected > 1 {
-		c.Message = fmt.Sprintf("%d of %d types: %s", affected, len(members), c.Message)
-	}
-	return c
-}
-
-func typesKnown(known bool) Condition {
-	if known {
-		return Condition{Type: ConditionTypesKnown, Status: metav1.ConditionTrue}
-	}
-	return Condition{
-		Type: ConditionTypesKnown, Status: metav1.ConditionFalse,
-		Reason: ReasonTypesUnknown, Message: ReasonTypesUnknown.explain(),
-	}
-}
-
-func ready(members []*member, known bool) Condition {
-	c := typesKnown(known)
-	c.Type = ConditionReady
-	i := slices.IndexFunc(members, func(m *member) bool { return m.required && m.status.State != StateSynced })
-	if known && i >= 0 {
-		s := members[i].status
-		c.Status, c.Reason = metav1.ConditionFalse, s.Reason
-		c.Message = fmt.Sprintf("%s: %s", formatGVR(s.GVR), s.describe())
+		c.Message += ": " + health.OneLine(err.Error())
 	}
 	return c
 }

@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/health"
 )
 
 // entryState says where an entry is in its life.
@@ -141,7 +143,7 @@ func (f *Factory) addLocked(c claim) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.hub.join(i.health, c.options.required())
+	f.hub.Join(i.health, c.options.required())
 	e := &entry{key: c.key, view: c.options.describe(), informer: i, done: make(chan struct{})}
 	f.mu.entries[e.key] = e
 	return e, nil
@@ -243,7 +245,7 @@ func (f *Factory) entriesThat(fit func(entryKey) bool) []*entry {
 
 func sortedEntries(all []*entry) []*entry {
 	slices.SortFunc(all, func(a, b *entry) int {
-		return cmp.Or(compareGVR(a.key.gvr, b.key.gvr), cmp.Compare(a.view, b.view))
+		return cmp.Or(health.CompareGVR(a.key.gvr, b.key.gvr), cmp.Compare(a.view, b.view))
 	})
 	return all
 }

@@ -6,18 +6,19 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/informer"
+	"github.com/crdcache/crdcache/internal/requests"
 )
 
 var (
 	// ErrShutdown is returned for what a factory is asked after Shutdown.
-	ErrShutdown = errors.New("dynamicinformer: the factory has been shut down")
+	ErrShutdown = health.ErrShutdown
 	// ErrStopped is returned for what an informer can't do any more, or can't be waited for, because it has stopped
 	// for good.
 	ErrStopped = informer.ErrStopped
@@ -28,7 +29,7 @@ type Factory struct {
 	source  source
 	options Options
 	types   *typeBoard // nil without Options.Types
-	hub     *hub
+	hub     *health.Hub
 	// subscriptions are those that have not been closed.
 	subscriptions subscriptions
 
@@ -55,20 +56,23 @@ func New(options Options) (*Factory, error) {
 	}
 	options = options.withDefaults()
 	f := &Factory{options: options, source: source{
-		client:       client,
-		limiter:      newLimiter(options.ListConcurrency, time.Now),
+		Server: &requests.Server{
+			Client:    client,
+			Limiter:   requests.NewLimiter(options.ListConcurrency, time.Now),
+			OnFailure: options.OnWatchError,
+		},
 		onWatchError: options.OnWatchError,
 		logger:       options.Logger,
 	}}
 	f.source.namespaces = f.namespaces
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.mu.entries, f.mu.alive = map[entryKey]*entry{}, map[*entry]struct{}{}
-	f.hub = newHub(options.Types == nil, time.Now)
-	if _, err := f.hub.add(options.Listener); err != nil {
+	f.hub = health.NewHub(options.Types == nil, time.Now)
+	if _, err := f.AddListener(options.Listener); err != nil {
 		return nil, err
 	}
 	if options.Types != nil {
-		f.types = newTypeBoard(options.Types, f.hub.learntTypes)
+		f.types = newTypeBoard(options.Types, f.hub.LearntTypes)
 	}
 	return f, nil
 }
@@ -149,15 +153,5 @@ func (f *Factory) Status() []Status {
 
 // sortedGVRs returns the keys of a map, ordered by group, resource and version.
 func sortedGVRs[V any](m map[schema.GroupVersionResource]V) []schema.GroupVersionResource {
-	return slices.SortedFunc(maps.Keys(m), compareGVR)
-}
-
-func compareGVR(a, b schema.GroupVersionResource) int {
-	if c := strings.Compare(a.Group, b.Group); c != 0 {
-		return c
-	}
-	if c := strings.Compare(a.Resource, b.Resource); c != 0 {
-		return c
-	}
-	return strings.Compare(a.Version, b.Version)
+	return slices.SortedFunc(maps.Keys(m), health.CompareGVR)
 }

@@ -26,7 +26,7 @@ func (f *Factory) Shutdown(ctx context.Context) error {
 			failure.Handlers = append(failure.Handlers, e.informer.busyHandlers()...)
 		}
 	}
-	told := errors.Join(awaitAll(ctx, left), f.hub.shut(ctx))
+	told := errors.Join(awaitAll(ctx, left), f.hub.Shut(ctx))
 	if len(failure.Running) > 0 || told != nil {
 		failure.Cause = context.Cause(ctx)
 		return failure

@@ -2,6 +2,7 @@ package dynamicinformer
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -86,7 +87,7 @@ func waitFor(t testing.TB, i *Informer, is func(Status) bool) Status {
 	t.Helper()
 	ctx := patient(t)
 	for {
-		status, changed := i.health.snapshot()
+		status, changed := i.snapshot()
 		if is(status) {
 			return status
 		}
@@ -105,3 +106,30 @@ func fault(path, verb string, status int) apitest.Fault {
 
 // silence leaves requests without an answer.
 func silence(path string) apitest.Fault { return apitest.Fault{Path: path} }
+
+// diary notes what a listener is told.
+type diary struct{ lines []string }
+
+func (d *diary) add(format string, args ...any) {
+	d.lines = append(d.lines, fmt.Sprintf(format, args...))
+}
+
+func (d *diary) listener() Listener {
+	return Listener{
+		StateChanged: func(before, after Status) {
+			d.add("%s: %s -> %s %s", after.GVR.Resource, before.State, after.State, after.Reason)
+		},
+		GenerationStarted: func(g Generation) { d.add("%s: started %d %s", g.GVR.Resource, g.Number, g.UID) },
+		GenerationSynced:  func(g Generation) { d.add("%s: synced %d", g.GVR.Resource, g.Number) },
+		GenerationEnded: func(g Generation, r Reason) {
+			d.add("%s: ended %d %s", g.GVR.Resource, g.Number, r)
+		},
+		Relisted: func(g Generation, r RelistReason) { d.add("%s: relisted %s", g.GVR.Resource, r) },
+		RequestFailed: func(f RequestFailure) {
+			d.add("%s: %s failed: %s: %v", f.GVR.Resource, f.Verb, f.Reason, f.Err)
+		},
+		ConditionChanged: func(before, after Condition) {
+			d.add("%s: %s -> %s %s", after.Type, before.Status, after.Status, after.Reason)
+		},
+	}
+}

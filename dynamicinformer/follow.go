@@ -6,6 +6,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/informer"
+	"github.com/crdcache/crdcache/internal/requests"
 )
 
 // follow runs a generation whenever the type is there to be followed, until ctx ends. It is level-based:
@@ -17,10 +18,10 @@ func (i *Informer) follow(ctx context.Context) {
 	}
 	for ctx.Err() == nil {
 		seen, news := i.types.look(i.gvr.GroupResource())
-		i.health.seen(seen)
+		i.health.Seen(seen.exists, seen.Terminating)
 		version, reason := seen.runnable(i.gvr.Version, i.options)
 		if reason != ReasonNone {
-			i.health.pending(reason)
+			i.health.Pending(reason)
 			await(ctx, news)
 			continue
 		}
@@ -59,7 +60,7 @@ type transition struct {
 func (i *Informer) awaitEnd(ctx context.Context, was identity, version string) transition {
 	for ctx.Err() == nil {
 		seen, news := i.types.look(i.gvr.GroupResource())
-		i.health.seen(seen)
+		i.health.Seen(seen.exists, seen.Terminating)
 		if reason := seen.ended(was); reason != ReasonNone {
 			return transition{gone: reason}
 		}
@@ -83,8 +84,7 @@ func (i *Informer) awaitEnd(ctx context.Context, was identity, version string) t
 // runGeneration lists and watches a version until wait returns. Nothing of the generation runs any more then.
 func (i *Informer) runGeneration(ctx context.Context, seen sees, version string, wait func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	i.health.uses(version)
-	generation := i.health.begin(seen.UID)
+	generation := i.health.Begin(version, seen.UID)
 	ran := make(chan struct{})
 	// Ended by cancel.
 	go func() {
@@ -101,20 +101,28 @@ func (i *Informer) runGeneration(ctx context.Context, seen sees, version string,
 func (i *Informer) parts(version string, known bool) []informer.Part {
 	namespaces := i.options.Namespaces
 	if !namespaces.several() {
-		return []informer.Part{{ListerWatcher: i.listWatch(version, namespaces.single(), newPacer(known, i.retry), nil)}}
+		return []informer.Part{{ListerWatcher: i.listWatch(version, namespaces.single(), requests.NewPacer(known, false, i.retry), nil)}}
 	}
 	var all []informer.Part
 	for _, name := range namespaces.names {
-		all = append(all, informer.Part{Namespace: name, ListerWatcher: i.listWatch(version, name, newPacer(known, i.retry), nil)})
+		all = append(all, informer.Part{Namespace: name, ListerWatcher: i.listWatch(version, name, requests.NewPacer(known, false, i.retry), nil)})
 	}
 	return all
 }
 
-// listWatch is what a reflector lists and watches a version through, in a namespace or (empty) all. forbidden is as
-// for newListWatch.
-func (i *Informer) listWatch(version, namespace string, p *pacer, forbidden func(error)) cache.ListerWatcher {
+// target is a version in a namespace or (empty) all.
+func (i *Informer) target(version, namespace string) requests.Target {
 	gvr := i.gvr.GroupResource().WithVersion(version)
-	return newListWatch(i.source, gvr, namespace, i.options, i.health, p, forbidden)
+	return requests.Target{
+		GVR: gvr, Namespace: namespace, Form: i.form,
+		Tweak: i.options.tweak(gvr), Keep: i.options.Namespaces.filter(),
+	}
+}
+
+// listWatch is what a reflector lists and watches a version through, in a namespace or (empty) all. forbidden is as
+// for requests.Server.ListWatch.
+func (i *Informer) listWatch(version, namespace string, p *requests.Pacer, forbidden func(error)) cache.ListerWatcher {
+	return i.source.ListWatch(i.target(version, namespace), i.health.Reporter(namespace), p, forbidden)
 }
 
 // leave ends what handlers and readers see of a type that is gone: every object is queued as deleted, and
@@ -122,7 +130,7 @@ func (i *Informer) listWatch(version, namespace string, p *pacer, forbidden func
 func (i *Informer) leave(reason Reason) {
 	// It fails only after Stop, when nobody is to be told of deletions.
 	_ = i.core.Forget()
-	i.health.gone(reason)
+	i.health.Gone(reason)
 }
 
 func await(ctx context.Context, news <-chan struct{}) {

@@ -7,12 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/informer"
+	"github.com/crdcache/crdcache/internal/requests"
 )
 
 // namespacesGVR is the type of namespaces.
@@ -20,7 +19,7 @@ var namespacesGVR = schema.GroupVersionResource{Version: "v1", Resource: "namesp
 
 // serve lists and watches a version of the type until ctx ends.
 func (i *Informer) serve(ctx context.Context, generation int, seen sees, version string) {
-	listed := func() { i.health.synced(generation) }
+	listed := func() { i.health.Synced(generation) }
 	if i.options.matchesNothing() {
 		_ = i.core.RunEmpty(ctx, listed) // it fails as RunParts does
 		return
@@ -47,8 +46,8 @@ func (i *Informer) serve(ctx context.Context, generation int, seen sees, version
 func (i *Informer) serveAll(ctx context.Context, listed func(), version string, known bool) (refusal error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	i.health.consists([]string{""}, nil, "")
-	lw := i.listWatch(version, "", newPacer(known, i.retry), func(err error) {
+	i.health.Consists([]string{""}, nil, "")
+	lw := i.listWatch(version, "", requests.NewPacer(known, false, i.retry), func(err error) {
 		refusal = err // read when the reflector has ended
 		cancel()
 	})
@@ -65,7 +64,7 @@ func (i *Informer) serveEach(ctx context.Context, listed func(), version string,
 	// Ended by cancel.
 	go func() {
 		defer close(asked)
-		if i.awaitRight(ctx, version, known, refusal) {
+		if i.source.AwaitRight(ctx, i.target(version, ""), requests.NewPacer(known, false, i.retry), refusal) {
 			close(allowed)
 		}
 	}()
@@ -83,8 +82,7 @@ func (i *Informer) serveEach(ctx context.Context, listed func(), version string,
 		owner: i, namespaces: handle.Informer(), allowed: allowed, refusal: refusal,
 		news: make(chan struct{}, 1), parts: map[string]informer.Part{},
 		part: func(namespace string, late bool) informer.Part {
-			p := newPacer(known, i.retry)
-			p.late = late
+			p := requests.NewPacer(known, late, i.retry)
 			return informer.Part{Namespace: namespace, ListerWatcher: i.listWatch(version, namespace, p, nil)}
 		},
 	}
@@ -95,51 +93,6 @@ func (i *Informer) serveEach(ctx context.Context, listed func(), version string,
 		defer func() { _ = each.namespaces.RemoveEventHandler(told) }()
 	}
 	_ = i.core.RunChangingParts(ctx, listed, each.next)
-}
-
-// awaitRight waits until all namespaces may be listed and watched at once, asking now and then, and at once on Retry.
-// It returns false when ctx ends before.
-func (i *Informer) awaitRight(ctx context.Context, version string, known bool, refusal error) bool {
-	gvr := i.gvr.GroupResource().WithVersion(version)
-	resource, err := newRequests(i.source.client, gvr, "", i.options)
-	if err != nil {
-		return false
-	}
-	pacer := newPacer(known, i.retry)
-	pacer.failed(refusal, 0)
-	for pacer.awaitRound(ctx) == nil {
-		release, err := i.source.limiter.acquire(ctx)
-		if err != nil {
-			return false
-		}
-		err = mayRead(ctx, resource, i.options.tweak(gvr))
-		release()
-		if err == nil {
-			return true
-		}
-		pacer.failed(err, 0)
-	}
-	return false
-}
-
-// mayRead asks for one object and for a watch, and gives the latter up at once.
-func mayRead(ctx context.Context, resource requests, tweak func(*metav1.ListOptions)) error {
-	request := metav1.ListOptions{Limit: 1}
-	tweak(&request)
-	list, err := resource.List(ctx, request)
-	if err != nil {
-		return err
-	}
-	request.Limit = 0
-	if m, err := meta.ListAccessor(list); err == nil {
-		request.ResourceVersion = m.GetResourceVersion() // so that no more than what is new comes
-	}
-	w, err := resource.Watch(ctx, request)
-	if err != nil {
-		return err
-	}
-	w.Stop()
-	return nil
 }
 
 // eachNamespace says which namespaces are followed one by one. Its fields are used by one goroutine.
@@ -168,9 +121,9 @@ func (e *eachNamespace) ring(any) {
 // next waits for another set of parts than those that run; false when they are to end.
 func (e *eachNamespace) next(ctx context.Context) ([]informer.Part, bool) {
 	for ctx.Err() == nil {
-		status, changed := e.namespaces.health.snapshot()
+		status, changed := e.namespaces.snapshot()
 		names, known, err := e.names(status)
-		e.owner.health.consists(slices.Collect(maps.Keys(e.parts)), err, "namespaces "+e.owner.options.Namespaces.String())
+		e.owner.health.Consists(slices.Collect(maps.Keys(e.parts)), err, "namespaces "+e.owner.options.Namespaces.String())
 		if known && e.take(names) {
 			return slices.Collect(maps.Values(e.parts)), true
 		}
@@ -217,17 +170,4 @@ func (e *eachNamespace) take(names []string) bool {
 	}
 	e.parts, e.begun = next, true
 	return !same
-}
-
-// consists records of which parts the type is read, so that nothing is known of others any more. An error is why
-// those namespaces, for a person, cannot be told that there should be parts for.
-func (h *health) consists(parts []string, err error, namespaces string) {
-	h.update(func(f *facts, _ *Status) {
-		maps.DeleteFunc(f.parts, func(name string, _ *part) bool {
-			return !slices.Contains(parts, name) && (err == nil || name != namespaces)
-		})
-		if err != nil && f.running {
-			f.parts[namespaces] = &part{list: trouble{reason: ReasonForbidden, failures: 1, since: h.now(), err: err}}
-		}
-	})
 }

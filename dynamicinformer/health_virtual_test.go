@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -58,8 +59,8 @@ func TestNoAnswerDegrades(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{})
 		i := ask(t, f, widgets)
 		start(t, f)
-		observe(t, i, "short of patience", syncPatience-time.Second, brief{State: StateSyncing})
-		_, changed := i.health.snapshot()
+		observe(t, i, "short of patience", health.SyncPatience-time.Second, brief{State: StateSyncing})
+		_, changed := i.snapshot()
 		observe(t, i, "at its end", time.Second, brief{State: StateDegraded, Reason: ReasonNoAnswer})
 		select {
 		case <-changed:
@@ -79,7 +80,7 @@ func TestLossOfContact(t *testing.T) {
 		observe(t, i, "at first", time.Minute, brief{State: StateSynced}) // the end of a short watch is another failure
 		server.Break(fault(widgetsPath, "", 503))
 		server.CloseClientConnections()
-		observe(t, i, "just failing", contactPatience-time.Second, brief{State: StateSynced, Reason: ReasonRequestFailed})
+		observe(t, i, "just failing", health.ContactPatience-time.Second, brief{State: StateSynced, Reason: ReasonRequestFailed})
 		observe(t, i, "failing for long", time.Second, brief{StateDegraded, ReasonRequestFailed, true})
 		if got := i.GetStore().ListKeys(); len(got) != 1 {
 			t.Errorf("the cache holds %q", got)
@@ -106,7 +107,7 @@ func TestUnreachableIsOfTheFactory(t *testing.T) {
 		}
 		server.Listener.Close()
 		server.CloseClientConnections()
-		observe(t, i, "away", contactPatience-time.Second, brief{State: StateSynced, Reason: ReasonUnreachable})
+		observe(t, i, "away", health.ContactPatience-time.Second, brief{State: StateSynced, Reason: ReasonUnreachable})
 		observe(t, i, "away for long", time.Hour, brief{StateSynced, ReasonUnreachable, true})
 		observe(t, other, "never synced", 0, brief{State: StateSyncing, Reason: ReasonUnreachable})
 		c := f.Condition(ConditionReachable)
@@ -123,7 +124,7 @@ func TestUnreachableIsOfTheFactory(t *testing.T) {
 func TestConversionFailed(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		broken := fault(widgetsPath, "", 500)
-		broken.Message = conversionError(500).Error()
+		broken.Message = `conversion webhook for example.com/v1, Kind=Widget failed: Post "https://hook.default.svc:443/convert?timeout=30s": no endpoints available`
 		server.Break(broken)
 		f := newVirtualFactory(t, server, Options{})
 		i := ask(t, f, widgets)
@@ -219,12 +220,10 @@ func TestOneTimerAtMost(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{})
 		i := ask(t, f, widgets)
 		start(t, f)
-		time.Sleep(syncPatience) // what was made for the first list
+		time.Sleep(health.SyncPatience) // what was made for the first list
 		synctest.Wait()
-		i.health.mu.Lock()
-		defer i.health.mu.Unlock()
-		if !i.health.mu.armed.IsZero() {
-			t.Errorf("a quiet informer will be woken at %v", i.health.mu.armed)
+		if armed := i.health.Armed(); !armed.IsZero() {
+			t.Errorf("a quiet informer will be woken at %v", armed)
 		}
 	})
 }

@@ -11,7 +11,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/informer"
+	"github.com/crdcache/crdcache/internal/requests"
 )
 
 // Informer is the shared informer of one type, or of a view of it. It is made by Factory.ForResource or
@@ -56,10 +58,11 @@ type Informer struct {
 	options ResourceOptions
 	source  source
 	types   *typeBoard // nil: every type is taken to exist
-	health  *health
+	health  *health.Health
+	form    requests.Form
 	core    *informer.Informer
 	// retry cuts short what the informer's requests wait for.
-	retry *bell
+	retry *requests.Bell
 	ran   atomic.Bool // RunWithContext was called, or must not be any more
 	// stopped is closed when nothing of the informer runs any more and the status says so.
 	stopped chan struct{}
@@ -69,7 +72,16 @@ type Informer struct {
 	adding chan struct{}
 }
 
-// unpaced is the backoff of a reflector whose requests are paced by a pacer.
+// source is what the informers of a factory share.
+type source struct {
+	*requests.Server
+	onWatchError func(schema.GroupVersionResource, error) // may be nil
+	logger       *klog.Logger                             // may be nil
+	// namespaces returns a claim to an informer of all namespaces.
+	namespaces func() (*Handle, error)
+}
+
+// unpaced is the backoff of a reflector whose requests are paced by a requests.Pacer.
 var unpaced = wait.Backoff{Duration: time.Millisecond, Factor: 1}
 
 // newInformer returns an informer of gvr that has not been started.
@@ -81,8 +93,6 @@ func newInformer(from source, gvr schema.GroupVersionResource, options ResourceO
 	if err := options.checkIndexes(); err != nil {
 		return nil, fmt.Errorf("%s: %w", formatGVR(gvr), err)
 	}
-	h := newHealth(gvr, time.Now)
-	h.describe(options.describe())
 	core := informer.New(nil, informer.Options{
 		ObjectDescription: gvr.String(),
 		Form:              form,
@@ -99,7 +109,7 @@ func newInformer(from source, gvr schema.GroupVersionResource, options ResourceO
 	}
 	if from.onWatchError != nil {
 		err := core.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
-			if reasonOf(err) != ReasonNone {
+			if requests.ReasonOf(err) != ReasonNone {
 				from.onWatchError(gvr, err)
 			}
 		})
@@ -113,9 +123,10 @@ func newInformer(from source, gvr schema.GroupVersionResource, options ResourceO
 		options:             options,
 		source:              from,
 		types:               board,
-		health:              h,
+		health:              health.New(gvr, options.describe(), time.Now),
+		form:                options.wire(form),
 		core:                core,
-		retry:               newBell(),
+		retry:               requests.NewBell(),
 		stopped:             make(chan struct{}),
 		adding:              make(chan struct{}, 1),
 	}, nil
@@ -126,8 +137,14 @@ func (i *Informer) GVR() schema.GroupVersionResource { return i.gvr }
 
 // Status returns what is known of the informer now.
 func (i *Informer) Status() Status {
-	status, _ := i.health.snapshot()
+	status, _ := i.snapshot()
 	return status
+}
+
+// snapshot returns the status, and a channel that is closed when it says something else.
+func (i *Informer) snapshot() (Status, <-chan struct{}) {
+	status, changed := i.health.Snapshot()
+	return statusOf(status), changed
 }
 
 // Informer returns i, so that an *Informer can stand where code wants client-go's GenericInformer.
@@ -145,7 +162,7 @@ func (i *Informer) Stopped() <-chan struct{} { return i.stopped }
 
 // Retry has the informer ask the server again at once, if it sits out the pause after a failure: the caller
 // knows that something has changed, that a right was granted for example. It does not wait.
-func (i *Informer) Retry() { i.retry.ring() }
+func (i *Informer) Retry() { i.retry.Ring() }
 
 // Run is RunWithContext with a stop channel.
 func (i *Informer) Run(stopCh <-chan struct{}) { i.RunWithContext(wait.ContextForChannel(stopCh)) }
@@ -161,11 +178,11 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	if i.source.logger != nil {
 		ctx = klog.NewContext(ctx, *i.source.logger)
 	}
-	i.health.started()
+	i.health.Started()
 	defer func() {
 		i.core.Stop()
 		<-i.core.Stopped()
-		i.health.stopped()
+		i.health.Stopped()
 		close(i.stopped)
 	}()
 	i.follow(ctx)
@@ -175,7 +192,7 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 func (i *Informer) abandon() {
 	if !i.ran.Swap(true) {
 		i.core.Stop()
-		i.health.stopped()
+		i.health.Stopped()
 		close(i.stopped)
 	}
 }

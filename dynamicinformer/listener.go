@@ -1,11 +1,12 @@
 package dynamicinformer
 
 import (
-	"context"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crdcache/crdcache/internal/health"
 )
 
 // Listener is told what happens to the informers of a factory: for metrics, logs and alarms. It is given to
@@ -53,10 +54,6 @@ type Generation struct {
 	UID types.UID
 }
 
-func (s Status) generation() Generation {
-	return Generation{GVR: s.GVR, View: s.View, Version: s.Version, Number: s.Generation, UID: s.UID}
-}
-
 // RequestFailure is a list or watch that failed.
 type RequestFailure struct {
 	// GVR is the type, and View what the informer shows of it.
@@ -73,95 +70,50 @@ type RequestFailure struct {
 }
 
 // ListenerHandle is a listener's place in a factory. It is safe for concurrent use.
-type ListenerHandle struct {
-	hub      *hub
-	listener Listener
-	queue    *callQueue
-}
+type ListenerHandle struct{ inner *health.ListenerHandle }
 
 // Remove takes the listener out; what it has not been told yet is dropped. It does not wait for a call that is
 // under way (Done does), so it may be called from inside, and more than once.
-func (l *ListenerHandle) Remove() {
-	l.hub.remove(l)
-	l.queue.close()
-}
+func (l *ListenerHandle) Remove() { l.inner.Remove() }
 
 // Done is closed when the listener is not called any more, after Remove or Shutdown.
-func (l *ListenerHandle) Done() <-chan struct{} { return l.queue.done }
+func (l *ListenerHandle) Done() <-chan struct{} { return l.inner.Done() }
 
 // Depth is how many events the listener has not been told of yet, with the one it is being told of.
-func (l *ListenerHandle) Depth() int { return l.queue.pending() }
+func (l *ListenerHandle) Depth() int { return l.inner.Depth() }
 
 // AddListener adds a listener, which is first told the present state. It fails with ErrShutdown after Shutdown.
 func (f *Factory) AddListener(listener Listener) (*ListenerHandle, error) {
-	return f.hub.add(listener)
+	inner, err := f.hub.Add(listener.inner())
+	if err != nil {
+		return nil, err
+	}
+	return &ListenerHandle{inner}, nil
 }
 
-// stateChanged are the calls that a change of a status makes.
-func (l *Listener) stateChanged(before, after Status) []func() {
-	var calls []func()
-	if l.StateChanged != nil {
-		calls = append(calls, func() { l.StateChanged(before, after) })
+// inner returns the listener for what happens inside. What nobody wants to be told stays nil there.
+func (l Listener) inner() health.Listener {
+	var inner health.Listener
+	if tell := l.StateChanged; tell != nil {
+		inner.StateChanged = func(before, after health.Status) { tell(statusOf(before), statusOf(after)) }
 	}
-	ended, reason, started, synced := generationsBetween(before, after)
-	if ended && l.GenerationEnded != nil {
-		calls = append(calls, func() { l.GenerationEnded(before.generation(), reason) })
+	if tell := l.GenerationStarted; tell != nil {
+		inner.GenerationStarted = func(g health.Generation) { tell(Generation(g)) }
 	}
-	if started && l.GenerationStarted != nil {
-		calls = append(calls, func() { l.GenerationStarted(after.generation()) })
+	if tell := l.GenerationSynced; tell != nil {
+		inner.GenerationSynced = func(g health.Generation) { tell(Generation(g)) }
 	}
-	if synced && l.GenerationSynced != nil {
-		calls = append(calls, func() { l.GenerationSynced(after.generation()) })
+	if tell := l.GenerationEnded; tell != nil {
+		inner.GenerationEnded = func(g health.Generation, reason Reason) { tell(Generation(g), reason) }
 	}
-	return calls
-}
-
-// generationsBetween returns whether the generation of before has ended, and why, and whether that of after has
-// started and synced, from one status of an informer to the next.
-func generationsBetween(before, after Status) (ended bool, reason Reason, started, synced bool) {
-	same := before.Generation == after.Generation
-	ended = before.runs() && (!after.runs() || !same)
-	started = after.runs() && (!before.runs() || !same)
-	synced = after.filled() && (!before.filled() || !same)
-	reason = after.Reason
-	if ended && started {
-		reason = ReasonVersionChanged
+	if tell := l.Relisted; tell != nil {
+		inner.Relisted = func(g health.Generation, reason RelistReason) { tell(Generation(g), reason) }
 	}
-	return ended, reason, started, synced
-}
-
-// runs returns whether a generation runs.
-func (s Status) runs() bool {
-	return s.State == StateSyncing || s.State == StateSynced || s.State == StateDegraded
-}
-
-// filled returns whether the cache has been filled in this generation.
-func (s Status) filled() bool { return s.State == StateSynced || s.Stale }
-
-func (l *Listener) relisted(g Generation, reason RelistReason) []func() {
-	if l.Relisted == nil {
-		return nil
+	if tell := l.RequestFailed; tell != nil {
+		inner.RequestFailed = func(f health.RequestFailure) { tell(RequestFailure(f)) }
 	}
-	return []func(){func() { l.Relisted(g, reason) }}
-}
-
-func (l *Listener) requestFailed(f RequestFailure) []func() {
-	if l.RequestFailed == nil {
-		return nil
+	if tell := l.ConditionChanged; tell != nil {
+		inner.ConditionChanged = func(before, after health.Condition) { tell(Condition(before), Condition(after)) }
 	}
-	return []func(){func() { l.RequestFailed(f) }}
-}
-
-func (l *Listener) conditionChanged(before, after Condition) []func() {
-	if l.ConditionChanged == nil {
-		return nil
-	}
-	return []func(){func() { l.ConditionChanged(before, after) }}
-}
-
-// drain waits until the listener has been told everything, and takes it out.
-func (l *ListenerHandle) drain(ctx context.Context) error {
-	err := l.queue.drain(ctx)
-	l.Remove()
-	return err
+	return inner
 }

@@ -12,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/internal/stream"
+	"github.com/crdcache/crdcache/internal/health"
+	"github.com/crdcache/crdcache/internal/requests"
+	"github.com/crdcache/crdcache/internal/requests/stream"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -94,11 +96,11 @@ func TestListsAreBounded(t *testing.T) {
 						t.Errorf("the status is %+v", s)
 					}
 				}
-				if held, waiting, _ := f.source.limiter.load(); held != 2 || waiting != 1 {
+				if held, waiting, _ := f.source.Limiter.Load(); held != 2 || waiting != 1 {
 					t.Errorf("%d lists are admitted and %d wait", held, waiting)
 				}
 				// What nobody answers does not hold up the rest for ever.
-				time.Sleep(slotPatience + time.Second)
+				time.Sleep(requests.SlotPatience + time.Second)
 				if got := count(server, verb); got != 3 {
 					t.Errorf("%d %s were asked for after a minute, want 3", got, name)
 				}
@@ -141,7 +143,7 @@ func TestSlotIsFreeForHandlers(t *testing.T) {
 				default:
 					t.Error("the handler waits for the slot of its own type")
 				}
-				if held, _, _ := f.source.limiter.load(); held != 0 {
+				if held, _, _ := f.source.Limiter.Load(); held != 0 {
 					t.Errorf("%d slots are held while nothing is listed", held)
 				}
 			})
@@ -161,7 +163,7 @@ func TestThrottledListsShrink(t *testing.T) {
 				f := newVirtualFactory(t, server, Options{ListConcurrency: 8})
 				i := ask(t, f, widgets)
 				start(t, f)
-				if held, _, bound := f.source.limiter.load(); held != 0 || bound != 4 || i.Status().Reason != ReasonThrottled {
+				if held, _, bound := f.source.Limiter.Load(); held != 0 || bound != 4 || i.Status().Reason != ReasonThrottled {
 					t.Errorf("the bound is %d, and %d are held; %+v", bound, held, i.Status())
 				}
 				time.Sleep(30 * time.Second)
@@ -173,10 +175,10 @@ func TestThrottledListsShrink(t *testing.T) {
 				if s := i.Status(); s.State != StateSynced {
 					t.Errorf("the status is %+v", s)
 				}
-				_, _, before := f.source.limiter.load()
+				_, _, before := f.source.Limiter.Load()
 				ask(t, f, gadgets)
 				start(t, f)
-				if _, _, bound := f.source.limiter.load(); bound != before+1 {
+				if _, _, bound := f.source.Limiter.Load(); bound != before+1 {
 					t.Errorf("the bound is %d, and was %d", bound, before)
 				}
 			})
@@ -196,7 +198,7 @@ func TestConversionFailsAsThrottling(t *testing.T) {
 		if s := i.Status(); s.State != StateDegraded || s.Reason != ReasonConversionFailed {
 			t.Errorf("the status is %+v", s)
 		}
-		if _, _, bound := f.source.limiter.load(); bound != 8 || count(server, "watch-list ") > 30 {
+		if _, _, bound := f.source.Limiter.Load(); bound != 8 || count(server, "watch-list ") > 30 {
 			t.Errorf("the bound is %d, after %d requests in ten minutes", bound, count(server, "watch-list "))
 		}
 	})
@@ -222,7 +224,7 @@ func stalls(t *testing.T, tt apitest.Fault) {
 		if took := time.Since(begun); took < stream.Patience || took > stream.Patience+2*time.Second {
 			t.Errorf("the list came after %v", took)
 		}
-		if held, _, _ := f.source.limiter.load(); held != 0 || len(i.GetStore().ListKeys()) != 1 {
+		if held, _, _ := f.source.Limiter.Load(); held != 0 || len(i.GetStore().ListKeys()) != 1 {
 			t.Errorf("%d slots are held, the keys are %v", held, i.GetStore().ListKeys())
 		}
 		// Another relist does not try the watch-list again.
@@ -264,7 +266,7 @@ func TestLaggingServer(t *testing.T) {
 		i := ask(t, f, widgets)
 		types.set(nil)
 		start(t, f)
-		time.Sleep(contactPatience - time.Second)
+		time.Sleep(health.ContactPatience - time.Second)
 		if s := i.Status(); s.State != StateSyncing || s.Settled() {
 			t.Errorf("the status is %+v", s)
 		}
@@ -309,7 +311,7 @@ func TestOnWatchError(t *testing.T) {
 					if gvr != widgets {
 						t.Errorf("the type is %v", gvr)
 					}
-					got = append(got, reasonOf(err))
+					got = append(got, requests.ReasonOf(err))
 				}})
 				ask(t, f, widgets)
 				start(t, f)

@@ -84,10 +84,3 @@ func (p VersionPolicy) choose(asked string, t Type) (version string, none Reason
 	}
 	return "", none
 }
-
-// uses records which version the next generation follows.
-func (h *health) uses(version string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.mu.status.Version = version
-}

@@ -1,192 +1,48 @@
 package dynamicinformer
 
-import (
-	"context"
-	"errors"
-	"io"
-	"net"
-	"net/http"
-	"net/url"
-	"strings"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
+import "github.com/crdcache/crdcache/internal/requests"
 
 // Reason is the machine-readable cause of a State.
-type Reason string
+type Reason = requests.Reason
 
 const (
 	// ReasonNone goes with every state that needs no cause.
-	ReasonNone Reason = ""
+	ReasonNone = requests.ReasonNone
 	// ReasonForbidden: the server answered 403.
-	ReasonForbidden Reason = "Forbidden"
+	ReasonForbidden = requests.ReasonForbidden
 	// ReasonUnauthorized: the server answered 401. It is a matter of the whole factory: see
 	// ConditionAuthenticated.
-	ReasonUnauthorized Reason = "Unauthorized"
+	ReasonUnauthorized = requests.ReasonUnauthorized
 	// ReasonNotFound: the server answered 404: it does not serve the type.
-	ReasonNotFound Reason = "NotFound"
+	ReasonNotFound = requests.ReasonNotFound
 	// ReasonVerbUnsupported: the server answered 405: the type cannot be listed or watched.
-	ReasonVerbUnsupported Reason = "VerbUnsupported"
+	ReasonVerbUnsupported = requests.ReasonVerbUnsupported
 	// ReasonThrottled: the server answered 429.
-	ReasonThrottled Reason = "Throttled"
+	ReasonThrottled = requests.ReasonThrottled
 	// ReasonConversionFailed: the webhook that converts the type's objects between versions fails.
-	ReasonConversionFailed Reason = "ConversionFailed"
+	ReasonConversionFailed = requests.ReasonConversionFailed
 	// ReasonUnreachable: no connection to the server, or it broke. It is a matter of the whole factory:
 	// see ConditionReachable.
-	ReasonUnreachable Reason = "Unreachable"
+	ReasonUnreachable = requests.ReasonUnreachable
 	// ReasonNoAnswer: requests are sent and neither answered nor refused.
-	ReasonNoAnswer Reason = "NoAnswer"
+	ReasonNoAnswer = requests.ReasonNoAnswer
 	// ReasonTypesUnknown: the source of types has not said yet which there are.
-	ReasonTypesUnknown Reason = "TypesUnknown"
+	ReasonTypesUnknown = requests.ReasonTypesUnknown
 	// ReasonNotInstalled: there is no such type.
-	ReasonNotInstalled Reason = "NotInstalled"
+	ReasonNotInstalled = requests.ReasonNotInstalled
 	// ReasonNotEstablished: the type's CRD is there and the server does not serve it yet.
-	ReasonNotEstablished Reason = "NotEstablished"
+	ReasonNotEstablished = requests.ReasonNotEstablished
 	// ReasonVersionNotServed: the type exists, without this version.
-	ReasonVersionNotServed Reason = "VersionNotServed"
+	ReasonVersionNotServed = requests.ReasonVersionNotServed
 	// ReasonScopeConflict: the type is cluster-scoped and the factory is limited to a namespace.
-	ReasonScopeConflict Reason = "ScopeConflict"
+	ReasonScopeConflict = requests.ReasonScopeConflict
 	// ReasonReplaced: the type's CRD is another one than before.
-	ReasonReplaced Reason = "Replaced"
+	ReasonReplaced = requests.ReasonReplaced
 	// ReasonVersionChanged: a generation ended because another version of the type takes over; its objects live
 	// on.
-	ReasonVersionChanged Reason = "VersionChanged"
+	ReasonVersionChanged = requests.ReasonVersionChanged
 	// ReasonNotSelected: a Subscription's Selection no longer has the type.
-	ReasonNotSelected Reason = "NotSelected"
+	ReasonNotSelected = requests.ReasonNotSelected
 	// ReasonRequestFailed: any other failure of a list or watch request.
-	ReasonRequestFailed Reason = "RequestFailed"
+	ReasonRequestFailed = requests.ReasonRequestFailed
 )
-
-// settles reports whether trying on is not expected to help, so that nobody should wait for it.
-func (r Reason) settles() bool {
-	switch r {
-	case ReasonForbidden, ReasonUnauthorized, ReasonVerbUnsupported, ReasonScopeConflict:
-		return true
-	}
-	return r.absent()
-}
-
-// absent reports whether the reason is that there is no such type, which a program that requires the type
-// waits out.
-func (r Reason) absent() bool {
-	return r == ReasonNotFound || r == ReasonNotInstalled || r == ReasonVersionNotServed
-}
-
-// ofFactory reports whether the reason says nothing about the type: all types have it alike.
-func (r Reason) ofFactory() bool { return r == ReasonUnauthorized || r == ReasonUnreachable }
-
-// explain says what a reason that no error comes with means, for a person.
-func (r Reason) explain() string {
-	switch r {
-	case ReasonTypesUnknown:
-		return "waiting to learn which types the server has"
-	case ReasonNotInstalled:
-		return "the server has no such type"
-	case ReasonNotEstablished:
-		return "the type's CustomResourceDefinition is not established yet"
-	case ReasonVersionNotServed:
-		return "the server does not serve this version of the type"
-	case ReasonScopeConflict:
-		return "the type is cluster-scoped and cannot be read in one namespace"
-	case ReasonVerbUnsupported:
-		return "the type cannot be listed and watched"
-	case ReasonReplaced:
-		return "the type's CustomResourceDefinition was replaced by another one"
-	case ReasonThrottled:
-		return "the server asks for fewer requests"
-	case ReasonNoAnswer:
-		return "the server does not answer"
-	}
-	return ""
-}
-
-// reasonOf classifies the error of a list or watch request, or of a watch that broke off. Answers that are
-// part of the protocol and lead to a relist (410, a resource version from the future) are no failures.
-func reasonOf(err error) Reason {
-	switch {
-	case err == nil, relistReasonOf(err) == RelistExpired, relistReasonOf(err) == RelistTooLarge:
-		return ReasonNone
-	case apierrors.IsForbidden(err):
-		return ReasonForbidden
-	case apierrors.IsUnauthorized(err):
-		return ReasonUnauthorized
-	case apierrors.IsNotFound(err):
-		return ReasonNotFound
-	case apierrors.IsMethodNotSupported(err):
-		return ReasonVerbUnsupported
-	}
-	var answer apierrors.APIStatus
-	switch {
-	case !errors.As(err, &answer):
-		if unreachable(err) {
-			return ReasonUnreachable
-		}
-		return ReasonRequestFailed
-	case conversionFailed(answer.Status()):
-		return ReasonConversionFailed
-	case apierrors.IsTooManyRequests(err):
-		return ReasonThrottled
-	}
-	return ReasonRequestFailed
-}
-
-// unreachable reports whether an error that is no answer of the server is one of the way to it, and not of
-// what was made of its answer.
-func unreachable(err error) bool {
-	var sent *url.Error
-	var network net.Error
-	return errors.As(err, &sent) || errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded) ||
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-}
-
-// conversionFailed reports whether an answer is that of a conversion webhook in trouble. The API server has no
-// reason of its own for it: it answers 500 with the converter's words, or, while that keeps its cache from being
-// filled, 429 with the same words at the end.
-func conversionFailed(s metav1.Status) bool {
-	return (s.Code >= http.StatusInternalServerError || s.Code == http.StatusTooManyRequests) &&
-		strings.Contains(s.Message, "conversion webhook for ")
-}
-
-// RelistReason says why a type was listed again.
-type RelistReason string
-
-const (
-	// RelistExpired: the server no longer has the history since the resource version that was reached (410).
-	RelistExpired RelistReason = "Expired"
-	// RelistTooLarge: the server has not reached the resource version that was asked for.
-	RelistTooLarge RelistReason = "TooLarge"
-	// RelistFailed: a request failed, or a watch broke off, in any other way.
-	RelistFailed RelistReason = "Failed"
-)
-
-func relistReasonOf(err error) RelistReason {
-	switch {
-	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
-		return RelistExpired
-	case apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge):
-		return RelistTooLarge
-	}
-	return RelistFailed
-}
-
-// Relists counts by reason how often a type was listed again, since the informer was made. Relists are normal: a
-// few a day follow from compaction of the server's history, and each change of a CRD's schema makes one.
-type Relists struct {
-	// Expired counts those with RelistExpired, and so on.
-	Expired, TooLarge, Failed int
-}
-
-func (r *Relists) count(reason RelistReason) {
-	switch reason {
-	case RelistExpired:
-		r.Expired++
-	case RelistTooLarge:
-		r.TooLarge++
-	default:
-		r.Failed++
-	}
-}
-
-// Total is the sum over all reasons.
-func (r Relists) Total() int { return r.Expired + r.TooLarge + r.Failed }

@@ -171,3 +171,18 @@ func (o ResourceOptions) matchesNothing() bool {
 
 // required returns whether the program cannot do without the type.
 func (o ResourceOptions) required() bool { return o.Required != nil && *o.Required }
+
+// tweak returns what completes the options of each request.
+func (o ResourceOptions) tweak(gvr schema.GroupVersionResource) func(*metav1.ListOptions) {
+	return func(request *metav1.ListOptions) {
+		if o.LabelSelector != nil {
+			request.LabelSelector = o.LabelSelector.String()
+		}
+		if o.FieldSelector != nil {
+			request.FieldSelector = o.FieldSelector.String()
+		}
+		if o.TweakListOptions != nil {
+			o.TweakListOptions(gvr, request)
+		}
+	}
+}

@@ -5,25 +5,28 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crdcache/crdcache/internal/health"
+	"github.com/crdcache/crdcache/internal/requests"
 )
 
 // State says how far an informer has come.
-type State string
+type State = health.State
 
 const (
 	// StatePending: not started yet, or waiting for the type to be served.
-	StatePending State = "Pending"
+	StatePending = health.StatePending
 	// StateSyncing: started; the first list is on its way.
-	StateSyncing State = "Syncing"
+	StateSyncing = health.StateSyncing
 	// StateSynced: the cache holds the type's objects and follows them.
-	StateSynced State = "Synced"
+	StateSynced = health.StateSynced
 	// StateDegraded: requests fail. The cache keeps what it has, and trying goes on.
-	StateDegraded State = "Degraded"
+	StateDegraded = health.StateDegraded
 	// StateGone: the type is no longer served as it was. The cache is empty, each object has been queued
 	// for its handlers as deleted, and StatePending or StateSyncing follows at once.
-	StateGone State = "Gone"
+	StateGone = health.StateGone
 	// StateStopped: ended for good.
-	StateStopped State = "Stopped"
+	StateStopped = health.StateStopped
 )
 
 // Status is what is known of an informer at one moment.
@@ -64,6 +67,15 @@ type Status struct {
 	Relists Relists
 }
 
+// statusOf returns a status as users see it. TestStatusIsWhole checks that nothing is left out.
+func statusOf(s health.Status) Status {
+	return Status{
+		GVR: s.GVR, View: s.View, State: s.State, Reason: s.Reason, Message: s.Message, Stale: s.Stale,
+		Terminating: s.Terminating, Version: s.Version, Generation: s.Generation, UID: s.UID, Since: s.Since,
+		LastError: s.LastError, LastContact: s.LastContact, Relists: Relists(s.Relists),
+	}
+}
+
 // String says in one line of which type this is, how far it has come, and why.
 func (s Status) String() string {
 	name := formatGVR(s.GVR)
@@ -77,17 +89,35 @@ func (s Status) String() string {
 	return text
 }
 
+// describe is the state, and the reason and message if there are any.
+func (s Status) describe() string { return health.Describe(s.State, s.Reason, s.Message) }
+
 // Settled reports whether waiting longer is not expected to change the state: the informer is synced or
 // stopped, or the server says that the type does not exist, cannot be watched, or may not be read, or that
 // it does not accept the credentials.
-func (s Status) Settled() bool {
-	switch s.State {
-	case StateSynced, StateStopped:
-		return true
-	case StatePending, StateDegraded:
-		return s.Reason.settles()
-	case StateSyncing:
-		return s.Reason == ReasonUnauthorized
-	}
-	return false
+func (s Status) Settled() bool { return health.Settled(s.State, s.Reason) }
+
+// absent reports whether the informer has nothing to follow.
+func (s Status) absent() bool { return health.Absent(s.State, s.Reason) }
+
+// RelistReason says why a type was listed again.
+type RelistReason = requests.RelistReason
+
+const (
+	// RelistExpired: the server no longer has the history since the resource version that was reached (410).
+	RelistExpired = requests.RelistExpired
+	// RelistTooLarge: the server has not reached the resource version that was asked for.
+	RelistTooLarge = requests.RelistTooLarge
+	// RelistFailed: a request failed, or a watch broke off, in any other way.
+	RelistFailed = requests.RelistFailed
+)
+
+// Relists counts by reason how often a type was listed again, since the informer was made. Relists are normal: a
+// few a day follow from compaction of the server's history, and each change of a CRD's schema makes one.
+type Relists struct {
+	// Expired counts those with RelistExpired, and so on.
+	Expired, TooLarge, Failed int
 }
+
+// Total is the sum over all reasons.
+func (r Relists) Total() int { return r.Expired + r.TooLarge + r.Failed }

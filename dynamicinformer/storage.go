@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/internal/requests"
 	"github.com/crdcache/crdcache/internal/store"
 )
 
@@ -140,4 +141,13 @@ func (s Storage) form(pruner *packed.Pruner) store.Form {
 	default:
 		return store.NewPacked(pruner, nil)
 	}
+}
+
+// wire returns how the objects that form keeps are wanted from the server: packed as they come, unless they are kept
+// decoded and nothing is left out of them, and their metadata alone where no more is kept.
+func (o ResourceOptions) wire(form store.Form) requests.Form {
+	if o.Storage.Mode == StorageObject && form.Packer().Pruner() == nil {
+		return requests.Form{}
+	}
+	return requests.Form{Packer: form.Packer(), Metadata: o.Storage.Mode == StorageMetadata}
 }

@@ -10,6 +10,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/internal/health"
+	"github.com/crdcache/crdcache/internal/queue"
 )
 
 // Subscriber is told about the objects of all types that a Selection has. Funcs that are nil are not called.
@@ -57,7 +60,7 @@ type Subscription struct {
 	// closing is closed by Close.
 	closing chan struct{}
 	// work brings what is followed in line with what is selected: it makes its calls one at a time.
-	work *callQueue
+	work *queue.Calls
 	// unlink takes the subscription out of the factory.
 	unlink func()
 
@@ -95,7 +98,7 @@ func (f *Factory) Subscribe(selection Selection, subscriber Subscriber, options 
 	}
 	s := &Subscription{
 		factory: f, selection: selection, subscriber: subscriber, options: options,
-		turn: make(chan struct{}, 1), closing: make(chan struct{}), work: newCallQueue(),
+		turn: make(chan struct{}, 1), closing: make(chan struct{}), work: queue.NewCalls(),
 	}
 	s.mu.types = map[schema.GroupResource]Type{}
 	s.mu.follows = map[schema.GroupResource]*follower{}
@@ -148,11 +151,11 @@ func (s *Subscription) Close() {
 	if unsubscribe != nil {
 		unsubscribe()
 	}
-	s.work.push(s.unwind)
+	s.work.Push(s.unwind)
 }
 
 // Done is closed when the subscriber is not called any more, after Close or Shutdown.
-func (s *Subscription) Done() <-chan struct{} { return s.work.done }
+func (s *Subscription) Done() <-chan struct{} { return s.work.Done() }
 
 // Depth is how many events of all types the subscriber has not been told of yet, with the one it is being told of.
 func (s *Subscription) Depth() int {
@@ -180,7 +183,7 @@ func (s *Subscription) Types() []Followed {
 	for _, f := range follows {
 		all = append(all, Followed{Status: f.informer.Status(), Depth: f.registration.Depth()})
 	}
-	slices.SortFunc(all, func(a, b Followed) int { return compareGVR(a.Status.GVR, b.Status.GVR) })
+	slices.SortFunc(all, func(a, b Followed) int { return health.CompareGVR(a.Status.GVR, b.Status.GVR) })
 	return all
 }
 

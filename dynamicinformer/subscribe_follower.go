@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/informer"
 )
 
@@ -20,6 +21,7 @@ type follower struct {
 	handle       *Handle
 	informer     *Informer
 	registration *informer.Registration
+	unfollow     func() // ends the calls of statusChanged
 	// running counts the generations that have begun and whose end the subscriber has not been told.
 	running atomic.Int32
 
@@ -29,10 +31,7 @@ type follower struct {
 	announced  bool
 }
 
-var (
-	_ cache.ResourceEventHandler = (*follower)(nil)
-	_ statusWatcher              = (*follower)(nil)
-)
+var _ cache.ResourceEventHandler = (*follower)(nil)
 
 // follow begins to follow a type.
 func (s *Subscription) follow(gvr schema.GroupVersionResource) (*follower, error) {
@@ -41,18 +40,20 @@ func (s *Subscription) follow(gvr schema.GroupVersionResource) (*follower, error
 		return nil, err
 	}
 	f := &follower{Subscription: s, handle: handle, informer: handle.Informer()}
-	if err := f.informer.health.follow(f, f.join); err != nil {
+	unfollow, err := f.informer.health.Follow(f.statusChanged, f.join)
+	if err != nil {
 		handle.Release()
 		return nil, err
 	}
+	f.unfollow = unfollow
 	return f, nil
 }
 
 // join adds the handler, which first gets what the cache holds. No generation can begin or end meanwhile, because
 // the status cannot change.
-func (f *follower) join(now Status) error {
-	if now.runs() {
-		f.generation = now.generation()
+func (f *follower) join(now health.Status) error {
+	if health.Runs(now) {
+		f.generation = Generation(health.GenerationOf(now))
 		f.running.Add(1)
 	}
 	registration, err := f.informer.core.AddEventHandler(f)
@@ -60,18 +61,18 @@ func (f *follower) join(now Status) error {
 		return err
 	}
 	f.registration = registration.(*informer.Registration)
-	if now.runs() {
+	if health.Runs(now) {
 		f.registration.Mark(f.announce) // where there is no object to announce it
 	}
-	if now.filled() {
+	if health.Filled(now) {
 		f.registration.Mark(f.synced)
 	}
 	return nil
 }
 
-// statusChanged implements statusWatcher. The events of a generation are queued between its beginning and its end.
-func (f *follower) statusChanged(before, after Status) {
-	ended, reason, started, synced := generationsBetween(before, after)
+// statusChanged takes note of a change of the status. The events of a generation are queued between its beginning and its end.
+func (f *follower) statusChanged(before, after health.Status) {
+	ended, reason, started, synced := health.GenerationsBetween(before, after)
 	if ended && after.State != StateStopped {
 		f.registration.Mark(func() {
 			f.gone(reason)
@@ -81,7 +82,7 @@ func (f *follower) statusChanged(before, after Status) {
 	}
 	if started {
 		f.running.Add(1)
-		g := after.generation()
+		g := Generation(health.GenerationOf(after))
 		f.registration.Mark(func() {
 			f.generation = g
 			f.announce()
@@ -90,14 +91,14 @@ func (f *follower) statusChanged(before, after Status) {
 	if synced {
 		f.registration.Mark(f.synced)
 	}
-	if !after.runs() {
+	if !health.Runs(after) {
 		f.resettle()
 	}
 }
 
 func (f *follower) resettle() {
 	gr := f.informer.gvr.GroupResource()
-	f.work.push(func() { f.settle(gr) })
+	f.work.Push(func() { f.settle(gr) })
 }
 
 // over reports whether nothing more is to come of a type that is gone.
@@ -110,7 +111,7 @@ func (f *follower) stopped() bool { return f.informer.Status().State == StateSto
 
 // end takes out the handler, and waits until it is not called any more.
 func (f *follower) end() {
-	f.informer.health.unfollow(f)
+	f.unfollow()
 	// It only fails for a registration of another kind.
 	_ = f.informer.core.RemoveEventHandler(f.registration)
 	<-f.registration.ShutdownChan()

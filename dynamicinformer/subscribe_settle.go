@@ -16,7 +16,7 @@ func (s typeNews) SetType(t Type) {
 	s.mu.Lock()
 	s.mu.types[t.GroupResource] = t
 	s.mu.Unlock()
-	s.work.push(func() { s.settle(t.GroupResource) })
+	s.work.Push(func() { s.settle(t.GroupResource) })
 }
 
 // RemoveType implements TypeListener.
@@ -24,7 +24,7 @@ func (s typeNews) RemoveType(gr schema.GroupResource) {
 	s.mu.Lock()
 	delete(s.mu.types, gr)
 	s.mu.Unlock()
-	s.work.push(func() { s.settle(gr) })
+	s.work.Push(func() { s.settle(gr) })
 }
 
 // SetComplete implements TypeListener.
@@ -98,5 +98,5 @@ func (s *Subscription) unwind() {
 		f.handle.Release()
 	}
 	s.unlink()
-	s.work.close()
+	s.work.Close()
 }

@@ -171,7 +171,7 @@ func TestSlowSubscriberDelaysNobody(t *testing.T) {
 		"gadgets v1: started 1 1", "gadgets v1: initial c", "gadgets v1: synced 1")
 	th.create(widgets, "d")
 	th.expect("widgets v1: add d")
-	if err := slow.work.drain(patient(t)); err != nil { // it follows both types then
+	if err := slow.work.Drain(patient(t)); err != nil { // it follows both types then
 		t.Fatal(err)
 	}
 	if got := slow.Depth(); got < 3 {

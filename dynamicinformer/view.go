@@ -195,10 +195,3 @@ func (o ResourceOptions) describe() string {
 func (p Prune) key() string {
 	return fmt.Sprintf("%q %q %q", slices.Sorted(slices.Values(p.Presets)), slices.Sorted(slices.Values(p.Paths)), slices.Sorted(slices.Values(p.Annotations)))
 }
-
-// describe records what the informer shows.
-func (h *health) describe(view string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.mu.status.View, h.mu.told.View = view, view
-}

@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/internal/health"
+	"github.com/crdcache/crdcache/internal/requests"
 )
 
 // WaitForSync waits until each of the types is settled (see Status.Settled), or ctx ends. Without types
@@ -65,7 +68,7 @@ func (i *Informer) waitForSync(ctx context.Context, required func() bool) error 
 // waitUntilSettled returns the status once it is settled, or the present one and the context's cause.
 func (i *Informer) waitUntilSettled(ctx context.Context, required func() bool) (Status, error) {
 	for {
-		status, changed := i.health.snapshot()
+		status, changed := i.snapshot()
 		if status.Settled() && !(required() && status.mayComeToPass()) {
 			return status, nil
 		}
@@ -77,17 +80,12 @@ func (i *Informer) waitUntilSettled(ctx context.Context, required func() bool) (
 	}
 }
 
-// absent reports whether the informer has nothing to follow.
-func (s Status) absent() bool {
-	return (s.State == StatePending || s.State == StateDegraded) && s.Reason.absent()
-}
-
 // mayComeToPass reports whether an informer that is not synced may become so without anybody changing the program: when
 // its type is installed, or the right to read it granted.
 func (s Status) mayComeToPass() bool {
 	switch s.State {
 	case StatePending, StateSyncing, StateDegraded:
-		return s.Reason.absent() || s.Reason == ReasonForbidden || s.Reason == ReasonUnauthorized
+		return requests.Absent(s.Reason) || s.Reason == ReasonForbidden || s.Reason == ReasonUnauthorized
 	}
 	return false
 }
@@ -174,28 +172,7 @@ func (e *NotSyncedError) Unwrap() []error {
 	return all
 }
 
-// describe is the state, and the reason and message if there are any.
-func (s Status) describe() string {
-	text := string(s.State)
-	if s.Reason != ReasonNone {
-		text += fmt.Sprintf(" (%s)", s.Reason)
-	}
-	if s.Message != "" {
-		text += ": " + s.Message
-	}
-	return text
-}
-
-// formatGVR writes a type as people type it: resource.version.group, without what is empty.
-func formatGVR(gvr schema.GroupVersionResource) string {
-	name := gvr.Resource
-	for _, part := range []string{gvr.Version, gvr.Group} {
-		if part != "" {
-			name += "." + part
-		}
-	}
-	return name
-}
+func formatGVR(gvr schema.GroupVersionResource) string { return health.FormatGVR(gvr) }
 
 func formatGVRs(gvrs []schema.GroupVersionResource) string {
 	names := make([]string, 0, len(gvrs))

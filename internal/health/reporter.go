@@ -1,52 +1,34 @@
-package dynamicinformer
+package health
 
 import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// requestVerb is a kind of request.
-type requestVerb string
-
-const (
-	verbList      requestVerb = "list"
-	verbListMore  requestVerb = "list-more" // a further page of a list
-	verbWatch     requestVerb = "watch"
-	verbWatchList requestVerb = "watch-list" // a watch that begins with a list
-)
-
-func (v requestVerb) watches() bool { return v == verbWatch || v == verbWatchList }
-
-// String returns the verb that users know.
-func (v requestVerb) String() string {
-	if v == verbListMore {
-		return string(verbList)
-	}
-	return string(v)
-}
-
-// reporter records the requests for one part of a type: a namespace, or everything. A part has one request
+// Reporter records the requests for one part of a type: a namespace, or everything. A part has one request
 // under way at a time, and one watch.
-type reporter struct {
-	*health
+type Reporter struct {
+	*Health
 	part string
 }
 
-// reporter returns the one for a part, by its name; empty for everything.
-func (h *health) reporter(part string) reporter { return reporter{health: h, part: part} }
+// Reporter returns the one for a part, by its name; empty for everything.
+func (h *Health) Reporter(part string) Reporter { return Reporter{Health: h, part: part} }
 
 // update changes what is known of the part, unless nothing runs: then the report is of a generation that has
 // ended since.
-func (r reporter) update(change func(*part, *Status, time.Time)) {
-	r.health.update(func(f *facts, s *Status) {
+func (r Reporter) update(change func(*part, *Status, time.Time)) {
+	r.Health.update(func(f *facts, s *Status) {
 		if f.running {
 			change(r.partLocked(), s, r.now())
 		}
 	})
 }
 
-func (r reporter) partLocked() *part {
+func (r Reporter) partLocked() *part {
 	p := r.mu.facts.parts[r.part]
 	if p == nil {
 		p = &part{}
@@ -55,9 +37,9 @@ func (r reporter) partLocked() *part {
 	return p
 }
 
-// ask records that a request is about to be sent: from now on the server owes contact. What keeps requests
+// Ask records that a request is about to be sent: from now on the server owes contact. What keeps requests
 // from being sent, such as a bound on how many there may be, must be waited for before.
-func (r reporter) ask() {
+func (r Reporter) Ask() {
 	r.update(func(p *part, _ *Status, now time.Time) {
 		if p.owed.IsZero() {
 			p.owed = now
@@ -65,19 +47,19 @@ func (r reporter) ask() {
 	})
 }
 
-// answer records the outcome of a request; err is nil when the server accepted it.
-func (r reporter) answer(verb requestVerb, err error) {
+// Answer records the outcome of a request; err is nil when the server accepted it.
+func (r Reporter) Answer(verb requests.Verb, err error) {
 	if errors.Is(err, context.Canceled) {
 		return // ours: the informer is being stopped
 	}
-	reason := reasonOf(err)
+	reason := requests.ReasonOf(err)
 	r.update(func(p *part, status *Status, now time.Time) {
 		if err == nil {
 			r.acceptLocked(p, verb, now)
 		} else {
 			r.failLocked(p, verb, reason, err, now)
 		}
-		if reason == ReasonNone {
+		if reason == requests.ReasonNone {
 			status.LastContact = now
 		}
 		r.news.answered(verb, reason, err)
@@ -86,20 +68,20 @@ func (r reporter) answer(verb requestVerb, err error) {
 
 // acceptLocked takes in that the server accepted a request. A watch that was accepted says that all is well; a
 // list says that the server can be talked to, and nothing about watches.
-func (r reporter) acceptLocked(p *part, verb requestVerb, now time.Time) {
+func (r Reporter) acceptLocked(p *part, verb requests.Verb, now time.Time) {
 	p.owed = time.Time{}
 	p.list = trouble{}
-	if verb.watches() || p.watch.reason.ofFactory() {
+	if verb.Watches() || requests.OfFactory(p.watch.reason) {
 		p.watch = trouble{}
 	}
-	if verb == verbWatch || verb == verbListMore {
+	if verb == requests.VerbWatch || verb == requests.VerbListMore {
 		return
 	}
-	if verb == verbWatchList {
+	if verb == requests.VerbWatchList {
 		p.owed = now // the list is to come yet
 	}
 	if p.relist == "" && r.mu.facts.synced && p.listed {
-		p.relist = RelistFailed
+		p.relist = requests.RelistFailed
 	}
 	if p.relist != "" {
 		r.mu.status.Relists.count(p.relist)
@@ -110,14 +92,14 @@ func (r reporter) acceptLocked(p *part, verb requestVerb, now time.Time) {
 }
 
 // failLocked takes in that a request failed, or that a watch broke off.
-func (r reporter) failLocked(p *part, verb requestVerb, reason Reason, err error, now time.Time) {
-	if reason == ReasonNone {
-		p.relist = relistReasonOf(err)
+func (r Reporter) failLocked(p *part, verb requests.Verb, reason requests.Reason, err error, now time.Time) {
+	if reason == requests.ReasonNone {
+		p.relist = requests.RelistReasonOf(err)
 		p.owed = time.Time{} // an answer that is part of the protocol
 		return
 	}
 	if p.relist == "" && r.mu.facts.synced && p.listed {
-		p.relist = RelistFailed
+		p.relist = requests.RelistFailed
 	}
 	p.outdate(verb)
 	t := p.of(verb)
@@ -133,32 +115,32 @@ func (r reporter) failLocked(p *part, verb requestVerb, reason Reason, err error
 
 // outdate forgets what was wrong with lists when a watch-list has failed that the reflector goes on with: it does
 // not list meanwhile, so that there would be no other news of it.
-func (p *part) outdate(verb requestVerb) {
-	if verb == verbWatchList {
+func (p *part) outdate(verb requests.Verb) {
+	if verb == requests.VerbWatchList {
 		p.list = trouble{}
 	}
 }
 
-// ended records the error that a watch ended with, unless ctx, that of the request, has ended it.
-func (r reporter) ended(ctx context.Context, err error) {
+// Ended records the error that a watch ended with, unless ctx, that of the request, has ended it.
+func (r Reporter) Ended(ctx context.Context, err error) {
 	if ctx.Err() == nil {
-		r.answer(verbWatch, err)
+		r.Answer(requests.VerbWatch, err)
 	}
 }
 
-// throttled records that the server answered a request with 429, and that the client is going to repeat it.
-func (r reporter) throttled(verb requestVerb) {
+// Throttled records that the server answered a request with 429, and that the client is going to repeat it.
+func (r Reporter) Throttled(verb requests.Verb) {
 	r.update(func(p *part, _ *Status, now time.Time) {
 		p.outdate(verb)
-		if t := p.of(verb); t.reason == ReasonNone {
-			*t = trouble{reason: ReasonThrottled, since: now}
+		if t := p.of(verb); t.reason == requests.ReasonNone {
+			*t = trouble{reason: requests.ReasonThrottled, since: now}
 		}
 	})
 }
 
-// sign records an event or a bookmark of a watch. It is on the path of every event, and therefore does next to
+// Sign records an event or a bookmark of a watch. It is on the path of every event, and therefore does next to
 // nothing while all is well. owing says that the watch has still to come to the end of its initial list.
-func (r reporter) sign(owing bool) {
+func (r Reporter) Sign(owing bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.mu.facts.running {
@@ -171,7 +153,7 @@ func (r reporter) sign(owing bool) {
 	if owing {
 		p.owed = now // the timer is set to an earlier time already
 	}
-	if status.Reason != ReasonNone {
+	if status.Reason != requests.ReasonNone {
 		p.list, p.watch = trouble{}, trouble{}
 		r.deriveLocked(now)
 	}

@@ -1,4 +1,4 @@
-package dynamicinformer
+package queue
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-func TestCallQueueKeepsOrder(t *testing.T) {
-	q := newCallQueue()
+func TestCallsKeepsOrder(t *testing.T) {
+	q := NewCalls()
 	var got []int
 	var wg sync.WaitGroup
 	next := 0
@@ -24,37 +24,37 @@ func TestCallQueueKeepsOrder(t *testing.T) {
 				mu.Lock() // makes the order of pushing known
 				n := next
 				next++
-				q.push(func() { got = append(got, n) })
+				q.Push(func() { got = append(got, n) })
 				mu.Unlock()
 			}
 		})
 	}
 	wg.Wait()
-	if err := q.drain(patient(t)); err != nil {
+	if err := q.Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if len(got) != 2000 || !slices.IsSorted(got) || q.pending() != 0 {
-		t.Errorf("%d calls, in order: %v, %d pending", len(got), slices.IsSorted(got), q.pending())
+	if len(got) != 2000 || !slices.IsSorted(got) || q.Pending() != 0 {
+		t.Errorf("%d calls, in order: %v, %d pending", len(got), slices.IsSorted(got), q.Pending())
 	}
 }
 
-func TestCallQueueClose(t *testing.T) {
-	q := newCallQueue()
+func TestCallsClose(t *testing.T) {
+	q := NewCalls()
 	entered, release := make(chan struct{}), make(chan struct{})
-	q.push(func() { close(entered); <-release }, func() { t.Error("a call was made after close") })
+	q.Push(func() { close(entered); <-release }, func() { t.Error("a call was made after close") })
 	<-entered
-	if q.pending() != 2 {
-		t.Errorf("%d are pending, want 2", q.pending())
+	if q.Pending() != 2 {
+		t.Errorf("%d are pending, want 2", q.Pending())
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("had enough")
 	cancel(why)
-	if err := q.drain(ctx); !errors.Is(err, why) {
+	if err := q.Drain(ctx); !errors.Is(err, why) {
 		t.Errorf("draining a busy queue ends with %v", err)
 	}
-	q.close()
-	q.close()
-	q.push(func() { t.Error("a call was made after close") })
+	q.Close()
+	q.Close()
+	q.Push(func() { t.Error("a call was made after close") })
 	select {
 	case <-q.done:
 		t.Error("done while a call is under way")
@@ -63,19 +63,19 @@ func TestCallQueueClose(t *testing.T) {
 	close(release)
 	<-q.done
 
-	idle := newCallQueue()
-	idle.close()
+	idle := NewCalls()
+	idle.Close()
 	<-idle.done
 }
 
-func TestCallQueueClosedFromInside(t *testing.T) {
-	q := newCallQueue()
-	q.push(q.close, func() { t.Error("a call was made after close") })
+func TestCallsClosedFromInside(t *testing.T) {
+	q := NewCalls()
+	q.Push(q.Close, func() { t.Error("a call was made after close") })
 	<-q.done
 }
 
-// TestCallQueuePanic changes process-wide settings and therefore runs alone.
-func TestCallQueuePanic(t *testing.T) {
+// TestCallsPanic changes process-wide settings and therefore runs alone.
+func TestCallsPanic(t *testing.T) {
 	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
 	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })
 	utilruntime.PanicHandlers = nil
@@ -92,16 +92,16 @@ func TestCallQueuePanic(t *testing.T) {
 
 	utilruntime.ReallyCrash = false
 	synctest.Test(t, func(t *testing.T) {
-		q := newCallQueue()
+		q := NewCalls()
 		start := time.Now()
 		var paused time.Duration
-		q.push(func() { panic("trouble") }, func() { paused = time.Since(start) })
-		if err := q.drain(t.Context()); err != nil || paused != panicPause {
+		q.Push(func() { panic("trouble") }, func() { paused = time.Since(start) })
+		if err := q.Drain(t.Context()); err != nil || paused != panicPause {
 			t.Errorf("the next call came after %v, %v; want %v", paused, err, panicPause)
 		}
-		q.push(func() { panic("trouble") })
+		q.Push(func() { panic("trouble") })
 		synctest.Wait()
-		q.close() // does not wait for the pause
+		q.Close() // does not wait for the pause
 		<-q.done
 	})
 }

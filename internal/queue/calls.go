@@ -1,4 +1,4 @@
-package dynamicinformer
+package queue
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 // panicPause is how long a queue rests after a call that panicked, where the process survives that.
 const panicPause = time.Second
 
-// callQueue makes calls in order, one at a time, and lets nobody wait for them. It has no bound, and a
+// Calls makes calls in order, one at a time, and lets nobody wait for them. It has no bound, and a
 // goroutine only while there is something to call.
-type callQueue struct {
+type Calls struct {
 	// quit is closed by close.
 	quit chan struct{}
 	// done is closed when nothing is called any more after close.
@@ -28,12 +28,13 @@ type callQueue struct {
 	}
 }
 
-func newCallQueue() *callQueue {
-	return &callQueue{quit: make(chan struct{}), done: make(chan struct{})}
+// NewCalls returns an empty queue.
+func NewCalls() *Calls {
+	return &Calls{quit: make(chan struct{}), done: make(chan struct{})}
 }
 
-// push appends calls. After close it does nothing.
-func (q *callQueue) push(calls ...func()) {
+// Push appends calls. After close it does nothing.
+func (q *Calls) Push(calls ...func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.mu.closed || len(calls) == 0 {
@@ -46,16 +47,16 @@ func (q *callQueue) push(calls ...func()) {
 	}
 }
 
-// pending returns how many calls wait, with the one under way.
-func (q *callQueue) pending() int {
+// Pending returns how many calls wait, with the one under way.
+func (q *Calls) Pending() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.mu.calls)
 }
 
-// close drops what waits and does not wait for a call under way; done tells of its end. It may be called again,
+// Close drops what waits and does not wait for a call under way; Done tells of its end. It may be called again,
 // and from inside a call.
-func (q *callQueue) close() {
+func (q *Calls) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.mu.closed {
@@ -68,8 +69,8 @@ func (q *callQueue) close() {
 	}
 }
 
-// drain waits until the queue is empty or closed, or ctx has ended: then it returns the cause.
-func (q *callQueue) drain(ctx context.Context) error {
+// Drain waits until the queue is empty or closed, or ctx has ended: then it returns the cause.
+func (q *Calls) Drain(ctx context.Context) error {
 	q.mu.Lock()
 	if !q.mu.running {
 		q.mu.Unlock()
@@ -88,7 +89,7 @@ func (q *callQueue) drain(ctx context.Context) error {
 	}
 }
 
-func (q *callQueue) run() {
+func (q *Calls) run() {
 	for {
 		call, ok := q.next()
 		if !ok {
@@ -105,7 +106,7 @@ func (q *callQueue) run() {
 }
 
 // next returns the first call, which stays in the queue until it is over. Without one the goroutine must end.
-func (q *callQueue) next() (func(), bool) {
+func (q *Calls) next() (func(), bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.mu.calls) > 0 && !q.mu.closed {
@@ -123,7 +124,7 @@ func (q *callQueue) next() (func(), bool) {
 }
 
 // pause rests, unless the queue is closed.
-func (q *callQueue) pause() {
+func (q *Calls) pause() {
 	timer := time.NewTimer(panicPause)
 	defer timer.Stop()
 	select {
@@ -138,4 +139,14 @@ func survives(call func()) (ok bool) {
 	defer utilruntime.HandleCrash()
 	call()
 	return true
+}
+
+// Done is closed when nothing is called any more, after Close.
+func (q *Calls) Done() <-chan struct{} { return q.done }
+
+// Running reports whether a goroutine makes calls.
+func (q *Calls) Running() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.mu.running
 }

@@ -1,10 +1,12 @@
-package dynamicinformer
+package health
 
 import (
 	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/crdcache/crdcache/internal/requests"
 )
 
 // What degrades an informer. Contact is a list, an event, a bookmark or the beginning of a watch, and it is
@@ -13,13 +15,13 @@ import (
 // connection that has died without a word is found by the transport, which ends the watch; the next request
 // then is the one that fails.
 const (
-	// failuresUntilDegraded is how many requests in a row may fail before the first list is there.
-	failuresUntilDegraded = 3
-	// syncPatience is how long contact may be owed before the first list is there.
-	syncPatience = 10 * time.Second
-	// contactPatience is the same afterwards. It is also how long a type that is known to exist may be
+	// FailuresUntilDegraded is how many requests in a row may fail before the first list is there.
+	FailuresUntilDegraded = 3
+	// SyncPatience is how long contact may be owed before the first list is there.
+	SyncPatience = 10 * time.Second
+	// ContactPatience is the same afterwards. It is also how long a type that is known to exist may be
 	// answered with 404, because another API server of the cluster lags behind.
-	contactPatience = 30 * time.Second
+	ContactPatience = 30 * time.Second
 )
 
 // facts are what a state is derived from.
@@ -28,7 +30,7 @@ type facts struct {
 	// running is true while a generation runs; gone between its end and what comes next.
 	running, gone bool
 	// reason is why no generation runs, or why the last one ended.
-	reason Reason
+	reason requests.Reason
 	// synced is true once the first list of the generation has been stored.
 	synced bool
 	// exists is true when a source of types says that the type is there.
@@ -43,14 +45,14 @@ type part struct {
 	// owed is since when the server has owed contact; zero while it owes none.
 	owed time.Time
 	// relist is why the next list will be another one than the first; empty when it won't be.
-	relist RelistReason
+	relist requests.RelistReason
 	// listed is set once a list has been accepted.
 	listed bool
 }
 
 // trouble is what is wrong with one kind of request; zero while nothing is.
 type trouble struct {
-	reason   Reason
+	reason   requests.Reason
 	failures int // in a row
 	since    time.Time
 	err      error
@@ -82,14 +84,14 @@ func (f facts) degraded(now time.Time) bool {
 // degrades returns whether what one part reports degrades the whole.
 func (f facts) degrades(p *part, now time.Time) bool {
 	switch t := p.trouble(); t.reason {
-	case ReasonUnreachable, ReasonUnauthorized:
+	case requests.ReasonUnreachable, requests.ReasonUnauthorized:
 		return false // conditions of the factory: types keep their state
-	case ReasonForbidden, ReasonVerbUnsupported, ReasonConversionFailed:
+	case requests.ReasonForbidden, requests.ReasonVerbUnsupported, requests.ReasonConversionFailed:
 		return true
-	case ReasonNotFound:
-		return !f.exists || reached(now, t.since.Add(contactPatience))
+	case requests.ReasonNotFound:
+		return !f.exists || reached(now, t.since.Add(ContactPatience))
 	default:
-		return f.overdue(p, now) || !f.synced && t.failures >= failuresUntilDegraded
+		return f.overdue(p, now) || !f.synced && t.failures >= FailuresUntilDegraded
 	}
 }
 
@@ -100,9 +102,9 @@ func (f facts) overdue(p *part, now time.Time) bool {
 
 func (f facts) patience() time.Duration {
 	if f.synced {
-		return contactPatience
+		return ContactPatience
 	}
-	return syncPatience
+	return SyncPatience
 }
 
 // stale returns whether a cache that has been filled may be behind.
@@ -120,15 +122,15 @@ func (f facts) stale(now time.Time) bool {
 
 // trouble is the trouble that counts: without lists there is nothing to watch.
 func (p *part) trouble() trouble {
-	if p.list.reason != ReasonNone {
+	if p.list.reason != requests.ReasonNone {
 		return p.list
 	}
 	return p.watch
 }
 
 // of returns the trouble with a kind of request.
-func (p *part) of(verb requestVerb) *trouble {
-	if verb.watches() {
+func (p *part) of(verb requests.Verb) *trouble {
+	if verb.Watches() {
 		return &p.watch
 	}
 	return &p.list
@@ -137,7 +139,7 @@ func (p *part) of(verb requestVerb) *trouble {
 // complaint is why things are as they are, when requests are the cause.
 type complaint struct {
 	trouble
-	verb requestVerb
+	verb requests.Verb
 	part string
 }
 
@@ -147,19 +149,19 @@ func (f facts) complaint(now time.Time) complaint {
 	weight := 0
 	for _, name := range slices.Sorted(maps.Keys(f.parts)) {
 		p := f.parts[name]
-		c := complaint{trouble: p.trouble(), verb: verbList, part: name}
-		if p.list.reason == ReasonNone {
-			c.verb = verbWatch
+		c := complaint{trouble: p.trouble(), verb: requests.VerbList, part: name}
+		if p.list.reason == requests.ReasonNone {
+			c.verb = requests.VerbWatch
 		}
-		if c.reason == ReasonNone && f.overdue(p, now) {
-			c.reason = ReasonNoAnswer
+		if c.reason == requests.ReasonNone && f.overdue(p, now) {
+			c.reason = requests.ReasonNoAnswer
 		}
 		w := 0
 		switch {
-		case c.reason == ReasonNone:
+		case c.reason == requests.ReasonNone:
 		case f.degrades(p, now):
 			w = 3
-		case c.reason.ofFactory():
+		case requests.OfFactory(c.reason):
 			w = 1
 		default:
 			w = 2
@@ -173,16 +175,16 @@ func (f facts) complaint(now time.Time) complaint {
 
 // String says what is wrong, in one line.
 func (c complaint) String() string {
-	text := c.reason.explain()
+	text := requests.Explain(c.reason)
 	if c.err != nil {
-		text = oneLine(c.err.Error())
+		text = OneLine(c.err.Error())
 	}
 	switch {
-	case c.reason == ReasonForbidden:
+	case c.reason == requests.ReasonForbidden:
 		if !strings.Contains(text, string(c.verb)) { // as the server's own words do
 			text = string(c.verb) + " denied: " + text
 		}
-	case c.verb == verbWatch && c.err != nil:
+	case c.verb == requests.VerbWatch && c.err != nil:
 		text = string(c.verb) + ": " + text
 	}
 	if c.part != "" {
@@ -199,8 +201,8 @@ func (f facts) message(c complaint) string {
 	case !f.started:
 		return "not started"
 	case !f.running:
-		return f.reason.explain()
-	case c.reason != ReasonNone:
+		return requests.Explain(f.reason)
+	case c.reason != requests.ReasonNone:
 		return c.String()
 	case f.synced:
 		return ""
@@ -223,8 +225,8 @@ func (f facts) deadline(now time.Time) time.Time {
 	}
 	for _, p := range f.parts {
 		consider(p.owed, f.patience())
-		if t := p.trouble(); t.reason == ReasonNotFound {
-			consider(t.since, contactPatience)
+		if t := p.trouble(); t.reason == requests.ReasonNotFound {
+			consider(t.since, ContactPatience)
 		}
 	}
 	return next

@@ -1,10 +1,9 @@
-package dynamicinformer
+package health
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"os"
@@ -17,6 +16,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/internal/requests"
 )
 
 // serverError is what client-go makes of a response with this code and no usable body.
@@ -49,13 +50,13 @@ func TestState(t *testing.T) {
 	exists := func(f *facts, _ *part) { f.exists = true }
 	stopped := func(f *facts, _ *part) { f.stopped = true }
 	owed := func(_ *facts, s *part) { s.owed = begun }
-	failed := func(n int, r Reason) func(*facts, *part) {
+	failed := func(n int, r requests.Reason) func(*facts, *part) {
 		return func(_ *facts, s *part) { s.list = trouble{reason: r, failures: n, since: begun}; s.owed = begun }
 	}
-	unwatched := func(n int, r Reason) func(*facts, *part) {
+	unwatched := func(n int, r requests.Reason) func(*facts, *part) {
 		return func(_ *facts, s *part) { s.watch = trouble{reason: r, failures: n, since: begun} }
 	}
-	elsewhere := func(r Reason) func(*facts, *part) {
+	elsewhere := func(r requests.Reason) func(*facts, *part) {
 		return func(f *facts, _ *part) {
 			f.parts["other"] = &part{list: trouble{reason: r, failures: 1, since: begun}, owed: begun}
 		}
@@ -76,40 +77,40 @@ func TestState(t *testing.T) {
 		{"synced", with(synced), time.Hour, StateSynced, false, true, 0},
 		{"stopped before the start", facts{stopped: true}, 0, StateStopped, false, true, 0},
 		{"stopped", with(synced, stopped), 0, StateStopped, false, true, 0},
-		{"stopped while failing", with(synced, stopped, failed(9, ReasonForbidden)), 0, StateStopped, true, true, 0},
-		{"gone", facts{started: true, gone: true, reason: ReasonNotInstalled}, 0, StateGone, false, false, 0},
+		{"stopped while failing", with(synced, stopped, failed(9, requests.ReasonForbidden)), 0, StateStopped, true, true, 0},
+		{"gone", facts{started: true, gone: true, reason: requests.ReasonNotInstalled}, 0, StateGone, false, false, 0},
 
 		{"asked and not answered yet", with(owed), 9 * time.Second, StateSyncing, false, false, 10 * time.Second},
 		{"not answered for 10 s while syncing", with(owed), 10 * time.Second, StateDegraded, false, false, 0},
 		{"synced, not answered yet", with(synced, owed), 29 * time.Second, StateSynced, false, true, 30 * time.Second},
 		{"synced, not answered for 30 s", with(synced, owed), 30 * time.Second, StateDegraded, true, false, 0},
 
-		{"one failure", with(failed(1, ReasonRequestFailed)), 0, StateSyncing, false, false, 10 * time.Second},
-		{"failures short of the limit", with(failed(2, ReasonRequestFailed)), 0, StateSyncing, false, false, 10 * time.Second},
-		{"failures at the limit", with(failed(3, ReasonRequestFailed)), 0, StateDegraded, false, false, 10 * time.Second},
-		{"one failure, 10 s ago", with(failed(1, ReasonRequestFailed)), 10 * time.Second, StateDegraded, false, false, 0},
-		{"throttled for long", with(failed(9, ReasonThrottled)), 0, StateDegraded, false, false, 10 * time.Second},
-		{"synced and many failures", with(synced, failed(9, ReasonRequestFailed)), 29 * time.Second, StateSynced, false, true, 30 * time.Second},
-		{"synced and failing for 30 s", with(synced, failed(9, ReasonRequestFailed)), 30 * time.Second, StateDegraded, true, false, 0},
-		{"watches fail, lists do not", with(synced, unwatched(9, ReasonRequestFailed)), time.Hour, StateSynced, false, true, 0},
+		{"one failure", with(failed(1, requests.ReasonRequestFailed)), 0, StateSyncing, false, false, 10 * time.Second},
+		{"failures short of the limit", with(failed(2, requests.ReasonRequestFailed)), 0, StateSyncing, false, false, 10 * time.Second},
+		{"failures at the limit", with(failed(3, requests.ReasonRequestFailed)), 0, StateDegraded, false, false, 10 * time.Second},
+		{"one failure, 10 s ago", with(failed(1, requests.ReasonRequestFailed)), 10 * time.Second, StateDegraded, false, false, 0},
+		{"throttled for long", with(failed(9, requests.ReasonThrottled)), 0, StateDegraded, false, false, 10 * time.Second},
+		{"synced and many failures", with(synced, failed(9, requests.ReasonRequestFailed)), 29 * time.Second, StateSynced, false, true, 30 * time.Second},
+		{"synced and failing for 30 s", with(synced, failed(9, requests.ReasonRequestFailed)), 30 * time.Second, StateDegraded, true, false, 0},
+		{"watches fail, lists do not", with(synced, unwatched(9, requests.ReasonRequestFailed)), time.Hour, StateSynced, false, true, 0},
 
-		{"forbidden at once", with(failed(1, ReasonForbidden)), 0, StateDegraded, false, true, 10 * time.Second},
-		{"synced and forbidden since", with(synced, failed(1, ReasonForbidden)), 0, StateDegraded, true, true, 30 * time.Second},
-		{"watching is forbidden", with(synced, unwatched(1, ReasonForbidden)), 0, StateDegraded, true, true, 0},
-		{"no such verb at once", with(failed(1, ReasonVerbUnsupported)), 0, StateDegraded, false, true, 10 * time.Second},
-		{"conversion at once", with(synced, failed(1, ReasonConversionFailed)), 0, StateDegraded, true, false, 30 * time.Second},
-		{"not found at once", with(failed(1, ReasonNotFound)), 0, StateDegraded, false, true, 10 * time.Second},
-		{"not found although it exists", with(exists, failed(9, ReasonNotFound)), 29 * time.Second, StateSyncing, false, false, 30 * time.Second},
-		{"not found for 30 s although it exists", with(exists, failed(9, ReasonNotFound)), 30 * time.Second, StateDegraded, false, true, 0},
+		{"forbidden at once", with(failed(1, requests.ReasonForbidden)), 0, StateDegraded, false, true, 10 * time.Second},
+		{"synced and forbidden since", with(synced, failed(1, requests.ReasonForbidden)), 0, StateDegraded, true, true, 30 * time.Second},
+		{"watching is forbidden", with(synced, unwatched(1, requests.ReasonForbidden)), 0, StateDegraded, true, true, 0},
+		{"no such verb at once", with(failed(1, requests.ReasonVerbUnsupported)), 0, StateDegraded, false, true, 10 * time.Second},
+		{"conversion at once", with(synced, failed(1, requests.ReasonConversionFailed)), 0, StateDegraded, true, false, 30 * time.Second},
+		{"not found at once", with(failed(1, requests.ReasonNotFound)), 0, StateDegraded, false, true, 10 * time.Second},
+		{"not found although it exists", with(exists, failed(9, requests.ReasonNotFound)), 29 * time.Second, StateSyncing, false, false, 30 * time.Second},
+		{"not found for 30 s although it exists", with(exists, failed(9, requests.ReasonNotFound)), 30 * time.Second, StateDegraded, false, true, 0},
 
-		{"unreachable while syncing", with(failed(9, ReasonUnreachable)), time.Hour, StateSyncing, false, false, 0},
-		{"unreachable once synced", with(synced, failed(9, ReasonUnreachable)), 29 * time.Second, StateSynced, false, true, 30 * time.Second},
-		{"unreachable for 30 s", with(synced, failed(9, ReasonUnreachable)), 30 * time.Second, StateSynced, true, true, 0},
-		{"unauthorized while syncing", with(failed(9, ReasonUnauthorized)), time.Hour, StateSyncing, false, true, 0},
-		{"unauthorized once synced", with(synced, failed(9, ReasonUnauthorized)), time.Hour, StateSynced, true, true, 0},
+		{"unreachable while syncing", with(failed(9, requests.ReasonUnreachable)), time.Hour, StateSyncing, false, false, 0},
+		{"unreachable once synced", with(synced, failed(9, requests.ReasonUnreachable)), 29 * time.Second, StateSynced, false, true, 30 * time.Second},
+		{"unreachable for 30 s", with(synced, failed(9, requests.ReasonUnreachable)), 30 * time.Second, StateSynced, true, true, 0},
+		{"unauthorized while syncing", with(failed(9, requests.ReasonUnauthorized)), time.Hour, StateSyncing, false, true, 0},
+		{"unauthorized once synced", with(synced, failed(9, requests.ReasonUnauthorized)), time.Hour, StateSynced, true, true, 0},
 
-		{"one of two parts is forbidden", with(elsewhere(ReasonForbidden)), 0, StateDegraded, false, true, 10 * time.Second},
-		{"worst part counts", with(failed(1, ReasonUnreachable), elsewhere(ReasonForbidden)), 0, StateDegraded, false, true, 10 * time.Second},
+		{"one of two parts is forbidden", with(elsewhere(requests.ReasonForbidden)), 0, StateDegraded, false, true, 10 * time.Second},
+		{"worst part counts", with(failed(1, requests.ReasonUnreachable), elsewhere(requests.ReasonForbidden)), 0, StateDegraded, false, true, 10 * time.Second},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -125,8 +126,8 @@ func TestState(t *testing.T) {
 			if tt.facts.running {
 				reason = tt.facts.complaint(now).reason
 			}
-			if s := (Status{State: got, Reason: reason}); s.Settled() != tt.settled {
-				t.Errorf("%+v: Settled = %v", s, s.Settled())
+			if settled := Settled(got, reason); settled != tt.settled {
+				t.Errorf("%s (%s): Settled = %v", got, reason, settled)
 			}
 			deadline := tt.facts.deadline(now)
 			if want := begun.Add(tt.deadline); tt.deadline == 0 && !deadline.IsZero() || tt.deadline != 0 && !deadline.Equal(want) {
@@ -136,60 +137,18 @@ func TestState(t *testing.T) {
 	}
 }
 
-func TestReasonOf(t *testing.T) {
-	tooLarge := apierrors.NewTimeoutError("Too large resource version: 9, current: 1", 1)
-	tooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
-	tests := []struct {
-		name string
-		err  error
-		want Reason
-	}{
-		{"success", nil, ReasonNone},
-		{"expired", apierrors.NewResourceExpired("too old"), ReasonNone},
-		{"410 without a body", serverError(410), ReasonNone},
-		{"a version from the future", tooLarge, ReasonNone},
-		{"another timeout", apierrors.NewTimeoutError("slow", 1), ReasonRequestFailed},
-		{"401", serverError(401), ReasonUnauthorized},
-		{"403", serverError(403), ReasonForbidden},
-		{"404", serverError(404), ReasonNotFound},
-		{"405", serverError(405), ReasonVerbUnsupported},
-		{"429", serverError(429), ReasonThrottled},
-		{"400", serverError(400), ReasonRequestFailed},
-		{"422", serverError(422), ReasonRequestFailed},
-		{"500", serverError(500), ReasonRequestFailed},
-		{"503", serverError(503), ReasonRequestFailed},
-		{"wrapped 403", fmt.Errorf("list: %w", serverError(403)), ReasonForbidden},
-		{"wrapped 410", fmt.Errorf("watch: %w", apierrors.NewResourceExpired("too old")), ReasonNone},
-		{"connection refused", errRefused, ReasonUnreachable},
-		{"no such host", &net.DNSError{Err: "no such host", IsNotFound: true}, ReasonUnreachable},
-		{"deadline", context.DeadlineExceeded, ReasonUnreachable},
-		{"broken off", fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), ReasonUnreachable},
-		{"an answer that cannot be read", errors.New("cannot decode"), ReasonRequestFailed},
-		{"conversion", conversionError(500), ReasonConversionFailed},
-		{"conversion, for the server's cache", conversionError(429), ReasonConversionFailed},
-		{"conversion, in the words of a client error", conversionError(400), ReasonRequestFailed},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := reasonOf(tt.err); got != tt.want {
-				t.Errorf("reasonOf(%v) = %q, want %q", tt.err, got, tt.want)
-			}
-		})
-	}
-}
-
 // watchman is a health with a clock of its own.
 type watchman struct {
 	*testing.T
-	*health
+	*Health
 	clock time.Time
 }
 
 func newWatchman(t *testing.T) *watchman {
 	w := &watchman{T: t, clock: time.Unix(1000, 0)}
-	w.health = newHealth(widgets, func() time.Time { return w.clock })
-	w.started()
-	w.begin("")
+	w.Health = New(widgets, "", func() time.Time { return w.clock })
+	w.Started()
+	w.Begin("", "")
 	return w
 }
 
@@ -202,21 +161,21 @@ func (w *watchman) pass(d time.Duration) {
 func (w *watchman) expect(step string, want Status) {
 	w.Helper()
 	want.GVR, want.Generation = widgets, 1
-	if got, _ := w.snapshot(); got != want {
+	if got, _ := w.Snapshot(); got != want {
 		w.Errorf("%s (-want +got):\n%s", step, cmp.Diff(want, got, cmpopts.EquateErrors()))
 	}
 }
 
 func TestHealthRequests(t *testing.T) {
 	w := newWatchman(t)
-	r := w.reporter("")
+	r := w.Reporter("")
 	begun := w.clock
-	r.ask()
+	r.Ask()
 	waiting := Status{State: StateSyncing, Message: "waiting for the first list", Since: begun}
 	w.expect("begun", waiting)
 
-	_, unchanged := w.snapshot()
-	r.answer(verbList, fmt.Errorf("list: %w", context.Canceled))
+	_, unchanged := w.Snapshot()
+	r.Answer(requests.VerbList, fmt.Errorf("list: %w", context.Canceled))
 	w.expect("cancelled", waiting)
 	select {
 	case <-unchanged:
@@ -227,20 +186,20 @@ func TestHealthRequests(t *testing.T) {
 	w.pass(9 * time.Second)
 	w.expect("short of patience", waiting)
 	w.pass(time.Second)
-	w.expect("no answer", Status{State: StateDegraded, Reason: ReasonNoAnswer, Message: "the server does not answer", Since: w.clock})
-	r.answer(verbList, nil)
+	w.expect("no answer", Status{State: StateDegraded, Reason: requests.ReasonNoAnswer, Message: "the server does not answer", Since: w.clock})
+	r.Answer(requests.VerbList, nil)
 	contact := w.clock
-	w.synced(1)
+	w.Synced(1)
 	w.expect("synced", Status{State: StateSynced, Since: contact, LastContact: contact})
 
-	r.ask()
+	r.Ask()
 	boom := errors.New("two\n\tlines")
 	for range 5 {
 		w.pass(time.Second)
-		r.answer(verbWatch, boom)
+		r.Answer(requests.VerbWatch, boom)
 	}
 	failing := Status{
-		State: StateSynced, Reason: ReasonRequestFailed, Message: "watch: two lines", Since: contact, LastError: boom, LastContact: contact,
+		State: StateSynced, Reason: requests.ReasonRequestFailed, Message: "watch: two lines", Since: contact, LastError: boom, LastContact: contact,
 	}
 	w.expect("failures", failing)
 	w.pass(25 * time.Second)
@@ -248,62 +207,62 @@ func TestHealthRequests(t *testing.T) {
 	w.expect("contact lost", failing)
 
 	w.pass(time.Second)
-	r.answer(verbWatch, nil)
+	r.Answer(requests.VerbWatch, nil)
 	w.expect("a watch", Status{State: StateSynced, Since: w.clock, LastContact: w.clock})
 	back := w.clock
 	w.pass(10 * time.Minute)
 	w.expect("a quiet watch", Status{State: StateSynced, Since: back, LastContact: back})
 
-	r.answer(verbWatch, apierrors.NewResourceExpired("too old"))
+	r.Answer(requests.VerbWatch, apierrors.NewResourceExpired("too old"))
 	expired := w.clock
 	w.expect("an expired watch", Status{State: StateSynced, Since: back, LastContact: expired})
-	r.answer(verbWatchList, nil)
+	r.Answer(requests.VerbWatchList, nil)
 	w.expect("a relist", Status{State: StateSynced, Since: back, LastContact: expired, Relists: Relists{Expired: 1}})
 
 	w.pass(29 * time.Second)
-	r.sign(true)
+	r.Sign(true)
 	w.pass(29 * time.Second)
 	sign := w.clock.Add(-29 * time.Second)
 	w.expect("a long watch-list", Status{State: StateSynced, Since: back, LastContact: sign, Relists: Relists{Expired: 1}})
-	r.sign(false)
+	r.Sign(false)
 	w.pass(time.Hour)
 	sign = w.clock.Add(-time.Hour)
 	w.expect("its end", Status{State: StateSynced, Since: back, LastContact: sign, Relists: Relists{Expired: 1}})
 
-	w.stopped()
+	w.Stopped()
 	w.expect("stopped", Status{State: StateStopped, Message: "stopped", Since: w.clock, LastContact: sign, Relists: Relists{Expired: 1}})
 }
 
 // TestHealthForbidden: a list that succeeds says nothing about watches, and any watch says that all is well.
 func TestHealthForbidden(t *testing.T) {
 	w := newWatchman(t)
-	r := w.reporter("")
-	r.answer(verbList, nil)
-	w.synced(1)
+	r := w.Reporter("")
+	r.Answer(requests.VerbList, nil)
+	w.Synced(1)
 	denied := serverError(403)
-	r.answer(verbWatch, denied)
+	r.Answer(requests.VerbWatch, denied)
 	want := Status{
-		State: StateDegraded, Reason: ReasonForbidden, Message: "watch denied: (get widgets)", Stale: true,
+		State: StateDegraded, Reason: requests.ReasonForbidden, Message: "watch denied: (get widgets)", Stale: true,
 		Since: w.clock, LastError: denied, LastContact: w.clock,
 	}
 	w.expect("watch denied", want)
-	r.answer(verbList, nil)
+	r.Answer(requests.VerbList, nil)
 	want.Relists.Failed = 1
 	w.expect("a list", want)
-	r.answer(verbWatchList, nil)
+	r.Answer(requests.VerbWatchList, nil)
 	w.expect("allowed", Status{State: StateSynced, Since: w.clock, LastContact: w.clock, Relists: Relists{Failed: 2}})
 }
 
 // TestHealthThrottled: what the client repeats by itself shows, and does not count as a failure.
 func TestHealthThrottled(t *testing.T) {
 	w := newWatchman(t)
-	r := w.reporter("")
-	r.ask()
+	r := w.Reporter("")
+	r.Ask()
 	for range 9 {
-		r.throttled(verbList)
+		r.Throttled(requests.VerbList)
 	}
-	w.expect("throttled", Status{State: StateSyncing, Reason: ReasonThrottled, Message: "the server asks for fewer requests", Since: w.clock})
-	r.answer(verbList, nil)
+	w.expect("throttled", Status{State: StateSyncing, Reason: requests.ReasonThrottled, Message: "the server asks for fewer requests", Since: w.clock})
+	r.Answer(requests.VerbList, nil)
 	w.expect("let through", Status{State: StateSyncing, Message: "waiting for the first list", Since: w.clock, LastContact: w.clock})
 }
 
@@ -311,11 +270,11 @@ func TestHealthThrottled(t *testing.T) {
 func TestHealthOfParts(t *testing.T) {
 	w := newWatchman(t)
 	denied := serverError(403)
-	w.reporter("b").answer(verbList, denied)
-	w.reporter("a").answer(verbList, nil)
-	w.reporter("c").answer(verbList, errRefused)
+	w.Reporter("b").Answer(requests.VerbList, denied)
+	w.Reporter("a").Answer(requests.VerbList, nil)
+	w.Reporter("c").Answer(requests.VerbList, errRefused)
 	want := Status{
-		State: StateDegraded, Reason: ReasonForbidden, Message: "in b: list denied: (get widgets)",
+		State: StateDegraded, Reason: requests.ReasonForbidden, Message: "in b: list denied: (get widgets)",
 		Since: w.clock, LastError: denied, LastContact: w.clock,
 	}
 	w.expect("one denied", want)
@@ -325,62 +284,67 @@ func TestRelistReasons(t *testing.T) {
 	tooLarge := apierrors.NewTimeoutError("Too large resource version: 9, current: 1", 1)
 	tooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
 	w := newWatchman(t)
-	r := w.reporter("")
-	r.answer(verbList, serverError(500)) // before the first list there is nothing to list again
-	r.answer(verbList, nil)
-	r.answer(verbListMore, nil)
-	w.synced(1)
+	r := w.Reporter("")
+	r.Answer(requests.VerbList, serverError(500)) // before the first list there is nothing to list again
+	r.Answer(requests.VerbList, nil)
+	r.Answer(requests.VerbListMore, nil)
+	w.Synced(1)
 	for _, err := range []error{serverError(410), tooLarge, serverError(500), errRefused} {
-		r.answer(verbWatch, err)
-		r.answer(verbList, nil)
-		r.answer(verbListMore, nil)
-		r.answer(verbWatch, nil)
+		r.Answer(requests.VerbWatch, err)
+		r.Answer(requests.VerbList, nil)
+		r.Answer(requests.VerbListMore, nil)
+		r.Answer(requests.VerbWatch, nil)
 	}
-	s, _ := w.snapshot()
-	if diff := cmp.Diff(Relists{Expired: 1, TooLarge: 1, Failed: 2}, s.Relists); diff != "" || s.Relists.Total() != 4 {
+	s, _ := w.Snapshot()
+	if diff := cmp.Diff(Relists{Expired: 1, TooLarge: 1, Failed: 2}, s.Relists); diff != "" {
 		t.Errorf("relists (-want +got):\n%s", diff)
 	}
 }
 
 // TestHealthOfPastGeneration: what a generation that is over reports late does not count for the next one.
 func TestHealthOfPastGeneration(t *testing.T) {
-	h := newHealth(widgets, time.Now)
-	h.started()
-	first := h.begin("1")
-	h.gone(ReasonNotInstalled)
-	r := h.reporter("")
-	r.ask()
-	r.answer(verbList, errRefused)
-	r.sign(true)
-	if s, _ := h.snapshot(); s.State != StateGone || s.LastError != nil || !s.LastContact.IsZero() {
+	h := New(widgets, "", time.Now)
+	h.Started()
+	first := h.Begin("", "1")
+	h.Gone(requests.ReasonNotInstalled)
+	r := h.Reporter("")
+	r.Ask()
+	r.Answer(requests.VerbList, errRefused)
+	r.Sign(true)
+	if s, _ := h.Snapshot(); s.State != StateGone || s.LastError != nil || !s.LastContact.IsZero() {
 		t.Errorf("a late request changed the status to %+v", s)
 	}
-	h.begin("2")
-	h.synced(first)
-	if s, _ := h.snapshot(); s.State != StateSyncing || s.UID != "2" {
+	h.Begin("", "2")
+	h.Synced(first)
+	if s, _ := h.Snapshot(); s.State != StateSyncing || s.UID != "2" {
 		t.Errorf("a late sync changed the status to %+v", s)
 	}
 }
 
 func TestHealthTerminating(t *testing.T) {
 	w := newWatchman(t)
-	w.reporter("").answer(verbList, nil)
-	w.synced(1)
-	w.seen(sees{exists: true, Type: Type{Terminating: true}})
+	w.Reporter("").Answer(requests.VerbList, nil)
+	w.Synced(1)
+	w.Seen(true, true)
 	w.expect("terminating", Status{State: StateSynced, Terminating: true, Since: w.clock, LastContact: w.clock})
-	w.seen(sees{})
+	w.Seen(false, false)
 	w.expect("gone", Status{State: StateSynced, Since: w.clock, LastContact: w.clock})
 }
 
 // BenchmarkSign is what each event costs for the status to know of it.
 func BenchmarkSign(b *testing.B) {
-	h := newHealth(widgets, time.Now)
-	h.started()
-	h.begin("")
-	r := h.reporter("")
-	r.answer(verbWatch, nil)
+	h := New(widgets, "", time.Now)
+	h.Started()
+	h.Begin("", "")
+	r := h.Reporter("")
+	r.Answer(requests.VerbWatch, nil)
 	b.ReportAllocs()
 	for b.Loop() {
-		r.sign(false)
+		r.Sign(false)
 	}
 }
+
+var (
+	widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+	gadgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
+)

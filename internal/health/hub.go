@@ -1,17 +1,24 @@
-package dynamicinformer
+package health
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/crdcache/crdcache/internal/queue"
+	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// hub passes on what the informers of a factory report: to listeners, and into the factory's conditions. One
+// ErrShutdown is returned for what a factory is asked after Shutdown.
+var ErrShutdown = errors.New("dynamicinformer: the factory has been shut down")
+
+// Hub passes on what the informers of a factory report: to listeners, and into the factory's conditions. One
 // lock orders everything, so that all listeners see one history; under it things are only queued.
-type hub struct {
+type Hub struct {
 	now func() time.Time
 
 	mu struct {
@@ -30,7 +37,7 @@ type hub struct {
 
 // member is what a hub knows of one informer. It is the news of the informer's health.
 type member struct {
-	hub *hub
+	hub *Hub
 	// required says that the factory is not ready without the type.
 	required bool
 
@@ -45,8 +52,8 @@ type member struct {
 var _ news = (*member)(nil)
 
 // newHub returns a hub; typesKnown says that no source of types has to be waited for.
-func newHub(typesKnown bool, now func() time.Time) *hub {
-	b := &hub{now: now}
+func NewHub(typesKnown bool, now func() time.Time) *Hub {
+	b := &Hub{now: now}
 	b.mu.members = map[*member]struct{}{}
 	b.mu.typesKnown = typesKnown
 	b.mu.conditions = map[ConditionType]Condition{}
@@ -54,10 +61,10 @@ func newHub(typesKnown bool, now func() time.Time) *hub {
 	return b
 }
 
-// join lets the hub know of an informer, through its health, before that has anything to report.
-func (b *hub) join(h *health, required bool) {
+// Join lets the hub know of an informer, through its health, before that has anything to report.
+func (b *Hub) Join(h *Health, required bool) {
 	m := &member{hub: b, required: required}
-	m.status, _ = h.snapshot()
+	m.status, _ = h.Snapshot()
 	h.news = m
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -66,32 +73,32 @@ func (b *hub) join(h *health, required bool) {
 	b.reviewLocked()
 }
 
-// add adds a listener and tells it the present state.
-func (b *hub) add(listener Listener) (*ListenerHandle, error) {
+// Add adds a listener and tells it the present state.
+func (b *Hub) Add(listener Listener) (*ListenerHandle, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.mu.shutdown {
 		return nil, ErrShutdown
 	}
-	l := &ListenerHandle{hub: b, listener: listener, queue: newCallQueue()}
+	l := &ListenerHandle{hub: b, listener: listener, queue: queue.NewCalls()}
 	for _, m := range b.membersLocked() {
-		l.queue.push(l.listener.stateChanged(Status{GVR: m.status.GVR}, m.status)...)
+		l.queue.Push(l.listener.stateChanged(Status{GVR: m.status.GVR}, m.status)...)
 	}
 	for _, c := range b.conditionsLocked() {
-		l.queue.push(l.listener.conditionChanged(Condition{Type: c.Type}, c)...)
+		l.queue.Push(l.listener.conditionChanged(Condition{Type: c.Type}, c)...)
 	}
 	b.mu.listeners = append(b.mu.listeners, l)
 	return l, nil
 }
 
-func (b *hub) remove(l *ListenerHandle) {
+func (b *Hub) Remove(l *ListenerHandle) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mu.listeners = slices.DeleteFunc(b.mu.listeners, func(other *ListenerHandle) bool { return other == l })
 }
 
-// shut admits no more listeners, and waits until those that are there have been told everything, or ctx ends.
-func (b *hub) shut(ctx context.Context) error {
+// Shut admits no more listeners, and waits until those that are there have been told everything, or ctx ends.
+func (b *Hub) Shut(ctx context.Context) error {
 	b.mu.Lock()
 	b.mu.shutdown = true
 	listeners := slices.Clone(b.mu.listeners)
@@ -103,8 +110,8 @@ func (b *hub) shut(ctx context.Context) error {
 	return failure
 }
 
-// learntTypes takes in that the source of types has told all there are.
-func (b *hub) learntTypes() {
+// LearntTypes takes in that the source of types has told all there are.
+func (b *Hub) LearntTypes() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mu.typesKnown = true
@@ -128,12 +135,12 @@ func (m *member) changed(before, after Status) {
 }
 
 // answered implements news.
-func (m *member) answered(verb requestVerb, reason Reason, err error) {
+func (m *member) answered(verb requests.Verb, reason requests.Reason, err error) {
 	b := m.hub
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.now()
-	note := func(t *trouble, r Reason) {
+	note := func(t *trouble, r requests.Reason) {
 		if reason != r {
 			*t = trouble{}
 			return
@@ -141,12 +148,12 @@ func (m *member) answered(verb requestVerb, reason Reason, err error) {
 		t.reason, t.err = reason, err
 		t.failures++
 	}
-	note(&m.unreached, ReasonUnreachable)
-	if reason != ReasonUnreachable {
+	note(&m.unreached, requests.ReasonUnreachable)
+	if reason != requests.ReasonUnreachable {
 		b.mu.reached = true
-		note(&m.refused, ReasonUnauthorized)
+		note(&m.refused, requests.ReasonUnauthorized)
 	}
-	if reason != ReasonNone {
+	if reason != requests.ReasonNone {
 		f := RequestFailure{GVR: m.status.GVR, View: m.status.View, Verb: verb.String(), Reason: reason, Err: err, Time: now}
 		b.tellLocked(func(l *Listener) []func() { return l.requestFailed(f) })
 	}
@@ -154,23 +161,23 @@ func (m *member) answered(verb requestVerb, reason Reason, err error) {
 }
 
 // relisted implements news.
-func (m *member) relisted(s Status, reason RelistReason) {
+func (m *member) relisted(s Status, reason requests.RelistReason) {
 	b := m.hub
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.tellLocked(func(l *Listener) []func() { return l.relisted(s.generation(), reason) })
+	b.tellLocked(func(l *Listener) []func() { return l.relisted(GenerationOf(s), reason) })
 }
 
 // tellLocked queues calls for every listener.
-func (b *hub) tellLocked(calls func(*Listener) []func()) {
+func (b *Hub) tellLocked(calls func(*Listener) []func()) {
 	for _, l := range b.mu.listeners {
-		l.queue.push(calls(&l.listener)...)
+		l.queue.Push(calls(&l.listener)...)
 	}
 }
 
 // membersLocked returns the informers in the order of their types.
-func (b *hub) membersLocked() []*member {
+func (b *Hub) membersLocked() []*member {
 	return slices.SortedFunc(maps.Keys(b.mu.members), func(x, y *member) int {
-		return cmp.Or(compareGVR(x.status.GVR, y.status.GVR), cmp.Compare(x.status.View, y.status.View))
+		return cmp.Or(CompareGVR(x.status.GVR, y.status.GVR), cmp.Compare(x.status.View, y.status.View))
 	})
 }

@@ -1,4 +1,4 @@
-package dynamicinformer
+package requests
 
 import (
 	"context"
@@ -48,7 +48,7 @@ func TestPacerPauses(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := newPacer(tt.known, newBell())
+				p := NewPacer(tt.known, false, NewBell())
 				if pause := measure(t, p); pause != 0 {
 					t.Errorf("the first round begins after %v", pause)
 				}
@@ -77,7 +77,7 @@ func seconds(s ...float64) []time.Duration {
 }
 
 // measure returns how long the next round has to wait.
-func measure(t *testing.T, p *pacer) time.Duration {
+func measure(t *testing.T, p *Pacer) time.Duration {
 	t.Helper()
 	before := time.Now()
 	if err := p.awaitRound(t.Context()); err != nil {
@@ -89,7 +89,7 @@ func measure(t *testing.T, p *pacer) time.Duration {
 // TestPacerLagsForAWhile: a type that is said to be served and is not found for long is asked for less often.
 func TestPacerLagsForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, begun := newPacer(true, newBell()), time.Now()
+		p, begun := NewPacer(true, false, NewBell()), time.Now()
 		requests := 0
 		for time.Since(begun) < laggingFor {
 			measure(t, p)
@@ -108,7 +108,7 @@ func TestPacerLagsForAWhile(t *testing.T) {
 // TestPacerRounds: rounds without a failure between are spread as well, until it has been quiet.
 func TestPacerRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPacer(false, newBell())
+		p := NewPacer(false, false, NewBell())
 		measure(t, p)
 		for _, least := range seconds(0.8, 1.6, 3.2) {
 			p.succeeded()
@@ -125,11 +125,11 @@ func TestPacerRounds(t *testing.T) {
 
 func TestPacerIsCutShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBell()
-		p := newPacer(false, b)
+		b := NewBell()
+		p := NewPacer(false, false, b)
 		measure(t, p)
 		p.failed(serverError(403), 0)
-		time.AfterFunc(time.Second, b.ring)
+		time.AfterFunc(time.Second, b.Ring)
 		if pause := measure(t, p); pause != time.Second {
 			t.Errorf("the pause lasts %v, want a second", pause)
 		}
@@ -137,7 +137,7 @@ func TestPacerIsCutShort(t *testing.T) {
 		if pause := measure(t, p); pause < 60*time.Second || pause > 75*time.Second {
 			t.Errorf("the next pause is %v: the failures before the bell count, or the bell goes on", pause)
 		}
-		b.ring() // while a request is under way
+		b.Ring() // while a request is under way
 		p.failed(serverError(403), 0)
 		if pause := measure(t, p); pause != 0 {
 			t.Errorf("the pause after a request during which the bell rang is %v", pause)

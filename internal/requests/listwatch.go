@@ -1,4 +1,4 @@
-package dynamicinformer
+package requests
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,23 +16,22 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 
 	"github.com/crdcache/crdcache/internal/packed"
-	"github.com/crdcache/crdcache/internal/stream"
+	"github.com/crdcache/crdcache/internal/requests/stream"
 )
 
 // listWatch is what one reflector lists and watches through: a type, or one namespace of it, for one generation.
 // It reports the outcome of each request, because refused connections, throttling and failing watches never
 // reach a reflector's watch error handler; it paces the requests by what went wrong; and it holds a slot of the
-// limiter while it lists.
+// Limiter while it lists.
 type listWatch struct {
-	resource requests
+	resource resource
 	tweak    func(*metav1.ListOptions)
 	keep     func(runtime.Object) bool // nil: everything
-	reports  reporter
-	limiter  *limiter
-	pacer    *pacer
+	reports  Reporter
+	limiter  *Limiter
+	pacer    *Pacer
 	// unheard is called with the failures that the reflector keeps from its watch error handler.
 	unheard func(error)
 	// forbidden is called, instead of reporting it, when a list or watch is forbidden, and ends the requests; nil:
@@ -51,57 +51,108 @@ type listWatch struct {
 // is not made for it. The reflector lists instead.
 var errStalled = apierrors.NewTimeoutError("the initial events of a watch-list stopped before their end", 0)
 
-// slotPatience is how long a list holds its slot at most.
-const slotPatience = time.Minute
+// SlotPatience is how long a list holds its slot at most.
+const SlotPatience = time.Minute
 
-// source is what the informers of a factory share.
-type source struct {
-	client       dynamic.Interface
-	limiter      *limiter
-	onWatchError func(schema.GroupVersionResource, error) // may be nil
-	logger       *klog.Logger                             // may be nil
-	// namespaces returns a claim to an informer of all namespaces.
-	namespaces func() (*Handle, error)
+// Server is what the requests of a factory share.
+type Server struct {
+	Client  dynamic.Interface
+	Limiter *Limiter
+	// OnFailure is called with the failures that a reflector keeps from its watch error handler; it may be nil.
+	OnFailure func(schema.GroupVersionResource, error)
 }
 
-// newListWatch returns what a reflector lists and watches gvr through, in a namespace or (empty) all. forbidden is
-// called when a list or watch is, which is then no failure; it may be nil.
-func newListWatch(from source, gvr schema.GroupVersionResource, namespace string, options ResourceOptions, h *health, p *pacer, forbidden func(error)) cache.ListerWatcher {
+// Target is what one reflector follows.
+type Target struct {
+	GVR       schema.GroupVersionResource
+	Namespace string // empty: all
+	Form      Form
+	// Tweak completes the options of each request.
+	Tweak func(*metav1.ListOptions)
+	// Keep tells which objects are passed on; nil: all.
+	Keep func(runtime.Object) bool
+}
+
+// Reporter records the outcomes of the requests for one target.
+type Reporter interface {
+	// Ask records that a request is about to be sent.
+	Ask()
+	// Answer records the outcome of a request; err is nil when the server accepted it.
+	Answer(verb Verb, err error)
+	// Ended records the error that a watch ended with, unless ctx, that of the request, has ended it.
+	Ended(ctx context.Context, err error)
+	// Throttled records that the server answered a request with 429.
+	Throttled(verb Verb)
+	// Sign records an event or a bookmark of a watch. owing says that the initial list has not ended yet.
+	Sign(owing bool)
+}
+
+// ListWatch returns what a reflector lists and watches target through. forbidden is called when a list or watch is,
+// which is then no failure; it may be nil.
+func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer, forbidden func(error)) cache.ListerWatcher {
 	l := &listWatch{
-		tweak:   options.tweak(gvr),
-		keep:    options.Namespaces.filter(),
-		reports: h.reporter(namespace),
-		limiter: from.limiter,
+		tweak:   target.Tweak,
+		keep:    target.Keep,
+		reports: reports,
+		limiter: s.Limiter,
 		pacer:   p,
 		unheard: func(error) {},
 
 		forbidden: forbidden,
 	}
 	var err error
-	if l.resource, err = newRequests(from.client, gvr, namespace, options); err != nil {
-		l.resource = failedRequests{err}
+	if l.resource, err = newResource(s.Client, target.GVR, target.Namespace, target.Form); err != nil {
+		l.resource = failedResource{err}
 	}
-	if from.onWatchError != nil {
-		l.unheard = func(err error) { from.onWatchError(gvr, err) }
+	if s.OnFailure != nil {
+		l.unheard = func(err error) { s.OnFailure(target.GVR, err) }
 	}
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: l.list, WatchFuncWithContext: l.watch,
-	}, from.client)
+	}, s.Client)
 }
 
-// tweak returns what completes the options of each request.
-func (o ResourceOptions) tweak(gvr schema.GroupVersionResource) func(*metav1.ListOptions) {
-	return func(request *metav1.ListOptions) {
-		if o.LabelSelector != nil {
-			request.LabelSelector = o.LabelSelector.String()
-		}
-		if o.FieldSelector != nil {
-			request.FieldSelector = o.FieldSelector.String()
-		}
-		if o.TweakListOptions != nil {
-			o.TweakListOptions(gvr, request)
-		}
+// AwaitRight waits until target may be listed and watched, which refusal says that it may not, asking now and then.
+// It returns false when ctx ends before.
+func (s *Server) AwaitRight(ctx context.Context, target Target, p *Pacer, refusal error) bool {
+	resource, err := newResource(s.Client, target.GVR, target.Namespace, target.Form)
+	if err != nil {
+		return false
 	}
+	p.failed(refusal, 0)
+	for p.awaitRound(ctx) == nil {
+		release, err := s.Limiter.Acquire(ctx)
+		if err != nil {
+			return false
+		}
+		err = mayRead(ctx, resource, target.Tweak)
+		release()
+		if err == nil {
+			return true
+		}
+		p.failed(err, 0)
+	}
+	return false
+}
+
+// mayRead asks for one object and for a watch, and gives the latter up at once.
+func mayRead(ctx context.Context, resource resource, tweak func(*metav1.ListOptions)) error {
+	request := metav1.ListOptions{Limit: 1}
+	tweak(&request)
+	list, err := resource.List(ctx, request)
+	if err != nil {
+		return err
+	}
+	request.Limit = 0
+	if m, err := meta.ListAccessor(list); err == nil {
+		request.ResourceVersion = m.GetResourceVersion() // so that no more than what is new comes
+	}
+	w, err := resource.Watch(ctx, request)
+	if err != nil {
+		return err
+	}
+	w.Stop()
+	return nil
 }
 
 func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -111,21 +162,21 @@ func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 			return nil, err
 		}
 	}
-	verb := verbList
+	verb := VerbList
 	if options.Continue != "" {
-		verb = verbListMore
+		verb = VerbListMore
 	}
-	release, err := l.limiter.acquire(ctx)
+	release, err := l.limiter.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
 	// A request that nobody answers must not keep the lists of other types waiting for ever.
-	impatient := time.AfterFunc(slotPatience, release)
-	l.reports.ask()
+	impatient := time.AfterFunc(SlotPatience, release)
+	l.reports.Ask()
 	list, err := l.resource.List(l.noting(ctx, verb), options)
 	impatient.Stop()
 	release()
-	if l.forbidden != nil && reasonOf(err) == ReasonForbidden {
+	if l.forbidden != nil && ReasonOf(err) == ReasonForbidden {
 		l.forbidden(err)
 		return nil, err
 	}
@@ -160,13 +211,13 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 	if err := l.pacer.awaitWatch(ctx); err != nil {
 		return nil, err
 	}
-	l.reports.ask()
-	w, err := l.resource.Watch(l.noting(ctx, verbWatch), options)
-	if l.forbidden != nil && reasonOf(err) == ReasonForbidden {
+	l.reports.Ask()
+	w, err := l.resource.Watch(l.noting(ctx, VerbWatch), options)
+	if l.forbidden != nil && ReasonOf(err) == ReasonForbidden {
 		l.forbidden(err)
 		return nil, err
 	}
-	l.answered(verbWatch, err)
+	l.answered(VerbWatch, err)
 	if err != nil {
 		l.failed(err)
 		if repeated(err) {
@@ -177,7 +228,7 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 	return stream.New(w, stream.Hooks{
 		Keep:   l.keep,
 		First:  l.pacer.succeeded,
-		Came:   l.reports.sign,
+		Came:   l.reports.Sign,
 		Failed: func(err error) { l.broken(ctx, err) },
 	}), nil
 }
@@ -191,14 +242,14 @@ func (l *listWatch) watchList(ctx context.Context, options metav1.ListOptions) (
 	if err := l.pacer.awaitRound(ctx); err != nil {
 		return nil, err
 	}
-	release, err := l.limiter.acquire(ctx)
+	release, err := l.limiter.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	l.reports.ask()
+	l.reports.Ask()
 	ctx, cancel := context.WithCancelCause(ctx)
 	impatient := time.AfterFunc(stream.Patience, func() { cancel(errStalled) })
-	w, err := l.resource.Watch(l.noting(ctx, verbWatchList), options)
+	w, err := l.resource.Watch(l.noting(ctx, VerbWatchList), options)
 	if !impatient.Stop() && context.Cause(ctx) == errStalled {
 		if err == nil {
 			w.Stop()
@@ -212,12 +263,12 @@ func (l *listWatch) watchList(ctx context.Context, options metav1.ListOptions) (
 		l.refused(err)
 		return nil, err
 	}
-	l.reports.answer(verbWatchList, nil)
+	l.reports.Answer(VerbWatchList, nil)
 	listed := false
 	return stream.New(w, stream.Hooks{
 		Initial: true,
 		Keep:    l.keep,
-		Came:    l.reports.sign,
+		Came:    l.reports.Sign,
 		Failed: func(err error) {
 			if listed {
 				l.broken(ctx, err)
@@ -249,11 +300,11 @@ func (l *listWatch) watchList(ctx context.Context, options metav1.ListOptions) (
 func (l *listWatch) refused(err error) {
 	switch {
 	case repeated(err):
-		l.answered(verbWatchList, err)
+		l.answered(VerbWatchList, err)
 		l.failed(err)
 		l.unheard(err)
-	case reasonOf(err) == ReasonNone: // the reflector asks for a watch-list of the present state
-		l.reports.answer(verbWatchList, err)
+	case ReasonOf(err) == ReasonNone: // the reflector asks for a watch-list of the present state
+		l.reports.Answer(VerbWatchList, err)
 	default:
 		l.fallback.Store(true)
 	}
@@ -261,8 +312,8 @@ func (l *listWatch) refused(err error) {
 
 // broken takes in that a watch has failed after it was opened.
 func (l *listWatch) broken(ctx context.Context, err error) {
-	l.reports.ended(ctx, err)
-	if reasonOf(err) == ReasonNone {
+	l.reports.Ended(ctx, err)
+	if ReasonOf(err) == ReasonNone {
 		return // part of the protocol
 	}
 	l.failed(err)
@@ -271,24 +322,24 @@ func (l *listWatch) broken(ctx context.Context, err error) {
 
 // noting returns a context for a request that takes note of 429s: a client would repeat such requests by itself, and
 // hold the slot meanwhile.
-func (l *listWatch) noting(ctx context.Context, verb requestVerb) context.Context {
+func (l *listWatch) noting(ctx context.Context, verb Verb) context.Context {
 	return withThrottleNote(ctx, func(wait time.Duration) {
 		l.asked.Store(int64(wait))
-		l.reports.throttled(verb)
+		l.reports.Throttled(verb)
 	})
 }
 
 // answered reports how a request was answered. That the server asks for time is no failure, unless it says that
 // something else is wrong.
-func (l *listWatch) answered(verb requestVerb, err error) {
-	if reasonOf(err) != ReasonThrottled || l.asked.Load() == 0 {
-		l.reports.answer(verb, err)
+func (l *listWatch) answered(verb Verb, err error) {
+	if ReasonOf(err) != ReasonThrottled || l.asked.Load() == 0 {
+		l.reports.Answer(verb, err)
 	}
 }
 
 func (l *listWatch) failed(err error) {
 	wait := time.Duration(l.asked.Swap(0))
-	switch reasonOf(err) {
+	switch ReasonOf(err) {
 	case ReasonNone:
 		return // part of the protocol
 	case ReasonThrottled:

@@ -1,6 +1,7 @@
-package dynamicinformer
+package health
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -8,11 +9,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// health keeps the Status of one informer, from what its requests and its life report, and tells waiters
+// Health keeps the Status of one informer, from what its requests and its life report, and tells waiters
 // when it changes. Nothing of it polls: one timer at most wakes it, when time alone changes the state.
-type health struct {
+type Health struct {
 	gvr schema.GroupVersionResource
 	now func() time.Time
 	// news gets what happens, in order. Its methods are called under the lock, and only queue.
@@ -26,7 +29,7 @@ type health struct {
 		// told is the status that was last told of.
 		told Status
 		// watchers are told of each new status after news, in the same way.
-		watchers []statusWatcher
+		watchers []*watcher
 		// timer calls check at armed; zero when it has no appointment. That may be sooner than needed, never later.
 		timer *time.Timer
 		armed time.Time
@@ -38,44 +41,61 @@ type news interface {
 	// changed tells of a new status, and of the one that was told of before.
 	changed(before, after Status)
 	// answered tells how the server answered a request; err is nil where it accepted it.
-	answered(verb requestVerb, reason Reason, err error)
+	answered(verb requests.Verb, reason requests.Reason, err error)
 	// relisted tells that the type has been listed again.
-	relisted(s Status, reason RelistReason)
+	relisted(s Status, reason requests.RelistReason)
 }
 
-func newHealth(gvr schema.GroupVersionResource, now func() time.Time) *health {
-	h := &health{gvr: gvr, now: now, news: noNews{}}
-	h.mu.status = Status{GVR: gvr, State: StatePending, Message: "not started", Since: now()}
+// New returns the health of an informer of gvr that has not been started. view describes what the informer shows.
+func New(gvr schema.GroupVersionResource, view string, now func() time.Time) *Health {
+	h := &Health{gvr: gvr, now: now, news: noNews{}}
+	h.mu.status = Status{GVR: gvr, View: view, State: StatePending, Message: "not started", Since: now()}
 	h.mu.told = h.mu.status
 	h.mu.changed = make(chan struct{})
 	return h
 }
 
-func (h *health) started() { h.update(func(f *facts, _ *Status) { f.started = true }) }
-func (h *health) stopped() {
+// Started records that the informer has been started.
+func (h *Health) Started() { h.update(func(f *facts, _ *Status) { f.started = true }) }
+
+// Stopped records that it has ended for good.
+func (h *Health) Stopped() {
 	h.update(func(f *facts, _ *Status) { f.running, f.stopped = false, true })
 }
 
-// begin records that a generation begins to follow the type whose CRD has this UID, and numbers it.
-func (h *health) begin(uid types.UID) (generation int) {
+// Begin records that a generation begins to follow a version of the type whose CRD has this UID, and numbers it.
+func (h *Health) Begin(version string, uid types.UID) (generation int) {
 	h.update(func(f *facts, s *Status) {
 		*f = facts{started: true, running: true, exists: f.exists, parts: map[string]*part{}}
 		s.Generation++
-		s.UID = uid
+		s.Version, s.UID = version, uid
 		generation = s.Generation
 	})
 	return generation
 }
 
-// seen records what a source of types says of the type.
-func (h *health) seen(seen sees) {
+// Seen records what a source of types says of the type: that it exists, and that its CRD is being deleted.
+func (h *Health) Seen(exists, terminating bool) {
 	h.update(func(f *facts, s *Status) {
-		f.exists, s.Terminating = seen.exists, seen.exists && seen.Terminating
+		f.exists, s.Terminating = exists, exists && terminating
 	})
 }
 
-// synced records that a generation has stored its first list.
-func (h *health) synced(generation int) {
+// Consists records of which parts the type is read, so that nothing is known of others any more. An error is why
+// those namespaces, for a person, cannot be told that there should be parts for.
+func (h *Health) Consists(parts []string, err error, namespaces string) {
+	h.update(func(f *facts, _ *Status) {
+		maps.DeleteFunc(f.parts, func(name string, _ *part) bool {
+			return !slices.Contains(parts, name) && (err == nil || name != namespaces)
+		})
+		if err != nil && f.running {
+			f.parts[namespaces] = &part{list: trouble{reason: requests.ReasonForbidden, failures: 1, since: h.now(), err: err}}
+		}
+	})
+}
+
+// Synced records that a generation has stored its first list.
+func (h *Health) Synced(generation int) {
 	h.update(func(f *facts, s *Status) {
 		if s.Generation == generation {
 			f.synced = true
@@ -83,18 +103,18 @@ func (h *health) synced(generation int) {
 	})
 }
 
-// gone records that the generation has ended with its type.
-func (h *health) gone(reason Reason) {
+// Gone records that the generation has ended with its type.
+func (h *Health) Gone(reason requests.Reason) {
 	h.update(func(f *facts, _ *Status) { *f = facts{started: true, gone: true, reason: reason, exists: f.exists} })
 }
 
-// pending records what a started informer waits for.
-func (h *health) pending(reason Reason) {
+// Pending records what a started informer waits for.
+func (h *Health) Pending(reason requests.Reason) {
 	h.update(func(f *facts, _ *Status) { *f = facts{started: true, reason: reason, exists: f.exists} })
 }
 
 // check looks at what time has changed. The timer calls it.
-func (h *health) check() {
+func (h *Health) check() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.mu.armed = time.Time{}
@@ -102,7 +122,7 @@ func (h *health) check() {
 }
 
 // update changes the facts and derives the status from them.
-func (h *health) update(change func(*facts, *Status)) {
+func (h *Health) update(change func(*facts, *Status)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	change(&h.mu.facts, &h.mu.status)
@@ -110,7 +130,7 @@ func (h *health) update(change func(*facts, *Status)) {
 }
 
 // deriveLocked brings the status in line with the facts, and tells those whom it concerns.
-func (h *health) deriveLocked(now time.Time) {
+func (h *Health) deriveLocked(now time.Time) {
 	f, s := h.mu.facts, &h.mu.status
 	if next := f.state(now); next != s.State {
 		s.State, s.Since = next, now
@@ -127,38 +147,35 @@ func (h *health) deriveLocked(now time.Time) {
 		h.mu.changed = make(chan struct{})
 		h.news.changed(before, *s)
 		for _, w := range h.mu.watchers {
-			w.statusChanged(before, *s)
+			w.changed(before, *s)
 		}
 	}
 }
 
-// statusWatcher is told of each change of a status, under the lock: it must not block and must not call back.
-type statusWatcher interface {
-	statusChanged(before, after Status)
-}
+// watcher is told of each change of a status.
+type watcher struct{ changed func(before, after Status) }
 
-// follow adds a watcher. join is called with the present status, under the lock, so that the watcher can begin with
-// it and misses nothing that comes; an error of join is returned, and the watcher left out.
-func (h *health) follow(w statusWatcher, join func(Status) error) error {
+// Follow has changed called with each change of the status until unfollow is called. That happens under the lock: it must
+// not block and must not call back. join is called with the present status, under the lock as well, so that who follows can
+// begin with it and misses nothing that comes; an error of join is returned, and nothing is followed.
+func (h *Health) Follow(changed func(before, after Status), join func(Status) error) (unfollow func(), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := join(h.mu.told); err != nil {
-		return err
+		return nil, err
 	}
+	w := &watcher{changed}
 	h.mu.watchers = append(h.mu.watchers, w)
-	return nil
-}
-
-// unfollow takes a watcher out.
-func (h *health) unfollow(w statusWatcher) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.mu.watchers = slices.DeleteFunc(h.mu.watchers, func(other statusWatcher) bool { return other == w })
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.mu.watchers = slices.DeleteFunc(h.mu.watchers, func(other *watcher) bool { return other == w })
+	}, nil
 }
 
 // armLocked sees to it that check is called at a time; the zero time is never. An appointment that is too soon
 // is kept, because each event of a watch-list would move it.
-func (h *health) armLocked(at, now time.Time) {
+func (h *Health) armLocked(at, now time.Time) {
 	switch {
 	case h.mu.facts.stopped && h.mu.timer != nil:
 		h.mu.timer.Stop()
@@ -171,8 +188,8 @@ func (h *health) armLocked(at, now time.Time) {
 	}
 }
 
-// snapshot returns the status and a channel that is closed when it says something else (see differs).
-func (h *health) snapshot() (Status, <-chan struct{}) {
+// Snapshot returns the status and a channel that is closed when it says something else (see differs).
+func (h *Health) Snapshot() (Status, <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.mu.status, h.mu.changed
@@ -184,11 +201,18 @@ func (s Status) differs(other Status) bool {
 		s.Stale != other.Stale || s.Terminating != other.Terminating
 }
 
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // noNews is for an informer that nobody follows.
 type noNews struct{}
 
-func (noNews) changed(Status, Status)              {}
-func (noNews) answered(requestVerb, Reason, error) {}
-func (noNews) relisted(Status, RelistReason)       {}
+func (noNews) changed(Status, Status)                         {}
+func (noNews) answered(requests.Verb, requests.Reason, error) {}
+func (noNews) relisted(Status, requests.RelistReason)         {}
+
+// Armed returns when the timer wakes the health next; zero: it does not.
+func (h *Health) Armed() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.mu.armed
+}

@@ -1,4 +1,4 @@
-package dynamicinformer
+package requests
 
 import (
 	"context"
@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// crowd is a number of lists that want slots of a limiter.
+// crowd is a number of lists that want slots of a Limiter.
 type crowd struct {
 	*testing.T
-	*limiter
+	*Limiter
 	admitted chan func()
 }
 
 func newCrowd(t *testing.T, most, lists int) *crowd {
-	c := &crowd{T: t, limiter: newLimiter(most, time.Now), admitted: make(chan func(), lists)}
+	c := &crowd{T: t, Limiter: NewLimiter(most, time.Now), admitted: make(chan func(), lists)}
 	for range lists {
 		go func() { // ended by its slot
-			release, err := c.acquire(context.Background())
+			release, err := c.Acquire(context.Background())
 			if err != nil {
 				c.Error(err)
 			}
@@ -33,7 +33,7 @@ func newCrowd(t *testing.T, most, lists int) *crowd {
 func (c *crowd) expect(step string, held, waiting, bound int) {
 	c.Helper()
 	synctest.Wait()
-	if h, w, b := c.load(); h != held || w != waiting || b != bound {
+	if h, w, b := c.Load(); h != held || w != waiting || b != bound {
 		c.Errorf("%s: %d are admitted, %d wait, %d may be; want %d, %d, %d", step, h, w, b, held, waiting, bound)
 	}
 }
@@ -57,8 +57,8 @@ func TestLimiter(t *testing.T) {
 
 func TestLimiterIsFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(1, time.Now)
-		release, err := l.acquire(t.Context())
+		l := NewLimiter(1, time.Now)
+		release, err := l.Acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestLimiterIsFair(t *testing.T) {
 		done := make(chan struct{})
 		for i := range 3 {
 			go func() { // ended by its slot
-				release, err := l.acquire(context.Background())
+				release, err := l.Acquire(context.Background())
 				if err != nil {
 					t.Error(err)
 				}
@@ -94,7 +94,7 @@ func TestLimiterGivesUp(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		failed := make(chan error)
 		go func() { // ended by cancel
-			_, err := c.acquire(ctx)
+			_, err := c.Acquire(ctx)
 			failed <- err
 		}()
 		c.expect("another waits", 1, 1, 1)
@@ -103,7 +103,7 @@ func TestLimiterGivesUp(t *testing.T) {
 			t.Errorf("giving up returns %v", err)
 		}
 		c.expect("it has given up", 1, 0, 1)
-		if _, err := c.acquire(ctx); !errors.Is(err, why) {
+		if _, err := c.Acquire(ctx); !errors.Is(err, why) {
 			t.Errorf("a context that has ended gets %v", err)
 		}
 		// One that gives up after its turn has come passes it on.

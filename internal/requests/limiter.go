@@ -1,4 +1,4 @@
-package dynamicinformer
+package requests
 
 import (
 	"context"
@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// limiter bounds how many lists are under way at once. A server that answers 429 halves the bound; lists that
+// Limiter bounds how many lists are under way at once. A server that answers 429 halves the bound; lists that
 // succeed once it has had its time bring it back, one each. Who waits is served in order. It is safe for
 // concurrent use.
-type limiter struct {
+type Limiter struct {
 	most int
 	now  func() time.Time
 
@@ -27,14 +27,15 @@ type limiter struct {
 // shrinkPause is the least time between two changes of the bound that 429s make.
 const shrinkPause = time.Second
 
-func newLimiter(most int, now func() time.Time) *limiter {
-	l := &limiter{most: most, now: now}
+// NewLimiter returns a limiter of most lists at once.
+func NewLimiter(most int, now func() time.Time) *Limiter {
+	l := &Limiter{most: most, now: now}
 	l.mu.bound = most
 	return l
 }
 
-// acquire waits for a slot. The slot is given back by calling release, once; calling it again does nothing.
-func (l *limiter) acquire(ctx context.Context) (release func(), err error) {
+// Acquire waits for a slot. The slot is given back by calling release, once; calling it again does nothing.
+func (l *Limiter) Acquire(ctx context.Context) (release func(), err error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
@@ -48,7 +49,7 @@ func (l *limiter) acquire(ctx context.Context) (release func(), err error) {
 	}
 }
 
-func (l *limiter) queue() chan struct{} {
+func (l *Limiter) queue() chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	turn := make(chan struct{})
@@ -58,7 +59,7 @@ func (l *limiter) queue() chan struct{} {
 }
 
 // leave takes back what queue did, whether or not its turn has come.
-func (l *limiter) leave(turn chan struct{}) {
+func (l *Limiter) leave(turn chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if i := slices.Index(l.mu.waiting, turn); i >= 0 {
@@ -69,14 +70,14 @@ func (l *limiter) leave(turn chan struct{}) {
 	l.admitLocked()
 }
 
-func (l *limiter) release() {
+func (l *Limiter) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.held--
 	l.admitLocked()
 }
 
-func (l *limiter) admitLocked() {
+func (l *Limiter) admitLocked() {
 	for l.mu.held < l.mu.bound && len(l.mu.waiting) > 0 {
 		close(l.mu.waiting[0])
 		l.mu.waiting = slices.Delete(l.mu.waiting, 0, 1)
@@ -85,7 +86,7 @@ func (l *limiter) admitLocked() {
 }
 
 // throttled takes in that the server answered 429 and wants to be left alone for a while.
-func (l *limiter) throttled(retryAfter time.Duration) {
+func (l *Limiter) throttled(retryAfter time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
@@ -98,7 +99,7 @@ func (l *limiter) throttled(retryAfter time.Duration) {
 }
 
 // succeeded takes in that a list was answered.
-func (l *limiter) succeeded() {
+func (l *Limiter) succeeded() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.bound < l.most && !l.now().Before(l.mu.eased) {
@@ -107,8 +108,8 @@ func (l *limiter) succeeded() {
 	}
 }
 
-// load returns how many lists are under way, how many wait, and how many may be under way at present.
-func (l *limiter) load() (held, waiting, bound int) {
+// Load returns how many lists are under way, how many wait, and how many may be under way at present.
+func (l *Limiter) Load() (held, waiting, bound int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.mu.held, len(l.mu.waiting), l.mu.bound

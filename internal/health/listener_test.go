@@ -1,4 +1,4 @@
-package dynamicinformer
+package health
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/internal/requests"
 )
 
 // diary notes what a listener is told.
@@ -25,10 +27,10 @@ func (d *diary) listener() Listener {
 		},
 		GenerationStarted: func(g Generation) { d.add("%s: started %d %s", g.GVR.Resource, g.Number, g.UID) },
 		GenerationSynced:  func(g Generation) { d.add("%s: synced %d", g.GVR.Resource, g.Number) },
-		GenerationEnded: func(g Generation, r Reason) {
+		GenerationEnded: func(g Generation, r requests.Reason) {
 			d.add("%s: ended %d %s", g.GVR.Resource, g.Number, r)
 		},
-		Relisted: func(g Generation, r RelistReason) { d.add("%s: relisted %s", g.GVR.Resource, r) },
+		Relisted: func(g Generation, r requests.RelistReason) { d.add("%s: relisted %s", g.GVR.Resource, r) },
 		RequestFailed: func(f RequestFailure) {
 			d.add("%s: %s failed: %s: %v", f.GVR.Resource, f.Verb, f.Reason, f.Err)
 		},
@@ -41,19 +43,19 @@ func (d *diary) listener() Listener {
 // exchange is a hub with the healths of some types.
 type exchange struct {
 	*testing.T
-	*hub
+	*Hub
 	clock time.Time
 }
 
 func newExchange(t *testing.T, typesKnown bool) *exchange {
 	e := &exchange{T: t, clock: time.Unix(1000, 0)}
-	e.hub = newHub(typesKnown, func() time.Time { return e.clock })
+	e.Hub = NewHub(typesKnown, func() time.Time { return e.clock })
 	return e
 }
 
-func (e *exchange) health(gvr schema.GroupVersionResource, required bool) *health {
-	h := newHealth(gvr, func() time.Time { return e.clock })
-	e.join(h, required)
+func (e *exchange) health(gvr schema.GroupVersionResource, required bool) *Health {
+	h := New(gvr, "", func() time.Time { return e.clock })
+	e.Join(h, required)
 	return h
 }
 
@@ -61,7 +63,7 @@ func (e *exchange) health(gvr schema.GroupVersionResource, required bool) *healt
 func (e *exchange) listen() (*diary, *ListenerHandle) {
 	e.Helper()
 	d := &diary{}
-	l, err := e.add(d.listener())
+	l, err := e.Add(d.listener())
 	if err != nil {
 		e.Fatal(err)
 	}
@@ -71,7 +73,7 @@ func (e *exchange) listen() (*diary, *ListenerHandle) {
 // expect waits until a diary is complete, and compares.
 func (e *exchange) expect(step string, d *diary, l *ListenerHandle, want ...string) {
 	e.Helper()
-	if err := l.queue.drain(patient(e.T)); err != nil {
+	if err := l.queue.Drain(e.Context()); err != nil {
 		e.Fatal(err)
 	}
 	if diff := cmp.Diff(want, d.lines); diff != "" {
@@ -84,21 +86,21 @@ func TestListenerIsToldInOrder(t *testing.T) {
 	e := newExchange(t, true)
 	d, l := e.listen()
 	h := e.health(widgets, false)
-	r := h.reporter("")
+	r := h.Reporter("")
 	e.expect("at first", d, l,
 		"Authenticated:  -> Unknown ", "Reachable:  -> Unknown ", "Ready:  -> True ", "TypesKnown:  -> True ",
 		"widgets:  -> Pending ")
-	h.started()
-	h.pending(ReasonNotInstalled)
-	h.begin("1")
-	r.answer(verbListMore, serverError(500))
-	r.answer(verbList, nil)
-	h.synced(1)
-	r.answer(verbWatch, serverError(410))
-	r.answer(verbList, nil)
-	h.gone(ReasonNotInstalled)
-	h.begin("2")
-	h.stopped()
+	h.Started()
+	h.Pending(requests.ReasonNotInstalled)
+	h.Begin("", "1")
+	r.Answer(requests.VerbListMore, serverError(500))
+	r.Answer(requests.VerbList, nil)
+	h.Synced(1)
+	r.Answer(requests.VerbWatch, serverError(410))
+	r.Answer(requests.VerbList, nil)
+	h.Gone(requests.ReasonNotInstalled)
+	h.Begin("", "2")
+	h.Stopped()
 	e.expect("a life", d, l,
 		"widgets: Pending -> Pending NotInstalled",
 		"widgets: Pending -> Syncing ", "widgets: started 1 1",
@@ -116,21 +118,21 @@ func TestListenerIsToldInOrder(t *testing.T) {
 func TestLateListener(t *testing.T) {
 	e := newExchange(t, false)
 	synced, denied, over := e.health(widgets, true), e.health(gadgets, false), e.health(schema.GroupVersionResource{Resource: "over"}, false)
-	over.stopped()
-	for _, h := range []*health{synced, denied} {
-		h.started()
-		h.begin("7")
-		h.reporter("").answer(verbList, nil)
+	over.Stopped()
+	for _, h := range []*Health{synced, denied} {
+		h.Started()
+		h.Begin("", "7")
+		h.Reporter("").Answer(requests.VerbList, nil)
 	}
-	synced.synced(1)
-	denied.synced(1)
-	denied.reporter("").answer(verbList, serverError(403))
+	synced.Synced(1)
+	denied.Synced(1)
+	denied.Reporter("").Answer(requests.VerbList, serverError(403))
 	d, l := e.listen()
 	e.expect("the present", d, l,
 		"gadgets:  -> Degraded Forbidden", "gadgets: started 1 7", "gadgets: synced 1",
 		"widgets:  -> Synced ", "widgets: started 1 7", "widgets: synced 1",
 		"Authenticated:  -> True ", "Reachable:  -> True ", "Ready:  -> False TypesUnknown", "TypesKnown:  -> False TypesUnknown")
-	e.learntTypes()
+	e.LearntTypes()
 	e.expect("and then", d, l, "TypesKnown: False -> True ", "Ready: False -> True ")
 }
 
@@ -143,11 +145,11 @@ func TestListenerRemoved(t *testing.T) {
 	<-l.Done()
 	e.health(widgets, false)
 	e.expect("removed", d, l)
-	if err := e.shut(patient(t)); err != nil {
+	if err := e.Shut(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	<-kept.Done()
-	if _, err := e.add(Listener{}); !errors.Is(err, ErrShutdown) {
+	if _, err := e.Add(Listener{}); !errors.Is(err, ErrShutdown) {
 		t.Errorf("after the end, adding a listener ends with %v", err)
 	}
 }
@@ -156,7 +158,7 @@ func TestListenerRemoved(t *testing.T) {
 func TestSlowListenerDelaysNobody(t *testing.T) {
 	e := newExchange(t, true)
 	entered, release := make(chan struct{}), make(chan struct{})
-	slow, err := e.add(Listener{StateChanged: func(_, after Status) {
+	slow, err := e.Add(Listener{StateChanged: func(_, after Status) {
 		if after.State == StatePending {
 			close(entered)
 			<-release
@@ -168,17 +170,17 @@ func TestSlowListenerDelaysNobody(t *testing.T) {
 	d, quick := e.listen()
 	h := e.health(widgets, false)
 	<-entered
-	h.started()
-	h.begin("")
-	h.stopped()
-	if err := quick.queue.drain(patient(t)); err != nil || len(d.lines) != 9 {
+	h.Started()
+	h.Begin("", "")
+	h.Stopped()
+	if err := quick.queue.Drain(t.Context()); err != nil || len(d.lines) != 9 {
 		t.Errorf("the quick listener was told %q, %v", d.lines, err)
 	}
 	if got := slow.Depth(); got != 3 {
 		t.Errorf("the slow listener's depth is %d, want 3", got)
 	}
 	close(release)
-	if err := e.shut(patient(t)); err != nil || slow.Depth() != 0 {
+	if err := e.Shut(t.Context()); err != nil || slow.Depth() != 0 {
 		t.Errorf("after the end, the depth is %d, %v", slow.Depth(), err)
 	}
 }
@@ -186,18 +188,18 @@ func TestSlowListenerDelaysNobody(t *testing.T) {
 // TestListenerWithoutFuncs: what nobody wants to know is not queued.
 func TestListenerWithoutFuncs(t *testing.T) {
 	e := newExchange(t, true)
-	l, err := e.add(Listener{})
+	l, err := e.Add(Listener{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := e.health(widgets, false)
-	h.started()
-	h.begin("")
-	h.reporter("").answer(verbList, serverError(500))
-	h.reporter("").answer(verbList, nil)
-	h.synced(1)
-	h.reporter("").answer(verbWatchList, nil)
-	if l.Depth() != 0 || l.queue.mu.running {
+	h.Started()
+	h.Begin("", "")
+	h.Reporter("").Answer(requests.VerbList, serverError(500))
+	h.Reporter("").Answer(requests.VerbList, nil)
+	h.Synced(1)
+	h.Reporter("").Answer(requests.VerbWatchList, nil)
+	if l.Depth() != 0 || l.queue.Running() {
 		t.Error("something was queued")
 	}
 }
@@ -205,9 +207,9 @@ func TestListenerWithoutFuncs(t *testing.T) {
 func TestConditions(t *testing.T) {
 	e := newExchange(t, false)
 	one, two := e.health(gadgets, true), e.health(widgets, false)
-	for _, h := range []*health{one, two} {
-		h.started()
-		h.begin("")
+	for _, h := range []*Health{one, two} {
+		h.Started()
+		h.Begin("", "")
 	}
 	check := func(step string, want ...string) {
 		t.Helper()
@@ -230,60 +232,35 @@ func TestConditions(t *testing.T) {
 	}
 	unknown := "TypesUnknown: waiting to learn which types the server has"
 	check("nothing heard", "Authenticated=Unknown", "Reachable=Unknown", "Ready=False "+unknown, "TypesKnown=False "+unknown)
-	e.learntTypes()
+	e.LearntTypes()
 	waiting := "Ready=False : gadgets.v1.example.com: Syncing: waiting for the first list"
 	check("types known", "Authenticated=Unknown", "Reachable=Unknown", waiting, "TypesKnown=True")
 
-	for range failuresUntilDegraded {
-		two.reporter("").answer(verbList, errRefused)
+	for range FailuresUntilDegraded {
+		two.Reporter("").Answer(requests.VerbList, errRefused)
 	}
 	refused := "Reachable=False Unreachable: " + errRefused.Error()
 	check("one unreachable", "Authenticated=Unknown", refused, waiting, "TypesKnown=True")
-	for range failuresUntilDegraded {
-		one.reporter("").answer(verbList, errRefused)
+	for range FailuresUntilDegraded {
+		one.Reporter("").Answer(requests.VerbList, errRefused)
 	}
 	check("both unreachable", "Authenticated=Unknown", "Reachable=False Unreachable: 2 of 2 types: "+errRefused.Error(),
 		"Ready=False Unreachable: gadgets.v1.example.com: Syncing (Unreachable): "+errRefused.Error(), "TypesKnown=True")
-	if s, _ := one.snapshot(); s.State != StateSyncing {
+	if s, _ := one.Snapshot(); s.State != StateSyncing {
 		t.Errorf("the unreachable type has the status %+v", s)
 	}
 
-	one.reporter("").answer(verbList, serverError(401))
-	two.reporter("").answer(verbList, serverError(403)) // an answer, and credentials that are good
+	one.Reporter("").Answer(requests.VerbList, serverError(401))
+	two.Reporter("").Answer(requests.VerbList, serverError(403)) // an answer, and credentials that are good
 	denied := serverError(401).Error()
 	check("unauthorized", "Authenticated=False Unauthorized: "+denied, "Reachable=True",
 		"Ready=False Unauthorized: gadgets.v1.example.com: Syncing (Unauthorized): "+denied, "TypesKnown=True")
 
-	one.reporter("").answer(verbList, nil)
-	one.synced(1)
+	one.Reporter("").Answer(requests.VerbList, nil)
+	one.Synced(1)
 	check("all well", "Authenticated=True", "Reachable=True", "Ready=True", "TypesKnown=True")
 
-	two.reporter("").answer(verbList, serverError(401))
-	two.stopped()
+	two.Reporter("").Answer(requests.VerbList, serverError(401))
+	two.Stopped()
 	check("a type that is not followed any more has no say", "Authenticated=True", "Reachable=True", "Ready=True", "TypesKnown=True")
-}
-
-// troubled is a source of types that cannot tell any.
-type troubled struct{ err error }
-
-func (troubled) Subscribe(TypeListener) (stop func()) { return func() {} }
-func (t troubled) Err() error                         { return t.err }
-
-// TestConditionsExplainTheSource: why the types are not known is part of the message.
-func TestConditionsExplainTheSource(t *testing.T) {
-	want := "waiting to learn which types the server has"
-	for _, tt := range []struct {
-		source TypeSource
-		want   string
-	}{{troubled{errors.New("no\nway")}, want + ": no way"}, {troubled{}, want}, {&script{}, want}} {
-		f := newFactory(t, newServer(t), Options{Types: tt.source})
-		for _, c := range f.Conditions() {
-			if (c.Type == ConditionReady || c.Type == ConditionTypesKnown) && c.Message != tt.want {
-				t.Errorf("%T: the message of %s is %q, want %q", tt.source, c.Type, c.Message, tt.want)
-			}
-			if other := f.Condition(c.Type); other != c {
-				t.Errorf("Condition returns %+v, Conditions %+v", other, c)
-			}
-		}
-	}
 }

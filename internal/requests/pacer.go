@@ -1,4 +1,4 @@
-package dynamicinformer
+package requests
 
 import (
 	"context"
@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// pacer decides when a reflector may ask the server again: how long after a failure depends on what it was. It
+// Pacer decides when a reflector may ask the server again: how long after a failure depends on what it was. It
 // takes the place of the reflector's own backoff, which knows no reasons, is not told of most failures, and
 // cannot be cut short. It is safe for concurrent use.
-type pacer struct {
+type Pacer struct {
 	// known says that a source of types says that the type is served: a 404 is then that of an API server
 	// that lags behind, and will pass.
 	known bool
 	// late says that the requests are for a namespace that has just come: rights in it may come a moment later.
 	late bool
-	bell *bell
+	bell *Bell
 
 	mu struct {
 		sync.Mutex
@@ -33,19 +33,21 @@ type pacer struct {
 // quietTime is how long a round must last for the next one not to count as a repetition.
 const quietTime = 2 * time.Minute
 
-func newPacer(known bool, bell *bell) *pacer {
-	p := &pacer{known: known, bell: bell}
+// NewPacer returns a pacer that bell cuts short. known says that a source of types says that the type is served, late
+// that the requests are for a namespace that has just come.
+func NewPacer(known, late bool, bell *Bell) *Pacer {
+	p := &Pacer{known: known, late: late, bell: bell}
 	p.mu.rung = bell.rung()
 	return p
 }
 
 // awaitRound waits until a round of list and watch may begin. The first may at once.
-func (p *pacer) awaitRound(ctx context.Context) error {
+func (p *Pacer) awaitRound(ctx context.Context) error {
 	return p.sleep(ctx, p.planRound(time.Now()))
 }
 
 // planRound returns when the next round may begin.
-func (p *pacer) planRound(now time.Time) time.Time {
+func (p *Pacer) planRound(now time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	first := p.mu.round.IsZero()
@@ -65,7 +67,7 @@ func (p *pacer) planRound(now time.Time) time.Time {
 }
 
 // awaitWatch waits until a watch may be asked for again.
-func (p *pacer) awaitWatch(ctx context.Context) error {
+func (p *Pacer) awaitWatch(ctx context.Context) error {
 	p.mu.Lock()
 	due := p.mu.due
 	p.mu.Unlock()
@@ -73,7 +75,7 @@ func (p *pacer) awaitWatch(ctx context.Context) error {
 }
 
 // sleep waits until a time, or until the bell rings. That it has rung since the last request began counts too.
-func (p *pacer) sleep(ctx context.Context, until time.Time) error {
+func (p *Pacer) sleep(ctx context.Context, until time.Time) error {
 	p.mu.Lock()
 	rung := p.mu.rung
 	p.mu.Unlock()
@@ -94,8 +96,8 @@ func (p *pacer) sleep(ctx context.Context, until time.Time) error {
 }
 
 // failed takes in a failure, after which there is a pause: that which the server asked for, if it did.
-func (p *pacer) failed(err error, asked time.Duration) {
-	reason, now := reasonOf(err), time.Now()
+func (p *Pacer) failed(err error, asked time.Duration) {
+	reason, now := ReasonOf(err), time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if reason != p.mu.reason || p.mu.failures == 0 {
@@ -110,14 +112,14 @@ func (p *pacer) failed(err error, asked time.Duration) {
 }
 
 // succeeded takes in an answer: what failed before does not count any more.
-func (p *pacer) succeeded() {
+func (p *Pacer) succeeded() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.reason, p.mu.failures, p.mu.due = ReasonNone, 0, time.Time{}
 }
 
 // forget lets everything begin anew.
-func (p *pacer) forget() {
+func (p *Pacer) forget() {
 	p.succeeded()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -160,7 +162,7 @@ func (p pauses) after(earlier int, chance float64) time.Duration {
 }
 
 // pauses returns the pauses for a reason that has been failing for a time.
-func (p *pacer) pauses(reason Reason, failing time.Duration) pauses {
+func (p *Pacer) pauses(reason Reason, failing time.Duration) pauses {
 	switch {
 	case reason == ReasonNotFound && p.known && failing < laggingFor:
 		return laggingPause
@@ -176,21 +178,23 @@ func (p *pacer) pauses(reason Reason, failing time.Duration) pauses {
 	return ordinaryPause
 }
 
-// bell wakes those who sit out a pause. It is safe for concurrent use.
-type bell struct {
+// Bell wakes those who sit out a pause. It is safe for concurrent use.
+type Bell struct {
 	mu struct {
 		sync.Mutex
 		rung chan struct{} // closed and replaced by ring
 	}
 }
 
-func newBell() *bell {
-	b := &bell{}
+// NewBell returns a bell.
+func NewBell() *Bell {
+	b := &Bell{}
 	b.mu.rung = make(chan struct{})
 	return b
 }
 
-func (b *bell) ring() {
+// Ring wakes those who sit out a pause now.
+func (b *Bell) Ring() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	close(b.mu.rung)
@@ -198,7 +202,7 @@ func (b *bell) ring() {
 }
 
 // rung returns a channel that is closed when the bell rings next.
-func (b *bell) rung() <-chan struct{} {
+func (b *Bell) rung() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.mu.rung

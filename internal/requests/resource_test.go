@@ -1,4 +1,4 @@
-package dynamicinformer
+package requests
 
 import (
 	"compress/gzip"
@@ -16,12 +16,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/internal/packed"
-	"github.com/crdcache/crdcache/internal/stream"
+	"github.com/crdcache/crdcache/internal/requests/stream"
 )
 
 const (
@@ -113,11 +114,11 @@ func unpacked(object runtime.Object) runtime.Object {
 }
 
 // outcomes lists and watches, and returns all that came of it.
-func outcomes(t *testing.T, r requests) []any {
+func outcomes(t *testing.T, r resource) []any {
 	t.Helper()
-	list, err := r.List(patient(t), metav1.ListOptions{})
+	list, err := r.List(t.Context(), metav1.ListOptions{})
 	results := []any{unpacked(list), fmt.Sprint(err)}
-	w, err := r.Watch(patient(t), metav1.ListOptions{})
+	w, err := r.Watch(t.Context(), metav1.ListOptions{})
 	results = append(results, fmt.Sprint(err))
 	if err != nil {
 		return results
@@ -135,18 +136,23 @@ func outcomes(t *testing.T, r requests) []any {
 }
 
 // ownRequests returns the requests that a client of NewClient makes.
-func ownRequests(t *testing.T, host string, compressed bool, options ResourceOptions) requests {
+func ownRequests(t *testing.T, host string, compressed bool, form Form) resource {
 	t.Helper()
 	own, err := NewClient(&rest.Config{Host: host, QPS: -1, DisableCompression: !compressed}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newRequests(own, gadgets, "default", options)
+	r, err := newResource(own, gadgets, "default", form)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
+
+var (
+	gadgets    = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
+	packedForm = Form{Packer: packed.NewPacker(nil)}
+)
 
 // TestRequestsAreStock compares packed lists and watches with those of client-go's dynamic client.
 func TestRequestsAreStock(t *testing.T) {
@@ -159,8 +165,8 @@ func TestRequestsAreStock(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				want := outcomes(t, decodedRequests{stock.Resource(gadgets).Namespace("default")})
-				got := outcomes(t, ownRequests(t, server.URL, compressed, ResourceOptions{}))
+				want := outcomes(t, decodedResource{stock.Resource(gadgets).Namespace("default")})
+				got := outcomes(t, ownRequests(t, server.URL, compressed, packedForm))
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("(-stock +packed)\n%.3000s", diff)
 				}
@@ -182,21 +188,19 @@ func TestRequestsPack(t *testing.T) {
 	}))
 	defer server.Close()
 	tests := map[string]struct {
-		options ResourceOptions
-		packed  bool
-		accept  string
+		form   Form
+		packed bool
+		accept string
 	}{
-		"default":    {packed: true, accept: "application/json"},
-		"packed":     {options: ResourceOptions{Storage: Storage{Mode: StoragePacked}}, packed: true, accept: "application/json"},
-		"object":     {options: ResourceOptions{Storage: Storage{Mode: StorageObject}}, accept: "application/json"},
-		"metadata":   {options: ResourceOptions{Storage: Storage{Mode: StorageMetadata}}, packed: true, accept: metadataContent},
-		"transforms": {options: ResourceOptions{Transform: func(o any) (any, error) { return o, nil }}, packed: true, accept: "application/json"},
+		"packed":   {form: packedForm, packed: true, accept: "application/json"},
+		"decoded":  {accept: "application/json"},
+		"metadata": {form: Form{Packer: packed.NewPacker(nil), Metadata: true}, packed: true, accept: metadataContent},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			asked.Store(0)
-			r := ownRequests(t, server.URL, false, test.options)
-			list, err := r.List(patient(t), metav1.ListOptions{LabelSelector: "a=b", Limit: 5})
+			r := ownRequests(t, server.URL, false, test.form)
+			list, err := r.List(t.Context(), metav1.ListOptions{LabelSelector: "a=b", Limit: 5})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -206,7 +210,7 @@ func TestRequestsPack(t *testing.T) {
 			if want := "/apis/example.com/v1/namespaces/default/gadgets?labelSelector=a%3Db&limit=5"; path.Load() != want {
 				t.Errorf("asked for %s, want %s", path.Load(), want)
 			}
-			w, err := r.Watch(patient(t), metav1.ListOptions{ResourceVersion: "7"})
+			w, err := r.Watch(t.Context(), metav1.ListOptions{ResourceVersion: "7"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -229,24 +233,6 @@ func TestRequestsPack(t *testing.T) {
 	}
 }
 
-// TestRequestsPrune leaves out what the options say.
-func TestRequestsPrune(t *testing.T) {
-	server := httptest.NewServer(replies()["usual"])
-	defer server.Close()
-	for name, options := range map[string]ResourceOptions{
-		"Prune": {Prune: Prune{Presets: []PrunePreset{PruneManagedFields}}}, "StripManagedFields": {Transform: StripManagedFields},
-	} {
-		list, err := ownRequests(t, server.URL, false, options).List(patient(t), metav1.ListOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, _ := list.(*packed.List).Items[0].JSON()
-		if strings.Contains(text, "managedFields") || !strings.Contains(text, `"name":"g"`) {
-			t.Errorf("%s: got %s", name, text)
-		}
-	}
-}
-
 // TestListTriesAgain resets the first connection, which client-go's lists survive.
 func TestListTriesAgain(t *testing.T) {
 	var asked atomic.Int64
@@ -265,7 +251,7 @@ func TestListTriesAgain(t *testing.T) {
 		conn.Close()
 	}))
 	defer server.Close()
-	list, err := ownRequests(t, server.URL, false, ResourceOptions{}).List(patient(t), metav1.ListOptions{})
+	list, err := ownRequests(t, server.URL, false, packedForm).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +271,7 @@ func TestListBreaksOff(t *testing.T) {
 			w.(http.Flusher).Flush()
 			panic(http.ErrAbortHandler)
 		}))
-		if list, err := ownRequests(t, server.URL, false, ResourceOptions{}).List(patient(t), metav1.ListOptions{}); err == nil {
+		if list, err := ownRequests(t, server.URL, false, packedForm).List(t.Context(), metav1.ListOptions{}); err == nil {
 			t.Errorf("after %d bytes: got %v", n, list)
 		}
 		server.Close()
@@ -294,7 +280,7 @@ func TestListBreaksOff(t *testing.T) {
 
 // TestListIsCancelled ends the context while the server sends a list.
 func TestListIsCancelled(t *testing.T) {
-	ctx, cancel := context.WithCancel(patient(t))
+	ctx, cancel := context.WithCancel(t.Context())
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, replies()["usual"].list[:200])
 		w.(http.Flusher).Flush()
@@ -302,7 +288,7 @@ func TestListIsCancelled(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	defer server.Close()
-	if _, err := ownRequests(t, server.URL, false, ResourceOptions{}).List(ctx, metav1.ListOptions{}); err == nil {
+	if _, err := ownRequests(t, server.URL, false, packedForm).List(ctx, metav1.ListOptions{}); err == nil {
 		t.Error("a list that never ended")
 	}
 }
@@ -315,11 +301,11 @@ func TestOtherClientsDecode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newRequests(stock, gadgets, "", ResourceOptions{})
+	r, err := newResource(stock, gadgets, "", packedForm)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list, err := r.List(patient(t), metav1.ListOptions{}); err != nil || len(list.(*unstructured.UnstructuredList).Items) != 2 {
+	if list, err := r.List(t.Context(), metav1.ListOptions{}); err != nil || len(list.(*unstructured.UnstructuredList).Items) != 2 {
 		t.Errorf("got %v and %v", list, err)
 	}
 }
@@ -330,21 +316,21 @@ func TestRequestsThatCannotBeMade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newRequests(own, gadgets, "a/b", ResourceOptions{}); err == nil {
+	if _, err := newResource(own, gadgets, "a/b", packedForm); err == nil {
 		t.Error("the namespace a/b")
 	}
-	failed := failedRequests{io.ErrNoProgress}
-	if _, err := failed.List(patient(t), metav1.ListOptions{}); err != io.ErrNoProgress {
+	failed := failedResource{io.ErrNoProgress}
+	if _, err := failed.List(t.Context(), metav1.ListOptions{}); err != io.ErrNoProgress {
 		t.Errorf("got %v", err)
 	}
-	if _, err := failed.Watch(patient(t), metav1.ListOptions{}); err != io.ErrNoProgress {
+	if _, err := failed.Watch(t.Context(), metav1.ListOptions{}); err != io.ErrNoProgress {
 		t.Errorf("got %v", err)
 	}
 }
 
 // TestRateLimitIsShared checks that the requests of all types, and others, count together.
 func TestRateLimitIsShared(t *testing.T) {
-	made, err := newClient(&rest.Config{Host: "http://127.0.0.1:1", QPS: 3, Burst: 4}, nil)
+	made, err := NewClient(&rest.Config{Host: "http://127.0.0.1:1", QPS: 3, Burst: 4}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -355,15 +341,15 @@ func TestRateLimitIsShared(t *testing.T) {
 		}
 	}
 	for range 2 {
-		r, err := made.packed(gadgets, "", nil, false)
+		r, err := made.packed(gadgets, "", Form{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.(*packedRequests).client.GetRateLimiter() != limit {
+		if r.(*packedResource).client.GetRateLimiter() != limit {
 			t.Error("a limit of its own")
 		}
 	}
-	if unlimited, err := newClient(&rest.Config{Host: "http://127.0.0.1:1", QPS: -1}, nil); err != nil || unlimited.config.RateLimiter != nil {
+	if unlimited, err := NewClient(&rest.Config{Host: "http://127.0.0.1:1", QPS: -1}, nil); err != nil || unlimited.config.RateLimiter != nil {
 		t.Errorf("got a limit, or %v", err)
 	}
 }

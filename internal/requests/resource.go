@@ -1,4 +1,4 @@
-package dynamicinformer
+package requests
 
 import (
 	"context"
@@ -17,42 +17,46 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// requests lists and watches a type, or one namespace of it. Lists are *packed.List or *unstructured.UnstructuredList,
+// Form says how the objects of a type are wanted.
+type Form struct {
+	// Packer packs them as they come, with a Client; nil: they are decoded.
+	Packer *packed.Packer
+	// Metadata asks the server for metadata alone, which takes a Packer.
+	Metadata bool
+}
+
+// resource lists and watches a type, or one namespace of it. Lists are *packed.List or *unstructured.UnstructuredList,
 // the objects of events *packed.Object or *unstructured.Unstructured. What is no object (a Status, a table) comes as
 // the dynamic client has it.
-type requests interface {
+type resource interface {
 	List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// newRequests returns the requests for gvr in a namespace or (empty) all, in the way that suits its storage. With a
-// client of NewClient, objects are packed as they come, and the server is asked for metadata alone where no more is
-// kept. What another client has decoded is packed by the store. Objects that are kept decoded are packed on the way
-// where something is left out of them, which is cheaper than decoding it.
-func newRequests(from dynamic.Interface, gvr schema.GroupVersionResource, namespace string, options ResourceOptions) (requests, error) {
-	resource := dynamic.ResourceInterface(from.Resource(gvr))
+// newResource returns the requests for gvr in a namespace or (empty) all. With a Client, objects are packed as they
+// come, and the server is asked for metadata alone where no more is kept. What another client has decoded is packed by
+// the store. Objects that are kept decoded are packed on the way where something is left out of them, which is cheaper
+// than decoding it.
+func newResource(from dynamic.Interface, gvr schema.GroupVersionResource, namespace string, form Form) (resource, error) {
+	decoded := dynamic.ResourceInterface(from.Resource(gvr))
 	if namespace != "" {
-		resource = from.Resource(gvr).Namespace(namespace)
+		decoded = from.Resource(gvr).Namespace(namespace)
 	}
-	form, _, err := options.form()
-	if err != nil {
-		return nil, err
-	}
-	own, ok := from.(*client)
-	if !ok || options.Storage.Mode == StorageObject && form.Packer().Pruner() == nil {
-		return decodedRequests{resource}, nil
+	own, ok := from.(*Client)
+	if !ok || form.Packer == nil {
+		return decodedResource{decoded}, nil
 	}
 	if problems := rest.IsValidPathSegmentName(namespace); len(problems) > 0 {
 		return nil, fmt.Errorf("invalid namespace %q: %v", namespace, problems)
 	}
-	return own.packed(gvr, namespace, form.Packer(), options.Storage.Mode == StorageMetadata)
+	return own.packed(gvr, namespace, form)
 }
 
-// decodedRequests are those of a dynamic client.
-type decodedRequests struct{ dynamic.ResourceInterface }
+// decodedResource has the requests of a dynamic client.
+type decodedResource struct{ dynamic.ResourceInterface }
 
-// List implements requests.
-func (d decodedRequests) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+// List implements resource.
+func (d decodedResource) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	list, err := d.ResourceInterface.List(ctx, options)
 	if err != nil {
 		return nil, err // not the nil list in a non-nil interface
@@ -60,16 +64,16 @@ func (d decodedRequests) List(ctx context.Context, options metav1.ListOptions) (
 	return list, nil
 }
 
-// failedRequests are those that cannot be made.
-type failedRequests struct{ err error }
+// failedResource has requests that cannot be made.
+type failedResource struct{ err error }
 
-// List implements requests.
-func (f failedRequests) List(context.Context, metav1.ListOptions) (runtime.Object, error) {
+// List implements resource.
+func (f failedResource) List(context.Context, metav1.ListOptions) (runtime.Object, error) {
 	return nil, f.err
 }
 
-// Watch implements requests.
-func (f failedRequests) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
+// Watch implements resource.
+func (f failedResource) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
 	return nil, f.err
 }
 
@@ -77,15 +81,15 @@ func (f failedRequests) Watch(context.Context, metav1.ListOptions) (watch.Interf
 const metadataContent = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
 // packed returns the requests for packed objects.
-func (c *client) packed(gvr schema.GroupVersionResource, namespace string, packer *packed.Packer, metadata bool) (requests, error) {
+func (c *Client) packed(gvr schema.GroupVersionResource, namespace string, form Form) (resource, error) {
 	config := rest.CopyConfig(c.config)
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	if metadata {
+	if form.Metadata {
 		config.AcceptContentTypes = metadataContent
 	}
 	packing := func(feed *codec.Feed) (*rest.RESTClient, error) {
 		config := rest.CopyConfig(config)
-		config.NegotiatedSerializer = codec.WrapPacked(config.NegotiatedSerializer, packer, feed)
+		config.NegotiatedSerializer = codec.WrapPacked(config.NegotiatedSerializer, form.Packer, feed)
 		return c.rest(config)
 	}
 	client, err := packing(nil)
@@ -96,8 +100,8 @@ func (c *client) packed(gvr schema.GroupVersionResource, namespace string, packe
 	if namespace != "" {
 		decoded = dynamic.New(client).Resource(gvr).Namespace(namespace)
 	}
-	return &packedRequests{
-		client: client, feeding: packing, path: apiPath(gvr, namespace), packer: packer, decoded: decodedRequests{decoded},
+	return &packedResource{
+		client: client, feeding: packing, path: apiPath(gvr, namespace), packer: form.Packer, decoded: decodedResource{decoded},
 	}, nil
 }
 
@@ -114,8 +118,8 @@ func apiPath(gvr schema.GroupVersionResource, namespace string) []string {
 	return append(path, gvr.Resource)
 }
 
-// packedRequests packs objects from the bytes of responses.
-type packedRequests struct {
+// packedResource packs objects from the bytes of responses.
+type packedResource struct {
 	client *rest.RESTClient
 	// feeding returns a client for one watch, which has a feed.
 	feeding func(*codec.Feed) (*rest.RESTClient, error)
@@ -123,15 +127,15 @@ type packedRequests struct {
 	path   []string
 	packer *packed.Packer
 	// decoded are for responses that are not of the usual form.
-	decoded requests
+	decoded resource
 }
 
-func (r *packedRequests) request(client *rest.RESTClient, options *metav1.ListOptions) *rest.Request {
+func (r *packedResource) request(client *rest.RESTClient, options *metav1.ListOptions) *rest.Request {
 	return client.Get().AbsPath(r.path...).SpecificallyVersionedParams(options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
 }
 
-// List implements requests. It packs each item as it comes, so that the whole response is never in memory.
-func (r *packedRequests) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+// List implements resource. It packs each item as it comes, so that the whole response is never in memory.
+func (r *packedResource) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	body, err := r.request(r.client, &options).Stream(ctx)
 	if err != nil {
 		if utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) {
@@ -150,8 +154,8 @@ func (r *packedRequests) List(ctx context.Context, options metav1.ListOptions) (
 	return list, nil
 }
 
-// Watch implements requests. The watch has batches.
-func (r *packedRequests) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+// Watch implements resource. The watch has batches.
+func (r *packedResource) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	feed := codec.NewFeed()
 	client, err := r.feeding(feed)
 	if err != nil {

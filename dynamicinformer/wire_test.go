@@ -1,0 +1,44 @@
+package dynamicinformer
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestWire checks how objects are asked for and packed, by what options say of their storage.
+func TestWire(t *testing.T) {
+	const object = `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"managedFields":[{"manager":"m"}],"name":"g"}}`
+	managed := Prune{Presets: []PrunePreset{PruneManagedFields}}
+	for name, tt := range map[string]struct {
+		options                   ResourceOptions
+		decoded, metadata, pruned bool
+	}{
+		"default":            {},
+		"packed":             {options: ResourceOptions{Storage: Storage{Mode: StoragePacked}}},
+		"transformed":        {options: ResourceOptions{Transform: func(o any) (any, error) { return o, nil }}},
+		"pruned":             {options: ResourceOptions{Prune: managed}, pruned: true},
+		"StripManagedFields": {options: ResourceOptions{Transform: StripManagedFields}, pruned: true},
+		"object":             {options: ResourceOptions{Storage: Storage{Mode: StorageObject}}, decoded: true},
+		"object, pruned":     {options: ResourceOptions{Storage: Storage{Mode: StorageObject}, Prune: managed}, pruned: true},
+		"metadata":           {options: ResourceOptions{Storage: Storage{Mode: StorageMetadata}}, metadata: true},
+	} {
+		form, _, err := tt.options.form()
+		if err != nil {
+			t.Fatal(err)
+		}
+		wire := tt.options.wire(form)
+		if wire.Metadata != tt.metadata || (wire.Packer == nil) != tt.decoded {
+			t.Errorf("%s: %+v", name, wire)
+		}
+		if wire.Packer == nil {
+			continue
+		}
+		o, err := wire.Packer.Pack([]byte(object))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, _ := o.JSON(); strings.Contains(text, "managedFields") == tt.pruned {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package health
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crdcache/crdcache/internal/queue"
+	"github.com/crdcache/crdcache/internal/requests"
+)
+
+// Listener is told what happens to informers, in order, one at a time and with no lock held. Funcs that are nil are
+// not called.
+type Listener struct {
+	StateChanged      func(before, after Status)
+	GenerationStarted func(g Generation)
+	GenerationSynced  func(g Generation)
+	GenerationEnded   func(g Generation, reason requests.Reason)
+	Relisted          func(g Generation, reason requests.RelistReason)
+	RequestFailed     func(f RequestFailure)
+	ConditionChanged  func(before, after Condition)
+}
+
+// Generation is one period in which an informer follows its type, from the type's coming to its going.
+type Generation struct {
+	// GVR is the type, as it was asked for.
+	GVR schema.GroupVersionResource
+	// View is what the informer shows of the type: see Status.View.
+	View string
+	// Version is the one that is followed; only with a version policy it can be another than that of GVR.
+	Version string
+	// Number counts the generations of an informer, from 1.
+	Number int
+	// UID is that of the CRD; empty where it is not known.
+	UID types.UID
+}
+
+// GenerationOf returns the generation of a status.
+func GenerationOf(s Status) Generation {
+	return Generation{GVR: s.GVR, View: s.View, Version: s.Version, Number: s.Generation, UID: s.UID}
+}
+
+// RequestFailure is a list or watch that failed.
+type RequestFailure struct {
+	// GVR is the type, and View what the informer shows of it.
+	GVR  schema.GroupVersionResource
+	View string
+	// Verb is "list", "watch", or "watch-list" for a watch that begins with a list.
+	Verb string
+	// Reason classifies Err.
+	Reason requests.Reason
+	// Err is what the client returned, or what the watch ended with.
+	Err error
+	// Time is when.
+	Time time.Time
+}
+
+// ListenerHandle is a listener's place in a factory. It is safe for concurrent use.
+type ListenerHandle struct {
+	hub      *Hub
+	listener Listener
+	queue    *queue.Calls
+}
+
+// Remove takes the listener out; what it has not been told yet is dropped. It does not wait for a call that is
+// under way (Done does), so it may be called from inside, and more than once.
+func (l *ListenerHandle) Remove() {
+	l.hub.Remove(l)
+	l.queue.Close()
+}
+
+// Done is closed when the listener is not called any more, after Remove or Shutdown.
+func (l *ListenerHandle) Done() <-chan struct{} { return l.queue.Done() }
+
+// Depth is how many events the listener has not been told of yet, with the one it is being told of.
+func (l *ListenerHandle) Depth() int { return l.queue.Pending() }
+
+// stateChanged are the calls that a change of a status makes.
+func (l *Listener) stateChanged(before, after Status) []func() {
+	var calls []func()
+	if l.StateChanged != nil {
+		calls = append(calls, func() { l.StateChanged(before, after) })
+	}
+	ended, reason, started, synced := GenerationsBetween(before, after)
+	if ended && l.GenerationEnded != nil {
+		calls = append(calls, func() { l.GenerationEnded(GenerationOf(before), reason) })
+	}
+	if started && l.GenerationStarted != nil {
+		calls = append(calls, func() { l.GenerationStarted(GenerationOf(after)) })
+	}
+	if synced && l.GenerationSynced != nil {
+		calls = append(calls, func() { l.GenerationSynced(GenerationOf(after)) })
+	}
+	return calls
+}
+
+// GenerationsBetween returns whether the generation of before has ended, and why, and whether that of after has
+// started and synced, from one status of an informer to the next.
+func GenerationsBetween(before, after Status) (ended bool, reason requests.Reason, started, synced bool) {
+	same := before.Generation == after.Generation
+	ended = Runs(before) && (!Runs(after) || !same)
+	started = Runs(after) && (!Runs(before) || !same)
+	synced = Filled(after) && (!Filled(before) || !same)
+	reason = after.Reason
+	if ended && started {
+		reason = requests.ReasonVersionChanged
+	}
+	return ended, reason, started, synced
+}
+
+// Runs returns whether a generation runs.
+func Runs(s Status) bool {
+	return s.State == StateSyncing || s.State == StateSynced || s.State == StateDegraded
+}
+
+// Filled returns whether the cache has been filled in this generation.
+func Filled(s Status) bool { return s.State == StateSynced || s.Stale }
+
+func (l *Listener) relisted(g Generation, reason requests.RelistReason) []func() {
+	if l.Relisted == nil {
+		return nil
+	}
+	return []func(){func() { l.Relisted(g, reason) }}
+}
+
+func (l *Listener) requestFailed(f RequestFailure) []func() {
+	if l.RequestFailed == nil {
+		return nil
+	}
+	return []func(){func() { l.RequestFailed(f) }}
+}
+
+func (l *Listener) conditionChanged(before, after Condition) []func() {
+	if l.ConditionChanged == nil {
+		return nil
+	}
+	return []func(){func() { l.ConditionChanged(before, after) }}
+}
+
+// drain waits until the listener has been told everything, and takes it out.
+func (l *ListenerHandle) drain(ctx context.Context) error {
+	err := l.queue.Drain(ctx)
+	l.Remove()
+	return err
+}

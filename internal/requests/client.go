@@ -1,0 +1,70 @@
+package requests
+
+import (
+	"errors"
+	"net/http"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/crdcache/crdcache/internal/codec"
+)
+
+// Client is a dynamic client that informers can get packed objects from.
+type Client struct {
+	dynamic.Interface
+	config *rest.Config // with the serializer of client-go
+	http   *http.Client
+}
+
+// NewClient returns a client for config. The HTTP client takes precedence over what config says about transport; nil
+// makes one from config.
+func NewClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
+	if config == nil {
+		return nil, errors.New("no config")
+	}
+	config = dynamic.ConfigFor(config)
+	// The dynamic client gives whole paths, so that neither of these is used.
+	config.GroupVersion = nil
+	config.APIPath = "/"
+	config.RateLimiter = rateLimiter(config)
+	if httpClient == nil {
+		var err error
+		if httpClient, err = rest.HTTPClientFor(config); err != nil {
+			return nil, err
+		}
+	}
+	c := &Client{config: config, http: watchThrottling(httpClient)}
+	decoding := rest.CopyConfig(config)
+	decoding.NegotiatedSerializer = codec.Wrap(config.NegotiatedSerializer, codec.Options{})
+	requests, err := c.rest(decoding)
+	if err != nil {
+		return nil, err
+	}
+	c.Interface = dynamic.New(requests)
+	return c, nil
+}
+
+// rest returns a REST client that shares the connections and the rate limit of c.
+func (c *Client) rest(config *rest.Config) (*rest.RESTClient, error) {
+	return rest.UnversionedRESTClientForConfigAndClient(config, c.http)
+}
+
+// rateLimiter returns the one that a REST client would make of config for itself; nil: there is no limit.
+func rateLimiter(config *rest.Config) flowcontrol.RateLimiter {
+	if config.RateLimiter != nil {
+		return config.RateLimiter
+	}
+	qps, burst := config.QPS, config.Burst
+	if qps == 0 {
+		qps = rest.DefaultQPS
+	}
+	if burst == 0 {
+		burst = rest.DefaultBurst
+	}
+	if qps < 0 {
+		return nil
+	}
+	return flowcontrol.NewTokenBucketRateLimiter(qps, burst)
+}

@@ -84,7 +84,7 @@ func BenchmarkNewCatalog(b *testing.B) {
 func BenchmarkTrackerState(b *testing.B) {
 	defs := definitions(1000)
 	s := newState()
-	if _, err := s.replaceCRDs(defs, epoch); err != nil {
+	if _, err := s.replaceCRDs(defs, nil, epoch); err != nil {
 		b.Fatal(err)
 	}
 	s.take(discovered(0, thousand()...))

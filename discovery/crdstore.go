@@ -1,11 +1,13 @@
 package discovery
 
 import (
-	"errors"
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/discovery/crd"
@@ -19,13 +21,27 @@ type crdObject struct {
 	err        error // why there is no definition
 }
 
+// unreadable is a CustomResourceDefinition that is there and cannot be understood.
+type unreadable struct {
+	gr  schema.GroupResource
+	uid types.UID
+	err error
+}
+
+// unreadable returns what is known of an object without a definition. The API server keeps the name of each
+// CustomResourceDefinition at its plural, a dot and its group.
+func (o *crdObject) unreadable() unreadable {
+	plural, group, _ := strings.Cut(o.Name, ".")
+	return unreadable{gr: schema.GroupResource{Group: group, Resource: plural}, uid: o.UID, err: o.err}
+}
+
 // crdStore hands what a reflector sees to a Tracker. It keeps nothing itself.
 type crdStore struct {
-	replace func([]*crd.Definition) error
+	replace func([]*crd.Definition, []unreadable) error
 	put     func(*crd.Definition)
-	drop    func(*crd.Definition)
-	// broken is told about objects that cannot be understood. They are passed over.
-	broken func(error)
+	drop    func(schema.GroupResource)
+	// broken is told of an added or changed object that cannot be understood.
+	broken func(unreadable)
 }
 
 var _ cache.TransformingStore = (*crdStore)(nil)
@@ -52,37 +68,35 @@ func shrinkCRD(obj any) *crdObject {
 	return &crdObject{err: fmt.Errorf("unexpected object %T", obj)}
 }
 
-func (s *crdStore) Add(obj any) error    { return s.with(obj, s.put) }
-func (s *crdStore) Update(obj any) error { return s.with(obj, s.put) }
-func (s *crdStore) Delete(obj any) error { return s.with(obj, s.drop) }
-func (s *crdStore) Resync() error        { return nil }
+func (s *crdStore) Add(obj any) error { return s.Update(obj) }
+func (s *crdStore) Resync() error     { return nil }
 
-func (s *crdStore) with(obj any, do func(*crd.Definition)) error {
-	o := shrinkCRD(obj)
-	if o.err != nil {
-		s.broken(o.err)
-		return nil // an error would only make the reflector log
+// Update takes one object. What cannot be understood is no error, which would only make the reflector log it.
+func (s *crdStore) Update(obj any) error {
+	if o := shrinkCRD(obj); o.err != nil {
+		s.broken(o.unreadable())
+	} else {
+		s.put(o.definition)
 	}
-	do(o.definition)
+	return nil
+}
+
+// Delete takes the deletion of an object, for which its name is enough.
+func (s *crdStore) Delete(obj any) error {
+	s.drop(shrinkCRD(obj).unreadable().gr)
 	return nil
 }
 
 // Replace takes a complete list. Its error makes the reflector list again.
 func (s *crdStore) Replace(list []any, _ string) error {
 	definitions := make([]*crd.Definition, 0, len(list))
-	var problems []error
+	var rest []unreadable
 	for _, obj := range list {
 		if o := shrinkCRD(obj); o.err != nil {
-			problems = append(problems, o.err)
+			rest = append(rest, o.unreadable())
 		} else {
 			definitions = append(definitions, o.definition)
 		}
 	}
-	if err := s.replace(definitions); err != nil {
-		return err
-	}
-	if len(problems) > 0 {
-		s.broken(errors.Join(problems...))
-	}
-	return nil
+	return s.replace(definitions, rest)
 }

@@ -45,7 +45,7 @@ func TestSnapshotCatalogOfNewDefinitions(t *testing.T) {
 		definition("as", "a", versions("v1beta1")),
 		definition("bs", "b", versions("v1beta1", "v1", "v3")),
 		definition("cs", "c", func(d *crd.Definition) { d.Established = false }),
-	}, epoch); err != nil {
+	}, nil, epoch); err != nil {
 		t.Fatal(err)
 	}
 	s.take(discovered(0, oneGroup("", "pods"), oneGroup("zz.io", "zs")))

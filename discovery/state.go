@@ -3,6 +3,7 @@ package discovery
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -30,6 +31,9 @@ type state struct {
 	crdsDenied bool
 	deniedAt   time.Time
 	crdsDoubt  bool // a list was refused with errSecondLook
+	// unreadable are the definitions that are there and cannot be understood, and why. What was known of them before
+	// is among crds still.
+	unreadable map[schema.GroupResource]error
 
 	// What discovery says.
 	listed    map[schema.GroupResource]Type // nil before the first catalog
@@ -47,6 +51,8 @@ func newState() state {
 		types:  map[schema.GroupResource]Type{},
 		crds:   map[schema.GroupResource]*crd.Definition{},
 		buried: map[schema.GroupResource]time.Time{},
+
+		unreadable: map[schema.GroupResource]error{},
 	}
 }
 
@@ -56,9 +62,14 @@ func (s *state) synced() bool { return (s.crdsKnown || s.crdsDenied) && s.listed
 // trusted reports whether the CRD watch has the last word on custom resources.
 func (s *state) trusted() bool { return s.crdsKnown && !s.crdsDenied }
 
-// replaceCRDs takes a complete list.
-func (s *state) replaceCRDs(list []*crd.Definition, now time.Time) ([]Event, error) {
+// replaceCRDs takes a complete list: the definitions, and what cannot be understood, which is not taken to be absent.
+func (s *state) replaceCRDs(list []*crd.Definition, rest []unreadable, now time.Time) ([]Event, error) {
 	next := make(map[schema.GroupResource]*crd.Definition, len(list))
+	for _, u := range rest {
+		if known := s.crds[u.gr]; known != nil && u.mayBe(known) {
+			next[u.gr] = known
+		}
+	}
 	for _, d := range list {
 		next[d.GroupResource()] = d
 	}
@@ -82,7 +93,36 @@ func (s *state) replaceCRDs(list []*crd.Definition, now time.Time) ([]Event, err
 		delete(s.buried, gr)
 	}
 	s.crds, s.crdsKnown, s.crdsDenied = next, true, false
+	clear(s.unreadable)
+	for _, u := range rest {
+		s.unreadable[u.gr] = u.err
+	}
 	return s.settleAll(), nil
+}
+
+// mayBe reports whether what cannot be understood is, as far as its UID tells, what was known before.
+func (u unreadable) mayBe(known *crd.Definition) bool {
+	return u.uid == "" || known.UID == "" || u.uid == known.UID
+}
+
+// breakCRD takes an added or changed definition that cannot be understood. What was known of it stays, unless it is
+// another one of that name.
+func (s *state) breakCRD(u unreadable, now time.Time) []Event {
+	var events []Event
+	if known := s.crds[u.gr]; known != nil && !u.mayBe(known) {
+		events = s.dropCRD(u.gr, now)
+	}
+	s.unreadable[u.gr] = u.err
+	return events
+}
+
+// unreadableError names what cannot be understood; nil if there is nothing.
+func (s *state) unreadableError() error {
+	var errs []error
+	for _, gr := range slices.SortedFunc(maps.Keys(s.unreadable), compareGroupResource) {
+		errs = append(errs, fmt.Errorf("the CustomResourceDefinition %s: %w", gr, s.unreadable[gr]))
+	}
+	return errors.Join(errs...)
 }
 
 // tooMany reports whether a removal is so large that it needs a second look.
@@ -93,11 +133,13 @@ func (s *state) putCRD(d *crd.Definition) []Event {
 	gr := d.GroupResource()
 	s.crds[gr] = d
 	delete(s.buried, gr)
+	delete(s.unreadable, gr)
 	return s.settle(nil, gr)
 }
 
 // dropCRD takes the deletion of a definition.
 func (s *state) dropCRD(gr schema.GroupResource, now time.Time) []Event {
+	delete(s.unreadable, gr)
 	if s.crds[gr] == nil {
 		return nil
 	}

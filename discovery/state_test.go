@@ -76,7 +76,7 @@ func TestState(t *testing.T) {
 	}
 	list := func(defs ...*crd.Definition) func(s *state) []Event {
 		return func(s *state) []Event {
-			events, err := s.replaceCRDs(defs, epoch)
+			events, err := s.replaceCRDs(defs, nil, epoch)
 			if err != nil {
 				return []Event{{Kind: EventKind(err.Error())}}
 			}
@@ -99,6 +99,21 @@ func TestState(t *testing.T) {
 		}
 	}
 	deny := func(s *state) []Event { return s.denyCRDs(epoch) }
+	odd := func(uid types.UID) unreadable {
+		return unreadable{gr: schema.GroupResource{Group: "example.com", Resource: "ws"}, uid: uid, err: errors.New("odd")}
+	}
+	listOdd := func(uid types.UID, defs ...*crd.Definition) func(s *state) []Event {
+		return func(s *state) []Event {
+			events, err := s.replaceCRDs(defs, []unreadable{odd(uid)}, epoch)
+			if err != nil || s.unreadableError() == nil {
+				return []Event{{Kind: "unreported"}}
+			}
+			return events
+		}
+	}
+	breaks := func(uid types.UID) func(s *state) []Event {
+		return func(s *state) []Event { return s.breakCRD(odd(uid), epoch) }
+	}
 	w := func(uid string, change ...func(*crd.Definition)) *crd.Definition {
 		return definition("ws", uid, change...)
 	}
@@ -183,6 +198,26 @@ func TestState(t *testing.T) {
 			{list(), []string{errSecondLook.Error() + " "}},
 			{list(), []string{"Removed r00.example.com u0", "Removed r01.example.com u1", "Removed r02.example.com u2", "Removed r03.example.com u3", "Removed r04.example.com u4", "Removed r05.example.com u5"}},
 		},
+		"what cannot be understood is not absent": {
+			{list(w("1"), definition("zs", "z")), []string{"Added ws.example.com 1", "Added zs.example.com z"}},
+			{breaks("1"), nil},
+			{listOdd("1", definition("zs", "z")), nil},
+			{listOdd("", definition("zs", "z")), nil},
+			{put(w("1", func(d *crd.Definition) { d.Established = false })), []string{"Changed ws.example.com 1 conditions"}},
+			{breaks("1"), nil},
+			{drop(w("1")), []string{"Removed ws.example.com 1"}},
+		},
+		"what cannot be understood has taken the place of another": {
+			{list(w("1")), []string{"Added ws.example.com 1"}},
+			{breaks("2"), []string{"Removed ws.example.com 1"}},
+			{put(w("2")), []string{"Added ws.example.com 2"}},
+			{listOdd("3"), []string{"Removed ws.example.com 2"}},
+		},
+		"discovery knows what cannot be understood": {
+			{listOdd("1"), nil},
+			{take(discovered(0, oneGroup("example.com", "ws"))), []string{"Added ws.example.com"}},
+			{put(w("1")), []string{"Changed ws.example.com 1 storage,source"}},
+		},
 		"five of five are gone": {
 			{list(definitions(2)...), []string{"Added r00.example.com u0", "Added r01.example.com u1"}},
 			{list(), []string{"Removed r00.example.com u0", "Removed r01.example.com u1"}},
@@ -247,7 +282,10 @@ func randomNews(random *rand.Rand, s *state, now time.Time) []Event {
 			d.Namespaced = random.IntN(2) > 0
 		})
 	}
-	switch random.IntN(6) {
+	switch random.IntN(7) {
+	case 6:
+		d := pick()
+		return s.breakCRD(unreadable{gr: d.GroupResource(), uid: d.UID, err: errors.New("odd")}, now)
 	case 0, 1:
 		return s.putCRD(pick())
 	case 2:
@@ -257,7 +295,7 @@ func randomNews(random *rand.Rand, s *state, now time.Time) []Event {
 		for range random.IntN(6) {
 			list = append(list, pick())
 		}
-		events, err := s.replaceCRDs(list, now)
+		events, err := s.replaceCRDs(list, nil, now)
 		if err != nil && !errors.Is(err, errSecondLook) {
 			panic(err)
 		}

@@ -151,18 +151,45 @@ func TestTrackerLooksTwice(t *testing.T) {
 	}
 }
 
+// TestTrackerKeepsWhatIsBroken: a CRD that cannot be understood is reported, and neither takes others along nor counts as
+// absent, however it comes.
 func TestTrackerKeepsWhatIsBroken(t *testing.T) {
 	server := newTypeServer(t, sampleGroups()...)
-	server.put(crdPath, map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{"name": "odd.example.com"}, "spec": map[string]any{"versions": "none"},
-	})
+	odd := func(name, uid string) map[string]any {
+		return map[string]any{
+			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+			"metadata": map[string]any{"name": name, "uid": uid}, "spec": map[string]any{"versions": "none"},
+		}
+	}
+	server.put(crdPath, odd("odd.example.com", "o"))
 	server.put(crdPath, crdObjectOf(ws("1")))
 	tracker := server.tracker(t, TrackerOptions{})
 	run(t, tracker)
 	l := listen(t, tracker)
 	if got := l.until(syncedText); !slices.Contains(got, "Added ws.example.com 1") {
 		t.Errorf("got %v", got)
+	}
+	server.waitForLists(t, 1)
+	server.mu.Lock()
+	lists := server.mu.lists[crdPath]
+	server.mu.Unlock()
+	server.put(crdPath, odd("ws.example.com", "1"))
+	server.expire()
+	server.waitForLists(t, lists+1)
+	server.put(crdPath, crdObjectOf(definition("zs", "z")))
+	if diff := cmp.Diff([]string{"Added zs.example.com z"}, l.until("Added zs.example.com z")); diff != "" {
+		t.Errorf("after a list with what cannot be understood (-want +got):\n%s", diff)
+	}
+	if err := tracker.Status().CRDs.LastError; err == nil || !strings.Contains(err.Error(), "ws.example.com") || !strings.Contains(err.Error(), "odd.example.com") {
+		t.Errorf("the tracker reports %v", err)
+	}
+	server.remove(crdPath, "ws.example.com")
+	l.until("Removed ws.example.com 1")
+	server.remove(crdPath, "odd.example.com")
+	server.put(crdPath, crdObjectOf(definition("ys", "y")))
+	l.until("Added ys.example.com y")
+	if err := tracker.Status().CRDs.LastError; err != nil {
+		t.Errorf("with nothing left to report: %v", err)
 	}
 }
 

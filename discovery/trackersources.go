@@ -3,48 +3,57 @@ package discovery
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
 // crdStore connects the CRD watch to the state.
 func (t *Tracker) crdStore() *crdStore {
 	return &crdStore{
-		replace: func(list []*crd.Definition) error {
+		replace: func(list []*crd.Definition, rest []unreadable) error {
 			var err error
 			t.update(func(s *state, status *TrackerStatus) (events []Event) {
-				if events, err = s.replaceCRDs(list, time.Now()); err != nil {
+				if events, err = s.replaceCRDs(list, rest, time.Now()); err != nil {
 					status.CRDs.LastError = err
 					return nil
 				}
 				status.CRDs.Synced, status.CRDs.Denied = true, false
-				status.CRDs.ok(time.Now())
+				status.crdsRead(s)
 				return events
 			})
 			return err
 		},
 		put: func(d *crd.Definition) {
-			t.update(func(s *state, status *TrackerStatus) []Event {
-				status.CRDs.ok(time.Now())
-				return s.putCRD(d)
-			})
+			t.updateCRDs(func(s *state) []Event { return s.putCRD(d) })
 		},
-		drop: func(d *crd.Definition) {
-			t.update(func(s *state, status *TrackerStatus) []Event {
-				status.CRDs.ok(time.Now())
-				return s.dropCRD(d.GroupResource(), time.Now())
-			})
+		drop: func(gr schema.GroupResource) {
+			t.updateCRDs(func(s *state) []Event { return s.dropCRD(gr, time.Now()) })
 		},
-		broken: func(err error) {
-			t.update(func(_ *state, status *TrackerStatus) []Event {
-				status.CRDs.LastError = err
-				return nil
-			})
+		broken: func(u unreadable) {
+			t.updateCRDs(func(s *state) []Event { return s.breakCRD(u, time.Now()) })
 		},
 	}
 }
 
+// updateCRDs applies what the CRD watch brought.
+func (t *Tracker) updateCRDs(change func(s *state) []Event) {
+	t.update(func(s *state, status *TrackerStatus) []Event {
+		events := change(s)
+		status.crdsRead(s)
+		return events
+	})
+}
+
+// crdsRead notes that CRDs were read, and what is among them that cannot be understood.
+func (status *TrackerStatus) crdsRead(s *state) {
+	status.CRDs.ok(time.Now())
+	status.CRDs.LastError = s.unreadableError()
+}
+
 func (t *Tracker) crdReports() watchReports {
 	reports := t.reports(func(s *TrackerStatus) *SourceStatus { return &s.CRDs })
+	reports.ok = func() { t.updateCRDs(func(*state) []Event { return nil }) }
 	reports.denied = func(error) {
 		newly := false
 		t.update(func(s *state, status *TrackerStatus) []Event {

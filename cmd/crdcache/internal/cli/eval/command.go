@@ -5,7 +5,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/target"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/output"
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
@@ -51,7 +51,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	set.StringSliceVarP(&f.files, "filename", "f", nil, "File or directory with objects, YAML or JSON; - is standard input. May be repeated.")
 	set.BoolVarP(&f.recursive, "recursive", "R", false, "Read directories with everything below them.")
 	set.StringVar(&f.dialect, "dialect", jsonpath.Literal.String(), "How ['a.b'] is read: literal (one key) or kubectl (a, then b).")
-	target.CompleteWords(cmd, "dialect", []string{jsonpath.Literal.String(), jsonpath.Kubectl.String()})
+	output.CompleteWords(cmd, "dialect", []string{jsonpath.Literal.String(), jsonpath.Kubectl.String()})
 	set.BoolVar(&f.quiet, "quiet", false, "Do not explain on stderr why there is no value.")
 	return cmd
 }

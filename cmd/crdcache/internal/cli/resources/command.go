@@ -9,6 +9,7 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/indexed"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/output"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/target"
 )
 
@@ -61,7 +62,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	set.BoolVar(&f.noHeaders, "no-headers", false, "Print the table without headers.")
 	set.BoolVar(&f.custom, "custom", false, "List only types that come from CustomResourceDefinitions.")
 	f.target.Complete(cmd)
-	target.CompleteWords(cmd, "output", formats)
+	output.CompleteWords(cmd, "output", formats)
 	return cmd
 }
 
@@ -78,7 +79,7 @@ type options struct {
 
 func (f *flags) toOptions(ctx context.Context, args []string, streams genericiooptions.IOStreams) (*options, error) {
 	streams = f.target.Streams(streams)
-	if err := target.OneOf("output format", f.output, formats); err != nil {
+	if err := output.OneOf("output format", f.output, formats); err != nil {
 		return nil, err
 	}
 	types, err := target.SplitTypes(args)

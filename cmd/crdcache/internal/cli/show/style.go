@@ -7,7 +7,6 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/output"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/target"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
@@ -41,7 +40,7 @@ func (f *StyleFlags) Add(set *pflag.FlagSet) {
 
 // Complete makes the shell complete the flags.
 func (f *StyleFlags) Complete(cmd *cobra.Command) {
-	target.CompleteWords(cmd, "output", output.Formats())
+	output.CompleteWords(cmd, "output", output.Formats())
 }
 
 // Style checks the flags.

@@ -7,8 +7,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/output"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/reader"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/target"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/storage/zstd"
 )
@@ -55,8 +55,8 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	set.IntVar(&f.top, "top", 5, "How many values of each index to show; 0 shows none.")
 	set.StringVarP(&f.output, "output", "o", formatText, "Output format: text or json.")
 	f.reader.Complete(cmd, true)
-	target.CompleteWords(cmd, "storage", []string{"packed", "compressed", "object", "metadata"})
-	target.CompleteWords(cmd, "output", []string{formatText, formatJSON})
+	output.CompleteWords(cmd, "storage", []string{"packed", "compressed", "object", "metadata"})
+	output.CompleteWords(cmd, "output", []string{formatText, formatJSON})
 	return cmd
 }
 
@@ -68,7 +68,7 @@ type options struct {
 }
 
 func (f *flags) toOptions(ctx context.Context, args []string, streams genericiooptions.IOStreams) (*options, error) {
-	if err := target.OneOf("output format", f.output, []string{formatText, formatJSON}); err != nil {
+	if err := output.OneOf("output format", f.output, []string{formatText, formatJSON}); err != nil {
 		return nil, err
 	}
 	if f.top < 0 {

@@ -32,25 +32,6 @@ func (f *Flags) Complete(cmd *cobra.Command) {
 	}
 }
 
-// CompleteWords makes the shell complete a flag that takes one of a few words; of those that end with "=..." an
-// argument is to follow.
-func CompleteWords(cmd *cobra.Command, flag string, words []string) {
-	_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-		var all []string
-		directive := cobra.ShellCompDirectiveNoFileComp
-		for _, word := range words {
-			word = strings.TrimSuffix(word, "...")
-			if strings.HasPrefix(word, begun) {
-				all = append(all, word)
-			}
-		}
-		if len(all) == 1 && strings.HasSuffix(all[0], "=") {
-			directive |= cobra.ShellCompDirectiveNoSpace
-		}
-		return all, directive
-	})
-}
-
 // register ignores flags that a command does not have.
 func register(cmd *cobra.Command, flag string, words func(ctx context.Context, begun string) []string) {
 	if cmd.Flags().Lookup(flag) == nil {

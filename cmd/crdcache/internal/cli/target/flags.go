@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -118,14 +117,4 @@ func (f *Flags) validate() error {
 		return exit.Usagef("--timeout is %v: it must not be negative; 0 waits without end", f.timeout)
 	}
 	return nil
-}
-
-// OneOf checks a flag that takes one of a few words.
-func OneOf(what, given string, words []string) error {
-	for _, word := range words {
-		if word == given {
-			return nil
-		}
-	}
-	return exit.Usagef("there is no %s %q; use one of %s", what, given, strings.Join(words, ", "))
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/output"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/target"
 )
 
@@ -60,7 +61,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	set.BoolVar(&f.live, "live", false, "Compare the paths with the CustomResourceDefinitions of the cluster.")
 	set.StringVarP(&f.output, "output", "o", formatText, "Output format: text, on stderr, or json, on stdout.")
 	f.target.Complete(cmd)
-	target.CompleteWords(cmd, "output", []string{formatText, formatJSON})
+	output.CompleteWords(cmd, "output", []string{formatText, formatJSON})
 	return cmd
 }
 
@@ -78,7 +79,7 @@ func (f *flags) toOptions(ctx context.Context, args []string, streams genericioo
 	if f.live && len(f.crds) > 0 {
 		return nil, exit.Usagef("--crds and --live exclude each other: give one of them")
 	}
-	if err := target.OneOf("output format", f.output, []string{formatText, formatJSON}); err != nil {
+	if err := output.OneOf("output format", f.output, []string{formatText, formatJSON}); err != nil {
 		return nil, err
 	}
 	o := &options{IOStreams: streams, configs: args, crds: f.crds, json: f.output == formatJSON}

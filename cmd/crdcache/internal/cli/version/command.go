@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/output"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/target"
 )
 
@@ -49,7 +50,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		ValidArgsFunction:     cobra.NoFileCompletions,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := target.OneOf("output format", format, []string{"text", "json", "yaml"}); err != nil {
+			if err := output.OneOf("output format", format, []string{"text", "json", "yaml"}); err != nil {
 				return err
 			}
 			if cmd.Flags().Changed("from") {
@@ -77,7 +78,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.Flags().BoolVar(&server, "live", false, "Ask the server for its version, too.")
 	cmd.Flags().StringVarP(&format, "output", "o", format, "Output format: text, json or yaml.")
 	flags.Complete(cmd)
-	target.CompleteWords(cmd, "output", []string{"text", "json", "yaml"})
+	output.CompleteWords(cmd, "output", []string{"text", "json", "yaml"})
 	return cmd
 }
 

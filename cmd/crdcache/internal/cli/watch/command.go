@@ -12,7 +12,6 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/output"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/reader"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/show"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/target"
 )
 
 // flags are the flags of watch.
@@ -66,7 +65,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	set.BoolVar(&f.wait, "wait", false, "Wait for types that do not exist yet, even if none does; for as long as --timeout says.")
 	f.reader.Complete(cmd, true)
 	f.style.Complete(cmd)
-	target.CompleteWords(cmd, "color", []string{"auto", "always", "never"})
+	output.CompleteWords(cmd, "color", []string{"auto", "always", "never"})
 	f.reader.CompleteIndexes(cmd, "=", "index", "not")
 	f.reader.CompleteIndexes(cmd, "", "missing")
 	return cmd

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 )
 
 // TestCompletion: the shell is offered types, names of configs and indexes, namespaces and contexts, and no error.

@@ -1,5 +1,5 @@
-// Package cli is the command line: the root command, and the one place where an error becomes a line on
-// stderr and an exit code. Each verb lives in a package of its own below this one.
+// Package cli is the command line: the root command, the verbs, each in a file of its name and in more that begin with
+// it, and the one place where an error becomes a line on stderr and an exit code.
 package cli
 
-//go:generate go run ./reference/generate -page ../../../../docs/cli.md
+//go:generate go run ../reference -page ../../../../docs/cli.md

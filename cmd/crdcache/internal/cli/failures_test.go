@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/output"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -163,9 +163,9 @@ func TestColumnsThatCannotBeRead(t *testing.T) {
 
 func TestReportIsOneSafeLine(t *testing.T) {
 	var out bytes.Buffer
-	report(&out, errorText("a\n\x1b]0;title\x07b\t c"+strings.Repeat("x", 2*output.MaxLine)))
+	report(&out, errorText("a\n\x1b]0;title\x07b\t c"+strings.Repeat("x", 2*print.MaxLine)))
 	got := out.String()
-	if !strings.HasPrefix(got, "error: a \uFFFD]0;title\uFFFDb cx") || strings.Count(got, "\n") != 1 || len([]rune(got)) > output.MaxLine+20 {
+	if !strings.HasPrefix(got, "error: a \uFFFD]0;title\uFFFDb cx") || strings.Count(got, "\n") != 1 || len([]rune(got)) > print.MaxLine+20 {
 		t.Errorf("%q", got)
 	}
 }

@@ -3,7 +3,7 @@ package cli_test
 import (
 	"testing"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 )
 
 // TestLabelColumnHeaders: a header is the end of a label's name, and does nothing to a terminal.

@@ -14,17 +14,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/klog/v2"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/dump"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/eval"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/exit"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/output"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/query"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/resources"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/stats"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/suggest"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/validate"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/version"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli/watch"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 )
 
 // silence keeps client-go from logging each retry; what a person needs of that comes as an error. The logger
@@ -39,7 +30,7 @@ const grace = 2 * time.Second
 // early when ctx does, as on an interrupt.
 func Main(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
 	silence()
-	stdout, stderr := output.NewStream(out), output.NewStream(errOut)
+	stdout, stderr := print.NewStream(out), print.NewStream(errOut)
 	root := newRoot(commandName(args[0]), genericiooptions.IOStreams{In: in, Out: stdout, ErrOut: stderr})
 	root.SetArgs(args[1:])
 	err := execute(ctx, root)
@@ -85,7 +76,7 @@ func report(w io.Writer, err error) {
 			fmt.Fprintf(w, "error: %s\n", lines(e.Error()))
 			continue
 		}
-		fmt.Fprintf(w, "error: %s\n", output.Line(e.Error()))
+		fmt.Fprintf(w, "error: %s\n", print.Line(e.Error()))
 	}
 }
 
@@ -94,7 +85,7 @@ func report(w io.Writer, err error) {
 func lines(text string) string {
 	all := strings.Split(text, "\n")
 	for i, one := range all {
-		all[i] = output.Cut(output.Printable(one), output.MaxLine)
+		all[i] = print.Cut(print.Printable(one), print.MaxLine)
 	}
 	return strings.Join(all, "\n")
 }
@@ -135,15 +126,15 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 		return exit.Usagef("%v; see '%s --help'", err, cmd.CommandPath())
 	})
 	root.AddCommand(
-		dump.NewCommand(streams),
-		eval.NewCommand(streams),
-		query.NewCommand(streams),
-		resources.NewCommand(streams),
-		stats.NewCommand(streams),
-		suggest.NewCommand(streams),
-		validate.NewCommand(streams),
-		version.NewCommand(streams),
-		watch.NewCommand(streams),
+		newDump(streams),
+		newEval(streams),
+		newQuery(streams),
+		newResources(streams),
+		newStats(streams),
+		newSuggest(streams),
+		newValidate(streams),
+		newVersion(streams),
+		newWatch(streams),
 	)
 	beStrict(root)
 	for _, cmd := range root.Commands() {

@@ -1,6 +1,8 @@
 package cli_test
 
-import "testing"
+import (
+	"testing"
+)
 
 // expectWhole waits for these lines, with their spaces.
 func (w *watching) expectWhole(want ...string) {

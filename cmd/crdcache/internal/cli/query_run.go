@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/query"
+)
+
+// run syncs the type and answers.
+func (o *queryOptions) run(ctx context.Context) error {
+	return o.Sync(ctx, session.Steps{
+		Check: func(types *session.Types, indexes session.Indexes) error {
+			if err := o.check(types, indexes); err != nil {
+				return err
+			}
+			session.WarnOfMisfits(ctx, types.Client, types.Resources[0], o.query, o.ErrOut)
+			return nil
+		},
+		Use: func(ctx context.Context, types *session.Types, indexes session.Indexes, synced []session.Cache) error {
+			if len(synced) == 0 {
+				return nil
+			}
+			one := synced[0]
+			querier := query.New(query.ForInformer(one.Informer), indexes[one.Resource.GVR]...)
+			return session.ExplainQuery(o.answer(ctx, querier, types))
+		},
+	})
+}
+
+// check refuses more than one type, and asks the query of nothing, so that what is wrong with it is known before
+// anything is read.
+func (o *queryOptions) check(types *session.Types, found session.Indexes) error {
+	if len(types.Resources) > 1 {
+		names := make([]string, len(types.Resources))
+		for i, r := range types.Resources {
+			names[i] = r.GVR.GroupResource().String()
+		}
+		return exit.Usagef("%q stands for %d types; query takes one: %s", o.name, len(names), strings.Join(names, ", "))
+	}
+	indexes := found[types.Resources[0].GVR]
+	all := indexers.CompileIndexes(indexes...).Indexers()
+	all[cache.NamespaceIndex] = cache.MetaNamespaceIndexFunc // as every cache has it
+	none := cache.NewIndexer(cache.MetaNamespaceKeyFunc, all)
+	empty := query.New(query.ForIndexer(none), indexes...)
+	if _, err := empty.Explain(o.query, query.Options{SortBy: o.asked.SortBy, Descending: o.asked.Descending, AllowScan: true}); err != nil {
+		return o.explainIndex(err)
+	}
+	for _, name := range []string{o.values, o.groupBy} {
+		if name == "" {
+			continue
+		}
+		if _, err := empty.Values(context.Background(), name, query.All(), query.Options{AllowScan: true}); err != nil {
+			return o.explainIndex(err)
+		}
+	}
+	return nil
+}
+
+// explainIndex adds to an error about an index what to do without a config, and for a path where kubectl takes one.
+func (o *queryOptions) explainIndex(err error) error {
+	var unknown *query.UnknownIndexError
+	switch {
+	case !errors.As(err, &unknown):
+	case unknown.Name == o.asked.SortBy && strings.ContainsAny(unknown.Name[:1], ".{$"):
+		return exit.Usagef("--sort-by takes the name of an index with order: sorted, no path; declare one for the path %s in a --config", unknown.Name)
+	case !o.Config.Given:
+		return exit.Usagef("%v; indexes come from --config, and --where needs none", err)
+	}
+	return session.ExplainQuery(err)
+}
+
+// answer prints what was asked for.
+func (o *queryOptions) answer(ctx context.Context, querier *query.Querier, types *session.Types) error {
+	switch {
+	case o.count:
+		n, err := querier.Count(ctx, o.query, o.asked)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(o.Out, n)
+		return err
+	case o.values != "", o.groupBy != "":
+		return o.printValues(ctx, querier)
+	}
+	result, err := querier.Query(ctx, o.query, o.asked)
+	if err != nil {
+		return err
+	}
+	if o.explain {
+		_, err = fmt.Fprintln(o.Out, strings.TrimSuffix(fmt.Sprint(result.Plan), "\n"))
+		return err
+	}
+	if o.keysOnly {
+		err = o.printKeys(result)
+	} else {
+		err = o.print(ctx, types, result)
+	}
+	if err == nil && result.Continue != "" {
+		fmt.Fprintf(o.ErrOut, "there is more: --continue %s\n", result.Continue)
+	}
+	return err
+}
+
+// print prints the objects that a query found.
+func (o *queryOptions) print(ctx context.Context, types *session.Types, result *query.Result) error {
+	options, err := types.Show(o.style)
+	if err != nil {
+		return err
+	}
+	return print.Sections(ctx, []print.Section{resultSection(types.Resources[0], result)}, options)
+}
+
+// resultSection is what a query found, in its order.
+func resultSection(r discovery.Resource, result *query.Result) print.Section {
+	return print.Section{Resource: r, Len: result.Len(), Print: func(ctx context.Context, _ func([]string), printer print.Printer) error {
+		for _, object := range result.All() {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err := printer.Print(object); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+}
+
+func (o *queryOptions) printKeys(result *query.Result) error {
+	out := bufio.NewWriter(o.Out)
+	for _, key := range result.Keys() {
+		fmt.Fprintln(out, key) // bufio keeps the first error for Flush
+	}
+	return out.Flush()
+}
+
+// printValues prints the values of an index, with counts for --group-by.
+func (o *queryOptions) printValues(ctx context.Context, querier *query.Querier) error {
+	values, err := querier.Values(ctx, o.values+o.groupBy, o.query, o.asked)
+	if err != nil {
+		return err
+	}
+	if o.groupBy == "" {
+		out := bufio.NewWriter(o.Out)
+		for _, v := range values {
+			fmt.Fprintln(out, countedText(v)) // bufio keeps the first error for Flush
+		}
+		return out.Flush()
+	}
+	slices.SortStableFunc(values, func(a, b query.ValueCount) int { return cmp.Compare(b.Count, a.Count) })
+	w := printers.GetNewTabWriter(o.Out)
+	if !o.style.NoHeaders {
+		fmt.Fprintf(w, "%s\tCOUNT\n", strings.ToUpper(print.Printable(o.groupBy)))
+	}
+	for _, v := range values {
+		fmt.Fprintf(w, "%s\t%d\n", countedText(v), v.Count)
+	}
+	return w.Flush()
+}
+
+// countedText is how a value is shown.
+func countedText(v query.ValueCount) string { return print.Printable(v.Value) }

@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// suggestFlags are the flags of suggest.
+type suggestFlags struct {
+	target *session.ServerFlags
+	crds   []string
+}
+
+// newSuggest returns the command.
+func newSuggest(streams genericiooptions.IOStreams) *cobra.Command {
+	f := &suggestFlags{target: session.NewServerFlags()}
+	cmd := &cobra.Command{
+		Use:   "suggest TYPE... [flags]",
+		Short: "Propose an index config from what a CRD says is worth looking at",
+		Long: "Print an index config for types, made from the selectable fields and the printer columns of their CRDs.\n" +
+			"It is a beginning, to be edited; 'validate' checks it.",
+		Example: "  crdcache suggest certificates.cert-manager.io > indexes.yaml\n" +
+			"  crdcache suggest workloads --crds config/crd/",
+		Args:                  session.NeedTypes,
+		ValidArgsFunction:     f.target.CompleteTypes(true, nil),
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			found, err := f.find(cmd.Context(), args, streams)
+			if len(found) == 0 {
+				return err
+			}
+			text, failed := renderConfig(found)
+			if failed == nil {
+				_, failed = streams.Out.Write(text)
+			}
+			return errors.Join(err, failed)
+		},
+	}
+	f.target.Add(cmd.Flags())
+	cmd.Flags().StringSliceVar(&f.crds, "crds", nil, "File or directory with CustomResourceDefinitions to take instead of the cluster's. May be repeated.")
+	f.target.Complete(cmd)
+	return cmd
+}
+
+// servedType is a version of a type.
+type servedType struct {
+	*crd.Definition
+	crd.Version
+}
+
+// find looks the types up in files or in the cluster. What it finds comes with the joined errors of the others.
+func (f *suggestFlags) find(ctx context.Context, names []string, streams genericiooptions.IOStreams) ([]servedType, error) {
+	names, err := session.SplitTypes(names)
+	if err != nil {
+		return nil, err
+	}
+	if len(f.crds) > 0 {
+		if err := f.target.RefuseAll("with --crds: give one of them"); err != nil {
+			return nil, err
+		}
+		known, err := session.DefinitionsFromFiles(ctx, f.crds, streams.In)
+		found, missing := typesInFiles(names, known)
+		return found, errors.Join(err, missing)
+	}
+	on, err := f.target.Target(ctx, streams)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := on.Limit(ctx)
+	defer cancel()
+	resources, missing := on.Resolve(ctx, names)
+	if len(resources) == 0 {
+		return nil, missing
+	}
+	client, err := dynamicinformer.NewClient(on.Config, nil)
+	if err != nil {
+		return nil, err
+	}
+	errs := []error{missing}
+	var found []servedType
+	for _, r := range resources {
+		definition, err := crd.Fetch(ctx, client, r.GVR.GroupResource())
+		if apierrors.IsNotFound(err) {
+			errs = append(errs, fmt.Errorf("%s: indexes are proposed from the CRD, and no CRD defines this type", r))
+			continue
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: indexes are proposed from the CRD, which cannot be read: %w", r, err))
+			continue
+		}
+		if version, ok := definition.Version(r.GVR.Version); ok {
+			found = append(found, servedType{definition, version})
+		}
+	}
+	return found, errors.Join(errs...)
+}
+
+// typesInFiles finds names among definitions: plural, singular, short name, kind or pattern, with or without group and
+// version.
+func typesInFiles(names []string, known []*crd.Definition) ([]servedType, error) {
+	var found []servedType
+	var errs []error
+	for _, text := range names {
+		name, err := discovery.ParseName(text)
+		if err != nil {
+			return nil, exit.Usagef("%v", err)
+		}
+		matches := matchDefinitions(name, known)
+		if len(matches) == 0 {
+			errs = append(errs, fmt.Errorf("the files define no type %q", text))
+		}
+		found = append(found, matches...)
+	}
+	return found, errors.Join(errs...)
+}
+
+func matchDefinitions(name discovery.Name, known []*crd.Definition) []servedType {
+	var found []servedType
+	for _, reading := range name.Readings {
+		for _, d := range known {
+			versions := make([]string, len(d.Versions))
+			for i, v := range d.Versions {
+				versions[i] = v.Name
+			}
+			words := append([]string{d.Names.Plural, d.Names.Singular, d.Names.Kind}, d.Names.ShortNames...)
+			if !reading.Fits(d.Group, versions, words) {
+				continue
+			}
+			version := reading.Version
+			if served := d.ServedVersions(); version == "" && len(served) > 0 {
+				version = served[0]
+			}
+			if v, ok := d.Version(version); ok {
+				found = append(found, servedType{d, v})
+			}
+		}
+		if len(found) > 0 {
+			return found
+		}
+	}
+	return nil
+}

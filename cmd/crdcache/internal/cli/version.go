@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
+)
+
+// versionInfo is what -o json and yaml give.
+type versionInfo struct {
+	// Version is that of the module, "(devel)" for a build of a working copy.
+	Version  string        `json:"version"`
+	Revision string        `json:"revision,omitempty"`
+	Modified bool          `json:"modified,omitempty"`
+	Go       string        `json:"go"`
+	Platform string        `json:"platform"`
+	ClientGo string        `json:"clientGo,omitempty"`
+	Server   *version.Info `json:"server,omitempty"`
+}
+
+// newVersion returns the command.
+func newVersion(streams genericiooptions.IOStreams) *cobra.Command {
+	flags := session.NewServerFlags()
+	server, format := false, "text"
+	cmd := &cobra.Command{
+		Use:   "version [flags]",
+		Short: "Print the version of crdcache, and with --live that of the server",
+		Long:  "Print the version of crdcache, of Go and of client-go, and with --live that of the server.",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return exit.Usagef("%q is not needed: '%s' takes no arguments", args[0], cmd.CommandPath())
+			}
+			return nil
+		},
+		ValidArgsFunction:     cobra.NoFileCompletions,
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := print.OneOf("output format", format, []string{"text", "json", "yaml"}); err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("from") {
+				return exit.Usagef("--from has no effect: files tell no version of a server")
+			}
+			if !server {
+				if err := flags.RefuseAll("without --live"); err != nil {
+					return err
+				}
+			}
+			info := buildInfo()
+			if server {
+				on, err := flags.Target(cmd.Context(), streams)
+				if err != nil {
+					return err
+				}
+				if info.Server, err = askServer(cmd.Context(), on); err != nil {
+					return err
+				}
+			}
+			return printVersion(streams, info, format)
+		},
+	}
+	flags.Add(cmd.Flags())
+	cmd.Flags().BoolVar(&server, "live", false, "Ask the server for its version, too.")
+	cmd.Flags().StringVarP(&format, "output", "o", format, "Output format: text, json or yaml.")
+	flags.Complete(cmd)
+	print.CompleteWords(cmd, "output", []string{"text", "json", "yaml"})
+	return cmd
+}
+
+// buildInfo reads what the Go tool wrote into the program.
+func buildInfo() versionInfo {
+	info := versionInfo{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	read, ok := debug.ReadBuildInfo()
+	if !ok {
+		return info
+	}
+	if read.Main.Version != "" {
+		info.Version = read.Main.Version
+	}
+	for _, setting := range read.Settings {
+		switch setting.Key {
+		case "vcs.revision":
+			info.Revision = setting.Value
+		case "vcs.modified":
+			info.Modified = setting.Value == "true"
+		}
+	}
+	for _, dependency := range read.Deps {
+		if dependency.Path == "k8s.io/client-go" {
+			info.ClientGo = dependency.Version
+		}
+	}
+	return info
+}
+
+// askServer gets the version of the server.
+func askServer(ctx context.Context, on *session.Target) (*version.Info, error) {
+	ctx, cancel := on.Limit(ctx)
+	defer cancel()
+	config := rest.CopyConfig(on.Config)
+	config.APIPath = "/"
+	config.NegotiatedSerializer = serializer.NewCodecFactory(kruntime.NewScheme()).WithoutConversion()
+	client, err := rest.UnversionedRESTClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	body, err := client.Get().AbsPath("/version").Do(ctx).Raw()
+	if err != nil {
+		return nil, on.Explain(ctx, err)
+	}
+	info := &version.Info{}
+	if err := json.Unmarshal(body, info); err != nil {
+		return nil, fmt.Errorf("the server's version is no JSON: %w", err)
+	}
+	return info, nil
+}
+
+func printVersion(streams genericiooptions.IOStreams, info versionInfo, format string) error {
+	var text []byte
+	var err error
+	switch format {
+	case "json":
+		text, err = json.MarshalIndent(info, "", "  ")
+		text = append(text, '\n')
+	case "yaml":
+		text, err = yaml.Marshal(info)
+	default:
+		text = fmt.Appendf(nil, "crdcache: %s (%s, %s, client-go %s)\n", info.Version, info.Go, info.Platform, info.ClientGo)
+		if info.Server != nil {
+			text = fmt.Appendf(text, "server: %s (%s)\n", info.Server.GitVersion, info.Server.Platform)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("writing the version: %w", err)
+	}
+	_, err = streams.Out.Write(text)
+	return err
+}

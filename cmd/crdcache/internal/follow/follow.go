@@ -1,0 +1,139 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers/query"
+)
+
+// errHungUp is the end of a command whose output nobody reads any more.
+var errHungUp = errors.New("the reader of the output is gone")
+
+// Run prints what happens until ctx ends or nobody reads it any more. Types that do not exist yet are said to be
+// pending, and followed when they come; where nothing exists that was asked for by name, that is an error, unless
+// Wait is set or some of the names are wildcards.
+func Run(ctx context.Context, o Options) error {
+	waiting, cancel := o.Target.Limit(ctx)
+	defer cancel()
+	resources, unresolved := o.Target.Resolve(waiting, o.TypeNames())
+	absent, failed := split(unresolved)
+	if len(resources) == 0 && (failed != nil || !o.Wait && !slices.ContainsFunc(absent, isWildcard)) {
+		return unresolved
+	}
+	for _, r := range resources {
+		if _, err := o.matcher(r); err != nil {
+			return err
+		}
+	}
+	if err := o.doubt(waiting, resources); err != nil {
+		return err
+	}
+	err := o.run(ctx, waiting, resources, absent)
+	if errors.Is(err, errHungUp) {
+		// This ends the command as any writing to a closed pipe does: in silence, by a signal, where there are such.
+		if _, err = o.Out.Write([]byte("\n")); err != nil {
+			err = fmt.Errorf("writing the output: %w", err)
+		}
+	}
+	return errors.Join(failed, err)
+}
+
+// doubt warns of conditions that do not fit the type, if it is one: what is asked of several fits some of them at best.
+func (o Options) doubt(ctx context.Context, resources []discovery.Resource) error {
+	if len(resources) != 1 || !query.LooksIntoObjects(o.Query) {
+		return nil
+	}
+	client, err := dynamicinformer.NewClient(o.Target.Config, nil)
+	if err != nil {
+		return err
+	}
+	session.WarnOfMisfits(ctx, client, resources[0], o.Query, o.ErrOut)
+	return nil
+}
+
+// split takes apart what is not there (yet), and what else went wrong.
+func split(unresolved error) (absent []*discovery.NoMatchError, failed error) {
+	for _, err := range exit.Split(unresolved) {
+		var none *discovery.NoMatchError
+		if errors.As(err, &none) {
+			absent = append(absent, none)
+		} else {
+			failed = errors.Join(failed, err)
+		}
+	}
+	return absent, failed
+}
+
+func isWildcard(absent *discovery.NoMatchError) bool {
+	name, err := discovery.ParseName(absent.Name)
+	return err == nil && name.Wildcard()
+}
+
+// matcher makes the query of a type.
+func (o Options) matcher(r discovery.Resource) (*query.Matcher, error) {
+	indexes, err := o.Config.Indexes(r)
+	if err != nil {
+		return nil, err
+	}
+	matcher, err := query.NewMatcher(o.Query, indexes...)
+	return matcher, session.ExplainQuery(err)
+}
+
+// run follows the types: resources are those that are there, absent the names that stand for none.
+func (o Options) run(ctx, waiting context.Context, resources []discovery.Resource, absent []*discovery.NoMatchError) (err error) {
+	tracker, err := discovery.NewTracker(o.Target.Config, discovery.TrackerOptions{})
+	if err != nil {
+		return err
+	}
+	selector, err := newSelector(o.TypeNames(), tracker.Snapshot)
+	if err != nil {
+		return err
+	}
+	running, stop := context.WithCancel(ctx)
+	r := &run{
+		Options: o, ctx: running, tracker: tracker, selector: selector, resources: resources,
+		screen: newScreen(o.Out, o.Color), teller: newTeller(o.ErrOut),
+		begun: newSignal(), ready: map[schema.GroupVersionResource]signal{},
+	}
+	var tracking sync.WaitGroup
+	defer tracking.Wait()
+	defer stop()
+	defer r.teller.end()
+	defer r.screen.end()                             // first, so that the last line is whole
+	tracking.Go(func() { _ = tracker.Run(running) }) // ended by stop; it fails only when it has run before
+	tracking.Go(func() {                             // ended by stop
+		if err := o.Target.Follow(running, tracker.Refresh); err != nil {
+			o.Warn("changes of the files are not followed: " + err.Error())
+		}
+	})
+	for _, none := range absent {
+		r.teller.say("%s: Pending: %s", none.Name, print.Printable(none.Error()))
+	}
+	var gone <-chan struct{}
+	if file := print.File(o.Out); file != nil {
+		gone = hangup(file, running.Done())
+	}
+	ended := make(chan error, 1)
+	tracking.Go(func() { ended <- r.follow(waiting) }) // ended by stop
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-r.screen.broken:
+		return r.screen.err
+	case <-gone:
+		return errHungUp
+	}
+}

@@ -1,0 +1,127 @@
+package follow
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// part is those of the types that are followed in one way. Every type belongs to one part.
+type part struct {
+	factory  *dynamicinformer.Factory
+	options  dynamicinformer.ResourceOptions
+	selector *selector
+	// version is that of the claims; empty for what the server prefers.
+	version string
+	// namespaced and cluster say which scopes it has.
+	namespaced, cluster bool
+	// defined and others say whether it has types with a CRD, and those without.
+	defined, others bool
+	// printed has the columns of types without a CRD; nil where no tables are printed.
+	printed *print.Printed
+}
+
+// parts makes all parts.
+func (r *run) parts() ([]*part, error) {
+	httpClient, err := r.Target.HTTPClient()
+	if err != nil {
+		return nil, err
+	}
+	client, err := dynamicinformer.NewClient(r.Target.Config, httpClient)
+	if err != nil {
+		return nil, err
+	}
+	kinds := []part{{defined: true, others: true}}
+	clients := []dynamic.Interface{client}
+	if r.tables() {
+		r.columns.loader = print.NewDefinitionLoader(client, r.ErrOut)
+		printed, err := print.NewPrinted(r.Target.Config, httpClient, client)
+		if err != nil {
+			return nil, err
+		}
+		kinds = []part{{defined: true}, {others: true, printed: printed}}
+		clients = append(clients, printed)
+	}
+	var parts []*part
+	for i, kind := range kinds {
+		kind.selector = r.selector
+		if kind.factory, err = r.factory(clients[i]); err != nil {
+			return nil, err
+		}
+		for _, version := range r.selector.versions() {
+			kind.version = version
+			parts = append(parts, kind.scopes(r.Target.Namespace)...)
+		}
+	}
+	return parts, nil
+}
+
+func (r *run) factory(client dynamic.Interface) (*dynamicinformer.Factory, error) {
+	return dynamicinformer.New(dynamicinformer.Options{
+		Client: client, Types: r.tracker.Types(), Defaults: r.Cached(),
+		Listener: r.refusals.Heed(dynamicinformer.Listener{StateChanged: r.teller.changed}),
+	})
+}
+
+// scopes are the part, or its two halves where a namespace limits one of them.
+func (p part) scopes(namespace string) []*part {
+	inside, outside := p, p
+	inside.namespaced, outside.cluster = true, true
+	if namespace == "" {
+		inside.cluster = true
+		return []*part{&inside}
+	}
+	inside.options.Namespaces = dynamicinformer.InNamespaces(namespace)
+	return []*part{&inside, &outside}
+}
+
+// selection is what a subscription to the types of the part selects.
+func (p *part) selection() dynamicinformer.Selection {
+	return dynamicinformer.Selection{Group: "*", Resource: "*", Version: p.version, Match: p.has}
+}
+
+// has reports whether a type belongs to the part.
+func (p *part) has(t dynamicinformer.Type) bool {
+	if t.Namespaced && !p.namespaced || !t.Namespaced && !p.cluster || t.UID != "" && !p.defined || t.UID == "" && !p.others {
+		return false
+	}
+	return p.selector.has(claim{t.GroupResource, p.version})
+}
+
+// held is a type that is followed, and an informer that is kept until it is settled.
+type held struct {
+	*dynamicinformer.Handle
+	part *part
+	gvr  schema.GroupVersionResource
+}
+
+// acquire acquires the informers of the types that were there in the beginning, which those that subscribe will share.
+func (r *run) acquire(parts []*part) ([]held, error) {
+	var all []held
+	snapshot := r.tracker.Snapshot()
+	for _, resource := range r.resources {
+		uid := typeOf(snapshot, resource).UID
+		t := dynamicinformer.Type{GroupResource: resource.GVR.GroupResource(), Namespaced: resource.Scope == discovery.Namespaced, UID: uid}
+		for _, p := range parts {
+			if p.version != "" && p.version != resource.GVR.Version || !p.has(t) {
+				continue
+			}
+			handle, err := p.factory.Acquire(resource.GVR, p.options)
+			if err != nil {
+				return nil, err
+			}
+			r.ready[resource.GVR] = newSignal()
+			all = append(all, held{handle, p, resource.GVR})
+			break
+		}
+	}
+	return all, nil
+}
+
+func typeOf(snapshot *discovery.Snapshot, r discovery.Resource) discovery.Type {
+	t, _ := snapshot.Lookup(r.GVR.GroupResource())
+	return t
+}

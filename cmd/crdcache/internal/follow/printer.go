@@ -1,0 +1,133 @@
+package follow
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/indexers/query"
+)
+
+// printer prints events. Whoever calls it has the turn of the screen, to which it prints.
+type printer interface {
+	print(e query.Event) error
+	// prepare returns what prints the event later, without the event itself.
+	prepare(e query.Event) (func() error, error)
+	// flush prints what is kept, so that columns line up.
+	flush() error
+}
+
+// verb is how an event is called, as kubectl does.
+func verb(e query.Event) string { return strings.ToUpper(string(e.Type)) }
+
+// left reports whether an object is still there, and only the query does not hold for it any more.
+func left(e query.Event) bool { return e.Type == query.Deleted && !e.Gone }
+
+// described is an event with its object, as kubectl get --output-watch-events prints it, but for what only a query
+// knows.
+func described(e query.Event) map[string]any {
+	event := map[string]any{"type": verb(e), "object": e.Object.Object}
+	if left(e) {
+		event["exists"] = true
+	}
+	return event
+}
+
+// newText returns the printer of a format that is no table.
+func (o Options) newText(s *screen) (printer, error) {
+	switch {
+	case o.Style.Format.Name == print.YAML && o.Events:
+		return whole{yamlEvents{s}.print}, nil
+	case o.Style.Format.Name == print.YAML:
+		return whole{(&yamlObjects{out: s}).print}, nil
+	case o.Events && (o.Style.Format.Name == print.JSON || o.Style.Format.Name == print.JSONLines):
+		encoder := json.NewEncoder(s)
+		encoder.SetEscapeHTML(false)
+		return whole{func(e query.Event) error {
+			return encoder.Encode(described(e))
+		}}, nil
+	case o.Style.Format.Name == print.JSON:
+		return whole{jsonObjects{s}.print}, nil
+	}
+	single, err := print.NewSingle(o.Style.Format, s, o.Style.NoHeaders)
+	return objects{single}, err
+}
+
+// whole prints each event on its own.
+type whole struct{ event func(query.Event) error }
+
+func (p whole) print(e query.Event) error                   { return p.event(e) }
+func (p whole) prepare(e query.Event) (func() error, error) { return prepare(e, p.event) }
+func (whole) flush() error                                  { return nil }
+
+// objects prints the objects of events in other formats, as kubectl get --watch does, but for line breaks.
+type objects struct{ print.Printer }
+
+func (p objects) print(e query.Event) error                   { return p.Print(e.Object) }
+func (p objects) prepare(e query.Event) (func() error, error) { return prepare(e, p.print) }
+func (p objects) flush() error                                { return p.Close() }
+
+// prepare keeps the JSON of the object of an event, which takes a fraction of its memory.
+func prepare(e query.Event, show func(query.Event) error) (func() error, error) {
+	text, err := utiljson.Marshal(e.Object.Object)
+	if err != nil {
+		return nil, fmt.Errorf("printing %s: %w", e.Key, err)
+	}
+	e.Object, e.Old = nil, nil
+	return func() error {
+		later := e
+		later.Object = &unstructured.Unstructured{}
+		if err := utiljson.Unmarshal(text, &later.Object.Object); err != nil {
+			return fmt.Errorf("printing %s: %w", e.Key, err)
+		}
+		return show(later)
+	}, nil
+}
+
+// jsonObjects prints objects one after the other, byte for byte as kubectl get --watch -o json does.
+type jsonObjects struct{ out io.Writer }
+
+func (p jsonObjects) print(e query.Event) error {
+	text, err := json.MarshalIndent(e.Object.Object, "", "    ")
+	if err != nil {
+		return fmt.Errorf("printing %s: %w", e.Key, err)
+	}
+	_, err = p.out.Write(append(text, '\n'))
+	return err
+}
+
+// yamlObjects prints a document for each object, byte for byte as kubectl get --watch -o yaml does.
+type yamlObjects struct {
+	out    io.Writer
+	behind bool // something was printed
+}
+
+func (p *yamlObjects) print(e query.Event) error {
+	text, err := print.MarshalYAML(e.Object.Object)
+	if err != nil {
+		return fmt.Errorf("printing %s: %w", e.Key, err)
+	}
+	if p.behind {
+		text = append([]byte("---\n"), text...)
+	}
+	p.behind = true
+	_, err = p.out.Write(text)
+	return err
+}
+
+// yamlEvents prints a document for each event.
+type yamlEvents struct{ out io.Writer }
+
+func (p yamlEvents) print(e query.Event) error {
+	text, err := print.MarshalYAML(described(e))
+	if err != nil {
+		return fmt.Errorf("printing %s: %w", e.Key, err)
+	}
+	_, err = fmt.Fprintf(p.out, "---\n%s", text)
+	return err
+}

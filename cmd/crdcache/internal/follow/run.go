@@ -1,0 +1,182 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
+	"github.com/crdcache/crdcache/discovery"
+)
+
+// run is a command that follows types.
+type run struct {
+	Options
+	ctx       context.Context
+	tracker   *discovery.Tracker
+	selector  *selector
+	screen    *screen
+	teller    *teller
+	resources []discovery.Resource // that were there in the beginning
+	columns   columns
+	text      printer // of all types, unless tables are printed
+	refusals  session.Refusals
+
+	// begun is given when a type begins to be followed.
+	begun signal
+	// ready is given, of each of resources that is followed, when its objects have come.
+	ready map[schema.GroupVersionResource]signal
+	// waiting are the feeds that hold what they have until the screen is open; whoever has its turn uses them.
+	waiting []*feed
+}
+
+// signal tells once that something has happened.
+type signal struct {
+	given chan struct{}
+	give  func()
+}
+
+func newSignal() signal {
+	given := make(chan struct{})
+	return signal{given, sync.OnceFunc(func() { close(given) })}
+}
+
+// follow follows the types until the context of the run ends.
+func (r *run) follow(waiting context.Context) error {
+	soon := r.teller.unlessSoon("Pending: waiting to learn which types the server has")
+	err := r.tracker.WaitForSync(waiting)
+	soon()
+	if err != nil {
+		return r.Target.Explain(waiting, err)
+	}
+	parts, err := r.parts()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		ending, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), grace)
+		defer cancel()
+		for _, p := range parts {
+			// Nothing but requests can be under way, which end at once, and a write that nobody reads.
+			_ = p.factory.Shutdown(ending)
+		}
+	}()
+	if !r.tables() {
+		if r.text, err = r.newText(r.screen); err != nil {
+			return err
+		}
+	} else {
+		r.columns.load(r.ctx, r.tracker.Snapshot(), r.resources)
+	}
+	first, err := r.acquire(parts)
+	if err != nil {
+		return err
+	}
+	if r.Events {
+		r.screen.in(func() { r.screen.open = true })
+	}
+	for _, p := range parts {
+		if err := p.factory.Start(context.WithoutCancel(r.ctx)); err != nil {
+			return err
+		}
+		if err := r.subscribe(p); err != nil {
+			return err
+		}
+	}
+	if err := r.sync(waiting, first); err != nil {
+		return err
+	}
+	r.teller.begin()
+	r.open()
+	<-r.ctx.Done()
+	return r.ctx.Err()
+}
+
+// sync waits until the types that were there in the beginning are settled or refused. It is an error if none is synced.
+func (r *run) sync(waiting context.Context, first []held) error {
+	if len(r.resources) == 0 {
+		return r.awaitAny(waiting)
+	}
+	done := func() {}
+	if !r.Events { // otherwise rows are being printed
+		done = r.Target.Progress(func() (int, int) { return progressOf(first), len(first) })
+	}
+	var unsynced error
+	for _, f := range first {
+		unsynced = errors.Join(unsynced, r.refusals.WaitForSync(waiting, f.part.factory, f.gvr))
+	}
+	if !r.Events {
+		for _, f := range first {
+			if f.Informer().HasSynced() {
+				r.await(waiting, f.gvr)
+			}
+		}
+	}
+	done()
+	synced := progressOf(first)
+	for _, f := range first {
+		f.Release()
+	}
+	if synced == 0 {
+		return unsynced
+	}
+	return nil
+}
+
+// progressOf counts the types that are synced.
+func progressOf(first []held) (synced int) {
+	for _, f := range first {
+		if f.Informer().HasSynced() {
+			synced++
+		}
+	}
+	return synced
+}
+
+// await waits until all of a type has come to its feed.
+func (r *run) await(waiting context.Context, gvr schema.GroupVersionResource) {
+	select {
+	case <-r.ready[gvr].given:
+	case <-waiting.Done():
+	}
+}
+
+// awaitAny waits for a first type, which only wildcards do without end.
+func (r *run) awaitAny(waiting context.Context) error {
+	if slices.ContainsFunc(r.selector.names, discovery.Name.Wildcard) {
+		return nil
+	}
+	select {
+	case <-r.begun.given:
+		return nil
+	case <-waiting.Done():
+	}
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: none of the types came within %v (--timeout)", exit.ErrNotSynced, r.Target.Timeout)
+}
+
+// open lets the feeds print what they hold, those of the types that were there in the beginning in their order.
+func (r *run) open() {
+	place := func(f *feed) int {
+		i := slices.IndexFunc(r.resources, func(resource discovery.Resource) bool { return resource.GVR == f.gvr })
+		if i < 0 {
+			return len(r.resources)
+		}
+		return i
+	}
+	r.screen.in(func() {
+		r.screen.open = true
+		slices.SortStableFunc(r.waiting, func(a, b *feed) int { return place(a) - place(b) })
+		for _, f := range r.waiting {
+			f.begin()
+		}
+		r.waiting = nil
+	})
+}

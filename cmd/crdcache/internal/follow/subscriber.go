@@ -1,0 +1,134 @@
+package follow
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// subscriber brings what happens to the types of a part to feeds.
+type subscriber struct {
+	*run
+	part *part
+	// feeds are those of the generations that are under way; a subscriber is called once at a time.
+	feeds map[schema.GroupResource]*feed
+	// known are the types that have been followed before, whose columns may have changed since.
+	known map[schema.GroupVersionResource]bool
+	// printers are the tables of types that have been followed, which go on when a type comes back.
+	printers map[family]*rows
+}
+
+// family is what the generations of a type have in common that go on with each other's table.
+type family struct {
+	schema.GroupResource
+	kind  string
+	scope discovery.Scope
+}
+
+func (r *run) subscribe(p *part) error {
+	s := &subscriber{
+		run: r, part: p, feeds: map[schema.GroupResource]*feed{},
+		known: map[schema.GroupVersionResource]bool{}, printers: map[family]*rows{},
+	}
+	_, err := p.factory.Subscribe(p.selection(), dynamicinformer.Subscriber{
+		OnStarted: s.started,
+		OnSynced:  s.synced,
+		OnAdd: func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured, initial bool) {
+			if f := s.feeds[gvr.GroupResource()]; f != nil {
+				f.events.OnAdd(obj, initial)
+			}
+		},
+		OnUpdate: func(gvr schema.GroupVersionResource, before, after *unstructured.Unstructured) {
+			if f := s.feeds[gvr.GroupResource()]; f != nil {
+				f.events.OnUpdate(before, after)
+			}
+		},
+		OnDelete: func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured, _ bool) {
+			if f := s.feeds[gvr.GroupResource()]; f != nil {
+				f.events.OnDelete(obj)
+			}
+		},
+		OnGone:  func(g dynamicinformer.Generation, _ dynamicinformer.Reason) { delete(s.feeds, g.GVR.GroupResource()) },
+		OnError: func(gvr schema.GroupVersionResource, err error) { s.refuse(gvr, err) },
+	}, p.options)
+	return err
+}
+
+// refuse tells that a type is not followed.
+func (s *subscriber) refuse(gvr schema.GroupVersionResource, err error) {
+	s.teller.say("warning: %s is not followed: %s", gvr.GroupResource(), print.Printable(err.Error()))
+}
+
+// started makes the feed of a type.
+func (s *subscriber) started(g dynamicinformer.Generation) {
+	resource, ok := s.tracker.Snapshot().Catalog().Lookup(g.GVR)
+	if !ok {
+		return // it is gone already, which will be told as well
+	}
+	matcher, err := s.matcher(resource)
+	if err != nil {
+		s.refuse(g.GVR, err)
+		return
+	}
+	f := newFeed(s.screen, s.printer(resource), matcher, s.ChangesOnly)
+	f.gvr = g.GVR
+	s.feeds[g.GVR.GroupResource()] = f
+	s.screen.in(func() {
+		if !s.screen.open {
+			s.waiting = append(s.waiting, f)
+		}
+	})
+	s.begun.give()
+}
+
+// synced lets the feed of a type begin.
+func (s *subscriber) synced(g dynamicinformer.Generation) {
+	if f := s.feeds[g.GVR.GroupResource()]; f != nil {
+		f.sync()
+	}
+	if ready, ok := s.ready[g.GVR]; ok {
+		ready.give()
+	}
+}
+
+// printer returns the printer of a type.
+func (s *subscriber) printer(r discovery.Resource) printer {
+	if !s.tables() {
+		return s.text
+	}
+	rows := func() print.Rows { return s.part.printed.Rows(r.GVR) } // known once the type has been listed
+	if s.part.printed == nil {
+		loaded := s.columns.loaded[r.GVR]
+		if loaded == nil || s.known[r.GVR] {
+			loaded = s.columns.loader.Load(s.ctx, []discovery.Resource{r})[0]
+		}
+		s.known[r.GVR] = true
+		rows = func() print.Rows { return loaded }
+	}
+	return s.table(r, rows)
+}
+
+// table is the table of a type, with the columns that it has now.
+func (s *subscriber) table(r discovery.Resource, columns func() print.Rows) *rows {
+	of := family{r.GVR.GroupResource(), r.GVK.Kind, r.Scope}
+	p := s.printers[of]
+	if p == nil {
+		p = s.newRows(s.screen, r, s.several())
+		s.printers[of] = p
+	}
+	s.screen.in(func() { p.use(columns) })
+	return p
+}
+
+// several reports whether more than one type may be printed.
+func (r *run) several() bool {
+	plain := func(n discovery.Name) bool {
+		return !n.Wildcard() && !slices.ContainsFunc(r.resources, func(one discovery.Resource) bool { return slices.Contains(one.Categories, n.Raw) })
+	}
+	return len(r.selector.names) > 1 || len(r.resources) > 1 || !plain(r.selector.names[0])
+}

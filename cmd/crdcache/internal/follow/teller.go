@@ -1,0 +1,116 @@
+package follow
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// patience is how long something may take before anything is said about it.
+const patience = 2 * time.Second
+
+// teller says on stderr how types are doing, where that is out of the ordinary: what is pending for long, what fails
+// and recovers, what goes and comes. It is safe for concurrent use.
+type teller struct {
+	w io.Writer
+
+	mu struct {
+		sync.Mutex
+		// begun is set when the types that were there in the beginning have been synced.
+		begun bool
+		// news are the types of which the end of a sync is to be said.
+		news map[schema.GroupVersionResource]bool
+		// waits are for what is said unless it passes.
+		waits map[schema.GroupVersionResource]*time.Timer
+		ended bool
+	}
+}
+
+func newTeller(w io.Writer) *teller {
+	t := &teller{w: w}
+	t.mu.news = map[schema.GroupVersionResource]bool{}
+	t.mu.waits = map[schema.GroupVersionResource]*time.Timer{}
+	return t
+}
+
+// begin tells that what comes from now on is news.
+func (t *teller) begin() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.begun = true
+}
+
+// end keeps the teller from saying anything more.
+func (t *teller) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.ended = true
+	for _, wait := range t.mu.waits {
+		wait.Stop()
+	}
+}
+
+// say writes a line.
+func (t *teller) say(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sayLocked(format, args...)
+}
+
+func (t *teller) sayLocked(format string, args ...any) {
+	if !t.mu.ended {
+		fmt.Fprintf(t.w, format+"\n", args...)
+	}
+}
+
+// unlessSoon says a line when patience is over, unless the returned func is called before.
+func (t *teller) unlessSoon(format string, args ...any) (soon func()) {
+	timer := time.AfterFunc(patience, func() { t.say(format, args...) })
+	return func() { timer.Stop() }
+}
+
+// changed takes the news of the state of a type.
+func (t *teller) changed(before, after dynamicinformer.Status) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	gvr := after.GVR
+	if after.State == before.State && after.Reason == before.Reason {
+		return
+	}
+	if wait := t.mu.waits[gvr]; wait != nil {
+		wait.Stop()
+		delete(t.mu.waits, gvr)
+	}
+	if before.State == "" && t.mu.begun {
+		t.mu.news[gvr] = true
+	}
+	switch after.State {
+	case dynamicinformer.StatePending:
+		// That a type has gone has been said, and what does not exist is not waited for here.
+		if after.Reason != dynamicinformer.ReasonNotInstalled && after.Message != "" {
+			t.mu.waits[gvr] = time.AfterFunc(patience, func() { t.say("%s", describe(after)) })
+		}
+	case dynamicinformer.StateDegraded, dynamicinformer.StateGone:
+		t.mu.news[gvr] = true
+		t.sayLocked("%s", describe(after))
+	case dynamicinformer.StateSynced:
+		if t.mu.news[gvr] {
+			t.sayLocked("%s", describe(after))
+		}
+		delete(t.mu.news, gvr)
+	}
+}
+
+func describe(s dynamicinformer.Status) string {
+	text := fmt.Sprintf("%s: %s", s.GVR.GroupResource(), s.State)
+	if s.Message != "" {
+		text += ": " + print.Printable(s.Message)
+	}
+	return text
+}

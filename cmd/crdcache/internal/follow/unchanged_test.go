@@ -1,0 +1,46 @@
+package follow
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/indexers/query"
+)
+
+// printed is an object with the row that came with it.
+func printed(version, color, age string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"spec":             map[string]any{"color": color},
+		print.PrintedField: map[string]any{"cells": []any{"a", color, age}},
+	}}
+	u.SetResourceVersion(version)
+	return u
+}
+
+// TestUnchanged: an event is none if the row alone is another.
+func TestUnchanged(t *testing.T) {
+	before := printed("5", "red", "3s")
+	for name, tt := range map[string]struct {
+		event query.Event
+		want  bool
+	}{
+		"older":                {query.Event{Type: query.Modified, Old: before, Object: printed("5", "red", "4s")}, true},
+		"without a row":        {query.Event{Type: query.Modified, Old: before, Object: &unstructured.Unstructured{Object: withoutRow(before.Object)}}, true},
+		"written":              {query.Event{Type: query.Modified, Old: before, Object: printed("6", "red", "3s")}, false},
+		"another default":      {query.Event{Type: query.Modified, Old: before, Object: printed("5", "blue", "3s")}, false},
+		"nothing known before": {query.Event{Type: query.Modified, Object: before}, false},
+		"began to match":       {query.Event{Type: query.Added, Old: before, Object: before}, false},
+		"gone":                 {query.Event{Type: query.Deleted, Old: before, Object: before, Gone: true}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := unchanged(tt.event); got != tt.want {
+				t.Errorf("got %v", got)
+			}
+			if _, ok := before.Object[print.PrintedField]; !ok {
+				t.Error("the object was changed")
+			}
+		})
+	}
+}

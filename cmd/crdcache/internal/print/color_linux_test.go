@@ -1,0 +1,44 @@
+package print
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/crdcache/crdcache/internal/testkit/tty"
+)
+
+// TestColor: who gets colours. A terminal does that knows control sequences, unless NO_COLOR is set; always and never
+// need no look at it.
+func TestColor(t *testing.T) {
+	terminal, err := tty.Open(40)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close()
+	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for _, tt := range []struct {
+		when, noColor, kind string
+		out                 *os.File
+		want                bool
+	}{
+		{"auto", "", "xterm", terminal.File, true},
+		{"auto", "", "xterm", file, false},
+		{"auto", "1", "xterm", terminal.File, false},
+		{"auto", "", "dumb", terminal.File, false},
+		{"auto", "", "", terminal.File, false},
+		{"always", "1", "dumb", file, true},
+		{"never", "", "xterm", terminal.File, false},
+	} {
+		t.Setenv("NO_COLOR", tt.noColor)
+		t.Setenv("TERM", tt.kind)
+		flag := ColorFlag{tt.when}
+		if got, err := flag.Enabled(NewStream(tt.out)); err != nil || got != tt.want {
+			t.Errorf("%+v: %v, %v", tt, got, err)
+		}
+	}
+}

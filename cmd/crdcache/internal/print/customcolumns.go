@@ -1,0 +1,116 @@
+package print
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/client-go/util/jsonpath"
+)
+
+// none is what kubectl shows for a column without a value.
+const none = "<none>"
+
+// customColumn is a header and the path below it. client-go's jsonpath is what kubectl evaluates them with.
+type customColumn struct {
+	header string
+	path   *jsonpath.JSONPath
+}
+
+// customColumnsPrinter prints a table of columns that the caller names, as kubectl get -o custom-columns does.
+// Only the cells are kept until Close.
+type customColumnsPrinter struct {
+	columns []customColumn
+	cells   interface {
+		io.Writer
+		Flush() error
+	}
+}
+
+// newCustomColumns reads "HEADER:PATH,HEADER:PATH".
+func newCustomColumns(spec string, w io.Writer, noHeaders bool) (*customColumnsPrinter, error) {
+	var headers, paths []string
+	for part := range strings.SplitSeq(spec, ",") {
+		header, path, ok := strings.Cut(part, ":")
+		if !ok {
+			return nil, fmt.Errorf("%q is no custom column: write HEADER:PATH, as in NAME:.metadata.name", part)
+		}
+		headers, paths = append(headers, header), append(paths, path)
+	}
+	return newCustomColumnsPrinter(headers, paths, w, noHeaders)
+}
+
+// newCustomColumnsFile reads a file with a line of headers and a line of as many paths.
+func newCustomColumnsFile(name string, w io.Writer, noHeaders bool) (*customColumnsPrinter, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("reading the custom columns: %w", err)
+	}
+	defer file.Close()
+	scanner := bufio.NewScanner(file)
+	var lines [2][]string
+	for i := range lines {
+		if !scanner.Scan() {
+			err := errors.Join(scanner.Err(), errors.New("it needs a line of headers and a line of paths"))
+			return nil, fmt.Errorf("reading the custom columns of %s: %w", name, err)
+		}
+		lines[i] = strings.Fields(scanner.Text())
+	}
+	if len(lines[0]) != len(lines[1]) {
+		return nil, fmt.Errorf("reading the custom columns of %s: there are %d headers and %d paths", name, len(lines[0]), len(lines[1]))
+	}
+	return newCustomColumnsPrinter(lines[0], lines[1], w, noHeaders)
+}
+
+func newCustomColumnsPrinter(headers, paths []string, w io.Writer, noHeaders bool) (*customColumnsPrinter, error) {
+	p := &customColumnsPrinter{cells: printers.GetNewTabWriter(w)}
+	for i, text := range paths {
+		path := jsonpath.New(headers[i]).AllowMissingKeys(true)
+		inner := strings.TrimSuffix(strings.TrimPrefix(text, "{"), "}")
+		if strings.ContainsAny(inner, "{}") || strings.HasPrefix(text, "{") != strings.HasSuffix(text, "}") {
+			return nil, fmt.Errorf("%q is no path of a custom column: write one path, as in .metadata.name", text)
+		}
+		if text != "" {
+			inner = "{." + strings.TrimPrefix(inner, ".") + "}"
+		}
+		if err := path.Parse(inner); err != nil {
+			return nil, fmt.Errorf("the path %q of a custom column: %w", text, err)
+		}
+		p.columns = append(p.columns, customColumn{headers[i], path})
+	}
+	if !noHeaders {
+		fmt.Fprintln(p.cells, strings.Join(headers, "\t")) // the tab writer keeps its first error for Flush
+	}
+	return p, nil
+}
+
+// Print implements Printer.
+func (p *customColumnsPrinter) Print(obj *unstructured.Unstructured) error {
+	row := make([]string, len(p.columns))
+	for i, c := range p.columns {
+		results, err := c.path.FindResults(obj.Object)
+		if err != nil {
+			return fmt.Errorf("printing %s: column %s: %w", describe(obj), c.header, err)
+		}
+		var values []string
+		for _, result := range results {
+			for _, value := range result {
+				values = append(values, printers.EscapeTerminal(fmt.Sprint(value.Interface())))
+			}
+		}
+		if len(results) == 0 || len(results[0]) == 0 {
+			values = append([]string{none}, values...)
+		}
+		row[i] = printable(strings.Join(values, ","))
+	}
+	_, err := fmt.Fprintln(p.cells, strings.Join(row, "\t"))
+	return err
+}
+
+// Close implements Printer.
+func (p *customColumnsPrinter) Close() error { return p.cells.Flush() }

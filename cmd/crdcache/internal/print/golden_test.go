@@ -1,0 +1,217 @@
+package print
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/printers"
+)
+
+// listed wraps objects as kubectl get does before it prints them.
+func listed(objects []*unstructured.Unstructured) *unstructured.UnstructuredList {
+	list := &unstructured.UnstructuredList{Object: map[string]any{
+		"kind": "List", "apiVersion": "v1", "metadata": map[string]any{"resourceVersion": ""},
+	}}
+	for _, obj := range objects {
+		list.Items = append(list.Items, *obj)
+	}
+	return list
+}
+
+// compare prints objects with our printer and with cli-runtime's, and expects the same bytes.
+func compare(t *testing.T, format string, objects []*unstructured.Unstructured) {
+	t.Helper()
+	var want, got bytes.Buffer
+	theirs := map[string]printers.ResourcePrinter{
+		JSON: &printers.JSONPrinter{}, YAML: &printers.YAMLPrinter{}, Name: &printers.NamePrinter{},
+	}[format]
+	failure := theirs.PrintObj(listed(objects), &want)
+	// The YAML library reads JSON as YAML, which is not quite true of a few control characters: there kubectl fails.
+	if err := printAll(format, &got, objects); err != nil {
+		t.Fatalf("%s: kubectl fails with %v, ours with %v", format, failure, err)
+	}
+	if failure == nil && got.String() != want.String() {
+		t.Errorf("%s differs (-kubectl +ours):\n%s", format, cmp.Diff(want.String(), got.String()))
+	}
+}
+
+// compareRaw does the same with printing from JSON, of objects that came out of JSON.
+func compareRaw(t *testing.T, format string, objects []*unstructured.Unstructured) {
+	t.Helper()
+	var cached []*unstructured.Unstructured
+	for _, obj := range objects {
+		data, err := json.Marshal(obj.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := &unstructured.Unstructured{}
+		if err := u.UnmarshalJSON(data); err != nil {
+			t.Fatal(err)
+		}
+		cached = append(cached, u)
+	}
+	var want, got bytes.Buffer
+	failure := printAll(format, &want, cached)
+	if err := printAllRaw(format, &got, cached); (err != nil) != (failure != nil) {
+		t.Fatalf("%s fails with %v, printed raw with %v", format, failure, err)
+	}
+	if failure == nil && got.String() != want.String() {
+		t.Errorf("%s printed raw differs (-decoded +raw):\n%s", format, cmp.Diff(want.String(), got.String()))
+	}
+}
+
+// printAllRaw prints from JSON what can be printed so, and decodes the rest.
+func printAllRaw(format string, w io.Writer, objects []*unstructured.Unstructured) error {
+	printer, err := New(Format{Name: format}, w, false)
+	if err != nil {
+		return err
+	}
+	for _, obj := range objects {
+		raw, err := json.Marshal(obj.Object)
+		if err != nil {
+			return err
+		}
+		printed := false
+		if p, ok := printer.(RawPrinter); ok {
+			if printed, err = p.PrintRaw(raw); err != nil {
+				return err
+			}
+		}
+		if !printed {
+			if err := printer.Print(obj); err != nil {
+				return err
+			}
+		}
+	}
+	return printer.Close()
+}
+
+func printAll(format string, w io.Writer, objects []*unstructured.Unstructured) error {
+	printer, err := New(Format{Name: format}, w, false)
+	if err != nil {
+		return err
+	}
+	for _, obj := range objects {
+		if err := printer.Print(obj); err != nil {
+			return err
+		}
+	}
+	return printer.Close()
+}
+
+func thing(name string, spec any) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Thing", "metadata": map[string]any{"name": name, "namespace": "web"}, "spec": spec,
+	}}
+}
+
+// awkward are values that printers are known to treat in ways of their own.
+var awkward = []any{
+	nil, true, false, int64(0), int64(math.MaxInt64), int64(math.MinInt64), int64(1) << 53, 0.1, 1e21, 1e-9, math.Copysign(0, -1), 100.0, math.MaxFloat64, 5e-324,
+	"", " ", "  lead", "trail  ", "~", "null", "true", "no", "on", "y", "1", "1.0", "0x1F", "1e3", "0o7", "012", "-", "- a", "a: b", "a #b", "#", "?", "!x",
+	"&a", "*a", "|", ">", "%", "@", "`", "'", "\"", "{", "[", ",", "=", "<<", "2020-01-01", "2020-01-01T00:00:00Z", "12:30:45", ".inf", ".nan",
+	"<>&", "</script>", "é", "日本語", "🙂", "\u2028\u2029", "\ufeff", "\u0085", "\u00a0", "\x00", "\x07", "\x1b[31m", "\x7f", "\t", "\r", "\r\n", "\xff\xfe",
+	"two\nlines", "ends\n", "ends twice\n\n", "\nbegins", "\n", "tab\there", "a\n  b\n c", strings.Repeat("long ", 60), strings.Repeat("x", 300),
+	strings.Repeat("long ", 30) + "\n" + strings.Repeat("words ", 30), map[string]any{}, []any{}, []any{nil}, []any{[]any{}, map[string]any{}},
+	map[string]any{"": "", " ": int64(1), "a.b/c": []any{map[string]any{"z": nil, "a": []any{[]any{"x"}}}}, "10": 1.5, "9": "9", "true": true, "A": "a", "é": "e", "<": ">"},
+}
+
+func TestListsAreKubectls(t *testing.T) {
+	for _, format := range []string{JSON, YAML, Name} {
+		t.Run(format+"/none", func(t *testing.T) { compare(t, format, nil) })
+		var all []*unstructured.Unstructured
+		for n, value := range awkward {
+			obj := thing(fmt.Sprint("n", n), map[string]any{"value": value, "list": []any{value, value}})
+			all = append(all, obj)
+			t.Run(fmt.Sprintf("%s/%.20q", format, fmt.Sprint(value)), func(t *testing.T) {
+				compare(t, format, []*unstructured.Unstructured{obj})
+				compareRaw(t, format, []*unstructured.Unstructured{obj})
+			})
+		}
+		t.Run(format+"/all", func(t *testing.T) { compare(t, format, all) })
+	}
+}
+
+func TestNamesAreKubectls(t *testing.T) {
+	core := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}}}
+	compare(t, Name, []*unstructured.Unstructured{core, thing("b", nil)})
+}
+
+// generated returns an object with random content.
+func generated(r *rand.Rand, text string) *unstructured.Unstructured {
+	var value func(depth int) any
+	value = func(depth int) any {
+		switch n := r.IntN(8); {
+		case n < 2 && depth > 0:
+			m := map[string]any{}
+			for range r.IntN(4) {
+				m[word(r, text)] = value(depth - 1)
+			}
+			return m
+		case n < 4 && depth > 0:
+			list := []any{}
+			for range r.IntN(4) {
+				list = append(list, value(depth-1))
+			}
+			return list
+		case n == 4:
+			return int64(r.Uint64())
+		case n == 5:
+			return math.Ldexp(r.Float64(), r.IntN(200)-100)
+		case n == 6:
+			return awkward[r.IntN(len(awkward))]
+		}
+		return word(r, text)
+	}
+	return thing("x", value(4))
+}
+
+// word cuts a piece out of text, or makes one of odd characters.
+func word(r *rand.Rand, text string) string {
+	if r.IntN(2) == 0 && len(text) > 0 {
+		from := r.IntN(len(text))
+		return text[from : from+r.IntN(len(text)-from)]
+	}
+	const odd = "ab: #-'\"\\\n\t\r<>&{}[]|>%@`*!?,é\u2028\u0085\x00\x1b🙂 "
+	runes := []rune(odd)
+	var b strings.Builder
+	for range r.IntN(12) {
+		b.WriteRune(runes[r.IntN(len(runes))])
+	}
+	return b.String()
+}
+
+func FuzzListsAreKubectls(f *testing.F) {
+	for seed := range uint64(40) {
+		f.Add(seed, "Some text: with #odd \"things\"\n- in it, <b>&amp; 日本語")
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, text string) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		var objects []*unstructured.Unstructured
+		for range r.IntN(4) {
+			objects = append(objects, generated(r, text))
+		}
+		// What comes out of a cache went through JSON, so that its text is UTF-8 and its numbers are finite.
+		for _, obj := range objects {
+			data, err := json.Marshal(obj.Object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := obj.UnmarshalJSON(data); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, format := range []string{JSON, YAML, Name} {
+			compare(t, format, objects)
+			compareRaw(t, format, objects)
+		}
+	})
+}

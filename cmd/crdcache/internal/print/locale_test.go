@@ -1,0 +1,70 @@
+package print
+
+import (
+	"testing"
+	"unicode/utf8"
+)
+
+// TestUnicode: the first variable that is set decides, by its character set alone.
+func TestUnicode(t *testing.T) {
+	for _, tt := range []struct {
+		all, ctype, lang string
+		want             bool
+	}{
+		{"", "", "", true},
+		{"C", "", "", false},
+		{"POSIX", "", "en_US.UTF-8", false},
+		{"", "ISO-8859-1", "en_US.UTF-8", false},
+		{"", "", "de_DE.ISO-8859-15@euro", false},
+		{"", "", "de_DE.UTF-8", true},
+		{"C.utf8", "", "C", true},
+		{"", "en_US.UTF-8", "C", true},
+		{"", "", "en_US", false},
+	} {
+		t.Setenv("LC_ALL", tt.all)
+		t.Setenv("LC_CTYPE", tt.ctype)
+		t.Setenv("LANG", tt.lang)
+		if got := Unicode(); got != tt.want {
+			t.Errorf("%+v: %v", tt, got)
+		}
+		if end := Ellipsis(); tt.want == (utf8.RuneCountInString(end) == len(end)) {
+			t.Errorf("%+v: %q stands for what is left out", tt, end)
+		}
+	}
+}
+
+// TestCut: text is cut by characters, and the end of what was cut has its place.
+func TestCut(t *testing.T) {
+	for _, tt := range []struct {
+		text           string
+		most           int
+		ascii, unicode string
+	}{
+		{"abcdef", 6, "abcdef", "abcdef"},
+		{"abcdef", 5, "ab...", "abcd…"},
+		{"äöüß", 4, "äöüß", "äöüß"},
+		{"äöüßa", 4, "ä...", "äöü…"},
+		{"abcdef", 0, "...", "…"},
+		{"", 0, "", ""},
+	} {
+		for locale, want := range map[string]string{"C": tt.ascii, "C.UTF-8": tt.unicode} {
+			t.Setenv("LC_ALL", locale)
+			if got := Cut(tt.text, tt.most); got != want {
+				t.Errorf("%s: Cut(%q, %d) = %q, want %q", locale, tt.text, tt.most, got, want)
+			}
+		}
+	}
+}
+
+// TestVisible: what turns the direction of text or begins lines is no text of a line.
+func TestVisible(t *testing.T) {
+	const hostile = "a\u202eb\u2066c\u2028d\x1b\ne\u200df\u0301"
+	for locale, want := range map[string]string{
+		"C": "a?b?c?d??e\u200df\u0301", "C.UTF-8": "a\ufffdb\ufffdc\ufffdd\ufffd\ufffde\u200df\u0301",
+	} {
+		t.Setenv("LC_ALL", locale)
+		if got := Printable(hostile); got != want {
+			t.Errorf("%s: got %q, want %q", locale, got, want)
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package print
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+
+// table is a Table with rows of objects, as a server sends it.
+func table(columns string, rows ...string) string {
+	return fmt.Sprintf(`{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},"columnDefinitions":%s,"rows":[%s]}`,
+		columns, strings.Join(rows, ","))
+}
+
+func row(name, cells string) string {
+	return fmt.Sprintf(`{"cells":%s,"object":{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"resourceVersion":"5"}}}`, cells, name)
+}
+
+const columns = `[{"name":"Name","type":"string"},{"name":"Restarts","type":"integer"}]`
+
+// printedBy returns a client of a server that answers lists and watches with these texts, and what it was asked.
+func printedBy(t *testing.T, list, events string) (*Printed, *[]*http.Request) {
+	t.Helper()
+	var asked []*http.Request
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r)
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Query().Has("watch") {
+			fmt.Fprint(w, events)
+			return
+		}
+		fmt.Fprint(w, list)
+	}))
+	t.Cleanup(server.Close)
+	config := &rest.Config{Host: server.URL}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed, err := NewPrinted(config, server.Client(), client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return printed, &asked
+}
+
+// TestPrintedList: objects come with their rows, in the order of the server.
+func TestPrintedList(t *testing.T) {
+	printed, asked := printedBy(t, table(columns, row("z", `["z",3]`), row("a", `["a\u0007",null]`)), "")
+	list, err := printed.Resource(pods).Namespace("web").List(t.Context(), metav1.ListOptions{LabelSelector: "a=b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if request := (*asked)[0]; request.URL.Path != "/api/v1/namespaces/web/pods" || request.URL.RawQuery != "includeObject=Object&labelSelector=a%3Db" ||
+		!strings.Contains(request.Header.Get("Accept"), "as=Table") {
+		t.Errorf("asked for %s as %s", request.URL, request.Header.Get("Accept"))
+	}
+	if list.GetResourceVersion() != "7" || len(list.Items) != 2 || list.Items[0].GetName() != "z" || Place(&list.Items[0]) >= Place(&list.Items[1]) {
+		t.Errorf("the list is %v", list)
+	}
+	rows := printed.Rows(pods)
+	if definitions := rows.Definitions(); len(definitions) != 2 || definitions[1].Name != "Restarts" {
+		t.Errorf("the columns are %v", definitions)
+	}
+	want := [][]any{{"z", int64(3)}, {"a\uFFFD", nil}}
+	if diff := cmp.Diff(want, [][]any{rows.Cells(&list.Items[0]), rows.Cells(&list.Items[1])}); diff != "" {
+		t.Errorf("cells (-want +got):\n%s", diff)
+	}
+	if _, err := json.Marshal(list.Items[0].DeepCopy().Object); err != nil {
+		t.Errorf("an object with its row is no JSON: %v", err)
+	}
+}
+
+// TestPrintedWatch: each event has the row of its own state; bookmarks and errors pass.
+func TestPrintedWatch(t *testing.T) {
+	event := func(kind, object string) string { return fmt.Sprintf("{\"type\":%q,\"object\":%s}\n", kind, object) }
+	printed, _ := printedBy(t, "", event("ADDED", table(columns, row("a", `["a",0]`)))+
+		event("DELETED", table("null", row("a", `["a",1]`)))+
+		event("BOOKMARK", table("null", row("", `["",0]`)))+
+		event("BOOKMARK", `{"apiVersion":"v1","kind":"Pod","metadata":{"resourceVersion":"9"}}`)+
+		event("ERROR", `{"apiVersion":"v1","kind":"Status","code":410,"reason":"Expired"}`))
+	w, err := printed.Resource(pods).Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	var got []string
+	for e := range w.ResultChan() {
+		switch object := e.Object.(type) {
+		case *unstructured.Unstructured:
+			got = append(got, fmt.Sprint(e.Type, " ", object.GetResourceVersion(), " ", printedCells(object)))
+		case *metav1.Status:
+			got = append(got, fmt.Sprint(e.Type, " ", object.Code))
+		}
+		if e.Type == watch.Error {
+			break
+		}
+	}
+	want := []string{"ADDED 5 [a 0]", "DELETED 5 [a 1]", "BOOKMARK 5 [ 0]", "BOOKMARK 9 []", "ERROR 410"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// TestPrintedByNone: of a server that prints no tables come objects, which show name and age.
+func TestPrintedByNone(t *testing.T) {
+	printed, _ := printedBy(t, `{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}]}`,
+		`{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"b"}}}`)
+	resource := printed.Resource(pods)
+	list, err := resource.List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(list.Items) != 1 {
+		t.Fatalf("%v, %v", list, err)
+	}
+	if cells := printed.Rows(pods).Cells(&list.Items[0]); len(cells) != 2 || cells[0] != "a" {
+		t.Errorf("the cells are %v", cells)
+	}
+	w, err := resource.Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	if e := <-w.ResultChan(); e.Type != watch.Added {
+		t.Errorf("the event is %v", e)
+	}
+}
+
+// TestPrintedErrors: what is no table, or a torn one, is an error and no object.
+func TestPrintedErrors(t *testing.T) {
+	for name, list := range map[string]string{
+		"no JSON": "<html>", "no object": table(columns, `{"cells":["a"],"object":null}`), "another object": table(columns, `{"cells":["a"],"object":[]}`),
+	} {
+		printed, _ := printedBy(t, list, "")
+		if list, err := printed.Resource(pods).List(t.Context(), metav1.ListOptions{}); err == nil {
+			t.Errorf("%s: got %v", name, list)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package print
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/discovery/crd"
+)
+
+// definitionRows returns the rows that a CRD declares; nil for a type without a CRD.
+func definitionRows(ctx context.Context, client dynamic.Interface, r discovery.Resource) (Rows, error) {
+	if !strings.Contains(r.GVR.Group, ".") {
+		return nil, nil // the group of a CRD has a dot
+	}
+	definition, err := crd.Fetch(ctx, client, r.GVR.GroupResource())
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	version, _ := definition.Version(r.GVR.Version)
+	return NewRows(version.Columns), nil
+}
+
+const (
+	// timeout bounds the wait for all columns. It comes on top of --timeout, which may have been used up by
+	// another type than those that are printed.
+	timeout = 30 * time.Second
+	// parallel bounds the requests at a time.
+	parallel = 10
+)
+
+// RowLoader gets the rows of types.
+type RowLoader struct {
+	client    dynamic.Interface
+	rest      rest.Interface // nil when the server is not asked to print
+	namespace string
+	selectors metav1.ListOptions
+	errOut    io.Writer
+}
+
+// NewRowLoader returns a Loader for a server. Namespace (empty: all) and selectors are those of the objects that will
+// be shown; warnings go to errOut.
+func NewRowLoader(config *rest.Config, httpClient *http.Client, client dynamic.Interface, namespace string, selectors metav1.ListOptions, errOut io.Writer) (*RowLoader, error) {
+	plain, err := newClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	return &RowLoader{client: client, rest: plain, namespace: namespace, selectors: selectors, errOut: errOut}, nil
+}
+
+// NewDefinitionLoader returns a Loader that knows the columns of CRDs alone, for objects that the server is not
+// asked to print.
+func NewDefinitionLoader(client dynamic.Interface, errOut io.Writer) *RowLoader {
+	return &RowLoader{client: client, errOut: errOut}
+}
+
+// Load returns the rows of each type. A type whose columns cannot be had shows name and age, which is said.
+func (l *RowLoader) Load(ctx context.Context, types []discovery.Resource) []Rows {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	rows, errs := make([]Rows, len(types)), make([]error, len(types))
+	slots := make(chan struct{}, parallel)
+	var wg sync.WaitGroup
+	for i, r := range types {
+		// Each goroutine writes to its own place and ends with its requests, which end with ctx.
+		wg.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			rows[i], errs[i] = l.load(ctx, r)
+		})
+	}
+	wg.Wait()
+	for i, err := range errs {
+		if err != nil {
+			fmt.Fprintf(l.errOut, "warning: %s is shown with name and age alone, for its columns cannot be read: %s\n",
+				types[i], strings.Join(strings.Fields(err.Error()), " "))
+		}
+		if rows[i] == nil {
+			rows[i] = NewRows(nil)
+		}
+	}
+	return rows
+}
+
+func (l *RowLoader) load(ctx context.Context, r discovery.Resource) (Rows, error) {
+	rows, err := definitionRows(ctx, l.client, r)
+	if rows != nil || err != nil || l.rest == nil {
+		return rows, err
+	}
+	return printedRowsOf(ctx, l.rest, r, l.namespace, l.selectors)
+}

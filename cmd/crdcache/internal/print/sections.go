@@ -1,0 +1,111 @@
+package print
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/crdcache/crdcache/discovery"
+)
+
+// bufferSize is large enough that writing is no part of the cost.
+const bufferSize = 1 << 16
+
+// Section is what is shown of one type.
+type Section struct {
+	Resource discovery.Resource
+	// Len counts the objects.
+	Len int
+	// Print prints them. Where their order is open it is that in which sort puts their keys.
+	Print func(ctx context.Context, sort func(keys []string), printer Printer) error
+}
+
+// SectionOptions say how.
+type SectionOptions struct {
+	genericiooptions.IOStreams
+	Style
+	// Namespace is the one that was asked for; empty for all.
+	Namespace string
+	// Loader finds the columns of tables.
+	Loader *RowLoader
+}
+
+// Sections writes all sections to stdout. Of none it says on stderr that there is nothing, unless a list says so.
+func Sections(ctx context.Context, sections []Section, options SectionOptions) error {
+	out := bufio.NewWriterSize(options.Out, bufferSize)
+	var err error
+	if options.Format.IsTable() {
+		err = options.printTables(ctx, sections, out)
+	} else {
+		err = options.printList(ctx, sections, out)
+	}
+	// Also before an error: no line shall end in the middle.
+	if flushed := out.Flush(); flushed != nil && err == nil {
+		err = fmt.Errorf("writing the output: %w", flushed)
+	}
+	return err
+}
+
+// printList writes the objects of all types as one list.
+func (o SectionOptions) printList(ctx context.Context, sections []Section, out *bufio.Writer) error {
+	printer, err := New(o.Format, out, o.NoHeaders)
+	if err != nil {
+		return err
+	}
+	for _, s := range sections {
+		if err := s.Print(ctx, SortKeys, printer); err != nil {
+			return err
+		}
+	}
+	return printer.Close()
+}
+
+// printTables writes a table for each type that has objects, with an empty line between two that have headers.
+func (o SectionOptions) printTables(ctx context.Context, sections []Section, out *bufio.Writer) error {
+	var filled []Section
+	var resources []discovery.Resource
+	for _, s := range sections {
+		if s.Len > 0 {
+			filled, resources = append(filled, s), append(resources, s.Resource)
+		}
+	}
+	if len(filled) == 0 && len(sections) > 0 {
+		o.sayEmpty(sections)
+	}
+	rows := o.Loader.Load(ctx, resources)
+	for i, s := range filled {
+		if i > 0 && !o.NoHeaders {
+			fmt.Fprintln(out)
+		}
+		table := o.newTable(rows[i], s, len(sections) > 1, out)
+		if err := s.Print(ctx, rows[i].Sort, table); err != nil {
+			return err
+		}
+		if err := table.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o SectionOptions) newTable(rows Rows, s Section, withKind bool, out *bufio.Writer) Printer {
+	rows = o.Rows(rows)
+	table := o.Table(s.Resource, o.Namespace, withKind)
+	if o.Format.Name == CSV {
+		return NewTypeCSV(out, rows, table.WithNamespace, o.NoHeaders)
+	}
+	return NewTypeTable(out, rows, table)
+}
+
+// sayEmpty tells on stderr, as kubectl does, that there is nothing.
+func (o SectionOptions) sayEmpty(sections []Section) {
+	for _, s := range sections {
+		if o.Namespace != "" && s.Resource.Scope == discovery.Namespaced {
+			fmt.Fprintf(o.ErrOut, "No resources found in %s namespace.\n", o.Namespace)
+			return
+		}
+	}
+	fmt.Fprintln(o.ErrOut, "No resources found")
+}

@@ -1,0 +1,40 @@
+package print
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+// TestPrintEndsLines: what was printed before an error is written to the end of its line.
+func TestPrintEndsLines(t *testing.T) {
+	const objects = 1000 // more than the buffer takes
+	broken := errors.New("interrupted")
+	for _, name := range []string{"name", "jsonl"} {
+		format, err := ParseFormat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		section := Section{Len: objects + 1, Print: func(_ context.Context, _ func([]string), printer Printer) error {
+			object := &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "v1", "kind": "A", "metadata": map[string]any{"name": strings.Repeat("a", 100)},
+			}}
+			for range objects {
+				if err := printer.Print(object); err != nil {
+					return err
+				}
+			}
+			return broken
+		}}
+		var out bytes.Buffer
+		err = Sections(t.Context(), []Section{section}, SectionOptions{IOStreams: genericiooptions.IOStreams{Out: &out}, Style: Style{Format: format}})
+		if !errors.Is(err, broken) || strings.Count(out.String(), "\n") != objects || !strings.HasSuffix(out.String(), "\n") {
+			t.Errorf("%s: %v, %d lines, the end is %q", name, err, strings.Count(out.String(), "\n"), out.String()[max(0, out.Len()-20):])
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package print
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/discovery"
+)
+
+const (
+	// acceptTable asks for a table, and takes what a server that makes none has to say.
+	acceptTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+	// pageSize bounds what is in memory of an answer at once.
+	pageSize = 500
+)
+
+// printedRowsOf asks the server to print all objects of a type; nil when it cannot.
+func printedRowsOf(ctx context.Context, client rest.Interface, r discovery.Resource, namespace string, selectors metav1.ListOptions) (Rows, error) {
+	var printed []ServerRow
+	var definitions []metav1.TableColumnDefinition
+	next := ""
+	for {
+		request := client.Get().AbsPath(groupPath(r.GVR.GroupVersion())).SetHeader("Accept", acceptTable).
+			Param("limit", strconv.Itoa(pageSize)).Param("labelSelector", selectors.LabelSelector).Param("fieldSelector", selectors.FieldSelector)
+		if namespace != "" && r.Scope == discovery.Namespaced {
+			request = request.Namespace(namespace)
+		}
+		if next != "" {
+			request = request.Param("continue", next)
+		}
+		body, err := request.Resource(r.GVR.Resource).Do(ctx).Raw()
+		if err != nil {
+			return nil, err
+		}
+		page, err := readTable(body)
+		if err != nil {
+			return nil, err
+		}
+		if page == nil || len(page.ColumnDefinitions) == 0 && definitions == nil {
+			return nil, nil
+		}
+		if definitions == nil {
+			definitions = page.ColumnDefinitions
+		}
+		for _, row := range page.Rows {
+			key, err := rowKey(row)
+			if err != nil {
+				return nil, err
+			}
+			printed = append(printed, ServerRow{Key: key, Cells: row.Cells})
+		}
+		if next = page.Continue; next == "" {
+			return NewServerRows(definitions, printed), nil
+		}
+	}
+}
+
+// readTable reads what a server printed; nil when it sent something else.
+func readTable(body []byte) (*metav1.Table, error) {
+	table := &metav1.Table{}
+	// Unlike that of Go, this package keeps integers in cells.
+	if err := utiljson.Unmarshal(body, table); err != nil {
+		return nil, fmt.Errorf("the server's table is no JSON: %w", err)
+	}
+	if table.Kind != "Table" {
+		return nil, nil
+	}
+	return table, nil
+}
+
+// groupPath is where a group version is served.
+func groupPath(gv schema.GroupVersion) string {
+	if gv.Group == "" {
+		return "/api/" + gv.Version
+	}
+	return "/apis/" + gv.Group + "/" + gv.Version
+}
+
+// rowKey returns the key of the object that a row shows.
+func rowKey(row metav1.TableRow) (string, error) {
+	var object metav1.PartialObjectMetadata
+	if err := json.Unmarshal(row.Object.Raw, &object); err != nil {
+		return "", fmt.Errorf("a row of the server's table has no object: %w", err)
+	}
+	if object.Namespace == "" {
+		return object.Name, nil
+	}
+	return object.Namespace + "/" + object.Name, nil
+}
+
+// newClient returns a client for any path.
+func newClient(config *rest.Config, httpClient *http.Client) (rest.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.APIPath = "/"
+	config.NegotiatedSerializer = serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
+	return rest.UnversionedRESTClientForConfigAndClient(config, httpClient)
+}

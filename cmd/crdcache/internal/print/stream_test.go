@@ -1,0 +1,54 @@
+package print
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+)
+
+// TestStreamOnTerminal: nothing but text reaches a terminal, in whatever pieces it is written.
+func TestStreamOnTerminal(t *testing.T) {
+	const hostile = "a\x1b[2J\tb\u009b31mé→█\x07\xff\r\x7fc\n"
+	const want = "a\ufffd[2J\tb\ufffd31mé→█\ufffd\ufffd\ufffd\ufffdc\n"
+	for size := 1; size <= len(hostile); size++ {
+		var out bytes.Buffer
+		s := &Stream{w: &out, terminal: true}
+		for rest := []byte(hostile); len(rest) > 0; rest = rest[min(size, len(rest)):] {
+			piece := rest[:min(size, len(rest))]
+			if n, err := s.Write(piece); n != len(piece) || err != nil {
+				t.Fatalf("Write = %d, %v", n, err)
+			}
+		}
+		if out.String() != want {
+			t.Errorf("in pieces of %d: %q, want %q", size, out.String(), want)
+		}
+	}
+}
+
+// TestStreamToFile: what nobody looks at is written as it is, and so is what we put there ourselves.
+func TestStreamToFile(t *testing.T) {
+	var out bytes.Buffer
+	file := NewStream(&out)
+	screen := &Stream{w: &out, terminal: true}
+	if _, err := file.Write([]byte("\x1b\xff")); err != nil || WriteControl(screen, "\x1b[31m") != nil || WriteControl(&out, "\r") != nil {
+		t.Fatal(err)
+	}
+	if out.String() != "\x1b\xff\x1b[31m\r" {
+		t.Errorf("written %q", out.String())
+	}
+	if IsTerminal(file) || !IsTerminal(screen) || IsTerminal(&out) {
+		t.Error("the wrong one is a terminal")
+	}
+}
+
+type brokenWriter struct{ err error }
+
+func (w brokenWriter) Write([]byte) (int, error) { return 0, w.err }
+
+func TestStreamKeepsError(t *testing.T) {
+	broken := errors.New("no space")
+	s := NewStream(brokenWriter{broken})
+	if _, err := s.Write([]byte("a")); !errors.Is(err, broken) || !errors.Is(s.Err(), broken) {
+		t.Errorf("Write = %v, Err = %v", err, s.Err())
+	}
+}

@@ -1,0 +1,54 @@
+package print
+
+import (
+	"io"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/printers"
+)
+
+// TypeTable prints a table of one type, as kubectl get does. Only the cells are kept until Close, because the
+// widths of the columns depend on all of them.
+type TypeTable struct {
+	w       io.Writer
+	options printers.PrintOptions
+	rows    Rows
+	table   metav1.Table
+}
+
+// NewTypeTable returns a table with these rows.
+func NewTypeTable(w io.Writer, rows Rows, options printers.PrintOptions) *TypeTable {
+	t := &TypeTable{w: w, options: options, rows: rows}
+	t.table.ColumnDefinitions = rows.Definitions()
+	return t
+}
+
+// Print implements Printer.
+func (t *TypeTable) Print(obj *unstructured.Unstructured) error {
+	t.table.Rows = append(t.table.Rows, metav1.TableRow{
+		Cells: t.rows.Cells(obj), Object: runtime.RawExtension{Object: t.identity(obj)},
+	})
+	return nil
+}
+
+// identity is the part of an object that the table printer looks at.
+func (t *TypeTable) identity(obj *unstructured.Unstructured) runtime.Object {
+	m := &metav1.PartialObjectMetadata{}
+	m.SetName(obj.GetName())
+	m.SetNamespace(obj.GetNamespace())
+	return m
+}
+
+// Close implements Printer: it writes the table, or nothing when it has no rows.
+func (t *TypeTable) Close() error {
+	if len(t.table.Rows) == 0 {
+		return nil
+	}
+	w := printers.GetNewTabWriter(t.w)
+	if err := printers.NewTablePrinter(t.options).PrintObj(&t.table, w); err != nil {
+		return err
+	}
+	return w.Flush()
+}

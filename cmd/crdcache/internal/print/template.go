@@ -1,0 +1,95 @@
+package print
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/printers"
+)
+
+// templatePrinter evaluates a jsonpath or a Go template on the v1 List of all objects, as kubectl does. It has to
+// keep all objects for that, unlike the other printers.
+type templatePrinter struct {
+	w       io.Writer
+	printer printers.ResourcePrinter
+	list    unstructured.UnstructuredList
+	single  bool // evaluate on each object instead, and end the line
+}
+
+func newTemplate(format Format, w io.Writer) (*templatePrinter, error) {
+	printer, err := parseTemplate(format)
+	if err != nil {
+		return nil, fmt.Errorf("the output format %s: %w", format.Name, err)
+	}
+	p := &templatePrinter{w: w, printer: printer}
+	p.list.Object = map[string]any{"kind": "List", "apiVersion": "v1", "metadata": map[string]any{"resourceVersion": ""}}
+	return p, nil
+}
+
+// parseTemplate makes a printer of a jsonpath or a Go template, for which keys that are missing are no error.
+func parseTemplate(format Format) (printers.ResourcePrinter, error) {
+	text := format.Argument
+	if format.Name == JSONPathFile || format.Name == GoTemplateFile {
+		var err error
+		if text, err = readTemplate(text); err != nil {
+			return nil, err
+		}
+	}
+	if format.Name == GoTemplate || format.Name == GoTemplateFile {
+		printer, err := printers.NewGoTemplatePrinter([]byte(text))
+		if err != nil {
+			return nil, fmt.Errorf("error parsing template %s, %w", text, err)
+		}
+		printer.AllowMissingKeys(true)
+		return printer, nil
+	}
+	printer, err := printers.NewJSONPathPrinter(text)
+	if err != nil {
+		return nil, fmt.Errorf("error parsing jsonpath %s, %w", text, err)
+	}
+	printer.AllowMissingKeys(true)
+	printer.EnableJSONOutput(format.Name == JSONPathAsJSON)
+	return printer, nil
+}
+
+// maxTemplate bounds a file with a template, so that one without an end does no harm.
+const maxTemplate = 1 << 20
+
+func readTemplate(name string) (string, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxTemplate+1))
+	if err == nil && len(data) > maxTemplate {
+		err = fmt.Errorf("%s is larger than 1 MiB, which no template is", name)
+	}
+	return string(data), err
+}
+
+// Print implements Printer.
+func (p *templatePrinter) Print(obj *unstructured.Unstructured) error {
+	if !p.single {
+		p.list.Items = append(p.list.Items, *obj)
+		return nil
+	}
+	if err := p.printer.PrintObj(obj, p.w); err != nil {
+		return fmt.Errorf("evaluating the template on %s: %w", describe(obj), err)
+	}
+	_, err := io.WriteString(p.w, "\n")
+	return err
+}
+
+// Close implements Printer.
+func (p *templatePrinter) Close() error {
+	if p.single {
+		return nil
+	}
+	if err := p.printer.PrintObj(&p.list, p.w); err != nil {
+		return fmt.Errorf("evaluating the template: %w", err)
+	}
+	return nil
+}

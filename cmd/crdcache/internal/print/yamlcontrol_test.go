@@ -1,0 +1,49 @@
+package print
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// TestMarshalYAMLAnyCharacter: each character comes back from YAML, in a key as in a value.
+func TestMarshalYAMLAnyCharacter(t *testing.T) {
+	all := map[string]any{"": "\x7f"} // which yaml.Marshal fails for
+	for r := rune(0); r < 0x10000; r++ {
+		if r >= 0x300 && r < 0x2000 || r >= 0x3000 && r < 0xe000 { // letters, and what is no character
+			continue
+		}
+		all[fmt.Sprintf("%04x", r)] = map[string]any{"k" + string(r) + "k": "v" + string(r) + "v"}
+	}
+	text, err := MarshalYAML(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back map[string]any
+	if err := yaml.Unmarshal(text, &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(all, back); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestYAMLHostileObject: an object that holds them does not keep the others from being printed.
+func TestYAMLHostileObject(t *testing.T) {
+	var out strings.Builder
+	printer, err := New(Format{Name: YAML}, &out, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hostile := &unstructured.Unstructured{Object: map[string]any{"kind": "A", "metadata": map[string]any{"name": "a\x7f\u009b"}}}
+	if err := printer.Print(hostile); err != nil {
+		t.Error(err)
+	}
+	if err := printer.Close(); err != nil || !strings.Contains(out.String(), `name: "a\x7F\x9B"`) {
+		t.Errorf("%v, printed\n%s", err, out.String())
+	}
+}

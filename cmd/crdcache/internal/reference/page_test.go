@@ -1,0 +1,40 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
+)
+
+// TestPageIsUpToDate: docs/cli.md is what the commands say of themselves.
+func TestPageIsUpToDate(t *testing.T) {
+	page, err := os.ReadFile("../../../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := markdown(cli.Command()); !bytes.Equal(page, want) {
+		t.Error("docs/cli.md is out of date: run make generate")
+	}
+}
+
+// TestEveryVerb: each verb has a description, an example where it takes arguments, and its flags.
+func TestEveryVerb(t *testing.T) {
+	page := string(markdown(cli.Command()))
+	for _, cmd := range cli.Command().Commands() {
+		if !cmd.IsAvailableCommand() {
+			continue
+		}
+		if cmd.Short == "" || cmd.Long == "" {
+			t.Errorf("%s has no description", cmd.Name())
+		}
+		if cmd.Example == "" && strings.Contains(cmd.Use, "...") {
+			t.Errorf("%s has no example", cmd.Name())
+		}
+		if !strings.Contains(page, "\n## "+cmd.Name()+"\n") {
+			t.Errorf("%s is missing in the page", cmd.Name())
+		}
+	}
+}

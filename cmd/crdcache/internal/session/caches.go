@@ -1,0 +1,137 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// Caches are the informers of one command.
+type Caches struct {
+	// All are the types in the order in which they were asked for.
+	All []Cache
+	// Synced are the types whose informers are synced, after Sync.
+	Synced []Cache
+
+	factory  *dynamicinformer.Factory
+	refusals Refusals
+}
+
+// Cache is a type and its informer.
+type Cache struct {
+	Resource discovery.Resource
+	Informer *dynamicinformer.Informer
+}
+
+// CacheOptions say what is cached.
+type CacheOptions struct {
+	// Namespace limits namespaced types; empty means all.
+	Namespace string
+	// Defaults are for every type.
+	Defaults dynamicinformer.ResourceOptions
+	// Resources are for single types.
+	Resources map[schema.GroupVersionResource]dynamicinformer.ResourceOptions
+	// Types tells which types there are, for commands that follow them. Default: all that are asked for.
+	Types dynamicinformer.TypeSource
+	// Listener is told how the types are doing.
+	Listener dynamicinformer.Listener
+}
+
+// NewCaches makes an informer for each type, which Sync will run.
+func NewCaches(client dynamic.Interface, resources []discovery.Resource, options CacheOptions) (*Caches, error) {
+	perType := make(map[schema.GroupVersionResource]dynamicinformer.ResourceOptions, len(resources))
+	for _, r := range resources {
+		one := options.Resources[r.GVR]
+		if options.Namespace != "" && r.Scope == discovery.Namespaced {
+			one.Namespaces = dynamicinformer.InNamespaces(options.Namespace)
+		}
+		perType[r.GVR] = one
+	}
+	c := &Caches{}
+	factory, err := dynamicinformer.New(dynamicinformer.Options{
+		Client: client, Types: options.Types, Defaults: options.Defaults, Resources: perType, Listener: c.refusals.Heed(options.Listener),
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.factory = factory
+	for _, r := range resources {
+		informer, err := factory.ForResource(r.GVR)
+		if err != nil {
+			c.Shutdown()
+			return nil, err
+		}
+		c.All = append(c.All, Cache{Resource: r, Informer: informer})
+	}
+	return c, nil
+}
+
+// Sync runs the informers and waits until all are settled, the server calls the requests of the others wrong, or ctx
+// ends. Its error joins those of the types whose objects have not all been read. The informers run until Shutdown.
+func (c *Caches) Sync(ctx context.Context) error {
+	if err := c.factory.Start(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	gvrs := make([]schema.GroupVersionResource, len(c.All))
+	for i, cached := range c.All {
+		gvrs[i] = cached.Resource.GVR
+	}
+	err := c.refusals.WaitForSync(ctx, c.factory, gvrs...)
+	for _, cached := range c.All {
+		if cached.Informer.HasSynced() {
+			c.Synced = append(c.Synced, cached)
+		}
+	}
+	return c.withoutRead(err)
+}
+
+// withoutRead drops the types from a *dynamicinformer.NotSyncedError whose objects have all been read and whose watch
+// the server then refused, as it does that of componentstatuses. Whether such a type still is synced when it is looked
+// at depends on how soon the refusal comes.
+func (c *Caches) withoutRead(err error) error {
+	var unsynced *dynamicinformer.NotSyncedError
+	if !errors.As(err, &unsynced) {
+		return err
+	}
+	unsynced.Missing = slices.DeleteFunc(unsynced.Missing, func(status dynamicinformer.Status) bool {
+		return status.State == dynamicinformer.StateDegraded && slices.ContainsFunc(c.Synced, func(cached Cache) bool {
+			return cached.Resource.GVR == status.GVR
+		})
+	})
+	if len(unsynced.Missing) == 0 {
+		return nil
+	}
+	return err
+}
+
+// Progress counts the types that are synced.
+func (c *Caches) Progress() (done, all int) {
+	for _, cached := range c.All {
+		if cached.Informer.HasSynced() {
+			done++
+		}
+	}
+	return done, len(c.All)
+}
+
+// Shutdown stops the informers. Nothing but list and watch requests can be under way, which end at once.
+func (c *Caches) Shutdown() { _ = c.factory.Shutdown(context.Background()) }
+
+// Selectors are those of the objects that are cached, as the server takes them.
+func Selectors(cached dynamicinformer.ResourceOptions) metav1.ListOptions {
+	var options metav1.ListOptions
+	if cached.LabelSelector != nil {
+		options.LabelSelector = cached.LabelSelector.String()
+	}
+	if cached.FieldSelector != nil {
+		options.FieldSelector = cached.FieldSelector.String()
+	}
+	return options
+}

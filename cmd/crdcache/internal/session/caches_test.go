@@ -1,0 +1,43 @@
+package session
+
+import (
+	"net/http"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+)
+
+// TestWatchRefused: a type that can be listed and not watched has been read, whether or not the refusal of its watch
+// is known by the time that somebody looks at it.
+func TestWatchRefused(t *testing.T) {
+	statuses, others := schema.GroupVersionResource{Version: "v1", Resource: "componentstatuses"}, schema.GroupVersionResource{Version: "v1", Resource: "others"}
+	server := apitest.New(t, apitest.Type{GVR: statuses, Kind: "ComponentStatus"}, apitest.Type{GVR: others, Kind: "Other"})
+	server.Create(t, statuses, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ComponentStatus", "metadata": map[string]any{"name": "etcd-0"},
+	}})
+	const path = "/api/v1/componentstatuses"
+	server.Break(apitest.Fault{Path: path, Verb: "watch-list", Status: http.StatusMethodNotAllowed}, apitest.Fault{Path: path, Verb: "watch", Status: http.StatusMethodNotAllowed})
+	// The other type, which is waited for first, is not listed until the watch of this one has been refused.
+	server.Break(apitest.Fault{Path: "/api/v1/others", Status: http.StatusServiceUnavailable})
+	refused := func(_, after dynamicinformer.Status) {
+		if after.GVR == statuses && after.State == dynamicinformer.StateDegraded {
+			server.RepairPath("/api/v1/others")
+		}
+	}
+	c, err := NewCaches(server.Client(t), []discovery.Resource{{GVR: others}, {GVR: statuses}}, CacheOptions{Listener: dynamicinformer.Listener{StateChanged: refused}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Shutdown()
+	if err := c.Sync(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if len(c.Synced) != 2 {
+		t.Errorf("%d types have been read, want both", len(c.Synced))
+	}
+}

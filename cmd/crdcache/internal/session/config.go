@@ -1,0 +1,140 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/indexers"
+)
+
+// ConfigFlags are the flags that name configs.
+type ConfigFlags struct {
+	configs []string
+	set     *pflag.FlagSet
+}
+
+// Add adds --config.
+func (f *ConfigFlags) Add(set *pflag.FlagSet) {
+	f.set = set
+	set.StringSliceVar(&f.configs, "config", nil, "Index config; the names of its resources may be used as types. May be repeated.")
+}
+
+// Load reads the configs; it returns a Config without resources when none was named. Warnings go to warn.
+func (f *ConfigFlags) Load(warn func(text string)) (*Config, error) {
+	if len(f.configs) == 0 && f.set.Changed("config") {
+		return nil, exit.Usagef("--config names no file: is it a variable that is not set?")
+	}
+	if len(f.configs) == 0 {
+		return &Config{}, nil
+	}
+	var files []string
+	for _, file := range f.configs {
+		if !slices.Contains(files, file) { // the shell's completion reads flags twice
+			files = append(files, file)
+		}
+	}
+	loaded, err := indexers.Load(files...)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range loaded.Warnings {
+		warn(w.Text())
+	}
+	return &Config{resources: loaded.Resources, Given: true}, nil
+}
+
+// Config is what the configs of a command declare together.
+type Config struct {
+	// Given is false when no config was named.
+	Given     bool
+	resources []*indexers.Resource
+}
+
+// TypeName gives the name that discovery knows for a name of a resource of the config, and any other name as it is.
+func (c *Config) TypeName(name string) (string, error) {
+	for _, r := range c.resources {
+		if r.Name != name {
+			continue
+		}
+		typeName := r.Match.Resource
+		if typeName == "" {
+			typeName = r.Match.Kind
+		}
+		if r.Match.Version != "" && r.Match.Group != "" {
+			typeName += "." + r.Match.Version
+		}
+		if r.Match.Group != "" {
+			typeName += "." + r.Match.Group
+		}
+		if _, err := discovery.ParseName(typeName); err != nil {
+			return "", exit.Usagef("the resource %q of the config cannot be named here: %v", name, err)
+		}
+		return typeName, nil
+	}
+	return name, nil
+}
+
+// TypeNames splits arguments into names of types, as target.SplitTypes does, and gives the TypeName of each.
+func (c *Config) TypeNames(args []string) ([]string, error) {
+	names, err := SplitTypes(args)
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range names {
+		if names[i], err = c.TypeName(name); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
+// Indexes are those that apply to a type. Resources of the config that have an index of the same name make an error.
+func (c *Config) Indexes(r discovery.Resource) ([]*indexers.Index, error) {
+	var all []*indexers.Index
+	from := map[string]string{}
+	for _, resource := range c.resources {
+		if !applies(resource.Match, r.GVR.Group, r.GVK.Kind, r.GVR.Resource, []string{r.GVR.Version}) {
+			continue
+		}
+		for _, index := range resource.Indexes {
+			if other, taken := from[index.Name]; taken {
+				return nil, exit.Usagef("%s has two indexes %q, of the resources %s and %s of the config; rename one", r.GVR.GroupResource(), index.Name, other, resource.Name)
+			}
+			from[index.Name] = resource.Name
+			all = append(all, index)
+		}
+	}
+	return all, nil
+}
+
+// Names are the names of the resources of the config.
+func (c *Config) Names() []string {
+	names := make([]string, len(c.resources))
+	for i, r := range c.resources {
+		names[i] = r.Name
+	}
+	return names
+}
+
+// ForType names the indexes that apply to a type in any of its served versions, each after its resource.
+func (c *Config) ForType(t discovery.Type) []string {
+	names := []string{}
+	for _, r := range c.resources {
+		if !applies(r.Match, t.GroupResource.Group, t.Kind, t.GroupResource.Resource, t.ServedVersions()) {
+			continue
+		}
+		for _, index := range r.Indexes {
+			names = append(names, fmt.Sprintf("%s/%s", r.Name, index.Name))
+		}
+	}
+	return names
+}
+
+// applies reports whether a match of a config means a type in one of its versions.
+func applies(m indexers.Match, group, kind, resource string, versions []string) bool {
+	return m.Matches(group, resource, kind) && (m.Version == "" || slices.Contains(versions, m.Version))
+}

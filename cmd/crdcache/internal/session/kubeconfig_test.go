@@ -1,0 +1,132 @@
+package session
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+const twoContexts = `apiVersion: v1
+kind: Config
+current-context: first
+contexts:
+- {name: first, context: {cluster: one, user: ann, namespace: home}}
+- {name: second, context: {cluster: two, user: bob}}
+clusters:
+- {name: one, cluster: {server: "https://one.example", insecure-skip-tls-verify: true}}
+- {name: two, cluster: {server: "https://two.example", tls-server-name: two, proxy-url: "http://proxy.example", disable-compression: true}}
+users:
+- {name: ann, user: {token: secret}}
+- {name: bob, user: {username: bob, password: word, as: root, as-groups: [admins], as-uid: "7", as-user-extra: {scopes: [a]}}}
+`
+
+// shown is what can be compared of a client's config.
+func shown(t *testing.T, config *rest.Config, err error, loader clientcmd.ClientConfig) string {
+	t.Helper()
+	if err != nil {
+		return err.Error()
+	}
+	namespace, overridden, err := loader.Namespace()
+	proxy := ""
+	if config.Proxy != nil {
+		u, err := config.Proxy(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		proxy = u.String()
+	}
+	text, encodeErr := json.MarshalIndent(map[string]any{
+		"host": config.Host, "user": config.Username, "password": config.Password, "token": config.BearerToken, "tokenFile": config.BearerTokenFile,
+		"as": config.Impersonate, "cert": config.CertFile, "key": config.KeyFile, "ca": config.CAFile, "insecure": config.Insecure, "serverName": config.ServerName,
+		"proxy": proxy, "timeout": config.Timeout, "compression": !config.DisableCompression, "namespace": namespace, "overridden": overridden, "error": err,
+	}, "", "  ")
+	if encodeErr != nil {
+		t.Fatal(encodeErr)
+	}
+	return string(text)
+}
+
+// TestKubectlsFlags compares the flags, and what they make of a kubeconfig, with those of kubectl.
+func TestKubectlsFlags(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(path, []byte(twoContexts), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBECONFIG", path)
+	t.Setenv("HOME", t.TempDir())
+	for _, line := range []string{
+		"", "--context second", "--context none", "--cluster two", "--user bob", "--cluster none", "--user none", "-n there", "--namespace there", "--context second -n there",
+		"-s https://other.example", "--server https://other.example --context second", "--server :bad:", "--token other", "--token other --user bob",
+		"--as jane", "--as jane --as-group a --as-group b,c --as-uid 9", "--as jane --as-user-extra k=v --as-user-extra k=w=x --as-user-extra l=", "--as-group a", "--as-uid 9",
+		"--client-certificate c.pem --client-key k.pem", "--client-certificate c.pem", "--certificate-authority ca.pem", "--certificate-authority ca.pem --insecure-skip-tls-verify=false",
+		"--insecure-skip-tls-verify --cluster two", "--tls-server-name x", "--proxy-url http://p.example", "--disable-compression", "--disable-compression=false --cluster two",
+		"--request-timeout 5s", "--request-timeout 7", "--request-timeout 0", "--kubeconfig /none", "--kubeconfig " + path + " --context second",
+	} {
+		t.Run(line, func(t *testing.T) {
+			var k kubeconfigFlags
+			ours := pflag.NewFlagSet("ours", pflag.ContinueOnError)
+			k.add(ours)
+			kubectl := genericclioptions.NewConfigFlags(true)
+			theirs := pflag.NewFlagSet("theirs", pflag.ContinueOnError)
+			kubectl.AddFlags(theirs)
+			for _, set := range []*pflag.FlagSet{ours, theirs} {
+				if err := set.Parse(strings.Fields(line)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := k.validate(); err != nil {
+				t.Fatal(err)
+			}
+			config, err := k.loader().ClientConfig()
+			got := shown(t, config, err, k.loader())
+			config, err = kubectl.ToRESTConfig()
+			if diff := cmp.Diff(shown(t, config, err, kubectl.ToRawKubeConfigLoader()), got); diff != "" {
+				t.Errorf("(-kubectl +ours):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestFlagsAreKubectls: the same names, short names, types and defaults, but for the directory of a cache that we have no
+// use for.
+func TestFlagsAreKubectls(t *testing.T) {
+	list := func(add func(*pflag.FlagSet)) map[string][3]string {
+		set := pflag.NewFlagSet("", pflag.ContinueOnError)
+		add(set)
+		out := map[string][3]string{}
+		set.VisitAll(func(f *pflag.Flag) { out[f.Name] = [3]string{f.Shorthand, f.Value.Type(), f.DefValue} })
+		return out
+	}
+	want := list(genericclioptions.NewConfigFlags(true).AddFlags)
+	delete(want, "cache-dir")
+	if diff := cmp.Diff(want, list(new(kubeconfigFlags).add)); diff != "" {
+		t.Errorf("(-kubectl +ours):\n%s", diff)
+	}
+}
+
+func TestKubeconfigFlagsRefused(t *testing.T) {
+	for line, want := range map[string]string{
+		"--as-user-extra k":      `--as-user-extra is "k": write key=value`,
+		"--as-user-extra =v":     `--as-user-extra is "=v": write key=value`,
+		"--request-timeout soon": `--request-timeout is "soon": use a duration like 30s`,
+		"--request-timeout -1s":  `--request-timeout is "-1s": use a duration like 30s`,
+	} {
+		var k kubeconfigFlags
+		set := pflag.NewFlagSet("", pflag.ContinueOnError)
+		k.add(set)
+		if err := set.Parse(strings.Fields(line)); err != nil {
+			t.Fatal(err)
+		}
+		if err := k.validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", line, err, want)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/indexers/query"
+)
+
+// QueryFlags are the conditions of a query.
+type QueryFlags struct {
+	indexes []string
+	not     []string
+	missing []string
+	where   []string
+	or      bool
+}
+
+// Add adds the flags.
+func (f *QueryFlags) Add(set *pflag.FlagSet) {
+	// Values may hold commas, so that these are no lists of words.
+	set.StringArrayVar(&f.indexes, "index", nil, "Condition on indexes, as in 'issuer=letsencrypt'. May be repeated.")
+	set.StringArrayVar(&f.not, "not", nil, "Condition like --index that must not hold. May be repeated.")
+	set.StringSliceVar(&f.missing, "missing", nil, "Index that objects must have no value in. May be repeated.")
+	set.StringArrayVar(&f.where, "where", nil, "Path that must lead to something, or condition on @, as in '@.spec.replicas > 2'; looks into each object. May be repeated.")
+	set.BoolVar(&f.or, "or", false, "One of the conditions is enough.")
+}
+
+// Given reports whether there is any condition.
+func (f *QueryFlags) Given() bool {
+	return len(f.indexes)+len(f.not)+len(f.missing)+len(f.where) > 0
+}
+
+// Query joins the conditions; without any it is query.All.
+func (f *QueryFlags) Query() (query.Query, error) {
+	var all []query.Query
+	for _, text := range f.indexes {
+		q, err := parseQuery("index", text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, q)
+	}
+	for _, text := range f.not {
+		q, err := parseQuery("not", text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, query.Not(q))
+	}
+	for _, name := range f.missing {
+		all = append(all, query.Missing(name))
+	}
+	for _, condition := range f.where {
+		all = append(all, query.Where(condition))
+	}
+	switch {
+	case f.or && len(all) < 2:
+		return nil, exit.Usagef("--or needs at least two conditions")
+	case len(all) == 0:
+		return query.All(), nil
+	case f.or:
+		return query.Or(all...), nil
+	}
+	return query.And(all...), nil
+}
+
+func parseQuery(flag, text string) (query.Query, error) {
+	q, err := query.Parse(text)
+	var wrong *query.Error
+	switch {
+	case errors.As(err, &wrong):
+		return nil, exit.UsageLines(fmt.Sprintf("--%s: %v\n%s", flag, wrong, wrong.Caret()))
+	case err != nil:
+		return nil, exit.Usagef("--%s: %v", flag, err)
+	}
+	return q, nil
+}
+
+// ExplainQuery makes a usage error of what is wrong with a query as such, and leaves other errors alone.
+func ExplainQuery(err error) error {
+	var wrong *query.Error
+	if errors.As(err, &wrong) {
+		return exit.UsageLines(fmt.Sprintf("%v\n%s", wrong, wrong.Caret()))
+	}
+	var path *jsonpath.Error
+	if errors.As(err, &path) {
+		return exit.UsageLines(fmt.Sprintf("--where: %s\n%s", path.Text(), path.Caret()))
+	}
+	var operand *indexers.OperandError
+	var unknown *query.UnknownIndexError
+	var unsorted *query.UnsortedError
+	var order *query.SortError
+	if errors.As(err, &unknown) || errors.As(err, &unsorted) || errors.As(err, &order) || errors.As(err, &operand) || errors.Is(err, query.ErrContinue) {
+		return exit.Usagef("%v", err)
+	}
+	return err
+}

@@ -1,0 +1,172 @@
+package session
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/query"
+)
+
+const shelfConfig = `
+apiVersion: crdcache.dev/v1alpha1
+kind: IndexConfig
+metadata: {name: a}
+spec:
+  resources:
+  - name: things
+    match: {group: example.com, resource: gizmos}
+    indexes:
+    - {name: color, path: .spec.color}
+    - {name: size, path: .spec.size, type: int, order: sorted}
+`
+
+// shelf is a querier of gizmos with a text and a sorted index, one gizmo for each color.
+func shelf(f testing.TB, colors ...string) *query.Querier {
+	f.Helper()
+	loaded, err := indexers.Parse(indexers.Source{Name: "c.yaml", Data: []byte(shelfConfig)})
+	if err != nil {
+		f.Fatal(err)
+	}
+	indexes := loaded.Resources[0].Indexes
+	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers.CompileIndexes(indexes...).Indexers())
+	for i, color := range colors {
+		u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"color": color, "size": int64(i / 2)}}}
+		u.SetName("g" + strconv.Itoa(i))
+		if err := store.Add(u); err != nil {
+			f.Fatal(err)
+		}
+	}
+	return query.New(query.ForIndexer(store), indexes...)
+}
+
+// FuzzConditions takes any text for --index, --not and --where: what is wrong with it is a mistake of usage that shows
+// the place, and no object is found by both --index and --not.
+func FuzzConditions(f *testing.F) {
+	for _, seed := range [][2]string{
+		{"color=red", ".spec"}, {"color in (red, 'b l')", "@.spec.size > 1"}, {"color in (", "@."}, {"color in ()", ""}, {"size>=1 && !color", ".a[?(@.b"},
+		{"size in [1, 2)", "@.spec.size =~ /x/"}, {"size<x", ".spec['a.b']"}, {"nope", "["}, {"color^=r || (size=1", "@ == \"\\u12\""}, {"é=\x00", "\xff"},
+	} {
+		f.Add(seed[0], seed[1])
+	}
+	querier := shelf(f, "red", "blue", "", "b l", "é")
+	ask := func(t *testing.T, flags QueryFlags) ([]string, error) {
+		q, err := flags.Query()
+		if err == nil {
+			var keys []string
+			if keys, err = querier.Keys(t.Context(), q, query.Options{AllowScan: true}); err == nil {
+				return keys, nil
+			}
+			err = ExplainQuery(err)
+		}
+		if exit.Code(err) != exit.Usage || err.Error() == "" {
+			t.Errorf("%+v: exit code %d, %v", flags, exit.Code(err), err)
+		}
+		if exit.Lines(err) && !strings.Contains(err.Error(), "\n") {
+			t.Errorf("%+v: no place in %v", flags, err)
+		}
+		return nil, err
+	}
+	f.Fuzz(func(t *testing.T, index, where string) {
+		with, err := ask(t, QueryFlags{indexes: []string{index}})
+		without, notErr := ask(t, QueryFlags{not: []string{index}})
+		if (err == nil) != (notErr == nil) {
+			t.Errorf("%q: --index gives %v, --not %v", index, err, notErr)
+		}
+		if all := append(with, without...); err == nil && len(slices.Compact(slices.Sorted(slices.Values(all)))) != 5 || err == nil && len(all) != 5 {
+			t.Errorf("%q: --index finds %q, --not %q", index, with, without)
+		}
+		_, _ = ask(t, QueryFlags{where: []string{where}})
+	})
+}
+
+// FuzzIn asks for values that are quoted: 'in (…)' finds what is equal to one of them, as two conditions with --or do.
+func FuzzIn(f *testing.F) {
+	for _, seed := range [][2]string{{"red", "blue"}, {"a, b", ")"}, {`"`, `\`}, {"", " "}, {"in", "||"}, {"é\u2028", "'"}, {"\x00", "\n"}} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(func(t *testing.T, one, other string) {
+		if !utf8.ValidString(one) || !utf8.ValidString(other) {
+			return // no value of JSON
+		}
+		if one == indexers.Null || other == indexers.Null {
+			return // which stands for null, and is no value of a text
+		}
+		querier := shelf(t, one, "third", other)
+		a, b := query.Eq("color", one), query.Eq("color", other)
+		// The text that a condition has is that of --index.
+		in := "color in (" + strings.TrimPrefix(a.String(), "color=") + ", " + strings.TrimPrefix(b.String(), "color=") + ")"
+		find := func(flags QueryFlags) []string {
+			q, err := flags.Query()
+			if err != nil {
+				t.Fatalf("%q: %v", in, err)
+			}
+			keys, err := querier.Keys(context.Background(), q, query.Options{})
+			if err != nil {
+				t.Fatalf("%q: %v", in, err)
+			}
+			return keys
+		}
+		got, want := find(QueryFlags{indexes: []string{in}}), find(QueryFlags{indexes: []string{a.String(), b.String()}, or: true})
+		if diff := cmp.Diff(want, got); diff != "" || !slices.Contains(got, "g0") || !slices.Contains(got, "g2") {
+			t.Errorf("%q finds %q (-or +in):\n%s", in, got, diff)
+		}
+	})
+}
+
+// FuzzContinue goes on with any token: it is refused, or leads to objects that are behind a place in the order.
+func FuzzContinue(f *testing.F) {
+	querier := shelf(f, "red", "blue", "green", "red", "blue")
+	for _, options := range []query.Options{{Limit: 2}, {Limit: 1, SortBy: "size"}, {Limit: 3, SortBy: "size", Descending: true}} {
+		for {
+			result, err := querier.Query(context.Background(), query.All(), options)
+			if err != nil {
+				f.Fatal(err)
+			}
+			if options.Continue = result.Continue; options.Continue == "" {
+				break
+			}
+			text, err := base64.RawURLEncoding.DecodeString(options.Continue)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(text, options.SortBy != "", options.Descending)
+		}
+	}
+	f.Add([]byte("{}"), false, false)
+	f.Add([]byte(`{"k":"a/b/c","q":1}`), true, false)
+	f.Fuzz(func(t *testing.T, token []byte, sorted, descending bool) {
+		options := query.Options{}
+		if sorted {
+			options.SortBy, options.Descending = "size", descending
+		}
+		all, err := querier.Keys(t.Context(), query.All(), options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{string(token), base64.RawURLEncoding.EncodeToString(token)} {
+			options.Continue = text
+			rest, err := querier.Keys(t.Context(), query.All(), options)
+			if err != nil {
+				if !errors.Is(err, query.ErrContinue) || exit.Code(ExplainQuery(err)) != exit.Usage {
+					t.Errorf("%q: %v", text, err)
+				}
+				continue
+			}
+			if !slices.Equal(rest, all[len(all)-len(rest):]) {
+				t.Errorf("%q gives %q of %q", text, rest, all)
+			}
+		}
+	})
+}

@@ -1,0 +1,99 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// errRefused ends a wait for requests that will not be answered better next time.
+var errRefused = errors.New("the server calls the request wrong")
+
+// Refusals keeps commands from waiting for types of which the server calls the requests wrong. Informers go on asking
+// after a 400, as they do after any failure that may pass; but here it is the person's selector that is wrong. The zero
+// value is ready; its methods are safe for concurrent use.
+type Refusals struct {
+	mu    sync.Mutex
+	types map[schema.GroupVersionResource]chan struct{} // closed when the type is refused
+}
+
+// Heed returns a listener that looks at what happens to types before next does.
+func (r *Refusals) Heed(next dynamicinformer.Listener) dynamicinformer.Listener {
+	tell := next.StateChanged
+	next.StateChanged = func(before, after dynamicinformer.Status) {
+		if apierrors.IsBadRequest(after.LastError) && !apierrors.IsBadRequest(before.LastError) {
+			r.refuse(after.GVR)
+		}
+		if tell != nil {
+			tell(before, after)
+		}
+	}
+	return next
+}
+
+func (r *Refusals) refuse(gvr schema.GroupVersionResource) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	refused := r.of(gvr)
+	select {
+	case <-refused:
+	default:
+		close(refused)
+	}
+}
+
+// of returns the channel of a type, under the lock.
+func (r *Refusals) of(gvr schema.GroupVersionResource) chan struct{} {
+	if r.types == nil {
+		r.types = map[schema.GroupVersionResource]chan struct{}{}
+	}
+	if r.types[gvr] == nil {
+		r.types[gvr] = make(chan struct{})
+	}
+	return r.types[gvr]
+}
+
+// WaitForSync waits until each of the types is settled or refused, or ctx ends. Types that are not synced are one
+// *dynamicinformer.NotSyncedError.
+func (r *Refusals) WaitForSync(ctx context.Context, factory *dynamicinformer.Factory, gvrs ...schema.GroupVersionResource) error {
+	all := &dynamicinformer.NotSyncedError{}
+	for _, gvr := range gvrs {
+		err := r.waitForOne(ctx, factory, gvr)
+		var unsynced *dynamicinformer.NotSyncedError
+		switch {
+		case errors.As(err, &unsynced):
+			all.Missing = append(all.Missing, unsynced.Missing...)
+			if unsynced.Cause != nil && !errors.Is(unsynced.Cause, errRefused) { // otherwise the status says why
+				all.Cause = unsynced.Cause
+			}
+		case err != nil:
+			return err
+		}
+	}
+	if len(all.Missing) == 0 {
+		return nil
+	}
+	return all
+}
+
+func (r *Refusals) waitForOne(ctx context.Context, factory *dynamicinformer.Factory, gvr schema.GroupVersionResource) error {
+	r.mu.Lock()
+	refused := r.of(gvr)
+	r.mu.Unlock()
+	waiting, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	go func() { // ended by end
+		select {
+		case <-refused:
+			end(errRefused)
+		case <-waiting.Done():
+		}
+	}()
+	_, err := factory.WaitForSync(waiting, gvr)
+	return err
+}

@@ -1,0 +1,133 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/discovery"
+)
+
+// Resolve looks up the types that names stand for, each once however many names it was given by. What it finds
+// comes together with the joined errors of the names that it does not; what a name leaves open is said on stderr.
+func (t *Target) Resolve(ctx context.Context, names []string) ([]discovery.Resource, error) {
+	client, err := discovery.NewClient(t.Config, discovery.Options{Timeout: t.Config.Timeout})
+	if err != nil {
+		return nil, err
+	}
+	lookup := client.Resolve
+	if len(names) > 1 {
+		// One look at what there is does for all names; alone, each that is not found would look again.
+		catalog, err := client.Catalog(ctx)
+		if err != nil {
+			return nil, t.Explain(ctx, err)
+		}
+		lookup = func(_ context.Context, name string) (discovery.Resolution, error) { return catalog.Resolve(name) }
+	}
+	var resources []discovery.Resource
+	var errs []error
+	seen := map[schema.GroupVersionResource]bool{}
+	for _, name := range names {
+		resolution, err := lookup(ctx, name)
+		var noMatch *discovery.NoMatchError
+		if errors.As(err, &noMatch) {
+			errs = append(errs, t.explainAbsent(noMatch, len(resources) > 0))
+			continue
+		}
+		if err != nil {
+			errs = append(errs, t.Explain(ctx, err))
+			continue
+		}
+		t.mention(name, resolution)
+		for _, r := range resolution.Resources {
+			if !seen[r.GVR] {
+				seen[r.GVR] = true
+				resources = append(resources, r)
+			}
+		}
+	}
+	// What could not be read of files may hold what was asked for.
+	return resources, errors.Join(append(errs, t.Err())...)
+}
+
+// explainAbsent says what may help where nothing that is there looks like the name. Behind a type that is there it may
+// be meant as with kubectl, for an object.
+func (t *Target) explainAbsent(none *discovery.NoMatchError, behindType bool) error {
+	switch {
+	case len(none.Suggestions) > 0:
+		return none
+	case behindType && len(validation.IsDNS1123Subdomain(none.Name)) == 0:
+		return fmt.Errorf("%w; if that is the name of an object, ask for it with --field-selector metadata.name=%s", none, none.Name)
+	case t.Offline():
+		return fmt.Errorf("%w; the files have no object of it, nor its CustomResourceDefinition", none)
+	}
+	return none
+}
+
+// Explain says of a server that did not answer where it was looked for, why it did not, and what may help.
+func (t *Target) Explain(ctx context.Context, err error) error {
+	var noMatch *discovery.NoMatchError
+	var request *url.Error
+	var status *apierrors.StatusError
+	switch {
+	case errors.As(err, &noMatch), errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("%w: the API server at %s did not tell within %v which types it has", exit.ErrNotSynced, t.Config.Host, t.Timeout)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("the API server at %s did not answer a request in time (--request-timeout): %w", t.Config.Host, context.DeadlineExceeded)
+	case errors.As(err, &request):
+		return fmt.Errorf("cannot reach the API server at %s: %w%s", t.Config.Host, request.Err, t.hint())
+	case errors.As(err, &status) && apierrors.IsUnauthorized(status):
+		return fmt.Errorf("the API server at %s does not accept the credentials; log in again, or check the user of the kubeconfig: %w",
+			t.Config.Host, status)
+	case errors.As(err, &status) && apierrors.IsForbidden(status):
+		return err // it says who may not do what
+	}
+	// One of the two documents is enough to show what is wrong.
+	return fmt.Errorf("the API server at %s gave no usable answer; is this the address of one? %w", t.Config.Host, exit.Split(err)[0])
+}
+
+// hint tells of a missing kubeconfig, which otherwise shows as a server that nobody named.
+func (t *Target) hint() string {
+	if t.Config.Host != defaultHost {
+		return ""
+	}
+	return "; is there no kubeconfig? Name one with --kubeconfig or KUBECONFIG"
+}
+
+// defaultHost is the server when no kubeconfig names one, as with kubectl.
+const defaultHost = "http://localhost:8080"
+
+// maxAlternatives is how many other meanings of a name are told.
+const maxAlternatives = 5
+
+// mention tells on stderr what a resolution left open.
+func (t *Target) mention(name string, r discovery.Resolution) {
+	for _, failed := range r.Unknown {
+		fmt.Fprintf(t.errOut, "warning: %s may have members that could not be discovered: %v\n", name, failed)
+	}
+	if len(r.Resources) == 0 {
+		fmt.Fprintf(t.errOut, "warning: %s has no types that can be listed and watched\n", name)
+	}
+	if len(r.Alternatives) > 0 {
+		fmt.Fprintf(t.errOut, "warning: %s is read as %s; it could also be", name, r.Resources[0])
+		for i, other := range r.Alternatives {
+			if i == maxAlternatives {
+				fmt.Fprintf(t.errOut, " and %d more", len(r.Alternatives)-i)
+				break
+			}
+			if i > 0 {
+				fmt.Fprint(t.errOut, ",")
+			}
+			fmt.Fprintf(t.errOut, " %s", other)
+		}
+		fmt.Fprintln(t.errOut)
+	}
+}

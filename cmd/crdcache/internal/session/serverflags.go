@@ -1,0 +1,120 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+)
+
+// defaultTimeout is how long verbs wait for types to be found and synced.
+const defaultTimeout = 2 * time.Minute
+
+// ServerFlags are the flags of every verb that talks to an API server.
+type ServerFlags struct {
+	config        kubeconfigFlags
+	allNamespaces bool
+	timeout       time.Duration
+	from          []string
+	quiet         bool
+	set           *pflag.FlagSet
+}
+
+// NewServerFlags returns flags with kubectl's defaults.
+func NewServerFlags() *ServerFlags { return &ServerFlags{} }
+
+// Add adds the flags that say which server to use, and how long to wait for it.
+func (f *ServerFlags) Add(set *pflag.FlagSet) {
+	f.config.add(set)
+	f.set = set
+	set.StringArrayVar(&f.from, "from", nil,
+		"Read CRDs and objects from this file or directory instead of a cluster; - is standard input. May be repeated. Without --namespace all namespaces are read.")
+	set.BoolVar(&f.quiet, "quiet", false, "Write nothing but errors to stderr: no warnings, no progress, no \"No resources found\".")
+	set.DurationVar(&f.timeout, "timeout", defaultTimeout,
+		"How long to wait until the types are found and synced; 0 waits without end. Past that the exit code is 3.")
+}
+
+// AddAllNamespaces adds --all-namespaces, for verbs that read objects.
+func (f *ServerFlags) AddAllNamespaces(set *pflag.FlagSet) {
+	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false,
+		"Read the objects of all namespaces; the namespace of the context and of --namespace is ignored.")
+}
+
+// Streams are those of a verb, without what --quiet suppresses. Errors take another way.
+func (f *ServerFlags) Streams(streams genericiooptions.IOStreams) genericiooptions.IOStreams {
+	if f.quiet {
+		streams.ErrOut = io.Discard
+	}
+	return streams
+}
+
+// Target validates the flags and reads the kubeconfig, or the files of --from. It asks no server.
+func (f *ServerFlags) Target(ctx context.Context, streams genericiooptions.IOStreams) (*Target, error) {
+	if err := f.validate(); err != nil {
+		return nil, err
+	}
+	streams = f.Streams(streams)
+	t := &Target{Timeout: f.timeout, errOut: streams.ErrOut}
+	if len(f.from) > 0 {
+		t.Namespace = f.config.namespace
+		return t, t.open(ctx, f.from, streams)
+	}
+	loader := f.config.loader()
+	var err error
+	if t.Config, err = loader.ClientConfig(); err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	// Fairness is the server's business (API priority and fairness); a limit here only adds waiting.
+	t.Config.QPS = -1
+	t.Config.WarningHandler = rest.NewWarningWriter(streams.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
+	if !f.allNamespaces {
+		if t.Namespace, _, err = loader.Namespace(); err != nil {
+			return nil, fmt.Errorf("reading the namespace of the kubeconfig: %w", err)
+		}
+	}
+	return t, nil
+}
+
+// clusterFlags say which cluster to use, and as whom.
+var clusterFlags = []string{
+	"kubeconfig", "context", "cluster", "server", "user", "token", "as", "as-group", "as-uid", "as-user-extra", "client-certificate", "client-key",
+	"certificate-authority", "insecure-skip-tls-verify", "tls-server-name", "proxy-url", "disable-compression", "request-timeout",
+}
+
+// RefuseAll refuses flags that name a place to read from, which has no meaning for a reason.
+func (f *ServerFlags) RefuseAll(because string) error {
+	for _, name := range append([]string{"from", "timeout"}, clusterFlags...) {
+		if f.set.Changed(name) {
+			return exit.Usagef("--%s has no effect %s", name, because)
+		}
+	}
+	return nil
+}
+
+func (f *ServerFlags) validate() error {
+	for _, name := range clusterFlags {
+		if len(f.from) > 0 && f.set.Changed(name) {
+			return exit.Usagef("--from and --%s exclude each other: files need no cluster", name)
+		}
+	}
+	if f.allNamespaces && f.config.namespace != "" {
+		return exit.Usagef("--namespace and --all-namespaces exclude each other: give one of them")
+	}
+	if problems := validation.IsDNS1123Label(f.config.namespace); f.config.namespace != "" && len(problems) > 0 {
+		return exit.Usagef("%q cannot be a namespace: %s", f.config.namespace, problems[0])
+	}
+	if err := f.config.validate(); err != nil {
+		return err
+	}
+	if f.timeout < 0 {
+		return exit.Usagef("--timeout is %v: it must not be negative; 0 waits without end", f.timeout)
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package session
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/indexers"
+)
+
+// Indexes are those of the types that have any.
+type Indexes map[schema.GroupVersionResource][]*indexers.Index
+
+// Steps are what a verb does with types of which it reads all objects once.
+type Steps struct {
+	// Check, if set, looks at the types that were found before anything of them is read.
+	Check func(types *Types, indexes Indexes) error
+	// Use works on the caches that are synced, which may be none.
+	Use func(ctx context.Context, types *Types, indexes Indexes, synced []Cache) error
+}
+
+// Sync finds the types, reads all of their objects while it shows on a terminal how far that is, and takes the steps.
+// Its error joins theirs with those of the types that failed, which do not keep the others from being used.
+func (r *Reader) Sync(ctx context.Context, steps Steps) error {
+	waiting, cancel := r.Target.Limit(ctx)
+	defer cancel()
+	types, unresolved := r.Find(waiting)
+	if types == nil {
+		return unresolved
+	}
+	indexes, err := types.Indexes()
+	if err == nil && steps.Check != nil {
+		err = steps.Check(types, indexes)
+	}
+	if err != nil {
+		return errors.Join(unresolved, err)
+	}
+	cached, err := types.Caches(indexes, CacheOptions{})
+	if err != nil {
+		return errors.Join(unresolved, err)
+	}
+	defer cached.Shutdown()
+	done := r.Target.Progress(cached.Progress)
+	unsynced := cached.Sync(waiting)
+	done()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return errors.Join(unresolved, unsynced, steps.Use(ctx, types, indexes, cached.Synced))
+}

@@ -1,0 +1,99 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/internal/offline"
+)
+
+// Target is an API server and how to read from it.
+type Target struct {
+	// Config is how to reach the server, without a client-side rate limit.
+	Config *rest.Config
+	// Namespace is the one to read; empty for all.
+	Namespace string
+	// Timeout bounds the wait for types to be found and synced; 0 waits without end.
+	Timeout time.Duration
+
+	errOut  io.Writer
+	counter ByteCounter
+	source  *offline.Source // nil for a cluster
+	// typesChanged, if set, is called when Follow finds types that no CRD defines.
+	typesChanged func()
+}
+
+// open reads files in place of a cluster.
+func (t *Target) open(ctx context.Context, paths []string, streams genericiooptions.IOStreams) error {
+	var err error
+	t.source, err = offline.Open(ctx, offline.Options{
+		Paths: paths, In: streams.In,
+		Report: func(p *offline.Problem) {
+			if p.Warning {
+				fmt.Fprintf(streams.ErrOut, "warning: %s\n", print.Line(p.Error()))
+			}
+		},
+		TypesChanged: func() {
+			if t.typesChanged != nil {
+				t.typesChanged()
+			}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	t.Config = t.source.Config()
+	return nil
+}
+
+// Offline reports whether files take the place of a cluster.
+func (t *Target) Offline() bool { return t.source != nil }
+
+// Err is what could not be read of the files; nil for a cluster.
+func (t *Target) Err() error {
+	if t.source == nil {
+		return nil
+	}
+	return t.source.Err()
+}
+
+// Follow keeps up with changes of the files until ctx ends; for a cluster it does nothing. When types come that
+// no CRD defines, typesChanged is called.
+func (t *Target) Follow(ctx context.Context, typesChanged func()) error {
+	if t.source == nil {
+		return nil
+	}
+	t.typesChanged = typesChanged
+	return t.source.Follow(ctx)
+}
+
+// HTTPClient returns the client that everything of a command shares.
+func (t *Target) HTTPClient() (*http.Client, error) {
+	config := rest.CopyConfig(t.Config)
+	config.Wrap(t.counter.Wrap)
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	return client, nil
+}
+
+// Progress shows on a terminal how far a sync is, until the returned func is called.
+func (t *Target) Progress(synced func() (done, all int)) (stop func()) {
+	return ShowProgress(t.errOut, &t.counter, synced)
+}
+
+// Limit ends the context when the time for waiting is up.
+func (t *Target) Limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	if t.Timeout == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, t.Timeout)
+}

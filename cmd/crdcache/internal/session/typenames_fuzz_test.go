@@ -1,0 +1,41 @@
+package session
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+)
+
+// FuzzSplitTypes takes any two arguments: a type that is taken is one that was written, stands there once, and is taken
+// again by itself; what is refused is a mistake of usage that shows what was written.
+func FuzzSplitTypes(f *testing.F) {
+	for _, seed := range [][2]string{
+		{"certs", "cert,issuers"}, {"*.cert-manager.io", "*"}, {"certificates.v1.cert-manager.io", "Certificate"}, {",", ""}, {"a,,b", "a"},
+		{"gizmos/a", "x"}, {"a.b..c", ".a"}, {"*.*", "a.*"}, {"a b", "\x00"}, {"pods.", "é"}, {"a/b/c,", "%s"},
+	} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(func(t *testing.T, first, second string) {
+		types, err := SplitTypes([]string{first, second})
+		if err != nil {
+			if exit.Code(err) != exit.Usage || types != nil || !strings.Contains(err.Error(), `"`) {
+				t.Errorf("%q, %q: %q, %v", first, second, types, err)
+			}
+			return
+		}
+		written := append(strings.Split(first, ","), strings.Split(second, ",")...)
+		for i, name := range types {
+			if !slices.Contains(written, name) || slices.Index(types, name) != i || strings.ContainsAny(name, ",/") {
+				t.Errorf("%q, %q: %q has %q", first, second, types, name)
+			}
+		}
+		again, err := SplitTypes([]string{strings.Join(types, ",")})
+		if diff := cmp.Diff(types, again); err != nil || diff != "" {
+			t.Errorf("%q, %q: again %v %s", first, second, err, diff)
+		}
+	})
+}

@@ -34,7 +34,11 @@ func newTabulator(columns []crd.Column, version, include string) (*tabulator, er
 		err := field.Invalid(field.NewPath("includeObject"), include, "must be 'Metadata', 'Object', 'None', or empty")
 		return nil, apierrors.NewBadRequest("Unable to convert to Table as requested: " + err.Error())
 	}
-	t.columns = printcolumn.New(columns)
+	definitions := make([]printcolumn.Definition, len(columns))
+	for i, c := range columns {
+		definitions[i] = printcolumn.Definition(c)
+	}
+	t.columns = printcolumn.New(definitions)
 	t.headers = []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name", Description: metaDocs["name"]}}
 	for _, c := range t.columns {
 		if c.Description == "" {

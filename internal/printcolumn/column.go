@@ -8,26 +8,34 @@ import (
 	metatable "k8s.io/apimachinery/pkg/api/meta/table"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/jsonpath"
-
-	"github.com/crdcache/crdcache/discovery/crd"
 )
+
+// Definition is what a CRD declares of a column.
+type Definition struct {
+	Name        string
+	Type        string // integer, number, string, boolean or date
+	Format      string
+	Description string
+	Priority    int32 // above 0 only in wide tables
+	JSONPath    string
+}
 
 // Column is a printer column and its path. client-go's jsonpath is what a kube-apiserver evaluates them with, so its
 // quirks are wanted here. A Column must not be used concurrently.
 type Column struct {
-	crd.Column
+	Definition
 	path *jsonpath.JSONPath
 }
 
 // ageOnly are the columns of a version that declares none.
-var ageOnly = []crd.Column{{
+var ageOnly = []Definition{{
 	Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp",
 	Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
 }}
 
 // New parses the paths. A column whose path cannot be parsed ends the columns, as on a kube-apiserver, which
 // accepts definitions with such columns. Without any declared, the age is the only one.
-func New(declared []crd.Column) []Column {
+func New(declared []Definition) []Column {
 	if len(declared) == 0 {
 		declared = ageOnly
 	}
@@ -37,7 +45,7 @@ func New(declared []crd.Column) []Column {
 		if err := path.Parse("{" + c.JSONPath + "}"); err != nil {
 			break
 		}
-		columns = append(columns, Column{Column: c, path: path})
+		columns = append(columns, Column{Definition: c, path: path})
 	}
 	return columns
 }

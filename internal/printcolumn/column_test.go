@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/crdcache/crdcache/discovery/crd"
 )
 
 func TestCell(t *testing.T) {
@@ -40,13 +38,13 @@ func TestCell(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			columns := New([]crd.Column{{Name: "C", Type: tt.columnType, JSONPath: tt.path}})
+			columns := New([]Definition{{Name: "C", Type: tt.columnType, JSONPath: tt.path}})
 			if diff := cmp.Diff(tt.want, columns[0].Cell(object)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
-	if got := New([]crd.Column{{Type: "date", JSONPath: ".when"}})[0].Value(object); got != born {
+	if got := New([]Definition{{Type: "date", JSONPath: ".when"}})[0].Value(object); got != born {
 		t.Errorf("Value of a date = %v", got)
 	}
 }
@@ -58,7 +56,7 @@ func TestNew(t *testing.T) {
 		}
 		return names
 	}
-	broken := []crd.Column{{Name: "A", JSONPath: ".a"}, {Name: "B", JSONPath: ".b["}, {Name: "C", JSONPath: ".c"}}
+	broken := []Definition{{Name: "A", JSONPath: ".a"}, {Name: "B", JSONPath: ".b["}, {Name: "C", JSONPath: ".c"}}
 	if diff := cmp.Diff([]string{"A"}, names(New(broken))); diff != "" {
 		t.Errorf("with a broken path (-want +got):\n%s", diff)
 	}

@@ -15,8 +15,12 @@ type column struct{ printcolumn.Column }
 
 // newColumns parses the paths.
 func newColumns(declared []crd.Column) []column {
+	definitions := make([]printcolumn.Definition, len(declared))
+	for i, c := range declared {
+		definitions[i] = printcolumn.Definition(c)
+	}
 	var columns []column
-	for _, c := range printcolumn.New(declared) {
+	for _, c := range printcolumn.New(definitions) {
 		columns = append(columns, column{c})
 	}
 	return columns

@@ -2,6 +2,7 @@
 //
 //   - what importing the library costs, and what it must never reach (imports_test.go)
 //   - which of our packages may import the expensive ones (layers_test.go)
+//   - which way imports go: never from the engine up, never in a circle through the command (direction_test.go)
 //   - what the root go.mod says, and that the workspace does not change it (modules_test.go)
 //   - documentation, examples and size of every package (packages_test.go)
 //   - that no public signature needs a type of an internal package (signatures_test.go)

@@ -1,0 +1,98 @@
+package guard
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// ascents are imports of public packages by internal ones that are there for a reason.
+var ascents = []struct{ from, to, reason string }{
+	{"internal/testkit", "", "what tests share runs the whole library"},
+	{"internal/offline", "", "it is no part of the engine: it serves manifests by readapi"},
+}
+
+// order is the command from the bottom up: a package imports only what comes before it.
+var order = []string{
+	"cmd/crdcache/internal/exit", "cmd/crdcache/internal/offline", "cmd/crdcache/internal/print",
+	"cmd/crdcache/internal/session", "cmd/crdcache/internal/follow", "cmd/crdcache/internal/cli",
+	"cmd/crdcache", "cmd/crdcache/internal/reference",
+}
+
+// upward lists the imports that go the wrong way: from the engine to what users import, which is built on it and could
+// then not use it any more; and within the command from what prints to what decides.
+func upward(packages []dependency) []string {
+	var violations []string
+	for _, p := range packages {
+		folder := strings.TrimPrefix(p.path, modulePath+"/")
+		for _, imported := range p.imports {
+			target, ours := strings.CutPrefix(imported, modulePath+"/")
+			if !ours {
+				continue
+			}
+			if within(folder, "internal") && !within(target, "internal") && !ascends(folder, target) {
+				violations = append(violations, fmt.Sprintf("%s imports %s: internal is the engine, which public packages are built on; let it declare what it needs", folder, target))
+			}
+			if !within(folder, "cmd") || !within(target, "cmd") {
+				continue
+			}
+			from, to := slices.Index(order, folder), slices.Index(order, target)
+			if from < 0 || to < 0 {
+				violations = append(violations, fmt.Sprintf("%s imports %s: both need a place in the order of the command, which is %v", folder, target, order))
+			} else if to > from {
+				violations = append(violations, fmt.Sprintf("%s imports %s: the order of the command is %v", folder, target, order))
+			}
+		}
+	}
+	return violations
+}
+
+// ascends reports whether an import of a public package is a known one.
+func ascends(folder, target string) bool {
+	for _, a := range ascents {
+		if within(folder, a.from) && (a.to == "" || within(target, a.to)) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestDirection(t *testing.T) {
+	out := goCommand(t, ".", "list", "-e", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...")
+	var packages []dependency
+	for line := range strings.Lines(out) {
+		if fields := strings.Fields(line); len(fields) > 0 {
+			packages = append(packages, dependency{fields[0], fields[1:]})
+		}
+	}
+	report(t, upward(packages))
+}
+
+func TestUpward(t *testing.T) {
+	tests := map[string]struct {
+		pkg, imported string
+		want          []string
+	}{
+		"down":                 {"dynamicinformer", "internal/store", nil},
+		"sideways":             {"internal/informer", "internal/store", nil},
+		"up":                   {"internal/store", "dynamicinformer", []string{"internal/store imports dynamicinformer: internal is the engine"}},
+		"known":                {"internal/testkit/apitest", "readapi", nil},
+		"like a known one":     {"internal/testkits", "readapi", []string{"internal is the engine"}},
+		"command down":         {"cmd/crdcache/internal/session", "cmd/crdcache/internal/print", nil},
+		"command up":           {"cmd/crdcache/internal/print", "cmd/crdcache/internal/session", []string{"the order of the command"}},
+		"command unknown":      {"cmd/crdcache/internal/new", "cmd/crdcache/internal/exit", []string{"need a place"}},
+		"command to library":   {"cmd/crdcache/internal/exit", "dynamicinformer", nil},
+		"engine to command":    {"internal/store", "cmd/crdcache/internal/exit", []string{"internal is the engine"}},
+		"unrelated to our own": {"internal/store", "../k8s.io/apimachinery", nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			imported := modulePath + "/" + tt.imported
+			if outside, ok := strings.CutPrefix(tt.imported, "../"); ok {
+				imported = outside
+			}
+			expectViolations(t, upward([]dependency{{modulePath + "/" + tt.pkg, []string{"fmt", imported}}}), tt.want...)
+		})
+	}
+}

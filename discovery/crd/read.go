@@ -1,27 +1,26 @@
 package crd
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"os"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
-	"sigs.k8s.io/yaml"
+
+	"github.com/crdcache/crdcache/internal/manifest"
 )
 
 // DocumentError says where in a file a definition could not be read.
 type DocumentError struct {
 	// File is the name that was given, a path for ReadFile.
 	File string
+	// Line is where the document begins, or where it is wrong, from 1.
+	Line int
 	// Document counts the documents of the file from 1. Item counts the items of a List from 1, and is 0
 	// for a document that is no List.
 	Document, Item int
@@ -60,27 +59,26 @@ func ReadFile(path string) ([]*Definition, error) {
 	return Read(f, path)
 }
 
-// Read returns the definitions in YAML or JSON: any number of documents, each an object or a List of
-// objects. Objects that are not CustomResourceDefinitions are passed over, for files often hold the rest
-// of a program too; a definition of the removed v1beta1 is an error. All that can be read is returned
-// together with the joined errors, each a *DocumentError that names the source as file. Without any
-// definition and error, the error is ErrNone.
+// Read returns the definitions in YAML or JSON, compressed by gzip or zstd or not: any number of documents, each an
+// object or a List of objects. Objects that are not CustomResourceDefinitions are passed over, for files often hold the
+// rest of a program too; a definition of the removed v1beta1 is an error. All that can be read is returned together with
+// the joined errors, each a *DocumentError that names the source as file. Without any definition and error, the error is
+// ErrNone.
 func Read(r io.Reader, file string) ([]*Definition, error) {
 	var out []*Definition
 	var problems []error
-	number := 0
-	for text, err := range documents(r) {
-		number++
+	err := manifest.Read(context.Background(), r, func(e manifest.Entry) bool {
+		d, err := readEntry(e)
+		if d != nil {
+			out = append(out, d)
+		}
 		if err != nil {
-			problems = append(problems, &DocumentError{File: file, Document: number, Err: err})
-			break
+			problems = append(problems, &DocumentError{File: file, Line: e.Line, Document: e.Document, Item: e.Item, Err: err})
 		}
-		found, errs := readDocument(text)
-		out = append(out, found...)
-		for _, e := range errs {
-			e.File, e.Document = file, number
-			problems = append(problems, e)
-		}
+		return true
+	})
+	if err != nil {
+		problems = append(problems, fmt.Errorf("%s: %w", file, err))
 	}
 	if len(out) == 0 && len(problems) == 0 {
 		return nil, fmt.Errorf("%s: %w", file, ErrNone)
@@ -88,113 +86,29 @@ func Read(r io.Reader, file string) ([]*Definition, error) {
 	return out, errors.Join(problems...)
 }
 
-// documents cuts a stream at the separators of YAML, and where JSON objects follow each other.
-func documents(r io.Reader) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
-		reader := utilyaml.NewYAMLReader(bufio.NewReader(r))
-		for {
-			text, err := reader.Read()
-			if errors.Is(err, io.EOF) {
-				return
-			}
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			for _, document := range splitJSON(text) {
-				if !yield(document, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// splitJSON cuts JSON objects that follow each other, and leaves everything else whole: text that begins
-// like JSON may still be YAML.
-func splitJSON(text []byte) [][]byte {
-	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
-		return [][]byte{text}
-	}
-	var out [][]byte
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	for {
-		var object json.RawMessage
-		switch err := decoder.Decode(&object); {
-		case errors.Is(err, io.EOF):
-			return out
-		case err != nil && len(out) == 0:
-			return [][]byte{text}
-		case err != nil:
-			return append(out, text[decoder.InputOffset():])
-		}
-		out = append(out, object)
-	}
-}
-
-// header is what tells kinds of documents apart.
-type header struct {
-	APIVersion string            `json:"apiVersion"`
-	Kind       string            `json:"kind"`
-	Items      []json.RawMessage `json:"items"`
-}
-
-func readDocument(text []byte) ([]*Definition, []*DocumentError) {
-	data, err := yaml.YAMLToJSON(text)
-	if err != nil {
-		return nil, []*DocumentError{{Err: err}}
-	}
-	if bytes.Equal(data, []byte("null")) { // empty, or comments only
+// readEntry returns the definition of an entry, or nil when it is something else.
+func readEntry(e manifest.Entry) (*Definition, error) {
+	if errors.Is(e.Err, manifest.ErrNoKind) {
 		return nil, nil
 	}
-	var h header
-	if err := json.Unmarshal(data, &h); err != nil {
-		return nil, []*DocumentError{{Err: fmt.Errorf("not a Kubernetes object: %w", err)}}
+	if e.Err != nil {
+		return nil, e.Err
 	}
-	if h.Kind != "List" && h.Kind != "CustomResourceDefinitionList" {
-		d, err := readObject(h, data)
-		if err != nil {
-			return nil, []*DocumentError{{Err: err}}
-		}
-		return d, nil
-	}
-	var out []*Definition
-	var problems []*DocumentError
-	for i, raw := range h.Items {
-		item := header{APIVersion: h.APIVersion, Kind: "CustomResourceDefinition"}
-		if h.Kind == "List" {
-			item = header{}
-		}
-		// The items of a typed list need not repeat kind and version.
-		err := json.Unmarshal(raw, &item)
-		var d []*Definition
-		if err == nil {
-			d, err = readObject(item, raw)
-		}
-		if err != nil {
-			problems = append(problems, &DocumentError{Item: i + 1, Err: err})
-		}
-		out = append(out, d...)
-	}
-	return out, problems
+	return readObject(e)
 }
 
-// readObject returns one definition, or none when the object is something else.
-func readObject(h header, data []byte) ([]*Definition, error) {
-	if h.Kind != "CustomResourceDefinition" {
+// readObject returns the definition that an entry is, or nil when it is something else.
+func readObject(e manifest.Entry) (*Definition, error) {
+	if e.Kind != "CustomResourceDefinition" {
 		return nil, nil
 	}
-	if h.APIVersion == "apiextensions.k8s.io/v1beta1" {
+	if e.APIVersion == "apiextensions.k8s.io/v1beta1" {
 		return nil, fmt.Errorf("%w: v1beta1 was removed in Kubernetes 1.22, convert it to v1", ErrNotCRD)
 	}
 	var w wire[wireFullVersion]
-	if err := json.Unmarshal(data, &w); err != nil {
+	if err := json.Unmarshal(e.Data, &w); err != nil {
 		return nil, fmt.Errorf("decode CustomResourceDefinition: %w", err)
 	}
-	w.APIVersion, w.Kind = h.APIVersion, h.Kind
-	d, err := define(&w, wireFullVersion.version)
-	if err != nil {
-		return nil, err
-	}
-	return []*Definition{d}, nil
+	w.APIVersion, w.Kind = e.APIVersion, e.Kind
+	return define(&w, wireFullVersion.version)
 }

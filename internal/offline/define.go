@@ -1,7 +1,6 @@
 package offline
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -9,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/manifest"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -19,14 +19,14 @@ var definitions = &kind{
 }
 
 // define takes a CustomResourceDefinition.
-func (l *loader) define(f *file, e entry, u *unstructured.Unstructured) {
+func (l *loader) define(f *manifest.File, e manifest.Entry, u *unstructured.Unstructured) {
 	if u.GroupVersionKind().Version != crd.GVR.Version {
-		l.problem(f, e.place, false, errors.New("CustomResourceDefinition "+u.GetName()+": only apiextensions.k8s.io/v1 is understood"))
+		l.reader.Problem(f, e.Place, false, errors.New("CustomResourceDefinition "+u.GetName()+": only apiextensions.k8s.io/v1 is understood"))
 		return
 	}
 	d, err := crd.FromUnstructured(u.Object)
 	if err != nil {
-		l.problem(f, e.place, false, err)
+		l.reader.Problem(f, e.Place, false, err)
 		return
 	}
 	gk := schema.GroupKind{Group: d.Group, Kind: d.Names.Kind}
@@ -48,7 +48,7 @@ func (l *loader) define(f *file, e entry, u *unstructured.Unstructured) {
 		l.abandon(old) // the storage dropped its objects
 	}
 	if t.Converted && len(t.Versions) > 1 {
-		l.problem(f, e.place, true, errors.New("the versions of "+t.GroupResource().String()+
+		l.reader.Problem(f, e.Place, true, errors.New("the versions of "+t.GroupResource().String()+
 			" are converted by a webhook, which is not asked: each object can only be read in the version that it is written in"))
 	}
 	l.kinds[gk] = &kind{GroupKind: gk, typ: t, definition: u.GetName()}
@@ -60,9 +60,9 @@ func (l *loader) abandon(k *kind) {
 	for o, c := range l.claims {
 		if o.GroupKind == k.GroupKind {
 			delete(l.claims, o)
-			l.reread[c.file.path] = true
-			if c.file.path == Stdin {
-				l.problem(c.file, c.place, false, fmt.Errorf("%s is lost: its type changes, and standard input cannot be read again", o))
+			l.reread[c.file.Path] = true
+			if c.file.Path == manifest.Stdin {
+				l.reader.Problem(c.file, c.Place, false, fmt.Errorf("%s is lost: its type changes, and standard input cannot be read again", o))
 			}
 		}
 	}
@@ -70,7 +70,7 @@ func (l *loader) abandon(k *kind) {
 		if o.GroupKind == k.GroupKind {
 			delete(l.shadowed, o)
 			for _, f := range files {
-				l.reread[f.path] = true
+				l.reread[f.Path] = true
 			}
 		}
 	}
@@ -80,7 +80,7 @@ func (l *loader) abandon(k *kind) {
 func (l *loader) drop(o object) {
 	delete(l.claims, o)
 	for _, f := range l.shadowed[o] {
-		l.reread[f.path] = true
+		l.reread[f.Path] = true
 	}
 	delete(l.shadowed, o)
 	if o.GroupKind == definitionKind {
@@ -97,8 +97,7 @@ func (l *loader) drop(o object) {
 	}
 }
 
-// isDefinition reports whether JSON is a CustomResourceDefinition.
-func isDefinition(data []byte) bool {
-	var id identity
-	return json.Unmarshal(data, &id) == nil && id.Kind == definitionKind.Kind
+// isDefinition reports whether an entry is a CustomResourceDefinition.
+func isDefinition(e manifest.Entry) bool {
+	return e.Kind == definitionKind.Kind
 }

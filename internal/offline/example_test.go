@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/crdcache/crdcache/internal/manifest"
 	"github.com/crdcache/crdcache/internal/offline"
 )
 
@@ -22,7 +23,7 @@ items:
 - {apiVersion: example.com/v1, kind: Widget, metadata: {namespace: web, name: b}}
 - {apiVersion: example.com/v1, kind: Widget}
 `)
-	source, err := offline.Open(context.Background(), offline.Options{Paths: []string{offline.Stdin}, In: manifests})
+	source, err := offline.Open(context.Background(), offline.Options{Paths: []string{manifest.Stdin}, In: manifests})
 	if err != nil {
 		fmt.Println(err)
 		return

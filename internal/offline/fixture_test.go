@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
+	"github.com/crdcache/crdcache/internal/manifest"
 	"github.com/crdcache/crdcache/internal/testkit/leakcheck"
 )
 
@@ -71,9 +72,11 @@ func open(t testing.TB, options Options) *Source {
 }
 
 // problemsOf returns all problems, with paths below dir, warnings marked.
-func problemsOf(s *Source, dir string) []string {
+func problemsOf(s *Source, dir string) []string { return describe(s.Problems(), dir) }
+
+func describe(problems []*manifest.Problem, dir string) []string {
 	out := []string{}
-	for _, p := range s.Problems() {
+	for _, p := range problems {
 		text := strings.ReplaceAll(p.Error(), dir+"/", "")
 		if p.Warning {
 			text = "warning: " + text

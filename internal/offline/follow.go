@@ -2,7 +2,10 @@ package offline
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"time"
 
@@ -53,7 +56,7 @@ func (s *Source) catchUp(ctx context.Context, watcher *fsnotify.Watcher) error {
 				continue
 			}
 			if err := watcher.Add(dir); err != nil {
-				if isGone(dir) {
+				if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 					continue
 				}
 				return fmt.Errorf("watching %s: %w", dir, err)

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/crdcache/crdcache/internal/manifest"
 )
 
 // endless gives this text again and again.
@@ -30,9 +32,9 @@ func TestEndlessInput(t *testing.T) {
 		"an item":          io.MultiReader(strings.NewReader("apiVersion: v1\nkind: List\nitems:\n- a\n"), &endless{text: "  " + strings.Repeat("b", 1000) + "\n"}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := open(t, Options{Paths: []string{Stdin}, In: in})
-			if err := s.Err(); !errors.Is(err, errTooLarge) {
-				t.Errorf("the error is %v, want %v", err, errTooLarge)
+			s := open(t, Options{Paths: []string{manifest.Stdin}, In: in})
+			if err := s.Err(); !errors.Is(err, manifest.ErrTooLarge) {
+				t.Errorf("the error is %v, want %v", err, manifest.ErrTooLarge)
 			}
 		})
 	}
@@ -45,7 +47,7 @@ func TestManyProblems(t *testing.T) {
 	})
 	s := open(t, Options{Paths: []string{dir + "/a.yaml", dir + "/b.yaml"}})
 	problems := s.Problems()
-	if len(problems) != maxProblems+2 { // with the warning of the second file
+	if len(problems) != 20+2 { // with the warning of the second file
 		t.Fatalf("%d problems", len(problems))
 	}
 	if got, want := problems[len(problems)-1].Error(), dir+"/a.yaml: there are 980 errors more"; got != want {
@@ -66,8 +68,8 @@ func TestWhyNoObject(t *testing.T) {
 		"nesting":  {strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000), "max depth"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := open(t, Options{Paths: []string{Stdin}, In: strings.NewReader(object(tt.spec))})
-			if err := s.Err(); !errors.Is(err, errNoObject) || !strings.Contains(err.Error(), tt.want) {
+			s := open(t, Options{Paths: []string{manifest.Stdin}, In: strings.NewReader(object(tt.spec))})
+			if err := s.Err(); !errors.Is(err, manifest.ErrNotObject) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("the error is %v, want %q in it", err, tt.want)
 			}
 		})
@@ -86,7 +88,7 @@ func TestNoIdentity(t *testing.T) {
 		"{apiVersion: v1, kind: Foo}":                         "Foo has no metadata.name",
 		"{apiVersion: v1, kind: Foo, metadata: [a]}":          "Foo has metadata that is no map",
 	} {
-		s := open(t, Options{Paths: []string{Stdin}, In: strings.NewReader(text)})
+		s := open(t, Options{Paths: []string{manifest.Stdin}, In: strings.NewReader(text)})
 		if err := s.Err(); err == nil || err.Error() != "stdin:1: document 1: "+want {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/crdcache/crdcache/internal/manifest"
 	"github.com/crdcache/crdcache/internal/offline"
 )
 
@@ -22,7 +23,7 @@ func TestJSONLines(t *testing.T) {
 	text.WriteString(`{"apiVersion":"v1","kind":1,"metadata":{"name":"bad"}}` + "\n")
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	source, err := offline.Open(t.Context(), offline.Options{Paths: []string{offline.Stdin}, In: strings.NewReader(text.String())})
+	source, err := offline.Open(t.Context(), offline.Options{Paths: []string{manifest.Stdin}, In: strings.NewReader(text.String())})
 	if err != nil {
 		t.Fatal(err)
 	}

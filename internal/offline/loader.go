@@ -1,11 +1,8 @@
 package offline
 
 import (
-	"context"
-	"errors"
+	"bytes"
 	"fmt"
-	"io"
-	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,27 +11,26 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/manifest"
 	"github.com/crdcache/crdcache/readapi"
 )
 
 // loader brings what is in files into a storage, and remembers what came from where. It is for one goroutine.
 type loader struct {
 	storage *readapi.Storage
-	report  func(*Problem)
+	reader  *manifest.Reader
 
 	kinds map[schema.GroupKind]*kind
 	// claims are all objects of the storage.
 	claims map[object]claim
 	// shadowed are the files that have an object beside the one that counts.
-	shadowed map[object][]*file
+	shadowed map[object][]*manifest.File
 	// pending are objects of kinds that nothing is known of yet.
 	pending []pendingObject
 	// reread are the paths of files whose objects have to be looked at again, because types changed.
 	reread map[string]bool
 	// live is true once the storage is served: changes must be told.
 	live bool
-	// tallies are those of this turn.
-	tallies map[*file]*tally
 	// retyped is set when a type changes that no CustomResourceDefinition tells of.
 	retyped bool
 }
@@ -62,120 +58,40 @@ func (o object) String() string {
 
 // claim says where an object is from.
 type claim struct {
-	file *file
-	place
-	read int // the value of file.read then
+	file *manifest.File
+	manifest.Place
+	read int // the value of file.Times then
 }
 
 type pendingObject struct {
-	file *file
-	entry
+	file *manifest.File
+	manifest.Entry
 	gvk        schema.GroupVersionKind
 	namespaced bool
 }
 
-func newLoader(storage *readapi.Storage, report func(*Problem)) *loader {
+func newLoader(storage *readapi.Storage, report func(*manifest.Problem)) *loader {
 	return &loader{
-		storage: storage, report: report, kinds: map[schema.GroupKind]*kind{}, claims: map[object]claim{},
-		shadowed: map[object][]*file{}, reread: map[string]bool{}, tallies: map[*file]*tally{},
+		storage: storage, reader: manifest.NewReader(report), kinds: map[schema.GroupKind]*kind{}, claims: map[object]claim{},
+		shadowed: map[object][]*manifest.File{}, reread: map[string]bool{},
 	}
 }
 
 var definitionKind = schema.GroupKind{Group: crd.GVR.Group, Kind: "CustomResourceDefinition"}
 
-// read reads a file and passes each entry on. It reports what cannot be read.
-func (l *loader) read(ctx context.Context, f *file, stdin io.Reader, take func(entry)) error {
-	in, err := f.open(ctx, stdin)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	f.read++
-	f.broken = false
-	empty := true
-	err = readEntries(in, func(e entry) bool {
-		empty = false
-		if e.err != nil {
-			// In a folder there may be files of all sorts; a file that is named is meant.
-			foreign := errors.Is(e.err, errNoObject) && !f.named
-			if foreign {
-				e.err = fmt.Errorf("passed over: %w", e.err)
-			}
-			l.problem(f, e.place, foreign, e.err)
-		} else {
-			take(e)
-		}
-		return ctx.Err() == nil
-	})
-	if errors.Is(err, errTooLarge) {
-		l.problem(f, place{}, false, err)
-		empty, err = false, nil
-	}
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err != nil {
-		return fmt.Errorf("reading %s: %w", f.name(), err)
-	}
-	if empty && f.named {
-		l.problem(f, place{}, true, errNothing)
-	}
-	return nil
-}
-
-// errNothing is told of files that are named: they are meant to have something.
-var errNothing = errors.New("there is nothing in it")
-
-// maxProblems is how many problems of a file are told one by one: a file of something else can have one on every line.
-const maxProblems = 20
-
-// tally counts the problems of a file in one turn.
-type tally struct{ all, untoldErrors, untoldWarnings int }
-
-func (l *loader) problem(f *file, p place, warning bool, err error) {
-	f.broken = f.broken || !warning
-	count := l.tallies[f]
-	if count == nil {
-		count = &tally{}
-		l.tallies[f] = count
-	}
-	switch count.all++; {
-	case count.all <= maxProblems:
-		l.report(&Problem{File: f.name(), Line: p.line, Document: p.document, Item: p.item, Warning: warning, Err: err})
-	case warning:
-		count.untoldWarnings++
-	default:
-		count.untoldErrors++
-	}
-}
-
-// summarize tells at the end of a turn how many problems there were beside those that were told.
-func (l *loader) summarize() {
-	for _, f := range slices.SortedFunc(maps.Keys(l.tallies), (*file).compare) {
-		count := l.tallies[f]
-		if count.untoldErrors > 0 {
-			l.report(&Problem{File: f.name(), Err: fmt.Errorf("there are %d errors more", count.untoldErrors)})
-		}
-		if count.untoldWarnings > 0 {
-			l.report(&Problem{File: f.name(), Warning: true, Err: fmt.Errorf("there are %d warnings more", count.untoldWarnings)})
-		}
-	}
-	clear(l.tallies)
-}
-
 // add puts an entry into the storage, or holds it until its type is known.
-func (l *loader) add(f *file, e entry) {
-	u, err := e.decode()
+func (l *loader) add(f *manifest.File, e manifest.Entry) {
+	u, err := e.Decode()
 	if err != nil {
-		l.problem(f, e.place, !f.named, err)
+		l.reader.Problem(f, e.Place, !f.Named, err)
 		return
 	}
 	gvk, err := identify(u)
 	if err != nil {
-		if !f.named {
+		if !f.Named {
 			err = fmt.Errorf("passed over: %w", err)
 		}
-		l.problem(f, e.place, !f.named, err)
+		l.reader.Problem(f, e.Place, !f.Named, err)
 		return
 	}
 	if gvk.GroupKind() == definitionKind {
@@ -185,17 +101,41 @@ func (l *loader) add(f *file, e entry) {
 	k, err := l.kindOf(gvk)
 	switch {
 	case err != nil:
-		l.problem(f, e.place, false, err)
+		l.reader.Problem(f, e.Place, false, err)
 	case k == nil:
-		l.pending = append(l.pending, pendingObject{f, e, gvk, u.GetNamespace() != ""})
+		l.pending = append(l.pending, pendingObject{f, kept(e), gvk, u.GetNamespace() != ""})
 	case k.inferred && !k.typ.Namespaced && u.GetNamespace() != "":
 		// What was inferred was wrong.
 		l.abandon(k)
 		l.storage.RemoveType(k.typ.GroupResource())
-		l.pending = append(l.pending, pendingObject{f, e, gvk, true})
+		l.pending = append(l.pending, pendingObject{f, kept(e), gvk, true})
 	default:
 		l.put(f, e, k, u)
 	}
+}
+
+// kept is an entry that outlives the reading of it.
+func kept(e manifest.Entry) manifest.Entry {
+	e.Data = bytes.Clone(e.Data)
+	return e
+}
+
+// identify checks what every object has, and gives its kind.
+func identify(u *unstructured.Unstructured) (schema.GroupVersionKind, error) {
+	gv, err := schema.ParseGroupVersion(u.GetAPIVersion())
+	if err != nil || gv.Version == "" {
+		return schema.GroupVersionKind{}, fmt.Errorf("%s has the apiVersion %q, which is neither VERSION nor GROUP/VERSION", u.GetKind(), u.GetAPIVersion())
+	}
+	gvk := gv.WithKind(u.GetKind())
+	switch name, there, err := unstructured.NestedFieldNoCopy(u.Object, "metadata", "name"); {
+	case err != nil:
+		return gvk, fmt.Errorf("%s has metadata that is no map", gvk.GroupKind())
+	case !there || name == nil || name == "":
+		return gvk, fmt.Errorf("%s has no metadata.name", gvk.GroupKind())
+	case u.GetName() == "":
+		return gvk, fmt.Errorf("%s has a metadata.name that is no string: %v; put it in quotes", gvk.GroupKind(), name)
+	}
+	return gvk, nil
 }
 
 // kindOf returns the kind of an object, or nil when nothing is known of it.
@@ -263,7 +203,7 @@ func (l *loader) serveToo(k *kind, name string) error {
 }
 
 // put writes an object of a known kind.
-func (l *loader) put(f *file, e entry, k *kind, u *unstructured.Unstructured) {
+func (l *loader) put(f *manifest.File, e manifest.Entry, k *kind, u *unstructured.Unstructured) {
 	o := object{k.GroupKind, u.GetNamespace(), u.GetName()}
 	if k.typ.Namespaced && o.namespace == "" {
 		o.namespace = "default"
@@ -276,25 +216,25 @@ func (l *loader) put(f *file, e entry, k *kind, u *unstructured.Unstructured) {
 		write = l.storage.Apply
 	}
 	if _, err := write(u); err != nil {
-		l.problem(f, e.place, false, fmt.Errorf("%s: %w", o, err))
+		l.reader.Problem(f, e.Place, false, fmt.Errorf("%s: %w", o, err))
 		return
 	}
-	l.claims[o] = claim{f, e.place, f.read}
+	l.claims[o] = claim{f, e.Place, f.Times}
 }
 
 // outdone notes when an object is there twice, and reports whether the other one counts: the last one in the
 // order of files does.
-func (l *loader) outdone(f *file, e entry, o object) bool {
+func (l *loader) outdone(f *manifest.File, e manifest.Entry, o object) bool {
 	other, ok := l.claims[o]
-	if !ok || other.file == f && other.read != f.read {
+	if !ok || other.file == f && other.read != f.Times {
 		return false
 	}
-	later := other.file.compare(f) > 0
+	later := other.file.Compare(f) > 0
 	counts := "this one counts"
 	if later {
 		counts = "that one counts"
 	}
-	l.problem(f, e.place, true, fmt.Errorf("%s is also at %s:%d; %s", o, other.file.name(), other.line, counts))
+	l.reader.Problem(f, e.Place, true, fmt.Errorf("%s is also at %s:%d; %s", o, other.file.Name(), other.Line, counts))
 	if other.file == f {
 		return false
 	}
@@ -323,15 +263,15 @@ func (l *loader) settle() {
 			k, err = l.infer(p, namespaced[gk])
 		}
 		if err != nil {
-			l.problem(p.file, p.place, false, err)
+			l.reader.Problem(p.file, p.Place, false, err)
 			continue
 		}
 		u := &unstructured.Unstructured{}
-		if err := utiljson.Unmarshal(p.data, &u.Object); err != nil {
-			l.problem(p.file, p.place, false, err)
+		if err := utiljson.Unmarshal(p.Data, &u.Object); err != nil {
+			l.reader.Problem(p.file, p.Place, false, err)
 			continue
 		}
-		l.put(p.file, p.entry, k, u)
+		l.put(p.file, p.Entry, k, u)
 	}
 }
 
@@ -349,7 +289,7 @@ func (l *loader) infer(p pendingObject, namespaced bool) (*kind, error) {
 	if namespaced {
 		scope = "namespaced"
 	}
-	l.problem(p.file, p.place, true, fmt.Errorf("no CustomResourceDefinition defines %s: it is taken to be %s and to be called %s",
+	l.reader.Problem(p.file, p.Place, true, fmt.Errorf("no CustomResourceDefinition defines %s: it is taken to be %s and to be called %s",
 		p.gvk.GroupKind(), scope, t.GroupResource()))
 	return k, nil
 }

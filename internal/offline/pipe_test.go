@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/crdcache/crdcache/internal/manifest"
 )
 
 // TestSilentPipe: reading a pipe that nobody writes to ends with the context, and so does standard input.
@@ -20,7 +22,7 @@ func TestSilentPipe(t *testing.T) {
 	}
 	silent, writer := io.Pipe()
 	defer writer.Close()
-	for name, options := range map[string]Options{"fifo": {Paths: []string{fifo}}, "stdin": {Paths: []string{Stdin}, In: silent}} {
+	for name, options := range map[string]Options{"fifo": {Paths: []string{fifo}}, "stdin": {Paths: []string{manifest.Stdin}, In: silent}} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error)

@@ -9,13 +9,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/internal/manifest"
 )
 
 // named reads files and gives the names of the objects, the warnings, and the error.
-func named(t *testing.T, options ReadOptions) (names, warnings []string, err error) {
+func named(t *testing.T, options manifest.ReadOptions) (names, warnings []string, err error) {
 	t.Helper()
-	options.Warn = func(p *Problem) { warnings = append(warnings, p.Error()) }
-	err = Read(t.Context(), options, func(u *unstructured.Unstructured, wrong func(error)) error {
+	options.Warn = func(p *manifest.Problem) { warnings = append(warnings, p.Error()) }
+	err = manifest.ReadFiles(t.Context(), options, func(u *unstructured.Unstructured, wrong func(error)) error {
 		names = append(names, u.GetName())
 		if u.GetName() == "wrong" {
 			wrong(errors.New("it is wrong"))
@@ -32,14 +34,14 @@ func TestRead(t *testing.T) {
 		"values.yaml": "replicas: 1\n", "zero.yaml": "",
 	})
 	for name, tt := range map[string]struct {
-		options               ReadOptions
+		options               manifest.ReadOptions
 		names, warnings, errs []string
 	}{
-		"all":     {ReadOptions{Paths: []string{dir}}, []string{"a", "wrong", "b"}, []string{"values.yaml:1: document 1: passed over"}, []string{"a.yaml:6: document 2: it is wrong"}},
-		"flat":    {ReadOptions{Paths: []string{dir}, Flat: true}, []string{"a", "wrong"}, []string{"values.yaml"}, []string{"a.yaml"}},
-		"empty":   {ReadOptions{Paths: []string{dir + "/zero.yaml", dir + "/below"}}, []string{"b"}, []string{"zero.yaml: there is nothing in it"}, nil},
-		"missing": {ReadOptions{Paths: []string{dir + "/none", dir + "/below/b.yaml"}}, []string{"b"}, nil, []string{"none: no such file"}},
-		"nothing": {ReadOptions{Paths: []string{Stdin}, In: strings.NewReader("")}, nil, []string{"stdin: there is nothing in it"}, nil},
+		"all":     {manifest.ReadOptions{Paths: []string{dir}}, []string{"a", "wrong", "b"}, []string{"values.yaml:1: document 1: passed over"}, []string{"a.yaml:6: document 2: it is wrong"}},
+		"flat":    {manifest.ReadOptions{Paths: []string{dir}, Flat: true}, []string{"a", "wrong"}, []string{"values.yaml"}, []string{"a.yaml"}},
+		"empty":   {manifest.ReadOptions{Paths: []string{dir + "/zero.yaml", dir + "/below"}}, []string{"b"}, []string{"zero.yaml: there is nothing in it"}, nil},
+		"missing": {manifest.ReadOptions{Paths: []string{dir + "/none", dir + "/below/b.yaml"}}, []string{"b"}, nil, []string{"none: no such file"}},
+		"nothing": {manifest.ReadOptions{Paths: []string{manifest.Stdin}, In: strings.NewReader("")}, nil, []string{"stdin: there is nothing in it"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			names, warnings, err := named(t, tt.options)
@@ -63,7 +65,7 @@ func TestReadEnds(t *testing.T) {
 	enough := errors.New("enough")
 	taken := 0
 	in := io.MultiReader(strings.NewReader("---\n"), &endless{text: widget("a", "red") + "---\n"})
-	err := Read(t.Context(), ReadOptions{Paths: []string{Stdin}, In: in}, func(*unstructured.Unstructured, func(error)) error {
+	err := manifest.ReadFiles(t.Context(), manifest.ReadOptions{Paths: []string{manifest.Stdin}, In: in}, func(*unstructured.Unstructured, func(error)) error {
 		taken++
 		return enough
 	})
@@ -88,15 +90,15 @@ func TestNamedEmptyFile(t *testing.T) {
 // stand for all of the current directory.
 func TestNoFiles(t *testing.T) {
 	dir := tree(t, map[string]string{"notes/a.txt": "a", "deep/er/c.yaml": widget("c", "red")})
-	const none = ": no .yaml, .yml or .json file is in it"
+	const none = ": no file of YAML or JSON is in it (.yaml, .yml, .json, .jsonl; also with .gz or .zst)"
 	for name, tt := range map[string]struct {
-		options ReadOptions
+		options manifest.ReadOptions
 		warning string
 	}{
-		"other files":       {ReadOptions{Paths: []string{dir + "/notes/"}}, dir + "/notes" + none},
-		"deeper":            {ReadOptions{Paths: []string{dir + "/deep"}, Flat: true}, dir + "/deep" + none},
-		"deeper, and meant": {ReadOptions{Paths: []string{dir + "/deep"}}, ""},
-		"what is there":     {ReadOptions{Paths: []string{dir, dir + "/deep"}}, ""},
+		"other files":       {manifest.ReadOptions{Paths: []string{dir + "/notes/"}}, dir + "/notes" + none},
+		"deeper":            {manifest.ReadOptions{Paths: []string{dir + "/deep"}, Flat: true}, dir + "/deep" + none},
+		"deeper, and meant": {manifest.ReadOptions{Paths: []string{dir + "/deep"}}, ""},
+		"what is there":     {manifest.ReadOptions{Paths: []string{dir, dir + "/deep"}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, warnings, err := named(t, tt.options)
@@ -113,10 +115,10 @@ func TestNoFiles(t *testing.T) {
 		t.Errorf("after another look: %v, %q", err, problemsOf(s, dir))
 	}
 	t.Chdir(dir)
-	if names, _, err := named(t, ReadOptions{Paths: []string{"", "deep"}}); !errors.Is(err, errNoPath) || !slices.Equal(names, []string{"c"}) {
+	if names, _, err := named(t, manifest.ReadOptions{Paths: []string{"", "deep"}}); err == nil || !strings.Contains(err.Error(), "a path is empty") || !slices.Equal(names, []string{"c"}) {
 		t.Errorf("an empty path: %v, and %q was read", err, names)
 	}
-	if _, err := Open(t.Context(), Options{Paths: []string{""}}); !errors.Is(err, errNoPath) {
+	if _, err := Open(t.Context(), Options{Paths: []string{""}}); err == nil || !strings.Contains(err.Error(), "a path is empty") {
 		t.Errorf("an empty path: %v", err)
 	}
 }

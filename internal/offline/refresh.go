@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
+	"github.com/crdcache/crdcache/internal/manifest"
 )
 
 // Refresh reads the files that have changed, come or gone since they were last read, and changes the objects
@@ -13,7 +15,7 @@ import (
 func (s *Source) Refresh(ctx context.Context) error {
 	s.turn.Lock()
 	err := s.refresh(ctx)
-	s.turn.loader.summarize()
+	s.turn.loader.reader.Summarize()
 	retyped := s.turn.loader.retyped
 	s.turn.loader.retyped = false
 	s.turn.Unlock()
@@ -24,38 +26,43 @@ func (s *Source) Refresh(ctx context.Context) error {
 }
 
 func (s *Source) refresh(ctx context.Context) error {
-	found, err := listFiles(ctx, s.options.Paths, true, false)
+	found, err := manifest.List(ctx, s.options.Paths, manifest.ListOptions{MayBeGone: true})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil {
 		// Nobody knows what is gone: keep everything.
-		s.note(&Problem{File: strings.Join(s.options.Paths, ", "), Err: err})
+		s.unlisted(&manifest.Problem{File: strings.Join(s.options.Paths, ", "), Err: err})
 		return nil
 	}
-	before := map[string]*file{}
+	s.unlisted(nil)
+	before := map[string]*manifest.File{}
 	for _, f := range s.turn.files {
-		before[f.path] = f
+		before[f.Path] = f
 	}
-	var changed []*file
-	for i, f := range found.files {
-		old := before[f.path]
-		delete(before, f.path)
+	var changed []*manifest.File
+	for i, f := range found.Files {
+		old := before[f.Path]
+		delete(before, f.Path)
 		if old == nil {
 			changed = append(changed, f)
 			continue
 		}
-		if old.stamp != f.stamp {
-			old.stamp = f.stamp
+		if old.Stamp != f.Stamp {
+			old.Stamp = f.Stamp
 			changed = append(changed, old)
 		}
-		found.files[i] = old
+		found.Files[i] = old
 	}
-	s.turn.files, s.turn.dirs = found.files, found.dirs
-	gone := map[*file]bool{}
+	s.turn.files, s.turn.dirs = found.Files, found.Dirs
+	gone, anew := map[*manifest.File]bool{}, map[string]bool{}
 	for _, f := range before {
-		gone[f] = true
+		gone[f], anew[f.Name()] = true, true
 	}
+	for _, f := range changed {
+		anew[f.Name()] = true
+	}
+	s.forget(anew)
 	if err := s.take(ctx, changed, gone); err != nil {
 		return err
 	}
@@ -69,9 +76,9 @@ func (s *Source) again(ctx context.Context) error {
 	for round := 0; len(l.reread) > 0 && round < maxRounds; round++ {
 		wanted := l.reread
 		l.reread = map[string]bool{}
-		var files []*file
+		var files []*manifest.File
 		for _, f := range s.turn.files {
-			if wanted[f.path] && f.path != Stdin {
+			if wanted[f.Path] && f.Path != manifest.Stdin {
 				files = append(files, f)
 			}
 		}
@@ -88,40 +95,40 @@ const maxRounds = 8
 var errEmpty = errors.New("it is empty: what it had is kept until there is something in it, or until it is gone")
 
 // take reads files into the storage, definitions first, and then drops what is no longer there.
-func (s *Source) take(ctx context.Context, files []*file, gone map[*file]bool) error {
+func (s *Source) take(ctx context.Context, files []*manifest.File, gone map[*manifest.File]bool) error {
 	l := s.turn.loader
 	type found struct {
-		file *file
-		entry
+		file *manifest.File
+		manifest.Entry
 	}
 	var first, rest []found
 	for _, f := range files {
-		if f.stamp.size == 0 {
+		if f.Stamp.Size == 0 {
 			// Whoever writes a file by redirection empties it first.
-			l.problem(f, place{}, true, errEmpty)
+			l.reader.Problem(f, manifest.Place{}, true, errEmpty)
 			continue
 		}
-		err := l.read(ctx, f, nil, func(e entry) {
-			if isDefinition(e.data) {
-				first = append(first, found{f, e})
+		err := l.reader.Read(ctx, f, nil, func(e manifest.Entry) {
+			if isDefinition(e) {
+				first = append(first, found{f, kept(e)})
 			} else {
-				rest = append(rest, found{f, e})
+				rest = append(rest, found{f, kept(e)})
 			}
 		})
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil {
-			l.problem(f, place{}, false, err)
+			l.reader.Problem(f, manifest.Place{}, false, err)
 		}
 	}
 	for _, e := range slices.Concat(first, rest) {
-		l.add(e.file, e.entry)
+		l.add(e.file, e.Entry)
 	}
 	l.settle()
 	var dropped []object
 	for o, c := range l.claims {
-		if gone[c.file] || c.read != c.file.read && !c.file.broken {
+		if gone[c.file] || c.read != c.file.Times && !c.file.Broken {
 			dropped = append(dropped, o)
 		}
 	}

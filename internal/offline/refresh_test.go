@@ -9,13 +9,18 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/internal/manifest"
 )
 
 // TestRefresh changes files step by step.
 func TestRefresh(t *testing.T) {
 	dir := tree(t, map[string]string{"a.yaml": widgetCRD, "b.yaml": widget("a", "red") + "---\n" + widget("b", "red")})
 	retyped := 0
-	s := open(t, Options{Paths: []string{dir}, TypesChanged: func() { retyped++ }})
+	var reported []*manifest.Problem
+	s := open(t, Options{
+		Paths: []string{dir}, TypesChanged: func() { retyped++ }, Report: func(p *manifest.Problem) { reported = append(reported, p) },
+	})
 	write := func(name, text string) func() { return func() { save(t, filepath.Join(dir, name), text) } }
 	remove := func(name string) func() {
 		return func() {
@@ -56,7 +61,7 @@ func TestRefresh(t *testing.T) {
 	}
 	for _, step := range steps {
 		t.Run(step.name, func(t *testing.T) {
-			known := len(s.Problems())
+			reported = nil
 			before := retyped
 			step.change()
 			if err := s.Refresh(t.Context()); err != nil {
@@ -65,7 +70,7 @@ func TestRefresh(t *testing.T) {
 			if diff := cmp.Diff(step.colors, colors(t, s)); diff != "" {
 				t.Errorf("widgets (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(append([]string{}, step.problems...), problemsOf(s, dir)[known:]); diff != "" {
+			if diff := cmp.Diff(append([]string{}, step.problems...), describe(reported, dir)); diff != "" {
 				t.Errorf("problems (-want +got):\n%s", diff)
 			}
 			if (retyped > before) != step.retyped {
@@ -91,7 +96,7 @@ func TestInferredScope(t *testing.T) {
 // TestStdinIsKept checks that what cannot be read again stays.
 func TestStdinIsKept(t *testing.T) {
 	dir := tree(t, map[string]string{"a.yaml": widgetCRD})
-	s := open(t, Options{Paths: []string{dir, Stdin}, In: strings.NewReader(widget("a", "red"))})
+	s := open(t, Options{Paths: []string{dir, manifest.Stdin}, In: strings.NewReader(widget("a", "red"))})
 	save(t, filepath.Join(dir, "b.yaml"), widget("b", "red"))
 	if err := s.Refresh(t.Context()); err != nil {
 		t.Fatal(err)

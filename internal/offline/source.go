@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/crdcache/crdcache/internal/manifest"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -21,7 +22,7 @@ type Options struct {
 	In io.Reader
 	// Report is told about each problem when it is found, from one goroutine at a time. Default: nobody is;
 	// see Source.Problems.
-	Report func(*Problem)
+	Report func(*manifest.Problem)
 	// TypesChanged is told by Follow, from its goroutine, when types come that no CustomResourceDefinition
 	// defines: a discovery.Tracker only sees these when its Refresh is called. Default: nobody is.
 	TypesChanged func()
@@ -37,12 +38,14 @@ type Source struct {
 	turn struct {
 		sync.Mutex
 		loader *loader
-		files  []*file
+		files  []*manifest.File
 		dirs   []string
 	}
 	mu struct {
 		sync.Mutex
-		problems []*Problem
+		problems []*manifest.Problem
+		// listing is why the files could not be found, the last time.
+		listing *manifest.Problem
 	}
 }
 
@@ -57,15 +60,15 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	s.turn.loader = newLoader(s.storage, s.note)
-	found, err := listFiles(ctx, options.Paths, false, false)
+	found, err := manifest.List(ctx, options.Paths, manifest.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
-	found.tellBarren(s.note)
-	s.turn.files, s.turn.dirs = found.files, found.dirs
+	found.ReportEmpty(s.note)
+	s.turn.files, s.turn.dirs = found.Files, found.Dirs
 	l := s.turn.loader
-	for _, f := range found.files {
-		if err := l.read(ctx, f, options.In, func(e entry) { l.add(f, e) }); err != nil {
+	for _, f := range found.Files {
+		if err := l.reader.Read(ctx, f, options.In, func(e manifest.Entry) { l.add(f, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -74,14 +77,14 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	if err := s.again(ctx); err != nil {
 		return nil, err
 	}
-	l.summarize()
+	l.reader.Summarize()
 	l.live = true
 	l.retyped = false
 	return s, nil
 }
 
 // note takes a problem.
-func (s *Source) note(p *Problem) {
+func (s *Source) note(p *manifest.Problem) {
 	s.mu.Lock()
 	s.mu.problems = append(s.mu.problems, p)
 	s.mu.Unlock()
@@ -90,11 +93,33 @@ func (s *Source) note(p *Problem) {
 	}
 }
 
-// Problems returns what was found so far, in order. What Follow finds is added.
-func (s *Source) Problems() []*Problem {
+// forget drops the problems of files that are read anew, or are gone: otherwise they would grow with every change, and
+// what has been mended would be wrong for ever.
+func (s *Source) forget(names map[string]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.mu.problems)
+	s.mu.problems = slices.DeleteFunc(s.mu.problems, func(p *manifest.Problem) bool { return names[p.File] })
+}
+
+// Problems returns what is wrong with the files as they were last read, in the order in which it was found.
+func (s *Source) Problems() []*manifest.Problem {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	problems := slices.Clone(s.mu.problems)
+	if s.mu.listing != nil {
+		problems = append(problems, s.mu.listing)
+	}
+	return problems
+}
+
+// unlisted takes why the files could not be found; nil: they were.
+func (s *Source) unlisted(p *manifest.Problem) {
+	s.mu.Lock()
+	s.mu.listing = p
+	s.mu.Unlock()
+	if p != nil && s.options.Report != nil {
+		s.options.Report(p)
+	}
 }
 
 // Err joins the problems that are no warnings, or is nil when there are none.
@@ -123,7 +148,7 @@ func (s *Source) Files() []string {
 	defer s.turn.Unlock()
 	paths := make([]string, 0, len(s.turn.files))
 	for _, f := range s.turn.files {
-		paths = append(paths, f.path)
+		paths = append(paths, f.Path)
 	}
 	return paths
 }

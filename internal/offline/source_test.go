@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/internal/manifest"
 )
 
 func TestOpen(t *testing.T) {
@@ -73,8 +75,8 @@ func TestOpen(t *testing.T) {
 func TestNamedFilesAreMeant(t *testing.T) {
 	dir := tree(t, map[string]string{"values.txt": "a: b\n"})
 	s := open(t, Options{Paths: []string{filepath.Join(dir, "values.txt")}})
-	var p *Problem
-	if err := s.Err(); !errors.As(err, &p) || p.Line != 1 || p.Document != 1 || !errors.Is(p, errNoObject) {
+	var p *manifest.Problem
+	if err := s.Err(); !errors.As(err, &p) || p.Line != 1 || p.Document != 1 || !errors.Is(p, manifest.ErrNotObject) {
 		t.Errorf("error = %v", s.Err())
 	}
 }
@@ -83,7 +85,7 @@ func TestPaths(t *testing.T) {
 	dir := tree(t, map[string]string{"crd.yaml": widgetCRD, "sub/a.json": `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","namespace":"web"},"spec":{"color":"red"}}`})
 	stdin := strings.NewReader(widget("b", "green"))
 	reported := 0
-	s := open(t, Options{Paths: []string{Stdin, dir + "/", filepath.Join(dir, "sub"), Stdin}, In: stdin, Report: func(*Problem) { reported++ }})
+	s := open(t, Options{Paths: []string{manifest.Stdin, dir + "/", filepath.Join(dir, "sub"), manifest.Stdin}, In: stdin, Report: func(*manifest.Problem) { reported++ }})
 	if diff := cmp.Diff([]string{"web/a red", "web/b green"}, colors(t, s)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -96,7 +98,7 @@ func TestPaths(t *testing.T) {
 	if _, err := Open(t.Context(), Options{Paths: []string{dir + "/none"}}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a path that does not exist: %v", err)
 	}
-	if _, err := Open(t.Context(), Options{Paths: []string{Stdin}}); err == nil {
+	if _, err := Open(t.Context(), Options{Paths: []string{manifest.Stdin}}); err == nil {
 		t.Error("no standard input is no error")
 	}
 	ctx, cancel := context.WithCancel(t.Context())

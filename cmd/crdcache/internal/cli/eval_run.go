@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
-	"github.com/crdcache/crdcache/internal/offline"
+	"github.com/crdcache/crdcache/internal/manifest"
 )
 
 // errNoObjects is for files that hold nothing.
@@ -44,8 +44,8 @@ func (o *evalOptions) warn(text string) {
 func (o *evalOptions) showAll(ctx context.Context, out *bufio.Writer) error {
 	var first *unstructured.Unstructured
 	objects := 0
-	options := offline.ReadOptions{Paths: o.files, Flat: !o.recursive, In: o.In, Warn: func(p *offline.Problem) { o.warn(p.Error()) }}
-	err := offline.Read(ctx, options, func(object *unstructured.Unstructured, _ func(error)) error {
+	options := manifest.ReadOptions{Paths: o.files, Flat: !o.recursive, In: o.In, Warn: func(p *manifest.Problem) { o.warn(p.Error()) }}
+	err := manifest.ReadFiles(ctx, options, func(object *unstructured.Unstructured, _ func(error)) error {
 		switch objects++; objects {
 		case 1:
 			first = object

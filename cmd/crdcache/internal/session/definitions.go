@@ -11,14 +11,14 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/internal/offline"
+	"github.com/crdcache/crdcache/internal/manifest"
 )
 
 // DefinitionsFromFiles reads all definitions of files, and of the YAML and JSON files below directories, as --from reads them.
 // Files without any definition are fine as long as one has some. What can be read comes together with the joined errors.
 func DefinitionsFromFiles(ctx context.Context, paths []string, in io.Reader) ([]*crd.Definition, error) {
 	var all []*crd.Definition
-	err := offline.Read(ctx, offline.ReadOptions{Paths: paths, In: in}, func(object *unstructured.Unstructured, wrong func(error)) error {
+	err := manifest.ReadFiles(ctx, manifest.ReadOptions{Paths: paths, In: in}, func(object *unstructured.Unstructured, wrong func(error)) error {
 		if object.GetKind() != definitionKind || object.GroupVersionKind().Group != crd.GVR.Group {
 			return nil
 		}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/internal/manifest"
 	"github.com/crdcache/crdcache/internal/offline"
 )
 
@@ -35,7 +36,7 @@ func (t *Target) open(ctx context.Context, paths []string, streams genericioopti
 	var err error
 	t.source, err = offline.Open(ctx, offline.Options{
 		Paths: paths, In: streams.In,
-		Report: func(p *offline.Problem) {
+		Report: func(p *manifest.Problem) {
 			if p.Warning {
 				fmt.Fprintf(streams.ErrOut, "warning: %s\n", print.Line(p.Error()))
 			}

@@ -1,4 +1,4 @@
-package offline
+package manifest
 
 import (
 	"bufio"
@@ -119,14 +119,14 @@ func FuzzPlainReaders(f *testing.F) {
 			return
 		}
 		var got []any
-		err = readEntries(bytes.NewReader(text), func(e entry) bool {
-			if e.err != nil {
-				t.Errorf("line %d, document %d, item %d: %v", e.line, e.document, e.item, e.err)
+		err = Read(t.Context(), bytes.NewReader(text), func(e Entry) bool {
+			if e.Err != nil {
+				t.Errorf("line %d, document %d, item %d: %v", e.Line, e.Document, e.Item, e.Err)
 				return false
 			}
 			var object any
-			if err := json.Unmarshal(e.data, &object); err != nil {
-				t.Errorf("%s: %v", e.data, err)
+			if err := json.Unmarshal(e.Data, &object); err != nil {
+				t.Errorf("%s: %v", e.Data, err)
 			}
 			got = append(got, object)
 			return true

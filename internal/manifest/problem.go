@@ -1,4 +1,4 @@
-package offline
+package manifest
 
 import "fmt"
 
@@ -6,9 +6,7 @@ import "fmt"
 type Problem struct {
 	// File is the path, or "stdin".
 	File string
-	// Line counts from 1; 0 when none is to blame. Document counts the documents of a file, and Item the items
-	// of a List, from 1; 0 where there is no such thing.
-	Line, Document, Item int
+	Place
 	// Warning is true when nothing is lost but a guess was made or something was passed over.
 	Warning bool
 	Err     error

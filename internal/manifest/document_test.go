@@ -1,4 +1,4 @@
-package offline
+package manifest
 
 import (
 	"encoding/json"
@@ -10,29 +10,27 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // described reads a text and describes each entry as "line document/item: name" or with its error.
 func described(t testing.TB, r io.Reader) []string {
 	t.Helper()
 	var got []string
-	if err := readEntries(r, func(e entry) bool {
-		where := fmt.Sprint(e.line, " ", e.document, "/", e.item, ": ")
-		if e.err != nil {
-			got = append(got, where+"error "+e.err.Error())
+	if err := Read(t.Context(), r, func(e Entry) bool {
+		where := fmt.Sprint(e.Line, " ", e.Document, "/", e.Item, ": ")
+		if e.Err != nil {
+			got = append(got, where+"error "+e.Err.Error())
 			return true
 		}
-		var object struct {
-			APIVersion, Kind string
-			Metadata         struct{ Name string }
-			Items            []any
+		var object map[string]any
+		if err := json.Unmarshal(e.Data, &object); err != nil {
+			t.Errorf("%v in %s", err, e.Data)
 		}
-		if err := json.Unmarshal(e.data, &object); err != nil {
-			t.Errorf("%v in %s", err, e.data)
-		}
-		text := where + object.APIVersion + " " + object.Kind + " " + object.Metadata.Name
-		if object.Items != nil {
-			text += fmt.Sprint(object.Items)
+		name, _, _ := unstructured.NestedString(object, "metadata", "name")
+		text := where + e.APIVersion + " " + e.Kind + " " + name
+		if items, ok := object["items"].([]any); ok {
+			text += fmt.Sprint(items)
 		}
 		got = append(got, text)
 		return true
@@ -148,7 +146,7 @@ func TestEntriesStop(t *testing.T) {
 		"json list": `{"apiVersion":"v1","items":[` + aJSON + "," + bJSON + "]}", "typed": "apiVersion: v1\nitems:\n- {}\n- {}\nkind: AList\n",
 	} {
 		calls := 0
-		if err := readEntries(strings.NewReader(text), func(entry) bool { calls++; return false }); err != nil || calls != 1 {
+		if err := Read(t.Context(), strings.NewReader(text), func(Entry) bool { calls++; return false }); err != nil || calls != 1 {
 			t.Errorf("%s: %d calls, %v", name, calls, err)
 		}
 	}
@@ -158,7 +156,7 @@ func TestEntriesReadError(t *testing.T) {
 	broken := errors.New("the disk is on fire")
 	for name, text := range map[string]string{"nothing": "", "yaml": aYAML, "json": aJSON, "json list": `{"apiVersion":"v1","items":[`, "yaml list": "apiVersion: v1\nitems:\n- a"} {
 		r := io.MultiReader(strings.NewReader(text), iotest.ErrReader(broken))
-		if err := readEntries(r, func(entry) bool { return true }); !errors.Is(err, broken) {
+		if err := Read(t.Context(), r, func(Entry) bool { return true }); !errors.Is(err, broken) {
 			t.Errorf("%s: error = %v", name, err)
 		}
 	}
@@ -200,8 +198,8 @@ func TestEntriesStream(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			size, told, ahead := len(r.item), 0, 0
-			if err := readEntries(r, func(e entry) bool {
-				if e.err == nil {
+			if err := Read(t.Context(), r, func(e Entry) bool {
+				if e.Err == nil {
 					told++
 					ahead = max(ahead, r.read-told*size)
 				}
@@ -228,14 +226,14 @@ func FuzzEntries(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		document := 0
-		_ = readEntries(strings.NewReader(string(data)), func(e entry) bool {
-			if e.document < document || e.line < 1 || e.line > strings.Count(string(data), "\n")+2 {
-				t.Errorf("line %d, document %d after %d", e.line, e.document, document)
+		_ = Read(t.Context(), strings.NewReader(string(data)), func(e Entry) bool {
+			if e.Document < document || e.Line < 1 || e.Line > strings.Count(string(data), "\n")+2 {
+				t.Errorf("line %d, document %d after %d", e.Line, e.Document, document)
 			}
-			document = e.document
+			document = e.Document
 			var id identity
-			if e.err == nil && (json.Unmarshal(e.data, &id) != nil || id.Kind == "" && id.APIVersion == "") {
-				t.Errorf("object %s", e.data)
+			if e.Err == nil && (json.Unmarshal(e.Data, &id) != nil || id.Kind == "" && id.APIVersion == "") {
+				t.Errorf("object %s", e.Data)
 			}
 			return true
 		})
@@ -244,7 +242,7 @@ func FuzzEntries(f *testing.F) {
 
 // TestLongLogs: a log may be longer than any document, and has lines that are longer than buffers.
 func TestLongLogs(t *testing.T) {
-	long := strings.Repeat(strings.Repeat("x", 1<<17)+"\n", maxDocument>>17+2)
+	long := strings.Repeat(strings.Repeat("x", 1<<17)+"\n", MaxDocument>>17+2)
 	for name, head := range map[string]string{"yaml": aYAML, "json": aJSON + "\n"} {
 		t.Run(name, func(t *testing.T) {
 			in := io.MultiReader(strings.NewReader(head+startLog), strings.NewReader(long), strings.NewReader(endLog+"---\n"+bYAML))

@@ -1,4 +1,4 @@
-package offline
+package manifest
 
 import (
 	"context"
@@ -23,34 +23,34 @@ type ReadOptions struct {
 // Take is given an object, and tells wrong what is wrong with it; that becomes a *Problem of the place where it stands.
 type Take func(object *unstructured.Unstructured, wrong func(error)) error
 
-// Read passes the objects of files to take, in order and as they stand there, whatever their kinds. It keeps none of
+// ReadFiles passes the objects of files to take, in order and as they stand there, whatever their kinds. It keeps none of
 // them. An error of take, or the end of ctx, ends it and is all of its error; else that joins what could not be read,
 // where a document is a *Problem, and did not keep the rest from being taken.
-func Read(ctx context.Context, options ReadOptions, take Take) error {
+func ReadFiles(ctx context.Context, options ReadOptions, take Take) error {
 	var failed []error
-	l := newLoader(nil, func(p *Problem) {
+	r := NewReader(func(p *Problem) {
 		if !p.Warning {
 			failed = append(failed, p)
 		} else if options.Warn != nil {
 			options.Warn(p)
 		}
 	})
-	found, err := listFiles(ctx, options.Paths, false, options.Flat)
+	found, err := List(ctx, options.Paths, ListOptions{Flat: options.Flat})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	failed = append(failed, err)
-	found.tellBarren(l.report)
+	found.ReportEmpty(r.report)
 	reading, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	for _, f := range found.files {
-		err := l.read(reading, f, options.In, func(e entry) {
-			u, err := e.decode()
+	for _, f := range found.Files {
+		err := r.Read(reading, f, options.In, func(e Entry) {
+			u, err := e.Decode()
 			if err != nil {
-				l.problem(f, e.place, !f.named, err)
+				r.Problem(f, e.Place, !f.Named, err)
 				return
 			}
-			if err := take(u, func(err error) { l.problem(f, e.place, false, err) }); err != nil {
+			if err := take(u, func(err error) { r.Problem(f, e.Place, false, err) }); err != nil {
 				stop(err)
 			}
 		})
@@ -58,7 +58,7 @@ func Read(ctx context.Context, options ReadOptions, take Take) error {
 			return context.Cause(reading)
 		}
 		failed = append(failed, err)
-		l.summarize()
+		r.Summarize()
 	}
 	return errors.Join(failed...)
 }

@@ -1,0 +1,105 @@
+package manifest
+
+import (
+	"strings"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+)
+
+const (
+	// maxExpansion is how many times larger a document may become by its aliases, beyond freeExpansion.
+	maxExpansion  = 10
+	freeExpansion = 64 << 10
+)
+
+// mayHave reports whether a text may have an anchor or an alias, which begins with sign.
+func mayHave(text []byte, sign byte) bool {
+	for i, c := range text {
+		if c != sign || i+1 == len(text) || !isNameChar(text[i+1]) {
+			continue
+		}
+		if i == 0 || text[i-1] >= 0x80 || strings.IndexByte(" \t\r\n[{,:?-", text[i-1]) >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// isNameChar reports whether a byte may be in the name of an anchor.
+func isNameChar(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '-' || c >= 0x80
+}
+
+// hasAnchors reports whether something may refer to a part of the text.
+func (c *chunk) hasAnchors() bool {
+	if !mayHave(c.text.Bytes(), '&') {
+		return false
+	}
+	var node yamlv3.Node
+	return yamlv3.Unmarshal(c.text.Bytes(), &node) != nil || anchored(&node)
+}
+
+func anchored(node *yamlv3.Node) bool {
+	if node.Anchor != "" {
+		return true
+	}
+	for _, child := range node.Content {
+		if anchored(child) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkAliases refuses a text whose aliases make far more of it than it is. The library that decodes counts nodes, of
+// which few can be enough.
+func checkAliases(text []byte) error {
+	if !mayHave(text, '*') {
+		return nil
+	}
+	var node yamlv3.Node
+	if err := yamlv3.Unmarshal(text, &node); err != nil {
+		return err // it has the same grammar as the one that decodes
+	}
+	limit := maxExpansion*len(text) + freeExpansion
+	sizes := expansion{limit: limit, of: map[*yamlv3.Node]int{}}
+	size, err := sizes.measure(&node)
+	if err == nil && size > limit {
+		err = errAliases(len(text))
+	}
+	return err
+}
+
+// expansion measures what nodes become without aliases.
+type expansion struct {
+	limit int
+	of    map[*yamlv3.Node]int // nodes with an anchor; -1 while they are measured
+}
+
+var errSelf = &yamlError{text: "not valid YAML: an anchor contains itself"}
+
+func (e expansion) measure(node *yamlv3.Node) (int, error) {
+	if node.Kind == yamlv3.AliasNode && node.Alias != nil {
+		node = node.Alias
+		if size, known := e.of[node]; known && size < 0 {
+			return 0, errSelf
+		} else if known {
+			return size, nil
+		}
+	}
+	if node.Anchor != "" {
+		e.of[node] = -1
+	}
+	size := len(node.Value) + 4 // with what is around it
+	for _, child := range node.Content {
+		more, err := e.measure(child)
+		if err != nil {
+			return 0, err
+		}
+		size = min(size+more, e.limit+1)
+	}
+	if node.Anchor != "" {
+		e.of[node] = size
+	}
+	return size, nil
+}

@@ -1,0 +1,59 @@
+package manifest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
+)
+
+// compressed returns a text as gzip and zstd write it.
+func compressed(t *testing.T, text string) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{}
+	write := func(name string, w io.WriteCloser, to *bytes.Buffer) {
+		if _, err := io.WriteString(w, text); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		out[name] = to.Bytes()
+	}
+	var a, b bytes.Buffer
+	write("gzip", gzip.NewWriter(&a), &a)
+	w, err := zstd.NewWriter(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("zstd", w, &b)
+	return out
+}
+
+func TestCompressed(t *testing.T) {
+	want := []string{"1 1/0: v1 A a", "6 2/0: v1 B b"}
+	for name, data := range compressed(t, aYAML+"---\n"+bYAML) {
+		if diff := cmp.Diff(want, described(t, bytes.NewReader(data))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		// Two members are one text, and one that is cut is an error.
+		if got := described(t, io.MultiReader(bytes.NewReader(data), bytes.NewReader(data))); len(got) != 3 || !strings.Contains(got[2], "v1 B b") {
+			t.Errorf("%s twice: %q", name, got)
+		}
+		if got := described(t, bytes.NewReader(data[:len(data)-9])); len(got) == 0 || !strings.HasPrefix(got[len(got)-1], "failed: ") {
+			t.Errorf("%s, cut: %q", name, got)
+		}
+	}
+}
+
+// TestWindowBound: a text that asks for gigabytes to be decompressed is refused.
+func TestWindowBound(t *testing.T) {
+	// The header of a frame with a window of 2 GiB.
+	if got := described(t, strings.NewReader("\x28\xb5\x2f\xfd\x00\xa8\x01\x00\x00")); len(got) != 1 || !strings.Contains(got[0], "window size") {
+		t.Errorf("got %q", got)
+	}
+}

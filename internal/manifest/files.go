@@ -1,0 +1,215 @@
+package manifest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Stdin is the path that stands for standard input.
+const Stdin = "-"
+
+// File is one that is read. It is known by its path.
+type File struct {
+	Path string
+	// Argument is which of the given paths led here; Named is true when it is that path.
+	Argument int
+	Named    bool
+	Stamp    Stamp
+	// Times counts how often it was read; Broken is whether something was wrong then.
+	Times  int
+	Broken bool
+}
+
+// Stamp tells whether a file may have changed.
+type Stamp struct {
+	Size    int64
+	Changed time.Time
+}
+
+// Name is what the file is called in problems.
+func (f *File) Name() string {
+	if f.Path == Stdin {
+		return "stdin"
+	}
+	return f.Path
+}
+
+// Open opens a file, or gives standard input. Of what is no regular file reading can take for ever, as of a pipe that
+// nobody writes to; it ends with ctx.
+func (f *File) Open(ctx context.Context, stdin io.Reader) (io.ReadCloser, error) {
+	open := func() (io.Reader, error) { return os.Open(f.Path) }
+	if f.Path == Stdin {
+		if stdin == nil {
+			return nil, errors.New("there is no standard input")
+		}
+		open = func() (io.Reader, error) { return stdin, nil }
+	} else if info, err := os.Stat(f.Path); err != nil || info.Mode().IsRegular() {
+		return os.Open(f.Path)
+	}
+	out, in := io.Pipe()
+	// It ends with what it reads, or when out is closed and something comes; else with the process.
+	go func() {
+		r, err := open()
+		if err == nil {
+			_, err = io.Copy(in, r)
+		}
+		if file, ok := r.(*os.File); ok && f.Path != Stdin {
+			err = errors.Join(err, file.Close())
+		}
+		_ = in.CloseWithError(err) // never fails
+	}()
+	stop := context.AfterFunc(ctx, func() { _ = in.CloseWithError(ctx.Err()) })
+	return stoppable{out, stop}, nil
+}
+
+// stoppable is a pipe that ends with a context.
+type stoppable struct {
+	*io.PipeReader
+	stop func() bool
+}
+
+// Close implements io.Closer.
+func (s stoppable) Close() error {
+	s.stop()
+	return s.PipeReader.Close()
+}
+
+// Compare orders files as they are read: by argument, then by path.
+func (f *File) Compare(other *File) int {
+	return cmp.Or(cmp.Compare(f.Argument, other.Argument), cmp.Compare(f.Path, other.Path))
+}
+
+// Listing is what there is to read.
+type Listing struct {
+	// Files are in the order that they are read in. A path that is given twice, or lies below another one, counts once.
+	Files []*File
+	// Dirs are the directories that have them.
+	Dirs []string
+	// Empty are the paths of directories that have none.
+	Empty []string
+}
+
+var (
+	errNoPath  = errors.New("a path is empty: is it a variable that is not set? Write . for the current directory")
+	errNoFiles = errors.New("no file of YAML or JSON is in it (" + strings.Join(endings, ", ") + "; also with .gz or .zst)")
+)
+
+// endings are those of the files of a directory that are read, by themselves or with that of a compressed file.
+var endings = []string{".yaml", ".yml", ".json", ".jsonl"}
+
+func isManifest(path string) bool {
+	ending := filepath.Ext(path)
+	if ending == ".gz" || ending == ".zst" {
+		ending = filepath.Ext(strings.TrimSuffix(path, ending))
+	}
+	return slices.Contains(endings, ending)
+}
+
+// ReportEmpty warns of directories that have no files: those that are named are meant to.
+func (l Listing) ReportEmpty(report func(*Problem)) {
+	for _, dir := range l.Empty {
+		report(&Problem{File: dir, Warning: true, Err: errNoFiles})
+	}
+}
+
+// ListOptions say how files are found.
+type ListOptions struct {
+	// MayBeGone: a path that does not exist is no error.
+	MayBeGone bool
+	// Flat leaves out directories in directories.
+	Flat bool
+}
+
+// List finds all files below the paths.
+func List(ctx context.Context, paths []string, options ListOptions) (l Listing, err error) {
+	seen := map[string]bool{}
+	var problems []error
+	for i, path := range paths {
+		switch path {
+		case "":
+			problems = append(problems, errNoPath)
+			continue
+		case Stdin:
+			if !seen[path] {
+				seen[path] = true
+				l.Files = append(l.Files, &File{Path: Stdin, Argument: i, Named: true})
+			}
+			continue
+		}
+		path = filepath.Clean(path)
+		empty := true
+		dirs, err := walk(ctx, path, options.Flat, func(at string, info fs.FileInfo) {
+			empty = false
+			if !seen[at] {
+				seen[at] = true
+				l.Files = append(l.Files, &File{Path: at, Argument: i, Named: at == path, Stamp: Stamp{info.Size(), info.ModTime()}})
+			}
+		})
+		l.Dirs = append(l.Dirs, dirs...)
+		switch {
+		case err != nil && !(options.MayBeGone && errors.Is(err, fs.ErrNotExist)):
+			problems = append(problems, err)
+		case empty && err == nil:
+			l.Empty = append(l.Empty, path)
+		}
+	}
+	slices.Sort(l.Dirs)
+	l.Dirs = slices.Compact(l.Dirs)
+	return l, errors.Join(problems...)
+}
+
+// walk calls add for the files at or below path and returns the directories that it looked into.
+func walk(ctx context.Context, path string, flat bool, add func(string, fs.FileInfo)) (dirs []string, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return []string{filepath.Dir(path)}, err // where it may come back
+	}
+	if !info.IsDir() {
+		add(path, info)
+		return []string{filepath.Dir(path)}, nil
+	}
+	root := path + string(filepath.Separator) // a link to a directory is one
+	err = filepath.WalkDir(root, func(at string, entry fs.DirEntry, err error) error {
+		if at == root {
+			at = path
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, fs.ErrNotExist) && at != path:
+			return nil // it went while we looked
+		case err != nil:
+			return err
+		case at != path && strings.HasPrefix(entry.Name(), "."):
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case entry.IsDir() && flat && at != path:
+			return fs.SkipDir
+		case entry.IsDir():
+			dirs = append(dirs, at)
+			return nil
+		case !isManifest(at):
+			return nil
+		}
+		// The target of a link counts; a link to nothing does not.
+		if info, err := os.Stat(at); err == nil && info.Mode().IsRegular() {
+			add(at, info)
+		}
+		return nil
+	})
+	if err != nil {
+		return dirs, fmt.Errorf("looking for files below %s: %w", path, err)
+	}
+	return dirs, nil
+}

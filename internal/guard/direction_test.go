@@ -10,7 +10,6 @@ import (
 // ascents are imports of public packages by internal ones that are there for a reason.
 var ascents = []struct{ from, to, reason string }{
 	{"internal/testkit", "", "what tests share runs the whole library"},
-	{"internal/offline", "", "it is no part of the engine: it serves manifests by readapi"},
 }
 
 // order is the command from the bottom up: a package imports only what comes before it.

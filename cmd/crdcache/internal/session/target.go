@@ -10,9 +10,9 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/offline"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/internal/manifest"
-	"github.com/crdcache/crdcache/internal/offline"
 )
 
 // Target is an API server and how to read from it.

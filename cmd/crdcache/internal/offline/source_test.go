@@ -165,7 +165,7 @@ func TestKnownKindsTable(t *testing.T) {
 
 // TestTestdata reads the project's own manifests, which must be without a flaw.
 func TestTestdata(t *testing.T) {
-	s := open(t, Options{Paths: []string{"../../testdata/crds", "../../testdata/objects"}})
+	s := open(t, Options{Paths: []string{"../../../../testdata/crds", "../../../../testdata/objects"}})
 	if got := problemsOf(s, ""); len(got) > 0 {
 		t.Errorf("problems: %q", got)
 	}

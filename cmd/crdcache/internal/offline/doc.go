@@ -4,15 +4,13 @@
 //
 // # What is read
 //
-// Files, directories with all below them, and "-" for standard input: YAML and JSON, several documents in a file,
-// Lists of any kind, what kubectl get -o yaml and -o json print, and what kubectl cluster-info dump writes. In
-// directories only .yaml, .yml and .json files count, and names that begin with a dot do not.
+// Files, directories with all below them, and "-" for standard input: whatever internal/manifest reads, compressed or
+// not. In directories only .yaml, .yml, .json and .jsonl files count, also with .gz or .zst behind that, and names that
+// begin with a dot do not.
 //
 // Objects of built-in kinds have the type that a cluster has; CustomResourceDefinitions define theirs, whatever
 // the order of files is; for other kinds a type is made up from what the objects show, with a warning. Only
 // types that something is there for are served.
-//
-// Lists are read item by item, so that a file can be larger than memory, as long as what is kept of it is not.
 //
 // # Consistency
 //

@@ -18,7 +18,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(leakcheck.Main(m, "crdcache/internal/offline.", "crdcache/readapi."))
+	os.Exit(leakcheck.Main(m, "crdcache/cmd/crdcache/internal/offline.", "crdcache/readapi."))
 }
 
 const widgetCRD = `apiVersion: apiextensions.k8s.io/v1

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/crdcache/crdcache/internal/manifest"
-	"github.com/crdcache/crdcache/internal/offline"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/offline"
 )
 
 // TestJSONLines: many objects, one a line, cost no more memory than a few, and problems keep their lines.

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/crdcache/crdcache/internal/manifest"
-	"github.com/crdcache/crdcache/internal/offline"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/offline"
 )
 
 // What is read can be asked for with any client.

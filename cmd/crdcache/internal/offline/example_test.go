@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/crdcache/crdcache/internal/manifest"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/offline"
+	"github.com/crdcache/crdcache/internal/manifest"
 )
 
 // What is read can be asked for with any client.

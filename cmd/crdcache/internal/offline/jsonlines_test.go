@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/crdcache/crdcache/internal/manifest"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/offline"
+	"github.com/crdcache/crdcache/internal/manifest"
 )
 
 // TestJSONLines: many objects, one a line, cost no more memory than a few, and problems keep their lines.

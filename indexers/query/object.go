@@ -43,21 +43,7 @@ func labelsOf(item any) labels.Labels {
 }
 
 // keysOf computes the keys of an item for the only index of the functions.
-func keysOf(item any, functions *indexers.Functions) []string {
-	o, ok := item.(dynamicinformer.PackedObject)
-	if !ok {
-		return functions.Keys(item)[0]
-	}
-	var keys []string
-	err := o.View(func(json []byte) error {
-		keys = functions.KeysJSON(json, nil)[0]
-		return nil
-	})
-	if err != nil { // damaged: what is left of it
-		return functions.Keys(o.Unstructured())[0]
-	}
-	return keys
-}
+func keysOf(item any, functions *indexers.Functions) []string { return functions.StoredKeys(item)[0] }
 
 // textsOf gives the texts, numbers and booleans that a path leads to in an item, as text.
 func textsOf(item any, path *jsonpath.Path) (texts []string) {

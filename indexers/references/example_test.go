@@ -1,0 +1,57 @@
+package references_test
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/references"
+)
+
+// A certificate names an issuer that does not exist, until somebody makes it.
+func Example() {
+	config, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(`
+apiVersion: crdcache.dev/v1alpha1
+kind: IndexConfig
+metadata: {name: example}
+spec:
+  resources:
+  - name: certs
+    match: {group: cert-manager.io, kind: Certificate}
+    references:
+    - {name: issuer, to: {group: cert-manager.io, kind: Issuer, name: .spec.issuerRef.name}}
+`)})
+	if err != nil {
+		panic(err)
+	}
+	graph := references.New()
+	defer graph.Close()
+	certificates, issuers := newFeed(), newFeed() // in place of two informers
+	for _, m := range []references.Member{
+		{Type: references.Type{Group: "cert-manager.io", Resource: "certificates", Kind: "Certificate", Namespaced: true}, References: config.Resources[0].References, Informer: certificates},
+		{Type: references.Type{Group: "cert-manager.io", Resource: "issuers", Kind: "Issuer", Namespaced: true}, Informer: issuers},
+	} {
+		if _, err := graph.Add(m); err != nil {
+			panic(err)
+		}
+	}
+	close(certificates.synced)
+	close(issuers.synced)
+	named := func(name string, spec map[string]any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": "prod", "name": name}, "spec": spec}}
+	}
+	certificates.handler.OnAdd(named("shop", map[string]any{"issuerRef": map[string]any{"name": "ca"}}), false)
+	waitForSync(graph)
+	for _, r := range graph.Dangling() {
+		fmt.Println(r)
+	}
+	var handler cache.ResourceEventHandler = issuers.handler
+	handler.OnAdd(named("ca", nil), false)
+	ca := references.Object{Group: "cert-manager.io", Kind: "Issuer", Namespace: "prod", Name: "ca"}
+	fmt.Println(graph.Stats().Dangling, graph.To(ca))
+	// Output:
+	// Certificate.cert-manager.io prod/shop issuer → Issuer.cert-manager.io prod/ca (dangling)
+	// 0 [Certificate.cert-manager.io prod/shop issuer → Issuer.cert-manager.io prod/ca]
+}

@@ -1,0 +1,98 @@
+package references_test
+
+import (
+	"errors"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/references"
+)
+
+const config = `apiVersion: crdcache.dev/v1alpha1
+kind: IndexConfig
+metadata: {name: test}
+spec:
+  resources:
+  - name: certs
+    match: {group: cert-manager.io, kind: Certificate}
+    references:
+    - name: issuer
+      to:
+        group: {path: .spec.issuerRef.group, missing: cert-manager.io}
+        kind: {path: .spec.issuerRef.kind, missing: Issuer}
+        name: .spec.issuerRef.name
+    - {name: secret, to: {group: "", resource: secrets, name: .spec.secretName}}
+`
+
+var (
+	certificates   = references.Type{Group: "cert-manager.io", Resource: "certificates", Kind: "Certificate", Namespaced: true}
+	issuers        = references.Type{Group: "cert-manager.io", Resource: "issuers", Kind: "Issuer", Namespaced: true}
+	clusterIssuers = references.Type{Group: "cert-manager.io", Resource: "clusterissuers", Kind: "ClusterIssuer"}
+	secrets        = references.Type{Resource: "secrets", Kind: "Secret", Namespaced: true}
+)
+
+func declared(t testing.TB) []*indexers.Reference {
+	t.Helper()
+	c, err := indexers.Parse(indexers.Source{Name: "c.yaml", Data: []byte(config)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Resources[0].References
+}
+
+// feed passes on what a test says, as an informer does to its handlers.
+type feed struct {
+	handler cache.ResourceEventHandler
+	synced  chan struct{}
+	refuses bool
+	removed int
+}
+
+func newFeed() *feed { return &feed{synced: make(chan struct{})} }
+
+func (f *feed) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	if f.refuses {
+		return nil, errors.New("stopped")
+	}
+	f.handler = handler
+	return f, nil
+}
+
+func (f *feed) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error {
+	f.removed++
+	return nil
+}
+
+func (f *feed) HasSynced() bool                     { return false }
+func (f *feed) HasSyncedChecker() cache.DoneChecker { return f }
+func (f *feed) Name() string                        { return "feed" }
+func (f *feed) Done() <-chan struct{}               { return f.synced }
+
+type m = map[string]any
+
+// object makes an object of a type. Its UID is that of the name unless it is given.
+func object(typ references.Type, namespace, name, uid string, spec m) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: m{"apiVersion": "v1", "kind": typ.Kind, "metadata": m{"name": name, "uid": uid}, "spec": spec}}
+	if typ.Group != "" {
+		u.SetAPIVersion(typ.Group + "/v1")
+	}
+	if namespace != "" {
+		u.SetNamespace(namespace)
+	}
+	return u
+}
+
+// owned adds an owner.
+func owned(u *unstructured.Unstructured, typ references.Type, name, uid string) *unstructured.Unstructured {
+	version := "v1"
+	if typ.Group != "" {
+		version = typ.Group + "/v1"
+	}
+	owners, _, _ := unstructured.NestedSlice(u.Object, "metadata", "ownerReferences")
+	owners = append(owners, m{"apiVersion": version, "kind": typ.Kind, "name": name, "uid": uid})
+	u.Object["metadata"].(m)["ownerReferences"] = owners
+	return u
+}

@@ -1,0 +1,205 @@
+package references_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/indexers/references"
+)
+
+func waitForSync(graph *references.Graph) {
+	if err := graph.WaitForSync(context.Background()); err != nil {
+		panic(err)
+	}
+}
+
+// add makes a member that has synced.
+func add(t testing.TB, graph *references.Graph, m references.Member) (*feed, func()) {
+	t.Helper()
+	f := newFeed()
+	close(f.synced)
+	m.Informer = f
+	stop, err := graph.Add(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitForSync(graph)
+	return f, stop
+}
+
+func texts(all []references.Reference) []string {
+	out := []string{}
+	for _, r := range all {
+		out = append(out, r.String())
+	}
+	return out
+}
+
+// Owners are one object: another of its name, or of its kind in another group, is not it.
+func TestOwnersAreOfOneUID(t *testing.T) {
+	graph := references.New()
+	defer graph.Close()
+	secret, _ := add(t, graph, references.Member{Type: secrets})
+	issuer, _ := add(t, graph, references.Member{Type: issuers})
+	other, _ := add(t, graph, references.Member{Type: references.Type{Group: "example.com", Resource: "issuers", Kind: "Issuer", Namespaced: true}})
+	secret.handler.OnAdd(owned(object(secrets, "a", "s", "u-s", nil), issuers, "ca", "u-1"), false)
+	other.handler.OnAdd(object(issuers, "a", "ca", "u-1", nil), false)
+	want := []string{"Secret a/s owners → Issuer.cert-manager.io a/ca (dangling)"}
+	if diff := cmp.Diff(want, texts(graph.Dangling())); diff != "" {
+		t.Errorf("no owner (-want +got):\n%s", diff)
+	}
+	issuer.handler.OnAdd(object(issuers, "a", "ca", "u-2", nil), false)
+	if diff := cmp.Diff(want, texts(graph.Dangling())); diff != "" {
+		t.Errorf("another UID (-want +got):\n%s", diff)
+	}
+	issuer.handler.OnUpdate(nil, object(issuers, "a", "ca", "u-1", nil))
+	if got := texts(graph.Dangling()); len(got) > 0 {
+		t.Errorf("got %v", got)
+	}
+	ca := references.Object{Group: "cert-manager.io", Kind: "Issuer", Namespace: "a", Name: "ca"}
+	if got := graph.To(ca); len(got) != 1 || got[0].State != references.Resolved {
+		t.Errorf("got %v", got)
+	}
+	if ca.UID = "u-2"; len(graph.To(ca)) > 0 {
+		t.Error("another object has its references")
+	}
+	if ca.Group = "example.com"; len(graph.To(ca)) > 0 {
+		t.Error("another group has its references")
+	}
+}
+
+// What is not known not to exist does not dangle.
+func TestUnknownIsNotDangling(t *testing.T) {
+	spec := m{"issuerRef": m{"name": "ca"}}
+	for _, test := range []struct {
+		reason string
+		target *references.Member // nil: nobody follows the type
+		state  references.State
+	}{
+		{"nobody follows the type", nil, references.Unknown},
+		{"all are followed", &references.Member{Type: issuers}, references.Dangling},
+		{"its namespace is followed", &references.Member{Type: issuers, Namespaces: []string{"a"}}, references.Dangling},
+		{"other namespaces are followed", &references.Member{Type: issuers, Namespaces: []string{"b", "c"}}, references.Unknown},
+		{"some are selected", &references.Member{Type: issuers, Selected: true}, references.Unknown},
+	} {
+		graph := references.New()
+		certs, _ := add(t, graph, references.Member{Type: certificates, References: declared(t)})
+		certs.handler.OnAdd(object(certificates, "a", "c", "u", spec), false)
+		if test.target != nil {
+			_, stop := add(t, graph, *test.target)
+			defer stop()
+		}
+		all := graph.From(references.Object{Group: "cert-manager.io", Resource: "certificates", Namespace: "a", Name: "c"})
+		if len(all) != 1 || all[0].State != test.state || (len(graph.Dangling()) == 1) != (test.state == references.Dangling) {
+			t.Errorf("%s: %v", test.reason, all)
+		}
+		graph.Close()
+	}
+}
+
+// Events say why a reference dangles no more, and a member that is replaced changes nothing.
+func TestSubscription(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		graph := references.New()
+		defer graph.Close()
+		certs, _ := add(t, graph, references.Member{Type: certificates, References: declared(t)})
+		issuer, stop := add(t, graph, references.Member{Type: issuers})
+		cert := object(certificates, "a", "c", "u", m{"issuerRef": m{"name": "ca"}})
+		certs.handler.OnAdd(cert, false)
+		var got []string
+		s, err := graph.Subscribe(func(e references.Event) {
+			got = append(got, fmt.Sprint(e.Type, e.Reason, e.Initial, " ", e.Reference.To.Name))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect := func(want ...string) {
+			t.Helper()
+			synctest.Wait()
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			got = nil
+		}
+		expect("Startedtrue ca")
+		issuer.handler.OnAdd(object(issuers, "a", "ca", "u-1", nil), false)
+		expect("StoppedTargetFoundfalse ca")
+		_, stopOther := add(t, graph, references.Member{Type: issuers}) // which has not heard of ca
+		stop()
+		expect("Startedfalse ca")
+		certs.handler.OnUpdate(cert, object(certificates, "a", "c", "u", m{"issuerRef": m{"name": "other"}}))
+		expect("Startedfalse other", "StoppedReferenceGonefalse ca")
+		stopOther()
+		expect("StoppedTargetUnknownfalse other")
+		_, stop = add(t, graph, references.Member{Type: issuers})
+		expect("Startedfalse other")
+		s.Stop()
+		s.Stop()
+		stop()
+		expect()
+	})
+}
+
+func TestRefusals(t *testing.T) {
+	graph := references.New()
+	for _, m := range []references.Member{{Informer: newFeed()}, {Type: issuers}, {Type: references.Type{Resource: "issuers"}, Informer: newFeed()}, {Type: issuers, Informer: &feed{refuses: true}}} {
+		if _, err := graph.Add(m); err == nil {
+			t.Errorf("%+v is a member", m)
+		}
+	}
+	if s := graph.Stats(); s != (references.Stats{}) {
+		t.Errorf("got %+v", s)
+	}
+	if _, err := graph.Add(references.Member{Type: issuers, Informer: newFeed()}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	gone := errors.New("gone")
+	cancel(gone)
+	if err := graph.WaitForSync(ctx); !errors.Is(err, gone) {
+		t.Errorf("got %v", err)
+	}
+	waiting := make(chan error)
+	go func() { waiting <- graph.WaitForSync(t.Context()) }() // ends with Close
+	graph.Close()
+	graph.Close()
+	if err := <-waiting; !errors.Is(err, references.ErrClosed) && err != nil {
+		t.Errorf("got %v", err)
+	}
+	if _, err := graph.Add(references.Member{Type: issuers, Informer: newFeed()}); !errors.Is(err, references.ErrClosed) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := graph.Subscribe(func(references.Event) {}); !errors.Is(err, references.ErrClosed) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// BenchmarkDangling looks for ten dangling references among few and many.
+func BenchmarkDangling(b *testing.B) {
+	for _, objects := range []int{1000, 100_000} {
+		b.Run(fmt.Sprint(objects), func(b *testing.B) {
+			graph := references.New()
+			defer graph.Close()
+			certs, _ := add(b, graph, references.Member{Type: certificates, References: declared(b)})
+			issuer, _ := add(b, graph, references.Member{Type: issuers})
+			issuer.handler.OnAdd(object(issuers, "a", "ca", "u", nil), true)
+			for i := range objects {
+				name := "ca"
+				if i < 10 {
+					name = "none"
+				}
+				certs.handler.OnAdd(object(certificates, "a", fmt.Sprint("c", i), "u", m{"issuerRef": m{"name": name}}), true)
+			}
+			for b.Loop() {
+				if all := graph.Dangling(); len(all) != 10 {
+					b.Fatal(len(all))
+				}
+			}
+		})
+	}
+}

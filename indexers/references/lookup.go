@@ -1,0 +1,110 @@
+package references
+
+import (
+	"context"
+	"slices"
+)
+
+// To gives the references to an object, sorted: who refers to it. An object with a UID leaves out the references to
+// another object of its name.
+func (g *Graph) To(o Object) []Reference {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var all []Reference
+	for _, n := range g.at(o) {
+		for e := n.in; e != nil; e = e.next {
+			if o.UID == "" || e.to.UID == "" || e.to.UID == o.UID {
+				all = append(all, e.reference())
+			}
+		}
+	}
+	return sorted(all)
+}
+
+// From gives the references that an object makes, sorted: what it refers to.
+func (g *Graph) From(o Object) []Reference {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var all []Reference
+	for _, n := range g.at(o) {
+		for _, e := range n.out {
+			all = append(all, e.reference())
+		}
+	}
+	return sorted(all)
+}
+
+// Dangling gives all references that lead to nothing, sorted. It costs as much as there are.
+func (g *Graph) Dangling() []Reference {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.allDangling()
+}
+
+func (g *Graph) allDangling() []Reference {
+	all := make([]Reference, 0, len(g.mu.dangling))
+	for e := range g.mu.dangling {
+		all = append(all, e.reference())
+	}
+	return sorted(all)
+}
+
+func sorted(all []Reference) []Reference {
+	slices.SortFunc(all, Reference.compare)
+	return all
+}
+
+// at returns the nodes of an object: of a type that nobody follows, it may have one by each name of the type.
+func (g *Graph) at(o Object) (nodes []*node) {
+	for _, k := range g.mu.find(o) {
+		if n := k.nodes[k.at(o.Namespace, o.Name)]; n != nil {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
+// Stats counts what a graph holds.
+type Stats struct {
+	// Members are the informers, and Synced those that have synced.
+	Members, Synced int
+	// References are those of all objects, and Dangling those that lead to nothing.
+	References, Dangling int
+}
+
+// Stats counts what the graph holds now.
+func (g *Graph) Stats() Stats {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := Stats{Members: len(g.mu.members), References: g.mu.edges, Dangling: len(g.mu.dangling)}
+	for m := range g.mu.members {
+		if m.synced {
+			s.Synced++
+		}
+	}
+	return s
+}
+
+// WaitForSync waits until all members have synced, those included that are added meanwhile. The error is that of ctx,
+// or ErrClosed.
+func (g *Graph) WaitForSync(ctx context.Context) error {
+	for {
+		g.mu.Lock()
+		done, closed, changed := true, g.mu.closed, g.mu.changed
+		for m := range g.mu.members {
+			done = done && m.synced
+		}
+		g.mu.Unlock()
+		switch {
+		case closed:
+			return ErrClosed
+		case done:
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-changed:
+		}
+	}
+}

@@ -1,0 +1,230 @@
+package references
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
+)
+
+// Informer is what a graph needs of an informer; all informers have it.
+type Informer interface {
+	AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
+	RemoveEventHandler(handle cache.ResourceEventHandlerRegistration) error
+}
+
+// Member is an informer of a graph.
+type Member struct {
+	// Type is what its objects are of.
+	Type Type
+	// References are those that the objects make, besides owner references.
+	References []*indexers.Reference
+	// Informer follows the objects.
+	Informer Informer
+	// Namespaces are those that the informer follows; none stands for all.
+	Namespaces []string
+	// Selected is set when the informer follows only objects that a selector selects. That one is not there says
+	// nothing then.
+	Selected bool
+}
+
+// member is a Member of a graph. What it holds is guarded by the lock of the graph.
+type member struct {
+	Member
+	graph   *Graph
+	extract extractor
+	ended   chan struct{} // closed by stop
+
+	registration cache.ResourceEventHandlerRegistration // nil until the informer has given it
+	kind         *kind
+	synced       bool
+	gone         bool
+	objects      map[place]holding
+}
+
+// holding is what a member has of an object.
+type holding struct {
+	uid string
+	out []edgeID
+}
+
+// Add makes an informer a member, until stop is called or the graph is closed. It may be called before or after the
+// informer has synced. One type may have several members, with different objects or references.
+//
+// To change a member, add the new one before the old one is stopped: nothing begins or ceases to dangle between.
+func (g *Graph) Add(m Member) (stop func(), err error) {
+	if m.Type.Resource == "" || m.Type.Kind == "" {
+		return nil, fmt.Errorf("references: a member needs both the resource and the kind of its type, got %+v", m.Type)
+	}
+	if m.Informer == nil {
+		return nil, errors.New("references: a member needs an informer")
+	}
+	one := &member{Member: m, graph: g, extract: newExtractor(m.References), ended: make(chan struct{}), objects: map[place]holding{}}
+	closed := false
+	g.do(func(c *change) {
+		if closed = c.mu.closed; closed {
+			return
+		}
+		var moved []*edge
+		one.kind, moved = c.mu.learn(m.Type)
+		c.touched = append(c.touched, moved...)
+		one.kind.members[one] = struct{}{}
+		c.mu.members[one] = struct{}{}
+	})
+	if closed {
+		return nil, ErrClosed
+	}
+	var handler cache.ResourceEventHandler = one
+	if _, ours := m.Informer.(*dynamicinformer.Informer); ours {
+		handler = dynamicinformer.MetadataOnly(handler) // the references are read of the JSON
+	}
+	registration, err := m.Informer.AddEventHandler(handler)
+	if err != nil {
+		one.leave()
+		return nil, fmt.Errorf("references: %s: %w", m.Type.Resource, err)
+	}
+	if !one.registered(registration) {
+		_ = m.Informer.RemoveEventHandler(registration)
+		return nil, ErrClosed
+	}
+	go one.awaitSync(registration.HasSyncedChecker().Done()) // ends when the member has synced, or with stop
+	return one.stop, nil
+}
+
+// covers reports whether the member has all objects of a namespace.
+func (m *member) covers(namespace string) bool {
+	return !m.Selected && (len(m.Namespaces) == 0 || !m.Type.Namespaced || slices.Contains(m.Namespaces, namespace))
+}
+
+func (m *member) awaitSync(synced <-chan struct{}) {
+	select {
+	case <-m.ended:
+		return
+	case <-synced:
+	}
+	m.graph.do(func(c *change) {
+		if m.gone {
+			return
+		}
+		m.synced = true
+		c.touched = append(c.touched, m.kind.incoming()...)
+		c.wake()
+	})
+}
+
+// wake tells those who wait for a change of the members.
+func (c *change) wake() {
+	close(c.mu.changed)
+	c.mu.changed = make(chan struct{})
+}
+
+// registered keeps a registration, for stop to end. It is false for a member that is gone already.
+func (m *member) registered(r cache.ResourceEventHandlerRegistration) bool {
+	m.graph.mu.Lock()
+	defer m.graph.mu.Unlock()
+	if !m.gone {
+		m.registration = r
+	}
+	return !m.gone
+}
+
+// stop ends the membership, once.
+func (m *member) stop() {
+	if m.leave() && m.registration != nil {
+		_ = m.Informer.RemoveEventHandler(m.registration) // which fails only for an informer that has ended
+	}
+}
+
+// leave takes all out of the graph that the member has put there. It is false the second time.
+func (m *member) leave() (first bool) {
+	m.graph.do(func(c *change) {
+		if m.gone {
+			return
+		}
+		first, m.gone = true, true
+		close(m.ended)
+		delete(m.kind.members, m)
+		delete(c.mu.members, m)
+		for at := range m.objects {
+			m.put(c, at, nil)
+		}
+		c.touched = append(c.touched, m.kind.incoming()...)
+		c.wake()
+	})
+	return first
+}
+
+// put makes an object what the member has at a place; nil takes it away.
+func (m *member) put(c *change, at place, next *holding) {
+	old, had := m.objects[at]
+	n := m.kind.node(at)
+	if next != nil {
+		if n.enter(next.uid) {
+			c.touch(n)
+		}
+		for _, id := range next.out {
+			c.hold(n, id)
+		}
+		m.objects[at] = *next
+	} else {
+		delete(m.objects, at)
+	}
+	if had {
+		if n.leave(old.uid) {
+			c.touch(n)
+		}
+		for _, id := range old.out {
+			c.release(n, id)
+		}
+	}
+	n.drop()
+}
+
+// OnAdd implements cache.ResourceEventHandler.
+func (m *member) OnAdd(obj any, _ bool) { m.see(obj) }
+
+// OnUpdate implements cache.ResourceEventHandler.
+func (m *member) OnUpdate(_, obj any) { m.see(obj) }
+
+func (m *member) see(obj any) {
+	object, ok := m.extract.read(obj)
+	if !ok {
+		return
+	}
+	m.graph.do(func(c *change) {
+		if !m.gone {
+			m.put(c, object.place, &object.holding)
+		}
+	})
+}
+
+// OnDelete implements cache.ResourceEventHandler.
+func (m *member) OnDelete(obj any) {
+	at, ok := placeOf(obj)
+	if !ok {
+		return
+	}
+	m.graph.do(func(c *change) {
+		if _, have := m.objects[at]; have && !m.gone {
+			m.put(c, at, nil)
+		}
+	})
+}
+
+// placeOf names an object that has been deleted, of which perhaps nothing but the key is known.
+func placeOf(obj any) (place, bool) {
+	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		namespace, name, ok := strings.Cut(tombstone.Key, "/")
+		if !ok {
+			namespace, name = "", tombstone.Key
+		}
+		return place{namespace, name}, true
+	}
+	object, ok := identify(obj)
+	return object.place, ok
+}

@@ -1,0 +1,304 @@
+package references_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/references"
+)
+
+// model is what a graph should say, computed by looking at everything.
+type model struct {
+	views []*view
+}
+
+// view is a member with its objects.
+type view struct {
+	references.Member
+	feed    *feed
+	stop    func()
+	synced  bool
+	objects map[string]*unstructured.Unstructured // by namespace/name
+}
+
+// target is what an object should refer to.
+type target struct {
+	name string
+	to   references.Object
+}
+
+// targets reads an object without any index.
+func (v *view) targets(u *unstructured.Unstructured) (all []target) {
+	for _, owner := range u.GetOwnerReferences() {
+		group := ""
+		if owner.APIVersion != "v1" {
+			group = "cert-manager.io"
+		}
+		all = append(all, target{references.Owners, references.Object{Group: group, Kind: owner.Kind, Namespace: u.GetNamespace(), Name: owner.Name, UID: string(owner.UID)}})
+	}
+	if len(v.References) == 0 {
+		return all
+	}
+	if name, ok, _ := unstructured.NestedString(u.Object, "spec", "issuerRef", "name"); ok {
+		kind, _, _ := unstructured.NestedString(u.Object, "spec", "issuerRef", "kind")
+		all = append(all, target{"issuer", references.Object{Group: "cert-manager.io", Kind: cmp.Or(kind, "Issuer"), Namespace: u.GetNamespace(), Name: name}})
+	}
+	if name, ok, _ := unstructured.NestedString(u.Object, "spec", "secretName"); ok {
+		all = append(all, target{"secret", references.Object{Resource: "secrets", Namespace: u.GetNamespace(), Name: name}})
+	}
+	return all
+}
+
+// resolve says what there is at the end of a reference.
+func (m *model) resolve(to references.Object) (references.Object, references.State) {
+	state := references.Unknown
+	known := false
+	for _, typ := range []references.Type{certificates, issuers, clusterIssuers, secrets} {
+		if typ.Group != to.Group || typ.Kind != to.Kind && typ.Resource != to.Resource {
+			continue
+		}
+		for _, v := range m.views {
+			if v.Type != typ {
+				continue
+			}
+			known = true
+			at := references.Object{Namespace: to.Namespace, Name: to.Name}
+			if !typ.Namespaced {
+				at.Namespace = ""
+			}
+			u := v.objects[at.Key()]
+			switch {
+			case u != nil && (to.UID == "" || to.UID == string(u.GetUID())):
+				state = references.Resolved
+			case state == references.Unknown && v.synced && !v.Selected && (len(v.Namespaces) == 0 || slices.Contains(v.Namespaces, at.Namespace)):
+				state = references.Dangling
+			}
+		}
+		if known || m.was(typ) {
+			to.Resource, to.Kind = typ.Resource, typ.Kind
+			if !typ.Namespaced {
+				to.Namespace = ""
+			}
+		}
+	}
+	return to, state
+}
+
+// everKnown are types that have had a member: they stay known.
+var everKnown map[references.Type]bool
+
+func (m *model) was(typ references.Type) bool { return everKnown[typ] }
+
+// all gives every reference, each once, as text.
+func (m *model) all(wanted func(references.Reference) bool) []string {
+	found := map[string]bool{}
+	for _, v := range m.views {
+		for _, u := range v.objects {
+			from := references.Object{Group: v.Type.Group, Resource: v.Type.Resource, Kind: v.Type.Kind, Namespace: u.GetNamespace(), Name: u.GetName()}
+			for _, t := range v.targets(u) {
+				to, state := m.resolve(t.to)
+				if r := (references.Reference{From: from, Name: t.name, To: to, State: state}); wanted(r) {
+					found[show(r)] = true
+				}
+			}
+		}
+	}
+	all := []string{}
+	for text := range found {
+		all = append(all, text)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func show(r references.Reference) string {
+	return fmt.Sprintf("%s %s → %s %s %s", r.From, r.Name, r.To, r.To.UID, r.State)
+}
+
+func shown(all []references.Reference) []string {
+	out := []string{}
+	for _, r := range all {
+		out = append(out, show(r))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TestModel compares a graph with a look at everything, after each step of random histories: objects come, change and
+// go, are replaced by others of their names, and members come, sync and go.
+func TestModel(t *testing.T) {
+	for seed := range uint64(12) {
+		synctest.Test(t, func(t *testing.T) { history(t, rand.New(rand.NewPCG(seed, 7))) })
+	}
+}
+
+func history(t *testing.T, random *rand.Rand) {
+	everKnown = map[references.Type]bool{}
+	graph := references.New()
+	defer graph.Close()
+	dangling := map[string]bool{} // as a subscription tells
+	wrong := []string{}
+	subscription, err := graph.Subscribe(func(e references.Event) {
+		id := fmt.Sprint(e.Reference.From, e.Reference.Name, e.Reference.To, e.Reference.To.UID)
+		if dangling[id] == (e.Type == references.Started) || (e.Type == references.Started) != (e.Reason == "") {
+			wrong = append(wrong, fmt.Sprintf("%+v", e))
+		}
+		dangling[id] = e.Type == references.Started
+		if !dangling[id] {
+			delete(dangling, id)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &historian{random: random, graph: graph, declared: declared(t)}
+	for step := range 250 {
+		what := h.step(t)
+		synctest.Wait()
+		everything := func(references.Reference) bool { return true }
+		dangles := func(r references.Reference) bool { return r.State == references.Dangling }
+		got := shown(graph.Dangling())
+		if diff := gocmp.Diff(h.all(dangles), got); diff != "" {
+			t.Fatalf("step %d, %s: dangling (-model +graph):\n%s", step, what, diff)
+		}
+		if len(wrong) > 0 || len(dangling) != len(got) || subscription.Waiting() > 0 {
+			t.Fatalf("step %d, %s: wrong events %v; %d dangle, told were %d", step, what, wrong, len(got), len(dangling))
+		}
+		if s := graph.Stats(); s.References < len(got) || s.References != len(h.all(everything)) || s.Dangling != len(got) || s.Members != len(h.views) {
+			t.Fatalf("step %d, %s: %+v", step, what, s)
+		}
+		o := h.anything()
+		from := func(r references.Reference) bool {
+			return r.From.Kind == o.Kind && r.From.Key() == o.Key()
+		}
+		if diff := gocmp.Diff(h.all(from), shown(graph.From(o))); diff != "" {
+			t.Fatalf("step %d, %s: from %v (-model +graph):\n%s", step, what, o, diff)
+		}
+		to := func(r references.Reference) bool {
+			return (r.To.Kind == o.Kind || r.To.Resource == o.Resource) && r.To.Group == o.Group && r.To.Key() == o.Key()
+		}
+		if diff := gocmp.Diff(h.all(to), shown(graph.To(o))); diff != "" {
+			t.Fatalf("step %d, %s: to %v (-model +graph):\n%s", step, what, o, diff)
+		}
+	}
+}
+
+// historian makes a history.
+type historian struct {
+	model
+	random   *rand.Rand
+	graph    *references.Graph
+	declared []*indexers.Reference
+}
+
+func (h *historian) pick(list ...string) string { return list[h.random.IntN(len(list))] }
+
+// anything names an object that may be there.
+func (h *historian) anything() references.Object {
+	typ := []references.Type{certificates, issuers, clusterIssuers, secrets}[h.random.IntN(4)]
+	o := references.Object{Group: typ.Group, Resource: typ.Resource, Kind: typ.Kind, Name: h.pick("x", "y", "z")}
+	if typ.Namespaced {
+		o.Namespace = h.pick("a", "b")
+	}
+	return o
+}
+
+func (h *historian) step(t *testing.T) string {
+	switch n := h.random.IntN(20); {
+	case n == 0 && len(h.views) < 6, len(h.views) == 0:
+		return h.join(t)
+	case n == 1:
+		i := h.random.IntN(len(h.views))
+		v := h.views[i]
+		v.stop()
+		v.stop()
+		if v.feed.removed != 1 {
+			t.Errorf("removed %d times", v.feed.removed)
+		}
+		h.views = slices.Delete(h.views, i, i+1)
+		return "stop " + v.Type.Resource
+	case n < 5:
+		v := h.views[h.random.IntN(len(h.views))]
+		if !v.synced {
+			v.synced = true
+			close(v.feed.synced)
+		}
+		return "sync " + v.Type.Resource
+	default:
+		return h.write(h.views[h.random.IntN(len(h.views))])
+	}
+}
+
+func (h *historian) join(t *testing.T) string {
+	v := &view{feed: newFeed(), objects: map[string]*unstructured.Unstructured{}}
+	v.Type = []references.Type{certificates, certificates, issuers, clusterIssuers, secrets}[h.random.IntN(5)]
+	v.Informer = v.feed
+	if v.Type == certificates {
+		v.References = h.declared
+	}
+	v.Selected = h.random.IntN(5) == 0
+	if h.random.IntN(4) == 0 && v.Type.Namespaced {
+		v.Namespaces = []string{"a"}
+	}
+	stop, err := h.graph.Add(v.Member)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.stop = stop
+	everKnown[v.Type] = true
+	h.views = append(h.views, v)
+	return "join " + v.Type.Resource
+}
+
+// write changes an object of a member, as an informer tells of it.
+func (h *historian) write(v *view) string {
+	namespace := ""
+	if v.Type.Namespaced {
+		namespace = h.pick("a", "b")
+	}
+	if len(v.Namespaces) > 0 {
+		namespace = "a"
+	}
+	at := references.Object{Namespace: namespace, Name: h.pick("x", "y", "z")}
+	old := v.objects[at.Key()]
+	if old != nil && h.random.IntN(3) == 0 {
+		delete(v.objects, at.Key())
+		if h.random.IntN(3) == 0 {
+			v.feed.handler.OnDelete(cache.DeletedFinalStateUnknown{Key: at.Key()})
+		} else {
+			v.feed.handler.OnDelete(old)
+		}
+		return fmt.Sprintf("delete %s %s", v.Type.Resource, at.Key())
+	}
+	next := object(v.Type, namespace, at.Name, h.pick("u1", "u2"), m{})
+	spec := next.Object["spec"].(m)
+	if h.random.IntN(4) > 0 {
+		ref := m{"name": h.pick("x", "y", "z")}
+		if h.random.IntN(2) == 0 {
+			ref["kind"] = h.pick("Issuer", "ClusterIssuer", "Other")
+		}
+		spec["issuerRef"] = ref
+	}
+	if h.random.IntN(2) == 0 {
+		spec["secretName"] = h.pick("x", "y")
+	}
+	for range h.random.IntN(3) {
+		owned(next, []references.Type{certificates, issuers, clusterIssuers, secrets}[h.random.IntN(4)], h.pick("x", "y"), h.pick("u1", "u2"))
+	}
+	v.objects[at.Key()] = next
+	if old == nil || h.random.IntN(6) == 0 {
+		v.feed.handler.OnAdd(next, !v.synced)
+	} else {
+		v.feed.handler.OnUpdate(old, next)
+	}
+	return fmt.Sprintf("write %s %s", v.Type.Resource, at.Key())
+}

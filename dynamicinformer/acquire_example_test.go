@@ -40,7 +40,7 @@ func ExampleFactory_Acquire() {
 		fmt.Println(err)
 		return
 	}
-	if _, err := factory.WaitForSync(ctx, widgets); err != nil {
+	if err := first.WaitForSync(ctx); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -1,0 +1,123 @@
+package dynamicinformer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// started returns a running factory.
+func started(ctx context.Context, host string, options dynamicinformer.Options) *dynamicinformer.Factory {
+	options.Config = &rest.Config{Host: host}
+	factory, err := dynamicinformer.New(options)
+	if err != nil {
+		panic(err)
+	}
+	if err := factory.Start(ctx); err != nil {
+		panic(err)
+	}
+	return factory
+}
+
+// A part of a program waits for what it needs itself, whatever becomes of other types.
+func ExampleHandle_WaitForSync() {
+	server := cluster()
+	defer server.Close()
+	ctx := context.Background()
+	factory := started(ctx, server.URL, dynamicinformer.Options{})
+	defer factory.Shutdown(ctx)
+
+	for _, gvr := range []schema.GroupVersionResource{widgets, gadgets} {
+		handle, err := factory.Acquire(gvr)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		defer handle.Release()
+		fmt.Printf("%s: %v\n", gvr.Resource, handle.WaitForSync(ctx))
+	}
+
+	// Output:
+	// widgets: <nil>
+	// gadgets: not synced: gadgets.v1.example.com: Degraded (Forbidden): you may not list gadgets
+}
+
+// What a program cannot do without is waited for, also until it is installed, and the right to read it granted.
+func ExampleInformer_WaitForSync() {
+	server := cluster()
+	defer server.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	factory := started(ctx, server.URL, dynamicinformer.Options{
+		Defaults: dynamicinformer.ResourceOptions{Required: new(true)},
+	})
+	defer factory.Shutdown(ctx)
+
+	informer, err := factory.ForResource(widgets)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := factory.Start(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := informer.WaitForSync(ctx); err != nil {
+		fmt.Println(err) // says why, and that the minute is over
+		return
+	}
+	fmt.Println(len(informer.GetStore().ListKeys()), "widgets")
+
+	// Output:
+	// 2 widgets
+}
+
+// Who depends on an informer learns of its end.
+func ExampleInformer_Stopped() {
+	server := cluster()
+	defer server.Close()
+	ctx := context.Background()
+	factory := started(ctx, server.URL, dynamicinformer.Options{Linger: -1})
+	defer factory.Shutdown(ctx)
+
+	handle, err := factory.Acquire(widgets)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	informer := handle.Informer()
+	handle.Release()
+	<-informer.Stopped()
+	fmt.Println("stopped:", errors.Is(informer.WaitForSync(ctx), dynamicinformer.ErrStopped))
+
+	// Output:
+	// stopped: true
+}
+
+func ExampleFactory_Informers() {
+	server := cluster()
+	defer server.Close()
+	ctx := context.Background()
+	factory := started(ctx, server.URL, dynamicinformer.Options{})
+	defer factory.Shutdown(ctx)
+
+	for _, gvr := range []schema.GroupVersionResource{widgets, gadgets} {
+		if _, err := factory.Acquire(gvr); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	for _, informer := range factory.Informers() {
+		fmt.Println(informer.GVR().Resource)
+	}
+
+	// Output:
+	// gadgets
+	// widgets
+}

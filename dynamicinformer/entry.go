@@ -3,6 +3,7 @@ package dynamicinformer
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -31,6 +32,12 @@ const (
 	entryEnded
 )
 
+// Why informers end, as their status says.
+var (
+	errReleased    = errors.New("released by all who claimed it")
+	errFactoryShut = errors.New("the factory was shut down")
+)
+
 // entryKey tells entries apart.
 type entryKey struct {
 	gvr  schema.GroupVersionResource
@@ -53,7 +60,7 @@ type entry struct {
 	// The rest is guarded by Factory.mu.
 
 	ctx    context.Context // nil before the start
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 	// claims counts those who want the informer, renewing those of them who ask for another one when it has stopped,
 	// required those who cannot do without the type.
 	claims, renewing, required int
@@ -133,7 +140,7 @@ func (e *entry) count(h *Handle, by int) {
 	}
 	if h.required {
 		e.required += by
-		e.informer.required.Store(e.required > 0)
+		e.informer.health.Require(e.required > 0)
 	}
 }
 
@@ -143,7 +150,8 @@ func (f *Factory) addLocked(c claim) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.hub.Join(i.health, c.options.required())
+	i.health.Require(c.options.required())
+	f.hub.Join(i.health)
 	e := &entry{key: c.key, view: c.options.describe(), informer: i, done: make(chan struct{})}
 	f.mu.entries[e.key] = e
 	return e, nil
@@ -159,7 +167,7 @@ func (f *Factory) startLocked(e *entry) {
 	if e.key.own {
 		ctx = f.ctx
 	}
-	e.ctx, e.cancel = context.WithCancel(ctx)
+	e.ctx, e.cancel = context.WithCancelCause(ctx)
 	f.mu.alive[e] = struct{}{}
 	go f.run(e.ctx, e) // ended by the context of Start, by Shutdown, or by the last Release
 }
@@ -172,8 +180,8 @@ func (f *Factory) run(ctx context.Context, e *entry) {
 		delete(f.mu.alive, e)
 		close(e.done)
 	}()
-	defer e.cancel()
-	defer context.AfterFunc(f.ctx, e.cancel)()
+	defer e.cancel(nil)
+	defer context.AfterFunc(f.ctx, func() { e.cancel(errFactoryShut) })()
 	e.informer.RunWithContext(ctx)
 }
 
@@ -207,10 +215,10 @@ func (f *Factory) dropLocked(e *entry) {
 	delete(f.mu.entries, e.key)
 	e.stopLinger()
 	if e.ctx == nil {
-		e.informer.abandon()
+		e.informer.abandon(errReleased)
 		return
 	}
-	e.cancel()
+	e.cancel(errReleased)
 }
 
 // stopLinger ends the wait for a last release to count.

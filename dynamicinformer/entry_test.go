@@ -131,17 +131,37 @@ func TestRequiredCounts(t *testing.T) {
 		types.listener.SetComplete()
 		start(t, f)
 		acquire(t, f, widgets)
-		acquire(t, f, widgets, required)
+		h := acquire(t, f, widgets, required)
+		synctest.Wait()
+		if c := f.Condition(ConditionReady); c.Status != metav1.ConditionFalse || c.Reason != ReasonNotInstalled {
+			t.Errorf("Ready is %+v", c)
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		if _, err := f.WaitForSync(ctx, widgets); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the absent type was not waited for: %v", err)
+		}
+		waited := make(chan error)
+		go func() { // ended by the release
+			_, err := f.WaitForSync(context.Background(), widgets)
+			waited <- err
+		}()
+		synctest.Wait()
+		h.Release()
+		if err := <-waited; err == nil {
+			t.Error("an absent type is synced")
+		}
+		if c := f.Condition(ConditionReady); c.Status != metav1.ConditionTrue {
+			t.Errorf("after the release, Ready is %+v", c)
 		}
 	})
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{Resources: map[schema.GroupVersionResource]ResourceOptions{widgets: required}})
 		start(t, f)
 		const text = "widgets.v1.example.com: Pending: it is required, and nobody has asked for it"
+		if c := f.Condition(ConditionReady); c.Status != metav1.ConditionFalse || c.Message != text {
+			t.Errorf("before anybody has asked, Ready is %+v", c)
+		}
 		if _, err := f.WaitForSync(t.Context()); err == nil || err.Error() != "not synced: "+text {
 			t.Errorf("before anybody has asked, the wait ended with %v", err)
 		}
@@ -149,6 +169,9 @@ func TestRequiredCounts(t *testing.T) {
 		start(t, f)
 		if _, err := f.WaitForSync(t.Context()); err != nil {
 			t.Error(err)
+		}
+		if c := f.Condition(ConditionReady); c.Status != metav1.ConditionTrue {
+			t.Errorf("Ready is %+v", c)
 		}
 	})
 }

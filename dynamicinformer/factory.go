@@ -35,7 +35,7 @@ type Factory struct {
 
 	// ctx ends with Shutdown, by cancel.
 	ctx    context.Context
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 
 	mu struct {
 		sync.Mutex
@@ -65,9 +65,10 @@ func New(options Options) (*Factory, error) {
 		logger:       options.Logger,
 	}}
 	f.source.namespaces = f.namespaces
-	f.ctx, f.cancel = context.WithCancel(context.Background())
+	f.ctx, f.cancel = context.WithCancelCause(context.Background())
 	f.mu.entries, f.mu.alive = map[entryKey]*entry{}, map[*entry]struct{}{}
 	f.hub = health.NewHub(options.Types == nil, time.Now)
+	f.hub.Expect(options.requiredTypes()...)
 	if _, err := f.AddListener(options.Listener); err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 func (f *Factory) Shutdown(ctx context.Context) error {
 	all := f.shut()
 	left := f.subscriptions.closeAll()
-	f.cancel()
+	f.cancel(errFactoryShut)
 	if f.types != nil {
 		f.types.stop()
 	}
@@ -69,7 +69,7 @@ func (f *Factory) shut() []*entry {
 // is stopped here.
 func (f *Factory) awaitEnd(ctx context.Context, e *entry) bool {
 	if e.ctx == nil { // it will never be started
-		e.informer.abandon()
+		e.informer.abandon(errFactoryShut)
 		return true
 	}
 	select {

@@ -66,8 +66,6 @@ type Informer struct {
 	ran   atomic.Bool // RunWithContext was called, or must not be any more
 	// stopped is closed when nothing of the informer runs any more and the status says so.
 	stopped chan struct{}
-	// required says that somebody who claims the informer cannot do without its type.
-	required atomic.Bool
 	// adding holds a token while Acquire adds indexes.
 	adding chan struct{}
 }
@@ -182,17 +180,27 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	defer func() {
 		i.core.Stop()
 		<-i.core.Stopped()
-		i.health.Stopped()
+		i.health.Stopped(whyEnded(ctx))
 		close(i.stopped)
 	}()
 	i.follow(ctx)
 }
 
 // abandon stops an informer unless somebody has run it, so that nobody waits for what will never come.
-func (i *Informer) abandon() {
+func (i *Informer) abandon(why error) {
 	if !i.ran.Swap(true) {
 		i.core.Stop()
-		i.health.Stopped()
+		i.health.Stopped(why.Error())
 		close(i.stopped)
+	}
+}
+
+// whyEnded says for a person why the context of an informer has ended.
+func whyEnded(ctx context.Context) string {
+	switch why := context.Cause(ctx); why {
+	case errReleased, errFactoryShut:
+		return why.Error()
+	default:
+		return fmt.Sprintf("its context has ended: %v", why)
 	}
 }

@@ -43,6 +43,9 @@ const (
 	ReasonVersionChanged = requests.ReasonVersionChanged
 	// ReasonNotSelected: a Subscription's Selection no longer has the type.
 	ReasonNotSelected = requests.ReasonNotSelected
+	// ReasonStopped: a Subscription's informer was stopped with the context of Start, and says nothing about its type any
+	// more.
+	ReasonStopped = requests.ReasonStopped
 	// ReasonRequestFailed: any other failure of a list or watch request.
 	ReasonRequestFailed = requests.ReasonRequestFailed
 )

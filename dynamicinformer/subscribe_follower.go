@@ -11,9 +11,6 @@ import (
 	"github.com/crdcache/crdcache/internal/informer"
 )
 
-// ReasonStopped: the informer was stopped with the context of Start, and says nothing about its type any more.
-const ReasonStopped Reason = "Stopped"
-
 // follower passes on what one informer tells its handlers, and where generations begin and end. The latter come
 // through the handler's queue as well, as marks, so that everything comes in order.
 type follower struct {

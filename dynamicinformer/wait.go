@@ -31,7 +31,7 @@ func (f *Factory) WaitForSync(ctx context.Context, gvrs ...schema.GroupVersionRe
 		status := i.unknown
 		if i.informer != nil {
 			var err error
-			if status, err = i.informer.waitUntilSettled(ctx, i.informer.required.Load); err != nil {
+			if status, err = i.informer.waitUntilSettled(ctx, i.informer.health.Required); err != nil {
 				ended = err
 			}
 		}
@@ -49,7 +49,9 @@ func (f *Factory) WaitForSync(ctx context.Context, gvrs ...schema.GroupVersionRe
 // WaitForSync waits until the informer is settled, as Factory.WaitForSync does, whatever becomes of other types and of
 // other views of this one. The error is nil when it is synced, and otherwise a *NotSyncedError: with an ErrStopped when
 // the informer has stopped.
-func (i *Informer) WaitForSync(ctx context.Context) error { return i.waitForSync(ctx, i.required.Load) }
+func (i *Informer) WaitForSync(ctx context.Context) error {
+	return i.waitForSync(ctx, i.health.Required)
+}
 
 // WaitForSync is Informer.WaitForSync for the informer of the handle. Whether the type is required is for the options of
 // this handle to say, not for those of others. After Release it ends when the informer stops.
@@ -104,7 +106,7 @@ func (f *Factory) named(gvrs []schema.GroupVersionResource) []wanted {
 			all = append(all, wanted{informer: i})
 		}
 		for _, gvr := range f.neglected() {
-			all = append(all, wanted{unknown: neglect(gvr, "it is required, and nobody has asked for it")})
+			all = append(all, wanted{unknown: statusOf(health.NotAskedFor(gvr))})
 		}
 		return all
 	}
@@ -114,14 +116,10 @@ func (f *Factory) named(gvrs []schema.GroupVersionResource) []wanted {
 			all = append(all, wanted{informer: e.informer})
 		}
 		if len(views) == 0 {
-			all = append(all, wanted{unknown: neglect(gvr, "ForResource was not called for it")})
+			all = append(all, wanted{unknown: Status{GVR: gvr, State: StatePending, Message: "ForResource was not called for it"}})
 		}
 	}
 	return all
-}
-
-func neglect(gvr schema.GroupVersionResource, message string) Status {
-	return Status{GVR: gvr, State: StatePending, Message: message}
 }
 
 // neglected returns the types that Options.Resources requires and that nobody has asked for.

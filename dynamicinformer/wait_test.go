@@ -294,7 +294,7 @@ func TestWaitForOneInformer(t *testing.T) {
 		synctest.Wait()
 		hangs.Release()
 		var missing *NotSyncedError
-		if err := <-waited; !errors.Is(err, ErrStopped) || !errors.As(err, &missing) || missing.Missing[0].State != StateStopped {
+		if err := <-waited; !errors.Is(err, ErrStopped) || !errors.As(err, &missing) || err.Error() != "not synced: widgets.v1.example.com: Stopped: released by all who claimed it" {
 			t.Errorf("after the release, waiting ended with %v", err)
 		}
 		<-hangs.Informer().Stopped()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/internal/requests"
 )
@@ -65,7 +66,7 @@ func (b *Hub) conditionsLocked() []Condition {
 func (b *Hub) reviewLocked() {
 	members := b.membersLocked()
 	for _, now := range []Condition{
-		authenticated(members, b.mu.reached), reachable(members, b.mu.reached), typesKnown(b.mu.typesKnown), ready(members, b.mu.typesKnown),
+		authenticated(members, b.mu.reached), reachable(members, b.mu.reached), typesKnown(b.mu.typesKnown), b.readyLocked(members),
 	} {
 		before := b.mu.conditions[now.Type]
 		now.Since = before.Since
@@ -126,14 +127,33 @@ func typesKnown(known bool) Condition {
 	}
 }
 
-func ready(members []*member, known bool) Condition {
-	c := typesKnown(known)
+// readyLocked returns ConditionReady: of the required types that are not synced it names one that an informer follows, or
+// else one that nobody has asked for.
+func (b *Hub) readyLocked(members []*member) Condition {
+	c := typesKnown(b.mu.typesKnown)
 	c.Type = ConditionReady
-	i := slices.IndexFunc(members, func(m *member) bool { return m.required && m.status.State != StateSynced })
-	if known && i >= 0 {
-		s := members[i].status
+	if !b.mu.typesKnown {
+		return c
+	}
+	lacking := func(s Status) Condition {
 		c.Status, c.Reason = metav1.ConditionFalse, s.Reason
 		c.Message = fmt.Sprintf("%s: %s", FormatGVR(s.GVR), Describe(s.State, s.Reason, s.Message))
+		return c
+	}
+	for _, m := range members {
+		if m.required && m.status.State != StateSynced {
+			return lacking(m.status)
+		}
+	}
+	for _, gvr := range b.mu.expected {
+		if !slices.ContainsFunc(members, func(m *member) bool { return m.status.GVR == gvr }) {
+			return lacking(NotAskedFor(gvr))
+		}
 	}
 	return c
+}
+
+// NotAskedFor is the status of a type that is required, and that nobody has asked for.
+func NotAskedFor(gvr schema.GroupVersionResource) Status {
+	return Status{GVR: gvr, State: StatePending, Message: "it is required, and nobody has asked for it"}
 }

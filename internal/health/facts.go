@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -27,6 +28,8 @@ const (
 // facts are what a state is derived from.
 type facts struct {
 	started, stopped bool
+	// end is why it has stopped, for a person.
+	end string
 	// running is true while a generation runs; gone between its end and what comes next.
 	running, gone bool
 	// reason is why no generation runs, or why the last one ended.
@@ -197,7 +200,7 @@ func (c complaint) String() string {
 func (f facts) message(c complaint) string {
 	switch {
 	case f.stopped:
-		return "stopped"
+		return cmp.Or(f.end, "stopped")
 	case !f.started:
 		return "not started"
 	case !f.running:

@@ -28,6 +28,8 @@ type Health struct {
 		changed chan struct{} // closed and replaced when told changes
 		// told is the status that was last told of.
 		told Status
+		// required says that somebody cannot do without the type.
+		required bool
 		// watchers are told of each new status after news, in the same way.
 		watchers []*watcher
 		// timer calls check at armed; zero when it has no appointment. That may be sooner than needed, never later.
@@ -44,6 +46,8 @@ type news interface {
 	answered(verb requests.Verb, reason requests.Reason, err error)
 	// relisted tells that the type has been listed again.
 	relisted(s Status, reason requests.RelistReason)
+	// requires tells whether somebody cannot do without the type.
+	requires(required bool)
 }
 
 // New returns the health of an informer of gvr that has not been started. view describes what the informer shows.
@@ -58,9 +62,29 @@ func New(gvr schema.GroupVersionResource, view string, now func() time.Time) *He
 // Started records that the informer has been started.
 func (h *Health) Started() { h.update(func(f *facts, _ *Status) { f.started = true }) }
 
-// Stopped records that it has ended for good.
-func (h *Health) Stopped() {
-	h.update(func(f *facts, _ *Status) { f.running, f.stopped = false, true })
+// Stopped records that it has ended for good, and why, for a person.
+func (h *Health) Stopped(why string) {
+	h.update(func(f *facts, _ *Status) { f.running, f.stopped, f.end = false, true, why })
+}
+
+// Require records whether somebody cannot do without the type, which is part of the factory's readiness. Who waits for
+// the status is woken.
+func (h *Health) Require(required bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.mu.required == required {
+		return
+	}
+	h.mu.required = required
+	h.wakeLocked()
+	h.news.requires(required)
+}
+
+// Required returns what Require recorded last.
+func (h *Health) Required() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.mu.required
 }
 
 // Begin records that a generation begins to follow a version of the type whose CRD has this UID, and numbers it.
@@ -143,13 +167,18 @@ func (h *Health) deriveLocked(now time.Time) {
 	h.armLocked(f.deadline(now), now)
 	if before := h.mu.told; s.differs(before) {
 		h.mu.told = *s
-		close(h.mu.changed)
-		h.mu.changed = make(chan struct{})
+		h.wakeLocked()
 		h.news.changed(before, *s)
 		for _, w := range h.mu.watchers {
 			w.changed(before, *s)
 		}
 	}
+}
+
+// wakeLocked wakes those who wait for another status.
+func (h *Health) wakeLocked() {
+	close(h.mu.changed)
+	h.mu.changed = make(chan struct{})
 }
 
 // watcher is told of each change of a status.
@@ -188,7 +217,8 @@ func (h *Health) armLocked(at, now time.Time) {
 	}
 }
 
-// Snapshot returns the status and a channel that is closed when it says something else (see differs).
+// Snapshot returns the status and a channel that is closed when it says something else (see differs), or the
+// type begins or ceases to be required.
 func (h *Health) Snapshot() (Status, <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -209,6 +239,7 @@ type noNews struct{}
 func (noNews) changed(Status, Status)                         {}
 func (noNews) answered(requests.Verb, requests.Reason, error) {}
 func (noNews) relisted(Status, requests.RelistReason)         {}
+func (noNews) requires(bool)                                  {}
 
 // Armed returns when the timer wakes the health next; zero: it does not.
 func (h *Health) Armed() time.Time {

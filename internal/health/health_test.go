@@ -229,8 +229,8 @@ func TestHealthRequests(t *testing.T) {
 	sign = w.clock.Add(-time.Hour)
 	w.expect("its end", Status{State: StateSynced, Since: back, LastContact: sign, Relists: Relists{Expired: 1}})
 
-	w.Stopped()
-	w.expect("stopped", Status{State: StateStopped, Message: "stopped", Since: w.clock, LastContact: sign, Relists: Relists{Expired: 1}})
+	w.Stopped("released")
+	w.expect("stopped", Status{State: StateStopped, Message: "released", Since: w.clock, LastContact: sign, Relists: Relists{Expired: 1}})
 }
 
 // TestHealthForbidden: a list that succeeds says nothing about watches, and any watch says that all is well.

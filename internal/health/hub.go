@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/crdcache/crdcache/internal/queue"
 	"github.com/crdcache/crdcache/internal/requests"
 )
@@ -32,18 +34,20 @@ type Hub struct {
 		// reached is set once a server has answered anything.
 		reached    bool
 		conditions map[ConditionType]Condition
+		// expected are the types that the factory is not ready without, also while there is no informer of them.
+		expected []schema.GroupVersionResource
 	}
 }
 
 // member is what a hub knows of one informer. It is the news of the informer's health.
 type member struct {
 	hub *Hub
-	// required says that the factory is not ready without the type.
-	required bool
 
 	// The rest is guarded by the hub's lock.
 
 	status Status
+	// required says that the factory is not ready without the type.
+	required bool
 	// unreached and refused tell of requests that the server did not get, or that it did not accept the
 	// credentials of; zero since another answer.
 	unreached, refused trouble
@@ -51,7 +55,7 @@ type member struct {
 
 var _ news = (*member)(nil)
 
-// newHub returns a hub; typesKnown says that no source of types has to be waited for.
+// NewHub returns a hub; typesKnown says that no source of types has to be waited for.
 func NewHub(typesKnown bool, now func() time.Time) *Hub {
 	b := &Hub{now: now}
 	b.mu.members = map[*member]struct{}{}
@@ -61,9 +65,17 @@ func NewHub(typesKnown bool, now func() time.Time) *Hub {
 	return b
 }
 
+// Expect says without which types the factory is not ready, also while there is no informer of them.
+func (b *Hub) Expect(types ...schema.GroupVersionResource) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.expected = types
+	b.reviewLocked()
+}
+
 // Join lets the hub know of an informer, through its health, before that has anything to report.
-func (b *Hub) Join(h *Health, required bool) {
-	m := &member{hub: b, required: required}
+func (b *Hub) Join(h *Health) {
+	m := &member{hub: b, required: h.Required()}
 	m.status, _ = h.Snapshot()
 	h.news = m
 	b.mu.Lock()
@@ -166,6 +178,15 @@ func (m *member) relisted(s Status, reason requests.RelistReason) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.tellLocked(func(l *Listener) []func() { return l.relisted(GenerationOf(s), reason) })
+}
+
+// requires implements news.
+func (m *member) requires(required bool) {
+	b := m.hub
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m.required = required
+	b.reviewLocked()
 }
 
 // tellLocked queues calls for every listener.

@@ -55,7 +55,8 @@ func newExchange(t *testing.T, typesKnown bool) *exchange {
 
 func (e *exchange) health(gvr schema.GroupVersionResource, required bool) *Health {
 	h := New(gvr, "", func() time.Time { return e.clock })
-	e.Join(h, required)
+	h.Require(required)
+	e.Join(h)
 	return h
 }
 
@@ -100,7 +101,7 @@ func TestListenerIsToldInOrder(t *testing.T) {
 	r.Answer(requests.VerbList, nil)
 	h.Gone(requests.ReasonNotInstalled)
 	h.Begin("", "2")
-	h.Stopped()
+	h.Stopped("")
 	e.expect("a life", d, l,
 		"widgets: Pending -> Pending NotInstalled",
 		"widgets: Pending -> Syncing ", "widgets: started 1 1",
@@ -118,7 +119,7 @@ func TestListenerIsToldInOrder(t *testing.T) {
 func TestLateListener(t *testing.T) {
 	e := newExchange(t, false)
 	synced, denied, over := e.health(widgets, true), e.health(gadgets, false), e.health(schema.GroupVersionResource{Resource: "over"}, false)
-	over.Stopped()
+	over.Stopped("")
 	for _, h := range []*Health{synced, denied} {
 		h.Started()
 		h.Begin("", "7")
@@ -172,7 +173,7 @@ func TestSlowListenerDelaysNobody(t *testing.T) {
 	<-entered
 	h.Started()
 	h.Begin("", "")
-	h.Stopped()
+	h.Stopped("")
 	if err := quick.queue.Drain(t.Context()); err != nil || len(d.lines) != 9 {
 		t.Errorf("the quick listener was told %q, %v", d.lines, err)
 	}
@@ -261,6 +262,6 @@ func TestConditions(t *testing.T) {
 	check("all well", "Authenticated=True", "Reachable=True", "Ready=True", "TypesKnown=True")
 
 	two.Reporter("").Answer(requests.VerbList, serverError(401))
-	two.Stopped()
+	two.Stopped("")
 	check("a type that is not followed any more has no say", "Authenticated=True", "Reachable=True", "Ready=True", "TypesKnown=True")
 }

@@ -54,6 +54,8 @@ const (
 	ReasonVersionChanged Reason = "VersionChanged"
 	// ReasonNotSelected: a Subscription's Selection no longer has the type.
 	ReasonNotSelected Reason = "NotSelected"
+	// ReasonStopped: what followed the type was stopped, and says nothing about it any more.
+	ReasonStopped Reason = "Stopped"
 	// ReasonRequestFailed: any other failure of a list or watch request.
 	ReasonRequestFailed Reason = "RequestFailed"
 )

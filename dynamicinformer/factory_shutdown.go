@@ -34,7 +34,7 @@ func (f *Factory) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// busyHandlers returns the Go types of the handlers of a stopped informer that have not returned.
+// busyHandlers returns the names of the handlers of a stopped informer that have not returned.
 func (i *Informer) busyHandlers() []string {
 	var busy []string
 	for _, r := range i.core.Registrations() {
@@ -90,8 +90,8 @@ type ShutdownError struct {
 	// Running are the types whose informers have not ended: a handler has not returned, usually. It is empty
 	// when it is a listener or a subscriber that has not.
 	Running []schema.GroupVersionResource
-	// Handlers are the event handlers of these that have not returned, each as the type, a colon, and the Go type
-	// of the handler.
+	// Handlers are the event handlers of these that have not returned, each as the type, a colon, and the handler's name
+	// (see HandlerStatus).
 	Handlers []string
 	// Cause is the context's.
 	Cause error

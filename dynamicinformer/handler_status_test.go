@@ -3,8 +3,10 @@ package dynamicinformer
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
@@ -20,24 +22,63 @@ func TestHandlers(t *testing.T) {
 		}
 		release := make(chan struct{})
 		for _, handler := range []cache.ResourceEventHandler{
-			cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }},
+			Named("slow", cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }}),
 			cache.ResourceEventHandlerDetailedFuncs{},
+			MetadataOnly(Named("keys", cache.ResourceEventHandlerFuncs{})),
 		} {
 			if _, err := i.AddEventHandler(handler); err != nil {
 				t.Fatal(err)
 			}
 		}
+		if _, err := As[struct{}](i).AddEventHandler(TypedHandler[struct{}]{Name: "typed"}); err != nil {
+			t.Fatal(err)
+		}
 		start(t, f)
+		time.Sleep(time.Minute)
 		quick := HandlerStatus{Name: "cache.ResourceEventHandlerDetailedFuncs", Synced: true}
-		slow := HandlerStatus{Name: "cache.ResourceEventHandlerFuncs", Depth: 2}
-		if diff := cmp.Diff([]HandlerStatus{slow, quick}, i.Handlers()); diff != "" {
+		slow := HandlerStatus{Name: "slow", Depth: 2, Lag: time.Minute}
+		keys, typed := HandlerStatus{Name: "keys", Synced: true}, HandlerStatus{Name: "typed", Synced: true}
+		if diff := cmp.Diff([]HandlerStatus{slow, quick, keys, typed}, i.Handlers()); diff != "" {
 			t.Errorf("while one is busy (-want +got):\n%s", diff)
 		}
 		close(release)
 		synctest.Wait()
-		slow.Depth, slow.Synced = 0, true
-		if diff := cmp.Diff([]HandlerStatus{slow, quick}, i.Handlers()); diff != "" {
+		slow.Depth, slow.Lag, slow.Synced = 0, 0, true
+		if diff := cmp.Diff([]HandlerStatus{slow, quick, keys, typed}, i.Handlers()); diff != "" {
 			t.Errorf("in the end (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// TestNamedHandlersAreCalledAsTheyAre: a name changes neither what a handler gets nor what is decoded for it.
+func TestNamedHandlersAreCalledAsTheyAre(t *testing.T) {
+	if Named("n", nil) != nil {
+		t.Error("there is a handler where there was none")
+	}
+	server := newServer(t)
+	server.Create(t, widgets, widget("web", "a"))
+	i := started(t, Options{Config: server.Config()}, ResourceOptions{})
+	got := make(chan any, 2)
+	add := cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { got <- obj }}
+	for _, handler := range []cache.ResourceEventHandler{Named("n", MetadataOnly(add)), MetadataOnly(Named("n", add))} {
+		if _, err := i.AddEventHandler(handler); err != nil {
+			t.Fatal(err)
+		}
+		if o, ok := (<-got).(PackedObject); !ok || o.Decoded() != nil {
+			t.Errorf("the handler got a %T", o)
+		}
+	}
+	if _, err := i.AddEventHandler(Named("n", cache.ResourceEventHandlerFuncs{})); err != nil { // which is never called
+		t.Fatal(err)
+	}
+	must(t, i.Flush(patient(t)))
+	if stats := i.Stats(); stats.Misses != 0 {
+		t.Errorf("%d objects were decoded", stats.Misses)
+	}
+	if _, err := i.AddEventHandler(Named("n", add)); err != nil {
+		t.Fatal(err)
+	}
+	if u, ok := (<-got).(*unstructured.Unstructured); !ok {
+		t.Errorf("the handler got a %T", u)
+	}
 }

@@ -1,15 +1,21 @@
 package dynamicinformer_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestReadmeSnippetCompiles takes the Go program out of the README, so that it can't go stale.
-func TestReadmeSnippetCompiles(t *testing.T) {
+// TestReadmeProgram runs the Go program of the README, so that it can't go stale: it prints every object that is there.
+func TestReadmeProgram(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -20,13 +26,33 @@ func TestReadmeSnippetCompiles(t *testing.T) {
 		t.Fatal("README.md has no Go snippet")
 	}
 	dir := t.TempDir()
-	file := filepath.Join(dir, "main.go")
-	if err := os.WriteFile(file, []byte(snippet), 0o600); err != nil {
+	source, program, kubeconfig := filepath.Join(dir, "main.go"), filepath.Join(dir, "readme"), filepath.Join(dir, "kubeconfig")
+	if err := os.WriteFile(source, []byte(snippet), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	// Run in a folder of the module, go finds the imports of a file anywhere.
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "readme"), file).CombinedOutput()
-	if err != nil {
-		t.Errorf("the README's snippet does not compile: %v\n%s", err, out)
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, source).CombinedOutput(); err != nil {
+		t.Fatalf("the README's program does not compile: %v\n%s", err, out)
+	}
+
+	workloads := schema.GroupVersionResource{Group: "demo.crdcache.dev", Version: "v1", Resource: "workloads"}
+	server := apitest.New(t, apitest.Type{GVR: workloads, Kind: "Workload", Namespaced: true})
+	const objects = 1000
+	for n := range objects {
+		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "demo.crdcache.dev/v1", "kind": "Workload"}}
+		u.SetNamespace("web")
+		u.SetName(fmt.Sprint("w", n))
+		server.Create(t, workloads, u)
+	}
+	config := fmt.Appendf(nil, `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c}}],
+  clusters: [{name: c, cluster: {server: %q}}]}`, server.URL)
+	if err := os.WriteFile(kubeconfig, config, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := exec.CommandContext(t.Context(), program)
+	run.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	out, err := run.CombinedOutput()
+	if added := strings.Count(string(out), "added w"); err != nil || added != objects || !strings.HasSuffix(string(out), "\n1000 workloads\n") {
+		t.Errorf("%v: %d of %d objects are printed:\n%.2000s", err, added, objects, out)
 	}
 }

@@ -12,8 +12,9 @@ import (
 // meta.Accessor and controller-runtime's handlers work on it. Where a deletion was missed, it is in a
 // cache.DeletedFinalStateUnknown as usual.
 //
-// Name, namespace, UID, resource version, labels and kind cost next to nothing; other getters decode the object.
-// What would set something panics. With StorageObject handlers get the decoded objects all the same.
+// Name, namespace, UID, resource version, labels and kind cost next to nothing, and keeping them does not keep the object
+// in memory; other getters decode the object. What would set something panics. It is a PackedObject, whose JSON can be
+// read. With StorageObject handlers get the decoded objects all the same.
 func MetadataOnly(handler cache.ResourceEventHandler) cache.ResourceEventHandler {
 	if handler == nil {
 		return nil // which informers refuse
@@ -23,7 +24,13 @@ func MetadataOnly(handler cache.ResourceEventHandler) cache.ResourceEventHandler
 
 type metadataOnly struct{ cache.ResourceEventHandler }
 
-var _ informer.Undecoded = metadataOnly{}
+var (
+	_ informer.Undecoded = metadataOnly{}
+	_ informer.Wrapper   = metadataOnly{}
+)
 
 // TakesUndecoded implements informer.Undecoded.
 func (metadataOnly) TakesUndecoded() {}
+
+// Unwrap implements informer.Wrapper.
+func (m metadataOnly) Unwrap() cache.ResourceEventHandler { return m.ResourceEventHandler }

@@ -94,11 +94,12 @@ func (t *Typed[T]) ByIndex(index, value string) ([]*T, error) {
 	return convertAll(t.convert, objects)
 }
 
-// All yields every object, in no particular order, converting one at a time: with an error instead of the object
-// where it does not fit T. What is yielded is of one moment.
+// All yields every object, in no particular order, with an error instead of the object where it does not fit T. What is
+// yielded is of one moment. Objects are decoded and converted one at a time, when it is their turn, so that memory does
+// not grow with their number.
 func (t *Typed[T]) All() iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
-		for _, obj := range t.informer.GetStore().List() {
+		for _, obj := range t.informer.Snapshot().All {
 			if !yield(t.convert.object(obj)) {
 				return
 			}
@@ -115,6 +116,8 @@ func (t *Typed[T]) AddEventHandler(handler TypedHandler[T]) (cache.ResourceEvent
 // TypedHandler is an event handler that gets converted objects. Fields that are nil are not called, and what
 // they would get is not converted. All values are the handler's own.
 type TypedHandler[T any] struct {
+	// Name is the handler's name in HandlerStatus. Default: its Go type.
+	Name string
 	// OnAdd gets an object that appeared; inInitialList says that it was there before the handler.
 	OnAdd func(obj *T, inInitialList bool)
 	// OnUpdate gets an object that changed. before is nil if that state did not fit T.

@@ -1,8 +1,12 @@
 package dynamicinformer
 
 import (
+	"fmt"
+
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/informer"
 )
 
 // typedAdapter is the handler that an informer calls for a TypedHandler.
@@ -11,7 +15,15 @@ type typedAdapter[T any] struct {
 	convert converter[T]
 }
 
-var _ cache.ResourceEventHandler = (*typedAdapter[struct{}])(nil)
+var _ informer.Named = (*typedAdapter[struct{}])(nil)
+
+// HandlerName implements informer.Named.
+func (a *typedAdapter[T]) HandlerName() string {
+	if a.handler.Name != "" {
+		return a.handler.Name
+	}
+	return fmt.Sprintf("%T", a.handler)
+}
 
 // OnAdd implements cache.ResourceEventHandler.
 func (a *typedAdapter[T]) OnAdd(obj any, inInitialList bool) {

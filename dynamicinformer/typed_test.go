@@ -298,3 +298,27 @@ func BenchmarkTyped(b *testing.B) {
 		}
 	})
 }
+
+// TestTypedAllDecodesOneAtATime: what has not been yielded yet has not been decoded either.
+func TestTypedAllDecodesOneAtATime(t *testing.T) {
+	i := kept(t, Storage{}, painted("web", "a", "red"), painted("web", "b", "blue"), painted("web", "c", "green"))
+	decoded := func() (n int) {
+		for _, object := range i.Snapshot().AllStored {
+			if object.(PackedObject).Decoded() != nil {
+				n++
+			}
+		}
+		return n
+	}
+	yielded := 0
+	for _, err := range As[struct{}](i).All() {
+		must(t, err)
+		yielded++
+		if n := decoded(); n > yielded { // fewer when the collector has been
+			t.Errorf("%d objects were decoded when %d had been yielded", n, yielded)
+		}
+	}
+	if yielded != 3 {
+		t.Errorf("%d objects", yielded)
+	}
+}

@@ -18,7 +18,7 @@
 // The Reflector writes to the running generation. That transforms the object, packs it where its Form says so,
 // computes its key and index values without any lock, and then, under the informer's lock, writes it to the Store
 // once and appends one notification to the queue of each handler. There is no queue between the Reflector and the
-// store, so no second copy of the world exists while a list is taken in; a list is compared with the store and
+// store, so no second copy of the world exists while a list arrives; a list is compared with the store and
 // swapped in at once. Each handler has one goroutine that works off its queue, so that a slow one delays nobody.
 // Queues carry what the store keeps: a handler's goroutine decodes it when its turn comes.
 //

@@ -15,7 +15,7 @@ func (i *Informer) Forget() error {
 		return err
 	}
 	changes := i.clearLocked()
-	i.tellLocked(notifications(changes, false, false)...)
+	i.tellOfLocked(changes, false, false)
 	if i.synced.Load().reached() {
 		i.synced.Store(newSyncPoint())
 		for _, r := range i.mu.handlers {

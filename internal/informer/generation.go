@@ -41,7 +41,7 @@ var (
 // Transformer implements cache.TransformingStore: the reflector passes what it collects of a watch-list through
 // it, so that objects are transformed and packed while they arrive, and those that have not changed since an
 // earlier list take no second room. Replace transforms once more. An object that the transform fails on is passed
-// on as it came, lest it vanish from the list unnoticed; Replace then decides.
+// on as it came, so that it does not vanish from the list unnoticed; Replace then decides.
 func (g *generation) Transformer() cache.TransformFunc {
 	if _, packs := g.informer.store.Form().(*store.Packed); g.transform == nil && !packs {
 		return nil

@@ -7,6 +7,9 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/crdcache/crdcache/internal/queue"
+	"github.com/crdcache/crdcache/internal/store"
 )
 
 // minResyncPeriod is the shortest resync period of a handler.
@@ -35,12 +38,14 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 	if handler == nil {
 		return nil, ErrNilHandler
 	}
+	how := unwrap(handler)
 	r := &Registration{
 		informer:  i,
-		handler:   handler,
-		view:      i.viewFor(handler),
+		handler:   how.handler,
+		name:      how.name,
+		view:      i.viewFor(how),
 		logger:    *i.options.Logger,
-		queue:     newQueue(),
+		queue:     queue.New(i.clock.Now, func(n *notification) bool { return n.kind != kindMark }),
 		finished:  make(chan struct{}),
 		resyncing: true,
 		requested: i.options.ResyncPeriod,
@@ -86,7 +91,7 @@ func (i *Informer) joinLocked(r *Registration) {
 	if i.synced.Load().reached() {
 		batch = append(batch, marker(r.synced.Load().reach))
 	}
-	r.queue.push(batch...)
+	r.queue.Push(batch...)
 	i.startLocked(r)
 }
 
@@ -147,7 +152,7 @@ func (i *Informer) RemoveEventHandler(handle cache.ResourceEventHandlerRegistrat
 
 // dismissLocked ends a handler, whether or not its goroutine was ever started.
 func (i *Informer) dismissLocked(r *Registration) {
-	r.queue.close()
+	r.queue.Close()
 	if i.mu.state == StateFresh {
 		close(r.finished)
 	}
@@ -162,13 +167,27 @@ func (i *Informer) Registrations() []*Registration {
 
 // tellLocked queues notifications for every handler; those of a resync only for the handlers that take part.
 func (i *Informer) tellLocked(notifications ...notification) {
+	i.events.count(notifications...)
 	for _, r := range i.mu.handlers {
 		if !r.resyncing {
 			notifications := withoutResyncs(notifications)
-			r.queue.push(notifications...)
+			r.queue.Push(notifications...)
 			continue
 		}
-		r.queue.push(notifications...)
+		r.queue.Push(notifications...)
+	}
+}
+
+// tellOfLocked is tellLocked for the changes of a list; see notifications.
+func (i *Informer) tellOfLocked(changes []store.Change, initial, takeover bool) {
+	if len(i.mu.handlers) > 0 {
+		i.tellLocked(notifications(changes, initial, takeover)...)
+		return
+	}
+	var one []notification // nobody needs them all at once
+	for _, c := range changes {
+		one = appendNotifications(one[:0], c, initial, takeover)
+		i.events.count(one...)
 	}
 }
 

@@ -381,7 +381,7 @@ func TestPanicCrashesByDefault(t *testing.T) {
 	utilruntime.PanicHandlers = nil
 	i := New(nil, Options{})
 	handler := cache.ResourceEventHandlerFuncs{AddFunc: func(any) { panic("handler trouble") }}
-	r := &Registration{informer: i, logger: *i.options.Logger, view: i.viewFor(handler), handler: handler}
+	r := &Registration{informer: i, logger: *i.options.Logger, view: i.viewFor(unwrap(handler)), handler: handler}
 	defer func() {
 		if recovered := recover(); recovered != "handler trouble" {
 			t.Errorf("recovered %v", recovered)

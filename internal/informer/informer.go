@@ -74,6 +74,7 @@ type Informer struct {
 	synced atomic.Pointer[syncPoint]
 	// reflector is the latest one.
 	reflector atomic.Pointer[cache.Reflector]
+	events    eventCounts
 	// stopping is closed by Stop, stopped when nothing runs any more.
 	stopping, stopped chan struct{}
 	// workers counts handlers' goroutines and the running generation.
@@ -139,7 +140,7 @@ func (i *Informer) IsStopped() bool { return i.State() == StateStopped }
 // Stopped is closed when the informer has stopped, every handler call has returned and no goroutine is left.
 func (i *Informer) Stopped() <-chan struct{} { return i.stopped }
 
-// HasSynced reports whether the store has taken in a first full list. It turns false again with Forget.
+// HasSynced reports whether the store has stored a first full list. It turns false again with Forget.
 func (i *Informer) HasSynced() bool { return i.synced.Load().reached() }
 
 // HasSyncedChecker is HasSynced as a channel. As in client-go, the channel stays open when the informer stops
@@ -150,7 +151,7 @@ func (i *Informer) HasSyncedChecker() cache.DoneChecker {
 
 func (i *Informer) syncName() string { return "informer of " + i.options.ObjectDescription }
 
-// WaitForSync waits until the store has taken in a first full list. It returns ErrStopped when the informer
+// WaitForSync waits until the store has stored a first full list. It returns ErrStopped when the informer
 // stopped before that, or the context's cause.
 func (i *Informer) WaitForSync(ctx context.Context) error {
 	synced := i.synced.Load()

@@ -87,7 +87,6 @@ func TestStoppedRefuses(t *testing.T) {
 		"add indexers": f.AddIndexers(cache.Indexers{"x": cache.MetaNamespaceIndexFunc}),
 		"run":          f.RunParts(f.ctx, nil, Part{ListerWatcher: &cache.ListWatch{}}),
 		"forget":       f.Forget(),
-		"flush":        f.Flush(f.ctx),
 	} {
 		if !errors.Is(err, ErrStopped) {
 			t.Errorf("%s after the stop: %v", what, err)

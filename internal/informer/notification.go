@@ -18,7 +18,7 @@ const (
 	kindDelete
 	// kindLost: previous is the last known state of an object that is gone (a *tombstone).
 	kindLost
-	// kindMark is for the queue itself: mark is called in its turn, the handler sees nothing.
+	// kindMark is for the queue itself: mark is called in its turn, the handler is not called.
 	kindMark
 )
 
@@ -61,7 +61,7 @@ func (n notification) isResync() bool { return n.resync }
 
 // deliver calls the one handler method that the notification stands for, if that does anything.
 func (n notification) deliver(handler cache.ResourceEventHandler, view view) {
-	if n.kind != kindMark && view.deaf[n.kind] {
+	if n.kind != kindMark && view.ignored[n.kind] {
 		return
 	}
 	switch n.kind {

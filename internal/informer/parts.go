@@ -88,8 +88,9 @@ func (i *Informer) RunEmpty(ctx context.Context, listed func()) error {
 type part struct {
 	*generation
 	prefix string // of its keys
-	// hasListed is guarded by Informer.mu.
-	hasListed bool
+	// hasListed says that the generation does not wait for the part to list, relisting that the next list is not its
+	// first. Both are guarded by Informer.mu.
+	hasListed, relisting bool
 }
 
 // Replace implements cache.ReflectorStore for the objects of the part.
@@ -138,6 +139,12 @@ func (p *part) commitPart(prepared []store.Prepared, resourceVersion string) (bo
 	}
 	if done {
 		i.store.SetResourceVersion(resourceVersion)
+	}
+	if done {
+		if p.relisting {
+			i.events.relists.Add(1)
+		}
+		p.relisting = true
 	}
 	p.recordListLocked(changes, done && !p.hasListed)
 	p.hasListed = p.hasListed || done

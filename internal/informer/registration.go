@@ -9,6 +9,8 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/crdcache/crdcache/internal/queue"
 )
 
 // Registration is one event handler's membership in an Informer: its queue, its resync schedule and whether it
@@ -17,10 +19,11 @@ import (
 type Registration struct {
 	informer *Informer
 	handler  cache.ResourceEventHandler
+	name     string
 	// view turns items into what the handler gets.
 	view   view
 	logger klog.Logger
-	queue  *queue
+	queue  *queue.Queue[notification]
 	// synced is replaced by Forget, after which the handler has an initial list to see again.
 	synced atomic.Pointer[syncPoint]
 	// finished is closed when the handler will not be called any more.
@@ -77,14 +80,17 @@ func (r *Registration) WaitForSync(ctx context.Context) error {
 
 // Depth is the number of events that wait in the handler's queue, with the one being handled. After the
 // informer has stopped, or the handler was removed, it is the number of events that were thrown away.
-func (r *Registration) Depth() int { return int(r.queue.depth.Load()) }
+func (r *Registration) Depth() int { return r.queue.Len() }
 
 // Mark has mark called in its turn: by the handler's goroutine, after everything that has been queued so far. It is
 // dropped when the handler is removed or the informer stops before that, as notifications are.
-func (r *Registration) Mark(mark func()) { r.queue.push(marker(mark)) }
+func (r *Registration) Mark(mark func()) { r.queue.Push(marker(mark)) }
 
-// Name describes the handler for people: its Go type.
-func (r *Registration) Name() string { return fmt.Sprintf("%T", r.handler) }
+// Lag is how long ago the oldest event was queued that the handler has not returned from; 0 when there is none.
+func (r *Registration) Lag() time.Duration { return r.queue.Lag() }
+
+// Name describes the handler for people: the name that a Wrapper gives it, or its Go type.
+func (r *Registration) Name() string { return r.name }
 
 // ShutdownChan is closed when the handler was removed, or the informer stopped, and the last call of the
 // handler has returned. cache.ShutDownEventHandler waits for it.
@@ -94,26 +100,11 @@ func (r *Registration) ShutdownChan() <-chan struct{} { return r.finished }
 // the handler or stopping the informer ends it.
 func (r *Registration) run() {
 	defer close(r.finished)
-	var batch []notification
-	for {
-		var ok bool
-		if batch, ok = r.queue.take(batch); !ok {
-			return
+	r.queue.Run(func(n notification) {
+		if !r.call(n) {
+			r.pause(time.Second)
 		}
-		for i := range batch {
-			if r.queue.closed.Load() {
-				return
-			}
-			n := batch[i]
-			batch[i] = notification{} // what was delivered must not be kept alive by what waits behind it
-			if !r.call(n) {
-				r.pause(time.Second)
-			}
-			if n.kind != kindMark {
-				r.queue.depth.Add(-1)
-			}
-		}
-	}
+	})
 }
 
 // call delivers one notification. It returns false when the handler panicked and the process is set to survive

@@ -77,6 +77,9 @@ func (g *generation) commitAll(batch *store.Batch, resourceVersion string) (bool
 	if !ok {
 		return false, nil
 	}
+	if g.unlisted == 0 {
+		i.events.relists.Add(1)
+	}
 	g.recordListLocked(changes, g.unlisted > 0)
 	return true, nil
 }
@@ -87,16 +90,14 @@ func (g *generation) recordListLocked(changes []store.Change, first bool) {
 	i := g.informer
 	synced := i.synced.Load()
 	initial := !synced.reached()
-	if len(i.mu.handlers) > 0 {
-		i.tellLocked(notifications(changes, initial, first && !initial)...)
-	}
+	i.tellOfLocked(changes, initial, first && !initial)
 	if first {
 		g.unlisted--
 	}
 	if initial && g.unlisted == 0 {
 		synced.reach()
 		for _, r := range i.mu.handlers {
-			r.queue.push(marker(r.synced.Load().reach))
+			r.queue.Push(marker(r.synced.Load().reach))
 		}
 	}
 }
@@ -123,16 +124,21 @@ func (g *generation) announce() {
 func notifications(changes []store.Change, initial, takeover bool) []notification {
 	batch := make([]notification, 0, len(changes))
 	for _, c := range changes {
-		switch {
-		case c.New == nil:
-			batch = append(batch, lost(c.Key, c.Old))
-		case c.Old == nil:
-			batch = append(batch, added(c.New, initial))
-		case sameUID(c.Old, c.New):
-			batch = append(batch, updated(c.Old, c.New, !takeover && sameVersion(c.Old, c.New)))
-		default:
-			batch = append(batch, lost(c.Key, c.Old), added(c.New, initial))
-		}
+		batch = appendNotifications(batch, c, initial, takeover)
 	}
 	return batch
+}
+
+// appendNotifications is notifications for one change, which has two where one object has taken the place of another.
+func appendNotifications(to []notification, c store.Change, initial, takeover bool) []notification {
+	switch {
+	case c.New == nil:
+		return append(to, lost(c.Key, c.Old))
+	case c.Old == nil:
+		return append(to, added(c.New, initial))
+	case sameUID(c.Old, c.New):
+		return append(to, updated(c.Old, c.New, !takeover && sameVersion(c.Old, c.New)))
+	default:
+		return append(to, lost(c.Key, c.Old), added(c.New, initial))
+	}
 }

@@ -39,9 +39,9 @@ func (f *objects) Object(item Item) any { return item }
 
 func (f *objects) Same(Item, Item) bool { return false }
 
-// glance returns an item decoded for an index function. Where it goes through all objects, copies are not kept for
+// decodedOnce returns an item decoded for an index function. Where it goes through all objects, copies are not kept for
 // others: the weak pointers to them would outlive them.
-func (s *Store) glance(item Item) any {
+func (s *Store) decodedOnce(item Item) any {
 	if o, ok := item.(*packed.Object); ok && o.Decoded() == nil {
 		if u, err := o.Decode(); err == nil {
 			return u

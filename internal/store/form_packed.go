@@ -53,7 +53,7 @@ func (f *Packed) Item(object any) Item {
 		return object
 	}
 	if f.press != nil {
-		o = f.press.squeeze(o)
+		o = f.press.compress(o)
 	}
 	return o
 }

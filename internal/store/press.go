@@ -49,9 +49,9 @@ func newPress(trainer packed.Trainer) *press {
 	return p
 }
 
-// squeeze returns the object compressed, or as it is where that does not save anything or nothing is known of
+// compress returns the object compressed, or as it is where that does not save anything or nothing is known of
 // the type yet.
-func (p *press) squeeze(o *packed.Object) *packed.Object {
+func (p *press) compress(o *packed.Object) *packed.Object {
 	if o.Compressed() {
 		return o
 	}
@@ -66,7 +66,7 @@ func (p *press) squeeze(o *packed.Object) *packed.Object {
 	p.before.Add(int64(o.Len()))
 	p.after.Add(int64(small.Len()))
 	if p.count.Add(1)%lookEvery == 0 {
-		p.look()
+		p.judge()
 	}
 	return small
 }
@@ -120,8 +120,8 @@ func (p *press) alive() [][]byte {
 	return samples
 }
 
-// look compares the results with the first ones, and asks for samples when they are much worse.
-func (p *press) look() {
+// judge compares the results with the first ones, and asks for samples when they are much worse.
+func (p *press) judge() {
 	percent := 100 * p.after.Swap(0) / max(p.before.Swap(0), 1)
 	first := p.first.Load()
 	switch {

@@ -40,16 +40,12 @@ func (s Stats) Bytes() int64 {
 	return sum
 }
 
-// Stats looks at every object and index entry, which takes some 10 ms for 100,000 objects. Writers wait
-// meanwhile, readers don't.
+// Stats looks at every object and index entry, which takes some 10 ms for 100,000 objects. Writers and readers go on
+// meanwhile; what it tells is of the moment of the call, but for index values, of which some may be later.
 func (s *Store) Stats() Stats {
-	s.write.Lock()
-	defer s.write.Unlock()
 	now := s.current.Load()
 	stats := Stats{Objects: now.rows.len}
 	var plain sample
-	held := map[*byte]bool{}
-	byID := map[int]int64{}
 	for r := range now.rows.all {
 		if o, ok := r.item.(*packed.Object); ok {
 			stats.ObjectBytes += int64(o.Size())
@@ -60,11 +56,17 @@ func (s *Store) Stats() Stats {
 			plain.add(r.item)
 		}
 		stats.TableBytes += rowBytes(r)
-		if r.values != "" && !held[unsafe.StringData(string(r.values))] {
-			held[unsafe.StringData(string(r.values))] = true
-			r.values.share(byID)
-		}
 	}
+	held := map[*byte]bool{}
+	byID := map[int]int64{}
+	s.allValues(now, func(some []values) {
+		for _, vs := range some {
+			if !held[unsafe.StringData(string(vs))] {
+				held[unsafe.StringData(string(vs))] = true
+				vs.share(byID)
+			}
+		}
+	})
 	stats.ObjectBytes += plain.bytes()
 	stats.TableBytes += trieBytes(&now.rows)
 	for i := range now.indexes {
@@ -75,6 +77,34 @@ func (s *Store) Stats() Stats {
 		stats.Hits, stats.Misses = f.Decodes()
 	}
 	return stats
+}
+
+// valuesAtOnce is for how many rows allValues keeps writers waiting.
+const valuesAtOnce = 512
+
+// allValues calls yield, without a lock, for the index values of all rows that have any, some at a time. Reading them
+// takes the lock of the writers, who wait for no more than a few microseconds.
+func (s *Store) allValues(now *Snapshot, yield func(some []values)) {
+	rows := make([]*row, 0, valuesAtOnce)
+	some := make([]values, 0, valuesAtOnce)
+	flush := func() {
+		some = some[:0]
+		s.write.Lock()
+		for _, r := range rows {
+			if r.values != "" {
+				some = append(some, r.values)
+			}
+		}
+		s.write.Unlock()
+		yield(some)
+		rows = rows[:0]
+	}
+	for r := range now.rows.all {
+		if rows = append(rows, r); len(rows) == valuesAtOnce {
+			flush()
+		}
+	}
+	flush()
 }
 
 // rowBytes is what a row occupies, without its values. The key of a packed object is a part of the object.

@@ -133,3 +133,24 @@ func TestIndexesAreLean(t *testing.T) {
 		})
 	}
 }
+
+// TestStatsLeaveWritersAlone writes while the index values of all objects are looked at: no lock is held then.
+func TestStatsLeaveWritersAlone(t *testing.T) {
+	s := New(Options{Form: NewPacked(nil, nil), Indexers: withIndexes(cache.Indexers{"uid": byUID})})
+	const objects = 2*valuesAtOnce + 1
+	fill(t, s, objects, 1)
+	seen, rounds := 0, 0
+	s.allValues(s.Snapshot(), func(some []values) {
+		seen += len(some)
+		rounds++
+		if _, ok := s.Put(s.Prepare(keyedCertificate(t, s.form, 0, 1+rounds))); !ok {
+			t.Error("refused")
+		}
+	})
+	if seen != objects || rounds < 3 {
+		t.Errorf("the values of %d objects in %d rounds", seen, rounds)
+	}
+	if stats := s.Stats(); stats.Objects != objects || stats.Indexes[1].Entries != objects {
+		t.Errorf("%+v", stats)
+	}
+}

@@ -1,0 +1,135 @@
+package dynamicinformer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+)
+
+// TestWaitForHandlers: after it, handlers have returned from all that was there, however slow they are.
+func TestWaitForHandlers(t *testing.T) {
+	const objects = 1000
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		for n := range objects {
+			server.Create(t, widgets, widget("web", fmt.Sprint("w", n)))
+			if n%10 == 0 {
+				server.Create(t, gadgets, widget("web", fmt.Sprint("g", n)))
+			}
+		}
+		f := newVirtualFactory(t, server, Options{})
+		var added atomic.Int64
+		gate := make(chan struct{}) // open after the wait has begun
+		for _, i := range []*Informer{ask(t, f, widgets), ask(t, f, gadgets)} {
+			for range 2 {
+				_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-gate; added.Add(1) }})
+				must(t, err)
+			}
+		}
+		must(t, f.WaitForHandlers(t.Context())) // nothing was queued yet
+		start(t, f)
+		waited := make(chan error, 1)
+		go func() { waited <- f.WaitForHandlers(t.Context()) }() // ends when all is delivered
+		synctest.Wait()
+		if added.Load() != 0 || len(waited) != 0 {
+			t.Errorf("%d objects, and %d waits are over", added.Load(), len(waited))
+		}
+		close(gate)
+		if err := <-waited; err != nil || added.Load() != 2*(objects+objects/10) {
+			t.Errorf("%d objects were added: %v", added.Load(), err)
+		}
+	})
+}
+
+// TestWaitForHandlersSaysWho has not returned, and that a stopped informer has thrown away what waited.
+func TestWaitForHandlersSaysWho(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, widget("web", "a"), widget("web", "b"), widget("web", "c"))
+		f := newVirtualFactory(t, server, Options{})
+		i := ask(t, f, widgets)
+		gate := make(chan struct{})
+		for name, handler := range map[string]func(any){"slow": func(any) { <-gate }, "quick": func(any) {}} {
+			_, err := i.AddEventHandler(Named(name, cache.ResourceEventHandlerFuncs{AddFunc: handler}))
+			must(t, err)
+		}
+		start(t, f)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		enough := errors.New("had enough")
+		cancel(enough)
+		synctest.Wait()
+		err := f.WaitForHandlers(ctx)
+		const want = "dynamicinformer: waiting for event handlers: not done: widgets.v1.example.com: slow (3 events): had enough"
+		var busy *HandlersError
+		if !errors.As(err, &busy) || !errors.Is(err, enough) || err.Error() != want || len(busy.Types) != 1 {
+			t.Errorf("%v, want %s", err, want)
+		}
+		if err := i.Flush(ctx); !errors.Is(err, enough) {
+			t.Errorf("one informer: %v", err)
+		}
+		waited := make(chan error, 1)
+		go func() { waited <- f.WaitForHandlers(t.Context()) }() // ends when the handler has
+		synctest.Wait()
+		i.core.Stop()
+		close(gate)
+		if err := <-waited; !errors.Is(err, ErrStopped) {
+			t.Errorf("two events were thrown away: %v", err)
+		}
+	})
+}
+
+// TestFlushAfterTheEnd: what has been delivered before the stop was not thrown away.
+func TestFlushAfterTheEnd(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, widget("web", "a"))
+		f := newVirtualFactory(t, server, Options{})
+		i := ask(t, f, widgets)
+		_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{})
+		must(t, err)
+		start(t, f)
+		must(t, i.Flush(t.Context()))
+		i.core.Stop()
+		must(t, i.Flush(t.Context()))
+	})
+}
+
+// TestStatsCountEvents: what is new is counted once, whoever hears of it.
+func TestStatsCountEvents(t *testing.T) {
+	for _, handlers := range []int{0, 2} {
+		virtual(t, func(t *testing.T, server *apitest.Server) {
+			server.Create(t, widgets, widget("web", "a"), widget("web", "b"), widget("db", "c"))
+			f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Namespaces: InNamespaces("web")}})
+			i := ask(t, f, widgets)
+			for range handlers {
+				_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{})
+				must(t, err)
+			}
+			start(t, f)
+			expect := func(when string, want EventStats) {
+				t.Helper()
+				synctest.Wait()
+				stats := i.Stats()
+				if diff := cmp.Diff(want, stats.Events); diff != "" || stats.View != i.Status().View || stats.View == "" {
+					t.Errorf("%s, with %d handlers (-want +got):\n%s\nview %q", when, handlers, diff, stats.View)
+				}
+			}
+			expect("at first", EventStats{Adds: 2})
+			server.Create(t, widgets, widget("web", "d"))
+			client := server.Client(t).Resource(widgets).Namespace("web")
+			a, err := client.Get(t.Context(), "a", metav1.GetOptions{})
+			must(t, err)
+			a.SetLabels(map[string]string{"color": "red"})
+			_, err = client.Update(t.Context(), a, metav1.UpdateOptions{})
+			must(t, err)
+			must(t, client.Delete(t.Context(), "b", metav1.DeleteOptions{}))
+			expect("after events", EventStats{Adds: 3, Updates: 1, Deletes: 1})
+		})
+	}
+}

@@ -1,0 +1,132 @@
+package queue
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// positive counts elements above zero.
+func positive(n *int) bool { return *n > 0 }
+
+func TestKeepsOrderAndLength(t *testing.T) {
+	q := New(time.Now, positive)
+	q.Push(1, 2)
+	q.Push(0)
+	q.Push()
+	q.Push(3)
+	if got := q.Len(); got != 3 {
+		t.Errorf("the length is %d, want 3: a zero does not count", got)
+	}
+	var handled []int
+	q.Run(func(n int) {
+		handled = append(handled, n)
+		if want := 3 - max(n, 0) + 1; n > 0 && q.Len() != want {
+			t.Errorf("%d wait while %d is handled, want %d", q.Len(), n, want)
+		}
+		if n == 3 {
+			q.Close()
+		}
+	})
+	if len(handled) != 4 || handled[0] != 1 || handled[1] != 2 || handled[2] != 0 || handled[3] != 3 {
+		t.Errorf("handled %v", handled)
+	}
+}
+
+func TestReusesOnlySmallSlices(t *testing.T) {
+	q := New[int](time.Now, nil)
+	small, large := make([]int, 3, roomKept), make([]int, 3, roomKept+1)
+	q.Push(1)
+	q.take(small, nil)
+	q.Push(2)
+	batch, _, _ := q.take(large, nil)
+	if cap(batch) != roomKept {
+		t.Errorf("the small slice was not used again: capacity %d", cap(batch))
+	}
+	q.Push(3)
+	if batch, _, _ = q.take(nil, nil); cap(batch) > roomKept {
+		t.Errorf("the large slice is kept: capacity %d", cap(batch))
+	}
+}
+
+func TestClosedIgnoresAndDrops(t *testing.T) {
+	q := New[int](time.Now, nil)
+	ended := make(chan struct{})
+	go func() { // ended by Close
+		defer close(ended)
+		q.Run(func(int) { t.Error("handled after Close") })
+	}()
+	q.Close()
+	q.Close()
+	<-ended
+	q.Push(1)
+	if q.Len() != 0 || !q.Closed() {
+		t.Error("a closed queue grows")
+	}
+
+	q = New[int](time.Now, nil)
+	q.Push(1, 2, 3)
+	q.Run(func(int) { q.Close() })
+	if q.Len() != 2 || q.Lag() != 0 {
+		t.Errorf("%d were dropped, want 2; the lag is %v", q.Len(), q.Lag())
+	}
+}
+
+func TestManyProducers(t *testing.T) {
+	const producers, each = 8, 2000
+	q := New[[2]int](time.Now, nil)
+	var wg sync.WaitGroup
+	for p := range producers {
+		wg.Go(func() { // ends after its elements
+			for n := range each {
+				q.Push([2]int{p, n})
+			}
+		})
+	}
+	next, total := [producers]int{}, 0
+	q.Run(func(n [2]int) {
+		if next[n[0]] != n[1] {
+			t.Errorf("producer %d: got %d, want %d", n[0], n[1], next[n[0]])
+			q.Close()
+		}
+		next[n[0]]++
+		if total++; total == producers*each {
+			q.Close()
+		}
+	})
+	wg.Wait()
+}
+
+// TestLag: the age is that of the oldest element that has not been handled, whether it waits or is at hand.
+func TestLag(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New[int](time.Now, nil)
+		expect := func(when string, want time.Duration) {
+			t.Helper()
+			if got := q.Lag(); got != want {
+				t.Errorf("%s the lag is %v, want %v", when, got, want)
+			}
+		}
+		expect("of an empty queue", 0)
+		q.Push(1, 2)
+		time.Sleep(2 * time.Second)
+		q.Push(3)
+		expect("while nobody works", 2*time.Second)
+		turn := make(chan struct{})
+		go q.Run(func(int) { <-turn }) // ended by Close
+		synctest.Wait()
+		time.Sleep(time.Second)
+		expect("while the first is handled", 3*time.Second)
+		turn <- struct{}{}
+		synctest.Wait()
+		expect("while the second is handled, which is as old", 3*time.Second)
+		turn <- struct{}{}
+		synctest.Wait()
+		expect("while the third is handled", time.Second)
+		turn <- struct{}{}
+		synctest.Wait()
+		expect("when all is handled", 0)
+		q.Close()
+	})
+}

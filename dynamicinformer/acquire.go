@@ -18,6 +18,12 @@ type Handle struct {
 	once    sync.Once
 	// required and renews are as in the claim that it counts as.
 	required, renews bool
+
+	own struct {
+		sync.Mutex
+		// indexes are the names of those that go with the handle.
+		indexes []string
+	}
 }
 
 // Acquire returns a handle to the informer of a type, seen as options say: what is set in the last of them
@@ -85,4 +91,24 @@ func (h *Handle) Informer() *Informer { return h.entry.informer }
 // Release gives up the claim. Calling it again does nothing, and it may be called at any time: from inside an
 // event handler, after Shutdown, or when somebody else has acquired the type again meanwhile, whose informer is
 // not touched. It does not wait.
-func (h *Handle) Release() { h.once.Do(func() { h.factory.release(h) }) }
+func (h *Handle) Release() {
+	h.once.Do(func() {
+		if h.factory.release(h) {
+			h.own.Lock()
+			defer h.own.Unlock()
+			h.Informer().RemoveIndexes(h.own.indexes...)
+		}
+	})
+}
+
+// AddIndexes adds indexes as [Informer.AddIndexes] does, for the holder of the handle alone: when others keep the
+// informer after Release, it loses them. Names should tell whose they are, since informers are shared.
+func (h *Handle) AddIndexes(indexes IndexSet, replaced ...string) error {
+	if err := h.Informer().AddIndexes(indexes, replaced...); err != nil {
+		return err
+	}
+	h.own.Lock()
+	defer h.own.Unlock()
+	h.own.indexes = append(h.own.indexes, indexes.Names()...)
+	return nil
+}

@@ -185,18 +185,19 @@ func (f *Factory) run(ctx context.Context, e *entry) {
 	e.informer.RunWithContext(ctx)
 }
 
-// release takes a claim away. The last one ends a fresh entry, and lets one that runs linger.
-func (f *Factory) release(h *Handle) {
+// release takes a claim away, and reports whether others have one. The last one ends a fresh entry, and lets one that
+// runs linger.
+func (f *Factory) release(h *Handle) (claimed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	e := h.entry
 	e.count(h, -1)
 	if e.claims > 0 || f.mu.shutdown || f.mu.entries[e.key] != e {
-		return
+		return e.claims > 0
 	}
 	if e.state() != entryLingering || f.options.Linger < 0 {
 		f.dropLocked(e)
-		return
+		return false
 	}
 	var timer *time.Timer
 	// Ended by Shutdown at the latest.
@@ -208,6 +209,7 @@ func (f *Factory) release(h *Handle) {
 		}
 	})
 	e.linger = timer
+	return false
 }
 
 // dropLocked takes an entry out of the factory and stops its informer, without waiting for it.

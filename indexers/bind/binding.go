@@ -31,9 +31,16 @@ type Binding struct {
 	mu struct {
 		sync.Mutex
 		config *indexers.Config
-		// targets are replaced rather than changed.
-		targets map[place]*Target
+		// slots are replaced rather than changed.
+		slots map[place]slot
 	}
+}
+
+// slot is where a resource is bound to a type.
+type slot struct {
+	serving *Target
+	// next takes its place when it has synced; nil when there is nothing to wait for.
+	next *Target
 }
 
 // place tells targets apart: a type may be meant by several resources.
@@ -49,7 +56,7 @@ var ErrClosed = errors.New("bind: the binding has been closed")
 // fails when the options lack what the config asks for.
 func New(factory *dynamicinformer.Factory, config *indexers.Config, options Options) (*Binding, error) {
 	b := &Binding{factory: factory, options: options, kinds: map[schema.GroupResource]kind{}}
-	b.mu.config, b.mu.targets = config, map[place]*Target{}
+	b.mu.config, b.mu.slots = config, map[place]slot{}
 	return b, b.check(config)
 }
 
@@ -123,56 +130,43 @@ func (b *Binding) bindAll(kinds ...kind) error {
 	if b.closed {
 		return ErrClosed
 	}
-	targets := b.cloneTargets()
-	err := b.bind(b.config(), targets, kinds...)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.mu.targets = targets
-	return err
-}
-
-// bind adds the targets that a config means and that are not there yet. Callers hold work.
-func (b *Binding) bind(config *indexers.Config, targets map[place]*Target, kinds ...kind) error {
+	slots := b.cloneSlots()
 	var errs []error
 	for _, k := range kinds {
-		for _, r := range config.Resources {
-			at := place{r.Name, k.GroupResource}
-			gvr, served := k.gvr(r.Match)
-			if targets[at] != nil || !served || !r.Match.Matches(k.Group, k.Resource, k.kind) {
-				continue
+		for _, r := range b.config().Resources {
+			t, err := b.missing(slots, r, k)
+			errs = append(errs, err)
+			if t != nil {
+				slots[place{r.Name, k.GroupResource}] = slot{serving: t}
 			}
-			t, err := b.acquire(r, gvr)
-			if err != nil {
-				errs = append(errs, err)
-				continue
-			}
-			targets[at] = t
 		}
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.slots = slots
 	return errors.Join(errs...)
 }
 
-func (b *Binding) cloneTargets() map[place]*Target {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return maps.Clone(b.mu.targets)
+// missing makes the target of a resource among objects of a type, if there should be one and is none yet; else it
+// gives nil.
+func (b *Binding) missing(slots map[place]slot, r *indexers.Resource, k kind) (*Target, error) {
+	if _, ok := slots[place{r.Name, k.GroupResource}]; ok || !means(r, k) {
+		return nil, nil
+	}
+	gvr, _ := k.gvr(r.Match)
+	return b.acquire(r, gvr)
 }
 
-// acquire makes a target.
-func (b *Binding) acquire(r *indexers.Resource, gvr schema.GroupVersionResource) (*Target, error) {
-	options, err := b.options.ResourceOptions(r)
-	if err != nil {
-		return nil, fmt.Errorf("bind: %w", err)
-	}
-	functions := indexers.Compile(r)
-	if len(r.Indexes) > 0 {
-		options.Indexes = functions
-	}
-	handle, err := b.factory.Acquire(gvr, options)
-	if err != nil {
-		return nil, fmt.Errorf("bind: resource %q: %w", r.Name, err)
-	}
-	return &Target{Resource: r, GVR: gvr, Informer: handle.Informer(), handle: handle, functions: []*indexers.Functions{functions}}, nil
+// means reports whether a resource means a type, in a version that it serves.
+func means(r *indexers.Resource, k kind) bool {
+	_, served := k.gvr(r.Match)
+	return served && r.Match.Matches(k.Group, k.Resource, k.kind)
+}
+
+func (b *Binding) cloneSlots() map[place]slot {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return maps.Clone(b.mu.slots)
 }
 
 // unresolved says which resources mean no type that is known. Callers hold work.
@@ -209,9 +203,9 @@ func (b *Binding) targetsOf(resource string) []*Target {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var out []*Target
-	for at, t := range b.mu.targets {
+	for at, s := range b.mu.slots {
 		if resource == "" || at.resource == resource {
-			out = append(out, t)
+			out = append(out, s.serving)
 		}
 	}
 	slices.SortFunc(out, func(x, y *Target) int {
@@ -270,8 +264,14 @@ func (b *Binding) Target(resource string) (*Target, error) {
 func (b *Binding) Close() {
 	b.work.Lock()
 	defer b.work.Unlock()
+	if b.closed {
+		return
+	}
 	b.closed = true
-	for _, t := range b.Targets() {
-		t.handle.Release()
+	for _, s := range b.cloneSlots() {
+		s.serving.drop()
+		if s.next != nil {
+			s.next.drop()
+		}
 	}
 }

@@ -94,11 +94,14 @@ func TestApply(t *testing.T) {
 	if err := b.Apply(parse(t, widgetsDecoded)); err != nil {
 		t.Fatal(err)
 	}
+	s.eventually("another informer", func() bool {
+		target, err := b.Target("widgets")
+		return err == nil && target.Informer != first.Informer
+	})
 	third, err := b.Target("widgets")
-	if err != nil || third.Informer == first.Informer {
-		t.Errorf("the same informer, %v", err)
+	if err != nil || !finds(b, "widgets", "color=red", "home/chair", "home/lamp") {
+		t.Errorf("the new informer serves before it has synced: %v", err)
 	}
-	s.eventually("bound again", func() bool { return finds(b, "widgets", "color=red", "home/chair", "home/lamp") })
 	s.eventually("the old one ends", first.Informer.IsStopped)
 
 	if err := b.Apply(parse(t, anyExample)); err != nil {

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
-
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/jsonpath"
@@ -39,20 +36,7 @@ func (o Options) ResourceOptions(r *indexers.Resource) (dynamicinformer.Resource
 			out.Storage.Compression = o.Compression
 		}
 	}
-	if s := r.Selectors.Labels; s != "" {
-		selector, err := labels.Parse(s)
-		if err != nil {
-			return fail(err)
-		}
-		out.LabelSelector = selector
-	}
-	if s := r.Selectors.Fields; s != "" {
-		selector, err := fields.ParseSelector(s)
-		if err != nil {
-			return fail(err)
-		}
-		out.FieldSelector = selector
-	}
+	out.LabelSelector, out.FieldSelector = r.LabelSelector(), r.FieldSelector()
 	if r.Match.Versions != "" {
 		out.Versions = dynamicinformer.PreferredVersion()
 	}

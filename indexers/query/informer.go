@@ -15,7 +15,7 @@ func (s informerSource) Snapshot() Snapshot {
 		ResourceVersion: content.ResourceVersion(),
 		Contact:         status.LastContact,
 		Synced:          s.informer.HasSynced() && complete(status.State),
-		Stale:           status.Stale,
+		Stale:           status.Stale || status.State == dynamicinformer.StateStopped,
 	}}
 }
 

@@ -178,7 +178,7 @@ func TestBadConfigChangesNothing(t *testing.T) {
 	write(t, file, strings.Replace(configWith("a"), "path:", "pathes:", 1))
 	o := s.until("an error", func(o reload.Outcome) bool { return strings.Contains(o.String(), "pathes") })
 	var ce *indexers.ConfigError
-	if !errors.As(o.Err, &ce) || ce.Diagnostics[0].Line != 9 || indexesOf(o.Config) != "a" || !strings.Contains(o.String(), `did you mean "path"?`) {
+	if !errors.As(o.Err, &ce) || ce.Diagnostics[0].Line != 9 || indexesOf(o.Config) != "a" || !strings.Contains(o.String(), `did you mean "paths"?`) {
 		t.Errorf("got %v", o)
 	}
 	if err := os.Remove(file); err != nil {

@@ -1,0 +1,180 @@
+package bind_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/indexers/bind"
+)
+
+// twoOfOneType are resources of one type, which share an informer and names of indexes.
+const twoOfOneType = `  - name: one
+    match: {group: example.com, resource: widgets}
+    indexes: [{name: k, path: .spec.color}]
+  - name: two
+    match: {group: example.com, resource: widgets}
+    indexes: [{name: k, path: .metadata.name}, {name: size, path: .spec.size, type: int, order: sorted}]
+`
+
+// indexNames gives what indexes the informer of a target has beside the one by namespace.
+func indexNames(t *testing.T, target *bind.Target) []string {
+	t.Helper()
+	names := target.Informer.Snapshot().IndexNames()
+	slices.Sort(names)
+	return slices.DeleteFunc(names, func(name string) bool { return name == "namespace" })
+}
+
+// Resources of one type each have their own indexes, whatever the names are.
+func TestResourcesOfOneTypeDoNotShareIndexes(t *testing.T) {
+	s := newScene(t)
+	b := s.follow(parse(t, twoOfOneType))
+	s.eventually("bound", func() bool { return finds(b, "one", "k=red", "home/chair", "home/lamp") })
+	if !finds(b, "two", "k=lamp", "home/lamp") || !finds(b, "two", "size>5", "home/lamp", "home/table") {
+		t.Error("the second resource does not answer from its own indexes")
+	}
+	one, err := b.Target("one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if two, err := b.Target("two"); err != nil || two.Informer != one.Informer {
+		t.Errorf("they do not share an informer: %v", err)
+	}
+	if got := one.Source().Snapshot().IndexNames(); !slices.Equal(got, []string{"k", "namespace"}) {
+		t.Errorf("the source has %v", got)
+	}
+
+	// Another binding, with other ideas of the same names.
+	other := s.follow(parse(t, strings.Replace(twoOfOneType, ".spec.color", ".spec.size", 1)))
+	if !finds(other, "one", "k=3", "home/chair") || !finds(b, "one", "k=red", "home/chair", "home/lamp") {
+		t.Error("two bindings share indexes")
+	}
+	other.Close()
+	if diff := cmp.Diff([]string{"one/k", "two/k", "two/size"}, indexNames(t, one)); diff != "" {
+		t.Errorf("what a closed binding leaves (-want +got):\n%s", diff)
+	}
+}
+
+// A change of one resource leaves the indexes of another alone.
+func TestApplyLeavesOtherResourcesAlone(t *testing.T) {
+	s := newScene(t)
+	b := s.follow(parse(t, twoOfOneType))
+	s.eventually("bound", func() bool { return finds(b, "two", "k=lamp", "home/lamp") })
+	for _, change := range []*strings.Replacer{
+		strings.NewReplacer("[{name: k, path: .spec.color}]", "[{name: k, path: .spec.size}]"),
+		strings.NewReplacer("[{name: k, path: .spec.color}]", "[{name: other, path: .spec.color}]"),
+		strings.NewReplacer("one", "three"),
+		strings.NewReplacer(),
+	} {
+		if err := b.Apply(parse(t, change.Replace(twoOfOneType))); err != nil {
+			t.Fatal(err)
+		}
+		if !finds(b, "two", "k=lamp", "home/lamp") || !finds(b, "two", "size>5", "home/lamp", "home/table") {
+			t.Errorf("the second resource has changed")
+		}
+	}
+	one, err := b.Target("one")
+	if err != nil || !finds(b, "one", "k=red", "home/chair", "home/lamp") {
+		t.Fatal(err)
+	}
+	if got := indexNames(t, one); len(got) != 3 {
+		t.Errorf("changes leave indexes behind: %v", got)
+	}
+}
+
+// What cannot be taken over as a whole is not taken over at all.
+func TestApplyChangesNothingWhenItFails(t *testing.T) {
+	s := newScene(t)
+	before := parse(t, twoOfOneType)
+	b := s.follow(before)
+	s.eventually("bound", func() bool { return finds(b, "two", "k=lamp", "home/lamp") })
+	one, err := b.Target("one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := indexNames(t, one)
+	// The informer takes no field whose name has both kinds of quotes before a bracket.
+	wrong := strings.Replace(twoOfOneType, ".spec.color", ".spec.size", 1) + `  - name: wrong
+    match: {group: example.com, resource: widgets}
+    prune: {remove: [[spec, "x\"]y']z"]]}
+`
+	if err := b.Apply(parse(t, wrong)); err == nil || !strings.Contains(err.Error(), `resource "wrong"`) {
+		t.Fatalf("got %v", err)
+	}
+	if b.Config() != before || len(b.Targets()) != 2 || !finds(b, "one", "k=red", "home/chair", "home/lamp") {
+		t.Errorf("the config is in force: %d targets", len(b.Targets()))
+	}
+	if diff := cmp.Diff(was, indexNames(t, one)); diff != "" {
+		t.Errorf("indexes (-before +after):\n%s", diff)
+	}
+}
+
+// While an informer with another storage or prune lists, the one there was answers; then queriers of the old one say
+// that they are stale.
+func TestApplyServesUntilTheNextHasSynced(t *testing.T) {
+	var held atomic.Bool
+	let := make(chan struct{})
+	s := newSceneBehind(t, func(server http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if held.Load() && strings.HasSuffix(r.URL.Path, "/widgets") {
+				select {
+				case <-let:
+				case <-r.Context().Done():
+					return
+				}
+			}
+			server.ServeHTTP(w, r)
+		})
+	})
+	b := s.follow(parse(t, widgetsByColor))
+	s.eventually("bound", func() bool { return finds(b, "widgets", "color=red", "home/chair", "home/lamp") })
+	old, err := b.Target("widgets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	querier := old.Querier()
+	held.Store(true)
+	pruned := strings.Replace(widgetsByColor, "indexes:", "prune: {presets: [managedFields]}\n    indexes:", 1)
+	// The second replaces the first before that has synced; the third is the first again, with another index.
+	for _, text := range []string{widgetsDecoded, pruned, strings.Replace(pruned, "[{", "[{name: size, path: .spec.size}, {", 1)} {
+		if err := b.Apply(parse(t, text)); err != nil {
+			t.Fatal(err)
+		}
+		if !finds(b, "widgets", "color=red", "home/chair", "home/lamp") {
+			t.Error("nothing is found while the next informer lists")
+		}
+	}
+	close(let)
+	s.eventually("the next one takes over", func() bool { return finds(b, "widgets", "size=12", "home/table") })
+	s.eventually("the old one ends", old.Informer.IsStopped)
+	s.eventually("its querier is stale", func() bool { return querier.Stamp().Stale })
+	if next, err := b.Target("widgets"); err != nil || len(next.Informer.Status().View) == 0 || next.Querier().Stamp().Stale {
+		t.Errorf("the next one is stale: %v", err)
+	}
+}
+
+// What has not changed but back is not listed again.
+func TestApplyBackBeforeTheNextHasSynced(t *testing.T) {
+	s := newScene(t)
+	b := s.follow(parse(t, widgetsByColor))
+	s.eventually("bound", func() bool { return finds(b, "widgets", "color=red", "home/chair", "home/lamp") })
+	for range 20 {
+		if err := b.Apply(parse(t, widgetsDecoded)); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Apply(parse(t, widgetsByColor)); err != nil {
+			t.Fatal(err)
+		}
+		if !finds(b, "widgets", "color=red", "home/chair", "home/lamp") {
+			t.Error("nothing is found")
+		}
+	}
+	s.eventually("settled", func() bool {
+		target, err := b.Target("widgets")
+		return err == nil && target.Resource.Storage.Mode == "" && finds(b, "widgets", "color=red", "home/chair", "home/lamp")
+	})
+}

@@ -18,8 +18,9 @@
 // # Consistency
 //
 // Each resource of the config is looked up among the types that the server has. With Follow, those that appear
-// later are bound when they do, and the factory's informers deal with types that go. Only indexes can be changed
-// while an informer runs; anything else makes another informer, which lists anew. Namespaces that fit the patterns of
+// later are bound when they do, and the factory's informers deal with types that go. Informers are shared,
+// and each resource has its own indexes in them: see [Target.Source]. Only indexes can be changed while an informer
+// runs; anything else makes another informer, which lists anew, and answers when it has. Namespaces that fit the patterns of
 // a resource count as they come and go, with one watch of all or, where that is forbidden, one of each: that is up to
 // the informer, which stays the same one (see [dynamicinformer.MatchingNamespaces]).
 //

@@ -15,7 +15,8 @@
 // # Consistency
 //
 // A config that has errors, that Check refuses, or that Apply does not take changes nothing: the one before
-// stays in force, and the outcome says why. A file is looked at when it has been quiet for a moment, so that one
+// stays in force, and the outcome says why. What Check or Apply refused is tried again at longer and longer intervals, up
+// to a minute, because their reasons may pass. A file is looked at when it has been quiet for a moment, so that one
 // that is being written is not read by halves. What a mount of a ConfigMap does, which swaps a symbolic link, is
 // seen as well as files that are written or replaced; and since some file systems tell of nothing, the files are
 // also read now and then.

@@ -18,23 +18,32 @@ const (
 	DefaultQuiet = 100 * time.Millisecond
 	// DefaultPoll is how often files are read that nobody told of.
 	DefaultPoll = time.Minute
+	// DefaultRetry is how long after it failed a config is checked and applied again. The time doubles with each
+	// failure, up to a minute.
+	DefaultRetry = time.Second
 )
 
 // Options say what to watch. Files are required.
 type Options struct {
 	// Files are the files of the config, all of them together. Required.
 	Files []string
-	// Check looks at a config before it is applied, to compare it with the types of a cluster for example.
-	// Default: that it has no errors is enough.
+	// Check looks at a config before it is applied, to compare it with the types of a cluster for example. Run calls
+	// it again, at longer and longer intervals, for a config that it refused: a server may answer later, or have a
+	// type. Default: that it has no errors is enough.
 	Check func(ctx context.Context, config *indexers.Config) error
 	// Apply takes a config over, or returns an error and changes nothing. It is called when something differs
-	// from the config that is in force, and not for the first one, which New returns. Default: nothing.
+	// from the config that is in force, and not for the first one, which New returns. What it refuses Run tries again,
+	// as with Check. Default: nothing.
 	Apply func(ctx context.Context, update Update) error
-	// Report is told of each time that the files were read again and were not what they had been. Default:
-	// nobody is.
+	// Report is told of each time that the files were read again and were not what they had been, and when another
+	// try at the same files came out otherwise than the one before. Default: nobody is.
 	Report func(Outcome)
-	// Quiet is how long files have to be left alone before they are read. Default: DefaultQuiet.
+	// Quiet is how long the folders of the files have to be left alone before they are read. Where that never
+	// happens, they are read after twenty times as long. Default: DefaultQuiet.
 	Quiet time.Duration
+	// Retry is how long after it was refused a config is checked and applied again, for the first time. Default:
+	// DefaultRetry.
+	Retry time.Duration
 	// Poll is how often files are read that nobody told of; negative: never. Default: DefaultPoll.
 	Poll time.Duration
 }
@@ -80,6 +89,8 @@ type Watcher struct {
 	reading sync.Mutex
 	// read is what the files held last, under reading.
 	read []indexers.Source
+	// refused is what Check or Apply said of that, if they refused it, under reading.
+	refused error
 
 	mu struct {
 		sync.Mutex
@@ -99,9 +110,15 @@ func New(ctx context.Context, options Options) (*Watcher, error) {
 	if options.Poll == 0 {
 		options.Poll = DefaultPoll
 	}
+	if options.Retry <= 0 {
+		options.Retry = DefaultRetry
+	}
 	w := &Watcher{options: options}
 	w.read = readAll(options.Files)
-	config, err := w.load(ctx, w.read)
+	config, err := w.parse(w.read)
+	if err == nil {
+		err = w.check(ctx, config)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -131,53 +148,63 @@ func readAll(files []string) []indexers.Source {
 
 func sameSource(a, b indexers.Source) bool { return a.Name == b.Name && bytes.Equal(a.Data, b.Data) }
 
-// load makes a config of what was read.
-func (w *Watcher) load(ctx context.Context, sources []indexers.Source) (*indexers.Config, error) {
-	config, err := indexers.Parse(sources...)
+// parse makes a config of what was read.
+func (w *Watcher) parse(sources []indexers.Source) (*indexers.Config, error) {
 	if slices.ContainsFunc(sources, func(s indexers.Source) bool { return s.Data == nil }) {
-		config, err = indexers.Load(w.options.Files...) // which says why a file cannot be read
+		return indexers.Load(w.options.Files...) // which says why a file cannot be read
 	}
-	if err != nil {
-		return nil, err
+	return indexers.Parse(sources...)
+}
+
+func (w *Watcher) check(ctx context.Context, config *indexers.Config) error {
+	if w.options.Check == nil {
+		return nil
 	}
-	if w.options.Check != nil {
-		if err := w.options.Check(ctx, config); err != nil {
-			return nil, err
-		}
-	}
-	return config, nil
+	return w.options.Check(ctx, config)
 }
 
 // Reload reads the files, and takes over what differs, before it returns; a program may call it for a signal. It
-// returns what Report is told, and reports nothing when the files are what they were.
+// returns what Report is told. When the files are what they were, it does nothing, unless Check or Apply refused them:
+// then it tries again.
 func (w *Watcher) Reload(ctx context.Context) Outcome {
 	w.reading.Lock()
 	defer w.reading.Unlock()
 	sources := readAll(w.options.Files)
-	if slices.EqualFunc(sources, w.read, sameSource) {
+	same, before := slices.EqualFunc(sources, w.read, sameSource), w.refused
+	if same && before == nil {
 		return Outcome{Config: w.Config()}
 	}
-	w.read = sources
+	w.read, w.refused = sources, nil
 	outcome := w.takeOver(ctx, sources)
 	if ctx.Err() != nil && outcome.Err != nil {
 		w.read = nil // it was not the config's fault
 	}
-	if w.options.Report != nil {
+	if again := same && outcome.Err != nil && outcome.Err.Error() == before.Error(); w.options.Report != nil && !again {
 		w.options.Report(outcome)
 	}
 	return outcome
 }
 
+// wasRefused reports whether Check or Apply refused the config that was read last.
+func (w *Watcher) wasRefused() bool {
+	w.reading.Lock()
+	defer w.reading.Unlock()
+	return w.refused != nil
+}
+
 func (w *Watcher) takeOver(ctx context.Context, sources []indexers.Source) Outcome {
 	old := w.Config()
-	config, err := w.load(ctx, sources)
+	config, err := w.parse(sources)
 	if err != nil {
 		return Outcome{Config: old, Err: err}
 	}
+	if w.refused = w.check(ctx, config); w.refused != nil {
+		return Outcome{Config: old, Err: w.refused}
+	}
 	changes := indexers.Diff(old, config)
 	if len(changes) > 0 && w.options.Apply != nil {
-		if err := w.options.Apply(ctx, Update{Old: old, New: config, Changes: changes}); err != nil {
-			return Outcome{Config: old, Err: err}
+		if w.refused = w.options.Apply(ctx, Update{Old: old, New: config, Changes: changes}); w.refused != nil {
+			return Outcome{Config: old, Err: w.refused}
 		}
 	}
 	w.mu.Lock()

@@ -1,0 +1,164 @@
+package reload_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/reload"
+)
+
+// run runs a watcher until the test ends.
+func run(t *testing.T, options reload.Options) *scene {
+	t.Helper()
+	s := &scene{T: t, outcomes: make(chan reload.Outcome, 1000)}
+	options.Quiet, options.Poll, options.Retry = time.Millisecond, -1, time.Millisecond
+	options.Report = func(o reload.Outcome) { s.outcomes <- o }
+	var err error
+	if s.watcher, err = reload.New(t.Context(), options); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.watcher.Run(ctx) }() // ended by cancel
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// A config that Check refused, for a server that did not answer, and then Apply, comes into force when they do not any
+// more, although nobody writes the file again. The same failure is reported once.
+func TestRefusedConfigIsTriedAgain(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "indexes.yaml")
+	write(t, file, configWith("a"))
+	var checks, applications atomic.Int64
+	s := run(t, reload.Options{
+		Files: []string{file},
+		Check: func(_ context.Context, c *indexers.Config) error {
+			if indexesOf(c) == "b" && checks.Add(1) < 4 {
+				return errors.New("the server does not answer")
+			}
+			return nil
+		},
+		Apply: func(context.Context, reload.Update) error {
+			if applications.Add(1) < 3 {
+				return errors.New("it cannot be applied")
+			}
+			return nil
+		},
+	})
+	write(t, file, configWith("b"))
+	s.has("b")
+	if len(s.outcomes) > 0 || applications.Load() != 3 {
+		t.Errorf("%d outcomes, %d applications", len(s.outcomes), applications.Load())
+	}
+}
+
+func TestTheSameFailureIsReportedOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "indexes.yaml")
+	write(t, file, configWith("a"))
+	var checks, reports atomic.Int64
+	w, err := reload.New(t.Context(), reload.Options{
+		Files: []string{file},
+		Check: func(_ context.Context, c *indexers.Config) error {
+			if indexesOf(c) == "b" && checks.Add(1) < 4 {
+				return errors.New("the server does not answer")
+			}
+			return nil
+		},
+		Report: func(reload.Outcome) { reports.Add(1) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, file, configWith("b"))
+	for range 6 {
+		w.Reload(t.Context())
+	}
+	if indexesOf(w.Config()) != "b" || reports.Load() != 2 {
+		t.Errorf("%s is in force, %d reports", indexesOf(w.Config()), reports.Load())
+	}
+}
+
+// Something else in the folder that is written all the time keeps nobody from noticing the config.
+func TestBusyNeighbour(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "indexes.yaml")
+	write(t, file, configWith("a"))
+	s := run(t, reload.Options{Files: []string{file}})
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() { // ended by stop
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				_ = os.WriteFile(filepath.Join(dir, "neighbour"), []byte("x"), 0o600)
+			}
+		}
+	}()
+	write(t, file, configWith("b"))
+	s.has("b")
+	close(stop)
+	<-stopped
+}
+
+// A folder that may not be read for a while ends nothing.
+func TestForbiddenFolder(t *testing.T) {
+	if os.Geteuid() == 0 {
+		forbiddenFolderAsRoot(t)
+		return
+	}
+	dir := filepath.Join(t.TempDir(), "config")
+	forbiddenFolder(t, dir, func() { chmod(t, dir, 0) }, func() { chmod(t, dir, 0o700) })
+}
+
+func chmod(t *testing.T, dir string, mode os.FileMode) {
+	t.Helper()
+	if err := os.Chmod(dir, mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// forbiddenFolderAsRoot has a file stand where the folder was, which even root cannot look into.
+func forbiddenFolderAsRoot(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "config")
+	forbiddenFolder(t, dir, func() {
+		if err := os.Rename(dir, dir+".away"); err != nil {
+			t.Fatal(err)
+		}
+		write(t, dir, "")
+	}, func() {
+		if err := os.Remove(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(dir+".away", dir); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func forbiddenFolder(t *testing.T, dir string, forbid, allow func()) {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "indexes.yaml")
+	write(t, file, configWith("a"))
+	s := run(t, reload.Options{Files: []string{file}})
+	forbid()
+	s.watcher.Reload(t.Context()) // where nothing tells of it
+	s.until("an unreadable file", func(o reload.Outcome) bool { return o.Err != nil })
+	allow()
+	write(t, file, configWith("b"))
+	s.has("b")
+}

@@ -1,8 +1,18 @@
 package query
 
+// starter is a condition that knows its objects.
+type starter interface {
+	cond
+	// size is how many objects there are, at most, or about.
+	size() int
+	// objects calls yield for each object until it returns false; repeats reports whether one may come twice.
+	objects(yield func(object string, item any) bool)
+	repeats() bool
+}
+
 // driver gives the objects that a query may hold for, without looking at all of them.
 type driver struct {
-	parts []*keyed
+	parts []starter
 	// sure is set when every object that the driver gives fulfils the condition that it was made for.
 	sure bool
 }
@@ -11,7 +21,7 @@ type driver struct {
 func (d driver) count() int {
 	n := 0
 	for _, k := range d.parts {
-		n += k.count
+		n += k.size()
 	}
 	return n
 }
@@ -19,12 +29,12 @@ func (d driver) count() int {
 // drivers finds the smallest driver of a condition. It is false when there is none.
 func drivers(c cond) (best driver, found bool) {
 	switch c := c.(type) {
-	case *keyed:
-		return driver{[]*keyed{c}, true}, true
+	case starter:
+		return driver{[]starter{c}, true}, true
 	case labelled:
 		for _, k := range c.starts() {
 			if !found || k.count < best.count() {
-				best, found = driver{parts: []*keyed{k}}, true
+				best, found = driver{parts: []starter{k}}, true
 			}
 		}
 	case constant:
@@ -59,8 +69,8 @@ func union(subs []cond) (driver, bool) {
 
 // objects calls yield for each object once, until it returns false.
 func (d driver) objects(yield func(object string, item any) bool) {
-	if len(d.parts) == 1 && (d.parts[0].index.single() || len(d.parts[0].exact) == 1) {
-		d.parts[0].objects(yield) // which cannot repeat itself
+	if len(d.parts) == 1 && !d.parts[0].repeats() {
+		d.parts[0].objects(yield)
 		return
 	}
 	seen := make(map[string]struct{}, d.count())
@@ -82,7 +92,7 @@ func (d driver) objects(yield func(object string, item any) bool) {
 
 // drives reports whether k is what the driver is made of, so that it need not be tested again.
 func (d driver) drives(c cond) bool {
-	k, ok := c.(*keyed)
+	k, ok := c.(starter)
 	return ok && len(d.parts) == 1 && d.parts[0] == k
 }
 

@@ -10,6 +10,22 @@ import (
 // ErrContinue is returned for a continue token that belongs to another query, or to none.
 var ErrContinue = errors.New("the continue token does not belong to this query")
 
+// ErrNoReferences is returned for a query about references where nobody follows them.
+var ErrNoReferences = errors.New("there are no references to ask for; give the querier those of a references.Graph by WithReferences")
+
+// UnknownReferenceError says that the objects make no reference of a name.
+type UnknownReferenceError struct {
+	// Name was asked for.
+	Name string
+	// Known are the names there are, sorted.
+	Known []string
+}
+
+// Error lists the references there are.
+func (e *UnknownReferenceError) Error() string {
+	return fmt.Sprintf("there is no reference %q; there are %s", e.Name, strings.Join(e.Known, ", "))
+}
+
 // UnknownIndexError says that there is no index of a name.
 type UnknownIndexError struct {
 	// Name was asked for.

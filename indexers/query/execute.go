@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // execution is one query on one snapshot.
@@ -34,7 +35,10 @@ func (q *Querier) prepare(ctx context.Context, query Query, options Options) (*e
 		meter: &meter{ctx: ctx, left: workBetweenChecks}, query: query, options: options,
 		snapshot: q.source.Snapshot(), schema: q.schema,
 	}
-	c := compiler{schema: q.schema, snapshot: x.snapshot, meter: x.meter}
+	c := compiler{schema: q.schema, snapshot: x.snapshot, references: q.references, now: options.Now, meter: x.meter}
+	if c.now.IsZero() {
+		c.now = time.Now()
+	}
 	var err error
 	if x.cond, err = c.compile(query); err != nil {
 		return nil, err

@@ -83,7 +83,7 @@ func (x *execution) makePlan(warnings []string) *Plan {
 		Order: x.order.String(), Sort: x.sortText(), Warnings: warnings,
 	}
 	for _, k := range x.driver.parts {
-		p.Start = append(p.Start, Step{k.text(), k.count})
+		p.Start = append(p.Start, Step{k.text(), k.size()})
 	}
 	for _, c := range x.cheap {
 		if c.cost() != costNothing {

@@ -30,6 +30,8 @@ spec:
     - {name: weight, path: .spec.weight, type: int, order: sorted}
     - {name: weights, path: '.spec.weights[*]', type: int, order: sorted, missing: null}
     - {name: expiry, path: .status.notAfter, type: time, order: sorted}
+    - {name: address, path: .spec.address, type: ip, order: sorted}
+    - {name: addresses, path: '.spec.addresses[*]', type: ip}
     - {name: size, path: .spec.size, type: quantity}
     - name: place
       key: [{name: namespace, path: .metadata.namespace}, {name: class, path: .spec.class}]
@@ -74,13 +76,18 @@ func widget(random *rand.Rand, n int) *unstructured.Unstructured {
 	maybe(spec, "class", pick("gold", "silver", "a/b", ""))
 	hosts, weights, conditions := []any{}, []any{}, []any{}
 	for range random.IntN(3) {
-		hosts = append(hosts, pick("www.example.com", "WWW.example.org", "api.example.com", "x"))
+		hosts = append(hosts, pick("www.example.com", "WWW.example.org", "api.example.com", "x", "É/\\ö *", ""))
 		weights = append(weights, int64(random.IntN(10)-3))
 		conditions = append(conditions, m{"type": pick("Ready", "Issuing"), "status": pick("True", "False")})
 	}
 	maybe(spec, "hosts", hosts)
 	maybe(spec, "weights", weights)
 	maybe(spec, "weight", int64(random.IntN(12)-2))
+	address := func() string {
+		return pick("10.0.0.1", "10.255.255.255", "11.0.0.0", "::ffff:10.1.2.3", "2001:db8::1", "2001:db9::", "0.0.0.0", "text")
+	}
+	maybe(spec, "address", address())
+	maybe(spec, "addresses", []any{address(), address()})
 	maybe(spec, "size", pick("1Gi", "1024Mi", "500m", "2"))
 	maybe(status, "notAfter", time.Date(2026, 1, 1+random.IntN(20), 0, 0, 0, 0, time.UTC).Format(time.RFC3339))
 	maybe(status, "conditions", conditions)

@@ -1,10 +1,12 @@
 package query
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/references"
 )
 
 func (everything) String() string { return "*" }
@@ -53,7 +55,7 @@ func (n negation) String() string {
 // tight reports whether the text of a query needs no parentheses behind a "!".
 func tight(q Query) bool {
 	switch q := q.(type) {
-	case everything, negation, *labelling, *condition:
+	case everything, negation, *labelling, *condition, *linking:
 		return true
 	case *comparison:
 		return q.op == opExists
@@ -65,12 +67,17 @@ func tight(q Query) bool {
 
 var operatorText = map[operator]string{
 	opEqual: "=", opLess: "<", opAtMost: "<=", opGreater: ">", opAtLeast: ">=", opPrefix: "^=",
+	opMatches: "=~",
 }
 
 func (c *comparison) String() string {
 	switch c.op {
 	case opExists:
 		return c.index
+	case opContains:
+		return c.index + " contains " + c.values[0].String()
+	case opWithin:
+		return c.index + " in " + c.values[0].String()
 	case opIn:
 		texts := make([]string, len(c.values))
 		for i, v := range c.values {
@@ -87,6 +94,35 @@ func (l *labelling) String() string { return "label(" + quoted(l.text) + ")" }
 
 func (c *condition) String() string { return "where(" + quoted(c.text) + ")" }
 
+func (l *linking) String() string {
+	name := map[link]string{linkDangling: "dangling", linkTo: "refersTo", linkFrom: "referredBy"}[l.of]
+	var arguments []string
+	if l.of != linkDangling {
+		arguments = append(arguments, word(typeText(l.object)), word(l.object.Key()))
+	}
+	if l.reference != "" {
+		arguments = append(arguments, word(l.reference))
+	}
+	return name + "(" + strings.Join(arguments, ", ") + ")"
+}
+
+// typeText writes a type as Kind.group, or resource.group.
+func typeText(o references.Object) string {
+	text := cmp.Or(o.Kind, o.Resource)
+	if o.Group != "" {
+		text += "." + o.Group
+	}
+	return text
+}
+
+// word writes a text, between quotes where it needs them.
+func word(text string) string {
+	if bare(text) {
+		return text
+	}
+	return quoted(text)
+}
+
 // String gives the value as it is written in a query. A single part in which a "/" or "\" stands for itself is
 // written between parentheses: without them it would be taken apart where the index is composite.
 func (v value) String() string {
@@ -96,9 +132,7 @@ func (v value) String() string {
 		exact = len(v.parts) == 0 || len(v.parts) == 1 && strings.ContainsAny(text, `/\`)
 		text = indexers.Value(v.parts...)
 	}
-	if !bare(text) {
-		text = quoted(text)
-	}
+	text = word(text)
 	switch {
 	case len(v.parts) == 0:
 		return "()"
@@ -115,7 +149,7 @@ func bare(text string) bool {
 			return false
 		}
 	}
-	return text != ""
+	return text != "" && text[0] != '~' // which would be a part of =~
 }
 
 func isBare(r rune) bool {

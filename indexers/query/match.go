@@ -2,6 +2,7 @@ package query
 
 import (
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -12,12 +13,15 @@ import (
 type Matcher struct {
 	query  Query
 	schema schema
+	clock  func() time.Time
 }
 
 // NewMatcher prepares a query for single objects. The indexes are those that the query names, and may be more;
-// the index by namespace is always there. Errors are those of [Querier.Query].
+// the index by namespace is always there. Errors are those of [Querier.Query]. What a query says about references cannot
+// be known of a single object and is an error, too; see references.Graph.Subscribe. Times relative to now are those of each
+// call of Match: that an object begins to match as time goes by is no event.
 func NewMatcher(query Query, indexes ...*indexers.Index) (*Matcher, error) {
-	m := &Matcher{query: query, schema: newSchema(indexes)}
+	m := &Matcher{query: query, schema: newSchema(indexes), clock: time.Now}
 	// An object without anything shows all that is wrong with the query.
 	if _, err := m.compile(&unstructured.Unstructured{}); err != nil {
 		return nil, err
@@ -40,7 +44,7 @@ func keyOf(object *unstructured.Unstructured) string {
 
 // compile makes conditions of the query for one object, which is a cache of its own.
 func (m *Matcher) compile(object *unstructured.Unstructured) (cond, error) {
-	c := compiler{schema: m.schema, snapshot: objectSnapshot{m, object}}
+	c := compiler{schema: m.schema, snapshot: objectSnapshot{m, object}, now: m.clock()}
 	return c.compile(m.query)
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,7 +40,7 @@ func randomQuery(random *rand.Rand, depth int) (query.Query, predicate) {
 		}
 	}
 	pick := func(list ...string) string { return list[random.IntN(len(list))] }
-	switch random.IntN(18) {
+	switch random.IntN(24) {
 	case 0:
 		team := pick("edge", "payments", "none")
 		return query.Eq("team", team), func(u *unstructured.Unstructured) bool { return u.GetLabels()["example.com/team"] == team }
@@ -119,6 +121,40 @@ func randomQuery(random *rand.Rand, depth int) (query.Query, predicate) {
 			w, ok, _ := unstructured.NestedInt64(u.Object, "spec", "weight")
 			return ok && w >= 4
 		}
+	case 17, 18:
+		part := pick("example", ".", "EXAMPLE.", "", "/", "é/", "*", "\\ö")
+		return query.Contains("host", part), func(u *unstructured.Unstructured) bool {
+			return slices.ContainsFunc(list(u, "hosts"), func(v any) bool { return strings.Contains(strings.ToLower(v.(string)), strings.ToLower(part)) })
+		}
+	case 19:
+		expression := regexp.MustCompile(pick("^www[.]", "org$", ".", "^$", "é|x", `[/\\]`))
+		return query.Matches("host", expression.String()), func(u *unstructured.Unstructured) bool {
+			return slices.ContainsFunc(list(u, "hosts"), func(v any) bool { return expression.MatchString(strings.ToLower(v.(string))) })
+		}
+	case 20:
+		prefix := netip.MustParsePrefix(pick("10.0.0.0/8", "10.1.2.3/32", "0.0.0.0/0", "2001:db8::/32", "::/0", "11.0.0.0/31", "10.200.0.0/9"))
+		field := pick("address", "addresses")
+		text := prefix.String()
+		if random.IntN(4) == 0 && text == "10.0.0.0/8" {
+			text = "::ffff:10.0.0.0/104"
+		}
+		return query.Within(field, text), func(u *unstructured.Unstructured) bool {
+			all := list(u, field)
+			if v, ok := fieldOf(u, field); ok {
+				all = append(all, v)
+			}
+			return slices.ContainsFunc(all, func(v any) bool {
+				address, err := netip.ParseAddr(v.(string))
+				return err == nil && prefix.Masked().Contains(address.Unmap())
+			})
+		}
+	case 21:
+		hours := random.IntN(600) - 300
+		return query.AtLeast("expiry", fmt.Sprintf("now%+dh", hours)), func(u *unstructured.Unstructured) bool {
+			s, ok := text(u, "status", "notAfter")
+			at, _ := time.Parse(time.RFC3339, s)
+			return ok && !at.Before(modelNow.Add(time.Duration(hours)*time.Hour))
+		}
 	default:
 		ns := pick("a", "b", "", "none")
 		return query.Namespace(ns, "c"), func(u *unstructured.Unstructured) bool {
@@ -149,6 +185,14 @@ func randomComparison(random *rand.Rand, index string, of func(*unstructured.Uns
 	default:
 		return query.Eq(index, text), some(func(w int64) bool { return w == bound })
 	}
+}
+
+// modelNow is the time of all queries.
+var modelNow = time.Date(2026, 1, 10, 12, 30, 0, 0, time.UTC)
+
+func fieldOf(u *unstructured.Unstructured, field string) (any, bool) {
+	s, ok := text(u, "spec", field)
+	return s, ok
 }
 
 func text(u *unstructured.Unstructured, fields ...string) (string, bool) {
@@ -212,7 +256,7 @@ func checkModel(t *testing.T, seed uint64, rounds, size int, make func(testing.T
 
 func checkQuery(t *testing.T, random *rand.Rand, querier *query.Querier, q query.Query, want []string, objects []*unstructured.Unstructured) {
 	t.Helper()
-	ctx, scan := t.Context(), query.Options{AllowScan: true}
+	ctx, scan := t.Context(), query.Options{AllowScan: true, Now: modelNow}
 	got, err := querier.Keys(ctx, q, scan)
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-naive +query):\n%s", err, diff)
@@ -229,15 +273,15 @@ func checkQuery(t *testing.T, random *rand.Rand, querier *query.Querier, q query
 		t.Errorf("parsed, it gives %v, %v", got, err)
 	}
 	// Whether a scan is allowed changes nothing but whether there is an answer.
-	if got, err := querier.Keys(ctx, q, query.Options{}); !isScan(err) && (err != nil || !slices.Equal(got, want)) {
+	if got, err := querier.Keys(ctx, q, query.Options{Now: modelNow}); !isScan(err) && (err != nil || !slices.Equal(got, want)) {
 		t.Errorf("without scans it gives %v, %v", got, err)
 	}
 	limit := 1 + random.IntN(7)
-	if got := pages(t, querier, q, query.Options{AllowScan: true, Limit: limit}); !slices.Equal(got, want) {
+	if got := pages(t, querier, q, query.Options{AllowScan: true, Limit: limit, Now: modelNow}); !slices.Equal(got, want) {
 		t.Errorf("in pages of %d it gives %v, not %v", limit, got, want)
 	}
 	index, descending := orders[random.IntN(len(orders))], random.IntN(2) == 0
-	options := query.Options{AllowScan: true, SortBy: index, Descending: descending}
+	options := query.Options{AllowScan: true, SortBy: index, Descending: descending, Now: modelNow}
 	sorted, err := querier.Keys(ctx, q, options)
 	if want := sortedBy(want, objects, index, descending); err != nil || !slices.Equal(sorted, want) {
 		t.Errorf("by %s, descending %v: %v (-naive +query):\n%s", index, descending, err, cmp.Diff(want, sorted))

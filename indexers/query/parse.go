@@ -4,10 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 	"unicode/utf8"
-
-	"k8s.io/apimachinery/pkg/labels"
 )
 
 // The limits of text: what people write is far below.
@@ -23,11 +22,16 @@ const (
 //	expiry<2026-03-01T00:00:00Z              also <= > >=, on sorted indexes
 //	expiry in [2026-01-01T00:00:00Z, 2026-02-01T00:00:00Z)   a range
 //	host^=www.                               a beginning
+//	host contains example                    a part of the text; also host=~"^www[.]", a regular expression
+//	expiry<now+14d                           a time relative to now
+//	address in 10.0.0.0/8                    an address within a range
 //	team in (edge, payments)                 one of several values
 //	team                                     has a value
 //	!team                                    has none
 //	condition=Ready/True                     the parts of a composite value
 //	label("app=web")  where("@.spec.replicas > 2")  *
+//	dangling(issuer)                         a reference that leads to nothing; dangling() for any
+//	refersTo(Issuer.cert-manager.io, prod/ca)   what refers to an object; referredBy the other way round
 //
 // These are joined by && (or a comma) and ||, negated by !, and grouped by parentheses; && binds closer than ||.
 // Values are bare words, or texts between double quotes with the escapes of JSON, or between single quotes
@@ -169,6 +173,7 @@ func isName(c byte) bool {
 
 var comparisons = map[string]operator{
 	"=": opEqual, "==": opEqual, "!=": opEqual, "<": opLess, "<=": opAtMost, ">": opGreater, ">=": opAtLeast, "^=": opPrefix,
+	"=~": opMatches,
 }
 
 // comparison reads an index with what it is compared to, or a function.
@@ -189,7 +194,7 @@ func (p *parser) comparison() (Query, error) {
 	if err := p.foreignOperator(name); err != nil {
 		return nil, err
 	}
-	text, ok := p.take("==", "!=", "<=", ">=", "^=", "=", "<", ">")
+	text, ok := p.take("==", "=~", "!=", "<=", ">=", "^=", "=", "<", ">")
 	c := &comparison{op: comparisons[text], index: name}
 	switch {
 	case ok:
@@ -197,14 +202,19 @@ func (p *parser) comparison() (Query, error) {
 		if err := p.starred(c, ""); err != nil {
 			return nil, err
 		}
-		v, err := p.value()
-		if err == nil {
-			err = p.starred(c, strings.Join(v.parts, "/"))
+		if c.op == opMatches {
+			err = p.search(c)
+		} else {
+			err = p.operand(c)
 		}
 		if err != nil {
 			return nil, err
 		}
-		c.values = []value{v}
+	case p.word("contains"):
+		c.op = opContains
+		if err := p.search(c); err != nil {
+			return nil, err
+		}
 	case p.word("in"):
 		if err := p.in(c); err != nil {
 			return nil, err
@@ -221,6 +231,23 @@ func (p *parser) comparison() (Query, error) {
 		return negation{c}, nil
 	}
 	return c, nil
+}
+
+// operand reads the value of a comparison.
+func (p *parser) operand(c *comparison) error {
+	v, err := p.value()
+	if err != nil {
+		return err
+	}
+	c.values = []value{v}
+	return p.starred(c, strings.Join(v.parts, "/"))
+}
+
+// search reads the text of a search, which is never taken apart.
+func (p *parser) search(c *comparison) error {
+	text, err := p.literal()
+	c.values = []value{{parts: []string{text}, joined: true}}
+	return err
 }
 
 // word takes a word, which is not part of a longer one.
@@ -240,6 +267,9 @@ func (p *parser) in(c *comparison) error {
 	open := p.at
 	bracket, ok := p.take("(", "[")
 	if !ok {
+		if p.within(c) {
+			return nil
+		}
 		return p.unexpected(`expected "(" and the values, or "[" and a range`)
 	}
 	c.op = opIn
@@ -263,6 +293,20 @@ func (p *parser) in(c *comparison) error {
 		}
 	}
 	return nil
+}
+
+// within reads a range of addresses, such as 10.0.0.0/8. It is false where there is none.
+func (p *parser) within(c *comparison) bool {
+	start := p.at
+	text, err := p.literal()
+	if err == nil {
+		if _, err = netip.ParsePrefix(text); err == nil {
+			c.op, c.values = opWithin, []value{{parts: []string{text}, joined: true}}
+			return true
+		}
+	}
+	p.at = start
+	return false
 }
 
 // unclosedIn explains what stands where a list or a range should end.
@@ -354,33 +398,4 @@ func (p *parser) doubleQuoted() (string, error) {
 	}
 	p.at = len(p.text)
 	return "", p.failAt(start, `the quote is never closed; add "`)
-}
-
-// function reads what is between the parentheses of label and where.
-func (p *parser) function(name string, start int) (Query, error) {
-	if name != "label" && name != "where" {
-		return nil, p.failAt(start, "there is no function %s; there are label and where", name)
-	}
-	p.at++
-	text, err := p.literal()
-	if err != nil {
-		return nil, err
-	}
-	if _, ok := p.take(")"); !ok {
-		return nil, p.unexpected(`expected ")"; put quotes around what is between the parentheses`)
-	}
-	at := mark{p.text, start, p.at}
-	if name == "where" {
-		c := where(text)
-		c.at = at
-		if _, err := c.compile(); err != nil {
-			return nil, at.locate(err)
-		}
-		return c, nil
-	}
-	selector, err := labels.Parse(text)
-	if err != nil {
-		return nil, at.locate(fmt.Errorf("this is not a label selector: %w", err))
-	}
-	return &labelling{selector: selector, text: text, at: at}, nil
 }

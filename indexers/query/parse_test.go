@@ -8,6 +8,7 @@ import (
 
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/indexers/references"
 )
 
 func TestParse(t *testing.T) {
@@ -40,6 +41,17 @@ func TestParse(t *testing.T) {
 		"where(.spec.paused)":          query.Where(".spec.paused"),
 		"label=x":                      query.Eq("label", "x"),
 		"namespace in (a, b)":          query.Namespace("a", "b"),
+		"a contains 'b c'":             query.Contains("a", "b c"),
+		`a =~ "^b.*$"`:                 query.Matches("a", "^b.*$"),
+		"a=~b":                         query.Matches("a", "b"),
+		"a='~b'":                       query.Eq("a", "~b"),
+		"a in 10.0.0.0/8":              query.Within("a", "10.0.0.0/8"),
+		"a in 2001:db8::/32":           query.Within("a", "2001:db8::/32"),
+		"a<now-14d":                    query.Less("a", "now-14d"),
+		"dangling()":                   query.Dangling(""),
+		"!dangling(issuer)":            query.Not(query.Dangling("issuer")),
+		"refersTo(Issuer.example.com, 'prod/ca')": query.RefersTo(references.Object{Group: "example.com", Kind: "Issuer", Namespace: "prod", Name: "ca", UID: "u"}, ""),
+		"referredBy(secrets, prod/ca, owners)":    query.ReferredBy(references.Object{Resource: "secrets", Namespace: "prod", Name: "ca"}, "owners"),
 	} {
 		got, err := query.Parse(text)
 		if err != nil || got.String() != want.String() {
@@ -68,7 +80,12 @@ func TestParseErrors(t *testing.T) {
 		`a="x`:                         "query:3: the quote is never closed",
 		`a="\x"`:                       "query:3: this is not a text of JSON",
 		"a='x":                         "query:3: the quote is never closed",
-		"lable(a)":                     "query:1: there is no function lable; there are label and where",
+		"lable(a)":                     "query:1: there is no function lable; there are label, where, dangling, refersTo and referredBy",
+		"dangling(a, b)":               "query:1: dangling takes the name of one reference",
+		"dangling(a":                   `query:11: the query ends here; expected "," or ")"`,
+		"refersTo(Issuer)":             "query:1: refersTo takes a type, an object",
+		"a in 10.0.0.0/33":             `query:6: '1' cannot stand here; expected "("`,
+		"a!~b":                         `query:2: "!~" cannot stand here; a negation is written !(a=~"x")`,
 		`label("a in (")`:              "query:1: this is not a label selector",
 		`where("@.a =")`:               "query:1: 1:5: E104",
 		`where(@.a > 1)`:               `query:11: '>' cannot stand here; expected ")"; put quotes`,
@@ -108,6 +125,7 @@ func checkPlace(t *testing.T, err error) {
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		"a=1 && !(b in (x, 'y') || c>=2), label('x=y')", `a="\u0000" || where(".a[?(@.b==1)]")`, "!*", "a in [1, 2)",
+		`a=~"^b|c$" && d contains "e f"`, "a in 10.0.0.0/8 || !dangling(b) && refersTo(Kind.example.com, a/b)", "a<now+1h", "a=(b, 'c/d')",
 		`a\=b`, "a^=x/\\/", "((((a))))", "a!=b", "é", "a=é\u2028",
 	} {
 		f.Add(text)
@@ -146,7 +164,7 @@ func TestUnknownIndexError(t *testing.T) {
 func TestErrorsOfTextQueriesHavePlaces(t *testing.T) {
 	querier := stock(t)
 	for text, want := range map[string]string{
-		"team=x && wieght>1":      "query:11: there is no index \"wieght\"; there are class, condition",
+		"team=x && wieght>1":      "query:11: there is no index \"wieght\"; there are address, addresses, class, condition",
 		"team=x && weight>heavy":  `query:11: index "weight": "heavy" is not of type int; write it as 42`,
 		"team>x":                  `query:1: index "team" has no order, which a comparison needs`,
 		"team^=x":                 `query:1: index "team" has no order, which a beginning needs`,
@@ -156,6 +174,12 @@ func TestErrorsOfTextQueriesHavePlaces(t *testing.T) {
 		"place in (a/b, 'c d')":   `query:1: index "place": 1 part was given and 2 are wanted: its parts are namespace, class; place^="c d" finds`,
 		"weight^=1":               `query:1: index "weight": a value of type int has no beginning`,
 		"condition=Ready/True/No": `query:1: index "condition": 3 parts`,
+		"expiry<tomorrow":         `query:1: index "expiry": "tomorrow" is not of type time; write it as 2026-01-31T00:00:00Z, or relative to now as now-14d or now+1h30m`,
+		"expiry<now-x":            `query:1: index "expiry": "now-x" is not of type time`,
+		"weight contains 1":       `query:1: index "weight": a value of type int has no text to search in`,
+		"host =~ '('":             "query:1: this is not a regular expression: ",
+		"team in 10.0.0.0/8":      `query:1: index "team": it has no addresses to be within a range; declare type: ip or cidr`,
+		"dangling()":              "query:1: there are no references to ask for",
 	} {
 		q, err := query.Parse(text)
 		if err != nil {

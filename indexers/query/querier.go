@@ -5,24 +5,35 @@ import (
 	"errors"
 	"iter"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/references"
 )
 
 var errNoQuery = errors.New("there is no query")
 
 // Querier answers queries over one source. It is safe for concurrent use.
 type Querier struct {
-	source Source
-	schema schema
+	source     Source
+	schema     schema
+	references *references.View
 }
 
 // New returns a Querier over a source. The indexes describe what those of the source hold, by name; one that is
 // not described holds text. They may be more than the source has.
 func New(source Source, indexes ...*indexers.Index) *Querier {
 	return &Querier{source: source, schema: newSchema(indexes)}
+}
+
+// WithReferences returns a Querier over the same source that answers what a query says about references, too. The view
+// is of the type of the source's objects; it is of another moment than the source, but each query asks it once.
+func (q *Querier) WithReferences(view *references.View) *Querier {
+	with := *q
+	with.references = view
+	return &with
 }
 
 // Options say how a query is answered. The zero value gives everything at once, in the order of namespace and
@@ -39,12 +50,14 @@ type Options struct {
 	Limit int
 	// Continue is the token of an earlier result of the same query, whose next objects are given.
 	Continue string
+	// Now is what "now" in the values of a query stands for; zero stands for the present.
+	Now time.Time
 	// AllowScan lets a query look at every object when no index leads to fewer. [All] alone needs no leave.
 	AllowScan bool
 }
 
 // Query gives the objects that a query holds for. Errors are typed: [UnknownIndexError], [UnsortedError],
-// [SortError], [ScanError], [indexers.OperandError], ErrContinue, that of ctx, and [Error] around them for queries that were text.
+// [SortError], [ScanError], ErrNoReferences, [indexers.OperandError], ErrContinue, that of ctx, and [Error] around them for queries that were text.
 func (q *Querier) Query(ctx context.Context, query Query, options Options) (*Result, error) {
 	x, err := q.prepare(ctx, query, options)
 	if err != nil {
@@ -55,7 +68,7 @@ func (q *Querier) Query(ctx context.Context, query Query, options Options) (*Res
 
 // Count counts the objects that a query holds for; Limit, Continue and the order do not matter.
 func (q *Querier) Count(ctx context.Context, query Query, options Options) (int, error) {
-	x, err := q.prepare(ctx, query, Options{AllowScan: options.AllowScan})
+	x, err := q.prepare(ctx, query, Options{AllowScan: options.AllowScan, Now: options.Now})
 	if err != nil {
 		return 0, err
 	}

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/crdcache/crdcache/indexers/references"
 )
 
 // Query says which objects are wanted. It never changes and may be used from any number of goroutines. What it
@@ -74,6 +76,9 @@ func yieldOperands(q Query, yield func(string) bool) bool {
 		return yield(q.text)
 	case *condition:
 		return yield(q.text)
+	case *linking:
+		o := q.object
+		return yield(q.reference) && yield(o.Group) && yield(o.Resource) && yield(o.Kind) && yield(o.Namespace) && yield(o.Name) && yield(o.UID)
 	}
 	return true
 }
@@ -96,6 +101,9 @@ const (
 	opRange
 	opPrefix
 	opExists
+	opContains
+	opMatches
+	opWithin
 )
 
 // labelling selects by labels.
@@ -113,6 +121,23 @@ type condition struct {
 	compile func() (tester, error) // once
 }
 
+// linking is about the references of objects.
+type linking struct {
+	of        link
+	object    references.Object // at the other end; not for dangling
+	reference string            // its name, or empty for any
+	at        mark
+}
+
+type link uint8
+
+const (
+	linkDangling link = iota
+	linkTo            // the objects that refer to one
+	linkFrom          // the objects that one refers to
+)
+
+func (*linking) query()    {}
 func (junction) query()    {}
 func (negation) query()    {}
 func (everything) query()  {}
@@ -171,6 +196,42 @@ func Range(index, from, to string) Query {
 // the beginning of a text.
 func Prefix(index string, parts ...string) Query { return compare(opPrefix, index, parts) }
 
+// Contains holds for objects with a value that contains a text. All values of the index are looked at, which is less
+// than to look at all objects. Of a composite index the value is what a query shows: the parts joined by "/".
+func Contains(index, text string) Query { return search(opContains, index, text) }
+
+// Matches is Contains for a regular expression in the syntax of Go (RE2), which may match any part of the value.
+func Matches(index, expression string) Query {
+	return search(opMatches, index, expression)
+}
+
+// Within holds for objects with an address, or a range of addresses, within one such as "10.0.0.0/8". The index has to be
+// of type ip or cidr.
+func Within(index, prefix string) Query { return search(opWithin, index, prefix) }
+
+// Dangling holds for objects with a reference that leads to nothing: of that name, or of any if it is empty. It needs a
+// [Querier] WithReferences, like the two below.
+func Dangling(reference string) Query { return &linking{of: linkDangling, reference: reference} }
+
+// RefersTo holds for the objects that refer to one, by the reference of that name, or by any if it is empty. The object is
+// whatever has the name: its UID does not count.
+func RefersTo(object references.Object, reference string) Query {
+	return &linking{of: linkTo, object: named(object), reference: reference}
+}
+
+// named leaves of an object what the text of a query says.
+func named(o references.Object) references.Object {
+	if o.UID = ""; o.Kind != "" {
+		o.Resource = ""
+	}
+	return o
+}
+
+// ReferredBy holds for the objects that one refers to.
+func ReferredBy(object references.Object, reference string) Query {
+	return &linking{of: linkFrom, object: named(object), reference: reference}
+}
+
 // Exists holds for objects that have a value. indexers.Null is none.
 func Exists(index string) Query { return &comparison{op: opExists, index: index} }
 
@@ -207,6 +268,11 @@ func Where(condition string) Query { return where(condition) }
 
 func where(text string) *condition {
 	return &condition{text: text, compile: sync.OnceValues(func() (tester, error) { return compileCondition(text) })}
+}
+
+// search has one text that is never taken apart.
+func search(op operator, index, text string) Query {
+	return &comparison{op: op, index: index, values: []value{{parts: []string{text}, joined: true}}}
 }
 
 func compare(op operator, index string, parts []string) Query {

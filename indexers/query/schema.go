@@ -1,8 +1,11 @@
 package query
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
@@ -29,6 +32,7 @@ func newSchema(indexes []*indexers.Index) schema {
 type access struct {
 	Index
 	name string
+	now  time.Time
 	// declared is nil for indexes that no config describes: their keys are text. functions are those of declared.
 	declared  *indexers.Index
 	functions *indexers.Functions
@@ -78,6 +82,14 @@ func (a access) parts(v value, open bool) []string {
 	out := make([]string, len(parts))
 	for n, text := range parts {
 		out[n] = a.declared.Operand(n, text, open && n == len(a.declared.Types())-1)
+		if at, ok := relative(text, a.now); ok {
+			switch a.declared.Types()[n] {
+			case "time":
+				out[n] = at.UTC().Format(time.RFC3339Nano)
+			case "date":
+				out[n] = at.UTC().Format(time.DateOnly)
+			}
+		}
 	}
 	return out
 }
@@ -96,6 +108,38 @@ func (a access) suggestPrefix(v value, err error) error {
 		return fmt.Errorf("%w; %s^=%s finds all with these first parts", err, a.name, v)
 	}
 	return err
+}
+
+// explain adds to an error about values that are no times how to write those that are relative to now.
+func (a access) explain(err error) error {
+	var operand *indexers.OperandError
+	if a.declared == nil || !errors.As(err, &operand) || operand.Part < 0 {
+		return err
+	}
+	if typ := a.declared.Types()[operand.Part]; typ == "time" || typ == "date" {
+		return fmt.Errorf("%w, or relative to now as now-14d or now+1h30m", err)
+	}
+	return err
+}
+
+// relative reads "now", "now-14d" or "now+1h30m".
+func relative(text string, now time.Time) (time.Time, bool) {
+	rest, ok := strings.CutPrefix(text, "now")
+	if !ok || rest == "" {
+		return now, ok
+	}
+	if rest[0] != '-' && rest[0] != '+' {
+		return now, false
+	}
+	canonical, ok := sortkey.Duration.Canonical(rest[1:])
+	if !ok {
+		return now, false
+	}
+	by, err := time.ParseDuration(canonical)
+	if rest[0] == '-' {
+		by = -by
+	}
+	return now.Add(by), err == nil
 }
 
 // show gives the value of a key, for people and for [Parse].

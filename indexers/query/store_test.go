@@ -192,7 +192,7 @@ func TestEverythingAtOnce(t *testing.T) {
 		wg.Go(func() {
 			for range 150 {
 				q, holds := randomQuery(random, 2)
-				result, err := querier.Query(t.Context(), q, query.Options{AllowScan: true, SortBy: "weight", Limit: 20})
+				result, err := querier.Query(t.Context(), q, query.Options{AllowScan: true, SortBy: "weight", Limit: 20, Now: modelNow})
 				if err != nil {
 					t.Errorf("%s: %v", q, err)
 					return

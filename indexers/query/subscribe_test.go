@@ -49,7 +49,7 @@ func follow(t testing.TB, q query.Query) (*hub, *[]query.Event) {
 		t.Fatal(err)
 	}
 	h, events := &hub{}, &[]query.Event{}
-	s, err := query.Subscribe(h, matcher, func(e query.Event) { *events = append(*events, e) })
+	s, err := query.Subscribe(h, matcher.At(modelNow), func(e query.Event) { *events = append(*events, e) })
 	if err != nil || !s.HasSynced() {
 		t.Fatal(err)
 	}

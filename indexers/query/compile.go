@@ -1,0 +1,161 @@
+package query
+
+import (
+	"slices"
+	"time"
+
+	"github.com/crdcache/crdcache/indexers/references"
+)
+
+// compiler makes conditions of a query over one snapshot.
+type compiler struct {
+	schema     schema
+	snapshot   Snapshot
+	references *references.View // nil: there are none
+	now        time.Time
+	meter      *meter
+	warnings   []string
+}
+
+func (c *compiler) compile(q Query) (cond, error) {
+	switch q := q.(type) {
+	case everything:
+		return constant(true), nil
+	case junction:
+		return c.compileJunction(q)
+	case negation:
+		sub, err := c.compile(q.sub)
+		if err != nil {
+			return nil, err
+		}
+		switch sub := sub.(type) {
+		case constant:
+			return !sub, nil
+		case not:
+			return sub.sub, nil
+		}
+		return not{sub}, nil
+	case *comparison:
+		k, err := c.compileComparison(q)
+		return k, q.at.locate(err)
+	case *labelling:
+		if q.err != nil {
+			return nil, q.at.locate(q.err)
+		}
+		return labelled{q.selector, q.String(), c.meter, func() []*keyed { return c.labelStarts(q.selector) }}, nil
+	case *condition:
+		t, err := q.compile()
+		return body{newProbe(t), q.String(), c.meter}, q.at.locate(err)
+	case *linking:
+		linked, err := c.compileLinking(q)
+		return linked, q.at.locate(err)
+	}
+	return nil, errNoQuery
+}
+
+// compileJunction compiles all parts, flattens them, and drops what decides nothing.
+func (c *compiler) compileJunction(q junction) (cond, error) {
+	out := several{any: q.or}
+	decided := false
+	for _, sub := range q.subs {
+		part, err := c.compile(sub)
+		if err != nil {
+			return nil, err
+		}
+		switch part := part.(type) {
+		case constant:
+			decided = decided || bool(part) == q.or
+			continue
+		case several:
+			if part.any == q.or {
+				out.subs = append(out.subs, part.subs...)
+				continue
+			}
+		}
+		out.subs = append(out.subs, part)
+	}
+	if !q.or {
+		out.subs = c.joinSpans(out.subs)
+	}
+	switch {
+	case decided:
+		return constant(q.or), nil
+	case len(out.subs) == 0:
+		return constant(!q.or), nil
+	case len(out.subs) == 1:
+		return out.subs[0], nil
+	}
+	out.query = q.String()
+	slices.SortStableFunc(out.subs, func(a, b cond) int { return int(a.cost()) - int(b.cost()) })
+	return out, nil
+}
+
+// joinSpans makes one of several spans that have to hold for the same index, where an object has one value at most:
+// of several values, each could be in another of the spans.
+func (c *compiler) joinSpans(subs []cond) []cond {
+	at := map[string]int{}
+	out := subs[:0:0]
+	for _, sub := range subs {
+		k, ok := sub.(*keyed)
+		if !ok || k.exact != nil || !k.index.single() {
+			out = append(out, sub)
+			continue
+		}
+		i, again := at[k.index.name]
+		if !again {
+			at[k.index.name] = len(out)
+			out = append(out, k)
+			continue
+		}
+		first := out[i].(*keyed)
+		both := &keyed{index: k.index, meter: c.meter, test: testSet, span: first.span.and(k.span), query: first.query + " && " + k.query}
+		both.estimate(c.snapshot.Len())
+		out[i] = both
+	}
+	return out
+}
+
+func (c *compiler) compileComparison(q *comparison) (cond, error) {
+	index, err := c.schema.open(c.snapshot, q.index)
+	if err != nil {
+		return nil, err
+	}
+	index.now = c.now
+	k := &keyed{index: index, query: q.String(), meter: c.meter}
+	switch q.op {
+	case opEqual, opIn:
+		k.exact, err = c.exactKeys(index, q.values)
+	case opContains, opMatches, opWithin:
+		k.exact, err = c.searchedKeys(index, q)
+	default:
+		k.test = testSet
+		k.span, err = index.span(q)
+		err = index.explain(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.doubt(index, q)
+	k.estimate(c.snapshot.Len())
+	return k, nil
+}
+
+// exactKeys gives the keys of values, each once.
+func (c *compiler) exactKeys(index access, values []value) ([]string, error) {
+	keys := make([]string, 0, len(values))
+	seen := make(map[string]struct{}, len(values))
+	for _, v := range values {
+		if !c.meter.work(1) {
+			return nil, c.meter.err
+		}
+		key, err := index.key(v)
+		if err != nil {
+			return nil, index.explain(index.suggestPrefix(v, err))
+		}
+		if _, again := seen[key]; !again {
+			seen[key] = struct{}{}
+			keys = append(keys, key)
+		}
+	}
+	return keys, nil
+}

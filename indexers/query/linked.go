@@ -1,0 +1,55 @@
+package query
+
+import "slices"
+
+// linked holds for some objects, of which the graph of references has given the keys.
+type linked struct {
+	keys     []string
+	set      map[string]struct{}
+	snapshot Snapshot
+	query    string
+	meter    *meter
+}
+
+func (l *linked) cost() cost    { return costLookup }
+func (l *linked) text() string  { return l.query }
+func (l *linked) size() int     { return len(l.keys) }
+func (l *linked) repeats() bool { return false }
+
+func (l *linked) holds(object string, _ any) bool {
+	_, ok := l.set[object]
+	return ok && l.meter.work(1)
+}
+
+// objects gives those that the snapshot has: the graph may be ahead of it, or behind.
+func (l *linked) objects(yield func(object string, item any) bool) {
+	for _, key := range l.keys {
+		item, ok := l.snapshot.Get(key)
+		if !l.meter.work(1) || ok && !yield(key, item) {
+			return
+		}
+	}
+}
+
+// compileLinking asks the graph.
+func (c *compiler) compileLinking(q *linking) (cond, error) {
+	if c.references == nil {
+		return nil, ErrNoReferences
+	}
+	if names := c.references.Names(); q.of != linkFrom && q.reference != "" && !slices.Contains(names, q.reference) {
+		return nil, &UnknownReferenceError{Name: q.reference, Known: names}
+	}
+	l := &linked{snapshot: c.snapshot, query: q.String(), meter: c.meter}
+	switch q.of {
+	case linkDangling:
+		l.keys = c.references.Dangling(q.reference)
+	case linkTo:
+		l.keys = c.references.RefersTo(q.object, q.reference)
+	case linkFrom:
+		l.keys = c.references.ReferredBy(q.object, q.reference)
+	}
+	l.set = setOf(l.keys)
+	return l, nil
+}
+
+var _ starter = (*linked)(nil)

@@ -1,0 +1,130 @@
+package query_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/indexers/references"
+)
+
+// told passes objects on to a graph, as an informer does that has synced.
+type told struct{ cache.ResourceEventHandler }
+
+func (h *told) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	h.ResourceEventHandler = handler
+	return h, nil
+}
+
+func (h *told) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
+func (h *told) HasSynced() bool                                                 { return true }
+func (h *told) HasSyncedChecker() cache.DoneChecker                             { return h }
+func (h *told) Name() string                                                    { return "told" }
+
+func (h *told) Done() <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
+}
+
+// linkedStock is a querier over widgets that refer to gadgets, and the graph that knows.
+func linkedStock(t *testing.T) (*query.Querier, *references.Graph, *told) {
+	t.Helper()
+	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1alpha1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
+  {name: w, match: {group: example.com, kind: Widget}, references: [{name: gadget, to: {group: example.com, kind: Gadget, name: .spec.class}}]}]}}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	graph := references.New()
+	t.Cleanup(graph.Close)
+	widgets, gadgets := &told{}, &told{}
+	widget := references.Type{Group: "example.com", Resource: "widgets", Kind: "Widget", Namespaced: true}
+	for _, m := range []references.Member{
+		{Type: widget, References: c.Resources[0].References, Informer: widgets},
+		{Type: references.Type{Group: "example.com", Resource: "gadgets", Kind: "Gadget", Namespaced: true}, Informer: gadgets},
+	} {
+		if _, err := graph.Add(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := graph.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	objects := []*unstructured.Unstructured{
+		simple("a/x", "edge", 1, "gold"), simple("a/y", "edge", 2, "silver"), simple("b/x", "edge", 3, "gold"), simple("b/y", "core", 4, "iron"), simple("b/z", "edge", 5, nil),
+	}
+	for _, u := range objects {
+		widgets.OnAdd(u, true)
+	}
+	widgets.OnAdd(simple("a/ahead", "edge", 1, "nothing"), false) // which the cache has not heard of
+	gadgets.OnAdd(simple("a/gold", "", 0, nil), true)
+	gadgets.OnAdd(simple("b/iron", "", 0, nil), true)
+	return stock(t, objects...).WithReferences(graph.View(widget)), graph, gadgets
+}
+
+func TestQueriesAboutReferences(t *testing.T) {
+	querier, _, gadgets := linkedStock(t)
+	ask := func(text string) ([]string, *query.Plan) {
+		t.Helper()
+		q, err := query.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := querier.Query(t.Context(), q, query.Options{})
+		if err != nil {
+			t.Fatal(text, err)
+		}
+		return r.Keys(), r.Plan
+	}
+	for text, want := range map[string][]string{
+		"dangling()":                                          {"a/y", "b/x"},
+		"dangling(gadget)":                                    {"a/y", "b/x"},
+		"dangling(owners)":                                    {},
+		"dangling() && weight>2":                              {"b/x"},
+		"team=edge && !dangling(gadget)":                      {"a/x", "b/z"},
+		"dangling(gadget) || team=core":                       {"a/y", "b/x", "b/y"},
+		"refersTo(Gadget.example.com, a/gold)":                {"a/x"},
+		"refersTo(gadgets.example.com, b/gold)":               {"b/x"},
+		"refersTo(gadgets.example.com, b/gold, owners)":       {},
+		"refersTo(gadgets, b/gold)":                           {},
+		"referredBy(Widget.example.com, a/x)":                 {},
+		"!dangling() && refersTo(Gadget.example.com, b/iron)": {"b/y"},
+	} {
+		if strings.HasPrefix(text, "!") {
+			text = strings.Replace(text, "!dangling() && ", "", 1)
+		}
+		if got, plan := ask(text); !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v\n%s", text, got, want, plan)
+		}
+	}
+	_, plan := ask("dangling(gadget) && team=edge")
+	want := "query  dangling(gadget) && team=edge\nstart  dangling(gadget): at most 3 of 5 objects\ncheck  team=edge\norder  namespace, name\nfound  2 objects by 4 tests\n"
+	if diff := cmp.Diff(want, plan.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	gadgets.OnAdd(simple("a/silver", "", 0, nil), false)
+	if got, _ := ask("dangling()"); !slices.Equal(got, []string{"b/x"}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestReferencesThatAreNotThere(t *testing.T) {
+	querier, _, _ := linkedStock(t)
+	var unknown *query.UnknownReferenceError
+	if _, err := querier.Keys(t.Context(), query.Dangling("gadgte"), query.Options{}); !errors.As(err, &unknown) || !slices.Equal(unknown.Known, []string{"gadget", "owners"}) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := stock(t).Keys(t.Context(), query.Dangling(""), query.Options{}); !errors.Is(err, query.ErrNoReferences) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := query.NewMatcher(query.Not(query.Dangling(""))); !errors.Is(err, query.ErrNoReferences) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,60 @@
+package references
+
+import (
+	"slices"
+	"strings"
+)
+
+// View is a graph as seen by the objects of one type. It gives their keys, namespace/name, sorted and each once.
+type View struct {
+	graph *Graph
+	typ   Object
+}
+
+// View returns the view of a type. References to objects of other types are seen from the side of this type.
+func (g *Graph) View(t Type) *View {
+	return &View{g, Object{Group: t.Group, Resource: t.Resource, Kind: t.Kind}}
+}
+
+// Names are the references that the objects may make, sorted: those of the members of the type.
+func (v *View) Names() []string {
+	v.graph.mu.Lock()
+	defer v.graph.mu.Unlock()
+	names := []string{Owners}
+	for _, k := range v.graph.mu.find(v.typ) {
+		for m := range k.members {
+			names = append(names, m.extract.names...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Dangling gives the objects with a reference that leads to nothing: of one name, or of any if it is empty.
+func (v *View) Dangling(name string) []string {
+	return v.keys(v.graph.Dangling(), name, func(r Reference) Object { return r.From })
+}
+
+// RefersTo gives the objects that refer to one, by the reference of one name, or by any if it is empty.
+func (v *View) RefersTo(o Object, name string) []string {
+	return v.keys(v.graph.To(o), name, func(r Reference) Object { return r.From })
+}
+
+// ReferredBy gives the objects that one refers to, whether they are there or not.
+func (v *View) ReferredBy(o Object, name string) []string {
+	return v.keys(v.graph.From(o), name, func(r Reference) Object { return r.To })
+}
+
+// keys gives the keys of the objects of the type.
+func (v *View) keys(all []Reference, name string, of func(Reference) Object) []string {
+	keys := []string{}
+	for _, r := range all {
+		o := of(r)
+		same := o.Group == v.typ.Group && (o.Kind != "" && o.Kind == v.typ.Kind || o.Resource != "" && o.Resource == v.typ.Resource)
+		if same && (name == "" || r.Name == name) {
+			keys = append(keys, o.Key())
+		}
+	}
+	slices.SortFunc(keys, strings.Compare)
+	return slices.Compact(keys)
+}

@@ -1,2 +1,2 @@
-// Package tty makes terminals for tests of what a person sees. It works on Linux alone.
+// Package tty makes terminals for tests of what a person sees. It works on Unix systems alone.
 package tty

@@ -1,3 +1,5 @@
+//go:build unix
+
 package tty
 
 import (
@@ -6,8 +8,9 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"syscall"
-	"unsafe"
+
+	"github.com/creack/pty"
+	"golang.org/x/term"
 )
 
 // Terminal is a terminal on which nobody types. What is written to it arrives as it is, line breaks included.
@@ -27,17 +30,17 @@ type Terminal struct {
 
 // Open makes a terminal of so many columns. It has to be closed.
 func Open(columns int) (*Terminal, error) {
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	master, file, err := pty.Open()
 	if err != nil {
 		return nil, fmt.Errorf("making a terminal: %w", err)
 	}
-	t := &Terminal{master: master, ended: make(chan struct{})}
+	t := &Terminal{File: file, master: master, ended: make(chan struct{})}
 	t.mu.arrived = make(chan struct{})
-	if t.File, err = openOther(master); err != nil {
-		_ = master.Close() // nothing was written
+	go t.read()                                             // ended by Close, which leaves nobody to write
+	if _, err := term.MakeRaw(int(file.Fd())); err != nil { // or line breaks arrive as two characters
+		t.Close()
 		return nil, fmt.Errorf("making a terminal: %w", err)
 	}
-	go t.read() // ended by Close, which leaves nobody to write
 	if err := t.Resize(columns); err != nil {
 		t.Close()
 		return nil, err
@@ -45,31 +48,9 @@ func Open(columns int) (*Terminal, error) {
 	return t, nil
 }
 
-// openOther opens the side of the program, and makes it pass on what is written unchanged.
-func openOther(master *os.File) (*os.File, error) {
-	unlock, number := int32(0), int32(0)
-	if err := ioctl(master, syscall.TIOCSPTLCK, unsafe.Pointer(&unlock)); err != nil {
-		return nil, err
-	}
-	if err := ioctl(master, syscall.TIOCGPTN, unsafe.Pointer(&number)); err != nil {
-		return nil, err
-	}
-	file, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		return nil, err
-	}
-	var mode syscall.Termios
-	if err := ioctl(file, syscall.TCGETS, unsafe.Pointer(&mode)); err != nil {
-		return nil, err
-	}
-	mode.Oflag &^= syscall.OPOST
-	return file, ioctl(file, syscall.TCSETS, unsafe.Pointer(&mode))
-}
-
 // Resize changes the number of columns.
 func (t *Terminal) Resize(columns int) error {
-	size := [4]uint16{24, uint16(columns)} // rows, columns, and both in pixels
-	if err := ioctl(t.master, syscall.TIOCSWINSZ, unsafe.Pointer(&size)); err != nil {
+	if err := pty.Setsize(t.master, &pty.Winsize{Rows: 24, Cols: uint16(columns)}); err != nil {
 		return fmt.Errorf("resizing a terminal: %w", err)
 	}
 	return nil
@@ -121,22 +102,4 @@ func (t *Terminal) read() {
 			return
 		}
 	}
-}
-
-// ioctl takes no descriptor out of the hands of the runtime, as Fd does.
-func ioctl(file *os.File, request uintptr, argument unsafe.Pointer) error {
-	raw, err := file.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var errno syscall.Errno
-	if err := raw.Control(func(fd uintptr) {
-		_, _, errno = syscall.Syscall(syscall.SYS_IOCTL, fd, request, uintptr(argument))
-	}); err != nil {
-		return err
-	}
-	if errno != 0 {
-		return errno
-	}
-	return nil
 }

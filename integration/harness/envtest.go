@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -31,6 +32,8 @@ type envtestPlane struct {
 	apiServer *envtest.APIServer
 	config    string
 	tokens    map[string]string // by context
+	dir       string
+	watchdog  io.Closer
 }
 
 // stopTimeout is how long a component has after SIGTERM; then it is killed. All that matters is in etcd's
@@ -38,13 +41,26 @@ type envtestPlane struct {
 const stopTimeout = time.Millisecond
 
 func startEnvtest(ctx context.Context, assets, dir string, apiServerArgs []string) (*envtestPlane, error) {
+	paths := map[string]string{}
+	for _, name := range []string{"etcd", "kube-apiserver"} {
+		path, err := recordPID(dir, name, filepath.Join(assets, name))
+		if err != nil {
+			return nil, err
+		}
+		paths[name] = path
+	}
+	watchdog, err := startWatchdog(dir)
+	if err != nil {
+		return nil, err
+	}
 	p := &envtestPlane{
+		dir: dir, watchdog: watchdog,
 		etcd: &envtest.Etcd{
-			Path: filepath.Join(assets, "etcd"), DataDir: filepath.Join(dir, "etcd"),
+			Path: paths["etcd"], DataDir: filepath.Join(dir, "etcd"),
 			StartTimeout: patience, StopTimeout: stopTimeout,
 		},
 		apiServer: &envtest.APIServer{
-			Path: filepath.Join(assets, "kube-apiserver"), CertDir: filepath.Join(dir, "apiserver"),
+			Path: paths["kube-apiserver"], CertDir: filepath.Join(dir, "apiserver"),
 			StartTimeout: patience, StopTimeout: stopTimeout,
 		},
 		config: filepath.Join(dir, "kubeconfig"),
@@ -52,12 +68,12 @@ func startEnvtest(ctx context.Context, assets, dir string, apiServerArgs []strin
 	}
 	for _, d := range []string{p.etcd.DataDir, p.apiServer.CertDir} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
-			return nil, err
+			return nil, errors.Join(err, p.stop())
 		}
 	}
 	tokens := filepath.Join(dir, "tokens.csv")
 	if err := p.writeTokens(tokens); err != nil {
-		return nil, err
+		return nil, errors.Join(err, p.stop())
 	}
 	p.apiServer.Configure().Append("token-auth-file", tokens)
 	for _, arg := range apiServerArgs {
@@ -98,7 +114,7 @@ func (p *envtestPlane) awaitReady(ctx context.Context) error {
 }
 
 func (p *envtestPlane) killAPIServer(ctx context.Context) error {
-	return kill(ctx, p.apiServer.Stop, net.JoinHostPort(p.apiServer.SecureServing.Address, p.apiServer.SecureServing.Port))
+	return p.kill(ctx, "kube-apiserver", p.apiServer.Stop, net.JoinHostPort(p.apiServer.SecureServing.Address, p.apiServer.SecureServing.Port))
 }
 
 func (p *envtestPlane) restartAPIServer(ctx context.Context) error {
@@ -109,7 +125,7 @@ func (p *envtestPlane) restartAPIServer(ctx context.Context) error {
 }
 
 func (p *envtestPlane) restartEtcd(ctx context.Context) error {
-	if err := kill(ctx, p.etcd.Stop, p.etcd.URL.Host); err != nil {
+	if err := p.kill(ctx, "etcd", p.etcd.Stop, p.etcd.URL.Host); err != nil {
 		return err
 	}
 	if err := p.etcd.Start(); err != nil {
@@ -129,14 +145,15 @@ func (p *envtestPlane) stop() error {
 		errs = append(errs, p.killAPIServer(ctx))
 	}
 	if p.etcd.URL != nil {
-		errs = append(errs, kill(ctx, p.etcd.Stop, p.etcd.URL.Host))
+		errs = append(errs, p.kill(ctx, "etcd", p.etcd.Stop, p.etcd.URL.Host))
 	}
+	errs = append(errs, p.watchdog.Close())
 	return errors.Join(errs...)
 }
 
 // kill ends a component and waits until its address refuses connections. The error of stop is of no
 // interest: it mostly says that the component had to be killed.
-func kill(ctx context.Context, stop func() error, address string) error {
+func (p *envtestPlane) kill(ctx context.Context, name string, stop func() error, address string) error {
 	stopped := stop()
 	err := eventually(ctx, func(ctx context.Context) error {
 		if listens(ctx, address) {
@@ -146,6 +163,10 @@ func kill(ctx context.Context, stop func() error, address string) error {
 	})
 	if err != nil {
 		return errors.Join(stopped, err)
+	}
+	// There is none where it was killed before, or did not start.
+	if err := forgetPID(p.dir, name); !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	return nil
 }

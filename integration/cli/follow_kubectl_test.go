@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
@@ -146,8 +148,13 @@ func TestFollowAsKubectl(t *testing.T) {
 
 func (m manifest) apply(t *testing.T, ns, name string) {
 	t.Helper()
+	// Up to 1.31 kubectl takes for JSON whatever begins with a brace.
+	text, err := yaml.YAMLToJSON([]byte(strings.NewReplacer("NS", ns, "NAME", name).Replace(m.text)))
+	if err != nil {
+		t.Fatal(err)
+	}
 	cmd := command(t, harness.KubectlPath(t), "create", "-f", "-")
-	cmd.Stdin = strings.NewReader(strings.NewReplacer("NS", ns, "NAME", name).Replace(m.text))
+	cmd.Stdin = bytes.NewReader(text)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

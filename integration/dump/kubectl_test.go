@@ -105,7 +105,8 @@ func testTables(t *testing.T, name string, scope []string) {
 	t.Run("wide", func(t *testing.T) { expectSameTable(t, append([]string{name, "-o", "wide"}, scope...)...) })
 }
 
-// expectSameTable compares tables byte for byte, unless an age changes while kubectl is asked twice.
+// expectSameTable compares tables byte for byte, unless an age changes while kubectl is asked twice, or kubectl is one
+// that leaves no room for the rest of a cell that it cuts.
 func expectSameTable(t *testing.T, args ...string) {
 	t.Helper()
 	get := append([]string{"get"}, args...)
@@ -118,11 +119,11 @@ func expectSameTable(t *testing.T, args ...string) {
 	if before == "" && !strings.HasPrefix(r.stderr, "No resources found") || before != "" && r.stderr != "" {
 		t.Errorf("stderr:\n%s", r.stderr)
 	}
-	if before == after {
+	if before == after && harness.Has(t, harness.Padding) {
 		expectSame(t, "table", before, r.stdout)
 		return
 	}
-	expectSame(t, "table but for its ages", ageless(before), ageless(r.stdout))
+	expectSame(t, "table but for its ages and gaps", ageless(before), ageless(r.stdout))
 }
 
 var (

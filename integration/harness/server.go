@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,21 +19,37 @@ type Feature struct {
 	has  func(server) bool
 }
 
-// WatchList is that a watch can begin with the objects there are: on by default since 1.34.
-var WatchList = Feature{name: "watch-list", has: func(s server) bool { return s.watchList }}
+// What tests need, or ask for.
+var (
+	// WatchList is that a watch can begin with the objects there are: on by default since 1.34.
+	WatchList = Feature{name: "watch-list", has: func(s server) bool { return s.watchList }}
+	// SelectableFields is that definitions name fields for field selectors.
+	SelectableFields = since("1.31", "selectableFields of custom resources")
+	// Wording is that errors are put into the words, and carry the codes, that readapi repeats.
+	Wording = since("1.35", "errors worded as since Kubernetes 1.35")
+	// Padding is that kubectl, which is of the server's version, pads columns to the whole of a cell that it cuts.
+	Padding = since("1.37", "kubectl that pads as since 1.37")
+)
 
-// Since is what came with a minor version of Kubernetes, such as "1.32".
-func Since(minor string) Feature {
-	return Feature{name: "Kubernetes " + minor, has: func(s server) bool { return s.version.AtLeast(version.MustParse(minor)) }}
+// since is what came with a minor version of Kubernetes.
+func since(minor, name string) Feature {
+	return Feature{name: name, has: func(s server) bool { return s.version.AtLeast(version.MustParse(minor)) }}
 }
 
-// Needs skips a test on a server without one of these features, and says which.
+// Since is whatever came with a minor version of Kubernetes, such as "1.32".
+func Since(minor string) Feature { return since(minor, "Kubernetes "+minor) }
+
+// Needs skips a test on a server without all of these features, and says which it lacks.
 func Needs(t testing.TB, features ...Feature) {
 	t.Helper()
+	var missing []string
 	for _, f := range features {
 		if !Has(t, f) {
-			t.Skipf("needs %s, which this server lacks", f.name)
+			missing = append(missing, f.name)
 		}
+	}
+	if len(missing) > 0 {
+		t.Skipf("needs %s, which this server lacks", strings.Join(missing, ", "))
 	}
 }
 

@@ -89,6 +89,7 @@ func TestRecreatedUnseen(t *testing.T) {
 	i, j := s.follow(resourceOf(widgets))
 	j.expect("add a")
 	before, first := j.uid("a"), s.awaitSynced(i, 1)
+	s.awaitWatched(widgets, j)
 
 	release := l.cut()
 	s.uninstall(widgets)
@@ -116,6 +117,7 @@ func TestRecreatedUnseenWithAnotherScope(t *testing.T) {
 	j.expect("add a")
 	s.awaitSynced(i, 1)
 	before := j.uid("a")
+	s.awaitWatched(widgets, j)
 
 	release := l.cut()
 	s.uninstall(widgets)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -145,6 +146,14 @@ func (s *scene) awaitSynced(i *dynamicinformer.Informer, generation int) dynamic
 		return nil
 	})
 	return status
+}
+
+// awaitWatched creates an object and waits for it. It comes with a watch, because the list has been: without watch-list
+// a type is synced some time before its watch is open.
+func (s *scene) awaitWatched(definition *unstructured.Unstructured, j *journal) {
+	s.Helper()
+	s.create(definition, "watched")
+	j.expect("add watched")
 }
 
 // expectKeys checks what the cache holds.

@@ -27,12 +27,13 @@ func TestThrottled(t *testing.T) {
 	lift()
 	j.expect("add a")
 	s.awaitSynced(i, 1)
+	s.awaitWatched(widgets, j)
 
 	lift = l.faults.Throttle(1)
 	l.faults.EndWatches()
 	s.await(i, dynamicinformer.StateSynced, dynamicinformer.ReasonThrottled)
 	s.create(widgets, "b")
-	s.expectKeys(i, "default/a")
+	s.expectKeys(i, "default/a", "default/watched")
 	lift()
 	// A list may bring a once more.
 	j.awaitLive("b")
@@ -63,6 +64,7 @@ func TestCredentialsRefused(t *testing.T) {
 	i, j := s.follow(resourceOf(widgets))
 	j.expect("add a")
 	s.awaitSynced(i, 1)
+	s.awaitWatched(widgets, j)
 
 	refused.Store(true)
 	l.faults.EndWatches()
@@ -73,7 +75,7 @@ func TestCredentialsRefused(t *testing.T) {
 	}
 	s.awaitCondition(dynamicinformer.ConditionAuthenticated, metav1.ConditionFalse)
 	s.create(widgets, "b")
-	s.expectKeys(i, "default/a")
+	s.expectKeys(i, "default/a", "default/watched")
 	refused.Store(false)
 	// A list may bring a once more.
 	j.awaitLive("b")

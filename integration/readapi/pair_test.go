@@ -34,9 +34,10 @@ type pair struct {
 	storage    *readapi.Storage
 }
 
-// newPair fills both from the project's own manifests.
+// newPair fills both from the project's own manifests. It needs a server that answers as readapi does.
 func newPair(t *testing.T) *pair {
 	t.Helper()
+	harness.Needs(t, harness.WatchList, harness.SelectableFields, harness.Wording)
 	harness.InstallCRDs(t, harness.Read(t, testdata+"crds")...)
 	harness.Apply(t, harness.Read(t, testdata+"objects")...)
 	p := &pair{real: harness.Config(t), storage: readapi.NewStorage(readapi.StorageOptions{})}

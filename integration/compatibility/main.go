@@ -1,0 +1,61 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+
+	"gotest.tools/gotestsum/testjson"
+)
+
+func main() {
+	server := flag.String("server", "", "what the tests ran against, for the heading of the section")
+	document := flag.String("document", "", "the document that has, or gets, the section; empty writes none")
+	flag.Parse()
+	if err := run(*server, *document, os.Stdin, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+func run(server, document string, in io.Reader, out io.Writer) error {
+	results, err := testjson.ScanTestOutput(testjson.ScanConfig{Stdout: in, Handler: progress{out}})
+	if err != nil {
+		return err
+	}
+	testjson.PrintSummary(out, results, testjson.SummarizeFailed|testjson.SummarizeErrors)
+	if failed := len(results.Failed()) + len(results.Errors()); failed > 0 || results.Total() == 0 {
+		return fmt.Errorf("%d of %d tests failed, or did not build: nothing is written", failed, results.Total())
+	}
+	if document == "" {
+		return nil
+	}
+	text, err := os.ReadFile(document)
+	if err != nil {
+		return err
+	}
+	updated, err := replaceSection(string(text), server, section(results))
+	if err != nil {
+		return fmt.Errorf("%s: %w", document, err)
+	}
+	return os.WriteFile(document, []byte(updated), 0o644)
+}
+
+// progress reports each package that ends.
+type progress struct{ out io.Writer }
+
+// Event implements testjson.EventHandler.
+func (p progress) Event(event testjson.TestEvent, _ *testjson.Execution) error {
+	if !event.PackageEvent() || !event.Action.IsTerminal() {
+		return nil
+	}
+	_, err := fmt.Fprintf(p.out, "%s\t%s\t%.0f s\n", event.Action, event.Package, event.Elapsed)
+	return err
+}
+
+// Err implements testjson.EventHandler.
+func (p progress) Err(text string) error {
+	_, err := fmt.Fprintln(p.out, text)
+	return err
+}

@@ -6,12 +6,18 @@ MODULES := . sandbox integration bench
 BIN := $(CURDIR)/bin
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 20s
+# The version of Kubernetes that the tests run against in make skew, what of them, and where its binaries are kept.
+VERSION ?= 1.30.14
+SKEW_PACKAGES ?= ./...
+SKEW_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/crdcache/kubernetes
+# The tests for which it can make a difference that a server has no watch-list.
+WITHOUT_WATCH_LIST := ./cli ./conformance ./discovery ./factory ./indexers ./lifecycle
 HISTORY_DURATION ?= 10m
 HISTORY_SEED ?= 0
 # The sandbox is several minutes of building: once, unless its sources or the versions it is made of change.
 SANDBOX_SOURCES := $(shell find sandbox -name '*.go' -not -name '*_test.go') sandbox/go.mod sandbox/build.sh
 
-.PHONY: help build install man test unit integration history sandbox-test lint race fuzz sandbox demo demo-cluster bench bench-ci microbench generate verify
+.PHONY: help build install man test unit integration skew skew-short history sandbox-test lint race fuzz sandbox demo demo-cluster bench bench-ci microbench generate verify
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,11 +49,27 @@ unit: ## Run the tests that need nothing but Go
 	go test -timeout 10m ./...
 	cd bench && go test -timeout 10m ./...
 
-integration: sandbox ## Run the tests against a real API server
+integration: sandbox ## Run the tests against a real API server, with watch-list and without
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -timeout 20m $$(go list ./... | grep -Ev '/(dump|history)$$')
 	@# The one builds the command while it runs, which go's cache of test results can't see; the other is another
 	@# history each time.
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m ./dump ./history
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_APISERVER_ARGS=feature-gates=WatchList=false \
+	  go test -timeout 20m $(WITHOUT_WATCH_LIST)
+
+# The results are events, which compatibility turns into a summary.
+SKEW_TEST = cd integration && go build -o $(BIN)/compatibility ./compatibility && \
+	CRDCACHE_SANDBOX_BIN= KUBEBUILDER_ASSETS=$(SKEW_CACHE)/$(VERSION) CRDCACHE_KUBECTL_BIN=$(SKEW_CACHE)/$(VERSION)/kubectl \
+	CRDCACHE_REQUIRE_SANDBOX=1 go test -json -count=1 -timeout 30m
+
+skew: ## Run the integration tests against Kubernetes VERSION (1.30.14), and write docs/compatibility.md; builds it first (10 minutes once)
+	./sandbox/build-version.sh $(VERSION) $(SKEW_CACHE)/$(VERSION)
+	$(SKEW_TEST) $(SKEW_PACKAGES) | $(BIN)/compatibility -server "Kubernetes $(VERSION)" -document ../docs/compatibility.md
+
+skew-short: ## Run some of them, if VERSION has been built
+	@if [ -x $(SKEW_CACHE)/$(VERSION)/kube-apiserver ]; then \
+	  $(SKEW_TEST) ./cli ./discovery ./factory ./indexers | $(BIN)/compatibility -server "Kubernetes $(VERSION)"; \
+	else echo "Kubernetes $(VERSION) has not been built: make skew VERSION=$(VERSION) does"; fi
 
 history: sandbox ## Play random histories for HISTORY_DURATION (10m), from HISTORY_SEED on (0: any), with the race detector
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -race -count=1 -timeout 0 -v ./history \

@@ -11,7 +11,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/internal/follow"
 	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/informer"
 	"github.com/crdcache/crdcache/internal/requests"
@@ -29,10 +28,8 @@ var (
 type Factory struct {
 	source  source
 	options Options
-	// board has what Options.Types tells, until stopTypes; both are nil without it.
-	board     *follow.Board
-	stopTypes func()
-	hub       *health.Hub
+	types   *typeBoard // nil without Options.Types
+	hub     *health.Hub
 	// subscriptions are those that have not been closed.
 	subscriptions subscriptions
 
@@ -76,8 +73,7 @@ func New(options Options) (*Factory, error) {
 		return nil, err
 	}
 	if options.Types != nil {
-		f.board = follow.NewBoard(f.hub.LearntTypes)
-		f.stopTypes = sync.OnceFunc(options.Types.Subscribe(typeBoard{f.board}))
+		f.types = newTypeBoard(options.Types, f.hub.LearntTypes)
 	}
 	return f, nil
 }

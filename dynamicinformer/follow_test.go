@@ -281,3 +281,45 @@ func TestFollowShutdownStopsSubscription(t *testing.T) {
 		t.Error("the informer is not stopped")
 	}
 }
+
+func TestRunnable(t *testing.T) {
+	installed := sees{complete: true, exists: true, Type: Type{
+		Established: true, Versions: []string{"v1"}, Unwatchable: []string{"v2"},
+	}}
+	with := func(change func(*sees)) sees { s := installed; change(&s); return s }
+	in := func(n Namespaces) ResourceOptions { return ResourceOptions{Namespaces: n} }
+	by := func(p VersionPolicy) ResourceOptions { return ResourceOptions{Versions: p} }
+	several := with(func(s *sees) { s.Versions, s.Unwatchable = []string{"v3", "v1"}, []string{"v2"} })
+	tests := []struct {
+		reason  string
+		seen    sees
+		asked   string
+		options ResourceOptions
+		version string
+		want    Reason
+	}{
+		{"cluster-scoped in a factory for all namespaces", installed, "v1", in(Namespaces{}), "v1", ReasonNone},
+		{"cluster-scoped in a factory for one", installed, "v1", in(InNamespaces("x")), "", ReasonScopeConflict},
+		{"cluster-scoped in all but one", installed, "v1", in(ExceptNamespaces("x")), "v1", ReasonNone},
+		{"namespaced in a factory for one", with(func(s *sees) { s.Namespaced = true }), "v1", in(InNamespaces("x")), "v1", ReasonNone},
+		{"not watchable", installed, "v2", in(Namespaces{}), "", ReasonVerbUnsupported},
+		{"not served", installed, "v3", in(Namespaces{}), "", ReasonVersionNotServed},
+		{"not established", with(func(s *sees) { s.Established = false }), "v1", in(Namespaces{}), "", ReasonNotEstablished},
+		{"absent", sees{complete: true}, "v1", in(Namespaces{}), "", ReasonNotInstalled},
+		{"not known", sees{}, "v1", in(Namespaces{}), "", ReasonTypesUnknown},
+		{"the preferred version", several, "v1", by(PreferredVersion()), "v3", ReasonNone},
+		{"the preferred version of those that can be watched", with(func(s *sees) { s.Versions = nil }), "", by(PreferredVersion()), "", ReasonVerbUnsupported},
+		{"no version at all", with(func(s *sees) { s.Versions, s.Unwatchable = nil, nil }), "v1", by(PreferredVersion()), "", ReasonVersionNotServed},
+		{"the first in order", several, "", by(VersionOrder("v4", "v2", "v1", "v3")), "v1", ReasonNone},
+		{"none of the order", several, "v1", by(VersionOrder("v4", "v5")), "", ReasonVersionNotServed},
+		{"the order can't be watched", several, "v1", by(VersionOrder("v4", "v2")), "", ReasonVerbUnsupported},
+	}
+	for _, test := range tests {
+		t.Run(test.reason, func(t *testing.T) {
+			version, got := test.seen.runnable(test.asked, test.options)
+			if got != test.want || version != test.version {
+				t.Errorf("runnable = %q, %q; want %q, %q", version, got, test.version, test.want)
+			}
+		})
+	}
+}

@@ -53,7 +53,7 @@ func (o *object) isServiceOf(group string) bool {
 	if !o.labels.Has(automanaged) {
 		return false
 	}
-	content, err := decode(o)
+	content, err := o.decode()
 	if err != nil {
 		return false
 	}

@@ -19,7 +19,6 @@ import (
 const (
 	DefaultBookmarkInterval = time.Minute
 	DefaultWatchTimeout     = 30 * time.Minute
-	DefaultWriteTimeout     = time.Minute
 )
 
 // HandlerOptions adjusts a handler. The zero value is usable.
@@ -31,22 +30,17 @@ type HandlerOptions struct {
 	// WatchTimeout ends a watch that names no timeoutSeconds, after this time to twice as much. Default
 	// DefaultWatchTimeout.
 	WatchTimeout time.Duration
-	// WriteTimeout is how long a client may take to read what is written at once, some 64 KB. It is cut off then, so that
-	// one that stalls keeps no list in memory for ever. It counts where the server can do that, as net/http's and
-	// NewTransport do. Default DefaultWriteTimeout; negative: no limit, but for what timeoutSeconds says of a watch.
-	WriteTimeout time.Duration
 }
 
-// handler serves a backend.
+// handler serves a storage.
 type handler struct {
-	backend Backend
+	storage *Storage
 	options HandlerOptions
-	events  eventCache
 
 	documents struct {
 		sync.Mutex
-		generation uint64 // of the types that built is of
-		built      map[string]document
+		served uint64 // Storage.mu.served that built is of
+		built  map[string]document
 	}
 }
 
@@ -54,11 +48,6 @@ type handler struct {
 // use. A watch ends with the context of its request, so that a server that has watches must cancel these to shut
 // down.
 func NewHandler(s *Storage, options HandlerOptions) http.Handler {
-	return NewBackendHandler(served{s}, options)
-}
-
-// NewBackendHandler is NewHandler for another backend.
-func NewBackendHandler(b Backend, options HandlerOptions) http.Handler {
 	if options.Version == nil {
 		options.Version = &version.Info{
 			Major: "1", Minor: "37", GitVersion: "v1.37.0", GitTreeState: "clean", Compiler: "gc",
@@ -66,8 +55,7 @@ func NewBackendHandler(b Backend, options HandlerOptions) http.Handler {
 	}
 	options.BookmarkInterval = cmp.Or(max(options.BookmarkInterval, 0), DefaultBookmarkInterval)
 	options.WatchTimeout = cmp.Or(max(options.WatchTimeout, 0), DefaultWatchTimeout)
-	options.WriteTimeout = cmp.Or(options.WriteTimeout, DefaultWriteTimeout)
-	return &handler{backend: b, options: options}
+	return &handler{storage: s, options: options}
 }
 
 // ServeHTTP implements http.Handler.
@@ -92,13 +80,14 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // resource is what a request is about, as it is served at that moment.
 type resource struct {
 	target
-	collection Collection
+	collection *collection
 	typ        Type
 	version    *Version
+	ended      <-chan struct{}
 }
 
 func (h *handler) serveResource(w http.ResponseWriter, r *http.Request) {
-	t, err := h.resolve(r.URL.Path)
+	t, err := h.storage.resolve(r.URL.Path)
 	if err != nil {
 		writeError(w, r, err)
 		return
@@ -159,26 +148,26 @@ func verbOf(method, name string) string {
 }
 
 // resolve finds what a path names. Without an error, nil says that nothing is there at all.
-func (h *handler) resolve(path string) (*resource, error) {
+func (s *Storage) resolve(path string) (*resource, error) {
 	t, ok := parsePath(path)
 	if !ok {
 		return nil, nil
 	}
-	if c := h.backend.Collection(schema.GroupResource{Group: t.gv.Group, Resource: t.resource}); c != nil {
-		found := &resource{target: t, collection: c, typ: c.Type()}
-		found.version = found.typ.version(t.gv.Version)
-		switch {
-		case found.version == nil || t.misplaced(found.typ):
-		case t.subresource != "" && !slices.Contains(found.version.Subresources, t.subresource):
-			return nil, apierrors.NewNotFound(found.typ.GroupResource(), t.name)
-		default:
-			return found, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.mu.types[schema.GroupResource{Group: t.gv.Group, Resource: t.resource}]
+	if c == nil || c.typ.version(t.gv.Version) == nil || t.misplaced(c.typ) {
+		if s.builtIn(t.gv.Group) {
+			return nil, errNoSuchResource()
 		}
+		return nil, nil
 	}
-	if h.builtIn(t.gv.Group) {
-		return nil, errNoSuchResource()
+	found := &resource{target: t, collection: c, typ: c.typ, ended: c.ended}
+	found.version = found.typ.version(t.gv.Version)
+	if t.subresource != "" && !slices.Contains(found.version.Subresources, t.subresource) {
+		return nil, apierrors.NewNotFound(c.typ.GroupResource(), t.name)
 	}
-	return nil, nil
+	return found, nil
 }
 
 // misplaced reports whether the path has a namespace too many or too few.
@@ -190,9 +179,13 @@ func (t target) misplaced(typ Type) bool {
 }
 
 // builtIn reports whether a group has a type that no CustomResourceDefinition defines.
-func (h *handler) builtIn(group string) bool {
-	types, _ := h.backend.ServedTypes()
-	return group == "" || slices.ContainsFunc(types, func(t Type) bool { return t.Group == group && !t.Custom })
+func (s *Storage) builtIn(group string) bool {
+	for gr, c := range s.mu.types {
+		if gr.Group == group && c.custom == "" {
+			return true
+		}
+	}
+	return group == ""
 }
 
 // watchTimeout is how long a watch lasts.

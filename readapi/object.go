@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
@@ -26,44 +25,15 @@ type object struct {
 	body []byte
 }
 
-var _ Object = (*object)(nil)
-
-// asObject is an object that may be nil as an Object that then is nil, too.
-func asObject(o *object) Object {
-	if o == nil {
-		return nil
+func (o *object) namespace() string {
+	namespace, _, ok := strings.Cut(o.key, "/")
+	if !ok {
+		return ""
 	}
-	return o
+	return namespace
 }
 
-// Key implements Object.
-func (o *object) Key() string { return o.key }
-
-// Version implements Object.
-func (o *object) Version() string { return o.stored }
-
-// Labels implements Object.
-func (o *object) Labels() labels.Labels { return o.labels }
-
-// JSON implements Object.
-func (o *object) JSON() ([]byte, error) { return o.body, nil }
-
-// AppendJSON implements Object.
-func (o *object) AppendJSON(dst []byte, apiVersion string) ([]byte, error) {
-	dst = append(dst, `{"apiVersion":`...)
-	dst = append(dst, apiVersion...)
-	dst = append(dst, ',')
-	return append(dst, o.body[1:]...), nil
-}
-
-// splitKey returns namespace and name of a key.
-func splitKey(key string) (namespace, name string) {
-	at := strings.IndexByte(key, '/')
-	if at < 0 {
-		return "", key
-	}
-	return key[:at], key[at+1:]
-}
+func (o *object) name() string { return o.key[strings.IndexByte(o.key, '/')+1:] }
 
 // objectKey is the key of an object.
 func objectKey(namespace, name string) string {
@@ -73,28 +43,34 @@ func objectKey(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// decode returns an object, with any apiVersion or none.
-func decode(o Object) (map[string]any, error) {
-	data, err := o.JSON()
+// appendJSON appends the object as apiVersion, which is a group and version in JSON with its quotes.
+func (o *object) appendJSON(dst []byte, apiVersion string) []byte {
+	dst = append(dst, `{"apiVersion":`...)
+	dst = append(dst, apiVersion...)
+	dst = append(dst, ',')
+	return append(dst, o.body[1:]...)
+}
+
+// decode returns the object without its apiVersion.
+func (o *object) decode() (map[string]any, error) {
 	var content map[string]any
-	if err == nil {
-		err = utiljson.Unmarshal(data, &content)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("decoding %s: %w", o.Key(), err)
+	if err := utiljson.Unmarshal(o.body, &content); err != nil {
+		return nil, fmt.Errorf("decoding %s: %w", o.key, err)
 	}
 	return content, nil
 }
 
-// withVersion returns an object with another resource version: that of its deletion.
-func withVersion(o Object, version uint64) (Object, error) {
-	content, err := decode(o)
+// as returns the object with another resource version: that of its deletion.
+func (o *object) as(version uint64) (*object, error) {
+	content, err := o.decode()
 	if err != nil {
 		return nil, err
 	}
 	(&unstructured.Unstructured{Object: content}).SetResourceVersion(strconv.FormatUint(version, 10))
-	body, err := encodeBody(content)
-	return &object{key: o.Key(), version: version, stored: o.Version(), body: body}, err
+	changed := *o
+	changed.version = version
+	changed.body, err = encodeBody(content)
+	return &changed, err
 }
 
 // encodeBody returns the JSON of an object without its apiVersion, which content may have.

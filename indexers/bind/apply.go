@@ -132,7 +132,9 @@ func (p *plan) drop(targets ...*Target) {
 
 // commit makes a change that was prepared, which cannot fail. Callers hold work.
 func (b *Binding) commit(p *plan, config *indexers.Config) {
-	b.publish(config, p.slots)
+	b.mu.Lock()
+	b.mu.config, b.mu.slots = config, p.slots
+	b.mu.Unlock()
 	for _, do := range p.cleaned {
 		do()
 	}
@@ -158,6 +160,8 @@ func (b *Binding) await(at place, t *Target) {
 		return
 	}
 	slots[at] = slot{serving: s.next}
-	b.publish(b.config(), slots)
+	b.mu.Lock()
+	b.mu.slots = slots
+	b.mu.Unlock()
 	s.serving.drop()
 }

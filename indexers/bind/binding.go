@@ -15,7 +15,6 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
-	"github.com/crdcache/crdcache/indexers/references"
 )
 
 // Binding holds informers for what a config declares. Make it with New.
@@ -28,11 +27,6 @@ type Binding struct {
 	// kinds are the types that are known, under work.
 	kinds  map[schema.GroupResource]kind
 	closed bool // under work
-
-	// graph follows the references between the targets, which are its members; nil until somebody asks for it. It is
-	// written under both locks and read under either; members are under work.
-	graph   *references.Graph
-	members map[place]membership
 
 	mu struct {
 		sync.Mutex
@@ -147,16 +141,10 @@ func (b *Binding) bindAll(kinds ...kind) error {
 			}
 		}
 	}
-	b.publish(b.config(), slots)
-	return errors.Join(errs...)
-}
-
-// publish makes a change visible. Callers hold work.
-func (b *Binding) publish(config *indexers.Config, slots map[place]slot) {
 	b.mu.Lock()
-	b.mu.config, b.mu.slots = config, slots
-	b.mu.Unlock()
-	b.followReferences()
+	defer b.mu.Unlock()
+	b.mu.slots = slots
+	return errors.Join(errs...)
 }
 
 // missing makes the target of a resource among objects of a type, if there should be one and is none yet; else it
@@ -247,14 +235,13 @@ func (e *TargetError) Error() string {
 	return fmt.Sprintf("bind: resource %q stands for %d types; ask each of its Targets", e.Resource, len(e.Types))
 }
 
-// Querier answers queries over a resource that stands for exactly one type: once References has been called, also about
-// references. The error is a *TargetError.
+// Querier answers queries over a resource that stands for exactly one type. The error is a *TargetError.
 func (b *Binding) Querier(resource string) (*query.Querier, error) {
 	t, err := b.Target(resource)
 	if err != nil {
 		return nil, err
 	}
-	return t.Querier().WithReferences(b.view(t)), nil
+	return t.Querier(), nil
 }
 
 // Target returns what a resource that stands for exactly one type is bound to. The error is a *TargetError.
@@ -281,9 +268,6 @@ func (b *Binding) Close() {
 		return
 	}
 	b.closed = true
-	if b.graph != nil {
-		b.graph.Close()
-	}
 	for _, s := range b.cloneSlots() {
 		s.serving.drop()
 		if s.next != nil {

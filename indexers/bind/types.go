@@ -12,8 +12,7 @@ import (
 // kind is what is known of a type of the server.
 type kind struct {
 	schema.GroupResource
-	kind       string
-	namespaced bool
+	kind string
 	// versions are served and can be listed and watched, the most preferred first.
 	versions []string
 }
@@ -28,7 +27,7 @@ func kindsOf(catalog *discovery.Catalog) []kind {
 		if !ok {
 			i = len(all)
 			at[gr] = i
-			all = append(all, kind{GroupResource: gr, kind: r.GVK.Kind, namespaced: r.Scope == discovery.Namespaced})
+			all = append(all, kind{GroupResource: gr, kind: r.GVK.Kind})
 		}
 		if r.Watchable() {
 			all[i].versions = append(all[i].versions, r.GVR.Version)
@@ -47,7 +46,7 @@ func (k *kind) order(preference []string) {
 
 // kindOf is what a tracker knows of a type.
 func kindOf(t discovery.Type) kind {
-	k := kind{GroupResource: t.GroupResource, kind: t.Kind, namespaced: t.Scope == discovery.Namespaced}
+	k := kind{GroupResource: t.GroupResource, kind: t.Kind}
 	for _, v := range t.Versions {
 		if v.Served && slices.Contains(v.Verbs, "list") && slices.Contains(v.Verbs, "watch") {
 			k.versions = append(k.versions, v.Name)

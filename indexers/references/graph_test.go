@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -25,17 +24,12 @@ func add(t testing.TB, graph *references.Graph, m references.Member) (*feed, fun
 	f := newFeed()
 	close(f.synced)
 	m.Informer = f
-	membership, err := graph.Add(m)
+	stop, err := graph.Add(m)
 	if err != nil {
 		t.Fatal(err)
 	}
 	waitForSync(graph)
-	<-membership.Synced()
-	return f, membership.Stop
-}
-
-func only(namespaces ...string) func(string) bool {
-	return func(namespace string) bool { return slices.Contains(namespaces, namespace) }
+	return f, stop
 }
 
 func texts(all []references.Reference) []string {
@@ -89,8 +83,8 @@ func TestUnknownIsNotDangling(t *testing.T) {
 	}{
 		{"nobody follows the type", nil, references.Unknown},
 		{"all are followed", &references.Member{Type: issuers}, references.Dangling},
-		{"its namespace is followed", &references.Member{Type: issuers, Namespaces: only("a")}, references.Dangling},
-		{"other namespaces are followed", &references.Member{Type: issuers, Namespaces: only("b", "c")}, references.Unknown},
+		{"its namespace is followed", &references.Member{Type: issuers, Namespaces: []string{"a"}}, references.Dangling},
+		{"other namespaces are followed", &references.Member{Type: issuers, Namespaces: []string{"b", "c"}}, references.Unknown},
 		{"some are selected", &references.Member{Type: issuers, Selected: true}, references.Unknown},
 	} {
 		graph := references.New()

@@ -121,7 +121,7 @@ func (l *listReader) member(name string) error {
 		l.pos++
 		return l.array()
 	}
-	if _, twice := l.members[name]; twice || decode.Shadows(name) {
+	if _, twice := l.members[name]; twice {
 		return ErrUnusual
 	}
 	value, err := l.value()

@@ -72,15 +72,12 @@ func stringTypes(all []sourcePackage) map[string]bool {
 	return names
 }
 
-// declarations returns what of a declaration is seen from outside, by name: not the bodies of functions, nor values, nor the
-// methods of types that are not exported.
+// declarations returns what of a declaration is seen from outside, by name: not the bodies of functions, nor values.
 func declarations(decl ast.Decl) map[string]ast.Node {
 	seen := map[string]ast.Node{}
 	switch decl := decl.(type) {
 	case *ast.FuncDecl:
-		if decl.Recv == nil || ast.IsExported(receiver(decl)) {
-			seen[decl.Name.Name] = decl.Type
-		}
+		seen[decl.Name.Name] = decl.Type
 	case *ast.GenDecl:
 		for _, spec := range decl.Specs {
 			switch spec := spec.(type) {
@@ -94,18 +91,6 @@ func declarations(decl ast.Decl) map[string]ast.Node {
 		}
 	}
 	return seen
-}
-
-// receiver returns the name of the type that a method belongs to.
-func receiver(method *ast.FuncDecl) string {
-	name := ""
-	ast.Inspect(method.Recv.List[0].Type, func(node ast.Node) bool {
-		if ident, ok := node.(*ast.Ident); ok && name == "" {
-			name = ident.Name
-		}
-		return true
-	})
-	return name
 }
 
 func TestSignatures(t *testing.T) {
@@ -126,7 +111,6 @@ func TestInternalTypes(t *testing.T) {
 		want   int
 	}{
 		"result":           {"func (T) F() *store.S { return nil }\n\ntype T struct{}\n", 1},
-		"hidden receiver":  {"func (t *t) F() *store.S { return nil }\n\ntype t struct{}\n", 0},
 		"alias":            {"type A = store.S\n", 1},
 		"alias of strings": {"type A = store.Name\n", 0},
 		"field":            {"type T struct{ F []store.S }\n", 1},

@@ -56,11 +56,7 @@ func (r *Resource) AllIndexes() []*Index {
 type Match struct{ Group, Version, Versions, Resource, Kind string }
 
 // MatchPlaces is where the parts of a match are written.
-type MatchPlaces struct {
-	Group, Version, Name Place
-	// Fields is where the field selector is written.
-	Fields Place
-}
+type MatchPlaces struct{ Group, Version, Name Place }
 
 // Storage is indexers.Storage.
 type Storage struct{ Mode string }

@@ -40,13 +40,13 @@ func newAPIServer(t testing.TB, groups ...group) *apiServer {
 	return s
 }
 
-// client returns a client whose rounds are not limited in time, unless opts says otherwise.
-func (s *apiServer) client(t testing.TB, opts Options) *Client {
+// client returns a client whose rounds are not limited in time, unless options says otherwise.
+func (s *apiServer) client(t testing.TB, options Options) *Client {
 	t.Helper()
-	if opts.interval == 0 {
-		opts.interval = time.Nanosecond
+	if options.interval == 0 {
+		options.interval = time.Nanosecond
 	}
-	c, err := NewClient(&rest.Config{Host: s.URL}, opts)
+	c, err := NewClient(&rest.Config{Host: s.URL}, options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func (o Options) withDefaults() Options {
 // Client answers what an API server serves, from a cached catalog. It is safe for concurrent use and
 // needs no closing: nothing runs while no call is under way.
 type Client struct {
-	opts        Options
+	options     Options
 	core, named *source
 
 	mu struct {
@@ -70,30 +70,30 @@ type Client struct {
 // builtFrom identifies the contents a catalog was built from. core may be nil.
 type builtFrom struct{ core, named *content }
 
-// NewClient returns a Client for the server of cfg. It does not contact the server.
-func NewClient(cfg *rest.Config, opts Options) (*Client, error) {
-	if cfg == nil {
+// NewClient returns a Client for the server of config. It does not contact the server.
+func NewClient(config *rest.Config, options Options) (*Client, error) {
+	if config == nil {
 		return nil, errors.New("discovery client: the REST config is nil")
 	}
-	opts = opts.withDefaults()
-	t, err := newTransport(cfg, opts)
+	options = options.withDefaults()
+	t, err := newTransport(config, options)
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{opts: opts}
-	c.core, c.named = newSource(t, corePart, opts), newSource(t, namedPart, opts)
+	c := &Client{options: options}
+	c.core, c.named = newSource(t, corePart, options), newSource(t, namedPart, options)
 	return c, nil
 }
 
-func newSource(t *transport, p part, opts Options) *source {
+func newSource(t *transport, p part, options Options) *source {
 	s := &source{
-		interval: opts.interval,
+		interval: options.interval,
 		fetch: func(ctx context.Context, earlier *content) (*content, error) {
 			return p.fetch(ctx, t, earlier)
 		},
 	}
-	if opts.CacheDir != "" {
-		file := newDiskFile(opts.CacheDir, t.server(), p.path)
+	if options.CacheDir != "" {
+		file := newDiskFile(options.CacheDir, t.server(), p.path)
 		s.load, s.stored = func() *snapshot { return file.load(time.Now()) }, file.store
 	}
 	return s
@@ -154,7 +154,7 @@ func (c *Client) Resolve(ctx context.Context, name string) (Resolution, error) {
 
 // current returns a catalog that is within its TTL if it can be had, and otherwise the last one.
 func (c *Client) current(ctx context.Context, withCore bool) (*Catalog, error) {
-	catalog, err := c.fetchSince(ctx, withCore, time.Now().Add(-c.opts.TTL))
+	catalog, err := c.fetchSince(ctx, withCore, time.Now().Add(-c.options.TTL))
 	if err == nil {
 		return catalog, nil
 	}

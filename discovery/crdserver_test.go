@@ -61,15 +61,15 @@ func newTypeServer(t testing.TB, groups ...group) *typeServer {
 }
 
 // tracker returns a tracker whose discovery rounds are not limited in time.
-func (s *typeServer) tracker(t testing.TB, opts TrackerOptions) *Tracker {
+func (s *typeServer) tracker(t testing.TB, options TrackerOptions) *Tracker {
 	t.Helper()
-	cfg := &rest.Config{Host: s.URL, QPS: -1}
-	client, err := NewClient(cfg, Options{interval: 1})
+	config := &rest.Config{Host: s.URL, QPS: -1}
+	client, err := NewClient(config, Options{interval: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts.Client = client
-	tracker, err := NewTracker(cfg, opts)
+	options.Client = client
+	tracker, err := NewTracker(config, options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@
 //
 // A Client fetches and caches discovery documents, and resolves names:
 //
-//	client, err := discovery.NewClient(cfg, discovery.Options{})
+//	client, err := discovery.NewClient(config, discovery.Options{})
 //	res, err := client.Resolve(ctx, "certs.cert-manager.io")
 //	for _, r := range res.Resources {
 //		fmt.Println(r.GVR, r.Scope)
@@ -16,7 +16,7 @@
 //
 // A Tracker follows what exists, and tells its subscribers:
 //
-//	tracker, err := discovery.NewTracker(cfg, discovery.TrackerOptions{})
+//	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
 //	tracker.Subscribe(func(e discovery.Event) { fmt.Println(e.Kind, e.Type.GroupResource) })
 //	go tracker.Run(ctx)
 //	err = tracker.WaitForSync(ctx)

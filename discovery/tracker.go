@@ -46,7 +46,7 @@ type TrackerOptions struct {
 //
 // All methods are safe for concurrent use, and all but Run return at once or with their context.
 type Tracker struct {
-	opts    TrackerOptions
+	options TrackerOptions
 	wake    chan struct{} // capacity 1: a discovery round is wanted
 	ended   chan struct{} // closed when Run is about to return
 	synced  chan struct{} // closed when the picture is complete for the first time
@@ -67,31 +67,31 @@ type Tracker struct {
 	}
 }
 
-// NewTracker returns a Tracker for the server of cfg, which is not contacted before Run. cfg may be nil
-// when opts has both a Client and a Dynamic.
-func NewTracker(cfg *rest.Config, opts TrackerOptions) (*Tracker, error) {
-	if cfg == nil && (opts.Client == nil || opts.Dynamic == nil) {
+// NewTracker returns a Tracker for the server of config, which is not contacted before Run. config may be nil
+// when options has both a Client and a Dynamic.
+func NewTracker(config *rest.Config, options TrackerOptions) (*Tracker, error) {
+	if config == nil && (options.Client == nil || options.Dynamic == nil) {
 		return nil, errors.New("tracker: the REST config is nil")
 	}
 	var err error
-	if opts.Client == nil {
-		if opts.Client, err = NewClient(cfg, Options{}); err != nil {
+	if options.Client == nil {
+		if options.Client, err = NewClient(config, Options{}); err != nil {
 			return nil, err
 		}
 	}
-	if opts.Dynamic == nil {
-		if opts.Dynamic, err = dynamic.NewForConfig(cfg); err != nil {
+	if options.Dynamic == nil {
+		if options.Dynamic, err = dynamic.NewForConfig(config); err != nil {
 			return nil, fmt.Errorf("tracker: %w", err)
 		}
 	}
-	if opts.PollInterval <= 0 {
-		opts.PollInterval = DefaultPollInterval
+	if options.PollInterval <= 0 {
+		options.PollInterval = DefaultPollInterval
 	}
-	if opts.BlindPollInterval <= 0 {
-		opts.BlindPollInterval = DefaultBlindPollInterval
+	if options.BlindPollInterval <= 0 {
+		options.BlindPollInterval = DefaultBlindPollInterval
 	}
 	t := &Tracker{
-		opts: opts, wake: make(chan struct{}, 1), ended: make(chan struct{}), synced: make(chan struct{}),
+		options: options, wake: make(chan struct{}, 1), ended: make(chan struct{}), synced: make(chan struct{}),
 		first: make(chan struct{}),
 	}
 	t.answered = sync.OnceFunc(func() { close(t.first) })
@@ -116,8 +116,10 @@ func (t *Tracker) Run(ctx context.Context) error {
 
 	var wg sync.WaitGroup
 	// All three end with ctx.
-	wg.Go(func() { runReflector(ctx, t.opts.Dynamic, crd.GVR, t.crdStore(), t.crdReports()) })
-	wg.Go(func() { runReflector(ctx, t.opts.Dynamic, apiServiceGVR, t.apiServiceStore(), t.apiServiceReports()) })
+	wg.Go(func() { runReflector(ctx, t.options.Dynamic, crd.GVR, t.crdStore(), t.crdReports()) })
+	wg.Go(func() {
+		runReflector(ctx, t.options.Dynamic, apiServiceGVR, t.apiServiceStore(), t.apiServiceReports())
+	})
 	wg.Go(func() { t.discover(ctx) })
 	wg.Wait()
 
@@ -275,7 +277,7 @@ func (t *Tracker) discover(ctx context.Context) {
 
 // round does one discovery round, and returns whether another must follow at once.
 func (t *Tracker) round(ctx context.Context, failures *int) (again bool) {
-	catalog, err := t.opts.Client.Refresh(ctx)
+	catalog, err := t.options.Client.Refresh(ctx)
 	if ctx.Err() != nil {
 		return false
 	}
@@ -301,7 +303,7 @@ func (t *Tracker) pause(failures int) time.Duration {
 	}
 	s := t.Status()
 	if s.Mode != Watching || len(s.Unknown) > 0 && !s.APIServices.Synced {
-		return jitter(t.opts.BlindPollInterval, rand.Float64())
+		return jitter(t.options.BlindPollInterval, rand.Float64())
 	}
-	return jitter(t.opts.PollInterval, rand.Float64())
+	return jitter(t.options.PollInterval, rand.Float64())
 }

@@ -29,17 +29,17 @@ type transport struct {
 	rest rest.Interface
 }
 
-// newTransport returns a transport for the server of cfg. It does not contact the server.
-func newTransport(cfg *rest.Config, opts Options) (*transport, error) {
-	cfg = rest.CopyConfig(cfg)
-	cfg.Timeout = opts.Timeout
+// newTransport returns a transport for the server of config. It does not contact the server.
+func newTransport(config *rest.Config, options Options) (*transport, error) {
+	config = rest.CopyConfig(config)
+	config.Timeout = options.Timeout
 	// The sources below limit rounds; client-go's default of 5 requests a second would only make the
 	// legacy form, with one request per group version, crawl.
-	cfg.QPS, cfg.RateLimiter = -1, nil
-	cfg.GroupVersion, cfg.APIPath = &schema.GroupVersion{}, ""
-	cfg.ContentConfig = rest.ContentConfig{GroupVersion: cfg.GroupVersion, NegotiatedSerializer: statusCodecs}
-	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return validators{next} })
-	client, err := rest.UnversionedRESTClientFor(cfg)
+	config.QPS, config.RateLimiter = -1, nil
+	config.GroupVersion, config.APIPath = &schema.GroupVersion{}, ""
+	config.ContentConfig = rest.ContentConfig{GroupVersion: config.GroupVersion, NegotiatedSerializer: statusCodecs}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return validators{next} })
+	client, err := rest.UnversionedRESTClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("discovery client: %w", err)
 	}

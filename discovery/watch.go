@@ -34,8 +34,8 @@ type watchReports struct {
 func runReflector(ctx context.Context, client dynamic.Interface, gvr schema.GroupVersionResource, store cache.ReflectorStore, reports watchReports) {
 	resource := client.Resource(gvr)
 	lw := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-			list, err := resource.List(ctx, opts)
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			list, err := resource.List(ctx, options)
 			if err != nil {
 				reports.report(ctx, err, true)
 				return nil, err
@@ -43,14 +43,14 @@ func runReflector(ctx context.Context, client dynamic.Interface, gvr schema.Grou
 			reports.ok()
 			return list, nil
 		},
-		WatchFuncWithContext: func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
-			w, err := resource.Watch(ctx, opts)
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			w, err := resource.Watch(ctx, options)
 			if err != nil {
 				reports.report(ctx, err, false)
-				return nil, interruptible(opts, err)
+				return nil, interruptible(options, err)
 			}
 			reports.ok()
-			if initialEvents(opts) {
+			if initialEvents(options) {
 				return stream.New(w, stream.Hooks{Initial: true}), nil
 			}
 			return w, nil
@@ -84,16 +84,16 @@ func (r watchReports) report(ctx context.Context, err error, list bool) {
 // interruptible hides from the reflector why an initial watch-list could not be opened. When it knows
 // that the server refuses connections or is busy, it sleeps up to a minute without looking at its
 // context; otherwise it falls back to a list, whose backoff ends with the context.
-func interruptible(opts metav1.ListOptions, err error) error {
-	if initialEvents(opts) && (utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)) {
+func interruptible(options metav1.ListOptions, err error) error {
+	if initialEvents(options) && (utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)) {
 		return fmt.Errorf("open watch-list: %v", err)
 	}
 	return err
 }
 
 // initialEvents reports whether a watch begins with what exists.
-func initialEvents(opts metav1.ListOptions) bool {
-	return opts.SendInitialEvents != nil && *opts.SendInitialEvents
+func initialEvents(options metav1.ListOptions) bool {
+	return options.SendInitialEvents != nil && *options.SendInitialEvents
 }
 
 // jitter spreads d by a fifth in both directions. r is random in [0, 1).

@@ -24,7 +24,7 @@
 //
 // # Consistency
 //
-// The comment on Informer is the contract.
+// The contract is in the comment on Informer of package dynamicinformer.
 //
 // # Concurrency
 //

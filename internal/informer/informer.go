@@ -16,53 +16,10 @@ import (
 // Informer is a cache.SharedIndexInformer: it keeps a local, indexed copy of a collection of objects and tells
 // event handlers what changes.
 //
-// # Contract
-//
-// It is client-go's, as of 0.37 (TestConformance), and more where client-go leaves something open or lets it go
-// wrong. In brackets: the test that pins the sentence.
-//
-// The cache. After any history of lists and events the cache and its indexes hold the last state of each
-// object, and each handler's notifications add up to the same (TestHistories). Nothing is promised about the
-// order between objects. Every read is answered from one state: a relist shows as a whole
-// (TestReadsSeeWholeRelists), and so does a new index (TestAddIndexersWhileWriting). What is in the cache is
-// shared: handlers, readers and index functions must not change it. The old and the new object of an update may
-// share what has not changed (TestUpdatesShareWhatIsTheSame).
-//
-// Handlers. One handler is called by one goroutine, in the order in which the cache changed
-// (TestHandlersSeeEveryChangeInOrder); there is no order between handlers. A handler is called after the cache
-// and its indexes have changed, and may find them further on (TestCacheBeforeHandlers). A slow handler delays
-// neither the cache nor other handlers: its queue grows, which Registration.Depth shows
-// (TestSlowHandlerDelaysNobody). A handler that is added late is first told what the cache holds and then
-// everything that follows (TestLateHandlerMissesNothing). A handler may be removed at any time, also from
-// inside, and is then not called again (TestRemoveFromInside). A handler that panics takes the process with it
-// (TestPanicCrashesByDefault) unless utilruntime.ReallyCrash is off, when that notification is skipped and the
-// next one comes a second later (TestPanickingHandler).
-//
-// Notifications. isInInitialList marks the objects of the first list, and those that a late handler finds
-// (TestInitialListIsMarked); a handler has synced when it has returned from the last of them
-// (TestHandlerIsSyncedAfterTheInitialList). OnDelete gets the final state, or cache.DeletedFinalStateUnknown
-// with the last known one when a relist shows that the object is gone; the deletion of an object that no
-// handler was told of is not delivered (TestTombstones). Another UID under the same key is another object: it
-// is delivered as a deletion (DeletedFinalStateUnknown) and an addition, never as an update (TestAnotherUID).
-// An update that leaves the resource version alone goes to the handlers that take part in resyncs, which at
-// first are all, and from the first check of resync periods on those that were due at the last (TestResync).
-// Resync periods are adjusted as in client-go (TestResyncPeriodsAreAdjusted).
-//
-// Failures. An index function that fails is reported and its object left out of that index
-// (TestFailingIndexFunction). Where a transform fails, it is reported, the cache keeps what it had, and
-// deletions are delivered all the same (TestFailingTransform). Where one panics, or an index function does, the process
-// ends, unless utilruntime.ReallyCrash is off: then the type is listed again after client-go's pauses
-// (TestPanickingTransform).
-//
-// The end. After the stop no handler is called, no deletions are made up, the cache stays readable, and
-// Registration.Depth says how much was thrown away (TestStopThrowsAwayWhatWaits); Flush before the stop waits
-// for the delivery instead. Waiters return with ErrStopped (TestStopReleasesWaiters). An informer stops at once
-// even while the API server refuses connections (TestStopWhileRefused), and leaves no goroutine (TestMain).
-//
-// Generations. Handlers, indexers and content stay from one generation to the next, and a generation that has
-// ended cannot write any more (TestGenerationsKeepHandlersAndIndexers). Forget delivers what is pending,
-// then one OnDelete(DeletedFinalStateUnknown) for each object that was shown, and the next generation starts with an
-// initial list (TestForget).
+// What it promises is written down once, where users see it: in the comment on Informer of package dynamicinformer. Beyond
+// that, its owner runs generations (RunParts and its like), each of which feeds the cache until its context ends, decides
+// with Forget that what the last one showed is gone, and ends everything with Stop, after which waiters return with
+// ErrStopped (TestStopReleasesWaiters).
 type Informer struct {
 	options Options
 	lw      cache.ListerWatcher

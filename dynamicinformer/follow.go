@@ -98,14 +98,14 @@ func (i *Informer) runGeneration(ctx context.Context, seen sees, version string,
 
 // parts returns what a generation lists and watches of a version: everything at once, or each of several namespaces.
 // known says that a source of types says that the type is there.
-func (i *Informer) parts(version string, known bool) []informer.Part {
+func (i *Informer) parts(generation int, version string, known bool) []informer.Part {
 	namespaces := i.options.Namespaces
 	if !namespaces.several() {
-		return []informer.Part{{ListerWatcher: i.listWatch(version, namespaces.single(), requests.NewPacer(known, false, i.retry), nil)}}
+		return []informer.Part{{ListerWatcher: i.listWatch(generation, version, namespaces.single(), requests.NewPacer(known, false, i.retry), nil)}}
 	}
 	var all []informer.Part
 	for _, name := range namespaces.names {
-		all = append(all, informer.Part{Namespace: name, ListerWatcher: i.listWatch(version, name, requests.NewPacer(known, false, i.retry), nil)})
+		all = append(all, informer.Part{Namespace: name, ListerWatcher: i.listWatch(generation, version, name, requests.NewPacer(known, false, i.retry), nil)})
 	}
 	return all
 }
@@ -121,8 +121,8 @@ func (i *Informer) target(version, namespace string) requests.Target {
 
 // listWatch is what a reflector lists and watches a version through, in a namespace or (empty) all. forbidden is as
 // for requests.Server.ListWatch.
-func (i *Informer) listWatch(version, namespace string, p *requests.Pacer, forbidden func(error)) cache.ListerWatcher {
-	return i.source.ListWatch(i.target(version, namespace), i.health.Reporter(namespace), p, forbidden)
+func (i *Informer) listWatch(generation int, version, namespace string, p *requests.Pacer, forbidden func(error)) cache.ListerWatcher {
+	return i.source.ListWatch(i.target(version, namespace), i.health.Reporter(generation, namespace), p, forbidden)
 }
 
 // leave ends what handlers and readers see of a type that is gone: every object is queued as deleted, and

@@ -26,15 +26,15 @@ func (i *Informer) serve(ctx context.Context, generation int, seen sees, version
 	}
 	if !i.options.Namespaces.fallsBack(seen) {
 		// It fails only when it runs or has stopped already: after Stop, ctx is about to end.
-		_ = i.core.RunParts(ctx, listed, i.parts(version, seen.exists)...)
+		_ = i.core.RunParts(ctx, listed, i.parts(generation, version, seen.exists)...)
 		return
 	}
 	for {
-		refusal := i.serveAll(ctx, listed, version, seen.exists)
+		refusal := i.serveAll(ctx, generation, listed, version, seen.exists)
 		if ctx.Err() != nil || refusal == nil {
 			return
 		}
-		i.serveEach(ctx, listed, version, seen.exists, refusal)
+		i.serveEach(ctx, generation, listed, version, seen.exists, refusal)
 		if ctx.Err() != nil {
 			return
 		}
@@ -43,11 +43,11 @@ func (i *Informer) serve(ctx context.Context, generation int, seen sees, version
 
 // serveAll lists and watches all namespaces at once until ctx ends, or until that is forbidden, when it returns what
 // the server says.
-func (i *Informer) serveAll(ctx context.Context, listed func(), version string, known bool) (refusal error) {
+func (i *Informer) serveAll(ctx context.Context, generation int, listed func(), version string, known bool) (refusal error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	i.health.Consists([]string{""}, nil, "")
-	lw := i.listWatch(version, "", requests.NewPacer(known, false, i.retry), func(err error) {
+	lw := i.listWatch(generation, version, "", requests.NewPacer(known, false, i.retry), func(err error) {
 		refusal = err // read when the reflector has ended
 		cancel()
 	})
@@ -57,7 +57,7 @@ func (i *Informer) serveAll(ctx context.Context, listed func(), version string, 
 
 // serveEach lists and watches the namespaces of the set one by one, as they come and go, until ctx ends or
 // everything may be listed at once. The cache keeps what is in it meanwhile.
-func (i *Informer) serveEach(ctx context.Context, listed func(), version string, known bool, refusal error) {
+func (i *Informer) serveEach(ctx context.Context, generation int, listed func(), version string, known bool, refusal error) {
 	ctx, cancel := context.WithCancel(ctx)
 	allowed := make(chan struct{})
 	asked := make(chan struct{})
@@ -83,7 +83,7 @@ func (i *Informer) serveEach(ctx context.Context, listed func(), version string,
 		news: make(chan struct{}, 1), parts: map[string]informer.Part{},
 		part: func(namespace string, late bool) informer.Part {
 			p := requests.NewPacer(known, late, i.retry)
-			return informer.Part{Namespace: namespace, ListerWatcher: i.listWatch(version, namespace, p, nil)}
+			return informer.Part{Namespace: namespace, ListerWatcher: i.listWatch(generation, version, namespace, p, nil)}
 		},
 	}
 	told, err := each.namespaces.AddEventHandler(MetadataOnly(cache.ResourceEventHandlerFuncs{

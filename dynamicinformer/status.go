@@ -63,6 +63,10 @@ type Status struct {
 	// or the beginning of a watch; zero for never. A healthy watch may be silent for a minute, or, where the
 	// server sends no bookmarks, for ten.
 	LastContact time.Time
+	// ListDuration is how long the last list took, from the request until the last page, or until the initial events of a
+	// watch-list were over; of several namespaces, which are listed one by one, it is that of the last one. Zero before
+	// the first.
+	ListDuration time.Duration
 	// Relists counts how often the type was listed again, and why.
 	Relists Relists
 }
@@ -72,7 +76,7 @@ func statusOf(s health.Status) Status {
 	return Status{
 		GVR: s.GVR, View: s.View, State: s.State, Reason: s.Reason, Message: s.Message, Stale: s.Stale,
 		Terminating: s.Terminating, Version: s.Version, Generation: s.Generation, UID: s.UID, Since: s.Since,
-		LastError: s.LastError, LastContact: s.LastContact, Relists: Relists(s.Relists),
+		LastError: s.LastError, LastContact: s.LastContact, ListDuration: s.ListDuration, Relists: Relists(s.Relists),
 	}
 }
 

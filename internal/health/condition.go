@@ -82,14 +82,12 @@ func (b *Hub) reviewLocked() {
 
 func authenticated(members []*member, reached bool) Condition {
 	c := Condition{Type: ConditionAuthenticated, Status: heard(reached)}
-	return c.unless(members, func(m *member) (trouble, bool) { return m.refused, m.refused.failures > 0 })
+	return c.unless(members, func(m *member) trouble { return m.standing.refused })
 }
 
 func reachable(members []*member, reached bool) Condition {
 	c := Condition{Type: ConditionReachable, Status: heard(reached)}
-	return c.unless(members, func(m *member) (trouble, bool) {
-		return m.unreached, m.unreached.failures >= FailuresUntilDegraded
-	})
+	return c.unless(members, func(m *member) trouble { return m.standing.unreached })
 }
 
 func heard(reached bool) metav1.ConditionStatus {
@@ -100,11 +98,11 @@ func heard(reached bool) metav1.ConditionStatus {
 }
 
 // unless returns the condition, false if some informers have a trouble.
-func (c Condition) unless(members []*member, has func(*member) (trouble, bool)) Condition {
+func (c Condition) unless(members []*member, of func(*member) trouble) Condition {
 	affected := 0
 	for _, m := range members {
-		t, ok := has(m)
-		if !ok {
+		t := of(m)
+		if t.err == nil {
 			continue
 		}
 		if affected++; affected == 1 {

@@ -44,6 +44,7 @@ type facts struct {
 
 // part is what is known of the requests for one part of a type.
 type part struct {
+	name        string
 	list, watch trouble
 	// owed is since when the server has owed contact; zero while it owes none.
 	owed time.Time
@@ -57,6 +58,7 @@ type part struct {
 type trouble struct {
 	reason   requests.Reason
 	failures int // in a row
+	alike    int // of these, those since the reason is what it is
 	since    time.Time
 	err      error
 }
@@ -237,3 +239,37 @@ func (f facts) deadline(now time.Time) time.Time {
 
 // reached returns whether now is at or past a time.
 func reached(now, at time.Time) bool { return !now.Before(at) }
+
+// standing is what the requests of one informer say about the factory as a whole.
+type standing struct {
+	// unreached and refused are why the server could not be reached, and that it did not accept the credentials; zero
+	// where neither is so.
+	unreached, refused trouble
+}
+
+// standing returns what the parts that there are now say.
+func (f facts) standing() standing {
+	var s standing
+	for _, name := range slices.Sorted(maps.Keys(f.parts)) {
+		p := f.parts[name]
+		unreached := 0
+		for _, t := range []trouble{p.list, p.watch} {
+			switch t.reason {
+			case requests.ReasonUnreachable:
+				if unreached += t.alike; unreached >= FailuresUntilDegraded && s.unreached.err == nil {
+					s.unreached = t
+				}
+			case requests.ReasonUnauthorized:
+				if s.refused.err == nil {
+					s.refused = t
+				}
+			}
+		}
+	}
+	return s
+}
+
+// says reports whether a trouble tells a person something else than another one.
+func (t trouble) says(other trouble) bool {
+	return t.reason != other.reason || t.err != nil && t.err.Error() != other.err.Error()
+}

@@ -26,8 +26,9 @@ type Health struct {
 		status  Status
 		facts   facts
 		changed chan struct{} // closed and replaced when told changes
-		// told is the status that was last told of.
-		told Status
+		// told is the status that was last told of, stood the standing.
+		told  Status
+		stood standing
 		// required says that somebody cannot do without the type.
 		required bool
 		// watchers are told of each new status after news, in the same way.
@@ -42,6 +43,8 @@ type Health struct {
 type news interface {
 	// changed tells of a new status, and of the one that was told of before.
 	changed(before, after Status)
+	// stands tells what the requests that run now say about the factory.
+	stands(s standing)
 	// answered tells how the server answered a request; err is nil where it accepted it.
 	answered(verb requests.Verb, reason requests.Reason, err error)
 	// relisted tells that the type has been listed again.
@@ -113,7 +116,7 @@ func (h *Health) Consists(parts []string, err error, namespaces string) {
 			return !slices.Contains(parts, name) && (err == nil || name != namespaces)
 		})
 		if err != nil && f.running {
-			f.parts[namespaces] = &part{list: trouble{reason: requests.ReasonForbidden, failures: 1, since: h.now(), err: err}}
+			f.parts[namespaces] = &part{name: namespaces, list: trouble{reason: requests.ReasonForbidden, failures: 1, since: h.now(), err: err}}
 		}
 	})
 }
@@ -165,6 +168,10 @@ func (h *Health) deriveLocked(now time.Time) {
 	}
 	s.Reason, s.LastError, s.Message, s.Stale = c.reason, c.err, f.message(c), f.stale(now)
 	h.armLocked(f.deadline(now), now)
+	if stands := f.standing(); stands.refused.says(h.mu.stood.refused) || stands.unreached.says(h.mu.stood.unreached) {
+		h.mu.stood = stands
+		h.news.stands(stands)
+	}
 	if before := h.mu.told; s.differs(before) {
 		h.mu.told = *s
 		h.wakeLocked()
@@ -236,6 +243,7 @@ func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 // noNews is for an informer that nobody follows.
 type noNews struct{}
 
+func (noNews) stands(standing)                                {}
 func (noNews) changed(Status, Status)                         {}
 func (noNews) answered(requests.Verb, requests.Reason, error) {}
 func (noNews) relisted(Status, requests.RelistReason)         {}

@@ -168,7 +168,7 @@ func (w *watchman) expect(step string, want Status) {
 
 func TestHealthRequests(t *testing.T) {
 	w := newWatchman(t)
-	r := w.Reporter("")
+	r := w.Reporter(1, "")
 	begun := w.clock
 	r.Ask()
 	waiting := Status{State: StateSyncing, Message: "waiting for the first list", Since: begun}
@@ -236,7 +236,7 @@ func TestHealthRequests(t *testing.T) {
 // TestHealthForbidden: a list that succeeds says nothing about watches, and any watch says that all is well.
 func TestHealthForbidden(t *testing.T) {
 	w := newWatchman(t)
-	r := w.Reporter("")
+	r := w.Reporter(1, "")
 	r.Answer(requests.VerbList, nil)
 	w.Synced(1)
 	denied := serverError(403)
@@ -256,7 +256,7 @@ func TestHealthForbidden(t *testing.T) {
 // TestHealthThrottled: what the client repeats by itself shows, and does not count as a failure.
 func TestHealthThrottled(t *testing.T) {
 	w := newWatchman(t)
-	r := w.Reporter("")
+	r := w.Reporter(1, "")
 	r.Ask()
 	for range 9 {
 		r.Throttled(requests.VerbList)
@@ -270,9 +270,9 @@ func TestHealthThrottled(t *testing.T) {
 func TestHealthOfParts(t *testing.T) {
 	w := newWatchman(t)
 	denied := serverError(403)
-	w.Reporter("b").Answer(requests.VerbList, denied)
-	w.Reporter("a").Answer(requests.VerbList, nil)
-	w.Reporter("c").Answer(requests.VerbList, errRefused)
+	w.Reporter(1, "b").Answer(requests.VerbList, denied)
+	w.Reporter(1, "a").Answer(requests.VerbList, nil)
+	w.Reporter(1, "c").Answer(requests.VerbList, errRefused)
 	want := Status{
 		State: StateDegraded, Reason: requests.ReasonForbidden, Message: "in b: list denied: (get widgets)",
 		Since: w.clock, LastError: denied, LastContact: w.clock,
@@ -284,7 +284,7 @@ func TestRelistReasons(t *testing.T) {
 	tooLarge := apierrors.NewTimeoutError("Too large resource version: 9, current: 1", 1)
 	tooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
 	w := newWatchman(t)
-	r := w.Reporter("")
+	r := w.Reporter(1, "")
 	r.Answer(requests.VerbList, serverError(500)) // before the first list there is nothing to list again
 	r.Answer(requests.VerbList, nil)
 	r.Answer(requests.VerbListMore, nil)
@@ -307,7 +307,7 @@ func TestHealthOfPastGeneration(t *testing.T) {
 	h.Started()
 	first := h.Begin("", "1")
 	h.Gone(requests.ReasonNotInstalled)
-	r := h.Reporter("")
+	r := h.Reporter(1, "")
 	r.Ask()
 	r.Answer(requests.VerbList, errRefused)
 	r.Sign(true)
@@ -323,7 +323,7 @@ func TestHealthOfPastGeneration(t *testing.T) {
 
 func TestHealthTerminating(t *testing.T) {
 	w := newWatchman(t)
-	w.Reporter("").Answer(requests.VerbList, nil)
+	w.Reporter(1, "").Answer(requests.VerbList, nil)
 	w.Synced(1)
 	w.Seen(true, true)
 	w.expect("terminating", Status{State: StateSynced, Terminating: true, Since: w.clock, LastContact: w.clock})
@@ -336,7 +336,7 @@ func BenchmarkSign(b *testing.B) {
 	h := New(widgets, "", time.Now)
 	h.Started()
 	h.Begin("", "")
-	r := h.Reporter("")
+	r := h.Reporter(1, "")
 	r.Answer(requests.VerbWatch, nil)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -48,9 +48,7 @@ type member struct {
 	status Status
 	// required says that the factory is not ready without the type.
 	required bool
-	// unreached and refused tell of requests that the server did not get, or that it did not accept the
-	// credentials of; zero since another answer.
-	unreached, refused trouble
+	standing standing
 }
 
 var _ news = (*member)(nil)
@@ -122,7 +120,7 @@ func (b *Hub) Shut(ctx context.Context) error {
 	return failure
 }
 
-// LearntTypes takes in that the source of types has told all there are.
+// LearntTypes records that the source of types has told all there are.
 func (b *Hub) LearntTypes() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -146,30 +144,28 @@ func (m *member) changed(before, after Status) {
 	b.reviewLocked()
 }
 
+// stands implements news.
+func (m *member) stands(s standing) {
+	b := m.hub
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m.standing = s
+	b.reviewLocked()
+}
+
 // answered implements news.
 func (m *member) answered(verb requests.Verb, reason requests.Reason, err error) {
 	b := m.hub
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now := b.now()
-	note := func(t *trouble, r requests.Reason) {
-		if reason != r {
-			*t = trouble{}
-			return
-		}
-		t.reason, t.err = reason, err
-		t.failures++
-	}
-	note(&m.unreached, requests.ReasonUnreachable)
-	if reason != requests.ReasonUnreachable {
-		b.mu.reached = true
-		note(&m.refused, requests.ReasonUnauthorized)
-	}
 	if reason != requests.ReasonNone {
-		f := RequestFailure{GVR: m.status.GVR, View: m.status.View, Verb: verb.String(), Reason: reason, Err: err, Time: now}
+		f := RequestFailure{GVR: m.status.GVR, View: m.status.View, Verb: verb.String(), Reason: reason, Err: err, Time: b.now()}
 		b.tellLocked(func(l *Listener) []func() { return l.requestFailed(f) })
 	}
-	b.reviewLocked()
+	if reason != requests.ReasonUnreachable && !b.mu.reached {
+		b.mu.reached = true
+		b.reviewLocked()
+	}
 }
 
 // relisted implements news.

@@ -87,13 +87,13 @@ func TestListenerIsToldInOrder(t *testing.T) {
 	e := newExchange(t, true)
 	d, l := e.listen()
 	h := e.health(widgets, false)
-	r := h.Reporter("")
 	e.expect("at first", d, l,
 		"Authenticated:  -> Unknown ", "Reachable:  -> Unknown ", "Ready:  -> True ", "TypesKnown:  -> True ",
 		"widgets:  -> Pending ")
 	h.Started()
 	h.Pending(requests.ReasonNotInstalled)
 	h.Begin("", "1")
+	r := h.Reporter(1, "")
 	r.Answer(requests.VerbListMore, serverError(500))
 	r.Answer(requests.VerbList, nil)
 	h.Synced(1)
@@ -123,11 +123,11 @@ func TestLateListener(t *testing.T) {
 	for _, h := range []*Health{synced, denied} {
 		h.Started()
 		h.Begin("", "7")
-		h.Reporter("").Answer(requests.VerbList, nil)
+		h.Reporter(1, "").Answer(requests.VerbList, nil)
 	}
 	synced.Synced(1)
 	denied.Synced(1)
-	denied.Reporter("").Answer(requests.VerbList, serverError(403))
+	denied.Reporter(1, "").Answer(requests.VerbList, serverError(403))
 	d, l := e.listen()
 	e.expect("the present", d, l,
 		"gadgets:  -> Degraded Forbidden", "gadgets: started 1 7", "gadgets: synced 1",
@@ -196,10 +196,11 @@ func TestListenerWithoutFuncs(t *testing.T) {
 	h := e.health(widgets, false)
 	h.Started()
 	h.Begin("", "")
-	h.Reporter("").Answer(requests.VerbList, serverError(500))
-	h.Reporter("").Answer(requests.VerbList, nil)
+	r := h.Reporter(1, "")
+	r.Answer(requests.VerbList, serverError(500))
+	r.Answer(requests.VerbList, nil)
 	h.Synced(1)
-	h.Reporter("").Answer(requests.VerbWatchList, nil)
+	r.Answer(requests.VerbWatchList, nil)
 	if l.Depth() != 0 || l.queue.Running() {
 		t.Error("something was queued")
 	}
@@ -212,6 +213,7 @@ func TestConditions(t *testing.T) {
 		h.Started()
 		h.Begin("", "")
 	}
+	first, second := one.Reporter(1, ""), two.Reporter(1, "")
 	check := func(step string, want ...string) {
 		t.Helper()
 		e.mu.Lock()
@@ -238,12 +240,12 @@ func TestConditions(t *testing.T) {
 	check("types known", "Authenticated=Unknown", "Reachable=Unknown", waiting, "TypesKnown=True")
 
 	for range FailuresUntilDegraded {
-		two.Reporter("").Answer(requests.VerbList, errRefused)
+		second.Answer(requests.VerbList, errRefused)
 	}
 	refused := "Reachable=False Unreachable: " + errRefused.Error()
 	check("one unreachable", "Authenticated=Unknown", refused, waiting, "TypesKnown=True")
 	for range FailuresUntilDegraded {
-		one.Reporter("").Answer(requests.VerbList, errRefused)
+		first.Answer(requests.VerbList, errRefused)
 	}
 	check("both unreachable", "Authenticated=Unknown", "Reachable=False Unreachable: 2 of 2 types: "+errRefused.Error(),
 		"Ready=False Unreachable: gadgets.v1.example.com: Syncing (Unreachable): "+errRefused.Error(), "TypesKnown=True")
@@ -251,17 +253,34 @@ func TestConditions(t *testing.T) {
 		t.Errorf("the unreachable type has the status %+v", s)
 	}
 
-	one.Reporter("").Answer(requests.VerbList, serverError(401))
-	two.Reporter("").Answer(requests.VerbList, serverError(403)) // an answer, and credentials that are good
+	first.Answer(requests.VerbList, serverError(401))
+	second.Answer(requests.VerbList, serverError(403)) // an answer, and credentials that are good
 	denied := serverError(401).Error()
 	check("unauthorized", "Authenticated=False Unauthorized: "+denied, "Reachable=True",
 		"Ready=False Unauthorized: gadgets.v1.example.com: Syncing (Unauthorized): "+denied, "TypesKnown=True")
 
-	one.Reporter("").Answer(requests.VerbList, nil)
+	first.Answer(requests.VerbList, nil)
 	one.Synced(1)
 	check("all well", "Authenticated=True", "Reachable=True", "Ready=True", "TypesKnown=True")
 
-	two.Reporter("").Answer(requests.VerbList, serverError(401))
+	second.Answer(requests.VerbList, serverError(401))
+	check("refused", "Authenticated=False Unauthorized: "+denied, "Reachable=True", "Ready=True", "TypesKnown=True")
+	two.Gone(requests.ReasonNotInstalled)
+	check("a type that is gone has no say", "Authenticated=True", "Reachable=True", "Ready=True", "TypesKnown=True")
+	second.Answer(requests.VerbList, serverError(401))
+	two.Begin("", "")
+	second.Answer(requests.VerbList, serverError(401))
+	check("late news of a generation that is over has none", "Authenticated=True", "Reachable=True", "Ready=True", "TypesKnown=True")
+	a, b := two.Reporter(2, "a"), two.Reporter(2, "b")
+	for range FailuresUntilDegraded {
+		a.Answer(requests.VerbWatch, errRefused)
+	}
+	b.Answer(requests.VerbList, serverError(401))
+	check("one of two parts each", "Authenticated=False Unauthorized: "+denied, "Reachable=False Unreachable: "+errRefused.Error(), "Ready=True", "TypesKnown=True")
+	b.Answer(requests.VerbList, serverError(403)) // an answer, and credentials that are good
+	two.Consists([]string{"b"}, nil, "")
+	check("a part that is gone has no say", "Authenticated=True", "Reachable=True", "Ready=True", "TypesKnown=True")
+	b.Answer(requests.VerbList, serverError(401))
 	two.Stopped("")
 	check("a type that is not followed any more has no say", "Authenticated=True", "Reachable=True", "Ready=True", "TypesKnown=True")
 }

@@ -8,33 +8,40 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// Reporter records the requests for one part of a type: a namespace, or everything. A part has one request
-// under way at a time, and one watch.
+// Reporter records the requests of one generation for one part of a type: a namespace, or everything. A part has one
+// request under way at a time, and one watch. Reports that come when the generation is over, or no longer has the part, are
+// dropped.
 type Reporter struct {
 	*Health
-	part string
+	part *part
 }
 
-// Reporter returns the one for a part, by its name; empty for everything.
-func (h *Health) Reporter(part string) Reporter { return Reporter{Health: h, part: part} }
+var _ requests.Reporter = Reporter{}
 
-// update changes what is known of the part, unless nothing runs: then the report is of a generation that has
-// ended since.
+// Reporter returns the one for a part of a generation, by its name, empty for everything; the one before it for the same
+// part records nothing any more.
+func (h *Health) Reporter(generation int, name string) Reporter {
+	p := &part{name: name}
+	h.update(func(f *facts, s *Status) {
+		if f.running && s.Generation == generation {
+			f.parts[name] = p
+		}
+	})
+	return Reporter{Health: h, part: p}
+}
+
+// update changes what is known of the part.
 func (r Reporter) update(change func(*part, *Status, time.Time)) {
 	r.Health.update(func(f *facts, s *Status) {
-		if f.running {
-			change(r.partLocked(), s, r.now())
+		if r.countsLocked() {
+			change(r.part, s, r.now())
 		}
 	})
 }
 
-func (r Reporter) partLocked() *part {
-	p := r.mu.facts.parts[r.part]
-	if p == nil {
-		p = &part{}
-		r.mu.facts.parts[r.part] = p
-	}
-	return p
+// countsLocked reports whether the part is one of those that the running generation has.
+func (r Reporter) countsLocked() bool {
+	return r.mu.facts.running && r.mu.facts.parts[r.part.name] == r.part
 }
 
 // Ask records that a request is about to be sent: from now on the server owes contact. What keeps requests
@@ -66,7 +73,7 @@ func (r Reporter) Answer(verb requests.Verb, err error) {
 	})
 }
 
-// acceptLocked takes in that the server accepted a request. A watch that was accepted says that all is well; a
+// acceptLocked records that the server accepted a request. A watch that was accepted says that all is well; a
 // list says that the server can be talked to, and nothing about watches.
 func (r Reporter) acceptLocked(p *part, verb requests.Verb, now time.Time) {
 	p.owed = time.Time{}
@@ -91,7 +98,7 @@ func (r Reporter) acceptLocked(p *part, verb requests.Verb, now time.Time) {
 	p.listed = true
 }
 
-// failLocked takes in that a request failed, or that a watch broke off.
+// failLocked records that a request failed, or that a watch broke off.
 func (r Reporter) failLocked(p *part, verb requests.Verb, reason requests.Reason, err error, now time.Time) {
 	if reason == requests.ReasonNone {
 		p.relist = requests.RelistReasonOf(err)
@@ -102,14 +109,29 @@ func (r Reporter) failLocked(p *part, verb requests.Verb, reason requests.Reason
 		p.relist = requests.RelistFailed
 	}
 	p.outdate(verb)
+	p.answered(reason)
 	t := p.of(verb)
 	if t.reason != reason {
-		t.since = now
+		t.since, t.alike = now, 0
 	}
 	t.failures++
+	t.alike++
 	t.reason, t.err = reason, err
 	if p.owed.IsZero() {
 		p.owed = now
+	}
+}
+
+// answered forgets what a failure shows not to be so any more: any answer comes from a server that can be reached, and any
+// but a 401 from one that accepts the credentials.
+func (p *part) answered(reason requests.Reason) {
+	if reason == requests.ReasonUnreachable {
+		return
+	}
+	for _, t := range []*trouble{&p.list, &p.watch} {
+		if t.reason == requests.ReasonUnreachable || t.reason == requests.ReasonUnauthorized && reason != requests.ReasonUnauthorized {
+			*t = trouble{}
+		}
 	}
 }
 
@@ -118,13 +140,6 @@ func (r Reporter) failLocked(p *part, verb requests.Verb, reason requests.Reason
 func (p *part) outdate(verb requests.Verb) {
 	if verb == requests.VerbWatchList {
 		p.list = trouble{}
-	}
-}
-
-// Ended records the error that a watch ended with, unless ctx, that of the request, has ended it.
-func (r Reporter) Ended(ctx context.Context, err error) {
-	if ctx.Err() == nil {
-		r.Answer(requests.VerbWatch, err)
 	}
 }
 
@@ -138,16 +153,21 @@ func (r Reporter) Throttled(verb requests.Verb) {
 	})
 }
 
+// Listed records how long a list took.
+func (r Reporter) Listed(took time.Duration) {
+	r.update(func(_ *part, status *Status, _ time.Time) { status.ListDuration = took })
+}
+
 // Sign records an event or a bookmark of a watch. It is on the path of every event, and therefore does next to
 // nothing while all is well. owing says that the watch has still to come to the end of its initial list.
 func (r Reporter) Sign(owing bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.mu.facts.running {
+	if !r.countsLocked() {
 		return
 	}
 	now := r.now()
-	status, p := &r.mu.status, r.partLocked()
+	status, p := &r.mu.status, r.part
 	status.LastContact = now
 	p.owed = time.Time{}
 	if owing {

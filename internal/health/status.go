@@ -64,6 +64,10 @@ type Status struct {
 	// or the beginning of a watch; zero for never. A healthy watch may be silent for a minute, or, where the
 	// server sends no bookmarks, for ten.
 	LastContact time.Time
+	// ListDuration is how long the last list took, from the request until the last page, or until the initial events of a
+	// watch-list were over; of several namespaces, which are listed one by one, it is that of the last one. Zero before
+	// the first.
+	ListDuration time.Duration
 	// Relists counts how often the type was listed again, and why.
 	Relists Relists
 }

@@ -85,7 +85,7 @@ func (l *Limiter) admitLocked() {
 	}
 }
 
-// throttled takes in that the server answered 429 and wants to be left alone for a while.
+// throttled records that the server answered 429 and wants to be left alone for a while.
 func (l *Limiter) throttled(retryAfter time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,7 +98,7 @@ func (l *Limiter) throttled(retryAfter time.Duration) {
 	}
 }
 
-// succeeded takes in that a list was answered.
+// succeeded records that a list was answered.
 func (l *Limiter) succeeded() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 
 func TestPausesGrow(t *testing.T) {
 	for name, p := range map[string]pauses{
-		"ordinary": ordinaryPause, "lagging": laggingPause, "absent": absentPause, "forbidden": forbiddenPause, "conversion": conversionPause,
+		"ordinary": ordinaryPause, "lagging": laggingPause, "absent": absentPause, "forbidden": forbiddenPause, "relist": relistPause, "conversion": conversionPause,
 	} {
 		if got := p.after(0, 0); got != p.first {
 			t.Errorf("%s: the first pause is %v, want %v", name, got, p.first)
@@ -39,7 +39,7 @@ func TestPacerPauses(t *testing.T) {
 	}{
 		"connection refused":            {err: errRefused, least: seconds(0.8, 1.6, 3.2), most: seconds(1.6, 3.2, 6.4)},
 		"internal error":                {err: serverError(500), least: seconds(0.8, 1.6), most: seconds(1.6, 3.2)},
-		"forbidden":                     {err: serverError(403), least: seconds(60, 120, 240, 240), most: seconds(75, 150, 300, 300)},
+		"forbidden":                     {err: serverError(403), least: seconds(0.8, 1.6, 3.2, 6.4), most: seconds(1.6, 3.2, 6.4, 12.8)},
 		"not found":                     {err: serverError(404), least: seconds(0.8), most: seconds(1.6)},
 		"not found though it is served": {known: true, err: serverError(404), least: seconds(0.25, 0.5, 1, 2, 4, 4), most: seconds(0.32, 0.63, 1.25, 2.5, 5, 5)},
 		"throttled for a time":          {err: serverError(429), asked: 20 * time.Second, least: seconds(20, 20), most: seconds(25, 25)},
@@ -53,14 +53,14 @@ func TestPacerPauses(t *testing.T) {
 					t.Errorf("the first round begins after %v", pause)
 				}
 				for i := range tt.least {
-					p.failed(tt.err, tt.asked)
+					p.fail(tt.err, tt.asked)
 					if pause := measure(t, p); pause < tt.least[i] || pause > tt.most[i] {
 						t.Errorf("pause %d is %v, want %v to %v", i, pause, tt.least[i], tt.most[i])
 					}
 				}
-				p.succeeded()
-				p.failed(tt.err, tt.asked)
-				if pause := measure(t, p); pause > tt.most[0] {
+				p.record(outcome{verb: VerbList})
+				p.fail(tt.err, tt.asked)
+				if pause := measure(t, p); pause > max(tt.most[0], 2*relistPause.first) {
 					t.Errorf("the pause after a success is %v", pause)
 				}
 			})
@@ -93,13 +93,13 @@ func TestPacerLagsForAWhile(t *testing.T) {
 		requests := 0
 		for time.Since(begun) < laggingFor {
 			measure(t, p)
-			p.failed(serverError(404), 0)
+			p.fail(serverError(404), 0)
 			requests++
 		}
 		if requests < 8 {
 			t.Errorf("%d requests in %v", requests, laggingFor)
 		}
-		if pause := measure(t, p); pause < absentPause.last/2 {
+		if pause := measure(t, p); pause < absentPause.first || pause > 2*absentPause.first {
 			t.Errorf("then the pause is %v", pause)
 		}
 	})
@@ -111,16 +111,39 @@ func TestPacerRounds(t *testing.T) {
 		p := NewPacer(false, false, NewBell())
 		measure(t, p)
 		for _, least := range seconds(0.8, 1.6, 3.2) {
-			p.succeeded()
+			p.record(outcome{verb: VerbList})
 			if pause := measure(t, p); pause < least || pause > 2*least {
 				t.Errorf("a round begins after %v, want %v at least", pause, least)
 			}
 		}
-		time.Sleep(quietTime + 10*time.Second)
+		p.record(outcome{verb: VerbWatch})
+		time.Sleep(established)
 		if pause := measure(t, p); pause > ordinaryPause.first*2 {
 			t.Errorf("after a quiet time a round begins after %v", pause)
 		}
 	})
+}
+
+// TestPacerAsksForRightsRarely: what is forbidden for long is asked for every one to five minutes.
+func TestPacerAsksForRightsRarely(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, begun := NewPacer(false, false, NewBell()), time.Now()
+		for time.Since(begun) < grantingFor {
+			measure(t, p)
+			p.fail(serverError(403), 0)
+		}
+		for _, least := range seconds(60, 120, 240, 240) {
+			if pause := measure(t, p); pause < least || pause > least+least/4 {
+				t.Errorf("then the pause is %v, want %v at least", pause, least)
+			}
+			p.fail(serverError(403), 0)
+		}
+	})
+}
+
+// fail records the failure of a list.
+func (p *Pacer) fail(err error, asked time.Duration) {
+	p.record(outcome{verb: VerbList, err: err, asked: asked})
 }
 
 func TestPacerIsCutShort(t *testing.T) {
@@ -128,23 +151,23 @@ func TestPacerIsCutShort(t *testing.T) {
 		b := NewBell()
 		p := NewPacer(false, false, b)
 		measure(t, p)
-		p.failed(serverError(403), 0)
+		p.fail(serverError(429), time.Minute)
 		time.AfterFunc(time.Second, b.Ring)
 		if pause := measure(t, p); pause != time.Second {
 			t.Errorf("the pause lasts %v, want a second", pause)
 		}
-		p.failed(serverError(403), 0)
+		p.fail(serverError(429), time.Minute)
 		if pause := measure(t, p); pause < 60*time.Second || pause > 75*time.Second {
 			t.Errorf("the next pause is %v: the failures before the bell count, or the bell goes on", pause)
 		}
 		b.Ring() // while a request is under way
-		p.failed(serverError(403), 0)
+		p.fail(serverError(429), time.Minute)
 		if pause := measure(t, p); pause != 0 {
 			t.Errorf("the pause after a request during which the bell rang is %v", pause)
 		}
 
 		why := errors.New("stopped")
-		p.failed(serverError(403), 0)
+		p.fail(serverError(429), time.Minute)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Second, func() { cancel(why) })
 		before := time.Now()

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,7 +28,7 @@ type Form struct {
 }
 
 // resource lists and watches a type, or one namespace of it. Lists are *packed.List or *unstructured.UnstructuredList,
-// the objects of events *packed.Object or *unstructured.Unstructured. What is no object (a Status, a table) comes as
+// the objects of events *packed.Object or *unstructured.Unstructured. A non-object (a Status, a table) comes as
 // the dynamic client has it.
 type resource interface {
 	List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
@@ -77,22 +79,33 @@ func (f failedResource) Watch(context.Context, metav1.ListOptions) (watch.Interf
 	return nil, f.err
 }
 
-// metadataContent asks the server for the metadata of objects alone.
-const metadataContent = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+// What is asked for. A server that cannot leave out all but the metadata of a type sends whole objects.
+const (
+	wholeContent     = "application/json"
+	metadataList     = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+	metadataOfEvents = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+)
 
 // packed returns the requests for packed objects.
 func (c *Client) packed(gvr schema.GroupVersionResource, namespace string, form Form) (resource, error) {
-	config := rest.CopyConfig(c.config)
-	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	if form.Metadata {
-		config.AcceptContentTypes = metadataContent
+	whole, err := c.lists(wholeContent, gvr, namespace, form.Packer)
+	if err != nil {
+		return nil, err
 	}
-	packing := func(feed *codec.Feed) (*rest.RESTClient, error) {
-		config := rest.CopyConfig(config)
-		config.NegotiatedSerializer = codec.WrapPacked(config.NegotiatedSerializer, form.Packer, feed)
-		return c.rest(config)
+	if !form.Metadata {
+		return whole, nil
 	}
-	client, err := packing(nil)
+	metadata, err := c.lists(metadataList, gvr, namespace, form.Packer)
+	if err != nil {
+		return nil, err
+	}
+	metadata.events = metadataOfEvents
+	return &metadataResource{metadata: metadata, whole: whole}, nil
+}
+
+// lists returns the requests for packed objects, of which lists ask for content.
+func (c *Client) lists(content string, gvr schema.GroupVersionResource, namespace string, packer *packed.Packer) (*packedResource, error) {
+	client, err := c.packing(content, packer, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -101,8 +114,44 @@ func (c *Client) packed(gvr schema.GroupVersionResource, namespace string, form 
 		decoded = dynamic.New(client).Resource(gvr).Namespace(namespace)
 	}
 	return &packedResource{
-		client: client, feeding: packing, path: apiPath(gvr, namespace), packer: form.Packer, decoded: decodedResource{decoded},
+		owner: c, client: client, events: content, path: apiPath(gvr, namespace), packer: packer, decoded: decodedResource{decoded},
 	}, nil
+}
+
+// packing returns a REST client that asks for content, and packs the objects of watches.
+func (c *Client) packing(content string, packer *packed.Packer, feed *codec.Feed) (*rest.RESTClient, error) {
+	config := rest.CopyConfig(c.config)
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, content
+	config.NegotiatedSerializer = codec.WrapPacked(config.NegotiatedSerializer, packer, feed)
+	return c.rest(config)
+}
+
+// metadataResource asks for metadata alone, and for whole objects once the server has refused (406), which it may although
+// it has the choice. The store leaves out the rest then.
+type metadataResource struct {
+	metadata, whole *packedResource
+	refused         atomic.Bool
+}
+
+// List implements resource.
+func (m *metadataResource) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	return ask(m, func(r *packedResource) (runtime.Object, error) { return r.List(ctx, options) })
+}
+
+// Watch implements resource.
+func (m *metadataResource) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return ask(m, func(r *packedResource) (watch.Interface, error) { return r.Watch(ctx, options) })
+}
+
+func ask[T any](m *metadataResource, request func(*packedResource) (T, error)) (T, error) {
+	if !m.refused.Load() {
+		answer, err := request(m.metadata)
+		if !apierrors.IsNotAcceptable(err) {
+			return answer, err
+		}
+		m.refused.Store(true)
+	}
+	return request(m.whole)
 }
 
 // apiPath is the path of a type on API servers.
@@ -120,9 +169,10 @@ func apiPath(gvr schema.GroupVersionResource, namespace string) []string {
 
 // packedResource packs objects from the bytes of responses.
 type packedResource struct {
-	client *rest.RESTClient
-	// feeding returns a client for one watch, which has a feed.
-	feeding func(*codec.Feed) (*rest.RESTClient, error)
+	owner  *Client
+	client *rest.RESTClient // for lists
+	// events is what watches ask for.
+	events string
 
 	path   []string
 	packer *packed.Packer
@@ -157,7 +207,7 @@ func (r *packedResource) List(ctx context.Context, options metav1.ListOptions) (
 // Watch implements resource. The watch has batches.
 func (r *packedResource) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	feed := codec.NewFeed()
-	client, err := r.feeding(feed)
+	client, err := r.owner.packing(r.events, r.packer, feed)
 	if err != nil {
 		return nil, err
 	}

@@ -188,13 +188,13 @@ func TestRequestsPack(t *testing.T) {
 	}))
 	defer server.Close()
 	tests := map[string]struct {
-		form   Form
-		packed bool
-		accept string
+		form        Form
+		packed      bool
+		list, watch string // what is accepted
 	}{
-		"packed":   {form: packedForm, packed: true, accept: "application/json"},
-		"decoded":  {accept: "application/json"},
-		"metadata": {form: Form{Packer: packed.NewPacker(nil), Metadata: true}, packed: true, accept: metadataContent},
+		"packed":   {form: packedForm, packed: true, list: wholeContent, watch: wholeContent},
+		"decoded":  {list: wholeContent, watch: wholeContent},
+		"metadata": {form: Form{Packer: packed.NewPacker(nil), Metadata: true}, packed: true, list: metadataList, watch: metadataOfEvents},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -210,6 +210,9 @@ func TestRequestsPack(t *testing.T) {
 			if want := "/apis/example.com/v1/namespaces/default/gadgets?labelSelector=a%3Db&limit=5"; path.Load() != want {
 				t.Errorf("asked for %s, want %s", path.Load(), want)
 			}
+			if accept.Load() != test.list {
+				t.Errorf("a list accepts %s, want %s", accept.Load(), test.list)
+			}
 			w, err := r.Watch(t.Context(), metav1.ListOptions{ResourceVersion: "7"})
 			if err != nil {
 				t.Fatal(err)
@@ -223,8 +226,8 @@ func TestRequestsPack(t *testing.T) {
 			if want := "/apis/example.com/v1/namespaces/default/gadgets?resourceVersion=7&watch=true"; path.Load() != want {
 				t.Errorf("asked for %s, want %s", path.Load(), want)
 			}
-			if accept.Load() != test.accept {
-				t.Errorf("accepts %s, want %s", accept.Load(), test.accept)
+			if accept.Load() != test.watch {
+				t.Errorf("a watch accepts %s, want %s", accept.Load(), test.watch)
 			}
 			if n := asked.Load(); n != 2 {
 				t.Errorf("%d requests", n)

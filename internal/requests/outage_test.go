@@ -1,0 +1,204 @@
+package requests
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+)
+
+// theirs is followed by client-go alone, gadgets by what is here, with the same reflector.
+var theirs = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gizmos"}
+
+func pathOf(gvr schema.GroupVersionResource) string { return "/" + strings.Join(apiPath(gvr, ""), "/") }
+
+// race has two reflectors follow a type each, one with the requests of client-go's dynamic client and its own pauses, and
+// one with those of this package.
+type race struct {
+	*testing.T
+	server *apitest.Server
+	stores map[schema.GroupVersionResource]cache.Store
+	heard  *heard
+
+	limiter *Limiter
+}
+
+// races runs a test on a clock that only moves while everything waits.
+func races(t *testing.T, test func(*race)) {
+	synctest.Test(t, func(t *testing.T) {
+		server := apitest.NewInMemory(t,
+			apitest.Type{GVR: gadgets, Kind: "Gadget", Namespaced: true}, apitest.Type{GVR: theirs, Kind: "Gizmo", Namespaced: true})
+		for gvr, kind := range map[schema.GroupVersionResource]string{gadgets: "Gadget", theirs: "Gizmo"} {
+			u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": kind}}
+			u.SetNamespace("default")
+			u.SetName("a")
+			server.Create(t, gvr, u)
+		}
+		test(&race{T: t, server: server, stores: map[schema.GroupVersionResource]cache.Store{}, heard: &heard{}, limiter: NewLimiter(1, time.Now)})
+	})
+}
+
+// start starts both.
+func (r *race) start(known bool) {
+	own, err := NewClient(r.server.Config(), r.server.HTTPClient(r.T))
+	if err != nil {
+		r.Fatal(err)
+	}
+	stock := r.server.Client(r.T)
+	from := &Server{Client: own, Limiter: r.limiter}
+	r.reflect(theirs, cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc:  decodedResource{stock.Resource(theirs)}.List,
+		WatchFuncWithContext: stock.Resource(theirs).Watch,
+	}, stock), nil)
+	r.reflect(gadgets, from.ListWatch(Target{GVR: gadgets, Form: packedForm, Tweak: func(*metav1.ListOptions) {}}, r.heard, NewPacer(known, false, NewBell()), nil),
+		&wait.Backoff{Duration: time.Millisecond, Factor: 1})
+}
+
+func (r *race) reflect(gvr schema.GroupVersionResource, lw cache.ListerWatcher, backoff *wait.Backoff) {
+	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	r.stores[gvr] = store
+	reflector := cache.NewReflectorWithOptions(lw, nil, store, cache.ReflectorOptions{Name: gvr.Resource, Backoff: backoff})
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan struct{})
+	go func() { // ended by the end of the test
+		defer close(ran)
+		reflector.RunWithContext(ctx)
+	}()
+	r.Cleanup(func() {
+		cancel()
+		<-ran
+	})
+}
+
+// fault has the requests of both for some verbs answered with a status.
+func (r *race) fault(status int, verbs ...string) {
+	for _, gvr := range []schema.GroupVersionResource{gadgets, theirs} {
+		for _, verb := range verbs {
+			r.server.Break(apitest.Fault{Path: pathOf(gvr), Verb: verb, Status: status})
+		}
+	}
+}
+
+// count counts the requests of a type that begin with one of some verbs.
+func (r *race) count(gvr schema.GroupVersionResource, verbs ...string) (n int) {
+	for _, request := range r.server.Requests() {
+		verb, uri, _ := strings.Cut(request, " ")
+		for _, v := range verbs {
+			if v == verb && strings.HasPrefix(uri, pathOf(gvr)+"?") {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// awaitSync returns how long it takes until the object of a type is there.
+func (r *race) awaitSync(gvr schema.GroupVersionResource) time.Duration {
+	begun := time.Now()
+	for len(r.stores[gvr].ListKeys()) == 0 && time.Since(begun) < time.Hour {
+		time.Sleep(100 * time.Millisecond)
+	}
+	return time.Since(begun)
+}
+
+// heard counts what is reported.
+type heard struct {
+	failures []Reason
+	lists    int
+}
+
+func (*heard) Ask()           {}
+func (*heard) Throttled(Verb) {}
+func (*heard) Sign(bool)      {}
+
+func (h *heard) Answer(_ Verb, err error) {
+	if reason := ReasonOf(err); reason != ReasonNone {
+		h.failures = append(h.failures, reason)
+	}
+}
+
+func (h *heard) Listed(time.Duration) { h.lists++ }
+
+// TestNoMoreListsThanClientGo lets watches fail while lists succeed: each of these lists is a whole one.
+func TestNoMoreListsThanClientGo(t *testing.T) {
+	for name, tt := range map[string]struct {
+		status int
+		known  bool
+	}{
+		"500": {status: 500}, "503": {status: 503}, "404": {status: 404}, "404 of a known type": {status: 404, known: true},
+		"403": {status: 403}, "401": {status: 401},
+	} {
+		t.Run(name, func(t *testing.T) {
+			races(t, func(r *race) {
+				r.fault(tt.status, "watch", "watch-list")
+				r.start(tt.known)
+				for _, after := range []time.Duration{10 * time.Minute, 20 * time.Minute} {
+					time.Sleep(after)
+					ours, others := r.count(gadgets, "list"), r.count(theirs, "list")
+					t.Logf("after %v more: %d lists, client-go %d", after, ours, others)
+					if ours > others || ours < 2 {
+						t.Errorf("%d lists, client-go sends %d", ours, others)
+					}
+				}
+				if r.heard.lists != r.count(gadgets, "list") {
+					t.Errorf("%d of %d lists were reported", r.heard.lists, r.count(gadgets, "list"))
+				}
+				// An established watch ends the outage: the next one begins with short pauses.
+				r.server.Repair()
+				time.Sleep(forbiddenPause.last + established)
+				before := r.count(gadgets, "list")
+				r.fault(tt.status, "watch", "watch-list")
+				r.server.CloseClientConnections()
+				time.Sleep(10 * time.Second)
+				if got := r.count(gadgets, "list") - before; got < 2 {
+					t.Errorf("%d lists in the first seconds of another outage", got)
+				}
+			})
+		})
+	}
+}
+
+// TestGrantedAfterTheStart grants a right a moment after it was needed, as when a program is installed with its role: it
+// must work about as soon as with client-go.
+func TestGrantedAfterTheStart(t *testing.T) {
+	races(t, func(r *race) {
+		r.fault(403, "list", "watch", "watch-list")
+		r.start(false)
+		time.Sleep(3 * time.Second)
+		r.server.Repair()
+		// The third pause of client-go, which may just have begun, lasts 6.4 s at most.
+		if ours, others := r.awaitSync(gadgets), r.awaitSync(theirs); ours > 6500*time.Millisecond {
+			t.Errorf("synced %v after the right was granted, client-go %v later", ours, others)
+		}
+		if got := r.heard.failures; len(got) < 2 || got[0] != ReasonForbidden {
+			t.Errorf("reported are %q", got)
+		}
+	})
+}
+
+// TestRecovery breaks everything in turn, and has both come back.
+func TestRecovery(t *testing.T) {
+	for _, status := range []int{401, 403, 404, 429, 500, 503} {
+		races(t, func(r *race) {
+			r.fault(status, "list", "watch", "watch-list")
+			r.start(false)
+			time.Sleep(time.Minute)
+			r.server.Repair()
+			if ours, others := r.awaitSync(gadgets), r.awaitSync(theirs); ours > time.Minute {
+				t.Errorf("after %d: synced after %v, client-go %v later", status, ours, others)
+			}
+			if held, waiting, _ := r.limiter.Load(); held != 0 || waiting != 0 {
+				t.Errorf("after %d: %d slots are held, %d lists wait", status, held, waiting)
+			}
+		})
+	}
+}

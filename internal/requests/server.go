@@ -1,0 +1,114 @@
+package requests
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Server is what the requests of a factory share.
+type Server struct {
+	Client  dynamic.Interface
+	Limiter *Limiter
+	// OnFailure is called with the failures that a reflector keeps from its watch error handler; it may be nil.
+	OnFailure func(schema.GroupVersionResource, error)
+}
+
+// Target is what one reflector follows.
+type Target struct {
+	GVR       schema.GroupVersionResource
+	Namespace string // empty: all
+	Form      Form
+	// Tweak completes the options of each request.
+	Tweak func(*metav1.ListOptions)
+	// Keep tells which objects are passed on; nil: all.
+	Keep func(runtime.Object) bool
+}
+
+// Reporter records the outcomes of the requests for one target.
+type Reporter interface {
+	// Ask records that a request is about to be sent.
+	Ask()
+	// Answer records the outcome of a request; err is nil when the server accepted it.
+	Answer(verb Verb, err error)
+	// Listed records how long a list took, over all pages, or until the initial events of a watch-list were over.
+	Listed(took time.Duration)
+	// Throttled records that the server answered a request with 429.
+	Throttled(verb Verb)
+	// Sign records an event or a bookmark of a watch. owing says that the initial list has not ended yet.
+	Sign(owing bool)
+}
+
+// ListWatch returns what a reflector lists and watches target through. forbidden is called when a list or watch is,
+// which is then no failure; it may be nil.
+func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer, forbidden func(error)) cache.ListerWatcher {
+	l := &listWatch{
+		tweak:   target.Tweak,
+		keep:    target.Keep,
+		reports: reports,
+		limiter: s.Limiter,
+		pacer:   p,
+		tell:    func(error) {},
+
+		forbidden: forbidden,
+	}
+	var err error
+	if l.resource, err = newResource(s.Client, target.GVR, target.Namespace, target.Form); err != nil {
+		l.resource = failedResource{err}
+	}
+	if s.OnFailure != nil {
+		l.tell = func(err error) { s.OnFailure(target.GVR, err) }
+	}
+	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: l.list, WatchFuncWithContext: l.watch,
+	}, s.Client)
+}
+
+// AwaitRight waits until target may be listed and watched, which refusal says that it may not, asking now and then.
+// It returns false when ctx ends before.
+func (s *Server) AwaitRight(ctx context.Context, target Target, p *Pacer, refusal error) bool {
+	resource, err := newResource(s.Client, target.GVR, target.Namespace, target.Form)
+	if err != nil {
+		return false
+	}
+	p.record(outcome{verb: VerbList, err: refusal})
+	for p.awaitRound(ctx) == nil {
+		release, err := s.Limiter.Acquire(ctx)
+		if err != nil {
+			return false
+		}
+		err = mayRead(ctx, resource, target.Tweak)
+		release()
+		if err == nil {
+			return true
+		}
+		p.record(outcome{verb: VerbList, err: err})
+	}
+	return false
+}
+
+// mayRead asks for one object and for a watch, and gives the latter up at once.
+func mayRead(ctx context.Context, resource resource, tweak func(*metav1.ListOptions)) error {
+	request := metav1.ListOptions{Limit: 1}
+	tweak(&request)
+	list, err := resource.List(ctx, request)
+	if err != nil {
+		return err
+	}
+	request.Limit = 0
+	if m, err := meta.ListAccessor(list); err == nil {
+		request.ResourceVersion = m.GetResourceVersion() // so that no more than what is new comes
+	}
+	w, err := resource.Watch(ctx, request)
+	if err != nil {
+		return err
+	}
+	w.Stop()
+	return nil
+}

@@ -1,0 +1,196 @@
+package requests
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+// phase is how far a request had come when something became of it.
+type phase int
+
+const (
+	// answered: the server accepted or refused the request. Of a list, that is all there is.
+	answered phase = iota
+	// listed: the initial events of a watch-list are over.
+	listed
+	// stalled: they paused for too long.
+	stalled
+	// flowing: a watch has brought its first event.
+	flowing
+	// broken: a watch that was open ended with an error.
+	broken
+)
+
+// outcome is what became of a request.
+type outcome struct {
+	verb  Verb
+	phase phase
+	err   error // nil: all is well
+	// asked is how long the server wants to be left alone, as the header of its answer says; zero where it does not.
+	asked time.Duration
+	// handsOver says that who follows the type goes on in another way where it is forbidden: that is no failure.
+	handsOver bool
+	now       time.Time
+	// chance is random in [0, 1): pauses are spread by it.
+	chance float64
+}
+
+// effect is what an outcome leads to, beside the next pause.
+type effect struct {
+	// reports says that the outcome is reported, as that of verb and err.
+	reports bool
+	verb    Verb
+	err     error
+	// tells says that the failure is told to who wants to know of all: the reflector keeps it to itself.
+	tells bool
+	// handsOver says that the requests end here.
+	handsOver bool
+	// throttles says that the server wants fewer lists, and nothing for as long as wait; eases that a list has succeeded.
+	throttles, eases bool
+	wait             time.Duration
+}
+
+// state is what the outcomes of the requests for one target come to.
+type state struct {
+	// What failed last: verb and reason, how often in a row, since when, how many of the pauses at hand there have been,
+	// and when the last one is over.
+	verb     Verb
+	reason   Reason
+	since    time.Time
+	failures int
+	stage    stage
+	pauses   int
+	due      time.Time
+
+	// rounds counts the rounds of list and watch that were begun to list again, without an established watch between;
+	// begun says that there has been a first one.
+	rounds int
+	begun  bool
+	// hasListed and hasFailed say what became of the round so far.
+	hasListed, hasFailed bool
+	// watching is since when a watch has been open; zero while none is.
+	watching time.Time
+
+	// fallback says that the reflector is about to list because a watch-list failed: that is part of the same round.
+	fallback bool
+	// lists says that a watch-list has stalled: there won't be another.
+	lists bool
+}
+
+// established is how long a watch must last for what was before not to count any more. client-go forgets after as long.
+const established = 2 * time.Minute
+
+// step returns what an outcome leads to. It is pure: what becomes of each kind of outcome is decided here alone.
+func (p policy) step(s state, o outcome) (state, effect) {
+	if errors.Is(o.err, context.Canceled) {
+		return s, effect{} // ours: the informer is being stopped
+	}
+	s = s.settled(o.now)
+	switch {
+	case o.phase == stalled:
+		s.lists, s.fallback = true, true
+		return s, effect{}
+	case o.err == nil:
+		return s.succeeded(o), effect{
+			reports: o.phase == answered, verb: o.verb,
+			eases: o.phase == listed || o.phase == answered && !o.verb.Watches(),
+		}
+	}
+	if o.verb.Watches() {
+		s.watching = time.Time{}
+	}
+	reason := ReasonOf(o.err)
+	repeats := repeated(o.err)
+	switch {
+	case reason == ReasonForbidden && o.handsOver && o.verb != VerbWatchList:
+		return s, effect{handsOver: true, err: o.err}
+	case reason == ReasonNone: // part of the protocol: the reflector lists again
+		return s, effect{reports: true, verb: o.verb, err: o.err}
+	case o.verb == VerbWatchList && o.phase == answered && !repeats:
+		// A list follows at once, whose outcome counts: it tells whether the type can be read, and what the server has to
+		// say.
+		s.fallback = true
+		return s, effect{}
+	}
+	e := effect{reports: true, verb: o.verb, err: o.err}
+	if reason == ReasonThrottled {
+		seconds, _ := apierrors.SuggestsClientDelay(o.err)
+		e.throttles, e.wait = true, max(o.asked, time.Duration(seconds)*time.Second)
+		e.reports = o.asked == 0 // that the server asks for time is known already, and no failure
+	}
+	e.tells = o.verb.Watches() && (o.phase == broken || repeats)
+	return p.failed(s, o, reason, e.wait), e
+}
+
+// repeated reports whether the reflector tries a watch or watch-list that failed with err again by itself.
+func repeated(err error) bool {
+	return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
+}
+
+// settled forgets what was before a watch that has lasted.
+func (s state) settled(now time.Time) state {
+	if !s.watching.IsZero() && now.Sub(s.watching) >= established {
+		s.rounds, s.failures, s.reason, s.due = 0, 0, ReasonNone, time.Time{}
+	}
+	return s
+}
+
+// succeeded returns the state after something went well. That lists succeed says nothing of watches: what was wrong with
+// those counts until one brings something.
+func (s state) succeeded(o outcome) state {
+	over := o.phase == flowing || o.phase == listed
+	switch {
+	case !o.verb.Watches():
+		s.hasListed = true
+		over = !s.verb.Watches()
+	case o.phase == listed:
+		s.hasListed = true
+	}
+	if s.watching.IsZero() && (o.verb == VerbWatch || o.phase == listed) {
+		s.watching = o.now
+	}
+	if over {
+		s.failures, s.reason, s.due = 0, ReasonNone, time.Time{}
+	}
+	return s
+}
+
+// failed returns the state after a failure, after which there is a pause: the one that the server wants, if it says so.
+func (p policy) failed(s state, o outcome, reason Reason, wait time.Duration) state {
+	s.hasFailed = true
+	if reason != s.reason || s.failures == 0 {
+		s.reason, s.failures, s.since, s.pauses = reason, 0, o.now, 0
+	}
+	s.verb = o.verb
+	s.failures++
+	next, pauses := p.pauses(reason, o.now.Sub(s.since))
+	if next != s.stage {
+		s.stage, s.pauses = next, 0
+	}
+	d := pauses.after(s.pauses, o.chance)
+	s.pauses++
+	if wait > 0 {
+		d = wait + time.Duration(o.chance*float64(wait)/4)
+	}
+	s.due = o.now.Add(d)
+	return s
+}
+
+// begin returns the state of the next round of list and watch, and when that may begin: the first at once, and what is
+// listed again, for whatever reason, no sooner than client-go would.
+func (s state) begin(now time.Time, chance float64) (state, time.Time) {
+	s = s.settled(now)
+	due := s.due
+	if s.begun && (s.hasListed || !s.hasFailed) {
+		if again := now.Add(relistPause.after(s.rounds, chance)); again.After(due) {
+			due = again
+		}
+		s.rounds++
+	}
+	s.begun, s.hasListed, s.hasFailed, s.watching = true, false, false, time.Time{}
+	return s, due
+}

@@ -1,0 +1,110 @@
+package requests
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// TestStep has the whole of what becomes of a request, as the first thing that ever happened.
+func TestStep(t *testing.T) {
+	now := time.Unix(1000, 0)
+	failure := serverError(500)
+	paused := func(verb Verb, reason Reason, pause time.Duration) state {
+		s := state{verb: verb, reason: reason, since: now, failures: 1, pauses: 1, due: now.Add(pause), hasFailed: true}
+		if reason == ReasonConversionFailed {
+			s.stage = conversion
+		}
+		return s
+	}
+	reported := func(verb Verb, err error) effect { return effect{reports: true, verb: verb, err: err} }
+	told := func(verb Verb, err error) effect { return effect{reports: true, verb: verb, err: err, tells: true} }
+	throttled := func(verb Verb, err error, wait time.Duration) effect {
+		return effect{reports: wait == 0, verb: verb, err: err, tells: verb.Watches(), throttles: true, wait: wait}
+	}
+	const first = 800 * time.Millisecond
+	tests := map[string]struct {
+		outcome outcome
+		state   state
+		effect  effect
+	}{
+		"a list":               {outcome{verb: VerbList}, state{hasListed: true}, effect{reports: true, verb: VerbList, eases: true}},
+		"a further page":       {outcome{verb: VerbListMore}, state{hasListed: true}, effect{reports: true, verb: VerbListMore, eases: true}},
+		"a watch":              {outcome{verb: VerbWatch}, state{watching: now}, reported(VerbWatch, nil)},
+		"its first event":      {outcome{verb: VerbWatch, phase: flowing}, state{watching: now}, effect{verb: VerbWatch}},
+		"a watch-list":         {outcome{verb: VerbWatchList}, state{}, reported(VerbWatchList, nil)},
+		"its initial events":   {outcome{verb: VerbWatchList, phase: listed}, state{hasListed: true, watching: now}, effect{verb: VerbWatchList, eases: true}},
+		"they stall":           {outcome{verb: VerbWatchList, phase: stalled}, state{lists: true, fallback: true}, effect{}},
+		"a list fails":         {outcome{verb: VerbList, err: failure}, paused(VerbList, ReasonRequestFailed, first), reported(VerbList, failure)},
+		"a watch is refused":   {outcome{verb: VerbWatch, err: failure}, paused(VerbWatch, ReasonRequestFailed, first), reported(VerbWatch, failure)},
+		"a watch breaks":       {outcome{verb: VerbWatch, phase: broken, err: failure}, paused(VerbWatch, ReasonRequestFailed, first), told(VerbWatch, failure)},
+		"no watch-lists":       {outcome{verb: VerbWatchList, err: serverError(422)}, state{fallback: true}, effect{}},
+		"no connection":        {outcome{verb: VerbList, err: errRefused}, paused(VerbList, ReasonUnreachable, first), reported(VerbList, errRefused)},
+		"none, for a watch":    {outcome{verb: VerbWatch, err: errRefused}, paused(VerbWatch, ReasonUnreachable, first), told(VerbWatch, errRefused)},
+		"none, for both":       {outcome{verb: VerbWatchList, err: errRefused}, paused(VerbWatchList, ReasonUnreachable, first), told(VerbWatchList, errRefused)},
+		"expired":              {outcome{verb: VerbWatch, err: serverError(410)}, state{}, reported(VerbWatch, serverError(410))},
+		"expired, later":       {outcome{verb: VerbWatch, phase: broken, err: serverError(410)}, state{}, reported(VerbWatch, serverError(410))},
+		"expired, for both":    {outcome{verb: VerbWatchList, err: serverError(410)}, state{}, reported(VerbWatchList, serverError(410))},
+		"stopped":              {outcome{verb: VerbList, err: context.Canceled}, state{}, effect{}},
+		"forbidden":            {outcome{verb: VerbList, err: serverError(403)}, paused(VerbList, ReasonForbidden, first), reported(VerbList, serverError(403))},
+		"forbidden, goes on":   {outcome{verb: VerbList, err: serverError(403), handsOver: true}, state{}, effect{handsOver: true, err: serverError(403)}},
+		"... after a list":     {outcome{verb: VerbWatch, err: serverError(403), handsOver: true}, state{}, effect{handsOver: true, err: serverError(403)}},
+		"... as the list says": {outcome{verb: VerbWatchList, err: serverError(403), handsOver: true}, state{fallback: true}, effect{}},
+		"throttled":            {outcome{verb: VerbList, err: serverError(429)}, paused(VerbList, ReasonThrottled, first), throttled(VerbList, serverError(429), 0)},
+		"throttled, a watch":   {outcome{verb: VerbWatch, err: serverError(429)}, paused(VerbWatch, ReasonThrottled, first), throttled(VerbWatch, serverError(429), 0)},
+		"for a time":           {outcome{verb: VerbList, err: serverError(429), asked: time.Minute}, paused(VerbList, ReasonThrottled, time.Minute), throttled(VerbList, serverError(429), time.Minute)},
+		"for both":             {outcome{verb: VerbWatchList, err: serverError(429), asked: time.Minute}, paused(VerbWatchList, ReasonThrottled, time.Minute), throttled(VerbWatchList, serverError(429), time.Minute)},
+		"conversion":           {outcome{verb: VerbList, err: conversionError(500)}, paused(VerbList, ReasonConversionFailed, time.Second), reported(VerbList, conversionError(500))},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			tt.outcome.now = now
+			next, e := policy{}.step(state{}, tt.outcome)
+			if diff := cmp.Diff(tt.state, next, cmp.AllowUnexported(state{})); diff != "" {
+				t.Errorf("the state (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.effect, e, cmp.AllowUnexported(effect{}), cmp.Comparer(alike)); diff != "" {
+				t.Errorf("the effect (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// alike compares errors by what they say.
+func alike(a, b error) bool {
+	return (a == nil) == (b == nil) && (a == nil || a.Error() == b.Error() && apierrors.ReasonForError(a) == apierrors.ReasonForError(b))
+}
+
+// TestOnlyWatchesProveWatches: a list that succeeds says nothing of watches.
+func TestOnlyWatchesProveWatches(t *testing.T) {
+	now := time.Unix(1000, 0)
+	s := state{}
+	record := func(o outcome) {
+		o.now = now
+		s, _ = policy{}.step(s, o)
+	}
+	for range 3 {
+		record(outcome{verb: VerbList})
+		record(outcome{verb: VerbWatch, err: serverError(500)})
+	}
+	if s.failures != 3 {
+		t.Errorf("%d failures count", s.failures)
+	}
+	record(outcome{verb: VerbWatch})
+	if s.failures != 3 {
+		t.Errorf("a watch that has brought nothing yet leaves %d failures", s.failures)
+	}
+	s.rounds = 5
+	now = now.Add(established)
+	record(outcome{verb: VerbWatch, phase: broken, err: serverError(500)})
+	if s.failures != 1 || s.rounds != 0 {
+		t.Errorf("after an established watch, %d failures and %d rounds count", s.failures, s.rounds)
+	}
+	record(outcome{verb: VerbWatch, phase: flowing})
+	if s.failures != 0 || !s.due.IsZero() {
+		t.Errorf("after an event, %d failures count, until %v", s.failures, s.due)
+	}
+}

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	"github.com/crdcache/crdcache/internal/requests/stream"
+	"github.com/crdcache/crdcache/internal/requests"
 )
 
 // watchReports is told how the requests of a reflector went.
@@ -51,7 +51,7 @@ func runReflector(ctx context.Context, client dynamic.Interface, gvr schema.Grou
 			}
 			reports.ok()
 			if initialEvents(options) {
-				return stream.New(w, stream.Hooks{Initial: true}), nil
+				return requests.NewStream(w, requests.Hooks{Initial: true}), nil
 			}
 			return w, nil
 		},

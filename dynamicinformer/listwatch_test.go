@@ -14,7 +14,6 @@ import (
 
 	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/requests"
-	"github.com/crdcache/crdcache/internal/requests/stream"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -221,7 +220,7 @@ func stalls(t *testing.T, tt apitest.Fault) {
 		if _, err := f.WaitForSync(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		if took := time.Since(begun); took < stream.Patience || took > stream.Patience+2*time.Second {
+		if took := time.Since(begun); took < requests.Patience || took > requests.Patience+2*time.Second {
 			t.Errorf("the list came after %v", took)
 		}
 		if held, _, _ := f.source.Limiter.Load(); held != 0 || len(i.GetStore().ListKeys()) != 1 {

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/crdcache/crdcache/internal/packed"
-	"github.com/crdcache/crdcache/internal/requests/stream"
 )
 
 // listWatch is what one reflector lists and watches through: a type, or one namespace of it, for one generation.
@@ -152,7 +151,7 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 	if err != nil {
 		return nil, err
 	}
-	return stream.New(w, stream.Hooks{
+	return NewStream(w, Hooks{
 		Keep:   l.keep,
 		First:  func() { l.record(outcome{verb: VerbWatch, phase: flowing}) },
 		Came:   l.reports.Sign,
@@ -196,7 +195,7 @@ func (l *listWatch) watchList(ctx context.Context, options metav1.ListOptions) (
 	}
 	l.record(outcome{verb: VerbWatchList})
 	isListed := false
-	return stream.New(w, stream.Hooks{
+	return NewStream(w, Hooks{
 		Initial: true,
 		Keep:    l.keep,
 		Came:    l.reports.Sign,
@@ -227,7 +226,7 @@ func (l *listWatch) watchList(ctx context.Context, options metav1.ListOptions) (
 
 // openWatchList asks for a watch-list, and gives that up when nobody answers.
 func (l *listWatch) openWatchList(ctx context.Context, cancel context.CancelCauseFunc, options metav1.ListOptions) (watch.Interface, *asked, error) {
-	impatient := time.AfterFunc(stream.Patience, func() { cancel(errStalled) })
+	impatient := time.AfterFunc(Patience, func() { cancel(errStalled) })
 	request, asked := l.noting(ctx, VerbWatchList)
 	w, err := l.resource.Watch(request, options)
 	if !impatient.Stop() && context.Cause(ctx) == errStalled {

@@ -22,7 +22,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/internal/packed"
-	"github.com/crdcache/crdcache/internal/requests/stream"
 )
 
 const (
@@ -123,7 +122,7 @@ func outcomes(t *testing.T, r resource) []any {
 	if err != nil {
 		return results
 	}
-	w = stream.New(w, stream.Hooks{})
+	w = NewStream(w, Hooks{})
 	defer w.Stop()
 	for event := range w.ResultChan() {
 		// The words for broken syntax differ; that it is an error does not.
@@ -217,7 +216,7 @@ func TestRequestsPack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w = stream.New(w, stream.Hooks{})
+			w = NewStream(w, Hooks{})
 			defer w.Stop()
 			event := <-w.ResultChan()
 			if _, isPacked := event.Object.(*packed.Object); isPacked != test.packed {

@@ -1,4 +1,4 @@
-package stream
+package requests
 
 import (
 	"fmt"
@@ -51,7 +51,7 @@ func TestStreamOfBatches(t *testing.T) {
 		var l listener
 		hooks := l.hooks(true)
 		hooks.Came = func(owing bool) { l.heard = append(l.heard, fmt.Sprintf("owing=%v", owing)) }
-		s := New(source, hooks)
+		s := NewStream(source, hooks)
 		go func() { // ended by the events
 			source.take(added("a", "b"))
 			source.take(added("c"))
@@ -82,7 +82,7 @@ func TestBatchesThatStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := newFedFake()
 		var l listener
-		s := New(source, l.hooks(true))
+		s := NewStream(source, l.hooks(true))
 		for range 3 {
 			time.Sleep(Patience - 1)
 			source.take(added("a"))
@@ -126,7 +126,7 @@ func TestInitialEventsAreHeld(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				source := newFedFake()
-				s := New(source, Hooks{Initial: test.initial})
+				s := NewStream(source, Hooks{Initial: test.initial})
 				test.take(source.take)
 				if n := len(s.out); n != test.sent {
 					t.Errorf("%d events were sent, want %d", n, test.sent)
@@ -147,7 +147,7 @@ func TestFewLargeEventsWait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				source := newFedFake()
-				s := New(source, Hooks{})
+				s := NewStream(source, Hooks{})
 				batch := make([]watch.Event, 3*buffered)
 				for i := range batch {
 					batch[i] = watch.Event{Type: watch.Added, Object: sized{object("web", fmt.Sprint(i)), test.size}}
@@ -175,7 +175,7 @@ func TestFewLargeEventsWait(t *testing.T) {
 func TestStopWhileLargeEventsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // fails when the goroutine stays
 		source := newFedFake()
-		s := New(source, Hooks{})
+		s := NewStream(source, Hooks{})
 		took := make(chan bool)
 		go func() { // ended by Stop
 			took <- source.take([]watch.Event{

@@ -1,4 +1,4 @@
-package stream
+package requests
 
 import (
 	"fmt"
@@ -76,8 +76,8 @@ type Hooks struct {
 
 var _ watch.Interface = (*Stream)(nil)
 
-// New returns a Stream of the events of source, which may be Fed.
-func New(source watch.Interface, hooks Hooks) *Stream {
+// NewStream returns a Stream of the events of source, which may be Fed.
+func NewStream(source watch.Interface, hooks Hooks) *Stream {
 	s := &Stream{
 		source: source, hooks: hooks, initial: hooks.Initial,
 		out: make(chan watch.Event, buffered), quit: make(chan struct{}),

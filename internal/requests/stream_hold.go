@@ -1,4 +1,4 @@
-package stream
+package requests
 
 import (
 	"time"

@@ -1,4 +1,4 @@
-package stream
+package requests
 
 import "k8s.io/apimachinery/pkg/runtime"
 

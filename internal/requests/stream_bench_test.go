@@ -1,4 +1,4 @@
-package stream
+package requests
 
 import (
 	"testing"
@@ -36,7 +36,7 @@ func BenchmarkInitialEvents(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			read := 0
-			for range New(open(b.N), Hooks{Initial: true}).ResultChan() {
+			for range NewStream(open(b.N), Hooks{Initial: true}).ResultChan() {
 				read++
 			}
 			if read < together {

@@ -1,4 +1,4 @@
-package stream
+package requests
 
 import (
 	"slices"
@@ -63,7 +63,7 @@ func TestStream(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				source := watch.NewFakeWithChanSize(len(tt.events), false)
 				var l listener
-				s := New(source, l.hooks(tt.initial))
+				s := NewStream(source, l.hooks(tt.initial))
 				fed := make(chan struct{})
 				go func() { // ended by the events
 					defer close(fed)
@@ -97,7 +97,7 @@ func TestStreamAfterTheInitialEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := watch.NewFakeWithChanSize(1, false)
 		var l listener
-		s := New(source, l.hooks(true))
+		s := NewStream(source, l.hooks(true))
 		source.Action(watch.Bookmark, bookmark("true"))
 		<-s.ResultChan()
 		time.Sleep(time.Hour)
@@ -117,7 +117,7 @@ func TestStreamAfterTheInitialEvents(t *testing.T) {
 func TestStreamKeeps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := watch.NewFakeWithChanSize(4, false)
-		s := New(source, Hooks{Keep: func(obj runtime.Object) bool { return obj.(*metav1.PartialObjectMetadata).Namespace != "db" }})
+		s := NewStream(source, Hooks{Keep: func(obj runtime.Object) bool { return obj.(*metav1.PartialObjectMetadata).Namespace != "db" }})
 		source.Add(object("db", "a"))
 		source.Delete(object("db", "b"))
 		source.Add(object("web", "c"))
@@ -137,7 +137,7 @@ func TestStreamKeeps(t *testing.T) {
 func TestStreamStopsWithoutAReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // fails when the goroutine stays
 		source := watch.NewFakeWithChanSize(buffered+1, false)
-		s := New(source, Hooks{})
+		s := NewStream(source, Hooks{})
 		for range buffered + 1 {
 			source.Add(object("web", "a"))
 		}
@@ -154,7 +154,7 @@ func TestSlowReaderIsNoStall(t *testing.T) {
 		const events = 2 * buffered
 		source := watch.NewFakeWithChanSize(events, false)
 		var l listener
-		s := New(source, l.hooks(true))
+		s := NewStream(source, l.hooks(true))
 		for range events {
 			source.Add(object("web", "a"))
 		}

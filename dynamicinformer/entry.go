@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/health"
 )
@@ -146,7 +145,7 @@ func (e *entry) count(h *Handle, by int) {
 
 // addLocked makes an entry.
 func (f *Factory) addLocked(c claim) (*entry, error) {
-	i, err := newInformer(f.source, c.key.gvr, c.options, f.types)
+	i, err := newInformer(f.source, c.key.gvr, c.options, f.board)
 	if err != nil {
 		return nil, err
 	}
@@ -258,16 +257,4 @@ func sortedEntries(all []*entry) []*entry {
 		return cmp.Or(health.CompareGVR(a.key.gvr, b.key.gvr), cmp.Compare(a.view, b.view))
 	})
 	return all
-}
-
-// namespaces returns a claim to an informer of all namespaces, the factory's own, which runs as long as there are claims.
-// It fails after Shutdown.
-func (f *Factory) namespaces() (*Handle, error) {
-	options := ResourceOptions{
-		Namespaces: AllNamespaces(), Storage: Storage{Mode: StorageMetadata},
-		Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
-	}
-	key := entryKeyOf(namespacesGVR, options)
-	key.own = true
-	return f.claim(claim{key: key, options: options})
 }

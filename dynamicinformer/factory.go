@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/internal/follow"
 	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/informer"
 	"github.com/crdcache/crdcache/internal/requests"
@@ -28,8 +29,10 @@ var (
 type Factory struct {
 	source  source
 	options Options
-	types   *typeBoard // nil without Options.Types
-	hub     *health.Hub
+	// board has what Options.Types tells, until stopTypes; both are nil without it.
+	board     *follow.Board
+	stopTypes func()
+	hub       *health.Hub
 	// subscriptions are those that have not been closed.
 	subscriptions subscriptions
 
@@ -73,7 +76,8 @@ func New(options Options) (*Factory, error) {
 		return nil, err
 	}
 	if options.Types != nil {
-		f.types = newTypeBoard(options.Types, f.hub.LearntTypes)
+		f.board = follow.NewBoard(f.hub.LearntTypes)
+		f.stopTypes = sync.OnceFunc(options.Types.Subscribe(typeBoard{f.board}))
 	}
 	return f, nil
 }

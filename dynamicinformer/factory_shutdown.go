@@ -16,8 +16,8 @@ func (f *Factory) Shutdown(ctx context.Context) error {
 	all := f.shut()
 	left := f.subscriptions.closeAll()
 	f.cancel(errFactoryShut)
-	if f.types != nil {
-		f.types.stop()
+	if f.stopTypes != nil {
+		f.stopTypes()
 	}
 	failure := &ShutdownError{}
 	for _, e := range all {

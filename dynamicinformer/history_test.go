@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -141,13 +140,8 @@ func (h *history) recover() {
 		h.Fatal(err)
 	}
 	want, told := map[string]string{}, map[string]string{}
-	keep := h.view.Namespaces.filter()
 	for _, u := range list.Items {
-		in := keep == nil || keep(&u)
-		if h.view.Namespaces.limited() {
-			in = slices.Contains(h.view.Namespaces.names, u.GetNamespace())
-		}
-		if in {
+		if h.view.Namespaces.set.Has(u.GetNamespace()) {
 			want[u.GetNamespace()+"/"+u.GetName()] = u.GetResourceVersion()
 			told[u.GetNamespace()+"/"+u.GetName()] = string(u.GetUID())
 		}

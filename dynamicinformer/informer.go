@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/crdcache/crdcache/internal/follow"
 	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/informer"
 	"github.com/crdcache/crdcache/internal/requests"
@@ -80,7 +81,7 @@ type Informer struct {
 	gvr     schema.GroupVersionResource
 	options ResourceOptions
 	source  source
-	types   *typeBoard // nil: every type is taken to exist
+	board   *follow.Board // nil: every type is taken to exist
 	health  *health.Health
 	form    requests.Form
 	core    *informer.Informer
@@ -98,15 +99,15 @@ type source struct {
 	*requests.Server
 	onWatchError func(schema.GroupVersionResource, error) // may be nil
 	logger       *klog.Logger                             // may be nil
-	// namespaces returns a claim to an informer of all namespaces.
-	namespaces func() (*Handle, error)
+	// namespaces tells which namespaces there are.
+	namespaces func() (follow.NamespaceList, error)
 }
 
 // unpaced is the backoff of a reflector whose requests are paced by a requests.Pacer.
 var unpaced = wait.Backoff{Duration: time.Millisecond, Factor: 1}
 
 // newInformer returns an informer of gvr that has not been started.
-func newInformer(from source, gvr schema.GroupVersionResource, options ResourceOptions, board *typeBoard) (*Informer, error) {
+func newInformer(from source, gvr schema.GroupVersionResource, options ResourceOptions, board *follow.Board) (*Informer, error) {
 	form, transform, err := options.form()
 	if err != nil {
 		return nil, err
@@ -143,7 +144,7 @@ func newInformer(from source, gvr schema.GroupVersionResource, options ResourceO
 		gvr:                 gvr,
 		options:             options,
 		source:              from,
-		types:               board,
+		board:               board,
 		health:              health.New(gvr, options.describe(), time.Now),
 		form:                options.wire(form),
 		core:                core,
@@ -206,7 +207,16 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 		i.health.Stopped(whyEnded(ctx))
 		close(i.stopped)
 	}()
-	i.follow(ctx)
+	i.follower().Run(ctx)
+}
+
+// follower has the informer follow its type.
+func (i *Informer) follower() *follow.Follower {
+	return &follow.Follower{
+		Type: i.gvr, Versions: i.options.Versions.versions, Namespaces: i.options.Namespaces.set,
+		Nothing: i.options.matchesNothing(), Board: i.board,
+		Requests: requester{i}, Cache: i.core, Health: i.health, AllNamespaces: i.source.namespaces,
+	}
 }
 
 // abandon stops an informer unless somebody has run it, so that nobody waits for what will never come.

@@ -87,7 +87,7 @@ func (o Options) validate() error {
 			errs = append(errs, fmt.Errorf("resources: %w", err))
 		}
 	}
-	if o.Types == nil && o.Defaults.Versions.kind > versionPinned {
+	if o.Types == nil && !o.Defaults.Versions.versions.IsPinned() {
 		errs = append(errs, errPolicyNeedsTypes)
 	}
 	return errors.Join(errs...)
@@ -97,7 +97,7 @@ var errPolicyNeedsTypes = errors.New("a version policy other than the pinned one
 
 // checkType returns what is wrong with asking for a type with these options.
 func (o Options) checkType(gvr schema.GroupVersionResource, options ResourceOptions) error {
-	pinned := options.Versions.kind <= versionPinned
+	pinned := options.Versions.versions.IsPinned()
 	switch {
 	case gvr.Resource == "", pinned && gvr.Version == "":
 		return fmt.Errorf("%q lacks a version or a resource", gvr.String())

@@ -76,7 +76,7 @@ type ResourceOptions struct {
 
 // over returns the options with every field that is not set taken from defaults.
 func (o ResourceOptions) over(defaults ResourceOptions) ResourceOptions {
-	if !o.Namespaces.isSet() {
+	if !o.Namespaces.set.IsSet() {
 		o.Namespaces = defaults.Namespaces
 	}
 	if o.LabelSelector == nil {
@@ -113,7 +113,7 @@ func (o ResourceOptions) over(defaults ResourceOptions) ResourceOptions {
 	if o.Indexes == nil {
 		o.Indexes = defaults.Indexes
 	}
-	if !o.Versions.isSet() {
+	if !o.Versions.versions.IsSet() {
 		o.Versions = defaults.Versions
 	}
 	return o
@@ -122,10 +122,10 @@ func (o ResourceOptions) over(defaults ResourceOptions) ResourceOptions {
 // validate returns everything that is wrong with the options by themselves.
 func (o ResourceOptions) validate() []error {
 	var errs []error
-	if err := o.Namespaces.validate(); err != nil {
+	if err := o.Namespaces.set.Validate(); err != nil {
 		errs = append(errs, err)
 	}
-	if err := o.Versions.validate(); err != nil {
+	if err := o.Versions.versions.Validate(); err != nil {
 		errs = append(errs, err)
 	}
 	if err := o.Storage.validate(); err != nil {

@@ -16,24 +16,6 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-func TestNamespacesString(t *testing.T) {
-	for want, n := range map[string]Namespaces{
-		"all": AllNamespaces(), "in a,b": InNamespaces("b", "a", "b"), "except c": ExceptNamespaces("c"),
-		"matching a-*,b": MatchingNamespaces([]string{"b", "a-*"}, nil), "not matching kube-*": MatchingNamespaces(nil, []string{"kube-*"}),
-		"matching a-* except a-b": MatchingNamespaces([]string{"a-*"}, []string{"a-b"}),
-	} {
-		if got := n.String(); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-	if got := (Namespaces{}).String(); got != "all" {
-		t.Errorf("what is not set is %q", got)
-	}
-	if got := MatchingNamespaces(nil, nil); got.String() != "all" || got.key() == AllNamespaces().key() {
-		t.Errorf("every pattern is %q, and its view that of all namespaces", got)
-	}
-}
-
 // events writes down what a handler is told.
 type events struct {
 	mu  sync.Mutex

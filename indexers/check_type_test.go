@@ -11,7 +11,7 @@ import (
 // What the check says about each declared type and each kind of schema is what an index does with values of that kind:
 // an error where it takes none, a warning where it leaves some out.
 func TestTypesAgainstSchemas(t *testing.T) {
-	text := []any{"x", "7", "true", "2026-01-01T00:00:00Z", "90m", "10.0.0.1", "1.2.3"}
+	text := []any{"x", "7", "true", "2026-01-01T00:00:00Z", "90m", "10.0.0.1", "1.2.3", "2026-01-31", "10.0.0.0/8"}
 	kinds := []struct {
 		name   string
 		schema crd.Schema
@@ -24,9 +24,18 @@ func TestTypesAgainstSchemas(t *testing.T) {
 		{"text", crd.Schema{Type: "string"}, text, true},
 		{"time", crd.Schema{Type: "string", Format: "date-time"}, []any{"2026-01-01T00:00:00Z", "2026-01-01T01:00:00.5+01:00"}, false},
 		{"other format", crd.Schema{Type: "string", Format: "hostname"}, text, true},
+		{"conditions", crd.Schema{Type: "string", Enum: []any{"True", "False", "Unknown"}}, []any{"True", "False", "Unknown"}, false},
+		{"words", crd.Schema{Type: "string", Enum: []any{"big", "small"}}, []any{"big", "small"}, false},
+		{"words and a number", crd.Schema{Type: "string", Enum: []any{"auto", "90m", "7"}}, []any{"auto", "90m", "7"}, false},
+		{"numbers", crd.Schema{Type: "integer", Enum: []any{1.0, 7.0}}, []any{int64(1), int64(7)}, false},
+		{"date", crd.Schema{Type: "string", Format: "date"}, []any{"2026-01-31"}, false},
+		{"cidr", crd.Schema{Type: "string", Format: "cidr"}, []any{"10.0.0.0/8", "::/0"}, false},
+		{"ipv4", crd.Schema{Type: "string", Format: "ipv4"}, []any{"10.0.0.1"}, false},
+		{"format duration", crd.Schema{Type: "string", Format: "duration"}, []any{"90m"}, false},
+		{"uuid", crd.Schema{Type: "string", Format: "uuid"}, []any{"123e4567-e89b-12d3-a456-426614174000"}, false},
 		{"int-or-string", crd.Schema{IntOrString: true}, append([]any{int64(7)}, text...), true},
 	}
-	types := []string{"", "string", "int", "number", "bool", "quantity", "duration", "time", "ip", "semver"}
+	types := []string{"", "string", "int", "number", "bool", "quantity", "duration", "time", "ip", "semver", "date", "cidr"}
 	partly := 0
 	for _, kind := range kinds {
 		for _, typ := range types {
@@ -58,8 +67,8 @@ func TestTypesAgainstSchemas(t *testing.T) {
 			}
 		}
 	}
-	if partly != 2 {
-		t.Errorf("%d pairs leave out some values, want int on a number and string on an int-or-string", partly)
+	if partly != 7 {
+		t.Errorf("%d pairs leave out some values, want int on a number, string on an int-or-string, and five on words and a number", partly)
 	}
 }
 
@@ -80,4 +89,23 @@ func checkOf(t *testing.T, index string, schema *crd.Schema) string {
 		codes[i] = string(d.Code)
 	}
 	return strings.Join(codes, " ")
+}
+
+// What controller-gen makes of a quantity is not text.
+func TestQuantityAsText(t *testing.T) {
+	quantity := &crd.Schema{IntOrString: true, Pattern: `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`}
+	for index, want := range map[string]string{
+		"{name: i, path: .spec.v}":                                    "W309",
+		"{name: i, path: .spec.v, order: sorted}":                     "W309",
+		"{name: i, key: [{name: v, path: .spec.v}]}":                  "W309",
+		"{name: i, path: .spec.v, type: quantity, order: sorted}":     "",
+		"{name: i, path: .spec.v, transform: {regex: {match: '^1'}}}": "",
+	} {
+		if got := checkOf(t, index, quantity); got != want {
+			t.Errorf("%s gives %q, want %q", index, got, want)
+		}
+	}
+	if got := checkOf(t, "{name: i, path: .spec.v}", &crd.Schema{IntOrString: true}); got != "" {
+		t.Errorf("any number or text gives %q", got)
+	}
 }

@@ -27,6 +27,7 @@ const (
 	CodeFile         Code = config.CodeFile         // a file that cannot be read
 	CodeValue        Code = config.CodeValue        // a value that is not of the type of the index
 	CodeSelector     Code = config.CodeSelector     // not a label or field selector
+	CodeImpossible   Code = config.CodeImpossible   // a name or a path that no object has
 
 	CodeKeptForIndex Code = config.CodeKeptForIndex // an index over something that is pruned
 )
@@ -40,6 +41,7 @@ const (
 	CodeNoVersion    Code = config.CodeNoVersion    // a version that the CRD does not serve
 	CodeNotIndexable Code = config.CodeNotIndexable // the path ends at a list or a map
 	CodeTypeMismatch Code = config.CodeTypeMismatch // a type that no value of the path has
+	CodeUnselectable Code = config.CodeUnselectable // a field selector over a field that the server does not select by
 
 	CodeOpenField    Code = config.CodeOpenField    // a field that the schema leaves open
 	CodeNoSchema     Code = config.CodeNoSchema     // a version without a schema
@@ -48,4 +50,7 @@ const (
 	CodeTextOrder    Code = config.CodeTextOrder    // numbers that are ordered as text
 	CodeTypePartly   Code = config.CodeTypePartly   // a type that only some values of the path have
 	CodeLiteral      Code = config.CodeLiteral      // a comparison that holds for all values of the path, or for none
+	CodeExistence    Code = config.CodeExistence    // a condition that asks whether a boolean is there, not whether it is true
+	CodeTextQuantity Code = config.CodeTextQuantity // quantities that are compared as text
+	CodeLackedBySome Code = config.CodeLackedBySome // what some of the types lack that a pattern matches
 )

@@ -53,7 +53,7 @@ func (o *object) isServiceOf(group string) bool {
 	if !o.labels.Has(automanaged) {
 		return false
 	}
-	content, err := o.decode()
+	content, err := decode(o)
 	if err != nil {
 		return false
 	}

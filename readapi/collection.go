@@ -1,11 +1,11 @@
 package readapi
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -22,19 +22,13 @@ type collection struct {
 	dirty  map[string]*object
 
 	// log are the latest changes in order. What it holds never changes either.
-	log []change
+	log []Change
 	// floor is the version since which the log is complete.
 	floor uint64
 	// changed is closed and replaced with every change.
 	changed chan struct{}
 	// ended is closed, and replaced, when the type changes or goes: watches end, as on a kube-apiserver.
 	ended chan struct{}
-}
-
-// change is one step in the history of an object. before and after are nil where it did not or does not exist.
-type change struct {
-	version       uint64
-	before, after *object
 }
 
 func newCollection(t Type, version uint64) *collection {
@@ -57,10 +51,10 @@ func (c *collection) put(key string, o *object) {
 }
 
 // record adds a change to the log, of which at least the last keep ones stay.
-func (c *collection) record(e change, keep int) {
+func (c *collection) record(e Change, keep int) {
 	if len(c.log) >= 2*keep {
 		dropped := len(c.log) - keep
-		c.floor = c.log[dropped-1].version
+		c.floor = c.log[dropped-1].ResourceVersion
 		c.log = slices.Clone(c.log[dropped:]) // readers go on with the old one
 	}
 	c.log = append(c.log, e)
@@ -85,7 +79,7 @@ func (c *collection) snapshot() []*object {
 		c.sorted = slices.SortedFunc(maps.Values(c.objects), func(a, b *object) int { return strings.Compare(a.key, b.key) })
 		c.dirty = map[string]*object{}
 	case len(c.dirty) > 0:
-		c.sorted = patch(c.sorted, c.dirty)
+		c.sorted = newSnapshot(0, c.sorted, c.dirty).all()
 		c.dirty = map[string]*object{}
 	}
 	return c.sorted
@@ -93,80 +87,50 @@ func (c *collection) snapshot() []*object {
 
 // snapshotAt returns the objects as they were at a version, which must not be in the future. It is false when
 // that is forgotten.
-func (c *collection) snapshotAt(version uint64) ([]*object, bool) {
+func (c *collection) snapshotAt(version uint64) (*snapshot, bool) {
 	if version < c.floor {
 		return nil, false
 	}
 	undo := map[string]*object{}
 	for _, e := range slices.Backward(c.log) {
-		if e.version <= version {
+		if e.ResourceVersion <= version {
 			break
 		}
-		undo[e.key()] = e.before
+		before, _ := e.Before.(*object)
+		undo[e.key()] = before
 	}
-	if len(undo) == 0 {
-		return c.snapshot(), true
-	}
-	return patch(c.snapshot(), undo), true
+	return newSnapshot(version, c.snapshot(), undo), true
 }
 
-// since returns the changes after a version, and a channel that the next one closes. The error is 410 when they
-// are forgotten.
-func (c *collection) since(version uint64) ([]change, <-chan struct{}, error) {
-	if version < c.floor {
-		return nil, nil, errTooOld(version, c.floor)
+// since returns the changes after a version.
+func (c *collection) since(version uint64) Changes {
+	changes := Changes{Oldest: c.floor, Next: c.changed}
+	if version >= c.floor {
+		at, _ := slices.BinarySearchFunc(c.log, version+1, func(e Change, v uint64) int { return cmp.Compare(e.ResourceVersion, v) })
+		changes.List = c.log[at:len(c.log):len(c.log)]
 	}
-	at, _ := slices.BinarySearchFunc(c.log, version+1, func(e change, v uint64) int {
-		switch {
-		case e.version < v:
-			return -1
-		case e.version > v:
-			return 1
-		}
-		return 0
-	})
-	return c.log[at:len(c.log):len(c.log)], c.changed, nil
+	return changes
 }
 
-// patch returns sorted with changes applied: objects that are added or replace others, or nil for what goes.
-func patch(sorted []*object, changes map[string]*object) []*object {
-	out := make([]*object, 0, len(sorted)+len(changes))
-	for _, key := range slices.Sorted(maps.Keys(changes)) {
-		at, _ := slices.BinarySearchFunc(sorted, key, func(o *object, key string) int { return strings.Compare(o.key, key) })
-		out = append(out, sorted[:at]...)
-		if sorted = sorted[at:]; len(sorted) > 0 && sorted[0].key == key {
-			sorted = sorted[1:]
-		}
-		if o := changes[key]; o != nil {
-			out = append(out, o)
-		}
+func (e Change) key() string {
+	if e.After != nil {
+		return e.After.Key()
 	}
-	return append(out, sorted...)
-}
-
-func (e change) key() string {
-	if e.after != nil {
-		return e.after.key
-	}
-	return e.before.key
+	return e.Before.Key()
 }
 
 // seenBy returns how a selection sees the change: an object that leaves it is deleted, one that enters it is
-// added. The type is empty when it sees nothing.
-func (e change) seenBy(matches func(*object) bool) (watch.EventType, *object, error) {
-	was := e.before != nil && matches(e.before)
-	is := e.after != nil && matches(e.after)
+// added. The type is empty when it sees nothing. Of what is deleted it is the last state, with another version.
+func (e Change) seenBy(matches func(Object) bool) (watch.EventType, Object) {
+	was := e.Before != nil && matches(e.Before)
+	is := e.After != nil && matches(e.After)
 	switch {
 	case is && was:
-		return watch.Modified, e.after, nil
+		return watch.Modified, e.After
 	case is:
-		return watch.Added, e.after, nil
+		return watch.Added, e.After
 	case was:
-		last, err := e.before.as(e.version)
-		if err != nil {
-			return "", nil, apierrors.NewInternalError(err)
-		}
-		return watch.Deleted, last, nil
+		return watch.Deleted, e.Before
 	}
-	return "", nil, nil
+	return "", nil
 }

@@ -13,6 +13,9 @@
 //
 // Types come from CustomResourceDefinitions, which are objects like any other, or from [Storage.SetType].
 //
+// A handler stands on a [Backend], of which a Storage is one: [NewBackendHandler] serves others, such as a cache of a
+// real cluster with the cluster's own resource versions.
+//
 // # What is served
 //
 // /version, /healthz, /readyz, /livez; aggregated and legacy discovery; OpenAPI v3; and for each type get, list
@@ -22,7 +25,7 @@
 // with the code, the reason and the message of a kube-apiserver. Nothing can be written, and nobody is asked
 // who they are: serve it where every reader may read everything.
 //
-// Not served: protobuf and CBOR, compressed answers, OpenAPI v2, the scale subresource, the deprecated /watch/ paths, the
+// Not served: selectors of more than 64 KB, protobuf and CBOR, compressed answers, OpenAPI v2, the scale subresource, the deprecated /watch/ paths, the
 // list of all paths at /, and the columns that a kube-apiserver has in its code for built-in types. What a
 // kube-apiserver answers to other methods than GET with discovery, is refused. Tests compare the answers to some thousand
 // requests with those of a kube-apiserver, byte for byte but for what depends on the time: discovery, get, list, watch
@@ -38,7 +41,11 @@
 // # Concurrency
 //
 // Storage and handler are safe for concurrent use. Reading never waits for a client: a list writes from a
-// snapshot, and a watch that cannot keep up expires.
+// snapshot, and a watch that cannot keep up expires. A client that stalls is cut off after HandlerOptions.WriteTimeout, and
+// no watch outlives its timeoutSeconds by more than a few seconds.
+//
+// What watches of a type are told is encoded once, for the first of them. A page of a list costs what is on it, in any
+// state that is remembered. Nothing goes on for a client that has left.
 //
 // # Memory
 //

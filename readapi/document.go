@@ -98,17 +98,16 @@ func wantsAggregated(header http.Header) bool {
 
 // document returns what build makes of the types as they are now; its data is nil where that is nothing.
 func (h *handler) document(path, media string, build builder) (document, error) {
-	h.storage.mu.Lock()
-	types, served := h.storage.typesLocked(), h.storage.mu.served
-	h.storage.mu.Unlock()
+	types, generation := h.backend.ServedTypes()
 	key := media + " " + path
+	names := path == "/api" && media != aggregatedMedia // the host that was asked, so that it is for nobody else
 
 	h.documents.Lock()
 	defer h.documents.Unlock()
-	if h.documents.served != served || h.documents.built == nil {
-		h.documents.served, h.documents.built = served, map[string]document{}
+	if h.documents.generation != generation || h.documents.built == nil {
+		h.documents.generation, h.documents.built = generation, map[string]document{}
 	}
-	if d, ok := h.documents.built[key]; ok {
+	if d, ok := h.documents.built[key]; ok && !names {
 		return d, nil
 	}
 	content := build(types)
@@ -128,7 +127,9 @@ func (h *handler) document(path, media string, build builder) (document, error) 
 		return document{}, err
 	}
 	d := document{media: media, data: data, etag: fmt.Sprintf("%q", fmt.Sprintf("%X", sha512.Sum512(data)))}
-	h.documents.built[key] = d
+	if !names {
+		h.documents.built[key] = d
+	}
 	return d, nil
 }
 

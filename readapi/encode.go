@@ -34,7 +34,7 @@ func newEncoder(r *http.Request, t *resource) (*encoder, error) {
 
 // prepare refuses what cannot be turned into the form that is asked for. As on a kube-apiserver, that comes after
 // everything else that can be wrong with a request.
-func (e *encoder) prepare(list bool, objects ...*object) error {
+func (e *encoder) prepare(list bool, objects ...Object) error {
 	switch {
 	case e.shape.kind == partialObject && list:
 		return newStatusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
@@ -56,34 +56,34 @@ func (e *encoder) tabulate() (err error) {
 }
 
 // check refuses objects that cannot be read in the version that is asked for.
-func (e *encoder) check(objects ...*object) error {
+func (e *encoder) check(objects ...Object) error {
 	if !e.t.typ.Converted {
 		return nil
 	}
 	for _, o := range objects {
-		if o.stored != e.t.gv.Version {
+		if o.Version() != e.t.gv.Version {
 			return apierrors.NewInternalError(fmt.Errorf("conversion webhook for %s, Kind=%s failed: %s is in %s and there is no webhook to ask; ask for that version",
-				e.t.gv, e.t.typ.Names.Kind, o.key, o.stored))
+				e.t.gv, e.t.typ.Names.Kind, o.Key(), o.Version()))
 		}
 	}
 	return nil
 }
 
 // appendItem appends an object as it is part of a list; in a table, that is a row.
-func (e *encoder) appendItem(dst []byte, o *object) ([]byte, error) {
-	prunes := o.stored != e.t.gv.Version && e.t.version.structure != nil
+func (e *encoder) appendItem(dst []byte, o Object) ([]byte, error) {
+	prunes := o.Version() != e.t.gv.Version && e.t.version.structure != nil
 	if e.shape.kind == whole && !prunes {
-		return o.appendJSON(dst, e.apiVersion), nil
+		return o.AppendJSON(dst, e.apiVersion)
 	}
 	if e.shape.kind == partialObject || e.shape.kind == partialList {
-		m, err := o.partial()
+		m, err := partialOf(o)
 		if err != nil {
 			return nil, err
 		}
 		m.APIVersion = e.shape.version
 		return appendValue(dst, m)
 	}
-	content, err := o.decode()
+	content, err := decode(o)
 	if err != nil {
 		return nil, err
 	}
@@ -99,11 +99,11 @@ func (e *encoder) appendItem(dst []byte, o *object) ([]byte, error) {
 }
 
 // appendObject appends an object by itself; as a table, that has one row.
-func (e *encoder) appendObject(dst []byte, o *object) ([]byte, error) {
+func (e *encoder) appendObject(dst []byte, o Object) ([]byte, error) {
 	if e.shape.kind != table {
 		return e.appendItem(dst, o)
 	}
-	dst, err := e.appendHead(dst, metav1.ListMeta{ResourceVersion: o.resourceVersion()})
+	dst, err := e.appendHead(dst, metav1.ListMeta{ResourceVersion: resourceVersionOf(o)})
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (e *encoder) appendTail(dst []byte, m metav1.ListMeta) ([]byte, error) {
 }
 
 // bookmark is an object that has nothing but a resource version, and annotations.
-func (e *encoder) bookmark(version uint64, annotations map[string]string) (*object, error) {
+func (e *encoder) bookmark(version uint64, annotations map[string]string) (Object, error) {
 	metadata := map[string]any{"resourceVersion": fmt.Sprint(version)}
 	if annotations != nil {
 		metadata["annotations"] = annotations
@@ -172,15 +172,19 @@ func partial(content map[string]any) (*metav1.PartialObjectMetadata, error) {
 
 var metadataPath = jsonpath.FromSegments("metadata")
 
-// partial is the function of that name without decoding the rest of the object.
-func (o *object) partial() (*metav1.PartialObjectMetadata, error) {
+// partialOf is partial without decoding the rest of the object.
+func partialOf(o Object) (*metav1.PartialObjectMetadata, error) {
 	m := &metav1.PartialObjectMetadata{TypeMeta: partialType}
-	metadata, ok, err := metadataPath.FirstJSON(o.body)
+	body, err := o.JSON()
+	if err != nil {
+		return nil, err
+	}
+	metadata, ok, err := metadataPath.FirstJSON(body)
 	if err == nil && ok {
 		err = utiljson.Unmarshal(metadata.Raw(), &m.ObjectMeta)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("metadata of %s: %w", o.key, err)
+		return nil, fmt.Errorf("metadata of %s: %w", o.Key(), err)
 	}
 	return m, nil
 }

@@ -16,7 +16,7 @@ func (h *handler) get(w http.ResponseWriter, r *http.Request, t *resource) {
 		writeError(w, r, err)
 		return
 	}
-	o, err := h.storage.get(t, r.URL.Query().Get("resourceVersion"))
+	o, err := t.get(r.URL.Query().Get("resourceVersion"))
 	if err == nil {
 		err = e.prepare(false, o)
 	}
@@ -33,7 +33,7 @@ func (h *handler) get(w http.ResponseWriter, r *http.Request, t *resource) {
 }
 
 // get returns an object that is at least as new as a version.
-func (s *Storage) get(t *resource, notOlderThan string) (*object, error) {
+func (t *resource) get(notOlderThan string) (Object, error) {
 	if problems := content.IsPathSegmentName(t.name); len(problems) > 0 {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("Name parameter invalid: %q: %s", t.name, strings.Join(problems, ";")))
 	}
@@ -41,20 +41,18 @@ func (s *Storage) get(t *resource, notOlderThan string) (*object, error) {
 	if err != nil {
 		return nil, errVersion(err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if version > s.mu.version {
-		return nil, errTooNew(version, s.mu.version)
+	if current := t.collection.ResourceVersion(); version > current {
+		return nil, errTooNew(version, current)
 	}
-	if o := t.collection.objects[objectKey(t.namespace, t.name)]; o != nil {
+	if o := t.collection.Get(objectKey(t.namespace, t.name)); o != nil {
 		return o, nil
 	}
 	return nil, apierrors.NewNotFound(t.typ.GroupResource(), t.name)
 }
 
-// resourceVersion is the one in the metadata of the object.
-func (o *object) resourceVersion() string {
-	m, err := o.partial()
+// resourceVersionOf is the one in the metadata of the object.
+func resourceVersionOf(o Object) string {
+	m, err := partialOf(o)
 	if err != nil {
 		return ""
 	}

@@ -19,6 +19,7 @@ import (
 const (
 	DefaultBookmarkInterval = time.Minute
 	DefaultWatchTimeout     = 30 * time.Minute
+	DefaultWriteTimeout     = time.Minute
 )
 
 // HandlerOptions adjusts a handler. The zero value is usable.
@@ -30,17 +31,22 @@ type HandlerOptions struct {
 	// WatchTimeout ends a watch that names no timeoutSeconds, after this time to twice as much. Default
 	// DefaultWatchTimeout.
 	WatchTimeout time.Duration
+	// WriteTimeout is how long a client may take to read what is written at once, some 64 KB. It is cut off then, so that
+	// one that stalls keeps no list in memory for ever. It counts where the server can do that, as net/http's and
+	// NewTransport do. Default DefaultWriteTimeout; negative: no limit, but for what timeoutSeconds says of a watch.
+	WriteTimeout time.Duration
 }
 
-// handler serves a storage.
+// handler serves a backend.
 type handler struct {
-	storage *Storage
+	backend Backend
 	options HandlerOptions
+	events  eventCache
 
 	documents struct {
 		sync.Mutex
-		served uint64 // Storage.mu.served that built is of
-		built  map[string]document
+		generation uint64 // of the types that built is of
+		built      map[string]document
 	}
 }
 
@@ -48,6 +54,11 @@ type handler struct {
 // use. A watch ends with the context of its request, so that a server that has watches must cancel these to shut
 // down.
 func NewHandler(s *Storage, options HandlerOptions) http.Handler {
+	return NewBackendHandler(served{s}, options)
+}
+
+// NewBackendHandler is NewHandler for another backend.
+func NewBackendHandler(b Backend, options HandlerOptions) http.Handler {
 	if options.Version == nil {
 		options.Version = &version.Info{
 			Major: "1", Minor: "37", GitVersion: "v1.37.0", GitTreeState: "clean", Compiler: "gc",
@@ -55,7 +66,8 @@ func NewHandler(s *Storage, options HandlerOptions) http.Handler {
 	}
 	options.BookmarkInterval = cmp.Or(max(options.BookmarkInterval, 0), DefaultBookmarkInterval)
 	options.WatchTimeout = cmp.Or(max(options.WatchTimeout, 0), DefaultWatchTimeout)
-	return &handler{storage: s, options: options}
+	options.WriteTimeout = cmp.Or(options.WriteTimeout, DefaultWriteTimeout)
+	return &handler{backend: b, options: options}
 }
 
 // ServeHTTP implements http.Handler.
@@ -80,14 +92,13 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // resource is what a request is about, as it is served at that moment.
 type resource struct {
 	target
-	collection *collection
+	collection Collection
 	typ        Type
 	version    *Version
-	ended      <-chan struct{}
 }
 
 func (h *handler) serveResource(w http.ResponseWriter, r *http.Request) {
-	t, err := h.storage.resolve(r.URL.Path)
+	t, err := h.resolve(r.URL.Path)
 	if err != nil {
 		writeError(w, r, err)
 		return
@@ -148,26 +159,26 @@ func verbOf(method, name string) string {
 }
 
 // resolve finds what a path names. Without an error, nil says that nothing is there at all.
-func (s *Storage) resolve(path string) (*resource, error) {
+func (h *handler) resolve(path string) (*resource, error) {
 	t, ok := parsePath(path)
 	if !ok {
 		return nil, nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := s.mu.types[schema.GroupResource{Group: t.gv.Group, Resource: t.resource}]
-	if c == nil || c.typ.version(t.gv.Version) == nil || t.misplaced(c.typ) {
-		if s.builtIn(t.gv.Group) {
-			return nil, errNoSuchResource()
+	if c := h.backend.Collection(schema.GroupResource{Group: t.gv.Group, Resource: t.resource}); c != nil {
+		found := &resource{target: t, collection: c, typ: c.Type()}
+		found.version = found.typ.version(t.gv.Version)
+		switch {
+		case found.version == nil || t.misplaced(found.typ):
+		case t.subresource != "" && !slices.Contains(found.version.Subresources, t.subresource):
+			return nil, apierrors.NewNotFound(found.typ.GroupResource(), t.name)
+		default:
+			return found, nil
 		}
-		return nil, nil
 	}
-	found := &resource{target: t, collection: c, typ: c.typ, ended: c.ended}
-	found.version = found.typ.version(t.gv.Version)
-	if t.subresource != "" && !slices.Contains(found.version.Subresources, t.subresource) {
-		return nil, apierrors.NewNotFound(c.typ.GroupResource(), t.name)
+	if h.builtIn(t.gv.Group) {
+		return nil, errNoSuchResource()
 	}
-	return found, nil
+	return nil, nil
 }
 
 // misplaced reports whether the path has a namespace too many or too few.
@@ -179,13 +190,9 @@ func (t target) misplaced(typ Type) bool {
 }
 
 // builtIn reports whether a group has a type that no CustomResourceDefinition defines.
-func (s *Storage) builtIn(group string) bool {
-	for gr, c := range s.mu.types {
-		if gr.Group == group && c.custom == "" {
-			return true
-		}
-	}
-	return group == ""
+func (h *handler) builtIn(group string) bool {
+	types, _ := h.backend.ServedTypes()
+	return group == "" || slices.ContainsFunc(types, func(t Type) bool { return t.Group == group && !t.Custom })
 }
 
 // watchTimeout is how long a watch lasts.

@@ -1,8 +1,8 @@
 package readapi
 
 import (
+	"context"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -13,13 +13,13 @@ import (
 
 // page is what one list request returns.
 type page struct {
-	objects []*object
+	objects []Object
 	meta    metav1.ListMeta
 }
 
 // list serves a list, or a page of one.
 func (h *handler) list(w http.ResponseWriter, r *http.Request, e *encoder, options *internalversion.ListOptions) {
-	p, err := h.storage.list(e.t, options)
+	p, err := e.t.list(r.Context(), options)
 	if err == nil {
 		err = e.prepare(true, p.objects...)
 	}
@@ -27,7 +27,9 @@ func (h *handler) list(w http.ResponseWriter, r *http.Request, e *encoder, optio
 		writeError(w, r, err)
 		return
 	}
-	if err := writeList(newStream(w, e.shape.media), e, p); err != nil {
+	out := newStream(w, e.shape.media)
+	out.patience = h.options.WriteTimeout
+	if err := writeList(out, e, p); err != nil {
 		// The answer has begun: all that is left is to cut it, so that nobody takes it for whole.
 		panic(http.ErrAbortHandler)
 	}
@@ -60,31 +62,32 @@ func writeList(out *stream, e *encoder, p *page) error {
 }
 
 // list selects a page.
-func (s *Storage) list(t *resource, options *internalversion.ListOptions) (*page, error) {
-	selected, err := newSelection(*t, options)
+func (t *resource) list(ctx context.Context, options *internalversion.ListOptions) (*page, error) {
+	selected, err := newSelection(t, options)
 	if err != nil {
 		return nil, err
 	}
-	from, err := s.from(t, options)
+	from, err := t.from(options)
 	if err != nil {
 		return nil, err
 	}
-	rest := within(from.objects, t.namespace)
-	if from.start != "" {
-		at, _ := slices.BinarySearchFunc(rest, from.start, func(o *object, key string) int { return strings.Compare(o.key, key) })
-		rest = rest[at:]
-	}
-	p := &page{meta: metav1.ListMeta{ResourceVersion: strconv.FormatUint(from.version, 10)}}
+	start, end := selected.keys()
+	start = max(start, from.start)
+	p := &page{meta: metav1.ListMeta{ResourceVersion: strconv.FormatUint(from.ResourceVersion(), 10)}}
 	limit := options.Limit
 	if options.ResourceVersion == "0" {
 		limit = 0 // any state will do, so that there is nothing to be saved by pages
 	}
-	for i, o := range rest {
+	looked := 0
+	for o := range from.Range(start, end) {
+		if looked++; looked%checkEvery == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		// Whether any of the rest is selected shows on the next page, which may be empty.
 		if limit > 0 && !selected.one() && int64(len(p.objects)) == limit {
-			p.meta.Continue = newToken(from.pinned, t.namespace, p.objects[limit-1].key)
+			p.meta.Continue = newToken(from.pinned, t.namespace, p.objects[limit-1].Key())
 			if selected.all() {
-				left := int64(len(rest) - i)
+				left := int64(from.Count(o.Key(), end))
 				p.meta.RemainingItemCount = &left
 			}
 			break
@@ -96,17 +99,19 @@ func (s *Storage) list(t *resource, options *internalversion.ListOptions) (*page
 	return p, nil
 }
 
+// checkEvery is after how many objects it is asked whether somebody still waits.
+const checkEvery = 64
+
 // origin is the state that a list is taken of.
 type origin struct {
-	objects []*object
-	version uint64
+	Snapshot
 	// pinned is the version for the next token.
 	pinned int64
 	start  string
 }
 
 // from returns the state that the options ask for.
-func (s *Storage) from(t *resource, options *internalversion.ListOptions) (*origin, error) {
+func (t *resource) from(options *internalversion.ListOptions) (*origin, error) {
 	asked, err := parseResourceVersion(options.ResourceVersion)
 	pinned, start := int64(0), ""
 	if options.Continue != "" {
@@ -121,38 +126,23 @@ func (s *Storage) from(t *resource, options *internalversion.ListOptions) (*orig
 	if err != nil {
 		return nil, errListVersion(err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := &origin{version: s.mu.version, pinned: int64(s.mu.version), start: start}
+	wanted := uint64(0) // the newest
+	current := t.collection.ResourceVersion()
 	switch {
-	case asked > s.mu.version:
-		return nil, errTooNew(asked, s.mu.version)
-	case pinned > int64(s.mu.version):
-		return nil, errTooNew(uint64(pinned), s.mu.version)
+	case asked > current:
+		return nil, errTooNew(asked, current)
+	case pinned > int64(current):
+		return nil, errTooNew(uint64(pinned), current)
 	case pinned > 0: // less goes on with what is there now
-		now.version, now.pinned = uint64(pinned), pinned
+		wanted = uint64(pinned)
 	case options.ResourceVersionMatch == metav1.ResourceVersionMatchExact && asked > 0:
-		now.version, now.pinned = asked, int64(asked)
+		wanted = asked
 	}
-	var known bool
-	now.objects, known = t.collection.snapshotAt(now.version)
-	switch {
-	case known:
-		return now, nil
-	case options.Continue != "":
+	if s := t.collection.Snapshot(wanted); s != nil {
+		return &origin{Snapshot: s, pinned: int64(s.ResourceVersion()), start: start}, nil
+	}
+	if options.Continue != "" {
 		return nil, errContinueTooOld(newToken(latest, t.namespace, strings.TrimSuffix(start, "\x00")))
 	}
 	return nil, apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")
-}
-
-// within returns the part of sorted objects that is in a namespace.
-func within(objects []*object, namespace string) []*object {
-	if namespace == "" {
-		return objects
-	}
-	bound := func(key string) int {
-		at, _ := slices.BinarySearchFunc(objects, key, func(o *object, key string) int { return strings.Compare(o.key, key) })
-		return at
-	}
-	return objects[bound(namespace+"/"):bound(namespace+"0")] // "0" follows "/"
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
@@ -25,15 +26,44 @@ type object struct {
 	body []byte
 }
 
-func (o *object) namespace() string {
-	namespace, _, ok := strings.Cut(o.key, "/")
-	if !ok {
-		return ""
+var _ Object = (*object)(nil)
+
+// asObject is an object that may be nil as an Object that then is nil, too.
+func asObject(o *object) Object {
+	if o == nil {
+		return nil
 	}
-	return namespace
+	return o
 }
 
-func (o *object) name() string { return o.key[strings.IndexByte(o.key, '/')+1:] }
+// Key implements Object.
+func (o *object) Key() string { return o.key }
+
+// Version implements Object.
+func (o *object) Version() string { return o.stored }
+
+// Labels implements Object.
+func (o *object) Labels() labels.Labels { return o.labels }
+
+// JSON implements Object.
+func (o *object) JSON() ([]byte, error) { return o.body, nil }
+
+// AppendJSON implements Object.
+func (o *object) AppendJSON(dst []byte, apiVersion string) ([]byte, error) {
+	dst = append(dst, `{"apiVersion":`...)
+	dst = append(dst, apiVersion...)
+	dst = append(dst, ',')
+	return append(dst, o.body[1:]...), nil
+}
+
+// splitKey returns namespace and name of a key.
+func splitKey(key string) (namespace, name string) {
+	at := strings.IndexByte(key, '/')
+	if at < 0 {
+		return "", key
+	}
+	return key[:at], key[at+1:]
+}
 
 // objectKey is the key of an object.
 func objectKey(namespace, name string) string {
@@ -43,34 +73,28 @@ func objectKey(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// appendJSON appends the object as apiVersion, which is a group and version in JSON with its quotes.
-func (o *object) appendJSON(dst []byte, apiVersion string) []byte {
-	dst = append(dst, `{"apiVersion":`...)
-	dst = append(dst, apiVersion...)
-	dst = append(dst, ',')
-	return append(dst, o.body[1:]...)
-}
-
-// decode returns the object without its apiVersion.
-func (o *object) decode() (map[string]any, error) {
+// decode returns an object, with any apiVersion or none.
+func decode(o Object) (map[string]any, error) {
+	data, err := o.JSON()
 	var content map[string]any
-	if err := utiljson.Unmarshal(o.body, &content); err != nil {
-		return nil, fmt.Errorf("decoding %s: %w", o.key, err)
+	if err == nil {
+		err = utiljson.Unmarshal(data, &content)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("decoding %s: %w", o.Key(), err)
 	}
 	return content, nil
 }
 
-// as returns the object with another resource version: that of its deletion.
-func (o *object) as(version uint64) (*object, error) {
-	content, err := o.decode()
+// withVersion returns an object with another resource version: that of its deletion.
+func withVersion(o Object, version uint64) (Object, error) {
+	content, err := decode(o)
 	if err != nil {
 		return nil, err
 	}
 	(&unstructured.Unstructured{Object: content}).SetResourceVersion(strconv.FormatUint(version, 10))
-	changed := *o
-	changed.version = version
-	changed.body, err = encodeBody(content)
-	return &changed, err
+	body, err := encodeBody(content)
+	return &object{key: o.Key(), version: version, stored: o.Version(), body: body}, err
 }
 
 // encodeBody returns the JSON of an object without its apiVersion, which content may have.

@@ -15,8 +15,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
+// maxSelector is how long a selector may be. It is compared with every object, so that one of hundreds of kilobytes would
+// keep a server busy that nobody asked to filter by lists.
+const maxSelector = 64 << 10
+
 // parseOptions reads the parameters of a list or watch the way a kube-apiserver does, with its code and its errors.
 func parseOptions(query url.Values) (*internalversion.ListOptions, error) {
+	for _, name := range []string{"labelSelector", "fieldSelector"} {
+		for _, value := range query[name] {
+			if len(value) > maxSelector {
+				return nil, apierrors.NewBadRequest(fmt.Sprintf("%s has %d bytes, and more than %d are not served: list all, and filter what comes", name, len(value), maxSelector))
+			}
+		}
+	}
 	options := &internalversion.ListOptions{}
 	if err := scheme.ParameterCodec.DecodeParameters(query, metav1.SchemeGroupVersion, options); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())

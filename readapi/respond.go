@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/yaml"
@@ -73,9 +73,11 @@ const chunk = 1 << 16
 // stream writes an answer bit by bit, so that it needs no memory for all of it. YAML does need that: it can only
 // be made of the whole.
 type stream struct {
-	w     io.Writer
+	w     http.ResponseWriter
 	media string
 	buf   []byte
+	// patience is how long the client may take to read a chunk; without end if it is not positive.
+	patience time.Duration
 }
 
 func newStream(w http.ResponseWriter, media string) *stream {
@@ -93,11 +95,19 @@ func (s *stream) grown(buf []byte) error {
 }
 
 func (s *stream) flush() error {
+	if s.patience > 0 {
+		setWriteDeadline(s.w, time.Now().Add(s.patience))
+	}
 	if _, err := s.w.Write(s.buf); err != nil {
 		return errClientGone
 	}
 	s.buf = s.buf[:0]
 	return nil
+}
+
+// setWriteDeadline says until when the client has time to read. Not every server can do that.
+func setWriteDeadline(w http.ResponseWriter, deadline time.Time) {
+	_ = http.NewResponseController(w).SetWriteDeadline(deadline)
 }
 
 func (s *stream) close() error {

@@ -23,7 +23,7 @@ type selection struct {
 }
 
 // newSelection checks that the fields can be selected by.
-func newSelection(t resource, options *internalversion.ListOptions) (*selection, error) {
+func newSelection(t *resource, options *internalversion.ListOptions) (*selection, error) {
 	s := &selection{
 		namespace: t.namespace, namespaced: t.typ.Namespaced, labels: options.LabelSelector, paths: map[string]*jsonpath.Path{},
 	}
@@ -56,17 +56,32 @@ func (s *selection) one() bool {
 	return named && (placed || s.namespace != "" || !s.namespaced)
 }
 
+// keys are the range of keys in the namespace.
+func (s *selection) keys() (from, to string) {
+	if s.namespace == "" {
+		return "", ""
+	}
+	return s.namespace + "/", s.namespace + "0" // "0" follows "/"
+}
+
 // matches reports whether an object is selected.
-func (s *selection) matches(o *object) bool {
-	if !strings.HasPrefix(o.key, prefixOf(s.namespace)) || !s.labels.Matches(o.labels) {
+func (s *selection) matches(o Object) bool {
+	if !strings.HasPrefix(o.Key(), prefixOf(s.namespace)) || !s.labels.Matches(o.Labels()) {
 		return false
 	}
 	if s.fields == nil {
 		return true
 	}
-	set := fields.Set{"metadata.name": o.name(), "metadata.namespace": o.namespace()}
-	for name, path := range s.paths {
-		set[name] = scalar(o.body, path)
+	namespace, name := splitKey(o.Key())
+	set := fields.Set{"metadata.name": name, "metadata.namespace": namespace}
+	if len(s.paths) > 0 {
+		body, err := o.JSON()
+		if err != nil {
+			return false
+		}
+		for name, path := range s.paths {
+			set[name] = scalar(body, path)
+		}
 	}
 	return s.fields.Matches(set)
 }

@@ -35,6 +35,7 @@ func (s *Storage) setType(t Type, custom string, w write) error {
 	if err := t.complete(); err != nil {
 		return err
 	}
+	t.Custom = custom != ""
 	gr, gk := t.GroupResource(), t.GroupKind()
 	if other := s.mu.kinds[gk]; other != nil && other.typ.GroupResource() != gr {
 		return fmt.Errorf("type %s: %s has the kind %s already", gr, other.typ.GroupResource(), t.Names.Kind)

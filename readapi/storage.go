@@ -145,7 +145,7 @@ func (s *Storage) remove(c *collection, key string) {
 	before := c.objects[key]
 	c.put(key, nil)
 	s.mu.version++
-	c.record(change{version: s.mu.version, before: before}, s.options.History)
+	c.record(Change{ResourceVersion: s.mu.version, Before: asObject(before)}, s.options.History)
 }
 
 // ResourceVersion returns the version of the last change, as lists report it.

@@ -3,6 +3,7 @@ package readapi
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -238,11 +239,11 @@ func TestHistoryBound(t *testing.T) {
 		if len(c.log) > 2*history {
 			t.Fatalf("%d changes are kept", len(c.log))
 		}
-		if _, _, err := c.since(s.mu.version - min(history, uint64(i))); err != nil {
-			t.Fatalf("after %d changes: %v", i, err)
+		if from := s.mu.version - min(history, uint64(i)); c.since(from).Oldest > from {
+			t.Fatalf("after %d changes nothing is known since %d", i, from)
 		}
 	}
-	if _, _, err := c.since(s.mu.version - 2*history - 1); err == nil {
+	if from := s.mu.version - 2*history - 1; c.since(from).Oldest <= from {
 		t.Error("more is known than may be")
 	}
 }
@@ -271,8 +272,20 @@ func TestSnapshotAt(t *testing.T) {
 		step()
 	}
 	for _, want := range states {
-		got, ok := c.snapshotAt(want.version)
-		if !ok || len(got) != len(want.objects) {
+		snapshot, ok := c.snapshotAt(want.version)
+		if !ok {
+			t.Fatalf("at %d nothing is known", want.version)
+		}
+		got := snapshot.all()
+		if n := snapshot.Count("", ""); n != len(got) {
+			t.Errorf("at %d: %d are counted of %d", want.version, n, len(got))
+		}
+		for o := range snapshot.Range("default/", "default0") {
+			if n := snapshot.Count(o.Key(), "default0"); n != len(slices.Collect(snapshot.Range(o.Key(), "default0"))) {
+				t.Errorf("at %d: %d are counted from %s on", want.version, n, o.Key())
+			}
+		}
+		if len(got) != len(want.objects) {
 			t.Fatalf("at %d: %v, %d objects, want %d", want.version, ok, len(got), len(want.objects))
 		}
 		for i := range got {

@@ -7,7 +7,9 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"os"
 	"sync"
+	"time"
 
 	"k8s.io/client-go/rest"
 )
@@ -97,6 +99,7 @@ type pipeWriter struct {
 	body     *pipeBody
 	begun    bool
 	response chan *http.Response
+	deadline *time.Timer // cuts the answer; nil as long as there was none
 }
 
 // Header implements http.ResponseWriter.
@@ -124,11 +127,27 @@ func (w *pipeWriter) Write(data []byte) (int, error) {
 	return w.out.Write(data)
 }
 
+// SetWriteDeadline is for http.ResponseController: from then on the client has had its time to read.
+func (w *pipeWriter) SetWriteDeadline(at time.Time) error {
+	switch {
+	case w.deadline == nil && !at.IsZero():
+		w.deadline = time.AfterFunc(time.Until(at), func() { _ = w.out.CloseWithError(os.ErrDeadlineExceeded) }) // never fails
+	case w.deadline != nil && at.IsZero():
+		w.deadline.Stop()
+	case w.deadline != nil:
+		w.deadline.Reset(time.Until(at))
+	}
+	return nil
+}
+
 // Flush implements http.Flusher.
 func (w *pipeWriter) Flush() { w.WriteHeader(http.StatusOK) }
 
 // finish ends the answer, before its end when err is not nil.
 func (w *pipeWriter) finish(err error) {
+	if w.deadline != nil {
+		w.deadline.Stop()
+	}
 	if err == nil {
 		w.WriteHeader(http.StatusOK)
 	}

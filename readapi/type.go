@@ -27,6 +27,9 @@ type Type struct {
 	// version that it was stored in: what else would take is a conversion webhook. Reading it in another one
 	// fails as with a webhook that is out of reach.
 	Converted bool
+	// Custom says that a CustomResourceDefinition defines the type. Of groups that have no other type a kube-apiserver
+	// knows nothing, so that it answers otherwise to what is not there. A Storage sets it.
+	Custom bool
 }
 
 // Version is one version of a type.

@@ -1,7 +1,9 @@
 package readapi
 
 import (
+	"context"
 	"encoding/json"
+	"iter"
 	"net/http"
 	"time"
 
@@ -17,13 +19,14 @@ func (h *handler) watch(w http.ResponseWriter, r *http.Request, e *encoder, opti
 		writeError(w, r, err)
 		return
 	}
+	lasts := h.watchTimeout(options.TimeoutSeconds)
 	f := &follower{
-		storage: h.storage, resource: e.t, encoder: e, selected: selected, bookmarks: options.AllowWatchBookmarks,
-		out: w, flush: http.NewResponseController(w),
+		resource: e.t, encoder: e, selected: selected, bookmarks: options.AllowWatchBookmarks, events: &h.events,
+		out: w, flush: http.NewResponseController(w), patience: h.options.WriteTimeout, end: time.Now().Add(lasts),
 	}
 	w.Header().Set("Content-Type", mediaJSON)
 	w.WriteHeader(http.StatusOK)
-	timeout := time.NewTimer(h.watchTimeout(options.TimeoutSeconds))
+	timeout := time.NewTimer(lasts)
 	defer timeout.Stop()
 	bookmark := time.NewTicker(h.options.BookmarkInterval)
 	defer bookmark.Stop()
@@ -37,11 +40,11 @@ func (h *handler) prepareWatch(e *encoder, options *internalversion.ListOptions)
 			return nil, nil, err
 		}
 	}
-	selected, err := newSelection(*e.t, options)
+	selected, err := newSelection(e.t, options)
 	if err != nil {
 		return nil, nil, err
 	}
-	begin, err := h.storage.begin(e.t, options)
+	begin, err := e.t.begin(options)
 	if err == nil && e.shape.media != mediaJSON {
 		err = errNotAcceptable(mediaJSON + ";stream=watch")
 	}
@@ -51,7 +54,7 @@ func (h *handler) prepareWatch(e *encoder, options *internalversion.ListOptions)
 // beginning is where a watch begins: with initial objects or without, and after a version.
 type beginning struct {
 	version uint64
-	objects []*object
+	objects iter.Seq[Object] // nil: none
 	// marked is set for a watch-list, whose initial objects end with a bookmark.
 	marked bool
 	// failure is told as the first event.
@@ -59,48 +62,41 @@ type beginning struct {
 }
 
 // begin finds the beginning that the options ask for. The error is for the status of the answer.
-func (s *Storage) begin(t *resource, options *internalversion.ListOptions) (*beginning, error) {
+func (t *resource) begin(options *internalversion.ListOptions) (*beginning, error) {
 	version, err := parseResourceVersion(options.ResourceVersion)
 	if err != nil {
 		return nil, errVersion(err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	initial := version == 0
 	if send := options.SendInitialEvents; send != nil {
 		initial = *send
-		if *send && version > s.mu.version {
-			return &beginning{failure: errTooNew(version, s.mu.version)}, nil
+		if current := t.collection.ResourceVersion(); *send && version > current {
+			return &beginning{failure: errTooNew(version, current)}, nil
 		}
 	}
 	if !initial && version > 0 {
 		return &beginning{version: version}, nil
 	}
-	b := &beginning{version: s.mu.version, marked: initial && options.SendInitialEvents != nil}
+	now := t.collection.Snapshot(0)
+	b := &beginning{version: now.ResourceVersion(), marked: initial && options.SendInitialEvents != nil}
 	if initial {
-		b.objects = within(t.collection.snapshot(), t.namespace)
+		b.objects = now.Range((&selection{namespace: t.namespace}).keys())
 	}
 	return b, nil
 }
 
-// since is collection.since under the lock.
-func (s *Storage) since(c *collection, version uint64) (changes []change, current uint64, changed <-chan struct{}, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	changes, changed, err = c.since(version)
-	return changes, s.mu.version, changed, err
-}
-
 // follower writes the events of one watch.
 type follower struct {
-	storage   *Storage
 	resource  *resource
 	encoder   *encoder
 	selected  *selection
 	bookmarks bool
+	events    *eventCache
 	out       http.ResponseWriter
 	flush     *http.ResponseController
 	buf       []byte
+	patience  time.Duration // for one write
+	end       time.Time     // of the watch
 }
 
 // run writes events until the client goes, the time is over, the type changes, or the history is lost.
@@ -109,21 +105,22 @@ func (f *follower) run(r *http.Request, b *beginning, timeout, tick <-chan time.
 		_ = f.fail(b.failure)
 		return
 	}
-	if f.initial(b) != nil {
+	if f.initial(r.Context(), b) != nil {
 		return
 	}
+	b.objects = nil // they are a state that nobody else may need any more
 	version, ended := b.version, false
 	for {
-		changes, current, changed, err := f.storage.since(f.resource.collection, version)
-		if err != nil {
-			_ = f.fail(err) // the last event: whether it arrives or not, the watch ends
+		changes := f.resource.collection.Since(version)
+		if version < changes.Oldest {
+			_ = f.fail(errTooOld(version, changes.Oldest)) // the last event: whether it arrives or not, the watch ends
 			return
 		}
-		if f.tell(changes) != nil {
+		if f.tell(r.Context(), changes.List) != nil {
 			return
 		}
 		// A watch may begin after what has happened so far.
-		version = max(version, current)
+		version = max(version, changes.ResourceVersion)
 		if ended {
 			_ = f.mark(version, nil)
 			return
@@ -134,8 +131,8 @@ func (f *follower) run(r *http.Request, b *beginning, timeout, tick <-chan time.
 		select {
 		case <-r.Context().Done():
 			return
-		case <-changed:
-		case <-f.resource.ended:
+		case <-changes.Next:
+		case <-f.resource.collection.Ended():
 			ended = true // once more round, for what came before that
 		case <-timeout:
 			ended = true
@@ -148,8 +145,15 @@ func (f *follower) run(r *http.Request, b *beginning, timeout, tick <-chan time.
 }
 
 // initial writes the objects that a watch begins with.
-func (f *follower) initial(b *beginning) error {
-	for _, o := range b.objects {
+func (f *follower) initial(ctx context.Context, b *beginning) error {
+	if b.objects == nil {
+		return nil // marked are only those that have some
+	}
+	looked := 0
+	for o := range b.objects {
+		if looked++; looked%checkEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if !f.selected.matches(o) {
 			continue
 		}
@@ -164,16 +168,23 @@ func (f *follower) initial(b *beginning) error {
 }
 
 // tell writes changes as the selection sees them.
-func (f *follower) tell(changes []change) error {
-	for _, c := range changes {
-		kind, o, err := c.seenBy(f.selected.matches)
-		if err != nil {
-			return f.fail(err)
+func (f *follower) tell(ctx context.Context, changes []Change) error {
+	for i, c := range changes {
+		if i%checkEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
 		}
+		kind, o := c.seenBy(f.selected.matches)
 		if kind == "" {
 			continue
 		}
-		if err := f.event(kind, o); err != nil {
+		if err := f.encoder.check(o); err != nil {
+			return f.fail(err)
+		}
+		line, err := f.events.line(f.encoder, kind, o, c.ResourceVersion)
+		if err != nil {
+			return f.fail(err)
+		}
+		if err := f.write(line); err != nil {
 			return err
 		}
 	}
@@ -189,28 +200,42 @@ func (f *follower) mark(version uint64, annotations map[string]string) error {
 	if err != nil {
 		return err
 	}
-	return f.write(watch.Bookmark, o)
+	return f.put(watch.Bookmark, o)
 }
 
 // event writes an event about an object.
-func (f *follower) event(kind watch.EventType, o *object) error {
+func (f *follower) event(kind watch.EventType, o Object) error {
 	if err := f.encoder.check(o); err != nil {
 		return f.fail(err)
 	}
-	return f.write(kind, o)
+	return f.put(kind, o)
 }
 
-func (f *follower) write(kind watch.EventType, o *object) error {
-	buf := append(f.buf[:0], `{"type":"`...)
-	buf = append(append(buf, kind...), `","object":`...)
-	buf, err := f.encoder.appendObject(buf, o)
+func (f *follower) put(kind watch.EventType, o Object) error {
+	line, err := f.encoder.appendEvent(f.buf[:0], kind, o)
 	if err != nil {
 		return f.fail(err)
 	}
-	f.buf = append(buf, "}\n"...)
-	_, err = f.out.Write(f.buf)
+	f.buf = line
+	return f.write(line)
+}
+
+// write writes an event. A client that does not read it in time is cut off, and has to list again or to go on from what
+// it has; none keeps the watch for longer than that may last.
+func (f *follower) write(line []byte) error {
+	deadline := f.end.Add(lastWrite)
+	if f.patience > 0 {
+		if patience := time.Now().Add(f.patience); patience.Before(deadline) {
+			deadline = patience
+		}
+	}
+	setWriteDeadline(f.out, deadline)
+	_, err := f.out.Write(line)
 	return err
 }
+
+// lastWrite is how much time there is for what is written at the end of a watch.
+const lastWrite = 5 * time.Second
 
 // fail writes an error as the last event, and returns it.
 func (f *follower) fail(err error) error {
@@ -219,7 +244,7 @@ func (f *follower) fail(err error) error {
 		return marshalErr
 	}
 	f.buf = append(append(append(f.buf[:0], `{"type":"ERROR","object":`...), data...), "}\n"...)
-	_, _ = f.out.Write(f.buf)
+	_ = f.write(f.buf)
 	_ = f.flush.Flush()
 	return err
 }

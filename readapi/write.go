@@ -132,7 +132,7 @@ func (s *Storage) store(c *collection, u *unstructured.Unstructured, version str
 	if w.restore {
 		c.forget(s.mu.version)
 	} else {
-		c.record(change{version: next, before: before, after: after}, s.options.History)
+		c.record(Change{ResourceVersion: next, Before: asObject(before), After: after}, s.options.History)
 	}
 	if before != nil {
 		return Updated, nil
@@ -143,7 +143,7 @@ func (s *Storage) store(c *collection, u *unstructured.Unstructured, version str
 // sameAs completes u with what the stored state has beyond it, and says whether nothing else differs.
 func (s *Storage) sameAs(before *object, u *unstructured.Unstructured) (bool, error) {
 	wanted := u.GetResourceVersion()
-	was, err := before.decode()
+	was, err := decode(before)
 	if err != nil {
 		return false, err
 	}
@@ -203,8 +203,12 @@ func sameSpec(a, b map[string]any) bool {
 	return reflect.DeepEqual(strip(a), strip(b))
 }
 
+// maxKept is the largest resource version that is kept: from there on an int64, which tokens and clients use, must
+// still have room for all that is given away later.
+const maxKept = 1 << 62
+
 // parseVersion reads a resource version that can be kept: a number that is written as the storage would.
 func parseVersion(text string) (uint64, bool) {
 	version, err := strconv.ParseUint(text, 10, 63)
-	return version, err == nil && version > 0 && strconv.FormatUint(version, 10) == text
+	return version, err == nil && version > 0 && version <= maxKept && strconv.FormatUint(version, 10) == text
 }

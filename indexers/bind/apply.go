@@ -132,9 +132,7 @@ func (p *plan) drop(targets ...*Target) {
 
 // commit makes a change that was prepared, which cannot fail. Callers hold work.
 func (b *Binding) commit(p *plan, config *indexers.Config) {
-	b.mu.Lock()
-	b.mu.config, b.mu.slots = config, p.slots
-	b.mu.Unlock()
+	b.publish(config, p.slots)
 	for _, do := range p.cleaned {
 		do()
 	}
@@ -160,8 +158,6 @@ func (b *Binding) await(at place, t *Target) {
 		return
 	}
 	slots[at] = slot{serving: s.next}
-	b.mu.Lock()
-	b.mu.slots = slots
-	b.mu.Unlock()
+	b.publish(b.config(), slots)
 	s.serving.drop()
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/indexers/references"
 )
 
 // Binding holds informers for what a config declares. Make it with New.
@@ -27,6 +28,11 @@ type Binding struct {
 	// kinds are the types that are known, under work.
 	kinds  map[schema.GroupResource]kind
 	closed bool // under work
+
+	// graph follows the references between the targets, which are its members; nil until somebody asks for it. It is
+	// written under both locks and read under either; members are under work.
+	graph   *references.Graph
+	members map[place]membership
 
 	mu struct {
 		sync.Mutex
@@ -141,10 +147,16 @@ func (b *Binding) bindAll(kinds ...kind) error {
 			}
 		}
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.mu.slots = slots
+	b.publish(b.config(), slots)
 	return errors.Join(errs...)
+}
+
+// publish makes a change visible. Callers hold work.
+func (b *Binding) publish(config *indexers.Config, slots map[place]slot) {
+	b.mu.Lock()
+	b.mu.config, b.mu.slots = config, slots
+	b.mu.Unlock()
+	b.followReferences()
 }
 
 // missing makes the target of a resource among objects of a type, if there should be one and is none yet; else it
@@ -235,13 +247,14 @@ func (e *TargetError) Error() string {
 	return fmt.Sprintf("bind: resource %q stands for %d types; ask each of its Targets", e.Resource, len(e.Types))
 }
 
-// Querier answers queries over a resource that stands for exactly one type. The error is a *TargetError.
+// Querier answers queries over a resource that stands for exactly one type: once References has been called, also about
+// references. The error is a *TargetError.
 func (b *Binding) Querier(resource string) (*query.Querier, error) {
 	t, err := b.Target(resource)
 	if err != nil {
 		return nil, err
 	}
-	return t.Querier(), nil
+	return t.Querier().WithReferences(b.view(t)), nil
 }
 
 // Target returns what a resource that stands for exactly one type is bound to. The error is a *TargetError.
@@ -268,6 +281,9 @@ func (b *Binding) Close() {
 		return
 	}
 	b.closed = true
+	if b.graph != nil {
+		b.graph.Close()
+	}
 	for _, s := range b.cloneSlots() {
 		s.serving.drop()
 		if s.next != nil {

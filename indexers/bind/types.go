@@ -12,7 +12,8 @@ import (
 // kind is what is known of a type of the server.
 type kind struct {
 	schema.GroupResource
-	kind string
+	kind       string
+	namespaced bool
 	// versions are served and can be listed and watched, the most preferred first.
 	versions []string
 }
@@ -27,7 +28,7 @@ func kindsOf(catalog *discovery.Catalog) []kind {
 		if !ok {
 			i = len(all)
 			at[gr] = i
-			all = append(all, kind{GroupResource: gr, kind: r.GVK.Kind})
+			all = append(all, kind{GroupResource: gr, kind: r.GVK.Kind, namespaced: r.Scope == discovery.Namespaced})
 		}
 		if r.Watchable() {
 			all[i].versions = append(all[i].versions, r.GVR.Version)
@@ -46,7 +47,7 @@ func (k *kind) order(preference []string) {
 
 // kindOf is what a tracker knows of a type.
 func kindOf(t discovery.Type) kind {
-	k := kind{GroupResource: t.GroupResource, kind: t.Kind}
+	k := kind{GroupResource: t.GroupResource, kind: t.Kind, namespaced: t.Scope == discovery.Namespaced}
 	for _, v := range t.Versions {
 		if v.Served && slices.Contains(v.Verbs, "list") && slices.Contains(v.Verbs, "watch") {
 			k.versions = append(k.versions, v.Name)

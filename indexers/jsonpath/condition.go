@@ -50,6 +50,17 @@ var compareOps = [...]string{
 	opGreaterEqual: ">=",
 }
 
+// existences appends the paths that are asked for their existence.
+func (c *condition) existences(dst [][]Step) [][]Step {
+	if c.kind == condExists {
+		return append(dst, c.left.steps)
+	}
+	for _, a := range c.args {
+		dst = a.existences(dst)
+	}
+	return dst
+}
+
 // operands appends the paths of the condition in the order in which they are written.
 func (c *condition) operands(dst []operand) []operand {
 	switch c.kind {

@@ -75,6 +75,16 @@ func (f *Filter) Operands() [][]Step {
 	return paths
 }
 
+// Existences gives the steps of each path that is only asked whether it leads to anything, which also null and false do,
+// in the order in which they are written. They are among the Operands, and a copy too.
+func (f *Filter) Existences() [][]Step {
+	var paths [][]Step
+	for _, steps := range f.cond.existences(nil) {
+		paths = append(paths, cloneSteps(steps))
+	}
+	return paths
+}
+
 // Match tells whether the condition holds for obj; see [Path.Find] for what obj can be. A comparison
 // with a value that obj does not have is false.
 func (f *Filter) Match(obj any) bool {

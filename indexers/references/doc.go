@@ -8,7 +8,7 @@
 //
 //	graph := references.New()
 //	defer graph.Close()
-//	stop, err := graph.Add(references.Member{
+//	membership, err := graph.Add(references.Member{
 //		Type: references.Type{Group: "cert-manager.io", Resource: "certificates", Kind: "Certificate", Namespaced: true},
 //		References: resource.References, Informer: informer,
 //	})

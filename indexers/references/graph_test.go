@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -24,12 +25,17 @@ func add(t testing.TB, graph *references.Graph, m references.Member) (*feed, fun
 	f := newFeed()
 	close(f.synced)
 	m.Informer = f
-	stop, err := graph.Add(m)
+	membership, err := graph.Add(m)
 	if err != nil {
 		t.Fatal(err)
 	}
 	waitForSync(graph)
-	return f, stop
+	<-membership.Synced()
+	return f, membership.Stop
+}
+
+func only(namespaces ...string) func(string) bool {
+	return func(namespace string) bool { return slices.Contains(namespaces, namespace) }
 }
 
 func texts(all []references.Reference) []string {
@@ -83,8 +89,8 @@ func TestUnknownIsNotDangling(t *testing.T) {
 	}{
 		{"nobody follows the type", nil, references.Unknown},
 		{"all are followed", &references.Member{Type: issuers}, references.Dangling},
-		{"its namespace is followed", &references.Member{Type: issuers, Namespaces: []string{"a"}}, references.Dangling},
-		{"other namespaces are followed", &references.Member{Type: issuers, Namespaces: []string{"b", "c"}}, references.Unknown},
+		{"its namespace is followed", &references.Member{Type: issuers, Namespaces: only("a")}, references.Dangling},
+		{"other namespaces are followed", &references.Member{Type: issuers, Namespaces: only("b", "c")}, references.Unknown},
 		{"some are selected", &references.Member{Type: issuers, Selected: true}, references.Unknown},
 	} {
 		graph := references.New()

@@ -3,7 +3,6 @@ package references
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/client-go/tools/cache"
@@ -26,18 +25,32 @@ type Member struct {
 	References []*indexers.Reference
 	// Informer follows the objects.
 	Informer Informer
-	// Namespaces are those that the informer follows; none stands for all.
-	Namespaces []string
+	// Namespaces tells whether the informer follows a namespace; nil stands for all. It must always say the same, and is
+	// called with a lock held.
+	Namespaces func(namespace string) bool
 	// Selected is set when the informer follows only objects that a selector selects. That one is not there says
 	// nothing then.
 	Selected bool
 }
+
+// Membership is an informer that a graph follows.
+type Membership struct{ member *member }
+
+// Synced is closed when the graph has heard of all objects that the informer had in the beginning.
+func (m *Membership) Synced() <-chan struct{} { return m.member.heard }
+
+// Stopped is closed by Stop, and when the graph is closed.
+func (m *Membership) Stopped() <-chan struct{} { return m.member.ended }
+
+// Stop takes all out of the graph that it knows of this informer alone. It may be called again.
+func (m *Membership) Stop() { m.member.stop() }
 
 // member is a Member of a graph. What it holds is guarded by the lock of the graph.
 type member struct {
 	Member
 	graph   *Graph
 	extract extractor
+	heard   chan struct{} // closed once it has synced
 	ended   chan struct{} // closed by stop
 
 	registration cache.ResourceEventHandlerRegistration // nil until the informer has given it
@@ -53,18 +66,19 @@ type holding struct {
 	out []edgeID
 }
 
-// Add makes an informer a member, until stop is called or the graph is closed. It may be called before or after the
+// Add makes an informer a member, until it is stopped or the graph is closed. It may be called before or after the
 // informer has synced. One type may have several members, with different objects or references.
 //
-// To change a member, add the new one before the old one is stopped: nothing begins or ceases to dangle between.
-func (g *Graph) Add(m Member) (stop func(), err error) {
+// To change a member, add the new one, and stop the old one when the new one has synced: nothing begins or ceases to
+// dangle between.
+func (g *Graph) Add(m Member) (*Membership, error) {
 	if m.Type.Resource == "" || m.Type.Kind == "" {
 		return nil, fmt.Errorf("references: a member needs both the resource and the kind of its type, got %+v", m.Type)
 	}
 	if m.Informer == nil {
 		return nil, errors.New("references: a member needs an informer")
 	}
-	one := &member{Member: m, graph: g, extract: newExtractor(m.References), ended: make(chan struct{}), objects: map[place]holding{}}
+	one := &member{Member: m, graph: g, extract: newExtractor(m.References), heard: make(chan struct{}), ended: make(chan struct{}), objects: map[place]holding{}}
 	closed := false
 	g.do(func(c *change) {
 		if closed = c.mu.closed; closed {
@@ -93,12 +107,12 @@ func (g *Graph) Add(m Member) (stop func(), err error) {
 		return nil, ErrClosed
 	}
 	go one.awaitSync(registration.HasSyncedChecker().Done()) // ends when the member has synced, or with stop
-	return one.stop, nil
+	return &Membership{one}, nil
 }
 
 // covers reports whether the member has all objects of a namespace.
 func (m *member) covers(namespace string) bool {
-	return !m.Selected && (len(m.Namespaces) == 0 || !m.Type.Namespaced || slices.Contains(m.Namespaces, namespace))
+	return !m.Selected && (m.Namespaces == nil || !m.Type.Namespaced || m.Namespaces(namespace))
 }
 
 func (m *member) awaitSync(synced <-chan struct{}) {
@@ -112,6 +126,7 @@ func (m *member) awaitSync(synced <-chan struct{}) {
 			return
 		}
 		m.synced = true
+		close(m.heard)
 		c.touched = append(c.touched, m.kind.incoming()...)
 		c.wake()
 	})

@@ -79,7 +79,7 @@ func (m *model) resolve(to references.Object) (references.Object, references.Sta
 			switch {
 			case u != nil && (to.UID == "" || to.UID == string(u.GetUID())):
 				state = references.Resolved
-			case state == references.Unknown && v.synced && !v.Selected && (len(v.Namespaces) == 0 || slices.Contains(v.Namespaces, at.Namespace)):
+			case state == references.Unknown && v.synced && !v.Selected && (v.Namespaces == nil || v.Namespaces(at.Namespace)):
 				state = references.Dangling
 			}
 		}
@@ -247,13 +247,13 @@ func (h *historian) join(t *testing.T) string {
 	}
 	v.Selected = h.random.IntN(5) == 0
 	if h.random.IntN(4) == 0 && v.Type.Namespaced {
-		v.Namespaces = []string{"a"}
+		v.Namespaces = only("a")
 	}
-	stop, err := h.graph.Add(v.Member)
+	membership, err := h.graph.Add(v.Member)
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.stop = stop
+	v.stop = membership.Stop
 	everKnown[v.Type] = true
 	h.views = append(h.views, v)
 	return "join " + v.Type.Resource
@@ -265,7 +265,7 @@ func (h *historian) write(v *view) string {
 	if v.Type.Namespaced {
 		namespace = h.pick("a", "b")
 	}
-	if len(v.Namespaces) > 0 {
+	if v.Namespaces != nil {
 		namespace = "a"
 	}
 	at := references.Object{Namespace: namespace, Name: h.pick("x", "y", "z")}

@@ -38,14 +38,14 @@ func (s *bracketScanner) advance(text []byte) (int, scanState) {
 	for i, c := range text {
 		if s.inString {
 			switch {
+			case c < ' ': // also behind a backslash
+				return i, scanUnusual
 			case s.escaped:
 				s.escaped = false
 			case c == '"':
 				s.inString = false
 			case c == '\\':
 				s.escaped = true
-			case c < ' ':
-				return i, scanUnusual
 			}
 			continue
 		}

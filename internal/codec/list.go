@@ -121,7 +121,7 @@ func (l *listReader) member(name string) error {
 		l.pos++
 		return l.array()
 	}
-	if _, twice := l.members[name]; twice {
+	if _, twice := l.members[name]; twice || decode.Shadows(name) {
 		return ErrUnusual
 	}
 	value, err := l.value()

@@ -72,12 +72,15 @@ func stringTypes(all []sourcePackage) map[string]bool {
 	return names
 }
 
-// declarations returns what of a declaration is seen from outside, by name: not the bodies of functions, nor values.
+// declarations returns what of a declaration is seen from outside, by name: not the bodies of functions, nor values, nor the
+// methods of types that are not exported.
 func declarations(decl ast.Decl) map[string]ast.Node {
 	seen := map[string]ast.Node{}
 	switch decl := decl.(type) {
 	case *ast.FuncDecl:
-		seen[decl.Name.Name] = decl.Type
+		if decl.Recv == nil || ast.IsExported(receiver(decl)) {
+			seen[decl.Name.Name] = decl.Type
+		}
 	case *ast.GenDecl:
 		for _, spec := range decl.Specs {
 			switch spec := spec.(type) {
@@ -91,6 +94,18 @@ func declarations(decl ast.Decl) map[string]ast.Node {
 		}
 	}
 	return seen
+}
+
+// receiver returns the name of the type that a method belongs to.
+func receiver(method *ast.FuncDecl) string {
+	name := ""
+	ast.Inspect(method.Recv.List[0].Type, func(node ast.Node) bool {
+		if ident, ok := node.(*ast.Ident); ok && name == "" {
+			name = ident.Name
+		}
+		return true
+	})
+	return name
 }
 
 func TestSignatures(t *testing.T) {
@@ -111,6 +126,7 @@ func TestInternalTypes(t *testing.T) {
 		want   int
 	}{
 		"result":           {"func (T) F() *store.S { return nil }\n\ntype T struct{}\n", 1},
+		"hidden receiver":  {"func (t *t) F() *store.S { return nil }\n\ntype t struct{}\n", 0},
 		"alias":            {"type A = store.S\n", 1},
 		"alias of strings": {"type A = store.Name\n", 0},
 		"field":            {"type T struct{ F []store.S }\n", 1},

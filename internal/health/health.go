@@ -111,10 +111,15 @@ func (h *Health) Seen(exists, terminating bool) {
 // Consists records of which parts the type is read, so that nothing is known of others any more. An error is why
 // those namespaces, for a person, cannot be told that there should be parts for.
 func (h *Health) Consists(parts []string, err error, namespaces string) {
+	known := make(map[string]bool, len(parts)+1)
+	for _, name := range parts {
+		known[name] = true
+	}
+	if err != nil {
+		known[namespaces] = true
+	}
 	h.update(func(f *facts, _ *Status) {
-		maps.DeleteFunc(f.parts, func(name string, _ *part) bool {
-			return !slices.Contains(parts, name) && (err == nil || name != namespaces)
-		})
+		maps.DeleteFunc(f.parts, func(name string, _ *part) bool { return !known[name] })
 		if err != nil && f.running {
 			f.parts[namespaces] = &part{name: namespaces, list: trouble{reason: requests.ReasonForbidden, failures: 1, since: h.now(), err: err}}
 		}

@@ -26,11 +26,15 @@ type Codec struct {
 // NewCodec returns a Codec.
 func NewCodec(compressor Compressor) *Codec { return &Codec{compressor: compressor} }
 
+// maxCompressed is the size of the largest objects that are compressed. API servers have none that large, and so a
+// Compressor may bound the memory for what claims to be larger.
+const maxCompressed = 64 << 20
+
 // Compress returns the object compressed; the object itself where that would not save memory, where it is
-// compressed already, or where it has no JSON.
+// compressed already or very large, or where it has no JSON.
 func (c *Codec) Compress(o *Object) *Object {
 	text, ok := o.JSON()
-	if !ok {
+	if !ok || len(text) > maxCompressed {
 		return o
 	}
 	buffer := buffers.Get().(*buffer)

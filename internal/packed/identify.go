@@ -53,6 +53,9 @@ func (s *scanner) object(i int, found *identityOf, root *branch) int {
 			i = s.metadata(at, found, below)
 			m.stayed(i)
 		default:
+			if decode.Shadows(textOf(key)) {
+				return s.unusual()
+			}
 			i = m.member(start, at, key, root)
 		}
 		if i < 0 {

@@ -19,16 +19,9 @@ type Match struct {
 	Path string
 }
 
-func (m Match) fits(r *http.Request) bool {
-	if m.Path != "" && m.Path != r.URL.Path {
-		return false
-	}
-	if m.Verbs == nil && m.Resource == "" {
-		return true
-	}
-	asked, ok := readapi.ParseRequest(r)
-	return ok && (m.Verbs == nil || slices.Contains(m.Verbs, asked.Verb)) &&
-		(m.Resource == "" || m.Resource == asked.GVR.Resource)
+func (m Match) fits(s sort) bool {
+	return (m.Path == "" || m.Path == s.path) && (m.Resource == "" || m.Resource == s.resource) &&
+		(m.Verbs == nil || s.resource != "" && slices.Contains(m.Verbs, s.verb))
 }
 
 // Effect answers a request in the place of next, or lets it do so.
@@ -49,10 +42,22 @@ type Injector struct {
 
 	mu struct {
 		sync.Mutex
-		faults   []*active
-		requests []*http.Request
-		arrived  chan struct{} // closed and replaced with every request
+		faults []*active
+		// counts are the requests that came: how many of each sort, of which there are as many as there are paths.
+		counts  map[sort]int
+		arrived chan struct{} // closed and replaced with every request
 	}
+}
+
+// sort is what a Match can tell requests apart by.
+type sort struct{ verb, resource, path string }
+
+func sortOf(r *http.Request) sort {
+	asked, ok := readapi.ParseRequest(r)
+	if !ok {
+		return sort{path: r.URL.Path}
+	}
+	return sort{asked.Verb, asked.GVR.Resource, r.URL.Path}
 }
 
 type active struct {
@@ -63,6 +68,7 @@ type active struct {
 // New returns an Injector before next, without faults.
 func New(next http.Handler) *Injector {
 	i := &Injector{next: next}
+	i.mu.counts = map[sort]int{}
 	i.mu.arrived = make(chan struct{})
 	return i
 }
@@ -96,9 +102,9 @@ func (i *Injector) Count(m Match) int {
 func (i *Injector) count(m Match) (n int, arrived <-chan struct{}) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	for _, r := range i.mu.requests {
-		if m.fits(r) {
-			n++
+	for s, count := range i.mu.counts {
+		if m.fits(s) {
+			n += count
 		}
 	}
 	return n, i.mu.arrived
@@ -130,14 +136,14 @@ func (i *Injector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // admit notes a request and returns the effect that it meets.
 func (i *Injector) admit(r *http.Request) Effect {
+	s := sortOf(r)
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	// Only what tells requests apart is kept.
-	i.mu.requests = append(i.mu.requests, &http.Request{Method: r.Method, URL: r.URL})
+	i.mu.counts[s]++
 	close(i.mu.arrived)
 	i.mu.arrived = make(chan struct{})
 	for _, f := range slices.Backward(i.mu.faults) {
-		if f.Match.fits(r) && (f.Times == 0 || f.met < f.Times) {
+		if f.Match.fits(s) && (f.Times == 0 || f.met < f.Times) {
 			f.met++
 			return f.Effect
 		}

@@ -92,8 +92,12 @@ func (c *compressor) newEncoder() (*zstd.Encoder, error) {
 	return encoder, nil
 }
 
+// maxObject bounds what is decompressed at once, so that damaged data, which may claim to be any size, costs no more. Larger
+// objects are not compressed.
+const maxObject = 128 << 20
+
 func (c *compressor) newDecoder() (*zstd.Decoder, error) {
-	options := []zstd.DOption{zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true)}
+	options := []zstd.DOption{zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxObject)}
 	if d := c.dictionary; d.raw {
 		options = append(options, zstd.WithDecoderDictRaw(d.id, d.content))
 	} else {

@@ -49,8 +49,41 @@ func (k *checking) expression() config.Place {
 }
 
 func (k *checking) check(definitions []*crd.Definition) {
-	for _, d := range k.definitions(definitions) {
+	meant := k.definitions(definitions)
+	if !k.resource.Match.Pattern() || len(meant) < 2 {
+		for _, d := range meant {
+			k.definition(d)
+		}
+		return
+	}
+	k.each(meant)
+}
+
+// each compares the resource with each of the types that a pattern matches. What only some of them lack is no error:
+// the others have it.
+func (k *checking) each(meant []*crd.Definition) {
+	report := k.report
+	defer func() { k.report = report }()
+	var found []config.Finding
+	lacking := map[config.Place]int{} // of so many types
+	for _, d := range meant {
+		wrong := map[config.Place]bool{}
+		k.report = func(f config.Finding) {
+			found = append(found, f)
+			if !f.IsWarning() {
+				wrong[f.Place()] = true
+			}
+		}
 		k.definition(d)
+		for at := range wrong {
+			lacking[at]++
+		}
+	}
+	for _, f := range found {
+		if !f.IsWarning() && lacking[f.Place()] < len(meant) {
+			f.Code, f.Hint = config.CodeLackedBySome, fmt.Sprintf("of the types that the pattern matches, %d of %d have it; there is nothing in the index for the others", len(meant)-lacking[f.Place()], len(meant))
+		}
+		report(f)
 	}
 }
 
@@ -65,6 +98,7 @@ func (k *checking) definition(d *crd.Definition) {
 		k.fail(config.CodeNoSchema, k.resource.At.Name, k.name+" has no schema", "its paths are not checked")
 		return
 	}
+	k.selectable(version)
 	root := withMetadata(version.Schema)
 	for _, index := range k.resource.AllIndexes() {
 		k.index(index, root)

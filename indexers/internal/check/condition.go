@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/crdcache/crdcache/discovery/crd"
@@ -39,7 +40,28 @@ func (k *checking) condition(filter *jsonpath.Filter, of []cursor) {
 	for _, steps := range filter.Operands() {
 		k.walk(steps, of)
 	}
+	for _, steps := range filter.Existences() {
+		k.existence(steps, of)
+	}
 	for _, c := range filter.Comparisons() {
 		k.literal(c, k.walk(c.Path, of)) // what is wrong with the path is reported once
 	}
+}
+
+// existence reports a path to a boolean that is only asked whether it is there: false is there too.
+func (k *checking) existence(steps []jsonpath.Step, of []cursor) {
+	if len(steps) == 0 {
+		return
+	}
+	ends := k.walk(steps, of)
+	for _, e := range ends {
+		if e.scalarKind() != kindBoolean {
+			return
+		}
+	}
+	if len(ends) == 0 {
+		return
+	}
+	from, to := steps[0].Offset, steps[len(steps)-1].End
+	k.fail(config.CodeExistence, k.at.Place(k.file, 0, from, to), fmt.Sprintf("%s is a boolean, and the condition asks whether it is there, which false is too", ends[0].name()), fmt.Sprintf("write @%s == true", k.at.Node.Value[from:to]))
 }

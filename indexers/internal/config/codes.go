@@ -23,6 +23,7 @@ const (
 	CodeFile         = "E017" // a file that cannot be read
 	CodeValue        = "E018" // a value that is not of the type of the index
 	CodeSelector     = "E019" // not a label or field selector
+	CodeImpossible   = "E020" // a name or a path that no object has
 
 	CodeKeptForIndex = "W001" // an index over something that is pruned
 )
@@ -36,6 +37,7 @@ const (
 	CodeNoVersion    = "E305" // a version that the CRD does not serve
 	CodeNotIndexable = "E306" // the path ends at a list or a map
 	CodeTypeMismatch = "E307" // a type that no value of the path has
+	CodeUnselectable = "E308" // a field selector over a field that the server does not select by
 
 	CodeOpenField    = "W301" // a field that the schema leaves open
 	CodeNoSchema     = "W302" // a version without a schema
@@ -44,4 +46,7 @@ const (
 	CodeTextOrder    = "W305" // numbers that are ordered as text
 	CodeTypePartly   = "W306" // a type that only some values of the path have
 	CodeLiteral      = "W307" // a comparison that holds for all values of the path, or for none
+	CodeExistence    = "W308" // a condition that asks whether a boolean is there, not whether it is true
+	CodeTextQuantity = "W309" // quantities that are compared as text
+	CodeLackedBySome = "W310" // what some of the types lack that a pattern matches
 )

@@ -37,6 +37,7 @@ func (d *decoding) index(n *yaml.Node, names map[string]string) (*Index, bool) {
 	}
 	d.source(f, index, limits.dialect)
 	d.missingValues(index)
+	d.impossible(index)
 	return index, true
 }
 
@@ -177,6 +178,7 @@ func (d *decoding) appendSource(to []Source, n *yaml.Node, what string, dialect 
 // metadataKey reads the name of a label or an annotation.
 func (d *decoding) metadataKey(n *yaml.Node, field string) (Source, bool) {
 	name, ok := d.text(n, fmt.Sprintf("%q", field), "write the whole name, such as example.io/team")
+	ok = ok && d.qualified(n, name, field)
 	return Source{Path: jsonpath.FromSegments("metadata", field+"s", name), At: Origin{Node: n, whole: true}}, ok
 }
 
@@ -249,7 +251,7 @@ func (d *decoding) path(n *yaml.Node, what string, dialect jsonpath.Dialect) (*j
 				ok = false
 			}
 		}
-		if !ok {
+		if !ok || d.pathAsName(items) {
 			return nil, at
 		}
 		at.segments = items

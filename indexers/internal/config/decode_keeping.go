@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"regexp"
+	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/fields"
@@ -60,7 +61,7 @@ func (d *decoding) prune(n *yaml.Node, out *Prune, dialect jsonpath.Dialect) {
 		out.RemoveAnnotations = nil
 		items, _ := d.listOf(v, `"removeAnnotations"`)
 		for _, item := range items {
-			if s, ok := d.text(item, "an annotation", "write the whole name, such as example.io/blob"); ok {
+			if s, ok := d.text(item, "an annotation", "write the whole name, such as example.io/blob"); ok && d.qualified(item, s, "annotation") {
 				out.RemoveAnnotations = append(out.RemoveAnnotations, s)
 			}
 		}
@@ -126,6 +127,8 @@ func (d *decoding) namespaces(n *yaml.Node, r *Resource) {
 			s, ok := d.text(item, "a namespace", hint)
 			if ok && !namespaceForm.MatchString(s) {
 				d.failAt(CodeName, item, fmt.Sprintf("%q is neither a namespace nor a pattern", s), hint)
+			} else if ok && side.name == "exclude" && strings.Trim(s, "*") == "" {
+				d.failAt(CodeContradict, item, fmt.Sprintf("%q excludes every namespace, so that there is nothing left", s), "name those that are left out, or those that are meant by include")
 			} else if ok {
 				*side.out = append(*side.out, s)
 			}
@@ -147,6 +150,7 @@ func (d *decoding) selectors(n *yaml.Node, r *Resource) {
 		})
 	}
 	if v := f.get("fields"); v != nil {
+		r.At.Fields = d.file.PlaceOf(v)
 		r.Selectors.Fields, r.FieldSelector = selector(d, v, `"fields"`, "write a selector such as metadata.name=web", fields.ParseSelector)
 	}
 }

@@ -44,6 +44,7 @@ func (d *decoding) reference(n *yaml.Node, names map[string]string) (*Reference,
 	if v := f.get("when"); v != nil {
 		r.Index.When, r.Index.WhenAt = d.filter(v, dialect), Origin{Node: v}
 	}
+	d.impossible(r.Index)
 	return r, r.Index.Complete() && (each != nil || f.get("each") == nil)
 }
 

@@ -15,3 +15,6 @@ type Finding struct {
 
 // IsWarning reports whether the finding does not refuse a config.
 func (f Finding) IsWarning() bool { return f.Code != "" && f.Code[0] == 'W' }
+
+// Place is where the finding is.
+func (f Finding) Place() Place { return Place{f.Line, f.Column, f.Length} }

@@ -130,7 +130,7 @@ type indexForm struct {
 	Owner         string          `json:"owner" doc:"Kind and name of the owners, or of the controller alone." enum:"any,controller"`
 	Each          pathForm        `json:"each" doc:"With key: the elements in which the keys are looked up." with:"key"`
 	Key           []keyForm       `json:"key" doc:"The parts of a composite value."`
-	Type          string          `json:"type" doc:"How values are read and compared. Without it, as text." enum:"string,int,number,bool,quantity,duration,time,ip,semver"`
+	Type          string          `json:"type" doc:"How values are read and compared. Without it, as text." enum:"string,int,number,bool,quantity,duration,time,date,ip,cidr,semver"`
 	Order         string          `json:"order" doc:"sorted indexes can be asked for ranges, and results sorted by them." enum:"hash,sorted" default:"hash"`
 	Unique        string          `json:"unique" doc:"warn: no two objects should have the same value." enum:"warn"`
 	Transform     []transformForm `json:"transform" doc:"What is done to a value before it is kept, in order."`
@@ -148,7 +148,7 @@ type keyForm struct {
 	Paths      []pathForm      `json:"paths" doc:"Where the values may be: the first path that leads to any counts."`
 	Label      string          `json:"label" doc:"The name of a label."`
 	Annotation string          `json:"annotation" doc:"The name of an annotation."`
-	Type       string          `json:"type" doc:"How values are read and compared. Without it, as text." enum:"string,int,number,bool,quantity,duration,time,ip,semver"`
+	Type       string          `json:"type" doc:"How values are read and compared. Without it, as text." enum:"string,int,number,bool,quantity,duration,time,date,ip,cidr,semver"`
 	Transform  []transformForm `json:"transform" doc:"What is done to a value before it is kept, in order."`
 	Missing    missingForm     `json:"missing" doc:"What stands for a missing value."`
 }

@@ -5,9 +5,12 @@ import (
 	"strings"
 )
 
-// nearest returns the candidate that word was probably meant to be, or "". What differs only in case
+// Nearest returns the candidate that word was probably meant to be, or "". What differs only in case
 // is nearest of all.
 func Nearest(word string, candidates []string) string {
+	if meant := synonyms[strings.ToLower(word)]; slices.Contains(candidates, meant) {
+		return meant
+	}
 	best, bestDistance := "", max(len(word)/3, 1)+1
 	for _, c := range slices.Sorted(slices.Values(candidates)) {
 		if strings.EqualFold(word, c) {
@@ -21,6 +24,16 @@ func Nearest(word string, candidates []string) string {
 		}
 	}
 	return best
+}
+
+// synonyms are what other tools call what there is here under another name.
+var synonyms = map[string]string{
+	"jsonpath": "path", "field": "path", "fieldpath": "path", "expression": "path", "expr": "path",
+	"integer": "int", "int32": "int", "int64": "int", "boolean": "bool",
+	"float": "number", "float64": "number", "double": "number", "decimal": "number",
+	"timestamp": "time", "datetime": "time", "date-time": "time", "text": "string", "version": "semver",
+	"ipv4": "ip", "ipv6": "ip", "address": "ip", "subnet": "cidr", "default": "missing", "fallbacks": "paths",
+	"condition": "when", "filter": "when", "if": "when", "keys": "key", "refs": "references", "indices": "indexes",
 }
 
 func abs(n int) int { return max(n, -n) }

@@ -56,7 +56,11 @@ func (r *Resource) AllIndexes() []*Index {
 type Match struct{ Group, Version, Versions, Resource, Kind string }
 
 // MatchPlaces is where the parts of a match are written.
-type MatchPlaces struct{ Group, Version, Name Place }
+type MatchPlaces struct {
+	Group, Version, Name Place
+	// Fields is where the field selector is written.
+	Fields Place
+}
 
 // Storage is indexers.Storage.
 type Storage struct{ Mode string }

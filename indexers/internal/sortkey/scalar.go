@@ -2,9 +2,7 @@ package sortkey
 
 import (
 	"encoding/binary"
-	"net/netip"
 	"strconv"
-	"time"
 )
 
 // Fixed-size keys are big-endian with the sign bit flipped, which puts negative numbers first.
@@ -42,59 +40,3 @@ func decodeInt(key string) (string, bool) {
 
 // encodeBool is its own inverse: "false" comes before "true" as text too.
 func encodeBool(text string) (string, bool) { return text, text == "false" || text == "true" }
-
-func encodeDuration(text string) (string, bool) {
-	d, err := time.ParseDuration(text)
-	return keyOfInt(int64(d)), err == nil
-}
-
-func decodeDuration(key string) (string, bool) {
-	if len(key) != 8 {
-		return "", false
-	}
-	return time.Duration(intOfKey(key)).String(), true
-}
-
-// encodeTime writes the seconds and, unless there are none, the nanoseconds: a shorter key comes first.
-func encodeTime(text string) (string, bool) {
-	t, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return "", false
-	}
-	key := keyOfInt(t.Unix())
-	if n := t.Nanosecond(); n != 0 {
-		var b [4]byte
-		binary.BigEndian.PutUint32(b[:], uint32(n))
-		key += string(b[:])
-	}
-	return key, true
-}
-
-func decodeTime(key string) (string, bool) {
-	var nanos int64
-	switch len(key) {
-	case 8:
-	case 12:
-		nanos = int64(binary.BigEndian.Uint32([]byte(key[8:])))
-	default:
-		return "", false
-	}
-	return time.Unix(intOfKey(key[:8]), nanos).UTC().Format(time.RFC3339Nano), true
-}
-
-func encodeIP(text string) (string, bool) {
-	a, err := netip.ParseAddr(text)
-	if err != nil || a.Zone() != "" {
-		return "", false
-	}
-	b := a.Unmap().AsSlice()
-	return string(byte(len(b))) + string(b), true
-}
-
-func decodeIP(key string) (string, bool) {
-	if key == "" || int(key[0]) != len(key)-1 {
-		return "", false
-	}
-	a, ok := netip.AddrFromSlice([]byte(key[1:]))
-	return a.String(), ok
-}

@@ -21,7 +21,7 @@ const (
 	Bool
 	// Quantity is a number with a unit of Kubernetes: 100m, 1Gi.
 	Quantity
-	// Duration is a length of time as Go writes it: 2160h0m0s.
+	// Duration is a length of time as Go writes it, 2160h0m0s, or with days, weeks and years of 365 days: 90d.
 	Duration
 	// Time is a moment as RFC 3339 writes it.
 	Time
@@ -29,9 +29,13 @@ const (
 	IP
 	// SemVer is a semantic version, compared by its precedence; what follows a "+" is dropped.
 	SemVer
+	// Date is a day: 2026-01-31.
+	Date
+	// CIDR is a range of addresses, 10.0.0.0/8, compared by its first address, and then the larger first.
+	CIDR
 )
 
-var names = []string{"", "string", "int", "number", "bool", "quantity", "duration", "time", "ip", "semver"}
+var names = []string{"", "string", "int", "number", "bool", "quantity", "duration", "time", "ip", "semver", "date", "cidr"}
 
 // Names are what a config calls the types, without Any, which has no name.
 func Names() []string { return slices.Clone(names[1:]) }
@@ -68,6 +72,8 @@ var codecs = [...]codec{
 	Time:     {"2026-01-31T00:00:00Z", encodeTime, decodeTime},
 	IP:       {"192.0.2.1", encodeIP, decodeIP},
 	SemVer:   {"1.2.3", encodeSemVer, decodeSemVer},
+	Date:     {"2026-01-31", encodeDate, decodeDate},
+	CIDR:     {"10.0.0.0/8", encodeCIDR, decodeCIDR},
 }
 
 // Example is a value of the type, for messages.

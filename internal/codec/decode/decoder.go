@@ -78,8 +78,8 @@ func (d *Decoder) DecodeValue(data []byte) (any, error) {
 	return value, p.err()
 }
 
-// DecodeUnique is Decode for an object that has no key twice at its top level; others are ErrUnusual, and so
-// is what is no object. A decoder into a struct can refuse the first of two values, so that one has to know.
+// DecodeUnique is Decode for an object that has no key twice at its top level, and none that Shadows another; others are
+// ErrUnusual, and so is what is no object. A decoder into a struct can refuse the first of two values, so that one has to know.
 func (d *Decoder) DecodeUnique(data []byte) (map[string]any, error) {
 	p := d.parser(data)
 	defer d.release(p)
@@ -88,7 +88,7 @@ func (d *Decoder) DecodeUnique(data []byte) (map[string]any, error) {
 		return nil, err
 	}
 	object, ok := value.(map[string]any)
-	if !ok || len(object) != members {
+	if !ok || len(object) != members || shadowed(object) {
 		return nil, ErrUnusual
 	}
 	return object, nil
@@ -104,7 +104,7 @@ func (d *Decoder) DecodeList(data []byte) (map[string]any, []unstructured.Unstru
 		return nil, nil, err
 	}
 	list, ok := value.(map[string]any)
-	if !ok || len(list) != members {
+	if !ok || len(list) != members || shadowed(list) {
 		return nil, nil, ErrUnusual
 	}
 	elements, ok := list["items"].([]any)

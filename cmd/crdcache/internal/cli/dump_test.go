@@ -225,3 +225,16 @@ func TestSignal(t *testing.T) {
 		t.Errorf("exit code %d, stderr %q", code, errOut.String())
 	}
 }
+
+// TestCSVOfSeveralTypes: one table with a column for the kind, as what reads CSV expects one header.
+func TestCSVOfSeveralTypes(t *testing.T) {
+	server := newCluster(t)
+	server.Create(t, gizmos, object("Gizmo", "web", "a", map[string]any{"color": "red", "size": int64(3)}))
+	server.Create(t, zones, object("Zone", "", "z", nil))
+	r := crdcache(t, "dump", "zones,gizmos", "-A", "-o", "csv", "-s", server.URL)
+	rows := strings.Split(r.out, "\n")
+	if r.code != exit.OK || len(rows) != 4 || rows[0] != "KIND,NAMESPACE,NAME,AGE,COLOR,SIZE" ||
+		!strings.HasPrefix(rows[1], "Zone.example.com,,z,") || rows[2] != "Gizmo.example.com,web,a,,red,3" {
+		t.Errorf("exit code %d, stdout:\n%s", r.code, r.out)
+	}
+}

@@ -142,7 +142,7 @@ func TestUnknownTypesShareTheirLookup(t *testing.T) {
 
 func TestColumnsThatCannotBeRead(t *testing.T) {
 	tests := map[string]struct{ status, lines int }{
-		"forbidden": {http.StatusForbidden, 1},
+		"forbidden": {http.StatusForbidden, 1}, // and the server prints no tables
 		"failing":   {http.StatusInternalServerError, 1},
 		"no CRD":    {http.StatusNotFound, 0},
 	}

@@ -27,7 +27,7 @@ func (o *queryOptions) run(ctx context.Context) error {
 			if err := o.check(types, indexes); err != nil {
 				return err
 			}
-			session.WarnOfMisfits(ctx, types.Client, types.Resources[0], o.query, o.ErrOut)
+			o.Target.WarnOfMisfits(ctx, types.Client, types.Resources[0], o.query)
 			return nil
 		},
 		Use: func(ctx context.Context, types *session.Types, indexes session.Indexes, synced []session.Cache) error {

@@ -29,6 +29,12 @@ func (o *resourcesOptions) run(ctx context.Context) error {
 
 // look runs a tracker until it has a complete picture.
 func (o *resourcesOptions) look(ctx context.Context) (*discovery.Snapshot, error) {
+	waiting, cancel := o.target.Limit(ctx)
+	defer cancel()
+	// A tracker asks again until it is answered; a server that is not there, or refuses, is told of at once.
+	if _, err := o.target.Catalog(waiting); err != nil {
+		return nil, err
+	}
 	tracker, err := discovery.NewTracker(o.target.Config, discovery.TrackerOptions{})
 	if err != nil {
 		return nil, err
@@ -43,8 +49,6 @@ func (o *resourcesOptions) look(ctx context.Context) (*discovery.Snapshot, error
 		stop()
 		<-ended
 	}()
-	waiting, cancel := o.target.Limit(ctx)
-	defer cancel()
 	if err := tracker.WaitForSync(waiting); err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
@@ -33,7 +35,7 @@ func newSuggest(streams genericiooptions.IOStreams) *cobra.Command {
 		Example: "  crdcache suggest certificates.cert-manager.io > indexes.yaml\n" +
 			"  crdcache suggest workloads --crds config/crd/",
 		Args:                  session.NeedTypes,
-		ValidArgsFunction:     f.target.CompleteTypes(true, nil),
+		ValidArgsFunction:     f.target.CompleteDefinedTypes(),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, err := f.find(cmd.Context(), args, streams)
@@ -87,15 +89,22 @@ func (f *suggestFlags) find(ctx context.Context, names []string, streams generic
 	if err != nil {
 		return nil, err
 	}
-	errs := []error{missing}
-	var found []servedType
+	found, errs := definedTypes(ctx, on, client, resources)
+	if len(resources) > len(names) && len(found) > 0 { // wildcards and categories stand for what can be done
+		errs = slices.DeleteFunc(errs, func(err error) bool { return apierrors.IsNotFound(err) })
+	}
+	return found, errors.Join(append([]error{missing}, errs...)...)
+}
+
+// definedTypes reads the definitions of types. What it finds comes with the errors of the others.
+func definedTypes(ctx context.Context, on *session.Target, client dynamic.Interface, resources []discovery.Resource) (found []servedType, errs []error) {
 	for _, r := range resources {
-		definition, err := crd.Fetch(ctx, client, r.GVR.GroupResource())
-		if apierrors.IsNotFound(err) {
-			errs = append(errs, fmt.Errorf("%s: indexes are proposed from the CRD, and no CRD defines this type", r))
+		definition, err := on.Definition(ctx, client, r)
+		switch {
+		case apierrors.IsNotFound(err):
+			errs = append(errs, fmt.Errorf("%s: indexes are proposed from the CRD, and no CRD defines this type: %w", r, err))
 			continue
-		}
-		if err != nil {
+		case err != nil:
 			errs = append(errs, fmt.Errorf("%s: indexes are proposed from the CRD, which cannot be read: %w", r, err))
 			continue
 		}
@@ -103,7 +112,7 @@ func (f *suggestFlags) find(ctx context.Context, names []string, streams generic
 			found = append(found, servedType{definition, version})
 		}
 	}
-	return found, errors.Join(errs...)
+	return found, errs
 }
 
 // typesInFiles finds names among definitions: plural, singular, short name, kind or pattern, with or without group and

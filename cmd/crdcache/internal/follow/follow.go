@@ -58,7 +58,7 @@ func (o Options) doubt(ctx context.Context, resources []discovery.Resource) erro
 	if err != nil {
 		return err
 	}
-	session.WarnOfMisfits(ctx, client, resources[0], o.Query, o.ErrOut)
+	o.Target.WarnOfMisfits(ctx, client, resources[0], o.Query)
 	return nil
 }
 
@@ -103,8 +103,9 @@ func (o Options) run(ctx, waiting context.Context, resources []discovery.Resourc
 	running, stop := context.WithCancel(ctx)
 	r := &run{
 		Options: o, ctx: running, tracker: tracker, selector: selector, resources: resources,
-		screen: newScreen(o.Out, o.Color), teller: newTeller(o.ErrOut),
-		begun: newSignal(), ready: map[schema.GroupVersionResource]signal{},
+		screen: newScreen(o.Out, o.Color), teller: newTeller(o.ErrOut), watchable: newWatchable(),
+		openEnded: len(absent) > 0 || slices.ContainsFunc(selector.names, discovery.Name.Wildcard),
+		begun:     newSignal(), ready: map[schema.GroupVersionResource]signal{},
 	}
 	var tracking sync.WaitGroup
 	defer tracking.Wait()

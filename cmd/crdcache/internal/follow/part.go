@@ -30,6 +30,7 @@ func (r *run) parts() ([]*part, error) {
 	if err != nil {
 		return nil, err
 	}
+	httpClient = r.watchable.wrap(httpClient)
 	client, err := dynamicinformer.NewClient(r.Target.Config, httpClient)
 	if err != nil {
 		return nil, err
@@ -62,7 +63,7 @@ func (r *run) parts() ([]*part, error) {
 func (r *run) factory(client dynamic.Interface) (*dynamicinformer.Factory, error) {
 	return dynamicinformer.New(dynamicinformer.Options{
 		Client: client, Types: r.tracker.Types(), Defaults: r.Cached(),
-		Listener: r.refusals.Heed(dynamicinformer.Listener{StateChanged: r.teller.changed}),
+		Listener: r.refusals.Heed(dynamicinformer.Listener{StateChanged: r.stateChanged}),
 	})
 }
 

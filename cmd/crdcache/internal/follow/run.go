@@ -10,18 +10,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
 // run is a command that follows types.
 type run struct {
 	Options
-	ctx       context.Context
-	tracker   *discovery.Tracker
-	selector  *selector
+	ctx      context.Context
+	tracker  *discovery.Tracker
+	selector *selector
+	// openEnded says that types may come that were not there in the beginning.
+	openEnded bool
 	screen    *screen
 	teller    *teller
+	watchable *watchable
 	resources []discovery.Resource // that were there in the beginning
 	columns   columns
 	text      printer // of all types, unless tables are printed
@@ -93,8 +98,37 @@ func (r *run) follow(waiting context.Context) error {
 	}
 	r.teller.begin()
 	r.open()
-	<-r.ctx.Done()
-	return r.ctx.Err()
+	return r.untilEnd()
+}
+
+// stateChanged tells what there is to tell of the state of a type.
+func (r *run) stateChanged(before, after dynamicinformer.Status) {
+	if !r.watchable.changed(after) {
+		r.teller.changed(before, after)
+		return
+	}
+	// Of a type that is the only one it is the error with which the command ends.
+	if err := r.watchable.err([]schema.GroupVersionResource{after.GVR}); err != nil && (r.openEnded || len(r.resources) > 1) {
+		r.teller.say("warning: %s", print.Line(err.Error()))
+	}
+}
+
+// untilEnd waits for the end of the context, or until there is nothing that changes could be shown of.
+func (r *run) untilEnd() error {
+	first := make([]schema.GroupVersionResource, len(r.resources))
+	for i, resource := range r.resources {
+		first[i] = resource.GVR
+	}
+	for {
+		select {
+		case <-r.ctx.Done():
+			return r.ctx.Err()
+		case <-r.watchable.found:
+			if err := r.watchable.err(first); err != nil && !r.openEnded {
+				return err
+			}
+		}
+	}
 }
 
 // sync waits until the types that were there in the beginning are settled or refused. It is an error if none is synced.
@@ -110,11 +144,9 @@ func (r *run) sync(waiting context.Context, first []held) error {
 	for _, f := range first {
 		unsynced = errors.Join(unsynced, r.refusals.WaitForSync(waiting, f.part.factory, f.gvr))
 	}
-	if !r.Events {
-		for _, f := range first {
-			if f.Informer().HasSynced() {
-				r.await(waiting, f.gvr)
-			}
+	for _, f := range first {
+		if f.Informer().HasSynced() {
+			r.await(waiting, f.gvr)
 		}
 	}
 	done()

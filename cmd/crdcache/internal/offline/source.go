@@ -56,7 +56,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 		return nil, errors.New("no files are named")
 	}
 	s := &Source{options: options, storage: readapi.NewStorage(readapi.StorageOptions{})}
-	s.handler = readapi.NewHandler(s.storage, readapi.HandlerOptions{})
+	s.handler = readapi.NewHandler(s.storage, readapi.HandlerOptions{WriteTimeout: -1})
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	s.turn.loader = newLoader(s.storage, s.note)

@@ -39,7 +39,7 @@ type Printed struct {
 
 // NewPrinted returns a client for the server of client.
 func NewPrinted(config *rest.Config, httpClient *http.Client, client dynamic.Interface) (*Printed, error) {
-	plain, err := newClient(config, httpClient)
+	plain, err := NewPlainClient(config, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
@@ -131,7 +131,7 @@ func (r *printedRequests) request(options *metav1.ListOptions) *rest.Request {
 }
 
 func (r *printedRequests) list(ctx context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
-	body, err := r.request(&options).Do(ctx).Raw()
+	body, err := bodyOf(r.request(&options).Do(ctx))
 	if err != nil {
 		return nil, err
 	}

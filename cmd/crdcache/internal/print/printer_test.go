@@ -115,7 +115,7 @@ func TestCSV(t *testing.T) {
 	obj := thing("a", map[string]any{"size": int64(3), "note": "x, \"y\""})
 	obj.Object["metadata"].(map[string]any)["creationTimestamp"] = "2020-01-02T03:04:05Z"
 	var out bytes.Buffer
-	p := NewTypeCSV(&out, NewRows(columns), true, false)
+	p := newCSV(&out, []csvType{{Rows: NewRows(columns)}}, true, false, false).of(csvType{Rows: NewRows(columns)})
 	for _, o := range []*unstructured.Unstructured{obj, thing("b", nil)} {
 		if err := p.Print(o); err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package print
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -54,7 +55,7 @@ type RowLoader struct {
 // NewRowLoader returns a Loader for a server. Namespace (empty: all) and selectors are those of the objects that will
 // be shown; warnings go to errOut.
 func NewRowLoader(config *rest.Config, httpClient *http.Client, client dynamic.Interface, namespace string, selectors metav1.ListOptions, errOut io.Writer) (*RowLoader, error) {
-	plain, err := newClient(config, httpClient)
+	plain, err := NewPlainClient(config, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
@@ -97,8 +98,14 @@ func (l *RowLoader) Load(ctx context.Context, types []discovery.Resource) []Rows
 
 func (l *RowLoader) load(ctx context.Context, r discovery.Resource) (Rows, error) {
 	rows, err := definitionRows(ctx, l.client, r)
-	if rows != nil || err != nil || l.rest == nil {
+	if rows != nil || err != nil && !apierrors.IsForbidden(err) || l.rest == nil {
 		return rows, err
 	}
-	return printedRowsOf(ctx, l.rest, r, l.namespace, l.selectors)
+	// Also for a type of a CRD that may not be read, as the tenants of a cluster may not: they get the cells, if not
+	// the paths behind them.
+	printed, failed := printedRowsOf(ctx, l.rest, r, l.namespace, l.selectors)
+	if printed == nil || failed != nil {
+		return nil, errors.Join(err, failed)
+	}
+	return printed, nil
 }

@@ -75,6 +75,9 @@ func (o SectionOptions) printTables(ctx context.Context, sections []Section, out
 		o.sayEmpty(sections)
 	}
 	rows := o.Loader.Load(ctx, resources)
+	if o.Format.Name == CSV {
+		return o.printCSV(ctx, filled, rows, len(sections) > 1, out)
+	}
 	for i, s := range filled {
 		if i > 0 && !o.NoHeaders {
 			fmt.Fprintln(out)
@@ -91,12 +94,28 @@ func (o SectionOptions) printTables(ctx context.Context, sections []Section, out
 }
 
 func (o SectionOptions) newTable(rows Rows, s Section, withKind bool, out *bufio.Writer) Printer {
-	rows = o.Rows(rows)
-	table := o.Table(s.Resource, o.Namespace, withKind)
-	if o.Format.Name == CSV {
-		return NewTypeCSV(out, rows, table.WithNamespace, o.NoHeaders)
+	return NewTypeTable(out, o.Rows(rows), o.Table(s.Resource, o.Namespace, withKind))
+}
+
+// printCSV writes one table of all types: what reads it reads one header.
+func (o SectionOptions) printCSV(ctx context.Context, sections []Section, rows []Rows, withKind bool, out *bufio.Writer) error {
+	types := make([]csvType, len(sections))
+	withNamespace := false
+	for i, s := range sections {
+		types[i] = csvType{Rows: o.Rows(rows[i]), Kind: s.Resource.GVK.GroupKind().String()}
+		withNamespace = withNamespace || o.Table(s.Resource, o.Namespace, withKind).WithNamespace
 	}
-	return NewTypeTable(out, rows, table)
+	table := newCSV(out, types, withNamespace, withKind || o.ShowKind, o.NoHeaders)
+	for i, s := range sections {
+		printer := table.of(types[i])
+		if err := s.Print(ctx, rows[i].Sort, printer); err != nil {
+			return err
+		}
+		if err := printer.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sayEmpty tells on stderr, as kubectl does, that there is nothing.

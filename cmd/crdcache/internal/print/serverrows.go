@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/discovery/crd"
 )
 
 const (
@@ -38,7 +40,7 @@ func printedRowsOf(ctx context.Context, client rest.Interface, r discovery.Resou
 		if next != "" {
 			request = request.Param("continue", next)
 		}
-		body, err := request.Resource(r.GVR.Resource).Do(ctx).Raw()
+		body, err := bodyOf(request.Resource(r.GVR.Resource).Do(ctx))
 		if err != nil {
 			return nil, err
 		}
@@ -63,6 +65,14 @@ func printedRowsOf(ctx context.Context, client rest.Interface, r discovery.Resou
 			return NewServerRows(definitions, printed), nil
 		}
 	}
+}
+
+// bodyOf is what the server answered. Where it refused, Error reads its words, and Raw does not.
+func bodyOf(result rest.Result) ([]byte, error) {
+	if err := result.Error(); err != nil {
+		return nil, err
+	}
+	return result.Raw()
 }
 
 // readTable reads what a server printed; nil when it sent something else.
@@ -98,10 +108,40 @@ func rowKey(row metav1.TableRow) (string, error) {
 	return object.Namespace + "/" + object.Name, nil
 }
 
-// newClient returns a client for any path.
-func newClient(config *rest.Config, httpClient *http.Client) (rest.Interface, error) {
+// columnPath is how the API server describes a column of a CRD that says nothing of itself.
+const columnPath = "Custom resource definition column (in JSONPath format): "
+
+// ServerColumns are the columns of a type of a CRD in the tables of the server, as far as those tell what they show:
+// the server describes by its path a column that has no description of its own.
+func ServerColumns(ctx context.Context, client rest.Interface, r discovery.Resource, namespace string) ([]crd.Column, error) {
+	request := client.Get().AbsPath(groupPath(r.GVR.GroupVersion())).SetHeader("Accept", acceptTable).
+		Param("limit", "1").Param("includeObject", string(metav1.IncludeNone))
+	if namespace != "" && r.Scope == discovery.Namespaced {
+		request = request.Namespace(namespace)
+	}
+	body, err := bodyOf(request.Resource(r.GVR.Resource).Do(ctx))
+	if err != nil {
+		return nil, err
+	}
+	table, err := readTable(body)
+	if table == nil {
+		return nil, err
+	}
+	var columns []crd.Column
+	for _, c := range table.ColumnDefinitions {
+		if path, ok := strings.CutPrefix(c.Description, columnPath); ok {
+			columns = append(columns, crd.Column{Name: c.Name, Type: c.Type, Format: c.Format, Priority: c.Priority, JSONPath: path})
+		}
+	}
+	return columns, nil
+}
+
+// NewPlainClient returns a client for any path, which reads what the server refuses with.
+func NewPlainClient(config *rest.Config, httpClient *http.Client) (rest.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.APIPath = "/"
-	config.NegotiatedSerializer = serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"}) // so that refusals are read, which are a Status
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	return rest.UnversionedRESTClientForConfigAndClient(config, httpClient)
 }

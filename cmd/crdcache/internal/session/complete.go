@@ -69,6 +69,29 @@ func (f *ServerFlags) CompleteTypes(many bool, first func() []string) cobra.Comp
 	}
 }
 
+// CompleteDefinedTypes is CompleteTypes for verbs that work on types of CRDs.
+func (f *ServerFlags) CompleteDefinedTypes() cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+		defer cancel()
+		return beginListWith(f.definedTypeNames(ctx), begun), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// definedTypeNames are those of typeNames that CRDs define. Who may not read CRDs gets all that may be such.
+func (f *ServerFlags) definedTypeNames(ctx context.Context) []string {
+	names := slices.DeleteFunc(f.typeNames(ctx), func(name string) bool { return strings.Count(name, ".") < 2 })
+	on := f.quietTarget(ctx)
+	if on == nil {
+		return nil
+	}
+	defined, err := on.definitionNames(ctx)
+	if err != nil {
+		return names
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return !defined[name] })
+}
+
 // beginListWith keeps the words that begin with what was typed after the last comma and are not in the list before that,
 // and gives each with that list.
 func beginListWith(words []string, begun string) []string {

@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
-	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
@@ -20,18 +18,18 @@ const definitionTimeout = 5 * time.Second
 
 // WarnOfMisfits warns of conditions in a query that do not fit the schema of the type, because a misspelt field finds nothing
 // without an error. It is a help and no more: a type without a CRD, and a CRD that cannot be read, are passed over.
-func WarnOfMisfits(ctx context.Context, client dynamic.Interface, r discovery.Resource, q query.Query, errOut io.Writer) {
+func (t *Target) WarnOfMisfits(ctx context.Context, client dynamic.Interface, r discovery.Resource, q query.Query) {
 	// The group of a CRD has a dot.
 	if !query.LooksIntoObjects(q) || !strings.Contains(r.GVR.Group, ".") {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, definitionTimeout)
 	defer cancel()
-	definition, err := crd.Fetch(ctx, client, r.GVR.GroupResource())
+	definition, err := t.Definition(ctx, client, r)
 	if err != nil {
 		return
 	}
 	for _, d := range query.Check(q, definition, r.GVR.Version) {
-		fmt.Fprintf(errOut, "warning: --where: %s\n", print.Line(d.Message+"; "+d.Hint))
+		fmt.Fprintf(t.errOut, "warning: --where: %s\n", print.Line(d.Message+"; "+d.Hint))
 	}
 }

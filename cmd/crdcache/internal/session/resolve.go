@@ -14,19 +14,36 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 )
 
+// Catalog asks which types there are, once; a server that does not tell is explained.
+func (t *Target) Catalog(ctx context.Context) (*discovery.Catalog, error) {
+	client, err := t.discovery()
+	if err != nil {
+		return nil, err
+	}
+	catalog, err := client.Catalog(ctx)
+	if err != nil {
+		return nil, t.Explain(ctx, err)
+	}
+	return catalog, nil
+}
+
+func (t *Target) discovery() (*discovery.Client, error) {
+	return discovery.NewClient(t.Config, discovery.Options{Timeout: t.Config.Timeout})
+}
+
 // Resolve looks up the types that names stand for, each once however many names it was given by. What it finds
 // comes together with the joined errors of the names that it does not; what a name leaves open is said on stderr.
 func (t *Target) Resolve(ctx context.Context, names []string) ([]discovery.Resource, error) {
-	client, err := discovery.NewClient(t.Config, discovery.Options{Timeout: t.Config.Timeout})
+	client, err := t.discovery()
 	if err != nil {
 		return nil, err
 	}
 	lookup := client.Resolve
 	if len(names) > 1 {
 		// One look at what there is does for all names; alone, each that is not found would look again.
-		catalog, err := client.Catalog(ctx)
+		catalog, err := t.Catalog(ctx)
 		if err != nil {
-			return nil, t.Explain(ctx, err)
+			return nil, err
 		}
 		lookup = func(_ context.Context, name string) (discovery.Resolution, error) { return catalog.Resolve(name) }
 	}
@@ -79,7 +96,13 @@ func (t *Target) Explain(ctx context.Context, err error) error {
 	case errors.As(err, &noMatch), errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fmt.Errorf("%w: the API server at %s did not tell within %v which types it has", exit.ErrNotSynced, t.Config.Host, t.Timeout)
+		late := fmt.Errorf("%w: the API server at %s did not tell within %v which types it has", exit.ErrNotSynced, t.Config.Host, t.Timeout)
+		for _, cause := range exit.Split(err) {
+			if !errors.Is(cause, context.DeadlineExceeded) {
+				return fmt.Errorf("%w: %w", late, cause)
+			}
+		}
+		return late
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("the API server at %s did not answer a request in time (--request-timeout): %w", t.Config.Host, context.DeadlineExceeded)
 	case errors.As(err, &request):

@@ -266,27 +266,6 @@ func TestPatternsWithoutStart(t *testing.T) {
 	})
 }
 
-func TestFallsBack(t *testing.T) {
-	namespaced, cluster := sees{exists: true, Type: Type{Namespaced: true}}, sees{exists: true}
-	for _, test := range []struct {
-		namespaces Namespaces
-		seen       sees
-		want       bool
-	}{
-		{AllNamespaces(), namespaced, false},
-		{InNamespaces("a", "b"), namespaced, false},
-		{teams, sees{}, true},
-		{MatchingNamespaces(nil, []string{"kube-*"}), namespaced, true},
-		{MatchingNamespaces(nil, []string{"kube-*"}), cluster, false},
-		{ExceptNamespaces("kube-system"), namespaced, true},
-		{ExceptNamespaces("kube-system"), sees{}, false},
-	} {
-		if got := test.namespaces.fallsBack(test.seen); got != test.want {
-			t.Errorf("%s of %+v: %v", test.namespaces, test.seen, got)
-		}
-	}
-}
-
 // TestNamespacesAfterShutdown: nobody is waited for.
 func TestNamespacesAfterShutdown(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{})

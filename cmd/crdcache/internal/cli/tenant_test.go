@@ -1,0 +1,121 @@
+package cli_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/readapi"
+)
+
+const roomCRD = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: rooms.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: rooms, singular: room, kind: Room}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    additionalPrinterColumns: [{name: Floor, type: integer, jsonPath: .spec.floor}]
+    selectableFields: [{jsonPath: .spec.owner}]
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {floor: {type: integer}, owner: {type: string}}}}}}
+status:
+  acceptedNames: {plural: rooms, singular: room, kind: Room}
+  conditions: [{type: NamesAccepted, status: "True"}, {type: Established, status: "True"}]
+`
+
+// roomDocument is what a kube-apiserver publishes of it.
+const roomDocument = `{"openapi":"3.0.0","components":{"schemas":{
+"com.example.v1.RoomList":{"type":"object","x-kubernetes-group-version-kind":[{"group":"example.com","kind":"RoomList","version":"v1"}]},
+"com.example.v1.Room":{"type":"object","properties":{
+	"apiVersion":{"type":"string"},"kind":{"type":"string"},
+	"metadata":{"allOf":[{"$ref":"#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}],"default":{}},
+	"spec":{"type":"object","properties":{"floor":{"type":"integer"},"owner":{"type":"string"}}}},
+	"x-kubernetes-group-version-kind":[{"group":"example.com","kind":"Room","version":"v1"}],
+	"x-kubernetes-selectable-fields":[{"fieldPath":"spec.owner"}]}}}}`
+
+// newHouse serves rooms, to somebody who may read their CRD or not.
+func newHouse(t *testing.T, tenant bool) *httptest.Server {
+	t.Helper()
+	storage := readapi.NewStorage(readapi.StorageOptions{})
+	for _, text := range []string{roomCRD, "{apiVersion: example.com/v1, kind: Room, metadata: {name: hall, namespace: web}, spec: {floor: 7, owner: eve}}"} {
+		var object unstructured.Unstructured
+		if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := storage.Apply(&object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	handler := readapi.NewHandler(storage, readapi.HandlerOptions{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if tenant && strings.HasPrefix(r.URL.Path, "/apis/apiextensions.k8s.io/v1/") {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"eve may not","reason":"Forbidden","code":403}`))
+			return
+		}
+		if r.URL.Path == "/openapi/v3/apis/example.com/v1" {
+			_, _ = w.Write([]byte(roomDocument))
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(server.CloseClientConnections)
+	return server
+}
+
+// TestTenant: who may not read CRDs gets what others get, as far as the server tells it to everybody.
+func TestTenant(t *testing.T) {
+	for name, tenant := range map[string]bool{"tenant": true, "owner": false} {
+		t.Run(name, func(t *testing.T) {
+			server := newHouse(t, tenant)
+			crdcacheSilently(t, "dump", "rooms", "-n", "web", "-s", server.URL).expect(t, exit.OK, "NAME   FLOOR\nhall   7\n")
+			crdcacheSilently(t, "query", "rooms", "-n", "web", "--where", "@.spec.floor == 7", "-s", server.URL).expect(t, exit.OK, "NAME   FLOOR\nhall   7\n")
+			r := crdcache(t, "query", "rooms", "-n", "web", "--where", "@.spec.flor == 7", "-s", server.URL)
+			if r.code != exit.OK || !strings.Contains(r.errOut, "did you mean .spec.floor?") {
+				t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
+			}
+			r = crdcacheSilently(t, "suggest", "rooms", "-n", "web", "-s", server.URL)
+			if r.code != exit.OK || !strings.Contains(r.out, ".spec.floor") || !strings.Contains(r.out, ".spec.owner") {
+				t.Errorf("exit code %d, stdout:\n%s", r.code, r.out)
+			}
+		})
+	}
+}
+
+// TestSuggestAll: a wildcard stands for the types that something can be proposed for, and so does what the shell offers.
+func TestSuggestAll(t *testing.T) {
+	server := newHouse(t, false)
+	r := crdcacheSilently(t, "suggest", "*", "-s", server.URL)
+	if r.code != exit.OK || !strings.Contains(r.out, "resource: rooms") || strings.Contains(r.out, "customresourcedefinitions") {
+		t.Errorf("exit code %d, stdout:\n%s", r.code, r.out)
+	}
+	r = crdcache(t, "suggest", "customresourcedefinitions", "-s", server.URL)
+	if r.code != exit.Failed || !strings.Contains(r.errOut, "no CRD defines this type") {
+		t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
+	}
+	if r := crdcache(t, "__complete", "suggest", "-s", server.URL, ""); !strings.HasPrefix(r.out, "rooms.example.com\n:4") {
+		t.Errorf("completions\n%s", r.out)
+	}
+}
+
+// crdcacheSilently is crdcache of what is to say nothing on stderr.
+func crdcacheSilently(t *testing.T, args ...string) result {
+	t.Helper()
+	r := crdcache(t, args...)
+	if r.errOut != "" {
+		t.Errorf("%q says on stderr:\n%s", args, r.errOut)
+	}
+	return r
+}

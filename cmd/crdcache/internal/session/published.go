@@ -1,0 +1,88 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/discovery/crd"
+)
+
+// Definition gets the CRD of a type. Who may not read CRDs, as most tenants of a cluster may not, gets what the server
+// publishes of it for everybody: the schema and the selectable fields from /openapi/v3, and the columns of its tables,
+// as far as those tell their paths. A type without a CRD is not found.
+func (t *Target) Definition(ctx context.Context, client dynamic.Interface, r discovery.Resource) (*crd.Definition, error) {
+	definition, err := crd.Fetch(ctx, client, r.GVR.GroupResource())
+	if !apierrors.IsForbidden(err) {
+		return definition, err
+	}
+	httpClient, failed := t.HTTPClient()
+	if failed != nil {
+		return nil, err
+	}
+	plain, failed := print.NewPlainClient(t.Config, httpClient)
+	if failed != nil {
+		return nil, err
+	}
+	version, failed := published(ctx, plain, r)
+	if failed != nil {
+		return nil, fmt.Errorf("%w; nor can it be read from /openapi/v3: %w", err, failed)
+	}
+	if columns, failed := print.ServerColumns(ctx, plain, r, t.Namespace); failed == nil {
+		version.Columns = columns
+	}
+	return &crd.Definition{
+		Name: r.GVR.GroupResource().String(), Group: r.GVR.Group, Namespaced: r.Scope == discovery.Namespaced,
+		Names:    crd.Names{Plural: r.GVR.Resource, Singular: r.Singular, Kind: r.GVK.Kind, ShortNames: r.ShortNames, Categories: r.Categories},
+		Versions: []crd.Version{version}, Established: true, NamesAccepted: true,
+	}, nil
+}
+
+// published reads the version of a type from the OpenAPI document of its group.
+func published(ctx context.Context, client rest.Interface, r discovery.Resource) (crd.Version, error) {
+	version := crd.Version{Name: r.GVR.Version, Served: true}
+	body, err := client.Get().AbsPath("/openapi/v3/apis", r.GVR.Group, r.GVR.Version).SetHeader("Accept", "application/json").Do(ctx).Raw()
+	if err != nil {
+		return version, err
+	}
+	var document struct {
+		Components struct {
+			Schemas map[string]json.RawMessage `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(body, &document); err != nil {
+		return version, fmt.Errorf("the OpenAPI document of %s is not understood: %w", r.GVR.GroupVersion(), err)
+	}
+	for _, text := range document.Components.Schemas {
+		var about struct {
+			Kinds  []schema.GroupVersionKind `json:"x-kubernetes-group-version-kind"`
+			Fields []struct {
+				Path string `json:"fieldPath"`
+			} `json:"x-kubernetes-selectable-fields"`
+		}
+		if json.Unmarshal(text, &about) != nil || !slices.Contains(about.Kinds, r.GVK) {
+			continue
+		}
+		version.Schema = &crd.Schema{}
+		if err := json.Unmarshal(text, version.Schema); err != nil {
+			return version, fmt.Errorf("the OpenAPI schema of %s is not understood: %w", r.GVK, err)
+		}
+		// It refers to that of ObjectMeta, which a CRD leaves open.
+		if version.Schema.Properties != nil {
+			version.Schema.Properties["metadata"] = &crd.Schema{Type: "object"}
+		}
+		for _, field := range about.Fields {
+			version.SelectableFields = append(version.SelectableFields, "."+field.Path)
+		}
+		return version, nil
+	}
+	return version, fmt.Errorf("the OpenAPI document of %s has no schema of %s", r.GVR.GroupVersion(), r.GVK.Kind)
+}

@@ -1,0 +1,108 @@
+package bind_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/crdcache/crdcache/indexers/bind"
+	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/indexers/references"
+)
+
+const gadgetsAndWidgets = `  - name: widgets
+    match: {group: example.com, resource: widgets}
+    indexes: [{name: color, path: .spec.color}]
+    references: [{name: gadget, to: {group: example.com, kind: Gadget, name: .spec.color}}]
+  - name: gadgets
+    match: {group: example.com, kind: Gadget}
+`
+
+// The graph of a binding follows what the server has: objects and types that come and go, and other configs.
+func TestReferences(t *testing.T) {
+	s := newScene(t)
+	b := s.follow(parse(t, gadgetsAndWidgets))
+	graph, err := b.References()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := b.References(); again != graph || err != nil {
+		t.Errorf("another graph, %v", err)
+	}
+	dangling := func(want ...string) {
+		t.Helper()
+		s.eventually(fmt.Sprint(want, " dangle"), func() bool {
+			got := []string{}
+			for _, r := range graph.Dangling() {
+				got = append(got, r.From.Key()+" "+r.To.String())
+			}
+			return slices.Equal(got, want)
+		})
+	}
+	s.eventually("known", func() bool { return graph.Stats().References == 3 })
+	if graph.Stats().Dangling != 0 {
+		t.Errorf("references to a type that nobody follows dangle: %v", graph.Dangling())
+	}
+	apply(s.storage, definition("example.com", "gadgets", "Gadget"))
+	dangling("home/chair Gadget.example.com home/red", "home/lamp Gadget.example.com home/red", "home/table Gadget.example.com home/blue")
+	red := `{apiVersion: example.com/v1, kind: Gadget, metadata: {namespace: home, name: red}}`
+	apply(s.storage, red)
+	dangling("home/table Gadget.example.com home/blue")
+
+	querier, err := b.Querier("widgets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{"dangling(gadget)": "home/table", "refersTo(gadgets.example.com, home/red) && color=red": "home/chair home/lamp"} {
+		q, err := query.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if keys, err := querier.Keys(s.ctx, q, query.Options{}); err != nil || strings.Join(keys, " ") != want {
+			t.Errorf("%s: %v, %v", text, keys, err)
+		}
+	}
+
+	// Another informer takes the place of one without anything beginning or ceasing to dangle.
+	var mu sync.Mutex
+	events := 0
+	subscription, err := graph.Subscribe(func(e references.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !e.Initial {
+			events++
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Apply(parse(t, strings.ReplaceAll(gadgetsAndWidgets, "    match:", "    storage: {mode: object}\n    match:"))); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("replaced", func() bool {
+		target, err := b.Target("gadgets")
+		return err == nil && target.Resource.Storage.Mode == "object" && graph.Stats().Members == 2 && graph.Stats().Synced == 2
+	})
+	mu.Lock()
+	if events > 0 {
+		t.Errorf("%d events", events)
+	}
+	mu.Unlock()
+	subscription.Stop()
+
+	if err := b.Apply(parse(t, strings.ReplaceAll(gadgetsAndWidgets, ".spec.color}}]", ".metadata.name}}]"))); err != nil {
+		t.Fatal(err)
+	}
+	dangling("home/chair Gadget.example.com home/chair", "home/lamp Gadget.example.com home/lamp", "home/table Gadget.example.com home/table")
+	if err := b.Apply(parse(t, gadgetsAndWidgets[strings.Index(gadgetsAndWidgets, "  - name: gadgets"):])); err != nil {
+		t.Fatal(err)
+	}
+	dangling()
+	b.Close()
+	if _, err := b.References(); !errors.Is(err, bind.ErrClosed) {
+		t.Errorf("got %v", err)
+	}
+}

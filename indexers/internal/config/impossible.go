@@ -1,0 +1,106 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	yaml "go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/crdcache/crdcache/indexers/jsonpath"
+)
+
+// qualified reports whether a label or an annotation can have a name, and what is wrong with one that none has.
+func (d *decoding) qualified(n *yaml.Node, name, field string) bool {
+	wrong := validation.IsQualifiedName(name)
+	if field == "annotation" { // the server compares their names in lower case
+		wrong = validation.IsQualifiedName(strings.ToLower(name))
+	}
+	if len(wrong) == 0 {
+		return true
+	}
+	hint := "write the name alone, such as example.io/team"
+	if key, value, ok := strings.Cut(name, "="); ok && len(validation.IsQualifiedName(key)) == 0 {
+		hint = fmt.Sprintf("write %s; objects whose value is %q are what look-ups find", key, value)
+	}
+	d.failAt(CodeImpossible, n, fmt.Sprintf("no %s has the name %q", field, name), hint)
+	return false
+}
+
+// pathAsName reports a list of paths where the names in one path are meant.
+func (d *decoding) pathAsName(items []*yaml.Node) bool {
+	for _, item := range items {
+		path, err := jsonpath.Compile(item.Value)
+		if err != nil || len(path.Steps()) < 2 || !strings.ContainsAny(item.Value[:1], ".$@{") {
+			continue
+		}
+		hint := "a list is the names in one path, as in [spec, name]; write a path as it is"
+		if len(items) > 1 {
+			hint = "a list is the names in one path, as in [spec, name]; for the first of several paths write paths:"
+		}
+		d.failAt(CodeImpossible, item, fmt.Sprintf("no field has the name %q", item.Value), hint)
+		return true
+	}
+	return false
+}
+
+// impossible reports paths to labels and annotations that no object has.
+func (d *decoding) impossible(index *Index) {
+	var each []jsonpath.Step
+	if index.Each != nil {
+		each = index.Each.Steps()
+	}
+	for _, p := range index.Parts {
+		for _, s := range p.Sources {
+			if s.At.Node == nil || s.At.whole { // label: and annotation: have been looked at
+				continue
+			}
+			steps, before := s.Path.Steps(), 0
+			if index.Each != nil && !s.Root {
+				steps, before = joinSteps(each, steps), len(each)
+			}
+			d.impossiblePath(s.At, steps, before)
+		}
+	}
+}
+
+// impossiblePath is impossible for one path, of which the first steps are written elsewhere.
+func (d *decoding) impossiblePath(at Origin, steps []jsonpath.Step, before int) {
+	if len(steps) < 3 || before > 2 || !onlyName(steps[0], "metadata") || !onlyName(steps[2], "") {
+		return
+	}
+	field := ""
+	for _, name := range []string{"label", "annotation"} {
+		if onlyName(steps[1], name+"s") {
+			field = name
+		}
+	}
+	if field == "" {
+		return
+	}
+	var names []string
+	for _, step := range steps[2:] {
+		if !onlyName(step, "") {
+			names = nil
+			break
+		}
+		names = append(names, step.Selectors[0].Name)
+	}
+	place := func(i int) Place { return at.Place(d.file, i-before, steps[i].Offset, steps[i].End) }
+	name := steps[2].Selectors[0].Name
+	switch {
+	case len(names) > 1:
+		key := strings.Join(names, ".")
+		d.fail(CodeImpossible, place(3), fmt.Sprintf("there is nothing below the %s %q, which is text", field, name), fmt.Sprintf("for the %s %s write %s: %s in place of the path, or .metadata.%ss[%q]", field, key, field, key, field, key))
+	case len(steps) > 3:
+		d.fail(CodeImpossible, place(3), fmt.Sprintf("there is nothing below the %s %q, which is text", field, name), "end the path before it")
+	case len(validation.IsQualifiedName(strings.ToLower(name))) > 0:
+		d.fail(CodeImpossible, place(2), fmt.Sprintf("no %s has the name %q", field, name), "write the name alone, such as example.io/team")
+	}
+}
+
+// onlyName reports whether a step names one field: that one, or any for "".
+func onlyName(step jsonpath.Step, name string) bool {
+	return !step.Recursive && len(step.Selectors) == 1 && step.Selectors[0].Kind == jsonpath.SelectName &&
+		(name == "" || step.Selectors[0].Name == name)
+}

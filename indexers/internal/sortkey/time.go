@@ -1,0 +1,114 @@
+package sortkey
+
+import (
+	"encoding/binary"
+	"math"
+	"strings"
+	"time"
+)
+
+// longUnits are units of durations beside those of Go, in hours.
+var longUnits = map[byte]time.Duration{'d': 24, 'w': 7 * 24, 'y': 365 * 24}
+
+// ParseDuration reads a length of time as Go does, and with days, weeks and years, of 24 hours, 7 days and 365 days:
+// 90d, 1w2d12h.
+func ParseDuration(text string) (time.Duration, bool) {
+	if d, err := time.ParseDuration(text); err == nil {
+		return d, true
+	}
+	rest, negative := strings.CutPrefix(text, "-")
+	if !negative {
+		rest = strings.TrimPrefix(rest, "+")
+	}
+	var sum time.Duration
+	for rest != "" {
+		part, after, ok := cutUnit(rest)
+		if !ok || sum > math.MaxInt64-part {
+			return 0, false
+		}
+		sum, rest = sum+part, after
+	}
+	if negative {
+		sum = -sum
+	}
+	return sum, strings.ContainsAny(text, "0123456789")
+}
+
+// cutUnit reads a number and its unit.
+func cutUnit(text string) (d time.Duration, rest string, ok bool) {
+	unit := strings.IndexFunc(text, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
+	if unit <= 0 {
+		return 0, "", false
+	}
+	if hours, long := longUnits[text[unit]]; long {
+		d, err := time.ParseDuration(text[:unit] + "h")
+		return d * hours, text[unit+1:], err == nil && d <= math.MaxInt64/hours
+	}
+	end := len(text)
+	if next := strings.IndexAny(text[unit:], ".0123456789"); next >= 0 {
+		end = unit + next
+	}
+	d, err := time.ParseDuration(text[:end])
+	return d, text[end:], err == nil
+}
+
+func encodeDuration(text string) (string, bool) {
+	d, ok := ParseDuration(text)
+	return keyOfInt(int64(d)), ok
+}
+
+func decodeDuration(key string) (string, bool) {
+	if len(key) != 8 {
+		return "", false
+	}
+	return time.Duration(intOfKey(key)).String(), true
+}
+
+const day = 24 * 60 * 60 // seconds
+
+// encodeDate counts days.
+func encodeDate(text string) (string, bool) {
+	t, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		return "", false
+	}
+	return keyOfInt(t.Unix() / day), true // midnight, so that there is no remainder
+}
+
+func decodeDate(key string) (string, bool) {
+	if len(key) != 8 {
+		return "", false
+	}
+	days := intOfKey(key)
+	if days < -800000 || days > 3000000 { // before the year 0 or after 9999
+		return "", false
+	}
+	return time.Unix(days*day, 0).UTC().Format(time.DateOnly), true
+}
+
+// encodeTime writes the seconds and, unless there are none, the nanoseconds: a shorter key comes first.
+func encodeTime(text string) (string, bool) {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return "", false
+	}
+	key := keyOfInt(t.Unix())
+	if n := t.Nanosecond(); n != 0 {
+		var b [4]byte
+		binary.BigEndian.PutUint32(b[:], uint32(n))
+		key += string(b[:])
+	}
+	return key, true
+}
+
+func decodeTime(key string) (string, bool) {
+	var nanos int64
+	switch len(key) {
+	case 8:
+	case 12:
+		nanos = int64(binary.BigEndian.Uint32([]byte(key[8:])))
+	default:
+		return "", false
+	}
+	return time.Unix(intOfKey(key[:8]), nanos).UTC().Format(time.RFC3339Nano), true
+}

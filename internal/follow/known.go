@@ -1,0 +1,81 @@
+package follow
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crdcache/crdcache/internal/requests"
+)
+
+// Type is what has to be known of a type to follow it. The fields are those of dynamicinformer.Type.
+type Type struct {
+	GroupResource schema.GroupResource
+	Kind          string
+	Namespaced    bool
+	UID           types.UID
+	Versions      []string
+	Unwatchable   []string
+	Established   bool
+	Terminating   bool
+}
+
+// identity is what makes a type the same as before.
+type identity struct {
+	kind       string
+	namespaced bool
+	uid        types.UID
+}
+
+func (t Type) identity() identity {
+	return identity{kind: t.Kind, namespaced: t.Namespaced, uid: t.UID}
+}
+
+// same reports whether two identities are of one type. A UID that is not known is no difference.
+func (i identity) same(other identity) bool {
+	if i.uid == "" || other.uid == "" {
+		i.uid, other.uid = "", ""
+	}
+	return i == other
+}
+
+// knowledge is what is known about one type at one moment.
+type knowledge struct {
+	Type
+	exists   bool
+	complete bool // the source has told all there are
+}
+
+// runnable returns which version can be followed in these namespaces, asked being the version that was asked for, and
+// otherwise what has to be waited for.
+func (k knowledge) runnable(asked string, policy Versions, namespaces Namespaces) (version string, waits requests.Reason) {
+	switch {
+	case !k.exists && !k.complete:
+		return "", requests.ReasonTypesUnknown
+	case !k.exists:
+		return "", requests.ReasonNotInstalled
+	case !k.Established:
+		return "", requests.ReasonNotEstablished
+	}
+	version, waits = policy.choose(asked, k.Type)
+	if waits == requests.ReasonNone && namespaces.Limited() && !k.Namespaced {
+		return "", requests.ReasonScopeConflict
+	}
+	return version, waits
+}
+
+// ended returns why a generation that follows the type as it was must end, whatever its version. A type that is
+// no longer established still has its objects: only what cannot come back ends a generation.
+func (k knowledge) ended(was identity) requests.Reason {
+	switch {
+	case !k.exists:
+		return requests.ReasonNotInstalled
+	case !k.identity().same(was):
+		return requests.ReasonReplaced
+	}
+	return requests.ReasonNone
+}
+
+// serves reports whether a version can be listed and watched.
+func (k knowledge) serves(version string) bool { return slices.Contains(k.Versions, version) }

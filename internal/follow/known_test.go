@@ -1,0 +1,53 @@
+package follow
+
+import (
+	"testing"
+
+	"github.com/crdcache/crdcache/internal/requests"
+)
+
+func TestRunnable(t *testing.T) {
+	type options struct {
+		versions   Versions
+		namespaces Namespaces
+	}
+	installed := knowledge{complete: true, exists: true, Type: Type{
+		Established: true, Versions: []string{"v1"}, Unwatchable: []string{"v2"},
+	}}
+	with := func(change func(*knowledge)) knowledge { k := installed; change(&k); return k }
+	in := func(n Namespaces) options { return options{namespaces: n} }
+	by := func(v Versions) options { return options{versions: v} }
+	several := with(func(k *knowledge) { k.Versions, k.Unwatchable = []string{"v3", "v1"}, []string{"v2"} })
+	tests := []struct {
+		reason  string
+		known   knowledge
+		asked   string
+		options options
+		version string
+		want    requests.Reason
+	}{
+		{"cluster-scoped in a factory for all namespaces", installed, "v1", in(Namespaces{}), "v1", requests.ReasonNone},
+		{"cluster-scoped in a factory for one", installed, "v1", in(Only("x")), "", requests.ReasonScopeConflict},
+		{"cluster-scoped in all but one", installed, "v1", in(Except("x")), "v1", requests.ReasonNone},
+		{"namespaced in a factory for one", with(func(k *knowledge) { k.Namespaced = true }), "v1", in(Only("x")), "v1", requests.ReasonNone},
+		{"not watchable", installed, "v2", in(Namespaces{}), "", requests.ReasonVerbUnsupported},
+		{"not served", installed, "v3", in(Namespaces{}), "", requests.ReasonVersionNotServed},
+		{"not established", with(func(k *knowledge) { k.Established = false }), "v1", in(Namespaces{}), "", requests.ReasonNotEstablished},
+		{"absent", knowledge{complete: true}, "v1", in(Namespaces{}), "", requests.ReasonNotInstalled},
+		{"not known", knowledge{}, "v1", in(Namespaces{}), "", requests.ReasonTypesUnknown},
+		{"the preferred version", several, "v1", by(Preferred()), "v3", requests.ReasonNone},
+		{"the preferred version of those that can be watched", with(func(k *knowledge) { k.Versions = nil }), "", by(Preferred()), "", requests.ReasonVerbUnsupported},
+		{"no version at all", with(func(k *knowledge) { k.Versions, k.Unwatchable = nil, nil }), "v1", by(Preferred()), "", requests.ReasonVersionNotServed},
+		{"the first in order", several, "", by(Ordered("v4", "v2", "v1", "v3")), "v1", requests.ReasonNone},
+		{"none of the order", several, "v1", by(Ordered("v4", "v5")), "", requests.ReasonVersionNotServed},
+		{"the order can't be watched", several, "v1", by(Ordered("v4", "v2")), "", requests.ReasonVerbUnsupported},
+	}
+	for _, test := range tests {
+		t.Run(test.reason, func(t *testing.T) {
+			version, got := test.known.runnable(test.asked, test.options.versions, test.options.namespaces)
+			if got != test.want || version != test.version {
+				t.Errorf("runnable = %q, %q; want %q, %q", version, got, test.version, test.want)
+			}
+		})
+	}
+}

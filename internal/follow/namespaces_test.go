@@ -1,0 +1,79 @@
+package follow
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func TestMatchingNamespaces(t *testing.T) {
+	for _, test := range []struct {
+		include, except []string
+		namespace       string
+		want            bool
+	}{
+		{[]string{"team-*", "prod"}, nil, "team-a", true},
+		{[]string{"team-*", "prod"}, nil, "prod", true},
+		{[]string{"team-*", "prod"}, nil, "prod-eu", false},
+		{[]string{"team-*", "prod"}, nil, "", false},
+		{[]string{"team-*"}, []string{"*-sandbox"}, "team-a-sandbox", false},
+		{[]string{"a*b*c"}, nil, "a-b-b-c", true},
+		{[]string{"ab*ba"}, nil, "aba", false},
+		{nil, []string{"kube-*"}, "kube-system", false},
+		{nil, []string{"kube-*"}, "default", true},
+		{nil, []string{"kube-*"}, "", true},
+	} {
+		n := Matching(test.include, test.except)
+		u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": test.namespace}}}
+		if got := n.Filter()(u); got != test.want {
+			t.Errorf("%s: %q: %v", n, test.namespace, got)
+		}
+		if n.Limited() != (test.include != nil) || len(n.requested()) != 1 || n.Validate() != nil {
+			t.Errorf("%s: limited %v, requested in %q", n, n.Limited(), n.requested())
+		}
+	}
+	a, b := Matching([]string{"b*", "a*"}, []string{"c"}), Matching([]string{"a*", "b*", "a*"}, []string{"c"})
+	if a.String() != b.String() || a.String() == Matching([]string{"a*", "b*"}, nil).String() {
+		t.Errorf("%s and %s", a, b)
+	}
+}
+
+func TestFallsBack(t *testing.T) {
+	namespaced, cluster := knowledge{exists: true, Type: Type{Namespaced: true}}, knowledge{exists: true}
+	teams := Matching([]string{"prod", "team-*"}, []string{"team-sandbox"})
+	for _, test := range []struct {
+		namespaces Namespaces
+		known      knowledge
+		want       bool
+	}{
+		{All(), namespaced, false},
+		{Only("a", "b"), namespaced, false},
+		{teams, knowledge{}, true},
+		{Matching(nil, []string{"kube-*"}), namespaced, true},
+		{Matching(nil, []string{"kube-*"}), cluster, false},
+		{Except("kube-system"), namespaced, true},
+		{Except("kube-system"), knowledge{}, false},
+	} {
+		if got := test.namespaces.fallsBack(test.known); got != test.want {
+			t.Errorf("%s of %+v: %v", test.namespaces, test.known, got)
+		}
+	}
+}
+
+func TestNamespacesString(t *testing.T) {
+	for want, n := range map[string]Namespaces{
+		"all": All(), "in a,b": Only("b", "a", "b"), "except c": Except("c"),
+		"matching a-*,b": Matching([]string{"b", "a-*"}, nil), "not matching kube-*": Matching(nil, []string{"kube-*"}),
+		"matching a-* except a-b": Matching([]string{"a-*"}, []string{"a-b"}),
+	} {
+		if got := n.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := (Namespaces{}).String(); got != "all" {
+		t.Errorf("what is not set is %q", got)
+	}
+	if got := Matching(nil, nil); got.String() != "all" || got.Key() == All().Key() {
+		t.Errorf("every pattern is %q, and its view that of all namespaces", got)
+	}
+}

@@ -1,0 +1,92 @@
+package follow
+
+import (
+	"context"
+
+	"github.com/crdcache/crdcache/internal/informer"
+)
+
+// serve lists and watches a generation until ctx ends. The cache refuses only while it runs or after the stop, when ctx is
+// about to end; so its errors say nothing.
+func (f *Follower) serve(ctx context.Context, g generation) {
+	listed := func() { f.Health.Synced(g.number) }
+	if f.Nothing {
+		_ = f.Cache.RunEmpty(ctx, listed)
+		return
+	}
+	if !f.Namespaces.fallsBack(g.known) {
+		var parts []informer.Part
+		for _, name := range f.Namespaces.requested() {
+			parts = append(parts, f.part(f.describe(g, name), nil))
+		}
+		if len(parts) == 1 {
+			parts[0].Namespace = "" // it brings everything there is to read
+		}
+		_ = f.Cache.RunParts(ctx, listed, parts...)
+		return
+	}
+	for {
+		refusal := f.serveAll(ctx, g, listed)
+		if ctx.Err() != nil || refusal == nil {
+			return
+		}
+		f.serveEach(ctx, g, listed, refusal)
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// describe says what the part of a generation in a namespace is.
+func (f *Follower) describe(g generation, namespace string) Part {
+	return Part{Generation: g.number, Version: g.version, Namespace: namespace, Known: g.known.exists}
+}
+
+// part is a part of a generation for the cache to run.
+func (f *Follower) part(p Part, forbidden func(error)) informer.Part {
+	return informer.Part{Namespace: p.Namespace, ListerWatcher: f.Requests.ListWatch(p, forbidden)}
+}
+
+// serveAll lists and watches all namespaces at once until ctx ends, or until that is forbidden, when it returns what
+// the server says.
+func (f *Follower) serveAll(ctx context.Context, g generation, listed func()) (refusal error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	f.Health.Consists([]string{""}, nil, "")
+	_ = f.Cache.RunParts(ctx, listed, f.part(f.describe(g, ""), func(err error) {
+		refusal = err // read when the reflector has ended
+		cancel()
+	}))
+	return refusal
+}
+
+// serveEach lists and watches the namespaces of the set one by one, as they come and go, until ctx ends or
+// everything may be listed at once. The cache keeps what is in it meanwhile.
+func (f *Follower) serveEach(ctx context.Context, g generation, listed func(), refusal error) {
+	ctx, cancel := context.WithCancel(ctx)
+	allowed := make(chan struct{})
+	asked := make(chan struct{})
+	// Ended by cancel.
+	go func() {
+		defer close(asked)
+		if f.Requests.AwaitRight(ctx, f.describe(g, ""), refusal) {
+			close(allowed)
+		}
+	}()
+	defer func() {
+		cancel()
+		<-asked
+	}()
+	namespaces, err := f.AllNamespaces()
+	if err != nil { // after the shutdown of the factory
+		<-ctx.Done()
+		return
+	}
+	defer namespaces.Release()
+	each := &eachNamespace{
+		Follower: f, generation: g, all: namespaces, allowed: allowed, refusal: refusal,
+		news: make(chan struct{}, 1), parts: map[string]informer.Part{},
+	}
+	defer namespaces.Notify(each.notify)()
+	_ = f.Cache.RunChangingParts(ctx, listed, each.next)
+}

@@ -1,0 +1,88 @@
+package follow
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/crdcache/crdcache/internal/requests"
+)
+
+// Versions say which version of a type is followed, and what happens when the server stops serving it. The zero value is
+// not set, which comes to Pinned.
+type Versions struct {
+	kind  versionsKind
+	order []string
+}
+
+type versionsKind int
+
+const (
+	versionsUnset versionsKind = iota
+	versionsPinned
+	versionsPreferred
+	versionsOrdered
+)
+
+// Pinned follows the version that was asked for and no other.
+func Pinned() Versions { return Versions{kind: versionsPinned} }
+
+// Preferred follows the version that the server prefers.
+func Preferred() Versions { return Versions{kind: versionsPreferred} }
+
+// Ordered follows the first of these versions that can be.
+func Ordered(versions ...string) Versions {
+	return Versions{kind: versionsOrdered, order: slices.Clone(versions)}
+}
+
+// String describes the policy: "pinned", "preferred", or the versions in order.
+func (v Versions) String() string {
+	switch v.kind {
+	case versionsPreferred:
+		return "preferred"
+	case versionsOrdered:
+		return strings.Join(v.order, ",")
+	default:
+		return "pinned"
+	}
+}
+
+// IsSet reports whether it is not the zero value.
+func (v Versions) IsSet() bool { return v.kind != versionsUnset }
+
+// IsPinned reports whether no other version than the one that was asked for is followed.
+func (v Versions) IsPinned() bool { return v.kind <= versionsPinned }
+
+// Validate returns what is wrong with the policy.
+func (v Versions) Validate() error {
+	switch {
+	case v.kind != versionsOrdered:
+		return nil
+	case len(v.order) == 0:
+		return errors.New("the order of versions is empty")
+	case slices.Contains(v.order, ""):
+		return errors.New("the order of versions has an empty one")
+	}
+	return nil
+}
+
+// choose returns the version to follow, asked being the one that was asked for, or why there is none.
+func (v Versions) choose(asked string, t Type) (version string, none requests.Reason) {
+	wanted := []string{asked}
+	switch v.kind {
+	case versionsPreferred:
+		wanted = slices.Concat(t.Versions, t.Unwatchable)
+	case versionsOrdered:
+		wanted = v.order
+	}
+	none = requests.ReasonVersionNotServed
+	for _, version := range wanted {
+		if slices.Contains(t.Versions, version) {
+			return version, requests.ReasonNone
+		}
+		if slices.Contains(t.Unwatchable, version) {
+			none = requests.ReasonVerbUnsupported
+		}
+	}
+	return "", none
+}

@@ -1,0 +1,323 @@
+package readapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+)
+
+// cluster is a backend as one that stands on a cache of a cluster: it knows the newest state and what follows.
+type cluster struct {
+	typ      Type
+	looked   atomic.Int64 // objects that were looked at
+	written  atomic.Int64 // and written
+	mu       sync.Mutex
+	version  uint64
+	objects  []clusterObject
+	changes  []Change
+	next     chan struct{}
+	ended    chan struct{}
+	onLooked func()
+}
+
+type clusterObject struct {
+	of   *cluster
+	key  string
+	text string
+}
+
+func newCluster(n int) *cluster {
+	c := &cluster{version: 1000, next: make(chan struct{}), ended: make(chan struct{}), typ: Type{
+		Group: "example.com", Namespaced: true, Custom: true, Names: crd.Names{Plural: "widgets", Kind: "Widget"}, Versions: []Version{{Name: "v1"}},
+	}}
+	for i := range n {
+		name := fmt.Sprintf("w%06d", i)
+		c.objects = append(c.objects, clusterObject{c, "default/" + name, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"` + name + `","namespace":"default","resourceVersion":"7"}}`})
+	}
+	return c
+}
+
+func (c *cluster) ServedTypes() ([]Type, uint64) { return []Type{c.typ}, 1 }
+func (c *cluster) Collection(gr schema.GroupResource) Collection {
+	if gr != c.typ.GroupResource() {
+		return nil
+	}
+	return c
+}
+func (c *cluster) Type() Type             { return c.typ }
+func (c *cluster) Ended() <-chan struct{} { return c.ended }
+func (c *cluster) ResourceVersion() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.version
+}
+func (c *cluster) Get(key string) Object {
+	for o := range c.Range(key, "") {
+		if o.Key() == key {
+			return o
+		}
+		break
+	}
+	return nil
+}
+func (c *cluster) Snapshot(version uint64) Snapshot {
+	if version != 0 && version != c.ResourceVersion() {
+		return nil
+	}
+	return c
+}
+func (c *cluster) Range(from, to string) iter.Seq[Object] {
+	return func(yield func(Object) bool) {
+		for _, o := range c.objects {
+			if o.key < from || to != "" && o.key >= to {
+				continue
+			}
+			c.looked.Add(1)
+			if c.onLooked != nil {
+				c.onLooked()
+			}
+			if !yield(o) {
+				return
+			}
+		}
+	}
+}
+func (c *cluster) Count(from, to string) (n int) {
+	for _, o := range c.objects {
+		if o.key >= from && (to == "" || o.key < to) {
+			n++
+		}
+	}
+	return n
+}
+func (c *cluster) Since(version uint64) Changes {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := Changes{Oldest: 1000, ResourceVersion: c.version, Next: c.next}
+	for _, change := range c.changes {
+		if change.ResourceVersion > version {
+			out.List = append(out.List, change)
+		}
+	}
+	return out
+}
+
+// change tells of a change of an object, or of its deletion.
+func (c *cluster) change(o clusterObject, deleted bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.version += 10
+	next := Change{ResourceVersion: c.version, Before: o, After: o}
+	if deleted {
+		next.After = nil
+	}
+	c.changes = append(c.changes, next)
+	close(c.next)
+	c.next = make(chan struct{})
+}
+
+func (o clusterObject) Key() string           { return o.key }
+func (o clusterObject) Version() string       { return "v1" }
+func (o clusterObject) Labels() labels.Labels { return labels.Set{} }
+func (o clusterObject) JSON() ([]byte, error) { return []byte(o.text), nil }
+func (o clusterObject) AppendJSON(dst []byte, _ string) ([]byte, error) {
+	o.of.written.Add(1)
+	return append(dst, o.text...), nil
+}
+
+// TestBackend: a handler serves what somebody else keeps, with the resource versions that it has there.
+func TestBackend(t *testing.T) {
+	c := newCluster(3)
+	h := NewBackendHandler(c, HandlerOptions{})
+	list := get(t, h, widgetsPath).decoded(t)
+	if version, _ := list.Object["metadata"].(map[string]any)["resourceVersion"].(string); version != "1000" {
+		t.Errorf("the version of the list is %q", version)
+	}
+	if a := get(t, h, inDefaultPath+"/w000001"); a.code != http.StatusOK || !strings.Contains(a.body, `"w000001"`) {
+		t.Errorf("got %+v", a)
+	}
+	if a := get(t, h, widgetsPath+"?resourceVersion=990&resourceVersionMatch=Exact"); a.code != http.StatusGone {
+		t.Errorf("an older state: %+v", a)
+	}
+	if a := get(t, h, "/apis/example.com/v1"); !strings.Contains(a.body, `"widgets"`) {
+		t.Errorf("discovery: %+v", a)
+	}
+	if a := get(t, h, "/apis/example.com/v1/gadgets"); a.code != http.StatusNotFound || a.body != "404 page not found" {
+		t.Errorf("another type: %+v", a)
+	}
+}
+
+// TestPageLooksAtPage: a page costs what is on it, and a client that has left nothing more.
+func TestPageLooksAtPage(t *testing.T) {
+	c := newCluster(5000)
+	h := NewBackendHandler(c, HandlerOptions{})
+	page := get(t, h, widgetsPath+"?limit=1")
+	if n := c.looked.Load(); n > 2 || !strings.Contains(page.body, `"remainingItemCount":4999`) {
+		t.Errorf("%d objects were looked at for a page of one", n)
+	}
+	c.looked.Store(0)
+	ctx, leave := context.WithCancel(t.Context())
+	c.onLooked = leave
+	for _, path := range []string{widgetsPath + "?labelSelector=a%3Db", widgetsPath + "?labelSelector=a%3Db&watch=1"} {
+		c.looked.Store(0)
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil))
+		if n := c.looked.Load(); n > 2*checkEvery {
+			t.Errorf("%s: %d objects were looked at for nobody", path, n)
+		}
+	}
+}
+
+// TestEncodedOnce: what all watches of a type are told is encoded for the first of them.
+func TestEncodedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const watches = 20
+		c := newCluster(1)
+		transport := NewTransport(NewBackendHandler(c, HandlerOptions{}))
+		var lines [watches]*json.Decoder
+		for i := range watches {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://x"+widgetsPath+"?watch=1&resourceVersion=1000", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := transport.RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			lines[i] = json.NewDecoder(response.Body)
+		}
+		synctest.Wait()
+		c.change(c.objects[0], false)
+		c.change(c.objects[0], true)
+		for _, decoder := range lines {
+			for _, want := range []string{"MODIFIED 7", "DELETED 1020"} {
+				var event struct {
+					Type   string
+					Object struct {
+						Metadata struct{ ResourceVersion string }
+					}
+				}
+				if err := decoder.Decode(&event); err != nil {
+					t.Fatal(err)
+				}
+				if got := event.Type + " " + event.Object.Metadata.ResourceVersion; got != want {
+					t.Fatalf("got %s, want %s", got, want)
+				}
+			}
+		}
+		if n := c.written.Load(); n != 1 { // the deletion is another text, made of the JSON
+			t.Errorf("%d objects were encoded for %d watches", n, watches)
+		}
+	})
+}
+
+// TestStalledReader: a watch whose client does not read ends when it is to end, and a list after WriteTimeout.
+func TestStalledReader(t *testing.T) {
+	for name, path := range map[string]string{
+		"initial objects": widgetsPath + "?watch=1&timeoutSeconds=30", "changes": widgetsPath + "?watch=1&resourceVersion=1000&timeoutSeconds=30",
+		"a list": widgetsPath,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(5000)
+				served := make(chan struct{})
+				h := NewBackendHandler(c, HandlerOptions{})
+				transport := NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					defer close(served)
+					h.ServeHTTP(w, r)
+				}))
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://x"+path, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				response, err := transport.RoundTrip(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.change(c.objects[0], false)
+				<-served // or synctest says that all are blocked
+				if _, err := io.ReadAll(response.Body); err == nil {
+					t.Error("what was cut looks whole")
+				}
+				_ = response.Body.Close()
+			})
+		})
+	}
+}
+
+// TestHugeResourceVersion: an object may come with any version; lists go on.
+func TestHugeResourceVersion(t *testing.T) {
+	s := newWidgets(t, StorageOptions{})
+	u := parse(t, widget("default", "huge", "red"))
+	u.SetResourceVersion("9223372036854775807")
+	if _, err := s.Restore(u); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, s, widget("default", "later", "red"))
+	h := handlerOf(s)
+	first := get(t, h, widgetsPath+"?limit=2")
+	token := first.decoded(t).Object["metadata"].(map[string]any)["continue"]
+	if a := get(t, h, widgetsPath+"?limit=10&continue="+fmt.Sprint(token)); a.code != http.StatusOK || len(first.keys(t))+len(a.keys(t)) != 6 {
+		t.Errorf("got %+v and %+v", first, a)
+	}
+}
+
+// TestHostOfRoots: /api names the host that was asked, whoever asked before.
+func TestHostOfRoots(t *testing.T) {
+	h := handlerOf(newWidgets(t, StorageOptions{}))
+	for _, host := range []string{"one.example.com", "two.example.com"} {
+		r := httptest.NewRequest(http.MethodGet, "http://"+host+"/api", nil)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if !strings.Contains(w.Body.String(), host) {
+			t.Errorf("%s is told %s", host, w.Body)
+		}
+	}
+}
+
+// TestLongSelector: a selector that would keep the server busy is refused.
+func TestLongSelector(t *testing.T) {
+	h := handlerOf(newWidgets(t, StorageOptions{}))
+	for _, name := range []string{"labelSelector", "fieldSelector"} {
+		long := strings.TrimSuffix(strings.Repeat("metadata.name!%3Dx,", maxSelector/10), ",")
+		if a := get(t, h, widgetsPath+"?"+name+"="+long); a.code != http.StatusBadRequest || !strings.Contains(a.body, name+" has") {
+			t.Errorf("%s: %d %.200s", name, a.code, a.body)
+		}
+	}
+}
+
+// TestOldPage: a page of an older state costs no copy of the state.
+func TestOldPage(t *testing.T) {
+	s := newWidgets(t, StorageOptions{})
+	for i := range 5000 {
+		apply(t, s, widget("default", fmt.Sprint("w", i), "red"))
+	}
+	version := s.ResourceVersion()
+	apply(t, s, widget("default", "a", "blue"))
+	h := handlerOf(s)
+	path := widgetsPath + "?limit=1&resourceVersionMatch=Exact&resourceVersion=" + version
+	get(t, h, path) // sorts
+	result := testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil))
+		}
+	})
+	if n := result.AllocedBytesPerOp(); n > 32<<10 { // a copy is 40 KB of pointers
+		t.Errorf("%d bytes were allocated for a page of one", n)
+	}
+}

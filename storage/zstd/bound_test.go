@@ -1,0 +1,25 @@
+package zstd
+
+import (
+	"encoding/binary"
+	"errors"
+	"testing"
+)
+
+// TestMemoryBound: data that claims to be larger than any object is damaged.
+func TestMemoryBound(t *testing.T) {
+	c := train(t, Options{}, certificates(0, 10))
+	const blocks = maxObject>>17 + 100 // of 128 KiB each
+	// A frame of one segment that says how large it is, and blocks that repeat a byte.
+	frame := binary.LittleEndian.AppendUint64([]byte{0x28, 0xb5, 0x2f, 0xfd, 0xe0}, blocks<<17)
+	for i := range blocks {
+		header := uint32(1<<17)<<3 | 1<<1
+		if i == blocks-1 {
+			header |= 1
+		}
+		frame = append(frame, byte(header), byte(header>>8), byte(header>>16), 'x')
+	}
+	if data, err := c.Decompress(nil, frame); !errors.Is(err, errDamaged) {
+		t.Errorf("%d bytes of %d come out, %v", len(data), len(frame), err)
+	}
+}

@@ -78,6 +78,7 @@ func TestDocumentedQueries(t *testing.T) {
 		}
 	}
 
+	checkDocumentedGroups(t, querier, docs)
 	plain := documented(t, docs, "")
 	text := strings.Split(plain[0], "\n")[1]
 	q, err := query.Parse(text)
@@ -116,6 +117,53 @@ func TestDocumentedQueries(t *testing.T) {
 		result, err := querier.Query(t.Context(), q, query.Options{})
 		if err != nil || fmt.Sprint(result.Plan.Found, result.Plan.Examined) != want[2]+" "+want[3] {
 			t.Errorf("%s: %v, %v", want[0], result, err)
+		}
+	}
+}
+
+// Every aggregation of the documentation gives what it says.
+func checkDocumentedGroups(t *testing.T, querier *query.Querier, docs string) {
+	t.Helper()
+	_, table, _ := strings.Cut(docs, "| by | measures | of the objects above |\n|---|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	rows := strings.Split(table, "\n")
+	if len(rows) != 4 {
+		t.Fatalf("%d aggregations", len(rows))
+	}
+	code := regexp.MustCompile("`([^`]+)`")
+	all := func(cell string) (texts []string) {
+		for _, m := range code.FindAllStringSubmatch(cell, -1) {
+			texts = append(texts, m[1])
+		}
+		return texts
+	}
+	shown := func(text string) string {
+		if text == "" || text == indexers.Null {
+			return "none"
+		}
+		return "`" + text + "`"
+	}
+	for _, row := range rows {
+		cells := strings.Split(strings.Trim(row, "|"), "|")
+		got, err := querier.Aggregate(t.Context(), query.All(), query.Aggregation{GroupBy: all(cells[0]), Measures: measures(t, all(cells[1])...)}, query.Options{})
+		if err != nil {
+			t.Error(row, err)
+			continue
+		}
+		var groups []string
+		for _, g := range got.Groups {
+			var words []string
+			for _, v := range g.Values {
+				words = append(words, shown(v))
+			}
+			words = append(words, fmt.Sprintf("%d:", g.Count))
+			for _, r := range g.Results {
+				words = append(words, shown(r.Value))
+			}
+			groups = append(groups, strings.Join(words, " "))
+		}
+		if want := strings.TrimSpace(cells[2]); want != strings.Join(groups, "; ") {
+			t.Errorf("%s:\ngot %s", row, strings.Join(groups, "; "))
 		}
 	}
 }

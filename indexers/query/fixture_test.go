@@ -31,6 +31,7 @@ spec:
     - {name: weights, path: '.spec.weights[*]', type: int, order: sorted, missing: null}
     - {name: expiry, path: .status.notAfter, type: time, order: sorted}
     - {name: address, path: .spec.address, type: ip, order: sorted}
+    - {name: network, path: .spec.network, type: cidr, order: sorted}
     - {name: addresses, path: '.spec.addresses[*]', type: ip}
     - {name: size, path: .spec.size, type: quantity}
     - name: place
@@ -87,6 +88,7 @@ func widget(random *rand.Rand, n int) *unstructured.Unstructured {
 		return pick("10.0.0.1", "10.255.255.255", "11.0.0.0", "::ffff:10.1.2.3", "2001:db8::1", "2001:db9::", "0.0.0.0", "text")
 	}
 	maybe(spec, "address", address())
+	maybe(spec, "network", pick("10.0.0.0/8", "10.1.0.0/16", "10.1.2.3/32", "0.0.0.0/0", "11.0.0.0/8", "2001:db8::/48", "text"))
 	maybe(spec, "addresses", []any{address(), address()})
 	maybe(spec, "size", pick("1Gi", "1024Mi", "500m", "2"))
 	maybe(status, "notAfter", time.Date(2026, 1, 1+random.IntN(20), 0, 0, 0, 0, time.UTC).Format(time.RFC3339))

@@ -40,7 +40,7 @@ func randomQuery(random *rand.Rand, depth int) (query.Query, predicate) {
 		}
 	}
 	pick := func(list ...string) string { return list[random.IntN(len(list))] }
-	switch random.IntN(24) {
+	switch random.IntN(25) {
 	case 0:
 		team := pick("edge", "payments", "none")
 		return query.Eq("team", team), func(u *unstructured.Unstructured) bool { return u.GetLabels()["example.com/team"] == team }
@@ -148,9 +148,16 @@ func randomQuery(random *rand.Rand, depth int) (query.Query, predicate) {
 				return err == nil && prefix.Masked().Contains(address.Unmap())
 			})
 		}
+	case 22:
+		prefix := netip.MustParsePrefix(pick("10.0.0.0/8", "10.1.0.0/16", "0.0.0.0/0", "2001::/16", "10.1.2.3/32"))
+		return query.Within("network", prefix.String()), func(u *unstructured.Unstructured) bool {
+			v, _ := text(u, "spec", "network")
+			narrow, err := netip.ParsePrefix(v)
+			return err == nil && narrow.Bits() >= prefix.Bits() && prefix.Contains(narrow.Addr())
+		}
 	case 21:
 		hours := random.IntN(600) - 300
-		return query.AtLeast("expiry", fmt.Sprintf("now%+dh", hours)), func(u *unstructured.Unstructured) bool {
+		return query.AtLeast("expiry", "now"+relativeText(hours)), func(u *unstructured.Unstructured) bool {
 			s, ok := text(u, "status", "notAfter")
 			at, _ := time.Parse(time.RFC3339, s)
 			return ok && !at.Before(modelNow.Add(time.Duration(hours)*time.Hour))
@@ -185,6 +192,15 @@ func randomComparison(random *rand.Rand, index string, of func(*unstructured.Uns
 	default:
 		return query.Eq(index, text), some(func(w int64) bool { return w == bound })
 	}
+}
+
+// relativeText writes a number of hours with their days.
+func relativeText(hours int) string {
+	sign := "+"
+	if hours < 0 {
+		sign, hours = "-", -hours
+	}
+	return fmt.Sprintf("%s%dd%dh", sign, hours/24, hours%24)
 }
 
 // modelNow is the time of all queries.

@@ -131,15 +131,11 @@ func relative(text string, now time.Time) (time.Time, bool) {
 	if rest[0] != '-' && rest[0] != '+' {
 		return now, false
 	}
-	canonical, ok := sortkey.Duration.Canonical(rest[1:])
-	if !ok {
-		return now, false
-	}
-	by, err := time.ParseDuration(canonical)
+	by, ok := sortkey.ParseDuration(rest[1:])
 	if rest[0] == '-' {
 		by = -by
 	}
-	return now.Add(by), err == nil
+	return now.Add(by), ok
 }
 
 // show gives the value of a key, for people and for [Parse].

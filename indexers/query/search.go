@@ -3,7 +3,6 @@ package query
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"regexp"
 	"strings"
 
@@ -72,55 +71,40 @@ func (a access) folded(text string) string {
 
 var errNoPrefix = errors.New("addresses are searched by a range of them; write one such as 10.0.0.0/8 or 2001:db8::/32")
 
-// parsePrefix reads a range of addresses; those of IPv4 within IPv6 are of IPv4.
-func parsePrefix(text string) (netip.Prefix, error) {
-	p, err := netip.ParsePrefix(text)
-	if err != nil {
-		return p, errNoPrefix
-	}
-	if p.Addr().Is4In6() && p.Bits() >= 96 {
-		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
-	}
-	return p.Masked(), nil
-}
-
 // within tests addresses, and ranges of them.
 func (a access) within(operand string) (func(value string) bool, error) {
-	typ := ""
-	if a.declared != nil && !a.composite() {
-		typ = a.declared.Types()[0]
-	}
-	if typ != "ip" && typ != "cidr" {
+	typ := a.addressType()
+	if typ == sortkey.Any {
 		return nil, &indexers.OperandError{Index: a.name, Message: "it has no addresses to be within a range; declare type: ip or cidr"}
 	}
-	wide, err := parsePrefix(operand)
-	if err != nil {
-		return nil, err
+	wide, ok := sortkey.ParseRange(operand)
+	if !ok {
+		return nil, errNoPrefix
 	}
+	low, high := typ.Within(wide)
 	return func(value string) bool {
-		if address, err := netip.ParseAddr(value); err == nil {
-			return wide.Contains(address.Unmap())
-		}
-		narrow, err := parsePrefix(value)
-		return err == nil && narrow.Bits() >= wide.Bits() && wide.Contains(narrow.Addr())
+		key, ok := typ.Key(value)
+		return ok && key >= low && key < high
 	}, nil
+}
+
+// addressType is ip or cidr, or the zero value for indexes of something else.
+func (a access) addressType() sortkey.Type {
+	if a.declared == nil || a.composite() {
+		return sortkey.Any
+	}
+	if typ, _ := sortkey.Named(a.declared.Types()[0]); typ == sortkey.IP || typ == sortkey.CIDR {
+		return typ
+	}
+	return sortkey.Any
 }
 
 // addresses gives the stretch of a sorted index of addresses that holds all of a range.
 func (a access) addresses(q *comparison) (low, high string, ok bool) {
-	if q.op != opWithin || !a.sorted() || a.declared.Types()[0] != "ip" {
+	if q.op != opWithin || !a.sorted() {
 		return "", "", false
 	}
-	wide, err := parsePrefix(q.values[0].parts[0])
-	if err != nil {
-		return "", "", false
-	}
-	last := wide.Addr().AsSlice()
-	for bit := wide.Bits(); bit < len(last)*8; bit++ {
-		last[bit/8] |= 1 << (7 - bit%8)
-	}
-	end, _ := netip.AddrFromSlice(last)
-	low, _ = sortkey.IP.Key(wide.Addr().String())
-	high, _ = sortkey.IP.Key(end.String())
-	return low, high + "\x00", true
+	wide, ok := sortkey.ParseRange(q.values[0].parts[0])
+	low, high = a.addressType().Within(wide)
+	return low, high, ok
 }

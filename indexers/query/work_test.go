@@ -171,7 +171,7 @@ func (x countingIndex) Keys(from, to string, descending bool, yield func(string,
 }
 
 // costly are queries and orders that look at all of an index or of the objects.
-func costly() map[string]func(ctx context.Context, querier *query.Querier) error {
+func costly(t testing.TB) map[string]func(ctx context.Context, querier *query.Querier) error {
 	var values []string
 	for i := range 3000 {
 		values = append(values, "h"+strconv.Itoa(i))
@@ -203,6 +203,14 @@ func costly() map[string]func(ctx context.Context, querier *query.Querier) error
 			_, err := querier.Values(ctx, "host", query.Exists("weight"), query.Options{})
 			return err
 		},
+		"aggregate": func(ctx context.Context, querier *query.Querier) error {
+			_, err := querier.Aggregate(ctx, query.Exists("weight"), query.Aggregation{GroupBy: []string{"host", ".spec.class"}, Measures: measures(t, "sum(weight)")}, query.Options{})
+			return err
+		},
+		"searches": func(ctx context.Context, querier *query.Querier) error {
+			_, err := querier.Count(ctx, query.Or(query.Contains("host", "7"), query.Matches("team", "x")), query.Options{})
+			return err
+		},
 		"values of all": func(ctx context.Context, querier *query.Querier) error {
 			_, err := querier.Values(ctx, "host", query.All(), query.Options{})
 			return err
@@ -223,7 +231,7 @@ func costly() map[string]func(ctx context.Context, querier *query.Querier) error
 func TestWorkBetweenLooksAtTheContext(t *testing.T) {
 	const bound = 1024
 	_, source := weighed(t, 5000, 10)
-	for name, ask := range costly() {
+	for name, ask := range costly(t) {
 		ctx := &impatient{Context: t.Context()}
 		querier := query.New(counting{source, ctx}, functions(t).Indexes()...)
 		if err := ask(ctx, querier); err != nil {

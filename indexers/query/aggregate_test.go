@@ -1,0 +1,246 @@
+package query_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/query"
+)
+
+// summarized writes groups on a line each.
+func summarized(a *query.Aggregated) []string {
+	out := []string{}
+	for _, g := range a.Groups {
+		line := fmt.Sprintf("%q %d", g.Values, g.Count)
+		for _, r := range g.Results {
+			line += fmt.Sprintf(" %s/%d/%d", r.Value, r.Values, r.Skipped)
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func measures(t testing.TB, texts ...string) (out []query.Measure) {
+	t.Helper()
+	for _, text := range texts {
+		m, err := query.ParseMeasure(text)
+		if err != nil || m.String() != text {
+			t.Fatal(m, err)
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func TestAggregate(t *testing.T) {
+	objects := someObjects()
+	for i, size := range []string{"1Gi", "512Mi", "", "2"} {
+		spec := objects[i].Object["spec"].(m)
+		if size != "" {
+			spec["size"] = size
+		}
+		spec["weights"] = []any{int64(i), int64(i), 0.1}
+		spec["ttl"] = []string{"1h", "30m", "soon", "2h"}[i]
+	}
+	querier := stock(t, objects...)
+	for _, test := range []struct {
+		reason string
+		query  query.Query
+		ask    query.Aggregation
+		want   []string
+	}{
+		{"all objects are one group", query.All(), query.Aggregation{Measures: measures(t, "sum(weight)", "avg(weight)", "min(weight)", "max(.spec.size)")},
+			[]string{`[] 4 27/4/0 6.75/4/0 -1/4/0 1Gi/3/0`}},
+		{"of nothing", query.Eq("team", "nobody"), query.Aggregation{Measures: measures(t, "sum(weight)", "max(weight)")}, []string{`[] 0 /0/0 /0/0`}},
+		{"no group of nothing", query.Eq("team", "nobody"), query.Aggregation{GroupBy: []string{"team"}}, []string{}},
+		{"by an index and a path, without a value last", query.All(), query.Aggregation{GroupBy: []string{"team", ".spec.class"}, Measures: measures(t, "sum(weight)")},
+			[]string{`["core" "\x00"] 1 9/1/0`, `["edge" "gold"] 2 19/2/0`, `["edge" "silver"] 1 -1/1/0`}},
+		{"by numbers in their order", query.All(), query.Aggregation{GroupBy: []string{"weight"}}, []string{`["-1"] 1`, `["9"] 2`, `["10"] 1`}},
+		{"by a composite index", query.Eq("team", "edge"), query.Aggregation{GroupBy: []string{"ordered"}}, []string{`["gold/9"] 1`, `["gold/10"] 1`, `["silver/-1"] 1`}},
+		{"by namespace", query.All(), query.Aggregation{GroupBy: []string{"namespace"}}, []string{`["a"] 2`, `["a-b"] 1`, `["b"] 1`}},
+		{"quantities and fractions are exact", query.All(), query.Aggregation{Measures: measures(t, "sum(size)", "sum(.spec.size)", "sum(.spec.weights[*])", "avg(.spec.weights[*])", "avg(.spec.size)")},
+			[]string{`[] 4 1610612738/3/0 1610612738/3/0 12.4/12/0 1.0333333333333334/12/0 536870912.6666666/3/0`}},
+		{"what is no number is skipped", query.All(), query.Aggregation{Measures: measures(t, "sum(.spec.class)", "sum(.spec.ttl)", "max(.spec.class)")}, []string{`[] 4 /0/3 /0/4 silver/3/0`}},
+		{"of some by where", query.Where("@.spec.weight == 9"), query.Aggregation{GroupBy: []string{"team"}, Measures: measures(t, "sum(weight)")}, []string{`["core"] 1 9/1/0`, `["edge"] 1 9/1/0`}},
+	} {
+		got, err := querier.Aggregate(t.Context(), test.query, test.ask, query.Options{AllowScan: true})
+		if err != nil {
+			t.Errorf("%s: %v", test.reason, err)
+			continue
+		}
+		if diff := gocmp.Diff(test.want, summarized(got)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.reason, diff)
+		}
+	}
+}
+
+func TestAggregateErrors(t *testing.T) {
+	querier := stock(t, someObjects()...)
+	var unknown *query.UnknownIndexError
+	if _, err := querier.Aggregate(t.Context(), query.All(), query.Aggregation{GroupBy: []string{"nope"}}, query.Options{}); !errors.As(err, &unknown) {
+		t.Errorf("got %v", err)
+	}
+	for _, ask := range []query.Aggregation{
+		{GroupBy: []string{".spec["}}, {Measures: []query.Measure{{Function: "sum", Of: "expiry"}}}, {Measures: []query.Measure{{Function: "median", Of: "weight"}}}, {Measures: []query.Measure{{Function: "sum"}}},
+	} {
+		if _, err := querier.Aggregate(t.Context(), query.All(), ask, query.Options{}); err == nil {
+			t.Errorf("%+v is computed", ask)
+		}
+	}
+	var scan *query.ScanError
+	if _, err := querier.Aggregate(t.Context(), query.Missing("class"), query.Aggregation{}, query.Options{}); !errors.As(err, &scan) {
+		t.Errorf("got %v", err)
+	}
+	for _, text := range []string{"", "weight", "sum", "sum(", "sum()", "count(weight)", "sum(a"} {
+		if m, err := query.ParseMeasure(text); err == nil {
+			t.Errorf("%q is %v", text, m)
+		}
+	}
+	u := simple("a/x", "edge", 1, "gold")
+	var many []any
+	for i := range 200 {
+		many = append(many, strconv.Itoa(i))
+	}
+	u.Object["spec"].(m)["list"] = many
+	by := query.Aggregation{GroupBy: []string{".spec.list[*]", ".spec.list[*]"}}
+	if _, err := stock(t, u).Aggregate(t.Context(), query.All(), by, query.Options{}); err == nil || !strings.Contains(err.Error(), "a/x has too many values") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Durations, times and days have functions of their own.
+func TestAggregateOfTypes(t *testing.T) {
+	f := oneIndex(t, "{name: ttl, path: .spec.ttl, type: duration}, {name: at, path: .spec.at, type: time}, {name: version, path: .spec.version, type: semver, order: sorted}")
+	var objects []*unstructured.Unstructured
+	for i, spec := range []m{{"ttl": "1h", "at": "2026-01-01T00:00:00+01:00", "version": "1.10.0"}, {"ttl": "1d", "at": "2026-01-01T00:00:00Z", "version": "1.9.0"}, {"ttl": "30m"}} {
+		objects = append(objects, &unstructured.Unstructured{Object: m{"metadata": m{"name": fmt.Sprint("x", i)}, "spec": spec}})
+	}
+	for _, mode := range modes {
+		cached := newCache(t, mode, f)
+		put(t, cached, objects...)
+		querier := query.New(query.CacheSource{Informer: cached}, f.Indexes()...)
+		got, err := querier.Aggregate(t.Context(), query.All(), query.Aggregation{Measures: measures(t, "sum(ttl)", "avg(ttl)", "min(ttl)", "max(ttl)", "min(at)", "max(version)")}, query.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"[] 3 25h30m0s/3/0 8h30m0s/3/0 30m0s/3/0 24h0m0s/3/0 2025-12-31T23:00:00Z/2/0 1.10.0/2/0"}
+		if diff := gocmp.Diff(want, summarized(got)); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", mode, diff)
+		}
+	}
+}
+
+// Random aggregations are those of a look at every object, whatever way the values come.
+func TestAggregateModel(t *testing.T) {
+	random := rand.New(rand.NewPCG(41, 42))
+	f := functions(t)
+	for range 40 {
+		var objects []*unstructured.Unstructured
+		for n := range 1 + random.IntN(60) {
+			objects = append(objects, widget(random, n))
+		}
+		cached := newCache(t, dynamicinformer.StoragePacked, f)
+		put(t, cached, objects...)
+		for _, querier := range []*query.Querier{stock(t, objects...), query.New(query.CacheSource{Informer: cached}, f.Indexes()...)} {
+			q, holds := randomQuery(random, 1)
+			by := [][]string{nil, {"host"}, {"team", "class"}, {".spec.class"}, {"weights", "namespace"}, {".metadata.labels.tier", "host"}}[random.IntN(6)]
+			got, err := querier.Aggregate(t.Context(), q, query.Aggregation{GroupBy: by, Measures: measures(t, "sum(weight)", "sum(.spec.weights[*])")}, query.Options{AllowScan: true, Now: modelNow})
+			if err != nil {
+				t.Fatal(q, err)
+			}
+			text := summarized(got)
+			slices.Sort(text)
+			if diff := gocmp.Diff(naiveGroups(objects, holds, by), text); diff != "" {
+				t.Fatalf("%s by %v (-naive +query):\n%s", q, by, diff)
+			}
+		}
+	}
+}
+
+// naiveGroups groups without indexes.
+func naiveGroups(objects []*unstructured.Unstructured, holds predicate, by []string) []string {
+	type sums struct{ count, weight, weights, weighed, weighted int }
+	groups := map[string]*sums{}
+	if len(by) == 0 {
+		groups["[]"] = &sums{}
+	}
+	for _, u := range objects {
+		if !holds(u) {
+			continue
+		}
+		all := [][]string{{}}
+		for _, name := range by {
+			var next [][]string
+			for _, before := range all {
+				for _, v := range groupValues(u, name) {
+					next = append(next, append(slices.Clone(before), v))
+				}
+			}
+			all = next
+		}
+		for _, values := range all {
+			id := fmt.Sprintf("%q", values)
+			if groups[id] == nil {
+				groups[id] = &sums{}
+			}
+			g := groups[id]
+			g.count++
+			if w, ok, _ := unstructured.NestedInt64(u.Object, "spec", "weight"); ok {
+				g.weight, g.weighed = g.weight+int(w), g.weighed+1
+			}
+			for _, w := range list(u, "weights") {
+				g.weights, g.weighted = g.weights+int(w.(int64)), g.weighted+1
+			}
+		}
+	}
+	out := []string{}
+	for id, g := range groups {
+		show := func(sum, n int) string { return map[bool]string{true: strconv.Itoa(sum)}[n > 0] }
+		out = append(out, fmt.Sprintf("%s %d %s/%d/0 %s/%d/0", id, g.count, show(g.weight, g.weighed), g.weighed, show(g.weights, g.weighted), g.weighted))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// groupValues gives what an object is grouped by.
+func groupValues(u *unstructured.Unstructured, name string) (values []string) {
+	add := func(v string, ok bool) {
+		if ok && !slices.Contains(values, v) {
+			values = append(values, v)
+		}
+	}
+	switch name {
+	case "team":
+		v, ok := u.GetLabels()["example.com/team"]
+		add(v, ok)
+	case ".metadata.labels.tier":
+		v, ok := u.GetLabels()["tier"]
+		add(v, ok)
+	case "class", ".spec.class":
+		add(text(u, "spec", "class"))
+	case "namespace":
+		add(u.GetNamespace(), true)
+	case "host":
+		for _, h := range list(u, "hosts") {
+			add(strings.ToLower(h.(string)), true)
+		}
+	case "weights":
+		for _, w := range list(u, "weights") {
+			add(fmt.Sprint(w), true)
+		}
+	}
+	if len(values) == 0 {
+		return []string{indexers.Null}
+	}
+	return values
+}

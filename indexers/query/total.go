@@ -1,0 +1,94 @@
+package query
+
+import (
+	"math/big"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/crdcache/crdcache/indexers/internal/sortkey"
+)
+
+// total gathers what a measure is computed of.
+type total struct {
+	sum             *big.Rat
+	best            cell // of min and max
+	values, skipped int
+}
+
+func (t *total) add(m measuring, c cell) {
+	switch m.function {
+	case "min", "max":
+		if sign := c.compare(t.best); t.values == 0 || m.function == "min" && sign < 0 || m.function == "max" && sign > 0 {
+			t.best = c
+		}
+	default:
+		n, ok := m.number(c.text)
+		if !ok {
+			t.skipped++
+			return
+		}
+		if t.sum == nil {
+			t.sum = new(big.Rat)
+		}
+		t.sum.Add(t.sum, n)
+	}
+	t.values++
+}
+
+// number reads a value exactly; a duration as nanoseconds. Where there is no type to say which of the two it is, text
+// such as 30m is neither a quantity nor a duration.
+func (m measuring) number(text string) (*big.Rat, bool) {
+	duration, ok := sortkey.ParseDuration(text)
+	if m.typ == sortkey.Duration {
+		return new(big.Rat).SetInt64(int64(duration)), ok
+	}
+	canonical, number := sortkey.Number.Canonical(text)
+	if !number {
+		if ok && m.typ == sortkey.Any {
+			return nil, false
+		}
+		if canonical, ok = sortkey.Quantity.Canonical(text); !ok {
+			return nil, false
+		}
+	}
+	return new(big.Rat).SetString(canonical)
+}
+
+func (t *total) result(m measuring) Computed {
+	out := Computed{Values: t.values, Skipped: t.skipped}
+	switch {
+	case t.values == 0:
+	case m.function == "min", m.function == "max":
+		out.Value = t.best.text
+	default:
+		n := t.sum
+		if m.function == "avg" {
+			n = new(big.Rat).Quo(n, new(big.Rat).SetInt64(int64(t.values)))
+		}
+		out.Value = m.show(n)
+	}
+	return out
+}
+
+// show writes a number as values of the type are written.
+func (m measuring) show(n *big.Rat) string {
+	if m.typ == sortkey.Duration {
+		whole := new(big.Int).Quo(n.Num(), n.Denom())
+		if whole.IsInt64() {
+			return time.Duration(whole.Int64()).String()
+		}
+		seconds := new(big.Int).Quo(whole, big.NewInt(int64(time.Second)))
+		return seconds.String() + "s" // beyond what Go has a duration for
+	}
+	digits, exact := n.FloatPrec()
+	if !exact {
+		f, _ := n.Float64()
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	text := n.FloatString(digits)
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text
+}

@@ -1,6 +1,8 @@
 package indexers
 
 import (
+	"errors"
+
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers/internal/check"
 	"github.com/crdcache/crdcache/indexers/internal/config"
@@ -17,6 +19,47 @@ func (c *Config) Check(definitions []*crd.Definition) (warnings []Diagnostic, er
 // CheckCluster is [Config.Check] with all definitions that a cluster has: it says what the cluster lacks.
 func (c *Config) CheckCluster(definitions []*crd.Definition) (warnings []Diagnostic, err error) {
 	return divide(check.Config(c.declared(), definitions, true))
+}
+
+// CheckOptions say what a config is compared with.
+type CheckOptions struct {
+	// Definitions are called with the groups of the resources that could be read, which may be patterns, and give the
+	// CustomResourceDefinitions to compare them with.
+	Definitions func(groups []string) ([]*crd.Definition, error)
+	// Cluster says that those are all that a cluster has: what is not among them is not there.
+	Cluster bool
+}
+
+// CheckSources is [Parse] and [Config.Check] in one: it gives everything that is wrong at once, also what the schemas
+// say about the rest of a config that has errors. Without errors there is a config, with the warnings of both. The error
+// is a [*ConfigError], with that of Definitions if there was one: nothing has been compared then.
+func CheckSources(options CheckOptions, sources ...Source) (*Config, error) {
+	resources, findings := load(sources)
+	var groups []string
+	for _, r := range resources {
+		groups = append(groups, r.Match.Group)
+	}
+	definitions, err := options.Definitions(groups)
+	if err != nil {
+		if _, wrong := divide(findings); wrong != nil {
+			return nil, errors.Join(wrong, err)
+		}
+		return nil, err
+	}
+	said := map[config.Finding]bool{} // by file and place: one cause may have two consequences
+	at := func(f config.Finding) config.Finding {
+		return config.Finding{File: f.File, Line: f.Line, Column: f.Column}
+	}
+	for _, f := range findings {
+		said[at(f)] = said[at(f)] || !f.IsWarning()
+	}
+	for _, f := range check.Config(resources, definitions, options.Cluster) {
+		if !said[at(f)] {
+			findings = append(findings, f)
+		}
+	}
+	config.Sort(findings)
+	return newConfig(resources, findings)
 }
 
 func (c *Config) declared() []*config.Resource {

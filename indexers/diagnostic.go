@@ -56,6 +56,8 @@ func (d Diagnostic) Text() string {
 type ConfigError struct {
 	// Diagnostics holds at least one finding, and no warnings.
 	Diagnostics []Diagnostic
+	// Warnings are what is doubtful besides.
+	Warnings []Diagnostic
 }
 
 // Error gives each finding as [Diagnostic.Text] does, one after the other.

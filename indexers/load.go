@@ -12,20 +12,22 @@ type Source struct {
 	// Name is what findings call the file.
 	Name string
 	Data []byte
+	// Err says why the file could not be read, which is a finding of [Parse] then.
+	Err error
 }
 
 // Load reads and parses files as one config; see [Parse]. Files that cannot be read are findings too.
-func Load(paths ...string) (*Config, error) {
-	l := config.NewLoader()
-	for _, path := range paths {
+func Load(paths ...string) (*Config, error) { return Parse(ReadSources(paths...)...) }
+
+// ReadSources reads files as [ReadSource] does. Those that cannot be read say so in Err.
+func ReadSources(paths ...string) []Source {
+	sources := make([]Source, len(paths))
+	for i, path := range paths {
 		source, err := ReadSource(path)
-		if err != nil {
-			l.Unreadable(path, err)
-			continue
-		}
-		l.Add(source.Name, source.Data)
+		source.Err = err
+		sources[i] = source
 	}
-	return newConfig(l)
+	return sources
 }
 
 // ReadSource reads a file. Of one that is too long for a config it reads little more than what makes [Parse] refuse
@@ -45,16 +47,25 @@ func ReadSource(path string) (Source, error) {
 // separate documents. Names of resources are unique across all of them. The error is a
 // [*ConfigError] with everything that is wrong; there is no config then.
 func Parse(sources ...Source) (*Config, error) {
-	l := config.NewLoader()
-	for _, s := range sources {
-		l.Add(s.Name, s.Data)
-	}
-	return newConfig(l)
+	resources, findings := load(sources)
+	return newConfig(resources, findings)
 }
 
-// newConfig makes a config of what was loaded.
-func newConfig(l *config.Loader) (*Config, error) {
-	resources, findings := l.Finish()
+// load gives what sources declare, as far as it can be read, and what was found.
+func load(sources []Source) ([]*config.Resource, []config.Finding) {
+	l := config.NewLoader()
+	for _, s := range sources {
+		if s.Err != nil {
+			l.Unreadable(s.Name, s.Err)
+			continue
+		}
+		l.Add(s.Name, s.Data)
+	}
+	return l.Finish()
+}
+
+// newConfig makes a config of what was loaded, unless there are errors.
+func newConfig(resources []*config.Resource, findings []config.Finding) (*Config, error) {
 	warnings, err := divide(findings)
 	if err != nil {
 		return nil, err
@@ -92,7 +103,7 @@ func divide(all []config.Finding) (warnings []Diagnostic, err error) {
 		}
 	}
 	if len(errs) > 0 {
-		return warnings, &ConfigError{Diagnostics: errs}
+		return warnings, &ConfigError{Diagnostics: errs, Warnings: warnings}
 	}
 	return warnings, nil
 }

@@ -58,10 +58,16 @@ func (p *parser) parseBare() ([]Step, error) {
 		err = p.unexpected()
 	}
 	// "Name: {.metadata.name}" is a kubectl template, whatever the first complaint about it is.
-	if brace := strings.IndexByte(p.src[start:], '{'); brace > 0 && p.pos <= start+brace {
+	if brace := strings.IndexByte(p.src[start:], '{'); brace > 0 && p.pos <= start+brace && !isExpression(p.src[start:start+brace]) {
 		return nil, p.fail(CodeLiteralText, start, start+brace, "a path is one {...} and nothing else", "text outside the braces")
 	}
 	return nil, err
+}
+
+// isExpression tells whether what stands before a brace is the beginning of an expression rather than the text of a
+// template: it begins like a path, and the brace is in a filter.
+func isExpression(before string) bool {
+	return strings.ContainsAny(before[:1], "$@.[") && strings.Contains(before, "[?")
 }
 
 func (p *parser) parseAfterBraces() error {

@@ -114,8 +114,8 @@ func New(ctx context.Context, options Options) (*Watcher, error) {
 		options.Retry = DefaultRetry
 	}
 	w := &Watcher{options: options}
-	w.read = readAll(options.Files)
-	config, err := w.parse(w.read)
+	w.read = indexers.ReadSources(options.Files...)
+	config, err := indexers.Parse(w.read...)
 	if err == nil {
 		err = w.check(ctx, config)
 	}
@@ -133,27 +133,8 @@ func (w *Watcher) Config() *indexers.Config {
 	return w.mu.config
 }
 
-// readAll reads files; one that cannot be read has no data, which is never what a config is.
-func readAll(files []string) []indexers.Source {
-	sources := make([]indexers.Source, len(files))
-	for i, name := range files {
-		source, err := indexers.ReadSource(name)
-		if err != nil {
-			source.Data = nil
-		}
-		sources[i] = source
-	}
-	return sources
-}
-
-func sameSource(a, b indexers.Source) bool { return a.Name == b.Name && bytes.Equal(a.Data, b.Data) }
-
-// parse makes a config of what was read.
-func (w *Watcher) parse(sources []indexers.Source) (*indexers.Config, error) {
-	if slices.ContainsFunc(sources, func(s indexers.Source) bool { return s.Data == nil }) {
-		return indexers.Load(w.options.Files...) // which says why a file cannot be read
-	}
-	return indexers.Parse(sources...)
+func sameSource(a, b indexers.Source) bool {
+	return a.Name == b.Name && bytes.Equal(a.Data, b.Data) && fmt.Sprint(a.Err) == fmt.Sprint(b.Err)
 }
 
 func (w *Watcher) check(ctx context.Context, config *indexers.Config) error {
@@ -169,7 +150,7 @@ func (w *Watcher) check(ctx context.Context, config *indexers.Config) error {
 func (w *Watcher) Reload(ctx context.Context) Outcome {
 	w.reading.Lock()
 	defer w.reading.Unlock()
-	sources := readAll(w.options.Files)
+	sources := indexers.ReadSources(w.options.Files...)
 	same, before := slices.EqualFunc(sources, w.read, sameSource), w.refused
 	if same && before == nil {
 		return Outcome{Config: w.Config()}
@@ -194,7 +175,7 @@ func (w *Watcher) wasRefused() bool {
 
 func (w *Watcher) takeOver(ctx context.Context, sources []indexers.Source) Outcome {
 	old := w.Config()
-	config, err := w.parse(sources)
+	config, err := indexers.Parse(sources...)
 	if err != nil {
 		return Outcome{Config: old, Err: err}
 	}

@@ -263,3 +263,38 @@ func BenchmarkReadersWhileIndexing(b *testing.B) {
 		b.ReportMetric(float64(reads), "reads/index")
 	}
 }
+
+// BenchmarkPartsList lists each of many namespaces once, with all others in the cache: what one of them costs must not
+// depend on what is in the others.
+func BenchmarkPartsList(b *testing.B) {
+	for _, parts := range []int{100, 1000} {
+		b.Run(fmt.Sprint(parts), func(b *testing.B) {
+			i := New(nil, Options{})
+			ctx, cancel := context.WithCancel(b.Context())
+			defer cancel()
+			g, err := i.begin(ctx, cancel, StateFresh)
+			if err != nil {
+				b.Fatal(err)
+			}
+			lists := make([][]any, parts)
+			for k := range lists {
+				for n := range 50 {
+					o := benchObject(n, 1)
+					o.SetNamespace("ns-" + strconv.Itoa(k))
+					lists[k] = append(lists[k], o)
+				}
+			}
+			for b.Loop() {
+				for k, list := range lists {
+					if err := (&part{generation: g, prefix: "ns-" + strconv.Itoa(k) + "/"}).Replace(list, "1"); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*parts), "µs/part")
+			i.end(g)
+			i.Stop()
+			<-i.Stopped()
+		})
+	}
+}

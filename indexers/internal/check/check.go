@@ -49,6 +49,9 @@ func (k *checking) expression() config.Place {
 }
 
 func (k *checking) check(definitions []*crd.Definition) {
+	if k.resource.Match.Resource+k.resource.Match.Kind == "" {
+		return // which is an error of its own
+	}
 	meant := k.definitions(definitions)
 	if !k.resource.Match.Pattern() || len(meant) < 2 {
 		for _, d := range meant {
@@ -203,6 +206,9 @@ func (k *checking) index(index *config.Index, root *crd.Schema) {
 	if index.When != nil {
 		k.at = index.WhenAt
 		k.condition(index.When, top)
+	}
+	if index.Unreadable {
+		return
 	}
 	if index.Each != nil {
 		k.at = index.EachAt

@@ -105,6 +105,7 @@ func (d *decoding) source(f fieldMap, index *Index, dialect jsonpath.Dialect) {
 	if v := f.get("each"); v != nil {
 		if names[0] == "key" {
 			index.Each, index.EachAt = d.path(v, `"each"`, dialect)
+			index.Unreadable = index.Each == nil
 		} else {
 			d.failAt(CodeContradict, f.keys["each"], fmt.Sprintf("%q without %q has no meaning", "each", "key"), "add key: with paths into the element, or write path: to the value itself")
 		}

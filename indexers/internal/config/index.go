@@ -17,6 +17,8 @@ type Index struct {
 	Sorted, Unique bool
 
 	Parts []Part
+	// Unreadable says that it is not known where the paths of the parts start: each could not be read.
+	Unreadable bool
 	// Each leads to the elements that the paths of the parts start at; nil for an index over the whole object.
 	Each          *jsonpath.Path
 	EachAt        Origin
@@ -33,7 +35,7 @@ func (i *Index) Complete() bool {
 			return false
 		}
 	}
-	return len(i.Parts) > 0
+	return len(i.Parts) > 0 && !i.Unreadable
 }
 
 // Origin is where the first path to values of a complete index is written.

@@ -33,7 +33,7 @@ func (p Prune) Without(indexes []*Index) Prune {
 	var out Prune
 	read := func(p Prune) bool {
 		return slices.ContainsFunc(indexes, func(index *Index) bool {
-			_, ok := p.touches(index)
+			_, _, ok := p.touches(index)
 			return ok
 		})
 	}
@@ -62,8 +62,9 @@ func (d *decoding) metadataOnly(r *Resource, index *Index) {
 	}
 	metadata := jsonpath.FromSegments("metadata").Steps()
 	for _, read := range index.reads() {
-		if len(read) == 0 || read[0].Recursive || !above(metadata, read) || read[0].Selectors[0].Kind != jsonpath.SelectName {
-			d.failAt(CodeContradict, index.Origin().Node, "the index reads more than metadata, and storage mode metadata keeps no more", "use another storage mode, or an index over metadata")
+		first := read.steps
+		if len(first) == 0 || first[0].Recursive || !above(metadata, first) || first[0].Selectors[0].Kind != jsonpath.SelectName {
+			d.fail(CodeContradict, read.place(d.file), "the index reads more than metadata, and storage mode metadata keeps no more", "use another storage mode, or an index over metadata")
 			return
 		}
 	}
@@ -74,63 +75,97 @@ func (d *decoding) keptByIndex(r *Resource, index *Index) {
 	if !index.Complete() {
 		return
 	}
-	if removed, ok := r.Prune.touches(index); ok {
-		d.failAt(CodeKeptForIndex, index.Origin().Node, fmt.Sprintf("the index reads %s, which is to be pruned", removed), "it stays in the objects, or the index could not be computed; drop one of the two")
+	if removed, by, ok := r.Prune.touches(index); ok {
+		d.fail(CodeKeptForIndex, by.place(d.file), fmt.Sprintf("the index reads %s, which is to be pruned", removed), "it stays in the objects, or the index could not be computed; drop one of the two")
 	}
 }
 
-// touches gives the first path that is cut out and that an index may need.
-func (p Prune) touches(index *Index) (*jsonpath.Path, bool) {
-	read := index.reads()
+// touches gives the first path that is cut out and that an index may need, and what needs it.
+func (p Prune) touches(index *Index) (*jsonpath.Path, reading, bool) {
+	all := index.reads()
 	for _, removed := range p.Paths() {
-		for _, steps := range read {
-			if above(removed.Steps(), steps) {
-				return removed, true
+		for _, read := range all {
+			if above(removed.Steps(), read.steps) {
+				return removed, read, true
 			}
 		}
 	}
-	return nil, false
+	return nil, reading{}, false
 }
 
-// reads gives all paths that an index follows, from the object on.
-func (i *Index) reads() (read [][]jsonpath.Step) {
+// reading is a path that an index follows, from the object on.
+type reading struct {
+	steps []jsonpath.Step
+	// at is the expression that it is in. operand are the bytes of it in a condition; both are 0 for a whole path.
+	at      Origin
+	operand [2]int
+}
+
+// place is where the path is written.
+func (r reading) place(f *File) Place {
+	if r.operand[1] > 0 {
+		return r.at.Place(f, len(r.steps), r.operand[0], r.operand[1])
+	}
+	return f.PlaceOf(r.at.Node)
+}
+
+// readings are collected for one expression.
+type readings struct {
+	at  Origin
+	all []reading
+}
+
+// reads gives all paths that an index follows.
+func (i *Index) reads() []reading {
+	var out []reading
 	if i.When != nil {
+		r := readings{at: i.WhenAt}
 		for _, operand := range i.When.Operands() {
-			read = withOperands(read, nil, operand)
+			r.add(nil, operand, true)
 		}
+		out = r.all
 	}
 	var base []jsonpath.Step
 	if i.Each != nil {
 		base = i.Each.Steps()
-		read = withOperands(read, nil, base)
+		r := readings{at: i.EachAt}
+		r.add(nil, base, false)
+		out = append(out, r.all...)
 	}
 	for n := range i.Parts {
 		for _, s := range i.Parts[n].Sources {
-			from := base
+			r, from := readings{at: s.At}, base
+			if s.At.Node == nil { // nobody wrote it
+				r.at = i.Origin()
+			}
 			if s.Root {
 				from = nil
 			}
-			read = withOperands(read, from, s.Path.Steps())
+			r.add(from, s.Path.Steps(), false)
+			out = append(out, r.all...)
 		}
 	}
-	return read
+	return out
 }
 
-// withOperands adds a path below base, and those in its filters.
-func withOperands(read [][]jsonpath.Step, base, steps []jsonpath.Step) [][]jsonpath.Step {
-	read = append(read, joinSteps(base, steps))
+// add adds a path below base, and those in its filters.
+func (r *readings) add(base, steps []jsonpath.Step, operand bool) {
+	one := reading{steps: joinSteps(base, steps), at: r.at}
+	if n := len(steps); operand && n > 0 {
+		one.operand = [2]int{steps[0].Offset, steps[n-1].End}
+	}
+	r.all = append(r.all, one)
 	for i, step := range steps {
 		for _, s := range step.Selectors {
 			if s.Kind != jsonpath.SelectFilter {
 				continue
 			}
 			element := joinSteps(base, steps[:i+1])
-			for _, operand := range s.Filter.Operands() {
-				read = withOperands(read, element, operand)
+			for _, inner := range s.Filter.Operands() {
+				r.add(element, inner, operand)
 			}
 		}
 	}
-	return read
 }
 
 func joinSteps(a, b []jsonpath.Step) []jsonpath.Step {

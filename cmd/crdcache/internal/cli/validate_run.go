@@ -16,10 +16,17 @@ import (
 
 // run checks the configs. Its error holds everything that is wrong.
 func (o *validateOptions) run(ctx context.Context) error {
-	config, warnings, err := o.check(ctx)
+	config, err := o.check(ctx)
 	var findings *indexers.ConfigError
 	if err != nil && !errors.As(err, &findings) {
 		return err
+	}
+	var warnings []indexers.Diagnostic
+	switch {
+	case config != nil:
+		warnings = config.Warnings
+	case findings != nil:
+		warnings = findings.Warnings
 	}
 	if o.json {
 		return errors.Join(o.printJSON(findings, warnings), silentError(findings))
@@ -34,35 +41,23 @@ func (o *validateOptions) run(ctx context.Context) error {
 }
 
 // check returns what the configs amount to, or nothing with an error.
-func (o *validateOptions) check(ctx context.Context) (*indexers.Config, []indexers.Diagnostic, error) {
-	config, err := indexers.Load(o.configs...)
-	if err != nil {
-		return nil, nil, err
-	}
-	known, err := o.definitions(ctx, config)
-	if err != nil {
-		return nil, nil, err
-	}
-	warnings := config.Warnings
-	if known != nil {
-		check := config.Check
-		if o.target != nil {
-			check = config.CheckCluster
-		}
-		more, wrong := check(known)
-		warnings, err = slices.Concat(warnings, more), wrong
-	}
-	return config, warnings, err
-}
-
-// definitions gets what the paths are compared with; nil when they are not to be compared.
-func (o *validateOptions) definitions(ctx context.Context, config *indexers.Config) ([]*crd.Definition, error) {
+func (o *validateOptions) check(ctx context.Context) (*indexers.Config, error) {
+	sources := indexers.ReadSources(o.configs...)
 	switch {
 	case len(o.crds) > 0:
-		return session.DefinitionsFromFiles(ctx, o.crds, o.In)
+		return indexers.CheckSources(indexers.CheckOptions{Definitions: func([]string) ([]*crd.Definition, error) {
+			return session.DefinitionsFromFiles(ctx, o.crds, o.In)
+		}}, sources...)
 	case o.target == nil:
-		return nil, nil
+		return indexers.Parse(sources...)
 	}
+	return indexers.CheckSources(indexers.CheckOptions{Cluster: true, Definitions: func(groups []string) ([]*crd.Definition, error) {
+		return o.fromCluster(ctx, groups)
+	}}, sources...)
+}
+
+// fromCluster gets the definitions of some groups, which may be patterns.
+func (o *validateOptions) fromCluster(ctx context.Context, groups []string) ([]*crd.Definition, error) {
 	ctx, cancel := o.target.Limit(ctx)
 	defer cancel()
 	client, err := dynamicinformer.NewClient(o.target.Config, nil)
@@ -70,16 +65,13 @@ func (o *validateOptions) definitions(ctx context.Context, config *indexers.Conf
 		return nil, err
 	}
 	known, err := session.DefinitionsFromCluster(ctx, client, func(group string) bool {
-		return slices.ContainsFunc(config.Resources, func(r *indexers.Resource) bool {
-			match, err := path.Match(r.Match.Group, group)
+		return slices.ContainsFunc(groups, func(pattern string) bool {
+			match, err := path.Match(pattern, group)
 			return match || err != nil
 		})
 	})
 	if err != nil {
 		return nil, o.target.Explain(ctx, err)
-	}
-	if known == nil {
-		known = []*crd.Definition{} // there are none to be found, which Check reports
 	}
 	return known, nil
 }

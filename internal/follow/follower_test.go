@@ -1,0 +1,223 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/informer"
+	"github.com/crdcache/crdcache/internal/requests"
+)
+
+var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+
+// diary is all that a follower depends on: it writes down what it is told, in order.
+type diary struct {
+	lines       []string
+	generations int
+	// forbidden refuses requests for all namespaces, until allowed is closed.
+	forbidden error
+	allowed   chan struct{}
+	// namespaces are those there are; unknown is why that cannot be told.
+	namespaces []string
+	unknown    error
+	notify     func()
+}
+
+func (d *diary) note(format string, args ...any) {
+	d.lines = append(d.lines, fmt.Sprintf(format, args...))
+}
+
+func (d *diary) Seen(bool, bool)                {}
+func (d *diary) Pending(reason requests.Reason) { d.note("pending %s", reason) }
+func (d *diary) Synced(generation int)          { d.note("synced %d", generation) }
+func (d *diary) Gone(reason requests.Reason)    { d.note("gone %s", reason) }
+func (d *diary) Begin(version string, uid types.UID) int {
+	d.generations++
+	d.note("begin %s of %q", version, uid)
+	return d.generations
+}
+
+func (d *diary) Consists(_ []string, err error, namespaces string) {
+	if err != nil {
+		d.note("%s: %v", namespaces, err)
+	}
+}
+
+func (d *diary) ListWatch(p Part, forbidden func(error)) cache.ListerWatcher {
+	late := ""
+	if p.Late {
+		late = " late"
+	}
+	d.note("read %s in %q%s", p.Version, p.Namespace, late)
+	if forbidden != nil && d.forbidden != nil {
+		forbidden(d.forbidden)
+	}
+	return nil
+}
+
+func (d *diary) AwaitRight(ctx context.Context, _ Part, _ error) bool {
+	select {
+	case <-d.allowed:
+		d.forbidden = nil
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (d *diary) Retry() {}
+
+func (d *diary) RunParts(ctx context.Context, listed func(), _ ...informer.Part) error {
+	if ctx.Err() == nil {
+		listed()
+	}
+	<-ctx.Done()
+	return nil
+}
+
+func (d *diary) RunChangingParts(ctx context.Context, listed func(), next func(context.Context) ([]informer.Part, bool)) error {
+	for {
+		parts, more := next(ctx)
+		if !more {
+			return nil
+		}
+		names := []string{}
+		for _, p := range parts {
+			names = append(names, p.Namespace)
+		}
+		slices.Sort(names)
+		d.note("run in %s", strings.Join(names, ","))
+		listed()
+	}
+}
+
+func (d *diary) RunEmpty(ctx context.Context, listed func()) error {
+	d.note("run empty")
+	return d.RunParts(ctx, listed)
+}
+
+func (d *diary) Forget() error {
+	d.note("forget")
+	return nil
+}
+
+func (d *diary) Names() ([]string, bool, <-chan struct{}, error) {
+	return slices.Clone(d.namespaces), d.unknown == nil, nil, d.unknown
+}
+
+func (d *diary) Notify(changed func()) func() {
+	d.notify = changed
+	return func() { d.note("heard enough of namespaces") }
+}
+
+func (d *diary) Release() { d.note("release the namespaces") }
+
+// follows runs a follower that writes into a diary, and has test compare what that says after each step.
+func follows(t *testing.T, d *diary, change func(*Follower), test func(*Board, func(step string, want ...string))) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBoard(func() {})
+		f := &Follower{
+			Type: widgets, Board: b, Requests: d, Cache: d, Health: d,
+			AllNamespaces: func() (NamespaceList, error) { return d, nil },
+		}
+		change(f)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { // ended by cancel
+			defer close(ended)
+			f.Run(ctx)
+		}()
+		test(b, func(step string, want ...string) {
+			t.Helper()
+			synctest.Wait()
+			if diff := cmp.Diff(want, d.lines); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", step, diff)
+			}
+			d.lines = nil
+		})
+		cancel()
+		<-ended
+	})
+}
+
+func served(uid types.UID, versions ...string) Type {
+	return Type{GroupResource: widgets.GroupResource(), Namespaced: true, UID: uid, Versions: versions, Established: true}
+}
+
+// TestFollowerEndsWhatItBegan: a generation has ended before anything is forgotten, and the next begins after that.
+func TestFollowerEndsWhatItBegan(t *testing.T) {
+	follows(t, &diary{}, func(f *Follower) { f.Versions = Preferred() }, func(b *Board, expect func(string, ...string)) {
+		expect("nothing is known", "pending TypesUnknown")
+		b.Complete()
+		expect("there is no such type", "pending NotInstalled")
+		b.Set(served("1", "v1"))
+		expect("installed", `begin v1 of "1"`, `read v1 in ""`, "synced 1")
+		b.Set(served("1", "v2", "v1"))
+		expect("another version is preferred")
+		b.Set(served("1", "v2"))
+		expect("another version takes over", `begin v2 of "1"`, `read v2 in ""`, "synced 2")
+		b.Set(served("2", "v2"))
+		expect("replaced", "forget", "gone Replaced", `begin v2 of "2"`, `read v2 in ""`, "synced 3")
+		b.Remove(widgets.GroupResource())
+		expect("gone", "forget", "gone NotInstalled", "pending NotInstalled")
+	})
+}
+
+// TestFollowerReadsNamespaces: one by one while not all may be read, and all at once again when they may.
+func TestFollowerReadsNamespaces(t *testing.T) {
+	d := &diary{forbidden: errors.New("not for you"), namespaces: []string{"a1", "b"}}
+	follows(t, d, func(f *Follower) {
+		f.Namespaces = Matching([]string{"a*"}, nil)
+		f.Board.Set(served("1", "v1"))
+		d.allowed = make(chan struct{})
+	}, func(_ *Board, expect func(string, ...string)) {
+		expect("installed", `begin v1 of "1"`, `read v1 in ""`, `read v1 in "a1"`, "run in a1", "synced 1")
+		d.namespaces = []string{"a1", "a2", "b", "c"}
+		d.notify()
+		expect("namespaces come", `read v1 in "a2" late`, "run in a1,a2", "synced 1")
+		d.namespaces = []string{"a2"}
+		d.notify()
+		expect("one goes", "run in a2", "synced 1")
+		close(d.allowed)
+		expect("all may be read", "heard enough of namespaces", "release the namespaces", `read v1 in ""`, "synced 1")
+	})
+	unknown := &diary{forbidden: errors.New("not for you"), unknown: errors.New("nor are these")}
+	follows(t, unknown, func(f *Follower) {
+		f.Namespaces = Matching([]string{"prod", "a*"}, nil)
+		f.Board.Set(served("1", "v1"))
+	}, func(_ *Board, expect func(string, ...string)) {
+		const told = "namespaces matching a*,prod: not for you; nor is it known which namespaces there are: nor are these"
+		expect("by name", `begin v1 of "1"`, `read v1 in ""`, told, `read v1 in "prod"`, "run in prod", "synced 1", told)
+	})
+}
+
+// TestFollowerReadsWhatIsAskedFor: each of several namespaces by itself, and nothing where nothing is wanted.
+func TestFollowerReadsWhatIsAskedFor(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*Follower)
+		want   []string
+	}{
+		"every type exists":  {func(f *Follower) { f.Board = nil }, []string{`begin v1 of ""`, `read v1 in ""`, "synced 1"}},
+		"one namespace":      {func(f *Follower) { f.Namespaces = Only("a") }, []string{`begin v1 of "1"`, `read v1 in "a"`, "synced 1"}},
+		"several namespaces": {func(f *Follower) { f.Namespaces = Only("b", "a") }, []string{`begin v1 of "1"`, `read v1 in "a"`, `read v1 in "b"`, "synced 1"}},
+		"nothing":            {func(f *Follower) { f.Nothing = true }, []string{`begin v1 of "1"`, "run empty", "synced 1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			follows(t, &diary{}, func(f *Follower) {
+				f.Board.Set(served("1", "v1"))
+				test.change(f)
+			}, func(_ *Board, expect func(string, ...string)) { expect("started", test.want...) })
+		})
+	}
+}

@@ -1,7 +1,9 @@
 package dynamicinformer_test
 
 import (
+	"bytes"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +16,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestReadmeProgram runs the Go program of the README, so that it can't go stale: it prints every object that is there.
+// TestReadmeProgram runs the Go program of the README, so that it can't go stale: it prints every object that is there, also
+// when the right to list them is granted only after it has been refused.
 func TestReadmeProgram(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
 	if err != nil {
@@ -49,10 +52,19 @@ func TestReadmeProgram(t *testing.T) {
 	if err := os.WriteFile(kubeconfig, config, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	const path = "/apis/demo.crdcache.dev/v1/workloads"
+	server.Break(apitest.Fault{Path: path, Status: http.StatusForbidden})
+	var out bytes.Buffer
 	run := exec.CommandContext(t.Context(), program)
 	run.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
-	out, err := run.CombinedOutput()
-	if added := strings.Count(string(out), "added w"); err != nil || added != objects || !strings.HasSuffix(string(out), "\n1000 workloads\n") {
-		t.Errorf("%v: %d of %d objects are printed:\n%.2000s", err, added, objects, out)
+	run.Stdout, run.Stderr = &out, &out
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	server.AwaitRequest(t, path, "list")
+	server.Repair()
+	err = run.Wait()
+	if added := strings.Count(out.String(), "added w"); err != nil || added != objects || !strings.HasSuffix(out.String(), "\n1000 workloads\n") {
+		t.Errorf("%v: %d of %d objects are printed:\n%.2000s", err, added, objects, out.String())
 	}
 }

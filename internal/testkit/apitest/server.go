@@ -142,15 +142,16 @@ func (s *Server) Requests() []string {
 	return slices.Clone(s.mu.requests)
 }
 
-// AwaitRequest waits until a request for this path has come.
-func (s *Server) AwaitRequest(t testing.TB, path string) {
+// AwaitRequest waits until a request for this path has come, with any of the verbs, or whatever verb without.
+func (s *Server) AwaitRequest(t testing.TB, path string, verbs ...string) {
 	t.Helper()
 	for {
 		s.mu.Lock()
 		requests, arrived := s.mu.requests, s.mu.arrived
 		s.mu.Unlock()
 		for _, r := range requests {
-			if _, uri, _ := strings.Cut(r, " "); uri == path || strings.HasPrefix(uri, path+"?") {
+			verb, uri, _ := strings.Cut(r, " ")
+			if (uri == path || strings.HasPrefix(uri, path+"?")) && (len(verbs) == 0 || slices.Contains(verbs, verb)) {
 				return
 			}
 		}

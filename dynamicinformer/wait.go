@@ -48,7 +48,7 @@ func (f *Factory) WaitForSync(ctx context.Context, gvrs ...schema.GroupVersionRe
 
 // WaitForSync waits until the informer is settled, as Factory.WaitForSync does, whatever becomes of other types and of
 // other views of this one. The error is nil when it is synced, and otherwise a *NotSyncedError: with an ErrStopped when
-// the informer has stopped.
+// the informer has stopped. The channel of HasSyncedChecker stays open then, as in client-go, because it can give no reason.
 func (i *Informer) WaitForSync(ctx context.Context) error {
 	return i.waitForSync(ctx, i.health.Required)
 }

@@ -39,3 +39,30 @@ func TestRequired(t *testing.T) {
 	s.create(widgets, "a")
 	j.expect("add a")
 }
+
+// TestRequiredUntilGranted: the right to read such a type may be granted while it is waited for.
+func TestRequiredUntilGranted(t *testing.T) {
+	required := true
+	s := newScene(t, dynamicinformer.Options{
+		Config: harness.UnprivilegedConfig(t), Defaults: dynamicinformer.ResourceOptions{Required: &required},
+	}, nil)
+	widgets := harness.NewCRD(harness.Group(t), "Widget")
+	harness.InstallCRDs(t, widgets)
+	s.create(widgets, "a")
+	i, j := s.follow(resourceOf(widgets))
+	waited := make(chan error, 1)
+	go func() { waited <- i.WaitForSync(s.ctx) }() // ended by the right, or by the scene's context
+	s.await(i, dynamicinformer.StateDegraded, dynamicinformer.ReasonForbidden)
+	s.awaitCondition(dynamicinformer.ConditionReady, metav1.ConditionFalse)
+	select {
+	case err := <-waited:
+		t.Fatalf("without the right, the wait ended with %v", err)
+	default:
+	}
+	harness.GrantRead(t, resourceOf(widgets))
+	if err := <-waited; err != nil {
+		t.Error(err)
+	}
+	j.expect("add a")
+	s.awaitCondition(dynamicinformer.ConditionReady, metav1.ConditionTrue)
+}

@@ -25,6 +25,9 @@ var (
 	WatchList = Feature{name: "watch-list", has: func(s server) bool { return s.watchList }}
 	// SelectableFields is that definitions name fields for field selectors.
 	SelectableFields = since("1.31", "selectableFields of custom resources")
+	// UnreadyAnswers is that requests are answered while the watch cache of a type is not ready, as that of a version is
+	// whose conversion fails. Before, they wait.
+	UnreadyAnswers = since("1.31", "answers while a watch cache is not ready")
 	// Wording is that errors are put into the words, and carry the codes, that readapi repeats.
 	Wording = since("1.35", "errors worded as since Kubernetes 1.35")
 	// Padding is that kubectl, which is of the server's version, pads columns to the whole of a cell that it cuts.

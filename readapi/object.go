@@ -22,8 +22,15 @@ type object struct {
 	stored string
 	labels labelSet
 	// body is the object in JSON with sorted keys and without apiVersion, which depends on the version that
-	// is asked for. It has a kind, so that it is never empty.
+	// is asked for. It has a kind, so that it is never empty. It is nil where the text is in block, at offset at.
 	body []byte
+	packed
+}
+
+// packed is text in a block.
+type packed struct {
+	block      *block
+	at, length uint32
 }
 
 var _ Object = (*object)(nil)
@@ -46,14 +53,27 @@ func (o *object) Version() string { return o.stored }
 func (o *object) Labels() labels.Labels { return o.labels }
 
 // JSON implements Object.
-func (o *object) JSON() ([]byte, error) { return o.body, nil }
+func (o *object) JSON() ([]byte, error) {
+	if o.block == nil {
+		return o.body, nil
+	}
+	text, err := o.block.text()
+	if err != nil {
+		return nil, err
+	}
+	return text[o.at : o.at+o.length : o.at+o.length], nil
+}
 
 // AppendJSON implements Object.
 func (o *object) AppendJSON(dst []byte, apiVersion string) ([]byte, error) {
+	body, err := o.JSON()
+	if err != nil {
+		return dst, err
+	}
 	dst = append(dst, `{"apiVersion":`...)
 	dst = append(dst, apiVersion...)
 	dst = append(dst, ',')
-	return append(dst, o.body[1:]...), nil
+	return append(dst, body[1:]...), nil
 }
 
 // splitKey returns namespace and name of a key.

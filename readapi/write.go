@@ -128,6 +128,9 @@ func (s *Storage) store(c *collection, u *unstructured.Unstructured, version str
 		return "", err
 	}
 	after := &object{key: key, version: next, stored: version, labels: newLabelSet(u.GetLabels()), body: body}
+	if w.restore && s.options.Compress {
+		s.keep(after, body)
+	}
 	c.put(key, after)
 	if w.restore {
 		c.forget(s.mu.version)
@@ -157,7 +160,8 @@ func (s *Storage) sameAs(before *object, u *unstructured.Unstructured) (bool, er
 		return false, err
 	}
 	u.SetResourceVersion(wanted)
-	return bytes.Equal(body, before.body), nil
+	known, err := before.JSON()
+	return err == nil && bytes.Equal(body, known), err
 }
 
 // stamp gives a new object what a server would.

@@ -66,7 +66,7 @@ func (c *chunk) header() (known identity, certain bool) {
 		return known, true
 	}
 	parts, err := partsOf(data)
-	return identity{textOf(parts["apiVersion"]), textOf(parts["kind"])}, err == nil && parts["items"] == nil
+	return identityOf(parts["apiVersion"], parts["kind"], nil), err == nil && parts["items"] == nil
 }
 
 // yamlError is what is wrong with a text, and in which line of the file.

@@ -38,9 +38,9 @@ type Entry struct {
 	// Data is the JSON of the object, which has an apiVersion and a kind. It may only be used until the function that it
 	// was passed to returns. It is nil with Err.
 	Data []byte
-	// APIVersion and Kind are those of the object, where they are strings.
-	APIVersion, Kind string
-	Err              error
+	// APIVersion, Kind, Namespace and Name are those of the object, where they are strings.
+	APIVersion, Kind, Namespace, Name string
+	Err                               error
 }
 
 // Decode returns the object. The error wraps ErrNotObject.

@@ -148,7 +148,8 @@ func (j *jsonReader) one() error {
 	if l.streams {
 		return stoppedUnless(l.end())
 	}
-	e := Entry{Place: place, Data: j.since(), APIVersion: textOf(j.member("apiVersion")), Kind: textOf(j.member("kind"))}
+	e := Entry{Place: place, Data: j.since()}
+	e.take(j.identity())
 	if !j.has("apiVersion") || !j.has("kind") {
 		if len(j.members) == 0 {
 			return nil
@@ -287,7 +288,7 @@ func (j *jsonReader) item(l *list, c byte) error {
 		if err := j.object(nil); err != nil {
 			return err
 		}
-		own = identity{APIVersion: textOf(j.member("apiVersion")), Kind: textOf(j.member("kind"))}
+		own = j.identity()
 	} else if err := j.skip(); err != nil {
 		return err
 	}
@@ -304,6 +305,10 @@ func (j *jsonReader) member(name string) []byte {
 		}
 	}
 	return nil
+}
+
+func (j *jsonReader) identity() identity {
+	return identityOf(j.member("apiVersion"), j.member("kind"), j.member("metadata"))
 }
 
 func (j *jsonReader) has(name string) bool {

@@ -7,10 +7,57 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/crdcache/crdcache/internal/packed"
 )
 
 // identity is what tells objects and lists apart.
-type identity struct{ APIVersion, Kind string }
+type identity struct{ APIVersion, Kind, Namespace, Name string }
+
+// identityOf returns what the parts of an object tell.
+func identityOf(apiVersion, kind, metadata []byte) identity {
+	id := identity{APIVersion: textOf(apiVersion), Kind: textOf(kind)}
+	id.Namespace, id.Name = namesOf(metadata)
+	return id
+}
+
+// namesOf returns namespace and name of metadata, which is valid JSON. Of a key that is there twice the last one counts.
+func namesOf(metadata []byte) (namespace, name string) {
+	at := 1
+	space := func() {
+		for at < len(metadata) && isSpace(metadata[at]) {
+			at++
+		}
+	}
+	value := func() []byte {
+		begin := at
+		end, ok, _ := packed.SkipValue(metadata, begin)
+		if !ok {
+			at = len(metadata) // what is too unusual for that has no names here
+			return nil
+		}
+		at = end
+		return metadata[begin:end]
+	}
+	if len(metadata) == 0 || metadata[0] != '{' {
+		return "", ""
+	}
+	for space(); at < len(metadata) && metadata[at] == '"'; space() {
+		key := value()
+		space()
+		at++ // the colon
+		space()
+		switch text := value(); {
+		case isKey(key, "namespace"):
+			namespace = textOf(text)
+		case isKey(key, "name"):
+			name = textOf(text)
+		}
+		space()
+		at++ // the comma
+	}
+	return namespace, name
+}
 
 // list takes the parts of a document that has items, and yields them as soon as it is certain that they are objects:
 // kubectl prints the kind of a list after its items.
@@ -25,6 +72,10 @@ type list struct {
 	held    []Entry                    // items that await the kind
 	items   int
 	yielded int
+}
+
+func (e *Entry) take(id identity) {
+	e.APIVersion, e.Kind, e.Namespace, e.Name = id.APIVersion, id.Kind, id.Namespace, id.Name
 }
 
 func isList(kind string) bool { return strings.HasSuffix(kind, "List") }
@@ -46,7 +97,8 @@ func (l *list) field(name string, value json.RawMessage) {
 // item takes an item, and returns false to stop.
 func (l *list) item(line int, data []byte, own identity, err error) bool {
 	l.items++
-	e := Entry{Place: Place{line, l.Document, l.items}, Data: data, APIVersion: own.APIVersion, Kind: own.Kind, Err: err}
+	e := Entry{Place: Place{line, l.Document, l.items}, Data: data, Err: err}
+	e.take(own)
 	if err == nil && !l.certain(own) {
 		e.Data = bytes.Clone(data)
 		l.held = append(l.held, e)
@@ -65,7 +117,7 @@ func (l *list) all(items json.RawMessage) bool {
 	for _, data := range all {
 		var own identity
 		if parts, err := partsOf(data); err == nil {
-			own = identity{textOf(parts["apiVersion"]), textOf(parts["kind"])}
+			own = identityOf(parts["apiVersion"], parts["kind"], parts["metadata"])
 		}
 		if !l.item(l.Line, data, own, nil) {
 			return false
@@ -147,5 +199,7 @@ func (l *list) whole() bool {
 	}
 	l.parts["items"], _ = json.Marshal(items) // of JSON, which cannot fail
 	data, err := json.Marshal(l.parts)
-	return l.yield(Entry{Place: l.Place, Data: data, APIVersion: l.header.APIVersion, Kind: l.header.Kind, Err: err})
+	e := Entry{Place: l.Place, Data: data, Err: err}
+	e.take(identityOf(l.parts["apiVersion"], l.parts["kind"], l.parts["metadata"]))
+	return l.yield(e)
 }

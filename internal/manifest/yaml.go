@@ -247,7 +247,9 @@ func (y *yamlReader) object(l *list, parts map[string]json.RawMessage, data []by
 	case !isSet(parts["apiVersion"]) || !isSet(parts["kind"]):
 		return y.yield(Entry{Place: l.Place, Err: ErrNoKind})
 	}
-	return y.yield(Entry{Place: l.Place, Data: data, APIVersion: textOf(parts["apiVersion"]), Kind: textOf(parts["kind"])})
+	e := Entry{Place: l.Place, Data: data}
+	e.take(identityOf(parts["apiVersion"], parts["kind"], parts["metadata"]))
+	return y.yield(e)
 }
 
 // isSet reports whether a field has a value other than nothing.

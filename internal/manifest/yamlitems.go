@@ -128,7 +128,7 @@ func (y *yamlItems) done() (next step, more bool, err error) {
 	}
 	var own identity
 	if parts, err := partsOf(one[0]); err == nil {
-		own = identity{textOf(parts["apiVersion"]), textOf(parts["kind"])}
+		own = identityOf(parts["apiVersion"], parts["kind"], parts["metadata"])
 	}
 	return another, y.list.item(y.item.first, one[0], own, nil), nil
 }

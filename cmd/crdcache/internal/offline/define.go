@@ -3,6 +3,7 @@ package offline
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -30,7 +31,10 @@ func (l *loader) define(f *manifest.File, e manifest.Entry, u *unstructured.Unst
 		return
 	}
 	gk := schema.GroupKind{Group: d.Group, Kind: d.Names.Kind}
-	if old := l.kinds[gk]; old != nil && old.inferred {
+	old := l.kinds[gk]
+	fits := old != nil && old.inferred && old.typ.GroupResource() == d.GroupResource() && old.typ.Namespaced == d.Namespaced &&
+		!slices.ContainsFunc(old.typ.Versions, func(v readapi.Version) bool { return !slices.Contains(d.ServedVersions(), v.Name) })
+	if old != nil && old.inferred && !fits {
 		// It knows better what was made up before: scope, name and versions.
 		l.abandon(old)
 		l.storage.RemoveType(old.typ.GroupResource())
@@ -44,7 +48,7 @@ func (l *loader) define(f *manifest.File, e manifest.Entry, u *unstructured.Unst
 		delete(l.kinds, gk)
 		return // it is not established
 	}
-	if old := l.kinds[gk]; old != nil && (old.typ.Namespaced != t.Namespaced || old.definition == "") {
+	if old := l.kinds[gk]; old != nil && !fits && (old.typ.Namespaced != t.Namespaced || old.definition == "") {
 		l.abandon(old) // the storage dropped its objects
 	}
 	if t.Converted && len(t.Versions) > 1 {

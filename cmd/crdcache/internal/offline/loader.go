@@ -29,6 +29,9 @@ type loader struct {
 	pending []pendingObject
 	// reread are the paths of files whose objects have to be looked at again, because types changed.
 	reread map[string]bool
+	// guesses are objects for whose kinds a type was made up; told are the kinds that a warning has told of.
+	guesses []pendingObject
+	told    map[*kind]bool
 	// live is true once the storage is served: changes must be told.
 	live bool
 	// retyped is set when a type changes that no CustomResourceDefinition tells of.
@@ -73,7 +76,7 @@ type pendingObject struct {
 func newLoader(storage *readapi.Storage, report func(*manifest.Problem)) *loader {
 	return &loader{
 		storage: storage, reader: manifest.NewReader(report), kinds: map[schema.GroupKind]*kind{}, claims: map[object]claim{},
-		shadowed: map[object][]*manifest.File{}, reread: map[string]bool{},
+		shadowed: map[object][]*manifest.File{}, reread: map[string]bool{}, told: map[*kind]bool{},
 	}
 }
 
@@ -81,6 +84,9 @@ var definitionKind = schema.GroupKind{Group: crd.GVR.Group, Kind: "CustomResourc
 
 // add puts an entry into the storage, or holds it until its type is known.
 func (l *loader) add(f *manifest.File, e manifest.Entry) {
+	if l.addText(f, e) {
+		return
+	}
 	u, err := e.Decode()
 	if err != nil {
 		l.reader.Problem(f, e.Place, !f.Named, err)
@@ -112,6 +118,38 @@ func (l *loader) add(f *manifest.File, e manifest.Entry) {
 	default:
 		l.put(f, e, k, u)
 	}
+}
+
+// addText is add for what need not be decoded, and reports whether that was possible.
+func (l *loader) addText(f *manifest.File, e manifest.Entry) bool {
+	gv, err := schema.ParseGroupVersion(e.APIVersion)
+	if l.live || err != nil || gv.Version == "" || e.Kind == "" || e.Name == "" || e.Kind == definitionKind.Kind {
+		return false
+	}
+	gvk := gv.WithKind(e.Kind)
+	k, err := l.kindOf(gvk)
+	if err == nil && k == nil && e.Namespace != "" && f.Path != manifest.Stdin {
+		// Once one of them is in a namespace, so is its type. A definition may still come; standard input could not be read
+		// again then.
+		first := pendingObject{f, manifest.Entry{Place: e.Place}, gvk, true}
+		if i := slices.IndexFunc(l.pending, func(p pendingObject) bool { return p.gvk == gvk }); i >= 0 {
+			first = l.pending[i]
+		}
+		k, err = l.infer(first, true)
+	}
+	if err != nil || k == nil || k.typ.Namespaced != (e.Namespace != "") {
+		return false
+	}
+	o := object{k.GroupKind, e.Namespace, e.Name}
+	if l.outdone(f, e, o) {
+		return true
+	}
+	if _, err := l.storage.RestoreJSON(e.Data); err != nil {
+		l.reader.Problem(f, e.Place, false, fmt.Errorf("%s: %w", o, err))
+		return true
+	}
+	l.claims[o] = claim{f, e.Place, f.Times}
+	return true
 }
 
 // kept is an entry that outlives the reading of it.
@@ -273,6 +311,7 @@ func (l *loader) settle() {
 		}
 		l.put(p.file, p.Entry, k, u)
 	}
+	l.reportGuesses()
 }
 
 // infer makes up the type of a pending object.
@@ -285,13 +324,28 @@ func (l *loader) infer(p pendingObject, namespaced bool) (*kind, error) {
 	if err != nil {
 		return nil, err
 	}
-	scope := "cluster-scoped"
-	if namespaced {
-		scope = "namespaced"
-	}
-	l.reader.Problem(p.file, p.Place, true, fmt.Errorf("no CustomResourceDefinition defines %s: it is taken to be %s and to be called %s",
-		p.gvk.GroupKind(), scope, t.GroupResource()))
+	l.guesses = append(l.guesses, p)
 	return k, nil
+}
+
+// reportGuesses warns of types that were made up and that nothing has defined since.
+func (l *loader) reportGuesses() {
+	for _, p := range l.guesses {
+		k := l.kinds[p.gvk.GroupKind()]
+		if k == nil || !k.inferred || l.told[k] {
+			continue
+		}
+		l.told[k] = true
+		scope := "cluster-scoped"
+		if k.typ.Namespaced {
+			scope = "namespaced"
+		}
+		gr := k.typ.GroupResource()
+		l.reader.Problem(p.file, p.Place, true, fmt.Errorf(
+			"no CustomResourceDefinition defines %s: it is taken to be %s and to be called %s, without short names and columns; "+
+				"'kubectl get crd %s -o yaml > crd.yaml' and --from crd.yaml add them", k.GroupKind, scope, gr, gr))
+	}
+	l.guesses = nil
 }
 
 func (l *loader) kindNamed(gr schema.GroupResource) (*kind, bool) {

@@ -50,10 +50,9 @@ func TestRefresh(t *testing.T) {
 		{"the earlier one changes", write("b.yaml", widget("b", "sky")), []string{"web/b gold", "web/d green"}, []string{"warning: b.yaml:1: document 1: Widget web/b is also at x.yaml:1; that one counts"}, false},
 		{"the later one goes", remove("x.yaml"), []string{"web/b sky", "web/d green"}, nil, false},
 		{"a directory goes", remove("new"), []string{"web/b sky"}, nil, false},
-		{"the definition goes", remove("a.yaml"), []string{"web/b sky"}, []string{"warning: b.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: it is taken to be namespaced and to be called widgets.example.com"}, true},
+		{"the definition goes", remove("a.yaml"), []string{"web/b sky"}, []string{"warning: b.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: it is taken to be namespaced and to be called widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}, true},
 		{"one comes that is wrong", write("a.yaml", strings.Replace(widgetCRD, "name: widgets.", "name: w.", 1)), []string{"web/b sky"}, []string{
-			`a.yaml:1: document 1: CustomResourceDefinition w.example.com: metadata.name is "w.example.com": want plural and group, "widgets.example.com"`,
-			"warning: b.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: it is taken to be namespaced and to be called widgets.example.com"}, true},
+			`a.yaml:1: document 1: CustomResourceDefinition w.example.com: metadata.name is "w.example.com": want plural and group, "widgets.example.com"`}, false},
 		{"it comes back", write("a.yaml", widgetCRD), []string{"web/b sky"}, nil, false},
 		{"another scope", write("a.yaml", strings.Replace(widgetCRD, "Namespaced", "Cluster", 1)), []string{}, []string{
 			`b.yaml:1: document 1: Widget web/b: it is in the namespace "web", but widgets.example.com are cluster-scoped`}, false},

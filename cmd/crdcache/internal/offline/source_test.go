@@ -25,11 +25,11 @@ func TestOpen(t *testing.T) {
 		"CRD first": {map[string]string{"a.yaml": widgetCRD + "---\n" + widget("a", "red")}, []string{"web/a red"}, nil},
 		"CRD last":  {map[string]string{"a.yaml": widget("a", "red"), "b/c/d.yml": widgetCRD}, []string{"web/a red"}, nil},
 		"no CRD": {map[string]string{"a.yaml": widget("a", "red") + "---\n" + widget("b", "red")}, []string{"web/a red", "web/b red"}, []string{
-			"warning: a.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: it is taken to be namespaced and to be called widgets.example.com"}},
+			"warning: a.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: it is taken to be namespaced and to be called widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}},
 		"no CRD, no namespace": {map[string]string{"a.yaml": strings.Replace(widget("a", "red"), ", namespace: web", "", 1)}, []string{"/a red"}, []string{
-			"warning: a.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: it is taken to be cluster-scoped and to be called widgets.example.com"}},
+			"warning: a.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: it is taken to be cluster-scoped and to be called widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}},
 		"no CRD, some namespace": {map[string]string{"a.yaml": strings.Replace(widget("a", "red"), ", namespace: web", "", 1), "b.yaml": widget("b", "red")}, []string{"default/a red", "web/b red"}, []string{
-			"warning: a.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: it is taken to be namespaced and to be called widgets.example.com"}},
+			"warning: a.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: it is taken to be namespaced and to be called widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}},
 		"default namespace": {map[string]string{"a.yaml": widgetCRD + "---\n" + strings.Replace(widget("a", "red"), ", namespace: web", "", 1)}, []string{"default/a red"}, nil},
 		"other files":       {map[string]string{"a.yaml": widgetCRD, "notes.txt": "x", ".hidden.yaml": "x: [", ".git/x.yaml": "x: ["}, []string{}, nil},
 		"foreign documents": {map[string]string{"a.yaml": widgetCRD, "values.yaml": "a: b\n", "list.json": "[1]", "k.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"}, []string{}, []string{

@@ -2,22 +2,22 @@ package readapi
 
 import (
 	"fmt"
+	"sync"
 	"sync/atomic"
-	"weak"
 
 	"github.com/klauspost/compress/s2"
 )
 
-// blockSize is how much text is compressed at once: objects of a type have much in common, and one alone too little of it.
-const blockSize = 64 << 10
+// blockSize is how much text is compressed at once. Objects of a type have much in common, and one alone too little of it;
+// but who reads one decompresses all of its block.
+const blockSize = 16 << 10
 
 // block is the text of some objects. As long as there is room it is plain and grows, under the lock of the storage; what
 // has been written never changes. When it is full it is compressed, and decompressed for whoever reads.
 type block struct {
-	plain   atomic.Pointer[[]byte] // nil once it is compressed
-	size    int
-	small   []byte
-	decoded atomic.Pointer[weak.Pointer[[]byte]]
+	plain atomic.Pointer[[]byte] // nil once it is compressed
+	size  int
+	small []byte
 }
 
 func newBlock() *block {
@@ -44,22 +44,30 @@ func (b *block) close() {
 	b.plain.Store(nil) // after small is there
 }
 
-// text returns all text. Who reads one object after the other gets the same each time, as long as the garbage collector
-// lets it be.
-func (b *block) text() ([]byte, error) {
+// open is a block that has been decompressed.
+type open struct {
+	block *block
+	text  []byte
+}
+
+// opened are the blocks that were read last. Who reads objects in the order in which they came finds the block of the one
+// before.
+var opened = sync.Pool{New: func() any { return new(open) }}
+
+// appendText appends a part of the text.
+func (b *block) appendText(dst []byte, at, length uint32) ([]byte, error) {
 	if plain := b.plain.Load(); plain != nil {
-		return *plain, nil
+		return append(dst, (*plain)[at:at+length]...), nil
 	}
-	if last := b.decoded.Load(); last != nil {
-		if text := last.Value(); text != nil {
-			return *text, nil
+	o := opened.Get().(*open)
+	defer opened.Put(o)
+	if o.block != b {
+		o.block = nil
+		var err error
+		if o.text, err = s2.Decode(o.text[:cap(o.text)], b.small); err != nil {
+			return dst, fmt.Errorf("decompressing objects: %w", err)
 		}
+		o.block = b
 	}
-	text, err := s2.Decode(nil, b.small)
-	if err != nil {
-		return nil, fmt.Errorf("decompressing objects: %w", err)
-	}
-	kept := weak.Make(&text)
-	b.decoded.Store(&kept)
-	return text, nil
+	return append(dst, o.text[at:at+length]...), nil
 }

@@ -57,23 +57,18 @@ func (o *object) JSON() ([]byte, error) {
 	if o.block == nil {
 		return o.body, nil
 	}
-	text, err := o.block.text()
-	if err != nil {
-		return nil, err
-	}
-	return text[o.at : o.at+o.length : o.at+o.length], nil
+	return o.block.appendText(make([]byte, 0, o.length), o.at, o.length)
 }
 
 // AppendJSON implements Object.
 func (o *object) AppendJSON(dst []byte, apiVersion string) ([]byte, error) {
-	body, err := o.JSON()
-	if err != nil {
-		return dst, err
-	}
 	dst = append(dst, `{"apiVersion":`...)
 	dst = append(dst, apiVersion...)
 	dst = append(dst, ',')
-	return append(dst, body[1:]...), nil
+	if o.block == nil {
+		return append(dst, o.body[1:]...), nil
+	}
+	return o.block.appendText(dst, o.at+1, o.length-1) // without its brace
 }
 
 // splitKey returns namespace and name of a key.

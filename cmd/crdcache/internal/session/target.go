@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime/debug"
 	"time"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -31,8 +32,13 @@ type Target struct {
 	typesChanged func()
 }
 
+const gcPercentOffline = 50
+
 // open reads files in place of a cluster.
 func (t *Target) open(ctx context.Context, paths []string, streams genericiooptions.IOStreams) error {
+	// Nearly all of the heap are texts that hold no pointers, and stay: collecting it more often costs a tenth more time and
+	// saves a quarter of the memory.
+	debug.SetGCPercent(gcPercentOffline)
 	var err error
 	t.source, err = offline.Open(ctx, offline.Options{
 		Paths: paths, In: streams.In,

@@ -1,0 +1,132 @@
+package requests
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+// picky answers as API servers do: metadata of a list is a PartialObjectMetadataList, and that of an event a
+// PartialObjectMetadata. What does not fit is not acceptable.
+type picky struct {
+	// refuses says that metadata alone is not to be had: from servers that say so although they have the choice.
+	refuses bool
+	// list, when set, is what a list is answered with, instead of one object.
+	list string
+
+	mu       sync.Mutex
+	accepted []string
+}
+
+const notAcceptable = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"you requested PartialObjectMetadata, but the requested object is a list","reason":"NotAcceptable","code":406}`
+
+func (p *picky) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	first, _, _ := strings.Cut(r.Header.Get("Accept"), ",")
+	watches := r.URL.Query().Has("watch")
+	kind := "PartialObjectMetadataList"
+	if watches {
+		kind = "PartialObjectMetadata"
+	}
+	wants := "whole"
+	for parameter := range strings.SplitSeq(first, ";") {
+		if as, found := strings.CutPrefix(parameter, "as="); found {
+			wants = as
+		}
+	}
+	p.mu.Lock()
+	p.accepted = append(p.accepted, wants)
+	p.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	if wants != "whole" && (p.refuses || wants != kind) {
+		w.WriteHeader(http.StatusNotAcceptable)
+		io.WriteString(w, notAcceptable)
+		return
+	}
+	object := jsonGadget
+	list := `{"apiVersion":"example.com/v1","kind":"GadgetList","metadata":{"resourceVersion":"9"},"items":[` + object + `]}`
+	if wants != "whole" {
+		object = `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"name":"g","namespace":"default","resourceVersion":"7"}}`
+		list = `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"9"},"items":[` + object + `]}`
+	}
+	if p.list != "" {
+		list = strings.ReplaceAll(p.list, "OBJECT", object)
+	}
+	if watches {
+		list = `{"type":"ADDED","object":` + object + "}\n"
+	}
+	io.WriteString(w, list)
+}
+
+// TestMetadataIsAskedFor lists and watches metadata, from servers that give it and others.
+func TestMetadataIsAskedFor(t *testing.T) {
+	const unusual = `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList","items":[OBJECT],"items":[OBJECT],"metadata":{"resourceVersion":"9"}}`
+	for name, tt := range map[string]struct {
+		server *picky
+		kind   string
+		want   string // what was asked for: twice a list, and a watch
+	}{
+		"given":              {&picky{}, "PartialObjectMetadata", "[PartialObjectMetadataList PartialObjectMetadataList PartialObjectMetadata]"},
+		"in an unusual form": {&picky{list: unusual}, "PartialObjectMetadata", "[PartialObjectMetadataList PartialObjectMetadataList PartialObjectMetadataList PartialObjectMetadataList PartialObjectMetadata]"},
+		"refused":            {&picky{refuses: true}, "Gadget", "[PartialObjectMetadataList whole whole whole]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(tt.server)
+			defer server.Close()
+			own, err := NewClient(&rest.Config{Host: server.URL, QPS: -1}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := newResource(own, gadgets, "default", Form{Packer: packed.NewPacker(nil), Metadata: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				list, err := r.List(t.Context(), metav1.ListOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if items := listedKinds(list); fmt.Sprint(items) != "["+tt.kind+"]" {
+					t.Errorf("the list %T has %v", list, items)
+				}
+			}
+			w, err := r.Watch(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for event := range NewStream(w, Hooks{}).ResultChan() {
+				if kind := event.Object.GetObjectKind().GroupVersionKind().Kind; event.Type != watch.Added || kind != tt.kind {
+					t.Errorf("%s of a %s", event.Type, kind)
+				}
+			}
+			tt.server.mu.Lock()
+			defer tt.server.mu.Unlock()
+			if got := fmt.Sprint(tt.server.accepted); got != tt.want {
+				t.Errorf("asked for %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func listedKinds(list runtime.Object) (kinds []string) {
+	switch list := unpacked(list).(type) {
+	case interface {
+		EachListItem(func(runtime.Object) error) error
+	}:
+		_ = list.EachListItem(func(o runtime.Object) error { // which it returns
+			kinds = append(kinds, o.GetObjectKind().GroupVersionKind().Kind)
+			return nil
+		})
+	}
+	return kinds
+}

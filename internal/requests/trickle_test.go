@@ -1,0 +1,67 @@
+package requests
+
+import (
+	"io"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+)
+
+// trickle is the way to a server that sends another initial event every few seconds, for ever.
+type trickle struct{}
+
+func (trickle) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, events := io.Pipe()
+	go func() { // ended by the end of the request
+		for {
+			if _, err := io.WriteString(events, `{"type":"ADDED","object":`+jsonGadget+"}\n"); err != nil {
+				return
+			}
+			select {
+			case <-time.After(5 * time.Second):
+			case <-r.Context().Done():
+				events.CloseWithError(r.Context().Err())
+				return
+			}
+		}
+	}()
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Request: r}, nil
+}
+
+// TestTricklingWatchListGivesItsSlotBack: it goes on, and must not keep others from listing.
+func TestTricklingWatchListGivesItsSlotBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		own, err := NewClient(&rest.Config{Host: "http://server.test", QPS: -1}, &http.Client{Transport: trickle{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		from := &Server{Client: own, Limiter: NewLimiter(1, time.Now)}
+		lw := from.ListWatch(Target{GVR: gadgets, Form: packedForm, Tweak: func(*metav1.ListOptions) {}}, &heard{}, NewPacer(false, false, NewBell()), nil)
+		initial := true
+		w, err := cache.ToListerWatcherWithContext(lw).WatchWithContext(t.Context(), metav1.ListOptions{SendInitialEvents: &initial})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Stop()
+		events := 0
+		go func() { // ended by Stop
+			for range w.ResultChan() {
+				events++
+			}
+		}()
+		time.Sleep(SlotPatience - time.Second)
+		if held, _, _ := from.Limiter.Load(); held != 1 {
+			t.Errorf("%d slots are held", held)
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if held, _, _ := from.Limiter.Load(); held != 0 || events < 10 {
+			t.Errorf("%d slots are held after a minute, %d events came", held, events)
+		}
+	})
+}

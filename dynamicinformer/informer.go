@@ -123,6 +123,8 @@ func newInformer(from source, gvr schema.GroupVersionResource, options ResourceO
 		Extractors:        options.extractors(),
 		Logger:            from.logger,
 		Backoff:           &unpaced,
+		WatchListPageSize: options.PageSize,
+		MinWatchTimeout:   options.MinWatchTimeout,
 	})
 	if transform != nil {
 		if err := core.SetTransform(transform); err != nil {

@@ -51,9 +51,12 @@ type Options struct {
 	// acquired again soon need not list again. Default: 5 seconds. Negative: it is stopped at once.
 	Linger time.Duration
 
-	// OnWatchError is called for every failure of a list or watch, from the goroutine that follows the type,
-	// which it must not hold up. It gets more than the watch error handler of an informer, which never hears
-	// of refused connections and of throttling. Default: what goes wrong is in the status and in the log.
+	// OnWatchError is called for every failure of a list or watch that Listener.RequestFailed and Status tell of, and
+	// for what goes wrong with an answer, from the goroutine that follows the type, which it must not hold up. It gets
+	// more than the watch error handler of an informer, which never hears of refused connections, of throttling and of
+	// watches that break off. No failures are answers that are part of the protocol (410, a resource version from the
+	// future), a watch-list that is refused while the list that follows at once succeeds, and a 403 for all namespaces
+	// where single ones are followed instead. Default: what goes wrong is in the status and in the log.
 	OnWatchError func(gvr schema.GroupVersionResource, err error)
 
 	// Listener is told what happens to the informers, for metrics, logs and alarms; see also

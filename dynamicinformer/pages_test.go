@@ -5,7 +5,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
@@ -54,5 +56,35 @@ func TestListsInPages(t *testing.T) {
 				t.Errorf("the resource version is %q", got)
 			}
 		})
+	}
+}
+
+// TestPageSizeAndWatchTimeout: the server is asked for what the options say, of several namespaces too.
+func TestPageSizeAndWatchTimeout(t *testing.T) {
+	for name, namespaces := range map[string]Namespaces{"all": AllNamespaces(), "some": InNamespaces("web", "db")} {
+		lists, watches := make(chan string, 100), make(chan int, 100)
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			query := r.URL.Query()
+			switch {
+			case query.Has("sendInitialEvents"):
+			case query.Has("watch"):
+				seconds, _ := strconv.Atoi(query.Get("timeoutSeconds"))
+				watches <- seconds
+			default:
+				lists <- query.Get("limit")
+			}
+			pages(w, r)
+		}))
+		t.Cleanup(func() {
+			server.CloseClientConnections()
+			server.Close()
+		})
+		started(t, Options{Config: &rest.Config{Host: server.URL, QPS: -1}}, ResourceOptions{Namespaces: namespaces, PageSize: 17, MinWatchTimeout: time.Hour})
+		if limit := <-lists; limit != "17" {
+			t.Errorf("%s: the limit of a list is %q", name, limit)
+		}
+		if seconds := <-watches; seconds < 3600 || seconds > 7200 {
+			t.Errorf("%s: a watch is asked to last %d seconds", name, seconds)
+		}
 	}
 }

@@ -18,8 +18,8 @@ import (
 // ResourceOptions say how a type is followed. The zero value of a field means that it is not set: what is
 // less specific counts then (see Options.Resources), and in the end the default that the field names.
 //
-// Two requests for one type share an informer when they agree in everything but Resync, Indexers and Required. Funcs
-// agree when they are the same value, not when they do the same.
+// Two requests for one type share an informer when they agree in everything but Resync, PageSize, MinWatchTimeout, Indexers
+// and Required. Funcs agree when they are the same value, not when they do the same.
 type ResourceOptions struct {
 	// Namespaces limit what is followed. Default: all. Several namespaces are listed and watched one by one,
 	// so that it takes no rights beyond them. A cluster-scoped type cannot be followed in namespaces.
@@ -40,6 +40,17 @@ type ResourceOptions struct {
 	// types take turns. The first request for an informer decides. Default: never, which a pointer to zero
 	// says as well.
 	Resync *time.Duration
+
+	// PageSize is how many objects a list asks for at once, where the type is not listed by a watch. The first request for
+	// an informer decides. Small pages bound what server and network have to hold of one answer; but API servers read
+	// each page from etcd, which costs them more than a list from their own memory. Default: zero, client-go's choice,
+	// which is everything at once as long as the server's memory has it, and otherwise 500.
+	PageSize int64
+
+	// MinWatchTimeout is how long a watch is asked to last at least; the server ends each after a random time between that
+	// and twice as long, and another one follows. The first request for an informer decides. Longer ones renew fewer
+	// connections. Default, and the least: 5 minutes.
+	MinWatchTimeout time.Duration
 
 	// Storage says how objects are kept in memory. Default: StoragePacked, as JSON that is decoded when it is
 	// read.
@@ -74,6 +85,9 @@ type ResourceOptions struct {
 	Versions VersionPolicy
 }
 
+// leastWatchTimeout is the least MinWatchTimeout that client-go's reflectors accept.
+const leastWatchTimeout = 5 * time.Minute
+
 // over returns the options with every field that is not set taken from defaults.
 func (o ResourceOptions) over(defaults ResourceOptions) ResourceOptions {
 	if !o.Namespaces.set.IsSet() {
@@ -90,6 +104,12 @@ func (o ResourceOptions) over(defaults ResourceOptions) ResourceOptions {
 	}
 	if o.Resync == nil {
 		o.Resync = defaults.Resync
+	}
+	if o.PageSize == 0 {
+		o.PageSize = defaults.PageSize
+	}
+	if o.MinWatchTimeout == 0 {
+		o.MinWatchTimeout = defaults.MinWatchTimeout
 	}
 	if !o.Storage.isSet() {
 		o.Storage = defaults.Storage
@@ -139,6 +159,12 @@ func (o ResourceOptions) validate() []error {
 	}
 	if o.Resync != nil && *o.Resync < 0 {
 		errs = append(errs, fmt.Errorf("the resync period is %v; it must not be negative", *o.Resync))
+	}
+	if o.PageSize < 0 {
+		errs = append(errs, fmt.Errorf("the page size is %d; it must not be negative", o.PageSize))
+	}
+	if o.MinWatchTimeout != 0 && o.MinWatchTimeout < leastWatchTimeout {
+		errs = append(errs, fmt.Errorf("the minimum watch timeout is %v; it must be %v or longer", o.MinWatchTimeout, leastWatchTimeout))
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Indexers)) {
 		switch {

@@ -33,6 +33,10 @@ func twoOf(t *testing.T, field reflect.StructField) (a, b reflect.Value) {
 		return pair(fields.OneTermEqualSelector("a", "b"), fields.Everything())
 	case **time.Duration:
 		return pair(new(time.Minute), new(time.Duration(0)))
+	case *time.Duration:
+		return pair(time.Hour, time.Minute)
+	case *int64:
+		return pair(int64(1), int64(2))
 	case **bool:
 		return pair(new(true), new(false))
 	case *IndexSet:

@@ -30,19 +30,20 @@ func newSuggest(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "suggest TYPE... [flags]",
 		Short: "Propose an index config from what a CRD says is worth looking at",
-		Long: "Print an index config for types, made from the selectable fields and the printer columns of their CRDs.\n" +
-			"It is a beginning, to be edited; 'validate' checks it.",
+		Long: "Print an index config for types, made from their CRDs: of selectable fields and printer columns, and of what\n" +
+			"the schema says is worth looking at: words from a list, times, lists of texts, conditions, and references\n" +
+			"to other objects. It is a beginning, to be edited; 'validate' has nothing to say against it.",
 		Example: "  crdcache suggest certificates.cert-manager.io > indexes.yaml\n" +
 			"  crdcache suggest workloads --crds config/crd/",
 		Args:                  session.NeedTypes,
 		ValidArgsFunction:     f.target.CompleteDefinedTypes(),
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			found, err := f.find(cmd.Context(), args, streams)
+			found, known, err := f.find(cmd.Context(), args, streams)
 			if len(found) == 0 {
 				return err
 			}
-			text, failed := renderConfig(found)
+			text, failed := renderConfig(found, known)
 			if failed == nil {
 				_, failed = streams.Out.Write(text)
 			}
@@ -61,39 +62,44 @@ type servedType struct {
 	crd.Version
 }
 
-// find looks the types up in files or in the cluster. What it finds comes with the joined errors of the others.
-func (f *suggestFlags) find(ctx context.Context, names []string, streams genericiooptions.IOStreams) ([]servedType, error) {
+// find looks the types up in files or in the cluster. What it finds comes with all definitions that it read, and with
+// the joined errors of the others.
+func (f *suggestFlags) find(ctx context.Context, names []string, streams genericiooptions.IOStreams) ([]servedType, []*crd.Definition, error) {
 	names, err := session.SplitTypes(names)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(f.crds) > 0 {
 		if err := f.target.RefuseAll("with --crds: give one of them"); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		known, err := session.DefinitionsFromFiles(ctx, f.crds, streams.In)
 		found, missing := typesInFiles(names, known)
-		return found, errors.Join(err, missing)
+		return found, known, errors.Join(err, missing)
 	}
 	on, err := f.target.Target(ctx, streams)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	ctx, cancel := on.Limit(ctx)
 	defer cancel()
 	resources, missing := on.Resolve(ctx, names)
 	if len(resources) == 0 {
-		return nil, missing
+		return nil, nil, missing
 	}
 	client, err := dynamicinformer.NewClient(on.Config, nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	found, errs := definedTypes(ctx, on, client, resources)
 	if len(resources) > len(names) && len(found) > 0 { // wildcards and categories stand for what can be done
 		errs = slices.DeleteFunc(errs, func(err error) bool { return apierrors.IsNotFound(err) })
 	}
-	return found, errors.Join(append([]error{missing}, errs...)...)
+	known := make([]*crd.Definition, len(found))
+	for i, t := range found {
+		known[i] = t.Definition
+	}
+	return found, known, errors.Join(append([]error{missing}, errs...)...)
 }
 
 // definedTypes reads the definitions of types. What it finds comes with the errors of the others.

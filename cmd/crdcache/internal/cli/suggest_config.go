@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	yaml "go.yaml.in/yaml/v3"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers"
@@ -31,30 +33,53 @@ type suggestedResource struct {
 		Version  string `yaml:"version"`
 		Resource string `yaml:"resource"`
 	} `yaml:"match,flow"`
-	Indexes []suggestedIndex `yaml:"indexes"`
+	Indexes    []suggestedIndex     `yaml:"indexes,omitempty"`
+	References []suggestedReference `yaml:"references,omitempty"`
 }
 
 type suggestedIndex struct {
-	Name       string `yaml:"name"`
-	Path       string `yaml:"path,omitempty"`
-	Label      string `yaml:"label,omitempty"`
-	Annotation string `yaml:"annotation,omitempty"`
-	Type       string `yaml:"type,omitempty"`
-	Order      string `yaml:"order,omitempty"`
+	Name       string         `yaml:"name"`
+	Path       string         `yaml:"path,omitempty"`
+	Label      string         `yaml:"label,omitempty"`
+	Annotation string         `yaml:"annotation,omitempty"`
+	Owner      string         `yaml:"owner,omitempty"`
+	Each       string         `yaml:"each,omitempty"`
+	Key        []suggestedKey `yaml:"key,omitempty,flow"`
+	Type       string         `yaml:"type,omitempty"`
+	Order      string         `yaml:"order,omitempty"`
+
+	// named is what the index may be called, rather than after its path.
+	named string
+}
+
+type suggestedKey struct {
+	Name string `yaml:"name"`
+	Path string `yaml:"path"`
 }
 
 // sortedTypes are the types of indexes for columns of whose values one asks for ranges.
 var sortedTypes = map[string]string{"integer": "int", "number": "number", "date": "time"}
 
-// renderConfig gives a config with an index for each field that the CRDs make selectable or show in a column.
-func renderConfig(types []servedType) ([]byte, error) {
-	c := suggestedConfig{APIVersion: indexers.APIVersion, Kind: indexers.Kind, Metadata: map[string]string{"name": "suggested"}}
+// renderConfig gives a config with what the CRDs say is worth looking at. known are all definitions at hand, which say
+// what types there are to refer to.
+func renderConfig(types []servedType, known []*crd.Definition) ([]byte, error) {
+	var all []suggestedResource
 	taken := map[string]bool{}
 	for _, t := range types {
-		r := suggestedResource{Name: uniqueName(t.Names.Plural, taken), Indexes: proposeIndexes(t.Version)}
-		r.Match.Group, r.Match.Version, r.Match.Resource = t.Group, t.Version.Name, t.Names.Plural
-		c.Spec.Resources = append(c.Spec.Resources, r)
+		kinds := []string{}
+		for _, d := range known {
+			if d.Group == t.Group {
+				kinds = append(kinds, d.Names.Kind)
+			}
+		}
+		all = append(all, suggestResource(t, uniqueName(t.Names.Plural, taken), kinds))
 	}
+	return marshalConfig(all...)
+}
+
+func marshalConfig(resources ...suggestedResource) ([]byte, error) {
+	c := suggestedConfig{APIVersion: indexers.APIVersion, Kind: indexers.Kind, Metadata: map[string]string{"name": "suggested"}}
+	c.Spec.Resources = resources
 	text, err := yaml.Marshal(c)
 	if err != nil {
 		return nil, fmt.Errorf("writing the config: %w", err)
@@ -62,9 +87,84 @@ func renderConfig(types []servedType) ([]byte, error) {
 	return text, nil
 }
 
-// proposeIndexes gives the indexes of one version: sorted ones for numbers and times. Columns of names and ages are left out:
-// every object has another.
-func proposeIndexes(version crd.Version) []suggestedIndex {
+// suggestResource gives the indexes and references of one type. Each of them stands the check that validate makes; what
+// does not in one form may do in another.
+func suggestResource(t servedType, name string, kinds []string) suggestedResource {
+	r := suggestedResource{Name: name}
+	r.Match.Group, r.Match.Version, r.Match.Resource = t.Group, t.Version.Name, t.Names.Plural
+	fits := func(with suggestedResource) bool {
+		with.Name, with.Match = r.Name, r.Match
+		return stands(with, t.Definition)
+	}
+	names, seen := map[string]bool{cache.NamespaceIndex: true}, map[string]bool{}
+	add := func(candidate suggestedIndex) {
+		if len(r.Indexes) >= mostSuggestion {
+			return
+		}
+		for _, form := range candidate.forms() {
+			form.Name = "x"
+			if source := form.source(); seen[source] || !fits(suggestedResource{Indexes: []suggestedIndex{form}}) {
+				continue
+			}
+			seen[form.source()] = true
+			form.Name = form.name(candidate.named, names)
+			r.Indexes = append(r.Indexes, form)
+			return
+		}
+	}
+	for _, candidate := range proposeFromColumns(t.Version) {
+		add(candidate)
+	}
+	if t.Schema != nil {
+		fields := schemaFields(t.Version)
+		for _, candidate := range proposeFromSchema(fields) {
+			add(candidate)
+		}
+		r.References = suggestReferences(proposeReferences(t.Group, kinds, fields), fits)
+	}
+	if len(r.Indexes) == 0 {
+		add(suggestedIndex{Label: "app.kubernetes.io/name", named: "label-name"})
+	}
+	add(suggestedIndex{Owner: "any", named: "owner"})
+	return r
+}
+
+// suggestReferences gives those references that fit, under names of their own.
+func suggestReferences(candidates []suggestedReference, fits func(suggestedResource) bool) []suggestedReference {
+	var out []suggestedReference
+	names := map[string]bool{}
+	for _, candidate := range candidates {
+		path := candidate.Name
+		candidate.Name = "x"
+		if len(out) < mostSuggestion && fits(suggestedResource{References: []suggestedReference{candidate}}) {
+			base, _ := referenceName(lastKey(jsonpath.MustCompile(path)))
+			if base == "" {
+				base = lastKey(jsonpath.MustCompile(path))
+			}
+			candidate.Name = uniqueName(base, names)
+			out = append(out, candidate)
+		}
+	}
+	return out
+}
+
+// stands reports whether validate says nothing about a resource but that the schema leaves things open.
+func stands(r suggestedResource, d *crd.Definition) bool {
+	text, err := marshalConfig(r)
+	if err != nil {
+		return false
+	}
+	config, err := indexers.CheckSources(indexers.CheckOptions{Definitions: func([]string) ([]*crd.Definition, error) {
+		return []*crd.Definition{d}, nil
+	}}, indexers.Source{Data: text})
+	return err == nil && !slices.ContainsFunc(config.Warnings, func(w indexers.Diagnostic) bool {
+		return w.Code != indexers.CodeOpenField && w.Code != indexers.CodeNoSchema
+	})
+}
+
+// proposeFromColumns gives an index for each field that a version makes selectable or shows in a column: sorted ones for
+// numbers and times. Columns of names and ages are left out: every object has another.
+func proposeFromColumns(version crd.Version) []suggestedIndex {
 	types := map[string]string{} // by path: a selectable field may be a column too
 	for _, column := range version.Columns {
 		if path, err := jsonpath.Compile(column.JSONPath); err == nil {
@@ -72,18 +172,16 @@ func proposeIndexes(version crd.Version) []suggestedIndex {
 		}
 	}
 	var all []suggestedIndex
-	names, paths := map[string]bool{}, map[string]bool{}
 	add := func(name, expr string) {
 		path, err := jsonpath.Compile(expr)
-		if err != nil || paths[path.String()] || uselessPath(path.String()) {
+		if err != nil || uselessPath(path.String()) {
 			return
 		}
-		paths[path.String()] = true
-		if name == "" {
-			name = lastKey(path)
-		}
-		one := suggestedIndex{Name: uniqueName(name, names), Type: types[path.String()]}
+		one := suggestedIndex{named: camelCase(name), Type: types[path.String()]}
 		one.read(path)
+		if freeText(one.named) || freeText(lastKey(path)) {
+			return
+		}
 		if one.Type != "" {
 			one.Order = "sorted"
 		}
@@ -93,12 +191,58 @@ func proposeIndexes(version crd.Version) []suggestedIndex {
 		add("", field)
 	}
 	for _, column := range version.Columns {
-		add(camelCase(column.Name), column.JSONPath)
-	}
-	if len(all) == 0 {
-		all = append(all, suggestedIndex{Name: "label-name", Label: "app.kubernetes.io/name"})
+		add(column.Name, column.JSONPath)
 	}
 	return all
+}
+
+// forms are what an index may be meant as: with its type and without, of quantities, and over the elements of a list.
+func (i suggestedIndex) forms() []suggestedIndex {
+	forms := []suggestedIndex{i}
+	elements := func(f suggestedIndex) suggestedIndex {
+		f.Path += "[*]"
+		return f
+	}
+	if i.Type != "" {
+		plain := i
+		plain.Type, plain.Order = "", ""
+		forms = append(forms, plain)
+	}
+	if i.Path != "" {
+		quantity := i
+		quantity.Type, quantity.Order = "quantity", "sorted"
+		forms = append(forms, quantity)
+		for _, f := range slices.Clone(forms) {
+			forms = append(forms, elements(f))
+		}
+	}
+	return forms
+}
+
+// source tells what an index is over.
+func (i suggestedIndex) source() string {
+	path := i.Path
+	if p, err := jsonpath.Compile(path); path != "" && err == nil {
+		path = p.String()
+	}
+	return strings.Join([]string{path, i.Label, i.Annotation, i.Owner, i.Each}, "\x00")
+}
+
+// name gives a name that is not taken: that of a column, or one made of the path.
+func (i suggestedIndex) name(named string, taken map[string]bool) string {
+	if named != "" && !taken[named] {
+		return uniqueName(named, taken)
+	}
+	path := i.Path + i.Each
+	if path == "" {
+		return uniqueName(cmp.Or(named, camelCase(i.Label+i.Annotation), "value"), taken)
+	}
+	keys := keysOf(jsonpath.MustCompile(path))
+	short := lastKey(jsonpath.MustCompile(path))
+	if n := len(keys); taken[short] && n > 1 {
+		short = cmp.Or(camelCase(keys[n-2]+" "+keys[n-1]), short)
+	}
+	return uniqueName(short, taken)
 }
 
 // read has the index take its values from a path, by the name alone where it leads to a label or an annotation, which
@@ -126,14 +270,15 @@ var genericKeys = []string{"name", "kind", "group", "type", "key", "value", "id"
 // .spec.issuerRef.name becomes issuerRefName.
 func lastKey(path *jsonpath.Path) string {
 	keys := keysOf(path)
+	name := ""
 	switch n := len(keys); {
 	case n == 0:
-		return camelCase("")
 	case n > 2 && slices.Contains(genericKeys, keys[n-1]):
-		return camelCase(keys[n-2] + " " + keys[n-1])
+		name = camelCase(keys[n-2] + " " + keys[n-1])
 	default:
-		return camelCase(keys[n-1])
+		name = camelCase(keys[n-1])
 	}
+	return cmp.Or(name, "value")
 }
 
 // keysOf are the names in a path.
@@ -149,23 +294,22 @@ func keysOf(path *jsonpath.Path) []string {
 	return keys
 }
 
-// camelCase makes a name of the words of a title: "Ready Since" becomes readySince, "TLS" tls.
+// camelCase makes a name of the words of a title: "Ready Since" becomes readySince, "TLS" tls. Names are ASCII; a title
+// with other letters gives none.
 func camelCase(title string) string {
-	words := strings.FieldsFunc(title, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	if len(words) == 0 {
-		return "value"
+	if strings.ContainsFunc(title, func(r rune) bool { return r >= utf8.RuneSelf && unicode.IsLetter(r) }) {
+		return ""
 	}
+	words := strings.FieldsFunc(title, func(r rune) bool { return r >= utf8.RuneSelf || !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	for i, word := range words {
 		if strings.ToUpper(word) == word {
 			word = strings.ToLower(word)
 		}
-		first, size := utf8.DecodeRuneInString(word)
 		if i == 0 {
-			first = unicode.ToLower(first)
+			words[i] = strings.ToLower(word[:1]) + word[1:]
 		} else {
-			first = unicode.ToUpper(first)
+			words[i] = strings.ToUpper(word[:1]) + word[1:]
 		}
-		words[i] = string(first) + word[size:]
 	}
 	return strings.Join(words, "")
 }

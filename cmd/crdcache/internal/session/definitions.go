@@ -24,6 +24,9 @@ func DefinitionsFromFiles(ctx context.Context, paths []string, in io.Reader) ([]
 		if object.GetKind() != definitionKind || object.GroupVersionKind().Group != crd.GVR.Group {
 			return nil
 		}
+		if isPatch(object.Object) {
+			return nil
+		}
 		definition, err := crd.FromUnstructured(object.Object)
 		if err != nil {
 			wrong(fmt.Errorf("the CustomResourceDefinition %s: %w", object.GetName(), err))
@@ -36,6 +39,13 @@ func DefinitionsFromFiles(ctx context.Context, paths []string, in io.Reader) ([]
 		err = fmt.Errorf("%w in %s", crd.ErrNone, strings.Join(paths, ", "))
 	}
 	return all, err
+}
+
+// isPatch recognises what kustomize merges into a definition, as kubebuilder lays it beside them: it has the kind and the
+// name of one, and nothing that says what it defines.
+func isPatch(object map[string]any) bool {
+	spec, _ := object["spec"].(map[string]any)
+	return spec["group"] == nil && spec["names"] == nil && spec["versions"] == nil
 }
 
 const definitionKind = "CustomResourceDefinition"

@@ -2,10 +2,13 @@ package cli
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/follow"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
@@ -17,23 +20,29 @@ type dumpFlags struct {
 	reader *session.ReadFlags
 	style  print.StyleFlags
 	watch  bool
+
+	sortBy         string
+	ignoreNotFound bool
 }
 
 // newDump returns the command.
 func newDump(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &dumpFlags{reader: session.NewReadFlags()}
 	cmd := &cobra.Command{
-		Use:   "dump TYPE... [flags]",
-		Short: "Print the objects of one or more types",
+		Use:        "dump TYPE... | TYPE NAME... | TYPE/NAME... [flags]",
+		SuggestFor: []string{"get", "list", "ls", "show", "describe"},
+		Short:      "Print the objects of one or more types",
 		Long: "Sync the types through informers, then print what the caches hold, as kubectl get would.\n\n" +
 			"A TYPE is a name that kubectl knows (certificates, cert, Certificate), with or without a group\n" +
 			"(certificates.cert-manager.io) and a version (certificates.v1.cert-manager.io), a category, or a\n" +
 			"wildcard (*.cert-manager.io), or with --config the name of a resource there. A type that is unknown or\n" +
 			"may not be read is reported, and does not keep the others from being printed; the exit code tells.\n\n" +
+			"With names, those objects are got and printed, as kubectl get does: one alone as it is, several as a list.\n\n" +
 			"With --watch, what changes is printed as well until interrupted, as kubectl get --watch does, of several types\n" +
 			"and wildcards, too, and each object on its own in json and yaml. Types may come and go meanwhile, as with watch.",
 		Example: "  crdcache dump certificates.cert-manager.io -A -o json\n" +
-			"  crdcache dump cert,issuers -n web",
+			"  crdcache dump cert,issuers -n web\n" +
+			"  crdcache dump certificate web-tls -n web -o yaml",
 		Args:                  session.NeedTypes,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -50,6 +59,8 @@ func newDump(streams genericiooptions.IOStreams) *cobra.Command {
 	f.reader.Add(cmd.Flags())
 	f.style.Add(cmd.Flags())
 	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "After the objects, print each that changes until interrupted.")
+	cmd.Flags().StringVar(&f.sortBy, "sort-by", "", "Print the objects of each type in the order of this JSONPath, as in '.metadata.creationTimestamp'.")
+	cmd.Flags().BoolVar(&f.ignoreNotFound, "ignore-not-found", false, "Say nothing, and end with 0, when named objects, or any at all, are not there.")
 	f.reader.Complete(cmd, true)
 	f.style.Complete(cmd)
 	return cmd
@@ -59,6 +70,12 @@ func newDump(streams genericiooptions.IOStreams) *cobra.Command {
 type dumpOptions struct {
 	*session.Reader
 	style print.Style
+
+	named []session.Named
+	// lists says that types are given with commas, behind which no names are meant.
+	lists          bool
+	order          *print.Order // nil for that of the API server
+	ignoreNotFound bool
 }
 
 func (f *dumpFlags) toOptions(ctx context.Context, args []string, streams genericiooptions.IOStreams) (*dumpOptions, error) {
@@ -66,18 +83,50 @@ func (f *dumpFlags) toOptions(ctx context.Context, args []string, streams generi
 	if err != nil {
 		return nil, err
 	}
+	o := &dumpOptions{style: style, ignoreNotFound: f.ignoreNotFound}
+	o.lists = slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, ",") })
+	if f.sortBy != "" {
+		if o.order, err = print.ParseOrder(f.sortBy); err != nil {
+			return nil, exit.Usagef("--sort-by: %v", err)
+		}
+	}
+	if o.named, err = session.SplitNamed(args); err != nil {
+		return nil, err
+	}
+	if len(o.named) > 0 {
+		args = nil
+		for _, n := range o.named {
+			args = append(args, n.Type)
+		}
+	}
 	if f.watch {
-		if err := (follow.Options{Style: style}).Check(); err != nil {
+		if err := f.checkWatch(o); err != nil {
 			return nil, err
 		}
 	}
-	read, err := f.reader.Reader(ctx, args, f.style.Cached(), streams)
-	return &dumpOptions{read, style}, err
+	o.Reader, err = f.reader.Reader(ctx, args, f.style.Cached(), streams)
+	return o, err
 }
 
-// run syncs the types and prints those that are synced.
+// checkWatch refuses what does not go together with --watch.
+func (f *dumpFlags) checkWatch(o *dumpOptions) error {
+	switch {
+	case o.order != nil:
+		return exit.Usagef("--sort-by and --watch exclude each other: what changes comes in its own order")
+	case len(o.named) > 0:
+		return exit.Usagef("--watch follows types: give the type, and one object of it by --field-selector metadata.name=%s", o.named[0].Names[0])
+	}
+	return (follow.Options{Style: o.style}).Check()
+}
+
+// run gets the objects that are named, or syncs the types and prints those that are synced.
 func (o *dumpOptions) run(ctx context.Context) error {
-	return o.Sync(ctx, session.Steps{Use: o.print})
+	if len(o.named) > 0 {
+		waiting, cancel := o.Target.Limit(ctx)
+		defer cancel()
+		return o.get(waiting, o.named)
+	}
+	return o.Sync(ctx, session.Steps{Instead: o.meant, Use: o.print})
 }
 
 // follow prints the objects and then those that change.
@@ -92,7 +141,10 @@ func (o *dumpOptions) print(ctx context.Context, types *session.Types, _ session
 	}
 	sections := make([]print.Section, len(synced))
 	for i, c := range synced {
-		sections[i] = c.Section()
+		if sections[i] = c.Section(); o.order != nil {
+			sections[i] = c.Sorted(o.order)
+		}
 	}
+	options.Silent = o.ignoreNotFound
 	return print.Sections(ctx, sections, options)
 }

@@ -21,8 +21,9 @@ type evalFlags struct {
 func newEval(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &evalFlags{}
 	cmd := &cobra.Command{
-		Use:   "eval PATH|CONDITION -f FILE [flags]",
-		Short: "Show what a path gives on an object, and why it gives nothing",
+		Use:        "eval PATH|CONDITION -f FILE [flags]",
+		SuggestFor: []string{"jsonpath", "jq"},
+		Short:      "Show what a path gives on an object, and why it gives nothing",
 		Long: "Evaluate a path or a condition, as an index config or --where takes it, on the objects of files. Each value\n" +
 			"is printed as JSON on a line of its own; where there are several objects, the object comes first. What gives\n" +
 			"no value is explained on stderr: how far the path leads, and what is there.\n\n" +

@@ -50,7 +50,7 @@ func TestWrongUsageAsksNoServer(t *testing.T) {
 		"unknown character": {[]string{"a b"}, `error: invalid resource name "a b": at byte 1: character ' ' cannot be part of a resource name` + "\n"},
 		"escape sequence":   {[]string{"\x1b[31m"}, `error: invalid resource name "\x1b[31m": at byte 0: character '\x1b' cannot be part of a resource name` + "\n"},
 		"empty type":        {[]string{"a,,b"}, `error: "a,,b" has an empty type name` + "\n"},
-		"object name":       {[]string{"pods/x"}, `error: "pods/x" looks like TYPE/NAME: give the type, and of verbs that read objects one by its name with --field-selector, as in 'pods --field-selector metadata.name=x'` + "\n"},
+		"object name":       {[]string{"zones,pods/x"}, `error: "pods/x" looks like TYPE/NAME: give the type, and of verbs that read objects one by its name with --field-selector, as in 'pods --field-selector metadata.name=x'` + "\n"},
 		"resource path":     {[]string{"g.io/v1/pods"}, `error: "g.io/v1/pods" looks like GROUP/VERSION/RESOURCE: write pods.v1.g.io` + "\n"},
 		"request timeout":   {[]string{"widgets", "--request-timeout", "soon"}, `error: --request-timeout is "soon": use a duration like 30s or 2m; 0 waits without end` + "\n"},
 	}

@@ -35,8 +35,9 @@ type queryFlags struct {
 func newQuery(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &queryFlags{reader: session.NewReadFlags()}
 	cmd := &cobra.Command{
-		Use:   "query TYPE [flags]",
-		Short: "Find objects of a type by indexes",
+		Use:        "query TYPE [flags]",
+		SuggestFor: []string{"find", "search", "select", "where"},
+		Short:      "Find objects of a type by indexes",
 		Long: "Sync the type, then print the objects that fulfil all conditions (with --or: any of them).\n\n" +
 			"--index takes name=value, and !=, <, <=, >, >=, ^= (begins with), 'in (a, b)', a name alone (has a value)\n" +
 			"and !name (has none); && , || and parentheses join them. The indexes come from --config, where TYPE may be\n" +

@@ -27,8 +27,9 @@ type resourcesFlags struct {
 func newResources(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &resourcesFlags{target: session.NewServerFlags()}
 	cmd := &cobra.Command{
-		Use:   "resources [TYPE...] [flags]",
-		Short: "List the types of the server, their versions and their state",
+		Use:        "resources [TYPE...] [flags]",
+		SuggestFor: []string{"api-resources", "types", "crds"},
+		Short:      "List the types of the server, their versions and their state",
 		Long: "List what discovery and the watch on CustomResourceDefinitions know: kind, scope, versions, and whether\n" +
 			"a type is served. A TYPE is a name or a wildcard; without one, all types are listed. With --config the\n" +
 			"indexes that apply to each type are shown.\n\n" +

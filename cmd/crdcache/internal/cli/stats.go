@@ -25,8 +25,9 @@ type statsFlags struct {
 func newStats(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &statsFlags{reader: session.NewReadFlags()}
 	cmd := &cobra.Command{
-		Use:   "stats TYPE... [flags]",
-		Short: "Show what caching types costs, and how the values of indexes are distributed",
+		Use:        "stats TYPE... [flags]",
+		SuggestFor: []string{"top", "count"},
+		Short:      "Show what caching types costs, and how the values of indexes are distributed",
 		Long: "Sync the types and print the number of their objects, the memory that they and their indexes occupy in\n" +
 			"a storage mode, how long the sync took, and the most frequent values of each index. Of the indexes of a\n" +
 			"config also what they leave out and why, the objects that \"missing: report\" asks for, and the values that\n" +

@@ -23,8 +23,9 @@ type validateFlags struct {
 func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &validateFlags{target: session.NewServerFlags()}
 	cmd := &cobra.Command{
-		Use:   "validate CONFIG... [flags]",
-		Short: "Check index configs, also against the schemas of the types they name",
+		Use:        "validate CONFIG... [flags]",
+		SuggestFor: []string{"lint", "check"},
+		Short:      "Check index configs, also against the schemas of the types they name",
 		Long: "Check index configs and report everything that is wrong at once: file, line, column, a code, and a way\n" +
 			"out. Several files are checked as the one config that they make together.\n\n" +
 			"With --crds the paths are compared with the schemas in files, with --live with those of the cluster.\n" +

@@ -27,8 +27,9 @@ type watchFlags struct {
 func newWatch(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &watchFlags{reader: session.NewReadFlags()}
 	cmd := &cobra.Command{
-		Use:   "watch TYPE... [flags]",
-		Short: "Stream changes of the objects of one or more types, or of a query",
+		Use:        "watch TYPE... [flags]",
+		SuggestFor: []string{"follow", "tail"},
+		Short:      "Stream changes of the objects of one or more types, or of a query",
 		Long: "Print the objects of the types, and then each change until interrupted. With conditions, as query takes\n" +
 			"them, changes are relative to the query: an object that stops fulfilling it is DELETED. With --diff, what\n" +
 			"changed is shown for that too, as for an object that begins to fulfil it. Objects that are only read again,\n" +

@@ -71,14 +71,11 @@ func newCustomColumnsPrinter(headers, paths []string, w io.Writer, noHeaders boo
 	p := &customColumnsPrinter{cells: printers.GetNewTabWriter(w)}
 	for i, text := range paths {
 		path := jsonpath.New(headers[i]).AllowMissingKeys(true)
-		inner := strings.TrimSuffix(strings.TrimPrefix(text, "{"), "}")
-		if strings.ContainsAny(inner, "{}") || strings.HasPrefix(text, "{") != strings.HasSuffix(text, "}") {
-			return nil, fmt.Errorf("%q is no path of a custom column: write one path, as in .metadata.name", text)
+		expression, err := relaxedPath(text)
+		if err != nil {
+			return nil, fmt.Errorf("a custom column: %w", err)
 		}
-		if text != "" {
-			inner = "{." + strings.TrimPrefix(inner, ".") + "}"
-		}
-		if err := path.Parse(inner); err != nil {
+		if err := path.Parse(expression); err != nil {
 			return nil, fmt.Errorf("the path %q of a custom column: %w", text, err)
 		}
 		p.columns = append(p.columns, customColumn{headers[i], path})
@@ -87,6 +84,18 @@ func newCustomColumnsPrinter(headers, paths []string, w io.Writer, noHeaders boo
 		fmt.Fprintln(p.cells, strings.Join(headers, "\t")) // the tab writer keeps its first error for Flush
 	}
 	return p, nil
+}
+
+// relaxedPath is a JSONPath as client-go takes it, of one that may lack {} and the first dot, as kubectl lets it.
+func relaxedPath(text string) (string, error) {
+	inner := strings.TrimSuffix(strings.TrimPrefix(text, "{"), "}")
+	if strings.ContainsAny(inner, "{}") || strings.HasPrefix(text, "{") != strings.HasSuffix(text, "}") {
+		return "", fmt.Errorf("%q is not one path: write it as .metadata.name", text)
+	}
+	if text == "" {
+		return "", nil
+	}
+	return "{." + strings.TrimPrefix(inner, ".") + "}", nil
 }
 
 // Print implements Printer.

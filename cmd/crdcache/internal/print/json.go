@@ -67,6 +67,22 @@ func (p *jsonPrinter) Close() error {
 	return err
 }
 
+// oneJSON prints an object alone, as kubectl get -o json does of one that is named.
+type oneJSON struct{ w io.Writer }
+
+// Print implements Printer.
+func (p oneJSON) Print(obj *unstructured.Unstructured) error {
+	text, err := json.MarshalIndent(obj.Object, "", jsonStep)
+	if err != nil {
+		return fmt.Errorf("printing %s: %w", describe(obj), err)
+	}
+	_, err = p.w.Write(append(text, '\n'))
+	return err
+}
+
+// Close implements Printer.
+func (oneJSON) Close() error { return nil }
+
 // describe names an object in an error.
 func describe(obj *unstructured.Unstructured) string {
 	if obj.GetNamespace() == "" {

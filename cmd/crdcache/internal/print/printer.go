@@ -52,6 +52,21 @@ func NewSingle(format Format, w io.Writer, noHeaders bool) (Printer, error) {
 	return printer, err
 }
 
+// NewOne is New for one object that was asked for by its name: it is printed as it is, rather than as a list of one.
+func NewOne(format Format, w io.Writer, noHeaders bool) (Printer, error) {
+	switch format.Name {
+	case JSON:
+		return oneJSON{w}, nil
+	case YAML:
+		return oneYAML{w}, nil
+	}
+	printer, err := New(format, w, noHeaders)
+	if template, ok := printer.(*templatePrinter); ok {
+		template.single, template.open = true, true
+	}
+	return printer, err
+}
+
 // SortKeys orders keys ("namespace/name", or "name") as the API server lists objects: by the bytes of the
 // whole key, which is not by namespace first ("a-b/x" comes before "a/x").
 func SortKeys(keys []string) { slices.SortFunc(keys, strings.Compare) }

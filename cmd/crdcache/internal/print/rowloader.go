@@ -12,6 +12,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -50,6 +52,15 @@ type RowLoader struct {
 	namespace string
 	selectors metav1.ListOptions
 	errOut    io.Writer
+	names     map[schema.GroupVersionResource][]string
+}
+
+// Only says that of a type no other objects than those of these names will be shown.
+func (l *RowLoader) Only(gvr schema.GroupVersionResource, names []string) {
+	if l.names == nil {
+		l.names = map[schema.GroupVersionResource][]string{}
+	}
+	l.names[gvr] = names
 }
 
 // NewRowLoader returns a Loader for a server. Namespace (empty: all) and selectors are those of the objects that will
@@ -96,6 +107,19 @@ func (l *RowLoader) Load(ctx context.Context, types []discovery.Resource) []Rows
 	return rows
 }
 
+// selections are the selectors with which the objects of a type that will be shown are listed.
+func (l *RowLoader) selections(r discovery.Resource) []metav1.ListOptions {
+	names, ok := l.names[r.GVR]
+	if !ok {
+		return []metav1.ListOptions{l.selectors}
+	}
+	selections := make([]metav1.ListOptions, len(names))
+	for i, name := range names {
+		selections[i].FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+	}
+	return selections
+}
+
 func (l *RowLoader) load(ctx context.Context, r discovery.Resource) (Rows, error) {
 	rows, err := definitionRows(ctx, l.client, r)
 	if rows != nil || err != nil && !apierrors.IsForbidden(err) || l.rest == nil {
@@ -103,7 +127,7 @@ func (l *RowLoader) load(ctx context.Context, r discovery.Resource) (Rows, error
 	}
 	// Also for a type of a CRD that may not be read, as the tenants of a cluster may not: they get the cells, if not
 	// the paths behind them.
-	printed, failed := printedRowsOf(ctx, l.rest, r, l.namespace, l.selectors)
+	printed, failed := printedRowsOf(ctx, l.rest, r, l.namespace, l.selections(r))
 	if printed == nil || failed != nil {
 		return nil, errors.Join(err, failed)
 	}

@@ -30,6 +30,10 @@ type SectionOptions struct {
 	Namespace string
 	// Loader finds the columns of tables.
 	Loader *RowLoader
+	// One says that there is one object, which was asked for by its name.
+	One bool
+	// Silent leaves out that there is nothing.
+	Silent bool
 }
 
 // Sections writes all sections to stdout. Of none it says on stderr that there is nothing, unless a list says so.
@@ -50,7 +54,11 @@ func Sections(ctx context.Context, sections []Section, options SectionOptions) e
 
 // printList writes the objects of all types as one list.
 func (o SectionOptions) printList(ctx context.Context, sections []Section, out *bufio.Writer) error {
-	printer, err := New(o.Format, out, o.NoHeaders)
+	newPrinter := New
+	if o.One {
+		newPrinter = NewOne
+	}
+	printer, err := newPrinter(o.Format, out, o.NoHeaders)
 	if err != nil {
 		return err
 	}
@@ -71,7 +79,7 @@ func (o SectionOptions) printTables(ctx context.Context, sections []Section, out
 			filled, resources = append(filled, s), append(resources, s.Resource)
 		}
 	}
-	if len(filled) == 0 && len(sections) > 0 {
+	if len(filled) == 0 && len(sections) > 0 && !o.Silent {
 		o.sayEmpty(sections)
 	}
 	rows := o.Loader.Load(ctx, resources)

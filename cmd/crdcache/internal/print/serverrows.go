@@ -26,45 +26,51 @@ const (
 	pageSize = 500
 )
 
-// printedRowsOf asks the server to print all objects of a type; nil when it cannot.
-func printedRowsOf(ctx context.Context, client rest.Interface, r discovery.Resource, namespace string, selectors metav1.ListOptions) (Rows, error) {
+// printedRowsOf asks the server to print the objects of a type that one of the selections selects; nil when it cannot.
+func printedRowsOf(ctx context.Context, client rest.Interface, r discovery.Resource, namespace string, selections []metav1.ListOptions) (Rows, error) {
 	var printed []ServerRow
 	var definitions []metav1.TableColumnDefinition
-	next := ""
-	for {
-		request := client.Get().AbsPath(groupPath(r.GVR.GroupVersion())).SetHeader("Accept", acceptTable).
-			Param("limit", strconv.Itoa(pageSize)).Param("labelSelector", selectors.LabelSelector).Param("fieldSelector", selectors.FieldSelector)
-		if namespace != "" && r.Scope == discovery.Namespaced {
-			request = request.Namespace(namespace)
-		}
-		if next != "" {
-			request = request.Param("continue", next)
-		}
-		body, err := bodyOf(request.Resource(r.GVR.Resource).Do(ctx))
-		if err != nil {
-			return nil, err
-		}
-		page, err := readTable(body)
-		if err != nil {
-			return nil, err
-		}
-		if page == nil || len(page.ColumnDefinitions) == 0 && definitions == nil {
-			return nil, nil
-		}
-		if definitions == nil {
-			definitions = page.ColumnDefinitions
-		}
-		for _, row := range page.Rows {
-			key, err := rowKey(row)
+	for _, selectors := range selections {
+		next := ""
+		for first := true; first || next != ""; first = false {
+			page, err := printedPage(ctx, client, r, namespace, selectors, next)
 			if err != nil {
 				return nil, err
 			}
-			printed = append(printed, ServerRow{Key: key, Cells: row.Cells})
-		}
-		if next = page.Continue; next == "" {
-			return NewServerRows(definitions, printed), nil
+			if page == nil || len(page.ColumnDefinitions) == 0 && definitions == nil {
+				return nil, nil
+			}
+			if definitions == nil {
+				definitions = page.ColumnDefinitions
+			}
+			for _, row := range page.Rows {
+				key, err := rowKey(row)
+				if err != nil {
+					return nil, err
+				}
+				printed = append(printed, ServerRow{Key: key, Cells: row.Cells})
+			}
+			next = page.Continue
 		}
 	}
+	return NewServerRows(definitions, printed), nil
+}
+
+// printedPage asks the server to print a page of objects; nil when it cannot.
+func printedPage(ctx context.Context, client rest.Interface, r discovery.Resource, namespace string, selectors metav1.ListOptions, next string) (*metav1.Table, error) {
+	request := client.Get().AbsPath(groupPath(r.GVR.GroupVersion())).SetHeader("Accept", acceptTable).
+		Param("limit", strconv.Itoa(pageSize)).Param("labelSelector", selectors.LabelSelector).Param("fieldSelector", selectors.FieldSelector)
+	if namespace != "" && r.Scope == discovery.Namespaced {
+		request = request.Namespace(namespace)
+	}
+	if next != "" {
+		request = request.Param("continue", next)
+	}
+	body, err := bodyOf(request.Resource(r.GVR.Resource).Do(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return readTable(body)
 }
 
 // bodyOf is what the server answered. Where it refused, Error reads its words, and Raw does not.

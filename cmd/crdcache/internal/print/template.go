@@ -16,6 +16,7 @@ type templatePrinter struct {
 	printer printers.ResourcePrinter
 	list    unstructured.UnstructuredList
 	single  bool // evaluate on each object instead, and end the line
+	open    bool // do not end it, as kubectl does of one object
 }
 
 func newTemplate(format Format, w io.Writer) (*templatePrinter, error) {
@@ -78,6 +79,9 @@ func (p *templatePrinter) Print(obj *unstructured.Unstructured) error {
 	}
 	if err := p.printer.PrintObj(obj, p.w); err != nil {
 		return fmt.Errorf("evaluating the template on %s: %w", describe(obj), err)
+	}
+	if p.open {
+		return nil
 	}
 	_, err := io.WriteString(p.w, "\n")
 	return err

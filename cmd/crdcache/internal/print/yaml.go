@@ -71,6 +71,22 @@ func (p *yamlPrinter) Close() error {
 	return err
 }
 
+// oneYAML prints an object alone, as kubectl get -o yaml does of one that is named.
+type oneYAML struct{ w io.Writer }
+
+// Print implements Printer.
+func (p oneYAML) Print(obj *unstructured.Unstructured) error {
+	text, err := MarshalYAML(obj.Object)
+	if err != nil {
+		return fmt.Errorf("printing %s: %w", describe(obj), err)
+	}
+	_, err = p.w.Write(text)
+	return err
+}
+
+// Close implements Printer.
+func (oneYAML) Close() error { return nil }
+
 // MarshalYAML is yaml.Marshal, which fails for some of what objects can hold: it takes YAML for JSON, and has some
 // characters mean something, or nothing, that are letters to JSON. Those come out as escapes then.
 func MarshalYAML(value any) ([]byte, error) {

@@ -14,15 +14,52 @@ import (
 func (c Cache) Section() print.Section {
 	snapshot := c.Informer.Snapshot()
 	return print.Section{Resource: c.Resource, Len: snapshot.Len(), Print: func(ctx context.Context, sort func([]string), printer print.Printer) error {
-		return c.print(ctx, snapshot, sort, printer)
+		keys := snapshot.Keys()
+		sort(keys)
+		return c.print(ctx, snapshot, keys, printer)
 	}}
 }
 
-// print prints every object of a snapshot, in the order that sort gives the keys, and stops at the
-// first error. Objects are decoded only for printers that need it, one at a time.
-func (c Cache) print(ctx context.Context, snapshot *dynamicinformer.Snapshot, sort func(keys []string), printer print.Printer) error {
-	keys := snapshot.Keys()
-	sort(keys)
+// Sorted is Section in another order.
+func (c Cache) Sorted(order *print.Order) print.Section {
+	snapshot := c.Informer.Snapshot()
+	return print.Section{Resource: c.Resource, Len: snapshot.Len(), Print: func(ctx context.Context, _ func([]string), printer print.Printer) error {
+		keys, values := snapshot.Keys(), make(map[string]any, snapshot.Len())
+		for _, key := range keys {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			item, _ := snapshot.Stored(key)
+			object, err := decoded(item)
+			if err != nil {
+				return fmt.Errorf("%s %s: %w", c.Resource.GVR.Resource, key, err)
+			}
+			if values[key], err = order.Key(object.Object); err != nil {
+				return err
+			}
+		}
+		print.SortKeys(keys)
+		if err := order.Sort(keys, values); err != nil {
+			return err
+		}
+		return c.print(ctx, snapshot, keys, printer)
+	}}
+}
+
+// decoded is the object that a snapshot holds.
+func decoded(item any) (*unstructured.Unstructured, error) {
+	switch object := item.(type) {
+	case *unstructured.Unstructured:
+		return object, nil
+	case dynamicinformer.PackedObject:
+		return object.Decode()
+	}
+	return nil, fmt.Errorf("the cache holds a %T", item)
+}
+
+// print prints the objects of a snapshot that have these keys, and stops at the first error. Objects are decoded only
+// for printers that need it, one at a time.
+func (c Cache) print(ctx context.Context, snapshot *dynamicinformer.Snapshot, keys []string, printer print.Printer) error {
 	for _, key := range keys {
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -45,19 +45,25 @@ type Types struct {
 // Find finds the types on the server. It gives what it finds together with the joined errors of the rest, and no
 // Types when there are none.
 func (r *Reader) Find(ctx context.Context) (*Types, error) {
-	httpClient, err := r.Target.HTTPClient()
-	if err != nil {
-		return nil, err
-	}
 	resources, unresolved := r.Target.Resolve(ctx, r.types)
 	if len(resources) == 0 {
 		return nil, unresolved
 	}
+	types, err := r.typesOf(resources)
+	return types, errors.Join(unresolved, err)
+}
+
+// typesOf makes the clients that read types.
+func (r *Reader) typesOf(resources []discovery.Resource) (*Types, error) {
+	httpClient, err := r.Target.HTTPClient()
+	if err != nil {
+		return nil, err
+	}
 	client, err := dynamicinformer.NewClient(r.Target.Config, httpClient)
 	if err != nil {
-		return nil, errors.Join(unresolved, err)
+		return nil, err
 	}
-	return &Types{Resources: resources, Client: client, reader: r, httpClient: httpClient}, unresolved
+	return &Types{Resources: resources, Client: client, reader: r, httpClient: httpClient}, nil
 }
 
 // Indexes are those of the config, of each type that has any.

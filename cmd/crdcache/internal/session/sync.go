@@ -14,6 +14,8 @@ type Indexes map[schema.GroupVersionResource][]*indexers.Index
 
 // Steps are what a verb does with types of which it reads all objects once.
 type Steps struct {
+	// Instead, if set, is told what was found, and may do all that there is to do.
+	Instead func(ctx context.Context, types *Types, unresolved error) (done bool, err error)
 	// Check, if set, looks at the types that were found before anything of them is read.
 	Check func(types *Types, indexes Indexes) error
 	// Use works on the caches that are synced, which may be none.
@@ -28,6 +30,11 @@ func (r *Reader) Sync(ctx context.Context, steps Steps) error {
 	types, unresolved := r.Find(waiting)
 	if types == nil {
 		return unresolved
+	}
+	if steps.Instead != nil {
+		if done, err := steps.Instead(waiting, types, unresolved); done {
+			return err
+		}
 	}
 	indexes, err := types.Indexes()
 	if err == nil && steps.Check != nil {

@@ -1,0 +1,100 @@
+package cli_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+)
+
+// TestDumpNamed: objects that are named are got, and printed as kubectl get prints them; nothing is listed for it.
+func TestDumpNamed(t *testing.T) {
+	server := newCluster(t)
+	for i, name := range []string{"a", "b", "c"} {
+		server.Create(t, gizmos, object("Gizmo", "web", name, map[string]any{"color": "red", "size": int64(9 - i)}))
+	}
+	server.Create(t, zones, object("Zone", "", "north", nil))
+	const a = "NAME   COLOR\na      red\n"
+	tests := map[string]struct {
+		args []string
+		code int
+		out  string
+		err  string
+	}{
+		"type and name":       {[]string{"gizmos", "a"}, exit.OK, a, ""},
+		"type/name":           {[]string{"gz/a"}, exit.OK, a, ""},
+		"two":                 {[]string{"gizmos", "b", "a", "-o", "name"}, exit.OK, "gizmo.example.com/b\ngizmo.example.com/a\n", ""},
+		"two types":           {[]string{"zone/north", "gizmo/a", "-o", "name"}, exit.OK, "zone.example.com/north\ngizmo.example.com/a\n", ""},
+		"template":            {[]string{"gizmos", "a", "-o", "jsonpath={.spec.size}"}, exit.OK, "9", ""},
+		"template of two":     {[]string{"gizmos", "a", "b", "-o", "jsonpath={.items[*].spec.size}"}, exit.OK, "9 8", ""},
+		"ordered":             {[]string{"gizmos", "a", "b", "-o", "name", "--sort-by", ".spec.size"}, exit.OK, "gizmo.example.com/b\ngizmo.example.com/a\n", ""},
+		"absent":              {[]string{"gizmos", "nope"}, exit.Failed, "", "error: gizmos.example.com \"nope\" not found\n"},
+		"one absent":          {[]string{"gizmos", "a", "nope"}, exit.Failed, a, "error: gizmos.example.com \"nope\" not found\n"},
+		"absent, no matter":   {[]string{"gizmos", "nope", "--ignore-not-found"}, exit.OK, "", ""},
+		"nothing, no matter":  {[]string{"gizmos", "--ignore-not-found", "-n", "empty"}, exit.OK, "", ""},
+		"type was meant":      {[]string{"gizmos", "zoness"}, exit.Failed, "", "did you mean zones.example.com?"},
+		"all namespaces":      {[]string{"gizmos", "a", "-A"}, exit.Usage, "", "objects have names within a namespace"},
+		"selector":            {[]string{"gizmos", "a", "-l", "x=y"}, exit.Usage, "", "names and selectors exclude each other"},
+		"several types":       {[]string{"things/a"}, exit.Usage, "", `"things" stands for 2 types`},
+		"not a name of types": {[]string{"zones", "system:x"}, exit.Failed, "", `error: zones.example.com "system:x" not found`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			before := len(server.Requests())
+			args := append([]string{"dump", "-s", server.URL}, tt.args...)
+			if !slices.Contains(args, "-A") && !slices.Contains(args, "-n") {
+				args = append(args, "-n", "web")
+			}
+			r := crdcache(t, args...)
+			r.expect(t, tt.code, tt.out)
+			if !strings.Contains(r.errOut, tt.err) || tt.err == "" && r.errOut != "" {
+				t.Errorf("stderr is %q, want %q", r.errOut, tt.err)
+			}
+			for _, asked := range server.Requests()[before:] {
+				if strings.HasPrefix(asked, "list ") && !strings.Contains(asked, "/empty/") {
+					t.Errorf("the server was asked: %s", asked)
+				}
+			}
+		})
+	}
+}
+
+// TestDumpOne: one object that is named is printed as it is, not as a list of one.
+func TestDumpOne(t *testing.T) {
+	server := newCluster(t)
+	server.Create(t, zones, object("Zone", "", "north", nil))
+	r := crdcache(t, "dump", "zones", "north", "-o", "yaml", "-s", server.URL)
+	if r.code != exit.OK || !strings.HasPrefix(r.out, "apiVersion: example.com/v1\nkind: Zone\nmetadata:\n") {
+		t.Errorf("exit code %d, stdout:\n%s", r.code, r.out)
+	}
+	r = crdcache(t, "dump", "zones/north", "-o", "json", "-s", server.URL)
+	if r.code != exit.OK || !strings.HasPrefix(r.out, "{\n    \"apiVersion\": \"example.com/v1\",\n    \"kind\": \"Zone\",") {
+		t.Errorf("exit code %d, stdout:\n%s", r.code, r.out)
+	}
+	server.Break(apitest.Fault{Path: zonesPath + "/north", Status: http.StatusForbidden, Message: "eve may not"})
+	r = crdcache(t, "dump", "zones/north", "-s", server.URL, "--ignore-not-found")
+	if r.code != exit.Forbidden || r.errOut != "error: eve may not\n" {
+		t.Errorf("exit code %d, stderr:\n%s", r.code, r.errOut)
+	}
+}
+
+// TestDumpSorted: --sort-by orders as kubectl does.
+func TestDumpSorted(t *testing.T) {
+	server := newCluster(t)
+	for name, size := range map[string]any{"a": "1Gi", "b": "900Mi", "c": nil, "d": "2Gi"} {
+		server.Create(t, gizmos, object("Gizmo", "web", name, map[string]any{"size": size, "node": "node-" + strings.Repeat("1", len(name))}))
+	}
+	args := []string{"dump", "gizmos", "-A", "-o", "jsonpath={.items[*].metadata.name}", "-s", server.URL, "--sort-by"}
+	crdcache(t, append(args, "{.spec.size}")...).expect(t, exit.OK, "c b a d")
+	crdcache(t, append(args, "spec.node")...).expect(t, exit.OK, "a b c d")
+	r := crdcache(t, append(args, ".spec.nope")...)
+	if r.code != exit.Failed || !strings.Contains(r.errOut, "--sort-by .spec.nope: no object has such a field") {
+		t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
+	}
+	if r := crdcache(t, append(args, ".spec")...); r.code != exit.Failed || !strings.Contains(r.errOut, "which has no order") {
+		t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
+	}
+}

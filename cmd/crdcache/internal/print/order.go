@@ -1,0 +1,139 @@
+package print
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/client-go/util/jsonpath"
+)
+
+// Order is that in which --sort-by puts objects, as kubectl's: by the first value of a JSONPath, those without one first,
+// numbers by size, texts that are quantities by what they amount to, and others with the numbers in them by size.
+type Order struct {
+	text string
+	path *jsonpath.JSONPath
+}
+
+// ParseOrder reads a JSONPath, with or without {} and the first dot.
+func ParseOrder(text string) (*Order, error) {
+	expression, err := relaxedPath(text)
+	if err != nil {
+		return nil, err
+	}
+	path := jsonpath.New("sort-by").AllowMissingKeys(true)
+	if err := path.Parse(expression); err != nil {
+		return nil, err
+	}
+	return &Order{text, path}, nil
+}
+
+// Key is what an object is put in order by; nil for one without a value. It is not safe for concurrent use.
+func (o *Order) Key(object map[string]any) (any, error) {
+	results, err := o.path.FindResults(object)
+	if err != nil {
+		return nil, fmt.Errorf("--sort-by %s: %w", o.text, err)
+	}
+	if len(results) == 0 || len(results[0]) == 0 || !results[0][0].CanInterface() {
+		return nil, nil
+	}
+	value := results[0][0].Interface()
+	switch value.(type) {
+	case map[string]any, []any:
+		return nil, fmt.Errorf("--sort-by %s: it is a whole object or list, which has no order; name a field in it", o.text)
+	}
+	return value, nil
+}
+
+// Sort puts keys of objects in the order of what Key gave of each. Where no object has a value it is an error, because
+// the path is most likely wrong.
+func (o *Order) Sort(keys []string, values map[string]any) error {
+	if len(keys) > 0 && !slices.ContainsFunc(keys, func(key string) bool { return values[key] != nil }) {
+		return fmt.Errorf("--sort-by %s: no object has such a field", o.text)
+	}
+	slices.SortStableFunc(keys, func(a, b string) int { return compareValues(values[a], values[b]) })
+	return nil
+}
+
+// compareValues compares scalars of JSON: nothing, booleans, numbers, text.
+func compareValues(a, b any) int {
+	if rank := cmp.Compare(rankOf(a), rankOf(b)); rank != 0 {
+		return rank
+	}
+	switch a := a.(type) {
+	case bool:
+		return cmp.Compare(number(a), number(b))
+	case string:
+		return compareTexts(a, b.(string))
+	case nil:
+		return 0
+	}
+	if a, ok := a.(int64); ok { // exactly, beyond what a float holds
+		if b, ok := b.(int64); ok {
+			return cmp.Compare(a, b)
+		}
+	}
+	return cmp.Compare(number(a), number(b))
+}
+
+func rankOf(value any) int {
+	switch value.(type) {
+	case nil:
+		return 0
+	case bool:
+		return 1
+	case string:
+		return 3
+	}
+	return 2
+}
+
+func number(value any) float64 {
+	switch v := value.(type) {
+	case int64:
+		return float64(v)
+	case float64:
+		return v
+	case bool:
+		if v {
+			return 1
+		}
+	}
+	return 0
+}
+
+func compareTexts(a, b string) int {
+	if x, err := resource.ParseQuantity(a); err == nil {
+		if y, err := resource.ParseQuantity(b); err == nil {
+			return x.Cmp(y)
+		}
+	}
+	return compareNatural(a, b)
+}
+
+// compareNatural compares texts with runs of digits in them by the numbers those are: node-9 comes before node-10.
+func compareNatural(a, b string) int {
+	for a != "" && b != "" {
+		x, y := digits(a), digits(b)
+		if x > 0 && y > 0 {
+			m, n := strings.TrimLeft(a[:x], "0"), strings.TrimLeft(b[:y], "0")
+			if c := cmp.Or(cmp.Compare(len(m), len(n)), cmp.Compare(m, n), cmp.Compare(x, y)); c != 0 {
+				return c
+			}
+			a, b = a[x:], b[y:]
+			continue
+		}
+		if a[0] != b[0] {
+			return cmp.Compare(a[0], b[0])
+		}
+		a, b = a[1:], b[1:]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// digits counts those at the beginning.
+func digits(text string) int {
+	return len(text) - len(strings.TrimLeft(text, "0123456789"))
+}

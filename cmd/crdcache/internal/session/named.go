@@ -1,0 +1,166 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/discovery"
+)
+
+// Named are objects of a type that a command line names.
+type Named struct {
+	Type  string
+	Names []string
+}
+
+// SplitNamed finds the objects that arguments name: TYPE/NAME, of which there may be several, or, as far as that shows
+// without asking a server, TYPE NAME. It gives none where the arguments are types.
+func SplitNamed(args []string) ([]Named, error) {
+	if !slices.ContainsFunc(args, isNamed) {
+		for i, arg := range args {
+			if _, err := discovery.ParseName(arg); i == 0 || err == nil || strings.Contains(arg, ",") {
+				continue
+			}
+			if len(path.IsValidPathSegmentName(arg)) == 0 { // such as system:node
+				return []Named{{args[0], args[1:]}}, nil
+			}
+		}
+		return nil, nil
+	}
+	var all []Named
+	for _, arg := range args {
+		of, name, _ := strings.Cut(arg, "/")
+		if !isNamed(arg) || strings.Contains(of, ",") {
+			return nil, exit.Usagef("%q is not TYPE/NAME, and another argument is: name all objects in this way, or give one type and names, as in 'gizmos a b'", arg)
+		}
+		if problems := path.IsValidPathSegmentName(name); len(problems) > 0 || name == "" || of == "" {
+			return nil, exit.Usagef("%q is no TYPE/NAME: there is no such type or name", arg)
+		}
+		i := slices.IndexFunc(all, func(n Named) bool { return n.Type == of })
+		if i < 0 {
+			all, i = append(all, Named{Type: of}), len(all)
+		}
+		if !slices.Contains(all[i].Names, name) {
+			all[i].Names = append(all[i].Names, name)
+		}
+	}
+	return all, nil
+}
+
+func isNamed(arg string) bool { return strings.Count(arg, "/") == 1 && !strings.Contains(arg, ",") }
+
+// Got are objects of a type that were got by their names.
+type Got struct {
+	Resource discovery.Resource
+	Names    []string
+	Objects  []*unstructured.Unstructured
+}
+
+// Get gets objects by their names. What there is comes together with the joined errors of the others.
+func (r *Reader) Get(ctx context.Context, named []Named) (*Types, []Got, error) {
+	types := make([]discovery.Resource, len(named))
+	for i, n := range named {
+		found, err := r.Target.Resolve(ctx, []string{n.Type})
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(found) != 1 {
+			return nil, nil, exit.Usagef("%q stands for %d types: name one, whose objects have names", n.Type, len(found))
+		}
+		types[i] = found[0]
+	}
+	on, err := r.typesOf(types)
+	if err != nil {
+		return nil, nil, err
+	}
+	var all []Got
+	var errs []error
+	for i, n := range named {
+		got, err := r.get(ctx, on.Client, Got{Resource: types[i], Names: n.Names})
+		all, errs = append(all, got), append(errs, err)
+	}
+	return on, all, errors.Join(errs...)
+}
+
+func (r *Reader) get(ctx context.Context, client dynamic.Interface, got Got) (Got, error) {
+	switch {
+	case r.cached.LabelSelector != nil || r.cached.FieldSelector != nil:
+		return got, exit.Usagef("names and selectors exclude each other: give one of them")
+	case got.Resource.Scope == discovery.Namespaced && r.Target.Namespace == "" && r.Target.Offline():
+		return r.find(ctx, client, got)
+	case got.Resource.Scope == discovery.Namespaced && r.Target.Namespace == "":
+		return got, exit.Usagef("objects have names within a namespace: give it with --namespace, and leave out --all-namespaces")
+	}
+	var from dynamic.ResourceInterface = client.Resource(got.Resource.GVR)
+	if got.Resource.Scope == discovery.Namespaced {
+		from = client.Resource(got.Resource.GVR).Namespace(r.Target.Namespace)
+	}
+	var errs []error
+	for _, name := range got.Names {
+		object, err := from.Get(ctx, name, metav1.GetOptions{})
+		if err == nil {
+			err = r.transform(object)
+		}
+		if err != nil {
+			errs = append(errs, r.explainGet(ctx, err, got.Resource, name))
+			continue
+		}
+		got.Objects = append(got.Objects, object)
+	}
+	return got, errors.Join(errs...)
+}
+
+// find looks objects up in all namespaces of files, which are read without a namespace unless one is given.
+func (r *Reader) find(ctx context.Context, client dynamic.Interface, got Got) (Got, error) {
+	var errs []error
+	for _, name := range got.Names {
+		selector := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+		list, err := client.Resource(got.Resource.GVR).List(ctx, metav1.ListOptions{FieldSelector: selector})
+		if err == nil && len(list.Items) == 0 {
+			err = apierrors.NewNotFound(got.Resource.GVR.GroupResource(), name)
+		}
+		if err != nil {
+			errs = append(errs, r.explainGet(ctx, err, got.Resource, name))
+			continue
+		}
+		for i := range list.Items {
+			if err := r.transform(&list.Items[i]); err != nil {
+				return got, err
+			}
+			got.Objects = append(got.Objects, &list.Items[i])
+		}
+	}
+	return got, errors.Join(errs...)
+}
+
+// transform leaves out what is not to be printed.
+func (r *Reader) transform(object *unstructured.Unstructured) error {
+	if r.cached.Transform == nil {
+		return nil
+	}
+	_, err := r.cached.Transform(object)
+	return err
+}
+
+// explainGet says why an object was not got. What the server answered is clear as it is.
+func (r *Reader) explainGet(ctx context.Context, err error, of discovery.Resource, name string) error {
+	var status apierrors.APIStatus
+	switch {
+	case errors.As(err, &status) && !apierrors.IsUnauthorized(err):
+		return err
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("%w: the API server at %s did not send %s/%s within %v", exit.ErrNotSynced, r.Target.Config.Host, of.GVR.GroupResource(), name, r.Target.Timeout)
+	}
+	return r.Target.Explain(ctx, err)
+}

@@ -32,7 +32,7 @@ func TestProgressOnNarrowTerminal(t *testing.T) {
 		code <- cli.Main(ctx, []string{"crdcache", "dump", "gizmos", "-A", "-s", server.URL}, nil, &out, terminal.File)
 	}()
 	frames := func(n int) func(string) bool {
-		return func(output string) bool { return strings.Count(output, "synced 0 of 1") >= n }
+		return func(output string) bool { return strings.Count(output, "0 objects, ") >= n }
 	}
 	if err := await(t, terminal, frames(1)); err != nil {
 		t.Error(err)
@@ -40,7 +40,7 @@ func TestProgressOnNarrowTerminal(t *testing.T) {
 	if err := terminal.Resize(20); err != nil {
 		t.Error(err)
 	}
-	if err := await(t, terminal, func(output string) bool { return strings.Contains(output, "synced 0 of 1, 0...") }); err != nil {
+	if err := await(t, terminal, func(output string) bool { return strings.Contains(output, "0 objects, 0.0 M...") }); err != nil {
 		t.Error(err)
 	}
 	cancel()
@@ -78,7 +78,7 @@ func TestProgressGivesWayToWarnings(t *testing.T) {
 	go func() { // ended by the answer
 		code <- cli.Main(t.Context(), []string{"crdcache", "dump", "gizmos", "-A", "-s", proxy}, nil, &out, terminal.File)
 	}()
-	if err := await(t, terminal, func(output string) bool { return strings.Contains(output, "synced 0 of 1") }); err != nil {
+	if err := await(t, terminal, func(output string) bool { return strings.Contains(output, "0 objects, ") }); err != nil {
 		t.Error(err)
 	}
 	close(shown)
@@ -99,7 +99,7 @@ func TestDumbTerminal(t *testing.T) {
 		terminal := newTerminal(t, 40)
 		t.Setenv("TERM", kind)
 		code := cli.Main(t.Context(), []string{"crdcache", "dump", "gizmos", "-A", "--timeout", "1500ms", "-s", server.URL}, nil, terminal.File, terminal.File)
-		if output := terminal.Close(); code != exit.NotSynced || strings.ContainsFunc(strings.ReplaceAll(output, "\n", ""), unicode.IsControl) || strings.Contains(output, "synced 0") {
+		if output := terminal.Close(); code != exit.NotSynced || strings.ContainsFunc(strings.ReplaceAll(output, "\n", ""), unicode.IsControl) || strings.Contains(output, "0 objects") {
 			t.Errorf("TERM=%q: exit code %d, %q", kind, code, output)
 		}
 	}

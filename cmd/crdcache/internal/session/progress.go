@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,18 +19,63 @@ const (
 	interval = 200 * time.Millisecond
 )
 
-// ByteCounter counts the bytes that come from a server.
-type ByteCounter struct{ received atomic.Int64 }
+// Traffic counts what comes from a server: bytes, and the objects of lists and watches.
+type Traffic struct {
+	received, objects atomic.Int64
+	// counting says that somebody looks at objects, which takes a look at every byte.
+	counting atomic.Bool
+
+	mu struct {
+		sync.Mutex
+		// remaining are, by the path of a list, the objects that the server says are still to come.
+		remaining map[string]int64
+	}
+}
 
 // Wrap counts what a transport receives.
-func (c *ByteCounter) Wrap(next http.RoundTripper) http.RoundTripper {
+func (t *Traffic) Wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
-		if err == nil && response.Body != nil {
-			response.Body = &countedBody{ReadCloser: response.Body, counter: c}
+		if err != nil || response.Body == nil {
+			return response, err
 		}
-		return response, err
+		body := &countedBody{ReadCloser: response.Body, traffic: t}
+		if t.counting.Load() && response.StatusCode == http.StatusOK {
+			body.items = &itemCounter{watch: r.URL.Query().Get("watch") != "", tell: func(objects int, remaining int64) { t.tell(r.URL.Path, objects, remaining) }}
+		}
+		response.Body = body
+		return response, nil
 	})
+}
+
+// tell counts objects of a list or a watch; remaining is below zero unless a page has just ended that says what comes
+// after it.
+func (t *Traffic) tell(path string, objects int, remaining int64) {
+	t.objects.Add(int64(objects))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if remaining >= 0 {
+		if t.mu.remaining == nil {
+			t.mu.remaining = map[string]int64{}
+		}
+		t.mu.remaining[path] = remaining
+	} else if left, ok := t.mu.remaining[path]; ok {
+		t.mu.remaining[path] = max(0, left-int64(objects))
+	}
+}
+
+// expected is how many objects there will be, as far as the server says; 0 where it does not.
+func (t *Traffic) expected() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var left int64
+	for _, n := range t.mu.remaining {
+		left += n
+	}
+	if left == 0 {
+		return 0
+	}
+	return t.objects.Load() + left
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -39,32 +85,37 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 type countedBody struct {
 	io.ReadCloser
-	counter *ByteCounter
+	traffic *Traffic
+	items   *itemCounter // nil where objects are not counted
 }
 
 // Read implements io.Reader.
 func (b *countedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.counter.received.Add(int64(n))
+	b.traffic.received.Add(int64(n))
+	if b.items != nil {
+		_, _ = b.items.Write(p[:n])
+	}
 	return n, err
 }
 
 // ShowProgress updates one line on w until the returned func is called, which takes the line away again. Where w is no
 // terminal, or a dumb one, it does nothing.
-func ShowProgress(w io.Writer, counter *ByteCounter, synced func() (done, all int)) (stop func()) {
+func ShowProgress(w io.Writer, traffic *Traffic, synced func() (done, all int)) (stop func()) {
 	if !print.Controllable(w) {
 		return func() {}
 	}
+	traffic.counting.Store(true)
 	quit := make(chan struct{})
 	var shown sync.WaitGroup
-	shown.Go(func() { showProgress(w, counter, synced, quit) }) // ended by quit
+	shown.Go(func() { showProgress(w, traffic, synced, quit) }) // ended by quit
 	return sync.OnceFunc(func() {
 		close(quit)
 		shown.Wait()
 	})
 }
 
-func showProgress(w io.Writer, counter *ByteCounter, synced func() (done, all int), quit <-chan struct{}) {
+func showProgress(w io.Writer, traffic *Traffic, synced func() (done, all int), quit <-chan struct{}) {
 	begun := time.Now()
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -76,13 +127,34 @@ func showProgress(w io.Writer, counter *ByteCounter, synced func() (done, all in
 		case <-timer.C:
 		}
 		done, all := synced()
-		print.WriteStatus(w, progressLine(done, all, counter.received.Load(), time.Since(begun)))
+		print.WriteStatus(w, progressLine(done, all, traffic.objects.Load(), traffic.expected(), traffic.received.Load(), time.Since(begun)))
 		timer.Reset(interval)
 	}
 }
 
 // progressLine is short enough for narrow terminals.
-func progressLine(done, all int, received int64, passed time.Duration) string {
+func progressLine(done, all int, objects, expected, received int64, passed time.Duration) string {
 	const mebibyte = 1 << 20
-	return fmt.Sprintf("synced %d of %d, %.1f MiB, %v", done, all, float64(received)/mebibyte, passed.Round(time.Second))
+	text := ""
+	if all > 1 {
+		text = fmt.Sprintf("synced %d of %d types, ", done, all)
+	}
+	text += grouped(objects)
+	if expected > objects {
+		text += " of " + grouped(expected)
+	}
+	size := strconv.FormatInt(received/mebibyte, 10)
+	if received < 10*mebibyte {
+		size = strconv.FormatFloat(float64(received)/mebibyte, 'f', 1, 64)
+	}
+	return fmt.Sprintf("%s objects, %s MiB, %d s", text, size, int(passed.Seconds()))
+}
+
+// grouped writes a number with commas between thousands.
+func grouped(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
 }

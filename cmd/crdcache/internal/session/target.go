@@ -26,7 +26,7 @@ type Target struct {
 	Timeout time.Duration
 
 	errOut  io.Writer
-	counter ByteCounter
+	traffic Traffic
 	source  *offline.Source // nil for a cluster
 	// typesChanged, if set, is called when Follow finds types that no CRD defines.
 	typesChanged func()
@@ -84,7 +84,7 @@ func (t *Target) Follow(ctx context.Context, typesChanged func()) error {
 // HTTPClient returns the client that everything of a command shares.
 func (t *Target) HTTPClient() (*http.Client, error) {
 	config := rest.CopyConfig(t.Config)
-	config.Wrap(t.counter.Wrap)
+	config.Wrap(t.traffic.Wrap)
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
@@ -94,7 +94,7 @@ func (t *Target) HTTPClient() (*http.Client, error) {
 
 // Progress shows on a terminal how far a sync is, until the returned func is called.
 func (t *Target) Progress(synced func() (done, all int)) (stop func()) {
-	return ShowProgress(t.errOut, &t.counter, synced)
+	return ShowProgress(t.errOut, &t.traffic, synced)
 }
 
 // Limit ends the context when the time for waiting is up.

@@ -111,6 +111,8 @@ func (f *dumpFlags) toOptions(ctx context.Context, args []string, streams generi
 // checkWatch refuses what does not go together with --watch.
 func (f *dumpFlags) checkWatch(o *dumpOptions) error {
 	switch {
+	case o.ignoreNotFound:
+		return exit.Usagef("--ignore-not-found and --watch exclude each other: what is not there yet may come")
 	case o.order != nil:
 		return exit.Usagef("--sort-by and --watch exclude each other: what changes comes in its own order")
 	case len(o.named) > 0:

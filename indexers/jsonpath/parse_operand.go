@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // parseOperand reads a path or a literal in a filter.
@@ -98,7 +100,7 @@ func (p *parser) parseNumber() (operand, error) {
 	}
 	text := p.src[from:p.pos]
 	digits := strings.TrimPrefix(text, "+")
-	if end, problem := scanNumber([]byte(digits), 0); problem != "" || end != len(digits) {
+	if end, _ := jsontext.Number([]byte(digits), 0); end != len(digits) {
 		return operand{}, p.fail(CodeNumber, from, p.pos, "write it as in JSON, for example -1, 2.5 or 1e3", "%s is not a number", text)
 	}
 	if !strings.Contains(digits, ".") {
@@ -153,7 +155,7 @@ func (p *parser) parseEscape(what string) (rune, error) {
 	from := p.pos
 	c := p.peekAt(1)
 	if c == 'u' {
-		r, ok := hex4(p.src[:p.end], from+2)
+		r, ok := jsontext.CodeUnit(p.src[:p.end], from+2)
 		if !ok {
 			return 0, p.fail(CodeString, from, min(from+6, p.end), `four hexadecimal digits must follow "\u"`, "a broken escape in %s", what)
 		}
@@ -162,7 +164,7 @@ func (p *parser) parseEscape(what string) (rune, error) {
 			return r, nil
 		}
 		if p.has(`\u`) {
-			if low, ok := hex4(p.src[:p.end], p.pos+2); ok {
+			if low, ok := jsontext.CodeUnit(p.src[:p.end], p.pos+2); ok {
 				if full := utf16.DecodeRune(r, low); full != utf8.RuneError {
 					p.pos += 6
 					return full, nil
@@ -188,22 +190,4 @@ func (p *parser) parseEscape(what string) (rune, error) {
 		to = p.hereEnd()
 	}
 	return 0, p.fail(CodeString, from, to, hint, "an unknown escape in %s", what)
-}
-
-func hex4[T string | []byte](s T, at int) (rune, bool) {
-	if at+4 > len(s) {
-		return 0, false
-	}
-	var r rune
-	for i := at; i < at+4; i++ {
-		switch c := s[i]; {
-		case isDigit(c):
-			r = r<<4 | rune(c-'0')
-		case c|0x20 >= 'a' && c|0x20 <= 'f':
-			r = r<<4 | rune(c|0x20-'a'+10)
-		default:
-			return 0, false
-		}
-	}
-	return r, true
 }

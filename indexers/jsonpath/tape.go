@@ -3,7 +3,8 @@ package jsonpath
 import (
 	"bytes"
 	"slices"
-	"strconv"
+
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // tape is the outcome of scanning a document: one entry for every value that some path may need, in
@@ -79,39 +80,10 @@ func (t *tape) scalar(i int32) scalar {
 	return s
 }
 
-// parseNumber reads a valid JSON number as apimachinery does: an int64 when it has no point and
-// fits, else a float64. An exponent makes it a float64.
+// parseNumber reads a valid JSON number as apimachinery does; one too large is infinite.
 func parseNumber(raw []byte) (i int64, f float64, isInt bool) {
-	if i, ok := parseInt(raw); ok {
-		return i, 0, true
-	}
-	f, _ = strconv.ParseFloat(string(raw), 64)
-	return 0, f, false
-}
-
-func parseInt(raw []byte) (int64, bool) {
-	digits := raw
-	if len(digits) > 0 && digits[0] == '-' {
-		digits = digits[1:]
-	}
-	if len(digits) == 0 {
-		return 0, false
-	}
-	if len(digits) > 18 { // may overflow
-		i, err := strconv.ParseInt(string(raw), 10, 64)
-		return i, err == nil
-	}
-	var i int64
-	for _, c := range digits {
-		if !isDigit(c) {
-			return 0, false
-		}
-		i = i*10 + int64(c-'0')
-	}
-	if len(digits) < len(raw) {
-		i = -i
-	}
-	return i, true
+	i, f, isInt, _ = jsontext.ParseNumber(raw)
+	return i, f, isInt
 }
 
 // value gives the entry as the caller of FindJSON sees it.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"math"
+
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // Kind is the JSON kind of a value.
@@ -57,7 +59,7 @@ func (v Value) Int64() (i int64, ok bool) {
 	if v.kind != KindNumber {
 		return 0, false
 	}
-	return parseInt(v.raw)
+	return jsontext.ParseInteger(v.raw)
 }
 
 // Float64 gives a number, rounded when it is an integer that has no exact float64; ok is false for

@@ -14,9 +14,8 @@ import (
 // serializers are what benchmarks compare.
 func serializers() map[string]kruntime.NegotiatedSerializer {
 	return map[string]kruntime.NegotiatedSerializer{
-		"stock":                   stock(),
-		"codec":                   codec.Wrap(stock(), codec.Options{}),
-		"codec-no-managed-fields": codec.Wrap(stock(), codec.Options{DropManagedFields: true}),
+		"stock": stock(),
+		"codec": codec.Wrap(stock()),
 	}
 }
 

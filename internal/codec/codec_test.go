@@ -130,7 +130,7 @@ func decodeWith(d runtime.Decoder, data string, defaults *schema.GroupVersionKin
 }
 
 func TestObjectsAreStock(t *testing.T) {
-	want, got := jsonInfo(t, stock()).Serializer, jsonInfo(t, codec.Wrap(stock(), codec.Options{})).Serializer
+	want, got := jsonInfo(t, stock()).Serializer, jsonInfo(t, codec.Wrap(stock())).Serializer
 	for body, data := range bodies {
 		for target, build := range targets {
 			for _, defaults := range []*schema.GroupVersionKind{nil, {Version: "v1"}} {
@@ -149,7 +149,7 @@ func FuzzObjectsAreStock(f *testing.F) {
 	for _, body := range bodies {
 		f.Add(body)
 	}
-	want, got := jsonInfo(f, stock()).Serializer, jsonInfo(f, codec.Wrap(stock(), codec.Options{})).Serializer
+	want, got := jsonInfo(f, stock()).Serializer, jsonInfo(f, codec.Wrap(stock())).Serializer
 	f.Fuzz(func(t *testing.T, data string) {
 		for _, build := range targets {
 			if diff := differ(decodeWith(want, data, nil, build()), decodeWith(got, data, nil, build())); diff != "" {
@@ -162,7 +162,7 @@ func FuzzObjectsAreStock(f *testing.F) {
 // TestFastPath checks that usual objects never reach the stock serializer; otherwise nothing would be gained.
 func TestFastPath(t *testing.T) {
 	broken := &brokenSerializer{jsonInfo(t, stock())}
-	info := jsonInfo(t, codec.Wrap(broken, codec.Options{}))
+	info := jsonInfo(t, codec.Wrap(broken))
 	for name, target := range map[string]runtime.Object{
 		widget(1): nil, widget(2): &unstructured.Unstructured{}, widgetList(2): &unstructured.UnstructuredList{},
 	} {
@@ -202,21 +202,4 @@ type brokenDecoder struct{ runtime.Serializer }
 
 func (brokenDecoder) Decode([]byte, *schema.GroupVersionKind, runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	return nil, nil, fmt.Errorf("broken")
-}
-
-func TestDropManagedFields(t *testing.T) {
-	s := jsonInfo(t, codec.Wrap(stock(), codec.Options{DropManagedFields: true})).Serializer
-	list := &unstructured.UnstructuredList{}
-	if _, _, err := s.Decode([]byte(widgetList(2)), nil, list); err != nil {
-		t.Fatal(err)
-	}
-	object, _, err := s.Decode([]byte(widget(1)), nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, u := range []*unstructured.Unstructured{&list.Items[0], &list.Items[1], object.(*unstructured.Unstructured)} {
-		if u.GetManagedFields() != nil || u.GetLabels() == nil {
-			t.Errorf("managed fields are there, or labels are not: %v", u.Object)
-		}
-	}
 }

@@ -3,7 +3,7 @@
 // # Usage
 //
 //	config := dynamic.ConfigFor(config)
-//	config.NegotiatedSerializer = codec.Wrap(config.NegotiatedSerializer, codec.Options{})
+//	config.NegotiatedSerializer = codec.Wrap(config.NegotiatedSerializer)
 //
 // For informers there is WrapPacked, whose watches yield packed objects, and ReadList, which packs a list as it
 // arrives:

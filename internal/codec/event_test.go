@@ -111,7 +111,7 @@ func decoded(t testing.TB, s runtime.NegotiatedSerializer, stream io.Reader) ite
 }
 
 func TestStreamsAreStock(t *testing.T) {
-	wrapped := codec.Wrap(stock(), codec.Options{})
+	wrapped := codec.Wrap(stock())
 	readers := map[string]func(io.Reader) io.Reader{
 		"whole": func(r io.Reader) io.Reader { return r },
 		"bytes": iotest.OneByteReader,
@@ -136,7 +136,7 @@ func TestStreamsAreStock(t *testing.T) {
 
 // TestTruncatedStreams ends a stream at every byte.
 func TestTruncatedStreams(t *testing.T) {
-	wrapped := codec.Wrap(stock(), codec.Options{})
+	wrapped := codec.Wrap(stock())
 	stream := event("ADDED", widget(1)) + event("BOOKMARK", bookmark)
 	for n := range stream {
 		want := replay(t, stock(), strings.NewReader(stream[:n]))
@@ -157,7 +157,7 @@ func TestGzippedStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := differ(replay(t, stock(), strings.NewReader(streams["events"])), replay(t, codec.Wrap(stock(), codec.Options{}), r)); diff != "" {
+	if diff := differ(replay(t, stock(), strings.NewReader(streams["events"])), replay(t, codec.Wrap(stock()), r)); diff != "" {
 		t.Errorf("(-stock +codec)\n%s", diff)
 	}
 }
@@ -168,7 +168,7 @@ func TestFrameBufferReuse(t *testing.T) {
 	for n := range 100 {
 		stream.WriteString(event("ADDED", widget(n)))
 	}
-	steps := replay(t, codec.Wrap(stock(), codec.Options{}), strings.NewReader(stream.String()))
+	steps := replay(t, codec.Wrap(stock()), strings.NewReader(stream.String()))
 	if diff := differ(replay(t, stock(), strings.NewReader(stream.String())), steps); diff != "" {
 		t.Errorf("objects changed after they were decoded (-stock +codec)\n%s", diff)
 	}
@@ -176,7 +176,7 @@ func TestFrameBufferReuse(t *testing.T) {
 
 // TestOversizedFrame checks that a frame larger than client-go allows fails, and that the next one is read.
 func TestOversizedFrame(t *testing.T) {
-	info := jsonInfo(t, codec.Wrap(stock(), codec.Options{}))
+	info := jsonInfo(t, codec.Wrap(stock()))
 	stream := event("ADDED", `{"a":"`+strings.Repeat("x", 17<<20)+`"}`) + event("ADDED", widget(1))
 	decoder := streaming.NewDecoder(info.StreamSerializer.Framer.NewFrameReader(io.NopCloser(strings.NewReader(stream))), info.StreamSerializer.Serializer)
 	if _, _, err := decoder.Decode(nil, &metav1.WatchEvent{}); !errors.Is(err, streaming.ErrObjectTooLarge) {
@@ -194,7 +194,7 @@ func FuzzStreamsAreStock(f *testing.F) {
 			f.Add(stream)
 		}
 	}
-	wrapped := codec.Wrap(stock(), codec.Options{})
+	wrapped := codec.Wrap(stock())
 	f.Fuzz(func(t *testing.T, stream string) {
 		want, got := replay(t, stock(), strings.NewReader(stream)), replay(t, wrapped, strings.NewReader(stream))
 		// Where the stock reader stops at wrong syntax, ours may find the end of the stream first.

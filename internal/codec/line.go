@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
+
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 const (
@@ -147,13 +149,11 @@ func (r *lineReader) cut(end int) []byte {
 
 // skipSpace moves the beginning of the frame behind white space.
 func (r *lineReader) skipSpace() {
-	for r.start < len(r.buffer) && isSpace(r.buffer[r.start]) {
+	for r.start < len(r.buffer) && jsontext.IsSpace(r.buffer[r.start]) {
 		r.start++
 	}
 	r.scanned = r.start
 }
-
-func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
 // fill reads more of the source, after making room.
 func (r *lineReader) fill() {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/internal/codec/decode"
+	"github.com/crdcache/crdcache/internal/jsontext"
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
@@ -218,7 +219,7 @@ func (l *listReader) finish() error {
 }
 
 // envelope decodes what is around the items.
-var envelope = decode.New(decode.Options{})
+var envelope = decode.New()
 
 // value decodes the value at pos.
 func (l *listReader) value() (any, error) {
@@ -226,7 +227,7 @@ func (l *listReader) value() (any, error) {
 		return nil, orUnusual(err)
 	}
 	for {
-		end, ok, more := packed.SkipValue(l.data, l.pos)
+		end, ok, more := jsontext.SkipValue(l.data, l.pos)
 		if !ok {
 			if !more {
 				return nil, ErrUnusual
@@ -248,7 +249,7 @@ func (l *listReader) value() (any, error) {
 // next skips white space and returns the byte at pos.
 func (l *listReader) next() (byte, error) {
 	for {
-		for l.pos < len(l.data) && isSpace(l.data[l.pos]) {
+		for l.pos < len(l.data) && jsontext.IsSpace(l.data[l.pos]) {
 			l.pos++
 		}
 		if l.pos < len(l.data) {

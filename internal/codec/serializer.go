@@ -10,17 +10,10 @@ import (
 	"github.com/crdcache/crdcache/internal/codec/decode"
 )
 
-// Options change what decoded objects contain. The zero value changes nothing.
-type Options struct {
-	// DropManagedFields leaves out metadata.managedFields of all objects and list items that are read. Objects
-	// that the wrapped serializer has to decode keep it.
-	DropManagedFields bool
-}
-
 // Wrap returns the serializer of dynamic.ConfigFor with a faster way to read JSON. It writes as before, and
 // other media types are passed on. The result is safe for concurrent use if stock is.
-func Wrap(stock runtime.NegotiatedSerializer, options Options) runtime.NegotiatedSerializer {
-	decoder := decode.New(decode.Options{DropManagedFields: options.DropManagedFields})
+func Wrap(stock runtime.NegotiatedSerializer) runtime.NegotiatedSerializer {
+	decoder := decode.New()
 	typed := typedKinds()
 	infos := append([]runtime.SerializerInfo(nil), stock.SupportedMediaTypes()...)
 	for i := range infos {

@@ -25,7 +25,7 @@ var layers = []layer{
 	{"k8s.io/client-go/discovery", []string{"compat", "cmd"}, "it brings every API group; our discovery package reads the same documents without"},
 	{"k8s.io/client-go/kubernetes", []string{"cmd"}, "typed clients have no place in a dynamic library"},
 	{modulePath + "/internal/store", engine, "what others need of a cache is public, in dynamicinformer.Snapshot"},
-	{modulePath + "/internal/packed", append([]string{"internal/manifest"}, engine...), "what others need of an object is public, in dynamicinformer.PackedObject"},
+	{modulePath + "/internal/packed", engine, "what others need of an object is public, in dynamicinformer.PackedObject"},
 	{modulePath + "/internal/codec", engine, "the wire format is the engine's business"},
 	{modulePath + "/cmd", []string{"cmd"}, "nothing depends on the command line"},
 }

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // identity is what tells objects and lists apart.
@@ -31,7 +31,7 @@ func namesOf(metadata []byte) (namespace, name string) {
 	}
 	value := func() []byte {
 		begin := at
-		end, ok, _ := packed.SkipValue(metadata, begin)
+		end, ok, _ := jsontext.SkipValue(metadata, begin)
 		if !ok {
 			at = len(metadata) // what is too unusual for that has no names here
 			return nil

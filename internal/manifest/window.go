@@ -6,7 +6,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // minWindow is how much of a stream is in memory at first.
@@ -96,7 +96,7 @@ func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\
 // skip moves pos behind the value at pos.
 func (w *window) skip() error {
 	for {
-		end, ok, more := packed.SkipValue(w.data, w.pos)
+		end, ok, more := jsontext.SkipValue(w.data, w.pos)
 		switch {
 		case ok:
 			examined(end - w.pos)

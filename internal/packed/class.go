@@ -72,4 +72,4 @@ func plainClass(apiVersion, kind []byte) *class {
 }
 
 // sharedDecoder is the decoder of all classes, so that their number does not multiply the tables of strings.
-var sharedDecoder = sync.OnceValue(func() *decode.Decoder { return decode.New(decode.Options{}) })
+var sharedDecoder = sync.OnceValue(func() *decode.Decoder { return decode.New() })

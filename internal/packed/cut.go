@@ -1,5 +1,7 @@
 package packed
 
+import "github.com/crdcache/crdcache/internal/jsontext"
+
 // members reads the members of an object one after the other.
 type members struct {
 	*scanner
@@ -16,7 +18,7 @@ func (m *members) first(i int) (start int, closed bool) {
 		return m.unusual(), false
 	}
 	m.gone = -1
-	i = space(m.data, i+1)
+	i = jsontext.Space(m.data, i+1)
 	if i < len(m.data) && m.data[i] == '}' {
 		return i + 1, true
 	}
@@ -25,13 +27,13 @@ func (m *members) first(i int) (start int, closed bool) {
 
 // next takes what follows the member that ends at i and returns where the next one begins, or closed.
 func (m *members) next(i int) (start int, closed bool) {
-	i = space(m.data, i)
+	i = jsontext.Space(m.data, i)
 	if i >= len(m.data) {
 		return m.fail(i), false
 	}
 	switch m.data[i] {
 	case ',':
-		return space(m.data, i+1), false
+		return jsontext.Space(m.data, i+1), false
 	case '}':
 		if m.gone >= 0 {
 			m.cut(m.gone, i)
@@ -46,11 +48,18 @@ func (m *members) key(i int) (key []byte, value int) {
 	if i >= len(m.data) || m.data[i] != '"' {
 		return nil, m.fail(i)
 	}
-	end := m.text(i + 1)
+	end := jsontext.Text(m.data, i+1)
 	if end < 0 {
-		return nil, -1
+		return nil, m.fail(^end)
 	}
-	return plainText(m.data[i+1 : end-1]), m.colon(end)
+	key = plainText(m.data[i+1 : end-1])
+	if end+1 < len(m.data) && m.data[end] == ':' && m.data[end+1] > ' ' {
+		return key, end + 1
+	}
+	if value = jsontext.Colon(m.data, end); value < 0 {
+		return nil, m.fail(^value)
+	}
+	return key, value
 }
 
 // drop leaves out the member from start to end.
@@ -143,7 +152,7 @@ func (s *scanner) pruneList(i, depth int, each *branch) int {
 	if depth >= maxDepth {
 		return s.unusual()
 	}
-	i = space(s.data, i+1)
+	i = jsontext.Space(s.data, i+1)
 	if i < len(s.data) && s.data[i] == ']' {
 		return i + 1
 	}
@@ -151,12 +160,12 @@ func (s *scanner) pruneList(i, depth int, each *branch) int {
 		if i = s.prune(i, depth+1, each); i < 0 {
 			return -1
 		}
-		if i = space(s.data, i); i >= len(s.data) {
+		if i = jsontext.Space(s.data, i); i >= len(s.data) {
 			return s.fail(i)
 		}
 		switch s.data[i] {
 		case ',':
-			i = space(s.data, i+1)
+			i = jsontext.Space(s.data, i+1)
 		case ']':
 			return i + 1
 		default:

@@ -4,6 +4,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/crdcache/crdcache/internal/codec/decode"
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // value is a string of the data.
@@ -90,9 +91,9 @@ func (s *scanner) string(i int, into *value) int {
 	if i >= len(s.data) || s.data[i] != '"' {
 		return s.skip(i, 2)
 	}
-	end := s.text(i + 1)
+	end := jsontext.Text(s.data, i+1)
 	if end < 0 {
-		return -1
+		return s.fail(^end)
 	}
 	raw := s.data[i+1 : end-1]
 	*into = value{raw: raw, at: i + 1}
@@ -182,9 +183,5 @@ func plainText(text []byte) []byte {
 	if isPlain(text) {
 		return text
 	}
-	plain, err := decode.Text(text)
-	if err != nil {
-		return text // it has been checked, so this does not happen
-	}
-	return plain
+	return jsontext.AppendText(nil, text)
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // Packer packs objects. Its zero value leaves out nothing. It is safe for concurrent use.
@@ -32,7 +34,7 @@ func (p *Packer) Pack(json []byte) (*Object, error) {
 // Try packs the JSON of one object of the usual form, and returns nil for other data, right or wrong.
 func (p *Packer) Try(json []byte) *Object {
 	o, end, _ := p.TryNext(json, 0)
-	if o == nil || space(json, end) != len(json) {
+	if o == nil || jsontext.Space(json, end) != len(json) {
 		return nil
 	}
 	return o
@@ -67,7 +69,7 @@ func (p *Packer) TryItem(data []byte, start int, apiVersion, kind string) (o *Ob
 
 // complete packs the object at data[start:end], which has neither kind nor version, with these.
 func (p *Packer) complete(data []byte, start, end int, apiVersion, kind string) *Object {
-	members := space(data, start+1)
+	members := jsontext.Space(data, start+1)
 	if data[members] == '}' {
 		return nil
 	}

@@ -37,7 +37,7 @@ func NewClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
 	}
 	c := &Client{config: config, http: watchThrottling(httpClient)}
 	decoding := rest.CopyConfig(config)
-	decoding.NegotiatedSerializer = codec.Wrap(config.NegotiatedSerializer, codec.Options{})
+	decoding.NegotiatedSerializer = codec.Wrap(config.NegotiatedSerializer)
 	requests, err := c.rest(decoding)
 	if err != nil {
 		return nil, err

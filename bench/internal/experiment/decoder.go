@@ -34,8 +34,8 @@ func newDecoder(name string) (decoder, error) {
 			return err
 		}}, err
 	case Ours:
-		list, err := decodingList(codec.Wrap(stock, codec.Options{}))
-		one := decode.New(decode.Options{})
+		list, err := decodingList(codec.Wrap(stock))
+		one := decode.New()
 		return decoder{list: list, object: func(data []byte) error {
 			_, err := one.Decode(data)
 			return err

@@ -20,8 +20,7 @@ type way struct {
 func ways() []way {
 	return []way{
 		{"sigs.k8s.io", reference},
-		{"ours", decode.New(decode.Options{}).Decode},
-		{"ours-without-managed-fields", decode.New(decode.Options{DropManagedFields: true}).Decode},
+		{"ours", decode.New().Decode},
 	}
 }
 

@@ -58,7 +58,7 @@ func agree(t *testing.T, d *decode.Decoder, data []byte) {
 }
 
 func TestDecodeAgrees(t *testing.T) {
-	d := decode.New(decode.Options{})
+	d := decode.New()
 	for range 3 { // the second and third time, strings are shared
 		for _, seed := range seeds {
 			agree(t, d, []byte(seed))
@@ -68,7 +68,7 @@ func TestDecodeAgrees(t *testing.T) {
 }
 
 func TestDecodeTruncated(t *testing.T) {
-	d := decode.New(decode.Options{})
+	d := decode.New()
 	for _, document := range [][]byte{certificate(1), wrap(`{"a":[1.5e3,"\u00e9é",true,false,null,-1]}`)} {
 		for n := range document {
 			agree(t, d, document[:n])
@@ -78,7 +78,7 @@ func TestDecodeTruncated(t *testing.T) {
 }
 
 func TestDecodeHuge(t *testing.T) {
-	d := decode.New(decode.Options{})
+	d := decode.New()
 	for _, depth := range []int{9998, 9999, 10000} { // two more are around them
 		agree(t, d, wrap(strings.Repeat("[", depth)+strings.Repeat("]", depth)))
 	}
@@ -90,7 +90,7 @@ func TestDecodeHuge(t *testing.T) {
 }
 
 func TestDecodeObjects(t *testing.T) {
-	d := decode.New(decode.Options{})
+	d := decode.New()
 	for n := range 100 {
 		agree(t, d, certificate(n))
 		agree(t, d, workload(n))
@@ -134,7 +134,7 @@ func TestDecodeUnique(t *testing.T) {
 		`[{}]`:                      decode.ErrUnusual,
 		`"a"`:                       decode.ErrUnusual,
 	}
-	d := decode.New(decode.Options{})
+	d := decode.New()
 	for data, want := range tests {
 		if _, err := d.DecodeUnique([]byte(data)); !errors.Is(err, want) {
 			t.Errorf("%s: got %v, want %v", data, err, want)
@@ -143,7 +143,7 @@ func TestDecodeUnique(t *testing.T) {
 }
 
 func TestDecodeList(t *testing.T) {
-	d := decode.New(decode.Options{})
+	d := decode.New()
 	data := list(20, certificate)
 	want := &unstructured.UnstructuredList{}
 	if err := want.UnmarshalJSON(data); err != nil {
@@ -169,65 +169,9 @@ func TestDecodeList(t *testing.T) {
 	}
 }
 
-func TestDropManagedFields(t *testing.T) {
-	d := decode.New(decode.Options{DropManagedFields: true})
-	for n := range 10 {
-		want, _ := reference(certificate(n))
-		unstructured.RemoveNestedField(want, "metadata", "managedFields")
-		got, err := d.Decode(certificate(n))
-		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Fatalf("%v (-want +got)\n%s", err, diff)
-		}
-	}
-	object, items, err := d.DecodeList(list(3, certificate))
-	if err != nil || object["kind"] != "CertificateList" || len(items) != 3 {
-		t.Fatalf("got %d items of %v and %v", len(items), object, err)
-	}
-	for i := range items {
-		if items[i].GetManagedFields() != nil || items[i].GetName() == "" {
-			t.Errorf("item %d has managed fields or no name: %v", i, items[i].Object)
-		}
-	}
-}
-
-// TestDropOnlyManagedFields keeps what only looks like managed fields.
-func TestDropOnlyManagedFields(t *testing.T) {
-	d := decode.New(decode.Options{DropManagedFields: true})
-	tests := map[string]string{
-		`{"managedFields":1,"spec":{"metadata":{"managedFields":1},"managedFields":1}}`:      `{"managedFields":1,"spec":{"metadata":{"managedFields":1},"managedFields":1}}`,
-		`{"metadata":{"a":{"managedFields":1},"managedFields":{"a":[1,{}],"b":""},"b":2}}`:   `{"metadata":{"a":{"managedFields":1},"b":2}}`,
-		`{"metadata":[{"managedFields":1}],"items":[{"metadata":{"managedFields":[null]}}]}`: `{"metadata":[{"managedFields":1}],"items":[{"metadata":{"managedFields":[null]}}]}`,
-		`{"metadata":{"managedFields":1,"managedFields":[]}}`:                                `{"metadata":{}}`,
-		`{"metadata":{"\u006danagedFields":true}}`:                                           `{"metadata":{}}`,
-	}
-	for data, want := range tests {
-		wantObject, _ := reference([]byte(want))
-		got, err := d.Decode([]byte(data))
-		if diff := cmp.Diff(wantObject, got); err != nil || diff != "" {
-			t.Errorf("%s: %v (-want +got)\n%s", data, err, diff)
-		}
-	}
-}
-
-// TestDroppedSyntax checks that what is dropped is read as strictly as what is kept.
-func TestDroppedSyntax(t *testing.T) {
-	kept := decode.New(decode.Options{})
-	dropped := decode.New(decode.Options{DropManagedFields: true})
-	for _, seed := range seeds {
-		if strings.Contains(seed, "e400") {
-			continue // of dropped numbers the range is not checked
-		}
-		data := []byte(`{"metadata":{"managedFields":[` + seed + `]}}`)
-		_, keptErr := kept.Decode(data)
-		if _, err := dropped.Decode(data); (err == nil) != (keptErr == nil) {
-			t.Errorf("%q: got %v, want %v", seed, err, keptErr)
-		}
-	}
-}
-
 // TestBufferReuse overwrites the data after decoding.
 func TestBufferReuse(t *testing.T) {
-	d := decode.New(decode.Options{})
+	d := decode.New()
 	for n := range 200 { // early objects have strings of their own, later ones share them
 		data := certificate(n % 3)
 		if n%2 == 0 {
@@ -249,7 +193,7 @@ func TestBufferReuse(t *testing.T) {
 
 // TestResultsAreOwned changes each result in every place, which no later result of the same text may show.
 func TestResultsAreOwned(t *testing.T) {
-	d := decode.New(decode.Options{})
+	d := decode.New()
 	data := wrap(`[{"plain":1},{"a":1,"b":2,"c":3,"d":4,"e":{"f":["deep",{"g":{}}]}},["one",{"two":{}}],{"some":{},"empty":[]}]`)
 	for range 5 {
 		agree(t, d, data)
@@ -280,7 +224,7 @@ func spoil(value any) {
 
 // TestTemplatesNest refuses what a known text brings above the limit of nesting.
 func TestTemplatesNest(t *testing.T) {
-	d := decode.New(decode.Options{})
+	d := decode.New()
 	inner := strings.Repeat("[", 20) + `"known to the decoder"` + strings.Repeat("]", 20)
 	for range 3 {
 		agree(t, d, wrap(inner))
@@ -291,7 +235,7 @@ func TestTemplatesNest(t *testing.T) {
 }
 
 func TestConcurrentDecoding(t *testing.T) {
-	d := decode.New(decode.Options{})
+	d := decode.New()
 	var readers sync.WaitGroup
 	for range 4 {
 		readers.Go(func() {
@@ -308,7 +252,7 @@ func TestConcurrentDecoding(t *testing.T) {
 
 // TestManyStrings feeds the table of shared strings more than it can hold.
 func TestManyStrings(t *testing.T) {
-	d := decode.New(decode.Options{})
+	d := decode.New()
 	for range 2 {
 		object := map[string]any{}
 		for i := range 20_000 {
@@ -327,7 +271,7 @@ func TestManyStrings(t *testing.T) {
 // has must not drive out what all have.
 func TestOnlyCommonStringsAreShared(t *testing.T) {
 	const objects = 1000
-	d := decode.New(decode.Options{})
+	d := decode.New()
 	data := func(object map[string]any, key string) *byte {
 		return unsafe.StringData(object["metadata"].(map[string]any)[key].(string))
 	}
@@ -356,13 +300,13 @@ func TestErrors(t *testing.T) {
 		`{"a":1`:      {Offset: 6, Reason: "the end of the data in place of a comma or the end of an object or array"},
 		`{"a":tru}`:   {Offset: 5, Reason: "not a value"},
 		`{"a" 1}`:     {Offset: 5, Reason: "not a colon"},
-		`{"a":"\q"}`:  {Offset: 6, Reason: "an unknown escape in a string"},
+		`{"a":"\q"}`:  {Offset: 7, Reason: "an unknown escape in a string"},
 		`{"a":1e999}`: {Offset: 10, Reason: "a number out of range"},
 		`{} x`:        {Offset: 3, Reason: "data after the value"},
 		`[]`:          {Reason: "a []interface {} in place of an object"},
 	}
 	for data, want := range tests {
-		_, err := decode.New(decode.Options{}).Decode([]byte(data))
+		_, err := decode.New().Decode([]byte(data))
 		var got *decode.SyntaxError
 		if !errors.As(err, &got) {
 			t.Fatalf("%s: got %v", data, err)
@@ -387,18 +331,9 @@ func FuzzDecode(f *testing.F) {
 	for _, document := range manifests(f) {
 		f.Add(document)
 	}
-	d := decode.New(decode.Options{}) // shared, so that strings of one input turn up in others
-	dropping := decode.New(decode.Options{DropManagedFields: true})
+	d := decode.New() // shared, so that strings of one input turn up in others
 	f.Fuzz(func(t *testing.T, data []byte) {
 		agree(t, d, data)
 		agree(t, d, data)
-		want, err := d.Decode(data)
-		if err != nil {
-			return
-		}
-		unstructured.RemoveNestedField(want, "metadata", "managedFields")
-		if got, err := dropping.Decode(data); err != nil || !reflect.DeepEqual(want, got) {
-			t.Fatalf("without managed fields: %v (-want +got)\n%s", err, cmp.Diff(want, got))
-		}
 	})
 }

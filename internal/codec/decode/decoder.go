@@ -25,25 +25,17 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s at offset %d", e.Reason, e.Offset)
 }
 
-// Options change what a Decoder leaves out. The zero value leaves out nothing.
-type Options struct {
-	// DropManagedFields leaves out metadata.managedFields of each object, and of each item of a list, without
-	// building them. What is left out is checked for syntax only.
-	DropManagedFields bool
-}
-
 // Decoder decodes objects. It is safe for concurrent use; use one for many objects, because it remembers the
 // strings they have in common.
 type Decoder struct {
-	options   Options
 	strings   internTable
 	templates templateTable
 	parsers   sync.Pool
 }
 
 // New returns a Decoder.
-func New(options Options) *Decoder {
-	d := &Decoder{options: options}
+func New() *Decoder {
+	d := &Decoder{}
 	d.templates.seed = maphash.MakeSeed()
 	d.parsers.New = func() any { return &parser{decoder: d} }
 	return d
@@ -54,12 +46,12 @@ func New(options Options) *Decoder {
 func (d *Decoder) Decode(data []byte) (map[string]any, error) {
 	p := d.parser(data)
 	defer d.release(p)
-	return p.whole(d.root())
+	return p.whole()
 }
 
 // whole reads all data as one object.
-func (p *parser) whole(s scope) (map[string]any, error) {
-	value, _ := p.document(s)
+func (p *parser) whole() (map[string]any, error) {
+	value, _ := p.document()
 	switch object := value.(type) {
 	case map[string]any:
 		return object, nil
@@ -74,16 +66,16 @@ func (p *parser) whole(s scope) (map[string]any, error) {
 func (d *Decoder) DecodeValue(data []byte) (any, error) {
 	p := d.parser(data)
 	defer d.release(p)
-	value, _ := p.document(scopeAny)
+	value, _ := p.document()
 	return value, p.err()
 }
 
 // DecodeUnique is Decode for an object that has no key twice at its top level, and none that Shadows another; others are
-// ErrUnusual, and so is what is no object. A decoder into a struct can refuse the first of two values, so that one has to know.
+// ErrUnusual, and so is what is not an object. A decoder into a struct can refuse the first of two values, so that one has to know.
 func (d *Decoder) DecodeUnique(data []byte) (map[string]any, error) {
 	p := d.parser(data)
 	defer d.release(p)
-	value, members := p.document(d.root())
+	value, members := p.document()
 	if err := p.err(); err != nil {
 		return nil, err
 	}
@@ -99,7 +91,7 @@ func (d *Decoder) DecodeUnique(data []byte) (map[string]any, error) {
 func (d *Decoder) DecodeList(data []byte) (map[string]any, []unstructured.Unstructured, error) {
 	p := d.parser(data)
 	defer d.release(p)
-	value, members := p.document(scopeList)
+	value, members := p.document()
 	if err := p.err(); err != nil {
 		return nil, nil, err
 	}
@@ -119,14 +111,6 @@ func (d *Decoder) DecodeList(data []byte) (map[string]any, []unstructured.Unstru
 		}
 	}
 	return list, items, nil
-}
-
-// root is the scope of a single object.
-func (d *Decoder) root() scope {
-	if d.options.DropManagedFields {
-		return scopeObject
-	}
-	return scopeAny
 }
 
 func (d *Decoder) parser(data []byte) *parser {

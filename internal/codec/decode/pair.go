@@ -8,14 +8,14 @@ func (d *Decoder) DecodePair(first, second []byte) (one, other map[string]any, e
 	p := d.parser(first)
 	defer d.release(p)
 	p.twin.mode = twinRecords
-	if one, err = p.whole(d.root()); err != nil {
+	if one, err = p.whole(); err != nil {
 		return nil, nil, err
 	}
 	p.begin(second)
 	p.twin.first = first
 	p.twin.mode = twinShares
 	p.twin.level = level{end: len(p.twin.marks)}
-	if other, err = p.whole(d.root()); err != nil {
+	if other, err = p.whole(); err != nil {
 		return nil, nil, err
 	}
 	return one, other, nil
@@ -60,26 +60,26 @@ type mark struct {
 type level struct{ cursor, end int }
 
 // element reads the value at pos, which stands under key in an object, or at index in an array.
-func (p *parser) element(key string, index int, s scope) any {
+func (p *parser) element(key string, index int) any {
 	switch p.twin.mode {
 	case twinRecords:
-		return p.record(key, index, s)
+		return p.record(key, index)
 	case twinShares:
-		return p.shared(key, index, s)
+		return p.shared(key, index)
 	}
-	return p.value(s)
+	return p.value()
 }
 
 // record reads the value and marks it.
-func (p *parser) record(key string, index int, s scope) any {
+func (p *parser) record(key string, index int) any {
 	c := p.next()
 	t := &p.twin
 	if c != '"' && c != '{' && c != '[' || len(t.marks) >= maxMarks {
-		return p.value(s)
+		return p.value()
 	}
 	start, owned, at := p.pos, p.owned, len(t.marks)
 	t.marks = append(t.marks, mark{key: key, index: index, start: start})
-	value := p.value(s)
+	value := p.value()
 	if c == '"' && p.owned == owned {
 		t.marks = t.marks[:at]
 		return value
@@ -91,15 +91,15 @@ func (p *parser) record(key string, index int, s scope) any {
 
 // shared returns the value that stands at the same place of the first text if it has the same text, and reads it
 // otherwise. A text that begins with that of a whole value has that value, because brackets and quotes end it.
-func (p *parser) shared(key string, index int, s scope) any {
+func (p *parser) shared(key string, index int) any {
 	c := p.next()
 	if c != '"' && c != '{' && c != '[' {
-		return p.value(s)
+		return p.value()
 	}
 	t := &p.twin
 	at := t.find(key, index)
 	if at < 0 {
-		return p.within(level{}, s)
+		return p.within(level{})
 	}
 	m := &t.marks[at]
 	text := t.first[m.start:m.end]
@@ -108,14 +108,14 @@ func (p *parser) shared(key string, index int, s scope) any {
 		p.pos += len(text)
 		return m.value
 	}
-	return p.within(level{cursor: at + 1, end: m.next}, s)
+	return p.within(level{cursor: at + 1, end: m.next})
 }
 
 // within reads the value at pos, whose contents are expected to be like those at l.
-func (p *parser) within(l level, s scope) any {
+func (p *parser) within(l level) any {
 	outer := p.twin.level
 	p.twin.level = l
-	value := p.value(s)
+	value := p.value()
 	p.twin.level = outer
 	return value
 }

@@ -57,20 +57,18 @@ func pairs() [][2]string {
 }
 
 func TestDecodePairAgrees(t *testing.T) {
-	for _, options := range []decode.Options{{}, {DropManagedFields: true}} {
-		d, fresh := decode.New(options), decode.New(options)
-		for range 3 { // the second and third time, strings are shared
-			for _, pair := range pairs() {
-				pairAgrees(t, d, fresh, []byte(pair[0]), []byte(pair[1]))
-				pairAgrees(t, d, fresh, []byte(pair[1]), []byte(pair[0]))
-			}
+	d, fresh := decode.New(), decode.New()
+	for range 3 { // the second and third time, strings are shared
+		for _, pair := range pairs() {
+			pairAgrees(t, d, fresh, []byte(pair[0]), []byte(pair[1]))
+			pairAgrees(t, d, fresh, []byte(pair[1]), []byte(pair[0]))
 		}
 	}
 }
 
 // TestDecodePairShares looks whether what has not changed is in memory once.
 func TestDecodePairShares(t *testing.T) {
-	d := decode.New(decode.Options{})
+	d := decode.New()
 	before := certificate(7)
 	after := bytes.Replace(before, []byte(`"revision":1`), []byte(`"revision":2`), 1)
 	after = bytes.Replace(after, []byte(`"resourceVersion":"1000007"`), []byte(`"resourceVersion":"1000008"`), 1)
@@ -108,7 +106,7 @@ func pointer(value any, path []string) uintptr {
 
 // TestDecodePairLarge has more values than are remembered, and nothing in common but the first.
 func TestDecodePairLarge(t *testing.T) {
-	d, fresh := decode.New(decode.Options{}), decode.New(decode.Options{})
+	d, fresh := decode.New(), decode.New()
 	var one, other []string
 	for n := range 20_000 {
 		one = append(one, fmt.Sprintf(`"a%d":{"name":"one and only %d"}`, n, n))
@@ -122,8 +120,7 @@ func FuzzDecodePair(f *testing.F) {
 	for _, pair := range pairs() {
 		f.Add([]byte(pair[0]), []byte(pair[1]))
 	}
-	d, fresh := decode.New(decode.Options{}), decode.New(decode.Options{})
-	dropping, droppingFresh := decode.New(decode.Options{DropManagedFields: true}), decode.New(decode.Options{DropManagedFields: true})
+	d, fresh := decode.New(), decode.New()
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		for _, text := range [][]byte{first, second} {
 			if bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) > 2000 {
@@ -132,7 +129,6 @@ func FuzzDecodePair(f *testing.F) {
 		}
 		pairAgrees(t, d, fresh, first, second)
 		pairAgrees(t, d, fresh, second, first)
-		pairAgrees(t, dropping, droppingFresh, first, second)
 	})
 }
 
@@ -161,7 +157,7 @@ func BenchmarkPair(b *testing.B) {
 		} {
 			b.Run(size.name+"/"+name, func(b *testing.B) {
 				b.ReportAllocs()
-				d := decode.New(decode.Options{})
+				d := decode.New()
 				start := used(b)
 				for n := 0; b.Loop(); n++ {
 					if err := decoding(d, before[n%count], after[n%count]); err != nil {

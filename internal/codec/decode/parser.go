@@ -1,21 +1,13 @@
 package decode
 
-import "maps"
+import (
+	"maps"
+
+	"github.com/crdcache/crdcache/internal/jsontext"
+)
 
 // maxDepth is how deep objects and arrays may nest, as with sigs.k8s.io/json.
 const maxDepth = 10000
-
-// scope says where a value stands, as far as that matters for what is left out.
-type scope uint8
-
-const (
-	scopeAny      scope = iota // nothing is left out
-	scopeList                  // a list: its items are objects
-	scopeItems                 // the items of a list
-	scopeObject                // an object whose managed fields are left out
-	scopeMetadata              // the metadata of such an object
-	scopeDropped               // to be left out
-)
 
 // parser reads one document. Elements wait on a stack until their array ends, so that the slice can be made
 // with the right size.
@@ -49,11 +41,11 @@ func (p *parser) err() error {
 
 // document reads all data as one value. For an object it also returns the number of its members, repeated
 // keys counted each time; with a failure the value is nil.
-func (p *parser) document(s scope) (value any, members int) {
+func (p *parser) document() (value any, members int) {
 	if p.next() == '{' {
-		value, members = p.object(s, 0)
+		value, members = p.object(0)
 	} else {
-		value = p.value(s)
+		value = p.value()
 	}
 	if p.failure == "" && p.next() != 0 {
 		p.fail("data after the value")
@@ -76,23 +68,19 @@ func (p *parser) next() byte {
 }
 
 func (p *parser) afterSpace() byte {
-	for i, c := range p.data[p.pos:] {
-		if c > ' ' || c != ' ' && c != '\n' && c != '\t' && c != '\r' {
-			p.pos += i
-			return c
-		}
+	if p.pos = jsontext.Space(p.data, p.pos); p.pos < len(p.data) {
+		return p.data[p.pos]
 	}
-	p.pos = len(p.data)
 	return 0
 }
 
 // value reads the value at pos.
-func (p *parser) value(s scope) any {
+func (p *parser) value() any {
 	switch c := p.next(); c {
 	case '"':
 		return p.stringValue()
 	case '{', '[':
-		return p.container(s)
+		return p.container()
 	case 't':
 		p.literal("true")
 		return true
@@ -151,45 +139,42 @@ func (p *parser) more(closing byte) bool {
 }
 
 // container reads the object or array at pos, by copying it if its text is known.
-func (p *parser) container(s scope) any {
+func (p *parser) container() any {
 	start := p.pos
 	slot, ok := templateSlot(p.data[start:], p.lastKey)
 	if !ok || p.data[start+1] == p.data[start]+2 { // {} and [] are made faster than found
-		return p.parseContainer(s, 0)
+		return p.parseContainer(0)
 	}
 	table := &p.decoder.templates
-	whole := s == scopeAny // nothing is left out
-	if whole {
-		if t := table.find(slot, p.data[start:]); t != nil && p.depth+t.nesting <= maxDepth {
-			p.pos += len(t.text)
-			return t.copy()
-		}
+	if t := table.find(slot, p.data[start:]); t != nil && p.depth+t.nesting <= maxDepth {
+		p.pos += len(t.text)
+		return t.copy()
 	}
 	fresh := p.fresh
-	value := p.parseContainer(s, table.size(slot))
+	value := p.parseContainer(table.size(slot))
 	if p.failure != "" {
 		return nil
 	}
 	if object, ok := value.(map[string]any); ok {
 		table.learnSize(slot, len(object))
 	}
-	if whole && p.fresh == fresh {
+	if p.fresh == fresh {
 		table.learn(slot, p.data[start:p.pos], value)
 	}
 	return value
 }
 
-func (p *parser) parseContainer(s scope, size int) any {
+func (p *parser) parseContainer(size int) any {
 	if p.data[p.pos] == '[' {
-		return p.array(s)
+		return p.array()
 	}
-	object, _ := p.object(s, size)
+	object, _ := p.object(size)
 	return object
 }
 
 // object reads the object at pos and returns how many members it has in the text, besides. Its map is made for
 // as many as size says.
-func (p *parser) object(s scope, size int) (any, int) {
+func (p *parser) object(size int) (any, int) {
 	p.enter()
 	object, members := make(map[string]any, size), 0
 	if p.next() == '}' {
@@ -197,12 +182,7 @@ func (p *parser) object(s scope, size int) (any, int) {
 	} else {
 		for more := true; more && p.failure == ""; more = p.more('}') {
 			key := p.key()
-			inner := s.member(key, p.decoder.options.DropManagedFields)
-			if inner == scopeDropped {
-				p.skip()
-				continue
-			}
-			object[key] = p.element(key, 0, inner)
+			object[key] = p.element(key, 0)
 			members++
 		}
 	}
@@ -216,21 +196,6 @@ func (p *parser) object(s scope, size int) (any, int) {
 		object = right
 	}
 	return object, members
-}
-
-// member is the scope of the value of a member of an object in scope s.
-func (s scope) member(key string, drop bool) scope {
-	switch {
-	case s == scopeAny:
-		return scopeAny
-	case s == scopeList && drop && key == "items":
-		return scopeItems
-	case s == scopeObject && key == "metadata":
-		return scopeMetadata
-	case s == scopeMetadata && key == "managedFields":
-		return scopeDropped
-	}
-	return scopeAny
 }
 
 // key reads the key at pos and the colon after it.
@@ -270,18 +235,14 @@ func (p *parser) colon() {
 }
 
 // array reads the array at pos.
-func (p *parser) array(s scope) any {
+func (p *parser) array() any {
 	p.enter()
-	inner := scopeAny
-	if s == scopeItems {
-		inner = scopeObject
-	}
 	base := len(p.elements)
 	if p.next() == ']' {
 		p.pos++
 	} else {
 		for more := true; more && p.failure == ""; more = p.more(']') {
-			value := p.element("", len(p.elements)-base, inner)
+			value := p.element("", len(p.elements)-base)
 			p.elements = append(p.elements, value)
 		}
 	}

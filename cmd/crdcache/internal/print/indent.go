@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // indenter writes a JSON document, known to be valid, as json.MarshalIndent writes what decoding it gives. It does
@@ -33,12 +35,8 @@ func appendIndented(dst, raw []byte, prefix, step string) ([]byte, bool) {
 
 // space skips white space and returns the byte after it; 0 at the end.
 func (f *indenter) space() byte {
-	for ; f.at < len(f.raw); f.at++ {
-		switch c := f.raw[f.at]; c {
-		case ' ', '\t', '\r', '\n':
-		default:
-			return c
-		}
+	if f.at = jsontext.Space(f.raw, f.at); f.at < len(f.raw) {
+		return f.raw[f.at]
 	}
 	return 0
 }
@@ -123,9 +121,7 @@ func quotedKey(quoted []byte) []byte {
 	if bytes.IndexByte(inner, '\\') < 0 {
 		return inner
 	}
-	var key string
-	_ = json.Unmarshal(quoted, &key) // text made it
-	return []byte(key)
+	return jsontext.AppendText(nil, inner)
 }
 
 func (f *indenter) array() {
@@ -170,35 +166,38 @@ func (f *indenter) next(end byte) bool {
 // text reads a string and returns it as the encoder of Go writes it, quotes included.
 func (f *indenter) text() ([]byte, bool) {
 	start := f.at
-	plain := true
-	for f.at++; f.at < len(f.raw); f.at++ {
-		switch c := f.raw[f.at]; {
-		case c == '"':
-			f.at++
-			quoted := f.raw[start:f.at]
-			if plain {
-				return quoted, true
-			}
-			return f.rewritten(quoted)
-		case c == '\\':
-			plain = false
-			f.at++
-		case c < ' ', c >= utf8.RuneSelf, c == '<', c == '>', c == '&', c == 0x7f:
-			plain = false
-		}
-	}
-	f.broken = true
-	return nil, false
-}
-
-// rewritten decodes and encodes a string that may be written differently.
-func (f *indenter) rewritten(quoted []byte) ([]byte, bool) {
-	var decoded string
-	if err := json.Unmarshal(quoted, &decoded); err != nil {
+	end, encoded := jsontext.EncodedText(f.raw, start+1)
+	if end < 0 {
 		f.broken = true
 		return nil, false
 	}
-	encoded, err := json.Marshal(decoded)
+	f.at = end
+	quoted := f.raw[start:end]
+	if encoded {
+		return f.rewritten(quoted)
+	}
+	for _, c := range quoted {
+		if rewrites[c] {
+			return f.rewritten(quoted)
+		}
+	}
+	return quoted, true
+}
+
+// rewrites are the bytes of strings that the encoder of Go may write in another way.
+var rewrites = func() (table [256]bool) {
+	for _, c := range "<>&\x7f" {
+		table[c] = true
+	}
+	for c := utf8.RuneSelf; c < len(table); c++ {
+		table[c] = true
+	}
+	return table
+}()
+
+// rewritten decodes and encodes a string that may be written differently.
+func (f *indenter) rewritten(quoted []byte) ([]byte, bool) {
+	encoded, err := json.Marshal(string(jsontext.AppendText(nil, quoted[1:len(quoted)-1])))
 	if err != nil {
 		f.broken = true
 		return nil, false
@@ -220,42 +219,22 @@ func (f *indenter) word() {
 	f.broken = true
 }
 
-// safeDigits is how many characters a number may have to be an int64 for sure.
-const safeDigits = 18
-
 // number writes a number as the encoder of Go writes the int64 or float64 that it is decoded to.
 func (f *indenter) number() {
-	start := f.at
-	integer := true
-scan:
-	for ; f.at < len(f.raw); f.at++ {
-		switch c := f.raw[f.at]; {
-		case '0' <= c && c <= '9', c == '-':
-		case c == '+', c == '.', c == 'e', c == 'E':
-			integer = false
-		default:
-			break scan
-		}
-	}
-	text := f.raw[start:f.at]
-	switch {
-	case len(text) == 0:
+	end, _ := jsontext.Number(f.raw, f.at)
+	if end < 0 {
 		f.broken = true
-	case integer && len(text) <= safeDigits && string(text) != "-0":
-		f.out = append(f.out, text...)
-	default:
-		f.converted(string(text))
-	}
-}
-
-func (f *indenter) converted(text string) {
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-		f.out = strconv.AppendInt(f.out, n, 10)
 		return
 	}
-	n, err := strconv.ParseFloat(text, 64)
-	if err != nil {
+	text := f.raw[f.at:end]
+	f.at = end
+	i, n, isInteger, ok := jsontext.ParseNumber(text)
+	switch {
+	case !ok:
 		f.broken = true
+		return
+	case isInteger:
+		f.out = strconv.AppendInt(f.out, i, 10)
 		return
 	}
 	encoded, err := json.Marshal(n)

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // yamlWriter writes a JSON document, known to be valid, as sigs.k8s.io/yaml writes what decoding it gives. It does so
@@ -52,12 +54,8 @@ func (w *yamlWriter) indent(columns int) {
 }
 
 func (w *yamlWriter) space() byte {
-	for ; w.at < len(w.raw); w.at++ {
-		switch c := w.raw[w.at]; c {
-		case ' ', '\t', '\r', '\n':
-		default:
-			return c
-		}
+	if w.at = jsontext.Space(w.raw, w.at); w.at < len(w.raw) {
+		return w.raw[w.at]
 	}
 	return 0
 }
@@ -147,8 +145,8 @@ func (w *yamlWriter) value(indent int) {
 
 // emptyAhead reports whether the map or list at hand is empty.
 func (w *yamlWriter) emptyAhead() bool {
-	rest := bytes.TrimLeft(w.raw[w.at+1:], " \t\r\n")
-	return len(rest) > 0 && (rest[0] == '}' || rest[0] == ']')
+	next := jsontext.Space(w.raw, w.at+1)
+	return next < len(w.raw) && (w.raw[next] == '}' || w.raw[next] == ']')
 }
 
 // sequence writes a list whose dashes are at indent.
@@ -188,29 +186,22 @@ func (w *yamlWriter) scalar(indent int) {
 		w.string(text)
 		return
 	}
-	for w.at < len(w.raw) && strings.IndexByte(",]} \t\r\n", w.raw[w.at]) < 0 {
-		w.at++
-	}
-	switch word := w.raw[start:w.at]; {
-	case string(word) == "true", string(word) == "false", string(word) == "null", simpleInteger(word):
-		w.out = append(w.out, word...)
-	default:
-		w.broken = true
-	}
-}
-
-// simpleInteger reports whether a number is written as it is.
-func simpleInteger(word []byte) bool {
-	if len(word) == 0 || len(word) > safeDigits || string(word) == "-0" {
-		return false
-	}
-	for i, c := range word {
-		if (c < '0' || c > '9') && (i > 0 || c != '-') {
-			return false
+	for _, word := range jsonWords {
+		if end := jsontext.Word(w.raw, start, string(word)); end >= 0 {
+			w.out, w.at = append(w.out, word...), end
+			return
 		}
 	}
-	return true
+	end, form := jsontext.Number(w.raw, start)
+	if end < 0 || form != jsontext.Integer || end-start > safeDigits || string(w.raw[start:end]) == "-0" {
+		w.broken = true
+		return
+	}
+	w.out, w.at = append(w.out, w.raw[start:end]...), end
 }
+
+// safeDigits is how many characters a number may have to be an int64 for sure, which is written as it is.
+const safeDigits = 18
 
 // text reads a string, and refuses what is not plain ASCII without escapes.
 func (w *yamlWriter) text() ([]byte, bool) {
@@ -218,17 +209,17 @@ func (w *yamlWriter) text() ([]byte, bool) {
 		return nil, false
 	}
 	start := w.at + 1
-	for w.at = start; w.at < len(w.raw); w.at++ {
-		switch c := w.raw[w.at]; {
-		case c == '"':
-			w.at++
-			return w.raw[start : w.at-1], true
-		case c == '\\', c < ' ', c > '~':
-			return nil, false
-		}
+	end, ok := jsontext.PlainText(w.raw, start)
+	if !ok {
+		return nil, false
 	}
-	return nil, false
+	w.at = end
+	text := w.raw[start : end-1]
+	return text, bytes.IndexByte(text, deleteCharacter) < 0
 }
+
+// deleteCharacter is a control character that JSON does not escape.
+const deleteCharacter = 0x7f
 
 // plain reports whether text needs no quotes for sure: it begins with a letter, is none of YAML's words, and has no
 // character that means anything.

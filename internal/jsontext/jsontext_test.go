@@ -1,0 +1,172 @@
+package jsontext_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/crdcache/crdcache/internal/jsontext"
+)
+
+// limit is how deep the tests let values nest; the reference refuses more than 10,000.
+const limit = 10000
+
+var seeds = []string{
+	`{}`, `[]`, `null`, `true`, `false`, `"a"`, `0`, `-0`, `12`, `-1.5e+3`, `1E-2`, `{"a":[1,{"b":"c"}],"d":{}}`, " {\n\t\"a\" :\r 1 , \"b\" : [ ] } ",
+	`"\u00e9\ud83d\ude00\ud800x\n\/\"\\"`, "\"\xff\xc3\xa9 long enough for words of eight\"", `"\uD83D\u0041"`, `"` + strings.Repeat("abcdefg", 9) + `\t"`,
+	``, ` `, `{`, `[1`, `[1,`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `"a`, `"\`, `"\u12`, `-`, `1.`, `1e`, `1e+`, `tru`, `nul`,
+	`01`, `+1`, `.5`, `{a:1}`, `{"a":1,}`, `[1,]`, `[1 2]`, `{"a" 1}`, `"\q"`, `"\u12g4"`, "\"\x01\"", "\"12345678\x1f\"", `]`, `{]`, `[}`, `1e400`, `-1e400`, `1e-400`, "\x00", "{}\x00", "1 \v",
+	`9223372036854775807`, `9223372036854775808`, `-9223372036854775808`, `123456789012345678`, `1234567890123456789`, strings.Repeat("9", 310),
+	strings.Repeat("[", 70) + strings.Repeat("]", 70), strings.Repeat(`{"a":[`, 40) + strings.Repeat("]}", 40), strings.Repeat("[", 130) + strings.Repeat("]", 129),
+}
+
+func TestSkip(t *testing.T) {
+	for _, seed := range seeds {
+		skipAgrees(t, []byte(seed))
+	}
+}
+
+func FuzzSkip(f *testing.F) {
+	for _, seed := range seeds {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(skipAgrees)
+}
+
+// skipAgrees compares what Skip accepts with what sigs.k8s.io/json does.
+func skipAgrees(t *testing.T, data []byte) {
+	start := jsontext.Space(data, 0)
+	end, deep := jsontext.Skip(data, start, limit)
+	ok := end >= 0 && jsontext.Space(data, end) == len(data)
+	var value any
+	err := kjson.UnmarshalCaseSensitivePreserveInts(data, &value)
+	if ok != (err == nil) {
+		t.Fatalf("%q: the end is %d (deep: %v), the reference says %v", data, end, deep, err)
+	}
+	if end < 0 {
+		if ^end < start || ^end > len(data) {
+			t.Fatalf("%q: wrong at %d", data, ^end)
+		}
+		_ = jsontext.Problem(data, ^end)
+	}
+	whole, complete, more := jsontext.SkipValue(data, start)
+	if complete && !deep && whole != end {
+		t.Fatalf("%q: ends at %d and at %d", data, whole, end)
+	}
+	if more == (end < 0 && ^end < len(data)) && !deep && !complete {
+		t.Fatalf("%q: more could help: %v, but it is wrong at %d", data, more, ^end)
+	}
+}
+
+func TestSkipGoesAsDeepAsItMay(t *testing.T) {
+	for _, levels := range []int{1, 2, 63, 64, 65, 128, 129, 1000} {
+		for _, pair := range []string{"[]", "{}"} {
+			inner, outer := pair[:1], pair[1:]
+			if pair == "{}" {
+				inner = `{"a":`
+			}
+			data := []byte(strings.Repeat(inner, levels) + "1" + strings.Repeat(outer, levels))
+			if end, deep := jsontext.Skip(data, 0, levels); end != len(data) || deep {
+				t.Errorf("%d levels of %s: %d, %v", levels, pair, end, deep)
+			}
+			if end, deep := jsontext.Skip(data, 0, levels-1); end >= 0 || !deep {
+				t.Errorf("%d levels of %s where one less may be open: %d, %v", levels, pair, end, deep)
+			}
+		}
+	}
+}
+
+func TestText(t *testing.T) {
+	for _, seed := range seeds {
+		textAgrees(t, []byte(seed))
+	}
+}
+
+func FuzzText(f *testing.F) {
+	for _, seed := range seeds {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(textAgrees)
+}
+
+// textAgrees reads the data as the text of a string and compares with encoding/json.
+func textAgrees(t *testing.T, text []byte) {
+	data := append(append([]byte{'"'}, text...), '"')
+	end := jsontext.Text(data, 1)
+	again, encoded := jsontext.EncodedText(data, 1)
+	if end != again {
+		t.Fatalf("%q: ends at %d and at %d", data, end, again)
+	}
+	var want string
+	err := json.Unmarshal(data, &want)
+	if ok := end == len(data); ok != (err == nil) {
+		t.Fatalf("%q: the end is %d, encoding/json says %v", data, end, err)
+	}
+	if end < 0 {
+		_ = jsontext.TextProblem(data, ^end)
+	}
+	plainEnd, plain := jsontext.PlainText(data, 1)
+	if want := end > 0 && !encoded && !strings.ContainsFunc(string(data[:max(end, 0)]), func(r rune) bool { return r >= utf8.RuneSelf }); plain != want || plain && plainEnd != end {
+		t.Fatalf("%q: plain up to %d: %v", data, plainEnd, plain)
+	}
+	got := string(jsontext.AppendText(nil, text))
+	if err != nil {
+		return
+	}
+	if diff := cmp.Diff(want, got); diff != "" || encoded != (want != string(text) || !utf8.Valid(text)) {
+		t.Fatalf("%q: encoded %v (-want +got):\n%s", data, encoded, diff)
+	}
+}
+
+func TestNumber(t *testing.T) {
+	for _, seed := range seeds {
+		numberAgrees(t, []byte(seed))
+	}
+}
+
+func FuzzNumber(f *testing.F) {
+	for _, seed := range seeds {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(numberAgrees)
+}
+
+// numberAgrees compares what numbers are read, and what they are, with sigs.k8s.io/json.
+func numberAgrees(t *testing.T, data []byte) {
+	end, form := jsontext.Number(data, 0)
+	if end != len(data) {
+		return // what follows a number is for others
+	}
+	var want any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &want); err != nil {
+		if jsontext.InRange(data, form) {
+			t.Fatalf("%q: %v", data, err)
+		}
+		return
+	}
+	i, f, isInteger, ok := jsontext.ParseNumber(data)
+	var got any = f
+	if isInteger {
+		got = i
+	}
+	if !ok || !jsontext.InRange(data, form) || !cmp.Equal(want, got) || math.Signbit(f) != (!isInteger && data[0] == '-') {
+		t.Fatalf("%q: got %v, %v, want %v", data, got, ok, want)
+	}
+}
+
+func ExampleSkip() {
+	data := []byte(`[1, {"a": "b"}] rest`)
+	end, _ := jsontext.Skip(data, 0, 100)
+	fmt.Printf("%s\n", data[:end])
+	end, _ = jsontext.Skip([]byte(`[1, {"a" "b"}]`), 0, 100)
+	fmt.Println("wrong at", ^end)
+	// Output:
+	// [1, {"a": "b"}]
+	// wrong at 9
+}

@@ -1,0 +1,99 @@
+package jsontext
+
+import "strconv"
+
+// Form is how a number is written.
+type Form uint8
+
+// The forms in the order in which their parts follow each other: a number with an exponent can have a fraction, too.
+const (
+	Integer Form = iota
+	Fraction
+	Exponent
+)
+
+// safeDigits is how many decimal digits always fit an int64.
+const safeDigits = 18
+
+// Number reads the number at i. A zero ends it, unless a point or an exponent follows. Where it fails, the form says which
+// part has no digits.
+func Number(data []byte, i int) (end int, form Form) {
+	if i < len(data) && data[i] == '-' {
+		i++
+	}
+	first := i
+	if i < len(data) && data[i] == '0' {
+		i++
+	} else if i = digits(data, i); i == first {
+		return ^i, Integer
+	}
+	if i < len(data) && data[i] == '.' {
+		form, first = Fraction, i+1
+		if i = digits(data, first); i == first {
+			return ^i, form
+		}
+	}
+	if i < len(data) && data[i]|0x20 == 'e' {
+		form = Exponent
+		if i++; i < len(data) && (data[i] == '+' || data[i] == '-') {
+			i++
+		}
+		first = i
+		if i = digits(data, first); i == first {
+			return ^i, form
+		}
+	}
+	return i, form
+}
+
+func digits(data []byte, i int) int {
+	for i < len(data) && data[i]-'0' <= 9 {
+		i++
+	}
+	return i
+}
+
+// InRange reports whether a number that Number has read fits a float64, as every number has to.
+func InRange(number []byte, form Form) bool {
+	if form != Exponent && len(number) <= 300 { // only an exponent or hundreds of digits can exceed it
+		return true
+	}
+	_, err := strconv.ParseFloat(string(number), 64)
+	return err == nil
+}
+
+// ParseInteger returns the value of a number of the form Integer that fits an int64, and false for all else.
+func ParseInteger(number []byte) (int64, bool) {
+	digits := number
+	if len(digits) > 0 && digits[0] == '-' {
+		digits = digits[1:]
+	}
+	if len(digits) == 0 {
+		return 0, false
+	}
+	if len(digits) > safeDigits {
+		n, err := strconv.ParseInt(string(number), 10, 64)
+		return n, err == nil
+	}
+	var n int64
+	for _, c := range digits {
+		if c-'0' > 9 {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	if len(digits) < len(number) {
+		n = -n
+	}
+	return n, true
+}
+
+// ParseNumber returns the value of a number as apimachinery does: an int64 where it is an integer that fits, and a float64
+// otherwise. It is false for a number out of the range of both.
+func ParseNumber(number []byte) (i int64, f float64, isInteger, ok bool) {
+	if i, ok := ParseInteger(number); ok {
+		return i, 0, true, true
+	}
+	f, err := strconv.ParseFloat(string(number), 64)
+	return 0, f, false, err == nil
+}

@@ -1,0 +1,147 @@
+package jsontext
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	everyByte = 0x0101010101010101
+	highBits  = 0x8080808080808080
+)
+
+// interrupts marks, with the top bit of a byte, which of eight bytes end or interrupt a string: quotes, backslashes and
+// control characters. The lowest mark is right; what a borrow does to the marks above it does not matter.
+func interrupts(w uint64) uint64 {
+	quote, slash := w^everyByte*'"', w^everyByte*'\\'
+	return ((w-everyByte*' ')&^w | (quote-everyByte)&^quote | (slash-everyByte)&^slash) & highBits
+}
+
+// interruptsASCII is interrupts that marks all that is not ASCII, too.
+func interruptsASCII(w uint64) uint64 {
+	quote, slash := w^everyByte*'"', w^everyByte*'\\'
+	return (w | (w - everyByte*' ') | (quote - everyByte) | (slash - everyByte)) & highBits
+}
+
+// Text reads a string from the byte after its opening quote on, and its closing quote.
+func Text(data []byte, i int) int {
+	for {
+		for i+8 <= len(data) {
+			if marks := interrupts(binary.LittleEndian.Uint64(data[i:])); marks != 0 {
+				i += bits.TrailingZeros64(marks) / 8
+				break
+			}
+			i += 8
+		}
+		for i < len(data) && data[i] != '"' && data[i] != '\\' && data[i] >= ' ' {
+			i++
+		}
+		if i >= len(data) {
+			return ^i
+		}
+		switch data[i] {
+		case '"':
+			return i + 1
+		case '\\':
+			if i = escape(data, i); i < 0 {
+				return i
+			}
+		default:
+			return ^i
+		}
+	}
+}
+
+// EncodedText is Text that says whether what is between the quotes is encoded: has escapes or invalid UTF-8, so that
+// AppendText has to say what it stands for.
+func EncodedText(data []byte, i int) (end int, encoded bool) {
+	start, ascii := i, true
+	for {
+		if i = asciiPrefix(data, i); i >= len(data) {
+			return ^i, false
+		}
+		switch c := data[i]; {
+		case c == '"':
+			return i + 1, encoded || !ascii && !utf8.Valid(data[start:i])
+		case c == '\\':
+			encoded = true
+			if i = escape(data, i); i < 0 {
+				return i, false
+			}
+		case c < ' ':
+			return ^i, false
+		default:
+			ascii = false
+			for i < len(data) && data[i] >= utf8.RuneSelf {
+				i++
+			}
+		}
+	}
+}
+
+// PlainText is Text for a string that is ASCII without escapes; it is false for others, right or wrong.
+func PlainText(data []byte, i int) (end int, ok bool) {
+	i = asciiPrefix(data, i)
+	return i + 1, i < len(data) && data[i] == '"'
+}
+
+// asciiPrefix returns the offset of the first byte from i on that is a quote, a backslash, a control character or not
+// ASCII.
+func asciiPrefix(data []byte, i int) int {
+	for i+8 <= len(data) {
+		if marks := interruptsASCII(binary.LittleEndian.Uint64(data[i:])); marks != 0 {
+			return i + bits.TrailingZeros64(marks)/8
+		}
+		i += 8
+	}
+	for i < len(data) && data[i] >= ' ' && data[i] < utf8.RuneSelf && data[i] != '"' && data[i] != '\\' {
+		i++
+	}
+	return i
+}
+
+// escape reads the escape at i.
+func escape(data []byte, i int) int {
+	if i+1 >= len(data) {
+		return ^(i + 1)
+	}
+	if data[i+1] != 'u' {
+		if strings.IndexByte(`"\/bfnrt`, data[i+1]) < 0 {
+			return ^(i + 1)
+		}
+		return i + 2
+	}
+	for k := i + 2; k < i+unitLength; k++ {
+		if k >= len(data) || hexDigit(data[k]) < 0 {
+			return ^k
+		}
+	}
+	return i + unitLength
+}
+
+// TextProblem says what is wrong with a string, in a few words, where Text or EncodedText returned ^at.
+func TextProblem(data []byte, at int) string {
+	switch {
+	case at >= len(data):
+		return "the end of the data in a string"
+	case data[at] < ' ':
+		return "a control character in a string"
+	case data[at-1] == '\\':
+		return "an unknown escape in a string"
+	default:
+		return "not four hexadecimal digits in an escape"
+	}
+}
+
+// Problem says what is wrong with a document, in a few words, where Skip returned ^at.
+func Problem(data []byte, at int) string {
+	if at >= len(data) {
+		return "unexpected end"
+	}
+	if end, form := Number(data, at); end >= 0 && !InRange(data[at:end], form) {
+		return "a number out of range"
+	}
+	return "an unexpected character"
+}

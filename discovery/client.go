@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/internal/pattern"
 )
 
 // Defaults of Options.
@@ -103,7 +105,7 @@ func newSource(t *transport, p part, options Options) *source {
 // core group, whose name is empty: one document, and so one request, is enough for them.
 func needsCore(n Name) bool {
 	for _, r := range n.Readings {
-		if r.Group == "" || matchPattern(r.Group, "") {
+		if r.Group == "" || pattern.Match(r.Group, "") {
 			return true
 		}
 	}

@@ -119,23 +119,3 @@ func checkName(s string) error {
 
 // isGroupVersion reports whether s looks like "cert-manager.io" in "cert-manager.io/v1".
 func isGroupVersion(s string) bool { return strings.Contains(s, ".") }
-
-// matchPattern reports whether s matches pattern, in which each "*" stands for any run of characters.
-func matchPattern(pattern, s string) bool {
-	parts := strings.Split(pattern, "*")
-	if len(parts) == 1 {
-		return pattern == s
-	}
-	if !strings.HasPrefix(s, parts[0]) {
-		return false
-	}
-	s = s[len(parts[0]):]
-	for _, part := range parts[1 : len(parts)-1] {
-		i := strings.Index(s, part)
-		if i < 0 {
-			return false
-		}
-		s = s[i+len(part):]
-	}
-	return strings.HasSuffix(s, parts[len(parts)-1])
-}

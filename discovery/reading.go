@@ -3,6 +3,8 @@ package discovery
 import (
 	"slices"
 	"strings"
+
+	"github.com/crdcache/crdcache/internal/pattern"
 )
 
 // Fits reports whether a type that is not in a Catalog may be meant: one that has these names (the plural first, then
@@ -12,11 +14,11 @@ func (r Reading) Fits(group string, versions, names []string) bool {
 	if r.Version != "" && !slices.Contains(versions, r.Version) {
 		return false
 	}
-	if !strings.HasPrefix(group, r.Group) && !matchPattern(r.Group, group) {
+	if !strings.HasPrefix(group, r.Group) && !pattern.Match(r.Group, group) {
 		return false
 	}
 	if strings.Contains(r.Resource, "*") {
-		return matchPattern(r.Resource, names[0])
+		return pattern.Match(r.Resource, names[0])
 	}
 	return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, r.Resource) })
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/internal/pattern"
 )
 
 // Resolve looks a name up. It does no I/O and never looks at anything but c.
@@ -144,10 +146,10 @@ func (c *Catalog) fitsPattern(i int, r Reading) bool {
 	if r.Version == "" && !res.Preferred || r.Version != "" && r.Version != res.GVR.Version {
 		return false
 	}
-	if r.Group != "" && !matchPattern(r.Group, res.GVR.Group) {
+	if r.Group != "" && !pattern.Match(r.Group, res.GVR.Group) {
 		return false
 	}
-	return matchPattern(r.Resource, res.GVR.Resource)
+	return pattern.Match(r.Resource, res.GVR.Resource)
 }
 
 // mayBeIn reports whether some reading of n allows types of gv.
@@ -156,7 +158,7 @@ func (n Name) mayBeIn(gv schema.GroupVersion) bool {
 		if r.Version != "" && r.Version != gv.Version {
 			return false
 		}
-		return r.Group == "" || strings.HasPrefix(gv.Group, r.Group) || matchPattern(r.Group, gv.Group)
+		return r.Group == "" || strings.HasPrefix(gv.Group, r.Group) || pattern.Match(r.Group, gv.Group)
 	})
 }
 

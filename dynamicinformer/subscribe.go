@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/internal/health"
+	"github.com/crdcache/crdcache/internal/pattern"
 	"github.com/crdcache/crdcache/internal/queue"
 )
 
@@ -131,8 +132,8 @@ func (s *Subscription) ends(unsubscribe func()) {
 // fixed returns the one type that a selection has, if that is known without looking.
 func (s Selection) fixed() (schema.GroupVersionResource, bool) {
 	one := s.Match == nil && s.Version != "" && s.Resource != ""
-	for _, pattern := range []string{s.Group, s.Version, s.Resource} {
-		one = one && !isPattern(pattern)
+	for _, text := range []string{s.Group, s.Version, s.Resource} {
+		one = one && !pattern.IsGlob(text)
 	}
 	return schema.GroupVersionResource{Group: s.Group, Version: s.Version, Resource: s.Resource}, one
 }

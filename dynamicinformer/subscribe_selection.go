@@ -3,9 +3,9 @@ package dynamicinformer
 import (
 	"errors"
 	"fmt"
-	"path"
 	"slices"
-	"strings"
+
+	"github.com/crdcache/crdcache/internal/pattern"
 )
 
 // Selection says which types a Subscription is for: all that its patterns match and its Match accepts. In a
@@ -38,9 +38,9 @@ func (s Selection) validate() error {
 	if s.Resource == "" {
 		errs = append(errs, errors.New("the selection has no Resource; \"*\" are all"))
 	}
-	for field, pattern := range map[string]string{"Group": s.Group, "Version": s.Version, "Resource": s.Resource} {
-		if _, err := path.Match(pattern, ""); err != nil {
-			errs = append(errs, fmt.Errorf("the selection's %s %q is no pattern: %w", field, pattern, err))
+	for field, glob := range map[string]string{"Group": s.Group, "Version": s.Version, "Resource": s.Resource} {
+		if err := pattern.CheckGlob(glob); err != nil {
+			errs = append(errs, fmt.Errorf("the selection's %s %q is not a pattern: %w", field, glob, err))
 		}
 	}
 	return errors.Join(errs...)
@@ -48,10 +48,10 @@ func (s Selection) validate() error {
 
 // choose returns the version of a type that is followed. current, if there is one, is kept as long as it can be.
 func (s Selection) choose(t Type, current string) (string, bool) {
-	if !matches(s.Group, t.GroupResource.Group) || !matches(s.Resource, t.GroupResource.Resource) {
+	if !pattern.MatchGlob(s.Group, t.GroupResource.Group) || !pattern.MatchGlob(s.Resource, t.GroupResource.Resource) {
 		return "", false
 	}
-	served := slices.DeleteFunc(slices.Clone(t.Versions), func(v string) bool { return !matches(s.Version, v) })
+	served := slices.DeleteFunc(slices.Clone(t.Versions), func(v string) bool { return !pattern.MatchGlob(s.Version, v) })
 	if len(served) == 0 || s.Match != nil && !s.Match(t) {
 		return "", false
 	}
@@ -60,14 +60,3 @@ func (s Selection) choose(t Type, current string) (string, bool) {
 	}
 	return served[0], true
 }
-
-// matches reports whether a pattern, which is known to be one, matches a whole name.
-func matches(pattern, name string) bool {
-	if !isPattern(pattern) {
-		return pattern == name
-	}
-	ok, _ := path.Match(pattern, name) // names have no slashes
-	return ok
-}
-
-func isPattern(s string) bool { return strings.ContainsAny(s, `*?[\`) }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -332,25 +330,6 @@ func TestChoose(t *testing.T) {
 	if diff := cmp.Diff([]string{"v1", "v1beta1"}, bucket.Versions); diff != "" {
 		t.Errorf("the type was changed:\n%s", diff)
 	}
-}
-
-// FuzzMatches: a pattern that is accepted never fails later, and one without special characters is a name.
-func FuzzMatches(f *testing.F) {
-	for _, seed := range [][2]string{{"*.crossplane.io", "s3.aws.crossplane.io"}, {"", ""}, {"[a-", "a"}, {`\*`, "*"}, {"a?c", "abc"}} {
-		f.Add(seed[0], seed[1])
-	}
-	f.Fuzz(func(t *testing.T, pattern, name string) {
-		if (Selection{Group: pattern, Version: "v1", Resource: "x"}).validate() != nil || strings.Contains(name, "/") {
-			return
-		}
-		want, err := path.Match(pattern, name)
-		if got := matches(pattern, name); err != nil || got != want {
-			t.Errorf("matches(%q, %q) = %v; want %v, %v", pattern, name, got, want, err)
-		}
-		if !isPattern(pattern) && matches(pattern, name) != slices.Contains([]string{pattern}, name) {
-			t.Errorf("%q is no pattern, and matches %q", pattern, name)
-		}
-	})
 }
 
 // TestSubscribeReleases: what is gone, and what a closed subscription followed, is followed no longer.

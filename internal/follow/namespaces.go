@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/crdcache/crdcache/internal/pattern"
 )
 
 // Namespaces is a set of namespaces. The zero value is not set, which comes to All.
@@ -133,7 +135,7 @@ func (n Namespaces) fallsBack(known knowledge) bool {
 
 // Has reports whether a namespace, or "" for none, is in the set.
 func (n Namespaces) Has(namespace string) bool {
-	matches := func(p string) bool { return matchPattern(p, namespace) }
+	matches := func(p string) bool { return pattern.Match(p, namespace) }
 	switch {
 	case n.kind == namespacesOnly:
 		return slices.Contains(n.names, namespace)
@@ -151,27 +153,4 @@ func (n Namespaces) named() []string {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(n.names), func(name string) bool { return strings.Contains(name, "*") || !n.Has(name) })
-}
-
-// matchPattern reports whether a pattern, in which "*" stands for any run of characters, matches a whole name.
-func matchPattern(pattern, name string) bool {
-	first, rest, ok := strings.Cut(pattern, "*")
-	if !ok {
-		return pattern == name
-	}
-	if !strings.HasPrefix(name, first) {
-		return false
-	}
-	name = name[len(first):]
-	for {
-		part, after, more := strings.Cut(rest, "*")
-		if !more {
-			return strings.HasSuffix(name, part)
-		}
-		_, behind, found := strings.Cut(name, part)
-		if !found {
-			return false
-		}
-		name, rest = behind, after
-	}
 }

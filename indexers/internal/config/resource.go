@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/pattern"
 )
 
 // The only apiVersion and kind of a config.
@@ -84,42 +85,19 @@ func (m Match) Pattern() bool { return strings.Contains(m.Group+m.Resource, "*")
 // Matches reports whether the match means a resource with this group, plural name and kind.
 func (m Match) Matches(group, resource, kind string) bool {
 	if m.Kind != "" {
-		return matchPattern(m.Group, group) && m.Kind == kind
+		return pattern.Match(m.Group, group) && m.Kind == kind
 	}
-	return matchPattern(m.Group, group) && matchPattern(m.Resource, resource)
+	return pattern.Match(m.Group, group) && pattern.Match(m.Resource, resource)
 }
 
 // Matches reports whether a namespace is among those that are meant. What is excluded is so however it is included.
 func (n Namespaces) Matches(namespace string) bool {
 	included := len(n.Include) == 0
 	for _, p := range n.Include {
-		included = included || matchPattern(p, namespace)
+		included = included || pattern.Match(p, namespace)
 	}
 	for _, p := range n.Exclude {
-		included = included && !matchPattern(p, namespace)
+		included = included && !pattern.Match(p, namespace)
 	}
 	return included
-}
-
-// matchPattern reports whether s fits a pattern in which "*" stands for any run of characters.
-func matchPattern(pattern, s string) bool {
-	first, rest, ok := strings.Cut(pattern, "*")
-	if !ok {
-		return pattern == s
-	}
-	if !strings.HasPrefix(s, first) {
-		return false
-	}
-	s = s[len(first):]
-	for {
-		part, after, more := strings.Cut(rest, "*")
-		if !more {
-			return strings.HasSuffix(s, part)
-		}
-		i := strings.Index(s, part)
-		if i < 0 {
-			return false
-		}
-		s, rest = s[i+len(part):], after
-	}
 }

@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/internal/pattern"
 )
 
 // run checks the configs. Its error holds everything that is wrong.
@@ -65,9 +65,8 @@ func (o *validateOptions) fromCluster(ctx context.Context, groups []string) ([]*
 		return nil, err
 	}
 	known, err := session.DefinitionsFromCluster(ctx, client, func(group string) bool {
-		return slices.ContainsFunc(groups, func(pattern string) bool {
-			match, err := path.Match(pattern, group)
-			return match || err != nil
+		return slices.ContainsFunc(groups, func(text string) bool {
+			return pattern.Match(text, group)
 		})
 	})
 	if err != nil {

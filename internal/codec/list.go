@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/crdcache/crdcache/internal/codec/decode"
 	"github.com/crdcache/crdcache/internal/jsontext"
 	"github.com/crdcache/crdcache/internal/packed"
 )
@@ -122,7 +121,7 @@ func (l *listReader) member(name string) error {
 		l.pos++
 		return l.array()
 	}
-	if _, twice := l.members[name]; twice || decode.Shadows(name) {
+	if _, twice := l.members[name]; twice || jsontext.Shadows(name) {
 		return ErrUnusual
 	}
 	value, err := l.value()
@@ -219,7 +218,7 @@ func (l *listReader) finish() error {
 }
 
 // envelope decodes what is around the items.
-var envelope = decode.New()
+var envelope = jsontext.NewDecoder()
 
 // value decodes the value at pos.
 func (l *listReader) value() (any, error) {

@@ -7,14 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/internal/codec/decode"
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // objectSerializer decodes objects and lists. It encodes, and decodes what is unusual, as the serializer that
 // it holds.
 type objectSerializer struct {
 	runtime.Serializer
-	decoder *decode.Decoder
+	decoder *jsontext.Decoder
 	typed   map[string]bool
 }
 
@@ -64,13 +64,15 @@ func (s *objectSerializer) list(data []byte, target *unstructured.UnstructuredLi
 	}
 	// The items of lists of built-in types come without kind and version.
 	version, kind := content["apiVersion"].(string), strings.TrimSuffix(gvk.Kind, "List")
-	for i := range items {
-		if items[i].GetKind() == "" && items[i].GetAPIVersion() == "" {
-			items[i].SetKind(kind)
-			items[i].SetAPIVersion(version)
+	objects := make([]unstructured.Unstructured, len(items))
+	for i, item := range items {
+		objects[i].Object = item
+		if objects[i].GetKind() == "" && objects[i].GetAPIVersion() == "" {
+			objects[i].SetKind(kind)
+			objects[i].SetAPIVersion(version)
 		}
 	}
-	target.Object, target.Items = content, items
+	target.Object, target.Items = content, objects
 	return gvk
 }
 

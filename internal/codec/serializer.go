@@ -7,13 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/internal/codec/decode"
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // Wrap returns the serializer of dynamic.ConfigFor with a faster way to read JSON. It writes as before, and
 // other media types are passed on. The result is safe for concurrent use if stock is.
 func Wrap(stock runtime.NegotiatedSerializer) runtime.NegotiatedSerializer {
-	decoder := decode.New()
+	decoder := jsontext.NewDecoder()
 	typed := typedKinds()
 	infos := append([]runtime.SerializerInfo(nil), stock.SupportedMediaTypes()...)
 	for i := range infos {

@@ -17,7 +17,7 @@ import (
 // limit is how deep the tests let values nest; the reference refuses more than 10,000.
 const limit = 10000
 
-var seeds = []string{
+var texts = []string{
 	`{}`, `[]`, `null`, `true`, `false`, `"a"`, `0`, `-0`, `12`, `-1.5e+3`, `1E-2`, `{"a":[1,{"b":"c"}],"d":{}}`, " {\n\t\"a\" :\r 1 , \"b\" : [ ] } ",
 	`"\u00e9\ud83d\ude00\ud800x\n\/\"\\"`, "\"\xff\xc3\xa9 long enough for words of eight\"", `"\uD83D\u0041"`, `"` + strings.Repeat("abcdefg", 9) + `\t"`,
 	``, ` `, `{`, `[1`, `[1,`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `"a`, `"\`, `"\u12`, `-`, `1.`, `1e`, `1e+`, `tru`, `nul`,
@@ -27,13 +27,13 @@ var seeds = []string{
 }
 
 func TestSkip(t *testing.T) {
-	for _, seed := range seeds {
+	for _, seed := range texts {
 		skipAgrees(t, []byte(seed))
 	}
 }
 
 func FuzzSkip(f *testing.F) {
-	for _, seed := range seeds {
+	for _, seed := range texts {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(skipAgrees)
@@ -83,13 +83,13 @@ func TestSkipGoesAsDeepAsItMay(t *testing.T) {
 }
 
 func TestText(t *testing.T) {
-	for _, seed := range seeds {
+	for _, seed := range texts {
 		textAgrees(t, []byte(seed))
 	}
 }
 
 func FuzzText(f *testing.F) {
-	for _, seed := range seeds {
+	for _, seed := range texts {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(textAgrees)
@@ -125,13 +125,13 @@ func textAgrees(t *testing.T, text []byte) {
 }
 
 func TestNumber(t *testing.T) {
-	for _, seed := range seeds {
+	for _, seed := range texts {
 		numberAgrees(t, []byte(seed))
 	}
 }
 
 func FuzzNumber(f *testing.F) {
-	for _, seed := range seeds {
+	for _, seed := range texts {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(numberAgrees)

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/internal/codec/decode"
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // class is what objects of one kind have in common, so that each needs one pointer for all of it.
@@ -16,7 +16,7 @@ type class struct {
 	gvk              schema.GroupVersionKind
 	// usual says that apimachinery decodes objects with this version and kind.
 	usual   bool
-	decoder *decode.Decoder
+	decoder *jsontext.Decoder
 	// compressor is what the JSON was compressed with; nil: it is not compressed.
 	compressor Compressor
 	// kept is the object itself, where JSON cannot express it. Such an object has a class of its own.
@@ -72,4 +72,4 @@ func plainClass(apiVersion, kind []byte) *class {
 }
 
 // sharedDecoder is the decoder of all classes, so that their number does not multiply the tables of strings.
-var sharedDecoder = sync.OnceValue(func() *decode.Decoder { return decode.New() })
+var sharedDecoder = sync.OnceValue(func() *jsontext.Decoder { return jsontext.NewDecoder() })

@@ -3,7 +3,6 @@ package packed
 import (
 	"unicode/utf8"
 
-	"github.com/crdcache/crdcache/internal/codec/decode"
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
@@ -54,7 +53,7 @@ func (s *scanner) object(i int, found *identityOf, root *branch) int {
 			i = s.metadata(at, found, below)
 			m.stayed(i)
 		default:
-			if decode.Shadows(textOf(key)) {
+			if jsontext.Shadows(textOf(key)) {
 				return s.unusual()
 			}
 			i = m.member(start, at, key, root)

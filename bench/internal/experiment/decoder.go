@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/internal/codec"
-	"github.com/crdcache/crdcache/internal/codec/decode"
+	"github.com/crdcache/crdcache/internal/jsontext"
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
@@ -35,7 +35,7 @@ func newDecoder(name string) (decoder, error) {
 		}}, err
 	case Ours:
 		list, err := decodingList(codec.Wrap(stock))
-		one := decode.New()
+		one := jsontext.NewDecoder()
 		return decoder{list: list, object: func(data []byte) error {
 			_, err := one.Decode(data)
 			return err

@@ -1,4 +1,4 @@
-package decode
+package jsontext
 
 // DecodePair is Decode for two texts that are mostly the same, as those of an object before and after an update.
 // Where the second one repeats, at the same place, the text of an object, an array or a string that the first one

@@ -1,12 +1,10 @@
-package decode
+package jsontext
 
 import (
 	"errors"
 	"fmt"
 	"hash/maphash"
 	"sync"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // ErrUnusual is returned, possibly wrapped, for valid JSON in a form that DecodeUnique and DecodeList leave
@@ -33,8 +31,8 @@ type Decoder struct {
 	parsers   sync.Pool
 }
 
-// New returns a Decoder.
-func New() *Decoder {
+// NewDecoder returns a Decoder.
+func NewDecoder() *Decoder {
 	d := &Decoder{}
 	d.templates.seed = maphash.MakeSeed()
 	d.parsers.New = func() any { return &parser{decoder: d} }
@@ -88,7 +86,7 @@ func (d *Decoder) DecodeUnique(data []byte) (map[string]any, error) {
 
 // DecodeList returns the items of a list, and the list without them. A list that has a key twice at its top
 // level is ErrUnusual, as is one whose items are not an array of objects.
-func (d *Decoder) DecodeList(data []byte) (map[string]any, []unstructured.Unstructured, error) {
+func (d *Decoder) DecodeList(data []byte) (list map[string]any, items []map[string]any, err error) {
 	p := d.parser(data)
 	defer d.release(p)
 	value, members := p.document()
@@ -104,9 +102,9 @@ func (d *Decoder) DecodeList(data []byte) (map[string]any, []unstructured.Unstru
 		return nil, nil, ErrUnusual
 	}
 	delete(list, "items")
-	items := make([]unstructured.Unstructured, len(elements))
+	items = make([]map[string]any, len(elements))
 	for i, element := range elements {
-		if items[i].Object, ok = element.(map[string]any); !ok {
+		if items[i], ok = element.(map[string]any); !ok {
 			return nil, nil, ErrUnusual
 		}
 	}

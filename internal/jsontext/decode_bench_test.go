@@ -1,4 +1,4 @@
-package decode_test
+package jsontext_test
 
 import (
 	"runtime"
@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/crdcache/crdcache/internal/codec/decode"
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // way is a way to decode an object.
@@ -20,7 +20,7 @@ type way struct {
 func ways() []way {
 	return []way{
 		{"sigs.k8s.io", reference},
-		{"ours", decode.New().Decode},
+		{"ours", jsontext.NewDecoder().Decode},
 	}
 }
 

@@ -1,4 +1,4 @@
-package decode_test
+package jsontext_test
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/crdcache/crdcache/internal/codec/decode"
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // seeds are the documents that JSON decoders are known to disagree about, as values of a key.
@@ -38,7 +38,7 @@ var seeds = []string{
 func wrap(value string) []byte { return []byte(`{"kind":"K","x":` + value + `,"y":[` + value + `]}`) }
 
 // agree fails unless ours and the reference decode data to the same value, or both refuse it.
-func agree(t *testing.T, d *decode.Decoder, data []byte) {
+func agree(t *testing.T, d *jsontext.Decoder, data []byte) {
 	t.Helper()
 	want, wantErr := reference(data)
 	got, gotErr := d.Decode(data)
@@ -46,7 +46,7 @@ func agree(t *testing.T, d *decode.Decoder, data []byte) {
 		t.Fatalf("%.200q: got the error %v, want %v", data, gotErr, wantErr)
 	}
 	if wantErr != nil {
-		var syntax *decode.SyntaxError
+		var syntax *jsontext.SyntaxError
 		if !errors.As(gotErr, &syntax) || syntax.Offset > len(data) {
 			t.Fatalf("%.200q: got %#v, want a SyntaxError within the data", data, gotErr)
 		}
@@ -58,7 +58,7 @@ func agree(t *testing.T, d *decode.Decoder, data []byte) {
 }
 
 func TestDecodeAgrees(t *testing.T) {
-	d := decode.New()
+	d := jsontext.NewDecoder()
 	for range 3 { // the second and third time, strings are shared
 		for _, seed := range seeds {
 			agree(t, d, []byte(seed))
@@ -68,7 +68,7 @@ func TestDecodeAgrees(t *testing.T) {
 }
 
 func TestDecodeTruncated(t *testing.T) {
-	d := decode.New()
+	d := jsontext.NewDecoder()
 	for _, document := range [][]byte{certificate(1), wrap(`{"a":[1.5e3,"\u00e9é",true,false,null,-1]}`)} {
 		for n := range document {
 			agree(t, d, document[:n])
@@ -78,7 +78,7 @@ func TestDecodeTruncated(t *testing.T) {
 }
 
 func TestDecodeHuge(t *testing.T) {
-	d := decode.New()
+	d := jsontext.NewDecoder()
 	for _, depth := range []int{9998, 9999, 10000} { // two more are around them
 		agree(t, d, wrap(strings.Repeat("[", depth)+strings.Repeat("]", depth)))
 	}
@@ -90,7 +90,7 @@ func TestDecodeHuge(t *testing.T) {
 }
 
 func TestDecodeObjects(t *testing.T) {
-	d := decode.New()
+	d := jsontext.NewDecoder()
 	for n := range 100 {
 		agree(t, d, certificate(n))
 		agree(t, d, workload(n))
@@ -103,7 +103,7 @@ func TestDecodeObjects(t *testing.T) {
 // manifests returns the objects of the repository's testdata as JSON.
 func manifests(t testing.TB) [][]byte {
 	t.Helper()
-	files, err := filepath.Glob("../../../testdata/*/*.yaml")
+	files, err := filepath.Glob("../../testdata/*/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no manifests: %v", err)
 	}
@@ -128,13 +128,13 @@ func TestDecodeUnique(t *testing.T) {
 	tests := map[string]error{
 		`{"a":1,"b":{"c":1,"c":2}}`: nil,
 		`{}`:                        nil,
-		`{"a":1,"a":2}`:             decode.ErrUnusual,
-		`{"a":1,"\u0061":1}`:        decode.ErrUnusual,
-		`null`:                      decode.ErrUnusual,
-		`[{}]`:                      decode.ErrUnusual,
-		`"a"`:                       decode.ErrUnusual,
+		`{"a":1,"a":2}`:             jsontext.ErrUnusual,
+		`{"a":1,"\u0061":1}`:        jsontext.ErrUnusual,
+		`null`:                      jsontext.ErrUnusual,
+		`[{}]`:                      jsontext.ErrUnusual,
+		`"a"`:                       jsontext.ErrUnusual,
 	}
-	d := decode.New()
+	d := jsontext.NewDecoder()
 	for data, want := range tests {
 		if _, err := d.DecodeUnique([]byte(data)); !errors.Is(err, want) {
 			t.Errorf("%s: got %v, want %v", data, err, want)
@@ -143,16 +143,19 @@ func TestDecodeUnique(t *testing.T) {
 }
 
 func TestDecodeList(t *testing.T) {
-	d := decode.New()
+	d := jsontext.NewDecoder()
 	data := list(20, certificate)
 	want := &unstructured.UnstructuredList{}
 	if err := want.UnmarshalJSON(data); err != nil {
 		t.Fatal(err)
 	}
-	got := &unstructured.UnstructuredList{}
-	var err error
-	if got.Object, got.Items, err = d.DecodeList(data); err != nil {
+	object, items, err := d.DecodeList(data)
+	if err != nil {
 		t.Fatal(err)
+	}
+	got := &unstructured.UnstructuredList{Object: object}
+	for _, item := range items {
+		got.Items = append(got.Items, unstructured.Unstructured{Object: item})
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -160,18 +163,18 @@ func TestDecodeList(t *testing.T) {
 	for _, unusual := range []string{
 		`{}`, `{"items":null}`, `{"items":{}}`, `{"items":[1]}`, `{"items":[null]}`, `{"items":[],"items":[]}`, `{"items":[],"kind":"A","kind":"B"}`, `null`, `[]`,
 	} {
-		if _, _, err := d.DecodeList([]byte(unusual)); !errors.Is(err, decode.ErrUnusual) {
+		if _, _, err := d.DecodeList([]byte(unusual)); !errors.Is(err, jsontext.ErrUnusual) {
 			t.Errorf("%s: got %v, want ErrUnusual", unusual, err)
 		}
 	}
-	if _, _, err := d.DecodeList(data[:len(data)-1]); err == nil || errors.Is(err, decode.ErrUnusual) {
+	if _, _, err := d.DecodeList(data[:len(data)-1]); err == nil || errors.Is(err, jsontext.ErrUnusual) {
 		t.Errorf("a truncated list: got %v", err)
 	}
 }
 
 // TestBufferReuse overwrites the data after decoding.
 func TestBufferReuse(t *testing.T) {
-	d := decode.New()
+	d := jsontext.NewDecoder()
 	for n := range 200 { // early objects have strings of their own, later ones share them
 		data := certificate(n % 3)
 		if n%2 == 0 {
@@ -193,7 +196,7 @@ func TestBufferReuse(t *testing.T) {
 
 // TestResultsAreOwned changes each result in every place, which no later result of the same text may show.
 func TestResultsAreOwned(t *testing.T) {
-	d := decode.New()
+	d := jsontext.NewDecoder()
 	data := wrap(`[{"plain":1},{"a":1,"b":2,"c":3,"d":4,"e":{"f":["deep",{"g":{}}]}},["one",{"two":{}}],{"some":{},"empty":[]}]`)
 	for range 5 {
 		agree(t, d, data)
@@ -224,7 +227,7 @@ func spoil(value any) {
 
 // TestTemplatesNest refuses what a known text brings above the limit of nesting.
 func TestTemplatesNest(t *testing.T) {
-	d := decode.New()
+	d := jsontext.NewDecoder()
 	inner := strings.Repeat("[", 20) + `"known to the decoder"` + strings.Repeat("]", 20)
 	for range 3 {
 		agree(t, d, wrap(inner))
@@ -235,7 +238,7 @@ func TestTemplatesNest(t *testing.T) {
 }
 
 func TestConcurrentDecoding(t *testing.T) {
-	d := decode.New()
+	d := jsontext.NewDecoder()
 	var readers sync.WaitGroup
 	for range 4 {
 		readers.Go(func() {
@@ -252,7 +255,7 @@ func TestConcurrentDecoding(t *testing.T) {
 
 // TestManyStrings feeds the table of shared strings more than it can hold.
 func TestManyStrings(t *testing.T) {
-	d := decode.New()
+	d := jsontext.NewDecoder()
 	for range 2 {
 		object := map[string]any{}
 		for i := range 20_000 {
@@ -271,7 +274,7 @@ func TestManyStrings(t *testing.T) {
 // has must not drive out what all have.
 func TestOnlyCommonStringsAreShared(t *testing.T) {
 	const objects = 1000
-	d := decode.New()
+	d := jsontext.NewDecoder()
 	data := func(object map[string]any, key string) *byte {
 		return unsafe.StringData(object["metadata"].(map[string]any)[key].(string))
 	}
@@ -296,7 +299,7 @@ func TestOnlyCommonStringsAreShared(t *testing.T) {
 
 // TestErrors pins where and why data is refused.
 func TestErrors(t *testing.T) {
-	tests := map[string]decode.SyntaxError{
+	tests := map[string]jsontext.SyntaxError{
 		`{"a":1`:      {Offset: 6, Reason: "the end of the data in place of a comma or the end of an object or array"},
 		`{"a":tru}`:   {Offset: 5, Reason: "not a value"},
 		`{"a" 1}`:     {Offset: 5, Reason: "not a colon"},
@@ -306,8 +309,8 @@ func TestErrors(t *testing.T) {
 		`[]`:          {Reason: "a []interface {} in place of an object"},
 	}
 	for data, want := range tests {
-		_, err := decode.New().Decode([]byte(data))
-		var got *decode.SyntaxError
+		_, err := jsontext.NewDecoder().Decode([]byte(data))
+		var got *jsontext.SyntaxError
 		if !errors.As(err, &got) {
 			t.Fatalf("%s: got %v", data, err)
 		}
@@ -331,7 +334,7 @@ func FuzzDecode(f *testing.F) {
 	for _, document := range manifests(f) {
 		f.Add(document)
 	}
-	d := decode.New() // shared, so that strings of one input turn up in others
+	d := jsontext.NewDecoder() // shared, so that strings of one input turn up in others
 	f.Fuzz(func(t *testing.T, data []byte) {
 		agree(t, d, data)
 		agree(t, d, data)

@@ -1,10 +1,6 @@
-package decode
+package jsontext
 
-import (
-	"maps"
-
-	"github.com/crdcache/crdcache/internal/jsontext"
-)
+import "maps"
 
 // maxDepth is how deep objects and arrays may nest, as with sigs.k8s.io/json.
 const maxDepth = 10000
@@ -68,7 +64,7 @@ func (p *parser) next() byte {
 }
 
 func (p *parser) afterSpace() byte {
-	if p.pos = jsontext.Space(p.data, p.pos); p.pos < len(p.data) {
+	if p.pos = Space(p.data, p.pos); p.pos < len(p.data) {
 		return p.data[p.pos]
 	}
 	return 0

@@ -1,4 +1,4 @@
-package decode_test
+package jsontext_test
 
 import (
 	"bytes"
@@ -9,11 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/crdcache/crdcache/internal/codec/decode"
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // pairAgrees fails unless DecodePair returns what Decode returns for each of the two.
-func pairAgrees(t *testing.T, d, fresh *decode.Decoder, first, second []byte) {
+func pairAgrees(t *testing.T, d, fresh *jsontext.Decoder, first, second []byte) {
 	t.Helper()
 	wantOne, errOne := fresh.Decode(first)
 	wantOther, errOther := fresh.Decode(second)
@@ -57,7 +57,7 @@ func pairs() [][2]string {
 }
 
 func TestDecodePairAgrees(t *testing.T) {
-	d, fresh := decode.New(), decode.New()
+	d, fresh := jsontext.NewDecoder(), jsontext.NewDecoder()
 	for range 3 { // the second and third time, strings are shared
 		for _, pair := range pairs() {
 			pairAgrees(t, d, fresh, []byte(pair[0]), []byte(pair[1]))
@@ -68,7 +68,7 @@ func TestDecodePairAgrees(t *testing.T) {
 
 // TestDecodePairShares looks whether what has not changed is in memory once.
 func TestDecodePairShares(t *testing.T) {
-	d := decode.New()
+	d := jsontext.NewDecoder()
 	before := certificate(7)
 	after := bytes.Replace(before, []byte(`"revision":1`), []byte(`"revision":2`), 1)
 	after = bytes.Replace(after, []byte(`"resourceVersion":"1000007"`), []byte(`"resourceVersion":"1000008"`), 1)
@@ -106,7 +106,7 @@ func pointer(value any, path []string) uintptr {
 
 // TestDecodePairLarge has more values than are remembered, and nothing in common but the first.
 func TestDecodePairLarge(t *testing.T) {
-	d, fresh := decode.New(), decode.New()
+	d, fresh := jsontext.NewDecoder(), jsontext.NewDecoder()
 	var one, other []string
 	for n := range 20_000 {
 		one = append(one, fmt.Sprintf(`"a%d":{"name":"one and only %d"}`, n, n))
@@ -120,7 +120,7 @@ func FuzzDecodePair(f *testing.F) {
 	for _, pair := range pairs() {
 		f.Add([]byte(pair[0]), []byte(pair[1]))
 	}
-	d, fresh := decode.New(), decode.New()
+	d, fresh := jsontext.NewDecoder(), jsontext.NewDecoder()
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		for _, text := range [][]byte{first, second} {
 			if bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) > 2000 {
@@ -142,12 +142,12 @@ func BenchmarkPair(b *testing.B) {
 			after[n] = bytes.Replace(before[n], []byte(`"status":{`), fmt.Appendf(nil, `"status":{"attempts":%d,`, n), 1)
 			after[n] = bytes.Replace(after[n], []byte(`"resourceVersion":"1`), []byte(`"resourceVersion":"2`), 1)
 		}
-		for name, decoding := range map[string]func(*decode.Decoder, []byte, []byte) error{
-			"together": func(d *decode.Decoder, before, after []byte) error {
+		for name, decoding := range map[string]func(*jsontext.Decoder, []byte, []byte) error{
+			"together": func(d *jsontext.Decoder, before, after []byte) error {
 				_, _, err := d.DecodePair(after, before)
 				return err
 			},
-			"apart": func(d *decode.Decoder, before, after []byte) error {
+			"apart": func(d *jsontext.Decoder, before, after []byte) error {
 				if _, err := d.Decode(before); err != nil {
 					return err
 				}
@@ -157,7 +157,7 @@ func BenchmarkPair(b *testing.B) {
 		} {
 			b.Run(size.name+"/"+name, func(b *testing.B) {
 				b.ReportAllocs()
-				d := decode.New()
+				d := jsontext.NewDecoder()
 				start := used(b)
 				for n := 0; b.Loop(); n++ {
 					if err := decoding(d, before[n%count], after[n%count]); err != nil {

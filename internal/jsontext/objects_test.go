@@ -1,4 +1,4 @@
-package decode_test
+package jsontext_test
 
 import (
 	"fmt"

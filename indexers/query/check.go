@@ -3,6 +3,7 @@ package query
 import (
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/references"
 )
 
 // Check compares the conditions that a query has by [Where] with the schema of a version of a type; see
@@ -31,4 +32,24 @@ func conditions(q Query, dst []*condition) []*condition {
 		}
 	}
 	return dst
+}
+
+// FollowsReferences reports whether a query asks about references, so that it needs a Querier WithReferences. The types are
+// those of the objects that it asks for by [ReferredBy]: the graph has to follow them, too.
+func FollowsReferences(q Query) (follows bool, types []references.Type) {
+	switch q := q.(type) {
+	case *linking:
+		if q.of == linkFrom {
+			types = append(types, references.Type{Group: q.object.Group, Resource: q.object.Resource, Kind: q.object.Kind})
+		}
+		return true, types
+	case negation:
+		return FollowsReferences(q.sub)
+	case junction:
+		for _, sub := range q.subs {
+			one, more := FollowsReferences(sub)
+			follows, types = follows || one, append(types, more...)
+		}
+	}
+	return follows, types
 }

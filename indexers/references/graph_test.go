@@ -151,6 +151,26 @@ func TestSubscription(t *testing.T) {
 	})
 }
 
+// The types that should be followed too are those that are referred to.
+func TestUnknownTypes(t *testing.T) {
+	graph := references.New()
+	defer graph.Close()
+	certs, _ := add(t, graph, references.Member{Type: certificates, References: declared(t)})
+	certs.handler.OnAdd(owned(object(certificates, "a", "c", "u", m{"issuerRef": m{"name": "ca"}, "secretName": "s"}), certificates, "c", "u"), false)
+	want := []references.Type{{Resource: "secrets"}, {Group: "cert-manager.io", Kind: "Issuer"}}
+	if diff := cmp.Diff(want, graph.UnknownTypes()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	_, stop := add(t, graph, references.Member{Type: issuers})
+	stop()
+	if diff := cmp.Diff(want[:1], graph.UnknownTypes()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if names := graph.View(certificates).Names(); !slices.Equal(names, []string{"issuer", "owners", "secret"}) || !slices.Equal(names, references.NewView(declared(t)).Names()) {
+		t.Errorf("got %v", names)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	graph := references.New()
 	for _, m := range []references.Member{{Informer: newFeed()}, {Type: issuers}, {Type: references.Type{Resource: "issuers"}, Informer: newFeed()}, {Type: issuers, Informer: &feed{refuses: true}}} {

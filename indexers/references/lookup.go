@@ -64,6 +64,25 @@ func (g *Graph) at(o Object) (nodes []*node) {
 	return nodes
 }
 
+// UnknownTypes gives the types that are referred to and that no member has followed, sorted: of each the group and either
+// the plural name or the kind, as the references have it.
+func (g *Graph) UnknownTypes() []Type {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var all []Type
+	for _, byName := range []map[typeName]*kind{g.mu.byKind, g.mu.byResource} {
+		for _, k := range byName {
+			if !k.known && len(k.nodes) > 0 {
+				all = append(all, k.Type)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b Type) int {
+		return Object{Group: a.Group, Resource: a.Resource, Kind: a.Kind}.compare(Object{Group: b.Group, Resource: b.Resource, Kind: b.Kind})
+	})
+	return all
+}
+
 // Stats counts what a graph holds.
 type Stats struct {
 	// Members are the informers, and Synced those that have synced.

@@ -3,24 +3,32 @@ package references
 import (
 	"slices"
 	"strings"
+
+	"github.com/crdcache/crdcache/indexers"
 )
 
 // View is a graph as seen by the objects of one type. It gives their keys, namespace/name, sorted and each once.
 type View struct {
 	graph *Graph
 	typ   Object
+	names []string // that are known without a member
+}
+
+// NewView returns a view of nothing with the names of some references and [Owners], for which queries can be checked.
+func NewView(declared []*indexers.Reference) *View {
+	return &View{graph: New(), names: newExtractor(declared).names}
 }
 
 // View returns the view of a type. References to objects of other types are seen from the side of this type.
 func (g *Graph) View(t Type) *View {
-	return &View{g, Object{Group: t.Group, Resource: t.Resource, Kind: t.Kind}}
+	return &View{graph: g, typ: Object{Group: t.Group, Resource: t.Resource, Kind: t.Kind}}
 }
 
 // Names are the references that the objects may make, sorted: those of the members of the type.
 func (v *View) Names() []string {
 	v.graph.mu.Lock()
 	defer v.graph.mu.Unlock()
-	names := []string{Owners}
+	names := append([]string{Owners}, v.names...)
 	for _, k := range v.graph.mu.find(v.typ) {
 		for m := range k.members {
 			names = append(names, m.extract.names...)

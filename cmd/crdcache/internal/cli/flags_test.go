@@ -64,6 +64,7 @@ var flagVerbs = map[string]flagVerb{
 		args: []string{"gizmos", "--from=-", "--config=DIR/config.yaml"},
 		values: reading(conditions(map[string][]string{
 			"output": objectFormats, "label-columns": {"app"}, "sort-by": {"size"}, "limit": {"1"}, "continue": {"TOKEN"}, "values": {"color"}, "group-by": {"color"},
+			"compute": {"sum(size)"}, "dangling": {"owners"},
 		})),
 		needs:   map[string][]string{"--or": {"--where=.spec.size", "--where=.spec.color"}, "--descending": {"--sort-by=size"}},
 		endless: "none",

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -27,7 +28,9 @@ type queryFlags struct {
 	count    bool
 	keysOnly bool
 	values   string
-	groupBy  string
+	groupBy  []string
+	compute  []string
+	dangling string
 	explain  bool
 }
 
@@ -39,12 +42,18 @@ func newQuery(streams genericiooptions.IOStreams) *cobra.Command {
 		SuggestFor: []string{"find", "search", "select", "where"},
 		Short:      "Find objects of a type by indexes",
 		Long: "Sync the type, then print the objects that fulfil all conditions (with --or: any of them).\n\n" +
-			"--index takes name=value, and !=, <, <=, >, >=, ^= (begins with), 'in (a, b)', a name alone (has a value)\n" +
-			"and !name (has none); && , || and parentheses join them. The indexes come from --config, where TYPE may be\n" +
-			"the name of a resource. --where takes a path or a condition on @, and needs no config.",
+			"--index takes name=value, and !=, <, <=, >, >=, ^= (begins with), contains, =~ (a regular expression),\n" +
+			"'in (a, b)', 'in 10.0.0.0/8', a name alone (has a value) and !name (has none); && , || and parentheses join\n" +
+			"them. Times may be relative to now, as in 'expiry<now+14d'. The indexes come from --config, where TYPE may be\n" +
+			"the name of a resource. --where takes a path or a condition on @, and needs no config.\n\n" +
+			"--dangling finds objects that refer to something that does not exist: their owners, and what the references of\n" +
+			"--config say. The types at the other end are read, too. In --index this is dangling(NAME), and\n" +
+			"'refersTo(Kind.group, namespace/name)' is what refers to an object.",
 		Example: "  crdcache query certs --config indexes.yaml --index issuer=letsencrypt\n" +
 			"  crdcache query certs --config indexes.yaml --index 'expiry<2026-03-01T00:00:00Z' --sort-by expiry\n" +
 			"  crdcache query certs --config indexes.yaml --group-by issuer\n" +
+			"  crdcache query certs -A --config indexes.yaml --group-by issuer,namespace --compute 'min(expiry)'\n" +
+			"  crdcache query certs -A --config indexes.yaml --dangling\n" +
 			"  crdcache query certificates.cert-manager.io -A --where '@.spec.dnsNames[?(@ == \"example.com\")]'",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -74,16 +83,22 @@ func (f *queryFlags) add(set *pflag.FlagSet) {
 	f.reader.Add(set)
 	f.conditions.Add(set)
 	f.style.Add(set)
-	set.StringVar(&f.sortBy, "sort-by", "", "Sort by the values of this index, which has to be sorted. Default: by namespace and name.")
+	set.StringVar(&f.sortBy, "sort-by", "", "Sort by the values of this sorted index, or by name, namespace or age; several with commas, each with desc, as in 'team,expiry desc'. Default: by namespace and name.")
 	set.BoolVar(&f.descending, "descending", false, "Sort from the greatest value to the least; with --sort-by.")
 	set.IntVar(&f.limit, "limit", 0, "Print at most this many objects, and on stderr the token to go on with; 0 prints all.")
 	set.StringVar(&f.next, "continue", "", "Go on after an earlier result of the same query that --limit cut short.")
 	set.BoolVar(&f.count, "count", false, "Print only how many objects there are.")
 	set.BoolVar(&f.keysOnly, "keys-only", false, "Print only namespace/name of each object.")
 	set.StringVar(&f.values, "values", "", "Print the values of this index that the objects have.")
-	set.StringVar(&f.groupBy, "group-by", "", "Print the values of this index with the number of objects, the most frequent first.")
+	set.StringArrayVar(&f.groupBy, "group-by", nil, "Print the values of this index, or at this path, with the number of objects, the most frequent first; several with commas. May be repeated.")
+	set.StringArrayVar(&f.compute, "compute", nil, "Print sum, avg, min or max of the values of an index or a path, as in 'sum(.spec.replicas)', for each group of --group-by, or of all. May be repeated.")
+	set.StringVar(&f.dangling, "dangling", "", "Only objects that refer to something that does not exist, by the reference of this name or (--dangling alone) by any.")
+	set.Lookup("dangling").NoOptDefVal = anyReference
 	set.BoolVar(&f.explain, "explain", false, "Print how the query is answered instead of the objects.")
 }
+
+// anyReference is the value of --dangling alone.
+const anyReference = "*"
 
 // queryOptions are what flags and arguments amount to.
 type queryOptions struct {
@@ -94,7 +109,8 @@ type queryOptions struct {
 	style print.Style
 
 	count, keysOnly, explain bool
-	values, groupBy          string // index names
+	values                   string // the name of an index
+	groups                   query.Aggregation
 }
 
 func (f *queryFlags) toOptions(ctx context.Context, set *pflag.FlagSet, name string, streams genericiooptions.IOStreams) (*queryOptions, error) {
@@ -102,7 +118,7 @@ func (f *queryFlags) toOptions(ctx context.Context, set *pflag.FlagSet, name str
 		return nil, err
 	}
 	o := &queryOptions{
-		name: name, count: f.count, keysOnly: f.keysOnly, explain: f.explain, values: f.values, groupBy: f.groupBy,
+		name: name, count: f.count, keysOnly: f.keysOnly, explain: f.explain, values: f.values,
 		// All objects have been read for this command, so that looking at each of them costs little more.
 		asked: query.Options{SortBy: f.sortBy, Descending: f.descending, Limit: f.limit, Continue: f.next, AllowScan: true},
 	}
@@ -113,6 +129,16 @@ func (f *queryFlags) toOptions(ctx context.Context, set *pflag.FlagSet, name str
 	if o.query, err = f.conditions.Query(); err != nil {
 		return nil, err
 	}
+	if set.Changed("dangling") {
+		dangling := query.Dangling(strings.TrimSuffix(f.dangling, anyReference))
+		if f.conditions.Given() {
+			dangling = query.And(o.query, dangling)
+		}
+		o.query = dangling
+	}
+	if o.groups, err = f.aggregation(); err != nil {
+		return nil, err
+	}
 	o.Reader, err = f.reader.Reader(ctx, []string{name}, f.style.Cached(), streams)
 	return o, err
 }
@@ -120,10 +146,13 @@ func (f *queryFlags) toOptions(ctx context.Context, set *pflag.FlagSet, name str
 // validate refuses flags that make no sense together.
 func (f *queryFlags) validate(set *pflag.FlagSet) error {
 	var forms []string
-	for _, name := range []string{"count", "keys-only", "values", "group-by", "explain"} {
+	for _, name := range []string{"count", "keys-only", "values", "group-by", "compute", "explain"} {
 		if set.Changed(name) {
 			forms = append(forms, name)
 		}
+	}
+	if len(forms) == 2 && forms[0] == "group-by" && forms[1] == "compute" {
+		forms = forms[:1]
 	}
 	switch {
 	case len(forms) > 1:
@@ -134,23 +163,25 @@ func (f *queryFlags) validate(set *pflag.FlagSet) error {
 		return exit.Usagef("--limit is %d: it must not be negative; 0 prints all", f.limit)
 	case f.descending && f.sortBy == "":
 		return exit.Usagef("--descending needs --sort-by")
-	case (f.limit > 0 || f.next != "" || f.sortBy != "") && len(forms) == 1 && (f.count || f.values != "" || f.groupBy != ""):
+	case (f.limit > 0 || f.next != "" || f.sortBy != "") && len(forms) == 1 && !f.explain && !f.keysOnly:
 		return exit.Usagef("--%s looks at all objects, in no order: leave out --limit, --continue and --sort-by", forms[0])
 	case f.explain && (f.limit > 0 || f.next != ""):
 		return exit.Usagef("--explain prints no objects, and the plan is the same for each part of them: leave out --limit and --continue")
 	case len(forms) == 1 && tableFlag(set, forms[0]) != "":
 		return exit.Usagef("--%s prints no table of objects: leave out --%s", forms[0], tableFlag(set, forms[0]))
-	case set.Changed("values") && f.values == "", set.Changed("group-by") && f.groupBy == "":
+	case set.Changed("dangling") && f.dangling == "":
+		return exit.Usagef("--dangling= names no reference; --dangling alone stands for all")
+	case set.Changed("values") && f.values == "":
 		return exit.Usagef("--%s needs the name of an index", forms[0])
 	}
 	return nil
 }
 
 // tableFlag names a flag that is about tables of objects and means nothing beside form, if one is given. The table of
-// --group-by has headers, too.
+// --group-by and --compute has headers, too.
 func tableFlag(set *pflag.FlagSet, form string) string {
 	for _, name := range []string{"show-kind", "show-labels", "label-columns", "no-headers"} {
-		if set.Changed(name) && (name != "no-headers" || form != "group-by") {
+		if set.Changed(name) && (name != "no-headers" || form != "group-by" && form != "compute") {
 			return name
 		}
 	}

@@ -2,14 +2,11 @@ package cli
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
-	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
@@ -18,6 +15,7 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/indexers/references"
 )
 
 // run syncs the type and answers.
@@ -36,6 +34,9 @@ func (o *queryOptions) run(ctx context.Context) error {
 			}
 			one := synced[0]
 			querier := query.New(query.ForInformer(one.Informer), indexes[one.Resource.GVR]...)
+			if follows, asked := query.FollowsReferences(o.query); follows {
+				return o.answerAboutReferences(ctx, querier, types, one, asked)
+			}
 			return session.ExplainQuery(o.answer(ctx, querier, types))
 		},
 	})
@@ -55,17 +56,18 @@ func (o *queryOptions) check(types *session.Types, found session.Indexes) error 
 	all := indexers.CompileIndexes(indexes...).Indexers()
 	all[cache.NamespaceIndex] = cache.MetaNamespaceIndexFunc // as every cache has it
 	none := cache.NewIndexer(cache.MetaNamespaceKeyFunc, all)
-	empty := query.New(query.ForIndexer(none), indexes...)
+	view := references.NewView(o.Config.References(types.Resources[0]))
+	empty := query.New(query.ForIndexer(none), indexes...).WithReferences(view)
 	if _, err := empty.Explain(o.query, query.Options{SortBy: o.asked.SortBy, Descending: o.asked.Descending, AllowScan: true}); err != nil {
 		return o.explainIndex(err)
 	}
-	for _, name := range []string{o.values, o.groupBy} {
-		if name == "" {
-			continue
-		}
-		if _, err := empty.Values(context.Background(), name, query.All(), query.Options{AllowScan: true}); err != nil {
+	if o.values != "" {
+		if _, err := empty.Values(context.Background(), o.values, query.All(), query.Options{AllowScan: true}); err != nil {
 			return o.explainIndex(err)
 		}
+	}
+	if _, err := empty.Aggregate(context.Background(), query.All(), o.groups, query.Options{AllowScan: true}); err != nil {
+		return o.explainIndex(err)
 	}
 	return nil
 }
@@ -91,10 +93,15 @@ func (o *queryOptions) answer(ctx context.Context, querier *query.Querier, types
 		if err != nil {
 			return err
 		}
+		if plan, err := querier.Explain(o.query, o.asked); err == nil {
+			o.warnOfDoubts(plan)
+		}
 		_, err = fmt.Fprintln(o.Out, n)
 		return err
-	case o.values != "", o.groupBy != "":
+	case o.values != "":
 		return o.printValues(ctx, querier)
+	case len(o.groups.GroupBy)+len(o.groups.Measures) > 0:
+		return o.printGroups(ctx, querier)
 	}
 	result, err := querier.Query(ctx, o.query, o.asked)
 	if err != nil {
@@ -104,6 +111,7 @@ func (o *queryOptions) answer(ctx context.Context, querier *query.Querier, types
 		_, err = fmt.Fprintln(o.Out, strings.TrimSuffix(fmt.Sprint(result.Plan), "\n"))
 		return err
 	}
+	o.warnOfDoubts(result.Plan)
 	if o.keysOnly {
 		err = o.printKeys(result)
 	} else {
@@ -113,6 +121,13 @@ func (o *queryOptions) answer(ctx context.Context, querier *query.Querier, types
 		fmt.Fprintf(o.ErrOut, "there is more: --continue %s\n", result.Continue)
 	}
 	return err
+}
+
+// warnOfDoubts says why the answer may not be what was meant.
+func (o *queryOptions) warnOfDoubts(plan *query.Plan) {
+	for _, w := range plan.Warnings {
+		fmt.Fprintf(o.ErrOut, "warning: %s\n", print.Printable(w))
+	}
 }
 
 // print prints the objects that a query found.
@@ -147,29 +162,15 @@ func (o *queryOptions) printKeys(result *query.Result) error {
 	return out.Flush()
 }
 
-// printValues prints the values of an index, with counts for --group-by.
+// printValues prints the values of an index.
 func (o *queryOptions) printValues(ctx context.Context, querier *query.Querier) error {
-	values, err := querier.Values(ctx, o.values+o.groupBy, o.query, o.asked)
+	values, err := querier.Values(ctx, o.values, o.query, o.asked)
 	if err != nil {
 		return err
 	}
-	if o.groupBy == "" {
-		out := bufio.NewWriter(o.Out)
-		for _, v := range values {
-			fmt.Fprintln(out, countedText(v)) // bufio keeps the first error for Flush
-		}
-		return out.Flush()
-	}
-	slices.SortStableFunc(values, func(a, b query.ValueCount) int { return cmp.Compare(b.Count, a.Count) })
-	w := printers.GetNewTabWriter(o.Out)
-	if !o.style.NoHeaders {
-		fmt.Fprintf(w, "%s\tCOUNT\n", strings.ToUpper(print.Printable(o.groupBy)))
-	}
+	out := bufio.NewWriter(o.Out)
 	for _, v := range values {
-		fmt.Fprintf(w, "%s\t%d\n", countedText(v), v.Count)
+		fmt.Fprintln(out, print.Printable(v.Value)) // bufio keeps the first error for Flush
 	}
-	return w.Flush()
+	return out.Flush()
 }
-
-// countedText is how a value is shown.
-func countedText(v query.ValueCount) string { return print.Printable(v.Value) }

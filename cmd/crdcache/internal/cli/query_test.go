@@ -54,6 +54,12 @@ func TestQuery(t *testing.T) {
 		"count":        {[]string{"--index", "color", "--count"}, "3\n"},
 		"values":       {[]string{"--values", "size"}, "1\n9\n10\n100\n"},
 		"groups":       {[]string{"--group-by", "color"}, "COLOR   COUNT\nred     2\nblue    1\n"},
+		"two groups":   {[]string{"--group-by", "color,namespace"}, "COLOR    NAMESPACE   COUNT\nblue     web         1\nred      db          1\nred      web         1\n<none>   db          1\n"},
+		"path groups":  {[]string{"--group-by", ".metadata.namespace", "--group-by", ".spec.color", "--index", "color=red", "--no-headers"}, "db    red   1\nweb   red   1\n"},
+		"computed":     {[]string{"--group-by", "color", "--compute", "sum(size)", "--compute", "avg(.spec.size)"}, "COLOR    COUNT   SUM(SIZE)   AVG(.SPEC.SIZE)\nred      2       110         55\nblue     1       9           9\n<none>   1       1           1\n"},
+		"of all":       {[]string{"--compute", "max(size)"}, "COUNT   MAX(SIZE)\n4       100\n"},
+		"by name":      {[]string{"--sort-by", "namespace desc,name desc", "--keys-only"}, "web/b\nweb/a\ndb/d\ndb/c\n"},
+		"contains":     {[]string{"--index", "color contains e", "--index", "color=~'^r'", "--count"}, "2\n"},
 		"table":        {[]string{"--index", "color=red"}, "NAMESPACE   NAME   COLOR\ndb          c      red\nweb         a      red\n"},
 		"names":        {[]string{"--index", "color=red", "-o", "name"}, "gizmo.example.com/c\ngizmo.example.com/a\n"},
 		"columns":      {[]string{"--index", "size=9", "-o", "custom-columns=N:.metadata.name"}, "N\nb\n"},
@@ -133,6 +139,13 @@ func TestQueryErrors(t *testing.T) {
 		"unsorted":        {[]string{"gz", "--config", config, "--index", "color<red"}, "color"},
 		"sort unsorted":   {[]string{"gz", "--config", config, "--sort-by", "color"}, "color"},
 		"operand":         {[]string{"gz", "--config", config, "--index", "size=many"}, "many"},
+		"bad measure":     {[]string{"gz", "--config", config, "--compute", "median(size)"}, "is not a measure; write one of sum"},
+		"no group":        {[]string{"gz", "--config", config, "--group-by", "color,"}, "--group-by needs the name of an index, or a path"},
+		"unknown group":   {[]string{"gz", "--config", config, "--group-by", "color,shape"}, "shape"},
+		"bad path":        {[]string{"gz", "--config", config, "--group-by", ".spec["}, "E102"},
+		"no reference":    {[]string{"gz", "--config", config, "--dangling="}, "--dangling alone stands for all"},
+		"other reference": {[]string{"gz", "--config", config, "--dangling=zone"}, `there is no reference "zone"; there are owners`},
+		"bad order":       {[]string{"gz", "--config", config, "--sort-by", "size up"}, "cannot sort by"},
 		"unknown values":  {[]string{"gz", "--config", config, "--values", "shape"}, "shape"},
 		"where":           {[]string{"gz", "--where", ".spec["}, "E102"},
 		"sort by a path":  {[]string{"gz", "--config", config, "--sort-by", ".spec.size"}, "no path; declare one for the path .spec.size"},
@@ -156,5 +169,58 @@ func TestQueryErrors(t *testing.T) {
 				t.Errorf("stderr is %q, want %q in it", r.errOut, tt.want)
 			}
 		})
+	}
+}
+
+// TestQueryDangling: the types at the other end of references are read, too.
+func TestQueryDangling(t *testing.T) {
+	server := newShop(t)
+	config := write(t, "c.yaml", gizmoIndexes+`    references:
+    - {name: zone, to: {group: example.com, kind: Zone, name: .spec.color}}
+    - {name: none, to: {group: example.com, kind: Nothing, name: .spec.color}}
+`)
+	server.Create(t, zones, object("Zone", "", "blue", nil))
+	args := []string{"query", "gz", "-A", "--config", config, "-s", server.URL}
+	for name, tt := range map[string]struct {
+		args []string
+		want string
+	}{
+		"any":            {[]string{"--dangling", "--keys-only"}, "db/c\nweb/a\n"},
+		"by name":        {[]string{"--dangling=zone", "--index", "size<50", "--keys-only"}, "web/a\n"},
+		"owners":         {[]string{"--dangling=owners", "--count"}, "0\n"},
+		"in a condition": {[]string{"--index", "color && !dangling(zone)", "--keys-only"}, "web/b\n"},
+		"refers":         {[]string{"--index", "refersTo(zones.example.com, blue)", "--keys-only"}, "web/b\n"},
+		"referred":       {[]string{"--index", "referredBy(Zone.example.com, blue)", "--count"}, "0\n"},
+		"groups":         {[]string{"--dangling", "--group-by", "color", "--no-headers"}, "red   2\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := crdcache(t, append(args, tt.args...)...)
+			r.expect(t, exit.OK, tt.want)
+			if !strings.Contains(r.errOut, "warning: the server has no type Nothing.example.com; references to it are left out") {
+				t.Errorf("stderr is %q", r.errOut)
+			}
+		})
+	}
+	crdcache(t, "query", "gz", "-n", "db", "--config", config, "--dangling=zone", "--keys-only", "-s", server.URL).expect(t, exit.OK, "db/c\n")
+	r := crdcache(t, append(args, "--dangling=zone", "--explain")...)
+	if r.code != exit.OK || !strings.Contains(r.out, "start  dangling(zone): at most 2 of 4 objects") {
+		t.Errorf("got %q", r.out)
+	}
+}
+
+// TestQueryDoubts: what may be wrong with an answer is said on stderr.
+func TestQueryDoubts(t *testing.T) {
+	server := newShop(t)
+	config := write(t, "c.yaml", strings.Replace(gizmoIndexes, "type: int, ", "", 1))
+	for _, args := range [][]string{{"--count"}, {"--keys-only"}, {"--group-by", "color"}} {
+		r := crdcache(t, append([]string{"query", "gz", "-A", "--config", config, "--index", "size<50", "-s", server.URL}, args...)...)
+		if r.code != exit.OK || !strings.Contains(r.errOut, `warning: index "size" has no type and compares 50 as text; declare type: number`) {
+			t.Errorf("%v: stderr is %q", args, r.errOut)
+		}
+	}
+	r := crdcache(t, "query", "gz", "-A", "--config", config, "--compute", "sum(.spec.color)", "-s", server.URL)
+	r.expect(t, exit.OK, "COUNT   SUM(.SPEC.COLOR)\n4       <none>\n")
+	if !strings.Contains(r.errOut, "values that are no numbers were left out: 3") {
+		t.Errorf("stderr is %q", r.errOut)
 	}
 }

@@ -111,6 +111,16 @@ func (c *Config) Indexes(r discovery.Resource) ([]*indexers.Index, error) {
 	return all, nil
 }
 
+// References are those that the objects of a type make by the config.
+func (c *Config) References(r discovery.Resource) (all []*indexers.Reference) {
+	for _, resource := range c.resources {
+		if applies(resource.Match, r.GVR.Group, r.GVK.Kind, r.GVR.Resource, []string{r.GVR.Version}) {
+			all = append(all, resource.References...)
+		}
+	}
+	return all
+}
+
 // Names are the names of the resources of the config.
 func (c *Config) Names() []string {
 	names := make([]string, len(c.resources))

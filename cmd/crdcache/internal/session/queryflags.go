@@ -96,7 +96,8 @@ func ExplainQuery(err error) error {
 	var unknown *query.UnknownIndexError
 	var unsorted *query.UnsortedError
 	var order *query.SortError
-	if errors.As(err, &unknown) || errors.As(err, &unsorted) || errors.As(err, &order) || errors.As(err, &operand) || errors.Is(err, query.ErrContinue) {
+	var reference *query.UnknownReferenceError
+	if errors.As(err, &unknown) || errors.As(err, &unsorted) || errors.As(err, &order) || errors.As(err, &reference) || errors.As(err, &operand) || errors.Is(err, query.ErrContinue) {
 		return exit.Usagef("%v", err)
 	}
 	return err

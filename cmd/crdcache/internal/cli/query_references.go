@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/indexers/references"
+)
+
+// answerAboutReferences reads the types at the other end of the references of a type, too, and answers then. Of those in
+// asked the query wants to know what they refer to.
+func (o *queryOptions) answerAboutReferences(ctx context.Context, querier *query.Querier, types *session.Types, one session.Cache, asked []references.Type) error {
+	graph := references.New()
+	defer graph.Close()
+	cached := o.Cached()
+	selected := cached.LabelSelector != nil || cached.FieldSelector != nil
+	if err := o.addTo(graph, one, selected); err != nil {
+		return err
+	}
+	if err := graph.WaitForSync(ctx); err != nil {
+		return err
+	}
+	wanted := append(graph.UnknownTypes(), asked...)
+	unsynced := error(nil)
+	if len(wanted) > 0 {
+		shutdown, err := o.follow(ctx, graph, types, wanted)
+		if shutdown == nil {
+			return err
+		}
+		defer shutdown()
+		unsynced = err
+	}
+	querier = querier.WithReferences(graph.View(referenceType(one.Resource)))
+	return errors.Join(unsynced, session.ExplainQuery(o.answer(ctx, querier, types)))
+}
+
+// follow makes types members of the graph. Those that the server lacks are mentioned. It gives no shutdown when nothing
+// could be read; else the error is of some of the types.
+func (o *queryOptions) follow(ctx context.Context, graph *references.Graph, types *session.Types, wanted []references.Type) (shutdown func(), err error) {
+	waiting, cancel := o.Target.Limit(ctx)
+	defer cancel()
+	catalog, err := o.Target.Catalog(waiting)
+	if err != nil {
+		return nil, err
+	}
+	var resources []discovery.Resource
+	for _, t := range wanted {
+		r, ok := typeNamed(catalog, t)
+		if !ok {
+			name := strings.TrimSpace(references.Object{Group: t.Group, Resource: t.Resource, Kind: t.Kind}.String())
+			fmt.Fprintf(o.ErrOut, "warning: the server has no type %s; references to it are left out\n", print.Printable(name))
+			continue
+		}
+		if r.GVR != types.Resources[0].GVR {
+			resources = append(resources, r)
+		}
+	}
+	caches, err := session.NewCaches(types.Client, resources, session.CacheOptions{Namespace: o.Target.Namespace})
+	if err != nil {
+		return nil, err
+	}
+	done := o.Target.Progress(caches.Progress)
+	unsynced := caches.Sync(waiting)
+	done()
+	if ctx.Err() != nil {
+		caches.Shutdown()
+		return nil, ctx.Err()
+	}
+	for _, cached := range caches.Synced {
+		if err := o.addTo(graph, cached, false); err != nil {
+			caches.Shutdown()
+			return nil, err
+		}
+	}
+	return caches.Shutdown, errors.Join(unsynced, graph.WaitForSync(waiting))
+}
+
+// addTo makes a cache a member.
+func (o *queryOptions) addTo(graph *references.Graph, cached session.Cache, selected bool) error {
+	m := references.Member{
+		Type: referenceType(cached.Resource), References: o.Config.References(cached.Resource), Informer: cached.Informer, Selected: selected,
+	}
+	if only := o.Target.Namespace; only != "" {
+		m.Namespaces = func(namespace string) bool { return namespace == only }
+	}
+	_, err := graph.Add(m)
+	return err
+}
+
+func referenceType(r discovery.Resource) references.Type {
+	return references.Type{Group: r.GVR.Group, Resource: r.GVR.Resource, Kind: r.GVK.Kind, Namespaced: r.Scope == discovery.Namespaced}
+}
+
+// typeNamed finds a type by its group and either of its names, in the version that the server prefers.
+func typeNamed(catalog *discovery.Catalog, t references.Type) (found discovery.Resource, ok bool) {
+	for _, r := range catalog.Resources() {
+		named := t.Kind != "" && r.GVK.Kind == t.Kind || t.Kind == "" && r.GVR.Resource == t.Resource
+		if r.GVR.Group == t.Group && named && r.Watchable() && (!ok || r.Preferred) {
+			found, ok = r, true
+		}
+	}
+	return found, ok
+}

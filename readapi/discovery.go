@@ -10,11 +10,21 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// verbs are what can be done with every type, and with a subresource.
-var (
-	verbs            = []string{"get", "list", "watch"}
-	subresourceVerbs = []string{"get"}
-)
+// verbs are what can be done with the type.
+func (t Type) verbs() []string {
+	if t.writable {
+		return []string{"delete", "get", "list", "patch", "create", "update", "watch"}
+	}
+	return []string{"get", "list", "watch"}
+}
+
+// subresourceVerbs are what can be done with a subresource of the type.
+func (t Type) subresourceVerbs() []string {
+	if t.writable {
+		return []string{"get", "patch", "update"}
+	}
+	return []string{"get"}
+}
 
 // groupOrder is in which order a kube-apiserver lists the groups that it has built in. All others follow, by name. It
 // decides which group a name such as "events" stands for.
@@ -89,7 +99,7 @@ func (t Type) discovery(version string) apidiscovery.APIResourceDiscovery {
 	kind := &metav1.GroupVersionKind{Group: t.Group, Version: version, Kind: t.Names.Kind}
 	d := apidiscovery.APIResourceDiscovery{
 		Resource: t.Names.Plural, ResponseKind: kind, Scope: apidiscovery.ScopeCluster,
-		SingularResource: t.Names.Singular, Verbs: verbs,
+		SingularResource: t.Names.Singular, Verbs: t.verbs(),
 		ShortNames: t.Names.ShortNames, Categories: t.Names.Categories,
 	}
 	if t.Namespaced {
@@ -97,7 +107,7 @@ func (t Type) discovery(version string) apidiscovery.APIResourceDiscovery {
 	}
 	for _, sub := range t.version(version).Subresources {
 		d.Subresources = append(d.Subresources, apidiscovery.APISubresourceDiscovery{
-			Subresource: sub, ResponseKind: kind, Verbs: subresourceVerbs,
+			Subresource: sub, ResponseKind: kind, Verbs: t.subresourceVerbs(),
 		})
 	}
 	return d

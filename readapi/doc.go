@@ -22,8 +22,14 @@
 // (limit, continue, resourceVersion and resourceVersionMatch, label selectors, field selectors on the name, the
 // namespace and the selectable fields of the type), watch (bookmarks, timeoutSeconds) and watch-list, as
 // objects, as Table with the printer columns of the type, and as PartialObjectMetadata. Errors are Status objects
-// with the code, the reason and the message of a kube-apiserver. Nothing can be written, and nobody is asked
-// who they are: serve it where every reader may read everything.
+// with the code, the reason and the message of a kube-apiserver. Nobody is asked who they are: serve it where every
+// reader may read everything.
+//
+// Nothing can be written, unless HandlerOptions.Writes is set. Then clients create, update, patch (JSON patches and merge
+// patches) and delete the objects of a Storage by the rules for custom resources, which is what the tests of controllers
+// need: conflicts, the status subresource, finalizers and deletionTimestamp, generateName, generations, dryRun, and watches
+// that tell of all of it. Server-side apply and strategic merge patches are refused; nothing is validated against a schema,
+// defaulted, admitted or collected. Where that matters, use a real kube-apiserver such as envtest's.
 //
 // Not served: selectors of more than 64 KB, protobuf and CBOR, compressed answers, OpenAPI v2, the scale subresource, the deprecated /watch/ paths, the
 // list of all paths at /, and the columns that a kube-apiserver has in its code for built-in types. What a

@@ -110,6 +110,11 @@ func (h *handler) document(path, media string, build builder) (document, error) 
 	if d, ok := h.documents.built[key]; ok && !names {
 		return d, nil
 	}
+	if _, writable := h.writable(); writable {
+		for i := range types { // which are a copy
+			types[i].writable = true
+		}
+	}
 	content := build(types)
 	if content == nil {
 		return document{}, nil // not kept: there is no end of paths that are nothing

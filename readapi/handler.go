@@ -35,6 +35,11 @@ type HandlerOptions struct {
 	// one that stalls keeps no list in memory for ever. It counts where the server can do that, as net/http's and
 	// NewTransport do. Default DefaultWriteTimeout; negative: no limit, but for what timeoutSeconds says of a watch.
 	WriteTimeout time.Duration
+	// Writes lets clients create, update, patch and delete the objects of a Storage, by the rules of a kube-apiserver for
+	// custom resources: conflicts, the status subresource, finalizers, generateName, generations, dryRun. What it does not do
+	// are validation, defaulting, admission, server-side apply, garbage collection and deletion of collections. Default: nothing
+	// can be written.
+	Writes bool
 }
 
 // handler serves a backend.
@@ -89,6 +94,12 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// writable returns what can be written to.
+func (h *handler) writable() (*Storage, bool) {
+	s, ok := h.backend.(served)
+	return s.Storage, ok && h.options.Writes
+}
+
 // resource is what a request is about, as it is served at that moment.
 type resource struct {
 	target
@@ -114,7 +125,10 @@ func (h *handler) serveResource(w http.ResponseWriter, r *http.Request) {
 	if t.version.Deprecated {
 		w.Header().Add("Warning", warning(t))
 	}
+	storage, writable := h.writable()
 	switch {
+	case r.Method != http.MethodGet && r.Method != http.MethodHead && writable:
+		h.mutate(w, r, storage, t)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		writeError(w, r, apierrors.NewMethodNotSupported(t.typ.GroupResource(), verbOf(r.Method, t.name)))
 	case t.name != "":

@@ -58,12 +58,12 @@ func legacyResources(types []Type, group, version string) any {
 	for _, t := range all[i].types {
 		r := metav1.APIResource{
 			Name: t.Names.Plural, SingularName: t.Names.Singular, Namespaced: t.Namespaced, Kind: t.Names.Kind,
-			Verbs: verbs, ShortNames: t.Names.ShortNames, Categories: t.Names.Categories,
+			Verbs: t.verbs(), ShortNames: t.Names.ShortNames, Categories: t.Names.Categories,
 		}
 		list.APIResources = append(list.APIResources, r)
 		for _, sub := range t.version(version).Subresources {
 			list.APIResources = append(list.APIResources, metav1.APIResource{
-				Name: t.Names.Plural + "/" + sub, Namespaced: t.Namespaced, Kind: t.Names.Kind, Verbs: subresourceVerbs,
+				Name: t.Names.Plural + "/" + sub, Namespaced: t.Namespaced, Kind: t.Names.Kind, Verbs: t.subresourceVerbs(),
 			})
 		}
 	}

@@ -30,6 +30,8 @@ type Type struct {
 	// Custom says that a CustomResourceDefinition defines the type. Of groups that have no other type a kube-apiserver
 	// knows nothing, so that it answers otherwise to what is not there. A Storage sets it.
 	Custom bool
+
+	writable bool // in an answer of discovery
 }
 
 // Version is one version of a type.

@@ -20,6 +20,8 @@ type write struct {
 	now time.Time
 	// restore keeps the resource version of the object and leaves no trace in the history.
 	restore bool
+	// basis is the state that must be there; nil: any.
+	basis *basis
 }
 
 // write stores an object. It may change the top of content and its metadata.
@@ -102,6 +104,9 @@ func place(u *unstructured.Unstructured, t Type) error {
 func (s *Storage) store(c *collection, u *unstructured.Unstructured, version string, w write) (Outcome, error) {
 	key := objectKey(u.GetNamespace(), u.GetName())
 	before := c.objects[key]
+	if !w.basis.holds(before) {
+		return "", errChanged
+	}
 	next := s.mu.version + 1
 	if before != nil {
 		same, err := s.sameAs(before, u)

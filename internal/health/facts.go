@@ -2,8 +2,6 @@ package health
 
 import (
 	"cmp"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -38,20 +36,7 @@ type facts struct {
 	synced bool
 	// exists is true when a source of types says that the type is there.
 	exists bool
-	// parts are what is known of requests, by what they are for: a namespace, or everything ("").
-	parts map[string]*part
-}
-
-// part is what is known of the requests for one part of a type.
-type part struct {
-	name        string
-	list, watch trouble
-	// owed is since when the server has owed contact; zero while it owes none.
-	owed time.Time
-	// relist is why the next list will be another one than the first; empty when it won't be.
-	relist requests.RelistReason
-	// listed is set once a list has been accepted.
-	listed bool
+	parts  parts
 }
 
 // trouble is what is wrong with one kind of request; zero while nothing is.
@@ -83,7 +68,12 @@ func (f facts) state(now time.Time) State {
 
 // degraded returns whether a running generation is to be called degraded.
 func (f facts) degraded(now time.Time) bool {
-	return slices.ContainsFunc(slices.Collect(maps.Values(f.parts)), func(p *part) bool { return f.degrades(p, now) })
+	for _, p := range f.parts.unwell {
+		if f.degrades(p, now) {
+			return true
+		}
+	}
+	return false
 }
 
 // degrades returns whether what one part reports degrades the whole.
@@ -117,7 +107,7 @@ func (f facts) stale(now time.Time) bool {
 	if !f.running || !f.synced {
 		return false
 	}
-	for _, p := range f.parts {
+	for _, p := range f.parts.unwell {
 		if f.degrades(p, now) || f.overdue(p, now) {
 			return true
 		}
@@ -148,12 +138,12 @@ type complaint struct {
 	part string
 }
 
-// complaint returns the one that weighs most of all parts; its reason is empty when there is none.
+// complaint returns the one that weighs most of all parts, of several the first by name; its reason is empty when there
+// is none.
 func (f facts) complaint(now time.Time) complaint {
 	var worst complaint
 	weight := 0
-	for _, name := range slices.Sorted(maps.Keys(f.parts)) {
-		p := f.parts[name]
+	for name, p := range f.parts.unwell {
 		c := complaint{trouble: p.trouble(), verb: requests.VerbList, part: name}
 		if p.list.reason == requests.ReasonNone {
 			c.verb = requests.VerbWatch
@@ -171,7 +161,7 @@ func (f facts) complaint(now time.Time) complaint {
 		default:
 			w = 2
 		}
-		if w > weight {
+		if w > weight || w == weight && w > 0 && name < worst.part {
 			worst, weight = c, w
 		}
 	}
@@ -228,7 +218,7 @@ func (f facts) deadline(now time.Time) time.Time {
 			next = at
 		}
 	}
-	for _, p := range f.parts {
+	for _, p := range f.parts.unwell {
 		consider(p.owed, f.patience())
 		if t := p.trouble(); t.reason == requests.ReasonNotFound {
 			consider(t.since, ContactPatience)
@@ -247,26 +237,43 @@ type standing struct {
 	unreached, refused trouble
 }
 
-// standing returns what the parts that there are now say.
+// standing returns what the parts that there are now say, of several the first by name.
 func (f facts) standing() standing {
 	var s standing
-	for _, name := range slices.Sorted(maps.Keys(f.parts)) {
-		p := f.parts[name]
-		unreached := 0
-		for _, t := range []trouble{p.list, p.watch} {
-			switch t.reason {
-			case requests.ReasonUnreachable:
-				if unreached += t.alike; unreached >= FailuresUntilDegraded && s.unreached.err == nil {
-					s.unreached = t
-				}
-			case requests.ReasonUnauthorized:
-				if s.refused.err == nil {
-					s.refused = t
-				}
-			}
+	var unreached, refused string // the parts that say it
+	for name, p := range f.parts.unwell {
+		if t := p.unreached(); t.err != nil && (s.unreached.err == nil || name < unreached) {
+			s.unreached, unreached = t, name
+		}
+		if t := p.refused(); t.err != nil && (s.refused.err == nil || name < refused) {
+			s.refused, refused = t, name
 		}
 	}
 	return s
+}
+
+// unreached returns the trouble of a part that has not reached the server several times in a row.
+func (p *part) unreached() trouble {
+	failures := 0
+	for _, t := range []trouble{p.list, p.watch} {
+		if t.reason != requests.ReasonUnreachable {
+			continue
+		}
+		if failures += t.alike; failures >= FailuresUntilDegraded {
+			return t
+		}
+	}
+	return trouble{}
+}
+
+// refused returns the trouble of a part whose credentials the server does not accept.
+func (p *part) refused() trouble {
+	for _, t := range []trouble{p.list, p.watch} {
+		if t.reason == requests.ReasonUnauthorized {
+			return t
+		}
+	}
+	return trouble{}
 }
 
 // says reports whether a trouble tells a person something else than another one.

@@ -1,7 +1,6 @@
 package health
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -93,7 +92,7 @@ func (h *Health) Required() bool {
 // Begin records that a generation begins to follow a version of the type whose CRD has this UID, and numbers it.
 func (h *Health) Begin(version string, uid types.UID) (generation int) {
 	h.update(func(f *facts, s *Status) {
-		*f = facts{started: true, running: true, exists: f.exists, parts: map[string]*part{}}
+		*f = facts{started: true, running: true, exists: f.exists, parts: newParts()}
 		s.Generation++
 		s.Version, s.UID = version, uid
 		generation = s.Generation
@@ -119,9 +118,9 @@ func (h *Health) Consists(parts []string, err error, namespaces string) {
 		known[namespaces] = true
 	}
 	h.update(func(f *facts, _ *Status) {
-		maps.DeleteFunc(f.parts, func(name string, _ *part) bool { return !known[name] })
+		f.parts.keep(known)
 		if err != nil && f.running {
-			f.parts[namespaces] = &part{name: namespaces, list: trouble{reason: requests.ReasonForbidden, failures: 1, since: h.now(), err: err}}
+			f.parts.set(&part{name: namespaces, list: trouble{reason: requests.ReasonForbidden, failures: 1, since: h.now(), err: err}})
 		}
 	})
 }

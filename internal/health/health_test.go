@@ -40,10 +40,13 @@ var errRefused = &url.Error{Op: "Get", URL: "https://x", Err: &net.OpError{
 func TestState(t *testing.T) {
 	begun := time.Unix(1000, 0)
 	with := func(changes ...func(*facts, *part)) facts {
-		f := facts{started: true, running: true, parts: map[string]*part{"": {}}}
+		f := facts{started: true, running: true, parts: newParts()}
+		everything := &part{}
+		f.parts.set(everything)
 		for _, change := range changes {
-			change(&f, f.parts[""])
+			change(&f, everything)
 		}
+		f.parts.note(everything)
 		return f
 	}
 	synced := func(f *facts, _ *part) { f.synced = true }
@@ -58,7 +61,7 @@ func TestState(t *testing.T) {
 	}
 	elsewhere := func(r requests.Reason) func(*facts, *part) {
 		return func(f *facts, _ *part) {
-			f.parts["other"] = &part{list: trouble{reason: r, failures: 1, since: begun}, owed: begun}
+			f.parts.set(&part{name: "other", list: trouble{reason: r, failures: 1, since: begun}, owed: begun})
 		}
 	}
 	tests := []struct {

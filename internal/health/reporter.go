@@ -24,7 +24,7 @@ func (h *Health) Reporter(generation int, name string) Reporter {
 	p := &part{name: name}
 	h.update(func(f *facts, s *Status) {
 		if f.running && s.Generation == generation {
-			f.parts[name] = p
+			f.parts.set(p)
 		}
 	})
 	return Reporter{Health: h, part: p}
@@ -35,13 +35,14 @@ func (r Reporter) update(change func(*part, *Status, time.Time)) {
 	r.Health.update(func(f *facts, s *Status) {
 		if r.countsLocked() {
 			change(r.part, s, r.now())
+			f.parts.note(r.part)
 		}
 	})
 }
 
 // countsLocked reports whether the part is one of those that the running generation has.
 func (r Reporter) countsLocked() bool {
-	return r.mu.facts.running && r.mu.facts.parts[r.part.name] == r.part
+	return r.mu.facts.running && r.mu.facts.parts.has(r.part)
 }
 
 // Ask records that a request is about to be sent: from now on the server owes contact. What keeps requests
@@ -169,12 +170,15 @@ func (r Reporter) Sign(owing bool) {
 	now := r.now()
 	status, p := &r.mu.status, r.part
 	status.LastContact = now
-	p.owed = time.Time{}
+	if p.well() && !owing {
+		return
+	}
+	p.owed, p.list, p.watch = time.Time{}, trouble{}, trouble{}
 	if owing {
 		p.owed = now // the timer is set to an earlier time already
 	}
+	r.mu.facts.parts.note(p)
 	if status.Reason != requests.ReasonNone {
-		p.list, p.watch = trouble{}, trouble{}
 		r.deriveLocked(now)
 	}
 }

@@ -1,0 +1,59 @@
+package health
+
+import (
+	"maps"
+	"time"
+
+	"github.com/crdcache/crdcache/internal/requests"
+)
+
+// parts are what is known of the requests for a type, by what they are for: a namespace, or everything (""). A part that is
+// well says nothing about the state, and usually all are but a few: to look at a thousand of them for each request of each
+// would take seconds. So those that are not are kept apart.
+type parts struct {
+	all, unwell map[string]*part
+}
+
+func newParts() parts { return parts{all: map[string]*part{}, unwell: map[string]*part{}} }
+
+// part is what is known of the requests for one part of a type.
+type part struct {
+	name        string
+	list, watch trouble
+	// owed is since when the server has owed contact; zero while it owes none.
+	owed time.Time
+	// relist is why the next list will be another one than the first; empty when it won't be.
+	relist requests.RelistReason
+	// listed is set once a list has been accepted.
+	listed bool
+}
+
+// well reports whether nothing is wrong with the part and nothing is owed to it.
+func (p *part) well() bool {
+	return p.owed.IsZero() && p.list.reason == requests.ReasonNone && p.watch.reason == requests.ReasonNone
+}
+
+// set adds a part, or puts it in the place of the one of its name.
+func (p parts) set(one *part) {
+	p.all[one.name] = one
+	p.note(one)
+}
+
+// note has to be called for each change of a part that is among all.
+func (p parts) note(one *part) {
+	if one.well() {
+		delete(p.unwell, one.name)
+	} else {
+		p.unwell[one.name] = one
+	}
+}
+
+// has reports whether a part is the one of its name.
+func (p parts) has(one *part) bool { return p.all[one.name] == one }
+
+// keep removes all parts but those of these names.
+func (p parts) keep(names map[string]bool) {
+	other := func(name string, _ *part) bool { return !names[name] }
+	maps.DeleteFunc(p.all, other)
+	maps.DeleteFunc(p.unwell, other)
+}

@@ -1,0 +1,75 @@
+package health
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/internal/requests"
+)
+
+// many returns the health of an informer with many parts that are well, and the reporter of one.
+func many(n int) (*Health, Reporter) {
+	h := New(schema.GroupVersionResource{}, "", time.Now)
+	h.Started()
+	g := h.Begin("v1", "")
+	var r Reporter
+	for k := range n {
+		r = h.Reporter(g, fmt.Sprint("ns-", k))
+		r.Ask()
+		r.Answer(requests.VerbList, nil)
+	}
+	return h, r
+}
+
+// TestPartsThatAreWell cost nothing: a request of one part takes as much memory among thousands of others as among ten.
+func TestPartsThatAreWell(t *testing.T) {
+	costs := func(n int) float64 {
+		h, r := many(n)
+		defer h.Stopped("")
+		return testing.AllocsPerRun(100, func() {
+			r.Ask()
+			r.Answer(requests.VerbWatch, nil)
+		})
+	}
+	if few, lots := costs(10), costs(2000); lots != few {
+		t.Errorf("a request among many parts takes %v allocations, among few %v", lots, few)
+	}
+}
+
+// TestFirstPartInTroubleSpeaks: of several that are equally bad, whatever their order.
+func TestFirstPartInTroubleSpeaks(t *testing.T) {
+	for range 20 {
+		h := New(schema.GroupVersionResource{}, "", time.Now)
+		h.Started()
+		g := h.Begin("v1", "")
+		for _, name := range []string{"c", "a", "d", "b"} {
+			h.Reporter(g, name).Answer(requests.VerbList, apierrors.NewForbidden(schema.GroupResource{}, "", nil))
+		}
+		if s, _ := h.Snapshot(); !strings.HasPrefix(s.Message, "in a: ") {
+			t.Fatalf("the message is %q", s.Message)
+		}
+		h.Consists([]string{"b", "c"}, nil, "")
+		if s, _ := h.Snapshot(); !strings.HasPrefix(s.Message, "in b: ") {
+			t.Fatalf("without a and d, the message is %q", s.Message)
+		}
+		h.Stopped("")
+	}
+}
+
+// BenchmarkManyParts lists and watches each of many parts once.
+func BenchmarkManyParts(b *testing.B) {
+	for _, n := range []int{100, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				h, _ := many(n)
+				h.Stopped("")
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*n), "µs/part")
+		})
+	}
+}

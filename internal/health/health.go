@@ -213,7 +213,7 @@ func (h *Health) Follow(changed func(before, after Status), join func(Status) er
 	}, nil
 }
 
-// armLocked sees to it that check is called at a time; the zero time is never. An appointment that is too soon
+// armLocked has check called at a time; the zero time is never. An appointment that is too soon
 // is kept, because each event of a watch-list would move it.
 func (h *Health) armLocked(at, now time.Time) {
 	switch {

@@ -223,11 +223,11 @@ func TestHealthRequests(t *testing.T) {
 	w.expect("a relist", Status{State: StateSynced, Since: back, LastContact: expired, Relists: Relists{Expired: 1}})
 
 	w.pass(29 * time.Second)
-	r.Sign(true)
+	r.Contact(true)
 	w.pass(29 * time.Second)
 	sign := w.clock.Add(-29 * time.Second)
 	w.expect("a long watch-list", Status{State: StateSynced, Since: back, LastContact: sign, Relists: Relists{Expired: 1}})
-	r.Sign(false)
+	r.Contact(false)
 	w.pass(time.Hour)
 	sign = w.clock.Add(-time.Hour)
 	w.expect("its end", Status{State: StateSynced, Since: back, LastContact: sign, Relists: Relists{Expired: 1}})
@@ -313,7 +313,7 @@ func TestHealthOfPastGeneration(t *testing.T) {
 	r := h.Reporter(1, "")
 	r.Ask()
 	r.Answer(requests.VerbList, errRefused)
-	r.Sign(true)
+	r.Contact(true)
 	if s, _ := h.Snapshot(); s.State != StateGone || s.LastError != nil || !s.LastContact.IsZero() {
 		t.Errorf("a late request changed the status to %+v", s)
 	}
@@ -334,8 +334,8 @@ func TestHealthTerminating(t *testing.T) {
 	w.expect("gone", Status{State: StateSynced, Since: w.clock, LastContact: w.clock})
 }
 
-// BenchmarkSign is what each event costs for the status to know of it.
-func BenchmarkSign(b *testing.B) {
+// BenchmarkContact is what each event costs for the status to know of it.
+func BenchmarkContact(b *testing.B) {
 	h := New(widgets, "", time.Now)
 	h.Started()
 	h.Begin("", "")
@@ -343,7 +343,7 @@ func BenchmarkSign(b *testing.B) {
 	r.Answer(requests.VerbWatch, nil)
 	b.ReportAllocs()
 	for b.Loop() {
-		r.Sign(false)
+		r.Contact(false)
 	}
 }
 

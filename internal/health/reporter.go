@@ -159,9 +159,9 @@ func (r Reporter) Listed(took time.Duration) {
 	r.update(func(_ *part, status *Status, _ time.Time) { status.ListDuration = took })
 }
 
-// Sign records an event or a bookmark of a watch. It is on the path of every event, and therefore does next to
+// Contact records an event or a bookmark of a watch. It is on the path of every event, and therefore does next to
 // nothing while all is well. owing says that the watch has still to come to the end of its initial list.
-func (r Reporter) Sign(owing bool) {
+func (r Reporter) Contact(owing bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.countsLocked() {

@@ -154,7 +154,7 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 	return NewStream(w, Hooks{
 		Keep:   l.keep,
 		First:  func() { l.record(outcome{verb: VerbWatch, phase: flowing}) },
-		Came:   l.reports.Sign,
+		Came:   l.reports.Contact,
 		Failed: func(err error) { l.broke(ctx, err) },
 	}), nil
 }
@@ -198,7 +198,7 @@ func (l *listWatch) watchList(ctx context.Context, options metav1.ListOptions) (
 	return NewStream(w, Hooks{
 		Initial: true,
 		Keep:    l.keep,
-		Came:    l.reports.Sign,
+		Came:    l.reports.Contact,
 		Failed: func(err error) {
 			if isListed {
 				l.broke(ctx, err)
@@ -226,10 +226,10 @@ func (l *listWatch) watchList(ctx context.Context, options metav1.ListOptions) (
 
 // openWatchList asks for a watch-list, and gives that up when nobody answers.
 func (l *listWatch) openWatchList(ctx context.Context, cancel context.CancelCauseFunc, options metav1.ListOptions) (watch.Interface, *asked, error) {
-	impatient := time.AfterFunc(Patience, func() { cancel(errStalled) })
+	timer := time.AfterFunc(Patience, func() { cancel(errStalled) })
 	request, asked := l.noting(ctx, VerbWatchList)
 	w, err := l.resource.Watch(request, options)
-	if !impatient.Stop() && context.Cause(ctx) == errStalled {
+	if !timer.Stop() && context.Cause(ctx) == errStalled {
 		if err == nil {
 			w.Stop()
 		}

@@ -118,7 +118,7 @@ type heard struct {
 
 func (*heard) Ask()           {}
 func (*heard) Throttled(Verb) {}
-func (*heard) Sign(bool)      {}
+func (*heard) Contact(bool)   {}
 
 func (h *heard) Answer(_ Verb, err error) {
 	if reason := ReasonOf(err); reason != ReasonNone {

@@ -17,8 +17,8 @@ type Pacer struct {
 	mu struct {
 		sync.Mutex
 		state state
-		// rung is closed when the bell has rung since the last request began.
-		rung <-chan struct{}
+		// woken is closed when the bell has rung since the last request began.
+		woken <-chan struct{}
 	}
 }
 
@@ -26,7 +26,7 @@ type Pacer struct {
 // that the requests are for a namespace that has just come.
 func NewPacer(known, late bool, bell *Bell) *Pacer {
 	p := &Pacer{policy: policy{known: known, late: late}, bell: bell}
-	p.mu.rung = bell.next()
+	p.mu.woken = bell.next()
 	return p
 }
 
@@ -79,21 +79,21 @@ func (p *Pacer) mustList() bool {
 // sleep waits until a time, or until the bell rings. That it has rung since the last request began counts too.
 func (p *Pacer) sleep(ctx context.Context, until time.Time) error {
 	p.mu.Lock()
-	rung := p.mu.rung
+	woken := p.mu.woken
 	p.mu.Unlock()
 	if d := time.Until(until); d > 0 {
 		timer := time.NewTimer(d)
 		defer timer.Stop()
 		select {
 		case <-timer.C:
-		case <-rung:
+		case <-woken:
 			p.forget()
 		case <-ctx.Done():
 		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.rung = p.bell.next()
+	p.mu.woken = p.bell.next()
 	return context.Cause(ctx)
 }
 
@@ -109,14 +109,14 @@ func (p *Pacer) forget() {
 type Bell struct {
 	mu struct {
 		sync.Mutex
-		rung chan struct{} // closed and replaced by Ring
+		woken chan struct{} // closed and replaced by Ring
 	}
 }
 
 // NewBell returns a bell.
 func NewBell() *Bell {
 	b := &Bell{}
-	b.mu.rung = make(chan struct{})
+	b.mu.woken = make(chan struct{})
 	return b
 }
 
@@ -124,13 +124,13 @@ func NewBell() *Bell {
 func (b *Bell) Ring() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	close(b.mu.rung)
-	b.mu.rung = make(chan struct{})
+	close(b.mu.woken)
+	b.mu.woken = make(chan struct{})
 }
 
 // next returns a channel that is closed when the bell rings next.
 func (b *Bell) next() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.mu.rung
+	return b.mu.woken
 }

@@ -41,8 +41,8 @@ type Reporter interface {
 	Listed(took time.Duration)
 	// Throttled records that the server answered a request with 429.
 	Throttled(verb Verb)
-	// Sign records an event or a bookmark of a watch. owing says that the initial list has not ended yet.
-	Sign(owing bool)
+	// Contact records an event or a bookmark of a watch. owing says that the initial list has not ended yet.
+	Contact(owing bool)
 }
 
 // ListWatch returns what a reflector lists and watches target through. forbidden is called when a list or watch is,

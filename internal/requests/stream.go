@@ -103,7 +103,7 @@ func (s *Stream) Stop() {
 	s.source.Stop()
 }
 
-// pass passes on what is not fed, and sees to the end.
+// pass passes on what is not fed, and ends the stream.
 func (s *Stream) pass() {
 	defer func() {
 		close(s.out)

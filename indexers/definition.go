@@ -7,6 +7,18 @@ import (
 	"github.com/crdcache/crdcache/indexers/internal/config"
 )
 
+// Same reports whether two indexes have the same name and hold the same of every object.
+func (i *Index) Same(other *Index) bool {
+	return i.Name == other.Name && i.definition() == other.definition()
+}
+
+// Renamed gives the same index under another name, for caches that several share and where names of one may be taken.
+func (i *Index) Renamed(name string) *Index {
+	renamed := *i
+	renamed.Name = name
+	return &renamed
+}
+
 // definition writes out all that decides what the index holds, so that two indexes with the same definition
 // hold the same. It is not for people.
 func (i *Index) definition() string {

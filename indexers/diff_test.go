@@ -114,3 +114,29 @@ func TestDiffOfResources(t *testing.T) {
 		}
 	}
 }
+
+// Indexes of one name may be the same or not; under another name they hold the same.
+func TestSameAndRenamed(t *testing.T) {
+	index := func(text string) *indexers.Index { return compile(t, text).Indexes()[0] }
+	a := index("{name: i, path: .spec.a}")
+	for text, want := range map[string]bool{
+		"{name: i, path: spec.a}":                 true,
+		"{name: i, path: [spec, a]}":              true,
+		"{name: j, path: .spec.a}":                false,
+		"{name: i, path: .spec.b}":                false,
+		"{name: i, paths: [.spec.a, .spec.b]}":    false,
+		"{name: i, path: .spec.a, missing: null}": false,
+		"{name: i, path: .spec.a, order: sorted}": false,
+	} {
+		if got := a.Same(index(text)); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+	renamed := a.Renamed("w/i")
+	if renamed.Name != "w/i" || a.Name != "i" || !renamed.Renamed("i").Same(a) {
+		t.Errorf("got %q and %q", renamed.Name, a.Name)
+	}
+	if got := call(t, indexers.CompileIndexes(renamed), spec(m{"a": "x"})); len(got) != 1 || got[0] != "x" {
+		t.Errorf("got %v", got)
+	}
+}

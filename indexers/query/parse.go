@@ -168,7 +168,7 @@ func (p *parser) name() (string, error) {
 }
 
 func isName(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '.' || c == '_' || c == '-'
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '.' || c == '_' || c == '-' || c == '/'
 }
 
 var comparisons = map[string]operator{

@@ -14,6 +14,7 @@ import (
 func TestParse(t *testing.T) {
 	for text, want := range map[string]query.Query{
 		"a=b":                          query.Eq("a", "b"),
+		"one/a=b":                      query.Eq("one/a", "b"),
 		" a == b ":                     query.Eq("a", "b"),
 		"a!=b":                         query.Not(query.Eq("a", "b")),
 		"a<1":                          query.Less("a", "1"),

@@ -168,7 +168,8 @@ func (d *decoding) choiceOr(hint string, n *yaml.Node, what string, words ...str
 }
 
 // number reads an integer between two bounds.
-func (d *decoding) number(n *yaml.Node, what string, least, most int) (int, bool) {
+func (d *decoding) number(n *yaml.Node, what string, within bounds) (int, bool) {
+	least, most := within.least, within.most
 	hint := fmt.Sprintf("use an integer from %d to %d", least, most)
 	if !d.want(n, yaml.ScalarNode, what, "an integer", hint) {
 		return 0, false

@@ -81,7 +81,7 @@ func (d *decoding) indexName(v *yaml.Node, names map[string]string) string {
 }
 
 // indexSources are the fields that say where the values of an index are.
-var indexSources = []string{"path", "paths", "label", "annotation", "owner", "key"}
+var indexSources = oneOf[indexForm]()
 
 // source reads where the values of an index come from.
 func (d *decoding) source(f fieldMap, index *Index, dialect jsonpath.Dialect) {
@@ -165,7 +165,7 @@ func (d *decoding) part(f fieldMap, dialect jsonpath.Dialect, within bool) (p Pa
 }
 
 // partSources are the fields that say where the values of a part are.
-var partSources = []string{"path", "paths", "label", "annotation"}
+var partSources = oneOf[keyForm]()
 
 // appendSource reads a path to values.
 func (d *decoding) appendSource(to []Source, n *yaml.Node, what string, dialect jsonpath.Dialect, within bool) []Source {

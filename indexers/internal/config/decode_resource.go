@@ -24,11 +24,6 @@ type limits struct {
 	maxValueBytes int
 }
 
-const (
-	mostValues     = 10000
-	mostValueBytes = 1 << 20
-)
-
 // document reads one IndexConfig.
 func (d *decoding) document(n *yaml.Node) {
 	if d.foreign(n) {
@@ -165,12 +160,12 @@ func (d *decoding) limits(f fieldMap, out *limits) {
 		}
 	}
 	if v := f.get("maxValues"); v != nil {
-		if i, ok := d.number(v, `"maxValues"`, 1, mostValues); ok {
+		if i, ok := d.number(v, `"maxValues"`, boundsOf[limitsForm]("maxValues")); ok {
 			out.maxValues = i
 		}
 	}
 	if v := f.get("maxValueBytes"); v != nil {
-		if i, ok := d.number(v, `"maxValueBytes"`, 1, mostValueBytes); ok {
+		if i, ok := d.number(v, `"maxValueBytes"`, boundsOf[limitsForm]("maxValueBytes")); ok {
 			out.maxValueBytes = i
 		}
 	}

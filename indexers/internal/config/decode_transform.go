@@ -124,7 +124,7 @@ func (d *decoding) group(n *yaml.Node, re *regexp.Regexp) (int, bool) {
 		d.failAt(CodeUnknownValue, n, fmt.Sprintf("the expression has no group %q", n.Value), didYouMean(n.Value, names, "use the number of a group, or name one by (?P<name>...)"))
 		return 0, false
 	}
-	i, ok := d.number(n, `"group"`, 0, re.NumSubexp())
+	i, ok := d.number(n, `"group"`, bounds{0, re.NumSubexp()})
 	return i, ok
 }
 

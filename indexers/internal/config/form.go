@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -198,13 +199,36 @@ func fieldsOf[T any]() []string {
 	return names
 }
 
-// wordsOf gives the words that a field of a form takes.
-func wordsOf[T any](field string) []string {
+// tagOf gives the tag of a field of a form.
+func tagOf[T any](field string) reflect.StructTag {
 	t := reflect.TypeFor[T]()
 	for i := range t.NumField() {
 		if f := t.Field(i); f.Tag.Get("json") == field {
-			return strings.Split(f.Tag.Get("enum"), ",")
+			return f.Tag
 		}
 	}
-	return nil
+	return ""
+}
+
+// wordsOf gives the words that a field of a form takes.
+func wordsOf[T any](field string) []string { return strings.Split(tagOf[T](field).Get("enum"), ",") }
+
+// bounds are the least and the most that a number may be.
+type bounds struct{ least, most int }
+
+// boundsOf gives the bounds of a field of a form.
+func boundsOf[T any](field string) bounds {
+	tag := tagOf[T](field)
+	return bounds{numberOf(tag.Get("min")), numberOf(tag.Get("max"))}
+}
+
+func numberOf(text string) int {
+	n, _ := strconv.Atoi(text)
+	return n
+}
+
+// oneOf gives the fields of a form of which exactly one has to be there.
+func oneOf[T any]() []string {
+	field, _ := reflect.TypeFor[T]().FieldByName("_")
+	return strings.Split(field.Tag.Get("oneOf"), "|")
 }

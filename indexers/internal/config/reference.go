@@ -65,7 +65,10 @@ func Owners() *Reference {
 
 // newReferenceIndex makes the index of a reference. No target is left out for being one of many.
 func newReferenceIndex(name string, parts ...Part) *Index {
-	index := &Index{Name: ReferencePrefix + name, Parts: parts, MaxValues: mostValues, MaxValueBytes: mostValueBytes}
+	index := &Index{
+		Name: ReferencePrefix + name, Parts: parts,
+		MaxValues: boundsOf[limitsForm]("maxValues").most, MaxValueBytes: boundsOf[limitsForm]("maxValueBytes").most,
+	}
 	for _, p := range parts {
 		index.Keys = append(index.Keys, p.Name)
 	}

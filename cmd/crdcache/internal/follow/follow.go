@@ -82,11 +82,7 @@ func isWildcard(absent *discovery.NoMatchError) bool {
 
 // matcher makes the query of a type.
 func (o Options) matcher(r discovery.Resource) (*query.Matcher, error) {
-	indexes, err := o.Config.Indexes(r)
-	if err != nil {
-		return nil, err
-	}
-	matcher, err := query.NewMatcher(o.Query, indexes...)
+	matcher, err := query.NewMatcher(o.Query, o.Config.Indexes(r)...)
 	return matcher, session.ExplainQuery(err)
 }
 

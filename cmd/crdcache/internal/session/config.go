@@ -92,23 +92,34 @@ func (c *Config) TypeNames(args []string) ([]string, error) {
 	return names, nil
 }
 
-// Indexes are those that apply to a type. Resources of the config that have an index of the same name make an error.
-func (c *Config) Indexes(r discovery.Resource) ([]*indexers.Index, error) {
-	var all []*indexers.Index
-	from := map[string]string{}
+// Indexes are those that apply to a type. Where several resources of the config have indexes of one name that are not
+// the same, each is called after its resource, too: certs/issuer.
+func (c *Config) Indexes(r discovery.Resource) []*indexers.Index {
+	var named []ownedIndex
 	for _, resource := range c.resources {
 		if !applies(resource.Match, r.GVR.Group, r.GVK.Kind, r.GVR.Resource, []string{r.GVR.Version}) {
 			continue
 		}
 		for _, index := range resource.Indexes {
-			if other, taken := from[index.Name]; taken {
-				return nil, exit.Usagef("%s has two indexes %q, of the resources %s and %s of the config; rename one", r.GVR.GroupResource(), index.Name, other, resource.Name)
+			if !slices.ContainsFunc(named, func(x ownedIndex) bool { return x.index.Same(index) }) {
+				named = append(named, ownedIndex{resource.Name, index})
 			}
-			from[index.Name] = resource.Name
-			all = append(all, index)
 		}
 	}
-	return all, nil
+	all := make([]*indexers.Index, len(named))
+	for i, x := range named {
+		all[i] = x.index
+		if slices.ContainsFunc(named, func(y ownedIndex) bool { return y != x && y.index.Name == x.index.Name }) {
+			all[i] = x.index.Renamed(x.owner + "/" + x.index.Name)
+		}
+	}
+	return all
+}
+
+// ownedIndex is an index of a resource.
+type ownedIndex struct {
+	owner string
+	index *indexers.Index
 }
 
 // References are those that the objects of a type make by the config.

@@ -67,18 +67,14 @@ func (r *Reader) typesOf(resources []discovery.Resource) (*Types, error) {
 }
 
 // Indexes are those of the config, of each type that has any.
-func (t *Types) Indexes() (Indexes, error) {
+func (t *Types) Indexes() Indexes {
 	found := Indexes{}
 	for _, resource := range t.Resources {
-		indexes, err := t.reader.Config.Indexes(resource)
-		if err != nil {
-			return nil, err
-		}
-		if len(indexes) > 0 {
+		if indexes := t.reader.Config.Indexes(resource); len(indexes) > 0 {
 			found[resource.GVR] = indexes
 		}
 	}
-	return found, nil
+	return found
 }
 
 // Caches makes an informer for each type, with these indexes. Of the options all but what the flags say is for the

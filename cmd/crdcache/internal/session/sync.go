@@ -36,12 +36,11 @@ func (r *Reader) Sync(ctx context.Context, steps Steps) error {
 			return err
 		}
 	}
-	indexes, err := types.Indexes()
-	if err == nil && steps.Check != nil {
-		err = steps.Check(types, indexes)
-	}
-	if err != nil {
-		return errors.Join(unresolved, err)
+	indexes := types.Indexes()
+	if steps.Check != nil {
+		if err := steps.Check(types, indexes); err != nil {
+			return errors.Join(unresolved, err)
+		}
 	}
 	cached, err := types.Caches(indexes, CacheOptions{})
 	if err != nil {

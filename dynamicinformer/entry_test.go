@@ -3,6 +3,7 @@ package dynamicinformer
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -63,6 +64,7 @@ func TestSubscriptionRevives(t *testing.T) {
 			OnStarted: func(Generation) { told = append(told, "started") },
 			OnSynced:  func(Generation) { told = append(told, "synced") },
 			OnGone:    func(_ Generation, reason Reason) { told = append(told, "gone "+string(reason)) },
+			OnError:   func(_ schema.GroupVersionResource, err error) { told = append(told, err.Error()) },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -70,13 +72,21 @@ func TestSubscriptionRevives(t *testing.T) {
 		cancel := startFor(t, f)
 		synctest.Wait()
 		cancel()
-		startFor(t, f) // whether or not the end has been told
+		cancel = startFor(t, f) // whether or not the end has been told
 		synctest.Wait()
 		if diff := cmp.Diff([]string{"started", "synced", "gone Stopped", "started", "synced"}, told); diff != "" {
 			t.Errorf("the subscriber was told (-want +got):\n%s", diff)
 		}
 		if types := s.Types(); len(types) != 1 || types[0].Status.State != StateSynced {
 			t.Errorf("it follows %+v", types)
+		}
+		told = nil
+		cancel()
+		if err := f.Shutdown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if slices.ContainsFunc(told, func(event string) bool { return event != "gone Stopped" }) {
+			t.Errorf("at the end, the subscriber was told %q", told)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package dynamicinformer
 
 import (
+	"errors"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -67,7 +68,7 @@ func (s *Subscription) settle(gr schema.GroupResource) {
 func (s *Subscription) join(gvr schema.GroupVersionResource) {
 	f, err := s.follow(gvr)
 	if err != nil {
-		if s.subscriber.OnError != nil {
+		if s.subscriber.OnError != nil && !errors.Is(err, ErrShutdown) { // the factory is about to close the subscription
 			s.call(func() { s.subscriber.OnError(gvr, err) })
 		}
 		return

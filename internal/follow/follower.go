@@ -82,7 +82,7 @@ func (f *Follower) Run(ctx context.Context) {
 		return
 	}
 	for ctx.Err() == nil {
-		known, news := f.look()
+		known, news := f.observe()
 		version, reason := known.runnable(f.Type.Version, f.Versions, f.Namespaces)
 		if reason != requests.ReasonNone {
 			f.Health.Pending(reason)
@@ -95,8 +95,8 @@ func (f *Follower) Run(ctx context.Context) {
 	}
 }
 
-// look returns what is known of the type and a channel that is closed when that changes.
-func (f *Follower) look() (knowledge, <-chan struct{}) {
+// observe returns what is known of the type and a channel that is closed when that changes.
+func (f *Follower) observe() (knowledge, <-chan struct{}) {
 	known, news := f.Board.know(f.Type.GroupResource())
 	f.Health.Seen(known.exists, known.Terminating)
 	return known, news
@@ -130,7 +130,7 @@ type transition struct {
 // awaitEnd waits for what ends the generation that follows a version of the type as it was, or for the end of ctx.
 func (f *Follower) awaitEnd(ctx context.Context, was identity, version string) transition {
 	for ctx.Err() == nil {
-		known, news := f.look()
+		known, news := f.observe()
 		if reason := known.ended(was); reason != requests.ReasonNone {
 			return transition{gone: reason}
 		}

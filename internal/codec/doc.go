@@ -25,6 +25,6 @@
 //
 // Only JSON of the usual form is handled here: objects with a kind and a version, lists whose items are
 // objects, compact watch events one after the other. All else is left to the serializer that is wrapped, from
-// the first byte on: what is no JSON, what does not parse, what the client has Go types for (Status above
+// the first byte on: what is not JSON, what does not parse, what the client has Go types for (Status above
 // all), odd frames. So errors are that serializer's too.
 package codec

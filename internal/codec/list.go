@@ -12,7 +12,7 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// ErrUnusual is returned by ReadList for what is no list of the usual form: the dynamic client has to say what it
+// ErrUnusual is returned by ReadList for what is not a list of the usual form: the dynamic client has to say what it
 // is. Errors of the reader are returned as they are.
 var ErrUnusual = errors.New("not a list of the usual form")
 

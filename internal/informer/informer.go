@@ -38,7 +38,7 @@ type Informer struct {
 	workers sync.WaitGroup
 
 	// mu orders everything that changes the store together with what the handlers are told, so that a handler
-	// that joins or leaves sees a seamless history. No callback of a user runs under it.
+	// that joins or leaves gets a history without gaps. No callback of a user runs under it.
 	mu struct {
 		sync.Mutex
 		state    State

@@ -8,7 +8,7 @@
 // it should be they return the complement of the offset at which that shows: a negative number, whose complement (^) is
 // the length of the data, or more, where it ends too early.
 //
-//	if end = Text(data, start); end < 0 {
+//	if end = jsontext.Text(data, start); end < 0 {
 //		return errorAt(^end)
 //	}
 //

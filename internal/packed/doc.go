@@ -10,8 +10,8 @@
 // # Semantics
 //
 // Packer.Pack accepts what apimachinery's unstructured JSON decoding accepts, refuses what it refuses, and
-// Object.Unstructured returns what it returns, less what Prune says. One pass over the bytes sees to the
-// syntax, the identity, and the parts to leave out. What is unusual (a key twice at the top level, nesting
+// Object.Unstructured returns what it returns, less what Prune says. One pass over the bytes checks the
+// syntax and finds the identity and the parts to leave out. What is unusual (a key twice at the top level, nesting
 // beyond 5,000, escapes where names are) takes a slower way to the same result. Fuzz tests hold the results
 // against apimachinery's.
 //

@@ -166,7 +166,7 @@ func BenchmarkPut(b *testing.B) {
 	})
 }
 
-// BenchmarkReplace takes in a relist of 100,000 objects that changes nothing.
+// BenchmarkReplace stores a relist of 100,000 objects that changes nothing.
 func BenchmarkReplace(b *testing.B) {
 	form := NewPacked(withoutManagedFields(b), nil)
 	s := filled(b, form, benchObjects, byNamespace())

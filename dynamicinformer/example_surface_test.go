@@ -1,0 +1,103 @@
+package dynamicinformer_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// See to it that handlers have dealt with everything before the program ends. A handler with a name is told apart from
+// others.
+func ExampleFactory_WaitForHandlers() {
+	server := cluster()
+	defer server.Close()
+	ctx := context.Background()
+
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: server.URL}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer factory.Shutdown(ctx)
+	informer, err := factory.ForResource(widgets)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var names []string // of one handler, which is called by one goroutine
+	_, err = informer.AddEventHandler(dynamicinformer.Named("names", cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) { names = append(names, obj.(*unstructured.Unstructured).GetName()) },
+	}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := factory.Start(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	if _, err := factory.WaitForSync(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := factory.WaitForHandlers(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	slices.Sort(names)
+	fmt.Println(names)
+	for _, handler := range informer.Handlers() {
+		fmt.Printf("%s: %d events left\n", handler.Name, handler.Depth)
+	}
+
+	// Output:
+	// [a b]
+	// names: 0 events left
+}
+
+// Read the JSON of everything that is cached, without decoding any of it.
+func ExampleSnapshot_AllJSON() {
+	server := cluster()
+	defer server.Close()
+	ctx := context.Background()
+
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: server.URL}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer factory.Shutdown(ctx)
+	informer, err := factory.ForResource(widgets)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := factory.Start(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := factory.WaitForSync(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	err = informer.Snapshot().AllJSON(func(key string, text []byte) error {
+		_, spec, _ := strings.Cut(string(text), `"spec":`)
+		fmt.Println(key, strings.TrimSuffix(spec, "}"))
+		return nil
+	})
+	fmt.Println(err)
+
+	// Unordered output:
+	// web/a {"color":"red"}
+	// web/b {"color":"blue"}
+	// <nil>
+}

@@ -132,9 +132,9 @@ func (s *scanner) object(i int, wanted *trie, depth int) int {
 			return s.fail(i, "expected a key")
 		}
 		keyStart := i + 1
-		next, encoded := s.string(keyStart)
+		next, encoded := jsontext.EncodedText(raw, keyStart)
 		if next < 0 {
-			return -1
+			return s.fail(^next, jsontext.TextProblem(raw, ^next))
 		}
 		keyEnd := next - 1
 		if i = jsontext.Space(raw, next); i >= len(raw) || raw[i] != ':' {
@@ -143,7 +143,11 @@ func (s *scanner) object(i int, wanted *trie, depth int) int {
 		i = jsontext.Space(raw, i+1)
 		child := wanted.member(raw[keyStart:keyEnd], encoded)
 		at := len(s.entries)
-		if i = s.value(i, child, depth+1); i < 0 {
+		if child == nil && i < len(raw) && raw[i] == '"' { // nearly all that is not wanted
+			if i = jsontext.Text(raw, i+1); i < 0 {
+				return s.fail(^i, jsontext.TextProblem(raw, ^i))
+			}
+		} else if i = s.value(i, child, depth+1); i < 0 {
 			return -1
 		}
 		if child != nil {

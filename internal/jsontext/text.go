@@ -25,8 +25,25 @@ func interruptsASCII(w uint64) uint64 {
 	return (w | (w - everyByte*' ') | (quote - everyByte) | (slash - everyByte)) & highBits
 }
 
-// Text reads a string from the byte after its opening quote on, and its closing quote.
+// Text reads a string from the byte after its opening quote on, and its closing quote. Nearly all have nothing special in
+// them: that case is done with fewer instructions for eight bytes, and without a call.
 func Text(data []byte, i int) int {
+	for i+8 <= len(data) {
+		marks := interruptsASCII(binary.LittleEndian.Uint64(data[i:]))
+		if marks == 0 {
+			i += 8
+			continue
+		}
+		if i += bits.TrailingZeros64(marks) / 8; data[i] == '"' {
+			return i + 1
+		}
+		break
+	}
+	return anyText(data, i)
+}
+
+// anyText is Text for strings that have something special, or stand at the end of the data.
+func anyText(data []byte, i int) int {
 	for {
 		for i+8 <= len(data) {
 			if marks := interrupts(binary.LittleEndian.Uint64(data[i:])); marks != 0 {

@@ -6,6 +6,10 @@ MODULES := . sandbox integration bench
 BIN := $(CURDIR)/bin
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 20s
+# What is tested in 32 bits as well.
+ENGINE := ./internal/codec/... ./internal/informer ./internal/jsontext ./internal/packed ./internal/store
+# Where the library and the command have to compile; the other modules, which need the sandbox, do on darwin/arm64.
+PLATFORMS := linux/386 linux/arm64 windows/amd64
 # The version of Kubernetes that the tests run against in make skew, what of them, and where its binaries are kept.
 VERSION ?= 1.30.14
 SKEW_PACKAGES ?= ./...
@@ -45,9 +49,11 @@ man: ## Write man pages to bin/man, dated as the last commit
 
 test: unit integration sandbox-test ## Run all tests; builds the sandbox first (5 to 8 minutes once)
 
-unit: ## Run the tests that need nothing but Go
+unit: ## Run the tests that need nothing but Go, those of the engine also in 32 bits
 	go test -timeout 10m ./...
 	cd bench && go test -timeout 10m ./...
+	@if [ "$$(go env GOOS GOARCH | paste -sd/)" = linux/amd64 ]; then \
+	  echo "GOARCH=386 go test $(ENGINE)"; GOARCH=386 CGO_ENABLED=0 go test -timeout 10m $(ENGINE); fi
 
 integration: sandbox ## Run the tests against a real API server, with watch-list and without
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -timeout 20m $$(go list ./... | grep -Ev '/(dump|history)$$')
@@ -119,11 +125,13 @@ generate: ## Write generated files, format all Go code and tidy every module
 	gofmt -w $$(git ls-files '*.go')
 	@for m in $(MODULES); do (cd $$m && go mod tidy) || exit 1; done
 
-lint: ## Run gofmt, go vet, staticcheck and the go mod tidy check in every module
+lint: ## Run gofmt, go vet, staticcheck and the go mod tidy check in every module, and type-check for other platforms
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 	  [ -z "$$unformatted" ] || { echo "gofmt wants to change (make generate): $$unformatted"; exit 1; }
 	@for m in $(MODULES); do echo "lint $$m"; \
 	  (cd $$m && go vet ./... && go run $(STATICCHECK) ./... && go mod tidy -diff) || exit 1; done
+	@echo "platforms: $(PLATFORMS) darwin/arm64"; go build -o $(BIN)/platforms ./internal/guard/platforms && $(BIN)/platforms $(PLATFORMS)
+	@for m in $(MODULES); do (cd $$m && $(BIN)/platforms darwin/arm64) || exit 1; done
 	@go vet ./testdata && go run $(STATICCHECK) ./testdata # ./... passes over folders of this name
 
 verify: lint test bench-ci ## Everything that CI runs

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -15,6 +14,8 @@ import (
 	stock "k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/testkit/cputime"
 )
 
 // benchCertificate is a custom resource of 2 KB, not quite half of it managed fields, as an API server sends it.
@@ -63,11 +64,11 @@ func (s *eventSource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // cpu is the processor time that the process has used.
 func cpu(b *testing.B) time.Duration {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+	used, err := cputime.Used()
+	if err != nil {
 		b.Fatal(err)
 	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	return used
 }
 
 // BenchmarkUpdates measures the processor time of an update from the server's bytes to a handler, the little that the

@@ -2,13 +2,13 @@ package jsontext_test
 
 import (
 	"runtime"
-	"syscall"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/crdcache/crdcache/internal/jsontext"
+	"github.com/crdcache/crdcache/internal/testkit/cputime"
 )
 
 // way is a way to decode an object.
@@ -123,9 +123,9 @@ func cost(b *testing.B, decode func([]byte) (map[string]any, error), documents [
 }
 
 func used(b *testing.B) int64 {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+	used, err := cputime.Used()
+	if err != nil {
 		b.Fatal(err)
 	}
-	return usage.Utime.Nano() + usage.Stime.Nano()
+	return int64(used)
 }

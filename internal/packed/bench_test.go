@@ -2,12 +2,12 @@ package packed_test
 
 import (
 	"runtime"
-	"syscall"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/internal/testkit/cputime"
 )
 
 // benchObjects is how many different objects a benchmark reads.
@@ -85,11 +85,11 @@ func cpu(b *testing.B) func() {
 }
 
 func used() int64 {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+	used, err := cputime.Used()
+	if err != nil {
 		return 0
 	}
-	return usage.Utime.Nano() + usage.Stime.Nano()
+	return int64(used)
 }
 
 func heap() int64 {

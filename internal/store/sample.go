@@ -95,8 +95,9 @@ func (w *walk) text(text string) {
 // What a map occupies: a header, and groups of eight entries with a word of flags, up to seven eighths full; large
 // maps have a directory, of little weight.
 const (
-	mapHeader  = 48
-	mapTable   = 32
+	word       = int(unsafe.Sizeof(uintptr(0)))
+	mapHeader  = 16 + 4*word
+	mapTable   = 16 + 2*word
 	groupSlots = 8
 )
 
@@ -107,7 +108,7 @@ func (w *walk) content(m map[string]any) {
 	slot := int(unsafe.Sizeof("")) + int(unsafe.Sizeof(any(nil)))
 	switch {
 	case len(m) == 0:
-		w.bytes += mapHeader
+		w.bytes += int64(mapHeader)
 	case len(m) <= groupSlots:
 		w.bytes += int64(mapHeader + withPointers(8+groupSlots*slot))
 	default:

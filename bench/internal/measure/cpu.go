@@ -1,18 +1,13 @@
 package measure
 
 import (
-	"syscall"
 	"time"
+
+	"github.com/crdcache/crdcache/internal/testkit/cputime"
 )
 
 // CPU returns the processor time, user and system, that this process has used so far.
-func CPU() (time.Duration, error) {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return 0, err
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
-}
+func CPU() (time.Duration, error) { return cputime.Used() }
 
 // Stopwatch measures processor and elapsed time from its Start on.
 type Stopwatch struct {

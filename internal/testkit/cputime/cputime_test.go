@@ -1,0 +1,15 @@
+package cputime
+
+import "testing"
+
+func TestUsed(t *testing.T) {
+	before, err := Used()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for after := before; after <= before; { // this loop uses some
+		if after, err = Used(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,24 @@
+package cputime
+
+import (
+	"syscall"
+	"time"
+)
+
+// Used returns the processor time, user and system, that this process has used so far.
+func Used() (time.Duration, error) {
+	process, err := syscall.GetCurrentProcess()
+	if err != nil {
+		return 0, err
+	}
+	var created, exited, kernel, user syscall.Filetime
+	if err := syscall.GetProcessTimes(process, &created, &exited, &kernel, &user); err != nil {
+		return 0, err
+	}
+	return ticks(kernel) + ticks(user), nil
+}
+
+// ticks reads a duration, which unlike a time counts from zero, in units of 100 ns.
+func ticks(t syscall.Filetime) time.Duration {
+	return time.Duration(int64(t.HighDateTime)<<32|int64(t.LowDateTime)) * 100
+}

@@ -114,7 +114,7 @@ func TestUsageErrors(t *testing.T) {
 		"label selector":      {[]string{"dump", "x", "-l", "a=b=c"}, "--selector (-l): "},
 		"field selector":      {[]string{"dump", "x", "--field-selector", "a"}, "--field-selector: invalid selector"},
 		"template":            {[]string{"dump", "x", "-o", "jsonpath={.a"}, "the output format jsonpath: "},
-		"format":              {[]string{"dump", "x", "-o", "xml"}, `there is no output format "xml"; use one of table, wide, name, json, yaml, jsonl, csv, `},
+		"format":              {[]string{"dump", "x", "-o", "xml"}, `there is no output format "xml"; use one of table, wide, name, json, yaml, kyaml, jsonl, csv, `},
 		"two scopes":          {[]string{"dump", "x", "-A", "-n", "web"}, "--namespace and --all-namespaces exclude each other"},
 		"object":              {[]string{"stats", "gizmos/a"}, `"gizmos/a" looks like TYPE/NAME`},
 		"kubectl's verb":      {[]string{"get", "pods"}, `unknown command "get" for "crdcache"; did you mean dump?`},

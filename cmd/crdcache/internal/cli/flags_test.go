@@ -37,7 +37,7 @@ spec: {color: red, size: 2}
 
 // objectFormats are the values of --output for verbs that print objects; the templates stand for their likes.
 var objectFormats = []string{
-	"table", "wide", "name", "json", "yaml", "jsonl", "csv", "custom-columns=N:.metadata.name", "jsonpath={.metadata.name}", "go-template={{.metadata.name}}",
+	"table", "wide", "name", "json", "yaml", "kyaml", "jsonl", "csv", "custom-columns=N:.metadata.name", "jsonpath={.metadata.name}", "go-template={{.metadata.name}}",
 }
 
 // flagVerb is a verb and what its flags are tried with. A flag that is not listed in values has to be boolean.

@@ -113,6 +113,6 @@ func newHostileServer(t testing.TB, stream bool, objects ...string) string {
 
 // hostileFormats are all formats of objects.
 var hostileFormats = []string{
-	"table", "wide", "name", "json", "yaml", "jsonl", "csv", "custom-columns=N:.metadata.name,C:.spec.color,L:.metadata.labels", "jsonpath={.items[*]}",
+	"table", "wide", "name", "json", "yaml", "kyaml", "jsonl", "csv", "custom-columns=N:.metadata.name,C:.spec.color,L:.metadata.labels", "jsonpath={.items[*]}",
 	"jsonpath-as-json={.items[*].spec}", "go-template={{range .items}}{{.metadata.name}} {{.spec}}{{\"\\n\"}}{{end}}",
 }

@@ -14,6 +14,7 @@ const (
 	Name              = "name"
 	JSON              = "json"
 	YAML              = "yaml"
+	KYAML             = "kyaml"
 	JSONLines         = "jsonl"
 	CSV               = "csv"
 	CustomColumns     = "custom-columns"
@@ -26,7 +27,7 @@ const (
 )
 
 var (
-	plainFormats    = []string{Table, Wide, Name, JSON, YAML, JSONLines, CSV}
+	plainFormats    = []string{Table, Wide, Name, JSON, YAML, KYAML, JSONLines, CSV}
 	argumentFormats = []string{
 		CustomColumns, CustomColumnsFile, JSONPath, JSONPathAsJSON, JSONPathFile, GoTemplate, GoTemplateFile,
 	}

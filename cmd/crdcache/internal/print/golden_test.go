@@ -31,7 +31,7 @@ func compare(t *testing.T, format string, objects []*unstructured.Unstructured) 
 	t.Helper()
 	var want, got bytes.Buffer
 	theirs := map[string]printers.ResourcePrinter{
-		JSON: &printers.JSONPrinter{}, YAML: &printers.YAMLPrinter{}, Name: &printers.NamePrinter{},
+		JSON: &printers.JSONPrinter{}, YAML: &printers.YAMLPrinter{}, KYAML: &printers.KYAMLPrinter{}, Name: &printers.NamePrinter{},
 	}[format]
 	failure := theirs.PrintObj(listed(objects), &want)
 	// The YAML library reads JSON as YAML, which is not quite true of a few control characters: there kubectl fails.
@@ -125,7 +125,7 @@ var awkward = []any{
 }
 
 func TestListsAreKubectls(t *testing.T) {
-	for _, format := range []string{JSON, YAML, Name} {
+	for _, format := range []string{JSON, YAML, KYAML, Name} {
 		t.Run(format+"/none", func(t *testing.T) { compare(t, format, nil) })
 		var all []*unstructured.Unstructured
 		for n, value := range awkward {

@@ -30,6 +30,8 @@ func New(format Format, w io.Writer, noHeaders bool) (Printer, error) {
 		return &jsonPrinter{w: w}, nil
 	case YAML:
 		return &yamlPrinter{w: w}, nil
+	case KYAML:
+		return newListed(&kyamlPrinter{}, w), nil
 	case Name:
 		return &namePrinter{w: w}, nil
 	case JSONLines:
@@ -47,7 +49,7 @@ func New(format Format, w io.Writer, noHeaders bool) (Printer, error) {
 func NewSingle(format Format, w io.Writer, noHeaders bool) (Printer, error) {
 	printer, err := New(format, w, noHeaders)
 	if template, ok := printer.(*templatePrinter); ok {
-		template.single = true
+		template.single, template.open = true, format.Name == KYAML // which has its own ends
 	}
 	return printer, err
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// templatePrinter evaluates a jsonpath or a Go template on the v1 List of all objects, as kubectl does. It has to
+// templatePrinter evaluates a jsonpath or a Go template, or another printer of cli-runtime's, on the v1 List of all objects, as kubectl does. It has to
 // keep all objects for that, unlike the other printers.
 type templatePrinter struct {
 	w       io.Writer
@@ -24,9 +24,14 @@ func newTemplate(format Format, w io.Writer) (*templatePrinter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the output format %s: %w", format.Name, err)
 	}
+	return newListed(printer, w), nil
+}
+
+// newListed returns what gives a printer the list of all objects.
+func newListed(printer printers.ResourcePrinter, w io.Writer) *templatePrinter {
 	p := &templatePrinter{w: w, printer: printer}
 	p.list.Object = map[string]any{"kind": "List", "apiVersion": "v1", "metadata": map[string]any{"resourceVersion": ""}}
-	return p, nil
+	return p
 }
 
 // parseTemplate makes a printer of a jsonpath or a Go template, for which keys that are missing are no error.
@@ -78,7 +83,7 @@ func (p *templatePrinter) Print(obj *unstructured.Unstructured) error {
 		return nil
 	}
 	if err := p.printer.PrintObj(obj, p.w); err != nil {
-		return fmt.Errorf("evaluating the template on %s: %w", describe(obj), err)
+		return fmt.Errorf("printing %s: %w", describe(obj), err)
 	}
 	if p.open {
 		return nil
@@ -93,7 +98,7 @@ func (p *templatePrinter) Close() error {
 		return nil
 	}
 	if err := p.printer.PrintObj(&p.list, p.w); err != nil {
-		return fmt.Errorf("evaluating the template: %w", err)
+		return fmt.Errorf("printing the list: %w", err)
 	}
 	return nil
 }

@@ -21,6 +21,8 @@ type watchFlags struct {
 	changesOnly bool
 	diff        bool
 	wait        bool
+	timestamps  bool
+	managers    bool
 }
 
 // newWatch returns the command.
@@ -62,6 +64,8 @@ func newWatch(streams genericiooptions.IOStreams) *cobra.Command {
 	set.BoolVar(&f.changesOnly, "changes-only", false, "Do not print what is there in the beginning.")
 	set.BoolVar(&f.diff, "diff", false, "Print below each changed object what changed.")
 	set.BoolVar(&f.wait, "wait", false, "Wait for types that do not exist yet, even if none does; for as long as --timeout says.")
+	set.BoolVar(&f.timestamps, "timestamps", false, "Print with each event when it came; in json and yaml as its time.")
+	set.BoolVar(&f.managers, "managers", false, "Print with each event who made it: the field managers of what was written. Costs memory, for they have to be kept.")
 	f.reader.Complete(cmd, true)
 	f.style.Complete(cmd)
 	print.CompleteWords(cmd, "color", []string{"auto", "always", "never"})
@@ -71,7 +75,7 @@ func newWatch(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 func (f *watchFlags) toOptions(ctx context.Context, args []string, streams genericiooptions.IOStreams) (follow.Options, error) {
-	o := follow.Options{Events: true, ChangesOnly: f.changesOnly, Diff: f.diff, Wait: f.wait}
+	o := follow.Options{Events: true, ChangesOnly: f.changesOnly, Diff: f.diff, Wait: f.wait, Timestamps: f.timestamps, Managers: f.managers}
 	var err error
 	if o.Style, err = f.style.Style(); err != nil {
 		return o, err
@@ -88,6 +92,11 @@ func (f *watchFlags) toOptions(ctx context.Context, args []string, streams gener
 	if o.Query, err = f.conditions.Query(); err != nil {
 		return o, err
 	}
-	o.Reader, err = f.reader.Reader(ctx, args, f.style.Cached(), streams)
+	cached := f.style.Cached()
+	o.KeepManagedFields = cached.Transform == nil
+	if f.managers {
+		cached.Transform = nil
+	}
+	o.Reader, err = f.reader.Reader(ctx, args, cached, streams)
 	return o, err
 }

@@ -189,6 +189,9 @@ func update(t *testing.T, server *apitest.Server, obj *unstructured.Unstructured
 		t.Fatal(err)
 	}
 	now.Object["spec"] = obj.Object["spec"]
+	if managers := obj.GetManagedFields(); managers != nil {
+		now.SetManagedFields(managers)
+	}
 	if _, err := client.Update(t.Context(), now, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package follow
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
@@ -18,6 +19,8 @@ type feed struct {
 	screen      *screen
 	printer     printer
 	changesOnly bool
+	// complete adds what is told of an event besides.
+	complete func(e query.Event, at time.Time) event
 	// events takes what the informer tells.
 	events cache.ResourceEventHandler
 
@@ -35,8 +38,8 @@ type heldEvent struct {
 }
 
 // newFeed makes a feed for what a query finds among the objects of a type.
-func newFeed(s *screen, p printer, matcher *query.Matcher, changesOnly bool) *feed {
-	f := &feed{screen: s, printer: p, changesOnly: changesOnly}
+func (o Options) newFeed(s *screen, p printer, matcher *query.Matcher) *feed {
+	f := &feed{screen: s, printer: p, changesOnly: o.ChangesOnly, complete: o.newEvent}
 	// It fails as AddEventHandler does.
 	_, _ = query.Subscribe(source{f}, matcher, f.handle)
 	return f
@@ -61,20 +64,21 @@ func (f *feed) handle(e query.Event) {
 	if unchanged(e) {
 		return
 	}
+	full := f.complete(e, time.Now())
 	f.screen.in(func() {
 		if e.Initial && f.changesOnly {
 			return
 		}
 		if f.begun {
-			f.screen.print(func() error { return f.printer.print(e) })
+			f.screen.print(func() error { return f.printer.print(full) })
 			f.flush()
 			return
 		}
-		f.hold(e)
+		f.hold(full)
 	})
 }
 
-func (f *feed) hold(e query.Event) {
+func (f *feed) hold(e event) {
 	show, err := f.printer.prepare(e)
 	if err != nil {
 		f.screen.print(func() error { return err })

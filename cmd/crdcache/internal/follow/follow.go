@@ -29,7 +29,7 @@ func Run(ctx context.Context, o Options) error {
 	resources, unresolved := o.Target.Resolve(waiting, o.TypeNames())
 	absent, failed := split(unresolved)
 	if len(resources) == 0 && (failed != nil || !o.Wait && !slices.ContainsFunc(absent, isWildcard)) {
-		return unresolved
+		return o.proposeWait(unresolved, absent, failed)
 	}
 	for _, r := range resources {
 		if _, err := o.matcher(r); err != nil {
@@ -47,6 +47,14 @@ func Run(ctx context.Context, o Options) error {
 		}
 	}
 	return errors.Join(failed, err)
+}
+
+// proposeWait says how to follow types that do not exist yet, where that is all that is wrong and the verb can.
+func (o Options) proposeWait(unresolved error, absent []*discovery.NoMatchError, failed error) error {
+	if failed != nil || !o.Events || len(absent) != 1 || len(absent[0].Suggestions) > 0 || o.Target.Offline() {
+		return unresolved
+	}
+	return fmt.Errorf("%w; to watch it once it is installed, add --wait", unresolved)
 }
 
 // doubt warns of conditions that do not fit the type, if it is one: what is asked of several fits some of them at best.

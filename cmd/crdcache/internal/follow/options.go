@@ -22,6 +22,9 @@ type Options struct {
 	Diff bool
 	// Color paints events and differences.
 	Color bool
+	// Timestamps tells with each event when it came, and Managers who made it. The latter needs objects that are cached
+	// with their managed fields, which are printed only with KeepManagedFields.
+	Timestamps, Managers, KeepManagedFields bool
 	// Wait waits for types that do not exist yet, even if none does.
 	Wait bool
 }
@@ -31,6 +34,8 @@ func (o Options) Check() error {
 	switch {
 	case o.Diff && !o.tables():
 		return exit.Usagef("--diff goes with tables: leave out --output, or give wide")
+	case (o.Timestamps || o.Managers) && !o.tables() && o.Style.Format.Name != print.JSON && o.Style.Format.Name != print.JSONLines && o.Style.Format.Name != print.YAML:
+		return exit.Usagef("--timestamps and --managers go with tables, json, jsonl and yaml")
 	case o.Style.Format.Name == print.CSV:
 		return exit.Usagef("changes cannot be printed as csv: use jsonl or custom-columns")
 	}

@@ -15,41 +15,47 @@ import (
 
 // printer prints events. Whoever calls it has the turn of the screen, to which it prints.
 type printer interface {
-	print(e query.Event) error
+	print(e event) error
 	// prepare returns what prints the event later, without the event itself.
-	prepare(e query.Event) (func() error, error)
+	prepare(e event) (func() error, error)
 	// flush prints what is kept, so that columns line up.
 	flush() error
 }
 
 // verb is how an event is called, as kubectl does.
-func verb(e query.Event) string { return strings.ToUpper(string(e.Type)) }
+func verb(e event) string { return strings.ToUpper(string(e.Type)) }
 
 // left reports whether an object is still there, and only the query does not hold for it any more.
-func left(e query.Event) bool { return e.Type == query.Deleted && !e.Gone }
+func left(e event) bool { return e.Type == query.Deleted && !e.Gone }
 
 // described is an event with its object, as kubectl get --output-watch-events prints it, but for what only a query
 // knows.
-func described(e query.Event) map[string]any {
-	event := map[string]any{"type": verb(e), "object": e.Object.Object}
+func (o Options) described(e event) map[string]any {
+	all := map[string]any{"type": verb(e), "object": e.Object.Object}
 	if left(e) {
-		event["exists"] = true
+		all["exists"] = true
 	}
-	return event
+	if o.Timestamps {
+		all["time"] = e.stamp()
+	}
+	if e.manager != "" {
+		all["manager"] = e.manager
+	}
+	return all
 }
 
 // newText returns the printer of a format that is no table.
 func (o Options) newText(s *screen) (printer, error) {
 	switch {
 	case o.Style.Format.Name == print.YAML && o.Events:
-		return whole{yamlEvents{s}.print}, nil
+		return whole{yamlEvents{s, o}.print}, nil
 	case o.Style.Format.Name == print.YAML:
 		return whole{(&yamlObjects{out: s}).print}, nil
 	case o.Events && (o.Style.Format.Name == print.JSON || o.Style.Format.Name == print.JSONLines):
 		encoder := json.NewEncoder(s)
 		encoder.SetEscapeHTML(false)
-		return whole{func(e query.Event) error {
-			return encoder.Encode(described(e))
+		return whole{func(e event) error {
+			return encoder.Encode(o.described(e))
 		}}, nil
 	case o.Style.Format.Name == print.JSON:
 		return whole{jsonObjects{s}.print}, nil
@@ -59,21 +65,21 @@ func (o Options) newText(s *screen) (printer, error) {
 }
 
 // whole prints each event on its own.
-type whole struct{ event func(query.Event) error }
+type whole struct{ event func(event) error }
 
-func (p whole) print(e query.Event) error                   { return p.event(e) }
-func (p whole) prepare(e query.Event) (func() error, error) { return prepare(e, p.event) }
-func (whole) flush() error                                  { return nil }
+func (p whole) print(e event) error                   { return p.event(e) }
+func (p whole) prepare(e event) (func() error, error) { return prepare(e, p.event) }
+func (whole) flush() error                            { return nil }
 
 // objects prints the objects of events in other formats, as kubectl get --watch does, but for line breaks.
 type objects struct{ print.Printer }
 
-func (p objects) print(e query.Event) error                   { return p.Print(e.Object) }
-func (p objects) prepare(e query.Event) (func() error, error) { return prepare(e, p.print) }
-func (p objects) flush() error                                { return p.Close() }
+func (p objects) print(e event) error                   { return p.Print(e.Object) }
+func (p objects) prepare(e event) (func() error, error) { return prepare(e, p.print) }
+func (p objects) flush() error                          { return p.Close() }
 
 // prepare keeps the JSON of the object of an event, which takes a fraction of its memory.
-func prepare(e query.Event, show func(query.Event) error) (func() error, error) {
+func prepare(e event, show func(event) error) (func() error, error) {
 	text, err := utiljson.Marshal(e.Object.Object)
 	if err != nil {
 		return nil, fmt.Errorf("printing %s: %w", e.Key, err)
@@ -92,7 +98,7 @@ func prepare(e query.Event, show func(query.Event) error) (func() error, error) 
 // jsonObjects prints objects one after the other, byte for byte as kubectl get --watch -o json does.
 type jsonObjects struct{ out io.Writer }
 
-func (p jsonObjects) print(e query.Event) error {
+func (p jsonObjects) print(e event) error {
 	text, err := json.MarshalIndent(e.Object.Object, "", "    ")
 	if err != nil {
 		return fmt.Errorf("printing %s: %w", e.Key, err)
@@ -107,7 +113,7 @@ type yamlObjects struct {
 	behind bool // something was printed
 }
 
-func (p *yamlObjects) print(e query.Event) error {
+func (p *yamlObjects) print(e event) error {
 	text, err := print.MarshalYAML(e.Object.Object)
 	if err != nil {
 		return fmt.Errorf("printing %s: %w", e.Key, err)
@@ -121,10 +127,13 @@ func (p *yamlObjects) print(e query.Event) error {
 }
 
 // yamlEvents prints a document for each event.
-type yamlEvents struct{ out io.Writer }
+type yamlEvents struct {
+	out     io.Writer
+	options Options
+}
 
-func (p yamlEvents) print(e query.Event) error {
-	text, err := print.MarshalYAML(described(e))
+func (p yamlEvents) print(e event) error {
+	text, err := print.MarshalYAML(p.options.described(e))
 	if err != nil {
 		return fmt.Errorf("printing %s: %w", e.Key, err)
 	}

@@ -3,6 +3,7 @@ package follow
 import (
 	"bytes"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -12,7 +13,6 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
-	"github.com/crdcache/crdcache/indexers/query"
 )
 
 // rows prints the rows of a type's table, which goes on when the type comes back after it has gone. The tab writer
@@ -45,11 +45,15 @@ func (o Options) newRows(s *screen, r discovery.Resource, several bool) *rows {
 func (p *rows) use(columns func() print.Rows) {
 	p.rows = sync.OnceValues(func() (print.Rows, []metav1.TableColumnDefinition) {
 		rows := p.options.Style.Rows(columns())
-		return rows, rows.Definitions()
+		heads := rows.Definitions()
+		if p.options.Managers {
+			heads = append(slices.Clone(heads), metav1.TableColumnDefinition{Name: "Manager", Type: "string"})
+		}
+		return rows, heads
 	})
 }
 
-func (p *rows) print(e query.Event) error {
+func (p *rows) print(e event) error {
 	show, err := p.prepare(e)
 	if err != nil {
 		return err
@@ -58,15 +62,22 @@ func (p *rows) print(e query.Event) error {
 }
 
 // prepare implements printer: only the cells are kept.
-func (p *rows) prepare(e query.Event) (func() error, error) {
+func (p *rows) prepare(e event) (func() error, error) {
 	identity := &metav1.PartialObjectMetadata{}
 	identity.SetName(e.Object.GetName())
 	identity.SetNamespace(e.Object.GetNamespace())
 	rows, heads := p.rows()
 	row := metav1.TableRow{Cells: rows.Cells(e.Object), Object: runtime.RawExtension{Object: identity}}
-	event, below := verb(e), p.below(e)
+	what, below := verb(e), p.below(e)
+	if p.options.Timestamps {
+		what = e.stamp() + " " + what
+	}
+	if p.options.Managers {
+		row.Cells = append(slices.Clone(row.Cells), make([]any, max(0, len(heads)-1-len(row.Cells)))...)
+		row.Cells = append(row.Cells, print.Printable(e.manager))
+	}
 	return func() error {
-		if err := p.printRow(event, heads, row); err != nil || below == "" {
+		if err := p.printRow(what, heads, row); err != nil || below == "" {
 			return err
 		}
 		if err := p.flush(); err != nil {
@@ -79,7 +90,7 @@ func (p *rows) prepare(e query.Event) (func() error, error) {
 
 // below is what is printed below the row of an object that is there both before and after the event: what changed,
 // which is also why it entered the query or left it.
-func (p *rows) below(e query.Event) string {
+func (p *rows) below(e event) string {
 	if !p.options.Diff || e.Old == nil || e.Gone {
 		return ""
 	}
@@ -142,6 +153,9 @@ const (
 // widest is a row of spaces.
 func (p *rows) widest() string {
 	cells := []string{""} // the event
+	if p.options.Timestamps {
+		cells[0] = strings.Repeat(" ", len(stampLayout+" ADDED"))
+	}
 	cell := func(width int) { cells = append(cells, strings.Repeat(" ", width)) }
 	if p.style.WithNamespace {
 		cell(namespaceWidth)
@@ -175,6 +189,11 @@ func (p *rows) flush() error {
 		return err
 	}
 	for line := range strings.Lines(p.text.String()) {
+		if p.options.Timestamps {
+			stamp, rest, _ := strings.Cut(line, " ")
+			p.screen.paint(stamp + " ")
+			line = rest
+		}
 		word, rest, _ := strings.Cut(line, " ")
 		p.screen.paint(print.Paint(word, colors[word]))
 		if _, err := p.screen.Write([]byte(" " + rest)); err != nil {

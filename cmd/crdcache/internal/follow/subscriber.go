@@ -75,7 +75,7 @@ func (s *subscriber) started(g dynamicinformer.Generation) {
 		s.refuse(g.GVR, err)
 		return
 	}
-	f := newFeed(s.screen, s.printer(resource), matcher, s.ChangesOnly)
+	f := s.newFeed(s.screen, s.printer(resource), matcher)
 	f.gvr = g.GVR
 	s.feeds[g.GVR.GroupResource()] = f
 	s.screen.in(func() {

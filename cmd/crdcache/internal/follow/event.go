@@ -1,0 +1,97 @@
+package follow
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/indexers/query"
+)
+
+// event is a change with what is told of it besides.
+type event struct {
+	query.Event
+	// at is when it came.
+	at time.Time
+	// manager is who made it, as far as the object tells: the field managers of what was written last, with commas.
+	manager string
+}
+
+// newEvent completes a change. Objects lose what only the manager is read from.
+func (o Options) newEvent(e query.Event, at time.Time) event {
+	full := event{Event: e, at: at}
+	if !o.Managers {
+		return full
+	}
+	if e.Type != query.Deleted || !e.Gone { // who deletes leaves no trace
+		full.manager = managerOf(e.Old, e.Object)
+	}
+	if !o.KeepManagedFields {
+		full.Object, full.Old = withoutManagedFields(e.Object), withoutManagedFields(e.Old)
+	}
+	return full
+}
+
+// managerOf names the managers of the fields that were written between two states of an object; of one that was not
+// known before, the last.
+func managerOf(before, after *unstructured.Unstructured) string {
+	known := map[string]time.Time{}
+	if before != nil {
+		for _, entry := range before.GetManagedFields() {
+			known[writer(entry)] = writtenAt(entry)
+		}
+	}
+	entries := after.GetManagedFields()
+	slices.SortStableFunc(entries, func(a, b metav1.ManagedFieldsEntry) int { return writtenAt(b).Compare(writtenAt(a)) })
+	var names []string
+	for _, entry := range entries {
+		at, was := known[writer(entry)]
+		if was && at.Equal(writtenAt(entry)) || before == nil && len(names) > 0 {
+			continue
+		}
+		name := entry.Manager
+		if entry.Subresource != "" {
+			name += "/" + entry.Subresource
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ",")
+}
+
+// writer tells the entries of an object apart.
+func writer(entry metav1.ManagedFieldsEntry) string {
+	return strings.Join([]string{entry.Manager, string(entry.Operation), entry.APIVersion, entry.Subresource}, "\n")
+}
+
+func writtenAt(entry metav1.ManagedFieldsEntry) time.Time {
+	return cmp.Or(entry.Time, &metav1.Time{}).Time
+}
+
+// withoutManagedFields is the object, which is shared, without them.
+func withoutManagedFields(object *unstructured.Unstructured) *unstructured.Unstructured {
+	if object == nil {
+		return nil
+	}
+	metadata, ok := object.Object["metadata"].(map[string]any)
+	if !ok || metadata["managedFields"] == nil {
+		return object
+	}
+	metadata = maps.Clone(metadata)
+	delete(metadata, "managedFields")
+	content := maps.Clone(object.Object)
+	content["metadata"] = metadata
+	return &unstructured.Unstructured{Object: content}
+}
+
+// stampLayout is of one width, and sorts as text.
+const stampLayout = "2006-01-02T15:04:05.000Z"
+
+// stamp is when the event came.
+func (e event) stamp() string { return e.at.UTC().Format(stampLayout) }

@@ -26,7 +26,7 @@ type collecting struct {
 
 	// What follows is room for one element.
 	scalars []scalar
-	keys    []string // of one part
+	keys    []partKey // of one part
 	tuple   []string
 }
 
@@ -79,11 +79,12 @@ func (c *collecting) count() {
 func (c *collecting) tuples(e element) {
 	parts := c.index.parts
 	if len(parts) == 1 {
-		for _, key := range c.partKeys(e, 0) {
-			c.add(key)
+		for _, k := range c.partKeys(e, 0) {
+			c.add(k.key, k.size)
 		}
 		return
 	}
+	size := 0 // of the parts that have one value
 	c.tuple = append(c.tuple[:0], make([]string, len(parts))...)
 	many := c.index.many
 	for i := range parts {
@@ -94,20 +95,21 @@ func (c *collecting) tuples(e element) {
 		if len(keys) == 0 {
 			return
 		}
-		c.tuple[i] = keys[0]
+		c.tuple[i] = keys[0].key
+		size += keys[0].size
 	}
 	if many < 0 {
-		c.add(c.index.join(c.tuple))
+		c.add(c.index.join(c.tuple), size)
 		return
 	}
-	for _, key := range c.partKeys(e, many) {
-		c.tuple[many] = key
-		c.add(c.index.join(c.tuple))
+	for _, k := range c.partKeys(e, many) {
+		c.tuple[many] = k.key
+		c.add(c.index.join(c.tuple), size+k.size)
 	}
 }
 
 // partKeys gives the keys of one part, with whatever stands for missing ones, until it is called again.
-func (c *collecting) partKeys(e element, n int) []string {
+func (c *collecting) partKeys(e element, n int) []partKey {
 	p := &c.index.parts[n]
 	c.keys = c.keys[:0]
 	for _, from := range c.index.sources[n] {
@@ -165,11 +167,11 @@ func (c *collecting) read(e element, from source) {
 func (c *collecting) absent(p *config.Part) {
 	switch p.Missing.Kind {
 	case config.MissingNull:
-		c.keys = append(c.keys, Null)
+		c.keys = append(c.keys, partKey{key: Null})
 		return
 	case config.MissingValue:
 		if key, ok := p.Encode(p.Missing.Value, c.index.Sorted); ok {
-			c.keys = append(c.keys, key)
+			c.keys = append(c.keys, partKey{key, len(p.Missing.Value)})
 			return
 		}
 	case config.MissingReport:
@@ -181,11 +183,12 @@ func (c *collecting) absent(p *config.Part) {
 // manyValues is the number from which a map is faster than a list.
 const manyValues = 16
 
-// add keeps a key unless it is there already or beyond a limit.
-func (c *collecting) add(key string) {
+// add keeps a key unless it is there already or beyond a limit. size is the length of the value, that of the parts taken
+// together.
+func (c *collecting) add(key string, size int) {
 	own := c.found[c.before:]
 	switch {
-	case len(key) > c.index.maxValueBytes:
+	case size > c.index.maxValueBytes:
 		c.limit.Add(1)
 		return
 	case c.seen[key], c.seen == nil && slices.Contains(own, key):

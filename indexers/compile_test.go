@@ -115,6 +115,33 @@ type panicking struct{}
 
 func (panicking) UnstructuredContent() map[string]any { panic("no") }
 
+// The length of a value is that of its text, whatever the index makes of it.
+func TestMaxValueBytesMeasuresValues(t *testing.T) {
+	for index, want := range map[string]int{
+		"{name: i, path: .spec.n, type: int, order: sorted, maxValueBytes: 2}":                                                  1,
+		"{name: i, path: .spec.n, type: int, order: sorted, maxValueBytes: 1}":                                                  0,
+		"{name: i, path: .spec.t, type: time, order: sorted, maxValueBytes: 19}":                                                0,
+		"{name: i, path: .spec.t, type: time, order: sorted, maxValueBytes: 20}":                                                1,
+		"{name: i, path: .spec.s, maxValueBytes: 3}":                                                                            1,
+		"{name: i, path: .spec.s, maxValueBytes: 2}":                                                                            0,
+		"{name: i, maxValueBytes: 5, key: [{name: s, path: .spec.s}, {name: n, path: .spec.n}]}":                                1,
+		"{name: i, maxValueBytes: 4, key: [{name: s, path: .spec.s}, {name: n, path: .spec.n}]}":                                0,
+		"{name: i, maxValueBytes: 5, order: sorted, key: [{name: s, path: .spec.s}, {name: n, path: '.spec.m[*]', type: int}]}": 1,
+		"{name: i, maxValueBytes: 4, order: sorted, key: [{name: s, path: .spec.s}, {name: n, path: '.spec.m[*]', type: int}]}": 0,
+		"{name: i, maxValueBytes: 3, key: [{name: s, path: .spec.s}, {name: x, path: .spec.x, missing: null}]}":                 1,
+		"{name: i, path: .spec.s, maxValueBytes: 1, transform: {regex: {match: '^.'}}}":                                         1,
+		"{name: i, path: .spec.x, maxValueBytes: 3, missing: {value: long}}":                                                    0,
+	} {
+		f := compile(t, index)
+		if got := call(t, f, spec(m{"n": int64(42), "t": "2026-01-01T00:00:00Z", "s": "a/b", "m": []any{int64(42)}})); len(got) != want {
+			t.Errorf("%s gives %q", index, got)
+		}
+		if s := f.Stats()[0]; s.SkippedLimit != uint64(1-want) {
+			t.Errorf("%s: %+v", index, s)
+		}
+	}
+}
+
 // Beyond the number at which duplicates are found by a map, nothing changes.
 func TestManyValues(t *testing.T) {
 	var list []any

@@ -11,7 +11,7 @@ func (i *Index) LabelKey(label, value string) (string, bool) {
 		return "", false
 	}
 	key, outcome := keyOf(&i.parts[0], scalar{jsonpath.KindString, value}, i.Sorted)
-	return key, outcome == keyed && len(key) <= i.maxValueBytes
+	return key.key, outcome == keyed && key.size <= i.maxValueBytes
 }
 
 // labelOf gives the label that an index is over, if it is over all objects that have it; else "".

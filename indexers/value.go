@@ -120,26 +120,33 @@ const (
 	unfit          // the value is not what the index holds
 )
 
+// partKey is the key of a part, with the length of the value that it stands for, as people write it.
+type partKey struct {
+	key  string
+	size int
+}
+
 // keyOf turns a value into the part of a key.
-func keyOf(p *config.Part, s scalar, sorted bool) (string, outcome) {
+func keyOf(p *config.Part, s scalar, sorted bool) (partKey, outcome) {
 	switch s.kind {
 	case jsonpath.KindNull:
-		return "", absent
+		return partKey{}, absent
 	case jsonpath.KindString, jsonpath.KindNumber, jsonpath.KindBool:
 	default:
-		return "", unfit
+		return partKey{}, unfit
 	}
 	if s.text == Null || p.Type == sortkey.String && s.kind != jsonpath.KindString {
-		return "", unfit
+		return partKey{}, unfit
 	}
 	text, ok := p.Transformed(s.text)
 	if !ok {
-		return "", absent
+		return partKey{}, absent
 	}
-	if text, ok = p.Encode(text, sorted); !ok || text == Null {
-		return "", unfit
+	key, ok := p.Encode(text, sorted)
+	if !ok || key == Null {
+		return partKey{}, unfit
 	}
-	return text, keyed
+	return partKey{key, len(text)}, keyed
 }
 
 // formatFloat writes a float as JSON encoders of Kubernetes do.

@@ -60,7 +60,7 @@ type pruneForm struct {
 type limitsForm struct {
 	Dialect       string `json:"dialect" doc:"How ['a.b'] is read in paths: as one key, or as two like kubectl does." enum:"literal,kubectl" default:"literal"`
 	MaxValues     int    `json:"maxValues" doc:"How many values of one object are kept." min:"1" max:"10000" default:"64"`
-	MaxValueBytes int    `json:"maxValueBytes" doc:"How long a value may be to be kept." min:"1" max:"1048576" default:"1024"`
+	MaxValueBytes int    `json:"maxValueBytes" doc:"How long a value may be, as it is written, to be kept; of a composite value, its parts together." min:"1" max:"1048576" default:"1024"`
 }
 
 type resourceForm struct {
@@ -139,7 +139,7 @@ type indexForm struct {
 	When          string          `json:"when" doc:"A condition on the object, which is @ there; other objects are not in the index."`
 	Dialect       string          `json:"dialect" doc:"How ['a.b'] is read in paths." enum:"literal,kubectl"`
 	MaxValues     int             `json:"maxValues" doc:"How many values of one object are kept." min:"1" max:"10000"`
-	MaxValueBytes int             `json:"maxValueBytes" doc:"How long a value may be to be kept." min:"1" max:"1048576"`
+	MaxValueBytes int             `json:"maxValueBytes" doc:"How long a value may be, as it is written, to be kept; of a composite value, its parts together." min:"1" max:"1048576"`
 }
 
 type keyForm struct {

@@ -5,6 +5,7 @@ import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 // storedObject is an object whose JSON is kept, such as a dynamicinformer.PackedObject.
 type storedObject interface {
 	View(read func(json []byte) error) error
+	Decoded() *unstructured.Unstructured
 	Unstructured() *unstructured.Unstructured
 }
 
@@ -14,6 +15,9 @@ func (f *Functions) StoredKeys(object any) [][]string {
 	o, ok := object.(storedObject)
 	if !ok {
 		return f.Keys(object)
+	}
+	if u := o.Decoded(); u != nil { // by whoever read it before
+		return f.Keys(u)
 	}
 	var keys [][]string
 	err := o.View(func(json []byte) error {

@@ -109,8 +109,13 @@ func (x *execution) places() func(key string, item any) place {
 			}
 		}
 	}
+	var room []sortValue // for many objects at once
 	return func(key string, item any) place {
-		values := make([]sortValue, len(of))
+		if len(room) < len(of) {
+			room = make([]sortValue, 64*len(of))
+		}
+		values := room[:len(of):len(of)]
+		room = room[len(of):]
 		for i := range of {
 			values[i] = of[i](key, item)
 		}

@@ -91,14 +91,19 @@ func BenchmarkQuery(b *testing.B) {
 	for _, bc := range []struct {
 		name, query string
 		options     query.Options
+		read        bool // the objects that are found
 	}{
-		{"one value", "host=h77.example.com", query.Options{}},
-		{"two indexes", "team=team-7 && class=class-3", query.Options{}},
-		{"range", "expiry in [2026-01-02T00:00:00Z, 2026-01-02T01:00:00Z)", query.Options{}},
-		{"few and range", "host=h77.example.com && expiry>=2026-01-01T00:00:00Z", query.Options{}},
-		{"first of an order", "*", query.Options{SortBy: "expiry", Limit: 10}},
-		{"bodies", `team=team-7 && where("@.spec.weight > 500")`, query.Options{}},
-		{"full scan", `where("@.spec.weight == 777")`, query.Options{AllowScan: true}},
+		{"one value", "host=h77.example.com", query.Options{}, false},
+		{"two indexes", "team=team-7 && class=class-3", query.Options{}, false},
+		{"range", "expiry in [2026-01-02T00:00:00Z, 2026-01-02T01:00:00Z)", query.Options{}, false},
+		{"few", "weight=77 && team=team-27", query.Options{}, false},
+		{"few, sorted", "weight=77 && team=team-27", query.Options{SortBy: "expiry"}, false},
+		{"few, read", "weight=77 && team=team-27", query.Options{}, true},
+		{"few, sorted and read", "weight=77 && team=team-27", query.Options{SortBy: "expiry"}, true},
+		{"few and range", "host=h77.example.com && expiry>=2026-01-01T00:00:00Z", query.Options{}, false},
+		{"first of an order", "*", query.Options{SortBy: "expiry", Limit: 10}, false},
+		{"bodies", `team=team-7 && where("@.spec.weight > 500")`, query.Options{}, false},
+		{"full scan", `where("@.spec.weight == 777")`, query.Options{AllowScan: true}, false},
 	} {
 		b.Run(bc.name, func(b *testing.B) {
 			q, err := query.Parse(bc.query)
@@ -113,6 +118,9 @@ func BenchmarkQuery(b *testing.B) {
 					b.Fatal(err)
 				}
 				found = r.Len()
+				if bc.read {
+					r.Objects()
+				}
 			}
 			b.ReportMetric(float64(found), "found")
 		})

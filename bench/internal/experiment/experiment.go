@@ -28,6 +28,8 @@ const (
 	Decode = "decode"
 	// Paths evaluates JSONPath expressions.
 	Paths = "paths"
+	// Queries asks a cache of generated objects, and a graph of their references.
+	Queries = "queries"
 )
 
 // The subjects of experiments that are not about caches.
@@ -55,6 +57,7 @@ var experiments = map[string]child.Run{
 	DumpYAML:    command,
 	Decode:      decodeObjects,
 	Paths:       evaluatePaths,
+	Queries:     askQueries,
 }
 
 // Run does a task. It is what a child process calls.

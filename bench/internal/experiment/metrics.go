@@ -53,4 +53,11 @@ const (
 	PathListAllocs   = "list_allocs"
 	PathEight        = "eight_raw_ns"
 	PathEightAllocs  = "eight_raw_allocs"
+
+	// QueryFew finds a few objects and reads them, QuerySorted does so in an order, and QueryFirst gives the first of all
+	// in that order. QueryDangling gives a few references that lead to nothing.
+	QueryFew      = "query_few_ns"
+	QuerySorted   = "query_sorted_ns"
+	QueryFirst    = "query_first_ns"
+	QueryDangling = "query_dangling_ns"
 )

@@ -82,7 +82,7 @@ func New(o Options) (Plan, error) {
 		return nil, fmt.Errorf("%d updates of different objects need more than %d objects", most, o.UpdateObjects)
 	}
 	known := []string{experiment.Sync, experiment.SyncList, experiment.UpdatesKey, experiment.UpdatesRead, experiment.BurstKey,
-		experiment.BurstRead, experiment.Reads, experiment.DumpJSON, experiment.DumpYAML, experiment.Decode, experiment.Paths}
+		experiment.BurstRead, experiment.Reads, experiment.DumpJSON, experiment.DumpYAML, experiment.Decode, experiment.Paths, experiment.Queries}
 	for _, name := range o.Experiments {
 		if !slices.Contains(known, name) {
 			return nil, fmt.Errorf("there is no experiment %q; there are: %q", name, known)
@@ -153,6 +153,13 @@ func (o Options) small(subjects []subject.Subject) Plan {
 	p = append(p, dump)
 	dump.Experiment, dump.Rounds = experiment.DumpYAML, 1
 	p = append(p, dump)
+	for _, size := range o.Sizes {
+		if size <= OnceAbove {
+			p = append(p, Step{
+				Experiment: experiment.Queries, Size: Small, Objects: size, Rounds: o.Rounds, Budget: o.Budget, Subjects: []string{experiment.Ours},
+			})
+		}
+	}
 	least := slices.Min(o.Sizes)
 	return append(p, o.decode(Small, least), Step{
 		Experiment: experiment.Paths, Size: Small, Objects: least, Rounds: o.Rounds, Budget: o.Budget,

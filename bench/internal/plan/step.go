@@ -64,7 +64,7 @@ const (
 )
 
 // operations is how many small operations with a budget an experiment has.
-var operations = map[string]int{experiment.Reads: 4, experiment.Decode: 3, experiment.Paths: 5}
+var operations = map[string]int{experiment.Reads: 4, experiment.Decode: 3, experiment.Paths: 5, experiment.Queries: 4}
 
 // Estimate is about how long the step takes, without filling the sandbox.
 func (s Step) Estimate() time.Duration {
@@ -91,6 +91,8 @@ func (s Step) estimateObject(name string) float64 {
 	switch s.Experiment {
 	case experiment.Decode, experiment.Paths:
 		return 0 // they fetch a few
+	case experiment.Queries:
+		return 60 // to make objects and keep them
 	case experiment.DumpJSON, experiment.DumpYAML:
 		return perPrinted[s.Experiment][name]
 	}

@@ -27,6 +27,7 @@ func Markdown(r *result.Result) string {
 	reads(&b, r)
 	dumps(&b, r)
 	small(&b, r)
+	queries(&b, r)
 	noise(&b, r)
 	failures(&b, r)
 	return strings.TrimRight(b.String(), "\n") + "\n"

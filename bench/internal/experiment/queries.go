@@ -1,0 +1,159 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/bench/internal/child"
+	"github.com/crdcache/crdcache/bench/internal/measure"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/indexers/references"
+)
+
+const queryConfig = `apiVersion: crdcache.dev/v1alpha1
+kind: IndexConfig
+metadata: {name: bench}
+spec:
+  resources:
+  - name: certs
+    match: {group: cert-manager.io, kind: Certificate}
+    indexes:
+    - {name: team, path: .spec.team}
+    - {name: expiry, path: .status.notAfter, type: time, order: sorted}
+    references:
+    - {name: issuer, to: {group: cert-manager.io, kind: Issuer, name: .spec.issuerRef.name}}
+`
+
+// few is how many objects are found, and how many references dangle.
+const few = 10
+
+// askQueries measures queries of generated objects, of which there are as many as the task says.
+func askQueries(ctx context.Context, task child.Task, _ func() error) (child.Outcome, error) {
+	config, err := indexers.Parse(indexers.Source{Name: "bench.yaml", Data: []byte(queryConfig)})
+	if err != nil {
+		return child.Outcome{}, err
+	}
+	objects := make([]any, task.Objects)
+	for i := range objects {
+		objects[i] = generated(i)
+	}
+	querier, err := filled(config.Resources[0], objects)
+	if err != nil {
+		return child.Outcome{}, err
+	}
+	graph, err := linked(ctx, config.Resources[0], objects)
+	if err != nil {
+		return child.Outcome{}, err
+	}
+	defer graph.Close()
+	find := func(q query.Query, options query.Options) func(int) error {
+		return func(int) error {
+			r, err := querier.Query(ctx, q, options)
+			if err == nil && len(r.Objects()) != few {
+				err = fmt.Errorf("%d objects were found, want %d", r.Len(), few)
+			}
+			return err
+		}
+	}
+	metrics := map[string]float64{}
+	for metric, ask := range map[string]func(int) error{
+		QueryFew:    find(query.Eq("team", "few"), query.Options{}),
+		QuerySorted: find(query.Eq("team", "few"), query.Options{SortBy: "expiry"}),
+		QueryFirst:  find(query.All(), query.Options{SortBy: "expiry", Limit: few}),
+		QueryDangling: func(int) error {
+			if n := len(graph.Dangling()); n != few {
+				return fmt.Errorf("%d references dangle, want %d", n, few)
+			}
+			return nil
+		},
+	} {
+		cost, err := measure.Operation(task.Budget, ask)
+		if err != nil {
+			return child.Outcome{}, fmt.Errorf("%s: %w", metric, err)
+		}
+		metrics[metric] = cost.CPU
+	}
+	return child.Outcome{Metrics: metrics}, nil
+}
+
+// generated makes object number i; the first few are of a team of their own, and refer to nothing.
+func generated(i int) *unstructured.Unstructured {
+	team, issuer := "many", "ca"
+	if i < few {
+		team, issuer = "few", "none"
+	}
+	expiry := time.Date(2026, 1, 1, 0, i*7919%100_000, 0, 0, time.UTC)
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "cert-manager.io/v1", "kind": "Certificate",
+		"metadata": map[string]any{"namespace": fmt.Sprint("ns", i%100), "name": fmt.Sprint("cert", i), "uid": fmt.Sprint("u", i), "resourceVersion": fmt.Sprint(i)},
+		"spec":     map[string]any{"team": team, "issuerRef": map[string]any{"name": issuer}, "text": strings.Repeat("x", 800)},
+		"status":   map[string]any{"notAfter": expiry.Format(time.RFC3339)},
+	}}
+}
+
+// filled is a querier over a cache of objects that nobody follows.
+func filled(r *indexers.Resource, objects []any) (*query.Querier, error) {
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{}})
+	if err != nil {
+		return nil, err
+	}
+	handle, err := factory.Acquire(schema.GroupVersionResource{Group: r.Match.Group, Version: "v1", Resource: "certificates"}, dynamicinformer.ResourceOptions{Indexes: indexers.Compile(r)})
+	if err != nil {
+		return nil, err
+	}
+	if err := handle.Informer().GetIndexer().Replace(objects, "1"); err != nil {
+		return nil, err
+	}
+	return query.New(query.ForInformer(handle.Informer()), r.Indexes...), nil
+}
+
+// linked is a graph of the objects and the issuers that exist, one in each namespace.
+func linked(ctx context.Context, r *indexers.Resource, objects []any) (*references.Graph, error) {
+	graph := references.New()
+	certs, issuers := &told{}, &told{}
+	for _, m := range []references.Member{
+		{Type: references.Type{Group: r.Match.Group, Resource: "certificates", Kind: "Certificate", Namespaced: true}, References: r.References, Informer: certs},
+		{Type: references.Type{Group: r.Match.Group, Resource: "issuers", Kind: "Issuer", Namespaced: true}, Informer: issuers},
+	} {
+		if _, err := graph.Add(m); err != nil {
+			return nil, err
+		}
+	}
+	for i := range 100 {
+		issuer := generated(i)
+		issuer.SetName("ca")
+		issuers.OnAdd(issuer, true)
+	}
+	for _, object := range objects {
+		certs.OnAdd(object, true)
+	}
+	return graph, graph.WaitForSync(ctx)
+}
+
+// told passes on what it is told to a handler, as an informer does that has synced.
+type told struct{ cache.ResourceEventHandler }
+
+func (t *told) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	t.ResourceEventHandler = handler
+	return t, nil
+}
+
+func (t *told) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
+func (t *told) HasSynced() bool                                                 { return true }
+func (t *told) HasSyncedChecker() cache.DoneChecker                             { return t }
+func (t *told) Name() string                                                    { return "told" }
+
+func (t *told) Done() <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
+}

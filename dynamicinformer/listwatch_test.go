@@ -155,7 +155,7 @@ func TestThrottledListsShrink(t *testing.T) {
 	for name, tt := range map[string]struct {
 		retryAfter string
 		requests   int // in half a minute
-	}{"for a time": {"20", 2}, "without a time": {"", 5}} {
+	}{"for a time": {"20", 2}, "without a time": {"", 6}} {
 		t.Run(name, func(t *testing.T) {
 			virtual(t, func(t *testing.T, server *apitest.Server) {
 				server.Break(apitest.Fault{Path: widgetsPath, Status: 429, RetryAfter: tt.retryAfter})

@@ -110,6 +110,26 @@ func TestBuiltInTypes(t *testing.T) {
 	s.expectMirror(definitions)
 }
 
+// TestMetadata keeps metadata alone, which lists are asked for in another way than watches.
+func TestMetadata(t *testing.T) {
+	s := newScene(t, dynamicinformer.Options{Defaults: dynamicinformer.ResourceOptions{
+		Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata},
+	}})
+	s.put("a", 1)
+	i, _ := s.follow(s.widgets)
+	s.sync()
+	obj, found, err := i.GetIndexer().GetByKey(s.ns + "/a")
+	if err != nil || !found {
+		t.Fatalf("found %v, %v", found, err)
+	}
+	if u := obj.(*unstructured.Unstructured); u.GetKind() != "PartialObjectMetadata" || u.GetUID() == "" || u.Object["spec"] != nil {
+		t.Errorf("the cache holds %v", u)
+	}
+	if s := i.Status(); s.ListDuration <= 0 {
+		t.Errorf("the status is %+v", s)
+	}
+}
+
 func TestOptions(t *testing.T) {
 	other := harness.Namespace(t)
 	for _, tc := range []struct {

@@ -31,8 +31,8 @@
 // that tell of all of it. Server-side apply and strategic merge patches are refused; nothing is validated against a schema,
 // defaulted, admitted or collected. Where that matters, use a real kube-apiserver such as envtest's.
 //
-// Not served: selectors of more than 64 KB, protobuf and CBOR, compressed answers, OpenAPI v2, the scale subresource, the deprecated /watch/ paths, the
-// list of all paths at /, and the columns that a kube-apiserver has in its code for built-in types. What a
+// Not served: selectors of more than 64 KB, protobuf and CBOR, compressed answers, OpenAPI v2, the scale subresource, the
+// deprecated /watch/ paths, the list of all paths at /, and the columns that a kube-apiserver has in its code for built-in types. What a
 // kube-apiserver answers to other methods than GET with discovery, is refused. Tests compare the answers to some thousand
 // requests with those of a kube-apiserver, byte for byte but for what depends on the time: discovery, get, list, watch
 // and errors, with parameters in many combinations. Health checks, and a watch as PartialObjectMetadataList, are not

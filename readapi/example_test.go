@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"net/http/httptest"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -79,4 +81,38 @@ func ExampleConfig() {
 
 	// Output:
 	// DELETED Widget
+}
+
+// A reconciler's test needs no cluster: clients write by the rules for custom resources.
+func ExampleHandlerOptions_writes() {
+	handler := readapi.NewHandler(newStorage(), readapi.HandlerOptions{Writes: true})
+	gvr := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+	client := dynamic.NewForConfigOrDie(readapi.Config(handler)).Resource(gvr).Namespace("web")
+
+	ctx := context.Background()
+	widget, err := client.Patch(ctx, "a", types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/cleanup"]}}`), metav1.PatchOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := client.Delete(ctx, "a", metav1.DeleteOptions{}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	widget.SetFinalizers(nil)
+	_, err = client.Update(ctx, widget, metav1.UpdateOptions{})
+	fmt.Println("an old version:", apierrors.IsConflict(err))
+	widget, err = client.Get(ctx, "a", metav1.GetOptions{})
+	fmt.Println("still there:", err == nil && widget.GetDeletionTimestamp() != nil)
+	widget.SetFinalizers(nil)
+	_, err = client.Update(ctx, widget, metav1.UpdateOptions{})
+	fmt.Println("cleaned up:", err)
+	_, err = client.Get(ctx, "a", metav1.GetOptions{})
+	fmt.Println(err)
+
+	// Output:
+	// an old version: true
+	// still there: true
+	// cleaned up: <nil>
+	// widgets.example.com "a" not found
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -132,6 +133,12 @@ func FuzzPlainReaders(f *testing.F) {
 			return true
 		})
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			for range 100 {
+				// Of keys that are only equal in JSON, such as 0 and "0", the library takes any.
+				if again, err := plain(text); err != nil || !reflect.DeepEqual(again, want) {
+					return
+				}
+			}
 			t.Errorf("%v, objects of %q (-libraries +ours):\n%s", err, text, diff)
 		}
 	})

@@ -176,7 +176,7 @@ func TestNameOfPlugin(t *testing.T) {
 	} {
 		var out, errOut bytes.Buffer
 		code := cli.Main(t.Context(), []string{program, "dump", "--help"}, nil, &out, &errOut)
-		if code != exit.OK || !strings.Contains(out.String(), "Usage:\n  "+want+" dump TYPE... [flags]\n") {
+		if code != exit.OK || !strings.Contains(out.String(), "Usage:\n  "+want+" dump TYPE... | TYPE NAME... | TYPE/NAME... [flags]\n") {
 			t.Errorf("%s: exit code %d, help\n%s", program, code, out.String())
 		}
 		if !strings.Contains(out.String(), "\n  "+want+" dump cert,issuers -n web\n") {

@@ -75,7 +75,7 @@ func (i *Index) Prefix(parts ...string) (string, error) {
 }
 
 // Parts takes a key of the index apart, and gives each part in its canonical form, or [Null]. What
-// is no key of the index comes back as one part, unchanged.
+// is not a key of the index comes back as one part, unchanged.
 func (i *Index) Parts(key string) []string {
 	encoded := []string{key}
 	switch {

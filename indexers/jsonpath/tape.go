@@ -86,7 +86,7 @@ func parseNumber(raw []byte) (i int64, f float64, isInt bool) {
 	return i, f, isInt
 }
 
-// value gives the entry as the caller of FindJSON sees it.
+// value gives the entry to the caller of FindJSON.
 func (t *tape) value(i int32) Value {
 	e := &t.entries[i]
 	return Value{raw: t.raw[e.start:e.end:e.end], kind: e.kind, encoded: e.flags&encodedValue != 0}

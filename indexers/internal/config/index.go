@@ -123,7 +123,7 @@ type Origin struct {
 	Node     *yaml.Node
 	segments []*yaml.Node // of a path that is a list
 	whole    bool         // the expression is derived, so that only the node as a whole can be shown
-	text     bool         // the expression is no YAML but all of the file, on one line
+	text     bool         // the expression is not YAML but all of the file, on one line
 }
 
 // OfText is the origin of an expression that is all of a file; see [NewLine].

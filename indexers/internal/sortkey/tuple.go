@@ -27,7 +27,7 @@ func AppendOpenPart(dst []byte, part string) []byte {
 	}
 }
 
-// Parts takes a tuple apart. It is false for what is no tuple.
+// Parts takes a tuple apart. It is false for what is not a tuple.
 func Parts(key string) (parts []string, ok bool) {
 	var part strings.Builder
 	for key != "" {

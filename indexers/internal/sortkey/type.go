@@ -79,10 +79,10 @@ var codecs = [...]codec{
 // Example is a value of the type, for messages.
 func (t Type) Example() string { return codecs[t].example }
 
-// Key gives the key of a value. It is false for text that is no value of the type.
+// Key gives the key of a value. It is false for text that is not a value of the type.
 func (t Type) Key(text string) (string, bool) { return codecs[t].encode(text) }
 
-// Show gives the value of a key in its one canonical form. It is false for what is no key.
+// Show gives the value of a key in its one canonical form. It is false for what is not a key.
 func (t Type) Show(key string) (string, bool) { return codecs[t].decode(key) }
 
 // Canonical gives the canonical form of a value: one text for all that are equal.
@@ -97,7 +97,7 @@ func (t Type) Canonical(text string) (string, bool) {
 	return t.Show(key)
 }
 
-// Mismatch says what is wrong with text that is no value of the type.
+// Mismatch says what is wrong with text that is not a value of the type.
 func (t Type) Mismatch(text string) string {
 	return fmt.Sprintf("%q is not of type %s; write it as %s", text, t, t.Example())
 }

@@ -15,7 +15,7 @@ const (
 	mostSuggestion = 40 // indexes and references of one resource, each
 )
 
-// place is a field of a schema that a path leads to.
+// schemaField is a field of a schema that a path leads to.
 type schemaField struct {
 	// path leads to the field, from the object on.
 	path string

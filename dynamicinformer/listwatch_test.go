@@ -304,7 +304,13 @@ func TestOnWatchError(t *testing.T) {
 				server.Break(tt.faults...)
 				var mu sync.Mutex
 				var got []Reason
-				f := newVirtualFactory(t, server, Options{OnWatchError: func(gvr schema.GroupVersionResource, err error) {
+				var failed []Reason
+				listener := Listener{RequestFailed: func(f RequestFailure) {
+					mu.Lock()
+					defer mu.Unlock()
+					failed = append(failed, f.Reason)
+				}}
+				f := newVirtualFactory(t, server, Options{Listener: listener, OnWatchError: func(gvr schema.GroupVersionResource, err error) {
 					mu.Lock()
 					defer mu.Unlock()
 					if gvr != widgets {
@@ -318,6 +324,9 @@ func TestOnWatchError(t *testing.T) {
 				defer mu.Unlock()
 				if diff := cmp.Diff(tt.want, got); diff != "" {
 					t.Errorf("the failures (-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff(failed, got); diff != "" {
+					t.Errorf("the failures that a listener is told of (-listener +got):\n%s", diff)
 				}
 			})
 		})

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -90,7 +91,7 @@ func (f *queryFlags) add(set *pflag.FlagSet) {
 	set.BoolVar(&f.count, "count", false, "Print only how many objects there are.")
 	set.BoolVar(&f.keysOnly, "keys-only", false, "Print only namespace/name of each object.")
 	set.StringVar(&f.values, "values", "", "Print the values of this index that the objects have.")
-	set.StringArrayVar(&f.groupBy, "group-by", nil, "Print the values of this index, or at this path, with the number of objects, the most frequent first; several with commas. May be repeated.")
+	set.StringArrayVar(&f.groupBy, "group-by", nil, "Print the values of this index, or at this path, with the number of objects, the most frequent first; several with commas. As a table, json or csv (--output), as are --compute and --count. May be repeated.")
 	set.StringArrayVar(&f.compute, "compute", nil, "Print sum, avg, min or max of the values of an index or a path, as in 'sum(.spec.replicas)', for each group of --group-by, or of all. May be repeated.")
 	set.StringVar(&f.dangling, "dangling", "", "Only objects that refer to something that does not exist, by the reference of this name or (--dangling alone) by any.")
 	set.Lookup("dangling").NoOptDefVal = anyReference
@@ -143,6 +144,12 @@ func (f *queryFlags) toOptions(ctx context.Context, set *pflag.FlagSet, name str
 	return o, err
 }
 
+// numbers are the forms of the answer that are numbers, and numberFormats how those are printed.
+var (
+	numbers       = []string{"count", "group-by", "compute"}
+	numberFormats = []string{print.Table, print.JSON, print.CSV}
+)
+
 // validate refuses flags that make no sense together.
 func (f *queryFlags) validate(set *pflag.FlagSet) error {
 	var forms []string
@@ -157,8 +164,10 @@ func (f *queryFlags) validate(set *pflag.FlagSet) error {
 	switch {
 	case len(forms) > 1:
 		return exit.Usagef("--%s and --%s exclude each other: give one of them", forms[0], forms[1])
-	case len(forms) == 1 && set.Changed("output"):
+	case len(forms) == 1 && set.Changed("output") && !slices.Contains(numbers, forms[0]):
 		return exit.Usagef("--%s and --output exclude each other: give one of them", forms[0])
+	case len(forms) == 1 && !slices.Contains(numberFormats, f.style.Output()) && slices.Contains(numbers, forms[0]):
+		return exit.Usagef("--%s is printed as %s, and not as %s", forms[0], strings.Join(numberFormats, " or "), print.Line(f.style.Output()))
 	case f.limit < 0:
 		return exit.Usagef("--limit is %d: it must not be negative; 0 prints all", f.limit)
 	case f.descending && f.sortBy == "":

@@ -51,11 +51,14 @@ func (o *queryOptions) printGroups(ctx context.Context, querier *query.Querier) 
 		groups = slices.DeleteFunc(groups, func(g query.Group) bool { return g.Values[0] == indexers.Null })
 	}
 	slices.SortStableFunc(groups, func(a, b query.Group) int { return cmp.Compare(b.Count, a.Count) })
+	if o.style.Format.Name != print.Table {
+		o.warnOfSkipped(groups)
+		return o.printNumbers(groups)
+	}
 	w := printers.GetNewTabWriter(o.Out)
 	if !o.style.NoHeaders {
 		fmt.Fprintln(w, strings.Join(o.groupHeaders(), "\t"))
 	}
-	skipped := make([]int, len(o.groups.Measures))
 	for _, g := range groups {
 		var cells []string
 		for _, v := range g.Values {
@@ -65,18 +68,26 @@ func (o *queryOptions) printGroups(ctx context.Context, querier *query.Querier) 
 			cells = append(cells, print.Printable(v))
 		}
 		cells = append(cells, fmt.Sprint(g.Count))
-		for i, r := range g.Results {
-			skipped[i] += r.Skipped
+		for _, r := range g.Results {
 			cells = append(cells, print.Printable(cmp.Or(r.Value, "<none>")))
 		}
 		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
-	for i, n := range skipped {
+	o.warnOfSkipped(groups)
+	return w.Flush()
+}
+
+// warnOfSkipped says which values were not computed with.
+func (o *queryOptions) warnOfSkipped(groups []query.Group) {
+	for i, m := range o.groups.Measures {
+		n := 0
+		for _, g := range groups {
+			n += g.Results[i].Skipped
+		}
 		if n > 0 {
-			fmt.Fprintf(o.ErrOut, "warning: --compute %s: values that are no numbers were left out: %d\n", o.groups.Measures[i], n)
+			fmt.Fprintf(o.ErrOut, "warning: --compute %s: values that are no numbers were left out: %d\n", m, n)
 		}
 	}
-	return w.Flush()
 }
 
 func (o *queryOptions) groupHeaders() (headers []string) {

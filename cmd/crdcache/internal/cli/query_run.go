@@ -96,8 +96,7 @@ func (o *queryOptions) answer(ctx context.Context, querier *query.Querier, types
 		if plan, err := querier.Explain(o.query, o.asked); err == nil {
 			o.warnOfDoubts(plan)
 		}
-		_, err = fmt.Fprintln(o.Out, n)
-		return err
+		return o.printCount(n)
 	case o.values != "":
 		return o.printValues(ctx, querier)
 	case len(o.groups.GroupBy)+len(o.groups.Measures) > 0:

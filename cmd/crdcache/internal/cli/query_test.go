@@ -152,7 +152,7 @@ func TestQueryErrors(t *testing.T) {
 		"the only index":  {[]string{"gz", "--index", "size=3"}, `there is no index "size"; the only one is namespace; indexes come from --config`},
 		"token":           {[]string{"gz", "--config", config, "--sort-by", "size", "--limit", "1", "--continue", "x"}, "continue token"},
 		"two forms":       {[]string{"gz", "--count", "--keys-only"}, "--count and --keys-only exclude each other"},
-		"form and output": {[]string{"gz", "--count", "-o", "json"}, "--count and --output exclude each other"},
+		"form and output": {[]string{"gz", "--keys-only", "-o", "json"}, "--keys-only and --output exclude each other"},
 		"limit":           {[]string{"gz", "--limit", "-1"}, "--limit is -1"},
 		"descending":      {[]string{"gz", "--descending"}, "--descending needs --sort-by"},
 		"or alone":        {[]string{"gz", "--or", "--where", ".a"}, "--or needs at least two conditions"},

@@ -37,6 +37,9 @@ func (f *StyleFlags) Add(set *pflag.FlagSet) {
 	set.BoolVar(&f.showManagedFields, "show-managed-fields", false, "Keep metadata.managedFields in json and yaml output.")
 }
 
+// Output is the format as it was given.
+func (f *StyleFlags) Output() string { return f.output }
+
 // Complete makes the shell complete the flags.
 func (f *StyleFlags) Complete(cmd *cobra.Command) {
 	CompleteWords(cmd, "output", Formats())

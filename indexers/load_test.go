@@ -213,6 +213,10 @@ func FuzzParse(f *testing.F) {
 		if errors.As(err, &ce) {
 			all = ce.Diagnostics
 		}
+		_, both := indexers.CheckSources(indexers.CheckOptions{Definitions: func([]string) ([]*crd.Definition, error) { return crds, nil }}, s)
+		if err != nil && (!errors.As(both, &ce) || len(ce.Diagnostics) < len(all)) {
+			t.Fatalf("together with the schemas: %v, alone: %v", both, err)
+		}
 		if c != nil {
 			warnings, err := c.Check(crds)
 			all = append(append(all, c.Warnings...), warnings...)

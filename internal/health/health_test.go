@@ -25,14 +25,6 @@ func serverError(code int) error {
 	return apierrors.NewGenericServerResponse(code, "get", schema.GroupResource{Resource: "widgets"}, "", "", 0, true)
 }
 
-// conversionError is what the API server answers when a conversion webhook fails.
-func conversionError(code int32) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: code,
-		Message: `conversion webhook for example.com/v1, Kind=Widget failed: Post "https://hook.default.svc:443/convert?timeout=30s": no endpoints available`,
-	}}
-}
-
 var errRefused = &url.Error{Op: "Get", URL: "https://x", Err: &net.OpError{
 	Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED),
 }}

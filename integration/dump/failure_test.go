@@ -22,7 +22,7 @@ func TestUsage(t *testing.T) {
 		{"no type", nil, "at least one type"},
 		{"unknown flag", []string{"widgets", "--frobnicate"}, "--frobnicate"},
 		{"unknown format", []string{"widgets", "-o", "xml"}, `"xml"`},
-		{"type with a name", []string{"widgets/one"}, "TYPE/NAME"},
+		{"type with a name", []string{"pods,widgets/one"}, "TYPE/NAME"},
 		{"namespace and all of them", []string{"widgets", "-A", "-n", "default"}, "exclude each other"},
 		{"negative timeout", []string{"widgets", "--timeout", "-1s"}, "negative"},
 	} {

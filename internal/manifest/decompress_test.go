@@ -3,6 +3,8 @@ package manifest
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -46,6 +48,38 @@ func TestCompressed(t *testing.T) {
 		}
 		if got := described(t, bytes.NewReader(data[:len(data)-9])); len(got) == 0 || !strings.HasPrefix(got[len(got)-1], "failed: ") {
 			t.Errorf("%s, cut: %q", name, got)
+		}
+	}
+}
+
+// TestDamaged: what is read of compressed data that is cut off or damaged does not pass for all of it.
+func TestDamaged(t *testing.T) {
+	object := func(i int) string {
+		sum := sha256.Sum256([]byte{byte(i), byte(i >> 8)})
+		return fmt.Sprintf(`{"apiVersion":"v1","kind":"A","metadata":{"name":"a%d"},"data":"%x"}`, i, sum)
+	}
+	var lines, list, documents strings.Builder
+	list.WriteString(`{"apiVersion":"v1","kind":"List","items":[`)
+	for i := range 2000 {
+		lines.WriteString(object(i) + "\n")
+		documents.WriteString("---\napiVersion: v1\nkind: A\nspec: " + object(i) + "\n")
+		list.WriteString(object(i) + ",")
+	}
+	list.WriteString(object(2000) + "]}")
+	utf16le := []byte{0xff, 0xfe}
+	for _, c := range []byte(lines.String()) {
+		utf16le = append(utf16le, c, 0)
+	}
+	for of, text := range map[string]string{"lines": lines.String(), "list": list.String(), "documents": documents.String(), "UTF-16": string(utf16le)} {
+		for by, data := range compressed(t, text) {
+			damaged := bytes.Clone(data)
+			damaged[len(damaged)/2] ^= 0xff
+			for how, data := range map[string][]byte{"cut": data[:len(data)/2], "damaged": damaged} {
+				got := described(t, bytes.NewReader(data))
+				if len(got) == 0 || !strings.HasPrefix(got[len(got)-1], "failed: ") {
+					t.Errorf("%s, %s, %s: %d entries, the last is %q", of, by, how, len(got), got[max(0, len(got)-1):])
+				}
+			}
 		}
 	}
 }

@@ -63,7 +63,7 @@ func Read(ctx context.Context, r io.Reader, yield func(Entry) bool) error {
 		return err
 	}
 	defer plain.Close()
-	in := bufio.NewReaderSize(decodeUTF16(plain), 1<<16)
+	in := bufio.NewReaderSize(decodeUTF16(source{plain}), 1<<16)
 	start, err := in.Peek(1 << 12)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
@@ -86,6 +86,21 @@ func looksLikeJSON(start string) bool {
 	rest, ok := strings.CutPrefix(start, "{")
 	rest = strings.TrimLeft(rest, " \t\r\n")
 	return ok && (strings.HasPrefix(rest, `"`) || strings.HasPrefix(rest, "}"))
+}
+
+// errCutOff replaces io.ErrUnexpectedEOF of what is read, which here says that JSON or UTF-16 is cut off.
+var errCutOff = errors.New("the data ends too early: is it complete?")
+
+// source is what is read, with errors that differ from those of the text.
+type source struct{ r io.Reader }
+
+// Read implements io.Reader.
+func (s source) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errCutOff
+	}
+	return n, err
 }
 
 // contextReader ends with a context. Between two reads nothing of the package takes long.

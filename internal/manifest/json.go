@@ -143,7 +143,10 @@ func (j *jsonReader) one() error {
 		if l.streams || !isSyntax(err) {
 			return err
 		}
-		return errors.Join(j.leave(j.problem(err)), errStopped)
+		if err := j.leave(j.problem(err)); err != nil {
+			return err
+		}
+		return errStopped
 	}
 	if l.streams {
 		return stoppedUnless(l.end())

@@ -72,6 +72,7 @@ type list struct {
 	held    []Entry                    // items that await the kind
 	items   int
 	yielded int
+	depth   int // of lists that this one is in
 }
 
 func (e *Entry) take(id identity) {
@@ -107,7 +108,34 @@ func (l *list) item(line int, data []byte, own identity, err error) bool {
 	if err == nil {
 		l.yielded++
 	}
-	return l.yield(e)
+	return l.give(e)
+}
+
+// maxLists is how deep lists may be in each other. Each level is read again, so that this bounds the work.
+const maxLists = 8
+
+var errLists = fmt.Errorf("there are more than %d lists in each other", maxLists)
+
+// give yields an item, or the items of one that is a list itself, as kubectl does.
+func (l *list) give(e Entry) bool {
+	if e.Err != nil || !isList(e.Kind) {
+		return l.yield(e)
+	}
+	parts, err := partsOf(e.Data)
+	items := bytes.TrimSpace(parts["items"])
+	if err != nil || len(items) == 0 || items[0] != '[' && string(items) != "null" {
+		return l.yield(e)
+	}
+	if l.depth == maxLists {
+		return l.yield(Entry{Place: e.Place, Err: errLists})
+	}
+	inner := &list{Place: e.Place, yield: l.yield, depth: l.depth + 1}
+	for name, value := range parts {
+		if name != "items" {
+			inner.field(name, value)
+		}
+	}
+	return inner.all(items) && inner.end()
 }
 
 // all takes the items of a document that was read as a whole: an array, or else nothing.
@@ -159,7 +187,7 @@ func (l *list) release() bool {
 		if e.Data, e.Err = l.typed(e.Data); e.Err == nil {
 			e.APIVersion, e.Kind = cmp.Or(e.APIVersion, l.header.APIVersion), cmp.Or(e.Kind, strings.TrimSuffix(l.header.Kind, "List"))
 		}
-		if !l.yield(e) {
+		if !l.give(e) {
 			return false
 		}
 	}

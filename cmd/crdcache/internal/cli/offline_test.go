@@ -93,5 +93,11 @@ func TestOfflineWatch(t *testing.T) {
 	w.expect("N S", "a 1")
 	put(strings.Replace(evalObjects, "size: 1", "size: 7", 1))
 	w.expect("a 7")
+	// What goes wrong from now on is said when it does: nobody asks for it in the end.
+	put(strings.Replace(evalObjects, "size: 1", "size: 8", 1) + "---\na: [\n")
+	w.expect("a 8")
 	w.interrupt()
+	if !strings.Contains(w.errOut.String(), "error: "+file+":") || !strings.Contains(w.errOut.String(), "not valid YAML") {
+		t.Errorf("stderr: %s", w.errOut)
+	}
 }

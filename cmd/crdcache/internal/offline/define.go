@@ -43,6 +43,7 @@ func (l *loader) define(f *manifest.File, e manifest.Entry, u *unstructured.Unst
 	if _, ok := l.claims[object{definitionKind, "", u.GetName()}]; !ok {
 		return
 	}
+	l.reconsider(gk)
 	t, ok := systemType(l.storage, gk)
 	if !ok {
 		delete(l.kinds, gk)
@@ -61,6 +62,7 @@ func (l *loader) define(f *manifest.File, e manifest.Entry, u *unstructured.Unst
 // abandon forgets a kind with its objects, whose files are to be read again.
 func (l *loader) abandon(k *kind) {
 	delete(l.kinds, k.GroupKind)
+	l.reconsider(k.GroupKind)
 	for o, c := range l.claims {
 		if o.GroupKind == k.GroupKind {
 			delete(l.claims, o)

@@ -3,6 +3,7 @@ package offline
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,6 +26,8 @@ type loader struct {
 	claims map[object]claim
 	// shadowed are the files that have an object beside the one that counts.
 	shadowed map[object][]*manifest.File
+	// refused are the files that have objects which the type of their kind did not let in. It may change.
+	refused map[schema.GroupKind]map[string]bool
 	// pending are objects of kinds that nothing is known of yet.
 	pending []pendingObject
 	// reread are the paths of files whose objects have to be looked at again, because types changed.
@@ -77,6 +80,7 @@ func newLoader(storage *readapi.Storage, report func(*manifest.Problem)) *loader
 	return &loader{
 		storage: storage, reader: manifest.NewReader(report), kinds: map[schema.GroupKind]*kind{}, claims: map[object]claim{},
 		shadowed: map[object][]*manifest.File{}, reread: map[string]bool{}, told: map[*kind]bool{},
+		refused: map[schema.GroupKind]map[string]bool{},
 	}
 }
 
@@ -107,7 +111,7 @@ func (l *loader) add(f *manifest.File, e manifest.Entry) {
 	k, err := l.kindOf(gvk)
 	switch {
 	case err != nil:
-		l.reader.Problem(f, e.Place, false, err)
+		l.refuse(f, e.Place, gvk.GroupKind(), err)
 	case k == nil:
 		l.pending = append(l.pending, pendingObject{f, kept(e), gvk, u.GetNamespace() != ""})
 	case k.inferred && !k.typ.Namespaced && u.GetNamespace() != "":
@@ -145,7 +149,7 @@ func (l *loader) addText(f *manifest.File, e manifest.Entry) bool {
 		return true
 	}
 	if _, err := l.storage.RestoreJSON(e.Data); err != nil {
-		l.reader.Problem(f, e.Place, false, fmt.Errorf("%s: %w", o, err))
+		l.refuse(f, e.Place, k.GroupKind, fmt.Errorf("%s: %w", o, err))
 		return true
 	}
 	l.claims[o] = claim{f, e.Place, f.Times}
@@ -254,10 +258,25 @@ func (l *loader) put(f *manifest.File, e manifest.Entry, k *kind, u *unstructure
 		write = l.storage.Apply
 	}
 	if _, err := write(u); err != nil {
-		l.reader.Problem(f, e.Place, false, fmt.Errorf("%s: %w", o, err))
+		l.refuse(f, e.Place, k.GroupKind, fmt.Errorf("%s: %w", o, err))
 		return
 	}
 	l.claims[o] = claim{f, e.Place, f.Times}
+}
+
+// refuse reports that an object does not fit the type of its kind, as that is now.
+func (l *loader) refuse(f *manifest.File, p manifest.Place, gk schema.GroupKind, err error) {
+	if l.refused[gk] == nil {
+		l.refused[gk] = map[string]bool{}
+	}
+	l.refused[gk][f.Path] = true
+	l.reader.Problem(f, p, false, err)
+}
+
+// reconsider has the files read again whose objects were refused, because the type of their kind changed.
+func (l *loader) reconsider(gk schema.GroupKind) {
+	maps.Copy(l.reread, l.refused[gk])
+	delete(l.refused, gk)
 }
 
 // outdone notes when an object is there twice, and reports whether the other one counts: the last one in the
@@ -301,7 +320,7 @@ func (l *loader) settle() {
 			k, err = l.infer(p, namespaced[gk])
 		}
 		if err != nil {
-			l.reader.Problem(p.file, p.Place, false, err)
+			l.refuse(p.file, p.Place, gk, err)
 			continue
 		}
 		u := &unstructured.Unstructured{}

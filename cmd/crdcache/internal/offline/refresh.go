@@ -77,10 +77,15 @@ func (s *Source) again(ctx context.Context) error {
 		wanted := l.reread
 		l.reread = map[string]bool{}
 		var files []*manifest.File
+		anew := map[string]bool{}
 		for _, f := range s.turn.files {
 			if wanted[f.Path] && f.Path != manifest.Stdin {
 				files = append(files, f)
+				anew[f.Name()] = true
 			}
+		}
+		if l.live {
+			s.forget(anew)
 		}
 		if err := s.take(ctx, files, nil); err != nil {
 			return err

@@ -56,6 +56,13 @@ func TestRefresh(t *testing.T) {
 		{"it comes back", write("a.yaml", widgetCRD), []string{"web/b sky"}, nil, false},
 		{"another scope", write("a.yaml", strings.Replace(widgetCRD, "Namespaced", "Cluster", 1)), []string{}, []string{
 			`b.yaml:1: document 1: Widget web/b: it is in the namespace "web", but widgets.example.com are cluster-scoped`}, false},
+		{"the scope back", write("a.yaml", widgetCRD), []string{"web/b sky"}, nil, false},
+		{"the wrong scope again", write("a.yaml", strings.Replace(widgetCRD, "Namespaced", "Cluster", 1)), []string{}, []string{
+			`b.yaml:1: document 1: Widget web/b: it is in the namespace "web", but widgets.example.com are cluster-scoped`}, false},
+		{"and no definition", remove("a.yaml"), []string{"web/b sky"}, []string{"warning: b.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: it is taken to be namespaced and to be called widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}, true},
+		{"a definition without the version", write("a.yaml", strings.Replace(widgetCRD, "name: v1,", "name: v2,", 1)), nil, []string{
+			`b.yaml:1: document 1: Widget web/b: Widget.example.com is not served in version "v1" but in ["v2"]`}, false},
+		{"with it", write("a.yaml", strings.Replace(widgetCRD, "  - {name: v1,", "  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n  - {name: v1,", 1)), []string{"web/b sky"}, nil, false},
 		{"everything goes", func() { remove("a.yaml")(); remove("b.yaml")() }, nil, nil, false},
 	}
 	for _, step := range steps {

@@ -28,6 +28,8 @@ type Target struct {
 	errOut  io.Writer
 	traffic Traffic
 	source  *offline.Source // nil for a cluster
+	// following is set once the files are followed: until then Err has what is wrong with them, and afterwards nobody asks.
+	following bool
 	// typesChanged, if set, is called when Follow finds types that no CRD defines.
 	typesChanged func()
 }
@@ -43,8 +45,11 @@ func (t *Target) open(ctx context.Context, paths []string, streams genericioopti
 	t.source, err = offline.Open(ctx, offline.Options{
 		Paths: paths, In: streams.In,
 		Report: func(p *manifest.Problem) {
-			if p.Warning {
+			switch {
+			case p.Warning:
 				fmt.Fprintf(streams.ErrOut, "warning: %s\n", print.Line(p.Error()))
+			case t.following:
+				fmt.Fprintf(streams.ErrOut, "error: %s\n", print.Line(p.Error()))
 			}
 		},
 		TypesChanged: func() {
@@ -72,12 +77,12 @@ func (t *Target) Err() error {
 }
 
 // Follow keeps up with changes of the files until ctx ends; for a cluster it does nothing. When types come that
-// no CRD defines, typesChanged is called.
+// no CRD defines, typesChanged is called. What is wrong with a file that changes is written to stderr.
 func (t *Target) Follow(ctx context.Context, typesChanged func()) error {
 	if t.source == nil {
 		return nil
 	}
-	t.typesChanged = typesChanged
+	t.typesChanged, t.following = typesChanged, true
 	return t.source.Follow(ctx)
 }
 

@@ -9,11 +9,8 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/crdcache/crdcache/bench/internal/plan"
-	"github.com/crdcache/crdcache/bench/internal/promise"
 	"github.com/crdcache/crdcache/bench/internal/report"
-	"github.com/crdcache/crdcache/bench/internal/result"
-	"github.com/crdcache/crdcache/bench/internal/runner"
+	"github.com/crdcache/crdcache/bench/internal/run"
 )
 
 // Exit codes.
@@ -73,10 +70,10 @@ func (o *options) run(ctx context.Context, stderr io.Writer) error {
 		}
 		fmt.Fprintln(stderr, "wrote", o.report)
 	}
-	outcomes := promise.Judge(r)
+	outcomes := report.Judge(r)
 	report.Outcomes(stderr, outcomes)
 	failed := len(r.Failures) > 0
-	if broken := promise.Broken(outcomes); o.guard && len(broken) > 0 {
+	if broken := report.Broken(outcomes); o.guard && len(broken) > 0 {
 		failed = true
 		fmt.Fprintln(stderr, "\nbroken by more than the margin, or not measured:")
 		report.Outcomes(stderr, broken)
@@ -91,11 +88,11 @@ func (o *options) run(ctx context.Context, stderr io.Writer) error {
 }
 
 // measure returns a result, or none where only the plan was asked for.
-func (o *options) measure(ctx context.Context, stderr io.Writer) (*result.Result, error) {
+func (o *options) measure(ctx context.Context, stderr io.Writer) (*report.Result, error) {
 	if o.from != "" {
-		return result.Read(o.from)
+		return report.ReadResult(o.from)
 	}
-	p, err := plan.New(o.plan)
+	p, err := run.NewPlan(o.plan)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +103,7 @@ func (o *options) measure(ctx context.Context, stderr io.Writer) (*result.Result
 		}
 		return nil, nil
 	}
-	r, err := runner.Run(ctx, p, o.runner)
+	r, err := run.Run(ctx, p, o.runner)
 	if err != nil {
 		return nil, err
 	}

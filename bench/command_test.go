@@ -7,8 +7,7 @@ import (
 	"testing"
 
 	"github.com/crdcache/crdcache/bench/internal/experiment"
-	"github.com/crdcache/crdcache/bench/internal/plan"
-	"github.com/crdcache/crdcache/bench/internal/result"
+	"github.com/crdcache/crdcache/bench/internal/report"
 	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
@@ -38,9 +37,9 @@ func TestCommand(t *testing.T) {
 // TestGuard judges a file of results: missed targets are reported, broken promises fail the short form alone.
 func TestGuard(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.json")
-	r := &result.Result{}
+	r := &report.Result{}
 	for who, cost := range map[string]float64{subject.ClientGo: 1, subject.Packed: 0.9} {
-		r.Add(experiment.Sync, plan.Small, 5_000, who, map[string]float64{experiment.CPU: cost})
+		r.Add(experiment.Sync, experiment.Small, 5_000, who, map[string]float64{experiment.CPU: cost})
 	}
 	if err := r.Write(path); err != nil {
 		t.Fatal(err)

@@ -8,14 +8,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/crdcache/crdcache/bench/internal/plan"
-	"github.com/crdcache/crdcache/bench/internal/runner"
+	"github.com/crdcache/crdcache/bench/internal/run"
 )
 
 // options are those of the command line.
 type options struct {
-	plan   plan.Options
-	runner runner.Options
+	plan   run.PlanOptions
+	runner run.Options
 
 	guard           bool
 	planOnly        bool
@@ -26,10 +25,10 @@ type options struct {
 // parse reads the command line. It writes the usage to stderr where it is asked for, and where there is
 // something wrong.
 func parse(args []string, stderr io.Writer) (*options, error) {
-	o := &options{plan: plan.Default()}
+	o := &options{plan: run.DefaultPlanOptions()}
 	// The short form changes the defaults of the other flags, so it has to be known before them.
 	if slices.Contains(args, "-ci") || slices.Contains(args, "--ci") {
-		o.plan = plan.CI()
+		o.plan = run.CIPlanOptions()
 	}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/crdcache/crdcache/bench/internal/plan"
+	"github.com/crdcache/crdcache/bench/internal/run"
 )
 
 func TestParse(t *testing.T) {
@@ -21,14 +21,14 @@ func TestParse(t *testing.T) {
 		!slices.Equal(o.plan.Subjects, []string{"stream", "client-go"}) || o.plan.Rounds != 2 {
 		t.Errorf("the plan is %+v", o.plan)
 	}
-	if o.plan.Updates != plan.Default().Updates {
+	if o.plan.Updates != run.DefaultPlanOptions().Updates {
 		t.Errorf("%d updates, want the default", o.plan.Updates)
 	}
 	short, err := parse([]string{"-ci", "-rounds", "1"}, &usage)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !short.guard || short.plan.Rounds != 1 || short.plan.Updates != plan.CI().Updates {
+	if !short.guard || short.plan.Rounds != 1 || short.plan.Updates != run.CIPlanOptions().Updates {
 		t.Errorf("the short form is %+v", short)
 	}
 }

@@ -6,13 +6,13 @@ package main
 import (
 	"os"
 
-	"github.com/crdcache/crdcache/bench/internal/child"
 	"github.com/crdcache/crdcache/bench/internal/experiment"
+	"github.com/crdcache/crdcache/bench/internal/run"
 )
 
 func main() {
-	if child.Is(os.Args) {
-		os.Exit(child.Main(experiment.Run))
+	if run.IsChild(os.Args) {
+		os.Exit(run.ChildMain(experiment.Run))
 	}
 	os.Exit(command(os.Args[1:], os.Stderr))
 }

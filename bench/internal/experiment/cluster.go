@@ -5,7 +5,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/crdcache/crdcache/bench/internal/child"
 	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
@@ -16,7 +15,7 @@ var Certificates = schema.GroupVersionResource{Group: "cert-manager.io", Version
 const CertificateKind = "Certificate"
 
 // config is what every client of a child is made from: no rate limit on the client's side, all else as usual.
-func config(task child.Task) (*rest.Config, error) {
+func config(task Task) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", task.Kubeconfig)
 	if err != nil {
 		return nil, err
@@ -27,7 +26,7 @@ func config(task child.Task) (*rest.Config, error) {
 }
 
 // newCache makes the cache of the task's subject.
-func newCache(task child.Task, handler subject.Handler, seen func(string)) (subject.Cache, error) {
+func newCache(task Task, handler subject.Handler, seen func(string)) (subject.Cache, error) {
 	found, err := subject.Find([]string{task.Subject})
 	if err != nil {
 		return nil, err

@@ -3,8 +3,6 @@ package experiment
 import (
 	"context"
 	"fmt"
-
-	"github.com/crdcache/crdcache/bench/internal/child"
 )
 
 // The experiments.
@@ -45,7 +43,7 @@ const (
 )
 
 // experiments has what each does.
-var experiments = map[string]child.Run{
+var experiments = map[string]Func{
 	Sync:        syncCache,
 	SyncList:    syncCache,
 	UpdatesKey:  follow,
@@ -61,10 +59,10 @@ var experiments = map[string]child.Run{
 }
 
 // Run does a task. It is what a child process calls.
-func Run(ctx context.Context, task child.Task, ready func() error) (child.Outcome, error) {
+func Run(ctx context.Context, task Task, ready func() error) (Outcome, error) {
 	run, ok := experiments[task.Experiment]
 	if !ok {
-		return child.Outcome{}, fmt.Errorf("there is no experiment %q", task.Experiment)
+		return Outcome{}, fmt.Errorf("there is no experiment %q", task.Experiment)
 	}
 	return run(ctx, task, ready)
 }

@@ -8,8 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	kubectl "k8s.io/client-go/util/jsonpath"
 
-	"github.com/crdcache/crdcache/bench/internal/child"
-	"github.com/crdcache/crdcache/bench/internal/measure"
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
@@ -32,15 +30,15 @@ var errNothingFound = errors.New("nothing was found")
 type evaluator func(object map[string]any) error
 
 // evaluatePaths measures single expressions over decoded objects, and eight at once over JSON.
-func evaluatePaths(ctx context.Context, task child.Task, _ func() error) (child.Outcome, error) {
+func evaluatePaths(ctx context.Context, task Task, _ func() error) (Outcome, error) {
 	_, items, err := samples(ctx, task)
 	if err != nil {
-		return child.Outcome{}, err
+		return Outcome{}, err
 	}
 	objects := make([]map[string]any, len(items))
 	for i, item := range items {
 		if err := json.Unmarshal(item, &objects[i]); err != nil {
-			return child.Outcome{}, err
+			return Outcome{}, err
 		}
 	}
 	compile, eight := stockEvaluator, stockEight
@@ -59,24 +57,24 @@ func evaluatePaths(ctx context.Context, task child.Task, _ func() error) (child.
 	} {
 		evaluate, err := compile(p.path)
 		if err != nil {
-			return child.Outcome{}, err
+			return Outcome{}, err
 		}
-		cost, err := measure.Operation(task.Budget, func(n int) error { return evaluate(p.objects[n%len(p.objects)]) })
+		cost, err := Operation(task.Budget, func(n int) error { return evaluate(p.objects[n%len(p.objects)]) })
 		if err != nil {
-			return child.Outcome{}, fmt.Errorf("%s: %w", p.path, err)
+			return Outcome{}, fmt.Errorf("%s: %w", p.path, err)
 		}
 		metrics[p.metric], metrics[p.allocs] = cost.CPU, cost.Allocations
 	}
 	evaluate, err := eight()
 	if err != nil {
-		return child.Outcome{}, err
+		return Outcome{}, err
 	}
-	cost, err := measure.Operation(task.Budget, func(n int) error { return evaluate(items[n%len(items)]) })
+	cost, err := Operation(task.Budget, func(n int) error { return evaluate(items[n%len(items)]) })
 	if err != nil {
-		return child.Outcome{}, err
+		return Outcome{}, err
 	}
 	metrics[PathEight], metrics[PathEightAllocs] = cost.CPU, cost.Allocations
-	return child.Outcome{Metrics: metrics}, nil
+	return Outcome{Metrics: metrics}, nil
 }
 
 func stockEvaluator(expression string) (evaluator, error) {

@@ -11,8 +11,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/bench/internal/child"
-	"github.com/crdcache/crdcache/bench/internal/measure"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
@@ -37,10 +35,10 @@ spec:
 const few = 10
 
 // askQueries measures queries of generated objects, of which there are as many as the task says.
-func askQueries(ctx context.Context, task child.Task, _ func() error) (child.Outcome, error) {
+func askQueries(ctx context.Context, task Task, _ func() error) (Outcome, error) {
 	config, err := indexers.Parse(indexers.Source{Name: "bench.yaml", Data: []byte(queryConfig)})
 	if err != nil {
-		return child.Outcome{}, err
+		return Outcome{}, err
 	}
 	objects := make([]any, task.Objects)
 	for i := range objects {
@@ -48,11 +46,11 @@ func askQueries(ctx context.Context, task child.Task, _ func() error) (child.Out
 	}
 	querier, err := filled(config.Resources[0], objects)
 	if err != nil {
-		return child.Outcome{}, err
+		return Outcome{}, err
 	}
 	graph, err := linked(ctx, config.Resources[0], objects)
 	if err != nil {
-		return child.Outcome{}, err
+		return Outcome{}, err
 	}
 	defer graph.Close()
 	find := func(q query.Query, options query.Options) func(int) error {
@@ -76,13 +74,13 @@ func askQueries(ctx context.Context, task child.Task, _ func() error) (child.Out
 			return nil
 		},
 	} {
-		cost, err := measure.Operation(task.Budget, ask)
+		cost, err := Operation(task.Budget, ask)
 		if err != nil {
-			return child.Outcome{}, fmt.Errorf("%s: %w", metric, err)
+			return Outcome{}, fmt.Errorf("%s: %w", metric, err)
 		}
 		metrics[metric] = cost.CPU
 	}
-	return child.Outcome{Metrics: metrics}, nil
+	return Outcome{Metrics: metrics}, nil
 }
 
 // generated makes object number i; the first few are of a team of their own, and refer to nothing.

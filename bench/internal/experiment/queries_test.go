@@ -3,13 +3,11 @@ package experiment
 import (
 	"testing"
 	"time"
-
-	"github.com/crdcache/crdcache/bench/internal/child"
 )
 
 func TestQueriesAreMeasured(t *testing.T) {
 	for _, objects := range []int{1000, 3000} {
-		outcome, err := askQueries(t.Context(), child.Task{Objects: objects, Subject: Ours, Budget: time.Millisecond}, nil)
+		outcome, err := askQueries(t.Context(), Task{Objects: objects, Subject: Ours, Budget: time.Millisecond}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

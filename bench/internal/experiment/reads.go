@@ -11,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/crdcache/crdcache/bench/internal/child"
-	"github.com/crdcache/crdcache/bench/internal/measure"
 	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
@@ -23,28 +21,28 @@ const (
 )
 
 // readCache reads a filled cache, adds an index to it and reads that.
-func readCache(ctx context.Context, task child.Task, _ func() error) (child.Outcome, error) {
+func readCache(ctx context.Context, task Task, _ func() error) (Outcome, error) {
 	cache, err := newCache(task, subject.NoHandler, nil)
 	if err != nil {
-		return child.Outcome{}, err
+		return Outcome{}, err
 	}
 	reader, ok := cache.(subject.Reader)
 	if !ok {
-		return child.Outcome{}, fmt.Errorf("%s cannot be read", task.Subject)
+		return Outcome{}, fmt.Errorf("%s cannot be read", task.Subject)
 	}
 	if err := reader.Sync(ctx); err != nil {
-		return child.Outcome{}, err
+		return Outcome{}, err
 	}
 	r := &reading{reader: reader, budget: task.Budget, metrics: map[string]float64{}, copies: task.Subject == subject.ControllerRuntime}
 	r.keys = reader.Keys()
 	slices.Sort(r.keys) // the same ones for all subjects
 	for _, step := range []func() error{r.gets, r.lists, r.namespaces, r.addIndex, r.lookups} {
 		if err := step(); err != nil {
-			return child.Outcome{}, err
+			return Outcome{}, err
 		}
 	}
 	runtime.KeepAlive(cache)
-	return child.Outcome{Metrics: r.metrics}, nil
+	return Outcome{Metrics: r.metrics}, nil
 }
 
 // reading is the state of readCache.
@@ -83,7 +81,7 @@ func (r *reading) gets() error {
 	names := spread(r.keys, coldObjects)
 	runtime.GC()
 	runtime.GC()
-	copied, err := measure.Calls(len(names), func(n int) error {
+	copied, err := Calls(len(names), func(n int) error {
 		object, err := r.reader.Get(names[n])
 		if o, ok := object.(k8sruntime.Object); ok {
 			o.DeepCopyObject()
@@ -100,12 +98,12 @@ func (r *reading) each(hotMetric, coldMetric string, names []string, read func(s
 	coldNames := spread(names, coldObjects)
 	runtime.GC()
 	runtime.GC()
-	cold, err := measure.Calls(len(coldNames), func(n int) error { return read(coldNames[n]) })
+	cold, err := Calls(len(coldNames), func(n int) error { return read(coldNames[n]) })
 	if err != nil {
 		return err
 	}
 	hotNames := spread(names, hotObjects)
-	hot, err := measure.Operation(r.budget, func(n int) error { return read(hotNames[n%len(hotNames)]) })
+	hot, err := Operation(r.budget, func(n int) error { return read(hotNames[n%len(hotNames)]) })
 	if err != nil {
 		return err
 	}
@@ -141,11 +139,11 @@ func (r *reading) whole(hotMetric, coldMetric string, list func() (int, error), 
 	}
 	runtime.GC()
 	runtime.GC()
-	cold, err := measure.Calls(1, read)
+	cold, err := Calls(1, read)
 	if err != nil {
 		return err
 	}
-	hot, err := measure.Operation(r.budget, read)
+	hot, err := Operation(r.budget, read)
 	if err != nil {
 		return err
 	}
@@ -156,9 +154,9 @@ func (r *reading) whole(hotMetric, coldMetric string, list func() (int, error), 
 
 // addIndex adds an index while another goroutine reads.
 func (r *reading) addIndex() error {
-	before := measure.LiveHeap()
+	before := LiveHeap()
 	keys := spread(r.keys, hotObjects)
-	took, longest, err := measure.LongestCall(
+	took, longest, err := LongestCall(
 		func(n int) error {
 			_, err := r.reader.Get(keys[n%len(keys)])
 			return err
@@ -169,7 +167,7 @@ func (r *reading) addIndex() error {
 	}
 	r.metrics[IndexAdd] = took.Seconds() * 1e3
 	r.metrics[IndexPause] = longest.Seconds() * 1e3
-	r.metrics[IndexHeap] = float64(measure.LiveHeap()-before) / float64(len(r.keys))
+	r.metrics[IndexHeap] = float64(LiveHeap()-before) / float64(len(r.keys))
 	return nil
 }
 

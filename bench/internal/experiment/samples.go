@@ -8,15 +8,13 @@ import (
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-
-	"github.com/crdcache/crdcache/bench/internal/child"
 )
 
 // sampleCount is how many objects small operations are measured with.
 const sampleCount = 500
 
 // samples fetches objects as the API server sends them: a list, and its items one by one.
-func samples(ctx context.Context, task child.Task) (list []byte, items [][]byte, err error) {
+func samples(ctx context.Context, task Task) (list []byte, items [][]byte, err error) {
 	config, err := config(task)
 	if err != nil {
 		return nil, nil, err

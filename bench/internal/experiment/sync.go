@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"runtime"
 
-	"github.com/crdcache/crdcache/bench/internal/child"
-	"github.com/crdcache/crdcache/bench/internal/measure"
 	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
@@ -14,34 +12,34 @@ import (
 const NoWatchList = "KUBE_FEATURE_WatchListClient=false"
 
 // syncCache fills a cache without handlers.
-func syncCache(ctx context.Context, task child.Task, _ func() error) (child.Outcome, error) {
-	before := measure.LiveHeap()
-	watch, err := measure.Start()
+func syncCache(ctx context.Context, task Task, _ func() error) (Outcome, error) {
+	before := LiveHeap()
+	watch, err := StartStopwatch()
 	if err != nil {
-		return child.Outcome{}, err
+		return Outcome{}, err
 	}
 	cache, err := newCache(task, subject.NoHandler, nil)
 	if err != nil {
-		return child.Outcome{}, err
+		return Outcome{}, err
 	}
 	if err := cache.Sync(ctx); err != nil {
-		return child.Outcome{}, err
+		return Outcome{}, err
 	}
 	cpu, wall, err := watch.Elapsed()
 	if err != nil {
-		return child.Outcome{}, err
+		return Outcome{}, err
 	}
-	peak, err := measure.PeakRSS()
+	peak, err := ProcessPeakRSS()
 	if err != nil {
-		return child.Outcome{}, err
+		return Outcome{}, err
 	}
 	objects := cache.Len()
 	if objects != task.Objects {
-		return child.Outcome{}, fmt.Errorf("the cache has %d objects, want %d", objects, task.Objects)
+		return Outcome{}, fmt.Errorf("the cache has %d objects, want %d", objects, task.Objects)
 	}
-	heap := measure.LiveHeap() - before
+	heap := LiveHeap() - before
 	runtime.KeepAlive(cache)
-	return child.Outcome{Metrics: map[string]float64{
+	return Outcome{Metrics: map[string]float64{
 		CPU:           cpu.Seconds(),
 		CPUPerObject:  cpu.Seconds() * 1e6 / float64(objects),
 		Wall:          wall.Seconds(),

@@ -8,14 +8,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/crdcache/crdcache/bench/internal/child"
-	"github.com/crdcache/crdcache/bench/internal/measure"
 	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
 // follow fills a cache, says that it is ready and measures until as many updates as the task announces have
 // reached the handler.
-func follow(ctx context.Context, task child.Task, ready func() error) (child.Outcome, error) {
+func follow(ctx context.Context, task Task, ready func() error) (Outcome, error) {
 	handler := subject.KeyHandler
 	if task.Experiment == UpdatesRead || task.Experiment == BurstRead {
 		handler = subject.ReadHandler
@@ -23,36 +21,36 @@ func follow(ctx context.Context, task child.Task, ready func() error) (child.Out
 	sightings := newSightings(task.Events)
 	cache, err := newCache(task, handler, sightings.see)
 	if err != nil {
-		return child.Outcome{}, err
+		return Outcome{}, err
 	}
 	if err := cache.Sync(ctx); err != nil {
-		return child.Outcome{}, err
+		return Outcome{}, err
 	}
 	runtime.GC()
-	allocated, _ := measure.Allocated()
-	watch, err := measure.Start()
+	allocated, _ := Allocated()
+	watch, err := StartStopwatch()
 	if err != nil {
-		return child.Outcome{}, err
+		return Outcome{}, err
 	}
 	sightings.begin()
 	if err := ready(); err != nil {
-		return child.Outcome{}, err
+		return Outcome{}, err
 	}
 	select {
 	case <-sightings.complete:
 	case <-ctx.Done():
-		return child.Outcome{}, fmt.Errorf("waiting for updates: %w", context.Cause(ctx))
+		return Outcome{}, fmt.Errorf("waiting for updates: %w", context.Cause(ctx))
 	case <-time.After(updatesTimeout):
-		return child.Outcome{}, errors.New("the updates did not come: " + sightings.String())
+		return Outcome{}, errors.New("the updates did not come: " + sightings.String())
 	}
 	cpu, _, err := watch.Elapsed()
 	if err != nil {
-		return child.Outcome{}, err
+		return Outcome{}, err
 	}
-	allocatedAfter, _ := measure.Allocated()
+	allocatedAfter, _ := Allocated()
 	runtime.KeepAlive(cache)
 	events := float64(task.Events)
-	return child.Outcome{
+	return Outcome{
 		Metrics: map[string]float64{
 			CPUPerEvent:   cpu.Seconds() * 1e6 / events,
 			AllocPerEvent: float64(allocatedAfter-allocated) / events,

@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"github.com/crdcache/crdcache/bench/internal/experiment"
-	"github.com/crdcache/crdcache/bench/internal/plan"
-	"github.com/crdcache/crdcache/bench/internal/result"
 	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
@@ -20,7 +18,7 @@ func caches() []row {
 }
 
 // syncs writes what it costs to fill caches.
-func syncs(b *strings.Builder, r *result.Result) {
+func syncs(b *strings.Builder, r *Result) {
 	if !has(r, experiment.Sync) {
 		return
 	}
@@ -32,9 +30,9 @@ process had before: objects, keys, the index by namespace, and about 250 KB for 
 of the whole process with the libraries of all subjects linked in: what the bare stream needs is needed for nothing.
 
 `)
-	for _, size := range []string{plan.Small, plan.Large} {
+	for _, size := range []string{experiment.Small, experiment.Large} {
 		for _, objects := range objectCounts(r, experiment.Sync, size) {
-			fmt.Fprintf(b, "### %s objects%s\n\n", commas(int64(objects)), map[string]string{plan.Large: ", large"}[size])
+			fmt.Fprintf(b, "### %s objects%s\n\n", commas(int64(objects)), map[string]string{experiment.Large: ", large"}[size])
 			table{experiment: experiment.Sync, size: size, objects: objects, rows: caches(), columns: []column{
 				{title: "client CPU", metric: experiment.CPU, base: subject.ClientGo},
 				{title: "elapsed (of the stream)", metric: experiment.Wall, base: subject.Stream, of: true},
@@ -46,14 +44,14 @@ of the whole process with the libraries of all subjects linked in: what the bare
 }
 
 // lists writes what it costs without a watch-list.
-func lists(b *strings.Builder, r *result.Result) {
-	for _, objects := range objectCounts(r, experiment.SyncList, plan.Small) {
+func lists(b *strings.Builder, r *Result) {
+	for _, objects := range objectCounts(r, experiment.SyncList, experiment.Small) {
 		fmt.Fprintf(b, `### %s objects, listed
 
 The same without a watch-list, as with servers that have none: one LIST, served from the server's memory.
 
 `, commas(int64(objects)))
-		table{experiment: experiment.SyncList, size: plan.Small, objects: objects, rows: caches(), columns: []column{
+		table{experiment: experiment.SyncList, size: experiment.Small, objects: objects, rows: caches(), columns: []column{
 			{title: "client CPU", metric: experiment.CPU, base: subject.ClientGo},
 			{title: "elapsed", metric: experiment.Wall, base: subject.ClientGo},
 			{title: "live heap per object", metric: experiment.HeapPerObject, base: subject.ClientGo},
@@ -63,8 +61,8 @@ The same without a watch-list, as with servers that have none: one LIST, served 
 }
 
 // growth writes how the cost of an object changes with their number.
-func growth(b *strings.Builder, r *result.Result) {
-	counts := objectCounts(r, experiment.Sync, plan.Small)
+func growth(b *strings.Builder, r *Result) {
+	counts := objectCounts(r, experiment.Sync, experiment.Small)
 	if len(counts) < 2 {
 		return
 	}
@@ -76,7 +74,7 @@ func growth(b *strings.Builder, r *result.Result) {
 	}
 }
 
-func growthTable(b *strings.Builder, r *result.Result, counts []int, title, metric string) {
+func growthTable(b *strings.Builder, r *Result, counts []int, title, metric string) {
 	titles := []string{title}
 	for _, n := range counts {
 		titles = append(titles, commas(int64(n)))
@@ -87,7 +85,7 @@ func growthTable(b *strings.Builder, r *result.Result, counts []int, title, metr
 		cells := []string{row.title}
 		found := false
 		for _, n := range counts {
-			f, ok := r.Get(result.Key{Experiment: experiment.Sync, Size: plan.Small, Objects: n,
+			f, ok := r.Get(Key{Experiment: experiment.Sync, Size: experiment.Small, Objects: n,
 				Subject: row.subject, Metric: metric})
 			if !ok {
 				cells = append(cells, missing)
@@ -104,7 +102,7 @@ func growthTable(b *strings.Builder, r *result.Result, counts []int, title, metr
 }
 
 // updates writes what following updates costs.
-func updates(b *strings.Builder, r *result.Result) {
+func updates(b *strings.Builder, r *Result) {
 	if !has(r, experiment.UpdatesKey, experiment.UpdatesRead, experiment.BurstKey, experiment.BurstRead) {
 		return
 	}
@@ -125,10 +123,10 @@ only add to it.
 
 `)
 	for _, s := range sections {
-		for _, objects := range objectCounts(r, s.experiment, plan.Small) {
+		for _, objects := range objectCounts(r, s.experiment, experiment.Small) {
 			fmt.Fprintf(b, "### %s, %s objects\n\n", s.title, commas(int64(objects)))
-			stream := result.Key{Experiment: s.stream, Subject: subject.Stream, Metric: experiment.CPUPerEvent}
-			table{experiment: s.experiment, size: plan.Small, objects: objects, rows: caches(), columns: []column{
+			stream := Key{Experiment: s.stream, Subject: subject.Stream, Metric: experiment.CPUPerEvent}
+			table{experiment: s.experiment, size: experiment.Small, objects: objects, rows: caches(), columns: []column{
 				{title: "client CPU per update", metric: experiment.CPUPerEvent, base: subject.ClientGo},
 				{title: "beyond the stream", metric: experiment.CPUPerEvent, base: subject.ClientGo, less: stream},
 				{title: "allocated per update", metric: experiment.AllocPerEvent, base: subject.ClientGo},
@@ -140,8 +138,8 @@ only add to it.
 }
 
 // reads writes what reading costs, and adding an index.
-func reads(b *strings.Builder, r *result.Result) {
-	for _, objects := range objectCounts(r, experiment.Reads, plan.Small) {
+func reads(b *strings.Builder, r *Result) {
+	for _, objects := range objectCounts(r, experiment.Reads, experiment.Small) {
 		fmt.Fprintf(b, `## Reading, %s objects
 
 CPU for each object that is returned. Hot reads are repeated; cold ones read each object for the first time since a
@@ -151,7 +149,7 @@ others share their objects.
 
 `, commas(int64(objects)))
 		base := subject.ClientGo
-		t := table{experiment: experiment.Reads, size: plan.Small, objects: objects, rows: caches()}
+		t := table{experiment: experiment.Reads, size: experiment.Small, objects: objects, rows: caches()}
 		t.columns = []column{
 			{title: "Get, hot", metric: experiment.GetHot, base: base},
 			{title: "Get, cold", metric: experiment.GetCold, base: base},

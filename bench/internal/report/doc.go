@@ -1,2 +1,2 @@
-// Package report writes a result for people.
+// Package report holds the figures of a run, judges by them what is promised, and writes both for people.
 package report

@@ -5,12 +5,10 @@ import (
 	"strings"
 
 	"github.com/crdcache/crdcache/bench/internal/experiment"
-	"github.com/crdcache/crdcache/bench/internal/measure"
-	"github.com/crdcache/crdcache/bench/internal/result"
 )
 
 // noise writes how far the rounds of the figures that matter most lie apart.
-func noise(b *strings.Builder, r *result.Result) {
+func noise(b *strings.Builder, r *Result) {
 	var cpu, heap []float64
 	rounds := 0
 	for _, f := range r.Figures {
@@ -36,5 +34,5 @@ objects, with large ones, with updates or reads, the printing of YAML, and with 
 that matter less, comes from a single round. The objects are synthetic: all Certificates have the same shape, which is
 friendly to compression and to shared strings.
 
-`, rounds, 100*measure.Median(cpu), 100*measure.Quantile(cpu, 1), 100*measure.Quantile(heap, 1))
+`, rounds, 100*Median(cpu), 100*Quantile(cpu, 1), 100*Quantile(heap, 1))
 }

@@ -25,7 +25,7 @@ func quantity(metric string, value float64) string {
 	case "ns":
 		return seconds(value / 1e9)
 	case "b":
-		return bytes(value)
+		return byteCount(value)
 	default:
 		return digits(value)
 	}
@@ -35,7 +35,7 @@ func seconds(value float64) string {
 	return scaled(value, 1e-9, 1000, "ns", "µs", "ms", "s")
 }
 
-func bytes(value float64) string {
+func byteCount(value float64) string {
 	return scaled(value, 1, 1<<10, "B", "KiB", "MiB", "GiB")
 }
 

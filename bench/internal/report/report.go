@@ -5,21 +5,18 @@ import (
 	"os"
 	"slices"
 	"strings"
-
-	"github.com/crdcache/crdcache/bench/internal/promise"
-	"github.com/crdcache/crdcache/bench/internal/result"
 )
 
 // Write writes the report of a result to a file, in Markdown.
-func Write(path string, r *result.Result) error {
+func Write(path string, r *Result) error {
 	return os.WriteFile(path, []byte(Markdown(r)), 0o666)
 }
 
 // Markdown returns the report.
-func Markdown(r *result.Result) string {
+func Markdown(r *Result) string {
 	var b strings.Builder
 	intro(&b, r)
-	promises(&b, promise.Judge(r))
+	promises(&b, Judge(r))
 	syncs(&b, r)
 	lists(&b, r)
 	growth(&b, r)
@@ -33,7 +30,7 @@ func Markdown(r *result.Result) string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-func intro(b *strings.Builder, r *result.Result) {
+func intro(b *strings.Builder, r *Result) {
 	m := r.Machine
 	fmt.Fprintf(b, `# Benchmarks
 
@@ -51,7 +48,7 @@ API server. `+"`make bench`"+` repeats it and writes this page; all figures are 
 | peers | client-go %s, controller-runtime %s |
 | objects | cert-manager Certificates, with status and managedFields: 2 KB each, or 10 KB where it says large |
 
-`, r.Started.Format("2 January 2006"), r.Took, orUnknown(m.Commit), orUnknown(m.CPU), m.Cores, bytes(float64(m.MemoryBytes)),
+`, r.Started.Format("2 January 2006"), r.Took, orUnknown(m.Commit), orUnknown(m.CPU), m.Cores, byteCount(float64(m.MemoryBytes)),
 		m.OS, m.Kernel, m.Arch, besidesThis(r.Noise), m.Go, orUnknown(m.Kubernetes), orUnknown(m.ClientGo), orUnknown(m.ControllerRuntime))
 	b.WriteString(`**How to read it.** Each figure was measured in a process of its own and is the median of its rounds. A ratio in
 brackets says how many times less than client-go's dynamicinformer, unless the heading says otherwise; below 1 it
@@ -63,7 +60,7 @@ only reads the bytes.
 }
 
 // besidesThis says what happened on the machine besides the run.
-func besidesThis(n *result.Noise) string {
+func besidesThis(n *Noise) string {
 	if n == nil {
 		return "unknown"
 	}
@@ -79,12 +76,12 @@ func orUnknown(text string) string {
 }
 
 // has reports whether there are figures of any of the experiments.
-func has(r *result.Result, experiments ...string) bool {
-	return slices.ContainsFunc(r.Figures, func(f result.Figure) bool { return slices.Contains(experiments, f.Experiment) })
+func has(r *Result, experiments ...string) bool {
+	return slices.ContainsFunc(r.Figures, func(f Figure) bool { return slices.Contains(experiments, f.Experiment) })
 }
 
 // objectCounts returns the numbers of objects of an experiment, ascending.
-func objectCounts(r *result.Result, experiment, size string) []int {
+func objectCounts(r *Result, experiment, size string) []int {
 	var counts []int
 	for _, f := range r.Figures {
 		if f.Experiment == experiment && f.Size == size && !slices.Contains(counts, f.Objects) {
@@ -95,7 +92,7 @@ func objectCounts(r *result.Result, experiment, size string) []int {
 	return counts
 }
 
-func failures(b *strings.Builder, r *result.Result) {
+func failures(b *strings.Builder, r *Result) {
 	if len(r.Failures) == 0 {
 		return
 	}

@@ -8,14 +8,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdcache/crdcache/bench/internal/experiment"
-	"github.com/crdcache/crdcache/bench/internal/plan"
-	"github.com/crdcache/crdcache/bench/internal/promise"
-	"github.com/crdcache/crdcache/bench/internal/result"
 	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
 func TestTable(t *testing.T) {
-	r := &result.Result{}
+	r := &Result{}
 	add := func(who string, metrics map[string]float64) { r.Add("e", "small", 10, who, metrics) }
 	add("base", map[string]float64{"cpu_s": 10, "wall_s": 4, "object_allocs": 8})
 	add("us", map[string]float64{"cpu_s": 2, "wall_s": 5, "object_allocs": 0})
@@ -29,7 +26,7 @@ func TestTable(t *testing.T) {
 			{title: "nobody has it", metric: "heap_b"},
 			{title: "elapsed", metric: "wall_s", base: "base", of: true},
 			{title: "allocations", metric: "object_allocs", base: "base"},
-			{title: "less", metric: "wall_s", base: "base", less: result.Key{Experiment: "e", Subject: "partly", Metric: "floor_s"}},
+			{title: "less", metric: "wall_s", base: "base", less: Key{Experiment: "e", Subject: "partly", Metric: "floor_s"}},
 		},
 	}.write(&b, r)
 	const want = `|  | CPU | elapsed | allocations | less |
@@ -50,25 +47,25 @@ func TestTable(t *testing.T) {
 
 // TestMarkdown checks that every figure of a complete result gets into the report, and says what is not there.
 func TestMarkdown(t *testing.T) {
-	r := &result.Result{
+	r := &Result{
 		Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
-		Noise:   &result.Noise{Load: 0.25, Others: 0.015},
-		Machine: result.Machine{CPU: "a processor", Cores: 2, Kubernetes: "v1.2.3"},
+		Noise:   &Noise{Load: 0.25, Others: 0.015},
+		Machine: Machine{CPU: "a processor", Cores: 2, Kubernetes: "v1.2.3"},
 	}
 	r.Failures = []string{"sync of nobody: it broke\nwith details"}
-	r.Add(experiment.Sync, plan.Small, 1_000, subject.ClientGo, map[string]float64{experiment.CPU: 1, experiment.CPUPerObject: 1000})
-	r.Add(experiment.Sync, plan.Small, 1_000, subject.ClientGo, map[string]float64{experiment.CPU: 2, experiment.CPUPerObject: 2000})
-	r.Add(experiment.Sync, plan.Small, 2_000, subject.ClientGo, map[string]float64{experiment.CPUPerObject: 777})
-	r.Add(experiment.Sync, plan.Large, 1_000, subject.Stream, map[string]float64{experiment.Wall: 33})
-	r.Add(experiment.SyncList, plan.Small, 1_000, subject.ClientGo, map[string]float64{experiment.PeakRSS: 22 << 20})
-	r.Add(experiment.UpdatesKey, plan.Small, 1_000, subject.Stream, map[string]float64{experiment.LatencyP99: 44})
-	r.Add(experiment.Reads, plan.Small, 1_000, subject.ClientGo, map[string]float64{experiment.GetHot: 55, experiment.IndexPause: 66})
-	r.Add(experiment.DumpYAML, plan.Small, 1_000, experiment.Ours, map[string]float64{experiment.PeakRSS: 77 << 20})
-	r.Add(experiment.BurstKey, plan.Small, 1_000, subject.Stream, map[string]float64{experiment.CPUPerEvent: 9})
-	r.Add(experiment.BurstRead, plan.Small, 1_000, subject.ClientGo, map[string]float64{experiment.CPUPerEvent: 45.5})
-	r.Add(experiment.Decode, plan.Large, 1_000, experiment.Ours, map[string]float64{experiment.DecodeObject: 111})
-	r.Add(experiment.Decode, plan.Small, 1_000, experiment.Ours, map[string]float64{experiment.DecodeObject: 88})
-	r.Add(experiment.Paths, plan.Small, 1_000, experiment.Ours, map[string]float64{experiment.PathEight: 99})
+	r.Add(experiment.Sync, experiment.Small, 1_000, subject.ClientGo, map[string]float64{experiment.CPU: 1, experiment.CPUPerObject: 1000})
+	r.Add(experiment.Sync, experiment.Small, 1_000, subject.ClientGo, map[string]float64{experiment.CPU: 2, experiment.CPUPerObject: 2000})
+	r.Add(experiment.Sync, experiment.Small, 2_000, subject.ClientGo, map[string]float64{experiment.CPUPerObject: 777})
+	r.Add(experiment.Sync, experiment.Large, 1_000, subject.Stream, map[string]float64{experiment.Wall: 33})
+	r.Add(experiment.SyncList, experiment.Small, 1_000, subject.ClientGo, map[string]float64{experiment.PeakRSS: 22 << 20})
+	r.Add(experiment.UpdatesKey, experiment.Small, 1_000, subject.Stream, map[string]float64{experiment.LatencyP99: 44})
+	r.Add(experiment.Reads, experiment.Small, 1_000, subject.ClientGo, map[string]float64{experiment.GetHot: 55, experiment.IndexPause: 66})
+	r.Add(experiment.DumpYAML, experiment.Small, 1_000, experiment.Ours, map[string]float64{experiment.PeakRSS: 77 << 20})
+	r.Add(experiment.BurstKey, experiment.Small, 1_000, subject.Stream, map[string]float64{experiment.CPUPerEvent: 9})
+	r.Add(experiment.BurstRead, experiment.Small, 1_000, subject.ClientGo, map[string]float64{experiment.CPUPerEvent: 45.5})
+	r.Add(experiment.Decode, experiment.Large, 1_000, experiment.Ours, map[string]float64{experiment.DecodeObject: 111})
+	r.Add(experiment.Decode, experiment.Small, 1_000, experiment.Ours, map[string]float64{experiment.DecodeObject: 88})
+	r.Add(experiment.Paths, experiment.Small, 1_000, experiment.Ours, map[string]float64{experiment.PathEight: 99})
 	text := Markdown(r)
 	for _, want := range []string{
 		"2 January 2026", "a processor", "v1.2.3",
@@ -79,7 +76,7 @@ func TestMarkdown(t *testing.T) {
 			t.Errorf("the report lacks %q", want)
 		}
 	}
-	if empty := Markdown(&result.Result{}); strings.Contains(empty, "## Filling") || strings.Contains(empty, "## Following") {
+	if empty := Markdown(&Result{}); strings.Contains(empty, "## Filling") || strings.Contains(empty, "## Following") {
 		t.Errorf("the report of nothing has sections:\n%s", empty)
 	}
 	if strings.Contains(text, "with details") {
@@ -88,10 +85,10 @@ func TestMarkdown(t *testing.T) {
 }
 
 func TestOutcomes(t *testing.T) {
-	p := promise.Promise{What: "speed", Who: subject.Stream, Against: "kubectl", Target: 10, Margin: 4}
-	fixed := promise.Promise{Required: true, What: "pause", Who: "us", Absolute: true, AtMost: true, Target: 10, Over: result.Key{Metric: "index_pause_ms"}}
-	limited := promise.Promise{What: "size", Who: "us", Against: "us", Flat: true, AtMost: true, Target: 1.15}
-	outcomes := []promise.Outcome{
+	p := Promise{What: "speed", Who: subject.Stream, Against: "kubectl", Target: 10, Margin: 4}
+	fixed := Promise{Required: true, What: "pause", Who: "us", Absolute: true, AtMost: true, Target: 10, Over: Key{Metric: "index_pause_ms"}}
+	limited := Promise{What: "size", Who: "us", Against: "us", Flat: true, AtMost: true, Target: 1.15}
+	outcomes := []Outcome{
 		{Promise: p, Measured: true, Ratio: 12, Met: true, Objects: 5_000},
 		{Promise: p, Measured: true, Ratio: 3, Broken: true, Objects: 5_000},
 		{Promise: limited, Measured: true, Ratio: 1.2, Objects: 5_000},

@@ -3,8 +3,6 @@ package report
 import (
 	"fmt"
 	"strings"
-
-	"github.com/crdcache/crdcache/bench/internal/result"
 )
 
 // table is one table of the report: a row for each subject, a column for each metric.
@@ -27,12 +25,12 @@ type column struct {
 	of   bool
 	// less is the key of a figure to take off, of which only the experiment, the subject and the metric count: the
 	// column shows what is left.
-	less result.Key
+	less Key
 }
 
 // write writes the table, without rows and columns that have nothing in them. It reports whether anything was
 // left.
-func (t table) write(b *strings.Builder, r *result.Result) bool {
+func (t table) write(b *strings.Builder, r *Result) bool {
 	columns := t.filled(r)
 	var lines []string
 	for _, row := range t.rows {
@@ -64,7 +62,7 @@ func (t table) write(b *strings.Builder, r *result.Result) bool {
 }
 
 // filled returns the columns that some row has a figure for.
-func (t table) filled(r *result.Result) []column {
+func (t table) filled(r *Result) []column {
 	var columns []column
 	for _, c := range t.columns {
 		for _, row := range t.rows {
@@ -77,14 +75,14 @@ func (t table) filled(r *result.Result) []column {
 	return columns
 }
 
-func (t table) key(subject string, c column) result.Key {
-	return result.Key{Experiment: t.experiment, Size: t.size, Objects: t.objects, Subject: subject, Metric: c.metric}
+func (t table) key(subject string, c column) Key {
+	return Key{Experiment: t.experiment, Size: t.size, Objects: t.objects, Subject: subject, Metric: c.metric}
 }
 
 // missing is the cell without a figure.
 const missing = "–"
 
-func (t table) cell(r *result.Result, subject string, c column) string {
+func (t table) cell(r *Result, subject string, c column) string {
 	value, ok := t.value(r, subject, c)
 	if !ok {
 		return missing
@@ -101,9 +99,9 @@ func (t table) cell(r *result.Result, subject string, c column) string {
 }
 
 // value returns the figure of a cell, less what is to be taken off: never less than nothing.
-func (t table) value(r *result.Result, subject string, c column) (float64, bool) {
+func (t table) value(r *Result, subject string, c column) (float64, bool) {
 	f, ok := r.Get(t.key(subject, c))
-	if !ok || c.less == (result.Key{}) {
+	if !ok || c.less == (Key{}) {
 		return f.Median, ok
 	}
 	off := c.less

@@ -1,0 +1,112 @@
+package experiment
+
+import (
+	"errors"
+	"runtime"
+	"testing"
+	"time"
+)
+
+func TestParsePeakRSS(t *testing.T) {
+	const status = "Name:\tbench\nVmPeak:\t 9 kB\nVmHWM:\t  2048 kB\nVmRSS:\t 1024 kB\n"
+	if got, err := parsePeakRSS([]byte(status)); err != nil || got != 2<<20 {
+		t.Errorf("got %d, %v, want 2 MiB", got, err)
+	}
+	if _, err := parsePeakRSS([]byte("VmRSS:\t 1024 kB\n")); err == nil {
+		t.Error("there is no error for a status without the peak")
+	}
+}
+
+// TestLiveHeap holds some memory and lets go of it.
+func TestLiveHeap(t *testing.T) {
+	const size = 32 << 20
+	before := LiveHeap()
+	held := make([]byte, size)
+	grown := LiveHeap() - before
+	runtime.KeepAlive(held)
+	if grown < size*9/10 {
+		t.Errorf("the heap grew by %d with %d bytes more", grown, size)
+	}
+	if left := LiveHeap() - before; left > size/2 {
+		t.Errorf("the heap is still %d larger after letting go", left)
+	}
+}
+
+var sink []byte
+
+func TestOperation(t *testing.T) {
+	calls := 0
+	cost, err := Operation(2*time.Millisecond, func(int) error {
+		calls++
+		sink = make([]byte, 1000)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cost.CPU <= 0 || calls < 4 {
+		t.Errorf("%d calls cost %v ns each", calls, cost.CPU)
+	}
+	if cost.Allocations < 1 || cost.Allocations > 2 || cost.Bytes < 1000 || cost.Bytes > 2000 {
+		t.Errorf("each call allocates %v times %v bytes, want once 1024", cost.Allocations, cost.Bytes)
+	}
+}
+
+func TestCalls(t *testing.T) {
+	var numbers []int
+	cost, err := Calls(3, func(n int) error {
+		numbers = append(numbers, n)
+		sink = make([]byte, 3000)
+		return nil
+	})
+	if err != nil || len(numbers) != 3 || numbers[2] != 2 {
+		t.Errorf("called with %v, %v, want 0, 1 and 2", numbers, err)
+	}
+	if cost.Bytes < 3000 {
+		t.Errorf("each call allocates %v bytes, want 3000", cost.Bytes)
+	}
+}
+
+var errBroken = errors.New("broken")
+
+func TestFailures(t *testing.T) {
+	fail := func(int) error { return errBroken }
+	good := func(int) error { return nil }
+	_, operation := Operation(time.Millisecond, fail)
+	_, calls := Calls(1, fail)
+	_, _, reader := LongestCall(fail, func() error { return nil })
+	_, _, work := LongestCall(good, func() error { return errBroken })
+	for name, err := range map[string]error{"Operation": operation, "Calls": calls, "reader": reader, "work": work} {
+		if !errors.Is(err, errBroken) {
+			t.Errorf("%s: the error is %v, want that of the function", name, err)
+		}
+	}
+}
+
+// TestLongestCall has one reader wait for the work to end.
+func TestLongestCall(t *testing.T) {
+	blocked := make(chan struct{})
+	release := make(chan struct{})
+	took, longest, err := LongestCall(
+		func(n int) error {
+			if n == 1 {
+				close(blocked)
+				<-release
+			}
+			return nil
+		},
+		func() error {
+			<-blocked
+			start := time.Now()
+			for time.Since(start) < time.Millisecond { // so that there is something to measure
+			}
+			close(release)
+			return nil
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took < time.Millisecond || longest < time.Millisecond {
+		t.Errorf("the work took %v and the longest read %v, want at least 1ms both", took, longest)
+	}
+}

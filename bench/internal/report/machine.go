@@ -1,0 +1,65 @@
+package report
+
+import (
+	"bytes"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+// Machine is where a run was made, and with which software. What is not known is empty or zero.
+type Machine struct {
+	CPU         string `json:"cpu"`
+	Cores       int    `json:"cores"`
+	MemoryBytes int64  `json:"memoryBytes"`
+	Kernel      string `json:"kernel"`
+	OS          string `json:"os"`
+	Arch        string `json:"arch"`
+	Go          string `json:"go"`
+	// Kubernetes is the version of the API server; ClientGo and ControllerRuntime are those of the peers.
+	Kubernetes        string `json:"kubernetes"`
+	ClientGo          string `json:"clientGo"`
+	ControllerRuntime string `json:"controllerRuntime"`
+	// Commit is the revision of crdcache, with "+" behind it where files had been changed.
+	Commit string `json:"commit"`
+}
+
+// Noise is what else happened on the machine.
+type Noise struct {
+	// Load is how many processes wanted to run on average in the minute before the run.
+	Load float64 `json:"load"`
+	// Others is the processor time that processes used which the run had not started, and Stolen what a host gave to
+	// other machines, both as a share of what all cores had to give.
+	Others float64 `json:"others"`
+	Stolen float64 `json:"stolen"`
+}
+
+// ThisMachine describes the machine, as far as it is known without asking a server.
+func ThisMachine() Machine {
+	// What can't be read stays empty: a report of another system is better than none.
+	cpuinfo, _ := os.ReadFile("/proc/cpuinfo")
+	meminfo, _ := os.ReadFile("/proc/meminfo")
+	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	memory, _ := strconv.ParseInt(strings.TrimSuffix(procField(meminfo, "MemTotal"), " kB"), 10, 64)
+	return Machine{
+		CPU:         procField(cpuinfo, "model name"),
+		Cores:       runtime.NumCPU(),
+		MemoryBytes: memory << 10,
+		Kernel:      strings.TrimSpace(string(kernel)),
+		OS:          runtime.GOOS,
+		Arch:        runtime.GOARCH,
+		Go:          runtime.Version(),
+	}
+}
+
+// procField returns the first value of a field in a file of the form "name : value".
+func procField(file []byte, name string) string {
+	for line := range bytes.Lines(file) {
+		field, value, found := strings.Cut(string(line), ":")
+		if found && strings.TrimSpace(field) == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,124 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/crdcache/crdcache/bench/internal/experiment"
+	"github.com/crdcache/crdcache/bench/internal/subject"
+)
+
+// promises writes the table of what is promised.
+func promises(b *strings.Builder, outcomes []Outcome) {
+	b.WriteString("## Promises\n\n")
+	b.WriteString("Each is a ratio of two figures of the same run, or a figure. These are what the project set out to reach; the numbers\n" +
+		"have not been changed to fit. CI repeats them with few objects on a busy machine and fails only beyond the last\ncolumn.\n\n")
+	promiseTable(b, outcomes, true)
+	b.WriteString("These were promised when it was seen what can be reached.\n\n")
+	promiseTable(b, outcomes, false)
+}
+
+// promiseTable writes the promises that are required, or the others.
+func promiseTable(b *strings.Builder, outcomes []Outcome, required bool) {
+	fmt.Fprintln(b, line([]string{"what", "of", "against", "promised", "measured", "objects", "met", "CI fails"}))
+	fmt.Fprintln(b, "|---|---|---|---:|---:|---:|---|---:|")
+	for _, o := range outcomes {
+		if o.Required == required {
+			fmt.Fprintln(b, line([]string{o.What, title(o.Who), against(o), promised(o), measured(o), objects(o), verdict(o), limit(o)}))
+		}
+	}
+	fmt.Fprintln(b)
+}
+
+// Outcomes writes what became of the promises as plain text.
+func Outcomes(w io.Writer, outcomes []Outcome) {
+	for _, o := range outcomes {
+		fmt.Fprintf(w, "%-8s %s, %s against %s: promised %s, measured %s",
+			verdict(o), o.What, title(o.Who), against(o), promised(o), measured(o))
+		if o.Margin != 0 {
+			fmt.Fprintf(w, " (CI fails %s)", limit(o))
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+func against(o Outcome) string {
+	switch {
+	case o.Flat:
+		return "itself with " + commas(FlatFrom) + " objects"
+	case o.Absolute:
+		return missing
+	}
+	return title(o.Against)
+}
+
+// amount writes a ratio, or a figure.
+func amount(o Outcome, value float64) string {
+	if o.Absolute {
+		return quantity(o.Over.Metric, value)
+	}
+	return times(value)
+}
+
+// titles are those of the subjects that are no caches.
+var titles = map[string]string{
+	experiment.Stock:      "client-go, apimachinery",
+	experiment.Ours:       "crdcache",
+	experiment.OursPacked: "crdcache, packed",
+	experiment.Kubectl:    "kubectl",
+}
+
+// title is the name of a subject in the report.
+func title(name string) string {
+	if t, ok := titles[name]; ok {
+		return t
+	}
+	if found, err := subject.Find([]string{name}); err == nil {
+		return found[0].Title
+	}
+	return name
+}
+
+func promised(o Outcome) string {
+	if o.AtMost {
+		return "≤ " + amount(o, o.Target)
+	}
+	return "≥ " + amount(o, o.Target)
+}
+
+func measured(o Outcome) string {
+	if !o.Measured {
+		return missing
+	}
+	return amount(o, o.Ratio)
+}
+
+func objects(o Outcome) string {
+	if !o.Measured {
+		return missing
+	}
+	return commas(int64(o.Objects))
+}
+
+func verdict(o Outcome) string {
+	switch {
+	case !o.Measured:
+		return "unknown"
+	case o.Met:
+		return "yes"
+	default:
+		return "no"
+	}
+}
+
+func limit(o Outcome) string {
+	switch {
+	case o.Margin == 0:
+		return missing
+	case o.AtMost:
+		return "> " + amount(o, o.Margin)
+	default:
+		return "< " + amount(o, o.Margin)
+	}
+}

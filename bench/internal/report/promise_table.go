@@ -1,0 +1,135 @@
+package report
+
+import (
+	"slices"
+
+	"github.com/crdcache/crdcache/bench/internal/experiment"
+	"github.com/crdcache/crdcache/bench/internal/subject"
+)
+
+// fills is the number of objects that filling caches is judged at.
+const fills = 50_000
+
+// Promises returns all promises, in the order of the report. The two numbers are what is promised, and where a short
+// run on a busy machine fails.
+func Promises() []Promise {
+	return slices.Concat(required(), besides())
+}
+
+// required are the aims of the project, as they were set before it was begun. They are not changed to fit what is
+// measured.
+func required() []Promise {
+	const trimmed, compressed = subject.PackedTrimmed, subject.CompressedTrimmed
+	all := []Promise{
+		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.Packed, subject.ClientGo, 10, 3.5).upTo(fills),
+		less("client CPU until synced", experiment.Sync, experiment.CPU, trimmed, subject.ClientGo, 10, 3.5).upTo(fills),
+		most("time until synced", experiment.Sync, experiment.Wall, subject.Packed, subject.Stream, 1.1).upTo(fills),
+		most("time until synced", experiment.Sync, experiment.Wall, trimmed, subject.Stream, 1.1).upTo(fills),
+		less("live heap", experiment.Sync, experiment.HeapPerObject, trimmed, subject.ClientGo, 8, 5).upTo(fills),
+		less("live heap", experiment.Sync, experiment.HeapPerObject, compressed, subject.ClientGo, 20, 10).upTo(fills),
+		less("peak memory", experiment.Sync, experiment.PeakRSS, trimmed, subject.ClientGo, 5, 1.5).upTo(fills),
+		flat("client CPU per object until synced", experiment.Sync, experiment.CPUPerObject, trimmed, 1.15),
+		flat("client CPU per object until synced", experiment.Sync, experiment.CPUPerObject, compressed, 1.15),
+		flat("live heap per object", experiment.Sync, experiment.HeapPerObject, trimmed, 1.15),
+		flat("live heap per object", experiment.Sync, experiment.HeapPerObject, compressed, 1.15),
+
+		less("client CPU per update, taking the key", experiment.UpdatesKey, experiment.CPUPerEvent, trimmed, subject.ClientGo, 5, 1.1),
+		less("client CPU per update of a burst, taking the key", experiment.BurstKey, experiment.CPUPerEvent, trimmed, subject.ClientGo, 5, 1.5),
+		less("client CPU per update, reading the object", experiment.UpdatesRead, experiment.CPUPerEvent, trimmed, subject.ClientGo, 2, 0.9),
+		less("client CPU per update of a burst, reading the object", experiment.BurstRead, experiment.CPUPerEvent, trimmed, subject.ClientGo, 2, 0.9),
+
+		most("Get, hot", experiment.Reads, experiment.GetHot, trimmed, subject.ClientGo, 2),
+		most("Get, cold, against Get and DeepCopy", experiment.Reads, experiment.GetCold, trimmed, subject.ClientGo, 1).against(experiment.GetCopy),
+		most("by namespace, hot", experiment.Reads, experiment.NamespaceHot, trimmed, subject.ClientGo, 1),
+		most("by a unique value, hot", experiment.Reads, experiment.IndexHot, trimmed, subject.ClientGo, 1),
+		absolute("longest read while an index is added", experiment.Reads, experiment.IndexPause, trimmed, 10),
+		less("live heap of an index of unique values", experiment.Reads, experiment.IndexHeap, trimmed, subject.ClientGo, 2, 1.5),
+
+		less("decoding an object", experiment.Decode, experiment.DecodeObject, experiment.Ours, experiment.Stock, 2.5, 1.4),
+		less("decoding a large object", experiment.Decode, experiment.DecodeObject, experiment.Ours, experiment.Stock, 2.5, 0).large(),
+		less("a path to a field, of one object again and again", experiment.Paths, experiment.PathOne, experiment.Ours, experiment.Stock, 10, 3),
+		less("a path with a filter", experiment.Paths, experiment.PathFilter, experiment.Ours, experiment.Stock, 8, 2.5),
+		absolute("eight paths over JSON", experiment.Paths, experiment.PathEight, experiment.Ours, 4000),
+
+		less("CPU of printing JSON", experiment.DumpJSON, experiment.CPU, experiment.Ours, experiment.Kubectl, 6, 3),
+		less("peak memory of printing JSON", experiment.DumpJSON, experiment.PeakRSS, experiment.Ours, experiment.Kubectl, 8, 1.3),
+		less("time of printing JSON", experiment.DumpJSON, experiment.Wall, experiment.Ours, experiment.Kubectl, 4, 0),
+	}
+	for i := range all {
+		all[i].Required = true
+	}
+	return all
+}
+
+// besides are promises that were made when it was seen what can be reached.
+func besides() []Promise {
+	return []Promise{
+		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.Object, subject.ClientGo, 2.5, 1.6).upTo(fills),
+		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.CompressedTrimmed, subject.ClientGoTrimmed, 4, 2).upTo(fills),
+		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.Metadata, subject.ClientGoMetadata, 1, 0.5).upTo(fills),
+		less("client CPU until listed", experiment.SyncList, experiment.CPU, subject.Packed, subject.ClientGo, 6, 2.5),
+		less("peak memory of listing", experiment.SyncList, experiment.PeakRSS, subject.PackedTrimmed, subject.ClientGo, 3, 1.5),
+		less("live heap", experiment.Sync, experiment.HeapPerObject, subject.Packed, subject.ClientGo, 4.5, 3.5).upTo(fills),
+		less("live heap", experiment.Sync, experiment.HeapPerObject, subject.Metadata, subject.ClientGoMetadata, 3, 2).upTo(fills),
+		less("CPU of printing YAML", experiment.DumpYAML, experiment.CPU, experiment.Ours, experiment.Kubectl, 10, 4),
+		less("peak memory of printing YAML", experiment.DumpYAML, experiment.PeakRSS, experiment.Ours, experiment.Kubectl, 4, 1.8),
+		less("decoding a list", experiment.Decode, experiment.DecodeList, experiment.Ours, experiment.Stock, 5, 2.5),
+		less("taking in an object", experiment.Decode, experiment.DecodeObject, experiment.OursPacked, experiment.Stock, 10, 4),
+		less("a path to a field, of many objects in turn", experiment.Paths, experiment.PathField, experiment.Ours, experiment.Stock, 5, 2.5),
+		less("eight paths over JSON", experiment.Paths, experiment.PathEight, experiment.Ours, experiment.Stock, 10, 4),
+		most("finding few objects in an order, against none", experiment.Queries, experiment.QuerySorted, experiment.Ours, experiment.Ours, 2).against(experiment.QueryFew),
+		flat("finding what dangles", experiment.Queries, experiment.QueryDangling, experiment.Ours, 1.5),
+	}
+}
+
+// less promises that who needs target times less than against.
+func less(what, name, metric, who, against string, target, margin float64) Promise {
+	return Promise{
+		What: what, Who: who, Against: against,
+		Over:   Key{Experiment: name, Metric: metric, Subject: against},
+		Under:  Key{Experiment: name, Metric: metric, Subject: who},
+		Target: target, Margin: margin,
+	}
+}
+
+// most promises that who needs at most target times as much as against. Nothing guards it: elapsed time and single
+// reads on a busy machine say too little, and a short run has one number of objects only.
+func most(what, name, metric, who, against string, target float64) Promise {
+	p := less(what, name, metric, who, against, target, 0)
+	p.Over, p.Under, p.AtMost = p.Under, p.Over, true
+	return p
+}
+
+// flat promises that with more objects who needs at most target times as much for each.
+func flat(what, name, metric, who string, target float64) Promise {
+	p := most(what, name, metric, who, who, target)
+	p.Flat = true
+	return p
+}
+
+// absolute promises that who needs at most target, in the unit of the metric. Nothing guards it: that is a promise
+// about a machine as well.
+func absolute(what, name, metric, who string, target float64) Promise {
+	return Promise{
+		What: what, Who: who, Absolute: true, AtMost: true, Target: target,
+		Over: Key{Experiment: name, Metric: metric, Subject: who},
+	}
+}
+
+// against returns the promise with another metric of who it is compared with.
+func (p Promise) against(metric string) Promise {
+	p.Under.Metric = metric
+	return p
+}
+
+// upTo returns the promise about that many objects at most.
+func (p Promise) upTo(objects int) Promise {
+	p.UpTo = objects
+	return p
+}
+
+// large returns the promise about large objects.
+func (p Promise) large() Promise {
+	p.Large = true
+	return p
+}

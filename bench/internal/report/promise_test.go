@@ -1,0 +1,114 @@
+package report
+
+import (
+	"testing"
+
+	"github.com/crdcache/crdcache/bench/internal/experiment"
+	"github.com/crdcache/crdcache/bench/internal/subject"
+)
+
+// measuredResult has "base" and "us" at 1,000, 10,000 and 50,000 objects; at 50,000 us alone.
+func measuredResult() *Result {
+	r := &Result{}
+	add := func(objects int, who string, cost float64) {
+		r.Add("sync", experiment.Small, objects, who, map[string]float64{"cost": cost})
+	}
+	add(1_000, "base", 50)
+	add(1_000, "us", 40)
+	add(10_000, "us", 10)
+	add(10_000, "base", 60)
+	add(50_000, "us", 12)
+	r.Add("sync", experiment.Large, 90_000, "base", map[string]float64{"cost": 1})
+	r.Add("sync", experiment.Large, 90_000, "us", map[string]float64{"cost": 1})
+	return r
+}
+
+func TestJudge(t *testing.T) {
+	us := Key{Experiment: "sync", Subject: "us", Metric: "cost"}
+	base := Key{Experiment: "sync", Subject: "base", Metric: "cost"}
+	other := Key{Experiment: "sync", Subject: "other", Metric: "cost"}
+	tests := map[string]struct {
+		promise               Promise
+		ratio                 float64
+		objects               int
+		measured, met, broken bool
+	}{
+		"met, at the most objects that both have": {
+			Promise{Over: base, Under: us, Target: 6, Margin: 3}, 6, 10_000, true, true, false},
+		"missed":           {Promise{Over: base, Under: us, Target: 7, Margin: 3}, 6, 10_000, true, false, false},
+		"broken":           {Promise{Over: base, Under: us, Target: 9, Margin: 6.5}, 6, 10_000, true, false, true},
+		"not guarded":      {Promise{Over: base, Under: us, Target: 9}, 6, 10_000, true, false, false},
+		"at most":          {Promise{Over: base, Under: us, AtMost: true, Target: 6, Margin: 7}, 6, 10_000, true, true, false},
+		"at most, missed":  {Promise{Over: base, Under: us, AtMost: true, Target: 5, Margin: 7}, 6, 10_000, true, false, false},
+		"at most, broken":  {Promise{Over: base, Under: us, AtMost: true, Target: 4, Margin: 5}, 6, 10_000, true, false, true},
+		"flat from 10,000": {Promise{Over: us, Flat: true, AtMost: true, Target: 1.25}, 1.2, 50_000, true, true, false},
+		"up to a number of objects": {
+			Promise{Over: base, Under: us, UpTo: 9_999, Target: 1}, 1.25, 1_000, true, true, false},
+		"large":             {Promise{Over: base, Under: us, Large: true, Target: 2}, 1, 90_000, true, false, false},
+		"absolute":          {Promise{Over: us, Absolute: true, AtMost: true, Target: 12}, 12, 50_000, true, true, false},
+		"absolute, missed":  {Promise{Over: us, Absolute: true, AtMost: true, Target: 11}, 12, 50_000, true, false, false},
+		"absolute, nothing": {Promise{Over: other, Absolute: true, AtMost: true, Target: 11}, 0, 0, false, false, false},
+		"flat, one size":    {Promise{Over: base, Flat: true, AtMost: true, Target: 1.15}, 0, 0, false, false, false},
+		"nothing to divide": {Promise{Over: base, Under: other, Target: 1, Margin: 1}, 0, 0, false, false, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := tt.promise.judge(measuredResult())
+			if o.Measured != tt.measured || o.Ratio != tt.ratio || o.Objects != tt.objects || o.Met != tt.met || o.Broken != tt.broken {
+				t.Errorf("got %+v, want %+v", o, tt)
+			}
+		})
+	}
+}
+
+func TestBroken(t *testing.T) {
+	guarded := Promise{Margin: 2}
+	tests := map[string]struct {
+		outcome Outcome
+		want    bool
+	}{
+		"kept":            {Outcome{Promise: guarded, Measured: true, Met: true}, false},
+		"missed":          {Outcome{Promise: guarded, Measured: true}, false},
+		"broken":          {Outcome{Promise: guarded, Measured: true, Broken: true}, true},
+		"not measured":    {Outcome{Promise: guarded}, true},
+		"nobody guards":   {Outcome{}, false},
+		"nobody measures": {Outcome{Promise: Promise{Flat: true}}, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := Broken([]Outcome{{Promise: guarded, Measured: true, Met: true}, tt.outcome})
+			if (len(got) == 1) != tt.want || len(got) > 1 {
+				t.Errorf("broken are %v; want that of the test to be: %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestPromises holds the table against its own rules: margins are wide, and subjects exist.
+func TestPromises(t *testing.T) {
+	type subjectOf struct{ what, who, against string }
+	there := map[subjectOf]bool{}
+	for _, p := range Promises() {
+		name := subjectOf{p.What, p.Who, p.Against}
+		if there[name] {
+			t.Errorf("%v is there twice", name)
+		}
+		there[name] = true
+		switch {
+		case p.Margin == 0:
+		case p.AtMost && p.Margin < 1.25*p.Target, !p.AtMost && p.Margin > 0.8*p.Target:
+			t.Errorf("%v: a margin of %v is too close to the target %v for a busy machine", name, p.Margin, p.Target)
+		}
+		if p.Over.Size != "" || p.Over.Objects != 0 || p.Under.Size != "" || p.Under.Objects != 0 {
+			t.Errorf("%v says at which size", name)
+		}
+		if p.Absolute && (p.Against != "" || !p.AtMost) {
+			t.Errorf("%v is absolute and compares, or has no upper limit", name)
+		}
+		if p.Over.Experiment == experiment.Sync {
+			if _, err := subject.Find([]string{p.Who, p.Against}); err != nil {
+				t.Errorf("%v: %v", name, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package report
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"slices"
+	"time"
+)
+
+// Result is everything that a run found out. The zero value is empty and usable. It is not safe for concurrent
+// use.
+type Result struct {
+	// Started is when the run began, and Took how long it was.
+	Started time.Time `json:"started"`
+	Took    Duration  `json:"took"`
+	Machine Machine   `json:"machine"`
+	// Noise is missing where the system does not tell.
+	Noise *Noise `json:"noise,omitempty"`
+	// Figures are in the order in which they were first measured.
+	Figures []Figure `json:"figures"`
+	// Failures says what could not be measured, and why.
+	Failures []string `json:"failures,omitempty"`
+}
+
+// Duration is written as text.
+type Duration time.Duration
+
+// String implements fmt.Stringer.
+func (d Duration) String() string { return time.Duration(d).String() }
+
+// MarshalText implements encoding.TextMarshaler.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	*d = Duration(parsed)
+	return err
+}
+
+// Add adds the values of one round.
+func (r *Result) Add(experiment, size string, objects int, subject string, metrics map[string]float64) {
+	for _, metric := range slices.Sorted(maps.Keys(metrics)) {
+		key := Key{Experiment: experiment, Size: size, Objects: objects, Subject: subject, Metric: metric}
+		i := slices.IndexFunc(r.Figures, func(f Figure) bool { return f.Key == key })
+		if i < 0 {
+			i = len(r.Figures)
+			r.Figures = append(r.Figures, Figure{Key: key})
+		}
+		f := &r.Figures[i]
+		f.Values = append(f.Values, metrics[metric])
+		f.Median = Median(f.Values)
+	}
+}
+
+// Get returns the figure of a key, and whether there is one.
+func (r *Result) Get(key Key) (Figure, bool) {
+	i := slices.IndexFunc(r.Figures, func(f Figure) bool { return f.Key == key })
+	if i < 0 {
+		return Figure{}, false
+	}
+	return r.Figures[i], true
+}
+
+// Select returns the figures for which the function holds.
+func (r *Result) Select(holds func(Figure) bool) []Figure {
+	var selected []Figure
+	for _, f := range r.Figures {
+		if holds(f) {
+			selected = append(selected, f)
+		}
+	}
+	return selected
+}
+
+// ReadResult reads a result from a file.
+func ReadResult(path string) (*Result, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{}
+	return r, json.Unmarshal(data, r)
+}
+
+// Write writes the result to a file.
+func (r *Result) Write(path string) error {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(data, '\n'), 0o666)
+}

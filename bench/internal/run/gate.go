@@ -1,0 +1,153 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Gate is an HTTP server on loopback that passes everything on to an API server. It is open at first. It reads what the
+// server sends without delay, however long the gate is closed.
+type Gate struct {
+	server     *http.Server
+	dir        string
+	kubeconfig string
+
+	mu struct {
+		sync.Mutex
+		closed bool
+		// events counts those that have come since the gate was closed; changed is closed when that, or whether the
+		// gate is closed, has changed.
+		events  int
+		changed chan struct{}
+	}
+}
+
+// StartGate starts a gate before the API server of a kubeconfig file, as that file's user. It ends with Stop.
+func StartGate(kubeconfig string) (*Gate, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		return nil, err
+	}
+	target, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, err
+	}
+	g := &Gate{}
+	g.mu.changed = make(chan struct{})
+	if g.dir, err = os.MkdirTemp("", "gate-"); err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		_ = os.RemoveAll(g.dir)
+		return nil, err
+	}
+	g.kubeconfig = filepath.Join(g.dir, "kubeconfig")
+	if err := writeConfig(g.kubeconfig, "http://"+listener.Addr().String()); err != nil {
+		_ = listener.Close()
+		_ = os.RemoveAll(g.dir)
+		return nil, err
+	}
+	g.server = &http.Server{Handler: g.proxy(target, transport)}
+	go func() { _ = g.server.Serve(listener) }() // ends with Stop
+	return g, nil
+}
+
+func writeConfig(path, address string) error {
+	config := clientcmdapi.NewConfig()
+	config.Clusters["gate"] = &clientcmdapi.Cluster{Server: address}
+	config.Contexts["gate"] = &clientcmdapi.Context{Cluster: "gate"}
+	config.CurrentContext = "gate"
+	return clientcmd.WriteToFile(*config, path)
+}
+
+func (g *Gate) proxy(target *url.URL, transport http.RoundTripper) http.Handler {
+	return &httputil.ReverseProxy{
+		Transport:     transport,
+		FlushInterval: -1,
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		ModifyResponse: func(response *http.Response) error {
+			if response.Request.URL.Query().Get("watch") != "" {
+				response.Body = g.hold(response.Body)
+			}
+			return nil
+		},
+	}
+}
+
+// Kubeconfig is the path of a file with the gate's address.
+func (g *Gate) Kubeconfig() string { return g.kubeconfig }
+
+// Close holds back what comes from now on.
+func (g *Gate) Close() { g.set(true) }
+
+// Open lets everything through.
+func (g *Gate) Open() { g.set(false) }
+
+func (g *Gate) set(closed bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mu.closed, g.mu.events = closed, 0
+	g.tellLocked()
+}
+
+func (g *Gate) tellLocked() {
+	close(g.mu.changed)
+	g.mu.changed = make(chan struct{})
+}
+
+// count adds events to those that wait.
+func (g *Gate) count(events int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.mu.closed && events > 0 {
+		g.mu.events += events
+		g.tellLocked()
+	}
+}
+
+// state returns whether the gate is closed, how many events wait, and what is closed when that changes.
+func (g *Gate) state() (closed bool, events int, changed <-chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.mu.closed, g.mu.events, g.mu.changed
+}
+
+// Wait returns when as many events wait at the closed gate.
+func (g *Gate) Wait(ctx context.Context, events int) error {
+	for {
+		_, waiting, changed := g.state()
+		if waiting >= events {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("%d of %d events have come: %w", waiting, events, context.Cause(ctx))
+		}
+	}
+}
+
+// Stop ends the gate and all connections through it.
+func (g *Gate) Stop() error {
+	err := g.server.Close()
+	if removed := os.RemoveAll(g.dir); err == nil {
+		err = removed
+	}
+	return err
+}

@@ -1,0 +1,120 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/crdcache/crdcache/bench/internal/experiment"
+	"github.com/crdcache/crdcache/bench/internal/report"
+)
+
+// attempts is how often each measurement is tried.
+const attempts = 5
+
+// attempt measures one subject once, and tries again where that fails: on a busy machine a server may end a
+// connection before its time.
+func (r *runner) attempt(ctx context.Context, step Step, name string) (metrics map[string]float64, err error) {
+	for n := range attempts {
+		if metrics, err = r.measure(ctx, step, name); err == nil || ctx.Err() != nil {
+			break
+		}
+		if n < attempts-1 {
+			r.say("  again, %s could not be measured: %v", name, err)
+		}
+	}
+	return metrics, err
+}
+
+// taskTimeout is far more than any task takes.
+const taskTimeout = 10 * time.Minute
+
+// measure measures one subject once.
+func (r *runner) measure(ctx context.Context, step Step, name string) (map[string]float64, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, taskTimeout, fmt.Errorf("it took more than %v", taskTimeout))
+	defer cancel()
+	task := experiment.Task{
+		Experiment: step.Experiment, Size: step.Size, Objects: step.Objects, Subject: name,
+		Kubeconfig: r.box.Kubeconfig(), Events: step.Events, Budget: step.Budget, Command: r.command(step, name),
+	}
+	if step.Experiment == experiment.SyncList {
+		task.Env = []string{experiment.NoWatchList}
+	}
+	if r.options.Profiles != "" {
+		task.Profile = filepath.Join(r.options.Profiles, fmt.Sprintf("%s-%s-%d-%s.pprof", step.Experiment, step.Size, step.Objects, name))
+	}
+	switch {
+	case step.Events == 0:
+		outcome, err := StartChild(ctx, task, nil)
+		return outcome.Metrics, err
+	case step.Rate == 0:
+		return r.burst(ctx, step, task)
+	default:
+		return r.steady(ctx, step, task)
+	}
+}
+
+// steady makes changes while the child follows them.
+func (r *runner) steady(ctx context.Context, step Step, task experiment.Task) (map[string]float64, error) {
+	client, err := r.box.Client()
+	if err != nil {
+		return nil, err
+	}
+	var sent map[string]time.Time
+	outcome, err := StartChild(ctx, task, func(ctx context.Context) (err error) {
+		sent, err = Update(ctx, client, step.Events, step.Rate)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	latencies, err := Latencies(sent, outcome.Seen)
+	if err != nil {
+		return nil, fmt.Errorf("%s of %s: %w", step.Experiment, task.Subject, err)
+	}
+	outcome.Metrics[experiment.LatencyP50] = report.Quantile(latencies, 0.50).Seconds() * 1e3
+	outcome.Metrics[experiment.LatencyP99] = report.Quantile(latencies, 0.99).Seconds() * 1e3
+	return outcome.Metrics, nil
+}
+
+// burst makes changes, and lets the child know of them when all are made.
+func (r *runner) burst(ctx context.Context, step Step, task experiment.Task) (_ map[string]float64, err error) {
+	client, err := r.box.Client()
+	if err != nil {
+		return nil, err
+	}
+	g, err := StartGate(r.box.Kubeconfig())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, g.Stop()) }()
+	task.Kubeconfig = g.Kubeconfig()
+	outcome, err := StartChild(ctx, task, func(ctx context.Context) error {
+		g.Close()
+		defer g.Open()
+		if _, err := Update(ctx, client, step.Events, step.Rate); err != nil {
+			return err
+		}
+		return g.Wait(ctx, step.Events)
+	})
+	return outcome.Metrics, err
+}
+
+// command is what a task has to run, in experiments that run something.
+func (r *runner) command(step Step, name string) []string {
+	var format string
+	switch step.Experiment {
+	case experiment.DumpJSON:
+		format = "json"
+	case experiment.DumpYAML:
+		format = "yaml"
+	default:
+		return nil
+	}
+	if name == experiment.Kubectl {
+		return []string{r.options.Kubectl, "get", "certificates.cert-manager.io", "-A", "-o", format}
+	}
+	return []string{r.options.Crdcache, "dump", "certificates.cert-manager.io", "-A", "-o", format}
+}

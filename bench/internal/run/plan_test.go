@@ -1,0 +1,94 @@
+package run
+
+import (
+	"testing"
+	"time"
+
+	"github.com/crdcache/crdcache/bench/internal/experiment"
+	"github.com/crdcache/crdcache/bench/internal/subject"
+)
+
+func newPlan(t *testing.T, o PlanOptions) Plan {
+	t.Helper()
+	p, err := NewPlan(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestOrder checks that no step wants fewer objects than one before it with the same sandbox.
+func TestOrder(t *testing.T) {
+	o := DefaultPlanOptions()
+	o.Sizes = []int{50_000, 1_000}
+	o.LargeSizes = []int{2_000, 1_000}
+	size, objects := experiment.Small, 0
+	for _, s := range newPlan(t, o) {
+		switch {
+		case s.Size == size:
+		case size == experiment.Small:
+			size, objects = experiment.Large, 0
+		default:
+			t.Fatalf("%s comes back to the small objects", s)
+		}
+		if s.Objects < objects {
+			t.Errorf("%s comes after %d objects", s, objects)
+		}
+		objects = s.Objects
+	}
+	if size != experiment.Large {
+		t.Error("there is no step with large objects")
+	}
+}
+
+// TestTime keeps the runs within what is expected of them.
+func TestTime(t *testing.T) {
+	if e := newPlan(t, DefaultPlanOptions()).Estimate(); e > 20*time.Minute {
+		t.Errorf("the report takes about %v, want at most 20 minutes", e)
+	}
+	if e := newPlan(t, CIPlanOptions()).Estimate(); e > 5*time.Minute {
+		t.Errorf("the short run takes about %v, want at most 5 minutes", e)
+	}
+}
+
+func TestChoices(t *testing.T) {
+	o := CIPlanOptions()
+	o.Experiments = []string{experiment.Sync, experiment.UpdatesRead}
+	o.Subjects = []string{subject.ClientGo, subject.Stream}
+	p := newPlan(t, o)
+	if len(p) != 2 || p[0].Experiment != experiment.Sync || len(p[0].Subjects) != 2 {
+		t.Fatalf("got %+v, want both subjects filled", p)
+	}
+	if p[1].Experiment != experiment.UpdatesRead || len(p[1].Subjects) != 1 {
+		t.Errorf("got %+v, want the stream, which has no objects, not to be read", p[1])
+	}
+	o.Sizes = []int{2 * OnceAbove}
+	if s := newPlan(t, o)[1]; s.Rounds != 1 {
+		t.Errorf("%s has %d rounds, want 1", s, s.Rounds)
+	}
+	o.Sizes, o.Subjects, o.Experiments = []int{AllBelow}, []string{subject.ClientGo, subject.Object}, []string{experiment.Sync}
+	p = newPlan(t, o)
+	if len(p) != 2 || p[0].Rounds != 3 || p[0].Subjects[0] != subject.ClientGo || p[1].Rounds != 1 || p[1].Subjects[0] != subject.Object {
+		t.Errorf("got %+v, want what matters less measured once", p)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	tests := map[string]func(*PlanOptions){
+		"no sizes":             func(o *PlanOptions) { o.Sizes = nil },
+		"no rounds":            func(o *PlanOptions) { o.Rounds = 0 },
+		"unknown experiment":   func(o *PlanOptions) { o.Experiments = []string{"nonsense"} },
+		"unknown subject":      func(o *PlanOptions) { o.Subjects = []string{"nonsense"} },
+		"not enough to update": func(o *PlanOptions) { o.UpdateObjects = o.Updates - 1 },
+		"too large a burst":    func(o *PlanOptions) { o.Burst = o.UpdateObjects + 1 },
+	}
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := CIPlanOptions()
+			change(&o)
+			if _, err := NewPlan(o); err == nil {
+				t.Error("there is no error")
+			}
+		})
+	}
+}

@@ -1,0 +1,59 @@
+package run
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/crdcache/crdcache/bench/internal/report"
+)
+
+// busy is the load average from which on figures are not to be trusted.
+const busy = 0.5
+
+// quiet finds out what else happens on the machine during a run.
+type quiet struct {
+	load    float64
+	machine Machine
+	own     time.Duration
+	err     error // of any of them: there are systems that do not tell
+}
+
+// listen begins.
+func listen() quiet {
+	var q quiet
+	if q.load, q.err = Load(); q.err != nil {
+		return q
+	}
+	if q.machine, q.err = ReadMachine(); q.err != nil {
+		return q
+	}
+	q.own, q.err = OwnCPU()
+	return q
+}
+
+// warn says what it is like before the run.
+func (q quiet) warn(say func(string, ...any)) {
+	switch {
+	case q.err != nil:
+		say("whether the machine is quiet is not known: %v", q.err)
+	case q.load > busy:
+		say("the machine is not quiet: the load average is %.2f, and figures will be worse than they could be", q.load)
+	default:
+		say("the machine is quiet: the load average is %.2f", q.load)
+	}
+}
+
+// noise returns what the run had nothing to do with; it has to have ended, with all that it started.
+func (q quiet) noise(took time.Duration) *report.Noise {
+	after := listen()
+	if q.err != nil || after.err != nil || took <= 0 {
+		return nil
+	}
+	all := float64(took) * float64(runtime.NumCPU())
+	others := (after.machine.Busy - q.machine.Busy) - (after.own - q.own)
+	return &report.Noise{
+		Load:   q.load,
+		Others: max(float64(others), 0) / all,
+		Stolen: float64(after.machine.Stolen-q.machine.Stolen) / all,
+	}
+}

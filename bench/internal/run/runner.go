@@ -1,0 +1,95 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/crdcache/crdcache/bench/internal/report"
+)
+
+// Options say with what to run.
+type Options struct {
+	// Sandbox, Kubectl and Crdcache are the paths of programs.
+	Sandbox, Kubectl, Crdcache string
+	// Profiles is a folder for a processor profile of each experiment and subject; empty means none. What is
+	// profiled takes a little longer.
+	Profiles string
+	// Progress gets a line for each step and each measurement.
+	Progress io.Writer
+}
+
+// Run makes the experiments of a plan. What can't be measured becomes a failure of the result; the error is for
+// what ends the run: an interrupt, or a sandbox that does not work. What was measured until then is returned in
+// any case.
+func Run(ctx context.Context, p Plan, o Options) (*report.Result, error) {
+	r := &runner{options: o, result: &report.Result{Started: time.Now().UTC(), Machine: report.ThisMachine()}}
+	quiet := listen()
+	quiet.warn(r.say)
+	err := r.all(ctx, p)
+	took := time.Since(r.result.Started)
+	r.result.Took, r.result.Noise = report.Duration(took.Round(time.Second)), quiet.noise(took)
+	return r.result, err
+}
+
+// runner is the state of Run.
+type runner struct {
+	options Options
+	result  *report.Result
+	crds    string
+	box     *Box
+	size    string // of the objects in box
+	settled int    // how many of them the server is known to serve
+}
+
+func (r *runner) all(ctx context.Context, p Plan) (err error) {
+	if r.crds, err = CertManagerCRDs(ctx); err != nil {
+		return err
+	}
+	if err := r.versions(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.stopBox()) }()
+	for i, step := range p {
+		r.say("[%d/%d] %s", i+1, len(p), step)
+		if err := r.fill(ctx, step); errors.Is(err, errNotServed) && ctx.Err() == nil {
+			r.result.Failures = append(r.result.Failures, fmt.Sprintf("%s: %v", step, err))
+			r.say("  FAILED %v", err)
+			continue
+		} else if err != nil {
+			return err
+		}
+		if err := r.step(ctx, step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step measures all subjects of a step. Each round goes through all of them, so that a busy moment of the
+// machine does not hit one alone.
+func (r *runner) step(ctx context.Context, step Step) error {
+	for round := range step.Rounds {
+		for _, name := range step.Subjects {
+			metrics, err := r.attempt(ctx, step, name)
+			switch {
+			case ctx.Err() != nil:
+				return context.Cause(ctx)
+			case err != nil:
+				r.result.Failures = append(r.result.Failures, err.Error())
+				r.say("  FAILED %v", err)
+				continue
+			}
+			r.result.Add(step.Experiment, step.Size, step.Objects, name, metrics)
+			r.say("  %d/%d %-20s %s", round+1, step.Rounds, name, summary(metrics))
+		}
+	}
+	return nil
+}
+
+func (r *runner) say(format string, arguments ...any) {
+	fmt.Fprintf(r.options.Progress, strings.TrimRight(format, "\n")+"\n", arguments...)
+}

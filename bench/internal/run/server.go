@@ -1,0 +1,80 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/crdcache/crdcache/bench/internal/experiment"
+	"github.com/crdcache/crdcache/bench/internal/subject"
+)
+
+// fill sees to a sandbox with the objects of a step.
+func (r *runner) fill(ctx context.Context, step Step) error {
+	if r.box != nil && r.size != step.Size {
+		if err := r.stopBox(); err != nil {
+			return err
+		}
+	}
+	if r.box == nil {
+		started, err := StartSandbox(ctx, r.options.Sandbox, r.crds, step.Size)
+		if err != nil {
+			return err
+		}
+		r.box, r.size = started, step.Size
+		if r.result.Machine.Kubernetes, err = r.box.Version(ctx); err != nil {
+			return err
+		}
+	}
+	if err := r.box.Fill(ctx, step.Objects); err != nil {
+		return err
+	}
+	return r.settle(ctx, step)
+}
+
+// settle reads all objects until that works. A server that has just been filled may still be reading them
+// itself, and ends watches meanwhile.
+func (r *runner) settle(ctx context.Context, step Step) error {
+	if r.settled == step.Objects {
+		return nil
+	}
+	step = Step{Experiment: experiment.Sync, Size: step.Size, Objects: step.Objects}
+	var err error
+	for range settleAttempts {
+		if err = r.box.CaughtUp(ctx); err == nil {
+			_, err = r.measure(ctx, step, subject.Stream)
+		}
+		if err == nil {
+			r.settled = step.Objects
+			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		r.say("  again: %v", err)
+		select {
+		case <-time.After(settlePause):
+		case <-ctx.Done():
+		}
+	}
+	return fmt.Errorf("%w: %w", errNotServed, err)
+}
+
+// errNotServed is for a step that cannot be made; others may still be.
+var errNotServed = errors.New("the server does not serve what the sandbox was filled with")
+
+const (
+	// settleAttempts is how often settle tries.
+	settleAttempts = 50
+	// settlePause is how long it leaves the server alone before it tries again.
+	settlePause = 2 * time.Second
+)
+
+func (r *runner) stopBox() error {
+	if r.box == nil {
+		return nil
+	}
+	defer func() { r.box, r.settled = nil, 0 }()
+	return r.box.Stop()
+}

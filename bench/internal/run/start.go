@@ -1,0 +1,97 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/crdcache/crdcache/bench/internal/experiment"
+)
+
+// StartChild does a task in a child and waits for it. It calls ready, on this goroutine, when the child is. When ctx
+// ends, the child is killed.
+func StartChild(ctx context.Context, task experiment.Task, ready func(context.Context) error) (experiment.Outcome, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return experiment.Outcome{}, err
+	}
+	return startCommand(ctx, exec.CommandContext(ctx, program, marker), task, ready)
+}
+
+// startCommand is StartChild for any program.
+func startCommand(ctx context.Context, command *exec.Cmd, task experiment.Task, ready func(context.Context) error) (experiment.Outcome, error) {
+	line, err := json.Marshal(task)
+	if err != nil {
+		return experiment.Outcome{}, err
+	}
+	var stderr bytes.Buffer
+	command.Env = append(os.Environ(), task.Env...)
+	command.Stderr = &stderr
+	stdin, err := command.StdinPipe()
+	if err != nil {
+		return experiment.Outcome{}, err
+	}
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		return experiment.Outcome{}, err
+	}
+	if err := command.Start(); err != nil {
+		return experiment.Outcome{}, err
+	}
+	outcome, err := converse(ctx, append(line, '\n'), stdin, json.NewDecoder(stdout), ready)
+	if err != nil {
+		_ = command.Process.Kill() // it may be in the middle of something
+	}
+	// Wait closes the standard input behind the child. Closed before, it would end the child in its last moment.
+	if ended := command.Wait(); err == nil {
+		err = ended
+	}
+	if err != nil {
+		return experiment.Outcome{}, describe(ctx, task, err, stderr.String())
+	}
+	return outcome, nil
+}
+
+// converse hands over the task and reads messages until one says how it ended.
+func converse(ctx context.Context, task []byte, stdin io.Writer, messages *json.Decoder, ready func(context.Context) error) (experiment.Outcome, error) {
+	if _, err := stdin.Write(task); err != nil {
+		return experiment.Outcome{}, err
+	}
+	for {
+		var m message
+		if err := messages.Decode(&m); err != nil {
+			return experiment.Outcome{}, fmt.Errorf("it ended without a result: %w", err)
+		}
+		switch {
+		case m.Error != "":
+			return experiment.Outcome{}, errors.New(m.Error)
+		case m.Outcome != nil:
+			return *m.Outcome, nil
+		case m.Ready && ready != nil:
+			if err := ready(ctx); err != nil {
+				return experiment.Outcome{}, err
+			}
+		}
+	}
+}
+
+// describe says what failed, with the end of what the child printed.
+func describe(ctx context.Context, task experiment.Task, err error, printed string) error {
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	const most = 2000
+	if printed = strings.TrimSpace(printed); len(printed) > most {
+		printed = "… " + printed[len(printed)-most:]
+	}
+	if printed != "" {
+		printed = "\n" + printed
+	}
+	return fmt.Errorf("%s of %s with %d %s objects: %w%s", task.Experiment, task.Subject, task.Objects, task.Size, err, printed)
+}

@@ -1,0 +1,101 @@
+package run
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/crdcache/crdcache/bench/internal/experiment"
+	"github.com/crdcache/crdcache/bench/internal/subject"
+)
+
+// Step is one experiment at one number of objects, for several subjects in turn.
+type Step struct {
+	Experiment string
+	Size       string
+	Objects    int
+	Subjects   []string
+	// Rounds is how often all of it is done; the median counts.
+	Rounds int
+	// Events is how many updates are made, Rate of them in a second; without a rate all of them reach the client at
+	// once.
+	Events int
+	Rate   float64
+	// Budget is the processor time for each small operation.
+	Budget time.Duration
+}
+
+// String names the step in messages.
+func (s Step) String() string {
+	return fmt.Sprintf("%s, %d %s objects", s.Experiment, s.Objects, s.Size)
+}
+
+// perObject is about how many microseconds a subject takes for an object of 2 KB until it is synced, on two
+// cores that it shares with the server. It only serves the estimate.
+var perObject = map[string]float64{
+	subject.Stream:            100,
+	subject.ClientGo:          240,
+	subject.ClientGoTrimmed:   240,
+	subject.ControllerRuntime: 240,
+	subject.ClientGoMetadata:  80,
+}
+
+// Otherwise, for the modes of crdcache.
+const perObjectOurs = 110
+
+// perPrinted is the same for printing an object, by experiment and command.
+var perPrinted = map[string]map[string]float64{
+	experiment.DumpJSON: {experiment.Kubectl: 550, experiment.Ours: 200},
+	experiment.DumpYAML: {experiment.Kubectl: 1100, experiment.Ours: 550},
+}
+
+// What else takes time, in seconds.
+const (
+	childStart   = 1.5
+	sandboxStart = 8
+	fillPer1000  = 0.6
+	largeFactor  = 3   // of a large object against a small one
+	burstRate    = 800 // how many updates the server takes in a second
+)
+
+// operations is how many small operations with a budget an experiment has.
+var operations = map[string]int{experiment.Reads: 4, experiment.Decode: 3, experiment.Paths: 5, experiment.Queries: 4}
+
+// Estimate is about how long the step takes, without filling the sandbox.
+func (s Step) Estimate() time.Duration {
+	return time.Duration(s.estimate() * float64(time.Second)).Round(time.Second)
+}
+
+func (s Step) estimate() float64 {
+	one := 0.0
+	for _, name := range s.Subjects {
+		one += childStart + float64(operations[s.Experiment])*s.Budget.Seconds()
+		switch {
+		case s.Rate > 0:
+			one += float64(s.Events) / s.Rate
+		case s.Events > 0:
+			one += float64(s.Events) / burstRate
+		}
+		one += s.estimateObject(name) * float64(s.Objects) / 1e6
+	}
+	return one * float64(s.Rounds)
+}
+
+// estimateObject is about how many microseconds a subject takes for each object.
+func (s Step) estimateObject(name string) float64 {
+	switch s.Experiment {
+	case experiment.Decode, experiment.Paths:
+		return 0 // they fetch a few
+	case experiment.Queries:
+		return 60 // to make objects and keep them
+	case experiment.DumpJSON, experiment.DumpYAML:
+		return perPrinted[s.Experiment][name]
+	}
+	each, ok := perObject[name]
+	if !ok {
+		each = perObjectOurs
+	}
+	if s.Size == experiment.Large {
+		each *= largeFactor
+	}
+	return each
+}

@@ -1,0 +1,122 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+)
+
+// resource is where the objects are.
+const resource = "/apis/cert-manager.io/v1/certificates"
+
+// workers is how many requests may be under way at once.
+const workers = 8
+
+// Update changes count objects, each once, rate of them in a second (0: as fast as the server takes them): the status
+// and the metadata of one in turn. It returns when each was changed with the time before its request was sent, by "namespace/name". There
+// have to be that many objects. The first error ends it.
+func Update(ctx context.Context, client *rest.RESTClient, count int, rate float64) (map[string]time.Time, error) {
+	keys, err := list(ctx, client, count)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var sent struct {
+		sync.Mutex
+		times map[string]time.Time
+	}
+	sent.times = make(map[string]time.Time, count)
+	work := make(chan int)
+	var running sync.WaitGroup
+	for range workers {
+		running.Go(func() { // ends when work is closed
+			for n := range work {
+				now := time.Now()
+				if err := patch(ctx, client, keys[n], n); err != nil {
+					cancel(err)
+					continue
+				}
+				sent.Lock()
+				sent.times[keys[n].String()] = now
+				sent.Unlock()
+			}
+		})
+	}
+	pace(ctx, count, rate, work)
+	close(work)
+	running.Wait()
+	return sent.times, context.Cause(ctx)
+}
+
+// pace hands out the numbers below count, number n at n/rate seconds, so that a slow moment is caught up with.
+func pace(ctx context.Context, count int, rate float64, work chan<- int) {
+	start := time.Now()
+	for n := range count {
+		if rate > 0 && !sleep(ctx, time.Until(start.Add(time.Duration(float64(n)/rate*float64(time.Second))))) {
+			return
+		}
+		select {
+		case work <- n:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// sleep returns false when the context ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	due := time.NewTimer(d)
+	defer due.Stop()
+	select {
+	case <-due.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// list returns the names of count objects.
+func list(ctx context.Context, client *rest.RESTClient, count int) ([]types.NamespacedName, error) {
+	answer, err := client.Get().AbsPath(resource).Param("limit", strconv.Itoa(count)).Do(ctx).Raw()
+	if err != nil {
+		return nil, fmt.Errorf("listing objects to change: %w", err)
+	}
+	var parsed struct {
+		Items []struct {
+			Metadata struct{ Namespace, Name string }
+		}
+	}
+	if err := json.Unmarshal(answer, &parsed); err != nil {
+		return nil, err
+	}
+	if len(parsed.Items) < count {
+		return nil, fmt.Errorf("%d objects are to be changed, and there are %d", count, len(parsed.Items))
+	}
+	keys := make([]types.NamespacedName, count)
+	for i := range keys {
+		keys[i] = types.NamespacedName{Namespace: parsed.Items[i].Metadata.Namespace, Name: parsed.Items[i].Metadata.Name}
+	}
+	return keys, nil
+}
+
+func patch(ctx context.Context, client *rest.RESTClient, key types.NamespacedName, n int) error {
+	// The time makes it differ from what an earlier run left behind: what changes nothing makes no event.
+	stamp := time.Now().UnixNano()
+	path := []string{"/apis/cert-manager.io/v1/namespaces", key.Namespace, "certificates", key.Name}
+	body := fmt.Sprintf(`{"metadata":{"annotations":{"platform.example.com/touched":"%d"}}}`, stamp)
+	if n%2 == 0 {
+		path = append(path, "status")
+		body = fmt.Sprintf(`{"status":{"revision":%d}}`, stamp%1e9)
+	}
+	if err := client.Patch(types.MergePatchType).AbsPath(path...).Body([]byte(body)).Do(ctx).Error(); err != nil {
+		return fmt.Errorf("changing %s: %w", key, err)
+	}
+	return nil
+}

@@ -87,7 +87,7 @@ func waitFor(t testing.TB, i *Informer, is func(Status) bool) Status {
 	t.Helper()
 	ctx := patient(t)
 	for {
-		status, changed := i.snapshot()
+		status, changed := i.StatusChange()
 		if is(status) {
 			return status
 		}

@@ -133,7 +133,7 @@ func (s *stage) expect(events ...string) {
 func (s *stage) await(state State, reason Reason) Status {
 	s.Helper()
 	for {
-		status, changed := s.informer.snapshot()
+		status, changed := s.informer.StatusChange()
 		if status.State == state && status.Reason == reason {
 			return status
 		}

@@ -60,7 +60,7 @@ func TestNoAnswerDegrades(t *testing.T) {
 		i := ask(t, f, widgets)
 		start(t, f)
 		observe(t, i, "short of patience", health.SyncPatience-time.Second, brief{State: StateSyncing})
-		_, changed := i.snapshot()
+		_, changed := i.StatusChange()
 		observe(t, i, "at its end", time.Second, brief{State: StateDegraded, Reason: ReasonNoAnswer})
 		select {
 		case <-changed:

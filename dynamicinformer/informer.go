@@ -161,12 +161,12 @@ func (i *Informer) GVR() schema.GroupVersionResource { return i.gvr }
 
 // Status returns what is known of the informer now.
 func (i *Informer) Status() Status {
-	status, _ := i.snapshot()
+	status, _ := i.StatusChange()
 	return status
 }
 
-// snapshot returns the status, and a channel that is closed when it says something else.
-func (i *Informer) snapshot() (Status, <-chan struct{}) {
+// StatusChange returns what Status does, and a channel that is closed when it says something else.
+func (i *Informer) StatusChange() (Status, <-chan struct{}) {
 	status, changed := i.health.Snapshot()
 	return statusOf(status), changed
 }

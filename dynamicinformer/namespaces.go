@@ -69,7 +69,7 @@ var _ follow.NamespaceList = namespaceList{}
 // Names implements follow.NamespaceList. Credentials that are refused say nothing about namespaces.
 func (l namespaceList) Names() (names []string, known bool, changed <-chan struct{}, err error) {
 	i := l.Informer()
-	status, changed := i.snapshot()
+	status, changed := i.StatusChange()
 	switch {
 	case i.HasSynced():
 		return i.GetStore().ListKeys(), true, changed, nil

@@ -70,7 +70,7 @@ func (i *Informer) waitForSync(ctx context.Context, required func() bool) error 
 // waitUntilSettled returns the status once it is settled, or the present one and the context's cause.
 func (i *Informer) waitUntilSettled(ctx context.Context, required func() bool) (Status, error) {
 	for {
-		status, changed := i.snapshot()
+		status, changed := i.StatusChange()
 		if status.Settled() && !(required() && status.mayComeToPass()) {
 			return status, nil
 		}

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers/references"
 	"github.com/crdcache/crdcache/readapi/faults"
 )
 
@@ -47,4 +48,56 @@ func TestPatternOfNamespacesWithoutTheRightToAll(t *testing.T) {
 	if status := target.Informer.Status(); status.State != dynamicinformer.StateSynced || status.Generation != 1 {
 		t.Errorf("the status is %+v", status)
 	}
+}
+
+const widgetsAndGadgetsOfTeams = `  - name: widgets
+    match: {group: example.com, resource: widgets}
+    references: [{name: gadget, to: {group: example.com, kind: Gadget, name: .spec.color}}]
+  - name: gadgets
+    match: {group: example.com, resource: gadgets}
+    namespaces: {include: [prod, "team-*"]}
+`
+
+// What may not be read is not missing: a reference into a namespace that the config means, but the server does not show, is
+// unknown, and dangles once its namespace may be read and the target is not there.
+func TestReferencesToWhatMayNotBeRead(t *testing.T) {
+	var injector *faults.Injector
+	s := newSceneBehind(t, func(server http.Handler) http.Handler {
+		injector = faults.New(server)
+		for _, path := range []string{"/apis/example.com/v1/gadgets", "/api/v1/namespaces"} {
+			injector.Add(faults.Fault{Match: faults.Match{Path: path}, Effect: faults.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "not in all namespaces")})
+		}
+		return injector
+	})
+	apply(s.storage, definition("example.com", "gadgets", "Gadget"))
+	for _, namespace := range []string{"prod", "team-a"} {
+		apply(s.storage, fmt.Sprintf(`{apiVersion: v1, kind: Namespace, metadata: {name: %s}}`, namespace))
+		for _, color := range []string{"red", "green"} {
+			apply(s.storage, fmt.Sprintf(`{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: %s, name: %s}, spec: {color: %[2]s}}`, namespace, color))
+		}
+		apply(s.storage, fmt.Sprintf(`{apiVersion: example.com/v1, kind: Gadget, metadata: {namespace: %s, name: red}}`, namespace))
+	}
+	b := s.follow(parse(t, widgetsAndGadgetsOfTeams))
+	graph, err := b.References()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("known", func() bool { return graph.Stats().Synced == 2 })
+	if got := graph.Dangling(); len(got) > 0 {
+		t.Errorf("of what may not be read, %v dangle", got)
+	}
+	to := references.Object{Group: "example.com", Kind: "Gadget", Namespace: "prod", Name: "red"}
+	if got := graph.To(to); len(got) != 1 || got[0].State != references.Resolved {
+		t.Errorf("what is there: %v", got)
+	}
+	injector.Clear()
+	target, err := b.Target("gadgets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	target.Informer.Retry()
+	s.eventually("all may be read", func() bool {
+		got := graph.Dangling()
+		return len(got) == 2 && got[0].From.Key() == "prod/green" && got[1].From.Key() == "team-a/green"
+	})
 }

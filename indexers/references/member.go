@@ -26,7 +26,8 @@ type Member struct {
 	// Informer follows the objects.
 	Informer Informer
 	// Namespaces tells whether the informer follows a namespace; nil stands for all. It must always say the same, and is
-	// called with a lock held.
+	// called with a lock held. While a *dynamicinformer.Informer is degraded because it may not read all of them, that
+	// something is not there says nothing.
 	Namespaces func(namespace string) bool
 	// Selected is set when the informer follows only objects that a selector selects. That one is not there says
 	// nothing then.
@@ -56,6 +57,7 @@ type member struct {
 	registration cache.ResourceEventHandlerRegistration // nil until the informer has given it
 	kind         *kind
 	synced       bool
+	forbidden    bool // the informer may not read all that it is to follow
 	gone         bool
 	objects      map[place]holding
 }
@@ -106,16 +108,17 @@ func (g *Graph) Add(m Member) (*Membership, error) {
 		_ = m.Informer.RemoveEventHandler(registration)
 		return nil, ErrClosed
 	}
-	go one.awaitSync(registration.HasSyncedChecker().Done()) // ends when the member has synced, or with stop
+	go one.follow(registration.HasSyncedChecker().Done()) // ends with stop, or with the informer
 	return &Membership{one}, nil
 }
 
 // covers reports whether the member has all objects of a namespace.
 func (m *member) covers(namespace string) bool {
-	return !m.Selected && (m.Namespaces == nil || !m.Type.Namespaced || m.Namespaces(namespace))
+	return !m.Selected && !m.forbidden && (m.Namespaces == nil || !m.Type.Namespaced || m.Namespaces(namespace))
 }
 
-func (m *member) awaitSync(synced <-chan struct{}) {
+// follow notes that the member has synced, and then what its informer may read.
+func (m *member) follow(synced <-chan struct{}) {
 	select {
 	case <-m.ended:
 		return
@@ -127,9 +130,40 @@ func (m *member) awaitSync(synced <-chan struct{}) {
 		}
 		m.synced = true
 		close(m.heard)
+		m.look(c)
 		c.touched = append(c.touched, m.kind.incoming()...)
 		c.wake()
 	})
+	ours, ok := m.Informer.(*dynamicinformer.Informer)
+	if !ok {
+		return
+	}
+	for {
+		_, changed := ours.StatusChange()
+		m.graph.do(m.look)
+		select {
+		case <-m.ended:
+			return
+		case <-ours.Stopped():
+			return
+		case <-changed:
+		}
+	}
+}
+
+// look notes whether the informer may read all that it is to follow. One that may not goes on with the namespaces that it
+// may read, so that what it lacks in the others is not known to be missing.
+func (m *member) look(c *change) {
+	ours, ok := m.Informer.(*dynamicinformer.Informer)
+	if !ok || m.gone {
+		return
+	}
+	status := ours.Status()
+	forbidden := status.State == dynamicinformer.StateDegraded && status.Reason == dynamicinformer.ReasonForbidden
+	if forbidden != m.forbidden {
+		m.forbidden = forbidden
+		c.touched = append(c.touched, m.kind.incoming()...)
+	}
 }
 
 // wake tells those who wait for a change of the members.
@@ -226,6 +260,7 @@ func (m *member) OnDelete(obj any) {
 	}
 	m.graph.do(func(c *change) {
 		if _, have := m.objects[at]; have && !m.gone {
+			m.look(c) // it may be gone because its namespace may no longer be read
 			m.put(c, at, nil)
 		}
 	})

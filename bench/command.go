@@ -65,18 +65,18 @@ func (o *options) run(ctx context.Context, stderr io.Writer) error {
 		fmt.Fprintln(stderr, "wrote", o.results)
 	}
 	if o.report != "" {
-		if err := report.Write(o.report, r); err != nil {
+		if err := report.WriteMarkdown(o.report, r); err != nil {
 			return err
 		}
 		fmt.Fprintln(stderr, "wrote", o.report)
 	}
 	outcomes := report.Judge(r)
-	report.Outcomes(stderr, outcomes)
+	report.WriteOutcomes(stderr, outcomes)
 	failed := len(r.Failures) > 0
 	if broken := report.Broken(outcomes); o.guard && len(broken) > 0 {
 		failed = true
 		fmt.Fprintln(stderr, "\nbroken by more than the margin, or not measured:")
-		report.Outcomes(stderr, broken)
+		report.WriteOutcomes(stderr, broken)
 	}
 	for _, failure := range r.Failures {
 		fmt.Fprintln(stderr, "could not be measured:", failure)
@@ -103,7 +103,7 @@ func (o *options) measure(ctx context.Context, stderr io.Writer) (*report.Result
 		}
 		return nil, nil
 	}
-	r, err := run.Run(ctx, p, o.runner)
+	r, err := p.Run(ctx, o.runner)
 	if err != nil {
 		return nil, err
 	}

@@ -8,11 +8,11 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
-// Certificates is the type that everything is measured with, and CertificateKind its kind.
-var Certificates = schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "certificates"}
+// certificates is the type that everything is measured with, and certificateKind its kind.
+var certificates = schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "certificates"}
 
-// CertificateKind is the kind of Certificates.
-const CertificateKind = "Certificate"
+// certificateKind is the kind of Certificates.
+const certificateKind = "Certificate"
 
 // config is what every client of a child is made from: no rate limit on the client's side, all else as usual.
 func config(task Task) (*rest.Config, error) {
@@ -36,6 +36,6 @@ func newCache(task Task, handler subject.Handler, seen func(string)) (subject.Ca
 		return nil, err
 	}
 	return found[0].New(subject.Options{
-		Config: config, Type: Certificates, Kind: CertificateKind, Handler: handler, Seen: seen,
+		Config: config, Type: certificates, Kind: certificateKind, Handler: handler, Seen: seen,
 	})
 }

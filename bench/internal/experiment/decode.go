@@ -15,11 +15,11 @@ func decodeObjects(ctx context.Context, task Task, _ func() error) (Outcome, err
 	if err != nil {
 		return Outcome{}, err
 	}
-	one, err := Operation(task.Budget, func(n int) error { return d.object(items[n%len(items)]) })
+	one, err := costOfOperation(task.Budget, func(n int) error { return d.object(items[n%len(items)]) })
 	if err != nil {
 		return Outcome{}, err
 	}
-	all, err := Operation(2*task.Budget, func(int) error {
+	all, err := costOfOperation(2*task.Budget, func(int) error {
 		got, err := d.list(list)
 		if err == nil && got != len(items) {
 			err = fmt.Errorf("%d items were decoded, want %d", got, len(items))

@@ -59,7 +59,7 @@ func evaluatePaths(ctx context.Context, task Task, _ func() error) (Outcome, err
 		if err != nil {
 			return Outcome{}, err
 		}
-		cost, err := Operation(task.Budget, func(n int) error { return evaluate(p.objects[n%len(p.objects)]) })
+		cost, err := costOfOperation(task.Budget, func(n int) error { return evaluate(p.objects[n%len(p.objects)]) })
 		if err != nil {
 			return Outcome{}, fmt.Errorf("%s: %w", p.path, err)
 		}
@@ -69,7 +69,7 @@ func evaluatePaths(ctx context.Context, task Task, _ func() error) (Outcome, err
 	if err != nil {
 		return Outcome{}, err
 	}
-	cost, err := Operation(task.Budget, func(n int) error { return evaluate(items[n%len(items)]) })
+	cost, err := costOfOperation(task.Budget, func(n int) error { return evaluate(items[n%len(items)]) })
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -74,7 +74,7 @@ func askQueries(ctx context.Context, task Task, _ func() error) (Outcome, error)
 			return nil
 		},
 	} {
-		cost, err := Operation(task.Budget, ask)
+		cost, err := costOfOperation(task.Budget, ask)
 		if err != nil {
 			return Outcome{}, fmt.Errorf("%s: %w", metric, err)
 		}

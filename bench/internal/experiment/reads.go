@@ -81,7 +81,7 @@ func (r *reading) gets() error {
 	names := spread(r.keys, coldObjects)
 	runtime.GC()
 	runtime.GC()
-	copied, err := Calls(len(names), func(n int) error {
+	copied, err := costOfCalls(len(names), func(n int) error {
 		object, err := r.reader.Get(names[n])
 		if o, ok := object.(k8sruntime.Object); ok {
 			o.DeepCopyObject()
@@ -98,12 +98,12 @@ func (r *reading) each(hotMetric, coldMetric string, names []string, read func(s
 	coldNames := spread(names, coldObjects)
 	runtime.GC()
 	runtime.GC()
-	cold, err := Calls(len(coldNames), func(n int) error { return read(coldNames[n]) })
+	cold, err := costOfCalls(len(coldNames), func(n int) error { return read(coldNames[n]) })
 	if err != nil {
 		return err
 	}
 	hotNames := spread(names, hotObjects)
-	hot, err := Operation(r.budget, func(n int) error { return read(hotNames[n%len(hotNames)]) })
+	hot, err := costOfOperation(r.budget, func(n int) error { return read(hotNames[n%len(hotNames)]) })
 	if err != nil {
 		return err
 	}
@@ -139,11 +139,11 @@ func (r *reading) whole(hotMetric, coldMetric string, list func() (int, error), 
 	}
 	runtime.GC()
 	runtime.GC()
-	cold, err := Calls(1, read)
+	cold, err := costOfCalls(1, read)
 	if err != nil {
 		return err
 	}
-	hot, err := Operation(r.budget, read)
+	hot, err := costOfOperation(r.budget, read)
 	if err != nil {
 		return err
 	}
@@ -154,9 +154,9 @@ func (r *reading) whole(hotMetric, coldMetric string, list func() (int, error), 
 
 // addIndex adds an index while another goroutine reads.
 func (r *reading) addIndex() error {
-	before := LiveHeap()
+	before := liveHeap()
 	keys := spread(r.keys, hotObjects)
-	took, longest, err := LongestCall(
+	took, longest, err := longestCall(
 		func(n int) error {
 			_, err := r.reader.Get(keys[n%len(keys)])
 			return err
@@ -167,7 +167,7 @@ func (r *reading) addIndex() error {
 	}
 	r.metrics[IndexAdd] = took.Seconds() * 1e3
 	r.metrics[IndexPause] = longest.Seconds() * 1e3
-	r.metrics[IndexHeap] = float64(LiveHeap()-before) / float64(len(r.keys))
+	r.metrics[IndexHeap] = float64(liveHeap()-before) / float64(len(r.keys))
 	return nil
 }
 

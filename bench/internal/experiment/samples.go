@@ -25,7 +25,7 @@ func samples(ctx context.Context, task Task) (list []byte, items [][]byte, err e
 	if err != nil {
 		return nil, nil, err
 	}
-	list, err = client.Get().AbsPath("/apis", Certificates.Group, Certificates.Version, Certificates.Resource).
+	list, err = client.Get().AbsPath("/apis", certificates.Group, certificates.Version, certificates.Resource).
 		Param("limit", strconv.Itoa(sampleCount)).Do(ctx).Raw()
 	if err != nil {
 		return nil, nil, err

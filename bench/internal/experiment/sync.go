@@ -13,8 +13,8 @@ const NoWatchList = "KUBE_FEATURE_WatchListClient=false"
 
 // syncCache fills a cache without handlers.
 func syncCache(ctx context.Context, task Task, _ func() error) (Outcome, error) {
-	before := LiveHeap()
-	watch, err := StartStopwatch()
+	before := liveHeap()
+	watch, err := startStopwatch()
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -29,7 +29,7 @@ func syncCache(ctx context.Context, task Task, _ func() error) (Outcome, error) 
 	if err != nil {
 		return Outcome{}, err
 	}
-	peak, err := ProcessPeakRSS()
+	peak, err := peakRSS()
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -37,7 +37,7 @@ func syncCache(ctx context.Context, task Task, _ func() error) (Outcome, error) 
 	if objects != task.Objects {
 		return Outcome{}, fmt.Errorf("the cache has %d objects, want %d", objects, task.Objects)
 	}
-	heap := LiveHeap() - before
+	heap := liveHeap() - before
 	runtime.KeepAlive(cache)
 	return Outcome{Metrics: map[string]float64{
 		CPU:           cpu.Seconds(),

@@ -27,8 +27,8 @@ func follow(ctx context.Context, task Task, ready func() error) (Outcome, error)
 		return Outcome{}, err
 	}
 	runtime.GC()
-	allocated, _ := Allocated()
-	watch, err := StartStopwatch()
+	allocated, _ := allocations()
+	watch, err := startStopwatch()
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -47,7 +47,7 @@ func follow(ctx context.Context, task Task, ready func() error) (Outcome, error)
 	if err != nil {
 		return Outcome{}, err
 	}
-	allocatedAfter, _ := Allocated()
+	allocatedAfter, _ := allocations()
 	runtime.KeepAlive(cache)
 	events := float64(task.Events)
 	return Outcome{

@@ -34,5 +34,5 @@ objects, with large ones, with updates or reads, the printing of YAML, and with 
 that matter less, comes from a single round. The objects are synthetic: all Certificates have the same shape, which is
 friendly to compression and to shared strings.
 
-`, rounds, 100*Median(cpu), 100*Quantile(cpu, 1), 100*Quantile(heap, 1))
+`, rounds, 100*median(cpu), 100*Quantile(cpu, 1), 100*Quantile(heap, 1))
 }

@@ -31,8 +31,8 @@ func promiseTable(b *strings.Builder, outcomes []Outcome, required bool) {
 	fmt.Fprintln(b)
 }
 
-// Outcomes writes what became of the promises as plain text.
-func Outcomes(w io.Writer, outcomes []Outcome) {
+// WriteOutcomes writes what became of the promises as plain text.
+func WriteOutcomes(w io.Writer, outcomes []Outcome) {
 	for _, o := range outcomes {
 		fmt.Fprintf(w, "%-8s %s, %s against %s: promised %s, measured %s",
 			verdict(o), o.What, title(o.Who), against(o), promised(o), measured(o))
@@ -46,7 +46,7 @@ func Outcomes(w io.Writer, outcomes []Outcome) {
 func against(o Outcome) string {
 	switch {
 	case o.Flat:
-		return "itself with " + commas(FlatFrom) + " objects"
+		return "itself with " + commas(flatFrom) + " objects"
 	case o.Absolute:
 		return missing
 	}

@@ -15,7 +15,7 @@ type Promise struct {
 	What, Who, Against string
 	// Over and Under are the figures; of their keys, Size and Objects are not set.
 	Over, Under Key
-	// Flat makes Under the same figure as Over with fewer objects: at least FlatFrom of them.
+	// Flat makes Under the same figure as Over with fewer objects: at least flatFrom of them.
 	Flat bool
 	// Large is set where it is about large objects, not small ones.
 	Large bool
@@ -45,13 +45,13 @@ type Outcome struct {
 	Met, Broken bool
 }
 
-// FlatFrom is where growth is measured from: with fewer objects, what is done once counts too much.
-const FlatFrom = 10_000
+// flatFrom is where growth is measured from: with fewer objects, what is done once counts too much.
+const flatFrom = 10_000
 
 // Judge returns the outcome of every promise.
 func Judge(r *Result) []Outcome {
 	var outcomes []Outcome
-	for _, p := range Promises() {
+	for _, p := range allPromises() {
 		outcomes = append(outcomes, p.judge(r))
 	}
 	return outcomes
@@ -101,7 +101,7 @@ func (p Promise) figures(r *Result) (over, under Figure, ok bool) {
 		return candidates[len(candidates)-1], Figure{Median: 1}, true
 	}
 	if p.Flat {
-		from := slices.IndexFunc(candidates, func(f Figure) bool { return f.Objects >= FlatFrom })
+		from := slices.IndexFunc(candidates, func(f Figure) bool { return f.Objects >= flatFrom })
 		if from < 0 || from == len(candidates)-1 {
 			return over, under, false
 		}

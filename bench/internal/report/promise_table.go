@@ -10,9 +10,9 @@ import (
 // fills is the number of objects that filling caches is judged at.
 const fills = 50_000
 
-// Promises returns all promises, in the order of the report. The two numbers are what is promised, and where a short
+// allPromises returns all promises, in the order of the report. The two numbers are what is promised, and where a short
 // run on a busy machine fails.
-func Promises() []Promise {
+func allPromises() []Promise {
 	return slices.Concat(required(), besides())
 }
 

@@ -88,7 +88,7 @@ func TestBroken(t *testing.T) {
 func TestPromises(t *testing.T) {
 	type subjectOf struct{ what, who, against string }
 	there := map[subjectOf]bool{}
-	for _, p := range Promises() {
+	for _, p := range allPromises() {
 		name := subjectOf{p.What, p.Who, p.Against}
 		if there[name] {
 			t.Errorf("%v is there twice", name)

@@ -17,8 +17,8 @@ func Quantile[T cmp.Ordered](values []T, q float64) T {
 	return sorted[min(max(rank-1, 0), len(sorted)-1)]
 }
 
-// Median returns the middle value, or the mean of the two middle ones. It is zero without values.
-func Median(values []float64) float64 {
+// median returns the middle value, or the mean of the two middle ones. It is zero without values.
+func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}
@@ -30,12 +30,12 @@ func Median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// Spread returns how far the values lie apart: the difference of the largest and the smallest as a share of
+// spread returns how far the values lie apart: the difference of the largest and the smallest as a share of
 // the median. It is zero for fewer than two values.
-func Spread(values []float64) float64 {
-	median := Median(values)
-	if len(values) < 2 || median == 0 {
+func spread(values []float64) float64 {
+	middle := median(values)
+	if len(values) < 2 || middle == 0 {
 		return 0
 	}
-	return (slices.Max(values) - slices.Min(values)) / median
+	return (slices.Max(values) - slices.Min(values)) / middle
 }

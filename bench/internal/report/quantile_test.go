@@ -46,10 +46,10 @@ func TestMedianAndSpread(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Median(tt.values); got != tt.median {
+			if got := median(tt.values); got != tt.median {
 				t.Errorf("Median is %v, want %v", got, tt.median)
 			}
-			if got := Spread(tt.values); got != tt.spread {
+			if got := spread(tt.values); got != tt.spread {
 				t.Errorf("Spread is %v, want %v", got, tt.spread)
 			}
 		})

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Write writes the report of a result to a file, in Markdown.
-func Write(path string, r *Result) error {
-	return os.WriteFile(path, []byte(Markdown(r)), 0o666)
+// WriteMarkdown writes the report of a result to a file, in Markdown.
+func WriteMarkdown(path string, r *Result) error {
+	return os.WriteFile(path, []byte(markdown(r)), 0o666)
 }
 
-// Markdown returns the report.
-func Markdown(r *Result) string {
+// markdown returns the report.
+func markdown(r *Result) string {
 	var b strings.Builder
 	intro(&b, r)
 	promises(&b, Judge(r))

@@ -66,7 +66,7 @@ func TestMarkdown(t *testing.T) {
 	r.Add(experiment.Decode, experiment.Large, 1_000, experiment.Ours, map[string]float64{experiment.DecodeObject: 111})
 	r.Add(experiment.Decode, experiment.Small, 1_000, experiment.Ours, map[string]float64{experiment.DecodeObject: 88})
 	r.Add(experiment.Paths, experiment.Small, 1_000, experiment.Ours, map[string]float64{experiment.PathEight: 99})
-	text := Markdown(r)
+	text := markdown(r)
 	for _, want := range []string{
 		"2 January 2026", "a processor", "v1.2.3",
 		"### 1,000 objects\n", "### 1,000 objects, large", "1.50 s", "777 µs", "33.0 s", "### 1,000 objects, listed", "22.0 MiB", "44.0 ms", "55.0 ns", "66.0 ms",
@@ -76,7 +76,7 @@ func TestMarkdown(t *testing.T) {
 			t.Errorf("the report lacks %q", want)
 		}
 	}
-	if empty := Markdown(&Result{}); strings.Contains(empty, "## Filling") || strings.Contains(empty, "## Following") {
+	if empty := markdown(&Result{}); strings.Contains(empty, "## Filling") || strings.Contains(empty, "## Following") {
 		t.Errorf("the report of nothing has sections:\n%s", empty)
 	}
 	if strings.Contains(text, "with details") {
@@ -96,7 +96,7 @@ func TestOutcomes(t *testing.T) {
 		{Promise: fixed, Measured: true, Ratio: 4.5, Met: true, Objects: 5_000},
 	}
 	var text, markdown strings.Builder
-	Outcomes(&text, outcomes)
+	WriteOutcomes(&text, outcomes)
 	promises(&markdown, outcomes)
 	const wantText = `yes      speed, bytes of the stream alone against kubectl: promised ≥ 10.0×, measured 12.0× (CI fails < 4.00×)
 no       speed, bytes of the stream alone against kubectl: promised ≥ 10.0×, measured 3.00× (CI fails < 4.00×)

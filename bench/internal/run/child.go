@@ -7,15 +7,16 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime/pprof"
 
 	"github.com/crdcache/crdcache/bench/internal/experiment"
 )
 
-// marker is the only argument of a child.
-const marker = "__child"
+// childMarker is the only argument of a child.
+const childMarker = "__child"
 
 // IsChild reports whether these arguments, os.Args, are those of a child.
-func IsChild(args []string) bool { return len(args) == 2 && args[1] == marker }
+func IsChild(args []string) bool { return len(args) == 2 && args[1] == childMarker }
 
 // ChildMain does the task that the parent wrote to standard input, and returns the exit code of the process.
 func ChildMain(run experiment.Func) int {
@@ -31,30 +32,48 @@ func ChildMain(run experiment.Func) int {
 	}()
 	var task experiment.Task
 	if err := json.Unmarshal(line, &task); err != nil {
-		return fail(output, err)
+		return sendError(output, err)
 	}
-	stop, err := profile(task.Profile)
+	stop, err := startProfile(task.Profile)
 	if err != nil {
-		return fail(output, err)
+		return sendError(output, err)
 	}
-	outcome, err := run(context.Background(), task, func() error { return output.Encode(message{Ready: true}) })
+	outcome, err := run(context.Background(), task, func() error { return output.Encode(childMessage{Ready: true}) })
 	if err := errors.Join(err, stop()); err != nil {
-		return fail(output, err)
+		return sendError(output, err)
 	}
-	if err := output.Encode(message{Outcome: &outcome}); err != nil {
+	if err := output.Encode(childMessage{Outcome: &outcome}); err != nil {
 		return 1
 	}
 	return 0
 }
 
-func fail(output *json.Encoder, err error) int {
-	_ = output.Encode(message{Error: err.Error()})
+func sendError(output *json.Encoder, err error) int {
+	_ = output.Encode(childMessage{Error: err.Error()})
 	return 1
 }
 
-// message is a line from a child to its parent: one of the fields is set.
-type message struct {
+// childMessage is a line from a child to its parent: one of the fields is set.
+type childMessage struct {
 	Ready   bool                `json:",omitempty"`
 	Outcome *experiment.Outcome `json:",omitempty"`
 	Error   string              `json:",omitempty"`
+}
+
+// startProfile begins to profile the process into a file, if there is to be one, and returns what ends that.
+func startProfile(path string) (stop func() error, err error) {
+	if path == "" {
+		return func() error { return nil }, nil
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(file); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		return file.Close()
+	}, nil
 }

@@ -16,9 +16,9 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Gate is an HTTP server on loopback that passes everything on to an API server. It is open at first. It reads what the
+// gate is an HTTP server on loopback that passes everything on to an API server. It is open at first. It reads what the
 // server sends without delay, however long the gate is closed.
-type Gate struct {
+type gate struct {
 	server     *http.Server
 	dir        string
 	kubeconfig string
@@ -33,8 +33,8 @@ type Gate struct {
 	}
 }
 
-// StartGate starts a gate before the API server of a kubeconfig file, as that file's user. It ends with Stop.
-func StartGate(kubeconfig string) (*Gate, error) {
+// startGate starts a gate before the API server of a kubeconfig file, as that file's user. It ends with Stop.
+func startGate(kubeconfig string) (*gate, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func StartGate(kubeconfig string) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gate{}
+	g := &gate{}
 	g.mu.changed = make(chan struct{})
 	if g.dir, err = os.MkdirTemp("", "gate-"); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func StartGate(kubeconfig string) (*Gate, error) {
 		return nil, err
 	}
 	g.kubeconfig = filepath.Join(g.dir, "kubeconfig")
-	if err := writeConfig(g.kubeconfig, "http://"+listener.Addr().String()); err != nil {
+	if err := writeGateConfig(g.kubeconfig, "http://"+listener.Addr().String()); err != nil {
 		_ = listener.Close()
 		_ = os.RemoveAll(g.dir)
 		return nil, err
@@ -68,7 +68,7 @@ func StartGate(kubeconfig string) (*Gate, error) {
 	return g, nil
 }
 
-func writeConfig(path, address string) error {
+func writeGateConfig(path, address string) error {
 	config := clientcmdapi.NewConfig()
 	config.Clusters["gate"] = &clientcmdapi.Cluster{Server: address}
 	config.Contexts["gate"] = &clientcmdapi.Context{Cluster: "gate"}
@@ -76,7 +76,7 @@ func writeConfig(path, address string) error {
 	return clientcmd.WriteToFile(*config, path)
 }
 
-func (g *Gate) proxy(target *url.URL, transport http.RoundTripper) http.Handler {
+func (g *gate) proxy(target *url.URL, transport http.RoundTripper) http.Handler {
 	return &httputil.ReverseProxy{
 		Transport:     transport,
 		FlushInterval: -1,
@@ -91,28 +91,28 @@ func (g *Gate) proxy(target *url.URL, transport http.RoundTripper) http.Handler 
 }
 
 // Kubeconfig is the path of a file with the gate's address.
-func (g *Gate) Kubeconfig() string { return g.kubeconfig }
+func (g *gate) Kubeconfig() string { return g.kubeconfig }
 
 // Close holds back what comes from now on.
-func (g *Gate) Close() { g.set(true) }
+func (g *gate) Close() { g.set(true) }
 
 // Open lets everything through.
-func (g *Gate) Open() { g.set(false) }
+func (g *gate) Open() { g.set(false) }
 
-func (g *Gate) set(closed bool) {
+func (g *gate) set(closed bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.closed, g.mu.events = closed, 0
 	g.tellLocked()
 }
 
-func (g *Gate) tellLocked() {
+func (g *gate) tellLocked() {
 	close(g.mu.changed)
 	g.mu.changed = make(chan struct{})
 }
 
 // count adds events to those that wait.
-func (g *Gate) count(events int) {
+func (g *gate) count(events int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.mu.closed && events > 0 {
@@ -122,14 +122,14 @@ func (g *Gate) count(events int) {
 }
 
 // state returns whether the gate is closed, how many events wait, and what is closed when that changes.
-func (g *Gate) state() (closed bool, events int, changed <-chan struct{}) {
+func (g *gate) state() (closed bool, events int, changed <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.mu.closed, g.mu.events, g.mu.changed
 }
 
 // Wait returns when as many events wait at the closed gate.
-func (g *Gate) Wait(ctx context.Context, events int) error {
+func (g *gate) Wait(ctx context.Context, events int) error {
 	for {
 		_, waiting, changed := g.state()
 		if waiting >= events {
@@ -144,7 +144,7 @@ func (g *Gate) Wait(ctx context.Context, events int) error {
 }
 
 // Stop ends the gate and all connections through it.
-func (g *Gate) Stop() error {
+func (g *gate) Stop() error {
 	err := g.server.Close()
 	if removed := os.RemoveAll(g.dir); err == nil {
 		err = removed

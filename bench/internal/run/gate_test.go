@@ -14,15 +14,15 @@ import (
 )
 
 // behind starts a gate before a handler and returns a client for it.
-func behind(t *testing.T, handler http.HandlerFunc) (g *Gate, get func(path string) *bufio.Reader) {
+func behind(t *testing.T, handler http.HandlerFunc) (g *gate, get func(path string) *bufio.Reader) {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := writeConfig(kubeconfig, server.URL); err != nil {
+	if err := writeGateConfig(kubeconfig, server.URL); err != nil {
 		t.Fatal(err)
 	}
-	g, err := StartGate(kubeconfig)
+	g, err := startGate(kubeconfig)
 	if err != nil {
 		t.Fatal(err)
 	}

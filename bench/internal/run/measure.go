@@ -37,7 +37,7 @@ func (r *runner) measure(ctx context.Context, step Step, name string) (map[strin
 	defer cancel()
 	task := experiment.Task{
 		Experiment: step.Experiment, Size: step.Size, Objects: step.Objects, Subject: name,
-		Kubeconfig: r.box.Kubeconfig(), Events: step.Events, Budget: step.Budget, Command: r.command(step, name),
+		Kubeconfig: r.sandbox.Kubeconfig(), Events: step.Events, Budget: step.Budget, Command: r.command(step, name),
 	}
 	if step.Experiment == experiment.SyncList {
 		task.Env = []string{experiment.NoWatchList}
@@ -47,7 +47,7 @@ func (r *runner) measure(ctx context.Context, step Step, name string) (map[strin
 	}
 	switch {
 	case step.Events == 0:
-		outcome, err := StartChild(ctx, task, nil)
+		outcome, err := startChild(ctx, task, nil)
 		return outcome.Metrics, err
 	case step.Rate == 0:
 		return r.burst(ctx, step, task)
@@ -58,19 +58,19 @@ func (r *runner) measure(ctx context.Context, step Step, name string) (map[strin
 
 // steady makes changes while the child follows them.
 func (r *runner) steady(ctx context.Context, step Step, task experiment.Task) (map[string]float64, error) {
-	client, err := r.box.Client()
+	client, err := r.sandbox.Client()
 	if err != nil {
 		return nil, err
 	}
 	var sent map[string]time.Time
-	outcome, err := StartChild(ctx, task, func(ctx context.Context) (err error) {
-		sent, err = Update(ctx, client, step.Events, step.Rate)
+	outcome, err := startChild(ctx, task, func(ctx context.Context) (err error) {
+		sent, err = updateObjects(ctx, client, step.Events, step.Rate)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	latencies, err := Latencies(sent, outcome.Seen)
+	latencies, err := latenciesOf(sent, outcome.Seen)
 	if err != nil {
 		return nil, fmt.Errorf("%s of %s: %w", step.Experiment, task.Subject, err)
 	}
@@ -81,20 +81,20 @@ func (r *runner) steady(ctx context.Context, step Step, task experiment.Task) (m
 
 // burst makes changes, and lets the child know of them when all are made.
 func (r *runner) burst(ctx context.Context, step Step, task experiment.Task) (_ map[string]float64, err error) {
-	client, err := r.box.Client()
+	client, err := r.sandbox.Client()
 	if err != nil {
 		return nil, err
 	}
-	g, err := StartGate(r.box.Kubeconfig())
+	g, err := startGate(r.sandbox.Kubeconfig())
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, g.Stop()) }()
 	task.Kubeconfig = g.Kubeconfig()
-	outcome, err := StartChild(ctx, task, func(ctx context.Context) error {
+	outcome, err := startChild(ctx, task, func(ctx context.Context) error {
 		g.Close()
 		defer g.Open()
-		if _, err := Update(ctx, client, step.Events, step.Rate); err != nil {
+		if _, err := updateObjects(ctx, client, step.Events, step.Rate); err != nil {
 			return err
 		}
 		return g.Wait(ctx, step.Events)
@@ -114,7 +114,7 @@ func (r *runner) command(step Step, name string) []string {
 		return nil
 	}
 	if name == experiment.Kubectl {
-		return []string{r.options.Kubectl, "get", "certificates.cert-manager.io", "-A", "-o", format}
+		return []string{r.options.Kubectl, "get", certificatesType, "-A", "-o", format}
 	}
-	return []string{r.options.Crdcache, "dump", "certificates.cert-manager.io", "-A", "-o", format}
+	return []string{r.options.Crdcache, "dump", certificatesType, "-A", "-o", format}
 }

@@ -14,63 +14,25 @@ import (
 // sandbox can be filled but not emptied.
 type Plan []Step
 
-// PlanOptions say what to measure.
-type PlanOptions struct {
-	// Sizes are the numbers of small objects to fill caches with, and LargeSizes those of large ones.
-	Sizes, LargeSizes []int
-	// Subjects are the caches, by name.
-	Subjects []string
-	// Experiments are those to make, by name; empty means all.
-	Experiments []string
-	// Rounds is how often everything is measured. What takes long is measured once: more than OnceAbove
-	// objects, large ones, updates, reads, printing YAML, and from AllBelow objects on the subjects that matter less.
-	// Printing JSON is measured twice at most.
+// Step is one experiment at one number of objects, for several subjects in turn.
+type Step struct {
+	Experiment string
+	Size       string
+	Objects    int
+	Subjects   []string
+	// Rounds is how often all of it is done; the median counts.
 	Rounds int
-	// Updates is how many updates to make, and UpdateObjects among how many objects; Burst is how many arrive at once.
-	Updates, UpdateObjects, Burst int
-	// ListObjects is how many objects are listed, ReadObjects how many are read, DumpObjects how many are
-	// dumped.
-	ListObjects, ReadObjects, DumpObjects int
+	// Events is how many updates are made, Rate of them in a second; without a rate all of them reach the client at
+	// once.
+	Events int
+	Rate   float64
 	// Budget is the processor time for each small operation.
 	Budget time.Duration
 }
 
-const (
-	// OnceAbove is the number of objects above which one round has to do, and only the subjects that matter most
-	// are measured.
-	OnceAbove = 100_000
-	// AllBelow is the number of objects below which all subjects are measured in all rounds; above it one round has
-	// to do for those that matter less.
-	AllBelow = 10_000
-)
-
-// updateRate is how many updates are made in a second: what two cores do with ease, so that latency is not
-// that of a queue before the server.
-const updateRate = 200
-
-// DefaultPlanOptions returns the options that the report is made with.
-func DefaultPlanOptions() PlanOptions {
-	return PlanOptions{
-		Sizes:      []int{1_000, 10_000, 50_000, 200_000},
-		LargeSizes: []int{10_000},
-		Subjects:   subject.Names(subject.All()),
-		Rounds:     3,
-		Updates:    600, UpdateObjects: 10_000,
-		Burst: 2_000, ListObjects: 10_000, ReadObjects: 100_000, DumpObjects: 50_000,
-		Budget: 400 * time.Millisecond,
-	}
-}
-
-// CIPlanOptions returns the options of the short run that guards promises.
-func CIPlanOptions() PlanOptions {
-	return PlanOptions{
-		Sizes:    []int{5_000},
-		Subjects: subject.Names(subject.All()),
-		Rounds:   3,
-		Updates:  300, UpdateObjects: 5_000,
-		Burst: 1_000, ListObjects: 5_000, ReadObjects: 5_000, DumpObjects: 3_000,
-		Budget: 200 * time.Millisecond,
-	}
+// String names the step in messages.
+func (s Step) String() string {
+	return fmt.Sprintf("%s, %d %s objects", s.Experiment, s.Objects, s.Size)
 }
 
 // NewPlan plans a run.
@@ -154,7 +116,7 @@ func (o PlanOptions) small(subjects []subject.Subject) Plan {
 	dump.Experiment, dump.Rounds = experiment.DumpYAML, 1
 	p = append(p, dump)
 	for _, size := range o.Sizes {
-		if size <= OnceAbove {
+		if size <= onceAbove {
 			p = append(p, Step{
 				Experiment: experiment.Queries, Size: experiment.Small, Objects: size, Rounds: o.Rounds, Budget: o.Budget, Subjects: []string{experiment.Ours},
 			})
@@ -177,18 +139,18 @@ func (o PlanOptions) decode(size string, objects int) Step {
 // sync plans to fill caches: the subjects that matter, and where that does not take too long the others.
 func (o PlanOptions) sync(size string, objects int, subjects []subject.Subject) Plan {
 	main := Step{Experiment: experiment.Sync, Size: size, Objects: objects, Rounds: o.Rounds}
-	if objects > OnceAbove || size == experiment.Large {
+	if objects > onceAbove || size == experiment.Large {
 		main.Rounds = 1
 	}
 	others := main
-	if objects >= AllBelow {
+	if objects >= allBelow {
 		others.Rounds = 1
 	}
 	for _, s := range subjects {
 		switch {
-		case s.Scales && !(objects > OnceAbove && s.Name == subject.Packed): // which grows as it does without managed fields
+		case s.Scales && !(objects > onceAbove && s.Name == subject.Packed): // which grows as it does without managed fields
 			main.Subjects = append(main.Subjects, s.Name)
-		case objects <= OnceAbove && size == experiment.Small:
+		case objects <= onceAbove && size == experiment.Small:
 			others.Subjects = append(others.Subjects, s.Name)
 		}
 	}
@@ -197,22 +159,4 @@ func (o PlanOptions) sync(size string, objects int, subjects []subject.Subject) 
 		return Plan{main}
 	}
 	return Plan{main, others}
-}
-
-// Estimate is about how long the run takes.
-func (p Plan) Estimate() time.Duration {
-	seconds := 0.0
-	most := map[string]int{}
-	for _, s := range p {
-		seconds += s.estimate()
-		most[s.Size] = max(most[s.Size], s.Objects)
-	}
-	for size, objects := range most {
-		each := fillPer1000
-		if size == experiment.Large {
-			each *= largeFactor
-		}
-		seconds += sandboxStart + each*float64(objects)/1000
-	}
-	return time.Duration(seconds * float64(time.Second)).Round(time.Second)
 }

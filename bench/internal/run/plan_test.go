@@ -62,11 +62,11 @@ func TestChoices(t *testing.T) {
 	if p[1].Experiment != experiment.UpdatesRead || len(p[1].Subjects) != 1 {
 		t.Errorf("got %+v, want the stream, which has no objects, not to be read", p[1])
 	}
-	o.Sizes = []int{2 * OnceAbove}
+	o.Sizes = []int{2 * onceAbove}
 	if s := newPlan(t, o)[1]; s.Rounds != 1 {
 		t.Errorf("%s has %d rounds, want 1", s, s.Rounds)
 	}
-	o.Sizes, o.Subjects, o.Experiments = []int{AllBelow}, []string{subject.ClientGo, subject.Object}, []string{experiment.Sync}
+	o.Sizes, o.Subjects, o.Experiments = []int{allBelow}, []string{subject.ClientGo, subject.Object}, []string{experiment.Sync}
 	p = newPlan(t, o)
 	if len(p) != 2 || p[0].Rounds != 3 || p[0].Subjects[0] != subject.ClientGo || p[1].Rounds != 1 || p[1].Subjects[0] != subject.Object {
 		t.Errorf("got %+v, want what matters less measured once", p)

@@ -13,7 +13,7 @@ const busy = 0.5
 // quiet finds out what else happens on the machine during a run.
 type quiet struct {
 	load    float64
-	machine Machine
+	machine machineTime
 	own     time.Duration
 	err     error // of any of them: there are systems that do not tell
 }
@@ -21,13 +21,13 @@ type quiet struct {
 // listen begins.
 func listen() quiet {
 	var q quiet
-	if q.load, q.err = Load(); q.err != nil {
+	if q.load, q.err = loadAverage(); q.err != nil {
 		return q
 	}
-	if q.machine, q.err = ReadMachine(); q.err != nil {
+	if q.machine, q.err = readMachineTime(); q.err != nil {
 		return q
 	}
-	q.own, q.err = OwnCPU()
+	q.own, q.err = ownCPU()
 	return q
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,10 +24,10 @@ type Options struct {
 	Progress io.Writer
 }
 
-// Run makes the experiments of a plan. What can't be measured becomes a failure of the result; the error is for
+// Run makes the experiments of the plan. What can't be measured becomes a failure of the result; the error is for
 // what ends the run: an interrupt, or a sandbox that does not work. What was measured until then is returned in
 // any case.
-func Run(ctx context.Context, p Plan, o Options) (*report.Result, error) {
+func (p Plan) Run(ctx context.Context, o Options) (*report.Result, error) {
 	r := &runner{options: o, result: &report.Result{Started: time.Now().UTC(), Machine: report.ThisMachine()}}
 	quiet := listen()
 	quiet.warn(r.say)
@@ -35,24 +37,24 @@ func Run(ctx context.Context, p Plan, o Options) (*report.Result, error) {
 	return r.result, err
 }
 
-// runner is the state of Run.
+// runner is the state of Plan.Run.
 type runner struct {
 	options Options
 	result  *report.Result
 	crds    string
-	box     *Box
-	size    string // of the objects in box
+	sandbox *sandbox
+	size    string // of the objects in sandbox
 	settled int    // how many of them the server is known to serve
 }
 
 func (r *runner) all(ctx context.Context, p Plan) (err error) {
-	if r.crds, err = CertManagerCRDs(ctx); err != nil {
+	if r.crds, err = certManagerCRDs(ctx); err != nil {
 		return err
 	}
 	if err := r.versions(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.stopBox()) }()
+	defer func() { err = errors.Join(err, r.stopSandbox()) }()
 	for i, step := range p {
 		r.say("[%d/%d] %s", i+1, len(p), step)
 		if err := r.fill(ctx, step); errors.Is(err, errNotServed) && ctx.Err() == nil {
@@ -92,4 +94,13 @@ func (r *runner) step(ctx context.Context, step Step) error {
 
 func (r *runner) say(format string, arguments ...any) {
 	fmt.Fprintf(r.options.Progress, strings.TrimRight(format, "\n")+"\n", arguments...)
+}
+
+// summary puts metrics on one line, for who watches the run.
+func summary(metrics map[string]float64) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(metrics)) {
+		parts = append(parts, fmt.Sprintf("%s=%.4g", name, metrics[name]))
+	}
+	return strings.Join(parts, " ")
 }

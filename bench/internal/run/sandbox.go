@@ -9,13 +9,17 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
+
+	// Keeps the module in go.mod. It is imported for its folder of definitions alone.
+	_ "github.com/cert-manager/cert-manager/pkg/apis/certmanager"
 )
 
-// Box is a running sandbox in a temporary folder. Its methods are called one at a time.
-type Box struct {
+// sandbox is a running sandbox in a temporary folder. Its methods are called one at a time.
+type sandbox struct {
 	binary, dir, kubeconfig string
 	size                    string
 	filled                  int
@@ -28,75 +32,90 @@ type Box struct {
 // namespaces is how many the objects are spread over.
 const namespaces = 50
 
-// certificates is the definition of what Fill writes.
-const certificates = "certificates.cert-manager.io"
+// What Fill writes.
+const (
+	// certificatesType is its type, as commands name it.
+	certificatesType = "certificates.cert-manager.io"
+	// certificatesPath is where the API server has all of it.
+	certificatesPath = "/apis/cert-manager.io/v1/certificates"
+)
 
-// StartSandbox starts a sandbox from its binary and applies the definitions in a folder. It is for objects of one
+// startSandbox starts a sandbox from its binary and applies the definitions in a folder. It is for objects of one
 // size, "small" or "large". It ends with Stop, and with this process, however that ends; nothing is left of it
 // then.
-func StartSandbox(ctx context.Context, binary, crds, size string) (*Box, error) {
+func startSandbox(ctx context.Context, binary, crds, size string) (*sandbox, error) {
 	if info, err := os.Stat(binary); err != nil || !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("there is no sandbox at %s: run 'make sandbox' to build it, or say where it is with -sandbox", binary)
 	}
-	b := &Box{binary: binary, size: size, stderr: &bytes.Buffer{}}
-	b.command = exec.Command(binary, "exec", "--load", crds, "--",
+	s := &sandbox{binary: binary, size: size, stderr: &bytes.Buffer{}}
+	s.command = exec.Command(binary, "exec", "--load", crds, "--",
 		"sh", "-c", `echo "$SANDBOX_DIR"; echo "$KUBECONFIG"; exec cat >/dev/null`)
-	b.command.Stderr = b.stderr
+	s.command.Stderr = s.stderr
 	// Ctrl-C is not for the sandbox: it ends when its standard input does.
-	b.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	stdin, err := b.command.StdinPipe()
+	s.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	stdin, err := s.command.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
-	b.stdin = stdin
-	stdout, err := b.command.StdoutPipe()
+	s.stdin = stdin
+	stdout, err := s.command.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
-	if err := b.command.Start(); err != nil {
+	if err := s.command.Start(); err != nil {
 		return nil, err
 	}
-	interrupt := context.AfterFunc(ctx, func() { _ = b.command.Process.Signal(syscall.SIGTERM) })
+	interrupt := context.AfterFunc(ctx, func() { _ = s.command.Process.Signal(syscall.SIGTERM) })
 	lines := bufio.NewScanner(stdout)
-	for _, value := range []*string{&b.dir, &b.kubeconfig} {
+	for _, value := range []*string{&s.dir, &s.kubeconfig} {
 		if lines.Scan() {
 			*value = strings.TrimSpace(lines.Text())
 		}
 	}
-	if !interrupt() || b.kubeconfig == "" {
-		_ = b.Stop()
+	if !interrupt() || s.kubeconfig == "" {
+		_ = s.Stop()
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, fmt.Errorf("%s exec ended before the server was ready: %s", binary, strings.TrimSpace(b.stderr.String()))
+		return nil, fmt.Errorf("%s exec ended before the server was ready: %s", binary, strings.TrimSpace(s.stderr.String()))
 	}
-	return b, nil
+	return s, nil
 }
 
 // Kubeconfig is the path of a file with the address and the administrator.
-func (b *Box) Kubeconfig() string { return b.kubeconfig }
+func (s *sandbox) Kubeconfig() string { return s.kubeconfig }
 
 // Fill adds Certificates until there are as many as count. There can't be fewer again.
-func (b *Box) Fill(ctx context.Context, count int) error {
-	if count < b.filled {
-		return fmt.Errorf("the sandbox has %d objects already, and %d are wanted", b.filled, count)
+func (s *sandbox) Fill(ctx context.Context, count int) error {
+	if count < s.filled {
+		return fmt.Errorf("the sandbox has %d objects already, and %d are wanted", s.filled, count)
 	}
-	if count == b.filled {
+	if count == s.filled {
 		return nil
 	}
-	command := exec.CommandContext(ctx, b.binary, "fill", "--dir", b.dir, "--type", certificates,
-		"--count", strconv.Itoa(count), "--namespaces", strconv.Itoa(namespaces), "--size", b.size)
+	command := exec.CommandContext(ctx, s.binary, "fill", "--dir", s.dir, "--type", certificatesType,
+		"--count", strconv.Itoa(count), "--namespaces", strconv.Itoa(namespaces), "--size", s.size)
 	if out, err := command.CombinedOutput(); err != nil {
 		return errors.Join(context.Cause(ctx), fmt.Errorf("filling the sandbox: %w: %s", err, bytes.TrimSpace(out)))
 	}
-	b.filled = count
+	s.filled = count
 	return nil
 }
 
 // Stop ends the sandbox and waits until it has gone.
-func (b *Box) Stop() error {
-	if err := errors.Join(b.stdin.Close(), b.command.Wait()); err != nil {
-		return fmt.Errorf("stopping the sandbox: %w: %s", err, strings.TrimSpace(b.stderr.String()))
+func (s *sandbox) Stop() error {
+	if err := errors.Join(s.stdin.Close(), s.command.Wait()); err != nil {
+		return fmt.Errorf("stopping the sandbox: %w: %s", err, strings.TrimSpace(s.stderr.String()))
 	}
 	return nil
+}
+
+// certManagerCRDs returns the folder of cert-manager's definitions, in the module cache. It has to be called in
+// the folder of this module.
+func certManagerCRDs(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/cert-manager/cert-manager").Output()
+	if err != nil {
+		return "", fmt.Errorf("finding the module of cert-manager (is this run in the folder of the benchmark's module?): %w", err)
+	}
+	return filepath.Join(strings.TrimSpace(string(out)), "deploy", "crds"), nil
 }

@@ -33,9 +33,9 @@ esac
 	return path, notes
 }
 
-func TestBox(t *testing.T) {
+func TestSandbox(t *testing.T) {
 	path, notes := program(t, "")
-	b, err := StartSandbox(t.Context(), path, "crds", "large")
+	b, err := startSandbox(t.Context(), path, "crds", "large")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,11 +72,11 @@ func TestBox(t *testing.T) {
 }
 
 func TestStartSandboxFailures(t *testing.T) {
-	if _, err := StartSandbox(t.Context(), filepath.Join(t.TempDir(), "none"), "crds", "small"); err == nil || !strings.Contains(err.Error(), "make sandbox") {
+	if _, err := startSandbox(t.Context(), filepath.Join(t.TempDir(), "none"), "crds", "small"); err == nil || !strings.Contains(err.Error(), "make sandbox") {
 		t.Errorf("the error is %v, want it to say how to build the sandbox", err)
 	}
 	broken, _ := program(t, "echo no port >&2; exit 125")
-	if _, err := StartSandbox(t.Context(), broken, "crds", "small"); err == nil || !strings.Contains(err.Error(), "no port") {
+	if _, err := startSandbox(t.Context(), broken, "crds", "small"); err == nil || !strings.Contains(err.Error(), "no port") {
 		t.Errorf("the error is %v, want what the sandbox said", err)
 	}
 }
@@ -86,7 +86,7 @@ func TestStartSandboxInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(interrupted)
 	slow, _ := program(t, "exec sleep 600")
-	if _, err := StartSandbox(ctx, slow, "crds", "small"); !errors.Is(err, interrupted) {
+	if _, err := startSandbox(ctx, slow, "crds", "small"); !errors.Is(err, interrupted) {
 		t.Errorf("the error is %v, want %v", err, interrupted)
 	}
 }

@@ -12,17 +12,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// resource is where the objects are.
-const resource = "/apis/cert-manager.io/v1/certificates"
+// updateWorkers is how many requests may be under way at once.
+const updateWorkers = 8
 
-// workers is how many requests may be under way at once.
-const workers = 8
-
-// Update changes count objects, each once, rate of them in a second (0: as fast as the server takes them): the status
-// and the metadata of one in turn. It returns when each was changed with the time before its request was sent, by "namespace/name". There
-// have to be that many objects. The first error ends it.
-func Update(ctx context.Context, client *rest.RESTClient, count int, rate float64) (map[string]time.Time, error) {
-	keys, err := list(ctx, client, count)
+// updateObjects changes count objects, each once, rate of them in a second (0: as fast as the server accepts them): the
+// status and the metadata of one in turn. It returns the time before the request of each was sent, by "namespace/name".
+// There have to be that many objects. The first error ends it.
+func updateObjects(ctx context.Context, client *rest.RESTClient, count int, rate float64) (map[string]time.Time, error) {
+	keys, err := listKeys(ctx, client, count)
 	if err != nil {
 		return nil, err
 	}
@@ -35,11 +32,11 @@ func Update(ctx context.Context, client *rest.RESTClient, count int, rate float6
 	sent.times = make(map[string]time.Time, count)
 	work := make(chan int)
 	var running sync.WaitGroup
-	for range workers {
+	for range updateWorkers {
 		running.Go(func() { // ends when work is closed
 			for n := range work {
 				now := time.Now()
-				if err := patch(ctx, client, keys[n], n); err != nil {
+				if err := patchObject(ctx, client, keys[n], n); err != nil {
 					cancel(err)
 					continue
 				}
@@ -82,9 +79,9 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// list returns the names of count objects.
-func list(ctx context.Context, client *rest.RESTClient, count int) ([]types.NamespacedName, error) {
-	answer, err := client.Get().AbsPath(resource).Param("limit", strconv.Itoa(count)).Do(ctx).Raw()
+// listKeys returns the names of count objects.
+func listKeys(ctx context.Context, client *rest.RESTClient, count int) ([]types.NamespacedName, error) {
+	answer, err := client.Get().AbsPath(certificatesPath).Param("limit", strconv.Itoa(count)).Do(ctx).Raw()
 	if err != nil {
 		return nil, fmt.Errorf("listing objects to change: %w", err)
 	}
@@ -106,7 +103,7 @@ func list(ctx context.Context, client *rest.RESTClient, count int) ([]types.Name
 	return keys, nil
 }
 
-func patch(ctx context.Context, client *rest.RESTClient, key types.NamespacedName, n int) error {
+func patchObject(ctx context.Context, client *rest.RESTClient, key types.NamespacedName, n int) error {
 	// The time makes it differ from what an earlier run left behind: what changes nothing makes no event.
 	stamp := time.Now().UnixNano()
 	path := []string{"/apis/cert-manager.io/v1/namespaces", key.Namespace, "certificates", key.Name}
@@ -119,4 +116,17 @@ func patch(ctx context.Context, client *rest.RESTClient, key types.NamespacedNam
 		return fmt.Errorf("changing %s: %w", key, err)
 	}
 	return nil
+}
+
+// latenciesOf returns how long after it was sent each update was seen.
+func latenciesOf(sent, seen map[string]time.Time) ([]time.Duration, error) {
+	latencies := make([]time.Duration, 0, len(sent))
+	for key, before := range sent {
+		after, ok := seen[key]
+		if !ok {
+			return nil, fmt.Errorf("the update of %s was not seen", key)
+		}
+		latencies = append(latencies, after.Sub(before))
+	}
+	return latencies, nil
 }

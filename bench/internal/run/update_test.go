@@ -69,7 +69,7 @@ func TestUpdate(t *testing.T) {
 func testUpdate(t *testing.T, rate float64) {
 	s := &server{objects: 5}
 	start := time.Now()
-	sent, err := Update(t.Context(), client(t, s), 4, rate)
+	sent, err := updateObjects(t.Context(), client(t, s), 4, rate)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,11 +93,11 @@ func testUpdate(t *testing.T, rate float64) {
 }
 
 func TestUpdateFailures(t *testing.T) {
-	if _, err := Update(t.Context(), client(t, &server{objects: 1}), 2, 1000); err == nil {
+	if _, err := updateObjects(t.Context(), client(t, &server{objects: 1}), 2, 1000); err == nil {
 		t.Error("there is no error with too few objects")
 	}
 	s := &server{objects: 2, refuse: "/apis/cert-manager.io/v1/namespaces/ns/certificates/object-1"}
-	if _, err := Update(t.Context(), client(t, s), 2, 1000); err == nil || !strings.Contains(err.Error(), "ns/object-1") {
+	if _, err := updateObjects(t.Context(), client(t, s), 2, 1000); err == nil || !strings.Contains(err.Error(), "ns/object-1") {
 		t.Errorf("the error is %v, want it to name the object", err)
 	}
 }
@@ -106,12 +106,12 @@ func TestLatencies(t *testing.T) {
 	at := time.Unix(100, 0)
 	sent := map[string]time.Time{"a/b": at, "a/c": at.Add(time.Second)}
 	seen := map[string]time.Time{"a/b": at.Add(5 * time.Millisecond), "a/c": at.Add(1005 * time.Millisecond), "a/d": at}
-	latencies, err := Latencies(sent, seen)
+	latencies, err := latenciesOf(sent, seen)
 	if err != nil || len(latencies) != 2 || latencies[0] != 5*time.Millisecond || latencies[1] != 5*time.Millisecond {
 		t.Errorf("got %v, %v, want 5ms twice", latencies, err)
 	}
 	delete(seen, "a/b")
-	if _, err := Latencies(sent, seen); err == nil || !strings.Contains(err.Error(), "a/b") {
+	if _, err := latenciesOf(sent, seen); err == nil || !strings.Contains(err.Error(), "a/b") {
 		t.Errorf("the error is %v, want it to name what was not seen", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
@@ -83,3 +84,23 @@ func only[T any](objects []T, value string) (any, error) {
 
 // errNotSynced is returned when the context ended first.
 var errNotSynced = errors.New("not synced")
+
+// syncPoll is how often a cache is asked whether it is synced: often enough to be small against the time of a
+// sync, and seldom enough to cost nothing. cache.WaitForCacheSync asks every 100 ms.
+const syncPoll = 2 * time.Millisecond
+
+// awaitSynced returns when all are synced.
+func awaitSynced(ctx context.Context, synced ...cache.InformerSynced) error {
+	ticker := time.NewTicker(syncPoll)
+	defer ticker.Stop()
+	for _, done := range synced {
+		for !done() {
+			select {
+			case <-ticker.C:
+			case <-ctx.Done():
+				return fmt.Errorf("%w: %w", errNotSynced, context.Cause(ctx))
+			}
+		}
+	}
+	return nil
+}

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// LongestCall calls read without end on a goroutine of its own while f runs, and returns how long f and the
+// longestCall calls read without end on a goroutine of its own while f runs, and returns how long f and the
 // longest of those calls took. On a busy machine a call may also wait for a processor, so this is the most
 // that f can have kept a reader waiting.
-func LongestCall(read func(n int) error, f func() error) (took, longest time.Duration, err error) {
+func longestCall(read func(n int) error, f func() error) (took, longest time.Duration, err error) {
 	var stop atomic.Bool
 	warm := make(chan struct{})
 	type outcome struct {

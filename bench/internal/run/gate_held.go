@@ -8,7 +8,7 @@ import (
 
 // held is the body of a watch. What it has read from the server waits in memory while the gate is closed.
 type held struct {
-	gate *Gate
+	gate *gate
 	body io.ReadCloser
 
 	mu struct {
@@ -22,7 +22,7 @@ type held struct {
 }
 
 // hold returns the body of a watch with the gate before it.
-func (g *Gate) hold(body io.ReadCloser) io.ReadCloser {
+func (g *gate) hold(body io.ReadCloser) io.ReadCloser {
 	h := &held{gate: g, body: body, gone: make(chan struct{})}
 	h.mu.more = make(chan struct{})
 	go h.pump() // ends with the body, which Close closes

@@ -14,17 +14,17 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/experiment"
 )
 
-// StartChild does a task in a child and waits for it. It calls ready, on this goroutine, when the child is. When ctx
+// startChild does a task in a child and waits for it. It calls ready, on this goroutine, when the child is. When ctx
 // ends, the child is killed.
-func StartChild(ctx context.Context, task experiment.Task, ready func(context.Context) error) (experiment.Outcome, error) {
+func startChild(ctx context.Context, task experiment.Task, ready func(context.Context) error) (experiment.Outcome, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return experiment.Outcome{}, err
 	}
-	return startCommand(ctx, exec.CommandContext(ctx, program, marker), task, ready)
+	return startCommand(ctx, exec.CommandContext(ctx, program, childMarker), task, ready)
 }
 
-// startCommand is StartChild for any program.
+// startCommand is startChild for any program.
 func startCommand(ctx context.Context, command *exec.Cmd, task experiment.Task, ready func(context.Context) error) (experiment.Outcome, error) {
 	line, err := json.Marshal(task)
 	if err != nil {
@@ -53,7 +53,7 @@ func startCommand(ctx context.Context, command *exec.Cmd, task experiment.Task, 
 		err = ended
 	}
 	if err != nil {
-		return experiment.Outcome{}, describe(ctx, task, err, stderr.String())
+		return experiment.Outcome{}, describeFailure(ctx, task, err, stderr.String())
 	}
 	return outcome, nil
 }
@@ -64,7 +64,7 @@ func converse(ctx context.Context, task []byte, stdin io.Writer, messages *json.
 		return experiment.Outcome{}, err
 	}
 	for {
-		var m message
+		var m childMessage
 		if err := messages.Decode(&m); err != nil {
 			return experiment.Outcome{}, fmt.Errorf("it ended without a result: %w", err)
 		}
@@ -81,8 +81,8 @@ func converse(ctx context.Context, task []byte, stdin io.Writer, messages *json.
 	}
 }
 
-// describe says what failed, with the end of what the child printed.
-func describe(ctx context.Context, task experiment.Task, err error, printed string) error {
+// describeFailure says what failed, with the end of what the child printed.
+func describeFailure(ctx context.Context, task experiment.Task, err error, printed string) error {
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

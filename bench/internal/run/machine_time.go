@@ -15,8 +15,8 @@ import (
 // ticks is how many units of /proc/stat are a second, on every platform that Go runs on.
 const ticks = 100
 
-// Load returns how many processes wanted to run on average during the last minute.
-func Load() (float64, error) {
+// loadAverage returns how many processes wanted to run on average during the last minute.
+func loadAverage() (float64, error) {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		return 0, err
@@ -25,30 +25,30 @@ func Load() (float64, error) {
 	return strconv.ParseFloat(first, 64)
 }
 
-// Machine is the processor time that everything on this machine has used since it was started: Busy that of its
+// machineTime is the processor time that everything on this machine has used since it was started: Busy that of its
 // processes, Stolen what a host gave to other machines when this one wanted it.
-type Machine struct{ Busy, Stolen time.Duration }
+type machineTime struct{ Busy, Stolen time.Duration }
 
-// ReadMachine reads it.
-func ReadMachine() (Machine, error) {
+// readMachineTime reads it.
+func readMachineTime() (machineTime, error) {
 	stat, err := os.ReadFile("/proc/stat")
 	if err != nil {
-		return Machine{}, err
+		return machineTime{}, err
 	}
-	return parseMachine(stat)
+	return parseMachineTime(stat)
 }
 
-func parseMachine(stat []byte) (Machine, error) {
+func parseMachineTime(stat []byte) (machineTime, error) {
 	for line := range bytes.Lines(stat) {
 		fields := strings.Fields(string(line))
 		if len(fields) < 9 || fields[0] != "cpu" {
 			continue
 		}
-		var m Machine
+		var m machineTime
 		for i, field := range fields[1:9] {
 			n, err := strconv.ParseInt(field, 10, 64)
 			if err != nil {
-				return Machine{}, err
+				return machineTime{}, err
 			}
 			used := time.Duration(n) * time.Second / ticks
 			switch i {
@@ -61,11 +61,11 @@ func parseMachine(stat []byte) (Machine, error) {
 		}
 		return m, nil
 	}
-	return Machine{}, fmt.Errorf("there is no line for all processors in /proc/stat")
+	return machineTime{}, fmt.Errorf("there is no line for all processors in /proc/stat")
 }
 
-// OwnCPU returns the processor time that this process, and all that it started and that have ended, have used.
-func OwnCPU() (time.Duration, error) {
+// ownCPU returns the processor time that this process, and all that it started and that have ended, have used.
+func ownCPU() (time.Duration, error) {
 	var children syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &children); err != nil {
 		return 0, err

@@ -10,8 +10,8 @@ import (
 )
 
 // Client returns a REST client for whole paths, without a rate limit.
-func (b *Box) Client() (*rest.RESTClient, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", b.kubeconfig)
+func (s *sandbox) Client() (*rest.RESTClient, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", s.kubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -22,17 +22,14 @@ func (b *Box) Client() (*rest.RESTClient, error) {
 	return rest.UnversionedRESTClientFor(config)
 }
 
-// objects is where the API server has them.
-const objects = "/apis/cert-manager.io/v1/certificates"
-
 // CaughtUp asks the API server, at next to no cost, whether its memory holds everything that has been written, and
 // gives it a while. Before that it ends watches that begin with all objects.
-func (b *Box) CaughtUp(ctx context.Context) error {
-	client, err := b.Client()
+func (s *sandbox) CaughtUp(ctx context.Context) error {
+	client, err := s.Client()
 	if err != nil {
 		return err
 	}
-	answer, err := client.Get().AbsPath(objects).Param("limit", "1").Do(ctx).Raw()
+	answer, err := client.Get().AbsPath(certificatesPath).Param("limit", "1").Do(ctx).Raw()
 	if err != nil {
 		return err
 	}
@@ -42,13 +39,13 @@ func (b *Box) CaughtUp(ctx context.Context) error {
 	if err := json.Unmarshal(answer, &list); err != nil {
 		return err
 	}
-	return client.Get().AbsPath(objects).Param("limit", "1").Param("resourceVersion", list.Metadata.ResourceVersion).
+	return client.Get().AbsPath(certificatesPath).Param("limit", "1").Param("resourceVersion", list.Metadata.ResourceVersion).
 		Param("resourceVersionMatch", "NotOlderThan").Do(ctx).Error()
 }
 
 // Version returns that of the API server.
-func (b *Box) Version(ctx context.Context) (string, error) {
-	client, err := b.Client()
+func (s *sandbox) Version(ctx context.Context) (string, error) {
+	client, err := s.Client()
 	if err != nil {
 		return "", err
 	}

@@ -53,7 +53,7 @@ func startTask(ctx context.Context, t *testing.T, name string, ready func(contex
 		t.Fatal(err)
 	}
 	task := experiment.Task{Experiment: name, Subject: "subject", Size: "small", Objects: 42, Env: []string{"BENCH_TEST=set"}}
-	return startCommand(ctx, exec.CommandContext(ctx, program, marker), task, ready)
+	return startCommand(ctx, exec.CommandContext(ctx, program, childMarker), task, ready)
 }
 
 func TestStartChild(t *testing.T) {
@@ -103,7 +103,7 @@ func TestOrphan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.CommandContext(t.Context(), program, marker)
+	command := exec.CommandContext(t.Context(), program, childMarker)
 	stdin, err := command.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

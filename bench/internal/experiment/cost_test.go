@@ -20,14 +20,14 @@ func TestParsePeakRSS(t *testing.T) {
 // TestLiveHeap holds some memory and lets go of it.
 func TestLiveHeap(t *testing.T) {
 	const size = 32 << 20
-	before := LiveHeap()
+	before := liveHeap()
 	held := make([]byte, size)
-	grown := LiveHeap() - before
+	grown := liveHeap() - before
 	runtime.KeepAlive(held)
 	if grown < size*9/10 {
 		t.Errorf("the heap grew by %d with %d bytes more", grown, size)
 	}
-	if left := LiveHeap() - before; left > size/2 {
+	if left := liveHeap() - before; left > size/2 {
 		t.Errorf("the heap is still %d larger after letting go", left)
 	}
 }
@@ -36,7 +36,7 @@ var sink []byte
 
 func TestOperation(t *testing.T) {
 	calls := 0
-	cost, err := Operation(2*time.Millisecond, func(int) error {
+	cost, err := costOfOperation(2*time.Millisecond, func(int) error {
 		calls++
 		sink = make([]byte, 1000)
 		return nil
@@ -54,7 +54,7 @@ func TestOperation(t *testing.T) {
 
 func TestCalls(t *testing.T) {
 	var numbers []int
-	cost, err := Calls(3, func(n int) error {
+	cost, err := costOfCalls(3, func(n int) error {
 		numbers = append(numbers, n)
 		sink = make([]byte, 3000)
 		return nil
@@ -72,10 +72,10 @@ var errBroken = errors.New("broken")
 func TestFailures(t *testing.T) {
 	fail := func(int) error { return errBroken }
 	good := func(int) error { return nil }
-	_, operation := Operation(time.Millisecond, fail)
-	_, calls := Calls(1, fail)
-	_, _, reader := LongestCall(fail, func() error { return nil })
-	_, _, work := LongestCall(good, func() error { return errBroken })
+	_, operation := costOfOperation(time.Millisecond, fail)
+	_, calls := costOfCalls(1, fail)
+	_, _, reader := longestCall(fail, func() error { return nil })
+	_, _, work := longestCall(good, func() error { return errBroken })
 	for name, err := range map[string]error{"Operation": operation, "Calls": calls, "reader": reader, "work": work} {
 		if !errors.Is(err, errBroken) {
 			t.Errorf("%s: the error is %v, want that of the function", name, err)
@@ -87,7 +87,7 @@ func TestFailures(t *testing.T) {
 func TestLongestCall(t *testing.T) {
 	blocked := make(chan struct{})
 	release := make(chan struct{})
-	took, longest, err := LongestCall(
+	took, longest, err := longestCall(
 		func(n int) error {
 			if n == 1 {
 				close(blocked)

@@ -12,22 +12,22 @@ import (
 
 // fill sees to a sandbox with the objects of a step.
 func (r *runner) fill(ctx context.Context, step Step) error {
-	if r.box != nil && r.size != step.Size {
-		if err := r.stopBox(); err != nil {
+	if r.sandbox != nil && r.size != step.Size {
+		if err := r.stopSandbox(); err != nil {
 			return err
 		}
 	}
-	if r.box == nil {
-		started, err := StartSandbox(ctx, r.options.Sandbox, r.crds, step.Size)
+	if r.sandbox == nil {
+		started, err := startSandbox(ctx, r.options.Sandbox, r.crds, step.Size)
 		if err != nil {
 			return err
 		}
-		r.box, r.size = started, step.Size
-		if r.result.Machine.Kubernetes, err = r.box.Version(ctx); err != nil {
+		r.sandbox, r.size = started, step.Size
+		if r.result.Machine.Kubernetes, err = r.sandbox.Version(ctx); err != nil {
 			return err
 		}
 	}
-	if err := r.box.Fill(ctx, step.Objects); err != nil {
+	if err := r.sandbox.Fill(ctx, step.Objects); err != nil {
 		return err
 	}
 	return r.settle(ctx, step)
@@ -42,7 +42,7 @@ func (r *runner) settle(ctx context.Context, step Step) error {
 	step = Step{Experiment: experiment.Sync, Size: step.Size, Objects: step.Objects}
 	var err error
 	for range settleAttempts {
-		if err = r.box.CaughtUp(ctx); err == nil {
+		if err = r.sandbox.CaughtUp(ctx); err == nil {
 			_, err = r.measure(ctx, step, subject.Stream)
 		}
 		if err == nil {
@@ -71,10 +71,10 @@ const (
 	settlePause = 2 * time.Second
 )
 
-func (r *runner) stopBox() error {
-	if r.box == nil {
+func (r *runner) stopSandbox() error {
+	if r.sandbox == nil {
 		return nil
 	}
-	defer func() { r.box, r.settled = nil, 0 }()
-	return r.box.Stop()
+	defer func() { r.sandbox, r.settled = nil, 0 }()
+	return r.sandbox.Stop()
 }

@@ -1,32 +1,28 @@
 package run
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/crdcache/crdcache/bench/internal/experiment"
 	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
-// Step is one experiment at one number of objects, for several subjects in turn.
-type Step struct {
-	Experiment string
-	Size       string
-	Objects    int
-	Subjects   []string
-	// Rounds is how often all of it is done; the median counts.
-	Rounds int
-	// Events is how many updates are made, Rate of them in a second; without a rate all of them reach the client at
-	// once.
-	Events int
-	Rate   float64
-	// Budget is the processor time for each small operation.
-	Budget time.Duration
-}
-
-// String names the step in messages.
-func (s Step) String() string {
-	return fmt.Sprintf("%s, %d %s objects", s.Experiment, s.Objects, s.Size)
+// Estimate is about how long the run takes.
+func (p Plan) Estimate() time.Duration {
+	seconds := 0.0
+	most := map[string]int{}
+	for _, s := range p {
+		seconds += s.estimate()
+		most[s.Size] = max(most[s.Size], s.Objects)
+	}
+	for size, objects := range most {
+		each := fillPer1000
+		if size == experiment.Large {
+			each *= largeFactor
+		}
+		seconds += sandboxSeconds + each*float64(objects)/1000
+	}
+	return time.Duration(seconds * float64(time.Second)).Round(time.Second)
 }
 
 // perObject is about how many microseconds a subject takes for an object of 2 KB until it is synced, on two
@@ -50,11 +46,11 @@ var perPrinted = map[string]map[string]float64{
 
 // What else takes time, in seconds.
 const (
-	childStart   = 1.5
-	sandboxStart = 8
-	fillPer1000  = 0.6
-	largeFactor  = 3   // of a large object against a small one
-	burstRate    = 800 // how many updates the server takes in a second
+	childSeconds   = 1.5
+	sandboxSeconds = 8
+	fillPer1000    = 0.6
+	largeFactor    = 3   // of a large object against a small one
+	burstRate      = 800 // how many updates the server takes in a second
 )
 
 // operations is how many small operations with a budget an experiment has.
@@ -68,7 +64,7 @@ func (s Step) Estimate() time.Duration {
 func (s Step) estimate() float64 {
 	one := 0.0
 	for _, name := range s.Subjects {
-		one += childStart + float64(operations[s.Experiment])*s.Budget.Seconds()
+		one += childSeconds + float64(operations[s.Experiment])*s.Budget.Seconds()
 		switch {
 		case s.Rate > 0:
 			one += float64(s.Events) / s.Rate

@@ -7,12 +7,12 @@ import (
 
 func TestParseMachine(t *testing.T) {
 	const stat = "cpu  100 20 300 9000 800 1 2 50 7 0\ncpu0 1 2 3 4 5 6 7 8 9 10\n"
-	got, err := parseMachine([]byte(stat))
-	if want := (Machine{Busy: 4230 * time.Millisecond, Stolen: 500 * time.Millisecond}); err != nil || got != want {
+	got, err := parseMachineTime([]byte(stat))
+	if want := (machineTime{Busy: 4230 * time.Millisecond, Stolen: 500 * time.Millisecond}); err != nil || got != want {
 		t.Errorf("got %v, %v, want %v: neither idle nor waiting", got, err, want)
 	}
 	for _, bad := range []string{"", "cpu 1 2 3\n", "cpu a 2 3 4 5 6 7 8\n"} {
-		if got, err := parseMachine([]byte(bad)); err == nil {
+		if got, err := parseMachineTime([]byte(bad)); err == nil {
 			t.Errorf("%q gives %v", bad, got)
 		}
 	}
@@ -20,14 +20,14 @@ func TestParseMachine(t *testing.T) {
 
 // TestOwnIsPartOfTheMachine: nobody uses more than the machine does, but for the grain of its clock.
 func TestOwnIsPartOfTheMachine(t *testing.T) {
-	if load, err := Load(); err != nil || load < 0 {
+	if load, err := loadAverage(); err != nil || load < 0 {
 		t.Errorf("the load is %v, %v", load, err)
 	}
-	own, err := OwnCPU()
+	own, err := ownCPU()
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := ReadMachine()
+	all, err := readMachineTime()
 	if err != nil || own > all.Busy+time.Second {
 		t.Errorf("this process used %v, everything %v, %v", own, all.Busy, err)
 	}

@@ -1,0 +1,92 @@
+package experiment
+
+import (
+	"runtime"
+	"time"
+)
+
+// callCost is what one call of an operation costs on average.
+type callCost struct {
+	// CPU is processor time in nanoseconds, with the share of the garbage collection that it causes.
+	CPU float64
+	// Allocations and Bytes are what is allocated.
+	Allocations, Bytes float64
+}
+
+// costOfOperation calls f again and again for as much processor time as budget, and at least once. f gets the number
+// of the call.
+func costOfOperation(budget time.Duration, f func(n int) error) (callCost, error) {
+	if err := tryOut(budget, f); err != nil {
+		return callCost{}, err
+	}
+	runtime.GC()
+	bytes, objects := allocations()
+	before, err := cpuTime()
+	if err != nil {
+		return callCost{}, err
+	}
+	calls := 0
+	spent := time.Duration(0)
+	for batch := 1; spent < budget; batch = min(2*batch, 1<<14) {
+		for range batch {
+			if err := f(calls); err != nil {
+				return callCost{}, err
+			}
+			calls++
+		}
+		now, err := cpuTime()
+		if err != nil {
+			return callCost{}, err
+		}
+		spent = now - before
+	}
+	return average(calls, spent, bytes, objects), nil
+}
+
+// tryOut calls f a few times, or once where that takes long, so that what happens only once is not measured, as
+// the filling of pools.
+func tryOut(budget time.Duration, f func(n int) error) error {
+	before, err := cpuTime()
+	if err != nil {
+		return err
+	}
+	for n := range 3 {
+		if err := f(n); err != nil {
+			return err
+		}
+		if now, err := cpuTime(); err != nil || now-before > budget {
+			return err
+		}
+	}
+	return nil
+}
+
+// costOfCalls calls f exactly count times, without trying it out before. f gets the number of the call.
+func costOfCalls(count int, f func(n int) error) (callCost, error) {
+	bytes, objects := allocations()
+	before, err := cpuTime()
+	if err != nil {
+		return callCost{}, err
+	}
+	for n := range count {
+		if err := f(n); err != nil {
+			return callCost{}, err
+		}
+	}
+	after, err := cpuTime()
+	if err != nil {
+		return callCost{}, err
+	}
+	return average(count, after-before, bytes, objects), nil
+}
+
+// average is the cost of one of the calls that have just been made: the processor time that was spent, and what has been
+// allocated beyond the bytes and objects of before.
+func average(calls int, spent time.Duration, bytes, objects uint64) callCost {
+	bytesAfter, objectsAfter := allocations()
+	return callCost{
+		CPU:         float64(spent) / float64(calls),
+		Allocations: float64(objectsAfter-objects) / float64(calls),
+		Bytes:       float64(bytesAfter-bytes) / float64(calls),
+	}
+}

@@ -1,0 +1,66 @@
+package run
+
+import (
+	"time"
+
+	"github.com/crdcache/crdcache/bench/internal/subject"
+)
+
+// PlanOptions say what to measure.
+type PlanOptions struct {
+	// Sizes are the numbers of small objects to fill caches with, and LargeSizes those of large ones.
+	Sizes, LargeSizes []int
+	// Subjects are the caches, by name.
+	Subjects []string
+	// Experiments are those to make, by name; empty means all.
+	Experiments []string
+	// Rounds is how often everything is measured. What takes long is measured once: more than onceAbove
+	// objects, large ones, updates, reads, printing YAML, and from allBelow objects on the subjects that matter less.
+	// Printing JSON is measured twice at most.
+	Rounds int
+	// Updates is how many updates to make, and UpdateObjects among how many objects; Burst is how many arrive at once.
+	Updates, UpdateObjects, Burst int
+	// ListObjects is how many objects are listed, ReadObjects how many are read, DumpObjects how many are
+	// dumped.
+	ListObjects, ReadObjects, DumpObjects int
+	// Budget is the processor time for each small operation.
+	Budget time.Duration
+}
+
+const (
+	// onceAbove is the number of objects above which one round has to do, and only the subjects that matter most
+	// are measured.
+	onceAbove = 100_000
+	// allBelow is the number of objects below which all subjects are measured in all rounds; above it one round has
+	// to do for those that matter less.
+	allBelow = 10_000
+)
+
+// updateRate is how many updates are made in a second: what two cores do with ease, so that latency is not
+// that of a queue before the server.
+const updateRate = 200
+
+// DefaultPlanOptions returns the options that the report is made with.
+func DefaultPlanOptions() PlanOptions {
+	return PlanOptions{
+		Sizes:      []int{1_000, 10_000, 50_000, 200_000},
+		LargeSizes: []int{10_000},
+		Subjects:   subject.Names(subject.All()),
+		Rounds:     3,
+		Updates:    600, UpdateObjects: 10_000,
+		Burst: 2_000, ListObjects: 10_000, ReadObjects: 100_000, DumpObjects: 50_000,
+		Budget: 400 * time.Millisecond,
+	}
+}
+
+// CIPlanOptions returns the options of the short run that guards promises.
+func CIPlanOptions() PlanOptions {
+	return PlanOptions{
+		Sizes:    []int{5_000},
+		Subjects: subject.Names(subject.All()),
+		Rounds:   3,
+		Updates:  300, UpdateObjects: 5_000,
+		Burst: 1_000, ListObjects: 5_000, ReadObjects: 5_000, DumpObjects: 3_000,
+		Budget: 200 * time.Millisecond,
+	}
+}

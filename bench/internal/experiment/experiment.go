@@ -38,7 +38,7 @@ const (
 	Kubectl = "kubectl"
 	// Ours is what crdcache has.
 	Ours = "crdcache"
-	// OursPacked is the way of crdcache to take in JSON without decoding it.
+	// OursPacked is how crdcache keeps JSON without decoding it.
 	OursPacked = "crdcache-pack"
 )
 

@@ -61,7 +61,7 @@ func amount(o Outcome, value float64) string {
 	return times(value)
 }
 
-// titles are those of the subjects that are no caches.
+// titles names the subjects other than caches.
 var titles = map[string]string{
 	experiment.Stock:      "client-go, apimachinery",
 	experiment.Ours:       "crdcache",

@@ -62,6 +62,26 @@ func TestDumpNamed(t *testing.T) {
 	}
 }
 
+// TestDumpDefinitions: behind their type, the names of CustomResourceDefinitions are not taken for the types that they define.
+func TestDumpDefinitions(t *testing.T) {
+	const routes, workloads = "customresourcedefinition.apiextensions.k8s.io/routes.demo.crdcache.dev\n", "customresourcedefinition.apiextensions.k8s.io/workloads.demo.crdcache.dev\n"
+	for name, tt := range map[string]struct {
+		args []string
+		code int
+		out  string
+	}{
+		"one":            {[]string{"crd", "workloads.demo.crdcache.dev"}, exit.OK, workloads},
+		"in full":        {[]string{"CustomResourceDefinitions.v1.apiextensions.k8s.io", "workloads.demo.crdcache.dev", "routes.demo.crdcache.dev"}, exit.OK, workloads + routes},
+		"one is absent":  {[]string{"crds", "nope.example.com", "routes.demo.crdcache.dev"}, exit.Failed, routes},
+		"types":          {[]string{"environments", "routes.demo.crdcache.dev", "-l", "no=such"}, exit.OK, ""},
+		"no definitions": {[]string{"crds", "workloads", "-l", "no=such"}, exit.OK, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			crdcache(t, append([]string{"dump", "-o", "name", "--from", demoData + "/crds"}, tt.args...)...).expect(t, tt.code, tt.out)
+		})
+	}
+}
+
 // TestDumpOne: one object that is named is printed as it is, not as a list of one.
 func TestDumpOne(t *testing.T) {
 	server := newCluster(t)

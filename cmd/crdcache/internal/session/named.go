@@ -12,10 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/discovery/crd"
 )
 
 // Named are objects of a type that a command line names.
@@ -25,9 +27,13 @@ type Named struct {
 }
 
 // SplitNamed finds the objects that arguments name: TYPE/NAME, of which there may be several, or, as far as that shows
-// without asking a server, TYPE NAME. It gives none where the arguments are types.
+// without asking a server, TYPE NAME. It gives none where the arguments are types. Behind the type of
+// CustomResourceDefinitions, what could be the name of one is that, rather than its type.
 func SplitNamed(args []string) ([]Named, error) {
 	if !slices.ContainsFunc(args, isNamed) {
+		if len(args) > 1 && isDefinitions(args[0]) && !slices.ContainsFunc(args[1:], isNoDefinition) {
+			return []Named{{args[0], args[1:]}}, nil
+		}
 		for i, arg := range args {
 			if _, err := discovery.ParseName(arg); i == 0 || err == nil || strings.Contains(arg, ",") {
 				continue
@@ -59,6 +65,18 @@ func SplitNamed(args []string) ([]Named, error) {
 }
 
 func isNamed(arg string) bool { return strings.Count(arg, "/") == 1 && !strings.Contains(arg, ",") }
+
+// isDefinitions reports whether an argument is the type of CustomResourceDefinitions, whose names are those of types.
+func isDefinitions(arg string) bool {
+	resource, group, _ := strings.Cut(strings.ToLower(arg), ".")
+	return slices.Contains([]string{"crd", "crds", "customresourcedefinition", "customresourcedefinitions"}, resource) &&
+		(group == "" || strings.TrimPrefix(group, crd.GVR.Version+".") == crd.GVR.Group)
+}
+
+// isNoDefinition reports whether an argument cannot be the name of a CustomResourceDefinition: PLURAL.GROUP.
+func isNoDefinition(arg string) bool {
+	return !strings.Contains(arg, ".") || len(validation.IsDNS1123Subdomain(arg)) > 0
+}
 
 // Got are objects of a type that were got by their names.
 type Got struct {

@@ -30,6 +30,12 @@ func (c *compiler) doubt(index access, q *comparison) {
 	if index.declared == nil {
 		return
 	}
+	if q.op == opMatches {
+		if letter, ok := index.miscased(q.values[0].parts[0]); ok {
+			c.warn("index %q has its values in another case than %q of the expression, which is taken as it is; begin it with (?i)", index.name, letter)
+		}
+		return
+	}
 	for _, v := range q.values {
 		for n, part := range index.parts(v, true) {
 			if n >= len(index.declared.Types()) || index.declared.Types()[n] != "" {
@@ -46,7 +52,7 @@ func (c *compiler) doubt(index access, q *comparison) {
 // comparedAsText gives the type that a value seems to be of, where it matters that it is compared as text: for an
 // order, 9 comes after 10; and even for equality, 1Gi is 1024Mi.
 func comparedAsText(op operator, text string) string {
-	if text == "" || text == indexers.Null || op == opPrefix {
+	if text == "" || text == indexers.Null || op == opPrefix || op == opContains {
 		return ""
 	}
 	_, number := sortkey.Number.Key(text)

@@ -48,6 +48,11 @@ func (c *compiler) compileLinking(q *linking) (cond, error) {
 	case linkFrom:
 		l.keys = c.references.ReferredBy(q.object, q.reference)
 	}
+	if q.of != linkDangling && len(l.keys) == 0 {
+		if why := c.references.WhyNothing(q.object, q.of == linkFrom); why != "" {
+			c.warn("%s: %s", q, why)
+		}
+	}
 	l.set = setOf(l.keys)
 	return l, nil
 }

@@ -115,6 +115,35 @@ func TestQueriesAboutReferences(t *testing.T) {
 	}
 }
 
+// What finds nothing because an object is not named as it should be says so.
+func TestObjectsThatNobodyKnowsAreDoubted(t *testing.T) {
+	querier, _, _ := linkedStock(t)
+	for text, want := range map[string]string{
+		"refersTo(Gadget.example.com, a/gold)":   "",
+		"refersTo(Gadget.example.com, a/none)":   "",
+		"refersTo(Gadget.example.com, gold)":     "objects of type Gadget.example.com have a namespace; write namespace/gold",
+		"refersTo(Gadgte.example.com, a/gold)":   "nothing refers to objects of type Gadgte.example.com",
+		"refersTo(gadget.example.com, a/gold)":   "nothing refers to objects of type gadget.example.com",
+		"refersTo(Gadget, a/gold)":               "nothing refers to objects of type Gadget,",
+		"referredBy(Widget.example.com, a/x)":    "",
+		"referredBy(Widget.example.com, x)":      "objects of type Widget.example.com have a namespace; write namespace/x",
+		"referredBy(Gizmo.example.com, a/x)":     "nobody follows objects of type Gizmo.example.com",
+		"team=edge && !refersTo(Gadget, a/gold)": "nothing refers to objects of type Gadget,",
+	} {
+		q, err := query.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := querier.Explain(q, query.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(plan.Warnings, "\n"); !strings.Contains(got, want) || want == "" && got != "" {
+			t.Errorf("%s: %q", text, got)
+		}
+	}
+}
+
 func TestReferencesThatAreNotThere(t *testing.T) {
 	querier, _, _ := linkedStock(t)
 	var unknown *query.UnknownReferenceError

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -361,7 +362,7 @@ func TestTextOrderOfNumbersIsDoubted(t *testing.T) {
 	querier := query.New(query.ForIndexer(cache.NewIndexer(cache.MetaNamespaceKeyFunc, f.Indexers())), f.Indexes()...)
 	for text, typ := range map[string]string{
 		"memory<1Gi": "quantity", "memory=1Gi": "quantity", "memory in [500m, 2)": "quantity", "memory>9": "number", "memory>1h30m": "duration", "memory<1.2.3": "semver",
-		"memory=9": "", "memory=5m": "", "memory^=1Gi": "", "memory<apple": "", "typed<1Gi": "", "text<1Gi": "", "memory": "",
+		"memory=9": "", "memory=5m": "", "memory^=1Gi": "", "memory contains 9": "", `memory=~"9"`: "", "memory<apple": "", "typed<1Gi": "", "text<1Gi": "", "memory": "",
 	} {
 		q, err := query.Parse(text)
 		if err != nil {
@@ -374,6 +375,33 @@ func TestTextOrderOfNumbersIsDoubted(t *testing.T) {
 		doubted := typ != "" && len(r.Plan.Warnings) == 1 && strings.HasSuffix(r.Plan.Warnings[0], "declare type: "+typ) && strings.Contains(r.Plan.String(), "doubt  index")
 		if !doubted && (typ != "" || len(r.Plan.Warnings) > 0) {
 			t.Errorf("%s: %q", text, r.Plan.Warnings)
+		}
+	}
+}
+
+// An expression is taken as it is, whatever the transforms of the index make of values.
+func TestCaseOfExpressionsIsDoubted(t *testing.T) {
+	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1alpha1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
+  {name: w, match: {group: example.com, kind: Widget}, indexes: [
+    {name: low, path: .spec.host, transform: [trim, lower]}, {name: high, path: .spec.host, transform: upper}, {name: plain, path: .spec.host}]}]}}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := indexers.Compile(c.Resources[0])
+	querier := query.New(query.ForIndexer(cache.NewIndexer(cache.MetaNamespaceKeyFunc, f.Indexers())), f.Indexes()...)
+	for text, letter := range map[string]string{
+		`low=~"^www[.]Example"`: "E", `high=~"(ab|CD)+"`: "a", `low=~"\\S+[A-Z]?example"`: "", `low=~"(?i)WWW"`: "", `plain=~Www`: "", `high=~"WWW"`: "",
+	} {
+		q, err := query.Parse(text)
+		if err != nil {
+			t.Fatal(text, err)
+		}
+		plan, err := querier.Explain(q, query.Options{})
+		if err != nil {
+			t.Fatal(text, err)
+		}
+		if got := strings.Join(plan.Warnings, " "); letter == "" && got != "" || letter != "" && !strings.Contains(got, strconv.Quote(letter)) {
+			t.Errorf("%s: %q", text, got)
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"regexp/syntax"
+	"slices"
 	"strings"
 
 	"github.com/crdcache/crdcache/indexers"
@@ -107,4 +109,26 @@ func (a access) addresses(q *comparison) (low, high string, ok bool) {
 	wide, ok := sortkey.ParseRange(q.values[0].parts[0])
 	low, high = a.addressType().Within(wide)
 	return low, high, ok
+}
+
+// miscased gives a letter of an expression that no value of the index has, as its transforms make all of them lower or
+// upper case; an expression is taken as it is.
+func (a access) miscased(expression string) (letter string, ok bool) {
+	parsed, err := syntax.Parse(expression, syntax.Perl)
+	if err != nil {
+		return "", false
+	}
+	var look func(*syntax.Regexp) bool
+	look = func(r *syntax.Regexp) bool {
+		if r.Op != syntax.OpLiteral || r.Flags&syntax.FoldCase != 0 {
+			return slices.ContainsFunc(r.Sub, look)
+		}
+		for _, c := range r.Rune {
+			if letter = string(c); a.folded(letter) != letter {
+				return true
+			}
+		}
+		return false
+	}
+	return letter, look(parsed)
 }

@@ -66,3 +66,23 @@ func (v *View) keys(all []Reference, name string, of func(Reference) Object) []s
 	slices.SortFunc(keys, strings.Compare)
 	return slices.Compact(keys)
 }
+
+// WhyNothing says in one line why RefersTo or, with from, ReferredBy may find nothing of an object that is there: because
+// its type is not known by that name, nobody follows it, or it has namespaces and the object none. It is empty otherwise.
+func (v *View) WhyNothing(o Object, from bool) string {
+	v.graph.mu.Lock()
+	defer v.graph.mu.Unlock()
+	name := Object{Group: o.Group, Resource: o.Resource, Kind: o.Kind}.String()
+	name = strings.TrimSpace(name)
+	found := v.graph.mu.find(o)
+	followed := slices.ContainsFunc(found, func(k *kind) bool { return len(k.members) > 0 })
+	switch {
+	case from && !followed:
+		return "nobody follows objects of type " + name + ", so that it is not known what they refer to"
+	case !followed && !slices.ContainsFunc(found, func(k *kind) bool { return len(k.nodes) > 0 }):
+		return "nothing refers to objects of type " + name + ", and nobody follows them; a type is written as its kind or plural name with its group, as in Issuer.cert-manager.io"
+	case o.Namespace == "" && slices.ContainsFunc(found, func(k *kind) bool { return k.known && k.Namespaced }):
+		return "objects of type " + name + " have a namespace; write namespace/" + o.Name
+	}
+	return ""
+}

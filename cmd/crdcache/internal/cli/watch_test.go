@@ -73,7 +73,9 @@ func (w *watching) whole() string {
 		}
 		return line
 	case <-time.After(time.Minute):
-		w.t.Fatal("no line came")
+		w.stop()
+		code := <-w.code
+		w.t.Fatalf("no line came; exit code %d, stderr: %s", code, w.errOut)
 	}
 	return ""
 }

@@ -94,9 +94,7 @@ func (h *Handle) Informer() *Informer { return h.entry.informer }
 func (h *Handle) Release() {
 	h.once.Do(func() {
 		if h.factory.release(h) {
-			h.own.Lock()
-			defer h.own.Unlock()
-			h.Informer().RemoveIndexes(h.own.indexes...)
+			h.Informer().RemoveIndexes(h.disown(func(string) bool { return true })...)
 		}
 	})
 }
@@ -104,11 +102,33 @@ func (h *Handle) Release() {
 // AddIndexes adds indexes as [Informer.AddIndexes] does, for the holder of the handle alone: when others keep the
 // informer after Release, it loses them. Names should tell whose they are, since informers are shared.
 func (h *Handle) AddIndexes(indexes IndexSet, replaced ...string) error {
-	if err := h.Informer().AddIndexes(indexes, replaced...); err != nil {
-		return err
+	disowned := h.disown(func(name string) bool { return slices.Contains(replaced, name) })
+	err := h.Informer().AddIndexes(indexes, replaced...)
+	if err == nil {
+		disowned = indexes.Names()
 	}
 	h.own.Lock()
 	defer h.own.Unlock()
-	h.own.indexes = append(h.own.indexes, indexes.Names()...)
-	return nil
+	h.own.indexes = append(h.own.indexes, disowned...)
+	return err
+}
+
+// RemoveIndexes removes indexes that AddIndexes of this handle has added, and no others: a name that is free may be that
+// of another holder's index by now. After Release it does nothing.
+func (h *Handle) RemoveIndexes(names ...string) {
+	h.Informer().RemoveIndexes(h.disown(func(name string) bool { return slices.Contains(names, name) })...)
+}
+
+// disown takes some indexes from those that go with the handle, before their names become free.
+func (h *Handle) disown(which func(name string) bool) (names []string) {
+	h.own.Lock()
+	defer h.own.Unlock()
+	h.own.indexes = slices.DeleteFunc(h.own.indexes, func(name string) bool {
+		if which(name) {
+			names = append(names, name)
+			return true
+		}
+		return false
+	})
+	return names
 }

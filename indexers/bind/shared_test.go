@@ -178,3 +178,25 @@ func TestApplyBackBeforeTheNextHasSynced(t *testing.T) {
 		return err == nil && target.Resource.Storage.Mode == "" && finds(b, "widgets", "color=red", "home/chair", "home/lamp")
 	})
 }
+
+// A binding that goes takes its own indexes with it, and not one of another that has got a name which it had before.
+func TestCloseLeavesNamesThatOthersHaveTakenOver(t *testing.T) {
+	s := newScene(t)
+	first := s.follow(parse(t, widgetsByColor))
+	s.eventually("bound", func() bool { return finds(first, "widgets", "color=red", "home/chair", "home/lamp") })
+	if err := first.Apply(parse(t, widgetsBySize)); err != nil {
+		t.Fatal(err)
+	}
+	second := s.follow(parse(t, widgetsByColor))
+	target, err := second.Target("widgets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if names := indexNames(t, target); !slices.Contains(names, "widgets/color") {
+		t.Fatalf("the name is not taken over: %v", names)
+	}
+	first.Close()
+	if !finds(second, "widgets", "color=red", "home/chair", "home/lamp") {
+		t.Errorf("what is left are %v", indexNames(t, target))
+	}
+}

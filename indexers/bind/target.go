@@ -71,7 +71,7 @@ func (t *Target) reindexed(to *indexers.Resource, c indexers.Change) (now *Targe
 		come = append(come, index.name)
 		next.indexes[name] = index
 	}
-	remove := func(names []string) func() { return func() { t.Informer.RemoveIndexes(names...) } }
+	remove := func(names []string) func() { return func() { t.handle.RemoveIndexes(names...) } }
 	return &next, remove(come), remove(gone), nil
 }
 

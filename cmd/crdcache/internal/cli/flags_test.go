@@ -69,7 +69,11 @@ var flagVerbs = map[string]flagVerb{
 		needs:   map[string][]string{"--or": {"--where=.spec.size", "--where=.spec.color"}, "--descending": {"--sort-by=size"}},
 		endless: "none",
 	},
-	"stats":     {args: []string{"gizmos", "--from=-"}, values: reading(map[string][]string{"output": {"text", "json"}, "storage": {"metadata"}, "top": {"3"}}), endless: "none"},
+	"stats": {args: []string{"gizmos", "--from=-"}, values: reading(map[string][]string{"output": {"text", "json"}, "storage": {"metadata"}, "top": {"3"}}), endless: "none"},
+	"tree": {
+		args: []string{"gizmo/a", "--from=-"}, values: reading(map[string][]string{"output": {"table", "json", "yaml"}, "types": {"gizmos"}, "depth": {"2"}, "limit": {"1"}}),
+		endless: "none",
+	},
 	"resources": {args: []string{"--from=-"}, values: reading(map[string][]string{"output": {"table", "wide", "name", "json", "yaml"}}), endless: "none"},
 	"suggest": {
 		args: []string{"workloads", "--from=" + demoCRDs}, values: reading(map[string][]string{"crds": {demoCRDs}}), noFiles: []string{"--crds"}, endless: "none",
@@ -165,7 +169,11 @@ func TestFilesNeedNoCluster(t *testing.T) {
 			}
 			value := map[string]string{"bool": "true", "string": "1s", "stringArray": "a=b"}[f.Value.Type()]
 			args := []string{cmd.Name(), "--" + f.Name + "=" + value, "--from=-"}
-			if cmd.Name() != "version" && cmd.Name() != "resources" {
+			switch cmd.Name() {
+			case "version", "resources":
+			case "tree":
+				args = append(args, "gizmo/a")
+			default:
 				args = append(args, "gizmos") // which validate does not come to open
 			}
 			if live {

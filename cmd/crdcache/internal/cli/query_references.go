@@ -83,10 +83,15 @@ func (o *queryOptions) follow(ctx context.Context, graph *references.Graph, type
 
 // addTo makes a cache a member.
 func (o *queryOptions) addTo(graph *references.Graph, cached session.Cache, selected bool) error {
+	return addMember(graph, o.Config, cached, o.Target.Namespace, selected)
+}
+
+// addMember makes a cache a member of a graph. It has the objects of one namespace, or of all if that is empty.
+func addMember(graph *references.Graph, config *session.Config, cached session.Cache, only string, selected bool) error {
 	m := references.Member{
-		Type: referenceType(cached.Resource), References: o.Config.References(cached.Resource), Informer: cached.Informer, Selected: selected,
+		Type: referenceType(cached.Resource), References: config.References(cached.Resource), Informer: cached.Informer, Selected: selected,
 	}
-	if only := o.Target.Namespace; only != "" {
+	if only != "" {
 		m.Namespaces = func(namespace string) bool { return namespace == only }
 	}
 	_, err := graph.Add(m)

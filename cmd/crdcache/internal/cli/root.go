@@ -132,6 +132,7 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 		newResources(streams),
 		newStats(streams),
 		newSuggest(streams),
+		newTree(streams),
 		newValidate(streams),
 		newVersion(streams),
 		newWatch(streams),

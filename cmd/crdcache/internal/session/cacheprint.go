@@ -30,7 +30,7 @@ func (c Cache) Sorted(order *print.Order) print.Section {
 				return ctx.Err()
 			}
 			item, _ := snapshot.Stored(key)
-			object, err := decoded(item)
+			object, err := Decoded(item)
 			if err != nil {
 				return fmt.Errorf("%s %s: %w", c.Resource.GVR.Resource, key, err)
 			}
@@ -46,8 +46,8 @@ func (c Cache) Sorted(order *print.Order) print.Section {
 	}}
 }
 
-// decoded is the object that a snapshot holds.
-func decoded(item any) (*unstructured.Unstructured, error) {
+// Decoded is the object that a snapshot holds, which has given it as Stored.
+func Decoded(item any) (*unstructured.Unstructured, error) {
 	switch object := item.(type) {
 	case *unstructured.Unstructured:
 		return object, nil

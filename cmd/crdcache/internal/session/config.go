@@ -132,6 +132,11 @@ func (c *Config) References(r discovery.Resource) (all []*indexers.Reference) {
 	return all
 }
 
+// Refers reports whether the config declares any reference.
+func (c *Config) Refers() bool {
+	return slices.ContainsFunc(c.resources, func(r *indexers.Resource) bool { return len(r.References) > 0 })
+}
+
 // Names are the names of the resources of the config.
 func (c *Config) Names() []string {
 	names := make([]string, len(c.resources))

@@ -24,6 +24,8 @@ import (
 type Named struct {
 	Type  string
 	Names []string
+	// Anywhere looks in all namespaces where all of them are read, and may find several objects of a name.
+	Anywhere bool
 }
 
 // SplitNamed finds the objects that arguments name: TYPE/NAME, of which there may be several, or, as far as that shows
@@ -32,14 +34,14 @@ type Named struct {
 func SplitNamed(args []string) ([]Named, error) {
 	if !slices.ContainsFunc(args, isNamed) {
 		if len(args) > 1 && isDefinitions(args[0]) && !slices.ContainsFunc(args[1:], isNoDefinition) {
-			return []Named{{args[0], args[1:]}}, nil
+			return []Named{{Type: args[0], Names: args[1:]}}, nil
 		}
 		for i, arg := range args {
 			if _, err := discovery.ParseName(arg); i == 0 || err == nil || strings.Contains(arg, ",") {
 				continue
 			}
 			if len(path.IsValidPathSegmentName(arg)) == 0 { // such as system:node
-				return []Named{{args[0], args[1:]}}, nil
+				return []Named{{Type: args[0], Names: args[1:]}}, nil
 			}
 		}
 		return nil, nil
@@ -83,6 +85,7 @@ type Got struct {
 	Resource discovery.Resource
 	Names    []string
 	Objects  []*unstructured.Unstructured
+	anywhere bool
 }
 
 // Get gets objects by their names. What there is comes together with the joined errors of the others.
@@ -105,7 +108,7 @@ func (r *Reader) Get(ctx context.Context, named []Named) (*Types, []Got, error) 
 	var all []Got
 	var errs []error
 	for i, n := range named {
-		got, err := r.get(ctx, on.Client, Got{Resource: types[i], Names: n.Names})
+		got, err := r.get(ctx, on.Client, Got{Resource: types[i], Names: n.Names, anywhere: n.Anywhere || r.Target.Offline()})
 		all, errs = append(all, got), append(errs, err)
 	}
 	return on, all, errors.Join(errs...)
@@ -115,7 +118,7 @@ func (r *Reader) get(ctx context.Context, client dynamic.Interface, got Got) (Go
 	switch {
 	case r.cached.LabelSelector != nil || r.cached.FieldSelector != nil:
 		return got, exit.Usagef("names and selectors exclude each other: give one of them")
-	case got.Resource.Scope == discovery.Namespaced && r.Target.Namespace == "" && r.Target.Offline():
+	case got.Resource.Scope == discovery.Namespaced && r.Target.Namespace == "" && got.anywhere:
 		return r.find(ctx, client, got)
 	case got.Resource.Scope == discovery.Namespaced && r.Target.Namespace == "":
 		return got, exit.Usagef("objects have names within a namespace: give it with --namespace, and leave out --all-namespaces")
@@ -139,7 +142,7 @@ func (r *Reader) get(ctx context.Context, client dynamic.Interface, got Got) (Go
 	return got, errors.Join(errs...)
 }
 
-// find looks objects up in all namespaces of files, which are read without a namespace unless one is given.
+// find looks objects up in all namespaces, as in files, which are read without a namespace unless one is given.
 func (r *Reader) find(ctx context.Context, client dynamic.Interface, got Got) (Got, error) {
 	var errs []error
 	for _, name := range got.Names {

@@ -30,6 +30,13 @@ func (f *ReadFlags) Add(set *pflag.FlagSet) {
 	f.configs.Add(set)
 }
 
+// AddNamed is Add for verbs that take an object by its name, which no selector finds.
+func (f *ReadFlags) AddNamed(set *pflag.FlagSet) {
+	f.target.Add(set)
+	f.target.AddAllNamespaces(set)
+	f.configs.Add(set)
+}
+
 // Complete makes the shell complete the flags, and arguments that are types: several if many is set.
 func (f *ReadFlags) Complete(cmd *cobra.Command, many bool) {
 	f.target.Complete(cmd)

@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers/references"
+)
+
+// relation is what an object is to the one above it in a tree.
+type relation string
+
+const (
+	isOwner    relation = "owner"
+	isTarget   relation = "refersTo" // the one above refers to it
+	isOwned    relation = "dependent"
+	isReferrer relation = "referredBy"
+)
+
+// treeNode is an object of a tree, as json has it.
+type treeNode struct {
+	// Relation is that to the object above, and Reference the name of the declared reference behind it.
+	Relation  relation `json:"relation,omitempty"`
+	Reference string   `json:"reference,omitempty"`
+	Group     string   `json:"group"`
+	Kind      string   `json:"kind,omitempty"`
+	Resource  string   `json:"resource,omitempty"` // of a type of which only this name is known
+	Namespace string   `json:"namespace,omitempty"`
+	Name      string   `json:"name"`
+	UID       string   `json:"uid,omitempty"`
+	// Found is Resolved, Dangling where there is no such object, or Unknown where that was not looked at.
+	Found references.State `json:"found"`
+	*treeState
+	// Above says that the object has come before, where what is related to it is shown.
+	Above bool `json:"above,omitempty"`
+	// More is how many objects are left out below it, by --limit or, where deep is set, by --depth.
+	More    int         `json:"more,omitempty"`
+	Related []*treeNode `json:"related,omitempty"`
+
+	deep bool
+}
+
+// ways are the directions in which relations are followed. Those of an owner are followed up and those of a dependent
+// down alone, because everything would be related to everything.
+type ways int
+
+const (
+	up ways = 1 << iota
+	down
+)
+
+// grower makes trees.
+type grower struct {
+	graph        *references.Graph
+	objects      map[schema.GroupResource]*dynamicinformer.Snapshot
+	depth, limit int
+	grown        map[grown]bool
+}
+
+// grown is an object whose relations have been followed in one direction.
+type grown struct {
+	references.Object // without its UID
+	ways
+}
+
+// trees makes the tree of each object that was named.
+func (w *wood) trees() []*treeNode {
+	objects := map[schema.GroupResource]*dynamicinformer.Snapshot{}
+	for _, cached := range w.caches.Synced {
+		objects[cached.Resource.GVR.GroupResource()] = cached.Informer.Snapshot()
+	}
+	typ := referenceType(w.roots.Resource)
+	all := make([]*treeNode, len(w.roots.Objects))
+	for i, object := range w.roots.Objects {
+		g := grower{graph: w.graph, objects: objects, depth: w.depth, limit: w.limit, grown: map[grown]bool{}}
+		at := references.Object{
+			Group: typ.Group, Resource: typ.Resource, Kind: typ.Kind, Namespace: object.GetNamespace(), Name: object.GetName(), UID: string(object.GetUID()),
+		}
+		all[i] = g.node("", references.Reference{To: at, State: references.Resolved}, at)
+		all[i].treeState = stateOf(object)
+		g.grow(all[i], at, up|down, 0)
+	}
+	return all
+}
+
+// node makes the node of an object at one end of a reference.
+func (g *grower) node(as relation, r references.Reference, o references.Object) *treeNode {
+	n := &treeNode{Relation: as, Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, UID: o.UID, Found: r.State}
+	if o.Kind == "" {
+		n.Resource = o.Resource
+	}
+	if r.Name != references.Owners {
+		n.Reference = r.Name
+	}
+	if r.State != references.Resolved {
+		return n
+	}
+	if object := g.read(o); object != nil {
+		n.treeState, n.UID = stateOf(object), string(object.GetUID())
+	}
+	return n
+}
+
+// read gives an object of the caches; nil for what has gone meanwhile.
+func (g *grower) read(o references.Object) *unstructured.Unstructured {
+	snapshot := g.objects[schema.GroupResource{Group: o.Group, Resource: o.Resource}]
+	if snapshot == nil {
+		return nil
+	}
+	item, ok := snapshot.Stored(o.Key())
+	if !ok {
+		return nil
+	}
+	object, err := session.Decoded(item)
+	if err != nil {
+		return nil
+	}
+	return object
+}
+
+// grow adds what is related to an object. It ends because each object is followed once in each direction.
+func (g *grower) grow(n *treeNode, o references.Object, follow ways, depth int) {
+	if n.Found != references.Resolved {
+		return
+	}
+	at := o
+	at.UID = ""
+	for _, way := range []ways{up, down} {
+		if follow&way != 0 && g.grown[grown{at, way}] {
+			follow &^= way
+			n.Above = true
+		}
+	}
+	if n.Above {
+		return
+	}
+	related := g.related(o, follow)
+	switch {
+	case len(related) > 0 && depth == g.depth:
+		n.More, n.deep = len(related), true
+		return // and it may come again nearer to the object
+	case g.limit > 0 && len(related) > g.limit:
+		n.More, related = len(related)-g.limit, related[:g.limit]
+	}
+	for _, way := range []ways{up, down} {
+		if follow&way != 0 && len(related) > 0 {
+			g.grown[grown{at, way}] = true
+		}
+	}
+	for _, r := range related {
+		child := g.node(r.as, r.Reference, r.object)
+		n.Related = append(n.Related, child)
+		if r.ways != 0 {
+			g.grow(child, r.object, r.ways, depth+1)
+		}
+	}
+}
+
+// related is an object that is related to another one.
+type related struct {
+	references.Reference
+	as     relation
+	object references.Object
+	ways   // in which it is followed; 0 for a reference that is shown because it leads to nothing
+}
+
+// related gives what is related to an object in some directions, owners first, then what it refers to, its dependents and
+// what refers to it. What it needs and is not there comes in any case.
+func (g *grower) related(o references.Object, follow ways) (all []related) {
+	for _, r := range g.graph.From(o) {
+		one := related{r, isTarget, r.To, up}
+		if r.Name == references.Owners {
+			one.as = isOwner
+		}
+		if follow&up == 0 {
+			if one.ways = 0; r.State != references.Dangling {
+				continue
+			}
+		}
+		all = append(all, one)
+	}
+	if follow&down != 0 {
+		for _, r := range g.graph.To(o) {
+			one := related{r, isReferrer, r.From, down}
+			if r.Name == references.Owners {
+				one.as = isOwned
+			}
+			if r.State == references.Resolved { // else it is of another object that had the name
+				all = append(all, one)
+			}
+		}
+	}
+	order := []relation{isOwner, isTarget, isOwned, isReferrer}
+	slices.SortStableFunc(all, func(a, b related) int { return slices.Index(order, a.as) - slices.Index(order, b.as) })
+	return all
+}

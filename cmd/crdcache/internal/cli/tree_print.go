@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/indexers/references"
+)
+
+// treeRecord is what json and yaml give.
+type treeRecord struct {
+	Trees []*treeNode `json:"trees"`
+	// Namespace is the one that was looked at; empty for all.
+	Namespace string `json:"namespace,omitempty"`
+	// Read and NotRead are the types that were looked at, and those that were not.
+	Read    []string     `json:"read"`
+	NotRead []unreadType `json:"notRead,omitempty"`
+}
+
+// print writes the trees to stdout, and what they may lack to stderr; incomplete is the error that says so, too.
+func (w *wood) print(incomplete error) error {
+	trees := w.trees()
+	w.tell()
+	var err error
+	switch w.format {
+	case formatTable:
+		err = w.printTable(trees)
+	default:
+		err = w.printRecord(treeRecord{Trees: trees, Namespace: w.namespace, Read: w.readTypes(), NotRead: w.unread})
+	}
+	if err != nil {
+		err = fmt.Errorf("writing the output: %w", err)
+	}
+	return errors.Join(incomplete, err)
+}
+
+func (w *wood) readTypes() []string {
+	names := make([]string, len(w.caches.Synced))
+	for i, cached := range w.caches.Synced {
+		names[i] = cached.Resource.GVR.GroupResource().String()
+	}
+	return names
+}
+
+// tell says what was looked at. Types that could not be read are an error, and said there.
+func (w *wood) tell() {
+	where := "in all namespaces"
+	if w.namespace != "" {
+		where = "in the namespace " + w.namespace
+	}
+	text := fmt.Sprintf("looked at %s %s", countOf(len(w.caches.Synced), "type"), where)
+	names, reasons := map[string][]string{}, []string{}
+	for _, u := range w.unread[:len(w.unread)-len(w.failed)] {
+		if names[u.Reason] == nil {
+			reasons = append(reasons, u.Reason)
+		}
+		names[u.Reason] = append(names[u.Reason], u.Type)
+	}
+	for _, reason := range reasons {
+		text += fmt.Sprintf("; not at %s: %s", nameSome(names[reason]), reason)
+	}
+	if len(w.types) > 0 {
+		text += "; not at those that --types does not name"
+	}
+	fmt.Fprintln(w.ErrOut, print.Line(text))
+	w.tellOfNamesakes()
+	clusterScoped := len(w.roots.Objects) > 0 && w.roots.Objects[0].GetNamespace() == ""
+	if w.namespace != "" && (clusterScoped || w.Config.Refers()) {
+		fmt.Fprintf(w.ErrOut, "warning: what refers to it from other namespaces than %s is left out; --all-namespaces looks there, too\n", w.namespace)
+	}
+}
+
+// tellOfNamesakes says of the objects whether others have an owner of their name and another UID, such as one that was
+// deleted and made again, or that a file has without its UID.
+func (w *wood) tellOfNamesakes() {
+	typ := referenceType(w.roots.Resource)
+	for _, object := range w.roots.Objects {
+		at := references.Object{Group: typ.Group, Resource: typ.Resource, Kind: typ.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
+		n := 0
+		for _, r := range w.graph.To(at) {
+			if r.Name == references.Owners && r.State == references.Dangling {
+				n++
+			}
+		}
+		if n > 0 {
+			fmt.Fprintf(w.ErrOut, "warning: left out as dependents of %s, because their owner of that name has another UID: %s\n",
+				print.Printable(typ.Kind+" "+at.Key()), countOf(n, "object"))
+		}
+	}
+}
+
+func countOf(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func (w *wood) printRecord(record treeRecord) error {
+	if w.format == formatYAML {
+		text, err := print.MarshalYAML(record)
+		if err != nil {
+			return err
+		}
+		_, err = w.Out.Write(text)
+		return err
+	}
+	encoder := json.NewEncoder(w.Out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(record)
+}
+
+// treeTable writes trees as lines.
+type treeTable struct {
+	w io.Writer
+	// groups are those of each kind: where there are several, names have the group, too.
+	groups map[string]map[string]bool
+	now    time.Time
+}
+
+func (w *wood) printTable(trees []*treeNode) error {
+	out := printers.GetNewTabWriter(w.Out)
+	t := treeTable{w: out, groups: map[string]map[string]bool{}, now: time.Now()}
+	if !w.noHeaders {
+		t.line("NAMESPACE", "NAME", "RELATION", "STATE", "REASON", "AGE")
+	}
+	for _, tree := range trees {
+		t.note(tree)
+	}
+	for _, tree := range trees {
+		t.write(tree, "", "")
+	}
+	return out.Flush()
+}
+
+// line writes cells; the tab writer keeps the first error for Flush.
+func (t treeTable) line(cells ...string) {
+	for i, cell := range cells {
+		cells[i] = cmp.Or(cell, "-")
+	}
+	fmt.Fprintln(t.w, strings.Join(cells, "\t"))
+}
+
+// note finds kinds that are of several groups.
+func (t treeTable) note(n *treeNode) {
+	kind := cmp.Or(n.Kind, n.Resource)
+	if t.groups[kind] == nil {
+		t.groups[kind] = map[string]bool{}
+	}
+	t.groups[kind][n.Group] = true
+	for _, r := range n.Related {
+		t.note(r)
+	}
+}
+
+// write writes an object behind its branch, and what is related to it behind the indent.
+func (t treeTable) write(n *treeNode, branch, indent string) {
+	kind := cmp.Or(n.Kind, n.Resource)
+	if len(t.groups[kind]) > 1 && n.Group != "" {
+		kind += "." + n.Group
+	}
+	state, reason, age := t.state(n)
+	t.line(print.Printable(n.Namespace), branch+print.Printable(kind+"/"+n.Name), n.relation(), print.Printable(state), print.Printable(reason), age)
+	for i, r := range n.Related {
+		if i == len(n.Related)-1 && n.More == 0 {
+			t.write(r, indent+print.Symbol("└─", "`-"), indent+"  ")
+		} else {
+			t.write(r, indent+print.Symbol("├─", "|-"), indent+print.Symbol("│ ", "| "))
+		}
+	}
+	if n.More > 0 {
+		flag := "--limit"
+		if n.deep {
+			flag = "--depth"
+		}
+		t.line("", indent+print.Symbol("└─", "`-")+print.Ellipsis()+fmt.Sprintf(" %d more (%s)", n.More, flag), "", "", "", "")
+	}
+}
+
+// relation is what an object is to the one above, for people.
+func (n *treeNode) relation() string {
+	switch {
+	case n.Relation == isTarget:
+		return "referred to (" + print.Printable(n.Reference) + ")"
+	case n.Relation == isReferrer:
+		return "refers to it (" + print.Printable(n.Reference) + ")"
+	}
+	return string(n.Relation)
+}
+
+func (t treeTable) state(n *treeNode) (state, reason, age string) {
+	switch {
+	case n.Found == references.Dangling:
+		return "missing", "", ""
+	case n.Found == references.Unknown:
+		return "not read", "", ""
+	case n.treeState == nil: // since the references were followed
+		return "gone", "", ""
+	}
+	state, reason = n.cells()
+	if n.Created != nil {
+		age = duration.HumanDuration(t.now.Sub(*n.Created))
+	}
+	if n.Above {
+		reason = strings.TrimSpace(reason + " (see above)")
+	}
+	return state, reason, age
+}

@@ -1,0 +1,207 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+)
+
+// plant creates an object with a condition and owners, which are there.
+func plant(t *testing.T, server *apitest.Server, u *unstructured.Unstructured, ready string, owners ...string) {
+	t.Helper()
+	types := map[string]schema.GroupVersionResource{"Gizmo": gizmos, "Zone": zones}
+	var all []metav1.OwnerReference
+	for _, owner := range owners {
+		kind, name, _ := strings.Cut(owner, "/")
+		var from dynamic.ResourceInterface = server.Client(t).Resource(types[kind])
+		if kind == "Gizmo" {
+			from = server.Client(t).Resource(gizmos).Namespace(u.GetNamespace())
+		}
+		object, err := from.Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, metav1.OwnerReference{APIVersion: "example.com/v1", Kind: kind, Name: name, UID: object.GetUID()})
+	}
+	if len(owners) > 0 {
+		u.SetOwnerReferences(all)
+	}
+	if ready != "" {
+		u.Object["status"] = map[string]any{"conditions": []any{
+			map[string]any{"type": "Odd", "status": "True"}, map[string]any{"type": "Ready", "status": ready, "reason": "Because"},
+		}}
+	}
+	server.Create(t, types[u.GetKind()], u)
+}
+
+const treeConfig = `apiVersion: crdcache.dev/v1alpha1
+kind: IndexConfig
+metadata: {name: gizmos}
+spec:
+  resources:
+  - name: machines
+    match: {group: example.com, kind: Gizmo}
+    references:
+    - {name: zone, to: {group: example.com, kind: Zone, name: .spec.zone}}
+    - {name: spare, to: {group: example.com, kind: Nothing, name: .spec.spare}}
+`
+
+// newTrees serves objects with owners and references: north owns a, which owns b and c; c refers to a zone that is not
+// there, d of another namespace to north; e's owner has b's name and another UID.
+func newTrees(t *testing.T) *apitest.Server {
+	t.Helper()
+	server := newCluster(t)
+	plant(t, server, object("Zone", "", "north", nil), "True")
+	plant(t, server, object("Gizmo", "web", "a", nil), "False", "Zone/north")
+	plant(t, server, object("Gizmo", "web", "b", nil), "", "Gizmo/a")
+	plant(t, server, object("Gizmo", "web", "c", map[string]any{"zone": "south", "spare": "x"}), "", "Gizmo/a")
+	plant(t, server, object("Gizmo", "db", "d", map[string]any{"zone": "north"}), "")
+	plant(t, server, object("Gizmo", "db", "b", nil), "")
+	e := object("Gizmo", "web", "e", nil)
+	e.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Gizmo", Name: "b", UID: "another"}})
+	plant(t, server, e, "")
+	return server
+}
+
+// TestTree: owners are above, dependents below, references across; what is missing is said, and so is what was not
+// looked at.
+func TestTree(t *testing.T) {
+	server := newTrees(t)
+	config := write(t, "c.yaml", treeConfig)
+	tests := map[string]struct {
+		args []string
+		code int
+		out  string
+		err  string
+	}{
+		"in the middle": {[]string{"gizmo/a", "-n", "web"}, exit.OK, `
+web  Gizmo/a        -          Ready=False  Because  -
+-    ├─Zone/north   owner      Ready=True   Because  -
+web  ├─Gizmo/b      dependent  -            -        -
+web  └─Gizmo/c      dependent  -            -        -
+`, "in the namespace web"},
+		"type and name": {[]string{"gz", "b", "-n", "web"}, exit.OK, `
+web  Gizmo/b          -      -            -        -
+web  └─Gizmo/a        owner  Ready=False  Because  -
+-      └─Zone/north   owner  Ready=True   Because  -
+`, "left out as dependents of Gizmo web/b, because their owner of that name has another UID: 1 object"},
+		"root": {[]string{"zones/north", "--types", "gizmos"}, exit.OK, `
+-    Zone/north     -          Ready=True   Because  -
+web  └─Gizmo/a      dependent  Ready=False  Because  -
+web    ├─Gizmo/b    dependent  -            -        -
+web    └─Gizmo/c    dependent  -            -        -
+`, "looked at 2 types in all namespaces; not at those that --types does not name"},
+		"references": {[]string{"zones/north", "--config", config}, exit.OK, `
+-    Zone/north         -                    Ready=True   Because  -
+web  ├─Gizmo/a          dependent            Ready=False  Because  -
+web  │ ├─Gizmo/b        dependent            -            -        -
+web  │ └─Gizmo/c        dependent            -            -        -
+-    │   └─Zone/south   referred to (zone)    missing      -        -
+db   └─Gizmo/d          refers to it (zone)  -            -        -
+`, "in all namespaces"},
+		"unknown type": {[]string{"machines/c", "-n", "web", "--config", config, "--types", "machines"}, exit.OK, `
+web  Gizmo/c        -                  -            -        -
+web  ├─Gizmo/a      owner              Ready=False  Because  -
+web  │ └─Zone/north owner              not read     -        -
+web  ├─Nothing/x    referred to (spare) not read     -        -
+web  └─Zone/south   referred to (zone)  not read     -        -
+`, "warning: what refers to it from other namespaces than web is left out"},
+		"missing owner": {[]string{"gizmo/e", "-n", "web"}, exit.OK, `
+web  Gizmo/e     -      -        -  -
+web  └─Gizmo/b   owner  missing  -  -
+`, ""},
+		"everywhere": {[]string{"gizmo/b", "-A", "--depth", "1"}, exit.OK, `
+db   Gizmo/b      -      -            -        -
+web  Gizmo/b      -      -            -        -
+web  └─Gizmo/a    owner  Ready=False  Because  -
+-      └─… 1 more (--depth)  -  -  -  -
+`, ""},
+		"limit": {[]string{"gizmo/a", "-n", "web", "--limit", "2"}, exit.OK, `
+web  Gizmo/a        -          Ready=False  Because  -
+-    ├─Zone/north   owner      Ready=True   Because  -
+web  ├─Gizmo/b      dependent  -            -        -
+-    └─… 1 more (--limit)  -  -  -  -
+`, ""},
+		"absent":       {[]string{"gizmo/nope", "-n", "web"}, exit.Failed, "\n", `error: gizmos.example.com "nope" not found`},
+		"types absent": {[]string{"zone/north", "--types", "nope"}, exit.Failed, "\n-    Zone/north     -          Ready=True   Because  -\n", `error: `},
+		"two objects":  {[]string{"zone/north", "zone/south"}, exit.Usage, "\n", "name one object, as in"},
+		"a type":       {[]string{"zones"}, exit.Usage, "\n", "name one object, as in"},
+		"deep":         {[]string{"zone/north", "--depth", "1000"}, exit.Usage, "\n", "--depth is 1000: give a number from 1 to 100"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := crdcache(t, append([]string{"tree", "--no-headers", "-s", server.URL}, tt.args...)...)
+			if r.code != tt.code || words(r.out) != words(tt.out) || !strings.Contains(r.errOut, tt.err) {
+				t.Errorf("exit code %d, want %d; stdout\n%s\nwant%s\nstderr %s", r.code, tt.code, r.out, tt.out, r.errOut)
+			}
+		})
+	}
+}
+
+// words are the lines without the width of their columns.
+func words(text string) string {
+	var lines []string
+	for line := range strings.Lines(strings.TrimPrefix(text, "\n")) {
+		lines = append(lines, strings.Join(strings.Fields(line), " "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestTreeForbidden: a type that may not be read makes the tree one that may lack something, which the exit code tells.
+func TestTreeForbidden(t *testing.T) {
+	server := newTrees(t)
+	server.Break(apitest.Fault{Path: "/apis/example.com/v1/namespaces/web/gizmos", Status: http.StatusForbidden, Message: "eve may not"})
+	server.Break(apitest.Fault{Path: gizmosPath, Status: http.StatusForbidden, Message: "eve may not"})
+	r := crdcache(t, "tree", "zone/north", "-o", "json", "-s", server.URL)
+	if r.code != exit.Forbidden || !strings.Contains(r.errOut, "error: the tree may lack objects of types that were not read: gizmos.example.com: may not be read (--types names those to read)\n") {
+		t.Errorf("exit code %d, stderr %s", r.code, r.errOut)
+	}
+	var record struct {
+		Trees   []struct{ Name string }
+		Read    []string
+		NotRead []struct{ Type, Reason string }
+	}
+	if err := json.Unmarshal([]byte(r.out), &record); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(record); !strings.Contains(got, "{[{north}] [") || !strings.Contains(got, "{gizmos.example.com may not be read}") {
+		t.Errorf("got %s", got)
+	}
+	crdcache(t, "tree", "zone/north", "--types", "zones", "--no-headers", "-s", server.URL).expect(t, exit.OK, "-     Zone/north   -     Ready=True   Because   -\n")
+}
+
+// TestTreeOfFiles: objects that own each other come once, and each is followed once.
+func TestTreeOfFiles(t *testing.T) {
+	var text strings.Builder
+	for i, owner := range []int{2, 0, 1, 0} {
+		fmt.Fprintf(&text, "---\napiVersion: example.com/v1\nkind: Gizmo\nmetadata: {name: g%d, namespace: web, uid: u%[1]d, ownerReferences: [{apiVersion: example.com/v1, kind: Gizmo, name: g%d, uid: u%[2]d}]}\nstatus: {phase: Idle}\n", i, owner)
+	}
+	files := write(t, "objects.yaml", text.String())
+	r := crdcache(t, "tree", "gizmo/g0", "--from", files, "--no-headers")
+	if got, want := words(r.out), words(`
+web Gizmo/g0            - Idle - -
+web ├─Gizmo/g2          owner Idle - -
+web │ └─Gizmo/g1        owner Idle - -
+web │   └─Gizmo/g0      owner Idle (see above) -
+web ├─Gizmo/g1          dependent Idle - -
+web │ └─Gizmo/g2        dependent Idle - -
+web │   └─Gizmo/g0      dependent Idle (see above) -
+web └─Gizmo/g3          dependent Idle - -
+`); r.code != exit.OK || got != want {
+		t.Errorf("exit code %d, got\n%s\nwant\n%s\nstderr %s", r.code, got, want, r.errOut)
+	}
+	r = crdcache(t, "tree", "gizmo/g3", "--from", files, "-o", "yaml", "--quiet")
+	if r.code != exit.OK || r.errOut != "" || !strings.Contains(r.out, "  related:\n  - found: Resolved\n    group: example.com\n    kind: Gizmo\n    name: g0\n    namespace: web\n    phase: Idle\n") {
+		t.Errorf("exit code %d, stdout\n%s\nstderr %s", r.code, r.out, r.errOut)
+	}
+}

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,19 +13,19 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/jsonpath"
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
 // aggregation reads --group-by and --compute.
 func (f *queryFlags) aggregation() (a query.Aggregation, err error) {
 	for _, text := range f.groupBy {
-		names := []string{text}
-		if !strings.HasPrefix(text, ".") && !strings.HasPrefix(text, "$") { // a path may have commas of its own
-			names = strings.Split(text, ",")
-		}
-		for _, name := range names {
-			if name = strings.TrimSpace(name); name == "" {
+		for _, name := range splitColumns(text) {
+			if name == "" {
 				return a, exit.Usagef("--group-by needs the name of an index, or a path")
+			}
+			if err := checkColumn("group-by", name); err != nil {
+				return a, err
 			}
 			a.GroupBy = append(a.GroupBy, name)
 		}
@@ -34,9 +35,49 @@ func (f *queryFlags) aggregation() (a query.Aggregation, err error) {
 		if err != nil {
 			return a, exit.Usagef("--compute: %v", err)
 		}
+		if err := checkColumn("compute", m.Of); err != nil {
+			return a, err
+		}
 		a.Measures = append(a.Measures, m)
 	}
 	return a, nil
+}
+
+// splitColumns splits at commas, but for those within the brackets of a path.
+func splitColumns(text string) (names []string) {
+	depth, quote, start := 0, rune(0), 0
+	for i, c := range text {
+		switch {
+		case quote != 0:
+			if c == quote && text[i-1] != '\\' {
+				quote = 0
+			}
+		case depth > 0 && (c == '\'' || c == '"'):
+			quote = c
+		case c == '[':
+			depth++
+		case c == ']':
+			depth--
+		case c == ',' && depth == 0:
+			names = append(names, strings.TrimSpace(text[start:i]))
+			start = i + 1
+		}
+	}
+	return append(names, strings.TrimSpace(text[start:]))
+}
+
+// checkColumn says what is wrong with a path, and of which flag.
+func checkColumn(flag, name string) error {
+	if !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "$") {
+		return nil
+	}
+	var wrong *jsonpath.Error
+	if _, err := jsonpath.Compile(name); errors.As(err, &wrong) {
+		return exit.UsageLines(fmt.Sprintf("--%s: %s\n%s", flag, wrong.Text(), wrong.Caret()))
+	} else if err != nil {
+		return exit.Usagef("--%s: %v", flag, err)
+	}
+	return nil
 }
 
 // printGroups prints the groups, the most frequent first. Of one index alone, objects without a value are in no group.

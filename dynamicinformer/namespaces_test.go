@@ -276,3 +276,35 @@ func TestNamespacesAfterShutdown(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestProbeThatIsNotAnswered: asking whether everything may be read ends without an answer, too. Others list meanwhile, and
+// it is asked again.
+func TestProbeThatIsNotAnswered(t *testing.T) {
+	onPatterns(t, teams, nil, func(s *patternStage) {
+		start(s.T, s.factory)
+		s.expectStatus("refused", StateSynced, ReasonNone)
+		s.server.RepairPath(widgetsPath)
+		s.server.Break(silence(widgetsPath))
+		s.asks(widgetsPath)
+		busy := 0
+		for range 20 * 60 / 5 {
+			time.Sleep(5 * time.Second)
+			if held, _, _ := s.factory.source.Limiter.Load(); held > 0 {
+				busy++
+			}
+		}
+		if asks := s.asks(widgetsPath); asks < 3 {
+			s.Errorf("asked %d times in 20 minutes without an answer", asks)
+		}
+		if busy > 20*60/5*9/10 {
+			s.Error("the slot for lists was never given back for long")
+		}
+		s.server.RepairPath(widgetsPath)
+		time.Sleep(3 * time.Minute)
+		s.server.Create(s.T, widgets, widget("team-a", "late"))
+		s.expectStatus("granted", StateSynced, ReasonNone)
+		if count(s.server, "watch-list "+widgetsPath+"?") < 2 { // the first was refused
+			s.Error("everything is not read at once, although it may be")
+		}
+	})
+}

@@ -34,7 +34,12 @@ func NewLimiter(most int, now func() time.Time) *Limiter {
 	return l
 }
 
-// Acquire waits for a slot. The slot is given back by calling release, once; calling it again does nothing.
+// SlotPatience is how long a list holds its slot at most.
+const SlotPatience = time.Minute
+
+// Acquire waits for a slot. The slot is given back by calling release, once; calling it again does nothing. It is given
+// up after SlotPatience at the latest: a request that nobody answers, or that takes for ever, must not keep the lists of
+// other types waiting.
 func (l *Limiter) Acquire(ctx context.Context) (release func(), err error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
@@ -42,7 +47,12 @@ func (l *Limiter) Acquire(ctx context.Context) (release func(), err error) {
 	turn := l.queue()
 	select {
 	case <-turn:
-		return sync.OnceFunc(l.release), nil
+		give := sync.OnceFunc(l.release)
+		timer := time.AfterFunc(SlotPatience, give)
+		return func() {
+			timer.Stop()
+			give()
+		}, nil
 	case <-ctx.Done():
 		l.leave(turn)
 		return nil, context.Cause(ctx)

@@ -40,9 +40,6 @@ type listWatch struct {
 // is not made for it. The reflector lists instead.
 var errStalled = apierrors.NewTimeoutError("the initial events of a watch-list stopped before their end", 0)
 
-// SlotPatience is how long a list holds its slot at most.
-const SlotPatience = time.Minute
-
 // record has an outcome take its effect.
 func (l *listWatch) record(o outcome) {
 	o.handsOver = l.forbidden != nil
@@ -72,25 +69,15 @@ func (a *asked) duration() time.Duration { return time.Duration(a.Load()) }
 // noting returns a context for a request that takes note of 429s: a client would repeat such requests by itself, and
 // hold the slot meanwhile.
 func (l *listWatch) noting(ctx context.Context, verb Verb) (context.Context, *asked) {
+	return noting(ctx, func() { l.reports.Throttled(verb) })
+}
+
+func noting(ctx context.Context, throttled func()) (context.Context, *asked) {
 	a := &asked{}
 	return withThrottleNote(ctx, func(wait time.Duration) {
 		a.Store(int64(wait))
-		l.reports.Throttled(verb)
+		throttled()
 	}), a
-}
-
-// hold waits for a slot, and gives it up after SlotPatience at the latest: a request that nobody answers, or that takes for
-// ever, must not keep the lists of other types waiting.
-func (l *listWatch) hold(ctx context.Context) (release func(), err error) {
-	give, err := l.limiter.Acquire(ctx)
-	if err != nil {
-		return nil, err
-	}
-	timer := time.AfterFunc(SlotPatience, give)
-	return func() {
-		timer.Stop()
-		give()
-	}, nil
 }
 
 func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -102,7 +89,7 @@ func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 			return nil, err
 		}
 	}
-	release, err := l.hold(ctx)
+	release, err := l.limiter.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +162,7 @@ func (l *listWatch) watchList(ctx context.Context, options metav1.ListOptions) (
 	if err := l.pacer.awaitRound(ctx); err != nil {
 		return nil, err
 	}
-	release, err := l.hold(ctx)
+	release, err := l.limiter.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -79,18 +79,29 @@ func (s *Server) AwaitRight(ctx context.Context, target Target, p *Pacer, refusa
 	}
 	p.record(outcome{verb: VerbList, err: refusal})
 	for p.awaitRound(ctx) == nil {
-		release, err := s.Limiter.Acquire(ctx)
-		if err != nil {
-			return false
-		}
-		err = mayRead(ctx, resource, target.Tweak)
-		release()
+		asked, err := s.probe(ctx, resource, target.Tweak)
 		if err == nil {
 			return true
 		}
-		p.record(outcome{verb: VerbList, err: err})
+		if e := p.record(outcome{verb: VerbList, err: err, asked: asked.duration()}); e.throttles {
+			s.Limiter.throttled(e.wait)
+		}
 	}
 	return false
+}
+
+// probe is mayRead with a slot of the limiter, for as long as a list may have one: nobody waits for its answer, so that
+// one that does not come must not keep the next from being asked for.
+func (s *Server) probe(ctx context.Context, resource resource, tweak func(*metav1.ListOptions)) (*asked, error) {
+	request, asked := noting(ctx, func() {})
+	release, err := s.Limiter.Acquire(ctx)
+	if err != nil {
+		return asked, err
+	}
+	defer release()
+	request, cancel := context.WithTimeout(request, SlotPatience)
+	defer cancel()
+	return asked, mayRead(request, resource, tweak)
 }
 
 // mayRead asks for one object and for a watch, and gives the latter up at once.

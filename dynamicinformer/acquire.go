@@ -22,7 +22,8 @@ type Handle struct {
 	own struct {
 		sync.Mutex
 		// indexes are the names of those that go with the handle.
-		indexes []string
+		indexes  []string
+		released bool
 	}
 }
 
@@ -93,24 +94,43 @@ func (h *Handle) Informer() *Informer { return h.entry.informer }
 // not touched. It does not wait.
 func (h *Handle) Release() {
 	h.once.Do(func() {
-		if h.factory.release(h) {
-			h.Informer().RemoveIndexes(h.disown(func(string) bool { return true })...)
-		}
+		h.own.Lock()
+		h.own.released = true
+		h.own.Unlock()
+		// Before the claim is given up: an informer that lingers is the next holder's.
+		h.Informer().RemoveIndexes(h.disown(func(string) bool { return true })...)
+		h.factory.release(h)
 	})
 }
 
-// AddIndexes adds indexes as [Informer.AddIndexes] does, for the holder of the handle alone: when others keep the
-// informer after Release, it loses them. Names should tell whose they are, since informers are shared.
+// AddIndexes adds indexes as [Informer.AddIndexes] does, for the holder of the handle alone: when the informer outlasts
+// Release, because others keep it or it lingers, it loses them. Names should tell whose they are, since informers are
+// shared. It fails after Release.
 func (h *Handle) AddIndexes(indexes IndexSet, replaced ...string) error {
 	disowned := h.disown(func(name string) bool { return slices.Contains(replaced, name) })
 	err := h.Informer().AddIndexes(indexes, replaced...)
 	if err == nil {
 		disowned = indexes.Names()
 	}
+	if !h.owns(disowned) {
+		h.Informer().RemoveIndexes(disowned...)
+		err = errors.Join(err, errHandleReleased)
+	}
+	return err
+}
+
+// errHandleReleased is for what would go with a handle that is no claim any more.
+var errHandleReleased = errors.New("dynamicinformer: the handle has been released")
+
+// owns has indexes go with the handle, unless that has been released.
+func (h *Handle) owns(names []string) bool {
 	h.own.Lock()
 	defer h.own.Unlock()
-	h.own.indexes = append(h.own.indexes, disowned...)
-	return err
+	if h.own.released {
+		return false
+	}
+	h.own.indexes = append(h.own.indexes, names...)
+	return true
 }
 
 // RemoveIndexes removes indexes that AddIndexes of this handle has added, and no others: a name that is free may be that

@@ -62,3 +62,25 @@ func (g gatedIndex) KeysJSON(json []byte, keys [][]string) [][]string {
 	g.gate()
 	return g.indexNames.KeysJSON(json, keys)
 }
+
+// TestReleaseTakesIndexesAlong: also where nobody else holds the informer, which lingers and is then another's.
+func TestReleaseTakesIndexesAlong(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		f := newVirtualFactory(t, server, Options{})
+		start(t, f)
+		first := acquire(t, f, widgets)
+		must(t, first.AddIndexes(indexNames("x,y")))
+		first.Release()
+		next := acquire(t, f, widgets)
+		if next.Informer() != first.Informer() {
+			t.Fatal("the informer did not linger")
+		}
+		if there := next.Informer().GetIndexer().GetIndexers(); there["x"] != nil || there["y"] != nil {
+			t.Errorf("the indexes of a handle that was released are still there: %d", len(there))
+		}
+		must(t, next.AddIndexes(indexNames("x")))
+		if err := first.AddIndexes(indexNames("z")); err == nil || next.Informer().GetIndexer().GetIndexers()["z"] != nil {
+			t.Errorf("a handle that was released adds an index: %v", err)
+		}
+	})
+}

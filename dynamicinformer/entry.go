@@ -184,19 +184,18 @@ func (f *Factory) run(ctx context.Context, e *entry) {
 	e.informer.RunWithContext(ctx)
 }
 
-// release takes a claim away, and reports whether others have one. The last one ends a fresh entry, and lets one that
-// runs linger.
-func (f *Factory) release(h *Handle) (claimed bool) {
+// release takes a claim away. The last one ends a fresh entry, and lets one that runs linger.
+func (f *Factory) release(h *Handle) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	e := h.entry
 	e.count(h, -1)
 	if e.claims > 0 || f.mu.shutdown || f.mu.entries[e.key] != e {
-		return e.claims > 0
+		return
 	}
 	if e.state() != entryLingering || f.options.Linger < 0 {
 		f.dropLocked(e)
-		return false
+		return
 	}
 	var timer *time.Timer
 	// Ended by Shutdown at the latest.
@@ -208,7 +207,6 @@ func (f *Factory) release(h *Handle) (claimed bool) {
 		}
 	})
 	e.linger = timer
-	return false
 }
 
 // dropLocked takes an entry out of the factory and stops its informer, without waiting for it.

@@ -137,18 +137,48 @@ func (b *Binding) bindAll(kinds ...kind) error {
 		return ErrClosed
 	}
 	slots := b.cloneSlots()
+	awaited := map[place]*Target{}
 	var errs []error
 	for _, k := range kinds {
 		for _, r := range b.config().Resources {
+			at := place{r.Name, k.GroupResource}
 			t, err := b.missing(slots, r, k)
 			errs = append(errs, err)
 			if t != nil {
-				slots[place{r.Name, k.GroupResource}] = slot{serving: t}
+				slots[at] = slot{serving: t}
+			}
+			t, err = b.outdated(slots[at], r, k)
+			errs = append(errs, err)
+			if t != nil {
+				if given := slots[at].next; given != nil {
+					defer given.drop()
+				}
+				slots[at], awaited[at] = slot{slots[at].serving, t}, t
 			}
 		}
 	}
 	b.publish(b.config(), slots)
+	for at, t := range awaited {
+		go b.await(at, t) // ended by the sync, or by the end of the informer or of the claim to it
+	}
 	return errors.Join(errs...)
+}
+
+// outdated makes what is to take the place of a slot whose version is no longer served, where the config leaves the
+// version open and another one is; else it gives nil.
+func (b *Binding) outdated(s slot, r *indexers.Resource, k kind) (*Target, error) {
+	if s.serving == nil || r.Match.Version != "" || r.Match.Versions != "" {
+		return nil, nil
+	}
+	newest := s.serving
+	if s.next != nil {
+		newest = s.next
+	}
+	gvr, served := k.gvr(r.Match)
+	if !served || slices.Contains(k.versions, newest.GVR.Version) {
+		return nil, nil
+	}
+	return b.acquire(r, gvr)
 }
 
 // publish makes a change visible. Callers hold work.

@@ -63,7 +63,7 @@ func (r *run) parts() ([]*part, error) {
 func (r *run) factory(client dynamic.Interface) (*dynamicinformer.Factory, error) {
 	return dynamicinformer.New(dynamicinformer.Options{
 		Client: client, Types: r.tracker.Types(), Defaults: r.Cached(),
-		Listener: r.refusals.Heed(dynamicinformer.Listener{StateChanged: r.stateChanged}),
+		Listener: r.refusals.Heed(dynamicinformer.Listener{StateChanged: r.stateChanged, ConditionChanged: r.teller.conditionChanged}),
 	})
 }
 

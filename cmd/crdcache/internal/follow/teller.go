@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
@@ -28,7 +29,10 @@ type teller struct {
 		news map[schema.GroupVersionResource]bool
 		// waits are for what is said unless it passes.
 		waits map[schema.GroupVersionResource]*time.Timer
-		ended bool
+		// failing counts the factories for which a condition does not hold; missed are those of which that was said.
+		failing map[dynamicinformer.ConditionType]int
+		missed  map[dynamicinformer.ConditionType]bool
+		ended   bool
 	}
 }
 
@@ -36,6 +40,8 @@ func newTeller(w io.Writer) *teller {
 	t := &teller{w: w}
 	t.mu.news = map[schema.GroupVersionResource]bool{}
 	t.mu.waits = map[schema.GroupVersionResource]*time.Timer{}
+	t.mu.failing = map[dynamicinformer.ConditionType]int{}
+	t.mu.missed = map[dynamicinformer.ConditionType]bool{}
 	return t
 }
 
@@ -44,6 +50,9 @@ func (t *teller) begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.begun = true
+	for of, text := range connection {
+		t.connectionLocked(of, text.lost, text.back)
+	}
 }
 
 // end keeps the teller from saying anything more.
@@ -104,6 +113,43 @@ func (t *teller) changed(before, after dynamicinformer.Status) {
 			t.sayLocked("%s", describe(after))
 		}
 		delete(t.mu.news, gvr)
+	}
+}
+
+// connection is what is said of conditions that concern all types, which keep their states meanwhile.
+var connection = map[dynamicinformer.ConditionType]struct{ lost, back string }{
+	dynamicinformer.ConditionReachable:     {"the API server does not answer, so that no change is shown", "the API server answers again"},
+	dynamicinformer.ConditionAuthenticated: {"the API server does not accept the credentials any more, so that no change is shown", "the API server accepts the credentials again"},
+}
+
+// conditionChanged takes the news of a condition of a factory. In the beginning it is the errors that tell of it.
+func (t *teller) conditionChanged(before, after dynamicinformer.Condition) {
+	text, told := connection[after.Type]
+	failed, fails := before.Status == metav1.ConditionFalse, after.Status == metav1.ConditionFalse
+	if !told || failed == fails {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if fails {
+		t.mu.failing[after.Type]++
+	} else {
+		t.mu.failing[after.Type]--
+	}
+	t.connectionLocked(after.Type, text.lost+": "+print.Printable(after.Message), text.back)
+}
+
+// connectionLocked says that a condition does not hold, or does again, if that is news.
+func (t *teller) connectionLocked(of dynamicinformer.ConditionType, lost, back string) {
+	fails := t.mu.failing[of] > 0
+	if !t.mu.begun || fails == t.mu.missed[of] {
+		return
+	}
+	t.mu.missed[of] = fails
+	if fails {
+		t.sayLocked("warning: %s", lost)
+	} else {
+		t.sayLocked("%s", back)
 	}
 }
 

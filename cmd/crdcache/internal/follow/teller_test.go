@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
@@ -65,6 +66,35 @@ func TestTeller(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestTellerOfConditions: what keeps all types from being followed is said once, however many factories there are.
+func TestTellerOfConditions(t *testing.T) {
+	condition := func(of dynamicinformer.ConditionType, status metav1.ConditionStatus) dynamicinformer.Condition {
+		return dynamicinformer.Condition{Type: of, Status: status, Message: "401"}
+	}
+	var out bytes.Buffer
+	teller := newTeller(&out)
+	change := func(of dynamicinformer.ConditionType, before, after metav1.ConditionStatus) {
+		teller.conditionChanged(condition(of, before), condition(of, after))
+	}
+	const yes, no, none = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
+	change(dynamicinformer.ConditionReachable, none, no)
+	change(dynamicinformer.ConditionReachable, no, yes)
+	teller.begin()
+	change(dynamicinformer.ConditionReady, yes, no)
+	change(dynamicinformer.ConditionAuthenticated, none, yes)
+	change(dynamicinformer.ConditionAuthenticated, yes, no)
+	change(dynamicinformer.ConditionAuthenticated, none, no)
+	change(dynamicinformer.ConditionAuthenticated, no, yes)
+	change(dynamicinformer.ConditionAuthenticated, no, yes)
+	change(dynamicinformer.ConditionReachable, yes, no)
+	want := "warning: the API server does not accept the credentials any more, so that no change is shown: 401\n" +
+		"the API server accepts the credentials again\n" +
+		"warning: the API server does not answer, so that no change is shown: 401\n"
+	if out.String() != want {
+		t.Errorf("said\n%swant\n%s", out.String(), want)
 	}
 }
 

@@ -6,7 +6,9 @@ import (
 	"strconv"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Drop closes the connection without an answer.
@@ -43,8 +45,12 @@ func Hold(until <-chan struct{}) Effect {
 	}
 }
 
-// Status answers with this code, reason and message.
+// Status answers with this code, reason and message. Without a reason it is the one that a kube-apiserver has for the
+// code.
 func Status(code int, reason metav1.StatusReason, message string) Effect {
+	if reason == "" {
+		reason = apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", "", 0, false).ErrStatus.Reason
+	}
 	return answer(metav1.Status{Code: int32(code), Reason: reason, Message: message})
 }
 
@@ -70,6 +76,14 @@ func Throttle(seconds int) Effect {
 		Message: "Too many requests, please try again later.",
 		Details: &metav1.StatusDetails{RetryAfterSeconds: int32(seconds)},
 	})
+}
+
+// Header gives the answer of another effect a header, such as a Retry-After that is a date, or wrong.
+func Header(name, value string, of Effect) Effect {
+	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		w.Header().Set(name, value)
+		of(w, r, next)
+	}
 }
 
 // Fail answers 500.

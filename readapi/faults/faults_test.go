@@ -114,6 +114,52 @@ func TestThrottle(t *testing.T) {
 	}
 }
 
+// TestReasonAndHeader asks for what Status adds, and for a header of a test's choice.
+func TestReasonAndHeader(t *testing.T) {
+	i := newInjector(t)
+	i.Add(faults.Fault{Effect: faults.Header("Retry-After", "soon", faults.Status(http.StatusForbidden, "", "you may not"))})
+	w := httptest.NewRecorder()
+	i.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/apis/example.com/v1/widgets", nil))
+	if w.Code != 403 || w.Header().Get("Retry-After") != "soon" || !strings.Contains(w.Body.String(), `"reason":"Forbidden"`) {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+}
+
+// TestStall: what was sent arrives, and then neither more nor an end.
+func TestStall(t *testing.T) {
+	i := newInjector(t)
+	i.Add(faults.Fault{Effect: faults.Stall(1, 8)})
+	for way, config := range transports(t, i) {
+		client, err := rest.HTTPClientFor(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		url := config.Host + "/apis/example.com/v1/widgets?watch=1"
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		body := bufio.NewReader(response.Body)
+		part := make([]byte, 8)
+		_, lineErr := body.ReadBytes('\n')
+		_, partErr := io.ReadFull(body, part)
+		if string(part) != `{"type":` || lineErr != nil || partErr != nil {
+			t.Errorf("%s: after a line comes %q, %v, %v", way, part, lineErr, partErr)
+		}
+		cancel()
+		if _, err := body.ReadByte(); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: then comes %v", way, err)
+		}
+	}
+}
+
 // TestWatchEffects reads the lines of a watch-list of three objects.
 func TestWatchEffects(t *testing.T) {
 	const whole = "event event event bookmark"
@@ -125,6 +171,8 @@ func TestWatchEffects(t *testing.T) {
 		"cut in an event":    {faults.Cut(1, 20), "event part cut"},
 		"corrupt":            {faults.Corrupt(1), "event odd event bookmark"},
 		"expired":            {faults.ExpiredEvent(), "error end"},
+		"stall":              {faults.Stall(1, 20), "event"},
+		"no bookmarks":       {faults.DropBookmarks(), "event event event"},
 		"nothing":            {faults.Delay(0), whole},
 	}
 	i := newInjector(t)
@@ -226,7 +274,7 @@ func TestTimesAndMatch(t *testing.T) {
 
 // TestPatience ends the faults that wait when the client gives up.
 func TestPatience(t *testing.T) {
-	for name, effect := range map[string]faults.Effect{"hang": faults.Hang(), "delay": faults.Delay(time.Hour), "hold": faults.Hold(nil)} {
+	for name, effect := range map[string]faults.Effect{"hang": faults.Hang(), "delay": faults.Delay(time.Hour), "hold": faults.Hold(nil), "stall": faults.Stall(0, 0), "stall in the middle": faults.Stall(0, 40)} {
 		t.Run(name, func(t *testing.T) {
 			i := newInjector(t)
 			i.Add(faults.Fault{Effect: effect})

@@ -2,7 +2,11 @@ package faults
 
 import (
 	"bytes"
+	"encoding/json"
 	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
 // Cut passes on so many lines of the answer and so many bytes of the next one, and then closes the connection. A
@@ -10,6 +14,22 @@ import (
 func Cut(lines, size int) Effect {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		next.ServeHTTP(&cutter{ResponseWriter: w, lines: lines, size: size}, r)
+	}
+}
+
+// Stall passes on so many lines of the answer and so many bytes of the next one, and then nothing until the client gives
+// up. With 0 and 0 the client gets the header of the answer alone.
+func Stall(lines, size int) Effect {
+	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		next.ServeHTTP(&cutter{ResponseWriter: w, lines: lines, size: size, before: r.Context().Done()}, r)
+	}
+}
+
+// DropBookmarks passes on a watch without its bookmarks. A watch-list without the one that ends its initial objects never
+// comes to an end of them.
+func DropBookmarks() Effect {
+	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		next.ServeHTTP(&bookmarkDropper{ResponseWriter: w}, r)
 	}
 }
 
@@ -24,6 +44,7 @@ func Corrupt(lines int) Effect {
 type cutter struct {
 	http.ResponseWriter
 	lines, size int
+	before      <-chan struct{} // is waited for before the end; nil: nothing is
 }
 
 // Unwrap is for http.ResponseController.
@@ -55,6 +76,9 @@ func (c *cutter) Write(data []byte) (int, error) {
 	if _, err := c.ResponseWriter.Write(rest[:c.size]); err == nil {
 		_ = http.NewResponseController(c.ResponseWriter).Flush() // it is cut in any case
 	}
+	if c.before != nil {
+		<-c.before
+	}
 	panic(http.ErrAbortHandler)
 }
 
@@ -79,4 +103,33 @@ func (c *corrupter) Write(data []byte) (int, error) {
 		}
 	}
 	return c.ResponseWriter.Write(spoilt)
+}
+
+// bookmarkDropper holds each line until it is whole.
+type bookmarkDropper struct {
+	http.ResponseWriter
+	held []byte
+}
+
+// Unwrap is for http.ResponseController.
+func (d *bookmarkDropper) Unwrap() http.ResponseWriter { return d.ResponseWriter }
+
+// Write implements http.ResponseWriter.
+func (d *bookmarkDropper) Write(data []byte) (int, error) {
+	d.held = append(d.held, data...)
+	for {
+		end := bytes.IndexByte(d.held, '\n')
+		if end < 0 {
+			return len(data), nil
+		}
+		line := d.held[:end+1]
+		d.held = d.held[end+1:]
+		var event metav1.WatchEvent
+		if json.Unmarshal(line, &event) == nil && event.Type == string(watch.Bookmark) {
+			continue
+		}
+		if _, err := d.ResponseWriter.Write(line); err != nil {
+			return 0, err
+		}
+	}
 }

@@ -52,7 +52,7 @@ func (c *collection) put(key string, o *object) {
 
 // record adds a change to the log, of which at least the last keep ones stay.
 func (c *collection) record(e Change, keep int) {
-	if len(c.log) >= 2*keep {
+	if len(c.log)-keep >= keep { // twice as many, without an overflow
 		dropped := len(c.log) - keep
 		c.floor = c.log[dropped-1].ResourceVersion
 		c.log = slices.Clone(c.log[dropped:]) // readers go on with the old one

@@ -3,6 +3,7 @@ package readapi
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -245,6 +246,18 @@ func TestHistoryBound(t *testing.T) {
 	}
 	if from := s.mu.version - 2*history - 1; c.since(from).Oldest <= from {
 		t.Error("more is known than may be")
+	}
+}
+
+// TestEndlessHistory keeps all changes there are.
+func TestEndlessHistory(t *testing.T) {
+	s := newWidgets(t, StorageOptions{History: math.MaxInt})
+	from := s.mu.version
+	for i := range 3 {
+		apply(t, s, widget("default", "a", fmt.Sprint("c", i)))
+	}
+	if got := len(s.mu.types[widgetResource].since(from).List); got != 3 {
+		t.Errorf("%d changes are known", got)
 	}
 }
 

@@ -54,8 +54,8 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		defer stop()
 		defer received.Body.Close()
 		err := t.serve(w, received)
-		if err == nil {
-			err = r.Context().Err() // the handler may have seen it first
+		if gone := r.Context().Err(); gone != nil && (err == nil || err == io.ErrUnexpectedEOF) {
+			err = gone // the handler may have seen it first, and have cut the answer for it
 		}
 		w.finish(err)
 		failed <- err

@@ -95,8 +95,11 @@ func (x *execution) emit(out *output, all []located) bool {
 
 // places gives what an object is sorted by. Where many objects are found, the values of an index are taken from it.
 func (x *execution) places() func(key string, item any) place {
-	of := make([]func(string, any) sortValue, len(x.order))
+	of, work := make([]func(string, any) sortValue, len(x.order)), len(x.order)
 	for i, t := range x.order {
+		if t.body {
+			work += bodyWork
+		}
 		of[i] = t.of
 		if t.index == nil {
 			continue
@@ -119,7 +122,7 @@ func (x *execution) places() func(key string, item any) place {
 		for i := range of {
 			values[i] = of[i](key, item)
 		}
-		x.work(len(of))
+		x.work(work)
 		return place{values, key}
 	}
 }

@@ -44,7 +44,7 @@ type column struct {
 
 // column opens an index or compiles a path.
 func (x *execution) column(name string) (column, error) {
-	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "$") {
+	if isPath(name) {
 		path, err := jsonpath.Compile(name)
 		if err != nil {
 			return column{}, err

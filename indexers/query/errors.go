@@ -62,12 +62,20 @@ func (e *UnsortedError) Error() string {
 type SortError struct {
 	// Text is the part that is wrong.
 	Text string
+	// Err is what is wrong with a path, a *jsonpath.Error; nil for anything else.
+	Err error
 }
 
 // Error says what to write.
 func (e *SortError) Error() string {
-	return fmt.Sprintf("cannot sort by %q; write a sorted index, name, namespace or age, then asc or desc, and several with commas, as in \"expiry desc, name\"", e.Text)
+	if e.Err != nil {
+		return fmt.Sprintf("cannot sort by %q: %v", e.Text, e.Err)
+	}
+	return fmt.Sprintf("cannot sort by %q; write a sorted index, a path, name, namespace or age, then asc or desc, and several with commas, as in \"expiry desc, name\"", e.Text)
 }
+
+// Unwrap gives what is wrong with a path.
+func (e *SortError) Unwrap() error { return e.Err }
 
 // ScanError says that a query has to look at every object, which was not allowed.
 type ScanError struct {

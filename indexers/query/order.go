@@ -39,6 +39,7 @@ type term struct {
 	descending bool
 	index      *access // nil for what all objects have
 	of         func(key string, item any) sortValue
+	body       bool // of looks into objects
 }
 
 // sortValue is what an object is sorted by: those that have none come last.
@@ -102,27 +103,26 @@ func (c *compiler) compileOrder(options Options) (order, error) {
 		return nil, nil
 	}
 	var o order
-	for text := range strings.SplitSeq(options.SortBy, ",") {
-		t, err := c.compileTerm(strings.TrimSpace(text))
+	for _, text := range splitTerms(options.SortBy) {
+		t, err := c.compileTerm(strings.TrimSpace(text), options.Descending)
 		if err != nil {
 			return nil, err
 		}
-		t.descending = t.descending != options.Descending
 		o = append(o, t)
 	}
 	return o, nil
 }
 
-// compileTerm reads the name of a sorted index, or name, namespace or age, and a direction.
-func (c *compiler) compileTerm(text string) (term, error) {
-	name, direction, _ := strings.Cut(text, " ")
-	t := term{name: name}
-	switch strings.TrimSpace(direction) {
-	case "", "asc", "ascending":
-	case "desc", "descending":
-		t.descending = true
-	default:
-		return t, &SortError{Text: text}
+// compileTerm reads the name of a sorted index, a path, or name, namespace or age, and a direction, which may be turned
+// around.
+func (c *compiler) compileTerm(text string, around bool) (term, error) {
+	name, direction := splitDirection(text)
+	if direction != "" && directions[direction] == 0 {
+		return term{}, &SortError{Text: text}
+	}
+	t := term{name: name, descending: (directions[direction] < 0) != around}
+	if isPath(name) {
+		return t, t.ofPath()
 	}
 	index, err := c.schema.open(c.snapshot, name)
 	switch {

@@ -39,9 +39,10 @@ func (q *Querier) WithReferences(view *references.View) *Querier {
 // Options say how a query is answered. The zero value gives everything at once, in the order of namespace and
 // name, and no full scan.
 type Options struct {
-	// SortBy is the name of a sorted index, or one of name, namespace and age (the youngest first), or several of
-	// these with commas, the most important first. Each may be followed by asc or desc: "team, expiry desc". An
-	// object with several values counts with the first in the order; those without any come last. Objects with the
+	// SortBy is the name of a sorted index, a path such as .spec.replicas, or one of name, namespace and age (the
+	// youngest first), or several of these with commas, the most important first. Each may be followed by asc or desc:
+	// "team, expiry desc". By a path, numbers and quantities come before times, and these before other text; it is
+	// looked up in each object that is found. An object with several values counts with the first in the order; those without any come last. Objects with the
 	// same values are in the order of namespace and name.
 	SortBy string
 	// Descending turns the order of all values around. It needs SortBy.

@@ -46,7 +46,8 @@ func newQuery(streams genericiooptions.IOStreams) *cobra.Command {
 			"--index takes name=value, and !=, <, <=, >, >=, ^= (begins with), contains, =~ (a regular expression),\n" +
 			"'in (a, b)', 'in 10.0.0.0/8', a name alone (has a value) and !name (has none); && , || and parentheses join\n" +
 			"them. Times may be relative to now, as in 'expiry<now+14d'. The indexes come from --config, where TYPE may be\n" +
-			"the name of a resource. --where takes a path or a condition on @, and needs no config.\n\n" +
+			"the name of a resource. --where takes a path or a condition on @, and needs no config, and\n" +
+			"--sort-by, --group-by and --compute take paths, too.\n\n" +
 			"--dangling finds objects that refer to something that does not exist: their owners, and what the references of\n" +
 			"--config say. The types at the other end are read, too. In --index this is dangling(NAME), and\n" +
 			"'refersTo(Kind.group, namespace/name)' is what refers to an object.",
@@ -84,7 +85,7 @@ func (f *queryFlags) add(set *pflag.FlagSet) {
 	f.reader.Add(set)
 	f.conditions.Add(set)
 	f.style.Add(set)
-	set.StringVar(&f.sortBy, "sort-by", "", "Sort by the values of this sorted index, or by name, namespace or age; several with commas, each with desc, as in 'team,expiry desc'. Default: by namespace and name.")
+	set.StringVar(&f.sortBy, "sort-by", "", "Sort by the values of this sorted index, by this path, which needs no config, or by name, namespace or age; several with commas, each with desc, as in '.spec.tier,expiry desc'. Default: by namespace and name.")
 	set.BoolVar(&f.descending, "descending", false, "Sort from the greatest value to the least; with --sort-by.")
 	set.IntVar(&f.limit, "limit", 0, "Print at most this many objects, and on stderr the token to go on with; 0 prints all.")
 	set.StringVar(&f.next, "continue", "", "Go on after an earlier result of the same query that --limit cut short.")

@@ -1,6 +1,8 @@
 package cli_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
@@ -59,4 +61,26 @@ func TestQueryNumbers(t *testing.T) {
 			crdcache(t, append([]string{"query", "gizmos", "-A", "-s", server.URL}, tt.args...)...).expect(t, tt.code, tt.out)
 		})
 	}
+}
+
+// TestQueryByPaths: sorting, groups and what is computed of them take paths, for which there is no config.
+func TestQueryByPaths(t *testing.T) {
+	server := newShop(t)
+	args := []string{"query", "gz", "-A", "-s", server.URL}
+	sorted := append(args, "--sort-by", ".spec.color desc,.spec.size", "--keys-only")
+	want := crdcache(t, sorted...).out
+	got, token := "", ""
+	for page := 0; page < 4; page++ {
+		one := append(slices.Clone(sorted), "--limit", "1")
+		if token != "" {
+			one = append(one, "--continue", token)
+		}
+		r := crdcache(t, one...)
+		got += r.out
+		_, token, _ = strings.Cut(strings.TrimSpace(r.errOut), "--continue ")
+	}
+	if got != want || strings.Count(want, "\n") != 4 || token != "" {
+		t.Errorf("page by page\n%s\nat once\n%s", got, want)
+	}
+	crdcache(t, append(args, "--group-by", ".spec.color", "--compute", "max(.spec.size)", "-o", "csv", "--no-headers")...).expect(t, exit.OK, "red,2,100\nblue,1,9\n,1,1\n")
 }

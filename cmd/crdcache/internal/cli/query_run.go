@@ -72,15 +72,15 @@ func (o *queryOptions) check(types *session.Types, found session.Indexes) error 
 	return nil
 }
 
-// explainIndex adds to an error about an index what to do without a config, and for a path where kubectl takes one.
+// explainIndex adds to an error about an index what to do without a config, and for a path that is written for kubectl.
 func (o *queryOptions) explainIndex(err error) error {
 	var unknown *query.UnknownIndexError
 	switch {
 	case !errors.As(err, &unknown):
-	case unknown.Name == o.asked.SortBy && strings.ContainsAny(unknown.Name[:1], ".{$"):
-		return exit.Usagef("--sort-by takes the name of an index with order: sorted, no path; declare one for the path %s in a --config", unknown.Name)
+	case strings.HasPrefix(o.asked.SortBy, "{") && strings.HasPrefix(unknown.Name, "{"):
+		return exit.Usagef("--sort-by takes a path without braces, as in .spec.replicas; got %s", o.asked.SortBy)
 	case !o.Config.Given:
-		return exit.Usagef("%v; indexes come from --config, and --where needs none", err)
+		return exit.Usagef("%v; indexes come from --config, and --where and paths need none", err)
 	}
 	return session.ExplainQuery(err)
 }

@@ -88,14 +88,17 @@ func ExplainQuery(err error) error {
 	if errors.As(err, &wrong) {
 		return exit.UsageLines(fmt.Sprintf("%v\n%s", wrong, wrong.Caret()))
 	}
+	var order *query.SortError
 	var path *jsonpath.Error
+	if errors.As(err, &order) && errors.As(order.Err, &path) {
+		return exit.UsageLines(fmt.Sprintf("--sort-by: %s\n%s", path.Text(), path.Caret()))
+	}
 	if errors.As(err, &path) {
 		return exit.UsageLines(fmt.Sprintf("--where: %s\n%s", path.Text(), path.Caret()))
 	}
 	var operand *indexers.OperandError
 	var unknown *query.UnknownIndexError
 	var unsorted *query.UnsortedError
-	var order *query.SortError
 	var reference *query.UnknownReferenceError
 	if errors.As(err, &unknown) || errors.As(err, &unsorted) || errors.As(err, &order) || errors.As(err, &reference) || errors.As(err, &operand) || errors.Is(err, query.ErrContinue) {
 		return exit.Usagef("%v", err)

@@ -296,6 +296,38 @@ func TestRelistReasons(t *testing.T) {
 	}
 }
 
+// TestSentBackForEver: a server that only ever has the type listed again is in trouble, though each of its answers is part of the protocol.
+func TestSentBackForEver(t *testing.T) {
+	w := newWatchman(t)
+	r := w.Reporter(1, "")
+	expired := serverError(410)
+	for range 2 {
+		r.Ask()
+		r.Answer(requests.VerbWatchList, expired)
+		w.pass(10 * time.Second)
+	}
+	if s, _ := w.Snapshot(); s.State != StateSyncing || s.Reason != requests.ReasonNone {
+		t.Errorf("after two: %+v", s)
+	}
+	r.Ask()
+	r.Answer(requests.VerbWatchList, expired)
+	if s, _ := w.Snapshot(); s.State != StateDegraded || s.Reason != requests.ReasonRequestFailed || !errors.Is(s.LastError, expired) {
+		t.Errorf("after three: %+v", s)
+	}
+	r.Answer(requests.VerbWatchList, nil)
+	r.Contact(false)
+	w.Synced(1)
+	for range 5 { // as quiet watches may end
+		w.pass(10 * time.Minute)
+		r.Answer(requests.VerbWatch, expired)
+		r.Answer(requests.VerbWatchList, nil)
+		r.Answer(requests.VerbWatch, nil)
+		if s, _ := w.Snapshot(); s.State != StateSynced || s.Reason != requests.ReasonNone {
+			t.Errorf("relisted now and then: %+v", s)
+		}
+	}
+}
+
 // TestHealthOfPastGeneration: what a generation that is over reports late does not count for the next one.
 func TestHealthOfPastGeneration(t *testing.T) {
 	h := New(widgets, "", time.Now)

@@ -26,6 +26,26 @@ type part struct {
 	relist requests.RelistReason
 	// listed is set once a list has been accepted.
 	listed bool
+	// sentBack counts the answers that have the type listed again, as long as no watch brings anything.
+	sentBack streak
+}
+
+// streak counts what happens again and again.
+type streak struct {
+	times int
+	last  time.Time
+}
+
+// streakPause ends a streak. It is longer than the pauses between lists.
+const streakPause = 2 * time.Minute
+
+// count returns how often it has happened in a row, now included.
+func (s *streak) count(now time.Time) int {
+	if now.Sub(s.last) > streakPause {
+		s.times = 0
+	}
+	s.times, s.last = s.times+1, now
+	return s.times
 }
 
 // well reports whether nothing is wrong with the part and nothing is owed to it.

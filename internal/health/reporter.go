@@ -103,8 +103,11 @@ func (r Reporter) acceptLocked(p *part, verb requests.Verb, now time.Time) {
 func (r Reporter) failLocked(p *part, verb requests.Verb, reason requests.Reason, err error, now time.Time) {
 	if reason == requests.ReasonNone {
 		p.relist = requests.RelistReasonOf(err)
-		p.owed = time.Time{} // an answer that is part of the protocol
-		return
+		if p.sentBack.count(now) < FailuresUntilDegraded {
+			p.owed = time.Time{} // an answer that is part of the protocol
+			return
+		}
+		reason = requests.ReasonRequestFailed // the protocol leads nowhere
 	}
 	if p.relist == "" && r.mu.facts.synced && p.listed {
 		p.relist = requests.RelistFailed
@@ -115,7 +118,7 @@ func (r Reporter) failLocked(p *part, verb requests.Verb, reason requests.Reason
 	if t.reason != reason {
 		t.since, t.alike = now, 0
 	}
-	t.failures++
+	t.failures = max(t.failures+1, p.sentBack.times)
 	t.alike++
 	t.reason, t.err = reason, err
 	if p.owed.IsZero() {
@@ -170,6 +173,7 @@ func (r Reporter) Contact(owing bool) {
 	now := r.now()
 	status, p := &r.mu.status, r.part
 	status.LastContact = now
+	p.sentBack.times = 0
 	if p.well() && !owing {
 		return
 	}

@@ -83,8 +83,7 @@ func (m mutation) update(old, u *unstructured.Unstructured) (gone bool, err erro
 		return false, apierrors.NewConflict(m.t.typ.GroupResource(), u.GetName(), errors.New("the object has been modified; please apply your changes to the latest version and try again"))
 	}
 	if uid := u.GetUID(); uid != "" && uid != old.GetUID() {
-		return false, apierrors.NewConflict(m.t.typ.GroupResource(), u.GetName(),
-			fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, old.GetUID()))
+		return false, m.preconditionFailed(u.GetName(), "UID", uid, old.GetUID())
 	}
 	if m.t.subresource == "status" {
 		status, there := u.Object["status"]
@@ -131,15 +130,21 @@ func (m mutation) keep(old, u *unstructured.Unstructured) {
 	}
 }
 
+// preconditionFailed is the conflict of a request that wants another state of an object, in the words of a kube-apiserver.
+func (m mutation) preconditionFailed(name, what string, want, have any) error {
+	const failed = "Precondition failed"
+	return apierrors.NewConflict(m.t.typ.GroupResource(), name,
+		fmt.Errorf("%s: %s in precondition: %v, %s in object meta: %v", failed, what, want, what, have))
+}
+
 // remove returns the object as it is when it is deleted, and whether nothing is left of it.
 func (m mutation) remove(old *unstructured.Unstructured, options *metav1.DeleteOptions) (u *unstructured.Unstructured, gone bool, err error) {
-	gr := m.t.typ.GroupResource()
 	if p := options.Preconditions; p != nil {
 		if p.UID != nil && *p.UID != old.GetUID() {
-			return nil, false, apierrors.NewConflict(gr, old.GetName(), fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", *p.UID, old.GetUID()))
+			return nil, false, m.preconditionFailed(old.GetName(), "UID", *p.UID, old.GetUID())
 		}
 		if p.ResourceVersion != nil && *p.ResourceVersion != old.GetResourceVersion() {
-			return nil, false, apierrors.NewConflict(gr, old.GetName(), fmt.Errorf("Precondition failed: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v", *p.ResourceVersion, old.GetResourceVersion()))
+			return nil, false, m.preconditionFailed(old.GetName(), "ResourceVersion", *p.ResourceVersion, old.GetResourceVersion())
 		}
 	}
 	u = old.DeepCopy()

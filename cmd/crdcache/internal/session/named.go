@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -40,7 +40,7 @@ func SplitNamed(args []string) ([]Named, error) {
 			if _, err := discovery.ParseName(arg); i == 0 || err == nil || strings.Contains(arg, ",") {
 				continue
 			}
-			if len(path.IsValidPathSegmentName(arg)) == 0 { // such as system:node
+			if len(content.IsPathSegmentName(arg)) == 0 { // such as system:node
 				return []Named{{Type: args[0], Names: args[1:]}}, nil
 			}
 		}
@@ -52,7 +52,7 @@ func SplitNamed(args []string) ([]Named, error) {
 		if !isNamed(arg) || strings.Contains(of, ",") {
 			return nil, exit.Usagef("%q is not TYPE/NAME, and another argument is: name all objects in this way, or give one type and names, as in 'gizmos a b'", arg)
 		}
-		if problems := path.IsValidPathSegmentName(name); len(problems) > 0 || name == "" || of == "" {
+		if problems := content.IsPathSegmentName(name); len(problems) > 0 || name == "" || of == "" {
 			return nil, exit.Usagef("%q is no TYPE/NAME: there is no such type or name", arg)
 		}
 		i := slices.IndexFunc(all, func(n Named) bool { return n.Type == of })

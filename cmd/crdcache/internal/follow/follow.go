@@ -17,9 +17,6 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// errHungUp is the end of a command whose output nobody reads any more.
-var errHungUp = errors.New("the reader of the output is gone")
-
 // Run prints what happens until ctx ends or nobody reads it any more. Types that do not exist yet are said to be
 // pending, and followed when they come; where nothing exists that was asked for by name, that is an error, unless
 // Wait is set or some of the names are wildcards.
@@ -40,11 +37,8 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	err := o.run(ctx, waiting, resources, absent)
-	if errors.Is(err, errHungUp) {
-		// This ends the command as any writing to a closed pipe does: in silence, by a signal, where there are such.
-		if _, err = o.Out.Write([]byte("\n")); err != nil {
-			err = fmt.Errorf("writing the output: %w", err)
-		}
+	if errors.Is(err, print.ErrHungUp) {
+		err = print.WriteHungUp(o.Out)
 	}
 	return errors.Join(failed, err)
 }
@@ -127,7 +121,7 @@ func (o Options) run(ctx, waiting context.Context, resources []discovery.Resourc
 	}
 	var gone <-chan struct{}
 	if file := print.File(o.Out); file != nil {
-		gone = hangup(file, running.Done())
+		gone = print.Hangup(file, running.Done())
 	}
 	ended := make(chan error, 1)
 	tracking.Go(func() { ended <- r.follow(waiting) }) // ended by stop
@@ -139,6 +133,6 @@ func (o Options) run(ctx, waiting context.Context, resources []discovery.Resourc
 	case <-r.screen.broken:
 		return r.screen.err
 	case <-gone:
-		return errHungUp
+		return print.ErrHungUp
 	}
 }

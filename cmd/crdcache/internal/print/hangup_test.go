@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package follow
+package print
 
 import (
 	"os"
@@ -17,7 +17,7 @@ func TestHangup(t *testing.T) {
 	defer w.Close()
 	quit := make(chan struct{})
 	defer close(quit)
-	gone := hangup(w, quit)
+	gone := Hangup(w, quit)
 	if _, err := w.WriteString("a line\n"); err != nil {
 		t.Fatal(err)
 	}

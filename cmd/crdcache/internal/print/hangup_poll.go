@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package follow
+package print
 
 import (
 	"errors"
@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hangup closes the channel that it returns when nobody can read any more what is written to a file, as when the
+// Hangup closes the channel that it returns when nobody can read any more what is written to a file, as when the
 // reader of a pipe has ended. Its goroutine ends then, or with quit.
-func hangup(file *os.File, quit <-chan struct{}) <-chan struct{} {
+func Hangup(file *os.File, quit <-chan struct{}) <-chan struct{} {
 	gone := make(chan struct{})
 	fd, err := descriptor(file)
 	if err != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -37,6 +38,9 @@ func newDump(streams genericiooptions.IOStreams) *cobra.Command {
 			"(certificates.cert-manager.io) and a version (certificates.v1.cert-manager.io), a category, or a\n" +
 			"wildcard (*.cert-manager.io), or with --config the name of a resource there. A type that is unknown or\n" +
 			"may not be read is reported, and does not keep the others from being printed; the exit code tells.\n\n" +
+			"The objects of one type come page by page when another program reads them, as in 'dump cert | head', as a table,\n" +
+			"csv, jsonl, name or custom-columns. The columns of a table are then as wide as what has come needs them to be. A\n" +
+			"file, a terminal, json, yaml, templates and --sort-by get what is there once all of it has been read.\n\n" +
 			"With names, those objects are got and printed, as kubectl get does: one alone as it is, several as a list.\n\n" +
 			"With --watch, what changes is printed as well until interrupted, as kubectl get --watch does, of several types\n" +
 			"and wildcards, too, and each object on its own in json and yaml. Types may come and go meanwhile, as with watch.",
@@ -121,14 +125,26 @@ func (f *dumpFlags) checkWatch(o *dumpOptions) error {
 	return (follow.Options{Style: o.style}).Check()
 }
 
-// run gets the objects that are named, or syncs the types and prints those that are synced.
+// run gets the objects that are named, or reads the types and prints those that can be read.
 func (o *dumpOptions) run(ctx context.Context) error {
 	if len(o.named) > 0 {
 		waiting, cancel := o.Target.Limit(ctx)
 		defer cancel()
 		return o.get(waiting, o.named)
 	}
-	return o.Sync(ctx, session.Steps{Instead: o.meant, Use: o.print})
+	return o.Sync(ctx, session.Steps{
+		Instead: func(waiting context.Context, types *session.Types, unresolved error) (bool, error) {
+			if unresolved != nil {
+				return o.meant(waiting, types, unresolved)
+			}
+			done, err := o.flow(ctx, waiting, types)
+			if errors.Is(err, print.ErrHungUp) {
+				err = print.WriteHungUp(o.Out)
+			}
+			return done, err
+		},
+		Use: o.print,
+	})
 }
 
 // follow prints the objects and then those that change.

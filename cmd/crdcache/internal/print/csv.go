@@ -98,8 +98,11 @@ func (p *csvRows) Print(obj *unstructured.Unstructured) error {
 	return p.w.Write(append(row, cells...))
 }
 
-// Close implements Printer.
-func (p *csvRows) Close() error {
+// Flush implements flusher.
+func (p *csvRows) Flush() error {
 	p.w.Flush()
 	return p.w.Error()
 }
+
+// Close implements Printer.
+func (p *csvRows) Close() error { return p.Flush() }

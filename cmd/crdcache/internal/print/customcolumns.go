@@ -23,13 +23,10 @@ type customColumn struct {
 }
 
 // customColumnsPrinter prints a table of columns that the caller names, as kubectl get -o custom-columns does.
-// Only the cells are kept until Close.
+// Only the cells are kept until Flush or Close.
 type customColumnsPrinter struct {
 	columns []customColumn
-	cells   interface {
-		io.Writer
-		Flush() error
-	}
+	cells   tabWriter
 }
 
 // newCustomColumns reads "HEADER:PATH,HEADER:PATH".
@@ -120,6 +117,9 @@ func (p *customColumnsPrinter) Print(obj *unstructured.Unstructured) error {
 	_, err := fmt.Fprintln(p.cells, strings.Join(row, "\t"))
 	return err
 }
+
+// Flush implements flusher. No column becomes narrower afterwards.
+func (p *customColumnsPrinter) Flush() error { return p.cells.Flush() }
 
 // Close implements Printer.
 func (p *customColumnsPrinter) Close() error { return p.cells.Flush() }

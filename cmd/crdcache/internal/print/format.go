@@ -93,3 +93,9 @@ func exampleOf(name string) string {
 
 // IsTable reports whether rows with columns of the type are printed.
 func (f Format) IsTable() bool { return f.Name == Table || f.Name == Wide || f.Name == CSV }
+
+// Flows reports whether objects can be printed as they come. The others make one document of all of them, which is
+// whole or wrong.
+func (f Format) Flows() bool {
+	return f.IsTable() || slices.Contains([]string{Name, JSONLines, CustomColumns, CustomColumnsFile}, f.Name)
+}

@@ -120,6 +120,18 @@ func (l *RowLoader) selections(r discovery.Resource) []metav1.ListOptions {
 	return selections
 }
 
+// Defined returns the rows that the CRD of a type declares; nil where the server has to print the objects, as those of a
+// type without a CRD, or whose CRD may not be read.
+func (l *RowLoader) Defined(ctx context.Context, r discovery.Resource) (Rows, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	rows, err := definitionRows(ctx, l.client, r)
+	if apierrors.IsForbidden(err) {
+		return nil, nil
+	}
+	return rows, err
+}
+
 func (l *RowLoader) load(ctx context.Context, r discovery.Resource) (Rows, error) {
 	rows, err := definitionRows(ctx, l.client, r)
 	if rows != nil || err != nil && !apierrors.IsForbidden(err) || l.rest == nil {

@@ -106,11 +106,7 @@ func (r serverRows) Definitions() []metav1.TableColumnDefinition { return r.defi
 
 // Cells implements Rows.
 func (r serverRows) Cells(obj *unstructured.Unstructured) []any {
-	key := obj.GetName()
-	if namespace := obj.GetNamespace(); namespace != "" {
-		key = namespace + "/" + key
-	}
-	if cells, ok := r.cells[key]; ok {
+	if cells, ok := r.cells[keyOf(obj)]; ok {
 		return cells // some types have fewer than there are columns
 	}
 	cells := make([]any, len(r.definitions))

@@ -140,6 +140,16 @@ func IsTerminal(w io.Writer) bool {
 	return ok && s.terminal
 }
 
+// IsPipe reports whether another program reads what is written, while it is written.
+func IsPipe(w io.Writer) bool {
+	file := File(w)
+	if file == nil {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0
+}
+
 // File is the file that w writes to; nil where it is none.
 func File(w io.Writer) *os.File {
 	s, ok := w.(*Stream)

@@ -2,17 +2,22 @@ package print
 
 import (
 	"io"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// TypeTable prints a table of one type, as kubectl get does. Only the cells are kept until Close, because the
+// tabWriter is what the table printer of cli-runtime writes to.
+type tabWriter interface {
+	io.Writer
+	Flush() error
+}
+
+// TypeTable prints a table of one type, as kubectl get does. Only the cells are kept until Flush or Close, because the
 // widths of the columns depend on all of them.
 type TypeTable struct {
-	w       io.Writer
+	columns tabWriter
 	options printers.PrintOptions
 	rows    Rows
 	table   metav1.Table
@@ -20,7 +25,7 @@ type TypeTable struct {
 
 // NewTypeTable returns a table with these rows.
 func NewTypeTable(w io.Writer, rows Rows, options printers.PrintOptions) *TypeTable {
-	t := &TypeTable{w: w, options: options, rows: rows}
+	t := &TypeTable{columns: printers.GetNewTabWriter(w), options: options, rows: rows}
 	t.table.ColumnDefinitions = rows.Definitions()
 	return t
 }
@@ -41,14 +46,18 @@ func (t *TypeTable) identity(obj *unstructured.Unstructured) runtime.Object {
 	return m
 }
 
-// Close implements Printer: it writes the table, or nothing when it has no rows.
-func (t *TypeTable) Close() error {
+// Flush implements flusher. No column becomes narrower afterwards, as in kubectl get --watch.
+func (t *TypeTable) Flush() error {
 	if len(t.table.Rows) == 0 {
 		return nil
 	}
-	w := printers.GetNewTabWriter(t.w)
-	if err := printers.NewTablePrinter(t.options).PrintObj(&t.table, w); err != nil {
+	part := t.table // printing adds columns to it
+	if err := printers.NewTablePrinter(t.options).PrintObj(&part, t.columns); err != nil {
 		return err
 	}
-	return w.Flush()
+	t.table.Rows, t.options.NoHeaders = nil, true
+	return t.columns.Flush()
 }
+
+// Close implements Printer: it writes the table, or nothing when it has no rows.
+func (t *TypeTable) Close() error { return t.Flush() }

@@ -123,10 +123,7 @@ func (r *Reader) get(ctx context.Context, client dynamic.Interface, got Got) (Go
 	case got.Resource.Scope == discovery.Namespaced && r.Target.Namespace == "":
 		return got, exit.Usagef("objects have names within a namespace: give it with --namespace, and leave out --all-namespaces")
 	}
-	var from dynamic.ResourceInterface = client.Resource(got.Resource.GVR)
-	if got.Resource.Scope == discovery.Namespaced {
-		from = client.Resource(got.Resource.GVR).Namespace(r.Target.Namespace)
-	}
+	from := r.inNamespace(client, got.Resource)
 	var errs []error
 	for _, name := range got.Names {
 		object, err := from.Get(ctx, name, metav1.GetOptions{})

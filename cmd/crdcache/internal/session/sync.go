@@ -42,16 +42,25 @@ func (r *Reader) Sync(ctx context.Context, steps Steps) error {
 			return errors.Join(unresolved, err)
 		}
 	}
-	cached, err := types.Caches(indexes, CacheOptions{})
+	err := types.Sync(ctx, waiting, indexes, func(synced []Cache) error { return steps.Use(ctx, types, indexes, synced) })
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return errors.Join(unresolved, err)
+}
+
+// Sync reads all objects of the types, for as long as waiting lasts, and calls use with the caches that are synced.
+func (t *Types) Sync(ctx, waiting context.Context, indexes Indexes, use func(synced []Cache) error) error {
+	cached, err := t.Caches(indexes, CacheOptions{})
 	if err != nil {
-		return errors.Join(unresolved, err)
+		return err
 	}
 	defer cached.Shutdown()
-	done := r.Target.Progress(cached.Progress)
+	done := t.reader.Target.Progress(cached.Progress)
 	unsynced := cached.Sync(waiting)
 	done()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return errors.Join(unresolved, unsynced, steps.Use(ctx, types, indexes, cached.Synced))
+	return errors.Join(unsynced, use(cached.Synced))
 }

@@ -1,0 +1,251 @@
+package cli_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/readapi"
+)
+
+const gizmoDefinition = `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "gizmos.example.com"},
+	"spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "gizmos", "singular": "gizmo", "kind": "Gizmo", "listKind": "GizmoList"},
+	"versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+	"additionalPrinterColumns": [{"name": "Color", "type": "string", "jsonPath": ".spec.color"}, {"name": "Size", "type": "integer", "jsonPath": ".spec.size", "priority": 1}]}]}}`
+
+// pagedServer serves many gizmos, and as many widgets that no CRD defines. Lists of either that go on are held back.
+type pagedServer struct {
+	*httptest.Server
+	storage *readapi.Storage
+	// held gets a list that goes on, which is answered when that is closed which the test puts into it.
+	held chan *heldPage
+}
+
+type heldPage struct {
+	request *http.Request
+	answer  chan struct{}
+}
+
+// flowing is how many objects of a type there are: three pages.
+const flowing = 1200
+
+func newPagedServer(t *testing.T) *pagedServer {
+	t.Helper()
+	s := &pagedServer{storage: readapi.NewStorage(readapi.StorageOptions{}), held: make(chan *heldPage)}
+	s.apply(t, gizmoDefinition)
+	widgets := readapi.Type{Group: "demo", Names: crd.Names{Plural: "widgets", Kind: "Widget"}, Namespaced: true, Versions: []readapi.Version{{Name: "v1"}}}
+	if err := s.storage.SetType(widgets); err != nil {
+		t.Fatal(err)
+	}
+	for i := range flowing {
+		s.gizmo(t, i, "red")
+		s.apply(t, fmt.Sprintf(`{"apiVersion": "demo/v1", "kind": "Widget", "metadata": {"namespace": "web", "name": "w%04d", "creationTimestamp": "2001-01-01T00:00:00Z"}}`, i))
+	}
+	handler := readapi.NewHandler(s.storage, readapi.HandlerOptions{})
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("continue") != "" {
+			page := &heldPage{r, make(chan struct{})}
+			select {
+			case s.held <- page:
+			case <-r.Context().Done():
+				return
+			}
+			select {
+			case <-page.answer:
+			case <-r.Context().Done():
+				return
+			}
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return s
+}
+
+func (s *pagedServer) apply(t *testing.T, text string) {
+	t.Helper()
+	if _, err := s.storage.ApplyJSON([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *pagedServer) gizmo(t *testing.T, i int, color string) {
+	t.Helper()
+	s.apply(t, fmt.Sprintf(`{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web", "name": "g%04d", "creationTimestamp": "2001-01-01T00:00:00Z"}, "spec": {"color": "%s", "size": 3}}`, i, color))
+}
+
+// goOn answers what is held back, until the end of the test.
+func (s *pagedServer) goOn(t *testing.T) {
+	go func() { // ended by the test
+		for {
+			select {
+			case page := <-s.held:
+				close(page.answer)
+			case <-t.Context().Done():
+				return
+			}
+		}
+	}()
+}
+
+// piped is a command whose output another program reads.
+type piped struct {
+	out    *os.File
+	reader *bufio.Reader
+	errOut bytes.Buffer
+	code   chan int
+}
+
+func pipeline(t *testing.T, args ...string) *piped {
+	t.Helper()
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("HOME", t.TempDir())
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	p := &piped{out: reader, reader: bufio.NewReader(reader), code: make(chan int, 1)}
+	go func() { // ended by the command, which ends with ctx
+		p.code <- cli.Main(ctx, append([]string{"crdcache"}, args...), strings.NewReader(""), writer, &p.errOut)
+		_ = writer.Close()
+	}()
+	t.Cleanup(func() {
+		cancel()
+		_ = reader.Close()
+	})
+	return p
+}
+
+// read gives so many lines.
+func (p *piped) read(t *testing.T, lines int) string {
+	t.Helper()
+	text := ""
+	for range lines {
+		line, err := p.reader.ReadString('\n')
+		if err != nil {
+			t.Fatalf("after %q: %v, exit code %d, stderr:\n%s", text, err, <-p.code, p.errOut.String())
+		}
+		text += line
+	}
+	return text
+}
+
+// held is a request that the server holds back.
+func (p *piped) held(t *testing.T, s *pagedServer) *heldPage {
+	t.Helper()
+	select {
+	case page := <-s.held:
+		return page
+	case code := <-p.code:
+		t.Fatalf("exit code %d, and no page was asked for; stderr:\n%s", code, p.errOut.String())
+		return nil
+	}
+}
+
+func (p *piped) rest(t *testing.T) string {
+	t.Helper()
+	text, err := io.ReadAll(p.reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+var flowingFormats = []string{"table", "wide", "csv", "name", "jsonl", "custom-columns=NAME:.metadata.name,COLOR:.spec.color"}
+
+// TestDumpFlows: who reads from a pipe gets the first objects while the server still holds back the others, and in the
+// end what is printed into a file, where everything is read first.
+func TestDumpFlows(t *testing.T) {
+	server := newPagedServer(t)
+	for _, name := range []string{"gizmos", "widgets"} {
+		for _, format := range flowingFormats {
+			t.Run(name+" "+format, func(t *testing.T) {
+				args := []string{"dump", name, "-A", "-o", format, "-s", server.URL}
+				p := pipeline(t, args...)
+				got := p.read(t, 100)
+				close(p.held(t, server).answer)
+				server.goOn(t)
+				got += p.rest(t)
+				if code := <-p.code; code != exit.OK || p.errOut.Len() > 0 {
+					t.Errorf("exit code %d, stderr:\n%s", code, p.errOut.String())
+				}
+				if want := crdcache(t, args...); got != want.out {
+					t.Errorf("stdout has %d lines, want %d:\n%.300s\nwant\n%.300s", strings.Count(got, "\n"), strings.Count(want.out, "\n"), got, want.out)
+				}
+			})
+		}
+	}
+}
+
+// TestDumpFlowsOn: when the server has forgotten the list that is being printed, each object that stays is printed once.
+func TestDumpFlowsOn(t *testing.T) {
+	for _, tt := range []struct{ name, format string }{{"gizmos", "name"}, {"gizmos", "table"}, {"gizmos", "csv"}, {"widgets", "table"}} {
+		t.Run(tt.name+" "+tt.format, func(t *testing.T) {
+			server := newPagedServer(t)
+			p := pipeline(t, "dump", tt.name, "-n", "web", "-o", tt.format, "--no-headers="+fmt.Sprint(tt.format != "name"), "-s", server.URL)
+			held := p.held(t, server)
+			server.apply(t, fmt.Sprintf(`{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web", "name": "g0001-late"}}`))
+			server.apply(t, fmt.Sprintf(`{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web", "name": "g1000-late"}}`))
+			resource := schema.GroupResource{Group: "example.com", Resource: "gizmos"}
+			server.storage.Delete(resource, "web", "g0002")
+			server.storage.Delete(resource, "web", "g1002")
+			server.storage.Compact()
+			close(held.answer)
+			server.goOn(t)
+			var got, want []string
+			for line := range strings.Lines(p.rest(t)) {
+				name, _, _ := strings.Cut(strings.TrimSpace(strings.NewReplacer("gizmo.example.com/", "", ",", " ").Replace(line)), " ")
+				got = append(got, name)
+			}
+			for i := range flowing {
+				if tt.name == "widgets" {
+					want = append(want, fmt.Sprintf("w%04d", i))
+					continue
+				}
+				if i != 1002 {
+					want = append(want, fmt.Sprintf("g%04d", i))
+				}
+				if i == 1000 {
+					want = append(want, "g1000-late")
+				}
+			}
+			if code := <-p.code; code != exit.OK || !slices.Equal(got, want) {
+				t.Errorf("exit code %d, %d lines, want %d: %.300q", code, len(got), len(want), got)
+			}
+			if said := p.errOut.String(); !strings.HasPrefix(said, "warning: "+tt.name) || !strings.Contains(said, "what comes after web/") || strings.Count(said, "\n") != 1 {
+				t.Errorf("stderr:\n%s", said)
+			}
+		})
+	}
+}
+
+// TestDumpFlowsNoFurther: when the reader has enough, the request for what it does not want ends.
+func TestDumpFlowsNoFurther(t *testing.T) {
+	server := newPagedServer(t)
+	p := pipeline(t, "dump", "gizmos", "-A", "-o", "name", "-s", server.URL)
+	p.read(t, 1)
+	held := p.held(t, server)
+	_ = p.out.Close()
+	<-held.request.Context().Done()
+	if code := <-p.code; code != exit.Failed || !strings.Contains(p.errOut.String(), "broken pipe") {
+		t.Errorf("exit code %d, stderr:\n%s", code, p.errOut.String())
+	}
+}

@@ -13,9 +13,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 )
 
@@ -37,9 +39,14 @@ func (h *handler) mutate(w http.ResponseWriter, r *http.Request, s *Storage, t *
 		return
 	}
 	m := mutation{t: t, now: s.options.Now()}
-	dry := r.URL.Query().Get("dryRun") == metav1.DryRunAll
+	verb := verbOf(r.Method, t.name)
+	dry, err := dryRun(verb, r.URL.Query()["dryRun"])
+	if err != nil {
+		writeError(w, r, err)
+		return
+	}
 	var done *written
-	switch verb := verbOf(r.Method, t.name); {
+	switch {
 	case verb == "create" && t.name == "":
 		done, err = m.insert(s, body, dry)
 	case verb == "update" && t.name != "":
@@ -59,6 +66,16 @@ func (h *handler) mutate(w http.ResponseWriter, r *http.Request, s *Storage, t *
 		return
 	}
 	done.answer(w, r, e)
+}
+
+// dryRun reports whether a request that writes is to change nothing. A value that is not known is refused, as by a
+// kube-apiserver: whoever sends it does not want what it asks for to be done.
+func dryRun(verb string, values []string) (bool, error) {
+	if errs := validation.ValidateDryRun(field.NewPath("dryRun"), values); len(errs) > 0 {
+		kinds := map[string]string{"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions", "delete": "DeleteOptions"}
+		return false, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kinds[verb]}, "", errs)
+	}
+	return len(values) > 0, nil
 }
 
 // written is what a write came to: an object, or a status where nothing is left.
@@ -234,7 +251,11 @@ func (m mutation) delete(s *Storage, body []byte, dry bool) (*written, error) {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
 	}
-	dry = dry || len(options.DryRun) > 0
+	wanted, err := dryRun("delete", options.DryRun)
+	if err != nil {
+		return nil, err
+	}
+	dry = dry || wanted
 	key := objectKey(m.t.namespace, m.t.name)
 	for {
 		before, _ := m.t.collection.Get(key).(*object)

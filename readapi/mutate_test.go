@@ -159,8 +159,13 @@ func TestRefusedWrites(t *testing.T) {
 		"deletion of another": {func() error {
 			return widgets.Delete(ctx, "a", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
 		}, metav1.StatusReasonConflict},
-		"deletion of nothing":          {func() error { return widgets.Delete(ctx, "none", metav1.DeleteOptions{}) }, metav1.StatusReasonNotFound},
-		"deletion of all":              {func() error { return widgets.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}) }, metav1.StatusReasonMethodNotAllowed},
+		"deletion of nothing": {func() error { return widgets.Delete(ctx, "none", metav1.DeleteOptions{}) }, metav1.StatusReasonNotFound},
+		"deletion of all":     {func() error { return widgets.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}) }, metav1.StatusReasonMethodNotAllowed},
+		"odd dryRun": {func() error {
+			_, err := widgets.Create(ctx, object(widget("default", "b", "red")), metav1.CreateOptions{DryRun: []string{"Some"}})
+			return err
+		}, metav1.StatusReasonInvalid},
+		"deletion with an odd dryRun":  {func() error { return widgets.Delete(ctx, "a", metav1.DeleteOptions{DryRun: []string{"Some"}}) }, metav1.StatusReasonInvalid},
 		"server-side apply":            {patch(types.ApplyPatchType, widget("default", "a", "blue")), metav1.StatusReasonUnsupportedMediaType},
 		"strategic merge":              {patch(types.StrategicMergePatchType, "{}"), metav1.StatusReasonUnsupportedMediaType},
 		"a patch that does not fit":    {patch(types.JSONPatchType, `[{"op":"test","path":"/spec/color","value":"blue"}]`), metav1.StatusReasonInvalid},

@@ -24,14 +24,14 @@ type page struct {
 // Pages lists the objects of the first type in pages, in the order of the server, all as they were at one moment. While
 // one page is used the next one is read, and no more, so that a slow reader holds back the server. The first page may
 // take as long as waiting lasts, any other one --timeout. After an error there is nothing; the requests end with ctx,
-// and with the loop.
+// and with the loop. Where ctx ends them before the last page, its cause is the error: what came is never taken for all.
 func (t *Types) Pages(ctx, waiting context.Context, client dynamic.Interface) iter.Seq2[[]unstructured.Unstructured, error] {
 	from := t.reader.inNamespace(client, t.Resources[0])
 	return func(yield func([]unstructured.Unstructured, error) bool) {
-		ctx, cancel := context.WithCancel(ctx)
+		reading, cancel := context.WithCancel(ctx)
 		defer cancel()
 		pages := make(chan page)
-		go func() { // ended by the last page, an error or ctx
+		go func() { // ended by the last page, an error or cancel
 			defer close(pages)
 			limited, done := waiting, context.CancelFunc(func() {})
 			for next := ""; ; {
@@ -39,20 +39,21 @@ func (t *Types) Pages(ctx, waiting context.Context, client dynamic.Interface) it
 				done()
 				select {
 				case pages <- read:
-				case <-ctx.Done():
+				case <-reading.Done():
 					return
 				}
 				if next = read.next; read.err != nil || next == "" {
 					return
 				}
-				limited, done = t.reader.Target.Limit(ctx)
+				limited, done = t.reader.Target.Limit(reading)
 			}
 		}()
 		for read := range pages {
-			if !yield(read.objects, read.err) {
+			if !yield(read.objects, read.err) || read.err != nil || read.next == "" {
 				return
 			}
 		}
+		yield(nil, context.Cause(ctx)) // ctx has ended, and the goroutine chose to notice that
 	}
 }
 

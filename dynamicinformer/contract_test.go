@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
@@ -114,9 +113,7 @@ func TestRelistSkipsStates(t *testing.T) {
 		for _, c := range []string{"red", "green"} {
 			u := widget("web", "a")
 			u.SetLabels(map[string]string{"color": c})
-			if _, err := server.Client(t).Resource(widgets).Namespace("web").Update(t.Context(), u, metav1.UpdateOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			server.Update(t, widgets, u)
 		}
 		server.Repair()
 		time.Sleep(time.Minute)

@@ -35,6 +35,12 @@ func widget(namespace, name string) *unstructured.Unstructured {
 	return u
 }
 
+func gadget(namespace, name string) *unstructured.Unstructured {
+	u := widget(namespace, name)
+	u.SetKind("Gadget")
+	return u
+}
+
 // patient returns a context that ends long after any test should, and later than t.Context.
 func patient(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

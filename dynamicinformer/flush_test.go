@@ -22,7 +22,7 @@ func TestWaitForHandlers(t *testing.T) {
 		for n := range objects {
 			server.Create(t, widgets, widget("web", fmt.Sprint("w", n)))
 			if n%10 == 0 {
-				server.Create(t, gadgets, widget("web", fmt.Sprint("g", n)))
+				server.Create(t, gadgets, gadget("web", fmt.Sprint("g", n)))
 			}
 		}
 		f := newVirtualFactory(t, server, Options{})

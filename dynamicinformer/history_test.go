@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
@@ -106,9 +107,8 @@ func (h *history) step() {
 	case kind < 4:
 		_, _ = objects.Create(ctx, widget(ns, name), metav1.CreateOptions{}) // or it is there
 	case kind < 6:
-		changed := widget(ns, name)
-		changed.SetLabels(map[string]string{"step": fmt.Sprint(len(h.steps))})
-		_, _ = objects.Update(ctx, changed, metav1.UpdateOptions{}) // or it is not there
+		label := fmt.Appendf(nil, `{"metadata":{"labels":{"step":"%d"}}}`, len(h.steps))
+		_, _ = objects.Patch(ctx, name, types.MergePatchType, label, metav1.PatchOptions{}) // or it is not there
 	case kind < 8:
 		_ = objects.Delete(ctx, name, metav1.DeleteOptions{}) // or it is not there
 	case kind == 8:

@@ -26,7 +26,7 @@ func versions(t *testing.T, policy VersionPolicy, test func(s *versionStage)) {
 		s := &versionStage{T: t, types: &script{}}
 		s.server = apitest.NewInMemory(t,
 			apitest.Type{GVR: widgets, Kind: "Widget", Namespaced: true},
-			apitest.Type{GVR: widgetsV2, Kind: "Widget", Namespaced: true, Stored: "v1"})
+			apitest.Type{GVR: widgetsV2, Kind: "Widget", Namespaced: true})
 		f := newVirtualFactory(t, s.server, Options{Types: s.types, Defaults: ResourceOptions{Versions: policy, Resync: new(24 * time.Hour)}})
 		s.i = ask(t, f, widgets)
 		note := func(event string) func(any) {
@@ -91,7 +91,7 @@ func TestPreferredVersionTakesOver(t *testing.T) {
 
 		// The next version cannot be listed yet: what is known stays.
 		s.server.Break(fault("/apis/example.com/v2/widgets", "", 404))
-		remove(s.T, s.server, "web", "b")
+		s.server.Delete(s.T, widgets, "web", "b")
 		synctest.Wait()
 		s.events = nil
 		s.serve("v2")

@@ -93,10 +93,10 @@ func newTheatre(t *testing.T, resources ...string) *theatre {
 	t.Helper()
 	var served []apitest.Type
 	for _, version := range []string{"v1", "v2"} {
-		for _, resource := range []string{"widgets", "gadgets"} {
+		for resource, kind := range map[string]string{"widgets": "Widget", "gadgets": "Gadget"} {
 			served = append(served, apitest.Type{
 				GVR:  schema.GroupVersionResource{Group: "example.com", Version: version, Resource: resource},
-				Kind: "Thing", Namespaced: true, Stored: "v1",
+				Kind: kind, Namespaced: true,
 			})
 		}
 	}
@@ -180,7 +180,8 @@ func (th *theatre) expect(events ...string) {
 
 func (th *theatre) create(gvr schema.GroupVersionResource, names ...string) {
 	th.Helper()
+	object := map[schema.GroupVersionResource]func(namespace, name string) *unstructured.Unstructured{widgets: widget, gadgets: gadget}[gvr]
 	for _, name := range names {
-		th.server.Create(th.T, gvr, widget("web", name))
+		th.server.Create(th.T, gvr, object("web", name))
 	}
 }

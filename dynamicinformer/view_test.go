@@ -1,7 +1,6 @@
 package dynamicinformer
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"testing"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
@@ -64,13 +62,6 @@ func expectEvents(t *testing.T, step string, e *events, want ...string) {
 	}
 }
 
-func remove(t *testing.T, server *apitest.Server, namespace, name string) {
-	t.Helper()
-	if err := server.Client(t).Resource(widgets).Namespace(namespace).Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func keysOf(i *Informer) []string {
 	keys := i.GetStore().ListKeys()
 	slices.Sort(keys)
@@ -120,7 +111,7 @@ func TestNamespaces(t *testing.T) {
 					}
 					expectEvents(t, "what comes", e, come...)
 					for _, ns := range all {
-						remove(t, server, ns, "x")
+						server.Delete(t, widgets, ns, "x")
 					}
 					expectEvents(t, "what goes", e, gone...)
 					for _, path := range tt.paths {
@@ -171,7 +162,7 @@ func TestOneOfSeveralNamespacesFails(t *testing.T) {
 		if diff := cmp.Diff([]string{"a/x", "a/y", "b/x"}, keysOf(i)); diff != "" {
 			t.Errorf("the keys (-want +got):\n%s", diff)
 		}
-		remove(t, server, "b", "x")
+		server.Delete(t, widgets, "b", "x")
 		server.Repair()
 		i.Retry()
 		time.Sleep(10 * time.Millisecond)

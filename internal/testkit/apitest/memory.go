@@ -15,7 +15,7 @@ import (
 // testing/synctest, time stands still while it is asked.
 func NewInMemory(t testing.TB, types ...Type) *Server {
 	t.Helper()
-	s := newServer(types)
+	s := newServer(t, types)
 	listener := &memory{conns: make(chan net.Conn), closed: make(chan struct{})}
 	s.Server = &httptest.Server{Listener: listener, Config: &http.Server{Handler: http.HandlerFunc(s.serve)}}
 	transport := &http.Transport{DialContext: listener.dial}

@@ -1,8 +1,7 @@
 package apitest
 
 import (
-	"encoding/json"
-	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -10,58 +9,48 @@ import (
 	"sync"
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/crdcache/crdcache/internal/informer/conformance"
+	"github.com/crdcache/crdcache/readapi"
+	"github.com/crdcache/crdcache/readapi/faults"
 )
 
 // Server is a running API server. It is safe for concurrent use.
 type Server struct {
 	*httptest.Server
-	types   []Type
-	objects *conformance.APIServer
+	storage *readapi.Storage
+	faults  *faults.Injector
 	// http reaches a server in memory; nil otherwise.
 	http *http.Client
 
 	mu struct {
 		sync.Mutex
-		faults   []Fault
 		requests []string
-		arrived  chan struct{} // closed and replaced with every request
+		repairs  map[string][]func() // of faults, by path
 	}
-}
-
-// Fault is what becomes of some requests.
-type Fault struct {
-	// Path is the path of the requests.
-	Path string
-	// Verb is get, list, watch or watch-list; empty means all of them.
-	Verb string
-	// Status is what they are answered with; 0 means that no answer comes. After 200 nothing follows.
-	Status int
-	// Message is part of the answer.
-	Message string
-	// RetryAfter is the header of that name.
-	RetryAfter string
 }
 
 // New returns a server of these types that ends with the test.
 func New(t testing.TB, types ...Type) *Server {
 	t.Helper()
-	s := newServer(types)
+	s := newServer(t, types)
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(s.end)
 	return s
 }
 
-func newServer(types []Type) *Server {
-	s := &Server{types: types, objects: conformance.NewAPIServer()}
-	s.mu.arrived = make(chan struct{})
+// newServer returns a server that keeps its history until Compact, and sends bookmarks only where a watch-list or a watch
+// ends, so that nothing happens which no test has caused.
+func newServer(t testing.TB, types []Type) *Server {
+	t.Helper()
+	s := &Server{storage: readapi.NewStorage(readapi.StorageOptions{History: math.MaxInt})}
+	s.mu.repairs = map[string][]func(){}
+	serveTypes(t, s.storage, types)
+	s.faults = faults.New(readapi.NewHandler(s.storage, readapi.HandlerOptions{Writes: true, BookmarkInterval: math.MaxInt64}))
 	return s
 }
 
@@ -99,41 +88,49 @@ func (s *Server) HTTPClient(t testing.TB) *http.Client {
 // Create stores objects.
 func (s *Server) Create(t testing.TB, gvr schema.GroupVersionResource, objects ...*unstructured.Unstructured) {
 	t.Helper()
-	client := s.Client(t).Resource(gvr)
 	for _, obj := range objects {
-		var resource dynamic.ResourceInterface = client
-		if obj.GetNamespace() != "" {
-			resource = client.Namespace(obj.GetNamespace())
-		}
-		if _, err := resource.Create(t.Context(), obj, metav1.CreateOptions{}); err != nil {
+		if _, err := s.resource(t, gvr, obj.GetNamespace()).Create(t.Context(), obj, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// Break adds faults; the last one that fits a request counts.
-func (s *Server) Break(faults ...Fault) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.faults = append(s.mu.faults, faults...)
+// Update puts objects in the place of those with their names, whatever their resource version.
+func (s *Server) Update(t testing.TB, gvr schema.GroupVersionResource, objects ...*unstructured.Unstructured) {
+	t.Helper()
+	for _, obj := range objects {
+		client := s.resource(t, gvr, obj.GetNamespace())
+		now, err := client.Get(t.Context(), obj.GetName(), metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := obj.DeepCopy()
+		next.SetResourceVersion(now.GetResourceVersion())
+		if _, err := client.Update(t.Context(), next, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
-// Repair removes all faults.
-func (s *Server) Repair() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.faults = nil
+// Delete deletes an object.
+func (s *Server) Delete(t testing.TB, gvr schema.GroupVersionResource, namespace, name string) {
+	t.Helper()
+	if err := s.resource(t, gvr, namespace).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
-// RepairPath removes the faults of a path.
-func (s *Server) RepairPath(path string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.faults = slices.DeleteFunc(s.mu.faults, func(f Fault) bool { return f.Path == path })
+func (s *Server) resource(t testing.TB, gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
+	t.Helper()
+	client := s.Client(t).Resource(gvr)
+	if namespace == "" {
+		return client
+	}
+	return client.Namespace(namespace)
 }
 
 // Compact forgets the history of the objects: a watch from before now gets 410.
-func (s *Server) Compact() { s.objects.Compact() }
+func (s *Server) Compact() { s.storage.Compact() }
 
 // Requests returns the requests so far, each as "verb path?query".
 func (s *Server) Requests() []string {
@@ -145,92 +142,19 @@ func (s *Server) Requests() []string {
 // AwaitRequest waits until a request for this path has come, with any of the verbs, or whatever verb without.
 func (s *Server) AwaitRequest(t testing.TB, path string, verbs ...string) {
 	t.Helper()
-	for {
-		s.mu.Lock()
-		requests, arrived := s.mu.requests, s.mu.arrived
-		s.mu.Unlock()
-		for _, r := range requests {
-			verb, uri, _ := strings.Cut(r, " ")
-			if (uri == path || strings.HasPrefix(uri, path+"?")) && (len(verbs) == 0 || slices.Contains(verbs, verb)) {
-				return
-			}
-		}
-		select {
-		case <-arrived:
-		case <-t.Context().Done():
-			t.Fatalf("no request for %s came", path)
-		}
+	if err := s.faults.Await(t.Context(), faults.Match{Path: path, Verbs: verbs}, 1); err != nil {
+		t.Fatalf("no request for %s came: %v", path, err)
 	}
 }
 
+// serve notes a request before anybody can wait for it.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	switch fault, ok := s.admit(r); {
-	case ok && fault.Status == 0:
-		<-r.Context().Done()
-	case ok && fault.Status == http.StatusOK:
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusOK)
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-	case ok:
-		fault.answer(w, r)
-	case r.URL.Path == "/api" || r.URL.Path == "/apis":
-		serveDiscovery(w, r, s.types)
-	default:
-		s.serveObjects(w, r)
+	verb := strings.ToLower(r.Method)
+	if asked, ok := readapi.ParseRequest(r); ok {
+		verb = asked.Verb
 	}
-}
-
-// admit notes a request and looks for the fault that fits it.
-func (s *Server) admit(r *http.Request) (Fault, bool) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	verb := s.verb(r)
 	s.mu.requests = append(s.mu.requests, verb+" "+r.URL.RequestURI())
-	close(s.mu.arrived)
-	s.mu.arrived = make(chan struct{})
-	for _, f := range slices.Backward(s.mu.faults) {
-		if f.Path == r.URL.Path && (f.Verb == "" || f.Verb == verb) {
-			return f, true
-		}
-	}
-	return Fault{}, false
-}
-
-func (s *Server) verb(r *http.Request) string {
-	query := r.URL.Query()
-	collection := slices.ContainsFunc(s.types, func(t Type) bool {
-		return strings.HasSuffix(r.URL.Path, "/"+t.GVR.Resource)
-	})
-	switch {
-	case r.Method != http.MethodGet:
-		return strings.ToLower(r.Method)
-	case query.Get("sendInitialEvents") == "true":
-		return "watch-list"
-	case query.Get("watch") != "":
-		return "watch"
-	case collection:
-		return "list"
-	}
-	return "get"
-}
-
-func (f Fault) answer(w http.ResponseWriter, r *http.Request) {
-	if f.RetryAfter != "" {
-		w.Header().Set("Retry-After", f.RetryAfter)
-	}
-	message := f.Message
-	if message == "" {
-		message = fmt.Sprintf("%s is out of order", r.URL.Path)
-	}
-	status := apierrors.NewGenericServerResponse(f.Status, r.Method, schema.GroupResource{}, "", message, 0, false).Status()
-	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-	status.Message = message
-	writeJSON(w, "application/json", f.Status, status)
-}
-
-func writeJSON(w http.ResponseWriter, contentType string, code int, body any) {
-	w.Header().Set("Content-Type", contentType)
-	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(body) // the client has gone: nobody is left to tell
+	s.mu.Unlock()
+	s.faults.ServeHTTP(w, r)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -29,6 +30,9 @@ const (
 	gizmosPath = "/apis/example.com/v1/gizmos"
 	zonesPath  = "/apis/example.com/v1/zones"
 )
+
+// young is the age of an object that a test has just created.
+var young = regexp.MustCompile(`\b\d+s\b`)
 
 // newCluster serves a namespaced and a cluster-scoped type, of which the first has printer columns.
 func newCluster(t *testing.T) *apitest.Server {

@@ -116,7 +116,7 @@ func TestWatch(t *testing.T) {
 	w.expect("MODIFIED a green", `~ .spec.color: "red" → "green"`, `+ .spec.tags: ["x"]`)
 	server.Create(t, gizmos, object("Gizmo", "web", "e", nil))
 	w.expect("ADDED e")
-	remove(t, server, "web", "b")
+	server.Delete(t, gizmos, "web", "b")
 	w.expect("DELETED b blue")
 	w.interrupt()
 }
@@ -141,7 +141,7 @@ func TestWatchQuery(t *testing.T) {
 	}{
 		{"ADDED c false", paint("blue")},
 		{"DELETED c true", paint("red")},
-		{"ADDED c false", func() { remove(t, server, "db", "c") }},
+		{"ADDED c false", func() { server.Delete(t, gizmos, "db", "c") }},
 		{"DELETED c false", func() {}},
 	} {
 		var event struct {
@@ -177,7 +177,7 @@ func TestWatchQueryDiff(t *testing.T) {
 	resize("d", 2)
 	w.expect("DELETED d", "still exists, but left the query:", "~ .spec.size: 70 → 2")
 	resize("d", 3)
-	remove(t, server, "db", "c")
+	server.Delete(t, gizmos, "db", "c")
 	w.expect("DELETED c red")
 	w.interrupt()
 }
@@ -195,13 +195,6 @@ func update(t *testing.T, server *apitest.Server, obj *unstructured.Unstructured
 		now.SetManagedFields(managers)
 	}
 	if _, err := client.Update(t.Context(), now, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func remove(t *testing.T, server *apitest.Server, namespace, name string) {
-	t.Helper()
-	if err := server.Client(t).Resource(gizmos).Namespace(namespace).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

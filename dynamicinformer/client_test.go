@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/internal/informer/conformance"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 const gadget = `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"managedFields":[{"manager":"m"}],"name":"g","namespace":"default","resourceVersion":"7"},"spec":{"text":"é\u003c","size":1,"ratio":0.5}}`
@@ -174,11 +174,10 @@ func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { retu
 // TestFactoryUsesTheClient fills a cache from a live server, by list and watch, and compares it with what the
 // stock client lists.
 func TestFactoryUsesTheClient(t *testing.T) {
-	server := httptest.NewServer(conformance.NewAPIServer())
-	t.Cleanup(server.Close)
+	server := apitest.New(t, apitest.ConfigMaps)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	config := &rest.Config{Host: server.URL, QPS: -1}
+	config := server.Config()
 	stock, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)

@@ -2,21 +2,17 @@ package dynamicinformer
 
 import (
 	"context"
-	"net/http/httptest"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/internal/informer/conformance"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
@@ -53,7 +49,7 @@ type stage struct {
 	*testing.T
 	ctx      context.Context
 	types    *script
-	client   dynamic.Interface
+	server   *apitest.Server
 	factory  *Factory
 	informer *Informer
 	events   chan string
@@ -62,12 +58,10 @@ type stage struct {
 func newStage(t *testing.T, options Options) *stage {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // t.Context ends before the cleanup
-	server := httptest.NewServer(conformance.NewAPIServer())
-	client, err := dynamic.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &stage{T: t, ctx: ctx, types: &script{}, client: client, events: make(chan string, 100)}
+	server := newServer(t)
+	client := server.Client(t)
+	var err error
+	s := &stage{T: t, ctx: ctx, types: &script{}, server: server, events: make(chan string, 100)}
 	options.Client, options.Types = client, s.types
 	if s.factory, err = New(options); err != nil {
 		t.Fatal(err)
@@ -97,8 +91,6 @@ func newStage(t *testing.T, options Options) *stage {
 		if err := s.factory.Shutdown(ctx); err != nil {
 			t.Error(err)
 		}
-		server.CloseClientConnections()
-		server.Close()
 		cancel()
 	})
 	return s
@@ -106,12 +98,7 @@ func newStage(t *testing.T, options Options) *stage {
 
 func (s *stage) create(name string) {
 	s.Helper()
-	widget := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": name, "namespace": "default"},
-	}}
-	if _, err := s.client.Resource(widgets).Namespace("default").Create(s.ctx, widget, metav1.CreateOptions{}); err != nil {
-		s.Fatal(err)
-	}
+	s.server.Create(s, widgets, widget("default", name))
 }
 
 // expect waits for these events, and no others before them.

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/crdcache/crdcache/internal/informer/conformance"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 // TestMetadataWithoutWatchList fills a cache of metadata from a server without watch-lists, by list and watch. Like API
@@ -17,7 +17,7 @@ import (
 func TestMetadataWithoutWatchList(t *testing.T) {
 	for name, refuses := range map[string]bool{"given": false, "refused": true} {
 		t.Run(name, func(t *testing.T) {
-			objects := conformance.NewAPIServer()
+			objects := apitest.New(t, apitest.ConfigMaps).Server.Config.Handler
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				query, accept := r.URL.Query(), r.Header.Get("Accept")
 				list := r.Method == http.MethodGet && !query.Has("watch")

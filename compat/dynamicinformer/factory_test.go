@@ -1,7 +1,6 @@
 package dynamicinformer_test
 
 import (
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -15,11 +14,10 @@ import (
 	clientgo "k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/compat/dynamicinformer"
-	"github.com/crdcache/crdcache/internal/informer/conformance"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
@@ -42,21 +40,9 @@ var clients = map[string]func(t *testing.T, objects ...*unstructured.Unstructure
 			map[schema.GroupVersionResource]string{widgets: "WidgetList"}, list...)
 	},
 	"server": func(t *testing.T, objects ...*unstructured.Unstructured) dynamic.Interface {
-		server := httptest.NewServer(conformance.NewAPIServer())
-		t.Cleanup(func() {
-			server.CloseClientConnections()
-			server.Close()
-		})
-		client, err := dynamic.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, o := range objects {
-			if _, err := client.Resource(widgets).Namespace(o.GetNamespace()).Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return client
+		server := apitest.New(t, apitest.Type{GVR: widgets, Kind: "Widget", Namespaced: true})
+		server.Create(t, widgets, objects...)
+		return server.Client(t)
 	},
 }
 

@@ -2,10 +2,8 @@ package lifecycle_test
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,9 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/integration/harness"
-	"github.com/crdcache/crdcache/internal/informer/conformance"
+	"github.com/crdcache/crdcache/readapi"
 )
 
 var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
@@ -24,7 +23,7 @@ var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", V
 // its registration goes, its types are.
 func TestAggregatedAPI(t *testing.T) {
 	gadgets := schema.GroupVersionResource{Group: harness.Group(t), Version: "v1", Resource: "gadgets"}
-	server := harness.NewTLSServer(t, &aggregated{gvr: gadgets, objects: conformance.NewAPIServer()})
+	server := harness.NewTLSServer(t, aggregated(t, gadgets))
 	s := newScene(t, dynamicinformer.Options{}, nil)
 	registration := s.register(gadgets, server)
 	i, j := s.follow(gadgets)
@@ -93,24 +92,15 @@ func (s *scene) createGadget(gvr schema.GroupVersionResource, name string) {
 }
 
 // aggregated is an API server with one type.
-type aggregated struct {
-	gvr     schema.GroupVersionResource
-	objects http.Handler
-}
-
-// ServeHTTP implements http.Handler.
-func (a *aggregated) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if strings.Trim(r.URL.Path, "/") != "apis/"+a.gvr.GroupVersion().String() {
-		a.objects.ServeHTTP(w, r)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(metav1.APIResourceList{ // the API server may have given up
-		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
-		GroupVersion: a.gvr.GroupVersion().String(),
-		APIResources: []metav1.APIResource{{
-			Name: a.gvr.Resource, SingularName: "gadget", Kind: "Gadget", Namespaced: true,
-			Verbs: metav1.Verbs{"create", "delete", "get", "list", "update", "watch"},
-		}},
+func aggregated(t testing.TB, gvr schema.GroupVersionResource) http.Handler {
+	t.Helper()
+	storage := readapi.NewStorage(readapi.StorageOptions{})
+	err := storage.SetType(readapi.Type{
+		Group: gvr.Group, Namespaced: true, Versions: []readapi.Version{{Name: gvr.Version}},
+		Names: crd.Names{Plural: gvr.Resource, Kind: "Gadget"},
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return readapi.NewHandler(storage, readapi.HandlerOptions{Writes: true})
 }

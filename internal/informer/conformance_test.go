@@ -2,27 +2,25 @@ package informer_test
 
 import (
 	"fmt"
-	"net/http/httptest"
 	"runtime"
 	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/informer"
 	"github.com/crdcache/crdcache/internal/informer/conformance"
 	"github.com/crdcache/crdcache/internal/packed"
 	"github.com/crdcache/crdcache/internal/store"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 	"github.com/crdcache/crdcache/storage/zstd"
 )
 
 // TestConformance plays the scenarios with every way to keep objects that shows them whole.
 func TestConformance(t *testing.T) {
-	server := httptest.NewServer(conformance.NewAPIServer())
-	t.Cleanup(server.Close)
-	conformance.Run(t, &rest.Config{Host: server.URL},
+	server := apitest.New(t, apitest.ConfigMaps, apitest.Namespaces)
+	conformance.Run(t, server.Config(),
 		conformance.Subject{Name: "object", New: newSubject},
 		conformance.Subject{Name: "packed", New: keeping(func(testing.TB) store.Form { return store.NewPacked(nil, nil) })},
 		conformance.Subject{Name: "compressed", New: keeping(compressed(&once{Trainer: zstd.New(zstd.Options{})}))},

@@ -3,11 +3,11 @@
 //
 // # Usage
 //
-//	server := httptest.NewServer(conformance.NewAPIServer())
-//	conformance.Run(t, &rest.Config{Host: server.URL}, conformance.Subject{Name: "mine", New: newInformer})
+//	server := apitest.New(t, apitest.ConfigMaps, apitest.Namespaces)
+//	conformance.Run(t, server.Config(), conformance.Subject{Name: "mine", New: newInformer})
 //
 // The scenarios need nothing but ConfigMaps and Namespaces, and break the connection on the client's side, so
-// that they run on any API server, a real one included. APIServer is a small one for unit tests. RunOutages
+// that they run on any API server, a real one included. RunOutages
 // needs a server that can be killed, and lets all informers live through one outage at a time.
 //
 // # Traces

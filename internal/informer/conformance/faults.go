@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -137,6 +138,12 @@ func (f *Faults) Requests(verb string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.mu.requests[verb]
+}
+
+func expiredStatus() metav1.Status {
+	status := apierrors.NewResourceExpired("too old resource version").Status()
+	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	return status
 }
 
 func frame(kind string, object any) []byte {

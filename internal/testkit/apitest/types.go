@@ -19,6 +19,12 @@ type Type struct {
 	ShortNames, Categories []string
 }
 
+// Types of the core group that tests ask for.
+var (
+	ConfigMaps = Type{GVR: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap", Namespaced: true}
+	Namespaces = Type{GVR: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Kind: "Namespace"}
+)
+
 // serveTypes defines the types, each with its versions in the order in which they are given.
 func serveTypes(t testing.TB, storage *readapi.Storage, types []Type) {
 	t.Helper()

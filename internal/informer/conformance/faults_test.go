@@ -15,31 +15,31 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
+
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 // bench is a server with a client that goes through faults.
 type bench struct {
 	*testing.T
 	ctx    context.Context
-	server *APIServer
 	faults *Faults
 	maps   dynamic.ResourceInterface
 }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{T: t, server: NewAPIServer(), faults: NewFaults(nil)}
+	b := &bench{T: t, faults: NewFaults(nil)}
 	var cancel context.CancelFunc
 	b.ctx, cancel = context.WithTimeout(context.Background(), time.Minute)
-	listener := httptest.NewServer(b.server)
-	t.Cleanup(listener.Close)
 	t.Cleanup(cancel)
-	client, err := dynamic.NewForConfig(&rest.Config{Host: listener.URL, QPS: -1, WrapTransport: func(next http.RoundTripper) http.RoundTripper {
+	config := apitest.New(t, apitest.ConfigMaps).Config()
+	config.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
 		b.faults.next = next
 		return b.faults
-	}})
+	}
+	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,48 +86,6 @@ func (b *bench) expect(w watch.Interface, want ...string) {
 	for _, event := range want {
 		if got := next(w); got != event {
 			b.Errorf("the watch brings %q, want %q", got, event)
-		}
-	}
-}
-
-func TestAPIServerWatch(t *testing.T) {
-	b := newBench(t)
-	first := b.create("a", "1")
-	b.create("b", "1")
-	from := b.watch(metav1.ListOptions{ResourceVersion: first.GetResourceVersion()})
-	b.expect(from, "ADDED b1")
-	b.expect(b.watch(metav1.ListOptions{}), "ADDED a1", "ADDED b1")
-	b.expect(b.watch(metav1.ListOptions{FieldSelector: "metadata.name=b"}), "ADDED b1")
-	initial := b.watch(metav1.ListOptions{SendInitialEvents: ptr.To(true), AllowWatchBookmarks: true})
-	b.expect(initial, "ADDED a1", "ADDED b1", "BOOKMARK ")
-	if err := b.maps.Delete(b.ctx, "a", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	b.expect(from, "DELETED a1")
-	b.expect(initial, "DELETED a1")
-	b.server.Compact()
-	b.expect(b.watch(metav1.ListOptions{ResourceVersion: first.GetResourceVersion()}), "ERROR 410", "end")
-}
-
-func TestAPIServerErrors(t *testing.T) {
-	b := newBench(t)
-	obj := b.create("a", "1")
-	_, exists := b.maps.Create(b.ctx, configMap("a", "1"), metav1.CreateOptions{})
-	_, missing := b.maps.Get(b.ctx, "none", metav1.GetOptions{})
-	stale := obj.DeepCopy()
-	stale.SetResourceVersion("1")
-	_, conflict := b.maps.Update(b.ctx, stale, metav1.UpdateOptions{})
-	_, selector := b.maps.List(b.ctx, metav1.ListOptions{LabelSelector: "!!"})
-	_, verb := b.maps.Patch(b.ctx, "a", "application/merge-patch+json", []byte("{}"), metav1.PatchOptions{})
-	for what, ok := range map[string]bool{
-		"exists":   apierrors.IsAlreadyExists(exists),
-		"missing":  apierrors.IsNotFound(missing),
-		"conflict": apierrors.IsConflict(conflict),
-		"selector": apierrors.IsBadRequest(selector),
-		"verb":     apierrors.IsMethodNotSupported(verb),
-	} {
-		if !ok {
-			t.Errorf("%s: %v %v %v %v %v", what, exists, missing, conflict, selector, verb)
 		}
 	}
 }

@@ -202,8 +202,8 @@ func TestDumpFlowsOn(t *testing.T) {
 			server := newPagedServer(t)
 			p := pipeline(t, "dump", tt.name, "-n", "web", "-o", tt.format, "--no-headers="+fmt.Sprint(tt.format != "name"), "-s", server.URL)
 			held := p.held(t, server)
-			server.apply(t, fmt.Sprintf(`{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web", "name": "g0001-late"}}`))
-			server.apply(t, fmt.Sprintf(`{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web", "name": "g1000-late"}}`))
+			server.apply(t, `{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web", "name": "g0001-late"}}`)
+			server.apply(t, `{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web", "name": "g1000-late"}}`)
 			resource := schema.GroupResource{Group: "example.com", Resource: "gizmos"}
 			server.storage.Delete(resource, "web", "g0002")
 			server.storage.Delete(resource, "web", "g1002")

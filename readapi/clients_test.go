@@ -186,12 +186,12 @@ func (j *journal) await(t *testing.T, want ...string) {
 // TestInformers runs client-go's informers, which list by watching, through changes and a lost history.
 func TestInformers(t *testing.T) {
 	s := newWidgets(t, StorageOptions{})
-	cfg := Config(handlerOf(s))
-	d, err := dynamic.NewForConfig(cfg)
+	config := Config(handlerOf(s))
+	d, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := metadata.NewForConfig(cfg)
+	m, err := metadata.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}

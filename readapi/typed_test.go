@@ -132,24 +132,24 @@ func TestTypedInformers(t *testing.T) {
 				t.Parallel() // each waits for reflectors to try again
 				s := newKube(t)
 				g := newGate(handlerOf(s))
-				cfg := Config(g)
+				config := Config(g)
 				if transport == "http" {
 					server := httptest.NewServer(g)
 					t.Cleanup(server.Close) // after the informers have ended
-					cfg = &rest.Config{Host: server.URL, QPS: -1}
+					config = &rest.Config{Host: server.URL, QPS: -1}
 				}
-				typedInformers(t, s, g, cfg, begin == "list")
+				typedInformers(t, s, g, config, begin == "list")
 			})
 		}
 	}
 }
 
-func typedInformers(t *testing.T, s *Storage, g *gate, cfg *rest.Config, lists bool) {
-	typed, err := kubernetes.NewForConfig(cfg)
+func typedInformers(t *testing.T, s *Storage, g *gate, config *rest.Config, lists bool) {
+	typed, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	partial, err := metadata.NewForConfig(cfg)
+	partial, err := metadata.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,7 @@
 // # Usage
 //
 //	config, err := indexers.Load("indexes.yaml")
-//	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: cfg, Types: tracker.Types()})
+//	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: config, Types: tracker.Types()})
 //	binding, err := bind.New(factory, config, bind.Options{})
 //	err = tracker.WaitForSync(ctx)                   // after go tracker.Run(ctx)
 //	stop := binding.Follow(tracker)                  // without a tracker: binding.Resolve(catalog)

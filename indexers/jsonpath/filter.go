@@ -17,8 +17,8 @@ type Filter struct {
 
 // CompileFilter parses a condition, which is what may stand in the parentheses of [?(...)]. "@" is
 // the object that the condition is asked about. The error is an [*Error].
-func CompileFilter(expr string, opts ...Option) (*Filter, error) {
-	c := newConfig(opts)
+func CompileFilter(expr string, options ...Option) (*Filter, error) {
+	c := newConfig(options)
 	p := newParser(expr, c)
 	cond, err := p.parseCondition()
 	if err != nil {
@@ -31,8 +31,8 @@ func CompileFilter(expr string, opts ...Option) (*Filter, error) {
 
 // MustCompileFilter is CompileFilter for expressions that are part of a program; it panics on an
 // error.
-func MustCompileFilter(expr string, opts ...Option) *Filter {
-	f, err := CompileFilter(expr, opts...)
+func MustCompileFilter(expr string, options ...Option) *Filter {
+	f, err := CompileFilter(expr, options...)
 	if err != nil {
 		panic(err)
 	}

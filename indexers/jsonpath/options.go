@@ -32,9 +32,9 @@ func WithDialect(d Dialect) Option {
 	return func(c *config) { c.dialect = d }
 }
 
-func newConfig(opts []Option) config {
+func newConfig(options []Option) config {
 	var c config
-	for _, o := range opts {
+	for _, o := range options {
 		o(&c)
 	}
 	return c

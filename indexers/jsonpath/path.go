@@ -18,8 +18,8 @@ type Path struct {
 
 // Compile parses a path such as .spec.issuerRef.name or {.status.conditions[?(@.type=="Ready")]}.
 // The error is an [*Error] with a code, a position and a way out.
-func Compile(expr string, opts ...Option) (*Path, error) {
-	c := newConfig(opts)
+func Compile(expr string, options ...Option) (*Path, error) {
+	c := newConfig(options)
 	p := newParser(expr, c)
 	steps, err := p.parsePath()
 	if err != nil {
@@ -31,8 +31,8 @@ func Compile(expr string, opts ...Option) (*Path, error) {
 }
 
 // MustCompile is Compile for expressions that are part of a program; it panics on an error.
-func MustCompile(expr string, opts ...Option) *Path {
-	p, err := Compile(expr, opts...)
+func MustCompile(expr string, options ...Option) *Path {
+	p, err := Compile(expr, options...)
 	if err != nil {
 		panic(err)
 	}

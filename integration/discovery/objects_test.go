@@ -113,9 +113,9 @@ func createAll(t *testing.T, c dynamic.Interface, specs []spec) {
 }
 
 // follow runs a tracker for the length of the test and collects its events.
-func follow(t *testing.T, cfg *rest.Config, opts discovery.TrackerOptions) (*discovery.Tracker, *events) {
+func follow(t *testing.T, config *rest.Config, options discovery.TrackerOptions) (*discovery.Tracker, *events) {
 	t.Helper()
-	tracker, err := discovery.NewTracker(cfg, opts)
+	tracker, err := discovery.NewTracker(config, options)
 	if err != nil {
 		t.Fatal(err)
 	}

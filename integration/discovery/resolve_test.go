@@ -26,9 +26,9 @@ var ambiguous = []spec{
 	{group: "example.com", plural: "sheep", kind: "Sheep", scope: "Namespaced", versions: []string{"v1"}},
 }
 
-func newClient(t *testing.T, cfg *rest.Config, opts discovery.Options) *discovery.Client {
+func newClient(t *testing.T, config *rest.Config, options discovery.Options) *discovery.Client {
 	t.Helper()
-	c, err := discovery.NewClient(cfg, opts)
+	c, err := discovery.NewClient(config, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,8 +43,8 @@ func TestAsKubectl(t *testing.T) {
 		definitions = append(definitions, s.object())
 	}
 	harness.InstallCRDs(t, definitions...)
-	cfg := harness.Config(t)
-	counting, requests := harness.Counting(cfg)
+	config := harness.Config(t)
+	counting, requests := harness.Counting(config)
 	c := newClient(t, counting, discovery.Options{})
 	catalog, err := c.Catalog(t.Context())
 	if err != nil {
@@ -56,7 +56,7 @@ func TestAsKubectl(t *testing.T) {
 	}
 
 	t.Run("api-resources", func(t *testing.T) { compareAPIResources(t, catalog) })
-	t.Run("mappers", func(t *testing.T) { compareMappers(t, catalog, cfg) })
+	t.Run("mappers", func(t *testing.T) { compareMappers(t, catalog, config) })
 	t.Run("cold", func(t *testing.T) {
 		requests.Reset()
 		if _, err := newClient(t, counting, discovery.Options{}).Resolve(t.Context(), "certs.cert-manager.io"); err != nil {
@@ -66,7 +66,7 @@ func TestAsKubectl(t *testing.T) {
 	})
 	t.Run("disk", func(t *testing.T) {
 		dir := t.TempDir()
-		if _, err := newClient(t, cfg, discovery.Options{CacheDir: dir}).Resolve(t.Context(), "certs"); err != nil {
+		if _, err := newClient(t, config, discovery.Options{CacheDir: dir}).Resolve(t.Context(), "certs"); err != nil {
 			t.Fatal(err)
 		}
 		requests.Reset()
@@ -116,8 +116,8 @@ func compareAPIResources(t *testing.T, catalog *discovery.Catalog) {
 
 // compareMappers resolves every name of every resource both ways. The mappers get the legacy form of
 // discovery: from the aggregated one client-go takes short names in a random order.
-func compareMappers(t *testing.T, catalog *discovery.Catalog, cfg *rest.Config) {
-	aggregated, err := clientdiscovery.NewDiscoveryClientForConfig(cfg)
+func compareMappers(t *testing.T, catalog *discovery.Catalog, config *rest.Config) {
+	aggregated, err := clientdiscovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}

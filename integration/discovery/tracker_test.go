@@ -22,8 +22,8 @@ import (
 // TestManyDefinitionsAtOnce installs 500 CRDs, and removes them again: the tracker must learn about all
 // of them from one list (or none, with watch-list) and one watch.
 func TestManyDefinitionsAtOnce(t *testing.T) {
-	cfg, admin := harness.Config(t), client(t)
-	counting, requests := harness.Counting(cfg)
+	config, admin := harness.Config(t), client(t)
+	counting, requests := harness.Counting(config)
 	tracker, events := follow(t, counting, discovery.TrackerOptions{})
 	builtIn := tracker.Snapshot().Len()
 	checkRequests(t, requests, harness.FirstWatches(t))
@@ -102,8 +102,8 @@ func checkRequests(t *testing.T, requests *harness.Requests, watches int) {
 
 // TestRecreated deletes a CRD and creates it with another scope.
 func TestRecreated(t *testing.T) {
-	cfg, admin := harness.Config(t), client(t)
-	_, events := follow(t, cfg, discovery.TrackerOptions{})
+	config, admin := harness.Config(t), client(t)
+	_, events := follow(t, config, discovery.TrackerOptions{})
 	s := spec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced", versions: []string{"v1"}}
 	create(t, admin, crd.GVR, s.object())
 	first := last(events.of(s.resource(), established))
@@ -126,8 +126,8 @@ func TestRecreated(t *testing.T) {
 
 // TestVersionWithdrawn stops serving a version.
 func TestVersionWithdrawn(t *testing.T) {
-	cfg, admin := harness.Config(t), client(t)
-	tracker, events := follow(t, cfg, discovery.TrackerOptions{})
+	config, admin := harness.Config(t), client(t)
+	tracker, events := follow(t, config, discovery.TrackerOptions{})
 	s := spec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced", versions: []string{"v1", "v1beta1", "v2alpha1"}}
 	create(t, admin, crd.GVR, s.object())
 	first := last(events.of(s.resource(), established))
@@ -155,10 +155,10 @@ func TestVersionWithdrawn(t *testing.T) {
 
 // TestUnavailableAPIService registers an aggregated API whose server does not exist.
 func TestUnavailableAPIService(t *testing.T) {
-	cfg, admin := harness.Config(t), client(t)
+	config, admin := harness.Config(t), client(t)
 	s := spec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced", versions: []string{"v1"}}
 	harness.InstallCRDs(t, s.object())
-	tracker, events := follow(t, cfg, discovery.TrackerOptions{})
+	tracker, events := follow(t, config, discovery.TrackerOptions{})
 	before := tracker.Snapshot().Len()
 	create(t, admin, apiServices, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
@@ -180,7 +180,7 @@ func TestUnavailableAPIService(t *testing.T) {
 	if _, err := tracker.Snapshot().Catalog().Resolve("deployments.apps"); err != nil {
 		t.Error(err)
 	}
-	if _, err := newClient(t, cfg, discovery.Options{}).Resolve(t.Context(), s.name()); err != nil {
+	if _, err := newClient(t, config, discovery.Options{}).Resolve(t.Context(), s.name()); err != nil {
 		t.Error(err)
 	}
 	remove(t, admin, apiServices, "v1.down.example.org")
@@ -197,8 +197,8 @@ func TestUnavailableAPIService(t *testing.T) {
 // TestNoRightToReadDefinitions runs a tracker as somebody who may only discover, and grants the right
 // later.
 func TestNoRightToReadDefinitions(t *testing.T) {
-	cfg, admin := harness.Config(t), client(t)
-	nobody := rest.CopyConfig(cfg)
+	config, admin := harness.Config(t), client(t)
+	nobody := rest.CopyConfig(config)
 	nobody.Impersonate = rest.ImpersonationConfig{UserName: "nobody", Groups: []string{"system:authenticated"}}
 	tracker, events := follow(t, nobody, discovery.TrackerOptions{BlindPollInterval: 100 * time.Millisecond})
 	if s := tracker.Status(); s.Mode != discovery.Polling || !s.CRDs.Denied || !s.APIServices.Denied {

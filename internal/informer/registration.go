@@ -115,7 +115,7 @@ func (r *Registration) call(n notification) (ok bool) {
 	return true
 }
 
-// pause waits, but not for a handler that is no longer wanted.
+// pause waits, or until the informer stops. A handler that is removed meanwhile ends with the pause.
 func (r *Registration) pause(d time.Duration) {
 	timer := r.informer.clock.NewTimer(d)
 	defer timer.Stop()

@@ -30,6 +30,14 @@ func (x SnapshotIndex) Count(value string) int { return x.view.Count(value) }
 // Has reports whether the object of a key has a value.
 func (x SnapshotIndex) Has(value, key string) bool { return x.view.Has(value, key) }
 
+// AppendValues appends the values of the object of a key to a list, in no particular order, and reports whether they are
+// known: not where there is no such object, or where the index has been removed since the Snapshot was taken. They are
+// what the index holds, and nothing is computed. The texts are parts of the memory of all index values of the object:
+// clone what you keep.
+func (x SnapshotIndex) AppendValues(to []string, key string) (values []string, known bool) {
+	return x.view.AppendValues(to, key)
+}
+
 // Objects calls yield for each object with a value, in no particular order, until it returns false. Objects and keys
 // are as in Snapshot.AllStored: nothing is decoded.
 func (x SnapshotIndex) Objects(value string, yield func(key string, object any) bool) {

@@ -34,7 +34,7 @@ func (s *Store) add(a addition, replaced ...string) error {
 	var failures Failures
 	late := make([]lateValues, 0, before.rows.len)
 	for r := range before.rows.all {
-		late = append(late, lateValues{r, added.evaluate(r.key, r.item, s.decodedOnce, &failures)})
+		late = append(late, lateValues{r, slices.Clone(added.evaluate(r.key, r.item, s.decodedOnce, &failures))})
 	}
 	// What others have announced since then is for them to publish, under whatever name.
 	s.publish(added, late, func(f *function) bool {
@@ -64,7 +64,7 @@ func (s *Store) announce(a addition, replaced []string) (functions, *Snapshot, e
 // lateValues are values of a row that was stored without them.
 type lateValues struct {
 	row    *row
-	values values
+	values []byte
 }
 
 // publish is the third step. late has the values of the rows from before announce; what was written since has
@@ -77,7 +77,7 @@ func (s *Store) publish(added functions, late []lateValues, replaced func(*funct
 	next.version++
 	next.remove(replaced)
 	for _, l := range late {
-		l.row.values = l.row.values.only(next.functions) + l.values
+		l.row.keep(l.row.values().only(next.functions), l.values)
 	}
 	rows := make([]*row, 0, next.rows.len)
 	for r := range next.rows.all {
@@ -106,7 +106,13 @@ func (s *Snapshot) remove(gone func(*function) bool) {
 	if !slices.ContainsFunc(s.functions, gone) {
 		return
 	}
-	s.functions = slices.DeleteFunc(slices.Clone(s.functions), gone)
-	s.indexes = slices.DeleteFunc(s.indexes, func(x index) bool { return gone(x.function) })
+	s.functions = slices.DeleteFunc(slices.Clone(s.functions), func(f *function) bool {
+		if !gone(f) {
+			return false
+		}
+		f.gone.Store(true)
+		return true
+	})
+	s.indexes = slices.DeleteFunc(s.indexes, func(x index) bool { return x.function.gone.Load() })
 	s.version++
 }

@@ -47,7 +47,8 @@ func (s *Store) kept(now *Snapshot, o Keyed) *row {
 // newRow returns a row without a place. The key of a packed object is made a part of the object, of which there
 // may have been another form before.
 func (s *Store) newRow(now *Snapshot, o Keyed, failures *Failures) *row {
-	r := &row{key: o.Key, item: o.Item, values: now.functions.evaluate(o.Key, o.Item, s.form.Object, failures)}
+	r := &row{key: o.Key, item: o.Item}
+	r.keep("", now.functions.evaluate(o.Key, o.Item, s.form.Object, failures))
 	if p, ok := o.Item.(*packed.Object); ok && p.Key() == r.key {
 		r.key = p.Key()
 	}
@@ -84,7 +85,7 @@ func lastOfEach(rows []*row) []*row {
 }
 
 // build makes the snapshot of a batch. It returns false when indexers were added since now. It holds the lock
-// for the rows that the store has already, whose values it reads.
+// for the rows that the store has already, whose values it may share.
 func (s *Store) build(b *Batch, now *Snapshot) bool {
 	s.write.Lock()
 	defer s.write.Unlock()

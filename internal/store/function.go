@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/cache"
@@ -12,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// function is an index function with its name. It never changes.
+// function is an index function with its name. Nothing but gone ever changes.
 type function struct {
 	name string
 	// id marks the function's values in those of a row. It is never used again.
@@ -26,6 +27,9 @@ type function struct {
 	at        int
 	// sorted is set where the index keeps its values in order.
 	sorted bool
+	// gone is set before rows lose the values of an index that has been removed: what a reader of an earlier snapshot
+	// does not find in a row counts only while it is not set.
+	gone atomic.Bool
 }
 
 // newFunction recognises the index by namespace by its code address: funcs cannot be compared otherwise.
@@ -37,7 +41,7 @@ func newFunction(name string, id int, fn cache.IndexFunc) *function {
 // valuesOf returns a cursor before the first value of a row.
 func (f *function) valuesOf(r *row) cursor {
 	if !f.derived {
-		return r.values.of(f.id)
+		return r.values().of(f.id)
 	}
 	if o, ok := r.item.(*packed.Object); ok {
 		return cursor{value: o.Namespace(), single: true}
@@ -62,7 +66,7 @@ func (f *function) has(r *row, value string) bool {
 // own returns a row's value for an index to keep. It is copied where it would keep a large object, or a large
 // set of values, in memory after the row has gone.
 func (f *function) own(value string, r *row) string {
-	if f.derived || len(r.values) > 2*len(value)+32 {
+	if f.derived || len(r.values()) > 2*len(value)+32 {
 		return strings.Clone(value)
 	}
 	return value
@@ -99,7 +103,7 @@ func (fs functions) taken(added functions) []string {
 
 // evaluate returns the values of an item, packed. object gives the decoded form and is called when a function
 // needs it. A function that fails yields none and is noted.
-func (fs functions) evaluate(key string, item Item, object func(Item) any, failures *Failures) values {
+func (fs functions) evaluate(key string, item Item, object func(Item) any, failures *Failures) []byte {
 	var packed []byte
 	var decoded any
 	var extracted extraction
@@ -125,7 +129,7 @@ func (fs functions) evaluate(key string, item Item, object func(Item) any, failu
 		}
 		packed = appendValues(packed, f.id, distinct(list))
 	}
-	return values(packed)
+	return packed
 }
 
 // distinct returns a list without repetitions.

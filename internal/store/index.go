@@ -146,7 +146,7 @@ func (x *index) set(p *posting) {
 // replace takes old out and puts next in; either may be nil. Both have the same key.
 func (x *index) replace(old, next *row) {
 	f := x.function
-	if old != nil && (next == nil || f.derived || old.values != next.values) {
+	if old != nil && (next == nil || f.derived || old.values() != next.values()) {
 		for c := f.valuesOf(old); c.next(); {
 			if next == nil || !f.has(next, c.value) {
 				x.remove(c.value, old)
@@ -222,8 +222,8 @@ func newPosting(f *function, first entry, rows []*row) *posting {
 		return &posting{value, rows[0]}
 	}
 	for _, r := range rows {
-		if r.values == first.row.values {
-			r.values = first.row.values // one copy serves all
+		if r != first.row && r.values() == first.row.values() {
+			r.share(first.row)
 		}
 	}
 	return postingOf(value, buildTrie(hashedRows(rows)))

@@ -37,7 +37,7 @@ func TestReloadsLeaveNothingBehind(t *testing.T) {
 	size := func() int {
 		total := 0
 		for r := range s.Snapshot().rows.all {
-			total += len(r.values)
+			total += len(r.values())
 		}
 		return total
 	}

@@ -4,16 +4,56 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"slices"
+	"sync/atomic"
+	"unsafe"
 )
 
 // row is one stored object. Readers see key and item, which never change; a new version is a new row.
 type row struct {
 	key  string
 	item Item
-	// values are the object's index values, so that they need not be computed again to take it out. Only those
-	// who hold Store.write may touch them.
-	values values
+	// packed are the object's index values behind their length, so that they need not be computed again to take the
+	// object out, or to sort by them. Only those who hold Store.write set them, once the row has been published: an
+	// index adds its values, and one that has been removed may lose them (see function.gone).
+	packed atomic.Pointer[byte]
 }
+
+// values are the object's index values at this moment.
+func (r *row) values() values {
+	p := r.packed.Load()
+	if p == nil {
+		return ""
+	}
+	length, shift := 0, 0
+	for {
+		b := *p
+		p = (*byte)(unsafe.Add(unsafe.Pointer(p), 1))
+		length |= int(b&0x7f) << shift
+		if b < 0x80 {
+			return values(unsafe.String(p, length))
+		}
+		shift += 7
+	}
+}
+
+// keep sets the values.
+func (r *row) keep(some values, more []byte) {
+	length := len(some) + len(more)
+	if length == 0 {
+		r.packed.Store(nil)
+		return
+	}
+	var prefix [binary.MaxVarintLen64]byte
+	n := binary.PutUvarint(prefix[:], uint64(length))
+	packed := make([]byte, 0, n+length)
+	packed = append(packed, prefix[:n]...)
+	packed = append(packed, some...)
+	packed = append(packed, more...)
+	r.packed.Store(&packed[0])
+}
+
+// share has the row hold another's values, which are the same, so that one copy serves both.
+func (r *row) share(other *row) { r.packed.Store(other.packed.Load()) }
 
 // values are the index values of one object, packed: for each index that has any its id, their number, and for
 // each its length and bytes. A string takes a quarter of the memory of slices, and objects can share it.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"math/bits"
 	"unsafe"
 
 	"github.com/crdcache/crdcache/internal/packed"
@@ -59,14 +60,13 @@ func (s *Store) Stats() Stats {
 	}
 	held := map[*byte]bool{}
 	byID := map[int]int64{}
-	s.allValues(now, func(some []values) {
-		for _, vs := range some {
-			if !held[unsafe.StringData(string(vs))] {
-				held[unsafe.StringData(string(vs))] = true
-				vs.share(byID)
-			}
+	for r := range now.rows.all {
+		vs := r.values()
+		if at := unsafe.StringData(string(vs)); vs != "" && !held[at] {
+			held[at] = true
+			vs.divide(byID)
 		}
-	})
+	}
 	stats.ObjectBytes += plain.bytes()
 	stats.TableBytes += trieBytes(&now.rows)
 	for i := range now.indexes {
@@ -79,34 +79,6 @@ func (s *Store) Stats() Stats {
 	return stats
 }
 
-// valuesAtOnce is for how many rows allValues keeps writers waiting.
-const valuesAtOnce = 512
-
-// allValues calls yield, without a lock, for the index values of all rows that have any, some at a time. Reading them
-// takes the lock of the writers, who wait for no more than a few microseconds.
-func (s *Store) allValues(now *Snapshot, yield func(some []values)) {
-	rows := make([]*row, 0, valuesAtOnce)
-	some := make([]values, 0, valuesAtOnce)
-	flush := func() {
-		some = some[:0]
-		s.write.Lock()
-		for _, r := range rows {
-			if r.values != "" {
-				some = append(some, r.values)
-			}
-		}
-		s.write.Unlock()
-		yield(some)
-		rows = rows[:0]
-	}
-	for r := range now.rows.all {
-		if rows = append(rows, r); len(rows) == valuesAtOnce {
-			flush()
-		}
-	}
-	flush()
-}
-
 // rowBytes is what a row occupies, without its values. The key of a packed object is a part of the object.
 func rowBytes(r *row) int64 {
 	bytes := packed.Allocated(int(unsafe.Sizeof(*r)))
@@ -116,9 +88,10 @@ func rowBytes(r *row) int64 {
 	return int64(bytes)
 }
 
-// share adds what the values occupy to the indexes that they belong to, in proportion to their lengths.
-func (vs values) share(byID map[int]int64) {
-	allocated := packed.Allocated(len(vs))
+// divide adds what the values occupy to the indexes that they belong to, in proportion to their lengths.
+func (vs values) divide(byID map[int]int64) {
+	prefix := (bits.Len(uint(len(vs))) + 6) / 7
+	allocated := packed.Allocated(prefix + len(vs))
 	for rest := string(vs); rest != ""; {
 		before := len(rest)
 		section, count := cut(&rest), cut(&rest)

@@ -28,8 +28,8 @@ type Store struct {
 	form   Form
 	report func(Failures)
 
-	// write is held while the content is changed: not while index functions run or objects are packed. It also
-	// guards the values of all rows.
+	// write is held while the content is changed, the values of its rows included: not while index functions run or
+	// objects are packed.
 	write sync.Mutex
 	// ids counts the index functions there ever were, under write.
 	ids int

@@ -3,12 +3,15 @@ package store
 import "slices"
 
 // IndexView reads one index of a Snapshot. Like that it never changes.
-type IndexView struct{ index *index }
+type IndexView struct {
+	index    *index
+	snapshot *Snapshot
+}
 
 // Index returns the index of that name, once it is complete.
 func (s *Snapshot) Index(name string) (IndexView, bool) {
 	x, err := s.index(name)
-	return IndexView{x}, err == nil
+	return IndexView{x, s}, err == nil
 }
 
 // IndexNames lists the indexes that are complete.
@@ -40,6 +43,21 @@ func (v IndexView) Has(value, key string) bool {
 	default:
 		return findRow(p.many(), key) != nil
 	}
+}
+
+// AppendValues appends the values of the object of a key, in no particular order. It is false when they are not known
+// any more: the index has been removed since the snapshot was taken, or there is no such object. The values keep all
+// those of the object in memory.
+func (v IndexView) AppendValues(to []string, key string) ([]string, bool) {
+	r := findRow(&v.snapshot.rows, key)
+	if r == nil {
+		return to, false
+	}
+	f := v.index.function
+	for c := f.valuesOf(r); c.next(); {
+		to = append(to, c.value)
+	}
+	return to, !f.gone.Load()
 }
 
 // Objects calls yield for each object with a value, in no particular order, until it returns false.

@@ -37,8 +37,8 @@ func (s *Store) Put(p Prepared) (old Item, ok bool) {
 	had := findRow(&now.rows, p.Key)
 	if had != nil {
 		old = had.item
-		if had.values == p.row.values {
-			p.row.values = had.values // one copy serves both
+		if had.values() == p.row.values() {
+			p.row.share(had)
 		}
 	}
 	next.rows = withRow(&now.rows, p.row)

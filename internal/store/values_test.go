@@ -1,0 +1,114 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/tools/cache"
+)
+
+// valuesOf asks an index of the present snapshot for the values of an object.
+func valuesOf(t *testing.T, s *Snapshot, index, key string) ([]string, bool) {
+	t.Helper()
+	view, ok := s.Index(index)
+	if !ok {
+		t.Fatalf("there is no index %s", index)
+	}
+	values, known := view.AppendValues(nil, key)
+	slices.Sort(values)
+	return values, known
+}
+
+func TestValuesOfAnObject(t *testing.T) {
+	s := newStore(t, cache.Indexers{"tags": byTags, "parity": byParity})
+	long := fmt.Sprintf("%0300d", 1)
+	put := func(number int, tags ...string) {
+		s.Put(s.Prepare((&thing{key: "k", number: number, tags: tags}).keyed()))
+	}
+	put(3, "x", "a", "x", long)
+	first := s.Snapshot()
+	for _, tc := range []struct {
+		index, key string
+		want       []string
+		known      bool
+	}{
+		{"tags", "k", []string{long, "a", "x"}, true},
+		{"parity", "k", []string{"1"}, true},
+		{"tags", "nobody", nil, false},
+	} {
+		if got, known := valuesOf(t, first, tc.index, tc.key); known != tc.known || !slices.Equal(got, tc.want) {
+			t.Errorf("%s of %s: %v, %v", tc.index, tc.key, got, known)
+		}
+	}
+	put(4)
+	if got, known := valuesOf(t, s.Snapshot(), "tags", "k"); len(got) > 0 || !known {
+		t.Errorf("without tags: %v, %v", got, known)
+	}
+	if got, known := valuesOf(t, first, "tags", "k"); len(got) != 3 || !known {
+		t.Errorf("the earlier snapshot has %v, %v", got, known)
+	}
+}
+
+// TestValuesOfIndexesThatGo: a row may lose the values of an index that has been removed while an earlier snapshot shows
+// that index still. It must not be taken for an object without values.
+func TestValuesOfIndexesThatGo(t *testing.T) {
+	s := newStore(t, cache.Indexers{"tags": byTags, "parity": byParity})
+	s.Put(s.Prepare((&thing{key: "k", number: 3, tags: []string{"x"}}).keyed()))
+	before := s.Snapshot()
+	s.RemoveIndexes("tags")
+	if err := s.AddIndexers(cache.Indexers{"more": byParity}); err != nil { // which tidies the rows up
+		t.Fatal(err)
+	}
+	if got, known := valuesOf(t, before, "tags", "k"); known {
+		t.Errorf("a removed index is known to have %v", got)
+	}
+	for _, index := range []string{"parity", "more"} {
+		if got, known := valuesOf(t, s.Snapshot(), index, "k"); !known || !slices.Equal(got, []string{"1"}) {
+			t.Errorf("%s: %v, %v", index, got, known)
+		}
+	}
+}
+
+// TestValuesWhileIndexesComeAndGo reads the values of objects without a lock while they are stored anew.
+func TestValuesWhileIndexesComeAndGo(t *testing.T) {
+	s := newStore(t, cache.Indexers{"parity": byParity})
+	for n := range 200 {
+		s.Put(s.Prepare((&thing{key: fmt.Sprint("k", n), number: n, tags: []string{fmt.Sprint("t", n)}}).keyed()))
+	}
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 2 {
+		readers.Go(func() { // ended by stop
+			for {
+				now := s.Snapshot()
+				for _, name := range now.IndexNames() {
+					for n := range 200 {
+						want := map[bool]string{true: fmt.Sprint(n % 2), false: fmt.Sprint("t", n)}[name == "parity"]
+						if got, known := valuesOf(t, now, name, fmt.Sprint("k", n)); known && !slices.Equal(got, []string{want}) {
+							t.Errorf("%s of %d: %v", name, n, got)
+							return
+						}
+					}
+				}
+				select {
+				case <-stop:
+					return
+				default:
+				}
+			}
+		})
+	}
+	for round := range 60 {
+		name := fmt.Sprint("tags", round)
+		if err := s.AddIndexers(cache.Indexers{name: byTags}); err != nil {
+			t.Error(err)
+		}
+		if round%2 == 0 {
+			s.RemoveIndexes(name)
+		}
+	}
+	close(stop)
+	readers.Wait()
+}

@@ -43,7 +43,7 @@ func (x *execution) sortWork() int {
 	if len(x.order) == 0 || x.order[0].index == nil {
 		return 0
 	}
-	return x.candidateCount() * rereadFactor
+	return x.candidateCount() * x.order[0].index.rereading()
 }
 
 // arrangement chooses the way that costs less: to sort what is found, or to go along the index until there are
@@ -93,7 +93,7 @@ func (x *execution) emit(out *output, all []located) bool {
 	return x.err == nil
 }
 
-// places gives what an object is sorted by. Where many objects are found, the values of an index are taken from it.
+// places gives what an object is sorted by. Where many objects are found, an index is gone through for it once.
 func (x *execution) places() func(key string, item any) place {
 	of, work := make([]func(string, any) sortValue, len(x.order)), len(x.order)
 	for i, t := range x.order {
@@ -104,7 +104,9 @@ func (x *execution) places() func(key string, item any) place {
 		if t.index == nil {
 			continue
 		}
-		if x.candidateCount()*rereadFactor > x.snapshot.Len() {
+		if factor := t.index.rereading(); x.candidateCount()*factor <= x.snapshot.Len() {
+			work += factor
+		} else {
 			first := x.firstKeys(t)
 			of[i] = func(key string, _ any) sortValue {
 				v, ok := first[key]
@@ -115,7 +117,7 @@ func (x *execution) places() func(key string, item any) place {
 	var room []sortValue // for many objects at once
 	return func(key string, item any) place {
 		if len(room) < len(of) {
-			room = make([]sortValue, 64*len(of))
+			room = make([]sortValue, min(64, max(x.candidateCount(), 1))*len(of))
 		}
 		values := room[:len(of):len(of)]
 		room = room[len(of):]

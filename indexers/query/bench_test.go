@@ -127,6 +127,30 @@ func BenchmarkQuery(b *testing.B) {
 	}
 }
 
+// BenchmarkSortFew finds 11 of 50,000 objects, in no order and in others, and gives their keys alone or reads them. What
+// an index of the config sorts by must cost little more than no order; a path has to be looked up in the objects.
+func BenchmarkSortFew(b *testing.B) {
+	f := functions(b)
+	querier := query.New(query.CacheSource{Informer: many(b, 50_000, f)}, f.Indexes()...)
+	q := query.Prefix("host", "h1234")
+	for _, read := range []bool{false, true} {
+		for _, sortBy := range []string{"", "expiry", "expiry desc, weight", ".spec.weight"} {
+			b.Run(fmt.Sprintf("by=%s/read=%v", sortBy, read), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					r, err := querier.Query(b.Context(), q, query.Options{SortBy: sortBy})
+					if err != nil || r.Len() != 11 {
+						b.Fatal(r, err)
+					}
+					if read {
+						r.Objects()
+					}
+				}
+			})
+		}
+	}
+}
+
 // BenchmarkMatch asks whether a query holds for one object, as a subscription does for each event.
 func BenchmarkMatch(b *testing.B) {
 	matcher, err := query.NewMatcher(query.And(query.Eq("team", "edge"), query.Less("weight", "10")), functions(b).Indexes()...)

@@ -104,13 +104,13 @@ func naturalKey(text string) string {
 	return "3" + text
 }
 
-// keys gives the keys of objects in an index: where few are looked at, by computing them; else by going through the
-// index once.
+// keys gives the keys of objects in an index: where few are looked at, those of each; else by going through the index
+// once.
 func (x *execution) keys(a access) func(object string, item any) []string {
-	if a.functions != nil && x.candidateCount()*rereadFactor <= x.snapshot.Len() {
-		return func(_ string, item any) []string {
-			x.work(bodyWork)
-			return keysOf(item, a.functions)
+	if factor := a.rereading(); a.functions != nil && x.candidateCount()*factor <= x.snapshot.Len() {
+		return func(object string, item any) []string {
+			x.work(factor)
+			return a.keysOf(nil, object, item)
 		}
 	}
 	all := map[string][]string{}

@@ -74,9 +74,6 @@ func (x *execution) candidateCount() int {
 	return x.snapshot.Len()
 }
 
-// rereadFactor is how much dearer it is to compute the keys of an object than to take one from an index.
-const rereadFactor = 16
-
 // planTests chooses how conditions on indexes are tested of some objects.
 func planTests(conds []cond, objects int) {
 	for _, c := range conds {

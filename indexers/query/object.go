@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
@@ -41,9 +40,6 @@ func labelsOf(item any) labels.Labels {
 	}
 	return labels.Set(nil)
 }
-
-// keysOf computes the keys of an item for the only index of the functions.
-func keysOf(item any, functions *indexers.Functions) []string { return functions.StoredKeys(item)[0] }
 
 // textsOf gives the texts, numbers and booleans that a path leads to in an item, as text.
 func textsOf(item any, path *jsonpath.Path) (texts []string) {

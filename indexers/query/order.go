@@ -128,7 +128,7 @@ func (c *compiler) compileTerm(text string, around bool) (term, error) {
 	switch {
 	case err == nil && index.sorted():
 		t.index = &index
-		t.of = t.ofIndex
+		t.of = t.ofIndex()
 		return t, nil
 	case builtin[name] != nil:
 		t.of = builtin[name]
@@ -139,17 +139,21 @@ func (c *compiler) compileTerm(text string, around bool) (term, error) {
 	return t, &UnsortedError{name, "sorting"}
 }
 
-// ofIndex computes the first key of an object, in the order of the term.
-func (t term) ofIndex(_ string, item any) (first sortValue) {
-	for _, key := range keysOf(item, t.index.functions) {
-		if key == indexers.Null && !t.index.composite() {
-			continue
+// ofIndex gives the first key of each object, in the order of the term.
+func (t term) ofIndex() func(object string, item any) sortValue {
+	var keys []string // of one object after the other
+	return func(object string, item any) (first sortValue) {
+		keys = t.index.keysOf(keys[:0], object, item)
+		for _, key := range keys {
+			if key == indexers.Null && !t.index.composite() {
+				continue
+			}
+			if v := (sortValue{key, true}); !first.present || t.compare(v, first) < 0 {
+				first = v
+			}
 		}
-		if v := (sortValue{key, true}); !first.present || t.compare(v, first) < 0 {
-			first = v
-		}
+		return first
 	}
-	return first
 }
 
 // builtin are what all objects can be sorted by.

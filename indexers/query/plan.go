@@ -60,7 +60,7 @@ type keyTest uint8
 const (
 	testEach   keyTest = iota // is it under any of the exact keys?
 	testSet                   // is it in a set, which is made of the index once?
-	testReread                // are the keys that are computed of it anew among them?
+	testReread                // are its own keys among them?
 )
 
 func (k *keyed) text() string  { return k.query }
@@ -129,7 +129,7 @@ func (k *keyed) plan(objects int) {
 			return
 		}
 	}
-	if k.index.functions != nil && objects*rereadFactor < best {
+	if k.index.functions != nil && objects*k.index.rereading() < best {
 		k.test = testReread
 	}
 }
@@ -161,13 +161,13 @@ func (k *keyed) objects(yield func(object string, item any) bool) {
 func (k *keyed) holds(object string, item any) bool {
 	switch k.test {
 	case testReread:
-		if !k.meter.work(rereadFactor) {
+		if !k.meter.work(k.index.rereading()) {
 			return false
 		}
 		if k.wanted == nil {
 			k.wanted = setOf(k.exact)
 		}
-		return slices.ContainsFunc(keysOf(item, k.index.functions), k.fits)
+		return slices.ContainsFunc(k.index.keysOf(nil, object, item), k.fits)
 	case testSet:
 		if k.set == nil {
 			k.set = make(map[string]struct{}, k.count)

@@ -69,6 +69,31 @@ func (a access) each(yield func(key string, count int) bool) {
 	a.Keys("", "", false, yield)
 }
 
+// keeper is an index that keeps the keys with their object.
+type keeper interface {
+	// AppendValues appends the keys of an object and reports whether they are known.
+	AppendValues(to []string, object string) ([]string, bool)
+}
+
+// keysOf appends the keys of an object: those that the index keeps with it, or else computed of it.
+func (a access) keysOf(to []string, object string, item any) []string {
+	if x, ok := a.Index.(keeper); ok {
+		if keys, known := x.AppendValues(to, object); known {
+			return keys
+		}
+	}
+	return append(to, a.functions.StoredKeys(item)[0]...)
+}
+
+// rereading is how much dearer it is to get the keys of an object, and to put it into an order, than to take one object
+// from an index: less where they are kept than where they have to be computed.
+func (a access) rereading() int {
+	if _, ok := a.Index.(keeper); ok {
+		return 4
+	}
+	return 16
+}
+
 // parts gives the parts of a value that is to be looked up, as the index has them. Of an open value the last part is
 // only the beginning of a text.
 func (a access) parts(v value, open bool) []string {

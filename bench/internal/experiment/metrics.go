@@ -55,9 +55,12 @@ const (
 	PathEightAllocs  = "eight_raw_allocs"
 
 	// QueryFew finds a few objects and reads them, QuerySorted does so in an order, and QueryFirst gives the first of all
-	// in that order. QueryDangling gives a few references that lead to nothing.
-	QueryFew      = "query_few_ns"
-	QuerySorted   = "query_sorted_ns"
-	QueryFirst    = "query_first_ns"
-	QueryDangling = "query_dangling_ns"
+	// in that order. QueryKeys and QuerySortedKeys find the few, too, and look at their keys alone. QueryDangling gives a
+	// few references that lead to nothing.
+	QueryFew        = "query_few_ns"
+	QuerySorted     = "query_sorted_ns"
+	QueryKeys       = "query_keys_ns"
+	QuerySortedKeys = "query_sorted_keys_ns"
+	QueryFirst      = "query_first_ns"
+	QueryDangling   = "query_dangling_ns"
 )

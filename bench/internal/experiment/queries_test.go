@@ -11,7 +11,7 @@ func TestQueriesAreMeasured(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, metric := range []string{QueryFew, QuerySorted, QueryFirst, QueryDangling} {
+		for _, metric := range []string{QueryFew, QuerySorted, QueryKeys, QuerySortedKeys, QueryFirst, QueryDangling} {
 			if outcome.Metrics[metric] <= 0 {
 				t.Errorf("%s is not measured", metric)
 			}

@@ -82,12 +82,14 @@ func queries(b *strings.Builder, r *Result) {
 	for i, objects := range objectCounts(r, experiment.Queries, experiment.Small) {
 		if i == 0 {
 			b.WriteString("## Queries\n\nCPU for each query of generated objects of 1 KB, which are packed: ten by an index, read, in no order and in that of\n" +
-				"another index; the first ten of all in that order; and the ten references that dangle.\n\n")
+				"another index; their keys alone; the first ten of all in that order; and the ten references that dangle.\n\n")
 		}
 		fmt.Fprintf(b, "%s objects:\n\n", commas(int64(objects)))
 		table{experiment: experiment.Queries, size: experiment.Small, objects: objects, rows: []row{{experiment.Ours, title(experiment.Ours)}}, columns: []column{
 			{title: "ten", metric: experiment.QueryFew},
 			{title: "ten in order", metric: experiment.QuerySorted},
+			{title: "ten keys", metric: experiment.QueryKeys},
+			{title: "ten keys in order", metric: experiment.QuerySortedKeys},
 			{title: "the first ten", metric: experiment.QueryFirst},
 			{title: "what dangles", metric: experiment.QueryDangling},
 		}}.write(b, r)

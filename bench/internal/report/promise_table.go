@@ -78,6 +78,7 @@ func besides() []Promise {
 		less("a path to a field, of many objects in turn", experiment.Paths, experiment.PathField, experiment.Ours, experiment.Stock, 5, 2.5),
 		less("eight paths over JSON", experiment.Paths, experiment.PathEight, experiment.Ours, experiment.Stock, 10, 4),
 		most("finding few objects in an order, against none", experiment.Queries, experiment.QuerySorted, experiment.Ours, experiment.Ours, 2).against(experiment.QueryFew),
+		most("finding the keys of few objects in an order, against none", experiment.Queries, experiment.QuerySortedKeys, experiment.Ours, experiment.Ours, 2).against(experiment.QueryKeys),
 		flat("finding what dangles", experiment.Queries, experiment.QueryDangling, experiment.Ours, 1.5),
 	}
 }

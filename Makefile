@@ -2,7 +2,7 @@
 export GOWORK := off
 export GOFLAGS := -buildvcs=false
 
-MODULES := . sandbox integration bench
+MODULES := . sandbox integration bench controllerruntime
 BIN := $(CURDIR)/bin
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 20s
@@ -52,6 +52,7 @@ test: unit integration sandbox-test ## Run all tests; builds the sandbox first (
 unit: ## Run the tests that need nothing but Go, those of the engine also in 32 bits
 	go test -timeout 10m ./...
 	cd bench && go test -timeout 10m ./...
+	cd controllerruntime && go test -timeout 10m ./...
 	@if [ "$$(go env GOOS GOARCH | paste -sd/)" = linux/amd64 ]; then \
 	  echo "GOARCH=386 go test $(ENGINE)"; GOARCH=386 CGO_ENABLED=0 go test -timeout 10m $(ENGINE); fi
 

@@ -38,12 +38,29 @@ func newTransport(config *rest.Config, options Options) (*transport, error) {
 	config.QPS, config.RateLimiter = -1, nil
 	config.GroupVersion, config.APIPath = &schema.GroupVersion{}, ""
 	config.ContentConfig = rest.ContentConfig{GroupVersion: config.GroupVersion, NegotiatedSerializer: statusCodecs}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return validators{next} })
-	client, err := rest.UnversionedRESTClientFor(config)
+	httpClient := options.HTTPClient
+	if httpClient == nil {
+		var err error
+		if httpClient, err = rest.HTTPClientFor(config); err != nil {
+			return nil, fmt.Errorf("discovery client: %w", err)
+		}
+	}
+	client, err := rest.UnversionedRESTClientForConfigAndClient(config, validating(httpClient, options))
 	if err != nil {
 		return nil, fmt.Errorf("discovery client: %w", err)
 	}
 	return &transport{rest: client}, nil
+}
+
+// validating returns a copy of an HTTP client that reads validators on the way.
+func validating(httpClient *http.Client, options Options) *http.Client {
+	client := *httpClient
+	client.Timeout = options.Timeout
+	if client.Transport == nil {
+		client.Transport = http.DefaultTransport
+	}
+	client.Transport = validators{client.Transport}
+	return &client
 }
 
 // server is the URL of the API server, which tells its disk cache from others.

@@ -103,6 +103,21 @@ type source struct {
 	namespaces func() (follow.NamespaceList, error)
 }
 
+// watchErrorHandler returns what an informer calls when a list or watch ends with an error; nil: that is logged.
+func (s source) watchErrorHandler(gvr schema.GroupVersionResource, options ResourceOptions) cache.WatchErrorHandlerWithContext {
+	if s.onWatchError == nil {
+		return options.WatchErrorHandler
+	}
+	return func(ctx context.Context, r *cache.Reflector, err error) {
+		if requests.ReasonOf(err) != ReasonNone {
+			s.onWatchError(gvr, err)
+		}
+		if options.WatchErrorHandler != nil {
+			options.WatchErrorHandler(ctx, r, err)
+		}
+	}
+}
+
 // unpaced is the backoff of a reflector whose requests are paced by a requests.Pacer.
 var unpaced = wait.Backoff{Duration: time.Millisecond, Factor: 1}
 
@@ -131,13 +146,8 @@ func newInformer(from source, gvr schema.GroupVersionResource, options ResourceO
 			return nil, err
 		}
 	}
-	if from.onWatchError != nil {
-		err := core.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
-			if requests.ReasonOf(err) != ReasonNone {
-				from.onWatchError(gvr, err)
-			}
-		})
-		if err != nil {
+	if handler := from.watchErrorHandler(gvr, options); handler != nil {
+		if err := core.SetWatchErrorHandlerWithContext(handler); err != nil {
 			return nil, err
 		}
 	}

@@ -18,8 +18,8 @@ import (
 // ResourceOptions say how a type is followed. The zero value of a field means that it is not set: what is
 // less specific counts then (see Options.Resources), and in the end the default that the field names.
 //
-// Two requests for one type share an informer when they agree in everything but Resync, PageSize, MinWatchTimeout, Indexers
-// and Required. Funcs agree when they are the same value, not when they do the same.
+// Two requests for one type share an informer when they agree in everything but Resync, PageSize, MinWatchTimeout,
+// WatchBookmarks, WatchErrorHandler, Indexers and Required. Funcs agree when they are the same value, not when they do the same.
 type ResourceOptions struct {
 	// Namespaces limit what is followed. Default: all. Several namespaces are listed and watched one by one,
 	// so that it takes no rights beyond them. A cluster-scoped type cannot be followed in namespaces.
@@ -51,6 +51,16 @@ type ResourceOptions struct {
 	// and twice as long, and another one follows. The first request for an informer decides. Longer ones renew fewer
 	// connections. Default, and the least: 5 minutes.
 	MinWatchTimeout time.Duration
+
+	// WatchBookmarks says whether watches ask for bookmarks, by which they can go on after a pause without a new list. The
+	// first request for an informer decides. Without them, types are listed rather than watched from the beginning on.
+	// Default: true.
+	WatchBookmarks *bool
+
+	// WatchErrorHandler is called when a list or watch ends with an error, as that of a client-go informer is, instead of
+	// logging that. It never hears of refused connections, of throttling and of watches that break off: see
+	// Options.OnWatchError, which is called besides. The first request for an informer decides.
+	WatchErrorHandler cache.WatchErrorHandlerWithContext
 
 	// Storage says how objects are kept in memory. Default: StoragePacked, as JSON that is decoded when it is
 	// read.
@@ -110,6 +120,12 @@ func (o ResourceOptions) over(defaults ResourceOptions) ResourceOptions {
 	}
 	if o.MinWatchTimeout == 0 {
 		o.MinWatchTimeout = defaults.MinWatchTimeout
+	}
+	if o.WatchBookmarks == nil {
+		o.WatchBookmarks = defaults.WatchBookmarks
+	}
+	if o.WatchErrorHandler == nil {
+		o.WatchErrorHandler = defaults.WatchErrorHandler
 	}
 	if !o.Storage.isSet() {
 		o.Storage = defaults.Storage
@@ -197,6 +213,9 @@ func (o ResourceOptions) matchesNothing() bool {
 
 // required returns whether the program cannot do without the type.
 func (o ResourceOptions) required() bool { return o.Required != nil && *o.Required }
+
+// noBookmarks returns whether watches ask for no bookmarks.
+func (o ResourceOptions) noBookmarks() bool { return o.WatchBookmarks != nil && !*o.WatchBookmarks }
 
 // tweak returns what completes the options of each request.
 func (o ResourceOptions) tweak(gvr schema.GroupVersionResource) func(*metav1.ListOptions) {

@@ -1,6 +1,7 @@
 package dynamicinformer
 
 import (
+	"context"
 	"reflect"
 	"slices"
 	"testing"
@@ -47,6 +48,8 @@ func twoOf(t *testing.T, field reflect.StructField) (a, b reflect.Value) {
 		return pair(func(schema.GroupVersionResource, *metav1.ListOptions) {}, func(_ schema.GroupVersionResource, o *metav1.ListOptions) { o.Limit = 0 })
 	case *cache.TransformFunc:
 		return pair(cache.TransformFunc(StripManagedFields), cache.TransformFunc(func(obj any) (any, error) { return obj, nil }))
+	case *cache.WatchErrorHandlerWithContext:
+		return pair(cache.WatchErrorHandlerWithContext(cache.DefaultWatchErrorHandler), cache.WatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {}))
 	}
 	t.Fatalf("what values has the field %s of type %s?", field.Name, field.Type)
 	return a, b

@@ -3,6 +3,7 @@ package dynamicinformer
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,6 +30,12 @@ type PackedObject interface {
 	Decoded() *unstructured.Unstructured
 	// Decode returns a decoded copy that is the caller's own. It fails for a compressed object that is damaged.
 	Decode() (*unstructured.Unstructured, error)
+	// KeepDecoded keeps value, a pointer to a struct that the caller has decoded the JSON into, for DecodedAs to return
+	// until the garbage collector takes it, and returns it, or that of a caller who was faster. What it returns is shared
+	// from then on, and must not be changed. One type is kept at a time. It panics for what is no pointer to a struct.
+	KeepDecoded(value any) any
+	// DecodedAs returns what KeepDecoded keeps of this type of struct, or nil.
+	DecodedAs(structType reflect.Type) any
 }
 
 var _ PackedObject = (*packed.Object)(nil)

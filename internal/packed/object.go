@@ -4,9 +4,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"unsafe"
-	"weak"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -17,8 +15,8 @@ type Object struct {
 	// and the key. It is a string because strings cannot be written to.
 	slab  string
 	class *class
-	// decoded is the last copy that Unstructured made.
-	decoded atomic.Pointer[weak.Pointer[unstructured.Unstructured]]
+	// decoded are the copies that Unstructured made and KeepDecoded was given last.
+	decoded atomic.Pointer[forms]
 
 	body  uint32 // the length of the JSON, from the beginning of slab
 	keyAt uint32 // the key goes from here to the end of slab

@@ -2,7 +2,6 @@ package packed
 
 import (
 	"fmt"
-	"weak"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -24,33 +23,6 @@ func (o *Object) Unstructured() *unstructured.Unstructured {
 		return o.skeleton()
 	}
 	return o.publish(u)
-}
-
-// publish makes u the decoded copy that everybody gets, unless somebody else was faster, and returns that copy.
-func (o *Object) publish(u *unstructured.Unstructured) *unstructured.Unstructured {
-	made := weak.Make(u)
-	for {
-		before := o.decoded.Load()
-		if before != nil {
-			if other := before.Value(); other != nil {
-				return other
-			}
-		}
-		if o.decoded.CompareAndSwap(before, &made) {
-			return u
-		}
-	}
-}
-
-// Decoded returns what Unstructured returned last if that is still in memory, or nil.
-func (o *Object) Decoded() *unstructured.Unstructured {
-	if kept := o.class.kept; kept != nil {
-		return kept
-	}
-	if last := o.decoded.Load(); last != nil {
-		return last.Value()
-	}
-	return nil
 }
 
 // Decode returns the object decoded, for the caller alone. It fails for compressed objects that are damaged.

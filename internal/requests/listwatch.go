@@ -24,9 +24,11 @@ type listWatch struct {
 	resource resource
 	tweak    func(*metav1.ListOptions)
 	keep     func(runtime.Object) bool // nil: everything
-	reports  Reporter
-	limiter  *Limiter
-	pacer    *Pacer
+	// noBookmarks says that watches ask for none, so that there is no watch-list.
+	noBookmarks bool
+	reports     Reporter
+	limiter     *Limiter
+	pacer       *Pacer
 	// tell is called with the failures that the reflector keeps from its watch error handler.
 	tell func(error)
 	// forbidden is called, instead of reporting it, when a list or watch is forbidden, and ends the requests; nil:
@@ -36,8 +38,8 @@ type listWatch struct {
 	began time.Time
 }
 
-// errStalled is what an initial watch-list is answered with after one has stalled: the way through to the server
-// is not made for it. The reflector lists instead.
+// errStalled is what an initial watch-list is answered with after one has stalled, the way through to the server not being
+// made for it, and where nobody wants the bookmark that ends it. The reflector lists instead.
 var errStalled = apierrors.NewTimeoutError("the initial events of a watch-list stopped before their end", 0)
 
 // record has an outcome take its effect.
@@ -128,6 +130,9 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 		return l.watchList(ctx, options)
 	}
 	l.tweak(&options)
+	if l.noBookmarks {
+		options.AllowWatchBookmarks = false
+	}
 	if err := l.pacer.awaitWatch(ctx); err != nil {
 		return nil, err
 	}
@@ -155,7 +160,7 @@ func (l *listWatch) broke(ctx context.Context, err error) {
 
 // watchList opens a watch that begins with a list. A slot is held until that is over.
 func (l *listWatch) watchList(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	if l.pacer.mustList() {
+	if l.noBookmarks || l.pacer.mustList() {
 		return nil, errStalled
 	}
 	l.tweak(&options)

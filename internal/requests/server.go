@@ -29,6 +29,8 @@ type Target struct {
 	Tweak func(*metav1.ListOptions)
 	// Keep tells which objects are passed on; nil: all.
 	Keep func(runtime.Object) bool
+	// NoBookmarks says that watches ask for no bookmarks. Then there is no watch-list either, whose end is one.
+	NoBookmarks bool
 }
 
 // Reporter records the outcomes of the requests for one target.
@@ -56,7 +58,8 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer, forbidden 
 		pacer:   p,
 		tell:    func(error) {},
 
-		forbidden: forbidden,
+		noBookmarks: target.NoBookmarks,
+		forbidden:   forbidden,
 	}
 	var err error
 	if l.resource, err = newResource(s.Client, target.GVR, target.Namespace, target.Form); err != nil {

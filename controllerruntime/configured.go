@@ -1,0 +1,58 @@
+package controllerruntime
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/bind"
+)
+
+// configuration is what a config says about a type.
+type configuration struct {
+	storage dynamicinformer.Storage
+	prune   dynamicinformer.Prune
+	indexes map[string]configuredIndex // by the names in the config
+	// set has the indexes for informers; nil: none.
+	set *indexers.Functions
+}
+
+// configurationOf collects what the resources of a config that match a type say. They must not contradict each other.
+func configurationOf(config *indexers.Config, r *resource, compression dynamicinformer.Compression) (configuration, error) {
+	all := configuration{indexes: map[string]configuredIndex{}}
+	if config == nil {
+		return all, nil
+	}
+	var renamed []*indexers.Index
+	var keeping *indexers.Resource // which says how objects are kept
+	for _, declared := range config.Resources {
+		if !matchesType(declared.Match, r) {
+			continue
+		}
+		options, err := bind.Options{Compression: compression}.ResourceOptions(declared)
+		if err != nil {
+			return all, err
+		}
+		if keeping != nil && (!reflect.DeepEqual(options.Storage, all.storage) || !reflect.DeepEqual(options.Prune, all.prune)) {
+			return all, fmt.Errorf("resources %q and %q of the config keep %s in different ways", keeping.Name, declared.Name, r.key.gvk)
+		}
+		keeping, all.storage, all.prune = declared, options.Storage, options.Prune
+		for _, index := range declared.Indexes {
+			if _, taken := all.indexes[index.Name]; taken {
+				return all, fmt.Errorf("%s has several indexes %q in the config, one in resource %q", r.key.gvk, index.Name, declared.Name)
+			}
+			name := declared.Name + "/" + index.Name
+			all.indexes[index.Name] = configuredIndex{name: name, index: index}
+			renamed = append(renamed, index.Renamed(name))
+		}
+	}
+	if len(renamed) > 0 {
+		all.set = indexers.CompileIndexes(renamed...)
+	}
+	return all, nil
+}
+
+func matchesType(match indexers.Match, r *resource) bool {
+	return match.Matches(r.gvr.Group, r.gvr.Resource, r.key.gvk.Kind) && (match.Version == "" || match.Version == r.gvr.Version)
+}

@@ -1,0 +1,58 @@
+package controllerruntime
+
+import (
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// fill makes a list of what was found. Items that are structs are decoded in their places.
+func (f *form) fill(list client.ObjectList, all []found, shares bool) error {
+	itemsPointer, err := meta.GetItemsPtr(list)
+	if err != nil {
+		return err
+	}
+	items := reflect.ValueOf(itemsPointer).Elem()
+	if items.Type().Elem() != f.pointer.Elem() {
+		return f.fillPointers(list, all, shares)
+	}
+	filled := reflect.MakeSlice(items.Type(), len(all), len(all))
+	for k, one := range all {
+		if err := f.write(filled.Index(k), one, shares); err != nil {
+			return err
+		}
+	}
+	items.Set(filled)
+	return nil
+}
+
+// fillPointers is fill for lists of pointers, interfaces and raw extensions.
+func (f *form) fillPointers(list client.ObjectList, all []found, shares bool) error {
+	objects := make([]runtime.Object, len(all))
+	for k, one := range all {
+		if shares || one.shared {
+			object, err := f.shared(one.stored)
+			if err != nil {
+				return err
+			}
+			objects[k] = object
+			continue
+		}
+		value := reflect.New(f.pointer.Elem())
+		if err := f.copy(value.Elem(), one.stored); err != nil {
+			return err
+		}
+		objects[k] = value.Interface().(runtime.Object)
+	}
+	return meta.SetList(list, objects)
+}
+
+// write writes an object into a struct.
+func (f *form) write(out reflect.Value, one found, shares bool) error {
+	if shares || one.shared {
+		return f.share(out, one.stored)
+	}
+	return f.copy(out, one.stored)
+}

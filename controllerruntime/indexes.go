@@ -1,0 +1,155 @@
+package controllerruntime
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crdcache/crdcache/indexers"
+)
+
+// indexes are those of a resource. The zero value has none.
+type indexes struct {
+	// configured are those by configuration, by the names that they have there. It never changes.
+	configured map[string]configuredIndex
+	// names has the names in the informers of those of functions, by the names that they were added with. The map is
+	// replaced, not changed.
+	names atomic.Pointer[map[string]string]
+
+	// adding is held while functions are added, so that this happens in turn.
+	adding sync.Mutex
+	// set are the functions so far; nil: none. It is under adding.
+	set *functions
+}
+
+// configuredIndex is an index by configuration.
+type configuredIndex struct {
+	name  string // in the informers
+	index *indexers.Index
+}
+
+// fieldIndexName is the name of the index over a field, as controller-runtime forms it.
+func fieldIndexName(field string) string { return "field:" + field }
+
+// find returns the name that an index has in the informers, and the key for a value.
+func (x *indexes) find(field, value string) (name, key string, err error) {
+	if names := x.names.Load(); names != nil {
+		if name, ok := (*names)[fieldIndexName(field)]; ok {
+			return name, value, nil
+		}
+	}
+	configured, ok := x.configured[field]
+	if !ok {
+		return "", "", fmt.Errorf("index with name %s does not exist", fieldIndexName(field))
+	}
+	parts := []string{value}
+	if configured.index.Composite() {
+		parts = indexers.SplitValue(value)
+	}
+	key, err = configured.index.Key(parts...)
+	return configured.name, key, err
+}
+
+// suffixes tell the functions of forms apart that share an informer.
+var suffixes = map[formKind]string{typedForm: "", unstructuredForm: " (unstructured)", metadataForm: " (metadata)"}
+
+// addIndexers adds index functions to the views of a resource.
+func (r *resource) addIndexers(added toolscache.Indexers) error {
+	x := &r.indexes
+	x.adding.Lock()
+	defer x.adding.Unlock()
+	names := map[string]string{}
+	if before := x.names.Load(); before != nil {
+		names = maps.Clone(*before)
+	}
+	next := &functions{form: r.form}
+	var replaced []string
+	if x.set != nil {
+		next.names, next.functions, replaced = slices.Clone(x.set.names), slices.Clone(x.set.functions), x.set.names
+	}
+	for _, name := range slices.Sorted(maps.Keys(added)) {
+		if names[name] != "" {
+			return fmt.Errorf("indexer conflict: %s", name)
+		}
+		names[name] = name + suffixes[r.key.kind]
+		next.names, next.functions = append(next.names, names[name]), append(next.functions, added[name])
+	}
+	for k, v := range r.all() {
+		if err := v.handle.AddIndexes(next, replaced...); err != nil {
+			for _, done := range r.all()[:k] {
+				done.handle.RemoveIndexes(next.names[len(replaced):]...)
+			}
+			return err
+		}
+	}
+	x.set = next
+	x.names.Store(&names)
+	return nil
+}
+
+// functions are index functions over the objects of a form. They are a dynamicinformer.IndexSet, so that an object is
+// decoded once for all of them, straight into the form.
+type functions struct {
+	form      *form
+	names     []string
+	functions []toolscache.IndexFunc
+}
+
+// Names implements dynamicinformer.IndexSet.
+func (f *functions) Names() []string { return f.names }
+
+// Ordered implements dynamicinformer.IndexSet.
+func (f *functions) Ordered(int) bool { return false }
+
+// Indexers implements dynamicinformer.IndexSet.
+func (f *functions) Indexers() toolscache.Indexers {
+	all := toolscache.Indexers{}
+	for k, name := range f.names {
+		all[name] = func(stored any) ([]string, error) {
+			object, err := f.form.shared(stored)
+			if err != nil {
+				return nil, err
+			}
+			return f.functions[k](object)
+		}
+	}
+	return all
+}
+
+// KeysJSON implements dynamicinformer.IndexSet. An object that does not fit has no values; whoever reads it is told.
+func (f *functions) KeysJSON(json []byte, keys [][]string) [][]string {
+	for len(keys) < len(f.names) {
+		keys = append(keys, nil)
+	}
+	object, err := f.form.parse(json)
+	if err != nil {
+		utilruntime.HandleError(fmt.Errorf("indexing: %w", err)) //nolint:staticcheck // an index function is called without a context
+		return keys
+	}
+	for k, function := range f.functions {
+		values, err := function(object)
+		if err != nil {
+			utilruntime.HandleError(fmt.Errorf("index %s: %w", f.names[k], err)) //nolint:staticcheck // as above
+			continue
+		}
+		keys[k] = append(keys[k], values...)
+	}
+	return keys
+}
+
+// indexField returns the index function over a field. Namespaces are for List to look at: see searchIndexes.
+func indexField(extract client.IndexerFunc) toolscache.IndexFunc {
+	return func(object any) ([]string, error) {
+		o, ok := object.(client.Object)
+		if !ok {
+			return nil, fmt.Errorf("object of type %T is not an Object", object)
+		}
+		return extract(o), nil
+	}
+}

@@ -1,0 +1,130 @@
+package controllerruntime
+
+import (
+	"context"
+	"errors"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// cacheState says where a Cache is in its life.
+type cacheState int
+
+const (
+	cacheFresh cacheState = iota
+	cacheRunning
+	cacheEnded
+)
+
+// Start runs all informers, those that are asked for later too, until ctx ends, and returns when they have. It can be
+// called once.
+func (c *Cache) Start(ctx context.Context) error {
+	if err := c.begin(ctx); err != nil {
+		return err
+	}
+	done := make(chan struct{})
+	// Ended by ctx.
+	go func() {
+		defer close(done)
+		if c.types != nil {
+			c.types.run(ctx)
+		}
+	}()
+	<-ctx.Done()
+	resources := c.end()
+	if c.options.Factory != nil {
+		for _, r := range resources {
+			r.close()
+		}
+		return nil
+	}
+	// Handlers that do not return hold it up, as with the stock cache.
+	err := c.factory.Shutdown(context.WithoutCancel(ctx))
+	<-done
+	return err
+}
+
+// begin starts the factory, once.
+func (c *Cache) begin(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.state != cacheFresh {
+		return errors.New("informer already started")
+	}
+	if err := c.factory.Start(ctx); err != nil {
+		return err
+	}
+	c.mu.state = cacheRunning
+	close(c.started)
+	return nil
+}
+
+// end admits no more informers, and returns those there are.
+func (c *Cache) end() []*resource {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.state = cacheEnded
+	return c.resourcesLocked()
+}
+
+func (c *Cache) ended() bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.mu.state == cacheEnded
+}
+
+func (c *Cache) resourcesLocked() []*resource {
+	all := make([]*resource, 0, len(c.mu.resources))
+	for _, r := range c.mu.resources {
+		all = append(all, r)
+	}
+	return all
+}
+
+// WaitForCacheSync waits until the cache has been started and all informers that have been asked for up to then have
+// synced. It returns false when ctx ends before.
+func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
+	select {
+	case <-c.started:
+	case <-ctx.Done():
+		return false
+	}
+	c.mu.RLock()
+	resources := c.resourcesLocked()
+	c.mu.RUnlock()
+	for _, r := range resources {
+		for _, v := range r.views {
+			err := await(ctx, v.informer())
+			if errors.Is(err, dynamicinformer.ErrStopped) && !c.ended() {
+				continue // somebody has removed it meanwhile
+			}
+			if err != nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// await waits until an informer can be read: until it has synced, or its type, which it followed before, is known to be
+// gone, with all its objects. It returns an ErrStopped when it has stopped before, or why ctx ended.
+func await(ctx context.Context, informer *dynamicinformer.Informer) error {
+	for {
+		if informer.HasSynced() {
+			return nil
+		}
+		status, changed := informer.StatusChange()
+		switch {
+		case status.State == dynamicinformer.StateStopped:
+			return dynamicinformer.ErrStopped
+		case status.State == dynamicinformer.StatePending && status.Generation > 0 && status.Reason == dynamicinformer.ReasonNotInstalled:
+			return nil
+		}
+		select {
+		case <-informer.HasSyncedChecker().Done():
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}

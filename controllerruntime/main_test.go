@@ -1,0 +1,127 @@
+package controllerruntime
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+)
+
+// The types of the tests: those of the core group have Go types, widgets have not.
+var (
+	configMapKind = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	configMaps    = apitest.ConfigMaps.GVR
+	widgetKind    = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
+	widgets       = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+	allTypes      = []apitest.Type{apitest.ConfigMaps, apitest.Namespaces, {GVR: widgets, Kind: "Widget", Namespaced: true}}
+)
+
+// newServer returns a server of the types of the tests.
+func newServer(t testing.TB) *apitest.Server { return apitest.New(t, allTypes...) }
+
+// newCache returns a cache of a server, not started. Its RESTMapper needs no requests.
+func newCache(t testing.TB, server *apitest.Server, options cache.Options, ours Options) *Cache {
+	t.Helper()
+	options.Mapper = newMapper()
+	c, err := New(server.Config(), options, ours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func newMapper() meta.RESTMapper {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(configMapKind, meta.RESTScopeNamespace)
+	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, meta.RESTScopeRoot)
+	mapper.Add(widgetKind, meta.RESTScopeNamespace)
+	return mapper
+}
+
+// start starts a cache until the end of the test.
+func start(t testing.TB, c cache.Cache) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Start(ctx) }() // ended by the cleanup
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Start: %v", err)
+		}
+	})
+	if !c.WaitForCacheSync(t.Context()) {
+		t.Fatal("the cache has not synced")
+	}
+}
+
+// configMap returns an object for Create.
+func configMap(namespace, name string, pairs ...string) *unstructured.Unstructured {
+	u := object(configMapKind, namespace, name)
+	data := map[string]any{}
+	for k := 0; k+1 < len(pairs); k += 2 {
+		data[pairs[k]] = pairs[k+1]
+	}
+	u.Object["data"] = data
+	return u
+}
+
+func object(gvk schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetGroupVersionKind(gvk)
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	return u
+}
+
+func labelled(u *unstructured.Unstructured, labels map[string]string) *unstructured.Unstructured {
+	u.SetLabels(labels)
+	return u
+}
+
+// forms are empty objects of each form of config maps.
+func forms() map[string]client.Object {
+	partial := &metav1.PartialObjectMetadata{}
+	partial.SetGroupVersionKind(configMapKind)
+	dynamic := &unstructured.Unstructured{}
+	dynamic.SetGroupVersionKind(configMapKind)
+	return map[string]client.Object{"typed": &corev1.ConfigMap{}, "unstructured": dynamic, "metadata": partial}
+}
+
+// lists are empty lists of each form of config maps.
+func lists() map[string]client.ObjectList {
+	list := configMapKind.GroupVersion().WithKind("ConfigMapList")
+	partial := &metav1.PartialObjectMetadataList{}
+	partial.SetGroupVersionKind(list)
+	dynamic := &unstructured.UnstructuredList{}
+	dynamic.SetGroupVersionKind(list)
+	return map[string]client.ObjectList{"typed": &corev1.ConfigMapList{}, "unstructured": dynamic, "metadata": partial}
+}
+
+// names returns "namespace/name" of the items of a list, sorted by the caller where it matters.
+func names(t testing.TB, list client.ObjectList) map[string]bool {
+	t.Helper()
+	all := map[string]bool{}
+	err := meta.EachListItem(list, func(item runtime.Object) error {
+		m, ok := item.(client.Object)
+		if !ok {
+			return errors.New("not a client.Object")
+		}
+		all[client.ObjectKeyFromObject(m).String()] = true
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}

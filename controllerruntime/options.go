@@ -1,0 +1,69 @@
+package controllerruntime
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
+)
+
+// Options are what cache.Options has no place for. The zero value is usable.
+type Options struct {
+	// Indexes are indexes by configuration. Those of a resource that matches a type are added to each informer of it, and
+	// client.MatchingFields finds objects by their names. The storage mode and the prune of a resource apply too, unless
+	// Storage or Prune says otherwise. Namespaces and selectors are for cache.Options to say: a config with any is refused.
+	Indexes *indexers.Config
+
+	// Storage says how objects are kept. Default: dynamicinformer.StoragePacked, as JSON; the metadata of objects alone
+	// where only metadata is read of a type.
+	Storage dynamicinformer.Storage
+
+	// Prune says what to leave out of objects. A transform does not see that. cache.TransformStripManagedFields is done as
+	// Prune does it, too. Default: nothing.
+	Prune dynamicinformer.Prune
+
+	// Types tells which types the server has, live: see dynamicinformer.Options.Types. The caller runs it. Default: a
+	// discovery.Tracker, which runs from Start on, beside what the RESTMapper says. It cannot be given with Factory.
+	Types dynamicinformer.TypeSource
+
+	// Factory has the informers, so that a program can share them with others. Start starts it, and its options count where
+	// cache.Options and these say nothing; the caller shuts it down. Its client decides about transport and rate limits.
+	// Default: one of the cache's own, shut down when the context of Start ends.
+	Factory *dynamicinformer.Factory
+}
+
+// isSet reports whether anything is.
+func (o Options) isSet() bool {
+	return o.Indexes != nil || o.Storage != (dynamicinformer.Storage{}) || o.hasPrune() || o.Types != nil || o.Factory != nil
+}
+
+func (o Options) hasPrune() bool {
+	return o.Prune.Presets != nil || o.Prune.Paths != nil || o.Prune.Annotations != nil
+}
+
+// validate returns what is wrong with the options by themselves.
+func (o Options) validate() error {
+	var errs []error
+	if o.Factory != nil && o.Types != nil {
+		errs = append(errs, errors.New("give Types to the factory that Factory is, not beside it"))
+	}
+	if o.Storage.Mode == dynamicinformer.StorageMetadata {
+		errs = append(errs, errors.New("Storage: objects of which only metadata is kept cannot be read whole; read metav1.PartialObjectMetadata instead, which keeps no more"))
+	}
+	if o.Indexes == nil {
+		return errors.Join(errs...)
+	}
+	for _, r := range o.Indexes.Resources {
+		if !r.Namespaces.All() || r.LabelSelector() != nil || r.FieldSelector() != nil {
+			errs = append(errs, fmt.Errorf("Indexes: resource %q has namespaces or selectors; write them into cache.Options", r.Name))
+		}
+		if r.Storage.Mode == dynamicinformer.StorageMetadata.String() {
+			errs = append(errs, fmt.Errorf("Indexes: resource %q has storage mode metadata; read metav1.PartialObjectMetadata instead, which keeps no more", r.Name))
+		}
+		if r.Match.Versions != "" {
+			errs = append(errs, fmt.Errorf("Indexes: resource %q follows versions; a cache reads the version of the kind that it is asked for", r.Name))
+		}
+	}
+	return errors.Join(errs...)
+}

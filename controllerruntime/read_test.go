@@ -1,0 +1,123 @@
+package controllerruntime
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// TestReadsAreThoseOfTheStockCache gets and lists objects in each form from both caches.
+func TestReadsAreThoseOfTheStockCache(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, configMaps, labelled(configMap("web", "a", "key", "value"), map[string]string{"color": "red"}), configMap("web", "b"), configMap("db", "a"))
+	ours := newCache(t, server, cache.Options{}, Options{})
+	stock, err := cache.New(server.Config(), cache.Options{Mapper: newMapper()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(t, ours)
+	start(t, stock)
+	for name, got := range forms() {
+		t.Run(name, func(t *testing.T) {
+			want := got.DeepCopyObject().(client.Object)
+			key := client.ObjectKey{Namespace: "web", Name: "a"}
+			for range 2 { // cold, and with whatever is in memory after the first
+				if err := errors.Join(ours.Get(t.Context(), key, got), stock.Get(t.Context(), key, want)); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("Get (-stock +ours):\n%s", diff)
+				}
+			}
+			absent := client.ObjectKey{Namespace: "web", Name: "c"}
+			ourErr, stockErr := ours.Get(t.Context(), absent, got), stock.Get(t.Context(), absent, want)
+			if !apierrors.IsNotFound(ourErr) || ourErr.Error() != stockErr.Error() {
+				t.Errorf("an object that there is none of: %v; the stock cache: %v", ourErr, stockErr)
+			}
+		})
+	}
+	options := map[string][]client.ListOption{
+		"all":           nil,
+		"namespace":     {client.InNamespace("web")},
+		"no namespace":  {client.InNamespace("nowhere")},
+		"labels":        {client.MatchingLabels{"color": "red"}},
+		"other labels":  {client.InNamespace("db"), client.MatchingLabels{"color": "red"}},
+		"without label": {client.UnsafeDisableDeepCopy, client.InNamespace("db")},
+	}
+	for name, list := range lists() {
+		for what, opts := range options {
+			t.Run(name+" "+what, func(t *testing.T) {
+				got, want := list.DeepCopyObject().(client.ObjectList), list.DeepCopyObject().(client.ObjectList)
+				if err := errors.Join(ours.List(t.Context(), got, opts...), stock.List(t.Context(), want, opts...)); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(names(t, want), names(t, got)); diff != "" || got.GetContinue() != want.GetContinue() {
+					t.Errorf("List (-stock +ours):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// TestCopiesAreTheCallersOwn: what a caller changes nobody else sees, unless the copy was given up.
+func TestCopiesAreTheCallersOwn(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, configMaps, labelled(configMap("web", "a"), map[string]string{"color": "red"}))
+	c := newCache(t, server, cache.Options{}, Options{})
+	start(t, c)
+	key := client.ObjectKey{Namespace: "web", Name: "a"}
+	for name, one := range forms() {
+		t.Run(name, func(t *testing.T) {
+			other := one.DeepCopyObject().(client.Object)
+			if err := errors.Join(c.Get(t.Context(), key, one), c.Get(t.Context(), key, other)); err != nil {
+				t.Fatal(err)
+			}
+			one.GetLabels()["color"] = "blue"
+			one.SetName("b")
+			if other.GetLabels()["color"] != "red" || other.GetName() != "a" {
+				t.Error("two readers share an object")
+			}
+			if err := c.Get(t.Context(), key, other); err != nil || other.GetLabels()["color"] != "red" {
+				t.Errorf("the cache has a reader's change: %v, %v", err, other.GetLabels())
+			}
+		})
+	}
+	var one, other corev1.ConfigMap
+	if err := errors.Join(c.Get(t.Context(), key, &one, client.UnsafeDisableDeepCopy), c.Get(t.Context(), key, &other, client.UnsafeDisableDeepCopy)); err != nil {
+		t.Fatal(err)
+	}
+	if reflect.ValueOf(one.Labels).UnsafePointer() != reflect.ValueOf(other.Labels).UnsafePointer() {
+		t.Error("without deep copies, two readers get two objects")
+	}
+}
+
+// TestReadingBeforeStart is an error of its own, and a missing informer another.
+func TestReadingBeforeStart(t *testing.T) {
+	server := newServer(t)
+	c := newCache(t, server, cache.Options{}, Options{})
+	var notStarted *cache.ErrCacheNotStarted
+	if err := c.Get(t.Context(), client.ObjectKey{Name: "a"}, &corev1.Namespace{}); !errors.As(err, &notStarted) {
+		t.Errorf("Get: %v", err)
+	}
+	if err := c.List(t.Context(), &corev1.NamespaceList{}); !errors.As(err, &notStarted) {
+		t.Errorf("List: %v", err)
+	}
+	c = newCache(t, server, cache.Options{ReaderFailOnMissingInformer: true}, Options{})
+	start(t, c)
+	var notCached *cache.ErrResourceNotCached
+	if err := c.List(t.Context(), &corev1.ConfigMapList{}); !errors.As(err, &notCached) || notCached.GVK != configMapKind {
+		t.Errorf("List without an informer: %v", err)
+	}
+	if _, err := c.GetInformer(t.Context(), &corev1.ConfigMap{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.List(t.Context(), &corev1.ConfigMapList{}); err != nil {
+		t.Errorf("List with an informer: %v", err)
+	}
+}

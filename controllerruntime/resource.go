@@ -1,0 +1,228 @@
+package controllerruntime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// resourceKey tells resources apart.
+type resourceKey struct {
+	gvk  schema.GroupVersionKind
+	kind formKind
+}
+
+// resource is a type in one of the forms in which its objects are read. All forms of a type share informers where they
+// show the same.
+type resource struct {
+	key        resourceKey
+	gvr        schema.GroupVersionResource
+	namespaced bool
+	form       *form
+	// views are by namespace; that of cache.AllNamespaces has all that have none of their own.
+	views    map[string]*view
+	informer *Informer
+	indexes  indexes
+}
+
+// view is a resource in one namespace or all.
+type view struct {
+	handle *dynamicinformer.Handle
+	// shares says that readers get shared objects rather than copies.
+	shares bool
+}
+
+func (v *view) informer() *dynamicinformer.Informer { return v.handle.Informer() }
+
+// known returns a resource that somebody has asked for before, and whether the cache has been started.
+func (c *Cache) known(key resourceKey) (r *resource, started bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.mu.resources[key], c.mu.state != cacheFresh
+}
+
+// resource returns a resource, which is made where there is none yet, and whether the cache has been started.
+func (c *Cache) resource(key resourceKey, object runtime.Object) (r *resource, started bool, err error) {
+	if r, started = c.known(key); r != nil {
+		return r, started, nil
+	}
+	mapping, err := c.mapper.RESTMapping(key.gvk.GroupKind(), key.gvk.Version)
+	if err != nil {
+		return nil, started, err
+	}
+	form, err := c.formOf(key, object)
+	if err != nil {
+		return nil, started, err
+	}
+	if c.types != nil {
+		c.types.mapped(mapping)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	started = c.mu.state != cacheFresh
+	if r = c.mu.resources[key]; r != nil {
+		return r, started, nil
+	}
+	if r, err = c.newResource(key, mapping, form); err != nil {
+		return nil, started, err
+	}
+	c.mu.resources[key] = r
+	return r, started, nil
+}
+
+// newResource acquires the informers of a resource. c.mu is held, which the factory knows nothing of.
+func (c *Cache) newResource(key resourceKey, mapping *meta.RESTMapping, form *form) (*resource, error) {
+	r := &resource{
+		key: key, gvr: mapping.Resource, namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
+		form: form, views: map[string]*view{},
+	}
+	r.informer = &Informer{resource: r}
+	settings := c.settings.of(key.gvk, r.namespaced)
+	for _, namespace := range slices.Sorted(maps.Keys(settings)) {
+		options, err := c.viewOptions(r, namespace, settings[namespace])
+		if err == nil {
+			var handle *dynamicinformer.Handle
+			if handle, err = c.factory.Acquire(r.gvr, options); err == nil {
+				r.views[namespace] = &view{handle: handle, shares: ptr.Deref(settings[namespace].UnsafeDisableDeepCopy, false)}
+			}
+		}
+		if err != nil {
+			r.close()
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// viewOptions say how a resource is followed in a namespace, or in all.
+func (c *Cache) viewOptions(r *resource, namespace string, config cache.Config) (dynamicinformer.ResourceOptions, error) {
+	options, err := c.storage(r)
+	if err != nil {
+		return options, err
+	}
+	options.LabelSelector, options.FieldSelector = config.LabelSelector, config.FieldSelector
+	if options.LabelSelector == nil {
+		options.LabelSelector = labels.Everything()
+	}
+	if options.FieldSelector == nil {
+		options.FieldSelector = fields.Everything()
+	}
+	options.Namespaces = dynamicinformer.AllNamespaces()
+	if r.namespaced && namespace == cache.AllNamespaces {
+		namespace, _ = options.FieldSelector.RequiresExactMatch("metadata.namespace")
+	}
+	if namespace != "" {
+		options.Namespaces = dynamicinformer.InNamespaces(namespace)
+	}
+	period := jittered(ptr.Deref(config.SyncPeriod, defaultSyncPeriod))
+	options.Resync, options.WatchBookmarks, options.WatchErrorHandler = &period, config.EnableWatchBookmarks, c.watchErrors
+	switch {
+	case config.Transform == nil:
+	case stripsManagedFields(config.Transform):
+		options.Prune.Presets = append(slices.Clone(options.Prune.Presets), dynamicinformer.PruneManagedFields)
+	default:
+		options.Transform = r.form.transform(config.Transform)
+	}
+	return options, nil
+}
+
+// jittered returns a period that is up to a tenth shorter. The informer makes it up to a tenth longer, which comes to what
+// controller-runtime does.
+func jittered(period time.Duration) time.Duration {
+	if period <= 0 {
+		return period
+	}
+	return period - rand.N(period/10+1)
+}
+
+// storage says how the objects of a resource are kept: the metadata alone, where nobody reads more of the type and
+// nothing else is asked for.
+func (c *Cache) storage(r *resource) (dynamicinformer.ResourceOptions, error) {
+	options := dynamicinformer.ResourceOptions{Storage: c.options.Storage, Prune: c.options.Prune}
+	configured, err := configurationOf(c.options.Indexes, r, c.options.Storage.Compression)
+	if err != nil {
+		return options, err
+	}
+	r.indexes.configured = configured.indexes
+	if configured.set != nil {
+		options.Indexes = configured.set
+	}
+	if options.Storage.Mode == 0 {
+		options.Storage = configured.storage
+	}
+	if !c.options.hasPrune() {
+		options.Prune = configured.prune
+	}
+	if r.key.kind == metadataForm && !c.readWholeLocked(r.key.gvk) {
+		options.Storage = dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}
+	}
+	return options, nil
+}
+
+// readWholeLocked reports whether somebody reads whole objects of a kind.
+func (c *Cache) readWholeLocked(gvk schema.GroupVersionKind) bool {
+	return c.mu.resources[resourceKey{gvk, typedForm}] != nil || c.mu.resources[resourceKey{gvk, unstructuredForm}] != nil
+}
+
+// close gives up the informers.
+func (r *resource) close() {
+	r.informer.close()
+	for _, v := range r.views {
+		v.handle.Release()
+	}
+}
+
+// errUnknownNamespace is for what the settings leave out.
+func errUnknownNamespace(verb string, what any) error {
+	return fmt.Errorf("unable to %s: %v because of unknown namespace for the cache", verb, what)
+}
+
+// in returns the view that has the objects of a namespace, or nil.
+func (r *resource) in(namespace string) *view {
+	if v, ok := r.views[namespace]; ok {
+		return v
+	}
+	return r.views[cache.AllNamespaces]
+}
+
+// awaitViews waits until views can be read. The error is a timeout, as with controller-runtime, which says why.
+func (r *resource) awaitViews(ctx context.Context, object any, views ...*view) error {
+	for _, v := range views {
+		if v.informer().HasSynced() {
+			continue
+		}
+		err := await(ctx, v.informer())
+		switch {
+		case err == nil:
+		case errors.Is(err, dynamicinformer.ErrStopped):
+			return fmt.Errorf("the informer of %s was stopped: %w", r.key.gvk, err)
+		default:
+			return apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for %T Informer to sync: %s", object, v.informer().Status()), 0)
+		}
+	}
+	return nil
+}
+
+// all returns the views in the order of their namespaces.
+func (r *resource) all() []*view {
+	all := make([]*view, 0, len(r.views))
+	for _, namespace := range slices.Sorted(maps.Keys(r.views)) {
+		all = append(all, r.views[namespace])
+	}
+	return all
+}

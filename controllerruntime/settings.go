@@ -1,0 +1,176 @@
+package controllerruntime
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// defaultSyncPeriod is that of controller-runtime.
+const defaultSyncPeriod = 10 * time.Hour
+
+// settings say how types are followed: cache.Options with every default filled in, by the rules of cache.New.
+type settings struct {
+	// byKind are the types that ByObject has something to say about.
+	byKind map[schema.GroupVersionKind]typeSettings
+	// others is for all other types.
+	others typeSettings
+}
+
+// typeSettings say how a type is followed.
+type typeSettings struct {
+	// namespaces are the namespaces to follow; all without any. cache.AllNamespaces stands for those that are not named.
+	namespaces map[string]cache.Config
+	// whole is for what is not followed by namespaces.
+	whole cache.Config
+}
+
+// of returns the settings of a type by namespace; "" is all of them, or all that are not named.
+func (s settings) of(gvk schema.GroupVersionKind, namespaced bool) map[string]cache.Config {
+	t, ok := s.byKind[gvk]
+	if !ok {
+		t = s.others
+	}
+	if namespaced && len(t.namespaces) > 0 {
+		return t.namespaces
+	}
+	return map[string]cache.Config{cache.AllNamespaces: t.whole}
+}
+
+// withDefaults fills in what is needed to find types, as cache.New does.
+func withDefaults(config *rest.Config, options cache.Options) (*rest.Config, cache.Options, error) {
+	config = rest.CopyConfig(config)
+	if config.UserAgent == "" {
+		config.UserAgent = rest.DefaultKubernetesUserAgent()
+	}
+	if options.HTTPClient == nil {
+		var err error
+		if options.HTTPClient, err = rest.HTTPClientFor(config); err != nil {
+			return nil, options, fmt.Errorf("could not create HTTP client from config: %w", err)
+		}
+	}
+	if options.Scheme == nil {
+		options.Scheme = scheme.Scheme
+	}
+	if options.Mapper == nil {
+		var err error
+		if options.Mapper, err = apiutil.NewDynamicRESTMapper(config, options.HTTPClient); err != nil {
+			return nil, options, fmt.Errorf("could not create RESTMapper from config: %w", err)
+		}
+	}
+	return config, options, nil
+}
+
+// settle works out how types are followed. The most specific counts: the namespace of an object in ByObject, then
+// ByObject, then the namespace in DefaultNamespaces, then the defaults.
+func settle(options cache.Options) (settings, error) {
+	defaults := cache.Config{
+		LabelSelector: options.DefaultLabelSelector, FieldSelector: options.DefaultFieldSelector,
+		Transform: options.DefaultTransform, UnsafeDisableDeepCopy: options.DefaultUnsafeDisableDeepCopy,
+		EnableWatchBookmarks: options.DefaultEnableWatchBookmarks, SyncPeriod: options.SyncPeriod,
+	}
+	s := settings{
+		byKind: map[schema.GroupVersionKind]typeSettings{},
+		others: typeSettings{whole: defaults, namespaces: eachOver(options.DefaultNamespaces, func(string) []cache.Config { return []cache.Config{defaults} })},
+	}
+	for object, by := range options.ByObject {
+		gvk, t, err := settleObject(options, object, by, defaults)
+		if err != nil {
+			return settings{}, err
+		}
+		s.byKind[gvk] = t
+	}
+	return s, nil
+}
+
+// settleObject works out how the type of an object of ByObject is followed.
+func settleObject(options cache.Options, object client.Object, by cache.ByObject, defaults cache.Config) (schema.GroupVersionKind, typeSettings, error) {
+	namespaced, err := apiutil.IsObjectNamespaced(object, options.Scheme, options.Mapper)
+	if err != nil {
+		return schema.GroupVersionKind{}, typeSettings{}, fmt.Errorf("failed to determine if %T is namespaced: %w", object, err)
+	}
+	if !namespaced && by.Namespaces != nil {
+		return schema.GroupVersionKind{}, typeSettings{}, fmt.Errorf("type %T is not namespaced, but its ByObject.Namespaces setting is not nil", object)
+	}
+	gvk, err := apiutil.GVKForObject(object, options.Scheme)
+	if err != nil {
+		return gvk, typeSettings{}, fmt.Errorf("failed to get GVK for type %T: %w", object, err)
+	}
+	own := cache.Config{
+		LabelSelector: by.Label, FieldSelector: by.Field, Transform: by.Transform,
+		UnsafeDisableDeepCopy: by.UnsafeDisableDeepCopy, EnableWatchBookmarks: by.EnableWatchBookmarks, SyncPeriod: by.SyncPeriod,
+	}
+	t := typeSettings{whole: over(own, defaults)}
+	if namespaced {
+		namespaces := by.Namespaces
+		if namespaces == nil {
+			namespaces = options.DefaultNamespaces
+		}
+		t.namespaces = eachOver(namespaces, func(namespace string) []cache.Config {
+			return []cache.Config{own, options.DefaultNamespaces[namespace], defaults}
+		})
+	}
+	return gvk, t, nil
+}
+
+// eachOver returns the settings of each namespace over less specific ones. Those of all namespaces leave out the others.
+func eachOver(namespaces map[string]cache.Config, defaults func(namespace string) []cache.Config) map[string]cache.Config {
+	all := make(map[string]cache.Config, len(namespaces))
+	for namespace, config := range namespaces {
+		for _, d := range defaults(namespace) {
+			config = over(config, d)
+		}
+		if namespace == cache.AllNamespaces {
+			config.FieldSelector = except(slices.Sorted(maps.Keys(namespaces)), config.FieldSelector)
+		}
+		all[namespace] = config
+	}
+	return all
+}
+
+// except returns a selector of what is in no namespace that is named.
+func except(namespaces []string, selector fields.Selector) fields.Selector {
+	var all []fields.Selector
+	for _, namespace := range namespaces {
+		if namespace != metav1.NamespaceAll {
+			all = append(all, fields.OneTermNotEqualSelector("metadata.namespace", namespace))
+		}
+	}
+	if selector != nil {
+		all = append(all, selector)
+	}
+	return fields.AndSelectors(all...)
+}
+
+// over returns a config with what is not set taken from another.
+func over(config, defaults cache.Config) cache.Config {
+	if config.LabelSelector == nil {
+		config.LabelSelector = defaults.LabelSelector
+	}
+	if config.FieldSelector == nil {
+		config.FieldSelector = defaults.FieldSelector
+	}
+	if config.Transform == nil {
+		config.Transform = defaults.Transform
+	}
+	if config.UnsafeDisableDeepCopy == nil {
+		config.UnsafeDisableDeepCopy = defaults.UnsafeDisableDeepCopy
+	}
+	if config.EnableWatchBookmarks == nil {
+		config.EnableWatchBookmarks = defaults.EnableWatchBookmarks
+	}
+	if config.SyncPeriod == nil {
+		config.SyncPeriod = defaults.SyncPeriod
+	}
+	return config
+}

@@ -92,20 +92,40 @@ type claim struct {
 }
 
 // claim finds the informer that somebody wants, or makes it, and counts the claim. It is the only look-up: what has
-// ended is never returned. The indexes that the informer lacks are added with no lock held.
+// ended is never returned. The indexes that the informer lacks are added with no lock held. If it ends meanwhile, with the
+// context of its Start, another one takes its place.
 func (f *Factory) claim(c claim) (*Handle, error) {
-	h, err := f.count(c)
+	for {
+		h, err := f.count(c)
+		if err != nil {
+			return nil, err
+		}
+		if err = h.Informer().addMissing(c.options); err == nil {
+			return h, nil
+		}
+		h.Release()
+		if !errors.Is(err, ErrStopped) {
+			return nil, fmt.Errorf("dynamicinformer: acquiring %s: %w", formatGVR(c.key.gvr), err)
+		}
+	}
+}
+
+// count counts a claim to the entry that there is, or to a new one. The informer is made with no lock held, because that
+// calls what users have brought: selectors and sets of indexes.
+func (f *Factory) count(c claim) (*Handle, error) {
+	if h, err := f.countOn(c, nil); h != nil || err != nil {
+		return h, err
+	}
+	made, err := newInformer(f.source, c.key.gvr, c.options, f.board)
 	if err != nil {
 		return nil, err
 	}
-	if err := h.Informer().addMissing(c.options); err != nil {
-		h.Release()
-		return nil, fmt.Errorf("dynamicinformer: acquiring %s: %w", formatGVR(c.key.gvr), err)
-	}
-	return h, nil
+	return f.countOn(c, made)
 }
 
-func (f *Factory) count(c claim) (*Handle, error) {
+// countOn counts a claim to the entry that there is. Where there is none, that of the informer that was made is added; or
+// it returns nil if none was.
+func (f *Factory) countOn(c claim, made *Informer) (*Handle, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.mu.shutdown {
@@ -117,10 +137,10 @@ func (f *Factory) count(c claim) (*Handle, error) {
 		ok = false
 	}
 	if !ok {
-		var err error
-		if e, err = f.addLocked(c); err != nil {
-			return nil, err
+		if made == nil {
+			return nil, nil
 		}
+		e = f.addLocked(c, made)
 	}
 	h := &Handle{factory: f, entry: e, required: c.options.required(), renews: c.renews}
 	e.count(h, 1)
@@ -143,17 +163,13 @@ func (e *entry) count(h *Handle, by int) {
 	}
 }
 
-// addLocked makes an entry.
-func (f *Factory) addLocked(c claim) (*entry, error) {
-	i, err := newInformer(f.source, c.key.gvr, c.options, f.board)
-	if err != nil {
-		return nil, err
-	}
+// addLocked makes the entry of an informer.
+func (f *Factory) addLocked(c claim, i *Informer) *entry {
 	i.health.Require(c.options.required())
 	f.hub.Join(i.health)
-	e := &entry{key: c.key, view: c.options.describe(), informer: i, done: make(chan struct{})}
+	e := &entry{key: c.key, view: i.Status().View, informer: i, done: make(chan struct{})}
 	f.mu.entries[e.key] = e
-	return e, nil
+	return e
 }
 
 // startLocked runs a fresh informer: one of the factory's own until Shutdown, others with the context of the latest

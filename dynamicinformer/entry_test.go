@@ -91,6 +91,107 @@ func TestSubscriptionRevives(t *testing.T) {
 	})
 }
 
+// askedIndex is an IndexSet that calls asked whenever it is asked for its names.
+type askedIndex struct {
+	indexNames
+	asked func()
+}
+
+func (x askedIndex) Names() []string {
+	x.asked()
+	return x.indexNames.Names()
+}
+
+// TestMakingAnInformerHoldsNoLock: what users have brought may call the factory.
+func TestMakingAnInformerHoldsNoLock(t *testing.T) {
+	calls := 0
+	var f *Factory
+	f = newFactory(t, newServer(t), Options{Defaults: ResourceOptions{Indexes: askedIndex{"x", func() {
+		if f != nil { // it is asked while the factory is made, too
+			calls++
+			f.Status()
+		}
+	}}}})
+	if ask(t, f, widgets); calls == 0 {
+		t.Error("the names of the indexes were not asked for")
+	}
+}
+
+// ending returns a factory with an informer that has one index, and ends with the context of its Start as soon as somebody
+// else has claimed it and is about to go on with it.
+func ending(t *testing.T, server *apitest.Server, index string) (*Factory, *Handle) {
+	t.Helper()
+	asked := func() {}
+	f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Indexes: askedIndex{"x", func() { asked() }}}})
+	held := acquire(t, f, widgets, ResourceOptions{Indexes: indexNames(index)})
+	cancel := startFor(t, f)
+	expectState(t, "started", held.Informer(), StateSynced)
+	asked = func() {
+		f.mu.Lock()
+		claimed := held.entry.claims > 1
+		f.mu.Unlock()
+		if claimed {
+			cancel()
+			<-held.Informer().Stopped()
+		}
+	}
+	return f, held
+}
+
+// TestEndWhileAsking: whoever asks for an informer that ends meanwhile gets another one.
+func TestEndWhileAsking(t *testing.T) {
+	for name, ask := range map[string]func(*Factory) (*Informer, error){
+		"ForResource": func(f *Factory) (*Informer, error) { return f.ForResource(widgets) },
+		"Acquire": func(f *Factory) (*Informer, error) {
+			h, err := f.Acquire(widgets)
+			if err != nil {
+				return nil, err
+			}
+			return h.Informer(), nil
+		},
+	} {
+		virtual(t, func(t *testing.T, server *apitest.Server) {
+			f, held := ending(t, server, "other")
+			i, err := ask(f)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			expectState(t, name+": what was there", held.Informer(), StateStopped)
+			held.Release()
+			startFor(t, f)
+			expectState(t, name+": what is given", i, StateSynced)
+			if i.GetIndexer().GetIndexers()["x"] == nil {
+				t.Errorf("%s: it lacks the index", name)
+			}
+		})
+	}
+}
+
+// TestEndWhileSubscribing: an informer that ends before its indexes or its handler are added is replaced by another one.
+func TestEndWhileSubscribing(t *testing.T) {
+	for _, index := range []string{"other", "x"} { // the index that is asked for is missing, or there
+		virtual(t, func(t *testing.T, server *apitest.Server) {
+			f, held := ending(t, server, index)
+			var told []string
+			_, err := f.Subscribe(Selection{Group: "example.com", Version: "v1", Resource: "widgets"}, Subscriber{
+				OnStarted: func(Generation) { told = append(told, "started") },
+				OnSynced:  func(Generation) { told = append(told, "synced") },
+				OnError:   func(_ schema.GroupVersionResource, err error) { told = append(told, err.Error()) },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			expectState(t, "what was there", held.Informer(), StateStopped)
+			held.Release()
+			startFor(t, f)
+			synctest.Wait()
+			if diff := cmp.Diff([]string{"started", "synced"}, told); diff != "" {
+				t.Errorf("with the index %s, the subscriber was told (-want +got):\n%s", index, diff)
+			}
+		})
+	}
+}
+
 // TestNamespacesOutliveAStart: types of two Starts share the knowledge of namespaces, which does not end with the context
 // of either.
 func TestNamespacesOutliveAStart(t *testing.T) {

@@ -1,6 +1,7 @@
 package dynamicinformer
 
 import (
+	"errors"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,20 +31,22 @@ type follower struct {
 
 var _ cache.ResourceEventHandler = (*follower)(nil)
 
-// follow begins to follow a type.
+// follow begins to follow a type, with another informer if one ends meanwhile.
 func (s *Subscription) follow(gvr schema.GroupVersionResource) (*follower, error) {
-	handle, err := s.factory.acquire(gvr, s.options, true)
-	if err != nil {
-		return nil, err
-	}
-	f := &follower{Subscription: s, handle: handle, informer: handle.Informer()}
-	unfollow, err := f.informer.health.Follow(f.statusChanged, f.join)
-	if err != nil {
+	for {
+		handle, err := s.factory.acquire(gvr, s.options, true)
+		if err != nil {
+			return nil, err
+		}
+		f := &follower{Subscription: s, handle: handle, informer: handle.Informer()}
+		if f.unfollow, err = f.informer.health.Follow(f.statusChanged, f.join); err == nil {
+			return f, nil
+		}
 		handle.Release()
-		return nil, err
+		if !errors.Is(err, ErrStopped) {
+			return nil, err
+		}
 	}
-	f.unfollow = unfollow
-	return f, nil
 }
 
 // join adds the handler, which first gets what the cache holds. No generation can begin or end meanwhile, because

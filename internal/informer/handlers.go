@@ -46,6 +46,7 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 		view:      i.viewFor(how),
 		logger:    *i.options.Logger,
 		queue:     queue.New(i.clock.Now, func(n *notification) bool { return n.kind != kindMark }),
+		dismissed: make(chan struct{}),
 		finished:  make(chan struct{}),
 		resyncing: true,
 		requested: i.options.ResyncPeriod,
@@ -146,13 +147,16 @@ func (i *Informer) RemoveEventHandler(handle cache.ResourceEventHandlerRegistrat
 		return nil
 	}
 	i.mu.handlers = slices.Delete(i.mu.handlers, at, at+1)
-	i.dismissLocked(r)
+	if i.mu.state != StateStopped { // or Stop has dismissed it
+		i.dismissLocked(r)
+	}
 	return nil
 }
 
 // dismissLocked ends a handler, whether or not its goroutine was ever started.
 func (i *Informer) dismissLocked(r *Registration) {
 	r.queue.Close()
+	close(r.dismissed)
 	if i.mu.state == StateFresh {
 		close(r.finished)
 	}

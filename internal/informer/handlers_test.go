@@ -373,6 +373,22 @@ func TestPanickingHandler(t *testing.T) {
 	clock.Step(time.Second)
 	f.ok(handle.WaitForSync(f.ctx))
 	expect(t, "after the pause", log.take(), []string{"initial b2"})
+	// Whoever is removed, or stopped, does not sit the pause out.
+	f.ok(f.RemoveEventHandler(handle))
+	for _, end := range []func(*Registration){
+		func(r *Registration) { f.ok(f.RemoveEventHandler(r)) },
+		func(*Registration) { f.Stop() },
+	} {
+		log, handle := f.handleWith(cache.HandlerOptions{}, func(string) { panic("handler trouble") })
+		for !clock.HasWaiters() {
+			time.Sleep(time.Millisecond)
+		}
+		end(handle)
+		<-handle.ShutdownChan()
+		if events := log.take(); len(events) != 1 {
+			t.Errorf("at its end it had been told %q", events)
+		}
+	}
 }
 
 func TestPanicCrashesByDefault(t *testing.T) {

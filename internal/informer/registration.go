@@ -26,8 +26,9 @@ type Registration struct {
 	queue  *queue.Queue[notification]
 	// synced is replaced by Forget, after which the handler has an initial list to see again.
 	synced atomic.Pointer[syncPoint]
-	// finished is closed when the handler will not be called any more.
-	finished chan struct{}
+	// dismissed is closed when the handler is removed or the informer stops, finished when the handler will not be called
+	// any more.
+	dismissed, finished chan struct{}
 
 	// The rest is guarded by Informer.mu.
 
@@ -115,13 +116,13 @@ func (r *Registration) call(n notification) (ok bool) {
 	return true
 }
 
-// pause waits, or until the informer stops. A handler that is removed meanwhile ends with the pause.
+// pause waits, or until the handler is removed or the informer stops.
 func (r *Registration) pause(d time.Duration) {
 	timer := r.informer.clock.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C():
-	case <-r.informer.stopping:
+	case <-r.dismissed:
 	}
 }
 

@@ -1,11 +1,13 @@
 package dynamicinformer
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Stats tell what the cache of an informer occupies, and what has happened in it. Bytes are of heap, as allocated. Of packed objects and of
-// indexes they are exact to a few percent, of decoded objects they are extrapolated from a sample.
+// Stats tell what the cache of an informer occupies, and what has happened in it. Bytes are of heap, as allocated. Of packed
+// objects and of indexes they are exact to a few percent, of decoded objects they are extrapolated from a sample.
 type Stats struct {
 	// GVR is the type.
 	GVR schema.GroupVersionResource
@@ -27,6 +29,8 @@ type Stats struct {
 	Hits, Misses int64
 	// Events counts what has happened in the cache since the informer was made.
 	Events EventStats
+	// ListDuration is how long the last list took, as Status.ListDuration; zero before the first.
+	ListDuration time.Duration
 }
 
 // EventStats count what has happened in a cache. The numbers only grow, until the informer is made anew.
@@ -64,7 +68,7 @@ func (i *Informer) Stats() Stats {
 	stats := Stats{
 		GVR: i.gvr, Mode: i.options.Storage.effective(), Objects: inside.Objects, Compressed: inside.Compressed,
 		ObjectBytes: inside.ObjectBytes, TableBytes: inside.TableBytes, Hits: inside.Hits, Misses: inside.Misses,
-		View: i.options.describe(), Events: EventStats(i.core.Events()),
+		View: i.options.describe(), Events: EventStats(i.core.Events()), ListDuration: i.Status().ListDuration,
 	}
 	for _, x := range inside.Indexes {
 		stats.Indexes = append(stats.Indexes, IndexStats{Name: x.Name, Values: x.Values, Entries: x.Entries, Bytes: x.Bytes})

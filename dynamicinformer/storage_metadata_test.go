@@ -50,8 +50,8 @@ func TestMetadataWithoutWatchList(t *testing.T) {
 			if _, err := f.WaitForSync(patient(t)); err != nil {
 				t.Error(err)
 			}
-			if s := i.Status(); s.State != StateSynced || s.ListDuration <= 0 {
-				t.Errorf("the status is %+v", s)
+			if s := i.Status(); s.State != StateSynced || s.ListDuration <= 0 || i.Stats().ListDuration != s.ListDuration {
+				t.Errorf("the status is %+v, the statistics are %+v", s, i.Stats())
 			}
 		})
 	}

@@ -153,6 +153,61 @@ func TestThrottledShows(t *testing.T) {
 	})
 }
 
+// TestWatchesFailWhileListsSucceed: what is wrong with watches is told, and degrades the state after half a minute: once,
+// however often lists succeed, and until a watch has lasted. The cache is at most a minute behind meanwhile.
+func TestWatchesFailWhileListsSucceed(t *testing.T) {
+	closes, closesListed := apitest.Close(""), apitest.Close(metav1.InitialEventsAnnotationKey)
+	for name, tt := range map[string]struct {
+		reason Reason
+		broken []apitest.Fault
+	}{
+		"closed at once":     {ReasonWatchClosed, []apitest.Fault{{Verb: "watch", Effect: closes}, {Verb: "watch-list", Effect: closes}}},
+		"closed when listed": {ReasonWatchClosed, []apitest.Fault{{Verb: "watch-list", Effect: closesListed}}},
+		"failing":            {ReasonRequestFailed, []apitest.Fault{{Verb: "watch", Status: 500}, {Verb: "watch-list", Status: 500}}},
+	} {
+		virtual(t, func(t *testing.T, server *apitest.Server) {
+			for _, f := range tt.broken {
+				f.Path = widgetsPath
+				server.Break(f)
+			}
+			server.Create(t, widgets, widget("web", "a"))
+			d := &diary{}
+			f := newVirtualFactory(t, server, Options{Listener: d.listener()})
+			i := ask(t, f, widgets)
+			start(t, f)
+			if _, err := f.WaitForSync(t.Context()); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			observe(t, i, name+", at first", health.ContactPatience-time.Second, brief{State: StateSynced, Reason: tt.reason})
+			observe(t, i, name+", for half an hour", 30*time.Minute, brief{StateDegraded, tt.reason, true})
+			if s := i.Status(); !strings.HasPrefix(s.Message, "watch: ") || s.LastError == nil || s.Relists.Failed < 20 {
+				t.Errorf("%s: the status is %+v", name, s)
+			}
+			var changes []string
+			for _, line := range d.lines {
+				if strings.HasPrefix(line, "widgets: ") && strings.Contains(line, " -> ") {
+					changes = append(changes, line)
+				}
+			}
+			why := string(tt.reason)
+			want := []string{
+				"widgets:  -> Pending ", "widgets: Pending -> Syncing ", "widgets: Syncing -> Synced ",
+				"widgets: Synced -> Synced " + why, "widgets: Synced -> Degraded " + why,
+			}
+			if diff := cmp.Diff(want, changes); diff != "" {
+				t.Errorf("%s: changes of the status (-want +got):\n%s", name, diff)
+			}
+			server.Create(t, widgets, widget("web", "b"))
+			observe(t, i, name+", a minute later", time.Minute, brief{StateDegraded, tt.reason, true})
+			if keys := keysOf(i); len(keys) != 2 {
+				t.Errorf("%s: there are %q", name, keys)
+			}
+			server.Repair()
+			observe(t, i, name+", repaired", time.Minute+time.Second, brief{State: StateSynced})
+		})
+	}
+}
+
 // TestExpiredWatchIsNoFailure: it is counted as a relist, and nothing else.
 func TestExpiredWatchIsNoFailure(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {

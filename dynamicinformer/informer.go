@@ -86,7 +86,7 @@ type Informer struct {
 	form    requests.Form
 	core    *informer.Informer
 	// retry cuts short what the informer's requests wait for.
-	retry *requests.Bell
+	retry *requests.RetrySignal
 	ran   atomic.Bool // RunWithContext was called, or must not be any more
 	// stopped is closed when nothing of the informer runs any more and the status says so.
 	stopped chan struct{}
@@ -160,7 +160,7 @@ func newInformer(from source, gvr schema.GroupVersionResource, options ResourceO
 		health:              health.New(gvr, options.describe(), time.Now),
 		form:                options.wire(form),
 		core:                core,
-		retry:               requests.NewBell(),
+		retry:               requests.NewRetrySignal(),
 		stopped:             make(chan struct{}),
 		adding:              make(chan struct{}, 1),
 	}, nil
@@ -196,7 +196,7 @@ func (i *Informer) Stopped() <-chan struct{} { return i.stopped }
 
 // Retry has the informer ask the server again at once, if it sits out the pause after a failure: the caller
 // knows that something has changed, that a right was granted for example. It does not wait.
-func (i *Informer) Retry() { i.retry.Ring() }
+func (i *Informer) Retry() { i.retry.Send() }
 
 // Run is RunWithContext with a stop channel.
 func (i *Informer) Run(stopCh <-chan struct{}) { i.RunWithContext(wait.ContextForChannel(stopCh)) }

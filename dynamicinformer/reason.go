@@ -26,6 +26,9 @@ const (
 	ReasonUnreachable = requests.ReasonUnreachable
 	// ReasonNoAnswer: requests are sent and neither answered nor refused.
 	ReasonNoAnswer = requests.ReasonNoAnswer
+	// ReasonWatchClosed: the server accepts watches and closes them at once, again and again. The type is listed now and
+	// then instead.
+	ReasonWatchClosed = requests.ReasonWatchClosed
 	// ReasonTypesUnknown: the source of types has not said yet which there are.
 	ReasonTypesUnknown = requests.ReasonTypesUnknown
 	// ReasonNotInstalled: there is no such type.

@@ -9,17 +9,17 @@ import (
 )
 
 // What degrades an informer. Contact is a list, an event, a bookmark or the beginning of a watch, and it is
-// lost only while the server owes some: while a request has not been answered with success. A quiet watch
-// owes nothing, however long it lasts: bookmarks come once a minute at best, from some servers never, and a
+// lost only while some is waited for: while a request has not been answered with success. A quiet watch
+// owes none, however long it lasts: bookmarks come once a minute at best, from some servers never, and a
 // connection that has died without a word is found by the transport, which ends the watch; the next request
 // then is the one that fails.
 const (
 	// FailuresUntilDegraded is how many requests in a row may fail before the first list is there.
 	FailuresUntilDegraded = 3
-	// SyncPatience is how long contact may be owed before the first list is there.
+	// SyncPatience is how long contact may be waited for before the first list is there.
 	SyncPatience = 10 * time.Second
-	// ContactPatience is the same afterwards. It is also how long a type that is known to exist may be
-	// answered with 404, because another API server of the cluster lags behind.
+	// ContactPatience is the same afterwards. It is also how long watches may fail while lists succeed, and how long a
+	// type that is known to exist may be answered with 404, because another API server of the cluster lags behind.
 	ContactPatience = 30 * time.Second
 )
 
@@ -78,21 +78,43 @@ func (f facts) degraded(now time.Time) bool {
 
 // degrades returns whether what one part reports degrades the whole.
 func (f facts) degrades(p *part, now time.Time) bool {
-	switch t := p.trouble(); t.reason {
-	case requests.ReasonUnreachable, requests.ReasonUnauthorized:
+	t := p.trouble(now)
+	switch {
+	case requests.OfFactory(t.reason):
 		return false // conditions of the factory: types keep their state
-	case requests.ReasonForbidden, requests.ReasonVerbUnsupported, requests.ReasonConversionFailed:
+	case degradesAtOnce(t.reason):
 		return true
-	case requests.ReasonNotFound:
-		return !f.exists || reached(now, t.since.Add(ContactPatience))
-	default:
-		return f.overdue(p, now) || !f.synced && t.failures >= FailuresUntilDegraded
+	case t.reason == requests.ReasonNotFound && !f.exists, p.degradesLater(t) && reached(now, t.since.Add(ContactPatience)):
+		return true
+	case t.reason == requests.ReasonNotFound:
+		return false // another API server lags behind
 	}
+	return f.overdue(p, now) || !f.synced && t.failures >= FailuresUntilDegraded
 }
 
-// overdue returns whether a part has been owed contact for too long.
+// degradesAtOnce returns whether a trouble is not expected to pass by itself.
+func degradesAtOnce(reason requests.Reason) bool {
+	switch reason {
+	case requests.ReasonForbidden, requests.ReasonVerbUnsupported, requests.ReasonConversionFailed:
+		return true
+	}
+	return false
+}
+
+// degradesLater returns whether the trouble of a part degrades the whole when it has lasted for ContactPatience, whatever
+// succeeds meanwhile: that the type is not found, and that there is no watch. Lists, which may succeed every minute, do not
+// make up for one.
+func (p *part) degradesLater(t trouble) bool {
+	switch {
+	case t.reason == requests.ReasonNone, requests.OfFactory(t.reason), degradesAtOnce(t.reason):
+		return false
+	}
+	return t.reason == requests.ReasonNotFound || p.list.reason == requests.ReasonNone
+}
+
+// overdue returns whether a part has waited for contact for too long.
 func (f facts) overdue(p *part, now time.Time) bool {
-	return !p.owed.IsZero() && reached(now, p.owed.Add(f.patience()))
+	return !p.waitingSince.IsZero() && reached(now, p.waitingSince.Add(f.patience()))
 }
 
 func (f facts) patience() time.Duration {
@@ -115,10 +137,14 @@ func (f facts) stale(now time.Time) bool {
 	return false
 }
 
-// trouble is the trouble that counts: without lists there is nothing to watch.
-func (p *part) trouble() trouble {
-	if p.list.reason != requests.ReasonNone {
+// trouble is the trouble that counts: without lists there is nothing to watch. Watches are closed at once until one has
+// lasted.
+func (p *part) trouble(now time.Time) trouble {
+	switch {
+	case p.list.reason != requests.ReasonNone:
 		return p.list
+	case p.watch.reason == requests.ReasonWatchClosed && !p.opened.IsZero() && reached(now, p.opened.Add(requests.ShortWatch)):
+		return trouble{}
 	}
 	return p.watch
 }
@@ -144,7 +170,7 @@ func (f facts) complaint(now time.Time) complaint {
 	var worst complaint
 	weight := 0
 	for name, p := range f.parts.unwell {
-		c := complaint{trouble: p.trouble(), verb: requests.VerbList, part: name}
+		c := complaint{trouble: p.trouble(now), verb: requests.VerbList, part: name}
 		if p.list.reason == requests.ReasonNone {
 			c.verb = requests.VerbWatch
 		}
@@ -219,9 +245,12 @@ func (f facts) deadline(now time.Time) time.Time {
 		}
 	}
 	for _, p := range f.parts.unwell {
-		consider(p.owed, f.patience())
-		if t := p.trouble(); t.reason == requests.ReasonNotFound {
+		consider(p.waitingSince, f.patience())
+		if t := p.trouble(now); p.degradesLater(t) {
 			consider(t.since, ContactPatience)
+		}
+		if p.watch.reason == requests.ReasonWatchClosed {
+			consider(p.opened, requests.ShortWatch)
 		}
 	}
 	return next

@@ -44,16 +44,22 @@ func TestState(t *testing.T) {
 	synced := func(f *facts, _ *part) { f.synced = true }
 	exists := func(f *facts, _ *part) { f.exists = true }
 	stopped := func(f *facts, _ *part) { f.stopped = true }
-	owed := func(_ *facts, s *part) { s.owed = begun }
+	waiting := func(_ *facts, s *part) { s.waitingSince = begun }
 	failed := func(n int, r requests.Reason) func(*facts, *part) {
-		return func(_ *facts, s *part) { s.list = trouble{reason: r, failures: n, since: begun}; s.owed = begun }
+		return func(_ *facts, s *part) {
+			s.list = trouble{reason: r, failures: n, since: begun}
+			s.waitingSince = begun
+		}
 	}
 	unwatched := func(n int, r requests.Reason) func(*facts, *part) {
 		return func(_ *facts, s *part) { s.watch = trouble{reason: r, failures: n, since: begun} }
 	}
+	opened := func(after time.Duration) func(*facts, *part) {
+		return func(_ *facts, s *part) { s.opened = begun.Add(after) }
+	}
 	elsewhere := func(r requests.Reason) func(*facts, *part) {
 		return func(f *facts, _ *part) {
-			f.parts.set(&part{name: "other", list: trouble{reason: r, failures: 1, since: begun}, owed: begun})
+			f.parts.set(&part{name: "other", list: trouble{reason: r, failures: 1, since: begun}, waitingSince: begun})
 		}
 	}
 	tests := []struct {
@@ -75,10 +81,10 @@ func TestState(t *testing.T) {
 		{"stopped while failing", with(synced, stopped, failed(9, requests.ReasonForbidden)), 0, StateStopped, true, true, 0},
 		{"gone", facts{started: true, gone: true, reason: requests.ReasonNotInstalled}, 0, StateGone, false, false, 0},
 
-		{"asked and not answered yet", with(owed), 9 * time.Second, StateSyncing, false, false, 10 * time.Second},
-		{"not answered for 10 s while syncing", with(owed), 10 * time.Second, StateDegraded, false, false, 0},
-		{"synced, not answered yet", with(synced, owed), 29 * time.Second, StateSynced, false, true, 30 * time.Second},
-		{"synced, not answered for 30 s", with(synced, owed), 30 * time.Second, StateDegraded, true, false, 0},
+		{"asked and not answered yet", with(waiting), 9 * time.Second, StateSyncing, false, false, 10 * time.Second},
+		{"not answered for 10 s while syncing", with(waiting), 10 * time.Second, StateDegraded, false, false, 0},
+		{"synced, not answered yet", with(synced, waiting), 29 * time.Second, StateSynced, false, true, 30 * time.Second},
+		{"synced, not answered for 30 s", with(synced, waiting), 30 * time.Second, StateDegraded, true, false, 0},
 
 		{"one failure", with(failed(1, requests.ReasonRequestFailed)), 0, StateSyncing, false, false, 10 * time.Second},
 		{"failures short of the limit", with(failed(2, requests.ReasonRequestFailed)), 0, StateSyncing, false, false, 10 * time.Second},
@@ -87,7 +93,11 @@ func TestState(t *testing.T) {
 		{"throttled for long", with(failed(9, requests.ReasonThrottled)), 0, StateDegraded, false, false, 10 * time.Second},
 		{"synced and many failures", with(synced, failed(9, requests.ReasonRequestFailed)), 29 * time.Second, StateSynced, false, true, 30 * time.Second},
 		{"synced and failing for 30 s", with(synced, failed(9, requests.ReasonRequestFailed)), 30 * time.Second, StateDegraded, true, false, 0},
-		{"watches fail, lists do not", with(synced, unwatched(9, requests.ReasonRequestFailed)), time.Hour, StateSynced, false, true, 0},
+		{"watches fail, lists do not", with(synced, unwatched(9, requests.ReasonRequestFailed)), 29 * time.Second, StateSynced, false, true, 30 * time.Second},
+		{"watches fail for 30 s", with(synced, unwatched(9, requests.ReasonRequestFailed)), 30 * time.Second, StateDegraded, true, false, 0},
+		{"watches are closed at once", with(synced, unwatched(3, requests.ReasonWatchClosed), opened(0)), 999 * time.Millisecond, StateSynced, false, true, time.Second},
+		{"... for 30 s", with(synced, unwatched(3, requests.ReasonWatchClosed), opened(30*time.Second)), 30 * time.Second, StateDegraded, true, false, 31 * time.Second},
+		{"... until one lasts", with(synced, unwatched(3, requests.ReasonWatchClosed), opened(30*time.Second)), 31 * time.Second, StateSynced, false, true, 0},
 
 		{"forbidden at once", with(failed(1, requests.ReasonForbidden)), 0, StateDegraded, false, true, 10 * time.Second},
 		{"synced and forbidden since", with(synced, failed(1, requests.ReasonForbidden)), 0, StateDegraded, true, true, 30 * time.Second},
@@ -165,7 +175,7 @@ func TestHealthRequests(t *testing.T) {
 	w := newWatchman(t)
 	r := w.Reporter(1, "")
 	begun := w.clock
-	r.Ask()
+	r.RequestStarted()
 	waiting := Status{State: StateSyncing, Message: "waiting for the first list", Since: begun}
 	w.expect("begun", waiting)
 
@@ -187,7 +197,7 @@ func TestHealthRequests(t *testing.T) {
 	w.Synced(1)
 	w.expect("synced", Status{State: StateSynced, Since: contact, LastContact: contact})
 
-	r.Ask()
+	r.RequestStarted()
 	boom := errors.New("two\n\tlines")
 	for range 5 {
 		w.pass(time.Second)
@@ -252,7 +262,7 @@ func TestHealthForbidden(t *testing.T) {
 func TestHealthThrottled(t *testing.T) {
 	w := newWatchman(t)
 	r := w.Reporter(1, "")
-	r.Ask()
+	r.RequestStarted()
 	for range 9 {
 		r.Throttled(requests.VerbList)
 	}
@@ -302,14 +312,14 @@ func TestSentBackForEver(t *testing.T) {
 	r := w.Reporter(1, "")
 	expired := serverError(410)
 	for range 2 {
-		r.Ask()
+		r.RequestStarted()
 		r.Answer(requests.VerbWatchList, expired)
 		w.pass(10 * time.Second)
 	}
 	if s, _ := w.Snapshot(); s.State != StateSyncing || s.Reason != requests.ReasonNone {
 		t.Errorf("after two: %+v", s)
 	}
-	r.Ask()
+	r.RequestStarted()
 	r.Answer(requests.VerbWatchList, expired)
 	if s, _ := w.Snapshot(); s.State != StateDegraded || s.Reason != requests.ReasonRequestFailed || !errors.Is(s.LastError, expired) {
 		t.Errorf("after three: %+v", s)
@@ -335,7 +345,7 @@ func TestHealthOfPastGeneration(t *testing.T) {
 	first := h.Begin("", "1")
 	h.Gone(requests.ReasonNotInstalled)
 	r := h.Reporter(1, "")
-	r.Ask()
+	r.RequestStarted()
 	r.Answer(requests.VerbList, errRefused)
 	r.Contact(true)
 	if s, _ := h.Snapshot(); s.State != StateGone || s.LastError != nil || !s.LastContact.IsZero() {

@@ -20,12 +20,14 @@ func newParts() parts { return parts{all: map[string]*part{}, unwell: map[string
 type part struct {
 	name        string
 	list, watch trouble
-	// owed is since when the server has owed contact; zero while it owes none.
-	owed time.Time
+	// waitingSince is since when contact with the server has been waited for; zero while none is.
+	waitingSince time.Time
 	// relist is why the next list will be another one than the first; empty when it won't be.
 	relist requests.RelistReason
 	// listed is set once a list has been accepted.
 	listed bool
+	// opened is since when a watch has been open; zero after it has failed, or has been closed at once.
+	opened time.Time
 	// sentBack counts the answers that have the type listed again, as long as no watch brings anything.
 	sentBack streak
 }
@@ -48,9 +50,9 @@ func (s *streak) count(now time.Time) int {
 	return s.times
 }
 
-// well reports whether nothing is wrong with the part and nothing is owed to it.
+// well reports whether nothing is wrong with the part and nothing is waited for.
 func (p *part) well() bool {
-	return p.owed.IsZero() && p.list.reason == requests.ReasonNone && p.watch.reason == requests.ReasonNone
+	return p.waitingSince.IsZero() && p.list.reason == requests.ReasonNone && p.watch.reason == requests.ReasonNone
 }
 
 // set adds a part, or puts it in the place of the one of its name.

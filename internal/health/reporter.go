@@ -45,12 +45,12 @@ func (r Reporter) countsLocked() bool {
 	return r.mu.facts.running && r.mu.facts.parts.has(r.part)
 }
 
-// Ask records that a request is about to be sent: from now on the server owes contact. What keeps requests
+// RequestStarted records that a request is about to be sent: from now on contact is waited for. What keeps requests
 // from being sent, such as a bound on how many there may be, must be waited for before.
-func (r Reporter) Ask() {
+func (r Reporter) RequestStarted() {
 	r.update(func(p *part, _ *Status, now time.Time) {
-		if p.owed.IsZero() {
-			p.owed = now
+		if p.waitingSince.IsZero() {
+			p.waitingSince = now
 		}
 	})
 }
@@ -77,16 +77,17 @@ func (r Reporter) Answer(verb requests.Verb, err error) {
 // acceptLocked records that the server accepted a request. A watch that was accepted says that all is well; a
 // list says that the server can be talked to, and nothing about watches.
 func (r Reporter) acceptLocked(p *part, verb requests.Verb, now time.Time) {
-	p.owed = time.Time{}
+	p.waitingSince = time.Time{}
 	p.list = trouble{}
-	if verb.Watches() || requests.OfFactory(p.watch.reason) {
+	// That a watch is accepted is no news where they are closed at once.
+	if verb.Watches() && p.watch.reason != requests.ReasonWatchClosed || requests.OfFactory(p.watch.reason) {
 		p.watch = trouble{}
 	}
 	if verb == requests.VerbWatch || verb == requests.VerbListMore {
 		return
 	}
 	if verb == requests.VerbWatchList {
-		p.owed = now // the list is to come yet
+		p.waitingSince = now // the list is to come yet
 	}
 	if p.relist == "" && r.mu.facts.synced && p.listed {
 		p.relist = requests.RelistFailed
@@ -104,13 +105,16 @@ func (r Reporter) failLocked(p *part, verb requests.Verb, reason requests.Reason
 	if reason == requests.ReasonNone {
 		p.relist = requests.RelistReasonOf(err)
 		if p.sentBack.count(now) < FailuresUntilDegraded {
-			p.owed = time.Time{} // an answer that is part of the protocol
+			p.waitingSince = time.Time{} // an answer that is part of the protocol
 			return
 		}
 		reason = requests.ReasonRequestFailed // the protocol leads nowhere
 	}
 	if p.relist == "" && r.mu.facts.synced && p.listed {
 		p.relist = requests.RelistFailed
+	}
+	if verb.Watches() {
+		p.opened = time.Time{}
 	}
 	p.outdate(verb)
 	p.answered(reason)
@@ -121,9 +125,20 @@ func (r Reporter) failLocked(p *part, verb requests.Verb, reason requests.Reason
 	t.failures = max(t.failures+1, p.sentBack.times)
 	t.alike++
 	t.reason, t.err = reason, err
-	if p.owed.IsZero() {
-		p.owed = now
+	if p.waitingSince.IsZero() && reason != requests.ReasonWatchClosed { // which is contact
+		p.waitingSince = now
 	}
+}
+
+// WatchOpened records that a watch is open, and its initial events, if it has any, are over. If the one before it is not
+// known to have failed, it has lasted: watches are not closed at once any more.
+func (r Reporter) WatchOpened() {
+	r.update(func(p *part, _ *Status, now time.Time) {
+		if p.watch.reason == requests.ReasonWatchClosed && !p.opened.IsZero() {
+			p.watch = trouble{}
+		}
+		p.opened = now
+	})
 }
 
 // answered forgets what a failure shows not to be so any more: any answer comes from a server that can be reached, and any
@@ -163,8 +178,8 @@ func (r Reporter) Listed(took time.Duration) {
 }
 
 // Contact records an event or a bookmark of a watch. It is on the path of every event, and therefore does next to
-// nothing while all is well. owing says that the watch has still to come to the end of its initial list.
-func (r Reporter) Contact(owing bool) {
+// nothing while all is well. initial says that the watch has still to come to the end of its initial list.
+func (r Reporter) Contact(initial bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.countsLocked() {
@@ -174,12 +189,15 @@ func (r Reporter) Contact(owing bool) {
 	status, p := &r.mu.status, r.part
 	status.LastContact = now
 	p.sentBack.times = 0
-	if p.well() && !owing {
+	if p.well() && !initial {
 		return
 	}
-	p.owed, p.list, p.watch = time.Time{}, trouble{}, trouble{}
-	if owing {
-		p.owed = now // the timer is set to an earlier time already
+	p.waitingSince, p.list = time.Time{}, trouble{}
+	if p.watch.reason != requests.ReasonWatchClosed || !p.opened.IsZero() { // initial events come with every list
+		p.watch = trouble{}
+	}
+	if initial {
+		p.waitingSince = now // the timer is set to an earlier time already
 	}
 	r.mu.facts.parts.note(p)
 	if status.Reason != requests.ReasonNone {

@@ -58,6 +58,9 @@ func (l *listWatch) record(o outcome) {
 	if e.reports {
 		l.reports.Answer(e.verb, e.err)
 	}
+	if e.opens {
+		l.reports.WatchOpened()
+	}
 	if e.tells {
 		l.tell(e.err)
 	}
@@ -98,7 +101,7 @@ func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 	if verb == VerbList {
 		l.began = time.Now()
 	}
-	l.reports.Ask()
+	l.reports.RequestStarted()
 	request, asked := l.noting(ctx, verb)
 	list, err := l.resource.List(request, options)
 	release()
@@ -136,8 +139,9 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 	if err := l.pacer.awaitWatch(ctx); err != nil {
 		return nil, err
 	}
-	l.reports.Ask()
+	l.reports.RequestStarted()
 	request, asked := l.noting(ctx, VerbWatch)
+	began := time.Now() // some proxies hold an answer back until the first event
 	w, err := l.resource.Watch(request, options)
 	l.record(outcome{verb: VerbWatch, err: err, asked: asked.duration()})
 	if err != nil {
@@ -148,6 +152,7 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 		First:  func() { l.record(outcome{verb: VerbWatch, phase: flowing}) },
 		Came:   l.reports.Contact,
 		Failed: func(err error) { l.broke(ctx, err) },
+		Closed: func(brought bool) { l.closed(ctx, VerbWatch, began, brought) },
 	}), nil
 }
 
@@ -155,6 +160,13 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 func (l *listWatch) broke(ctx context.Context, err error) {
 	if ctx.Err() == nil {
 		l.record(outcome{verb: VerbWatch, phase: broken, err: err})
+	}
+}
+
+// closed records that a watch has ended that was open since then, unless ctx has ended it.
+func (l *listWatch) closed(ctx context.Context, verb Verb, since time.Time, brought bool) {
+	if ctx.Err() == nil {
+		l.record(outcome{verb: verb, phase: closed, lasted: time.Since(since), brought: brought})
 	}
 }
 
@@ -172,7 +184,7 @@ func (l *listWatch) watchList(ctx context.Context, options metav1.ListOptions) (
 		return nil, err
 	}
 	began := time.Now()
-	l.reports.Ask()
+	l.reports.RequestStarted()
 	ctx, cancel := context.WithCancelCause(ctx)
 	w, asked, err := l.openWatchList(ctx, cancel, options)
 	if err != nil {
@@ -186,13 +198,13 @@ func (l *listWatch) watchList(ctx context.Context, options metav1.ListOptions) (
 		return nil, err
 	}
 	l.record(outcome{verb: VerbWatchList})
-	isListed := false
+	var listedAt time.Time // zero: not yet
 	return NewStream(w, Hooks{
 		Initial: true,
 		Keep:    l.keep,
 		Came:    l.reports.Contact,
 		Failed: func(err error) {
-			if isListed {
+			if !listedAt.IsZero() {
 				l.broke(ctx, err)
 				return
 			}
@@ -200,11 +212,12 @@ func (l *listWatch) watchList(ctx context.Context, options metav1.ListOptions) (
 			l.record(outcome{verb: VerbWatchList, err: err})
 		},
 		Listed: func() {
-			isListed = true
+			listedAt = time.Now()
 			release()
 			l.record(outcome{verb: VerbWatchList, phase: listed})
-			l.reports.Listed(time.Since(began))
+			l.reports.Listed(listedAt.Sub(began))
 		},
+		Closed: func(brought bool) { l.closed(ctx, VerbWatchList, listedAt, brought) },
 		Stalled: func() {
 			release()
 			l.record(outcome{verb: VerbWatchList, phase: stalled})

@@ -37,30 +37,41 @@ func races(t *testing.T, test func(*race)) {
 	synctest.Test(t, func(t *testing.T) {
 		server := apitest.NewInMemory(t,
 			apitest.Type{GVR: gadgets, Kind: "Gadget", Namespaced: true}, apitest.Type{GVR: theirs, Kind: "Gizmo", Namespaced: true})
-		for gvr, kind := range map[schema.GroupVersionResource]string{gadgets: "Gadget", theirs: "Gizmo"} {
-			u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": kind}}
-			u.SetNamespace("default")
-			u.SetName("a")
-			server.Create(t, gvr, u)
-		}
-		test(&race{T: t, server: server, stores: map[schema.GroupVersionResource]cache.Store{}, heard: &heard{}, limiter: NewLimiter(1, time.Now)})
+		r := &race{T: t, server: server, stores: map[schema.GroupVersionResource]cache.Store{}, heard: &heard{}, limiter: NewLimiter(1, time.Now)}
+		r.create("a")
+		test(r)
 	})
+}
+
+// create makes an object of each type.
+func (r *race) create(name string) {
+	for gvr, kind := range map[schema.GroupVersionResource]string{gadgets: "Gadget", theirs: "Gizmo"} {
+		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": kind}}
+		u.SetNamespace("default")
+		u.SetName(name)
+		r.server.Create(r.T, gvr, u)
+	}
 }
 
 // start starts both.
 func (r *race) start(known bool) {
-	own, err := NewClient(r.server.Config(), r.server.HTTPClient(r.T))
-	if err != nil {
-		r.Fatal(err)
-	}
 	stock := r.server.Client(r.T)
-	from := &Server{Client: own, Limiter: r.limiter}
 	r.reflect(theirs, cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc:  decodedResource{stock.Resource(theirs)}.List,
 		WatchFuncWithContext: stock.Resource(theirs).Watch,
 	}, stock), nil)
-	r.reflect(gadgets, from.ListWatch(Target{GVR: gadgets, Form: packedForm, Tweak: func(*metav1.ListOptions) {}}, r.heard, NewPacer(known, false, NewBell()), nil),
-		&wait.Backoff{Duration: time.Millisecond, Factor: 1})
+	r.startOurs(known)
+}
+
+// startOurs starts that of this package alone.
+func (r *race) startOurs(known bool) {
+	own, err := NewClient(r.server.Config(), r.server.HTTPClient(r.T))
+	if err != nil {
+		r.Fatal(err)
+	}
+	from := &Server{Client: own, Limiter: r.limiter}
+	target := Target{GVR: gadgets, Form: packedForm, Tweak: func(*metav1.ListOptions) {}}
+	r.reflect(gadgets, from.ListWatch(target, r.heard, NewPacer(known, false, NewRetrySignal()), nil), &wait.Backoff{Duration: time.Millisecond, Factor: 1})
 }
 
 func (r *race) reflect(gvr schema.GroupVersionResource, lw cache.ListerWatcher, backoff *wait.Backoff) {
@@ -81,10 +92,16 @@ func (r *race) reflect(gvr schema.GroupVersionResource, lw cache.ListerWatcher, 
 
 // fault has the requests of both for some verbs answered with a status.
 func (r *race) fault(status int, verbs ...string) {
+	for _, verb := range verbs {
+		r.breaks(apitest.Fault{Verb: verb, Status: status})
+	}
+}
+
+// breaks has a fault for the requests of both.
+func (r *race) breaks(f apitest.Fault) {
 	for _, gvr := range []schema.GroupVersionResource{gadgets, theirs} {
-		for _, verb := range verbs {
-			r.server.Break(apitest.Fault{Path: pathOf(gvr), Verb: verb, Status: status})
-		}
+		f.Path = pathOf(gvr)
+		r.server.Break(f)
 	}
 }
 
@@ -116,9 +133,10 @@ type heard struct {
 	lists    int
 }
 
-func (*heard) Ask()           {}
-func (*heard) Throttled(Verb) {}
-func (*heard) Contact(bool)   {}
+func (*heard) RequestStarted() {}
+func (*heard) Throttled(Verb)  {}
+func (*heard) Contact(bool)    {}
+func (*heard) WatchOpened()    {}
 
 func (h *heard) Answer(_ Verb, err error) {
 	if reason := ReasonOf(err); reason != ReasonNone {

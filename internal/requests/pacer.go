@@ -12,21 +12,21 @@ import (
 // cannot be cut short. It is safe for concurrent use.
 type Pacer struct {
 	policy policy
-	bell   *Bell
+	retry  *RetrySignal
 
 	mu struct {
 		sync.Mutex
 		state state
-		// woken is closed when the bell has rung since the last request began.
+		// woken is closed when the signal has been sent since the last request began.
 		woken <-chan struct{}
 	}
 }
 
-// NewPacer returns a pacer that bell cuts short. known says that a source of types says that the type is served, late
+// NewPacer returns a pacer whose pauses a signal cuts short. known says that a source of types says that the type is served, late
 // that the requests are for a namespace that has just come.
-func NewPacer(known, late bool, bell *Bell) *Pacer {
-	p := &Pacer{policy: policy{known: known, late: late}, bell: bell}
-	p.mu.woken = bell.next()
+func NewPacer(known, late bool, retry *RetrySignal) *Pacer {
+	p := &Pacer{policy: policy{known: known, late: late}, retry: retry}
+	p.mu.woken = retry.next()
 	return p
 }
 
@@ -76,7 +76,7 @@ func (p *Pacer) mustList() bool {
 	return p.mu.state.lists
 }
 
-// sleep waits until a time, or until the bell rings. That it has rung since the last request began counts too.
+// sleep waits until a time, or for the signal to retry. One since the last request began counts, too.
 func (p *Pacer) sleep(ctx context.Context, until time.Time) error {
 	p.mu.Lock()
 	woken := p.mu.woken
@@ -93,7 +93,7 @@ func (p *Pacer) sleep(ctx context.Context, until time.Time) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.woken = p.bell.next()
+	p.mu.woken = p.retry.next()
 	return context.Cause(ctx)
 }
 
@@ -105,32 +105,32 @@ func (p *Pacer) forget() {
 	s.failures, s.reason, s.due, s.rounds = 0, ReasonNone, time.Time{}, 0
 }
 
-// Bell wakes those who sit out a pause. It is safe for concurrent use.
-type Bell struct {
+// RetrySignal wakes those who sit out a pause. It is safe for concurrent use.
+type RetrySignal struct {
 	mu struct {
 		sync.Mutex
-		woken chan struct{} // closed and replaced by Ring
+		woken chan struct{} // closed and replaced by Send
 	}
 }
 
-// NewBell returns a bell.
-func NewBell() *Bell {
-	b := &Bell{}
-	b.mu.woken = make(chan struct{})
-	return b
+// NewRetrySignal returns a signal that has not been sent.
+func NewRetrySignal() *RetrySignal {
+	r := &RetrySignal{}
+	r.mu.woken = make(chan struct{})
+	return r
 }
 
-// Ring wakes those who sit out a pause now.
-func (b *Bell) Ring() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	close(b.mu.woken)
-	b.mu.woken = make(chan struct{})
+// Send wakes those who sit out a pause now.
+func (r *RetrySignal) Send() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	close(r.mu.woken)
+	r.mu.woken = make(chan struct{})
 }
 
-// next returns a channel that is closed when the bell rings next.
-func (b *Bell) next() <-chan struct{} {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.mu.woken
+// next returns a channel that is closed when the signal is sent next.
+func (r *RetrySignal) next() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mu.woken
 }

@@ -48,7 +48,7 @@ func TestPacerPauses(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := NewPacer(tt.known, false, NewBell())
+				p := NewPacer(tt.known, false, NewRetrySignal())
 				if pause := measure(t, p); pause != 0 {
 					t.Errorf("the first round begins after %v", pause)
 				}
@@ -89,7 +89,7 @@ func measure(t *testing.T, p *Pacer) time.Duration {
 // TestPacerLagsForAWhile: a type that is said to be served and is not found for long is asked for less often.
 func TestPacerLagsForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, begun := NewPacer(true, false, NewBell()), time.Now()
+		p, begun := NewPacer(true, false, NewRetrySignal()), time.Now()
 		requests := 0
 		for time.Since(begun) < laggingFor {
 			measure(t, p)
@@ -108,7 +108,7 @@ func TestPacerLagsForAWhile(t *testing.T) {
 // TestPacerRounds: rounds without a failure between are spread as well, until it has been quiet.
 func TestPacerRounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := NewPacer(false, false, NewBell())
+		p := NewPacer(false, false, NewRetrySignal())
 		measure(t, p)
 		for _, least := range seconds(0.8, 1.6, 3.2) {
 			p.record(outcome{verb: VerbList})
@@ -127,7 +127,7 @@ func TestPacerRounds(t *testing.T) {
 // TestPacerAsksForRightsRarely: what is forbidden for long is asked for every one to five minutes.
 func TestPacerAsksForRightsRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, begun := NewPacer(false, false, NewBell()), time.Now()
+		p, begun := NewPacer(false, false, NewRetrySignal()), time.Now()
 		for time.Since(begun) < grantingFor {
 			measure(t, p)
 			p.fail(serverError(403), 0)
@@ -148,22 +148,22 @@ func (p *Pacer) fail(err error, asked time.Duration) {
 
 func TestPacerIsCutShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewBell()
-		p := NewPacer(false, false, b)
+		retry := NewRetrySignal()
+		p := NewPacer(false, false, retry)
 		measure(t, p)
 		p.fail(serverError(429), time.Minute)
-		time.AfterFunc(time.Second, b.Ring)
+		time.AfterFunc(time.Second, retry.Send)
 		if pause := measure(t, p); pause != time.Second {
 			t.Errorf("the pause lasts %v, want a second", pause)
 		}
 		p.fail(serverError(429), time.Minute)
 		if pause := measure(t, p); pause < 60*time.Second || pause > 75*time.Second {
-			t.Errorf("the next pause is %v: the failures before the bell count, or the bell goes on", pause)
+			t.Errorf("the next pause is %v: the failures before the signal count, or it goes on", pause)
 		}
-		b.Ring() // while a request is under way
+		retry.Send() // while a request is under way
 		p.fail(serverError(429), time.Minute)
 		if pause := measure(t, p); pause != 0 {
-			t.Errorf("the pause after a request during which the bell rang is %v", pause)
+			t.Errorf("the pause after a request during which the signal came is %v", pause)
 		}
 
 		why := errors.New("stopped")

@@ -37,6 +37,9 @@ const (
 	ReasonUnreachable Reason = "Unreachable"
 	// ReasonNoAnswer: requests are sent and neither answered nor refused.
 	ReasonNoAnswer Reason = "NoAnswer"
+	// ReasonWatchClosed: the server accepts watches and closes them at once, again and again. The type is listed now and
+	// then instead.
+	ReasonWatchClosed Reason = "WatchClosed"
 	// ReasonTypesUnknown: the source of types has not said yet which there are.
 	ReasonTypesUnknown Reason = "TypesUnknown"
 	// ReasonNotInstalled: there is no such type.
@@ -59,6 +62,9 @@ const (
 	// ReasonRequestFailed: any other failure of a list or watch request.
 	ReasonRequestFailed Reason = "RequestFailed"
 )
+
+// errWatchClosed is what is wrong with watches that are closed at once and have brought nothing.
+var errWatchClosed = errors.New("the server accepts watches and closes them at once")
 
 // Settles reports whether trying on is not expected to help, so that nobody should wait for it.
 func Settles(r Reason) bool {
@@ -109,6 +115,8 @@ func ReasonOf(err error) Reason {
 	switch {
 	case err == nil, RelistReasonOf(err) == RelistExpired, RelistReasonOf(err) == RelistTooLarge:
 		return ReasonNone
+	case errors.Is(err, errWatchClosed):
+		return ReasonWatchClosed
 	case apierrors.IsForbidden(err):
 		return ReasonForbidden
 	case apierrors.IsUnauthorized(err):

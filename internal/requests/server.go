@@ -35,16 +35,19 @@ type Target struct {
 
 // Reporter records the outcomes of the requests for one target.
 type Reporter interface {
-	// Ask records that a request is about to be sent.
-	Ask()
-	// Answer records the outcome of a request; err is nil when the server accepted it.
+	// RequestStarted records that a request is about to be sent.
+	RequestStarted()
+	// Answer records the outcome of a request; err is nil when the server accepted it. That watches are accepted and closed
+	// at once, again and again, is a failure, too.
 	Answer(verb Verb, err error)
+	// WatchOpened records that a watch is open, and its initial events, if it has any, are over.
+	WatchOpened()
 	// Listed records how long a list took, over all pages, or until the initial events of a watch-list were over.
 	Listed(took time.Duration)
 	// Throttled records that the server answered a request with 429.
 	Throttled(verb Verb)
-	// Contact records an event or a bookmark of a watch. owing says that the initial list has not ended yet.
-	Contact(owing bool)
+	// Contact records an event or a bookmark of a watch. initial says that the initial list has not ended yet.
+	Contact(initial bool)
 }
 
 // ListWatch returns what a reflector lists and watches target through. forbidden is called when a list or watch is,

@@ -23,6 +23,8 @@ const (
 	flowing
 	// broken: a watch that was open ended with an error.
 	broken
+	// closed: a watch that was open ended without an error.
+	closed
 )
 
 // outcome is what became of a request.
@@ -34,7 +36,11 @@ type outcome struct {
 	asked time.Duration
 	// handsOver says that who follows the type goes on in another way where it is forbidden: that is no failure.
 	handsOver bool
-	now       time.Time
+	// lasted is how long a watch that is closed was open, its initial events not counted; brought says that something came
+	// in that time.
+	lasted  time.Duration
+	brought bool
+	now     time.Time
 	// chance is random in [0, 1): pauses are spread by it.
 	chance float64
 }
@@ -47,6 +53,8 @@ type effect struct {
 	err     error
 	// tells says that the failure is told to who wants to know of all: the reflector keeps it to itself.
 	tells bool
+	// opens says that a watch is open whose initial events, if it has any, are over.
+	opens bool
 	// handsOver says that the requests end here.
 	handsOver bool
 	// throttles says that the server wants fewer lists, and nothing for as long as wait; eases that a list has succeeded.
@@ -94,9 +102,12 @@ func (p policy) step(s state, o outcome) (state, effect) {
 	case o.phase == stalled:
 		s.lists, s.fallback = true, true
 		return s, effect{}
+	case o.phase == closed:
+		return p.closed(s, o)
 	case o.err == nil:
 		return s.succeeded(o), effect{
 			reports: o.phase == answered, verb: o.verb,
+			opens: o.phase == listed || o.phase == answered && o.verb == VerbWatch,
 			eases: o.phase == listed || o.phase == answered && !o.verb.Watches(),
 		}
 	}
@@ -126,6 +137,31 @@ func (p policy) step(s state, o outcome) (state, effect) {
 	return p.failed(s, o, reason, e.wait), e
 }
 
+// ShortWatch is how long a watch lasts at least that is not taken to be closed at once. client-go's is as long.
+const ShortWatch = time.Second
+
+// closesUntilFailure is how many watches in a row are closed at once, and bring nothing, before that is a failure: a server
+// that is restarted closes one or two.
+const closesUntilFailure = 3
+
+// closed returns what follows from a watch that was closed without an error, as each is in the end. After one that was
+// closed at once there is a pause: the reflector goes on with another at once if it has brought something, and lists again
+// if not.
+func (p policy) closed(s state, o outcome) (state, effect) {
+	if s.reason == ReasonWatchClosed && (o.brought || o.lasted >= ShortWatch) {
+		s.failures, s.reason, s.due = 0, ReasonNone, time.Time{}
+	}
+	if o.lasted >= ShortWatch {
+		return s, effect{}
+	}
+	s.watching = time.Time{}
+	s = p.failed(s, o, ReasonWatchClosed, 0)
+	if o.brought || s.failures < closesUntilFailure {
+		return s, effect{}
+	}
+	return s, effect{reports: true, verb: VerbWatch, err: errWatchClosed, tells: true}
+}
+
 // repeated reports whether the reflector tries a watch or watch-list that failed with err again by itself.
 func repeated(err error) bool {
 	return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
@@ -142,7 +178,7 @@ func (s state) settled(now time.Time) state {
 // succeeded returns the state after something went well. That lists succeed says nothing of watches: what was wrong with
 // those counts until one brings something.
 func (s state) succeeded(o outcome) state {
-	over := o.phase == flowing || o.phase == listed
+	over := o.phase == flowing || o.phase == listed && s.reason != ReasonWatchClosed
 	switch {
 	case !o.verb.Watches():
 		s.hasListed = true

@@ -2,6 +2,7 @@ package requests
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -33,10 +34,13 @@ func TestStep(t *testing.T) {
 	}{
 		"a list":               {outcome{verb: VerbList}, state{hasListed: true}, effect{reports: true, verb: VerbList, eases: true}},
 		"a further page":       {outcome{verb: VerbListMore}, state{hasListed: true}, effect{reports: true, verb: VerbListMore, eases: true}},
-		"a watch":              {outcome{verb: VerbWatch}, state{watching: now}, reported(VerbWatch, nil)},
+		"a watch":              {outcome{verb: VerbWatch}, state{watching: now}, effect{reports: true, verb: VerbWatch, opens: true}},
 		"its first event":      {outcome{verb: VerbWatch, phase: flowing}, state{watching: now}, effect{verb: VerbWatch}},
 		"a watch-list":         {outcome{verb: VerbWatchList}, state{}, reported(VerbWatchList, nil)},
-		"its initial events":   {outcome{verb: VerbWatchList, phase: listed}, state{hasListed: true, watching: now}, effect{verb: VerbWatchList, eases: true}},
+		"its initial events":   {outcome{verb: VerbWatchList, phase: listed}, state{hasListed: true, watching: now}, effect{verb: VerbWatchList, opens: true, eases: true}},
+		"its end":              {outcome{verb: VerbWatch, phase: closed, lasted: time.Second}, state{}, effect{}},
+		"closed at once":       {outcome{verb: VerbWatch, phase: closed}, paused(VerbWatch, ReasonWatchClosed, first), effect{}},
+		"after an event":       {outcome{verb: VerbWatch, phase: closed, brought: true}, paused(VerbWatch, ReasonWatchClosed, first), effect{}},
 		"they stall":           {outcome{verb: VerbWatchList, phase: stalled}, state{lists: true, fallback: true}, effect{}},
 		"a list fails":         {outcome{verb: VerbList, err: failure}, paused(VerbList, ReasonRequestFailed, first), reported(VerbList, failure)},
 		"a watch is refused":   {outcome{verb: VerbWatch, err: failure}, paused(VerbWatch, ReasonRequestFailed, first), reported(VerbWatch, failure)},
@@ -70,6 +74,38 @@ func TestStep(t *testing.T) {
 				t.Errorf("the effect (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestWatchesClosedAtOnce: it takes several in a row, with nothing brought, to be told, and what begins with a list that
+// comes to its end is none the less a watch.
+func TestWatchesClosedAtOnce(t *testing.T) {
+	for _, verb := range []Verb{VerbWatch, VerbWatchList} {
+		now := time.Unix(1000, 0)
+		s := state{}
+		closes := func(lasted time.Duration, brought bool) bool {
+			o := outcome{verb: verb, now: now}
+			s, _ = policy{}.step(s, o)
+			if verb == VerbWatchList {
+				o.phase = listed
+				s, _ = policy{}.step(s, o)
+			}
+			now = now.Add(lasted)
+			next, e := policy{}.step(s, outcome{verb: verb, phase: closed, now: now, lasted: lasted, brought: brought})
+			if least := now.Add(ordinaryPause.first); lasted < ShortWatch && next.due.Before(least) {
+				t.Errorf("%s: after %v the next one may begin %v later", verb, lasted, next.due.Sub(now))
+			}
+			s = next
+			return e.reports && e.tells && e.verb == VerbWatch && ReasonOf(e.err) == ReasonWatchClosed
+		}
+		var told []bool
+		for _, lasted := range []time.Duration{0, ShortWatch - 1, 0, 0, ShortWatch, 0, 0, 0} {
+			told = append(told, closes(lasted, false))
+		}
+		told = append(told, closes(0, true), closes(0, false), closes(0, false), closes(0, false))
+		if want := []bool{false, false, true, true, false, false, false, true, false, false, true, true}; !slices.Equal(told, want) {
+			t.Errorf("%s: told %v, want %v", verb, told, want)
+		}
 	}
 }
 

@@ -48,6 +48,8 @@ type Stream struct {
 	// What follows is for the goroutine that passes on events.
 	live    bool // something has come
 	initial bool // there are initial events to come
+	brought bool // something has come after them
+	failed  bool // an ERROR event has come
 	held    hold
 	waiting window
 }
@@ -61,13 +63,17 @@ type Hooks struct {
 	Keep func(runtime.Object) bool
 	// First is called for the first event or bookmark.
 	First func()
-	// Came is called for each event, bookmark, or batch of them, and for the end of the initial events. owing says that
-	// there are initial events to come.
-	Came func(owing bool)
-	// Failed is called with what an ERROR event says, before that is passed on.
+	// Came is called for each event, bookmark, or batch of them, and for the end of the initial events. initial says
+	// that there are initial events to come.
+	Came func(initial bool)
+	// Failed is called with what an ERROR event says, before that is passed on. A source that ends before its initial events
+	// do is given one.
 	Failed func(error)
-	// Listed is called when the initial events are over, before their end is passed on.
+	// Listed is called when the initial events are over, before their end is passed on and after Came.
 	Listed func()
+	// Closed is called when the source has ended by itself and without an ERROR event. brought says that something came
+	// after the initial events.
+	Closed func(brought bool)
 	// Stalled is called when the initial events have paused for too long.
 	Stalled func()
 	// Ended is called last, once.
@@ -126,7 +132,7 @@ func (s *Stream) pass() {
 			}
 		case event, ok := <-s.source.ResultChan():
 			if !ok {
-				s.release()
+				s.sourceEnded()
 				return
 			}
 			if !s.take([]watch.Event{event}) {
@@ -134,6 +140,24 @@ func (s *Stream) pass() {
 			}
 		}
 	}
+}
+
+// sourceEnded reports that the source has ended, unless Stop has ended it. A reflector would ask for the initial events of a
+// watch-list again and again if these have no end; after an error it lists.
+func (s *Stream) sourceEnded() {
+	select {
+	case <-s.quit:
+		return
+	default:
+	}
+	switch {
+	case s.failed:
+	case s.initial:
+		s.take([]watch.Event{{Type: watch.Error, Object: endedStatus("the watch-list ended before its initial events did")}})
+	case s.hooks.Closed != nil:
+		s.hooks.Closed(s.brought)
+	}
+	s.release()
 }
 
 // awaitFed returns when a source that has been stopped delivers no more.
@@ -149,7 +173,7 @@ func (s *Stream) giveUp() {
 	s.source.Stop()
 	s.awaitFed()
 	call(s.hooks.Stalled)
-	s.held.add(watch.Event{Type: watch.Error, Object: stallStatus()})
+	s.held.add(watch.Event{Type: watch.Error, Object: endedStatus(fmt.Sprintf("the initial events of a watch-list stopped for %v", Patience))})
 	s.release()
 }
 
@@ -168,16 +192,22 @@ func (s *Stream) passOn(events []watch.Event) bool {
 	reported := false // that something came
 	for _, event := range events {
 		if event.Type == watch.Error {
+			s.failed = true
 			if s.hooks.Failed != nil {
 				s.hooks.Failed(apierrors.FromObject(event.Object))
 			}
 		} else {
-			if s.initial && endsInitialEvents(event) {
+			ends := s.initial && endsInitialEvents(event)
+			if ends {
 				s.initial, reported = false, false
-				call(s.hooks.Listed)
 			}
 			s.came(!reported)
 			reported = true
+			if ends {
+				call(s.hooks.Listed)
+			} else {
+				s.brought = !s.initial
+			}
 		}
 		if s.unwanted(event) {
 			continue
@@ -257,11 +287,10 @@ func (s *Stream) makeRoom(size int) bool {
 	return true
 }
 
-// stallStatus makes a reflector fall back to a list.
-func stallStatus() *metav1.Status {
+// endedStatus makes a reflector fall back from a watch-list to a list.
+func endedStatus(why string) *metav1.Status {
 	return &metav1.Status{
-		Status: metav1.StatusFailure, Reason: metav1.StatusReasonTimeout, Code: http.StatusGatewayTimeout,
-		Message: fmt.Sprintf("the initial events of a watch-list stopped for %v", Patience),
+		Status: metav1.StatusFailure, Reason: metav1.StatusReasonTimeout, Code: http.StatusGatewayTimeout, Message: why,
 	}
 }
 

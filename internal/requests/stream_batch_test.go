@@ -50,7 +50,7 @@ func TestStreamOfBatches(t *testing.T) {
 		source := newFedFake()
 		var l listener
 		hooks := l.hooks(true)
-		hooks.Came = func(owing bool) { l.heard = append(l.heard, fmt.Sprintf("owing=%v", owing)) }
+		hooks.Came = func(initial bool) { l.heard = append(l.heard, fmt.Sprintf("initial=%v", initial)) }
 		s := NewStream(source, hooks)
 		go func() { // ended by the events
 			source.take(added("a", "b"))
@@ -70,7 +70,7 @@ func TestStreamOfBatches(t *testing.T) {
 		if diff := cmp.Diff([]string{"a", "b", "c", "d", "", "e", "f"}, names); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
-		want := []string{"first", "owing=true", "owing=true", "owing=true", "listed", "owing=false", "owing=false", "Expired", "ended"}
+		want := []string{"first", "initial=true", "initial=true", "initial=true", "initial=false", "listed", "initial=false", "Expired", "ended"}
 		if diff := cmp.Diff(want, l.heard); diff != "" {
 			t.Errorf("reports (-want +got):\n%s", diff)
 		}

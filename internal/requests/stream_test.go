@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -23,6 +24,7 @@ func (l *listener) hooks(initial bool) Hooks {
 		First:   note("first"),
 		Failed:  func(err error) { l.heard = append(l.heard, string(apierrors.ReasonForError(err))) },
 		Listed:  note("listed"),
+		Closed:  func(brought bool) { l.heard = append(l.heard, fmt.Sprintf("closed brought=%v", brought)) },
 		Stalled: note("stalled"),
 		Ended:   note("ended"),
 	}
@@ -49,14 +51,16 @@ func TestStream(t *testing.T) {
 		want    []string
 		passed  []watch.EventType
 	}{
-		"events":                        {false, time.Hour, []watch.Event{added, added}, []string{"first", "ended"}, []watch.EventType{watch.Added, watch.Added}},
-		"nothing":                       {false, time.Hour, nil, []string{"ended"}, nil},
+		"events":                        {false, time.Hour, []watch.Event{added, added}, []string{"first", "closed brought=true", "ended"}, []watch.EventType{watch.Added, watch.Added}},
+		"nothing":                       {false, time.Hour, nil, []string{"closed brought=false", "ended"}, nil},
 		"an error":                      {false, 0, []watch.Event{added, event(watch.Error, status)}, []string{"first", "TooManyRequests", "ended"}, []watch.EventType{watch.Added, watch.Error}},
-		"initial events":                {true, Patience - 1, []watch.Event{added, added, end}, []string{"first", "listed", "ended"}, []watch.EventType{watch.Added, watch.Added, watch.Bookmark}},
-		"no initial events":             {true, 0, []watch.Event{end}, []string{"listed", "first", "ended"}, []watch.EventType{watch.Bookmark}},
-		"other bookmarks end nothing":   {true, 0, []watch.Event{event(watch.Bookmark, bookmark(""))}, []string{"first", "ended"}, []watch.EventType{watch.Bookmark}},
+		"initial events":                {true, Patience - 1, []watch.Event{added, added, end}, []string{"first", "listed", "closed brought=false", "ended"}, []watch.EventType{watch.Added, watch.Added, watch.Bookmark}},
+		"events after these":            {true, 0, []watch.Event{added, end, added}, []string{"first", "listed", "closed brought=true", "ended"}, []watch.EventType{watch.Added, watch.Bookmark, watch.Added}},
+		"no initial events":             {true, 0, []watch.Event{end}, []string{"first", "listed", "closed brought=false", "ended"}, []watch.EventType{watch.Bookmark}},
+		"other bookmarks end nothing":   {true, 0, []watch.Event{event(watch.Bookmark, bookmark(""))}, []string{"first", "Timeout", "ended"}, []watch.EventType{watch.Bookmark, watch.Error}},
 		"initial events that stall":     {true, Patience + 1, []watch.Event{added}, []string{"stalled", "ended"}, []watch.EventType{watch.Error}},
-		"initial events that are ended": {true, 0, []watch.Event{added}, []string{"first", "ended"}, []watch.EventType{watch.Added}},
+		"initial events that are ended": {true, 0, []watch.Event{added}, []string{"first", "Timeout", "ended"}, []watch.EventType{watch.Added, watch.Error}},
+		"initial events that fail":      {true, 0, []watch.Event{added, event(watch.Error, status)}, []string{"first", "TooManyRequests", "ended"}, []watch.EventType{watch.Added, watch.Error}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -108,7 +112,7 @@ func TestStreamAfterTheInitialEvents(t *testing.T) {
 		s.Stop()
 		s.Stop()
 		synctest.Wait()
-		if !slices.Equal(l.heard, []string{"listed", "first", "ended"}) || !source.IsStopped() {
+		if !slices.Equal(l.heard, []string{"first", "listed", "ended"}) || !source.IsStopped() {
 			t.Errorf("the reports are %v", l.heard)
 		}
 	})

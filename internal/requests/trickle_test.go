@@ -41,7 +41,7 @@ func TestTricklingWatchListGivesItsSlotBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		from := &Server{Client: own, Limiter: NewLimiter(1, time.Now)}
-		lw := from.ListWatch(Target{GVR: gadgets, Form: packedForm, Tweak: func(*metav1.ListOptions) {}}, &heard{}, NewPacer(false, false, NewBell()), nil)
+		lw := from.ListWatch(Target{GVR: gadgets, Form: packedForm, Tweak: func(*metav1.ListOptions) {}}, &heard{}, NewPacer(false, false, NewRetrySignal()), nil)
 		initial := true
 		w, err := cache.ToListerWatcherWithContext(lw).WatchWithContext(t.Context(), metav1.ListOptions{SendInitialEvents: &initial})
 		if err != nil {

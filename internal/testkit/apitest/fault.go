@@ -1,7 +1,9 @@
 package apitest
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"net/http"
 
 	"github.com/crdcache/crdcache/readapi/faults"
@@ -19,6 +21,8 @@ type Fault struct {
 	Message string
 	// RetryAfter is the header of that name.
 	RetryAfter string
+	// Effect is what becomes of the requests, in the place of an answer with Status.
+	Effect faults.Effect
 }
 
 func (f Fault) fault() faults.Fault {
@@ -30,6 +34,9 @@ func (f Fault) fault() faults.Fault {
 }
 
 func (f Fault) effect() faults.Effect {
+	if f.Effect != nil {
+		return f.Effect
+	}
 	switch f.Status {
 	case 0:
 		return faults.Hang()
@@ -41,6 +48,52 @@ func (f Fault) effect() faults.Effect {
 		effect = faults.Header("Retry-After", f.RetryAfter, effect)
 	}
 	return effect
+}
+
+// Close answers 200 and ends the answer after the first line, which is an event, that has this text, as if all were well: a
+// watch that is closed. Without a text nothing comes before the end.
+func Close(after string) faults.Effect {
+	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if after == "" {
+			w.WriteHeader(http.StatusOK)
+			return
+		}
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		next.ServeHTTP(&closer{ResponseWriter: w, after: []byte(after), end: cancel}, r.WithContext(ctx))
+	}
+}
+
+// closer ends a request after a line of its answer.
+type closer struct {
+	http.ResponseWriter
+	after []byte
+	end   func()
+	held  []byte // until the line is whole
+	ended bool
+}
+
+// Unwrap is for http.ResponseController.
+func (c *closer) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+// Write implements http.ResponseWriter.
+func (c *closer) Write(data []byte) (int, error) {
+	c.held = append(c.held, data...)
+	for !c.ended {
+		end := bytes.IndexByte(c.held, '\n')
+		if end < 0 {
+			break
+		}
+		line := c.held[:end+1]
+		c.held = c.held[end+1:]
+		if _, err := c.ResponseWriter.Write(line); err != nil {
+			return 0, err
+		}
+		if c.ended = bytes.Contains(line, c.after); c.ended {
+			c.end()
+		}
+	}
+	return len(data), nil
 }
 
 // Break adds faults; the last one that fits a request counts.

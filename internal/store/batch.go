@@ -94,6 +94,10 @@ func (s *Store) build(b *Batch, now *Snapshot) bool {
 	}
 	b.next = &Snapshot{functions: now.functions, version: now.version}
 	b.next.rows = buildTrie(b.sorted())
+	b.next.sizes.replaced = now.sizes.replaced
+	for _, r := range b.rows { // of which sorted has left one for each key
+		b.next.sizes.replace(nil, r)
+	}
 	for i := range now.indexes {
 		b.next.indexes = append(b.next.indexes, buildIndex(now.indexes[i].function, b.rows))
 	}

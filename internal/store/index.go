@@ -11,6 +11,8 @@ type index struct {
 	postings trie[posting]
 	// order has the values of postings where the function is sorted.
 	order order
+	// entries counts the rows of all postings: one that has two values counts twice.
+	entries int
 }
 
 // posting is one value and the rows that have it. Most indexes have many values with one row, for which there is no
@@ -116,10 +118,13 @@ func (x *index) insert(value string, r *row) {
 			x.order = x.order.with(value)
 		}
 		x.set(&posting{value, r})
+		x.entries++
 	case p.one != nil && p.one.key == r.key: // the old row's memory is not to be kept for its value
 		x.set(p.with(r, x.function.own(value, r)))
 	default:
-		x.set(p.with(r, p.value))
+		next := p.with(r, p.value)
+		x.set(next)
+		x.entries += next.len() - p.len()
 	}
 }
 
@@ -131,8 +136,10 @@ func (x *index) remove(value string, r *row) {
 	}
 	if less := p.without(r.key); less != nil {
 		x.set(less)
+		x.entries += less.len() - p.len()
 		return
 	}
+	x.entries--
 	x.postings = x.postings.without(hashOf(value), func(have *posting) bool { return have.value == value }, hashPosting)
 	if x.function.sorted {
 		x.order = x.order.without(value)
@@ -175,6 +182,7 @@ func buildIndex(f *function, rows []*row) index {
 		}
 	}
 	sortHashed(entries)
+	count := len(entries)
 	postings := make([]hashed[*posting], 0)
 	for len(entries) > 0 {
 		end := 1
@@ -184,7 +192,7 @@ func buildIndex(f *function, rows []*row) index {
 		postings = appendPostings(f, postings, entries[:end])
 		entries = entries[end:]
 	}
-	x := index{function: f, postings: buildTrie(postings)}
+	x := index{function: f, postings: buildTrie(postings), entries: count}
 	if f.sorted {
 		values := make([]string, len(postings))
 		for i, p := range postings {

@@ -17,6 +17,8 @@ type Snapshot struct {
 	// version counts the changes of functions.
 	version         int
 	resourceVersion string
+	// sizes is what the rows' objects come to.
+	sizes sizes
 }
 
 // Len counts the objects.

@@ -35,6 +35,8 @@ type Store struct {
 	ids int
 	// current is changed under write.
 	current atomic.Pointer[Snapshot]
+	// decoded is what Measure knows of objects that are not packed.
+	decoded decodedSize
 }
 
 // New returns an empty Store.

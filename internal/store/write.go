@@ -83,8 +83,9 @@ func (s *Snapshot) copy() *Snapshot {
 	return &next
 }
 
-// reindex replaces a row in all indexes; either may be nil.
+// reindex replaces a row in all indexes, and in the sizes; either may be nil.
 func (s *Snapshot) reindex(old, next *row) {
+	s.sizes.replace(old, next)
 	for i := range s.indexes {
 		s.indexes[i].replace(old, next)
 	}

@@ -193,6 +193,9 @@ func (f *Factory) run(ctx context.Context, e *entry) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		delete(f.mu.alive, e)
+		if f.mu.entries[e.key] != e {
+			f.rememberLocked(e)
+		}
 		close(e.done)
 	}()
 	defer e.cancel(nil)
@@ -228,6 +231,9 @@ func (f *Factory) release(h *Handle) {
 // dropLocked takes an entry out of the factory and stops its informer, without waiting for it.
 func (f *Factory) dropLocked(e *entry) {
 	delete(f.mu.entries, e.key)
+	if _, runs := f.mu.alive[e]; !runs {
+		f.rememberLocked(e)
+	}
 	e.stopLinger()
 	if e.ctx == nil {
 		e.informer.abandon(errReleased)

@@ -45,6 +45,8 @@ type Factory struct {
 		entries map[entryKey]*entry
 		// alive are those that have been started and have not ended yet, also when they are no longer among entries.
 		alive map[*entry]struct{}
+		// past is what informers have counted that are in neither any more.
+		past map[described]Counters
 		// running is the context of the latest Start; nil before the first.
 		running  context.Context
 		shutdown bool
@@ -69,7 +71,7 @@ func New(options Options) (*Factory, error) {
 	}}
 	f.source.namespaces = f.namespaces
 	f.ctx, f.cancel = context.WithCancelCause(context.Background())
-	f.mu.entries, f.mu.alive = map[entryKey]*entry{}, map[*entry]struct{}{}
+	f.mu.entries, f.mu.alive, f.mu.past = map[entryKey]*entry{}, map[*entry]struct{}{}, map[described]Counters{}
 	f.hub = health.NewHub(options.Types == nil, time.Now)
 	f.hub.Expect(options.requiredTypes()...)
 	if _, err := f.AddListener(options.Listener); err != nil {

@@ -24,6 +24,7 @@ type Health struct {
 		sync.Mutex
 		status  Status
 		facts   facts
+		counts  Counts
 		changed chan struct{} // closed and replaced when told changes
 		// told is the status that was last told of, stood the standing.
 		told  Status
@@ -57,6 +58,7 @@ func New(gvr schema.GroupVersionResource, view string, now func() time.Time) *He
 	h := &Health{gvr: gvr, now: now, news: noNews{}}
 	h.mu.status = Status{GVR: gvr, View: view, State: StatePending, Message: "not started", Since: now()}
 	h.mu.told = h.mu.status
+	h.mu.counts = newCounts()
 	h.mu.changed = make(chan struct{})
 	return h
 }

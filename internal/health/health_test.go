@@ -175,7 +175,7 @@ func TestHealthRequests(t *testing.T) {
 	w := newWatchman(t)
 	r := w.Reporter(1, "")
 	begun := w.clock
-	r.RequestStarted()
+	r.RequestStarted(requests.VerbList)
 	waiting := Status{State: StateSyncing, Message: "waiting for the first list", Since: begun}
 	w.expect("begun", waiting)
 
@@ -197,7 +197,7 @@ func TestHealthRequests(t *testing.T) {
 	w.Synced(1)
 	w.expect("synced", Status{State: StateSynced, Since: contact, LastContact: contact})
 
-	r.RequestStarted()
+	r.RequestStarted(requests.VerbList)
 	boom := errors.New("two\n\tlines")
 	for range 5 {
 		w.pass(time.Second)
@@ -262,7 +262,7 @@ func TestHealthForbidden(t *testing.T) {
 func TestHealthThrottled(t *testing.T) {
 	w := newWatchman(t)
 	r := w.Reporter(1, "")
-	r.RequestStarted()
+	r.RequestStarted(requests.VerbList)
 	for range 9 {
 		r.Throttled(requests.VerbList)
 	}
@@ -312,14 +312,14 @@ func TestSentBackForEver(t *testing.T) {
 	r := w.Reporter(1, "")
 	expired := serverError(410)
 	for range 2 {
-		r.RequestStarted()
+		r.RequestStarted(requests.VerbList)
 		r.Answer(requests.VerbWatchList, expired)
 		w.pass(10 * time.Second)
 	}
 	if s, _ := w.Snapshot(); s.State != StateSyncing || s.Reason != requests.ReasonNone {
 		t.Errorf("after two: %+v", s)
 	}
-	r.RequestStarted()
+	r.RequestStarted(requests.VerbList)
 	r.Answer(requests.VerbWatchList, expired)
 	if s, _ := w.Snapshot(); s.State != StateDegraded || s.Reason != requests.ReasonRequestFailed || !errors.Is(s.LastError, expired) {
 		t.Errorf("after three: %+v", s)
@@ -345,7 +345,7 @@ func TestHealthOfPastGeneration(t *testing.T) {
 	first := h.Begin("", "1")
 	h.Gone(requests.ReasonNotInstalled)
 	r := h.Reporter(1, "")
-	r.RequestStarted()
+	r.RequestStarted(requests.VerbList)
 	r.Answer(requests.VerbList, errRefused)
 	r.Contact(true)
 	if s, _ := h.Snapshot(); s.State != StateGone || s.LastError != nil || !s.LastContact.IsZero() {

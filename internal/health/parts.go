@@ -28,6 +28,8 @@ type part struct {
 	listed bool
 	// opened is since when a watch has been open; zero after it has failed, or has been closed at once.
 	opened time.Time
+	// throttled is set while a 429 that Throttled has counted may still be reported as an answer, too.
+	throttled bool
 	// sentBack counts the answers that have the type listed again, as long as no watch brings anything.
 	sentBack streak
 }

@@ -20,7 +20,7 @@ func many(n int) (*Health, Reporter) {
 	var r Reporter
 	for k := range n {
 		r = h.Reporter(g, fmt.Sprint("ns-", k))
-		r.RequestStarted()
+		r.RequestStarted(requests.VerbList)
 		r.Answer(requests.VerbList, nil)
 	}
 	return h, r
@@ -32,7 +32,7 @@ func TestPartsThatAreWell(t *testing.T) {
 		h, r := many(n)
 		defer h.Stopped("")
 		return testing.AllocsPerRun(100, func() {
-			r.RequestStarted()
+			r.RequestStarted(requests.VerbList)
 			r.Answer(requests.VerbWatch, nil)
 		})
 	}

@@ -47,8 +47,9 @@ func (r Reporter) countsLocked() bool {
 
 // RequestStarted records that a request is about to be sent: from now on contact is waited for. What keeps requests
 // from being sent, such as a bound on how many there may be, must be waited for before.
-func (r Reporter) RequestStarted() {
+func (r Reporter) RequestStarted(verb requests.Verb) {
 	r.update(func(p *part, _ *Status, now time.Time) {
+		r.mu.counts.Requests[verb.String()]++
 		if p.waitingSince.IsZero() {
 			p.waitingSince = now
 		}
@@ -62,6 +63,10 @@ func (r Reporter) Answer(verb requests.Verb, err error) {
 	}
 	reason := requests.ReasonOf(err)
 	r.update(func(p *part, status *Status, now time.Time) {
+		if reason != requests.ReasonNone && !(p.throttled && reason == requests.ReasonThrottled) {
+			r.mu.counts.failed(verb, reason)
+		}
+		p.throttled = false
 		if err == nil {
 			r.acceptLocked(p, verb, now)
 		} else {
@@ -165,6 +170,8 @@ func (p *part) outdate(verb requests.Verb) {
 // Throttled records that the server answered a request with 429, and that the client is going to repeat it.
 func (r Reporter) Throttled(verb requests.Verb) {
 	r.update(func(p *part, _ *Status, now time.Time) {
+		r.mu.counts.failed(verb, requests.ReasonThrottled)
+		p.throttled = true
 		p.outdate(verb)
 		if t := p.of(verb); t.reason == requests.ReasonNone {
 			*t = trouble{reason: requests.ReasonThrottled, since: now}
@@ -174,7 +181,11 @@ func (r Reporter) Throttled(verb requests.Verb) {
 
 // Listed records how long a list took.
 func (r Reporter) Listed(took time.Duration) {
-	r.update(func(_ *part, status *Status, _ time.Time) { status.ListDuration = took })
+	r.update(func(_ *part, status *Status, _ time.Time) {
+		status.ListDuration = took
+		r.mu.counts.Lists++
+		r.mu.counts.ListTime += took
+	})
 }
 
 // Contact records an event or a bookmark of a watch. It is on the path of every event, and therefore does next to

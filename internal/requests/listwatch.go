@@ -101,7 +101,7 @@ func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 	if verb == VerbList {
 		l.began = time.Now()
 	}
-	l.reports.RequestStarted()
+	l.reports.RequestStarted(verb)
 	request, asked := l.noting(ctx, verb)
 	list, err := l.resource.List(request, options)
 	release()
@@ -139,7 +139,7 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 	if err := l.pacer.awaitWatch(ctx); err != nil {
 		return nil, err
 	}
-	l.reports.RequestStarted()
+	l.reports.RequestStarted(VerbWatch)
 	request, asked := l.noting(ctx, VerbWatch)
 	began := time.Now() // some proxies hold an answer back until the first event
 	w, err := l.resource.Watch(request, options)
@@ -184,7 +184,7 @@ func (l *listWatch) watchList(ctx context.Context, options metav1.ListOptions) (
 		return nil, err
 	}
 	began := time.Now()
-	l.reports.RequestStarted()
+	l.reports.RequestStarted(VerbWatchList)
 	ctx, cancel := context.WithCancelCause(ctx)
 	w, asked, err := l.openWatchList(ctx, cancel, options)
 	if err != nil {

@@ -133,10 +133,10 @@ type heard struct {
 	lists    int
 }
 
-func (*heard) RequestStarted() {}
-func (*heard) Throttled(Verb)  {}
-func (*heard) Contact(bool)    {}
-func (*heard) WatchOpened()    {}
+func (*heard) RequestStarted(Verb) {}
+func (*heard) Throttled(Verb)      {}
+func (*heard) Contact(bool)        {}
+func (*heard) WatchOpened()        {}
 
 func (h *heard) Answer(_ Verb, err error) {
 	if reason := ReasonOf(err); reason != ReasonNone {

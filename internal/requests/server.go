@@ -36,7 +36,7 @@ type Target struct {
 // Reporter records the outcomes of the requests for one target.
 type Reporter interface {
 	// RequestStarted records that a request is about to be sent.
-	RequestStarted()
+	RequestStarted(verb Verb)
 	// Answer records the outcome of a request; err is nil when the server accepted it. That watches are accepted and closed
 	// at once, again and again, is a failure, too.
 	Answer(verb Verb, err error)

@@ -23,8 +23,7 @@ type Measure struct {
 	Objects, Compressed                 int
 	ObjectBytes, TableBytes, IndexBytes int64
 	// Indexes are in the order in which they were added.
-	Indexes      []IndexMeasure
-	Hits, Misses int64
+	Indexes []IndexMeasure
 }
 
 // IndexMeasure is how much an index has: see IndexStats.
@@ -52,10 +51,15 @@ func (s *Store) Measure() Measure {
 		m.Indexes = append(m.Indexes, IndexMeasure{Name: x.function.name, Values: x.postings.len, Entries: x.entries})
 		m.IndexBytes += x.measure(perRow)
 	}
-	if f, ok := s.form.(*Packed); ok {
-		m.Hits, m.Misses = f.Decodes()
-	}
 	return m
+}
+
+// Decodes counts the reads of packed objects: see Stats.
+func (s *Store) Decodes() (hits, misses int64) {
+	if f, ok := s.form.(*Packed); ok {
+		return f.Decodes()
+	}
+	return 0, 0
 }
 
 // tableRowBytes is what the rows themselves occupy, by rowBytes of the first ones.

@@ -73,9 +73,7 @@ func (s *Store) Stats() Stats {
 		x := &now.indexes[i]
 		stats.Indexes = append(stats.Indexes, x.stats(byID[x.function.id]))
 	}
-	if f, ok := s.form.(*Packed); ok {
-		stats.Hits, stats.Misses = f.Decodes()
-	}
+	stats.Hits, stats.Misses = s.Decodes()
 	return stats
 }
 

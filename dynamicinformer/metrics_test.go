@@ -1,0 +1,226 @@
+package dynamicinformer
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+)
+
+// only returns the figures of the one view that a factory follows.
+func only(t *testing.T, f *Factory) Metrics {
+	t.Helper()
+	all := f.Metrics()
+	if len(all) != 1 {
+		t.Fatalf("%d views are followed: %+v", len(all), all)
+	}
+	return all[0]
+}
+
+// TestMetricsCount has one of everything happen.
+func TestMetricsCount(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, widget("web", "a"), widget("web", "b"))
+		server.Break(fault(widgetsPath, "", 500))
+		f := newVirtualFactory(t, server, Options{})
+		i := ask(t, f, widgets)
+		if _, err := i.AddEventHandler(Named("worker", cache.ResourceEventHandlerFuncs{})); err != nil {
+			t.Fatal(err)
+		}
+		start(t, f)
+		synctest.Wait()
+		failed := only(t, f)
+		if got := failed.Failures[RequestFailureKind{"list", ReasonRequestFailed}]; got != 1 || failed.Requests["list"] != 1 {
+			t.Errorf("after a list that failed: %+v", failed.Counters)
+		}
+		server.Repair()
+		observe(t, i, "repaired", time.Minute, brief{State: StateSynced})
+		changed := widget("web", "a")
+		changed.SetLabels(map[string]string{"changed": "true"})
+		server.Update(t, widgets, changed)
+		server.Delete(t, widgets, "web", "b")
+		server.Create(t, widgets, widget("db", "c"))
+		synctest.Wait()
+		if _, err := i.Lister().ByNamespace("db").Get("c"); err != nil {
+			t.Fatal(err)
+		}
+		server.Break(fault(widgetsPath, "watch", 410))
+		server.CloseClientConnections()
+		observe(t, i, "relisted", time.Minute, brief{State: StateSynced})
+
+		m := only(t, f)
+		got := m.Counters
+		if got.Adds != 3 || got.Updates != 1 || got.Deletes != 1 {
+			t.Errorf("events: %+v", got)
+		}
+		if got.Relists != (Relists{Expired: 1}) || got.Relists != i.Status().Relists {
+			t.Errorf("relists: %+v, the status says %+v", got.Relists, i.Status().Relists)
+		}
+		if got.Lists != 2 || got.Hits+got.Misses == 0 {
+			t.Errorf("%d lists, %d hits, %d misses", got.Lists, got.Hits, got.Misses)
+		}
+		sent := map[string]int64{}
+		for verb, n := range got.Requests {
+			sent[verb] = n
+		}
+		want := map[string]int64{}
+		for _, r := range server.Requests() {
+			var verb, path string
+			if _, err := fmt.Sscan(r, &verb, &path); err != nil {
+				t.Fatal(err)
+			}
+			if verb == "list" || verb == "watch" || verb == "watch-list" {
+				want[verb]++
+			}
+		}
+		if diff := cmp.Diff(want, sent); diff != "" {
+			t.Errorf("requests (-the server's +counted):\n%s", diff)
+		}
+		if m.Objects != 2 || m.ObjectBytes == 0 || m.TableBytes == 0 || m.IndexBytes == 0 {
+			t.Errorf("sizes: %+v", m)
+		}
+		if diff := cmp.Diff([]IndexMetrics{{Name: cache.NamespaceIndex, Values: 2, Entries: 2}}, m.Indexes); diff != "" {
+			t.Errorf("indexes (-want +got):\n%s", diff)
+		}
+		if len(m.Handlers) != 1 || m.Handlers[0].Name != "worker" || len(m.Status) != 1 || m.Status[0].State != StateSynced {
+			t.Errorf("handlers %+v, status %+v", m.Handlers, m.Status)
+		}
+	})
+}
+
+// TestMetricsCountThrottling counts each 429 once, whether or not the server says for how long it wants to be left alone.
+func TestMetricsCountThrottling(t *testing.T) {
+	for _, wait := range []string{"", "20"} {
+		t.Run("Retry-After "+wait, func(t *testing.T) {
+			virtual(t, func(t *testing.T, server *apitest.Server) {
+				server.Break(apitest.Fault{Path: widgetsPath, Status: 429, RetryAfter: wait})
+				f := newVirtualFactory(t, server, Options{})
+				i := ask(t, f, widgets)
+				start(t, f)
+				synctest.Wait()
+				refused := int64(len(server.Requests()))
+				server.Repair()
+				observe(t, i, "repaired", 5*time.Minute, brief{State: StateSynced})
+				var counted int64
+				for kind, n := range only(t, f).Failures {
+					if kind.Reason != ReasonThrottled {
+						t.Errorf("%d failures for %+v", n, kind)
+					}
+					counted += n
+				}
+				if counted != refused {
+					t.Errorf("%d failures, the server has refused %d requests", counted, refused)
+				}
+			})
+		})
+	}
+}
+
+// TestCountersOutliveInformers looks at the counters all the time while a type is released and acquired again: they never
+// go down, and what was counted before is there in the end.
+func TestCountersOutliveInformers(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, widget("web", "a"))
+		f := newVirtualFactory(t, server, Options{Linger: -1})
+		start(t, f)
+		var last Counters
+		look := func() {
+			for _, m := range f.Metrics() {
+				if m.Adds < last.Adds || m.Lists < last.Lists || m.Requests["list"] < last.Requests["list"] {
+					t.Errorf("counters went from %+v to %+v", last, m.Counters)
+				}
+				last = m.Counters
+			}
+		}
+		const rounds = 5
+		for range rounds {
+			h := acquire(t, f, widgets)
+			look()
+			observe(t, h.Informer(), "acquired", time.Minute, brief{State: StateSynced})
+			look()
+			h.Release()
+			look()
+			<-h.Informer().Stopped()
+			synctest.Wait()
+			if left := f.Metrics(); len(left) != 0 {
+				t.Errorf("what nobody has acquired is there: %+v", left)
+			}
+		}
+		h := acquire(t, f, widgets)
+		observe(t, h.Informer(), "acquired", time.Minute, brief{State: StateSynced})
+		if m := only(t, f); m.Adds != rounds+1 || m.Lists != rounds+1 || m.Objects != 1 || len(m.Status) != 1 {
+			t.Errorf("after %d rounds: %+v", rounds, m)
+		}
+	})
+}
+
+// TestCountersOutliveAStart is the same for informers that end with the context of Start, and are there until they are
+// replaced.
+func TestCountersOutliveAStart(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, widget("web", "a"))
+		f := newVirtualFactory(t, server, Options{})
+		for round := range int64(3) {
+			i := ask(t, f, widgets)
+			cancel := startFor(t, f)
+			observe(t, i, "started", time.Minute, brief{State: StateSynced})
+			cancel()
+			<-i.Stopped()
+			synctest.Wait()
+			if m := only(t, f); m.Adds != round+1 || m.Status[0].State != StateStopped {
+				t.Errorf("round %d: %+v", round, m)
+			}
+		}
+	})
+}
+
+// TestViewsDescribedAlikeShareTheirFigures has two views that only differ in their transforms.
+func TestViewsDescribedAlikeShareTheirFigures(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, widget("web", "a"))
+		f := newVirtualFactory(t, server, Options{})
+		start(t, f)
+		transform := func(mark string) cache.TransformFunc {
+			return func(obj any) (any, error) {
+				u := obj.(*unstructured.Unstructured).DeepCopy()
+				u.SetAnnotations(map[string]string{"mark": mark})
+				return u, nil
+			}
+		}
+		for _, mark := range []string{"one", "two"} {
+			h, err := f.Acquire(widgets, ResourceOptions{Transform: transform(mark)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			observe(t, h.Informer(), mark, time.Minute, brief{State: StateSynced})
+		}
+		m := only(t, f)
+		if m.View != "transformed" || len(m.Status) != 2 || m.Objects != 2 || m.Adds != 2 || m.Indexes[0].Entries != 2 {
+			t.Errorf("%+v", m)
+		}
+	})
+}
+
+// TestFewViewsAreRemembered asks for other views again and again.
+func TestFewViewsAreRemembered(t *testing.T) {
+	f := newFactory(t, newServer(t), Options{Linger: -1})
+	for n := range rememberedViews + 100 {
+		h, err := f.Acquire(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: fmt.Sprint("type", n)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.Release()
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.mu.past) != rememberedViews {
+		t.Errorf("%d views are remembered", len(f.mu.past))
+	}
+}

@@ -2,7 +2,7 @@
 export GOWORK := off
 export GOFLAGS := -buildvcs=false
 
-MODULES := . sandbox integration bench controllerruntime
+MODULES := . sandbox integration bench controllerruntime metrics
 BIN := $(CURDIR)/bin
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 20s
@@ -53,6 +53,7 @@ unit: ## Run the tests that need nothing but Go, those of the engine also in 32 
 	go test -timeout 10m ./...
 	cd bench && go test -timeout 10m ./...
 	cd controllerruntime && go test -timeout 10m ./...
+	cd metrics && go test -timeout 10m ./...
 	@if [ "$$(go env GOOS GOARCH | paste -sd/)" = linux/amd64 ]; then \
 	  echo "GOARCH=386 go test $(ENGINE)"; GOARCH=386 CGO_ENABLED=0 go test -timeout 10m $(ENGINE); fi
 
@@ -87,6 +88,7 @@ sandbox-test: sandbox ## Run the sandbox's own tests
 
 race: sandbox ## Run unit and integration tests with the race detector
 	go test -race -timeout 20m ./...
+	cd metrics && go test -race -timeout 10m ./...
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -race -timeout 30m ./...
 
 fuzz: ## Run every fuzz test of the library for FUZZTIME

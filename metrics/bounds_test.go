@@ -1,0 +1,58 @@
+package metrics
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+func TestShortened(t *testing.T) {
+	long := strings.Repeat("é", maxView)
+	seen := map[string]string{}
+	for _, view := range []string{"", "pruned", long, long + "a", long + "b", "\xff", "\xfe"} {
+		got := shortened(view)
+		if len(got) > maxView+30 || strings.ToValidUTF8(got, "") != got {
+			t.Errorf("%q becomes %q", view, got)
+		}
+		if other, taken := seen[got]; taken {
+			t.Errorf("%q and %q both become %q", view, other, got)
+		}
+		seen[got] = view
+	}
+	if got := shortened("pruned"); got != "pruned" {
+		t.Errorf("pruned becomes %q", got)
+	}
+}
+
+// TestHandlersAreBounded: those of one name share it, and so do those that are too many.
+func TestHandlersAreBounded(t *testing.T) {
+	var all []dynamicinformer.HandlerStatus
+	for n := range 3 * maxHandlers {
+		all = append(all, dynamicinformer.HandlerStatus{Name: fmt.Sprint("user ", n), Depth: 1, Lag: time.Duration(n)})
+	}
+	all = append(all, dynamicinformer.HandlerStatus{Name: "user 0", Depth: 5, Lag: time.Hour}, dynamicinformer.HandlerStatus{Depth: 1})
+	got := boundedHandlers(all)
+	if len(got) != maxHandlers+1 {
+		t.Fatalf("%d handlers: %+v", len(got), got)
+	}
+	if first := got[0]; first.Name != "user 0" || first.Depth != 6 || first.Lag != time.Hour {
+		t.Errorf("two of one name: %+v", first)
+	}
+	if last := got[maxHandlers]; last.Name != others || last.Depth != 2*maxHandlers+1 || last.Lag != 3*maxHandlers-1 {
+		t.Errorf("those that are too many: %+v", last)
+	}
+}
+
+func TestIndexesAreBounded(t *testing.T) {
+	var all []dynamicinformer.IndexMetrics
+	for n := range maxIndexes + 2 {
+		all = append(all, dynamicinformer.IndexMetrics{Name: fmt.Sprint("index ", n), Values: 2, Entries: 3})
+	}
+	got := boundedIndexes(all)
+	if last := got[len(got)-1]; len(got) != maxIndexes+1 || last != (dynamicinformer.IndexMetrics{Name: others, Values: 4, Entries: 6}) {
+		t.Errorf("%d indexes, the last is %+v", len(got), last)
+	}
+}

@@ -1,0 +1,241 @@
+package metrics
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/readapi/faults"
+)
+
+type of = map[string]string
+
+func expect(t *testing.T, s func() (float64, bool), what string, want float64) {
+	t.Helper()
+	if got, found := s(); !found || got != want {
+		t.Errorf("%s is %v (there: %v), want %v", what, got, found, want)
+	}
+}
+
+// TestCollector has a little of everything happen and reads it from a real handler.
+func TestCollector(t *testing.T) {
+	s := newServer(t)
+	s.apply(t, 0, 20, 1)
+	f := newFactory(t, s, dynamicinformer.Options{})
+	collector := NewCollector(f, Options{Name: "main"})
+	e := exporter(t, collector)
+
+	forbidden := s.faults.Add(faults.Fault{Match: faults.Match{Path: "/apis/example.com/v1/gadgets"}, Effect: faults.Status(403, "", "no gadgets")})
+	defer forbidden()
+	h := acquired(t, f, widgets)
+	refused, err := f.Acquire(gadgets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitStatus(t, refused.Informer(), func(s dynamicinformer.Status) bool { return s.State == dynamicinformer.StateDegraded })
+	handler := dynamicinformer.Named("worker", cache.ResourceEventHandlerFuncs{})
+	if _, err := h.Informer().AddEventHandler(handler); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Informer().Lister().List(labels.Everything()); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Informer().Flush(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+
+	got := scrape(t, e)
+	for _, want := range []struct {
+		name   string
+		labels of
+		value  float64
+	}{
+		{"condition", of{"condition": "Ready", "status": "True", "factory": "main"}, 1},
+		{"condition", of{"condition": "Ready"}, 1},
+		{"condition", of{"status": "False"}, 0},
+		{"informers", of{"resource": "widgets", "group": "example.com", "version": "v1", "view": "", "state": "Synced", "reason": ""}, 1},
+		{"informers", of{"resource": "gadgets", "state": "Degraded", "reason": "Forbidden"}, 1},
+		{"informers", of{}, 2},
+		{"stale_informers", of{"resource": "widgets"}, 0},
+		{"generation", of{"resource": "widgets"}, 1},
+		{"objects", of{"resource": "widgets"}, 20},
+		{"compressed_objects", of{"resource": "widgets"}, 0},
+		{"index_values", of{"resource": "widgets", "index": "namespace"}, 10},
+		{"index_entries", of{"resource": "widgets", "index": "namespace"}, 20},
+		{"events_total", of{"resource": "widgets", "event": "add"}, 20},
+		{"events_total", of{"resource": "widgets", "event": "update"}, 0},
+		{"relists_total", of{"resource": "widgets", "reason": "Expired"}, 0},
+		{"request_failures_total", of{"resource": "gadgets", "verb": "list", "reason": "Forbidden"}, 1},
+		{"list_duration_seconds", of{"resource": "widgets"}, 1},
+		{"handler_queue_length", of{"handler": "worker"}, 0},
+		{"handler_lag_seconds", of{"handler": "worker"}, 0},
+		{"reads_total", of{"resource": "widgets"}, 20},
+	} {
+		expect(t, func() (float64, bool) { return value(got, want.name, want.labels) }, fmt.Sprint(want.name, want.labels), want.value)
+	}
+	for _, positive := range []string{"last_contact_timestamp_seconds", "memory_bytes", "requests_total", "last_list_duration_seconds"} {
+		if v, _ := value(got, positive, of{"resource": "widgets"}); v <= 0 {
+			t.Errorf("%s is %v", positive, v)
+		}
+	}
+	if _, found := value(got, "last_contact_timestamp_seconds", of{"resource": "gadgets"}); found {
+		t.Error("there was contact for what is forbidden")
+	}
+	for _, m := range all {
+		if got["crdcache_"+m.name] == nil {
+			t.Errorf("%s is missing", m.name)
+		}
+	}
+	problems, err := testutil.CollectAndLint(collector)
+	if err != nil || len(problems) > 0 {
+		t.Errorf("promlint: %v %v", problems, err)
+	}
+}
+
+// TestSeveralViews: no two series are the same, whatever views, handlers and factories there are.
+func TestSeveralViews(t *testing.T) {
+	s := newServer(t)
+	s.apply(t, 0, 20, 1)
+	options := dynamicinformer.Options{}
+	one, two := newFactory(t, s, options), newFactory(t, s, options)
+	transform := func(mark string) cache.TransformFunc {
+		return func(obj any) (any, error) {
+			u := obj.(*unstructured.Unstructured).DeepCopy()
+			u.SetAnnotations(of{"mark": mark})
+			return u, nil
+		}
+	}
+	for _, view := range []dynamicinformer.ResourceOptions{
+		{},
+		{Namespaces: dynamicinformer.InNamespaces("tenant-1")},
+		{Namespaces: dynamicinformer.InNamespaces("tenant-1", "tenant-2")},
+		{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}},
+		{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageObject}},
+		{Transform: transform("one")},
+		{Transform: transform("two")},
+	} {
+		for range 2 { // whoever asks for the same view shares it
+			h := acquired(t, one, widgets, view)
+			for range 3 { // of the same Go type
+				if _, err := h.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	acquired(t, two, widgets)
+	got := scrape(t, exporter(t, NewCollector(one), NewCollector(two, Options{Name: "second"})))
+	for view, want := range map[string]float64{
+		"": 20, "namespaces: in tenant-1": 2, "namespaces: in tenant-1,tenant-2": 4, "storage: metadata": 20, "storage: object": 20, "transformed": 40,
+	} {
+		labels := of{"view": view, "factory": ""}
+		expect(t, func() (float64, bool) { return value(got, "objects", labels) }, "objects of "+view, want)
+	}
+	expect(t, func() (float64, bool) { return value(got, "informers", of{"view": "transformed"}) }, "transformed informers", 2)
+	expect(t, func() (float64, bool) { return value(got, "objects", of{"factory": "second"}) }, "objects of the second factory", 20)
+
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(NewCollector(one))
+	var already prometheus.AlreadyRegisteredError
+	if err := registry.Register(NewCollector(two)); !errors.As(err, &already) {
+		t.Errorf("a second factory without a name: %v", err)
+	}
+	if !registry.Unregister(NewCollector(one)) {
+		t.Error("a collector cannot be unregistered")
+	}
+}
+
+// TestCountersGoOn releases a type and acquires it again: its series end, and then go on where they were.
+func TestCountersGoOn(t *testing.T) {
+	s := newServer(t)
+	s.apply(t, 0, 20, 1)
+	f := newFactory(t, s, dynamicinformer.Options{Linger: -1})
+	e := exporter(t, NewCollector(f))
+	added := func() (float64, bool) { return value(scrape(t, e), "events_total", of{"event": "add"}) }
+	for round := range 3 {
+		if _, found := added(); found {
+			t.Errorf("round %d: there are series of what nobody follows", round)
+		}
+		h := acquired(t, f, widgets)
+		expect(t, added, fmt.Sprint("additions in round ", round), float64(20*(round+1)))
+		h.Release()
+		<-h.Informer().Stopped()
+		for { // the factory learns of the end a moment later
+			if _, found := added(); !found {
+				break
+			}
+		}
+	}
+}
+
+// TestScrapeDuringWrites scrapes all the time while objects change and views come and go; counters never go down.
+func TestScrapeDuringWrites(t *testing.T) {
+	s := newServer(t)
+	s.apply(t, 0, 50, 0)
+	f := newFactory(t, s, dynamicinformer.Options{Linger: -1})
+	e := exporter(t, NewCollector(f))
+	i := acquired(t, f, widgets).Informer()
+	if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{}); err != nil {
+		t.Fatal(err)
+	}
+	const rounds = 30
+	var writers sync.WaitGroup
+	writers.Go(func() {
+		for n := range rounds {
+			s.apply(t, 0, 50, n+1)
+			s.storage.Delete(widgets.GroupResource(), "tenant-7", "w-7")
+		}
+	})
+	writers.Go(func() {
+		for range rounds {
+			acquired(t, f, widgets, dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.InNamespaces("tenant-3")}).Release()
+		}
+	})
+	done := make(chan struct{})
+	go func() { // ended by the end of the writers
+		defer close(done)
+		writers.Wait()
+	}()
+	last := map[string]float64{}
+	for {
+		families := scrape(t, e)
+		for name, family := range families {
+			for _, m := range family.GetMetric() {
+				if m.GetCounter() == nil {
+					continue
+				}
+				key := name + m.String()[:strings.Index(m.String(), "counter:")]
+				if now := m.GetCounter().GetValue(); now < last[key] {
+					t.Fatalf("%s went from %v to %v", key, last[key], now)
+				}
+				last[key] = m.GetCounter().GetValue()
+			}
+		}
+		select {
+		case <-done:
+			return
+		default:
+		}
+	}
+}
+
+// TestShutDown: what has stopped says so.
+func TestShutDown(t *testing.T) {
+	s := newServer(t)
+	f := newFactory(t, s, dynamicinformer.Options{})
+	acquired(t, f, widgets)
+	e := exporter(t, NewCollector(f))
+	if err := f.Shutdown(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, func() (float64, bool) { return value(scrape(t, e), "informers", of{"state": "Stopped"}) }, "stopped informers", 1)
+}

@@ -1,0 +1,53 @@
+package metrics
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// registered returns the registry of a factory whose informer holds so many widgets.
+func registered(t testing.TB, widgetsHeld int) *prometheus.Registry {
+	s := newServer(t)
+	s.apply(t, 0, widgetsHeld, 1)
+	f := newFactory(t, s, dynamicinformer.Options{})
+	acquired(t, f, widgets)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(NewCollector(f))
+	return registry
+}
+
+// TestScrapeCostsTheSame counts allocations: time would be another one on each machine. A scrape that looked at each
+// object would differ by thousands.
+func TestScrapeCostsTheSame(t *testing.T) {
+	allocations := func(objects int) float64 {
+		registry := registered(t, objects)
+		return testing.AllocsPerRun(20, func() {
+			if _, err := registry.Gather(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	few, many := allocations(100), allocations(10_000)
+	t.Logf("%v allocations for 100 objects, %v for 10,000", few, many)
+	if many > few+100 {
+		t.Errorf("%v allocations for 100 objects, %v for 10,000", few, many)
+	}
+}
+
+func BenchmarkScrape(b *testing.B) {
+	for _, objects := range []int{100, 10_000, 100_000} {
+		b.Run(fmt.Sprint(objects), func(b *testing.B) {
+			registry := registered(b, objects)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := registry.Gather(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,116 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// namespace begins the name of every metric.
+const namespace = "crdcache"
+
+// The labels of what is said of a type, of which more follow in some metrics.
+var typeLabels = []string{"group", "version", "resource", "view"}
+
+// metric is one of those that a Collector has.
+type metric struct {
+	name, help string
+	kind       prometheus.ValueType
+	// labels follow those of the type, or are all there are of a metric of the whole factory.
+	labels []string
+	whole  bool
+}
+
+// The metrics. Each is a line of docs/operations.md, which a test compares.
+var (
+	condition = metric{
+		name: "condition", kind: prometheus.GaugeValue, labels: []string{"condition", "status"}, whole: true,
+		help: "Whether a condition of the factory has this status (True, False or Unknown): 1 for the one that it has, 0 for the others.",
+	}
+	informers = metric{
+		name: "informers", kind: prometheus.GaugeValue, labels: []string{"state", "reason"},
+		help: "How many informers are in this state, for this reason; a view of a type has one as a rule.",
+	}
+	stale = metric{
+		name: "stale_informers", kind: prometheus.GaugeValue,
+		help: "How many informers have a cache that may be behind the API server.",
+	}
+	contact = metric{
+		name: "last_contact_timestamp_seconds", kind: prometheus.GaugeValue,
+		help: "When the API server last gave a sign of life for the type, as a Unix time; missing before the first.",
+	}
+	generations = metric{
+		name: "generation", kind: prometheus.GaugeValue,
+		help: "How many times the informer has begun to follow the type, which may go and come back.",
+	}
+	objects = metric{
+		name: "objects", kind: prometheus.GaugeValue,
+		help: "How many objects are cached.",
+	}
+	compressed = metric{
+		name: "compressed_objects", kind: prometheus.GaugeValue,
+		help: "How many of the cached objects are compressed.",
+	}
+	memory = metric{
+		name: "memory_bytes", kind: prometheus.GaugeValue, labels: []string{"kind"},
+		help: "How much heap the cache occupies: objects, the table that finds them by their keys, and indexes.",
+	}
+	indexValues = metric{
+		name: "index_values", kind: prometheus.GaugeValue, labels: []string{"index"},
+		help: "How many different values an index has.",
+	}
+	indexEntries = metric{
+		name: "index_entries", kind: prometheus.GaugeValue, labels: []string{"index"},
+		help: "How many objects an index has, an object with several values once for each.",
+	}
+	events = metric{
+		name: "events_total", kind: prometheus.CounterValue, labels: []string{"event"},
+		help: "How many objects were added, updated and deleted in the cache.",
+	}
+	relists = metric{
+		name: "relists_total", kind: prometheus.CounterValue, labels: []string{"reason"},
+		help: "How often the type was listed again, because a watch could not go on where it ended.",
+	}
+	sent = metric{
+		name: "requests_total", kind: prometheus.CounterValue, labels: []string{"verb"},
+		help: "How many list and watch requests were sent.",
+	}
+	failures = metric{
+		name: "request_failures_total", kind: prometheus.CounterValue, labels: []string{"verb", "reason"},
+		help: "How many list and watch requests failed, or broke off.",
+	}
+	lists = metric{
+		name: "list_duration_seconds",
+		help: "How long lists took until their last page, or until the initial events of a watch-list were over.",
+	}
+	lastList = metric{
+		name: "last_list_duration_seconds", kind: prometheus.GaugeValue,
+		help: "How long the last list took; missing before the first.",
+	}
+	queueLength = metric{
+		name: "handler_queue_length", kind: prometheus.GaugeValue, labels: []string{"handler"},
+		help: "How many events wait for an event handler, with the one that it is handling.",
+	}
+	lag = metric{
+		name: "handler_lag_seconds", kind: prometheus.GaugeValue, labels: []string{"handler"},
+		help: "How far an event handler is behind the cache: the age of the oldest event that it has not handled.",
+	}
+	reads = metric{
+		name: "reads_total", kind: prometheus.CounterValue, labels: []string{"result"},
+		help: "How often a packed object was read while a decoded copy was in memory (hit), or had to be decoded (miss).",
+	}
+)
+
+// all are the metrics in the order of the docs.
+var all = []metric{
+	condition, informers, stale, contact, generations, objects, compressed, memory, indexValues, indexEntries, events,
+	relists, sent, failures, lists, lastList, queueLength, lag, reads,
+}
+
+// describe returns what a registry is told of the metric.
+func (m metric) describe(factory string) *prometheus.Desc {
+	var labels []string
+	if !m.whole {
+		labels = append(labels, typeLabels...)
+	}
+	return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", m.name), m.help, append(labels, m.labels...),
+		prometheus.Labels{"factory": factory})
+}

@@ -1,0 +1,177 @@
+package metrics
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/readapi"
+	"github.com/crdcache/crdcache/readapi/faults"
+)
+
+var (
+	widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+	gadgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
+)
+
+// server is an API server of widgets and gadgets.
+type server struct {
+	*httptest.Server
+	storage *readapi.Storage
+	faults  *faults.Injector
+}
+
+func newServer(t testing.TB) *server {
+	t.Helper()
+	s := &server{storage: readapi.NewStorage(readapi.StorageOptions{})}
+	for plural, kind := range map[string]string{"widgets": "Widget", "gadgets": "Gadget"} {
+		err := s.storage.SetType(readapi.Type{
+			Group: "example.com", Names: crd.Names{Plural: plural, Kind: kind}, Namespaced: true,
+			Versions: []readapi.Version{{Name: "v1"}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.faults = faults.New(readapi.NewHandler(s.storage, readapi.HandlerOptions{}))
+	s.Server = httptest.NewServer(s.faults)
+	t.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return s
+}
+
+// apply stores widgets in ten namespaces, which differ from those of another version.
+func (s *server) apply(t testing.TB, from, to, version int) {
+	t.Helper()
+	for n := from; n < to; n++ {
+		text := fmt.Appendf(nil, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":"tenant-%d","name":"w-%d"},"spec":{"version":%d}}`, n%10, n, version)
+		if _, err := s.storage.ApplyJSON(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// patient returns a context that ends long after any test should.
+func patient(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// newFactory returns a factory that runs until the end of the test.
+func newFactory(t testing.TB, s *server, options dynamicinformer.Options) *dynamicinformer.Factory {
+	t.Helper()
+	ctx := patient(t)
+	options.Config = &rest.Config{Host: s.URL, QPS: -1}
+	f, err := dynamicinformer.New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := f.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// acquired returns a handle to the informer of a type that has synced.
+func acquired(t testing.TB, f *dynamicinformer.Factory, gvr schema.GroupVersionResource, options ...dynamicinformer.ResourceOptions) *dynamicinformer.Handle {
+	t.Helper()
+	h, err := f.Acquire(gvr, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.WaitForSync(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// awaitStatus waits for a status.
+func awaitStatus(t testing.TB, i *dynamicinformer.Informer, is func(dynamicinformer.Status) bool) {
+	t.Helper()
+	ctx := patient(t)
+	for {
+		status, changed := i.StatusChange()
+		if is(status) {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			t.Fatalf("the status stays at %v", status)
+		}
+	}
+}
+
+// exporter serves the metrics of a collector as a program does.
+func exporter(t testing.TB, collectors ...prometheus.Collector) *httptest.Server {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	for _, c := range collectors {
+		if err := registry.Register(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// scrape reads what an exporter has, by name.
+func scrape(t testing.TB, s *httptest.Server) map[string]*dto.MetricFamily {
+	t.Helper()
+	response, err := http.Get(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		t.Fatalf("the scrape failed: %s", response.Status)
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return families
+}
+
+// value adds up the values of the series that have these labels; false: there is none.
+func value(families map[string]*dto.MetricFamily, name string, labels map[string]string) (sum float64, found bool) {
+	for _, m := range families["crdcache_"+name].GetMetric() {
+		has := map[string]string{}
+		for _, pair := range m.GetLabel() {
+			has[pair.GetName()] = pair.GetValue()
+		}
+		fits := true
+		for k, v := range labels {
+			fits = fits && has[k] == v
+		}
+		if fits {
+			found = true
+			sum += m.GetGauge().GetValue() + m.GetCounter().GetValue() + float64(m.GetSummary().GetSampleCount())
+		}
+	}
+	return sum, found
+}

@@ -1,0 +1,112 @@
+package metrics
+
+import (
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// sink writes the metrics of one view of a type, or those of the whole factory.
+type sink struct {
+	collector *Collector
+	metrics   chan<- prometheus.Metric
+	// labels are those of the type.
+	labels []string
+}
+
+// add writes one value. labels are those that the metric has besides the type's.
+func (s sink) add(m metric, value float64, labels ...string) {
+	s.metrics <- prometheus.MustNewConstMetric(s.collector.descriptions[m.name], m.kind, value, slices.Concat(s.labels, labels)...)
+}
+
+var statuses = []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}
+
+func (s sink) condition(state dynamicinformer.Condition) {
+	for _, status := range statuses {
+		value := 0.0
+		if state.Status == status {
+			value = 1
+		}
+		s.add(condition, value, string(state.Type), string(status))
+	}
+}
+
+// status writes what the status of one or several informers says: how many there are of each, and of times the one that
+// is to worry about.
+func (s sink) status(of []dynamicinformer.Status) {
+	type kind struct {
+		state  dynamicinformer.State
+		reason dynamicinformer.Reason
+	}
+	counts := map[kind]int{}
+	behind, generation := 0, 0
+	var oldest time.Time
+	var slowest time.Duration
+	for _, one := range of {
+		counts[kind{one.State, one.Reason}]++
+		if one.Stale {
+			behind++
+		}
+		generation = max(generation, one.Generation)
+		if !one.LastContact.IsZero() && (oldest.IsZero() || one.LastContact.Before(oldest)) {
+			oldest = one.LastContact
+		}
+		slowest = max(slowest, one.ListDuration)
+	}
+	for k, n := range counts {
+		s.add(informers, float64(n), string(k.state), string(k.reason))
+	}
+	s.add(stale, float64(behind))
+	s.add(generations, float64(generation))
+	if !oldest.IsZero() {
+		s.add(contact, float64(oldest.UnixNano())/1e9)
+	}
+	if slowest > 0 {
+		s.add(lastList, slowest.Seconds())
+	}
+}
+
+// content writes what the cache holds.
+func (s sink) content(m dynamicinformer.Metrics) {
+	s.add(objects, float64(m.Objects))
+	s.add(compressed, float64(m.Compressed))
+	s.add(memory, float64(m.ObjectBytes), "objects")
+	s.add(memory, float64(m.TableBytes), "table")
+	s.add(memory, float64(m.IndexBytes), "indexes")
+	for _, x := range boundedIndexes(m.Indexes) {
+		s.add(indexValues, float64(x.Values), x.Name)
+		s.add(indexEntries, float64(x.Entries), x.Name)
+	}
+}
+
+// counters writes what has happened. What may happen to every informer is there from the beginning, with 0, so that the
+// first time shows as an increase; of failures there would be too many kinds.
+func (s sink) counters(c dynamicinformer.Counters) {
+	s.add(events, float64(c.Adds), "add")
+	s.add(events, float64(c.Updates), "update")
+	s.add(events, float64(c.Deletes), "delete")
+	s.add(relists, float64(c.Relists.Expired), string(dynamicinformer.RelistExpired))
+	s.add(relists, float64(c.Relists.TooLarge), string(dynamicinformer.RelistTooLarge))
+	s.add(relists, float64(c.Relists.Failed), string(dynamicinformer.RelistFailed))
+	for _, verb := range []string{"list", "watch", "watch-list"} {
+		s.add(sent, float64(c.Requests[verb]), verb)
+	}
+	for kind, n := range c.Failures {
+		s.add(failures, float64(n), kind.Verb, string(kind.Reason))
+	}
+	s.metrics <- prometheus.MustNewConstSummary(s.collector.descriptions[lists.name], uint64(c.Lists), c.ListTime.Seconds(), nil, s.labels...)
+	s.add(reads, float64(c.Hits), "hit")
+	s.add(reads, float64(c.Misses), "miss")
+}
+
+// handlers writes how far event handlers have come.
+func (s sink) handlers(of []dynamicinformer.HandlerStatus) {
+	for _, h := range boundedHandlers(of) {
+		s.add(queueLength, float64(h.Depth), h.Name)
+		s.add(lag, h.Lag.Seconds(), h.Name)
+	}
+}

@@ -83,7 +83,7 @@ func BenchmarkNewCatalog(b *testing.B) {
 
 func BenchmarkTrackerState(b *testing.B) {
 	defs := definitions(1000)
-	s := newState()
+	s := newState(DefaultDiscoveryLag)
 	if _, err := s.replaceCRDs(defs, nil, epoch); err != nil {
 		b.Fatal(err)
 	}

@@ -75,7 +75,7 @@ func FuzzDecodeDiscovery(f *testing.F) {
 		}
 		_, _ = catalog.Resolve("*")
 		_, _ = catalog.Resolve("nothing.a.io")
-		s := newState()
+		s := newState(DefaultDiscoveryLag)
 		s.denyCRDs(epoch)
 		events, _ := s.take(catalog)
 		for _, e := range events {

@@ -13,10 +13,6 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// buriedFor is how long a type whose CRD was deleted is not believed to exist just because discovery
-// still lists it. Discovery lags behind by seconds; after this time somebody else serves the type.
-const buriedFor = time.Minute
-
 // errSecondLook refuses a list that would remove most of what is known, until a second one says the same.
 var errSecondLook = errors.New("the list lacks most of the known CustomResourceDefinitions: looking again")
 
@@ -42,12 +38,15 @@ type state struct {
 	listedAt  time.Time
 	listDoubt bool
 
-	// buried are types whose CRD was deleted, and when.
+	// buried are types whose CRD was deleted, and when: they are not believed to exist just because discovery still
+	// lists them. After its lag somebody else serves the type.
 	buried map[schema.GroupResource]time.Time
+	lag    time.Duration
 }
 
-func newState() state {
+func newState(lag time.Duration) state {
 	return state{
+		lag:    lag,
 		types:  map[schema.GroupResource]Type{},
 		crds:   map[schema.GroupResource]*crd.Definition{},
 		buried: map[schema.GroupResource]time.Time{},
@@ -180,11 +179,22 @@ func (s *state) take(c *Catalog) (events []Event, again bool) {
 	s.listed, s.order, s.unknown, s.listedAt = next, c.order, c.Unknown(), c.fetched
 	for gr, at := range s.buried {
 		_, still := next[gr]
-		if c.fetched.After(at) && (!still || c.fetched.Sub(at) > buriedFor) {
+		if c.fetched.After(at) && (!still || c.fetched.Sub(at) > s.lag) {
 			delete(s.buried, gr)
 		}
 	}
 	return s.settleAll(), false
+}
+
+// exhumed is when discovery is to be asked for types whose CRD was deleted, and was believed to be late until then; zero
+// when there are none.
+func (s *state) exhumed() (at time.Time) {
+	for _, buried := range s.buried {
+		if due := buried.Add(s.lag + time.Millisecond); at.IsZero() || due.Before(at) {
+			at = due
+		}
+	}
+	return at
 }
 
 // knownCRD reports whether gr is or was a custom resource.

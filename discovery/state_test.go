@@ -164,7 +164,7 @@ func TestState(t *testing.T) {
 			{list(w("1")), []string{"Added ws.example.com 1"}},
 			{take(discovered(0, core)), []string{"Added pods"}},
 			{drop(w("1")), []string{"Removed ws.example.com 1"}},
-			{take(discovered(buriedFor+second, core, oneGroup("example.com", "ws"))), []string{"Added ws.example.com"}},
+			{take(discovered(DefaultDiscoveryLag+second, core, oneGroup("example.com", "ws"))), []string{"Added ws.example.com"}},
 		},
 		"discovery is ahead of the CRD watch": {
 			{list(), nil},
@@ -231,7 +231,7 @@ func TestState(t *testing.T) {
 	}
 	for name, steps := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newState()
+			s := newState(DefaultDiscoveryLag)
 			for i, step := range steps {
 				if diff := cmp.Diff(step.want, texts(step.do(&s))); diff != "" {
 					t.Errorf("step %d (-want +got):\n%s", i, diff)
@@ -246,7 +246,7 @@ func TestState(t *testing.T) {
 func TestStateAgainstModel(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		s := newState()
+		s := newState(DefaultDiscoveryLag)
 		view := map[schema.GroupResource]Type{}
 		now := epoch
 		for range 100 {

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,8 @@ const (
 	DefaultPollInterval = 10 * time.Minute
 	// DefaultBlindPollInterval is the same while something that should be watched cannot be.
 	DefaultBlindPollInterval = 30 * time.Second
+	// DefaultDiscoveryLag is how long discovery may go on listing a type whose CRD is deleted: that takes seconds.
+	DefaultDiscoveryLag = time.Minute
 )
 
 // TrackerOptions adjusts a Tracker. The zero value is usable.
@@ -35,6 +38,10 @@ type TrackerOptions struct {
 	// BlindPollInterval is the same in Polling mode, and while a group is unknown and APIServices are not
 	// watched. Default DefaultBlindPollInterval.
 	BlindPollInterval time.Duration
+	// DiscoveryLag is how long a type whose CRD was deleted is not believed to exist just because discovery lists it.
+	// After this time discovery is asked again, and somebody else serves a type that it lists. Default
+	// DefaultDiscoveryLag; negative: discovery is right at once, as that of a readapi.Storage is.
+	DiscoveryLag time.Duration
 }
 
 // Tracker knows at any time which types an API server has, and tells its subscribers what changes.
@@ -48,6 +55,7 @@ type TrackerOptions struct {
 type Tracker struct {
 	options TrackerOptions
 	wake    chan struct{} // capacity 1: a discovery round is wanted
+	buried  chan struct{} // capacity 1: a CRD was deleted
 	ended   chan struct{} // closed when Run is about to return
 	synced  chan struct{} // closed when the picture is complete for the first time
 	subsRun sync.WaitGroup
@@ -90,12 +98,13 @@ func NewTracker(config *rest.Config, options TrackerOptions) (*Tracker, error) {
 	if options.BlindPollInterval <= 0 {
 		options.BlindPollInterval = DefaultBlindPollInterval
 	}
+	options.DiscoveryLag = max(cmp.Or(options.DiscoveryLag, DefaultDiscoveryLag), 0)
 	t := &Tracker{
-		options: options, wake: make(chan struct{}, 1), ended: make(chan struct{}), synced: make(chan struct{}),
+		options: options, wake: make(chan struct{}, 1), buried: make(chan struct{}, 1), ended: make(chan struct{}), synced: make(chan struct{}),
 		first: make(chan struct{}),
 	}
 	t.answered = sync.OnceFunc(func() { close(t.first) })
-	t.mu.state = newState()
+	t.mu.state = newState(options.DiscoveryLag)
 	t.mu.subscriptions = map[*Subscription]struct{}{}
 	t.mu.status.Mode = Starting
 	return t, nil
@@ -220,6 +229,12 @@ func (t *Tracker) update(change func(s *state, status *TrackerStatus) []Event) {
 	defer t.mu.Unlock()
 	events := change(&t.mu.state, &t.mu.status)
 	t.mu.snapshot = nil
+	if len(t.mu.state.buried) > 0 {
+		select {
+		case t.buried <- struct{}{}:
+		default:
+		}
+	}
 	switch {
 	case t.mu.state.crdsDenied:
 		t.mu.status.Mode = Polling
@@ -262,17 +277,39 @@ func (t *Tracker) discover(ctx context.Context) {
 		if again {
 			continue // the client keeps its distance
 		}
-		timer := time.NewTimer(t.pause(failures))
+		if !t.awaitRound(ctx, failures) {
+			return
+		}
+	}
+}
+
+// awaitRound waits until a round is due or wanted, and returns false when ctx ends. Types whose CRD was deleted make one
+// due when discovery is no longer expected to be late.
+func (t *Tracker) awaitRound(ctx context.Context, failures int) bool {
+	poll := time.Now().Add(t.pause(failures))
+	for {
+		due := poll
+		if at := t.exhumed(); failures == 0 && !at.IsZero() && at.Before(due) {
+			due = at
+		}
+		timer := time.NewTimer(time.Until(due))
 		select {
 		case <-ctx.Done():
 		case <-timer.C:
 		case <-t.wake:
+		case <-t.buried:
+			timer.Stop()
+			continue
 		}
 		timer.Stop()
-		if ctx.Err() != nil {
-			return
-		}
+		return ctx.Err() == nil
 	}
+}
+
+func (t *Tracker) exhumed() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mu.state.exhumed()
 }
 
 // round does one discovery round, and returns whether another must follow at once.

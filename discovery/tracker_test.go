@@ -81,6 +81,21 @@ func TestTrackerFollowsCRDs(t *testing.T) {
 	}
 }
 
+// TestTrackerBelievesDiscovery: a type whose CRD is deleted is there again when discovery still lists it, once that is no
+// longer expected to be late, without waiting for the poll.
+func TestTrackerBelievesDiscovery(t *testing.T) {
+	server := newTypeServer(t, append(sampleGroups(), oneGroup("agg.io", "as"))...)
+	server.put(crdPath, crdObjectOf(definition("as", "1", func(d *crd.Definition) { d.Name, d.Group = "as.agg.io", "agg.io" })))
+	tracker := server.tracker(t, TrackerOptions{DiscoveryLag: -1})
+	run(t, tracker)
+	l := listen(t, tracker)
+	l.until(syncedText)
+	server.remove(crdPath, "as.agg.io")
+	if got := l.until("Added as.agg.io"); !slices.Contains(got, "Removed as.agg.io 1") {
+		t.Errorf("events %v", got)
+	}
+}
+
 func TestTrackerFollowsAPIServices(t *testing.T) {
 	server := newTypeServer(t, sampleGroups()...)
 	tracker := server.tracker(t, TrackerOptions{})

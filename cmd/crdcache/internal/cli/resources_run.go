@@ -35,7 +35,7 @@ func (o *resourcesOptions) look(ctx context.Context) (*discovery.Snapshot, error
 	if _, err := o.target.Catalog(waiting); err != nil {
 		return nil, err
 	}
-	tracker, err := discovery.NewTracker(o.target.Config, discovery.TrackerOptions{})
+	tracker, err := o.target.Tracker()
 	if err != nil {
 		return nil, err
 	}

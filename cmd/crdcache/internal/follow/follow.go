@@ -90,7 +90,7 @@ func (o Options) matcher(r discovery.Resource) (*query.Matcher, error) {
 
 // run follows the types: resources are those that are there, absent the names that stand for none.
 func (o Options) run(ctx, waiting context.Context, resources []discovery.Resource, absent []*discovery.NoMatchError) (err error) {
-	tracker, err := discovery.NewTracker(o.Target.Config, discovery.TrackerOptions{})
+	tracker, err := o.Target.Tracker()
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func newScene(t *testing.T, files map[string]string) *scene {
 	var refresh func() // set before Follow runs
 	s.source = open(t, Options{Paths: []string{s.dir}, TypesChanged: func() { refresh() }})
 	var err error
-	if s.tracker, err = discovery.NewTracker(s.source.Config(), discovery.TrackerOptions{}); err != nil {
+	if s.tracker, err = discovery.NewTracker(s.source.Config(), discovery.TrackerOptions{DiscoveryLag: -1}); err != nil {
 		t.Fatal(err)
 	}
 	refresh = s.tracker.Refresh
@@ -127,6 +127,14 @@ func TestFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.expectSet(t, "delete web/c", "delete web/d")
+	// Without its definition the type is made up, and has its objects still.
+	if err := os.Rename(at("a.yaml"), at("a.off")); err != nil {
+		t.Fatal(err)
+	}
+	s.expect(t, "delete web/a", "add web/a")
+	if err := os.Rename(at("a.off"), at("a.yaml")); err != nil {
+		t.Fatal(err)
+	}
 	// Written in place, in two steps.
 	f, err := os.OpenFile(at("b.yaml"), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/offline"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
@@ -84,6 +85,15 @@ func (t *Target) Follow(ctx context.Context, typesChanged func()) error {
 	}
 	t.typesChanged, t.following = typesChanged, true
 	return t.source.Follow(ctx)
+}
+
+// Tracker follows which types there are.
+func (t *Target) Tracker() (*discovery.Tracker, error) {
+	options := discovery.TrackerOptions{}
+	if t.Offline() {
+		options.DiscoveryLag = -1 // what files lack is gone, and what they have is there
+	}
+	return discovery.NewTracker(t.Config, options)
 }
 
 // HTTPClient returns the client that everything of a command shares.

@@ -22,8 +22,8 @@ const automanaged = "kube-aggregator.kubernetes.io/automanaged"
 // clients that follow the types of a server watch them. Those that did not come from here stay as they are.
 func (s *Storage) registerServices(group string, w write) {
 	services := s.mu.types[apiServices]
-	if services == nil {
-		return // somebody removed the type
+	if services == nil || s.options.OnlyApplied { // or somebody removed the type
+		return
 	}
 	wanted := map[string]*unstructured.Unstructured{}
 	for gr, c := range s.mu.types {

@@ -29,6 +29,10 @@ type StorageOptions struct {
 	// Compress keeps objects that Restore or RestoreJSON brings compressed, in a fifth of the memory or less. Reading them
 	// costs some microseconds each, and less in the order in which they were brought.
 	Compress bool
+	// OnlyApplied keeps no APIServices but those that are applied. Default: as a kube-apiserver does, the storage has one
+	// for each group version of its types, by which clients learn of changes; of types that no CustomResourceDefinition
+	// defines, they then have to be told otherwise.
+	OnlyApplied bool
 	// Now is the clock for Stamp. Default time.Now.
 	Now func() time.Time
 }
@@ -44,7 +48,7 @@ type Storage struct {
 		kinds   map[schema.GroupKind]*collection
 		// served counts the changes of types; answers about them are kept as long as it does not move.
 		served uint64
-		open   *block // what objects that are restored are added to; nil: none is open
+		blocks blocks // what objects that are restored are added to
 	}
 	reading canonicals
 }

@@ -36,6 +36,13 @@ func TestOffline(t *testing.T) {
 	}
 }
 
+// TestOfflineEverything: everything is what the files have, and no more.
+func TestOfflineEverything(t *testing.T) {
+	file := write(t, "a.yaml", evalObjects)
+	r := crdcache(t, "dump", "*", "-o", "name", "--quiet", "--from", file)
+	r.expect(t, exit.OK, "gizmo.example.com/a\n")
+}
+
 // TestOfflineProblems: what cannot be read is reported and does not keep the rest from being shown.
 func TestOfflineProblems(t *testing.T) {
 	file := write(t, "a.yaml", evalObjects+"---\nkind: [\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: web}\n")

@@ -55,7 +55,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	if len(options.Paths) == 0 {
 		return nil, errors.New("no files are named")
 	}
-	s := &Source{options: options, storage: readapi.NewStorage(readapi.StorageOptions{Compress: true})}
+	s := &Source{options: options, storage: readapi.NewStorage(readapi.StorageOptions{Compress: true, OnlyApplied: true})}
 	s.handler = readapi.NewHandler(s.storage, readapi.HandlerOptions{WriteTimeout: -1})
 	s.turn.Lock()
 	defer s.turn.Unlock()

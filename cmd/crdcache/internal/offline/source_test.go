@@ -174,7 +174,7 @@ func TestTestdata(t *testing.T) {
 		got[known.GroupResource().String()] = s.Storage().Len(known.GroupResource())
 	}
 	want := map[string]int{
-		"apiservices.apiregistration.k8s.io": 5, "customresourcedefinitions.apiextensions.k8s.io": 4, "namespaces": 5,
+		"apiservices.apiregistration.k8s.io": 0, "customresourcedefinitions.apiextensions.k8s.io": 4, "namespaces": 5,
 		"environments.demo.crdcache.dev": 6, "releases.demo.crdcache.dev": 13, "routes.demo.crdcache.dev": 10, "workloads.demo.crdcache.dev": 18,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -1,6 +1,7 @@
 package readapi
 
 import (
+	"bytes"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -16,32 +17,51 @@ const blockSize = 16 << 10
 // has been written never changes. When it is full it is compressed, and decompressed for whoever reads.
 type block struct {
 	plain atomic.Pointer[[]byte] // nil once it is compressed
+	// seen says that somebody has read plain text, and may be reading still.
+	seen  atomic.Bool
 	size  int
 	small []byte
 }
 
-func newBlock() *block {
-	b := &block{}
-	text := make([]byte, blockSize)
-	b.plain.Store(&text)
-	return b
+// blocks is the block that is being filled, and memory for the next one. The lock of the storage protects it.
+type blocks struct {
+	open    *block // nil: none
+	plain   []byte // of a block that is full, if nobody can be reading it
+	encoded []byte
 }
 
-// add appends text, and returns where it is; ok is false when there is no room.
-func (b *block) add(text []byte) (at int, ok bool) {
-	at = b.size
-	if at+len(text) > blockSize {
-		return 0, false
+// add keeps a text of less than a block.
+func (b *blocks) add(text []byte) packed {
+	if b.open != nil && b.open.size+len(text) > blockSize {
+		b.close()
 	}
-	copy((*b.plain.Load())[at:], text)
-	b.size += len(text)
-	return at, true
+	if b.open == nil {
+		if b.plain == nil {
+			b.plain = make([]byte, blockSize)
+		}
+		b.open = &block{}
+		full := b.plain
+		b.open.plain.Store(&full)
+		b.plain = nil
+	}
+	at := b.open.size
+	copy((*b.open.plain.Load())[at:], text)
+	b.open.size += len(text)
+	return packed{b.open, uint32(at), uint32(len(text))}
 }
 
-// close compresses the block, to which nothing can be added any more.
-func (b *block) close() {
-	b.small = append([]byte(nil), s2.Encode(nil, (*b.plain.Load())[:b.size])...)
-	b.plain.Store(nil) // after small is there
+// close compresses the open block.
+func (b *blocks) close() {
+	plain := *b.open.plain.Load()
+	if b.encoded == nil {
+		b.encoded = make([]byte, s2.MaxEncodedLen(blockSize))
+	}
+	b.open.small = bytes.Clone(s2.Encode(b.encoded, plain[:b.open.size]))
+	b.open.plain.Store(nil)  // after small is there
+	if !b.open.seen.Load() { // whoever comes from now on finds nothing there
+		b.plain = plain
+	}
+	b.open = nil
 }
 
 // open is a block that has been decompressed.
@@ -56,6 +76,9 @@ var opened = sync.Pool{New: func() any { return new(open) }}
 
 // appendText appends a part of the text.
 func (b *block) appendText(dst []byte, at, length uint32) ([]byte, error) {
+	if b.plain.Load() != nil {
+		b.seen.Store(true) // before it is looked at again
+	}
 	if plain := b.plain.Load(); plain != nil {
 		return append(dst, (*plain)[at:at+length]...), nil
 	}

@@ -18,7 +18,7 @@ type canonical struct {
 
 	apiVersion, kind                 []byte
 	namespace, name, resourceVersion []byte
-	labels                           [][]byte // keys and values in turn
+	labels                           []byte // a labelSet
 	named                            bool
 	depth                            int
 }
@@ -163,7 +163,7 @@ func (c *canonical) metadata(key []byte) (ok bool) {
 	case "labels":
 		return c.object(func(key []byte) bool {
 			value, ok := c.string()
-			c.labels = append(c.labels, key, value)
+			c.labels = appendLabel(appendLabel(c.labels, key), value)
 			return ok
 		})
 	case "annotations":

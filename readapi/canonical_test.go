@@ -72,7 +72,7 @@ func sameAsDecoded(t *testing.T, text []byte) bool {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-decoded +read):\n%s", diff)
 	}
-	if diff := cmp.Diff(newLabelSet(u.GetLabels()), labelsOf(c.labels)); diff != "" {
+	if diff := cmp.Diff(newLabelSet(u.GetLabels()), labelSet(c.labels)); diff != "" {
 		t.Errorf("labels (-decoded +read):\n%s", diff)
 	}
 	return true

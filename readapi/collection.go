@@ -25,7 +25,7 @@ type collection struct {
 	log []Change
 	// floor is the version since which the log is complete.
 	floor uint64
-	// changed is closed and replaced with every change.
+	// changed is closed with the next change; nil as long as nobody waits for one.
 	changed chan struct{}
 	// ended is closed, and replaced, when the type changes or goes: watches end, as on a kube-apiserver.
 	ended chan struct{}
@@ -33,8 +33,7 @@ type collection struct {
 
 func newCollection(t Type, version uint64) *collection {
 	return &collection{
-		typ: t, objects: map[string]*object{}, floor: version,
-		changed: make(chan struct{}), ended: make(chan struct{}),
+		typ: t, objects: map[string]*object{}, floor: version, ended: make(chan struct{}),
 	}
 }
 
@@ -68,8 +67,10 @@ func (c *collection) forget(version uint64) {
 }
 
 func (c *collection) notify() {
-	close(c.changed)
-	c.changed = make(chan struct{})
+	if c.changed != nil {
+		close(c.changed)
+		c.changed = nil
+	}
 }
 
 // snapshot returns all objects by key. The slice may be kept but not be changed.
@@ -104,6 +105,9 @@ func (c *collection) snapshotAt(version uint64) (*snapshot, bool) {
 
 // since returns the changes after a version.
 func (c *collection) since(version uint64) Changes {
+	if c.changed == nil {
+		c.changed = make(chan struct{})
+	}
 	changes := Changes{Oldest: c.floor, Next: c.changed}
 	if version >= c.floor {
 		at, _ := slices.BinarySearchFunc(c.log, version+1, func(e Change, v uint64) int { return cmp.Compare(e.ResourceVersion, v) })

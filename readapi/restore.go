@@ -3,7 +3,6 @@ package readapi
 import (
 	"bytes"
 	"sync"
-	"unique"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -42,22 +41,11 @@ func (s *Storage) restoreText(data []byte) (Outcome, bool) {
 		return "", false
 	}
 	s.mu.version = max(s.mu.version+1, kept)
-	o := &object{key: key, version: kept, stored: into.typ.version(gv.Version).Name, labels: labelsOf(c.labels)}
+	o := &object{key: key, version: kept, stored: into.typ.version(gv.Version).Name, labels: labelSet(c.labels)}
 	s.keep(o, c.out)
 	into.put(key, o)
 	into.forget(s.mu.version)
 	return Added, true
-}
-
-func labelsOf(pairs [][]byte) labelSet {
-	if len(pairs) == 0 {
-		return nil
-	}
-	set := make(labelSet, len(pairs))
-	for i, text := range pairs {
-		set[i] = unique.Make(string(text)).Value()
-	}
-	return set
 }
 
 // keep gives an object its text, which is copied.
@@ -66,14 +54,5 @@ func (s *Storage) keep(o *object, text []byte) {
 		o.body = bytes.Clone(text)
 		return
 	}
-	if s.mu.open == nil {
-		s.mu.open = newBlock()
-	}
-	at, ok := s.mu.open.add(text)
-	if !ok {
-		s.mu.open.close()
-		s.mu.open = newBlock()
-		at, _ = s.mu.open.add(text) // it has room for four of them
-	}
-	o.packed = packed{s.mu.open, uint32(at), uint32(len(text))}
+	o.packed = s.mu.blocks.add(text)
 }

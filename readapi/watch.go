@@ -157,7 +157,12 @@ func (f *follower) initial(ctx context.Context, b *beginning) error {
 		if !f.selected.matches(o) {
 			continue
 		}
-		if err := f.event(watch.Added, o); err != nil {
+		if err := f.append(o); err != nil {
+			return err
+		}
+	}
+	if len(f.buf) > 0 {
+		if err := f.write(f.buf); err != nil {
 			return err
 		}
 	}
@@ -165,6 +170,33 @@ func (f *follower) initial(ctx context.Context, b *beginning) error {
 		return nil
 	}
 	return f.mark(b.version, map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+}
+
+// initialBatch is how many bytes of initial events are written at once, unless one is larger: each write is a trip to the
+// client.
+const initialBatch = 32 << 10
+
+// append adds the event of an initial object to the buffer, and writes the buffer before that when it is full.
+func (f *follower) append(o Object) error {
+	before := len(f.buf)
+	err := f.encoder.check(o)
+	if err == nil {
+		var longer []byte
+		if longer, err = f.encoder.appendEvent(f.buf, watch.Added, o); err == nil {
+			f.buf = longer
+		}
+	}
+	if err == nil && (len(f.buf) <= initialBatch || before == 0) {
+		return nil
+	}
+	if failed := f.write(f.buf[:before]); failed != nil {
+		return failed
+	}
+	f.buf = f.buf[:copy(f.buf, f.buf[before:])]
+	if err != nil {
+		return f.fail(err)
+	}
+	return nil
 }
 
 // tell writes changes as the selection sees them.
@@ -203,14 +235,7 @@ func (f *follower) mark(version uint64, annotations map[string]string) error {
 	return f.put(watch.Bookmark, o)
 }
 
-// event writes an event about an object.
-func (f *follower) event(kind watch.EventType, o Object) error {
-	if err := f.encoder.check(o); err != nil {
-		return f.fail(err)
-	}
-	return f.put(kind, o)
-}
-
+// put writes an event about an object.
 func (f *follower) put(kind watch.EventType, o Object) error {
 	line, err := f.encoder.appendEvent(f.buf[:0], kind, o)
 	if err != nil {

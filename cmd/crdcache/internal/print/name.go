@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // namePrinter prints "kind.group/name" a line, as kubectl get -o name does.
@@ -13,8 +14,12 @@ type namePrinter struct{ w io.Writer }
 
 // Print implements Printer.
 func (p *namePrinter) Print(obj *unstructured.Unstructured) error {
-	gk := obj.GroupVersionKind().GroupKind()
-	_, err := fmt.Fprintf(p.w, "%s/%s\n", strings.ToLower(gk.String()), obj.GetName())
+	return p.PrintName(obj.GroupVersionKind().GroupKind(), obj.GetName())
+}
+
+// PrintName implements NamePrinter.
+func (p *namePrinter) PrintName(kind schema.GroupKind, name string) error {
+	_, err := fmt.Fprintf(p.w, "%s/%s\n", strings.ToLower(kind.String()), name)
 	return err
 }
 

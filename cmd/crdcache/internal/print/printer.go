@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Printer prints objects in the order they come. Close ends the output, and makes it complete when there
@@ -21,6 +22,13 @@ type RawPrinter interface {
 	// PrintRaw prints raw, a valid JSON object, as Print prints what decoding it gives. It returns false, having
 	// printed nothing, when raw has to be decoded.
 	PrintRaw(raw []byte) (bool, error)
+}
+
+// NamePrinter is a Printer that looks at nothing but what objects are called.
+type NamePrinter interface {
+	Printer
+	// PrintName prints what Print prints of an object of this kind and name.
+	PrintName(kind schema.GroupKind, name string) error
 }
 
 // New returns the printer of a format that is no table of one type; a bad argument of the format is an error.

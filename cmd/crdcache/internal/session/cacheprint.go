@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/dynamicinformer"
@@ -72,6 +73,12 @@ func (c Cache) print(ctx context.Context, snapshot *dynamicinformer.Snapshot, ke
 	return nil
 }
 
+// named is what packed objects tell without being decoded.
+type named interface {
+	GetObjectKind() schema.ObjectKind
+	GetName() string
+}
+
 // printItem prints what a snapshot holds of one object.
 func printItem(item any, printer print.Printer) error {
 	object, ok := item.(dynamicinformer.PackedObject)
@@ -81,6 +88,11 @@ func printItem(item any, printer print.Printer) error {
 			return fmt.Errorf("the cache holds a %T", item)
 		}
 		return printer.Print(u)
+	}
+	if names, ok := printer.(print.NamePrinter); ok {
+		if named, ok := item.(named); ok {
+			return names.PrintName(named.GetObjectKind().GroupVersionKind().GroupKind(), named.GetName())
+		}
 	}
 	if raw, ok := printer.(print.RawPrinter); ok {
 		printed := false

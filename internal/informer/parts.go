@@ -163,7 +163,7 @@ func (p *part) removeMissingLocked(list []store.Prepared) []store.Change {
 // removeLocked removes the objects with keys of a prefix, a namespace and a slash, that are to go.
 func (i *Informer) removeLocked(prefix string, goes func(key string) bool) []store.Change {
 	var changes []store.Change
-	for _, key := range i.keysLocked(prefix) {
+	for _, key := range keysOf(i.store.Snapshot(), prefix) {
 		if goes(key) {
 			changes = append(changes, store.Change{Key: key, Old: i.store.Remove(key, "")})
 		}
@@ -171,11 +171,16 @@ func (i *Informer) removeLocked(prefix string, goes func(key string) bool) []sto
 	return changes
 }
 
-// keysLocked returns the keys of a prefix, a namespace and a slash. With an index by namespace, which client-go's
-// informers and ours have unless they are told otherwise, it does not look at what is in other namespaces: those may be
-// many, and each lists on its own.
-func (i *Informer) keysLocked(prefix string) []string {
-	now := i.store.Snapshot()
+// content tells which keys there are. A *store.Snapshot is one.
+type content interface {
+	Keys() []string
+	KeysByIndex(name, value string) ([]string, error)
+}
+
+// keysOf returns the keys of a prefix, a namespace and a slash. With an index by namespace, which client-go's informers and
+// ours have unless they are told otherwise, it does not look at what is in other namespaces: those may be many, and each
+// lists on its own.
+func keysOf(now content, prefix string) []string {
 	keys, err := now.KeysByIndex(cache.NamespaceIndex, strings.TrimSuffix(prefix, "/"))
 	if err != nil {
 		keys = now.Keys()

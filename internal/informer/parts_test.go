@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"runtime"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -11,6 +13,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/store"
 )
 
 // in puts an object in another namespace.
@@ -61,6 +65,68 @@ func TestPartsSyncTogether(t *testing.T) {
 	expect(t, "keys", f.keys(), []string{"a/x", "a/y", "b/x"})
 	if got := f.LastSyncResourceVersion(); got != "7" {
 		t.Errorf("the resource version is %q", got)
+	}
+}
+
+// counted counts the keys that a snapshot hands out.
+type counted struct {
+	*store.Snapshot
+	keys int
+}
+
+func (c *counted) Keys() []string {
+	keys := c.Snapshot.Keys()
+	c.keys += len(keys)
+	return keys
+}
+
+func (c *counted) KeysByIndex(name, value string) ([]string, error) {
+	keys, err := c.Snapshot.KeysByIndex(name, value)
+	c.keys += len(keys)
+	return keys, err
+}
+
+// TestPartsCostNothingToOthers: what the list of one namespace takes depends on its own objects, not on how many others
+// there are.
+func TestPartsCostNothingToOthers(t *testing.T) {
+	const size = 10
+	// listAmong returns how many bytes it takes to list a namespace again, and how many keys are looked at for it.
+	listAmong := func(others int) (bytes uint64, keys int) {
+		f := newFeed(t, Options{})
+		var namespaces []string
+		for n := range others + 1 {
+			namespaces = append(namespaces, fmt.Sprint("ns-", n))
+		}
+		parts, _ := f.parts(namespaces...)
+		var list []any
+		for n, p := range parts {
+			list = list[:0]
+			for k := range size {
+				list = append(list, in(namespaces[n], object(fmt.Sprint("o", k), 1)))
+			}
+			f.ok(p.Replace(list, "1"))
+		}
+		bytes = math.MaxUint64
+		for range 20 { // of which others may allocate, too
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			f.ok(parts[others].Replace(list, "2"))
+			runtime.ReadMemStats(&after)
+			bytes = min(bytes, after.TotalAlloc-before.TotalAlloc)
+		}
+		c := &counted{Snapshot: f.Snapshot()}
+		if found := keysOf(c, namespaces[others]+"/"); len(found) != size {
+			t.Errorf("the namespace has the keys %q", found)
+		}
+		return bytes, c.keys
+	}
+	few, _ := listAmong(2)
+	many, keys := listAmong(500)
+	if keys != size {
+		t.Errorf("%d keys are looked at, of the namespace are %d", keys, size)
+	}
+	if many > 2*few {
+		t.Errorf("a list takes %d bytes among many others, %d among few", many, few)
 	}
 }
 

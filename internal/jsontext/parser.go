@@ -275,3 +275,44 @@ func (p *parser) own(text []byte) string {
 	}
 	return string(text)
 }
+
+// quoted reads the string at pos. The result is good until the next call and may be part of the data.
+func (p *parser) quoted() []byte {
+	start := p.pos + 1
+	end, encoded := EncodedText(p.data, start)
+	if end < 0 {
+		p.pos = min(^end, len(p.data))
+		p.fail(TextProblem(p.data, p.pos))
+		return nil
+	}
+	p.pos = end
+	text := p.data[start : end-1]
+	if encoded {
+		p.text = AppendText(p.text[:0], text)
+		return p.text
+	}
+	return text
+}
+
+// number reads the number at pos: an int64 if it has neither a fraction nor an exponent and fits, and a
+// float64 otherwise.
+func (p *parser) number() any {
+	start := p.pos
+	end, form := Number(p.data, start)
+	if end < 0 {
+		p.pos = ^end
+		p.unexpected([...]string{Integer: "a number", Fraction: "a fraction", Exponent: "an exponent"}[form])
+		return nil
+	}
+	p.pos = end
+	i, f, isInteger, ok := ParseNumber(p.data[start:end])
+	switch {
+	case !ok:
+		p.fail("a number out of range")
+		return nil
+	case isInteger:
+		return i
+	default:
+		return f
+	}
+}

@@ -3,6 +3,7 @@ package packed
 import (
 	"errors"
 	"math"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -215,4 +216,20 @@ func (p *Packer) keep(u *unstructured.Unstructured) *Object {
 	}
 	c := &class{apiVersion: u.GetAPIVersion(), kind: u.GetKind(), decoder: sharedDecoder(), kept: u}
 	return &Object{class: c, slab: keyOf(u.GetNamespace(), u.GetName())}
+}
+
+// maxPooled is the size up to which buffers are used again.
+const maxPooled = 1 << 20
+
+// buffer is memory for the time of one call.
+type buffer struct{ bytes []byte }
+
+var buffers = sync.Pool{New: func() any { return &buffer{bytes: make([]byte, 0, 4<<10)} }}
+
+func (b *buffer) release() {
+	if cap(b.bytes) > maxPooled {
+		return
+	}
+	b.bytes = b.bytes[:0]
+	buffers.Put(b)
 }

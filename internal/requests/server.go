@@ -1,3 +1,5 @@
+// Package requests lists and watches one type, or one namespace of it, for a reflector: it classifies what goes wrong,
+// paces requests by that, bounds how many lists are under way at once, and reports the outcome of each request.
 package requests
 
 import (
@@ -128,4 +130,26 @@ func mayRead(ctx context.Context, resource resource, tweak func(*metav1.ListOpti
 	}
 	w.Stop()
 	return nil
+}
+
+// Verb is a kind of request.
+type Verb string
+
+// The verbs of requests.
+const (
+	VerbList      Verb = "list"
+	VerbListMore  Verb = "list-more" // a further page of a list
+	VerbWatch     Verb = "watch"
+	VerbWatchList Verb = "watch-list" // a watch that begins with a list
+)
+
+// Watches reports whether the request is a watch.
+func (v Verb) Watches() bool { return v == VerbWatch || v == VerbWatchList }
+
+// String returns the verb that users know.
+func (v Verb) String() string {
+	if v == VerbListMore {
+		return string(VerbList)
+	}
+	return string(v)
 }

@@ -84,3 +84,55 @@ func (f *Packed) Same(a, b Item) bool {
 
 // Decodes counts how often Object found a decoded copy in memory, and how often it had to decode.
 func (f *Packed) Decodes() (hits, misses int64) { return f.hits.Load(), f.misses.Load() }
+
+const (
+	metadataVersion = "meta.k8s.io/v1"
+	metadataKind    = "PartialObjectMetadata"
+)
+
+// NewMetadata returns a Form that keeps the metadata of objects, packed, as a server sends it that is asked for no
+// more. Whole objects are cut down.
+func NewMetadata(pruner *packed.Pruner) *Packed {
+	f := NewPacked(pruner, nil)
+	f.metadataOnly = true
+	return f
+}
+
+// metadataOf returns the metadata of an object that arrives.
+func metadataOf(object any) any {
+	switch object := object.(type) {
+	case *packed.Object:
+		if object.GetKind() != metadataKind {
+			return metadataOf(object.Unstructured())
+		}
+	case *unstructured.Unstructured:
+		if object != nil && object.GetKind() != metadataKind {
+			return &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": metadataVersion, "kind": metadataKind, "metadata": object.Object["metadata"],
+			}}
+		}
+	}
+	return object
+}
+
+// Pair returns what Object does for an item before and after an update. Where both have to be decoded, that is done
+// in one go, and what has not changed is one and the same in both objects.
+func (f *Packed) Pair(before, after Item) (previous, current any) {
+	x, packs := before.(*packed.Object)
+	y, alsoPacks := after.(*packed.Object)
+	if !packs || !alsoPacks || x == y {
+		return f.Object(before), f.Object(after)
+	}
+	f.count(x)
+	f.count(y)
+	return packed.Pair(x, y)
+}
+
+// count notes whether an object that is about to be read has to be decoded.
+func (f *Packed) count(o *packed.Object) {
+	if o.Decoded() != nil {
+		f.hits.Add(1)
+	} else {
+		f.misses.Add(1)
+	}
+}

@@ -1,0 +1,88 @@
+package dynamicinformer
+
+import (
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/informer"
+)
+
+// HandlerStatus is what is known of an event handler of an informer.
+type HandlerStatus struct {
+	// Name is the name that Named or TypedHandler.Name gave the handler, or its Go type.
+	Name string
+	// Depth is how many events wait in the handler's queue, with the one being handled. A depth that grows
+	// and grows is that of a handler that is too slow.
+	Depth int
+	// Lag is how long ago the oldest of these events was queued, right after the cache had changed: how far the handler
+	// is behind the cache. It is 0 when none waits.
+	Lag time.Duration
+	// Synced says whether the handler has returned from the last object of the initial list.
+	Synced bool
+}
+
+// Handlers returns the event handlers that the informer has now, in the order in which they were added. Those of
+// subscriptions are among them.
+func (i *Informer) Handlers() []HandlerStatus {
+	registrations := i.core.Registrations()
+	all := make([]HandlerStatus, 0, len(registrations))
+	for _, r := range registrations {
+		all = append(all, HandlerStatus{Name: r.Name(), Depth: r.Depth(), Lag: r.Lag(), Synced: r.HasSynced()})
+	}
+	return all
+}
+
+// Named returns an event handler that is called as handler is, and has a name in HandlerStatus and in errors. Without
+// one the name is the Go type, which many handlers may share. It goes with MetadataOnly in either order.
+func Named(name string, handler cache.ResourceEventHandler) cache.ResourceEventHandler {
+	if handler == nil {
+		return nil // which informers refuse
+	}
+	return named{handler, name}
+}
+
+type named struct {
+	cache.ResourceEventHandler
+	name string
+}
+
+var (
+	_ informer.Named   = named{}
+	_ informer.Wrapper = named{}
+)
+
+// HandlerName implements informer.Named.
+func (n named) HandlerName() string { return n.name }
+
+// Unwrap implements informer.Wrapper.
+func (n named) Unwrap() cache.ResourceEventHandler { return n.ResourceEventHandler }
+
+// MetadataOnly returns an event handler that makes do with the metadata of objects, as most controllers do that put
+// keys into a queue: for it, nothing is decoded. It is called as handler would be, but what it gets is not an
+// *unstructured.Unstructured. It is a metav1.Object and a runtime.Object, so that cache.MetaNamespaceKeyFunc,
+// meta.Accessor and controller-runtime's handlers work on it. Where a deletion was missed, it is in a
+// cache.DeletedFinalStateUnknown as usual.
+//
+// Name, namespace, UID, resource version, labels and kind cost next to nothing, and keeping them does not keep the object
+// in memory; other getters decode the object. What would set something panics. It is a PackedObject, whose JSON can be
+// read. With StorageObject handlers get the decoded objects all the same.
+func MetadataOnly(handler cache.ResourceEventHandler) cache.ResourceEventHandler {
+	if handler == nil {
+		return nil // which informers refuse
+	}
+	return metadataOnly{handler}
+}
+
+type metadataOnly struct{ cache.ResourceEventHandler }
+
+var (
+	_ informer.Undecoded = metadataOnly{}
+	_ informer.Wrapper   = metadataOnly{}
+)
+
+// TakesUndecoded implements informer.Undecoded.
+func (metadataOnly) TakesUndecoded() {}
+
+// Unwrap implements informer.Wrapper.
+func (m metadataOnly) Unwrap() cache.ResourceEventHandler { return m.ResourceEventHandler }

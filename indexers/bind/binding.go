@@ -25,7 +25,7 @@ type Binding struct {
 
 	// work is held while informers are acquired and changed, so that this happens in turn.
 	work sync.Mutex
-	// kinds are the types that are known, under work.
+	// kinds are the types that are known: written under both locks and read under either.
 	kinds  map[schema.GroupResource]kind
 	closed bool // under work
 
@@ -84,9 +84,7 @@ func (b *Binding) check(config *indexers.Config) error {
 func (b *Binding) Resolve(catalog *discovery.Catalog) error {
 	b.work.Lock()
 	defer b.work.Unlock()
-	for _, k := range kindsOf(catalog) {
-		b.kinds[k.GroupResource] = k
-	}
+	b.know(kindsOf(catalog))
 	if err := b.bindAll(slices.Collect(maps.Values(b.kinds))...); err != nil {
 		return err
 	}
@@ -125,10 +123,17 @@ func (b *Binding) learn(kinds ...kind) error {
 	if b.closed {
 		return nil // an event that was under way
 	}
+	b.know(kinds)
+	return b.bindAll(kinds...)
+}
+
+// know keeps what is known of types. Callers hold work.
+func (b *Binding) know(kinds []kind) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	for _, k := range kinds {
 		b.kinds[k.GroupResource] = k
 	}
-	return b.bindAll(kinds...)
 }
 
 // bindAll binds the config to types. Callers hold work.

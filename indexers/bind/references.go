@@ -17,7 +17,8 @@ type membership struct {
 // References returns the graph of the references between the objects of all targets: those that the config declares, and
 // those to owners. It follows the binding from the first call on: targets that come and go, and configs that are applied.
 // A type that no target follows is unknown to it, so that references to it do not dangle: to check what refers to it, give
-// it a resource of its own, which needs no index. Close of the binding closes the graph.
+// it a resource of its own, which needs no index. Unchecked of the graph names such types, with the reason, and queries
+// for what dangles warn of them. Close of the binding closes the graph.
 func (b *Binding) References() (*references.Graph, error) {
 	b.work.Lock()
 	defer b.work.Unlock()
@@ -26,6 +27,7 @@ func (b *Binding) References() (*references.Graph, error) {
 	}
 	if b.graph == nil {
 		graph := references.New()
+		graph.Explain(b.unfollowed)
 		b.mu.Lock()
 		b.graph = graph
 		b.mu.Unlock()
@@ -33,6 +35,18 @@ func (b *Binding) References() (*references.Graph, error) {
 		b.followReferences()
 	}
 	return b.graph, nil
+}
+
+// unfollowed says why no target follows a type.
+func (b *Binding) unfollowed(t references.Type) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, k := range b.kinds {
+		if k.Group == t.Group && (t.Kind != "" && k.kind == t.Kind || t.Kind == "" && k.Resource == t.Resource) {
+			return "no resource of the config means " + k.GroupResource.String()
+		}
+	}
+	return "discovery knows no such type; install its CRD, or correct the reference"
 }
 
 // view is what the graph says about a target; nil where nobody has asked for the graph.

@@ -43,6 +43,9 @@ func (c *compiler) compileLinking(q *linking) (cond, error) {
 	switch q.of {
 	case linkDangling:
 		l.keys = c.references.Dangling(q.reference)
+		for _, u := range c.references.Unchecked(q.reference) {
+			c.warn("%s: %s, so that they do not count as dangling", q, u)
+		}
 	case linkTo:
 		l.keys = c.references.RefersTo(q.object, q.reference)
 	case linkFrom:

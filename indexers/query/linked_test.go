@@ -157,3 +157,53 @@ func TestReferencesThatAreNotThere(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Whether references to a type dangle that nobody follows is not known: queries say so rather than nothing.
+func TestUncheckedReferencesAreDoubted(t *testing.T) {
+	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1alpha1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
+  {name: w, match: {group: example.com, kind: Widget}, references: [{name: gadget, to: {group: example.com, kind: Gadget, name: .spec.class}}]}]}}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	graph := references.New()
+	t.Cleanup(graph.Close)
+	widgets := &told{}
+	widget := references.Type{Group: "example.com", Resource: "widgets", Kind: "Widget", Namespaced: true}
+	if _, err := graph.Add(references.Member{Type: widget, References: c.Resources[0].References, Informer: widgets}); err != nil {
+		t.Fatal(err)
+	}
+	querier := stock(t).WithReferences(graph.View(widget))
+	doubts := func(text string) []string {
+		t.Helper()
+		q, err := query.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := querier.Query(t.Context(), q, query.Options{})
+		if err != nil || r.Len() > 0 {
+			t.Fatalf("%s: %v, %v", text, r, err)
+		}
+		return r.Plan.Warnings
+	}
+	if got := doubts("dangling(gadget)"); len(got) > 0 {
+		t.Errorf("without a reference: %v", got)
+	}
+	widgets.OnAdd(simple("a/x", "edge", 1, "gold"), true)
+	want := []string{"dangling(gadget): references to Gadget.example.com are not checked: nobody follows them, so that they do not count as dangling"}
+	if diff := cmp.Diff(want, doubts("dangling(gadget)")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := doubts("dangling(owners)"); len(got) > 0 {
+		t.Errorf("of another reference: %v", got)
+	}
+	if _, err := graph.Add(references.Member{Type: references.Type{Group: "example.com", Resource: "gadgets", Kind: "Gadget", Namespaced: true}, Informer: &told{}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := graph.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r, err := querier.Query(t.Context(), query.Dangling("gadget"), query.Options{})
+	if err != nil || len(r.Plan.Warnings) > 0 {
+		t.Errorf("once the type is followed: %v, %v", r.Plan, err)
+	}
+}

@@ -19,6 +19,7 @@ type Graph struct {
 		dangling      map[*edge]struct{}
 		edges         int
 		subscriptions map[*Subscription]struct{}
+		why           func(Type) string
 		// changed is closed, and replaced, when a member has synced or gone.
 		changed chan struct{}
 		closed  bool

@@ -7,6 +7,18 @@ type kind struct {
 	known   bool
 	members map[*member]struct{}
 	nodes   map[place]*node
+	// referrers counts the references to the objects by who makes them.
+	referrers map[referrer]int
+}
+
+// referrer is a type whose objects make references of one name.
+type referrer struct {
+	kind *kind
+	name string
+}
+
+func newKind(t Type) *kind {
+	return &kind{Type: t, nodes: map[place]*node{}, members: map[*member]struct{}{}, referrers: map[referrer]int{}}
 }
 
 // place is where an object is within its kind.
@@ -41,7 +53,7 @@ func (ks kinds) of(o Object) *kind {
 	if found := ks.find(o); len(found) > 0 {
 		return found[0]
 	}
-	k := &kind{Type: Type{Group: o.Group, Resource: o.Resource, Kind: o.Kind}, nodes: map[place]*node{}, members: map[*member]struct{}{}}
+	k := newKind(Type{Group: o.Group, Resource: o.Resource, Kind: o.Kind})
 	if o.Kind != "" {
 		ks.byKind[typeName{o.Group, o.Kind}] = k
 	} else {
@@ -59,7 +71,7 @@ func (ks kinds) learn(t Type) (k *kind, moved []*edge) {
 	}
 	k = byResource
 	if k == nil || !k.known {
-		k = &kind{nodes: map[place]*node{}, members: map[*member]struct{}{}}
+		k = newKind(t)
 	}
 	k.Type, k.known = t, true
 	for _, old := range []*kind{byKind, byResource} {

@@ -1,6 +1,7 @@
 package references
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -57,7 +58,8 @@ type member struct {
 	registration cache.ResourceEventHandlerRegistration // nil until the informer has given it
 	kind         *kind
 	synced       bool
-	forbidden    bool // the informer may not read all that it is to follow
+	generation   int    // of the informer, that the handler has heard the whole of
+	lack         string // why the informer may not have all that it is to follow; empty where it has
 	gone         bool
 	objects      map[place]holding
 }
@@ -114,10 +116,10 @@ func (g *Graph) Add(m Member) (*Membership, error) {
 
 // covers reports whether the member has all objects of a namespace.
 func (m *member) covers(namespace string) bool {
-	return !m.Selected && !m.forbidden && (m.Namespaces == nil || !m.Type.Namespaced || m.Namespaces(namespace))
+	return !m.Selected && m.lack == "" && (m.Namespaces == nil || !m.Type.Namespaced || m.Namespaces(namespace))
 }
 
-// follow notes that the member has synced, and then what its informer may read.
+// follow notes that the member has synced, and then what its informer has.
 func (m *member) follow(synced <-chan struct{}) {
 	select {
 	case <-m.ended:
@@ -130,17 +132,40 @@ func (m *member) follow(synced <-chan struct{}) {
 		}
 		m.synced = true
 		close(m.heard)
+		if ours, ok := m.Informer.(*dynamicinformer.Informer); ok {
+			m.generation = ours.Status().Generation
+		}
 		m.look(c)
 		c.touched = append(c.touched, m.kind.incoming()...)
 		c.wake()
 	})
-	ours, ok := m.Informer.(*dynamicinformer.Informer)
-	if !ok {
-		return
+	if ours, ok := m.Informer.(*dynamicinformer.Informer); ok {
+		m.keepUp(ours)
 	}
+}
+
+// keepUp follows the status of an informer until the member or the informer ends. A type that goes and comes back is
+// complete when the handler has heard of all its objects.
+func (m *member) keepUp(ours *dynamicinformer.Informer) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() { // ended by cancel
+		select {
+		case <-m.ended:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	heard := m.generation // which nobody else changes from now on
 	for {
-		_, changed := ours.StatusChange()
-		m.graph.do(m.look)
+		status, changed := ours.StatusChange()
+		if status.State == dynamicinformer.StateSynced && status.Generation != heard && ours.Flush(ctx) == nil {
+			heard = status.Generation
+		}
+		m.graph.do(func(c *change) {
+			m.generation = heard
+			m.look(c)
+		})
 		select {
 		case <-m.ended:
 			return
@@ -151,20 +176,30 @@ func (m *member) follow(synced <-chan struct{}) {
 	}
 }
 
-// look notes whether the informer may read all that it is to follow. One that may not goes on with the namespaces that it
-// may read, so that what it lacks in the others is not known to be missing.
+// look notes whether the informer has all that it is to follow. One that may not read all goes on with the namespaces
+// that it may read, and one whose type is not served has nothing: what it lacks is not known to be missing.
 func (m *member) look(c *change) {
 	ours, ok := m.Informer.(*dynamicinformer.Informer)
 	if !ok || m.gone {
 		return
 	}
-	status := ours.Status()
-	forbidden := status.State == dynamicinformer.StateDegraded && status.Reason == dynamicinformer.ReasonForbidden
-	if forbidden != m.forbidden {
-		m.forbidden = forbidden
+	lack := ""
+	switch status := ours.Status(); {
+	case status.State == dynamicinformer.StateDegraded && status.Reason == dynamicinformer.ReasonForbidden:
+		lack = "not all of them may be read"
+	case status.State == dynamicinformer.StateGone || status.State == dynamicinformer.StatePending:
+		lack = "the server does not serve them now"
+	case status.Generation != m.generation:
+		lack = notRead
+	}
+	if lack != m.lack {
+		m.lack = lack
 		c.touched = append(c.touched, m.kind.incoming()...)
 	}
 }
+
+// notRead is what a member lacks that has not synced.
+const notRead = "they have not been read yet"
 
 // wake tells those who wait for a change of the members.
 func (c *change) wake() {

@@ -92,6 +92,7 @@ func (n *node) object() Object {
 func (e *edge) lead(k *kind) {
 	e.cut()
 	e.node = k.node(k.at(e.to.Namespace, e.to.Name))
+	k.referrers[referrer{e.from.kind, e.name}]++
 	if e.next = e.node.in; e.next != nil {
 		e.next.previous = e
 	}
@@ -112,6 +113,10 @@ func (e *edge) cut() {
 		e.next.previous = e.previous
 	}
 	old := e.node
+	by := referrer{e.from.kind, e.name}
+	if old.kind.referrers[by]--; old.kind.referrers[by] == 0 {
+		delete(old.kind.referrers, by)
+	}
 	e.node, e.next, e.previous = nil, nil, nil
 	old.drop()
 }

@@ -58,13 +58,17 @@ func (v *View) keys(all []Reference, name string, of func(Reference) Object) []s
 	keys := []string{}
 	for _, r := range all {
 		o := of(r)
-		same := o.Group == v.typ.Group && (o.Kind != "" && o.Kind == v.typ.Kind || o.Resource != "" && o.Resource == v.typ.Resource)
-		if same && (name == "" || r.Name == name) {
+		if v.is(Type{Group: o.Group, Resource: o.Resource, Kind: o.Kind}) && (name == "" || r.Name == name) {
 			keys = append(keys, o.Key())
 		}
 	}
 	slices.SortFunc(keys, strings.Compare)
 	return slices.Compact(keys)
+}
+
+// is reports whether a type is that of the view.
+func (v *View) is(t Type) bool {
+	return t.Group == v.typ.Group && (t.Kind != "" && t.Kind == v.typ.Kind || t.Resource != "" && t.Resource == v.typ.Resource)
 }
 
 // WhyNothing says in one line why RefersTo or, with from, ReferredBy may find nothing of an object that is there: because

@@ -3,10 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/indexers/query"
@@ -40,7 +37,7 @@ func (o *queryOptions) answerAboutReferences(ctx context.Context, querier *query
 	return errors.Join(unsynced, session.ExplainQuery(o.answer(ctx, querier, types)))
 }
 
-// follow makes types members of the graph. Those that the server lacks are mentioned. It gives no shutdown when nothing
+// follow makes types members of the graph, which learns what to say of those that the server lacks. It gives no shutdown when nothing
 // could be read; else the error is of some of the types.
 func (o *queryOptions) follow(ctx context.Context, graph *references.Graph, types *session.Types, wanted []references.Type) (shutdown func(), err error) {
 	waiting, cancel := o.Target.Limit(ctx)
@@ -49,15 +46,16 @@ func (o *queryOptions) follow(ctx context.Context, graph *references.Graph, type
 	if err != nil {
 		return nil, err
 	}
+	graph.Explain(func(t references.Type) string {
+		if _, ok := typeNamed(catalog, t); !ok {
+			return "the server has no such type"
+		}
+		return ""
+	})
 	var resources []discovery.Resource
 	for _, t := range wanted {
 		r, ok := typeNamed(catalog, t)
-		if !ok {
-			name := strings.TrimSpace(references.Object{Group: t.Group, Resource: t.Resource, Kind: t.Kind}.String())
-			fmt.Fprintf(o.ErrOut, "warning: the server has no type %s; references to it are left out\n", print.Printable(name))
-			continue
-		}
-		if r.GVR != types.Resources[0].GVR {
+		if ok && r.GVR != types.Resources[0].GVR {
 			resources = append(resources, r)
 		}
 	}

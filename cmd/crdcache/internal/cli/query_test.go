@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -193,6 +194,7 @@ func TestQueryDangling(t *testing.T) {
 		"any":            {[]string{"--dangling", "--keys-only"}, "db/c\nweb/a\n"},
 		"by name":        {[]string{"--dangling=zone", "--index", "size<50", "--keys-only"}, "web/a\n"},
 		"owners":         {[]string{"--dangling=owners", "--count"}, "0\n"},
+		"no such type":   {[]string{"--dangling=none", "--count"}, "0\n"},
 		"in a condition": {[]string{"--index", "color && !dangling(zone)", "--keys-only"}, "web/b\n"},
 		"refers":         {[]string{"--index", "refersTo(zones.example.com, blue)", "--keys-only"}, "web/b\n"},
 		"referred":       {[]string{"--index", "referredBy(Zone.example.com, blue)", "--count"}, "0\n"},
@@ -201,7 +203,8 @@ func TestQueryDangling(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := crdcache(t, append(args, tt.args...)...)
 			r.expect(t, exit.OK, tt.want)
-			if !strings.Contains(r.errOut, "warning: the server has no type Nothing.example.com; references to it are left out") {
+			asked := slices.Contains(tt.args, "--dangling") || slices.Contains(tt.args, "--dangling=none")
+			if warned := strings.Contains(r.errOut, "references to Nothing.example.com are not checked: the server has no such type"); warned != asked {
 				t.Errorf("stderr is %q", r.errOut)
 			}
 		})

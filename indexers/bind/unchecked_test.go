@@ -1,0 +1,71 @@
+package bind_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/indexers/references"
+)
+
+// References to a type that the server lacks, that no resource means, or that is gone neither dangle nor count as fine: the
+// graph names the types with the reason.
+func TestUncheckedTypesAreNamed(t *testing.T) {
+	s := newScene(t)
+	b := s.follow(parse(t, gadgetsAndWidgets))
+	graph, err := b.References()
+	if err != nil {
+		t.Fatal(err)
+	}
+	unchecked := func(what string, want ...string) {
+		t.Helper()
+		var got []string
+		s.eventually(what, func() bool {
+			got = nil
+			for _, u := range graph.Unchecked() {
+				got = append(got, fmt.Sprint(u.References, " ", u))
+			}
+			return slices.Equal(got, want) && len(want) == 0 == (len(graph.Dangling()) > 0)
+		})
+	}
+	unchecked("not served", "3 references to Gadget.example.com are not checked: discovery knows no such type; install its CRD, or correct the reference")
+	querier, err := b.Querier("widgets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := querier.Explain(query.Dangling("gadget"), query.Options{})
+	if err != nil || len(plan.Warnings) != 1 || !strings.Contains(plan.Warnings[0], "discovery knows no such type") {
+		t.Errorf("%v, %v", plan, err)
+	}
+	apply(s.storage, definition("example.com", "gadgets", "Gadget"))
+	unchecked("followed")
+
+	var events []references.Event
+	heard := make(chan references.Event, 100)
+	subscription, err := graph.Subscribe(func(e references.Event) { heard <- e })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(subscription.Stop)
+	for range 3 { // those that dangle now
+		events = append(events, <-heard)
+	}
+	s.storage.Delete(schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}, "", "gadgets.example.com")
+	unchecked("gone", "3 references to Gadget.example.com are not checked: the server does not serve them now")
+	for range 3 {
+		if e := <-heard; e.Type != references.Stopped || e.Reason != references.TargetUnknown {
+			t.Errorf("told of %+v after %v", e, events)
+		}
+	}
+	apply(s.storage, definition("example.com", "gadgets", "Gadget"))
+	unchecked("back")
+
+	if err := b.Apply(parse(t, gadgetsAndWidgets[:strings.Index(gadgetsAndWidgets, "  - name: gadgets")])); err != nil {
+		t.Fatal(err)
+	}
+	unchecked("not in the config", "3 references to Gadget.example.com are not checked: no resource of the config means gadgets.example.com")
+}

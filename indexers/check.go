@@ -23,8 +23,8 @@ func (c *Config) CheckCluster(definitions []*crd.Definition) (warnings []Diagnos
 
 // CheckOptions say what a config is compared with.
 type CheckOptions struct {
-	// Definitions are called with the groups of the resources that could be read, which may be patterns, and give the
-	// CustomResourceDefinitions to compare them with.
+	// Definitions are called with the groups of the resources that could be read, which may be patterns, and of what these
+	// refer to. They give the CustomResourceDefinitions to compare with.
 	Definitions func(groups []string) ([]*crd.Definition, error)
 	// Cluster says that those are all that a cluster has: what is not among them is not there.
 	Cluster bool
@@ -38,6 +38,9 @@ func CheckSources(options CheckOptions, sources ...Source) (*Config, error) {
 	var groups []string
 	for _, r := range resources {
 		groups = append(groups, r.Match.Group)
+		for _, t := range check.Targets(r) {
+			groups = append(groups, t.Group)
+		}
 	}
 	definitions, err := options.Definitions(groups)
 	if err != nil {

@@ -53,4 +53,6 @@ const (
 	CodeExistence    Code = config.CodeExistence    // a condition that asks whether a boolean is there, not whether it is true
 	CodeTextQuantity Code = config.CodeTextQuantity // quantities that are compared as text
 	CodeLackedBySome Code = config.CodeLackedBySome // what some of the types lack that a pattern matches
+	CodeNoTarget     Code = config.CodeNoTarget     // a reference to a type that no CRD defines
+	CodeNoNamespace  Code = config.CodeNoNamespace  // a reference without a namespace to a type that has namespaces
 )

@@ -23,6 +23,7 @@ func Config(resources []*config.Resource, definitions []*crd.Definition, cluster
 		}}
 		start := len(all)
 		k.check(definitions)
+		k.targets(definitions)
 		config.Sort(all[start:])
 	}
 	return all

@@ -49,4 +49,6 @@ const (
 	CodeExistence    = "W308" // a condition that asks whether a boolean is there, not whether it is true
 	CodeTextQuantity = "W309" // quantities that are compared as text
 	CodeLackedBySome = "W310" // what some of the types lack that a pattern matches
+	CodeNoTarget     = "W311" // a reference to a type that no CRD defines
+	CodeNoNamespace  = "W312" // a reference without a namespace to a type that has namespaces
 )

@@ -16,6 +16,16 @@ type Reference struct {
 	At Place
 }
 
+// Part returns the part of a name, or nil.
+func (r *Reference) Part(name string) *Part {
+	for i := range r.Index.Parts {
+		if r.Index.Parts[i].Name == name {
+			return &r.Index.Parts[i]
+		}
+	}
+	return nil
+}
+
 // TargetType is indexers.TargetType.
 type TargetType struct{ Group, Resource, Kind string }
 

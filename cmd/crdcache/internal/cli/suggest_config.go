@@ -148,7 +148,8 @@ func suggestReferences(candidates []suggestedReference, fits func(suggestedResou
 	return out
 }
 
-// stands reports whether validate says nothing about a resource but that the schema leaves things open.
+// stands reports whether validate says nothing about a resource but that the schema leaves things open. References to
+// other types are not looked at: their definitions are not here.
 func stands(r suggestedResource, d *crd.Definition) bool {
 	text, err := marshalConfig(r)
 	if err != nil {
@@ -158,7 +159,7 @@ func stands(r suggestedResource, d *crd.Definition) bool {
 		return []*crd.Definition{d}, nil
 	}}, indexers.Source{Data: text})
 	return err == nil && !slices.ContainsFunc(config.Warnings, func(w indexers.Diagnostic) bool {
-		return w.Code != indexers.CodeOpenField && w.Code != indexers.CodeNoSchema
+		return !slices.Contains([]indexers.Code{indexers.CodeOpenField, indexers.CodeNoSchema, indexers.CodeNoTarget}, w.Code)
 	})
 }
 

@@ -1,0 +1,84 @@
+// Package operators_test proposes index configs for the types of well-known operators, and checks them.
+package operators_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	// Keep the modules in go.mod, as package harness does for cert-manager. They are imported for their folders of
+	// definitions alone.
+	_ "github.com/prometheus-operator/prometheus-operator/pkg/versionutil"
+	_ "sigs.k8s.io/cluster-api/errors"
+	_ "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+func TestMain(m *testing.M) { harness.Main(m) }
+
+// operators are the modules, with the folders of their definitions and how many types these have at least.
+var operators = []struct {
+	module  string
+	folders []string
+	types   int
+}{
+	{"github.com/cert-manager/cert-manager", []string{"deploy/crds"}, 6},
+	{"sigs.k8s.io/gateway-api", []string{"config/crd/experimental", "config/crd/standard"}, 10},
+	{"sigs.k8s.io/cluster-api", []string{"config/crd", "bootstrap/kubeadm/config/crd", "controlplane/kubeadm/config/crd"}, 15},
+	{"github.com/prometheus-operator/prometheus-operator", []string{"example/prometheus-operator-crd"}, 10},
+}
+
+// TestSuggestionsValidate: what suggest proposes for each type of the operators stands validate, which says nothing about
+// it: no error and no warning.
+func TestSuggestionsValidate(t *testing.T) {
+	crdcache := harness.Crdcache(t)
+	for _, o := range operators {
+		t.Run(o.module, func(t *testing.T) {
+			out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", o.module).Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			kinds := map[string]bool{}
+			for _, folder := range o.folders {
+				for _, kind := range suggested(t, crdcache, filepath.Join(strings.TrimSpace(string(out)), folder)) {
+					kinds[kind] = true
+				}
+			}
+			if len(kinds) < o.types {
+				t.Errorf("%d types, want %d: %v", len(kinds), o.types, kinds)
+			}
+		})
+	}
+}
+
+var resource = regexp.MustCompile(`(?m)match: \{group: [^,]+, version: [^,]+, resource: ([^}]+)\}`)
+
+// suggested proposes a config for the definitions of a folder, checks it, and gives the types that it is for.
+func suggested(t *testing.T, crdcache, folder string) (types []string) {
+	t.Helper()
+	run := func(args ...string) []byte {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		cmd := exec.Command(crdcache, append(args, "--crds", folder)...)
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		if err := cmd.Run(); err != nil || stderr.Len() > 0 {
+			t.Errorf("%s: %v\n%s", cmd, err, &stderr)
+		}
+		return stdout.Bytes()
+	}
+	file := filepath.Join(t.TempDir(), "suggested.yaml")
+	config := run("suggest", "*")
+	if err := os.WriteFile(file, config, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run("validate", file)
+	for _, m := range resource.FindAllSubmatch(config, -1) {
+		types = append(types, string(m[1]))
+	}
+	return types
+}

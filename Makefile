@@ -2,7 +2,7 @@
 export GOWORK := off
 export GOFLAGS := -buildvcs=false
 
-MODULES := . sandbox integration bench controllerruntime metrics
+MODULES := . sandbox integration bench controllerruntime metrics packaging/monitoring
 BIN := $(CURDIR)/bin
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 20s
@@ -54,6 +54,7 @@ unit: ## Run the tests that need nothing but Go, those of the engine also in 32 
 	cd bench && go test -timeout 10m ./...
 	cd controllerruntime && go test -timeout 10m ./...
 	cd metrics && go test -timeout 10m ./...
+	cd packaging/monitoring && go test -timeout 20m ./... # builds promtool once, in 3 to 6 minutes
 	@if [ "$$(go env GOOS GOARCH | paste -sd/)" = linux/amd64 ]; then \
 	  echo "GOARCH=386 go test $(ENGINE)"; GOARCH=386 CGO_ENABLED=0 go test -timeout 10m $(ENGINE); fi
 

@@ -1,0 +1,152 @@
+// Package monitoring has a Grafana dashboard and alerts for the metrics of crdcache's informers. It is a module for its
+// tests alone: they take Prometheus' own parser and promtool, which nobody's program should depend on.
+package monitoring
+
+import (
+	"cmp"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+)
+
+// rules is what a file of rules has, as far as it is of interest here.
+type rules struct {
+	Groups []struct {
+		Name  string `json:"name"`
+		Rules []struct {
+			Alert       string            `json:"alert"`
+			Expr        string            `json:"expr"`
+			For         string            `json:"for"`
+			Labels      map[string]string `json:"labels"`
+			Annotations map[string]string `json:"annotations"`
+		} `json:"rules"`
+	} `json:"groups"`
+}
+
+func parse(t *testing.T, name string, into any) {
+	t.Helper()
+	if err := yaml.UnmarshalStrict([]byte(read(t, name)), into); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+}
+
+// promtool runs promtool as promtool.mod has it: without the service discovery of clouds, which is most of its size.
+func promtool(t *testing.T, arguments ...string) {
+	t.Helper()
+	command := append([]string{"run", "-modfile=promtool.mod", "-tags=remove_all_sd", "github.com/prometheus/prometheus/cmd/promtool"}, arguments...)
+	run := exec.CommandContext(t.Context(), "go", command...)
+	run.Env = append(os.Environ(), "GOWORK=off") // which -modfile requires
+	out, err := run.CombinedOutput()
+	if err != nil {
+		t.Errorf("promtool %s: %v\n%s", strings.Join(arguments, " "), err, out)
+	}
+}
+
+// TestAlerts has promtool check the rules and play what they are tested with.
+func TestAlerts(t *testing.T) {
+	promtool(t, "check", "rules", "--lint=all", "--lint-fatal", "alerts.yaml")
+	promtool(t, "test", "rules", "alerts_test.yaml")
+}
+
+// TestEachAlertIsTested: each fires once and stays silent once.
+func TestEachAlertIsTested(t *testing.T) {
+	var all rules
+	parse(t, "alerts.yaml", &all)
+	var tests struct {
+		Tests []struct {
+			Rules []struct {
+				Alert    string `json:"alertname"`
+				Expected []any  `json:"exp_alerts"`
+			} `json:"alert_rule_test"`
+		} `json:"tests"`
+	}
+	if err := yaml.Unmarshal([]byte(read(t, "alerts_test.yaml")), &tests); err != nil {
+		t.Fatal(err)
+	}
+	type outcome struct {
+		alert string
+		fires bool
+	}
+	seen := map[outcome]bool{}
+	for _, test := range tests.Tests {
+		for _, rule := range test.Rules {
+			seen[outcome{rule.Alert, len(rule.Expected) > 0}] = true
+		}
+	}
+	for _, rule := range all.Groups[0].Rules {
+		for _, fires := range []bool{true, false} {
+			if !seen[outcome{rule.Alert, fires}] {
+				t.Errorf("no test has %s fire: %v", rule.Alert, fires)
+			}
+		}
+	}
+}
+
+// TestManifest compares the rules of the manifest with the plain ones.
+func TestManifest(t *testing.T) {
+	var plain rules
+	var manifest struct {
+		APIVersion string         `json:"apiVersion"`
+		Kind       string         `json:"kind"`
+		Metadata   map[string]any `json:"metadata"`
+		Spec       rules          `json:"spec"`
+	}
+	parse(t, "alerts.yaml", &plain)
+	parse(t, "prometheusrule.yaml", &manifest)
+	if manifest.APIVersion != "monitoring.coreos.com/v1" || manifest.Kind != "PrometheusRule" || manifest.Metadata["name"] != "crdcache" {
+		t.Errorf("%s %s %v", manifest.APIVersion, manifest.Kind, manifest.Metadata)
+	}
+	if diff := gocmp.Diff(plain, manifest.Spec); diff != "" {
+		t.Errorf("(-alerts.yaml +prometheusrule.yaml):\n%s", diff)
+	}
+}
+
+// TestRunbooks: each alert has a severity and a section that says what to do, and each section an alert.
+func TestRunbooks(t *testing.T) {
+	const page = "https://github.com/crdcache/crdcache/blob/main/docs/operations.md#"
+	var all rules
+	parse(t, "alerts.yaml", &all)
+	known := knownMetrics(t)
+	var alerts, sections []string
+	for _, rule := range all.Groups[0].Rules {
+		alerts = append(alerts, rule.Alert)
+		metricsOf(t, known, rule.Expr)
+		if want := page + strings.ToLower(rule.Alert); rule.Annotations["runbook_url"] != want {
+			t.Errorf("%s: the runbook is %q, want %q", rule.Alert, rule.Annotations["runbook_url"], want)
+		}
+		if s := rule.Labels["severity"]; s != "critical" && s != "warning" {
+			t.Errorf("%s: severity %q", rule.Alert, s)
+		}
+		if cmp.Or(rule.Annotations["summary"], rule.For) == "" || rule.Annotations["description"] == "" {
+			t.Errorf("%s: %+v", rule.Alert, rule)
+		}
+	}
+	for _, match := range regexp.MustCompile("(?m)^### (.*)$").FindAllStringSubmatch(read(t, operations), -1) {
+		sections = append(sections, match[1])
+	}
+	slices.Sort(alerts)
+	slices.Sort(sections)
+	if diff := gocmp.Diff(alerts, sections); diff != "" {
+		t.Errorf("sections of %s (-alerts +sections):\n%s", operations, diff)
+	}
+}
+
+// TestOneVersion: the parser and promtool are of one Prometheus.
+func TestOneVersion(t *testing.T) {
+	version := func(file string) string {
+		match := regexp.MustCompile(`(?m)github\.com/prometheus/prometheus (v\S+)`).FindStringSubmatch(read(t, file))
+		if match == nil {
+			t.Fatalf("%s requires no Prometheus", file)
+		}
+		return match[1]
+	}
+	if ours, tools := version("go.mod"), version("promtool.mod"); ours != tools {
+		t.Errorf("go.mod has %s, promtool.mod %s", ours, tools)
+	}
+}

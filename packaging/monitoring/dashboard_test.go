@@ -1,0 +1,120 @@
+package monitoring
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// dashboard is what Grafana reads, as far as it is of interest here.
+type dashboard struct {
+	UID        string  `json:"uid"`
+	Title      string  `json:"title"`
+	Inputs     []any   `json:"__inputs"`
+	Panels     []panel `json:"panels"`
+	Templating struct {
+		List []struct {
+			Name       string `json:"name"`
+			Definition string `json:"definition"`
+		} `json:"list"`
+	} `json:"templating"`
+}
+
+type panel struct {
+	ID          int                        `json:"id"`
+	Type        string                     `json:"type"`
+	Title       string                     `json:"title"`
+	Description string                     `json:"description"`
+	Datasource  struct{ Type, UID string } `json:"datasource"`
+	GridPos     struct{ X, Y, W, H int }   `json:"gridPos"`
+	Targets     []struct {
+		RefID string `json:"refId"`
+		Expr  string `json:"expr"`
+	} `json:"targets"`
+}
+
+// variables of Grafana stand for durations and for parts of label values, which parse as they are.
+var durations = regexp.MustCompile(`\$__(rate_)?interval`)
+
+func readDashboard(t *testing.T) dashboard {
+	t.Helper()
+	var d dashboard
+	if err := json.Unmarshal([]byte(read(t, "dashboard.json")), &d); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// TestDashboard: every expression parses and asks for what there is, and everything there is can be seen.
+func TestDashboard(t *testing.T) {
+	d := readDashboard(t)
+	known := knownMetrics(t)
+	shown := map[string]bool{}
+	for _, p := range d.Panels {
+		for _, target := range p.Targets {
+			for _, name := range metricsOf(t, known, durations.ReplaceAllString(target.Expr, "5m")) {
+				shown[name] = true
+			}
+		}
+	}
+	for _, name := range known {
+		if !shown[name] {
+			t.Errorf("no panel shows %s", name)
+		}
+	}
+	for _, v := range d.Templating.List {
+		if query := regexp.MustCompile(`^label_values\((.*), \w+\)$`).FindStringSubmatch(v.Definition); query != nil {
+			metricsOf(t, known, query[1])
+		} else if v.Name != "datasource" {
+			t.Errorf("the variable %s is %q", v.Name, v.Definition)
+		}
+	}
+}
+
+// TestPanels: each asks a question, says what the answer means, reads from the data source that is chosen, and covers no
+// other.
+func TestPanels(t *testing.T) {
+	d := readDashboard(t)
+	if d.UID == "" || d.Title == "" || len(d.Inputs) > 0 {
+		t.Errorf("not in the form of provisioned dashboards: %q %q %v", d.UID, d.Title, d.Inputs)
+	}
+	ids := map[int]string{}
+	taken := map[[2]int]string{}
+	for _, p := range d.Panels {
+		if other, twice := ids[p.ID]; twice {
+			t.Errorf("%q and %q have one id", p.Title, other)
+		}
+		ids[p.ID] = p.Title
+		if !strings.HasSuffix(p.Title, "?") {
+			t.Errorf("%q is no question", p.Title)
+		}
+		if p.Type != "row" && (p.Description == "" || p.Datasource.UID != "${datasource}" || len(p.Targets) == 0) {
+			t.Errorf("%q lacks a description, a target or the data source: %+v", p.Title, p)
+		}
+		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
+			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
+				if other, twice := taken[[2]int{x, y}]; twice {
+					t.Fatalf("%q covers %q", p.Title, other)
+				}
+				taken[[2]int{x, y}] = p.Title
+			}
+		}
+		if right := p.GridPos.X + p.GridPos.W; right > 24 {
+			t.Errorf("%q ends at column %d of 24", p.Title, right)
+		}
+	}
+}
+
+// TestDashboardIsReadable: one value a line, as a person would compare two versions.
+func TestDashboardIsReadable(t *testing.T) {
+	text := read(t, "dashboard.json")
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, []byte(text), "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	if indented.String() != text {
+		t.Error("dashboard.json is not indented as json.Indent does it")
+	}
+}

@@ -1,0 +1,70 @@
+package monitoring
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/promql/parser"
+)
+
+// operations is what says what each metric and alert means. A test of the module metrics compares it with the code.
+const operations = "../../docs/operations.md"
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// knownMetrics returns the names of the series that the collector has.
+func knownMetrics(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	for _, match := range regexp.MustCompile("(?m)^\\| `(crdcache_[a-z_]+)` \\|").FindAllStringSubmatch(read(t, operations), -1) {
+		names = append(names, match[1])
+	}
+	if len(names) < 10 {
+		t.Fatalf("%s names %d metrics: %q", operations, len(names), names)
+	}
+	return names
+}
+
+// summaries are those that have no series of their own name.
+var summaries = regexp.MustCompile("^(crdcache_list_duration_seconds)_(sum|count)$")
+
+// metricsOf returns the metrics that an expression asks for, after checking that it parses and that there are such.
+func metricsOf(t *testing.T, known []string, expression string) []string {
+	t.Helper()
+	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(expression)
+	if err != nil {
+		t.Errorf("%s: %v", expression, err)
+		return nil
+	}
+	var used []string
+	parser.Inspect(parsed, func(n parser.Node, _ []parser.Node) error {
+		selector, ok := n.(*parser.VectorSelector)
+		if !ok {
+			return nil
+		}
+		for _, m := range selector.LabelMatchers {
+			if m.Name == model.MetricNameLabel {
+				name := summaries.ReplaceAllString(m.Value, "$1")
+				if !slices.Contains(known, name) || name == m.Value && summaries.MatchString(m.Value+"_sum") {
+					t.Errorf("%s: there is no %s", expression, m.Value)
+				}
+				used = append(used, name)
+			}
+		}
+		return nil
+	})
+	if len(used) == 0 {
+		t.Errorf("%s asks for no metric", expression)
+	}
+	return used
+}

@@ -2,17 +2,124 @@ package decode
 
 import (
 	"reflect"
+	"sync"
+	"unsafe"
 
 	"sigs.k8s.io/json"
+
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // Decoder decodes into one type of struct. It is safe for concurrent use.
-type Decoder struct{ typ reflect.Type }
+type Decoder struct{ codec codec }
+
+// codec decodes the value at i, which is there, into what p points to, and returns the end of it; failed where that is for
+// sigs.k8s.io/json to do. What p points to is zero.
+type codec func(d *document, i int, p unsafe.Pointer) int
+
+// failed is returned in place of an offset. It stays negative when something is added to it.
+const failed = -1 << 30
+
+// decoders has a *Decoder for each type that was asked for.
+var decoders sync.Map
 
 // For returns the decoder of a type of struct.
-func For(typ reflect.Type) *Decoder { return &Decoder{typ} }
+func For(typ reflect.Type) *Decoder {
+	if known, ok := decoders.Load(typ); ok {
+		return known.(*Decoder)
+	}
+	made, _ := decoders.LoadOrStore(typ, &Decoder{compile(typ)})
+	return made.(*Decoder)
+}
 
-// Decode decodes data into what out points to, which must be zero.
+// Decode decodes data, which has to be valid JSON, into what out points to, which has to be zero. Nothing of data is kept.
 func (d *Decoder) Decode(data []byte, out reflect.Value) error {
+	doc := document{data: data}
+	if end := d.codec(&doc, doc.space(0), out.UnsafePointer()); end >= 0 && doc.space(end) == len(data) {
+		return nil
+	}
+	out.Elem().SetZero()
 	return json.UnmarshalCaseSensitivePreserveInts(data, out.Interface())
+}
+
+// document is what is being decoded.
+type document struct {
+	data []byte
+	// room is where short strings are put together, so that one allocation serves several. It is small, because whoever
+	// keeps one of them keeps all.
+	room []byte
+	text []byte // a string without its escapes
+}
+
+const (
+	roomSize   = 256
+	shortTexts = 64
+)
+
+// space returns the offset of what follows white space.
+func (d *document) space(i int) int {
+	if i >= 0 && i < len(d.data) && d.data[i] > ' ' { // API servers send none
+		return i
+	}
+	if i < 0 {
+		return i
+	}
+	return jsontext.Space(d.data, i)
+}
+
+// at returns the byte at i, or 0 where there is none.
+func (d *document) at(i int) byte {
+	if i < 0 || i >= len(d.data) {
+		return 0
+	}
+	return d.data[i]
+}
+
+// own returns text as a string that does not refer to the data.
+func (d *document) own(text []byte) string {
+	if len(text) == 0 {
+		return ""
+	}
+	if len(text) > shortTexts {
+		return string(text)
+	}
+	if cap(d.room)-len(d.room) < len(text) {
+		d.room = make([]byte, 0, roomSize)
+	}
+	start := len(d.room)
+	d.room = append(d.room, text...)
+	return unsafe.String(&d.room[start], len(text))
+}
+
+// skip returns the end of the value at i.
+func (d *document) skip(i int) int {
+	const levels = 10000
+	if i < 0 {
+		return failed
+	}
+	end, deep := jsontext.Skip(d.data, i, levels)
+	if deep || end < 0 {
+		return failed
+	}
+	return end
+}
+
+// null returns the end of the null at i, or failed where there is something else.
+func (d *document) null(i int) int {
+	if end := jsontext.Word(d.data, i, "null"); end >= 0 {
+		return end
+	}
+	return failed
+}
+
+// more takes what follows an element at i: a comma and the beginning of the next one, or the closing bracket.
+func (d *document) more(i int, closing byte) (next int, more bool) {
+	i = d.space(i)
+	switch d.at(i) {
+	case ',':
+		return d.space(i + 1), true
+	case closing:
+		return i + 1, false
+	}
+	return failed, false
 }

@@ -1,0 +1,115 @@
+package decode
+
+import (
+	"encoding"
+	stdjson "encoding/json"
+	"reflect"
+	"unsafe"
+
+	"sigs.k8s.io/json"
+)
+
+// compile returns the codec of a type.
+func compile(typ reflect.Type) codec {
+	c := compiler{}
+	return c.codec(typ)
+}
+
+// compiler has the structs that are being compiled, by their types: types may contain themselves.
+type compiler map[reflect.Type]*structCodec
+
+var (
+	unmarshaler     = reflect.TypeFor[stdjson.Unmarshaler]()
+	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+// codec returns the codec of a type.
+func (c compiler) codec(typ reflect.Type) codec {
+	if known, ok := knownTypes[typ]; ok {
+		return known
+	}
+	pointer := reflect.PointerTo(typ)
+	switch {
+	case typ.Kind() == reflect.Pointer:
+		return c.pointer(typ)
+	case typ.Kind() == reflect.Interface:
+		return general(typ)
+	case pointer.Implements(unmarshaler):
+		return unmarshaling(typ)
+	case pointer.Implements(textUnmarshaler):
+		return general(typ)
+	}
+	if scalar, ok := scalars[typ.Kind()]; ok {
+		return scalar
+	}
+	switch typ.Kind() {
+	case reflect.Slice:
+		return c.slice(typ)
+	case reflect.Map:
+		return c.mapping(typ)
+	case reflect.Struct:
+		return c.structure(typ)
+	}
+	return general(typ)
+}
+
+// general leaves a value to sigs.k8s.io/json.
+func general(typ reflect.Type) codec {
+	return func(d *document, i int, p unsafe.Pointer) int {
+		end := d.skip(i)
+		if end < 0 || json.UnmarshalCaseSensitivePreserveInts(d.data[i:end], reflect.NewAt(typ, p).Interface()) != nil {
+			return failed
+		}
+		return end
+	}
+}
+
+// unmarshaling leaves a value to its own method, which gets a copy of the JSON: it may keep it against the rules.
+func unmarshaling(typ reflect.Type) codec {
+	return func(d *document, i int, p unsafe.Pointer) int {
+		end := d.skip(i)
+		if end < 0 {
+			return failed
+		}
+		value := reflect.NewAt(typ, p).Interface().(stdjson.Unmarshaler)
+		if value.UnmarshalJSON(append([]byte(nil), d.data[i:end]...)) != nil {
+			return failed
+		}
+		return end
+	}
+}
+
+func (c compiler) pointer(typ reflect.Type) codec {
+	elem := typ.Elem()
+	inner := c.codec(elem)
+	return func(d *document, i int, p unsafe.Pointer) int {
+		if d.at(i) == 'n' {
+			return d.null(i)
+		}
+		made := reflect.New(elem).UnsafePointer()
+		end := inner(d, i, made)
+		if end < 0 {
+			return failed
+		}
+		*(*unsafe.Pointer)(p) = made
+		return end
+	}
+}
+
+// structure returns the codec of a struct, which may be one that is being compiled.
+func (c compiler) structure(typ reflect.Type) codec {
+	if s, ok := c[typ]; ok {
+		return s.decode
+	}
+	s := &structCodec{}
+	c[typ] = s
+	fields, ok := fieldsOf(typ)
+	if !ok {
+		s.general = general(typ)
+		return s.decode
+	}
+	for _, f := range fields {
+		s.add(f.name, f.offset, c.codec(f.typ))
+	}
+	return s.decode
+}

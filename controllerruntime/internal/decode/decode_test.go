@@ -1,0 +1,189 @@
+package decode
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/json"
+)
+
+// everything is a struct with fields of all kinds.
+type everything struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	embedded
+	Text       string                 `json:"text"`
+	Named      corev1.ConditionStatus `json:"named"`
+	Bool       bool                   `json:"bool"`
+	Int        int                    `json:"int"`
+	Small      int8                   `json:"small"`
+	Long       int64                  `json:"long"`
+	Unsigned   uint16                 `json:"unsigned"`
+	Huge       uint64                 `json:"huge"`
+	Float      float64                `json:"float"`
+	Single     float32                `json:"single"`
+	Pointer    *string                `json:"pointer"`
+	Self       *everything            `json:"self"`
+	Selves     []everything           `json:"selves"`
+	Bytes      []byte                 `json:"bytes"`
+	Texts      []string               `json:"texts"`
+	Matrix     [][]int32              `json:"matrix"`
+	Map        map[string]string      `json:"map"`
+	Structs    map[string]embedded    `json:"structs"`
+	Quantities corev1.ResourceList    `json:"quantities"`
+	Blobs      map[string][]byte      `json:"blobs"`
+	Numbers    map[int]string         `json:"numbers"`
+	Any        any                    `json:"any"`
+	AnyMap     map[string]any         `json:"anyMap"`
+	Array      [2]int                 `json:"array"`
+	Raw        runtime.RawExtension   `json:"raw"`
+	Port       intstr.IntOrString     `json:"port"`
+	Amount     resource.Quantity      `json:"amount"`
+	When       metav1.Time            `json:"when"`
+	Micro      *metav1.MicroTime      `json:"micro"`
+	Span       metav1.Duration        `json:"span"`
+	Clock      time.Time              `json:"clock"`
+	Untagged   string
+	hidden     string
+	Ignored    string `json:"-"`
+}
+
+type embedded struct {
+	Inner string `json:"inner"`
+	Text  string `json:"text"` // hidden by that of everything
+}
+
+// quoting has an option that changes how a field is read.
+type quoting struct {
+	Number int `json:"number,string"`
+}
+
+// ambiguous has two fields of one name, which encoding/json then both ignores.
+type ambiguous struct {
+	embedded
+	Other
+}
+
+// Other has a field that embedded has, too.
+type Other struct {
+	Inner string `json:"inner"`
+}
+
+// TestDecode compares with sigs.k8s.io/json: results, and whether there is an error.
+func TestDecode(t *testing.T) {
+	values := map[string][]string{
+		"text":       {`"a"`, `""`, `"\u00e9\n\"x"`, `"é"`, `null`, `1`, `"` + strings.Repeat("long ", 40) + `"`, "\"\xff\""},
+		"named":      {`"True"`},
+		"bool":       {`true`, `false`, `null`, `"true"`},
+		"int":        {`1`, `-7`, `0`, `-0`, `1.0`, `1e3`, `9223372036854775807`, `9223372036854775808`, `null`},
+		"small":      {`127`, `-128`, `128`},
+		"long":       {`9007199254740993`},
+		"unsigned":   {`65535`, `65536`, `-1`, `-0`},
+		"huge":       {`18446744073709551615`, `18446744073709551616`},
+		"float":      {`1`, `1.5`, `-2e10`, `1e400`, `null`, `"1"`},
+		"single":     {`3.4e38`, `3.5e38`, `0.1`},
+		"pointer":    {`"p"`, `null`, `1`},
+		"self":       {`{"text":"inside","self":{"int":3}}`, `null`, `[]`, `{}`},
+		"selves":     {`[{"text":"1"},{"text":"2"},{"self":null}]`, `[]`, `null`, `[null,{}]`, `{}`},
+		"bytes":      {`"aGVsbG8="`, `""`, `"aGVsbG8"`, `null`, `[1,2]`, `"\u0061GVsbG8="`},
+		"texts":      {`["a","b","c","d","e","f"]`, `[]`, `[null,"x"]`, `["a",1]`},
+		"matrix":     {`[[1,2],[],null,[3]]`, `[[1],[2],[3],[4],[5],[6],[7]]`},
+		"map":        {`{"a":"b","":"empty"}`, `{}`, `null`, `{"a":"1","a":"2"}`, `{"\u0061":"x"}`, `{"a":null}`, `{"a":1}`},
+		"structs":    {`{"a":{"inner":"x"},"b":null}`, `{}`, `{"a":{"inner":"x"},"a":{"text":"y"}}`},
+		"quantities": {`{"cpu":"100m","memory":1}`, `{"cpu":"many"}`},
+		"blobs":      {`{"a":"aGVsbG8=","b":null}`},
+		"numbers":    {`{"1":"one"}`, `{"x":"one"}`},
+		"any":        {`1`, `1.0`, `9223372036854775808`, `"s"`, `{"a":[1,2.5,null]}`, `null`},
+		"anyMap":     {`{"a":1,"b":{"c":[true]}}`, `{}`},
+		"array":      {`[1,2]`, `[1]`, `[1,2,3]`},
+		"raw":        {`{"a": 1}`, `null`, `"x"`},
+		"port":       {`80`, `"http"`, `true`},
+		"amount":     {`"1Gi"`, `5`, `"x"`, `null`},
+		"when":       {`"2026-11-22T07:00:00Z"`, `"2026-02-29T07:00:00Z"`, `"2024-02-29T23:59:59Z"`, `"2026-11-22T07:00:00+02:00"`, `"2026-13-01T00:00:00Z"`, `"2026-11-22T24:00:00Z"`, `"0000-01-01T00:00:00Z"`, `null`, `"now"`, `5`},
+		"micro":      {`"2026-11-22T07:00:00.123456Z"`, `null`},
+		"span":       {`"1h30m0s"`, `5`},
+		"clock":      {`"2026-11-22T07:00:00.5Z"`, `"x"`},
+		"metadata":   {`{"name":"a","labels":{"x":"y"},"managedFields":[{"manager":"m","fieldsV1":{"f:spec":{}},"time":"2026-11-22T07:00:00Z"}],"deletionTimestamp":null}`},
+		"kind":       {`"Everything"`, `5`},
+		"inner":      {`"deep"`},
+		"Untagged":   {`"u"`},
+		"untagged":   {`"another case"`},
+		"hidden":     {`"h"`},
+		"Ignored":    {`"i"`},
+		"-":          {`"dash"`},
+		"unknown":    {`{"deep":[1,{"er":"\\\""}]}`, `"x"`, `null`},
+		`te\u0078t`:  {`"escaped key"`},
+	}
+	var texts []string
+	for key, all := range values {
+		for _, value := range all {
+			texts = append(texts, fmt.Sprintf(`{%q:%s}`, key, value), fmt.Sprintf("{ \"text\" : \"before\" ,\n\t%q : %s , \"int\" : 5 }", key, value))
+		}
+	}
+	texts = append(texts, `{}`, ` { } `, `null`, `{"text":"a","text":"b"}`, `{"self":{"text":"a"},"self":{"int":1}}`, `[]`, `"x"`)
+	for _, text := range texts {
+		text = strings.ReplaceAll(text, `\\u`, `\u`)
+		compare[everything](t, text)
+	}
+	for _, text := range []string{`{"number":"5"}`, `{"number":5}`} {
+		compare[quoting](t, text)
+	}
+	for _, text := range []string{`{"inner":"x","text":"y"}`, `{}`} {
+		compare[ambiguous](t, text)
+	}
+}
+
+// compare decodes twice, because the second time the order of keys is known.
+func compare[T any](t *testing.T, text string) {
+	t.Helper()
+	var want T
+	wantErr := json.UnmarshalCaseSensitivePreserveInts([]byte(text), &want)
+	for range 2 {
+		var got T
+		err := For(reflect.TypeFor[T]()).Decode([]byte(text), reflect.ValueOf(&got))
+		if (err == nil) != (wantErr == nil) {
+			t.Errorf("%s: %v; sigs.k8s.io/json: %v", text, err, wantErr)
+			return
+		}
+		if wantErr == nil && !reflect.DeepEqual(want, got) {
+			t.Errorf("%s (-want +got):\n%s", text, cmp.Diff(fmt.Sprintf("%#v", want), fmt.Sprintf("%#v", got)))
+			return
+		}
+	}
+}
+
+// TestTypesAreCompiled: the types of apimachinery and the core group need no general decoder.
+func TestTypesAreCompiled(t *testing.T) {
+	for _, typ := range []reflect.Type{reflect.TypeFor[corev1.Pod](), reflect.TypeFor[metav1.PartialObjectMetadata](), reflect.TypeFor[everything]()} {
+		c := compiler{}
+		c.codec(typ)
+		for inner, s := range c {
+			if s.general != nil {
+				t.Errorf("%s: %s is left to the general decoder", typ, inner)
+			}
+		}
+	}
+}
+
+// FuzzDecode compares with sigs.k8s.io/json.
+func FuzzDecode(f *testing.F) {
+	f.Add(`{"text":"a","int":1,"self":{"texts":["x"]},"map":{"a":"b"},"when":"2026-11-22T07:00:00Z"}`)
+	f.Add(`{"metadata":{"name":"a","labels":{"x":"\u00e9"}},"selves":[{},{"any":1.5}],"bytes":"aGk="}`)
+	f.Add(`{"amount":"1Gi","port":80,"raw":{"a":1},"structs":{"a":{"inner":"x"}},"array":[1,2]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		var value any
+		if json.UnmarshalCaseSensitivePreserveInts([]byte(text), &value) != nil {
+			return // what is no JSON is never stored
+		}
+		compare[everything](t, text)
+	})
+}

@@ -1,0 +1,108 @@
+package decode
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/crdcache/crdcache/internal/jsontext"
+)
+
+// structCodec decodes a struct.
+type structCodec struct {
+	fields []field
+	byName map[string]int
+	// first is which field came first last time.
+	first atomic.Uint32
+	// general decodes structs that have anything unusual; nil: this one has not.
+	general codec
+}
+
+// field is a field of a struct, also of one that is embedded.
+type field struct {
+	// quoted is the key in JSON with the quote and the colon after it.
+	quoted string
+	offset uintptr
+	decode codec
+	// next is which field came after it last time: objects of one type have their keys in the same order, and comparing
+	// with a guess is cheaper than searching.
+	next atomic.Uint32
+}
+
+// maxFields is how many fields a struct may have: which of them have come is kept in bits.
+const maxFields = 256
+
+func (s *structCodec) add(name string, offset uintptr, decode codec) {
+	if s.byName == nil {
+		s.byName = map[string]int{}
+	}
+	s.byName[name] = len(s.fields)
+	s.fields = append(s.fields, field{quoted: name + `":`, offset: offset, decode: decode})
+}
+
+// decode is a codec. Fields that there are none for are skipped; of a field that comes twice the results are merged, which
+// is not for here.
+func (s *structCodec) decode(d *document, i int, p unsafe.Pointer) int {
+	if s.general != nil {
+		return s.general(d, i, p)
+	}
+	if d.at(i) != '{' {
+		return d.null(i)
+	}
+	i = d.space(i + 1)
+	if d.at(i) == '}' {
+		return i + 1
+	}
+	var seen [maxFields / 64]uint64
+	guess := &s.first
+	for more := true; more; {
+		at, value := s.key(d, i, guess)
+		if value < 0 {
+			return failed
+		}
+		var end int
+		if at < 0 {
+			end = d.skip(value)
+		} else {
+			f := &s.fields[at]
+			if bit := uint64(1) << (at % 64); seen[at/64]&bit != 0 {
+				return failed
+			} else {
+				seen[at/64] |= bit
+			}
+			end = f.decode(d, value, unsafe.Add(p, f.offset))
+			guess = &f.next
+		}
+		if end < 0 {
+			return failed
+		}
+		i, more = d.more(end, '}')
+	}
+	return i
+}
+
+// key reads the key at i. It returns which field it is of, or a negative number for none, and where its value is.
+func (s *structCodec) key(d *document, i int, guess *atomic.Uint32) (at, value int) {
+	if d.at(i) != '"' {
+		return 0, failed
+	}
+	if guessed := int(guess.Load()); guessed < len(s.fields) {
+		quoted := s.fields[guessed].quoted
+		if end := i + 1 + len(quoted); end <= len(d.data) && string(d.data[i+1:end]) == quoted {
+			return guessed, d.space(end)
+		}
+	}
+	end, ok := jsontext.PlainText(d.data, i+1)
+	if !ok {
+		return 0, failed
+	}
+	value = jsontext.Colon(d.data, end)
+	if value < 0 {
+		return 0, failed
+	}
+	at, ok = s.byName[string(d.data[i+1:end-1])]
+	if !ok {
+		return -1, value
+	}
+	guess.Store(uint32(at))
+	return at, value
+}

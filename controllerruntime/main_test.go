@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -21,6 +22,8 @@ import (
 var (
 	configMapKind = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	configMaps    = apitest.ConfigMaps.GVR
+	namespaceKind = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}
+	namespaces    = apitest.Namespaces.GVR
 	widgetKind    = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
 	widgets       = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 	allTypes      = []apitest.Type{apitest.ConfigMaps, apitest.Namespaces, {GVR: widgets, Kind: "Widget", Namespaced: true}}
@@ -42,9 +45,14 @@ func newCache(t testing.TB, server *apitest.Server, options cache.Options, ours 
 
 func newMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
-	mapper.Add(configMapKind, meta.RESTScopeNamespace)
-	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, meta.RESTScopeRoot)
-	mapper.Add(widgetKind, meta.RESTScopeNamespace)
+	for _, t := range allTypes {
+		scope := meta.RESTScopeRoot
+		if t.Namespaced {
+			scope = meta.RESTScopeNamespace
+		}
+		mapper.Add(t.GVR.GroupVersion().WithKind(t.Kind), scope)
+		mapper.Add(t.GVR.GroupVersion().WithKind(t.Kind+"List"), scope) // controller-runtime's has lists, too
+	}
 	return mapper
 }
 
@@ -124,4 +132,15 @@ func names(t testing.TB, list client.ObjectList) map[string]bool {
 		t.Fatal(err)
 	}
 	return all
+}
+
+// noTypes is a source of types that tells of nothing but those of the tests, which takes no requests.
+type noTypes struct{}
+
+func (noTypes) Subscribe(l dynamicinformer.TypeListener) (stop func()) {
+	for _, t := range allTypes {
+		l.SetType(dynamicinformer.Type{GroupResource: t.GVR.GroupResource(), Kind: t.Kind, Namespaced: t.Namespaced, Versions: []string{t.GVR.Version}, Established: true})
+	}
+	l.SetComplete()
+	return func() {}
 }

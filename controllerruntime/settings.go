@@ -90,7 +90,20 @@ func settle(options cache.Options) (settings, error) {
 		}
 		s.byKind[gvk] = t
 	}
-	return s, nil
+	return s, s.validate()
+}
+
+// validate returns what is wrong with the settings by themselves.
+func (s settings) validate() error {
+	all := slices.Collect(maps.Values(s.byKind))
+	for _, t := range append(all, s.others) {
+		for _, config := range append(slices.Collect(maps.Values(t.namespaces)), t.whole) {
+			if p := config.SyncPeriod; p != nil && *p < 0 {
+				return fmt.Errorf("the SyncPeriod is %v; it must not be negative", *p)
+			}
+		}
+	}
+	return nil
 }
 
 // settleObject works out how the type of an object of ByObject is followed.

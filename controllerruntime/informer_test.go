@@ -1,0 +1,331 @@
+package controllerruntime
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+)
+
+// event is what a handler was told.
+type event struct {
+	what    string
+	object  any
+	initial bool
+}
+
+// recorder sends what a handler is told.
+type recorder chan event
+
+func (r recorder) OnAdd(object any, initial bool) { r <- event{"add", object, initial} }
+func (r recorder) OnUpdate(_, object any)         { r <- event{"update", object, false} }
+func (r recorder) OnDelete(object any)            { r <- event{"delete", object, false} }
+
+// TestHandlersGetTheirForm: each gets objects of the form that was asked for, all from one informer.
+func TestHandlersGetTheirForm(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, configMaps, configMap("web", "a", "key", "value"))
+	c := newCache(t, server, cache.Options{}, Options{})
+	start(t, c)
+	for _, name := range []string{"typed", "unstructured", "metadata"} {
+		form := forms()[name]
+		t.Run(name, func(t *testing.T) {
+			i, err := c.GetInformer(t.Context(), form)
+			if err != nil {
+				t.Fatal(err)
+			}
+			told := make(recorder, 10)
+			registration, err := i.AddEventHandler(told)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := <-told
+			if reflect.TypeOf(got.object) != reflect.TypeOf(form) || got.what != "add" || !got.initial || got.object.(client.Object).GetName() != "a" {
+				t.Errorf("the handler was told %+v", got)
+			}
+			<-registration.HasSyncedChecker().Done()
+			gvk := got.object.(client.Object).GetObjectKind().GroupVersionKind()
+			if want := name != "typed"; (gvk == configMapKind) != want {
+				t.Errorf("the object is of kind %s", gvk)
+			}
+			server.Update(t, configMaps, configMap("web", "a", "key", name))
+			if got := <-told; got.what != "update" {
+				t.Errorf("the handler was told %+v", got)
+			}
+			if err := i.RemoveEventHandler(registration); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if n := len(c.Factory().Informers()); n != 1 {
+		t.Errorf("there are %d informers for three forms", n)
+	}
+}
+
+// TestMetadataAloneKeepsNoMore: where nobody reads whole objects, the server is asked for metadata.
+func TestMetadataAloneKeepsNoMore(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, configMaps, configMap("web", "a", "key", "value"))
+	c := newCache(t, server, cache.Options{}, Options{})
+	start(t, c)
+	partial := forms()["metadata"].(*metav1.PartialObjectMetadata)
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, partial); err != nil || partial.Kind != "ConfigMap" {
+		t.Errorf("%v, %v", err, partial.TypeMeta)
+	}
+	if got := c.Factory().Stats()[0].Mode; got != dynamicinformer.StorageMetadata {
+		t.Errorf("objects are kept as %s", got)
+	}
+}
+
+// TestRemoveInformer ends the handlers of one form, and the informer with the last.
+func TestRemoveInformer(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, configMaps, configMap("web", "a"))
+	c := newCache(t, server, cache.Options{}, Options{})
+	start(t, c)
+	var informers []cache.Informer
+	told := map[string]recorder{}
+	for name, form := range forms() {
+		i, err := c.GetInformer(t.Context(), form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		told[name] = make(recorder, 10)
+		if _, err := i.AddEventHandler(told[name]); err != nil {
+			t.Fatal(err)
+		}
+		<-told[name]
+		informers = append(informers, i)
+	}
+	if err := c.RemoveInformer(t.Context(), forms()["typed"]); err != nil {
+		t.Fatal(err)
+	}
+	server.Create(t, configMaps, configMap("web", "b"))
+	<-told["unstructured"]
+	<-told["metadata"]
+	if len(told["typed"]) != 0 {
+		t.Error("a handler whose informer was removed is called")
+	}
+	stopped := 0
+	for _, i := range informers {
+		if i.IsStopped() {
+			stopped++
+			if _, err := i.AddEventHandler(told["typed"]); !errors.Is(err, dynamicinformer.ErrStopped) {
+				t.Errorf("adding a handler to what was removed: %v", err)
+			}
+		}
+	}
+	if stopped != 1 {
+		t.Errorf("%d of 3 informers are stopped", stopped)
+	}
+	if err := errors.Join(c.RemoveInformer(t.Context(), forms()["unstructured"]), c.RemoveInformer(t.Context(), forms()["metadata"])); err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range c.Factory().Informers() {
+		t.Errorf("%s is left", i.Status())
+	}
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "b"}, &corev1.ConfigMap{}); err != nil {
+		t.Errorf("after the informer was removed: %v", err)
+	}
+}
+
+// TestUnsyncedIsATimeout which says why.
+func TestUnsyncedIsATimeout(t *testing.T) {
+	server := newServer(t)
+	server.Break(apitest.Fault{Path: "/api/v1/configmaps", Status: http.StatusForbidden})
+	c := newCache(t, server, cache.Options{}, Options{})
+	start(t, c)
+	ctx, cancel := context.WithCancel(t.Context())
+	i, err := c.GetInformer(ctx, &corev1.ConfigMap{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	followed := c.Factory().Informers()[0]
+	for status, changed := followed.StatusChange(); status.Reason != dynamicinformer.ReasonForbidden; status, changed = followed.StatusChange() {
+		<-changed
+	}
+	cancel()
+	for what, err := range map[string]error{
+		"Get":         c.Get(ctx, client.ObjectKey{Namespace: "web", Name: "a"}, &corev1.ConfigMap{}),
+		"List":        c.List(ctx, &corev1.ConfigMapList{}),
+		"GetInformer": func() error { _, err := c.GetInformer(ctx, &corev1.ConfigMap{}); return err }(),
+	} {
+		if !apierrors.IsTimeout(err) || !strings.Contains(err.Error(), "out of order") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if i.HasSynced() {
+		t.Error("the informer has synced")
+	}
+	if c.WaitForCacheSync(ctx) {
+		t.Error("the cache has synced")
+	}
+	server.Repair()
+	followed.Retry()
+	if err := c.List(t.Context(), &corev1.ConfigMapList{}); err != nil {
+		t.Errorf("after the right was granted: %v", err)
+	}
+}
+
+// misfit is an object that a ConfigMap cannot hold.
+func misfit(namespace, name string) *unstructured.Unstructured {
+	u := configMap(namespace, name)
+	u.Object["data"] = map[string]any{"key": map[string]any{"not": "text"}}
+	return u
+}
+
+// TestMisfits: an object that does not fit the Go type is an error, and hides no other.
+func TestMisfits(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, configMaps, configMap("web", "a"), misfit("web", "b"))
+	c := newCache(t, server, cache.Options{}, Options{})
+	start(t, c)
+	var found corev1.ConfigMap
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, &found); err != nil {
+		t.Error(err)
+	}
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "b"}, &found); err == nil || !strings.Contains(err.Error(), "ConfigMap web/b does not fit *v1.ConfigMap") {
+		t.Errorf("Get: %v", err)
+	}
+	if err := c.List(t.Context(), &corev1.ConfigMapList{}); err == nil || !strings.Contains(err.Error(), "web/b") {
+		t.Errorf("List: %v", err)
+	}
+	i, err := c.GetInformer(t.Context(), &corev1.ConfigMap{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := make(recorder, 10)
+	if _, err := i.AddEventHandler(told); err != nil {
+		t.Fatal(err)
+	}
+	if got := (<-told).object.(client.Object).GetName(); got != "a" {
+		t.Errorf("the handler was told of %s", got)
+	}
+	server.Delete(t, configMaps, "web", "b")
+	got := <-told
+	if deleted := got.object.(*corev1.ConfigMap); got.what != "delete" || deleted.Name != "b" || deleted.Namespace != "web" || deleted.UID == "" {
+		t.Errorf("the handler was told %+v", got)
+	}
+	server.Create(t, configMaps, misfit("web", "c"))
+	server.Update(t, configMaps, configMap("web", "c"))
+	if got := <-told; got.what != "add" || got.initial || got.object.(client.Object).GetName() != "c" {
+		t.Errorf("the handler was told %+v of an object that has come to fit", got)
+	}
+}
+
+// TestIndexes finds objects by functions over each form, in namespaces and in all.
+func TestIndexes(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, configMaps, configMap("web", "a", "color", "red", "size", "s"), configMap("db", "a", "color", "red", "size", "m"))
+	c := newCache(t, server, cache.Options{}, Options{})
+	values := func(key string) client.IndexerFunc {
+		return func(o client.Object) []string {
+			switch o := o.(type) {
+			case *corev1.ConfigMap:
+				return []string{o.Data[key]}
+			case *unstructured.Unstructured:
+				value, _, _ := unstructured.NestedString(o.Object, "data", key)
+				return []string{value}
+			case *metav1.PartialObjectMetadata:
+				return []string{map[string]string{"color": "red", "size": o.Namespace}[key]}
+			}
+			return nil
+		}
+	}
+	for _, form := range forms() {
+		if err := c.IndexField(t.Context(), form, "data.color", values("color")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start(t, c)
+	for _, form := range forms() { // after the start, when there are objects
+		if err := c.IndexField(t.Context(), form, "data.size", values("size")); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.IndexField(t.Context(), form, "data.size", values("size")); err == nil || !strings.Contains(err.Error(), "indexer conflict") {
+			t.Errorf("an index twice: %v", err)
+		}
+	}
+	server.Create(t, configMaps, configMap("web", "b", "color", "red", "size", "m"), configMap("web", "c", "color", "blue", "size", "m"))
+	for name, list := range lists() {
+		t.Run(name, func(t *testing.T) {
+			awaitObjects(t, c, list, 4)
+			find := func(opts ...client.ListOption) (int, error) {
+				list := list.DeepCopyObject().(client.ObjectList)
+				err := c.List(t.Context(), list, opts...)
+				return len(names(t, list)), err
+			}
+			size := "m"
+			if name == "metadata" {
+				size = "web"
+			}
+			for what, tt := range map[string]struct {
+				want int
+				opts []client.ListOption
+			}{
+				"all":        {map[string]int{"metadata": 4}[name] + map[string]int{"typed": 3, "unstructured": 3}[name], []client.ListOption{client.MatchingFields{"data.color": "red"}}},
+				"both":       {2 + map[string]int{"metadata": 1}[name], []client.ListOption{client.MatchingFields{"data.color": "red", "data.size": size}}},
+				"namespace":  {1, []client.ListOption{client.InNamespace("db"), client.MatchingFields{"data.color": "red"}}},
+				"no value":   {0, []client.ListOption{client.MatchingFields{"data.color": "green"}}},
+				"nowhere":    {0, []client.ListOption{client.InNamespace("we"), client.MatchingFields{"data.color": "red"}}},
+				"with limit": {1, []client.ListOption{client.Limit(1), client.MatchingFields{"data.color": "red"}}},
+			} {
+				if got, err := find(tt.opts...); got != tt.want || err != nil {
+					t.Errorf("%s: %d objects, want %d, %v", what, got, tt.want, err)
+				}
+			}
+			if _, err := find(client.MatchingFields{"data.shape": "round"}); err == nil || err.Error() != "index with name field:data.shape does not exist" {
+				t.Errorf("no such index: %v", err)
+			}
+			if _, err := find(client.Continue("x")); err == nil {
+				t.Error("continuing is not refused")
+			}
+		})
+	}
+	var indexNames []string
+	for _, s := range c.Factory().Stats() {
+		for _, x := range s.Indexes {
+			indexNames = append(indexNames, x.Name)
+		}
+	}
+	if !slices.Contains(indexNames, "field:data.color") || !slices.Contains(indexNames, "field:data.color (unstructured)") {
+		t.Errorf("the indexes are %q", indexNames)
+	}
+}
+
+// awaitObjects waits until a list has so many items.
+func awaitObjects(t *testing.T, c *Cache, list client.ObjectList, count int) {
+	t.Helper()
+	i := c.mu.resources[resourceKey{configMapKind, kindOfForm(list)}].informer
+	changed := make(chan struct{}, 100)
+	tell := func(any) { changed <- struct{}{} }
+	registration, err := i.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: tell, DeleteFunc: tell, UpdateFunc: func(_, o any) { tell(o) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = i.RemoveEventHandler(registration) }()
+	for {
+		list := list.DeepCopyObject().(client.ObjectList)
+		if err := c.List(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+		if len(names(t, list)) == count {
+			return
+		}
+		<-changed
+	}
+}

@@ -1,0 +1,167 @@
+package controllerruntime
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// optionSets are combinations of what says which objects are followed.
+func optionSets() map[string]cache.Options {
+	red, blue := labels.SelectorFromSet(labels.Set{"color": "red"}), labels.SelectorFromSet(labels.Set{"color": "blue"})
+	named := fields.OneTermEqualSelector("metadata.name", "a")
+	return map[string]cache.Options{
+		"nothing":               {},
+		"label":                 {DefaultLabelSelector: red},
+		"field":                 {DefaultFieldSelector: named},
+		"field of a namespace":  {DefaultFieldSelector: fields.OneTermEqualSelector("metadata.namespace", "web")},
+		"namespace":             {DefaultNamespaces: map[string]cache.Config{"web": {}}},
+		"namespaces":            {DefaultNamespaces: map[string]cache.Config{"web": {LabelSelector: red}, "db": {}}, DefaultLabelSelector: blue},
+		"all but":               {DefaultNamespaces: map[string]cache.Config{"web": {LabelSelector: red}, cache.AllNamespaces: {LabelSelector: blue}}},
+		"not defaulted":         {DefaultNamespaces: map[string]cache.Config{"web": {LabelSelector: labels.Everything()}}, DefaultLabelSelector: blue},
+		"object":                {ByObject: map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {Label: red}}, DefaultLabelSelector: blue},
+		"object and namespaces": {ByObject: map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {Label: red}}, DefaultNamespaces: map[string]cache.Config{"web": {FieldSelector: named}, "db": {LabelSelector: blue}}},
+		"object in namespaces": {
+			ByObject:          map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {Field: named, Namespaces: map[string]cache.Config{"web": {}, cache.AllNamespaces: {LabelSelector: red}}}},
+			DefaultNamespaces: map[string]cache.Config{"db": {}},
+		},
+		"object in all":  {ByObject: map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{}}}, DefaultNamespaces: map[string]cache.Config{"db": {}}},
+		"cluster-scoped": {ByObject: map[client.Object]cache.ByObject{&corev1.Namespace{}: {Field: named}}, DefaultNamespaces: map[string]cache.Config{"db": {}}},
+	}
+}
+
+// TestSettingsAreThoseOfTheStockCache: both caches find the same objects, in each form and each namespace, and what the one
+// refuses the other does too.
+func TestSettingsAreThoseOfTheStockCache(t *testing.T) {
+	server := newServer(t)
+	for _, namespace := range []string{"web", "db", "other"} {
+		server.Create(t, namespaces, object(namespaceKind, "", namespace))
+		for name, color := range map[string]string{"a": "red", "b": "blue", "c": "red"} {
+			server.Create(t, configMaps, labelled(configMap(namespace, name), map[string]string{"color": color}))
+		}
+	}
+	server.Create(t, namespaces, object(namespaceKind, "", "a"))
+	for what, options := range optionSets() {
+		t.Run(what, func(t *testing.T) {
+			ours := newCache(t, server, options, Options{})
+			options.Mapper = newMapper()
+			stock, err := cache.New(server.Config(), options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			start(t, ours)
+			start(t, stock)
+			var all []client.ObjectList
+			for _, list := range lists() {
+				all = append(all, list)
+			}
+			if what != "field of a namespace" { // the server refuses that of a cluster-scoped type
+				all = append(all, &corev1.NamespaceList{})
+			}
+			for _, list := range all {
+				for _, namespace := range []string{"", "web", "db", "other"} {
+					got, want := list.DeepCopyObject().(client.ObjectList), list.DeepCopyObject().(client.ObjectList)
+					err, wantErr := ours.List(t.Context(), got, client.InNamespace(namespace)), stock.List(t.Context(), want, client.InNamespace(namespace))
+					if textOf(err) != textOf(wantErr) {
+						t.Errorf("%T in %q: %v; the stock cache: %v", list, namespace, err, wantErr)
+					}
+					if diff := cmp.Diff(names(t, want), names(t, got)); diff != "" {
+						t.Errorf("%T in %q (-stock +ours):\n%s", list, namespace, diff)
+					}
+					key := client.ObjectKey{Namespace: namespace, Name: "a"}
+					err, wantErr = ours.Get(t.Context(), key, &corev1.ConfigMap{}), stock.Get(t.Context(), key, &corev1.ConfigMap{})
+					if textOf(err) != textOf(wantErr) {
+						t.Errorf("Get %s: %v; the stock cache: %v", key, err, wantErr)
+					}
+				}
+			}
+		})
+	}
+}
+
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// TestWithoutBookmarks: no request asks for any.
+func TestWithoutBookmarks(t *testing.T) {
+	server := newServer(t)
+	c := newCache(t, server, cache.Options{DefaultEnableWatchBookmarks: new(false)}, Options{Types: noTypes{}})
+	start(t, c)
+	if err := c.List(t.Context(), &corev1.ConfigMapList{}); err != nil {
+		t.Fatal(err)
+	}
+	server.AwaitRequest(t, "/api/v1/configmaps", "watch")
+	for _, r := range server.Requests() {
+		if strings.Contains(r, "configmaps") && strings.Contains(r, "ookmark") {
+			t.Error(r)
+		}
+	}
+}
+
+// TestRefusedOptions says at once, and all at once, what cannot be.
+func TestRefusedOptions(t *testing.T) {
+	server := newServer(t)
+	bad := map[string]struct {
+		options cache.Options
+		ours    Options
+		want    string
+	}{
+		"namespaces of a cluster-scoped type": {cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Namespace{}: {Namespaces: map[string]cache.Config{}}}}, Options{}, "is not namespaced"},
+		"unknown type":                        {cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {}}}, Options{}, "failed to determine if *v1.Pod is namespaced"},
+		"negative period":                     {cache.Options{SyncPeriod: new(-time.Second)}, Options{}, "SyncPeriod is -1s"},
+		"negative period of a type":           {cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {SyncPeriod: new(-time.Second)}}}, Options{}, "SyncPeriod is -1s"},
+	}
+	for name, tt := range bad {
+		t.Run(name, func(t *testing.T) {
+			tt.options.Mapper = newMapper()
+			if _, err := New(server.Config(), tt.options, tt.ours); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestSecondStart is refused.
+func TestSecondStart(t *testing.T) {
+	c := newCache(t, newServer(t), cache.Options{}, Options{})
+	start(t, c)
+	if err := c.Start(t.Context()); err == nil || err.Error() != "informer already started" {
+		t.Error(err)
+	}
+	if c.NeedLeaderElection() {
+		t.Error("the cache waits for leader election")
+	}
+}
+
+// TestSharedRequests counts the lists of a cache whose forms share informers.
+func TestSharedRequests(t *testing.T) {
+	server := newServer(t)
+	c := newCache(t, server, cache.Options{DefaultTransform: cache.TransformStripManagedFields()}, Options{})
+	start(t, c)
+	var err error
+	for _, name := range []string{"typed", "unstructured", "metadata"} {
+		err = errors.Join(err, c.List(t.Context(), lists()[name]))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists := slices.DeleteFunc(server.Requests(), func(r string) bool {
+		return !strings.Contains(r, "configmaps") || !strings.Contains(r, "sendInitialEvents") && strings.Contains(r, "watch=")
+	})
+	if len(lists) != 1 {
+		t.Errorf("the lists are %q", lists)
+	}
+}

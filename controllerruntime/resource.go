@@ -168,7 +168,8 @@ func (c *Cache) storage(r *resource) (dynamicinformer.ResourceOptions, error) {
 	if !c.options.hasPrune() {
 		options.Prune = configured.prune
 	}
-	if r.key.kind == metadataForm && !c.readWholeLocked(r.key.gvk) {
+	// An index may be over what the metadata does not have.
+	if r.key.kind == metadataForm && configured.set == nil && !c.readWholeLocked(r.key.gvk) {
 		options.Storage = dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}
 	}
 	return options, nil

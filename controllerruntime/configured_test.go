@@ -1,0 +1,43 @@
+package controllerruntime
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crdcache/crdcache/indexers"
+)
+
+// TestMetadataByConfiguredIndex finds the metadata of objects by an index over their bodies, also where nobody has read
+// whole objects before.
+func TestMetadataByConfiguredIndex(t *testing.T) {
+	config, err := indexers.Parse(indexers.Source{Name: "test", Data: []byte(`
+apiVersion: crdcache.dev/v1alpha1
+kind: IndexConfig
+metadata: {name: test}
+spec:
+  resources:
+  - name: settings
+    match: {group: "", version: v1, resource: configmaps}
+    indexes:
+    - {name: color, path: .data.color}
+`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := newServer(t)
+	server.Create(t, configMaps, configMap("web", "a", "color", "red"), configMap("web", "b", "color", "blue"))
+	c := newCache(t, server, cache.Options{}, Options{Indexes: config})
+	start(t, c)
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(configMapKind.GroupVersion().WithKind("ConfigMapList"))
+	if err := c.List(t.Context(), list, client.MatchingFields{"color": "red"}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]bool{"web/a": true}, names(t, list)); diff != "" {
+		t.Errorf("what the index finds (-want +got):\n%s", diff)
+	}
+}

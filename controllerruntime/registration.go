@@ -77,9 +77,24 @@ func (c *checkers) Done() <-chan struct{} {
 	}
 	c.once.Do(func() {
 		c.done = make(chan struct{})
+		if c.allDone() { // the channel is closed at once, as that of one part is
+			close(c.done)
+			return
+		}
 		go c.await() // ended by the sync or the end of what is waited for
 	})
 	return c.done
+}
+
+func (c *checkers) allDone() bool {
+	for _, p := range c.parts {
+		select {
+		case <-p.done:
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 func (c *checkers) await() {

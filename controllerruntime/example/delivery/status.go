@@ -1,0 +1,31 @@
+package delivery
+
+import (
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// date gives each condition the time since when it has its status: that of the present status where that says the same.
+func (s *WorkloadStatus) date(present WorkloadStatus) {
+	for i := range s.Conditions {
+		c := &s.Conditions[i]
+		c.LastTransitionTime = metav1.Now()
+		if was := meta.FindStatusCondition(present.Conditions, c.Type); was != nil && was.Status == c.Status {
+			c.LastTransitionTime = was.LastTransitionTime
+		}
+	}
+}
+
+// is reports whether the present status says the same. It may have conditions of others besides.
+func (s *WorkloadStatus) is(present WorkloadStatus) bool {
+	if s.ObservedGeneration != present.ObservedGeneration || s.Phase != present.Phase {
+		return false
+	}
+	for _, c := range s.Conditions {
+		if was := meta.FindStatusCondition(present.Conditions, c.Type); was == nil || !equality.Semantic.DeepEqual(*was, c) {
+			return false
+		}
+	}
+	return true
+}

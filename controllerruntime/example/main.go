@@ -1,0 +1,49 @@
+// Command example runs the sample operator in the package delivery.
+//
+//	kubectl apply -f ../../testdata/crds/workloads.yaml -f ../../testdata/crds/environments.yaml -f ../../testdata/crds/releases.yaml
+//	go run . -leader-election-namespace default
+//
+// Routes may be installed while it runs.
+package main
+
+import (
+	"flag"
+	"os"
+
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/crdcache/crdcache/controllerruntime/example/delivery"
+)
+
+func main() {
+	namespace := flag.String("leader-election-namespace", "", "the `namespace` of the lease; default: that of the pod")
+	metricsAddress := flag.String("metrics-address", ":8080", "where to serve metrics, with those of the cache; 0: nowhere")
+	flag.Parse()
+	ctrl.SetLogger(klog.Background())
+	if err := run(*namespace, *metricsAddress); err != nil {
+		klog.Background().Error(err, "The operator ended")
+		os.Exit(1)
+	}
+}
+
+// run runs the operator until a signal.
+func run(namespace, metricsAddress string) error {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return err
+	}
+	mgr, err := delivery.NewManager(config, ctrl.Options{
+		LeaderElection:          true,
+		LeaderElectionID:        "delivery.demo.crdcache.dev",
+		LeaderElectionNamespace: namespace,
+		// Nothing is left to do when the manager has ended, so another replica need not wait for the lease to expire.
+		LeaderElectionReleaseOnCancel: true,
+		Metrics:                       metricsserver.Options{BindAddress: metricsAddress},
+	})
+	if err != nil {
+		return err
+	}
+	return mgr.Start(ctrl.SetupSignalHandler())
+}

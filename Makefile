@@ -18,10 +18,12 @@ SKEW_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/crdcache/kubernetes
 WITHOUT_WATCH_LIST := ./cli ./conformance ./discovery ./factory ./indexers ./lifecycle
 HISTORY_DURATION ?= 10m
 HISTORY_SEED ?= 0
+# How long the sample operator is run by make soak-operator.
+DURATION ?= 30m
 # The sandbox is several minutes of building: once, unless its sources or the versions it is made of change.
 SANDBOX_SOURCES := $(shell find sandbox -name '*.go' -not -name '*_test.go') sandbox/go.mod sandbox/build.sh
 
-.PHONY: help build install man test unit integration skew skew-short history sandbox-test lint race fuzz sandbox demo demo-cluster bench bench-ci microbench generate verify
+.PHONY: help build install man test unit integration skew skew-short history soak-operator sandbox-test lint race fuzz sandbox demo demo-cluster bench bench-ci microbench generate verify
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -83,6 +85,10 @@ skew-short: ## Run some of them, if VERSION has been built
 history: sandbox ## Play random histories for HISTORY_DURATION (10m), from HISTORY_SEED on (0: any), with the race detector
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -race -count=1 -timeout 0 -v ./history \
 	  -args -duration=$(HISTORY_DURATION) -seed=$(HISTORY_SEED)
+
+soak-operator: sandbox ## Run the sample operator for DURATION (30m) while types come and go and API servers restart
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 0 -v ./operator -run TestSoak \
+	  -args -duration=$(DURATION)
 
 sandbox-test: sandbox ## Run the sandbox's own tests
 	cd sandbox && CRDCACHE_SANDBOX_BIN=$(BIN)/sandbox go test -timeout 10m ./...

@@ -1,0 +1,57 @@
+package controllerruntime_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// exception is a spec of controller-runtime's suite that the cache fails, and why.
+type exception struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+// exceptions reads the list of them.
+func exceptions(t *testing.T) []exception {
+	t.Helper()
+	text, err := os.ReadFile("exceptions.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list struct {
+		Exceptions []exception `json:"exceptions"`
+	}
+	if err := yaml.UnmarshalStrict(text, &list); err != nil {
+		t.Fatal(err)
+	}
+	return list.Exceptions
+}
+
+// TestDocumentedExceptions checks that users are told of each exception, and of no other.
+func TestDocumentedExceptions(t *testing.T) {
+	page, err := os.ReadFile("../../docs/controller-runtime.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := 0
+	for line := range strings.Lines(string(page)) {
+		if strings.HasPrefix(line, "| spec: ") {
+			documented++
+		}
+	}
+	list := exceptions(t)
+	for _, e := range list {
+		if e.Reason == "" {
+			t.Errorf("%q has no reason", e.Name)
+		}
+		if line := "| spec: " + e.Name + " | " + e.Reason + " |\n"; !strings.Contains(string(page), line) {
+			t.Errorf("docs/controller-runtime.md lacks the line %q", line)
+		}
+	}
+	if documented != len(list) {
+		t.Errorf("docs/controller-runtime.md lists %d specs that fail, want the %d of exceptions.yaml", documented, len(list))
+	}
+}

@@ -1,0 +1,120 @@
+package controllerruntime_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/crdcache/crdcache/controllerruntime"
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// TestKind has a source of events for each form of a type, which starts before the type is installed. The type then
+// comes, goes and comes back.
+func TestKind(t *testing.T) {
+	w := widgets{schema.GroupVersion{Group: harness.Group(t), Version: "v1"}}
+	namespace := harness.Namespace(t)
+	forms := map[string]func() client.Object{"unstructured": w.unstructured, "metadata": w.metadata, "typed": w.typed}
+	shared := runCache(t, cache.Options{Scheme: w.scheme()})
+	events := map[string]chan string{}
+	for name, form := range forms {
+		events[name] = make(chan string, 100)
+		runKind(t, shared, form(), events[name])
+	}
+	definition := harness.NewCRD(w.Group, "Widget")
+	for _, color := range []string{"red", "blue"} {
+		t.Run("installed", func(t *testing.T) {
+			harness.InstallCRDs(t, definition)
+			harness.Apply(t, w.new(namespace, "a", color))
+			for name, form := range forms {
+				expect(t, events[name], name, "create a")
+				o := form()
+				if err := shared.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "a"}, o); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+				if typed, ok := o.(*widget); ok && typed.Spec.Color != color {
+					t.Errorf("the widget is %q, want %q", typed.Spec.Color, color)
+				}
+			}
+		})
+		for name := range forms {
+			expect(t, events[name], name, "delete a")
+		}
+	}
+}
+
+// expect waits for an event, of which there must be no other before.
+func expect(t *testing.T, events <-chan string, who, want string) {
+	t.Helper()
+	harness.Eventually(t, func(ctx context.Context) error {
+		select {
+		case got := <-events:
+			if got != want {
+				t.Errorf("%s: got %q, want %q", who, got, want)
+			}
+			return nil
+		default:
+			return fmt.Errorf("%s: %q has not come", who, want)
+		}
+	})
+}
+
+// runCache runs a cache until the test ends.
+func runCache(t *testing.T, options cache.Options) cache.Cache {
+	t.Helper()
+	c, err := controllerruntime.NewCache(harness.Config(t), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Start(ctx) }() // ended by cancel
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	if !c.WaitForCacheSync(ctx) {
+		t.Fatal("the cache did not sync")
+	}
+	return c
+}
+
+// runKind runs a source of events until the test ends, as a controller does. What is created and deleted is sent to
+// events.
+func runKind(t *testing.T, c cache.Cache, object client.Object, events chan<- string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	kind := source.Kind(c, object, handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			events <- "create " + e.Object.GetName()
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			events <- "delete " + e.Object.GetName()
+		},
+	})
+	if err := kind.Start(ctx, queue); err != nil {
+		t.Fatal(err)
+	}
+	synced := make(chan error, 1)
+	go func() { synced <- kind.WaitForSync(ctx) }() // ended by cancel
+	t.Cleanup(func() {
+		cancel()
+		queue.ShutDown()
+		if err := <-synced; err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+}

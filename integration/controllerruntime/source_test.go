@@ -1,0 +1,97 @@
+package controllerruntime_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// suiteFiles are the files of controller-runtime's suite, with whether each makes caches.
+var suiteFiles = map[string]bool{
+	"cache_suite_test.go":    false,
+	"cache_test.go":          true,
+	"informer_cache_test.go": true,
+}
+
+// stockImport is the line after which ours is imported.
+const stockImport = `"sigs.k8s.io/controller-runtime/pkg/cache"`
+
+// stockNew is what makes a cache.
+var stockNew = regexp.MustCompile(`\bcache\.New\b`)
+
+// replaceNew has a file of the suite make its caches with another package's NewCache.
+func replaceNew(source []byte, importPath string) ([]byte, error) {
+	if !bytes.Contains(source, []byte(stockImport)) || !stockNew.Match(source) {
+		return nil, fmt.Errorf("the file does not import %s, or never calls its New", stockImport)
+	}
+	source = bytes.Replace(source, []byte(stockImport), []byte(stockImport+"\n\treplaced "+`"`+importPath+`"`), 1)
+	return stockNew.ReplaceAll(source, []byte("replaced.NewCache")), nil
+}
+
+// buildSuite builds controller-runtime's suite with caches of another package, and returns the program. Its sources are
+// those in the module cache. The go command takes them for a package of this module, whose go.mod has what they import.
+func buildSuite(t *testing.T, importPath string) string {
+	t.Helper()
+	stock := filepath.Join(goOutput(t, "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/controller-runtime"), "pkg", "cache")
+	module := filepath.Dir(goOutput(t, "env", "GOMOD"))
+	temporary := t.TempDir()
+	var overlay struct{ Replace map[string]string }
+	overlay.Replace = map[string]string{}
+	for name, makesCaches := range suiteFiles {
+		source, err := os.ReadFile(filepath.Join(stock, name))
+		if err == nil && makesCaches {
+			source, err = replaceNew(source, importPath)
+		}
+		if err != nil {
+			t.Fatalf("%s of the suite: %v", name, err)
+		}
+		copied := filepath.Join(temporary, name)
+		if err := os.WriteFile(copied, source, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		overlay.Replace[filepath.Join(module, "controllerruntime", "stocksuite", name)] = copied
+	}
+	description, err := json.Marshal(overlay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlayFile := filepath.Join(temporary, "overlay.json")
+	if err := os.WriteFile(overlayFile, description, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(temporary, "suite.test")
+	goOutput(t, "test", "-c", "-vet=off", "-overlay", overlayFile, "-o", program, "./stocksuite")
+	return program
+}
+
+// goOutput runs the go command in the folder of this package.
+func goOutput(t *testing.T, args ...string) string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "go", args...)
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func TestReplaceNew(t *testing.T) {
+	source := "import (\n\t" + stockImport + "\n)\nvar _ = cache.New\nvar _ = cache.NewInformer\nvar _ = cache.New(nil)\n"
+	want := "import (\n\t" + stockImport + "\n\treplaced \"example.org/ours\"\n)\nvar _ = replaced.NewCache\nvar _ = cache.NewInformer\nvar _ = replaced.NewCache(nil)\n"
+	if got, err := replaceNew([]byte(source), "example.org/ours"); err != nil || string(got) != want {
+		t.Errorf("got %q, %v; want %q", got, err, want)
+	}
+	for name, source := range map[string]string{"no import": "cache.New()", "no call": stockImport} {
+		if _, err := replaceNew([]byte(source), "example.org/ours"); err == nil {
+			t.Errorf("%s: there is no error", name)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package controllerruntime_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onsi/ginkgo/v2/types"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// suitePatience is how long the suite may take: a few times what it does.
+const suitePatience = 9 * time.Minute
+
+// fewest is how many specs the suite has at least, so that one that did not run is noticed.
+const fewest = 271
+
+// TestCacheSuite runs controller-runtime's own tests of its cache on ours.
+func TestCacheSuite(t *testing.T) {
+	program := buildSuite(t, "github.com/crdcache/crdcache/controllerruntime")
+	failures, passed, output := runSuite(t, program)
+	if total := len(failures) + len(passed); total < fewest {
+		t.Fatalf("%d specs ran, want at least %d:\n%s", total, fewest, output)
+	}
+	expected := map[string]string{}
+	for _, e := range exceptions(t) {
+		expected[e.Name] = e.Reason
+		if slices.Contains(passed, e.Name) {
+			t.Errorf("%q passes: take it off exceptions.yaml", e.Name)
+		} else if _, failed := failures[e.Name]; !failed {
+			t.Errorf("%q is no spec of the suite: take it off exceptions.yaml", e.Name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(failures)) {
+		if expected[name] == "" {
+			t.Errorf("%s\n\t%s", name, strings.ReplaceAll(failures[name], "\n", "\n\t"))
+		}
+	}
+	t.Logf("%d specs passed, %d failed", len(passed), len(failures))
+}
+
+// runSuite runs the program of the suite on the API server. It returns what failed with the reason, and what passed, by
+// name: specs by the texts around them, tests by theirs.
+func runSuite(t *testing.T, program string) (failures map[string]string, passed []string, output string) {
+	t.Helper()
+	report := filepath.Join(t.TempDir(), "report.json")
+	command := exec.CommandContext(t.Context(), program, "-test.v", "-test.timeout="+suitePatience.String(),
+		"-ginkgo.timeout="+(suitePatience-time.Minute).String(), "-ginkgo.json-report="+report)
+	// A busy machine may need longer than the second that Eventually has by default.
+	command.Env = append(os.Environ(), "USE_EXISTING_CLUSTER=true", "KUBECONFIG="+harness.Kubeconfig(t),
+		"GOMEGA_DEFAULT_EVENTUALLY_TIMEOUT=30s")
+	command.Dir = filepath.Dir(program)
+	out, err := command.CombinedOutput()
+	text, readErr := os.ReadFile(report)
+	if readErr != nil {
+		t.Fatalf("the suite left no report: %v (it ended with %v):\n%s", readErr, err, out)
+	}
+	var reports []types.Report
+	if err := json.Unmarshal(text, &reports); err != nil {
+		t.Fatal(err)
+	}
+	failures = map[string]string{}
+	for _, r := range reports {
+		for _, spec := range r.SpecReports {
+			switch name := spec.FullText(); {
+			case spec.State.Is(types.SpecStateFailureStates):
+				failures[name] = spec.FailureMessage() + "\n" + spec.FailureLocation().String()
+			case spec.State == types.SpecStatePassed && spec.LeafNodeType == types.NodeTypeIt:
+				passed = append(passed, name)
+			}
+		}
+	}
+	for _, verdict := range verdicts.FindAllSubmatch(out, -1) {
+		switch name := string(verdict[2]); {
+		case name == "TestSource": // which runs the specs
+		case bytes.Equal(verdict[1], []byte("PASS")):
+			passed = append(passed, name)
+		default:
+			failures[name] = "see the output of " + string(verdict[1])
+		}
+	}
+	return failures, passed, string(out)
+}
+
+// verdicts are the lines in which the program says what became of tests.
+var verdicts = regexp.MustCompile(`(?m)^\s*--- (PASS|FAIL): (\S+)`)

@@ -1,0 +1,118 @@
+package operator_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crdcache/crdcache/controllerruntime/example/delivery"
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// TestDelivers follows a workload from its creation to its end.
+func TestDelivers(t *testing.T) {
+	install(t, "workloads", "environments", "releases")
+	s := newScene(t)
+	o := s.run()
+	workload := s.workload("web", "here")
+	s.create(workload)
+	s.awaitCondition("web", "Ready", metav1.ConditionFalse)
+
+	s.environment("here", "north")
+	s.awaitCondition("web", "Ready", metav1.ConditionTrue)
+	s.awaitRegion("web", "north")
+	s.environment("here", "south")
+	s.awaitRegion("web", "south")
+
+	t.Run("settings that are removed come back", func(t *testing.T) {
+		s.delete(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "web"}})
+		s.awaitRegion("web", "south")
+	})
+	t.Run("a release holds a workload that is deleted", func(t *testing.T) {
+		release := s.object("Release", "web-1", map[string]any{"workload": "web", "version": "1.0.0"})
+		s.create(release)
+		o.awaitCached(t, release)
+		s.delete(workload)
+		// What comes after the deletion has been seen.
+		s.create(s.workload("next", "here"))
+		s.awaitCondition("next", "Ready", metav1.ConditionTrue)
+		held := &delivery.Workload{}
+		if err := s.Get(t.Context(), client.ObjectKeyFromObject(workload), held); err != nil || len(held.Finalizers) != 1 {
+			t.Fatalf("the workload has the finalizers %q, %v; want that of the operator", held.Finalizers, err)
+		}
+		if err := unstructured.SetNestedField(release.Object, "Succeeded", "status", "phase"); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Update(t.Context(), release); err != nil {
+			t.Fatal(err)
+		}
+		s.awaitGone(workload)
+	})
+}
+
+// TestRemaining checks that what the operator writes leaves everything alone that its types lack.
+func TestRemaining(t *testing.T) {
+	install(t, "workloads", "environments", "releases")
+	s := newScene(t)
+	s.environment("here", "north")
+	workload := s.workload("web", "here")
+	if err := unstructured.SetNestedField(workload.Object, "99.95", "metadata", "annotations", "slo"); err != nil {
+		t.Fatal(err)
+	}
+	if err := unstructured.SetNestedSlice(workload.Object, []any{"ada@example.com"}, "spec", "owners"); err != nil {
+		t.Fatal(err)
+	}
+	workload.SetFinalizers([]string{"demo.crdcache.dev/drain"})
+	s.create(workload)
+	want := workload.DeepCopy()
+	s.run()
+	s.awaitCondition("web", "Ready", metav1.ConditionTrue)
+	if err := s.Get(t.Context(), client.ObjectKeyFromObject(workload), workload); err != nil {
+		t.Fatal(err)
+	}
+	if fmt.Sprint(workload.Object["spec"]) != fmt.Sprint(want.Object["spec"]) {
+		t.Errorf("the spec is %v, want %v", workload.Object["spec"], want.Object["spec"])
+	}
+	if finalizers := workload.GetFinalizers(); len(finalizers) != 2 || !slices.Contains(finalizers, "demo.crdcache.dev/drain") {
+		t.Errorf("the finalizers are %q, want that of the test and that of the operator", finalizers)
+	}
+}
+
+// TestLeads checks that one replica works at a time, and that another takes over when it ends.
+func TestLeads(t *testing.T) {
+	install(t, "workloads", "environments", "releases")
+	s := newScene(t)
+	s.environment("here", "north")
+	first := s.run()
+	s.create(s.workload("one", "here"))
+	s.awaitCondition("one", "Ready", metav1.ConditionTrue)
+	second := s.run()
+	select {
+	case <-second.Elected():
+		t.Fatal("two replicas lead")
+	default:
+	}
+	first.stop()
+	<-second.Elected()
+	s.create(s.workload("two", "here"))
+	s.awaitCondition("two", "Ready", metav1.ConditionTrue)
+}
+
+// awaitGone waits until an object does not exist.
+func (s *scene) awaitGone(object client.Object) {
+	s.Helper()
+	harness.Eventually(s, func(ctx context.Context) error {
+		err := s.Get(ctx, client.ObjectKeyFromObject(object), object)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("%s is still there: %v", object.GetName(), err)
+	})
+}

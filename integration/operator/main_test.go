@@ -1,0 +1,22 @@
+// Package operator_test runs the sample operator of the module controllerruntime on a real API server: what it does, what
+// becomes of it when types are missing, go and come back, and what it costs over a long time.
+package operator_test
+
+import (
+	"flag"
+	"testing"
+	"time"
+
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+var duration = flag.Duration("duration", 20*time.Second, "how long the soak goes on")
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	ctrl.SetLogger(klog.Background())
+	harness.Main(m)
+}

@@ -1,0 +1,134 @@
+package operator_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crdcache/crdcache/controllerruntime/example/delivery"
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+const (
+	// soakWorkloads is how many workloads there are in a round.
+	soakWorkloads = 40
+	// judgedRounds is from how many rounds on memory is judged: before, what is done once counts too much.
+	judgedRounds = 12
+	// spareGoroutines is how many there may be besides those of the first round, for connections that idle.
+	spareGoroutines = 10
+	// heapGrowth is how much more heap the last rounds may keep than early ones.
+	heapGrowth = 1.1
+	// spareHeap is what does not count.
+	spareHeap = 2 << 20
+)
+
+// TestSoak runs the operator for a long time (-args -duration=30m) while workloads and their types come and
+// go, and the API server restarts. Whenever all of it has settled, the operator must need no more memory and goroutines than it did in the beginning.
+func TestSoak(t *testing.T) {
+	install(t, "environments", "releases")
+	s := newScene(t)
+	o := s.run()
+	until := time.Now().Add(*duration)
+	var heaps []float64
+	goroutines := 0
+	for round := 1; round <= 2 || time.Now().Before(until); round++ {
+		if !t.Run("round "+strconv.Itoa(round), func(t *testing.T) { s.in(t).round(round) }) {
+			return
+		}
+		if round == 1 {
+			goroutines = runtime.NumGoroutine()
+		}
+		harness.Eventually(t, func(context.Context) error {
+			if now := runtime.NumGoroutine(); now > goroutines+spareGoroutines {
+				return fmt.Errorf("there are %d goroutines, and after the first round there were %d", now, goroutines)
+			}
+			return nil
+		})
+		heaps = append(heaps, liveHeap())
+		t.Logf("round %d at %s: %.1f MiB live, %d goroutines", round, time.Now().Format(time.TimeOnly), heaps[len(heaps)-1]/(1<<20), runtime.NumGoroutine())
+	}
+	o.stop()
+	if len(heaps) >= judgedRounds {
+		quarter := len(heaps) / 4
+		early, late := median(heaps[quarter:2*quarter]), median(heaps[len(heaps)-quarter:])
+		t.Logf("%d rounds; %.1f MiB live early, %.1f MiB late", len(heaps), early/(1<<20), late/(1<<20))
+		if late > early*heapGrowth+spareHeap {
+			t.Errorf("%.0f bytes of heap are live in the last quarter of the rounds, and %.0f in the second", late, early)
+		}
+	}
+}
+
+// in returns the scene for a subtest.
+func (s *scene) in(t testing.TB) *scene {
+	return &scene{TB: t, Client: s.Client, namespace: s.namespace}
+}
+
+// round plays a round and leaves nothing behind. All types but that of the environment go
+// with it.
+func (s *scene) round(round int) {
+	s.Helper()
+	install(s, "workloads")
+	names := make([]string, soakWorkloads)
+	for i := range names {
+		names[i] = fmt.Sprintf("w-%d-%d", round, i)
+		s.create(s.workload(names[i], "here"))
+	}
+	install(s, "routes")
+	harness.InstallCRDs(s, harness.NewCRD("demo.crdcache.dev", "TCPRoute"))
+	for _, name := range names[:soakWorkloads/2] {
+		s.create(s.route("Route", name, name+".example.com", name), s.route("TCPRoute", name, "tcp.example.com", name))
+	}
+	if round%3 == 0 {
+		harness.RestartAPIServer(s)
+	}
+	region := "region-" + strconv.Itoa(round)
+	s.environment("here", region)
+	for i, name := range names {
+		routed := metav1.ConditionTrue
+		if i >= soakWorkloads/2 {
+			routed = metav1.ConditionFalse
+		}
+		s.awaitCondition(name, "Routed", routed)
+		s.awaitCondition(name, "Ready", metav1.ConditionTrue)
+		s.awaitRegion(name, region)
+	}
+	for _, name := range names {
+		s.delete(&delivery.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}})
+	}
+	for _, name := range names {
+		s.awaitGone(&delivery.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}})
+	}
+	s.removeSettings()
+}
+
+// removeSettings removes what the garbage collector of a whole cluster would.
+func (s *scene) removeSettings() {
+	s.Helper()
+	err := s.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(s.namespace))
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// liveHeap is what is live after everything unused has been collected.
+func liveHeap() float64 {
+	// The second collection frees what finalizers and pools held on to during the first.
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return float64(stats.HeapAlloc)
+}
+
+func median[T cmp.Ordered](values []T) T {
+	return slices.Sorted(slices.Values(values))[len(values)/2]
+}

@@ -26,6 +26,12 @@ const (
 	Decode = "decode"
 	// Paths evaluates JSONPath expressions.
 	Paths = "paths"
+	// ManageUnstructured, ManageTyped and ManageMetadata run a manager that reconciles each object with one Get of that
+	// form; ManageTypes does so with many types of few unstructured objects.
+	ManageUnstructured = "manage-unstructured"
+	ManageTyped        = "manage-typed"
+	ManageMetadata     = "manage-metadata"
+	ManageTypes        = "manage-types"
 	// Queries asks a cache of generated objects, and a graph of their references.
 	Queries = "queries"
 )
@@ -38,6 +44,9 @@ const (
 	Kubectl = "kubectl"
 	// Ours is what crdcache has.
 	Ours = "crdcache"
+	// StockManager is a manager with the cache of controller-runtime, and OursManager one with that of crdcache.
+	StockManager = "manager-stock"
+	OursManager  = "manager-crdcache"
 	// OursPacked is how crdcache keeps JSON without decoding it.
 	OursPacked = "crdcache-pack"
 )
@@ -56,6 +65,11 @@ var experiments = map[string]Func{
 	Decode:      decodeObjects,
 	Paths:       evaluatePaths,
 	Queries:     askQueries,
+
+	ManageUnstructured: manage,
+	ManageTyped:        manage,
+	ManageMetadata:     manage,
+	ManageTypes:        manage,
 }
 
 // Run does a task. It is what a child process calls.

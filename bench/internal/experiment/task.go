@@ -5,10 +5,12 @@ import (
 	"time"
 )
 
-// The sizes of objects, as the sandbox makes them.
+// What a sandbox is filled with: objects of one size of a single type, or of many types.
 const (
 	Small = "small" // 2 KB
 	Large = "large" // 10 KB
+	// Many is for few objects each of ManyTypes types.
+	Many = "many"
 )
 
 // Task is what a child has to do. Which fields count depends on the experiment.

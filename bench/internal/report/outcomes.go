@@ -67,6 +67,9 @@ var titles = map[string]string{
 	experiment.Ours:       "crdcache",
 	experiment.OursPacked: "crdcache, packed",
 	experiment.Kubectl:    "kubectl",
+
+	experiment.StockManager: "manager on controller-runtime's cache",
+	experiment.OursManager:  "manager on crdcache",
 }
 
 // title is the name of a subject in the report.

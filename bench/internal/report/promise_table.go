@@ -20,6 +20,7 @@ func allPromises() []Promise {
 // measured.
 func required() []Promise {
 	const trimmed, compressed = subject.PackedTrimmed, subject.CompressedTrimmed
+	const stock, ours = experiment.StockManager, experiment.OursManager
 	all := []Promise{
 		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.Packed, subject.ClientGo, 10, 3.5).upTo(fills),
 		less("client CPU until synced", experiment.Sync, experiment.CPU, trimmed, subject.ClientGo, 10, 3.5).upTo(fills),
@@ -50,6 +51,11 @@ func required() []Promise {
 		less("a path to a field, of one object again and again", experiment.Paths, experiment.PathOne, experiment.Ours, experiment.Stock, 10, 3),
 		less("a path with a filter", experiment.Paths, experiment.PathFilter, experiment.Ours, experiment.Stock, 8, 2.5),
 		absolute("eight paths over JSON", experiment.Paths, experiment.PathEight, experiment.Ours, 4000),
+
+		less("CPU of a manager, unstructured", experiment.ManageUnstructured, experiment.CPU, ours, stock, 4, 1.5),
+		less("peak memory of a manager, unstructured", experiment.ManageUnstructured, experiment.PeakRSS, ours, stock, 3, 1.1),
+		less("CPU of a manager, typed", experiment.ManageTyped, experiment.CPU, ours, stock, 2, 1),
+		less("peak memory of a manager, typed", experiment.ManageTyped, experiment.PeakRSS, ours, stock, 1.8, 0.9),
 
 		less("CPU of printing JSON", experiment.DumpJSON, experiment.CPU, experiment.Ours, experiment.Kubectl, 6, 3),
 		less("peak memory of printing JSON", experiment.DumpJSON, experiment.PeakRSS, experiment.Ours, experiment.Kubectl, 8, 1.3),

@@ -22,6 +22,7 @@ func markdown(r *Result) string {
 	growth(&b, r)
 	updates(&b, r)
 	reads(&b, r)
+	managers(&b, r)
 	dumps(&b, r)
 	small(&b, r)
 	queries(&b, r)

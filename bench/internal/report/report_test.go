@@ -65,12 +65,14 @@ func TestMarkdown(t *testing.T) {
 	r.Add(experiment.BurstRead, experiment.Small, 1_000, subject.ClientGo, map[string]float64{experiment.CPUPerEvent: 45.5})
 	r.Add(experiment.Decode, experiment.Large, 1_000, experiment.Ours, map[string]float64{experiment.DecodeObject: 111})
 	r.Add(experiment.Decode, experiment.Small, 1_000, experiment.Ours, map[string]float64{experiment.DecodeObject: 88})
+	r.Add(experiment.ManageTyped, experiment.Small, 1_000, experiment.OursManager, map[string]float64{experiment.CPU: 12.3})
+	r.Add(experiment.ManageTypes, experiment.Many, 6_000, experiment.StockManager, map[string]float64{experiment.PeakRSS: 123 << 20})
 	r.Add(experiment.Paths, experiment.Small, 1_000, experiment.Ours, map[string]float64{experiment.PathEight: 99})
 	text := markdown(r)
 	for _, want := range []string{
 		"2 January 2026", "a processor", "v1.2.3",
 		"### 1,000 objects\n", "### 1,000 objects, large", "1.50 s", "777 µs", "33.0 s", "### 1,000 objects, listed", "22.0 MiB", "44.0 ms", "55.0 ns", "66.0 ms",
-		"77.0 MiB", "88.0 ns", "99.0 ns", "111 ns", "45.5 µs", "36.5 µs", "load average 0.25 before", "took 1.5 %", "differs by 67 %", "- sync of nobody: it broke\n",
+		"12.3 s", "300 types of 20 objects", "123 MiB", "77.0 MiB", "88.0 ns", "99.0 ns", "111 ns", "45.5 µs", "36.5 µs", "load average 0.25 before", "took 1.5 %", "differs by 67 %", "- sync of nobody: it broke\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report lacks %q", want)

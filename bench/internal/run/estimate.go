@@ -17,8 +17,11 @@ func (p Plan) Estimate() time.Duration {
 	}
 	for size, objects := range most {
 		each := fillPer1000
-		if size == experiment.Large {
+		switch size {
+		case experiment.Large:
 			each *= largeFactor
+		case experiment.Many:
+			each = manyPer1000
 		}
 		seconds += sandboxSeconds + each*float64(objects)/1000
 	}
@@ -44,11 +47,15 @@ var perPrinted = map[string]map[string]float64{
 	experiment.DumpYAML: {experiment.Kubectl: 1100, experiment.Ours: 550},
 }
 
+// perManaged is the same for reconciling an object, by manager.
+var perManaged = map[string]float64{experiment.StockManager: 300, experiment.OursManager: 130}
+
 // What else takes time, in seconds.
 const (
 	childSeconds   = 1.5
 	sandboxSeconds = 8
 	fillPer1000    = 0.6
+	manyPer1000    = 8   // with their types
 	largeFactor    = 3   // of a large object against a small one
 	burstRate      = 800 // how many updates the server takes in a second
 )
@@ -83,6 +90,8 @@ func (s Step) estimateObject(name string) float64 {
 		return 0 // they fetch a few
 	case experiment.Queries:
 		return 60 // to make objects and keep them
+	case experiment.ManageUnstructured, experiment.ManageTyped, experiment.ManageMetadata, experiment.ManageTypes:
+		return perManaged[name]
 	case experiment.DumpJSON, experiment.DumpYAML:
 		return perPrinted[s.Experiment][name]
 	}

@@ -44,7 +44,8 @@ func NewPlan(o PlanOptions) (Plan, error) {
 		return nil, fmt.Errorf("%d updates of different objects need more than %d objects", most, o.UpdateObjects)
 	}
 	known := []string{experiment.Sync, experiment.SyncList, experiment.UpdatesKey, experiment.UpdatesRead, experiment.BurstKey,
-		experiment.BurstRead, experiment.Reads, experiment.DumpJSON, experiment.DumpYAML, experiment.Decode, experiment.Paths, experiment.Queries}
+		experiment.BurstRead, experiment.Reads, experiment.DumpJSON, experiment.DumpYAML, experiment.Decode, experiment.Paths, experiment.Queries,
+		experiment.ManageUnstructured, experiment.ManageTyped, experiment.ManageMetadata, experiment.ManageTypes}
 	for _, name := range o.Experiments {
 		if !slices.Contains(known, name) {
 			return nil, fmt.Errorf("there is no experiment %q; there are: %q", name, known)
@@ -61,18 +62,22 @@ func NewPlan(o PlanOptions) (Plan, error) {
 	if len(o.LargeSizes) > 0 {
 		p = append(p, o.decode(experiment.Large, slices.Min(o.LargeSizes)))
 	}
+	p = append(p, o.managers()...)
 	p = slices.DeleteFunc(p, func(s Step) bool {
 		wanted := len(o.Experiments) == 0 || slices.Contains(o.Experiments, s.Experiment)
 		return !wanted || len(s.Subjects) == 0
 	})
 	slices.SortStableFunc(p, func(a, b Step) int {
 		if a.Size != b.Size {
-			return map[string]int{experiment.Small: 0, experiment.Large: 1}[a.Size] - map[string]int{experiment.Small: 0, experiment.Large: 1}[b.Size]
+			return slices.Index(sizes, a.Size) - slices.Index(sizes, b.Size)
 		}
 		return a.Objects - b.Objects
 	})
 	return p, nil
 }
+
+// sizes are what sandboxes are filled with, in order.
+var sizes = []string{experiment.Small, experiment.Large, experiment.Many}
 
 func (o PlanOptions) small(subjects []subject.Subject) Plan {
 	var p Plan
@@ -134,6 +139,23 @@ func (o PlanOptions) decode(size string, objects int) Step {
 		Experiment: experiment.Decode, Size: size, Objects: objects, Rounds: o.Rounds, Budget: o.Budget,
 		Subjects: []string{experiment.Stock, experiment.Ours, experiment.OursPacked},
 	}
+}
+
+// managers plans to run managers.
+func (o PlanOptions) managers() Plan {
+	var p Plan
+	step := Step{
+		Size: experiment.Small, Objects: o.ManagedObjects, Rounds: 1,
+		Subjects: []string{experiment.StockManager, experiment.OursManager},
+	}
+	for _, step.Experiment = range []string{experiment.ManageUnstructured, experiment.ManageTyped, experiment.ManageMetadata} {
+		p = append(p, step)
+	}
+	if o.ManyTypes {
+		step.Experiment, step.Size, step.Objects = experiment.ManageTypes, experiment.Many, experiment.ManyTypes*experiment.ManyEach
+		p = append(p, step)
+	}
+	return p
 }
 
 // sync plans to fill caches: the subjects that matter, and where that does not take too long the others.

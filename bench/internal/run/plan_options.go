@@ -15,7 +15,7 @@ type PlanOptions struct {
 	// Experiments are those to make, by name; empty means all.
 	Experiments []string
 	// Rounds is how often everything is measured. What takes long is measured once: more than onceAbove
-	// objects, large ones, updates, reads, printing YAML, and from allBelow objects on the subjects that matter less.
+	// objects, large ones, updates, reads, printing YAML, managers, and from allBelow objects on the subjects that matter less.
 	// Printing JSON is measured twice at most.
 	Rounds int
 	// Updates is how many updates to make, and UpdateObjects among how many objects; Burst is how many arrive at once.
@@ -23,6 +23,9 @@ type PlanOptions struct {
 	// ListObjects is how many objects are listed, ReadObjects how many are read, DumpObjects how many are
 	// dumped.
 	ListObjects, ReadObjects, DumpObjects int
+	// ManagedObjects is how many objects managers reconcile; with ManyTypes, others reconcile those of many types.
+	ManagedObjects int
+	ManyTypes      bool
 	// Budget is the processor time for each small operation.
 	Budget time.Duration
 }
@@ -49,6 +52,7 @@ func DefaultPlanOptions() PlanOptions {
 		Rounds:     3,
 		Updates:    600, UpdateObjects: 10_000,
 		Burst: 2_000, ListObjects: 10_000, ReadObjects: 100_000, DumpObjects: 50_000,
+		ManagedObjects: 50_000, ManyTypes: true,
 		Budget: 400 * time.Millisecond,
 	}
 }
@@ -61,6 +65,7 @@ func CIPlanOptions() PlanOptions {
 		Rounds:   3,
 		Updates:  300, UpdateObjects: 5_000,
 		Burst: 1_000, ListObjects: 5_000, ReadObjects: 5_000, DumpObjects: 3_000,
-		Budget: 200 * time.Millisecond,
+		ManagedObjects: 5_000,
+		Budget:         200 * time.Millisecond,
 	}
 }

@@ -1,0 +1,179 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+
+	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/crdcache/crdcache/controllerruntime"
+)
+
+// managed is a type with a controller.
+type managed struct {
+	// name is that of the controller.
+	name string
+	// object makes an empty object in the form that the controller reads.
+	object  func() client.Object
+	options []builder.ForOption
+}
+
+// manage runs a manager with a controller of each type, until each object has been reconciled, which means to get it
+// once.
+func manage(ctx context.Context, task Task, _ func() error) (Outcome, error) {
+	before := liveHeap()
+	watch, err := startStopwatch()
+	if err != nil {
+		return Outcome{}, err
+	}
+	reconciled := newTally(task.Objects)
+	manager, err := newManager(task, reconciled)
+	if err != nil {
+		return Outcome{}, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- manager.Start(ctx) }() // ends with ctx
+	select {
+	case <-reconciled.complete:
+	case err := <-ended:
+		return Outcome{}, fmt.Errorf("the manager ended after %d objects: %w", reconciled.count(), err)
+	}
+	cpu, wall, err := watch.Elapsed()
+	if err != nil {
+		return Outcome{}, err
+	}
+	peak, err := peakRSS()
+	if err != nil {
+		return Outcome{}, err
+	}
+	heap := liveHeap() - before
+	runtime.KeepAlive(manager)
+	return Outcome{Metrics: map[string]float64{
+		CPU:           cpu.Seconds(),
+		Wall:          wall.Seconds(),
+		HeapPerObject: float64(heap) / float64(task.Objects),
+		PeakRSS:       float64(peak),
+	}}, nil
+}
+
+// newManager makes a manager with the cache that the task is about, and with all controllers.
+func newManager(task Task, reconciled *tally) (ctrl.Manager, error) {
+	config, err := config(task)
+	if err != nil {
+		return nil, err
+	}
+	scheme := k8sruntime.NewScheme()
+	if err := certmanagerv1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	options := ctrl.Options{
+		Scheme: scheme, Logger: logr.Discard(), Metrics: metricsserver.Options{BindAddress: "0"},
+		// Without it, unstructured objects are read from the API server.
+		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
+	}
+	if task.Subject == OursManager {
+		options.NewCache = controllerruntime.NewCache
+	}
+	manager, err := ctrl.NewManager(config, options)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range managedBy(task.Experiment) {
+		err := ctrl.NewControllerManagedBy(manager).Named(m.name).For(m.object(), m.options...).Complete(
+			reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+				if err := manager.GetClient().Get(ctx, request.NamespacedName, m.object()); err != nil {
+					return reconcile.Result{}, err
+				}
+				reconciled.add(m.name, request)
+				return reconcile.Result{}, nil
+			}))
+		if err != nil {
+			return nil, err
+		}
+	}
+	return manager, nil
+}
+
+// managedBy returns the types that the manager of an experiment has controllers for.
+func managedBy(experiment string) []managed {
+	kind := certificates.GroupVersion().WithKind(certificateKind)
+	switch experiment {
+	case ManageTyped:
+		return []managed{{name: "typed", object: func() client.Object { return &certmanagerv1.Certificate{} }}}
+	case ManageMetadata:
+		return []managed{{name: "metadata", object: func() client.Object {
+			o := &metav1.PartialObjectMetadata{}
+			o.SetGroupVersionKind(kind)
+			return o
+		}, options: []builder.ForOption{builder.OnlyMetadata}}}
+	case ManageTypes:
+		all := make([]managed, ManyTypes)
+		for i := range all {
+			all[i] = managedUnstructured(ManyGroupVersion.WithKind(ManyKind(i)))
+		}
+		return all
+	default:
+		return []managed{managedUnstructured(kind)}
+	}
+}
+
+func managedUnstructured(kind schema.GroupVersionKind) managed {
+	return managed{name: kind.Kind, object: func() client.Object {
+		o := &unstructured.Unstructured{}
+		o.SetGroupVersionKind(kind)
+		return o
+	}}
+}
+
+// tally counts which objects have been reconciled.
+type tally struct {
+	complete chan struct{} // closed with the last one
+	want     int
+
+	mu struct {
+		sync.Mutex
+		seen map[tallied]struct{}
+	}
+}
+
+// tallied is an object of the controller with that name.
+type tallied struct {
+	controller string
+	reconcile.Request
+}
+
+func newTally(want int) *tally {
+	t := &tally{complete: make(chan struct{}), want: want}
+	t.mu.seen = make(map[tallied]struct{}, want)
+	return t
+}
+
+func (t *tally) add(controller string, request reconcile.Request) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := len(t.mu.seen)
+	t.mu.seen[tallied{controller, request}] = struct{}{}
+	if before < t.want && len(t.mu.seen) == t.want {
+		close(t.complete)
+	}
+}
+
+func (t *tally) count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.mu.seen)
+}

@@ -111,11 +111,7 @@ func (o Options) run(ctx, waiting context.Context, resources []discovery.Resourc
 	defer r.teller.end()
 	defer r.screen.end()                             // first, so that the last line is whole
 	tracking.Go(func() { _ = tracker.Run(running) }) // ended by stop; it fails only when it has run before
-	tracking.Go(func() {                             // ended by stop
-		if err := o.Target.Follow(running, tracker.Refresh); err != nil {
-			o.Warn("changes of the files are not followed: " + err.Error())
-		}
-	})
+	tracking.Go(func() { o.Target.Follow(running, tracker.Refresh) }) // ended by stop
 	for _, none := range absent {
 		r.teller.say("%s: Pending: %s", none.Name, print.Printable(none.Error()))
 	}

@@ -7,9 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/crdcache/crdcache/internal/manifest"
 )
 
 // Files are seldom changed one at a time, and not in one step: reading waits until nothing has changed for a moment,
@@ -19,69 +22,115 @@ const (
 	patient = time.Second
 )
 
-// Follow keeps the objects as the files are, CustomResourceDefinitions included, until ctx ends, which is no error.
-// The error is that files cannot be watched.
-func (s *Source) Follow(ctx context.Context) error {
-	watcher, err := fsnotify.NewWatcher()
+// pollInterval is how often files are looked at that the system does not watch.
+const pollInterval = 2 * time.Second
+
+// newWatcher asks the system for a watcher, of which there may be no more: Linux has 128 for each user.
+var newWatcher = fsnotify.NewWatcher
+
+// Follow keeps the objects as the files are, CustomResourceDefinitions included, until ctx ends. Directories that the system
+// does not watch are looked at every two seconds, and reported.
+func (s *Source) Follow(ctx context.Context) {
+	l := lookout{source: s}
+	watcher, err := newWatcher()
 	if err != nil {
-		return fmt.Errorf("watching files: %w", err)
+		l.lose(strings.Join(s.options.Paths, ", "), err)
+	} else {
+		defer watcher.Close()
+		l.watcher = watcher
 	}
-	defer watcher.Close()
+	for l.catchUp(ctx) && l.await(ctx) {
+	}
+}
+
+// lookout notices that files change.
+type lookout struct {
+	source  *Source
+	watcher *fsnotify.Watcher // nil: the system gives none
+	// blind says that not everything is watched, and told of what that was reported.
+	blind bool
+	told  map[string]bool
+}
+
+// lose reports what is not watched, once.
+func (l *lookout) lose(what string, err error) {
+	l.blind = true
+	if l.told[what] || l.source.options.Report == nil {
+		return
+	}
+	if l.told == nil {
+		l.told = map[string]bool{}
+	}
+	l.told[what] = true
+	l.source.options.Report(&manifest.Problem{File: what, Warning: true, Err: fmt.Errorf("changes are looked for every %v, for the system does not tell of them: %w", pollInterval, err)})
+}
+
+// catchUp reads what has changed and watches every directory, until both are so at the same time. It returns false when
+// ctx ends.
+func (l *lookout) catchUp(ctx context.Context) bool {
 	for {
-		if err := s.catchUp(ctx, watcher); err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			return err
+		if l.source.Refresh(ctx) != nil {
+			return false
 		}
-		if !await(ctx, watcher) {
-			return nil
+		if l.watcher == nil || !l.watch(l.source.dirs()) {
+			return true // nothing can have happened unseen
 		}
 	}
 }
 
-// catchUp reads what has changed and watches every directory, until both are so at the same time.
-func (s *Source) catchUp(ctx context.Context, watcher *fsnotify.Watcher) error {
-	for {
-		if err := s.Refresh(ctx); err != nil {
-			return err
-		}
-		s.turn.Lock()
-		dirs := s.turn.dirs
-		s.turn.Unlock()
-		watched := watcher.WatchList()
-		news := false
-		for _, dir := range dirs {
-			if slices.Contains(watched, dir) {
-				continue
-			}
-			if err := watcher.Add(dir); err != nil {
-				if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-					continue
-				}
-				return fmt.Errorf("watching %s: %w", dir, err)
-			}
-			news = true
-		}
-		if !news {
-			return nil // nothing can have happened unseen
+// watch watches directories, and reports whether there were new ones.
+func (l *lookout) watch(dirs []string) (news bool) {
+	watched := l.watcher.WatchList()
+	for _, dir := range watched {
+		if !slices.Contains(dirs, dir) {
+			_ = l.watcher.Remove(dir) // it may have gone by itself
 		}
 	}
+	l.blind = false
+	for _, dir := range dirs {
+		if slices.Contains(watched, dir) {
+			continue
+		}
+		switch err := l.watcher.Add(dir); {
+		case err == nil:
+			news = true
+		case isGone(dir):
+			l.blind = true // it may come back
+		default:
+			l.lose(dir, err)
+		}
+	}
+	return news
+}
+
+func isGone(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // await returns when something has changed and a quiet moment has come, or false when ctx ends.
-func await(ctx context.Context, watcher *fsnotify.Watcher) bool {
-	var calm, enough <-chan time.Time
+func (l *lookout) await(ctx context.Context) bool {
+	var calm, enough, poll <-chan time.Time
+	var events chan fsnotify.Event
+	var failures chan error
+	if l.watcher != nil {
+		events, failures = l.watcher.Events, l.watcher.Errors
+	}
+	if l.blind {
+		poll = time.After(pollInterval)
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return false
-		case event := <-watcher.Events:
+		case event := <-events:
 			if event.Op == fsnotify.Chmod {
 				continue
 			}
-		case <-watcher.Errors:
+		case <-failures:
 			// Events were lost. What they were about is found out by looking.
+		case <-poll:
+			return true
 		case <-calm:
 			return true
 		case <-enough:

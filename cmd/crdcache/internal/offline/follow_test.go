@@ -6,15 +6,18 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/manifest"
 )
 
 // scene runs the library on followed files.
@@ -26,18 +29,29 @@ type scene struct {
 
 	mu struct {
 		sync.Mutex
-		events []string
-		grown  chan struct{}
+		events   []string
+		reported []string
+		grown    chan struct{}
 	}
 }
 
 // newScene starts all that a command starts; everything ends with the test.
 func newScene(t *testing.T, files map[string]string) *scene {
 	t.Helper()
-	s := &scene{dir: tree(t, files)}
+	return startScene(t, tree(t, files))
+}
+
+// startScene is newScene for a directory.
+func startScene(t *testing.T, dir string) *scene {
+	t.Helper()
+	s := &scene{dir: dir}
 	s.mu.grown = make(chan struct{})
 	var refresh func() // set before Follow runs
-	s.source = open(t, Options{Paths: []string{s.dir}, TypesChanged: func() { refresh() }})
+	s.source = open(t, Options{Paths: []string{s.dir}, TypesChanged: func() { refresh() }, Report: func(p *manifest.Problem) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.mu.reported = append(s.mu.reported, p.Error())
+	}})
 	var err error
 	if s.tracker, err = discovery.NewTracker(s.source.Config(), discovery.TrackerOptions{DiscoveryLag: -1}); err != nil {
 		t.Fatal(err)
@@ -61,11 +75,7 @@ func newScene(t *testing.T, files map[string]string) *scene {
 	var wg sync.WaitGroup
 	// Both end with ctx.
 	wg.Go(func() { _ = s.tracker.Run(ctx) })
-	wg.Go(func() {
-		if err := s.source.Follow(ctx); err != nil {
-			t.Error(err)
-		}
-	})
+	wg.Go(func() { s.source.Follow(ctx) })
 	if err := factory.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +208,36 @@ func TestFollowEnds(t *testing.T) {
 	s := open(t, Options{Paths: []string{tree(t, map[string]string{"a.yaml": widgetCRD})}})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Follow(ctx); err != nil {
-		t.Error(err)
+	s.Follow(ctx)
+}
+
+// TestFollowUnwatched: where the system tells of no changes they are looked for, which is said.
+func TestFollowUnwatched(t *testing.T) {
+	before := newWatcher
+	newWatcher = func() (*fsnotify.Watcher, error) { return nil, syscall.EMFILE }
+	t.Cleanup(func() { newWatcher = before })
+	s := newScene(t, map[string]string{"a.yaml": widgetCRD, "b.yaml": widget("a", "red")})
+	s.expect(t, "add web/a")
+	save(t, filepath.Join(s.dir, "b.yaml"), widget("a", "green"))
+	s.expect(t, "update web/a")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if diff := cmp.Diff([]string{s.dir + ": changes are looked for every 2s, for the system does not tell of them: too many open files"}, s.mu.reported); diff != "" {
+		t.Errorf("reports (-want +got):\n%s", diff)
 	}
+}
+
+// TestFollowLostDirectory: what was deleted with all around it is found again when it comes back.
+func TestFollowLostDirectory(t *testing.T) {
+	deep := filepath.Join(t.TempDir(), "around", "deep")
+	fill := func() { save(t, filepath.Join(deep, "a.yaml"), widgetCRD+"---\n"+widget("a", "red")) }
+	fill()
+	s := startScene(t, deep)
+	s.expect(t, "add web/a")
+	if err := os.RemoveAll(filepath.Dir(deep)); err != nil {
+		t.Fatal(err)
+	}
+	s.expect(t, "delete web/a")
+	fill()
+	s.expect(t, "add web/a")
 }

@@ -142,6 +142,13 @@ func (s *Source) Handler() http.Handler { return s.handler }
 // Storage returns what holds types and objects.
 func (s *Source) Storage() *readapi.Storage { return s.storage }
 
+// dirs are the directories that have the files.
+func (s *Source) dirs() []string {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	return s.turn.dirs
+}
+
 // Files returns the paths that were read, in order.
 func (s *Source) Files() []string {
 	s.turn.Lock()

@@ -79,12 +79,12 @@ func (t *Target) Err() error {
 
 // Follow keeps up with changes of the files until ctx ends; for a cluster it does nothing. When types come that
 // no CRD defines, typesChanged is called. What is wrong with a file that changes is written to stderr.
-func (t *Target) Follow(ctx context.Context, typesChanged func()) error {
+func (t *Target) Follow(ctx context.Context, typesChanged func()) {
 	if t.source == nil {
-		return nil
+		return
 	}
 	t.typesChanged, t.following = typesChanged, true
-	return t.source.Follow(ctx)
+	t.source.Follow(ctx)
 }
 
 // Tracker follows which types there are.

@@ -108,8 +108,13 @@ func (f *dumpFlags) toOptions(ctx context.Context, args []string, streams generi
 			return nil, err
 		}
 	}
-	o.Reader, err = f.reader.Reader(ctx, args, f.style.Cached(), streams)
-	return o, err
+	if o.Reader, err = f.reader.Reader(ctx, args, f.style.Cached(), streams); err != nil {
+		return nil, err
+	}
+	for i := range o.named {
+		o.named[i].Type = o.TypeNames()[i] // what a resource of the config is called there
+	}
+	return o, nil
 }
 
 // checkWatch refuses what does not go together with --watch.

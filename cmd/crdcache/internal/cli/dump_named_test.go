@@ -82,6 +82,20 @@ func TestDumpDefinitions(t *testing.T) {
 	}
 }
 
+// TestDumpOfConfig: the name of a resource of the config stands for its type in front of names, too.
+func TestDumpOfConfig(t *testing.T) {
+	server := newCluster(t)
+	server.Create(t, gizmos, object("Gizmo", "web", "a", map[string]any{"color": "red"}))
+	server.Create(t, zones, object("Zone", "", "north", nil))
+	config := write(t, "c.yaml", strings.Replace(gizmoIndexes, "name: things", "name: mine", 1))
+	for _, args := range [][]string{{"mine/a"}, {"mine", "a"}} {
+		r := crdcacheSilently(t, append([]string{"dump", "-n", "web", "-o", "name", "--config", config, "-s", server.URL}, args...)...)
+		r.expect(t, exit.OK, "gizmo.example.com/a\n")
+	}
+	r := crdcacheSilently(t, "dump", "-n", "web", "-o", "name", "--config", config, "-s", server.URL, "zone/north", "mine/a")
+	r.expect(t, exit.OK, "zone.example.com/north\ngizmo.example.com/a\n")
+}
+
 // TestDumpOne: one object that is named is printed as it is, not as a list of one.
 func TestDumpOne(t *testing.T) {
 	server := newCluster(t)

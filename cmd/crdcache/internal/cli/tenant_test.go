@@ -46,6 +46,14 @@ const roomDocument = `{"openapi":"3.0.0","components":{"schemas":{
 // newHouse serves rooms, to somebody who may read their CRD or not.
 func newHouse(t *testing.T, tenant bool) *httptest.Server {
 	t.Helper()
+	return newGuardedHouse(t, func(r *http.Request) bool {
+		return !tenant || !strings.HasPrefix(r.URL.Path, "/apis/apiextensions.k8s.io/v1/")
+	})
+}
+
+// newGuardedHouse serves rooms to somebody who may do what allowed says.
+func newGuardedHouse(t *testing.T, allowed func(*http.Request) bool) *httptest.Server {
+	t.Helper()
 	storage := readapi.NewStorage(readapi.StorageOptions{})
 	for _, text := range []string{roomCRD, "{apiVersion: example.com/v1, kind: Room, metadata: {name: hall, namespace: web}, spec: {floor: 7, owner: eve}}"} {
 		var object unstructured.Unstructured
@@ -58,7 +66,7 @@ func newHouse(t *testing.T, tenant bool) *httptest.Server {
 	}
 	handler := readapi.NewHandler(storage, readapi.HandlerOptions{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if tenant && strings.HasPrefix(r.URL.Path, "/apis/apiextensions.k8s.io/v1/") {
+		if !allowed(r) {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusForbidden)
 			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"eve may not","reason":"Forbidden","code":403}`))
@@ -91,6 +99,19 @@ func TestTenant(t *testing.T) {
 				t.Errorf("exit code %d, stdout:\n%s", r.code, r.out)
 			}
 		})
+	}
+}
+
+// TestGetOnly: who may get objects but list none gets their columns.
+func TestGetOnly(t *testing.T) {
+	server := newGuardedHouse(t, func(r *http.Request) bool {
+		return !strings.HasPrefix(r.URL.Path, "/apis/apiextensions.k8s.io/v1/") && !strings.HasSuffix(r.URL.Path, "/rooms")
+	})
+	crdcacheSilently(t, "dump", "rooms", "hall", "-n", "web", "-s", server.URL).expect(t, exit.OK, "NAME   FLOOR\nhall   7\n")
+	r := crdcache(t, "dump", "rooms/hall", "rooms/none", "-n", "web", "-s", server.URL)
+	r.expect(t, exit.Failed, "NAME   FLOOR\nhall   7\n")
+	if r.errOut != "error: rooms.example.com \"none\" not found\n" {
+		t.Errorf("stderr %q", r.errOut)
 	}
 }
 

@@ -107,15 +107,26 @@ func (l *RowLoader) Load(ctx context.Context, types []discovery.Resource) []Rows
 	return rows
 }
 
-// selections are the selectors with which the objects of a type that will be shown are listed.
-func (l *RowLoader) selections(r discovery.Resource) []metav1.ListOptions {
+// selection is objects that are asked for together: those that selectors select, or one by its name.
+type selection struct {
+	metav1.ListOptions
+	name string
+}
+
+// selections are what is asked for of the objects of a type that will be shown. Named ones are got where it is known in which
+// namespace they are, because who may get them may not always list them.
+func (l *RowLoader) selections(r discovery.Resource) []selection {
 	names, ok := l.names[r.GVR]
 	if !ok {
-		return []metav1.ListOptions{l.selectors}
+		return []selection{{ListOptions: l.selectors}}
 	}
-	selections := make([]metav1.ListOptions, len(names))
+	selections := make([]selection, len(names))
 	for i, name := range names {
-		selections[i].FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+		if l.namespace != "" || r.Scope == discovery.Cluster {
+			selections[i].name = name
+		} else {
+			selections[i].FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+		}
 	}
 	return selections
 }

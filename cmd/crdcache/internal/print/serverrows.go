@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -27,13 +28,16 @@ const (
 )
 
 // printedRowsOf asks the server to print the objects of a type that one of the selections selects; nil when it cannot.
-func printedRowsOf(ctx context.Context, client rest.Interface, r discovery.Resource, namespace string, selections []metav1.ListOptions) (Rows, error) {
+func printedRowsOf(ctx context.Context, client rest.Interface, r discovery.Resource, namespace string, selections []selection) (Rows, error) {
 	var printed []ServerRow
 	var definitions []metav1.TableColumnDefinition
-	for _, selectors := range selections {
+	for _, selected := range selections {
 		next := ""
 		for first := true; first || next != ""; first = false {
-			page, err := printedPage(ctx, client, r, namespace, selectors, next)
+			page, err := printedPage(ctx, client, r, namespace, selected, next)
+			if apierrors.IsNotFound(err) && selected.name != "" {
+				break // it is not shown
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -56,12 +60,16 @@ func printedRowsOf(ctx context.Context, client rest.Interface, r discovery.Resou
 	return NewServerRows(definitions, printed), nil
 }
 
-// printedPage asks the server to print a page of objects; nil when it cannot.
-func printedPage(ctx context.Context, client rest.Interface, r discovery.Resource, namespace string, selectors metav1.ListOptions, next string) (*metav1.Table, error) {
-	request := client.Get().AbsPath(groupPath(r.GVR.GroupVersion())).SetHeader("Accept", acceptTable).
-		Param("limit", strconv.Itoa(pageSize)).Param("labelSelector", selectors.LabelSelector).Param("fieldSelector", selectors.FieldSelector)
+// printedPage asks the server to print a page of objects, or one by its name; nil when it cannot.
+func printedPage(ctx context.Context, client rest.Interface, r discovery.Resource, namespace string, of selection, next string) (*metav1.Table, error) {
+	request := client.Get().AbsPath(groupPath(r.GVR.GroupVersion())).SetHeader("Accept", acceptTable)
 	if namespace != "" && r.Scope == discovery.Namespaced {
 		request = request.Namespace(namespace)
+	}
+	if of.name != "" {
+		request = request.Name(of.name)
+	} else {
+		request = request.Param("limit", strconv.Itoa(pageSize)).Param("labelSelector", of.LabelSelector).Param("fieldSelector", of.FieldSelector)
 	}
 	if next != "" {
 		request = request.Param("continue", next)

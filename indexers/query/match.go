@@ -35,6 +35,15 @@ func (m *Matcher) Match(object *unstructured.Unstructured) bool {
 	return err == nil && c.holds(keyOf(object), object)
 }
 
+// Warnings say why what was matched so far may not be what was meant, as those of a [Plan] do.
+func (m *Matcher) Warnings() []string {
+	c := compiler{schema: m.schema, snapshot: objectSnapshot{m, &unstructured.Unstructured{}}, now: m.clock()}
+	if _, err := c.compile(m.query); err != nil {
+		return nil // NewMatcher has returned it
+	}
+	return c.warnings
+}
+
 func keyOf(object *unstructured.Unstructured) string {
 	if ns := object.GetNamespace(); ns != "" {
 		return ns + "/" + object.GetName()
@@ -51,6 +60,14 @@ func (m *Matcher) compile(object *unstructured.Unstructured) (cond, error) {
 type objectSnapshot struct {
 	*Matcher
 	object *unstructured.Unstructured
+}
+
+// Dropped implements dropper.
+func (s objectSnapshot) Dropped(index string) uint64 {
+	if d := s.schema[index]; d != nil {
+		return d.functions.Dropped(index)
+	}
+	return 0
 }
 
 func (s objectSnapshot) Stamp() Stamp { return Stamp{Synced: true} }

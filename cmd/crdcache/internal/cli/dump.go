@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -142,11 +141,10 @@ func (o *dumpOptions) run(ctx context.Context) error {
 			if unresolved != nil {
 				return o.meant(waiting, types, unresolved)
 			}
-			done, err := o.flow(ctx, waiting, types)
-			if errors.Is(err, print.ErrHungUp) {
-				err = print.WriteHungUp(o.Out)
+			if pages := (flow{Reader: o.Reader, style: o.style, silent: o.ignoreNotFound}); o.order == nil && pages.possible(types) {
+				return pages.run(ctx, waiting, types)
 			}
-			return done, err
+			return false, nil
 		},
 		Use: o.print,
 	})

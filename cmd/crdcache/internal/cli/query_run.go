@@ -28,6 +28,12 @@ func (o *queryOptions) run(ctx context.Context) error {
 			o.Target.WarnOfMisfits(ctx, types.Client, types.Resources[0], o.query)
 			return nil
 		},
+		Instead: func(waiting context.Context, types *session.Types, unresolved error) (bool, error) {
+			if unresolved != nil || !o.flows() {
+				return false, nil
+			}
+			return o.flow(ctx, waiting, types)
+		},
 		Use: func(ctx context.Context, types *session.Types, indexes session.Indexes, synced []session.Cache) error {
 			if len(synced) == 0 {
 				return nil
@@ -40,6 +46,31 @@ func (o *queryOptions) run(ctx context.Context) error {
 			return session.ExplainQuery(o.answer(ctx, querier, types))
 		},
 	})
+}
+
+// flows reports whether what was asked for are objects in any order, each of which shows by itself whether it is one of them.
+func (o *queryOptions) flows() bool {
+	follows, _ := query.FollowsReferences(o.query)
+	alone := o.asked.SortBy == "" && o.asked.Limit == 0 && o.asked.Continue == ""
+	objects := !o.count && !o.keysOnly && !o.explain && o.values == "" && len(o.groups.GroupBy)+len(o.groups.Measures) == 0
+	return alone && objects && !follows
+}
+
+// flow prints the objects that fulfil the query as they come.
+func (o *queryOptions) flow(ctx, waiting context.Context, types *session.Types) (done bool, err error) {
+	matcher, err := query.NewMatcher(o.query, o.Config.Indexes(types.Resources[0])...)
+	if err != nil {
+		return true, session.ExplainQuery(err)
+	}
+	pages := flow{Reader: o.Reader, style: o.style, chosen: matcher.Match}
+	if !pages.possible(types) {
+		return false, nil
+	}
+	done, err = pages.run(ctx, waiting, types)
+	if done {
+		o.warn(matcher.Warnings())
+	}
+	return done, err
 }
 
 // check refuses more than one type, and asks the query of nothing, so that what is wrong with it is known before
@@ -124,7 +155,11 @@ func (o *queryOptions) answer(ctx context.Context, querier *query.Querier, types
 
 // warnOfDoubts says why the answer may not be what was meant.
 func (o *queryOptions) warnOfDoubts(plan *query.Plan) {
-	for _, w := range plan.Warnings {
+	o.warn(plan.Warnings)
+}
+
+func (o *queryOptions) warn(texts []string) {
+	for _, w := range texts {
 		fmt.Fprintf(o.ErrOut, "warning: %s\n", print.Printable(w))
 	}
 }

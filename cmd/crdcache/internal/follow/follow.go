@@ -109,8 +109,8 @@ func (o Options) run(ctx, waiting context.Context, resources []discovery.Resourc
 	defer tracking.Wait()
 	defer stop()
 	defer r.teller.end()
-	defer r.screen.end()                             // first, so that the last line is whole
-	tracking.Go(func() { _ = tracker.Run(running) }) // ended by stop; it fails only when it has run before
+	defer r.screen.end()                                              // first, so that the last line is whole
+	tracking.Go(func() { _ = tracker.Run(running) })                  // ended by stop; it fails only when it has run before
 	tracking.Go(func() { o.Target.Follow(running, tracker.Refresh) }) // ended by stop
 	for _, none := range absent {
 		r.teller.say("%s: Pending: %s", none.Name, print.Printable(none.Error()))

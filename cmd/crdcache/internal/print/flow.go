@@ -21,9 +21,11 @@ type Flow struct {
 	rows     Rows // nil for what is no table
 	out      *bufio.Writer
 	printer  Printer
+	// Chosen, if set, says which objects are printed.
+	Chosen func(*unstructured.Unstructured) bool
 
-	printed int
-	last    string // the greatest key of what is printed
+	came, printed int
+	last          string // the greatest key of what came
 	// unordered says that the pages did not come in the order of keys.
 	unordered bool
 }
@@ -50,17 +52,25 @@ func (f *Flow) Page(objects []unstructured.Unstructured) error {
 	before := f.last
 	for i := range objects {
 		key := keyOf(&objects[i])
-		f.unordered = f.unordered || f.printed > 0 && key <= before
+		f.unordered = f.unordered || f.came > 0 && key <= before
 		f.last = max(f.last, key)
-		if err := f.printer.Print(&objects[i]); err != nil {
+		if err := f.print(&objects[i]); err != nil {
 			return err
 		}
 	}
-	f.printed += len(objects)
+	f.came += len(objects)
 	return f.flush()
 }
 
-// Last is the key ("namespace/name", or "name") after which nothing is printed yet; false where the server lists in
+func (f *Flow) print(object *unstructured.Unstructured) error {
+	if f.Chosen != nil && !f.Chosen(object) {
+		return nil
+	}
+	f.printed++
+	return f.printer.Print(object)
+}
+
+// Last is the key ("namespace/name", or "name") after which nothing has come yet; false where the server lists in
 // another order than that of keys, which tells no such key.
 func (f *Flow) Last() (string, bool) { return f.last, !f.unordered }
 
@@ -74,7 +84,7 @@ func (f *Flow) Rest(ctx context.Context, s Section) error {
 			sort = loaded.Sort
 		}
 	}
-	return s.Print(ctx, sort, &after{f.printer, f.last})
+	return s.Print(ctx, sort, &after{f.printer, f, f.last})
 }
 
 // show changes the rows of a table for others with the same columns.
@@ -114,6 +124,7 @@ func (f *Flow) flush() error {
 // after passes on the objects whose keys come after last.
 type after struct {
 	Printer
+	flow *Flow
 	last string
 }
 
@@ -122,7 +133,7 @@ func (a *after) Print(object *unstructured.Unstructured) error {
 	if keyOf(object) <= a.last {
 		return nil
 	}
-	return a.Printer.Print(object)
+	return a.flow.print(object)
 }
 
 // keyOf is the key of an object.

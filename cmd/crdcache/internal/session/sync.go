@@ -14,10 +14,10 @@ type Indexes map[schema.GroupVersionResource][]*indexers.Index
 
 // Steps are what a verb does with types of which it reads all objects once.
 type Steps struct {
-	// Instead, if set, is told what was found, and may do all that there is to do.
-	Instead func(ctx context.Context, types *Types, unresolved error) (done bool, err error)
 	// Check, if set, looks at the types that were found before anything of them is read.
 	Check func(types *Types, indexes Indexes) error
+	// Instead, if set, is told what was found, and may do all that there is to do.
+	Instead func(ctx context.Context, types *Types, unresolved error) (done bool, err error)
 	// Use works on the caches that are synced, which may be none.
 	Use func(ctx context.Context, types *Types, indexes Indexes, synced []Cache) error
 }
@@ -31,15 +31,15 @@ func (r *Reader) Sync(ctx context.Context, steps Steps) error {
 	if types == nil {
 		return unresolved
 	}
-	if steps.Instead != nil {
-		if done, err := steps.Instead(waiting, types, unresolved); done {
-			return err
-		}
-	}
 	indexes := types.Indexes()
 	if steps.Check != nil {
 		if err := steps.Check(types, indexes); err != nil {
 			return errors.Join(unresolved, err)
+		}
+	}
+	if steps.Instead != nil {
+		if done, err := steps.Instead(waiting, types, unresolved); done {
+			return err
 		}
 	}
 	err := types.Sync(ctx, waiting, indexes, func(synced []Cache) error { return steps.Use(ctx, types, indexes, synced) })

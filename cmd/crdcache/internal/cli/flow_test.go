@@ -249,3 +249,68 @@ func TestDumpFlowsNoFurther(t *testing.T) {
 		t.Errorf("exit code %d, stderr:\n%s", code, p.errOut.String())
 	}
 }
+
+// TestQueryFlows: of a query in no order, too, the first objects come while the server holds back the others, and all of
+// them, and the doubts, are those of a query that reads everything first.
+func TestQueryFlows(t *testing.T) {
+	server := newPagedServer(t)
+	for i := 0; i < flowing; i += 3 {
+		server.gizmo(t, i, "blue")
+	}
+	config := write(t, "c.yaml", strings.Replace(gizmoIndexes, "path: .spec.color}", "path: .spec.color}\n    - {name: first, path: .spec.color, maxValueBytes: 3}", 1))
+	tests := map[string][]string{
+		"path":      {"gizmos", "--where", `@.spec.color == "blue"`},
+		"index":     {"gizmos", "--index", "color=blue", "--config", config},
+		"all":       {"widgets"},
+		"printed":   {"widgets", "--where", `@.metadata.name != "w0005"`},
+		"doubtful":  {"gizmos", "--not", "first=blue", "--config", config, "-o", "name"},
+		"nothing":   {"gizmos", "--where", "@.spec.none"},
+		"namespace": {"gizmos", "-n", "web", "--where", `@.spec.color == "blue"`, "-o", "jsonl"},
+	}
+	for name, args := range tests {
+		t.Run(name, func(t *testing.T) {
+			args := append([]string{"query", "-s", server.URL}, args...)
+			if !slices.Contains(args, "-n") {
+				args = append(args, "-A")
+			}
+			p := pipeline(t, args...)
+			got := ""
+			if name != "nothing" {
+				got = p.read(t, 20)
+			}
+			close(p.held(t, server).answer)
+			server.goOn(t)
+			got += p.rest(t)
+			want := crdcache(t, args...)
+			if code := <-p.code; code != exit.OK || p.errOut.String() != want.errOut || got != want.out {
+				t.Errorf("exit code %d, %d lines, want %d\n%.300s\nwant\n%.300s\nstderr:\n%s\nwant\n%s", code, strings.Count(got, "\n"), strings.Count(want.out, "\n"),
+					got, want.out, p.errOut.String(), want.errOut)
+			}
+		})
+	}
+}
+
+// TestQueryFlowsOn: when the server has forgotten the list, the query goes on where it was.
+func TestQueryFlowsOn(t *testing.T) {
+	server := newPagedServer(t)
+	for i := 0; i < flowing; i += 3 {
+		server.gizmo(t, i, "blue")
+	}
+	p := pipeline(t, "query", "gizmos", "-n", "web", "--where", `@.spec.color == "blue"`, "-o", "name", "-s", server.URL)
+	held := p.held(t, server)
+	server.gizmo(t, 1, "blue") // has come already
+	server.gizmo(t, 1001, "blue")
+	server.storage.Compact()
+	close(held.answer)
+	server.goOn(t)
+	var want strings.Builder
+	for i := range flowing {
+		if i%3 == 0 || i == 1001 {
+			fmt.Fprintf(&want, "gizmo.example.com/g%04d\n", i)
+		}
+	}
+	got := p.rest(t)
+	if code := <-p.code; code != exit.OK || got != want.String() {
+		t.Errorf("exit code %d, %d lines, want %d; stderr:\n%s", code, strings.Count(got, "\n"), strings.Count(want.String(), "\n"), p.errOut.String())
+	}
+}

@@ -78,8 +78,17 @@ func (c *Config) declared() []*config.Resource {
 // may be meant for objects that are older than the schema, so that all of it is advice, whatever the codes. Columns are
 // those of the text. A text that is neither a condition nor a path, and what has no schema, gives nothing.
 func CheckCondition(text string, d *crd.Definition, version string) []Diagnostic {
-	var all []Diagnostic
-	for _, f := range check.Condition(text, d, version) {
+	return diagnostics(check.Condition(text, d, version))
+}
+
+// CheckColumn compares a path of a query whose values are sorted by, grouped or computed with, as CheckCondition does a
+// condition: fields that do not exist, and paths that lead to a list or a map, which are no values.
+func CheckColumn(path string, d *crd.Definition, version string) []Diagnostic {
+	return diagnostics(check.Column(path, d, version))
+}
+
+func diagnostics(found []config.Finding) (all []Diagnostic) {
+	for _, f := range found {
 		all = append(all, newDiagnostic(f))
 	}
 	return all

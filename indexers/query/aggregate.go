@@ -85,6 +85,7 @@ func (q *Querier) Aggregate(ctx context.Context, query Query, a Aggregation, opt
 	if err != nil {
 		return nil, err
 	}
+	x.misfit(Columns(Options{}, a))
 	g := &grouping{execution: x, groups: map[string]*group{}}
 	for _, name := range a.GroupBy {
 		c, err := x.column(name)

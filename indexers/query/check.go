@@ -1,6 +1,9 @@
 package query
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/references"
@@ -14,6 +17,57 @@ func Check(q Query, d *crd.Definition, version string) []indexers.Diagnostic {
 		all = append(all, indexers.CheckCondition(c.text, d, version)...)
 	}
 	return all
+}
+
+// Columns gives the paths that options sort by and an aggregation groups by or computes with, each once. A Querier
+// WithDefinition compares them with the schema.
+func Columns(options Options, a Aggregation) (paths []string) {
+	add := func(name string) {
+		if isPath(name) && !slices.Contains(paths, name) {
+			paths = append(paths, name)
+		}
+	}
+	for _, text := range splitTerms(options.SortBy) {
+		name, _ := splitDirection(strings.TrimSpace(text))
+		add(name)
+	}
+	for _, name := range a.GroupBy {
+		add(name)
+	}
+	for _, m := range a.Measures {
+		add(m.Of)
+	}
+	return paths
+}
+
+// WithDefinition returns a Querier over the same source that compares the conditions of queries, and the paths that are
+// sorted by, grouped or computed with, with the schema that a version of the type has: what does not fit, such as a
+// misspelt field, which leads to nothing, is a warning of the plan.
+func (q *Querier) WithDefinition(d *crd.Definition, version string) *Querier {
+	with := *q
+	with.misfits = func(query Query, columns []string) (warnings []string) {
+		found := Check(query, d, version)
+		for _, path := range columns {
+			found = append(found, indexers.CheckColumn(path, d, version)...)
+		}
+		for _, f := range found {
+			warnings = append(warnings, f.Message+"; "+f.Hint)
+		}
+		return warnings
+	}
+	return &with
+}
+
+// misfit warns of what does not fit the schema, if that is known.
+func (x *execution) misfit(columns []string) {
+	if x.misfits == nil {
+		return
+	}
+	for _, w := range x.misfits(x.query, columns) {
+		if !slices.Contains(x.plan.Warnings, w) {
+			x.plan.Warnings = append(x.plan.Warnings, w)
+		}
+	}
 }
 
 // LooksIntoObjects reports whether a query has conditions by [Where].

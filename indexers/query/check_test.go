@@ -9,14 +9,66 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// The conditions of a query are compared with the schema wherever they stand in it.
-func TestCheck(t *testing.T) {
+// lampDefinition is a type with a schema.
+func lampDefinition() *crd.Definition {
 	text := &crd.Schema{Type: "string"}
 	spec := &crd.Schema{Type: "object", Properties: map[string]*crd.Schema{"color": text, "watts": {Type: "number"}}}
-	lamps := &crd.Definition{
+	return &crd.Definition{
 		Group: "example.com", Names: crd.Names{Plural: "lamps", Kind: "Lamp"},
 		Versions: []crd.Version{{Name: "v1", Served: true, Schema: &crd.Schema{Type: "object", Properties: map[string]*crd.Schema{"spec": spec}}}},
 	}
+}
+
+// Where the schema is known, plans warn of paths that it does not have, and of those that lead to no values.
+func TestPathsAreComparedWithTheSchema(t *testing.T) {
+	blind := stock(t)
+	querier := blind.WithDefinition(lampDefinition(), "v1")
+	const (
+		misspelt  = ".spec.colour is not in lamps.example.com/v1; did you mean .spec.color?"
+		container = ".spec is a map, and only text, numbers and booleans are values; name one of its fields, or add .* for all values"
+	)
+	for _, test := range []struct {
+		query   query.Query
+		options query.Options
+		groups  query.Aggregation
+		want    []string
+	}{
+		{query.All(), query.Options{SortBy: ".spec.color, .spec.watts desc, name"}, query.Aggregation{}, nil},
+		{query.All(), query.Options{SortBy: ".metadata.labels['a,b'] desc"}, query.Aggregation{GroupBy: []string{"team", ".kind"}}, nil},
+		{query.All(), query.Options{SortBy: ".spec.colour desc, name"}, query.Aggregation{}, []string{misspelt}},
+		{query.Where(".spec.colour"), query.Options{SortBy: ".spec.colour"}, query.Aggregation{}, []string{misspelt}},
+		{query.All(), query.Options{SortBy: ".spec"}, query.Aggregation{}, []string{container}},
+		{query.All(), query.Options{}, query.Aggregation{GroupBy: []string{".spec.colour", "team"}}, []string{misspelt}},
+		{query.All(), query.Options{}, query.Aggregation{Measures: measures(t, "sum(.spec.watts)", "max(.spec)")}, []string{container}},
+	} {
+		test.options.AllowScan = true
+		for _, asked := range []*query.Querier{querier, blind} {
+			want := test.want
+			if asked == blind {
+				want = nil
+			}
+			plan, err := asked.Explain(test.query, test.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := plan.Warnings
+			if test.options.SortBy == "" {
+				groups, err := asked.Aggregate(t.Context(), test.query, test.groups, test.options)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = groups.Plan.Warnings
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s by %q, %v (-want +got):\n%s", test.query, test.options.SortBy, test.groups, diff)
+			}
+		}
+	}
+}
+
+// The conditions of a query are compared with the schema wherever they stand in it.
+func TestCheck(t *testing.T) {
+	lamps := lampDefinition()
 	parsed, err := query.Parse(`room=kitchen && !(label("a=b") || where(".spec.colour")) && where("@.spec.watts > 9")`)
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ type execution struct {
 	options  Options
 	snapshot Snapshot
 	schema   schema
+	misfits  func(query Query, columns []string) []string
 	from     token // where to go on
 	order    order
 
@@ -33,7 +34,7 @@ func (q *Querier) prepare(ctx context.Context, query Query, options Options) (*e
 	}
 	x := &execution{
 		meter: &meter{ctx: ctx, left: workBetweenChecks}, query: query, options: options,
-		snapshot: q.source.Snapshot(), schema: q.schema,
+		snapshot: q.source.Snapshot(), schema: q.schema, misfits: q.misfits,
 	}
 	c := compiler{schema: q.schema, snapshot: x.snapshot, references: q.references, now: options.Now, meter: x.meter}
 	if c.now.IsZero() {
@@ -63,6 +64,7 @@ func (q *Querier) prepare(ctx context.Context, query Query, options Options) (*e
 	planTests(x.cheap, x.candidateCount())
 	planTests(x.dear, x.candidateCount())
 	x.plan = x.makePlan(c.warnings)
+	x.misfit(Columns(options, Aggregation{}))
 	return x, x.err
 }
 

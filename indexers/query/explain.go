@@ -22,7 +22,7 @@ type Plan struct {
 	// by going along an index. It is empty for the order of namespace and name alone.
 	Order, Sort string
 	// Warnings say why the answer may not be what was meant: an index has left out values, or compares numbers as
-	// text.
+	// text, it is not known what dangles, or a path does not fit the schema of [Querier.WithDefinition].
 	Warnings []string
 	// Examined is how many tests of an object were made: one when the start gives it, for the Checks, and another
 	// when these have left it, for the Bodies and its place in the result. Found is how many objects the result has.

@@ -20,6 +20,8 @@ type Querier struct {
 	source     Source
 	schema     schema
 	references *references.View
+	// misfits gives what does not fit the schema of the type; nil where that is not known.
+	misfits func(query Query, columns []string) []string
 }
 
 // New returns a Querier over a source. The indexes describe what those of the source hold, by name; one that is

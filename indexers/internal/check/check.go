@@ -223,15 +223,15 @@ func (k *checking) index(index *config.Index, root *crd.Schema) {
 			}
 			k.at, k.whole = s.At, index.Each == nil && !s.Default
 			ends := k.walk(s.Path.Steps(), from)
-			k.indexable(ends)
+			k.indexable(ends, "indexes hold text, numbers and booleans")
 			k.whole = false
 			k.typed(index, p, ends)
 		}
 	}
 }
 
-// indexable reports a path that can only end at lists or maps.
-func (k *checking) indexable(ends []cursor) {
+// indexable reports a path that can only end at lists or maps, where only others are of use.
+func (k *checking) indexable(ends []cursor, others string) {
 	for _, e := range ends {
 		if !e.isList() && !e.isMap() {
 			return
@@ -245,5 +245,5 @@ func (k *checking) indexable(ends []cursor) {
 	if e.isList() {
 		what, hint = "a list", "add [*] for all elements"
 	}
-	k.fail(config.CodeNotIndexable, k.expression(), fmt.Sprintf("%s is %s, and indexes hold text, numbers and booleans", e.name(), what), hint)
+	k.fail(config.CodeNotIndexable, k.expression(), fmt.Sprintf("%s is %s, and %s", e.name(), what, others), hint)
 }

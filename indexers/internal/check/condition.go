@@ -11,12 +11,38 @@ import (
 
 // Condition compares a condition or a path with the schema of a version of a type; see indexers.CheckCondition.
 func Condition(text string, d *crd.Definition, version string) []config.Finding {
-	v, ok := d.Version(version)
-	if !ok || v.Schema == nil {
+	k, top, found := alone(text, d, version)
+	if k == nil {
 		return nil
 	}
+	if filter, err := jsonpath.CompileFilter(text); err == nil {
+		k.condition(filter, top)
+	} else if path, err := jsonpath.Compile(text); err == nil {
+		k.walk(path.Steps(), top)
+	}
+	return *found
+}
+
+// Column compares a path whose values are to be sorted by, grouped or computed with; see indexers.CheckColumn.
+func Column(text string, d *crd.Definition, version string) []config.Finding {
+	k, top, found := alone(text, d, version)
+	if k == nil {
+		return nil
+	}
+	if path, err := jsonpath.Compile(text); err == nil {
+		k.indexable(k.walk(path.Steps(), top), "only text, numbers and booleans are values")
+	}
+	return *found
+}
+
+// alone prepares the comparison of a text that is in no config; nil where there is no schema.
+func alone(text string, d *crd.Definition, version string) (*checking, []cursor, *[]config.Finding) {
+	v, ok := d.Version(version)
+	if !ok || v.Schema == nil {
+		return nil, nil, nil
+	}
 	var found []config.Finding
-	k := checking{
+	k := &checking{
 		file: config.NewLine(text),
 		name: typeName(d, v),
 		at:   config.OfText(text),
@@ -26,13 +52,7 @@ func Condition(text string, d *crd.Definition, version string) []config.Finding 
 			}
 		},
 	}
-	top := []cursor{{schema: withMetadata(v.Schema)}}
-	if filter, err := jsonpath.CompileFilter(text); err == nil {
-		k.condition(filter, top)
-	} else if path, err := jsonpath.Compile(text); err == nil {
-		k.walk(path.Steps(), top)
-	}
-	return found
+	return k, []cursor{{schema: withMetadata(v.Schema)}}, &found
 }
 
 // condition checks the paths in a condition, and the literals that they are compared with.

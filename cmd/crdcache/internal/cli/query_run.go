@@ -25,7 +25,10 @@ func (o *queryOptions) run(ctx context.Context) error {
 			if err := o.check(types, indexes); err != nil {
 				return err
 			}
-			o.Target.WarnOfMisfits(ctx, types.Client, types.Resources[0], o.query)
+			o.Target.WarnOfMisfits(ctx, types.Client, types.Resources[0], o.query,
+				session.Columns{Flag: "sort-by", Paths: query.Columns(o.asked, query.Aggregation{})},
+				session.Columns{Flag: "group-by", Paths: query.Columns(query.Options{}, query.Aggregation{GroupBy: o.groups.GroupBy})},
+				session.Columns{Flag: "compute", Paths: query.Columns(query.Options{}, query.Aggregation{Measures: o.groups.Measures})})
 			return nil
 		},
 		Instead: func(waiting context.Context, types *session.Types, unresolved error) (bool, error) {

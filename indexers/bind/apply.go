@@ -11,7 +11,7 @@ import (
 // changes nothing. Informers of resources of which nothing but indexes differs stay: indexes are added, removed and
 // replaced while they run, and queriers that were made before know the old ones until the new ones are complete. Where
 // anything else differs, another informer takes the place of the one there was when it has synced; until then the old
-// one answers, as the config said before. Options.Apply of package reload may call it.
+// one answers, as the config said before, and Pending says what waits, from when, and why. Options.Apply of package reload may call it.
 func (b *Binding) Apply(config *indexers.Config) error {
 	b.work.Lock()
 	defer b.work.Unlock()

@@ -239,7 +239,8 @@ func (b *Binding) unresolved() error {
 	return nil
 }
 
-// Config returns the config that is bound.
+// Config returns the config that is bound. A target may still answer as the one before says, which its Resource is: see
+// Pending.
 func (b *Binding) Config() *indexers.Config { return b.config() }
 
 // Targets returns what is bound, in the order of the names of resources, and of the types for one of them.
@@ -283,13 +284,14 @@ func (e *TargetError) Error() string {
 }
 
 // Querier answers queries over a resource that stands for exactly one type: once References has been called, also about
-// references. The error is a *TargetError.
+// references. It may be kept: when another target takes the place of the one there is, with the same indexes at least, it
+// answers from that one. The error is a *TargetError.
 func (b *Binding) Querier(resource string) (*query.Querier, error) {
 	t, err := b.Target(resource)
 	if err != nil {
 		return nil, err
 	}
-	return t.Querier().WithReferences(b.view(t)), nil
+	return query.New(&following{binding: b, target: t}, t.Resource.Indexes...).WithReferences(b.view(t)), nil
 }
 
 // Target returns what a resource that stands for exactly one type is bound to. The error is a *TargetError.

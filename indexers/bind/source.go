@@ -2,6 +2,7 @@ package bind
 
 import (
 	"slices"
+	"sync/atomic"
 
 	"k8s.io/client-go/tools/cache"
 
@@ -11,6 +12,61 @@ import (
 // Source is what [query.New] takes: the content of the informer, with the indexes of the resource under the names that
 // the config gives them.
 func (t *Target) Source() query.Source { return source{query.ForInformer(t.Informer), t.indexes} }
+
+// following is the source of a target, and then of what has taken its place, as long as that has the same indexes.
+type following struct {
+	binding *Binding
+	target  *Target
+	// judged is the last target that was compared.
+	judged atomic.Pointer[judgement]
+}
+
+type judgement struct {
+	of   *Target
+	fits bool
+}
+
+// Snapshot implements query.Source. A target is given up, and may lose its indexes, after another has taken its place: a
+// snapshot of one that is in its place still, after it has been taken, is whole.
+func (f *following) Snapshot() query.Snapshot {
+	for t := f.serving(); ; {
+		snapshot := t.Source().Snapshot()
+		now := f.serving()
+		if now == t {
+			return snapshot
+		}
+		t = now
+	}
+}
+
+// serving gives the target that is in the place now, if it has the indexes.
+func (f *following) serving() *Target {
+	f.binding.mu.Lock()
+	now := f.binding.mu.slots[place{f.target.Resource.Name, f.target.GVR.GroupResource()}].serving
+	f.binding.mu.Unlock()
+	if now == nil || now == f.target {
+		return f.target
+	}
+	j := f.judged.Load()
+	if j == nil || j.of != now {
+		j = &judgement{now, f.target.indexedAs(now)}
+		f.judged.Store(j)
+	}
+	if j.fits {
+		return now
+	}
+	return f.target
+}
+
+// indexedAs reports whether another target has all indexes of this one.
+func (t *Target) indexedAs(other *Target) bool {
+	for _, index := range t.Resource.Indexes {
+		if !slices.ContainsFunc(other.Resource.Indexes, index.Same) {
+			return false
+		}
+	}
+	return true
+}
 
 // source shows the indexes of one resource under their own names. Informers are shared, also by resources of a config
 // whose indexes have the same names.

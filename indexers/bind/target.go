@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -25,6 +26,8 @@ type Target struct {
 	handle *dynamicinformer.Handle
 	// indexes are those of the resource, by their names in the config.
 	indexes map[string]bound
+	// since is when the informer was asked for.
+	since time.Time
 	// dropped is closed when the target is given up.
 	dropped chan struct{}
 }
@@ -44,7 +47,7 @@ func (b *Binding) acquire(r *indexers.Resource, gvr schema.GroupVersionResource)
 		handle.Release()
 		return nil, fmt.Errorf("bind: resource %q: %w", r.Name, err)
 	}
-	return &Target{Resource: r, GVR: gvr, Informer: handle.Informer(), handle: handle, indexes: indexes, dropped: make(chan struct{})}, nil
+	return &Target{Resource: r, GVR: gvr, Informer: handle.Informer(), handle: handle, indexes: indexes, since: time.Now(), dropped: make(chan struct{})}, nil
 }
 
 // drop gives the target up.

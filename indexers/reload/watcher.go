@@ -114,7 +114,7 @@ func New(ctx context.Context, options Options) (*Watcher, error) {
 		options.Retry = DefaultRetry
 	}
 	w := &Watcher{options: options}
-	w.read = indexers.ReadSources(options.Files...)
+	w.read = readTogether(options.Files)
 	config, err := indexers.Parse(w.read...)
 	if err == nil {
 		err = w.check(ctx, config)
@@ -131,6 +131,23 @@ func (w *Watcher) Config() *indexers.Config {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.mu.config
+}
+
+// mostReads bounds how often files are read that are never the same twice.
+const mostReads = 5
+
+// readTogether reads files that belong together, again until two reads agree: those of a ConfigMap are all swapped at once,
+// between the first and the last of them perhaps.
+func readTogether(files []string) []indexers.Source {
+	sources := indexers.ReadSources(files...)
+	for reads := 1; len(files) > 1 && reads < mostReads; reads++ {
+		again := indexers.ReadSources(files...)
+		if slices.EqualFunc(sources, again, sameSource) {
+			break
+		}
+		sources = again
+	}
+	return sources
 }
 
 func sameSource(a, b indexers.Source) bool {
@@ -150,7 +167,7 @@ func (w *Watcher) check(ctx context.Context, config *indexers.Config) error {
 func (w *Watcher) Reload(ctx context.Context) Outcome {
 	w.reading.Lock()
 	defer w.reading.Unlock()
-	sources := indexers.ReadSources(w.options.Files...)
+	sources := readTogether(w.options.Files)
 	same, before := slices.EqualFunc(sources, w.read, sameSource), w.refused
 	if same && before == nil {
 		return Outcome{Config: w.Config()}

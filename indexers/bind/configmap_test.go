@@ -1,0 +1,99 @@
+package bind_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/crdcache/crdcache/indexers/bind"
+	"github.com/crdcache/crdcache/indexers/reload"
+)
+
+// mounted is a folder as a ConfigMap is mounted: links to files through ..data, which leads to a folder with a version of
+// them all.
+type mounted struct {
+	*testing.T
+	dir      string
+	versions int
+}
+
+func (m *mounted) must(err error) {
+	m.Helper()
+	if err != nil {
+		m.Fatal(err)
+	}
+}
+
+// swap makes another version the present one, and removes the one before, as the kubelet does.
+func (m *mounted) swap(files map[string]string) {
+	m.Helper()
+	before := fmt.Sprintf("..%d", m.versions)
+	m.versions++
+	version := fmt.Sprintf("..%d", m.versions)
+	m.must(os.Mkdir(filepath.Join(m.dir, version), 0o700))
+	for name, text := range files {
+		m.must(os.WriteFile(filepath.Join(m.dir, version, name), []byte(text), 0o600))
+		if m.versions == 1 {
+			m.must(os.Symlink(filepath.Join("..data", name), filepath.Join(m.dir, name)))
+		}
+	}
+	m.must(os.Symlink(version, filepath.Join(m.dir, "..data_tmp")))
+	m.must(os.Rename(filepath.Join(m.dir, "..data_tmp"), filepath.Join(m.dir, "..data")))
+	m.must(os.RemoveAll(filepath.Join(m.dir, before)))
+}
+
+// A binding follows the files of a ConfigMap, of which a resource moves from one to another, and a file that editors replace.
+func TestBindingFollowsItsFiles(t *testing.T) {
+	s := newScene(t)
+	m := &mounted{T: t, dir: t.TempDir()}
+	local := filepath.Join(t.TempDir(), "local.yaml")
+	head := func(name string) string {
+		return "apiVersion: crdcache.dev/v1alpha1\nkind: IndexConfig\nmetadata: {name: " + name + "}\nspec:\n  resources:\n"
+	}
+	definitions := "  - name: definitions\n    match: {group: apiextensions.k8s.io, kind: CustomResourceDefinition}\n    optional: true\n"
+	third := func(index string) {
+		t.Helper()
+		text := head("third") + strings.NewReplacer("name: widgets", "name: third", "color, path", index+", path").Replace(widgetsByColor)
+		m.must(os.WriteFile(local+".new", []byte(text), 0o600))
+		m.must(os.Rename(local+".new", local))
+	}
+	third("color")
+	m.swap(map[string]string{"first.yaml": head("first") + widgetsByColor, "second.yaml": head("second") + definitions})
+
+	var b *bind.Binding
+	watcher, err := reload.New(s.ctx, reload.Options{
+		Files: []string{filepath.Join(m.dir, "first.yaml"), filepath.Join(m.dir, "second.yaml"), local}, Quiet: time.Millisecond, Poll: -1,
+		Apply: func(_ context.Context, u reload.Update) error { return b.Apply(u.New) },
+		Report: func(o reload.Outcome) {
+			if o.Err != nil {
+				t.Error(o)
+			}
+		},
+	})
+	m.must(err)
+	b = s.follow(watcher.Config())
+	ctx, cancel := context.WithCancel(s.ctx)
+	done := make(chan error, 1)
+	go func() { done <- watcher.Run(ctx) }() // ended by cancel
+	defer func() {
+		cancel()
+		m.must(<-done)
+	}()
+	s.eventually("bound", func() bool { return finds(b, "widgets", "color=red", "home/chair", "home/lamp") })
+	target, err := b.Target("widgets")
+	m.must(err)
+
+	m.swap(map[string]string{"first.yaml": head("first") + definitions, "second.yaml": head("second") + widgetsBySize})
+	s.eventually("swapped", func() bool { return finds(b, "widgets", "color=lamp && size>5", "home/lamp") })
+	if now, err := b.Target("widgets"); err != nil || now.Informer != target.Informer || len(b.Pending()) > 0 {
+		t.Errorf("what moves to another file gets another informer: %v", err)
+	}
+	third("colour")
+	s.eventually("replaced", func() bool { return finds(b, "third", "colour=red", "home/chair", "home/lamp") })
+	m.swap(map[string]string{"first.yaml": head("first") + widgetsByColor, "second.yaml": head("second") + definitions})
+	s.eventually("swapped back", func() bool { return finds(b, "widgets", "color=red", "home/chair", "home/lamp") })
+}

@@ -1,0 +1,66 @@
+package bind_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/indexers/query"
+)
+
+var widgetsResource = schema.GroupResource{Group: "example.com", Resource: "widgets"}
+
+// Bindings of one informer whose resources and indexes have the same names do not notice: in the informer the later ones have
+// a number, with which they can be changed, counted and removed as any other.
+func TestNumberedNames(t *testing.T) {
+	s := newScene(t)
+	first := s.follow(parse(t, widgetsByColor))
+	s.eventually("bound", func() bool { return finds(first, "widgets", "color=red", "home/chair", "home/lamp") })
+	second, third := s.follow(parse(t, widgetsByColor)), s.follow(parse(t, widgetsByColor))
+	target, err := third.Target("widgets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := func(want ...string) {
+		t.Helper()
+		if diff := cmp.Diff(want, indexNames(t, target)); diff != "" {
+			t.Errorf("the informer has (-want +got):\n%s", diff)
+		}
+	}
+	has("widgets/color", "widgets/color~2", "widgets/color~3")
+	if stats := target.Stats(); len(stats) != 1 || stats[0].Index != "color" || stats[0].Seen == 0 {
+		t.Errorf("the counters are %+v", stats)
+	}
+	querier, err := third.Querier("widgets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, err := querier.Values(s.ctx, "color", query.All(), query.Options{})
+	if err != nil || len(values) != 2 || values[1].Value != "red" || values[1].Count != 2 {
+		t.Errorf("values %v, %v", values, err)
+	}
+
+	// The names of another color are free numbers again; size is new and has none.
+	if err := second.Apply(parse(t, widgetsBySize)); err != nil {
+		t.Fatal(err)
+	}
+	if !finds(second, "widgets", "color=lamp", "home/lamp") || !finds(second, "widgets", "size>5", "home/lamp", "home/table") || !finds(third, "widgets", "color=red", "home/chair", "home/lamp") {
+		t.Error("a change of the second is wrong, or changes the third")
+	}
+	if err := second.Apply(parse(t, widgetsByColor)); err != nil {
+		t.Fatal(err)
+	}
+	if !finds(second, "widgets", "color=red", "home/chair", "home/lamp") {
+		t.Error("the second does not go back")
+	}
+	if names := indexNames(t, target); len(names) != 3 {
+		t.Errorf("changes leave %v", names)
+	}
+	first.Close()
+	second.Close()
+	has("widgets/color~3")
+	if !finds(third, "widgets", "color=red", "home/chair", "home/lamp") {
+		t.Error("the third does not outlast the others")
+	}
+}

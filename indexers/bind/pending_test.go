@@ -1,0 +1,103 @@
+package bind_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers/bind"
+	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/readapi/faults"
+)
+
+// A change whose informer the server refuses waits, says from when and why, and takes over once that is granted.
+func TestPendingSaysSinceWhenAndWhy(t *testing.T) {
+	var injector *faults.Injector
+	s := newSceneBehind(t, func(server http.Handler) http.Handler {
+		injector = faults.New(server)
+		return injector
+	})
+	b := s.follow(parse(t, widgetsByColor))
+	s.eventually("bound", func() bool { return finds(b, "widgets", "color=red", "home/chair", "home/lamp") })
+	if got := b.Pending(); len(got) > 0 {
+		t.Errorf("nothing was applied, and %v wait", got)
+	}
+	injector.Add(faults.Fault{Match: faults.Match{Path: "/apis/example.com/v1/widgets"}, Effect: faults.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "not for you")})
+	before := time.Now()
+	next := parse(t, widgetsDecoded)
+	if err := b.Apply(next); err != nil {
+		t.Fatal(err)
+	}
+	var waiting []bind.Pending
+	s.eventually("refused", func() bool {
+		waiting = b.Pending()
+		return len(waiting) == 1 && waiting[0].Status.Reason == dynamicinformer.ReasonForbidden
+	})
+	p := waiting[0]
+	if p.Resource != next.Resources[0] || p.GVR.Resource != "widgets" || p.Since.Before(before) || p.Since.After(time.Now()) {
+		t.Errorf("got %+v", p)
+	}
+	if text := p.String(); !strings.Contains(text, `resource "widgets": what was applied at 2`) || !strings.Contains(text, "Forbidden") {
+		t.Errorf("it says %q", text)
+	}
+	target, err := b.Target("widgets")
+	if err != nil || b.Config() != next || target.Resource == next.Resources[0] || !finds(b, "widgets", "color=red", "home/chair", "home/lamp") {
+		t.Errorf("the target before does not answer: %v", err)
+	}
+	injector.Clear()
+	s.eventually("granted", func() bool {
+		for _, informer := range s.factory.Informers() {
+			informer.Retry()
+		}
+		target, err := b.Target("widgets")
+		return err == nil && target.Resource == next.Resources[0] && len(b.Pending()) == 0
+	})
+}
+
+// A querier that is kept answers from whatever has taken the place of its target, and no query meets one that has just
+// been given up.
+func TestQuerierFollowsItsResource(t *testing.T) {
+	s := newScene(t)
+	b := s.follow(parse(t, widgetsByColor))
+	s.eventually("bound", func() bool { return finds(b, "widgets", "color=red", "home/chair", "home/lamp") })
+	querier, err := b.Querier("widgets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	red := func() ([]string, error) {
+		return querier.Keys(s.ctx, query.Eq("color", "red"), query.Options{})
+	}
+	for round, text := range []string{widgetsDecoded, widgetsByColor, strings.Replace(widgetsByColor, "[{", "[{name: size, path: .spec.size}, {", 1)} {
+		if err := b.Apply(parse(t, text)); err != nil {
+			t.Fatal(err)
+		}
+		for len(b.Pending()) > 0 {
+			if keys, err := red(); err != nil || !slices.Equal(keys, []string{"home/chair", "home/lamp"}) {
+				t.Fatalf("round %d: %v, %v", round, keys, err)
+			}
+		}
+		name := fmt.Sprintf("new-%d", round)
+		apply(s.storage, widget(name, "red", round))
+		s.eventually("the querier hears of "+name, func() bool {
+			keys, err := red()
+			return err == nil && slices.Contains(keys, "home/"+name)
+		})
+		s.storage.Delete(widgetsResource, "home", name)
+		s.eventually("and of its end", func() bool {
+			keys, err := red()
+			return err == nil && len(keys) == 2
+		})
+	}
+	if err := b.Apply(parse(t, widgetsBySize)); err != nil { // color means something else there
+		t.Fatal(err)
+	}
+	if keys, err := red(); err == nil {
+		t.Errorf("an index of another meaning gives %v", keys)
+	}
+}

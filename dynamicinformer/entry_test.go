@@ -212,6 +212,27 @@ func TestNamespacesOutliveAStart(t *testing.T) {
 		server.Create(t, widgets, widget("team-b", "x"))
 		expectEvents(t, "a namespace comes", told, "add team-b/x")
 	})
+	// It does not matter which of them has needed it first.
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		createNamespaces(t, server, "team-a")
+		deny(server, gadgetsPath)
+		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Namespaces: MatchingNamespaces([]string{"team-*"}, nil)}})
+		stays := ask(t, f, widgets)
+		told := record(t, stays)
+		startFor(t, f)
+		expectState(t, "of the first Start", stays, StateSynced)
+		ends := ask(t, f, gadgets)
+		cancel := startFor(t, f)
+		expectState(t, "of the second Start", ends, StateSynced)
+		deny(server, widgetsPath)
+		server.CloseClientConnections()
+		time.Sleep(time.Minute)
+		cancel()
+		expectState(t, "after its end", ends, StateStopped)
+		createNamespaces(t, server, "team-b")
+		server.Create(t, widgets, widget("team-b", "x"))
+		expectEvents(t, "a namespace comes", told, "add team-b/x")
+	})
 	// A user's own informer of namespaces, even in the same view, is another one, and ends with its Start alone.
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		createNamespaces(t, server, "team-a")

@@ -2,7 +2,7 @@
 export GOWORK := off
 export GOFLAGS := -buildvcs=false
 
-MODULES := . sandbox integration bench controllerruntime metrics packaging/monitoring
+MODULES := . sandbox integration bench controllerruntime metrics packaging/monitoring packaging/sbom
 BIN := $(CURDIR)/bin
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 20s
@@ -23,7 +23,7 @@ DURATION ?= 30m
 # The sandbox is several minutes of building: once, unless its sources or the versions it is made of change.
 SANDBOX_SOURCES := $(shell find sandbox -name '*.go' -not -name '*_test.go') sandbox/go.mod sandbox/build.sh
 
-.PHONY: help build install man test unit integration skew skew-short history soak-operator sandbox-test lint race fuzz sandbox demo demo-cluster bench bench-ci microbench generate verify
+.PHONY: help build install man test unit integration skew skew-short history soak-operator sandbox-test lint race fuzz sandbox demo demo-cluster bench bench-ci apidiff dist release microbench generate verify
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,7 @@ unit: ## Run the tests that need nothing but Go, those of the engine also in 32 
 	cd controllerruntime && go test -timeout 10m ./...
 	cd metrics && go test -timeout 10m ./...
 	cd packaging/monitoring && go test -timeout 20m ./... # builds promtool once, in 3 to 6 minutes
+	cd packaging/sbom && go test -timeout 10m ./...
 	@if [ "$$(go env GOOS GOARCH | paste -sd/)" = linux/amd64 ]; then \
 	  echo "GOARCH=386 go test $(ENGINE)"; GOARCH=386 CGO_ENABLED=0 go test -timeout 10m $(ENGINE); fi
 
@@ -126,6 +127,18 @@ bench-ci: build sandbox $(BIN)/bench ## A short comparison, which fails where a 
 .PHONY: $(BIN)/bench
 $(BIN)/bench:
 	cd bench && go build -o $(BIN)/bench .
+
+# Where downloads are built.
+DIST ?= $(BIN)/dist
+
+apidiff: ## Compare the exported API with the last release, or BASE=tag; fails where programs would not compile any more
+	./packaging/apidiff.sh $(BASE)
+
+dist: ## Build what a release offers for download, into bin/dist: archives, bills of materials, checksums
+	./packaging/dist.sh $(DIST)
+
+release: ## Commit and tag VERSION=v0.9.0 of all modules and build its downloads; pushes nothing
+	./packaging/release.sh $(if $(filter command line,$(origin VERSION)),$(VERSION),'') $(DIST)
 
 microbench: ## Run the Go benchmarks of every package
 	go test -run '^$$' -bench . -benchmem ./...

@@ -1,0 +1,45 @@
+#!/bin/sh
+# Makes a release of the commit that is checked out: sets the version in the changelog and in the modules that stand on
+# the library, commits and tags all modules, and builds what is offered for download. It pushes nothing, but says what
+# to push. What it refuses it refuses before it changes anything.
+#
+#   usage: release.sh VERSION OUTDIR      (release.sh v0.9.0 bin/dist)
+set -eu
+version=${1:?usage: release.sh VERSION OUTDIR}
+out=${2:?usage: release.sh VERSION OUTDIR}
+cd "$(dirname "$0")/.."
+fail() { echo "release.sh: $*" >&2; exit 1; }
+
+echo "$version" | grep -Eq '^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?$' ||
+  fail "'$version' is not a version like v0.9.0"
+[ -z "$(git status --porcelain)" ] || fail "there are changes that are not committed: commit them first"
+git rev-parse --verify --quiet "refs/tags/$version" >/dev/null && fail "the tag $version exists"
+awk '/^## \[Unreleased\]/ {on = 1; next} /^## / {on = 0} on && /^- / {found = 1} END {exit !found}' CHANGELOG.md ||
+  fail "CHANGELOG.md has nothing under [Unreleased]: say there what users will notice"
+
+# Semantic versioning: before 1.0.0 a minor version may break the API, after it only a major one.
+last=$(git describe --tags --abbrev=0 --match 'v*' 2>/dev/null || true)
+if ! ./packaging/apidiff.sh ${last:+"$last"}; then
+  part=1
+  case $version in v0.*) part=1,2 ;; esac
+  [ "$(echo "$version" | cut -d . -f $part)" != "$(echo "$last" | cut -d . -f $part)" ] ||
+    fail "$version may not break what $last offers: see the changes above"
+fi
+
+date=$(date -u +%Y-%m-%d)
+sed -e "s/^## \[Unreleased\]\$/## [Unreleased]\n\n## [${version#v}] - $date/" CHANGELOG.md >CHANGELOG.md.new
+mv CHANGELOG.md.new CHANGELOG.md
+library=$(GOWORK=off go list -m)
+modules="metrics controllerruntime"
+for module in $modules; do
+  for needed in "$library" "$library/metrics"; do
+    if grep -q "^	$needed v" "$module/go.mod"; then (cd "$module" && go mod edit -require="$needed@$version"); fi
+  done
+  (cd "$module" && GOWORK=off go mod tidy)
+done
+git commit --quiet --all --message "release: $version"
+git tag --annotate "$version" --message "crdcache $version"
+for module in $modules; do git tag --annotate "$module/$version" --message "crdcache/$module $version"; done
+./packaging/dist.sh "$out" "$version"
+echo "Push it with: git push origin HEAD $version $(for module in $modules; do printf '%s ' "$module/$version"; done)"
+echo "and attach what is in $out to the release. To undo: git tag -d the tags, git reset --hard HEAD~"

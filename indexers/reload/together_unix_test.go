@@ -4,6 +4,8 @@ package reload_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,24 +16,36 @@ import (
 )
 
 // A folder that is swapped between the first file and the second gives a config of two versions, which nobody wrote: the
-// files are read again. The second file is a pipe, so that the swap comes when it has been opened, after the first was read.
+// files are read again. The second file is a pipe, another one for each who reads it, so that the swap comes when it has been
+// opened, after the first was read.
 func TestFilesAreReadTogether(t *testing.T) {
 	dir := t.TempDir()
-	first, pipe := filepath.Join(dir, "first.yaml"), filepath.Join(dir, "second.yaml")
-	swap := func(name string) {
-		write(t, first+".new", configWith(name))
-		if err := os.Rename(first+".new", first); err != nil {
+	first, second := filepath.Join(dir, "first.yaml"), filepath.Join(dir, "second.yaml")
+	must := func(errs ...error) {
+		t.Helper()
+		if err := errors.Join(errs...); err != nil {
 			t.Error(err)
 		}
 	}
-	second := strings.NewReplacer("name: test", "name: second", "name: w", "name: other").Replace(configWith("x"))
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
+	replace := func(name string) { must(os.Rename(name+".new", name)) }
+	swap := func(name string) {
+		write(t, first+".new", configWith(name))
+		replace(first)
 	}
-	// feed gives what the pipe holds to each who reads it, after the swaps for the first ones.
+	pipes := 0
+	next := func() (pipe string) {
+		pipe = filepath.Join(dir, fmt.Sprintf("pipe-%d", pipes))
+		pipes++
+		must(syscall.Mkfifo(pipe, 0o600), os.Symlink(pipe, second+".new"))
+		replace(second)
+		return pipe
+	}
+	text := strings.NewReplacer("name: test", "name: second", "name: w", "name: other").Replace(configWith("x"))
+	// feed gives the text to each who reads, after the swaps for the first ones.
 	feed := func(swaps ...string) (stop func()) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
+		pipe := next()
 		go func() { // ended by stop
 			defer close(done)
 			for {
@@ -41,45 +55,42 @@ func TestFilesAreReadTogether(t *testing.T) {
 					return
 				}
 				if ctx.Err() != nil {
-					w.Close()
+					must(w.Close())
 					return
 				}
 				if len(swaps) > 0 {
 					swap(swaps[0])
 					swaps = swaps[1:]
 				}
-				_, err = w.WriteString(second)
-				if err := w.Close(); err != nil {
-					t.Error(err)
-				}
-				if err != nil {
-					t.Error(err)
-				}
+				pipe = next()
+				_, err = w.WriteString(text)
+				must(err, w.Close())
 			}
 		}()
 		return func() {
 			cancel()
-			if r, err := os.Open(pipe); err == nil { // which lets the writer go on
-				r.Close()
-			}
+			r, err := os.Open(second) // which lets the writer go on
+			must(err)
 			<-done
+			must(r.Close())
 		}
 	}
 	swap("a")
 	stop := feed()
 	var applied []string
-	w, err := reload.New(t.Context(), reload.Options{Files: []string{first, pipe}, Apply: func(_ context.Context, u reload.Update) error {
+	w, err := reload.New(t.Context(), reload.Options{Files: []string{first, second}, Apply: func(_ context.Context, u reload.Update) error {
 		applied = append(applied, indexesOf(u.New))
 		return nil
 	}})
+	stop()
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop()
 	swap("b")
 	stop = feed("c")
-	defer stop()
-	if o := w.Reload(t.Context()); o.Err != nil || indexesOf(o.Config) != "c" || strings.Join(applied, " ") != "c" {
+	o := w.Reload(t.Context())
+	stop()
+	if o.Err != nil || indexesOf(o.Config) != "c" || strings.Join(applied, " ") != "c" {
 		t.Errorf("%v: applied %v, in force %s", o, applied, indexesOf(o.Config))
 	}
 }

@@ -38,7 +38,7 @@ func (s *Storage) registerServices(group string, w write) {
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		if services.objects[name] == nil {
 			// It is well formed, so that storing it cannot fail.
-			_, _ = s.store(services, wanted[name], "v1", write{now: w.now})
+			_, _, _ = s.store(services, wanted[name], "v1", write{now: w.now})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(services.objects)) {

@@ -13,8 +13,10 @@ import (
 type collection struct {
 	typ Type
 	// custom is the name of the CustomResourceDefinition that defines the type, or empty.
-	custom  string
-	objects map[string]*object
+	custom string
+	// terminating is set when that is being deleted: nothing is created any more.
+	terminating bool
+	objects     map[string]*object
 
 	// sorted are all objects by key, but for dirty, which lists what changed since, nil for what is gone. The
 	// slice itself never changes: snapshots share it. Both are nil until somebody wants a snapshot.

@@ -72,6 +72,9 @@ func TypeOf(definition []byte) (Type, error) {
 		if slices.Contains(v.Subresources, "status") {
 			served.Subresources = []string{"status"}
 		}
+		if slices.Contains(v.Subresources, "scale") {
+			served.Unserved = []string{"scale"}
+		}
 		for _, s := range schemas.Spec.Versions {
 			if s.Name == name {
 				served.Schema = s.Schema.OpenAPIV3Schema
@@ -124,21 +127,39 @@ func establish(u *unstructured.Unstructured, now time.Time) error {
 			stored = append(stored, v["name"])
 		}
 	}
-	condition := func(kind, reason, message string) any {
-		return map[string]any{
-			"type": kind, "status": "True", "reason": reason, "message": message,
-			"lastTransitionTime": now.UTC().Format(time.RFC3339),
-		}
-	}
 	u.Object["status"] = map[string]any{
 		"acceptedNames":  spec["names"],
 		"storedVersions": stored,
 		"conditions": []any{
-			condition("NamesAccepted", "NoConflicts", "no conflicts found"),
-			condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+			conditionOf("NamesAccepted", "NoConflicts", "no conflicts found", now),
+			conditionOf("Established", "InitialNamesAccepted", "the initial names have been accepted", now),
 		},
 	}
 	return nil
+}
+
+// conditionOf is a condition that holds.
+func conditionOf(kind, reason, message string, since time.Time) any {
+	return map[string]any{
+		"type": kind, "status": "True", "reason": reason, "message": message,
+		"lastTransitionTime": since.UTC().Format(time.RFC3339),
+	}
+}
+
+// acceptChanges completes the status of a definition that a client has changed: its names are accepted, and its objects
+// may from now on be stored in another version.
+func acceptChanges(u *unstructured.Unstructured) {
+	names, named, _ := unstructured.NestedFieldCopy(u.Object, "spec", "names")
+	stored, _, _ := unstructured.NestedSlice(u.Object, "status", "storedVersions")
+	versions, _, _ := unstructured.NestedSlice(u.Object, "spec", "versions")
+	for _, v := range versions {
+		if v, ok := v.(map[string]any); ok && v["storage"] == true && !slices.Contains(stored, v["name"]) {
+			stored = append(stored, v["name"])
+		}
+	}
+	if status, ok := u.Object["status"].(map[string]any); ok && named {
+		status["acceptedNames"], status["storedVersions"] = names, stored
+	}
 }
 
 // redefine makes the type of the definition of that name what the definition says now.

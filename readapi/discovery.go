@@ -13,7 +13,7 @@ import (
 // verbs are what can be done with the type.
 func (t Type) verbs() []string {
 	if t.writable {
-		return []string{"delete", "get", "list", "patch", "create", "update", "watch"}
+		return []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
 	}
 	return []string{"get", "list", "watch"}
 }

@@ -140,6 +140,10 @@ func (e *encoder) appendTail(dst []byte, m metav1.ListMeta) ([]byte, error) {
 		return nil, err
 	}
 	dst = append(dst, `,"metadata":`...)
+	if !e.t.typ.Custom {
+		dst, err = appendValue(dst, m)
+		return append(dst, '}'), err
+	}
 	// Where objects are maps, so is the metadata of a list: it always has a continue.
 	dst, err = appendValue(dst, struct {
 		Continue  string `json:"continue"`

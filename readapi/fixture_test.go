@@ -46,6 +46,7 @@ spec:
         type: object
         properties:
           spec: {type: object, properties: {color: {type: string, description: Its color.}}}
+          status: {type: object, x-kubernetes-preserve-unknown-fields: true}
   - name: v1beta1
     served: true
     storage: false

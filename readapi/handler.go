@@ -35,11 +35,14 @@ type HandlerOptions struct {
 	// one that stalls keeps no list in memory for ever. It counts where the server can do that, as net/http's and
 	// NewTransport do. Default DefaultWriteTimeout; negative: no limit, but for what timeoutSeconds says of a watch.
 	WriteTimeout time.Duration
-	// Writes lets clients create, update, patch and delete the objects of a Storage, by the rules of a kube-apiserver for
-	// custom resources: conflicts, the status subresource, finalizers, generateName, generations, dryRun. What it does not do
-	// are validation, defaulting, admission, server-side apply, garbage collection and deletion of collections. Default: nothing
-	// can be written.
+	// Writes lets clients create, update, patch and delete the objects of a Storage, one by one or as collections, by the
+	// rules of a kube-apiserver: conflicts, preconditions, the status subresource, finalizers, generateName, generations,
+	// dryRun; of custom resources unknown fields are dropped and defaults filled in. What it does not do are validation
+	// against schemas, admission, defaults of built-in types, server-side apply and garbage collection. Default: nothing can be written.
 	Writes bool
+	// StrategicMerge serves strategic merge patches of types that no CustomResourceDefinition defines. Default: they are
+	// refused.
+	StrategicMerge StrategicMerge
 }
 
 // handler serves a backend.
@@ -183,6 +186,8 @@ func (h *handler) resolve(path string) (*resource, error) {
 		found.version = found.typ.version(t.gv.Version)
 		switch {
 		case found.version == nil || t.misplaced(found.typ):
+		case slices.Contains(found.version.Unserved, t.subresource):
+			return nil, errUnserved(found.typ.GroupResource(), t.subresource)
 		case t.subresource != "" && !slices.Contains(found.version.Subresources, t.subresource):
 			return nil, apierrors.NewNotFound(found.typ.GroupResource(), t.name)
 		default:

@@ -1,31 +1,28 @@
 package readapi
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"mime"
 	"net/http"
 	"strings"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/yaml"
 )
 
-// maxBody is how large a request may be, as with a kube-apiserver.
-const maxBody = 3 << 20
-
-// maxAttempts is how often a patch is made anew because somebody else was faster.
-const maxAttempts = 5
+// change is a request that writes.
+type change struct {
+	mutation
+	writeOptions
+	storage   *Storage
+	strategic StrategicMerge
+	warnings  []string
+	// patches is set when the change is a patch, which needs an object to be applied to.
+	patches bool
+}
 
 // mutate serves a request that writes.
 func (h *handler) mutate(w http.ResponseWriter, r *http.Request, s *Storage, t *resource) {
@@ -34,32 +31,13 @@ func (h *handler) mutate(w http.ResponseWriter, r *http.Request, s *Storage, t *
 	if err == nil {
 		body, err = readBody(r)
 	}
-	if err != nil {
-		writeError(w, r, err)
-		return
-	}
-	m := mutation{t: t, now: s.options.Now()}
-	verb := verbOf(r.Method, t.name)
-	dry, err := dryRun(verb, r.URL.Query()["dryRun"])
-	if err != nil {
-		writeError(w, r, err)
-		return
-	}
+	c := &change{mutation: mutation{t: t, now: s.options.Now()}, storage: s, strategic: h.options.StrategicMerge}
 	var done *written
-	switch {
-	case verb == "create" && t.name == "":
-		done, err = m.insert(s, body, dry)
-	case verb == "update" && t.name != "":
-		done, err = m.attempt(s, dry, func(*unstructured.Unstructured) (*unstructured.Unstructured, error) { return decodeObject(body) })
-	case verb == "patch" && t.name != "":
-		var patch patchFunc
-		if patch, err = patchOf(r, body); err == nil {
-			done, err = m.patch(s, dry, patch)
-		}
-	case verb == "delete" && t.subresource == "":
-		done, err = m.delete(s, body, dry)
-	default:
-		err = apierrors.NewMethodNotSupported(t.typ.GroupResource(), verb)
+	if err == nil {
+		done, err = c.do(r, e, body)
+	}
+	for _, text := range c.warnings {
+		w.Header().Add("Warning", warningHeader(text))
 	}
 	if err != nil {
 		writeError(w, r, err)
@@ -68,26 +46,104 @@ func (h *handler) mutate(w http.ResponseWriter, r *http.Request, s *Storage, t *
 	done.answer(w, r, e)
 }
 
-// dryRun reports whether a request that writes is to change nothing. A value that is not known is refused, as by a
-// kube-apiserver: whoever sends it does not want what it asks for to be done.
-func dryRun(verb string, values []string) (bool, error) {
-	if errs := validation.ValidateDryRun(field.NewPath("dryRun"), values); len(errs) > 0 {
-		kinds := map[string]string{"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions", "delete": "DeleteOptions"}
-		return false, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kinds[verb]}, "", errs)
+// do does what the request asks for.
+func (c *change) do(r *http.Request, e *encoder, body []byte) (done *written, err error) {
+	verb := verbOf(r.Method, c.t.name)
+	if reason := c.t.typ.Rules.Refused; reason != "" {
+		return nil, newStatusError(http.StatusNotImplemented, reasonNotImplemented, fmt.Sprintf("%s of %s is refused: %s", verb, c.t.typ.GroupResource(), reason))
 	}
-	return len(values) > 0, nil
+	creates := verb == "create" && c.t.name == "" && (c.t.namespace != "" || !c.t.typ.Namespaced)
+	updates := (verb == "update" || verb == "patch") && c.t.name != ""
+	if creates || updates {
+		if c.writeOptions, err = parseWriteOptions(r, verb); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case creates:
+		return c.insert(body)
+	case updates && verb == "update":
+		u, err := c.decode(body)
+		if err != nil {
+			return nil, err
+		}
+		return c.attempt(func(old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+			if old != nil {
+				err = c.checkUID(old, u)
+			}
+			return u.DeepCopy(), err
+		})
+	case updates:
+		patch, err := c.patchOf(r, body)
+		if err != nil {
+			return nil, err
+		}
+		c.patches = true
+		return c.patch(patch)
+	case verb == "delete" && c.t.subresource == "":
+		options, err := parseDeleteOptions(r, body)
+		if err != nil {
+			return nil, err
+		}
+		return c.delete(options)
+	case verb == "deletecollection" && (c.t.namespace != "" || !c.t.typ.Namespaced):
+		return c.deleteCollection(r, e, body)
+	}
+	return nil, apierrors.NewMethodNotSupported(c.t.typ.GroupResource(), verb)
 }
 
-// written is what a write came to: an object, or a status where nothing is left.
+// decode returns the object that a client sends.
+func (c *change) decode(body []byte) (*unstructured.Unstructured, error) {
+	u, err := c.decodeBody(body)
+	if err == nil && c.strict && len(u.problems) > 0 {
+		err = runtime.NewStrictDecodingError(u.problems)
+	}
+	if err != nil {
+		return nil, c.errUndecodable(u, body, err)
+	}
+	c.warnOf(u, "")
+	return u.Unstructured, c.check(u.Unstructured)
+}
+
+// warnOf has the client warned of what was left out.
+func (c *change) warnOf(u sent, afterwards string) {
+	c.warnings = nil // those of an earlier attempt
+	if c.warn {
+		for _, problem := range u.problems {
+			c.warnings = append(c.warnings, problem.Error())
+		}
+	}
+	if len(u.owners) > 0 {
+		c.warnings = append(c.warnings, fmt.Sprintf(".metadata.ownerReferences contains duplicate entries%s; API server dedups owner references in 1.20+, "+
+			"and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: %v", afterwards, joined(u.owners)))
+	}
+}
+
+func joined(uids []types.UID) string {
+	text := make([]string, len(uids))
+	for i, uid := range uids {
+		text[i] = string(uid)
+	}
+	return strings.Join(text, ", ")
+}
+
+// written is what a write came to: an object, a status where nothing is left, or a list of what was deleted.
 type written struct {
 	code   int
 	object Object
 	status *metav1.Status
+	list   *page
 }
 
 func (d *written) answer(w http.ResponseWriter, r *http.Request, e *encoder) {
-	if d.status != nil {
+	switch {
+	case d.status != nil:
 		writeJSON(w, r, d.code, d.status)
+		return
+	case d.list != nil:
+		if err := writeList(newStream(w, e.shape.media), e, d.list); err != nil {
+			panic(http.ErrAbortHandler) // the answer has begun, as with any list
+		}
 		return
 	}
 	err := e.prepare(false, d.object)
@@ -102,215 +158,25 @@ func (d *written) answer(w http.ResponseWriter, r *http.Request, e *encoder) {
 	writeBytes(w, e.shape.media, d.code, data)
 }
 
-func readBody(r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
-	if err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
-	}
-	if len(body) > maxBody {
-		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBody))
-	}
-	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // "" is JSON
-	switch media {
-	case mediaYAML, "application/x-yaml":
-		return yaml.YAMLToJSON(body)
-	case "", mediaJSON, string(types.JSONPatchType), string(types.MergePatchType):
-		return body, nil
-	case string(types.ApplyYAMLPatchType):
-		return nil, newStatusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
-			"server-side apply is not served here: use a merge patch, or a real kube-apiserver such as envtest's")
-	}
-	return nil, newStatusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
-		"the body of the request was in an unknown format - accepted media types include: "+mediaJSON+", "+mediaYAML+", "+string(types.JSONPatchType)+", "+string(types.MergePatchType))
-}
-
-func decodeObject(body []byte) (*unstructured.Unstructured, error) {
-	u := &unstructured.Unstructured{}
-	if err := utiljson.Unmarshal(body, &u.Object); err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
-	}
-	if u.Object == nil {
-		return nil, apierrors.NewBadRequest("the body is not an object")
-	}
-	if metadata, there := u.Object["metadata"]; there {
-		if _, ok := metadata.(map[string]any); !ok {
-			return nil, apierrors.NewBadRequest("metadata is not an object")
-		}
-	}
-	return u, nil
-}
-
-// insert stores a new object.
-func (m mutation) insert(s *Storage, body []byte, dry bool) (*written, error) {
-	u, err := decodeObject(body)
-	if err != nil {
-		return nil, err
-	}
-	if err := m.create(u); err != nil {
-		return nil, err
-	}
-	key := objectKey(u.GetNamespace(), u.GetName())
-	exists := apierrors.NewAlreadyExists(m.t.typ.GroupResource(), u.GetName())
-	if m.t.collection.Get(key) != nil {
-		return nil, exists
-	}
-	done, err := m.store(s, key, nil, u, http.StatusCreated, dry)
-	if errors.Is(err, errChanged) {
-		return nil, exists
-	}
-	return done, err
-}
-
-// attempt updates the object that is there by what change makes of it.
-func (m mutation) attempt(s *Storage, dry bool, change func(old *unstructured.Unstructured) (*unstructured.Unstructured, error)) (*written, error) {
-	key := objectKey(m.t.namespace, m.t.name)
-	before, _ := m.t.collection.Get(key).(*object)
-	if before == nil {
-		return nil, apierrors.NewNotFound(m.t.typ.GroupResource(), m.t.name)
-	}
-	content, err := decode(before)
-	if err != nil {
-		return nil, err
-	}
-	content["apiVersion"] = m.t.gv.String()
-	old := &unstructured.Unstructured{Object: content}
-	u, err := change(old.DeepCopy())
-	if err != nil {
-		return nil, err
-	}
-	gone, err := m.update(old, u)
-	if err != nil {
-		return nil, err
-	}
-	last := u
-	if gone {
-		u = nil
-	}
-	done, err := m.store(s, key, before, u, http.StatusOK, dry)
-	if gone && err == nil {
-		var body []byte
-		body, err = encodeBody(last.Object)
-		done = &written{code: http.StatusOK, object: &object{key: key, stored: m.t.gv.Version, body: body}}
-	}
-	if errors.Is(err, errChanged) {
-		return nil, apierrors.NewConflict(m.t.typ.GroupResource(), m.t.name, err)
-	}
-	return done, err
-}
-
-// patchFunc makes a patched object of one in JSON.
-type patchFunc func(old []byte) ([]byte, error)
-
-func patchOf(r *http.Request, body []byte) (patchFunc, error) {
-	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	switch types.PatchType(media) {
-	case types.MergePatchType:
-		return func(old []byte) ([]byte, error) { return jsonpatch.MergePatch(old, body) }, nil
-	case types.JSONPatchType:
-		patch, err := jsonpatch.DecodePatch(body)
-		if err != nil {
-			return nil, apierrors.NewBadRequest(err.Error())
-		}
-		return patch.Apply, nil
-	}
-	return nil, newStatusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
-		"the body of the request was in an unknown format - accepted media types include: "+string(types.JSONPatchType)+", "+string(types.MergePatchType))
-}
-
-// patch updates the object by a patch, which is made anew when somebody else is faster, unless it names a version.
-func (m mutation) patch(s *Storage, dry bool, patch patchFunc) (done *written, err error) {
-	for range maxAttempts {
-		var named bool
-		done, err = m.attempt(s, dry, func(old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-			version := old.GetResourceVersion()
-			data, err := json.Marshal(old.Object)
-			if err != nil {
-				return nil, err
-			}
-			if data, err = patch(data); err != nil {
-				return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
-			}
-			u, err := decodeObject(data)
-			if err == nil {
-				named = u.GetResourceVersion() != version
-			}
-			return u, err
-		})
-		if !apierrors.IsConflict(err) || named {
-			return done, err
-		}
-	}
-	return done, err
-}
-
-// delete deletes the object, or marks it where it has finalizers.
-func (m mutation) delete(s *Storage, body []byte, dry bool) (*written, error) {
-	options := &metav1.DeleteOptions{}
-	if len(body) > 0 {
-		if err := json.Unmarshal(body, options); err != nil {
-			return nil, apierrors.NewBadRequest(err.Error())
-		}
-	}
-	wanted, err := dryRun("delete", options.DryRun)
-	if err != nil {
-		return nil, err
-	}
-	dry = dry || wanted
-	key := objectKey(m.t.namespace, m.t.name)
-	for {
-		before, _ := m.t.collection.Get(key).(*object)
-		if before == nil {
-			return nil, apierrors.NewNotFound(m.t.typ.GroupResource(), m.t.name)
-		}
-		content, err := decode(before)
-		if err != nil {
-			return nil, err
-		}
-		content["apiVersion"] = m.t.gv.String()
-		u, gone, err := m.remove(&unstructured.Unstructured{Object: content}, options)
-		if err != nil {
-			return nil, err
-		}
-		var done *written
-		if gone {
-			status := m.deleted(u)
-			if done = (&written{code: http.StatusOK, status: &status}); !dry {
-				_, err = s.replace(m.t.typ.GroupResource(), key, before, nil)
-			}
-		} else {
-			done, err = m.store(s, key, before, u, http.StatusOK, dry)
-		}
-		if !errors.Is(err, errChanged) {
-			return done, err
-		}
-	}
-}
-
-// store puts an object, or with nil nothing, in the place of a state.
-func (m mutation) store(s *Storage, key string, before *object, u *unstructured.Unstructured, code int, dry bool) (*written, error) {
-	if u == nil {
-		if dry {
-			return nil, nil
-		}
-		_, err := s.replace(m.t.typ.GroupResource(), key, before, nil)
-		return nil, err
-	}
+// store puts an object in the place of a state.
+func (c *change) store(key string, before *object, u *unstructured.Unstructured, code int) (*written, error) {
 	if _, err := identify(u); err != nil {
-		return nil, m.refused(u, err)
+		return nil, c.refused(u, err)
 	}
-	if dry {
+	if c.dry {
 		body, err := encodeBody(u.Object)
-		return &written{code: code, object: &object{key: key, stored: m.t.gv.Version, body: body}}, err
+		return &written{code: code, object: &object{key: key, stored: c.t.gv.Version, body: body}}, err
 	}
-	after, err := s.replace(m.t.typ.GroupResource(), key, before, u.Object)
-	if err != nil && !errors.Is(err, errChanged) {
-		err = m.refused(u, err)
+	after, err := c.storage.replace(c.t.typ.GroupResource(), key, before, u.Object)
+	var known apierrors.APIStatus
+	if err != nil && !errors.Is(err, errChanged) && !errors.As(err, &known) {
+		err = c.refused(u, err)
 	}
 	return &written{code: code, object: asObject(after)}, err
 }
 
 // refused is the answer for an object that cannot be stored.
-func (m mutation) refused(u *unstructured.Unstructured, err error) error {
+func (c *change) refused(u *unstructured.Unstructured, err error) error {
 	return newStatusError(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
-		strings.TrimSpace(fmt.Sprintf("%s %q is invalid: %v", m.t.typ.GroupKind(), u.GetName(), err)))
+		strings.TrimSpace(fmt.Sprintf("%s %q is invalid: %v", c.t.typ.GroupKind(), u.GetName(), err)))
 }

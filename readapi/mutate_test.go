@@ -144,10 +144,10 @@ func TestRefusedWrites(t *testing.T) {
 	}{
 		"there already":     {create(widget("default", "a", "red")), metav1.StatusReasonAlreadyExists},
 		"another namespace": {create(widget("other", "b", "red")), metav1.StatusReasonBadRequest},
-		"another kind":      {create("{apiVersion: example.com/v1, kind: Gadget, metadata: {name: b}}"), metav1.StatusReasonBadRequest},
+		"another kind":      {create("{apiVersion: example.com/v1, kind: Gadget, metadata: {name: b}}"), metav1.StatusReasonInvalid},
 		"no name":           {create("{apiVersion: example.com/v1, kind: Widget, metadata: {labels: {a: b}}}"), metav1.StatusReasonInvalid},
-		"a version":         {create("{apiVersion: example.com/v1, kind: Widget, metadata: {name: b, resourceVersion: \"7\"}}"), metav1.StatusReasonBadRequest},
-		"odd labels":        {create("{apiVersion: example.com/v1, kind: Widget, metadata: {name: b, labels: {a: 1}}}"), metav1.StatusReasonInvalid},
+		"a version":         {create("{apiVersion: example.com/v1, kind: Widget, metadata: {name: b, resourceVersion: \"7\"}}"), metav1.StatusReasonUnknown},
+		"odd labels":        {create("{apiVersion: example.com/v1, kind: Widget, metadata: {name: b, labels: {a: 1}}}"), metav1.StatusReasonBadRequest},
 		"update of nothing": {func() error {
 			_, err := widgets.Update(ctx, object(widget("default", "none", "red")), metav1.UpdateOptions{})
 			return err
@@ -160,7 +160,9 @@ func TestRefusedWrites(t *testing.T) {
 			return widgets.Delete(ctx, "a", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
 		}, metav1.StatusReasonConflict},
 		"deletion of nothing": {func() error { return widgets.Delete(ctx, "none", metav1.DeleteOptions{}) }, metav1.StatusReasonNotFound},
-		"deletion of all":     {func() error { return widgets.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}) }, metav1.StatusReasonMethodNotAllowed},
+		"deletion of all by a field that is none": {func() error {
+			return widgets.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "spec.none=a"})
+		}, metav1.StatusReasonBadRequest},
 		"odd dryRun": {func() error {
 			_, err := widgets.Create(ctx, object(widget("default", "b", "red")), metav1.CreateOptions{DryRun: []string{"Some"}})
 			return err
@@ -171,7 +173,7 @@ func TestRefusedWrites(t *testing.T) {
 		"a patch that does not fit":    {patch(types.JSONPatchType, `[{"op":"test","path":"/spec/color","value":"blue"}]`), metav1.StatusReasonInvalid},
 		"a patch of another version":   {patch(types.MergePatchType, `{"metadata":{"resourceVersion":"1"}}`), metav1.StatusReasonConflict},
 		"a patch that is no patch":     {patch(types.JSONPatchType, `{}`), metav1.StatusReasonBadRequest},
-		"a patch that changes the uid": {patch(types.MergePatchType, `{"metadata":{"uid":"other"}}`), metav1.StatusReasonConflict},
+		"a patch that changes the uid": {patch(types.MergePatchType, `{"metadata":{"uid":"other"}}`), metav1.StatusReasonInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := s.ResourceVersion()

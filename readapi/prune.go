@@ -1,12 +1,42 @@
 package readapi
 
-import "github.com/crdcache/crdcache/discovery/crd"
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+)
 
 // prune removes what the schema of a version does not have from an object in place, as a kube-apiserver does when it
-// converts one.
-func prune(content map[string]any, s *crd.Schema) { pruneObject(content, s, true) }
+// reads or converts one.
+func prune(content map[string]any, s *crd.Schema) { (&pruner{}).object(content, s, true) }
 
-func pruneObject(content map[string]any, s *crd.Schema, resource bool) {
+// unknownFields is prune, and returns the paths of what it removed, in order.
+func unknownFields(content map[string]any, s *crd.Schema) []string {
+	p := &pruner{track: true}
+	p.object(content, s, true)
+	slices.Sort(p.unknown)
+	return p.unknown
+}
+
+// pruner removes unknown fields.
+type pruner struct {
+	track   bool // whether unknown is asked for
+	path    []string
+	unknown []string
+}
+
+// within calls f with one more part of the path.
+func (p *pruner) within(part string, f func()) {
+	if p.track {
+		p.path = append(p.path, part)
+		defer func() { p.path = p.path[:len(p.path)-1] }()
+	}
+	f()
+}
+
+func (p *pruner) object(content map[string]any, s *crd.Schema, resource bool) {
 	for name, value := range content {
 		if resource && (name == "apiVersion" || name == "kind" || name == "metadata") {
 			continue
@@ -15,25 +45,30 @@ func pruneObject(content map[string]any, s *crd.Schema, resource bool) {
 		if field == nil {
 			field = s.AdditionalProperties
 		}
-		switch {
-		case field != nil:
-			pruneValue(value, field)
-		case !s.PreserveUnknown:
-			delete(content, name)
-		}
+		p.within("."+name, func() {
+			switch {
+			case field != nil:
+				p.value(value, field)
+			case !s.PreserveUnknown:
+				delete(content, name)
+				if p.track {
+					p.unknown = append(p.unknown, strings.TrimPrefix(strings.Join(p.path, ""), "."))
+				}
+			}
+		})
 	}
 }
 
-func pruneValue(value any, s *crd.Schema) {
+func (p *pruner) value(value any, s *crd.Schema) {
 	switch v := value.(type) {
 	case map[string]any:
-		pruneObject(v, s, s.EmbeddedResource)
+		p.object(v, s, s.EmbeddedResource)
 	case []any:
 		if s.Items == nil {
 			return
 		}
-		for _, element := range v {
-			pruneValue(element, s.Items)
+		for i, element := range v {
+			p.within("["+strconv.Itoa(i)+"]", func() { p.value(element, s.Items) })
 		}
 	}
 }

@@ -21,15 +21,8 @@ func (s *Storage) replace(gr schema.GroupResource, key string, before *object, c
 	if content == nil {
 		return nil, s.removeExactly(gr, key, before)
 	}
-	if _, err := s.write(content, write{now: s.options.Now(), basis: &basis{before}}); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c := s.mu.types[gr]; c != nil && c.objects[key] != nil {
-		return c.objects[key], nil // maybe somebody has written again, which the client may know already
-	}
-	return nil, errChanged
+	after, _, err := s.write(content, write{now: s.options.Now(), client: true, basis: &basis{before}})
+	return after, err
 }
 
 func (s *Storage) removeExactly(gr schema.GroupResource, key string, before *object) error {
@@ -44,5 +37,6 @@ func (s *Storage) removeExactly(gr schema.GroupResource, key string, before *obj
 	if _, name := splitKey(key); gr == definitions {
 		s.undefine(name, w)
 	}
+	s.settle(w)
 	return nil
 }

@@ -21,8 +21,11 @@ func warning(t *resource) string {
 	if text == "" {
 		text = fmt.Sprintf("%s %s is deprecated", t.gv, t.typ.Names.Kind)
 	}
-	return "299 - " + strconv.Quote(text)
+	return warningHeader(text)
 }
+
+// warningHeader is the value of a header of that name, as clients print it.
+func warningHeader(text string) string { return "299 - " + strconv.Quote(text) }
 
 // writeError answers with the Status of an error.
 func writeError(w http.ResponseWriter, r *http.Request, err error) {

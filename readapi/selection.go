@@ -1,6 +1,7 @@
 package readapi
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -36,6 +37,8 @@ func newSelection(t *resource, options *internalversion.ListOptions) (*selection
 		case r.Field == "metadata.name" || r.Field == "metadata.namespace" && t.typ.Namespaced:
 		case slices.Contains(t.version.SelectableFields, "."+r.Field):
 			s.paths[r.Field] = jsonpath.FromSegments(strings.Split(r.Field, ".")...)
+		case !t.typ.Custom && t.typ.Namespaced && len(t.version.SelectableFields) == 0:
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("%q is not a known field selector: only \"metadata.name\", \"metadata.namespace\"", r.Field))
 		default:
 			return nil, apierrors.NewBadRequest("field label not supported: " + r.Field)
 		}

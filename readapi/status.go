@@ -79,3 +79,12 @@ func errContinueTooOld(rest string) error {
 	err.ErrStatus.Continue = rest
 	return err
 }
+
+// reasonNotImplemented is that of what a kube-apiserver does and what is refused here.
+const reasonNotImplemented metav1.StatusReason = "NotImplemented"
+
+// errUnserved is for subresources that exist elsewhere.
+func errUnserved(gr schema.GroupResource, subresource string) error {
+	return newStatusError(http.StatusNotImplemented, reasonNotImplemented,
+		fmt.Sprintf("the subresource %s of %s is not served here: %s", subresource, gr, elsewhere))
+}

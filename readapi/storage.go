@@ -33,7 +33,15 @@ type StorageOptions struct {
 	// for each group version of its types, by which clients learn of changes; of types that no CustomResourceDefinition
 	// defines, they then have to be told otherwise.
 	OnlyApplied bool
-	// Now is the clock for Stamp. Default time.Now.
+	// Conform makes of custom resources what a kube-apiserver makes of them when it reads them: fields that the schema of
+	// their type does not have are dropped, and its defaults filled in. What clients write is treated so in any case.
+	// Default: objects are kept as they come.
+	Conform bool
+	// Namespaces gives namespaces, whose type must be there, the life that they have in a cluster: nothing is created by a
+	// client in one that is not there or is being deleted, and who deletes one deletes all that is in it. Default: they
+	// are objects like any other.
+	Namespaces bool
+	// Now is the clock for Stamp and for what clients write. Default time.Now.
 	Now func() time.Time
 }
 
@@ -49,6 +57,8 @@ type Storage struct {
 		// served counts the changes of types; answers about them are kept as long as it does not move.
 		served uint64
 		blocks blocks // what objects that are restored are added to
+		// leaving is what clients have deleted and what is kept by what it holds.
+		leaving map[leaving]struct{}
 	}
 	reading canonicals
 }
@@ -63,6 +73,7 @@ func NewStorage(options StorageOptions) *Storage {
 	s.mu.version = 1
 	s.mu.types = map[schema.GroupResource]*collection{}
 	s.mu.kinds = map[schema.GroupKind]*collection{}
+	s.mu.leaving = map[leaving]struct{}{}
 	now := options.Now()
 	for _, t := range systemTypes() {
 		if err := s.setType(t, "", write{now: now, restore: true}); err != nil {
@@ -104,7 +115,7 @@ func (e *UnknownTypeError) Error() string {
 // The error is an *UnknownTypeError for an object of an unknown type, and otherwise says what is wrong with
 // the object.
 func (s *Storage) Apply(obj *unstructured.Unstructured) (Outcome, error) {
-	return s.write(shallowCopy(obj.Object), write{now: s.options.Now()})
+	return s.put(s.copyOf(obj), write{now: s.options.Now()})
 }
 
 // ApplyJSON is Apply of an object in JSON.
@@ -113,14 +124,14 @@ func (s *Storage) ApplyJSON(data []byte) (Outcome, error) {
 	if err := utiljson.Unmarshal(data, &content); err != nil {
 		return "", err
 	}
-	return s.write(content, write{now: s.options.Now()})
+	return s.put(content, write{now: s.options.Now()})
 }
 
 // Restore is Apply for objects that come from another server: they keep their resource version. It is meant for
 // filling a storage before it is served. Watches of the type end with 410, and so do those that go on from an earlier
 // list, because a change without a version of its own cannot be told.
 func (s *Storage) Restore(obj *unstructured.Unstructured) (Outcome, error) {
-	return s.write(shallowCopy(obj.Object), write{now: s.options.Now(), restore: true})
+	return s.put(s.copyOf(obj), write{now: s.options.Now(), restore: true})
 }
 
 // RestoreJSON is Restore of an object in JSON, which is not kept. It is faster: what has the form that API servers send is
@@ -133,12 +144,15 @@ func (s *Storage) RestoreJSON(data []byte) (Outcome, error) {
 	if err := utiljson.Unmarshal(data, &content); err != nil {
 		return "", err
 	}
-	return s.write(content, write{now: s.options.Now(), restore: true})
+	return s.put(content, write{now: s.options.Now(), restore: true})
 }
 
-// shallowCopy copies as much of an object as writing may change.
-func shallowCopy(content map[string]any) map[string]any {
-	content = maps.Clone(content)
+// copyOf copies as much of an object as writing may change.
+func (s *Storage) copyOf(obj *unstructured.Unstructured) map[string]any {
+	if s.options.Conform {
+		return obj.DeepCopy().Object
+	}
+	content := maps.Clone(obj.Object)
 	if metadata, ok := content["metadata"].(map[string]any); ok {
 		content["metadata"] = maps.Clone(metadata)
 	}
@@ -159,6 +173,7 @@ func (s *Storage) Delete(gr schema.GroupResource, namespace, name string) bool {
 	if gr == definitions {
 		s.undefine(name, w)
 	}
+	s.settle(w)
 	return true
 }
 
@@ -194,6 +209,14 @@ func (s *Storage) Len(gr schema.GroupResource) int {
 		return len(c.objects)
 	}
 	return 0
+}
+
+// Has reports whether an object is there.
+func (s *Storage) Has(gr schema.GroupResource, namespace, name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.mu.types[gr]
+	return c != nil && c.objects[objectKey(namespace, name)] != nil
 }
 
 // Types returns all types, by group and plural. What they refer to must not be changed.

@@ -15,9 +15,12 @@ import (
 )
 
 // Config returns the config of clients that call the handler within the process, without a socket and without a
-// limit on their rate.
+// limit on their rate. They speak JSON, as the handler does, also where they would take to protobuf for types that have it.
 func Config(h http.Handler) *rest.Config {
-	return &rest.Config{Host: "http://in-process", Transport: NewTransport(h), QPS: -1}
+	return &rest.Config{
+		Host: "http://in-process", Transport: NewTransport(h), QPS: -1,
+		ContentConfig: rest.ContentConfig{ContentType: mediaJSON},
+	}
 }
 
 // NewTransport returns a transport that calls the handler within the process, for every host. Answers stream: a

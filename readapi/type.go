@@ -30,6 +30,8 @@ type Type struct {
 	// Custom says that a CustomResourceDefinition defines the type. Of groups that have no other type a kube-apiserver
 	// knows nothing, so that it answers otherwise to what is not there. A Storage sets it.
 	Custom bool
+	// Rules are how its objects are written, for types that are built into a kube-apiserver.
+	Rules Rules
 
 	writable bool // in an answer of discovery
 }
@@ -43,6 +45,9 @@ type Version struct {
 	DeprecationWarning string
 	// Subresources that read like the object itself. "status" is the only one.
 	Subresources []string
+	// Unserved are the subresources that a kube-apiserver has for the type and that are not served here, such as "scale".
+	// Requests for them are refused with an error that says so; for all others there is nothing.
+	Unserved []string
 	// Columns are shown in tables after the name. Default: the age.
 	Columns []crd.Column
 	// SelectableFields are the paths that field selectors may use, beside name and namespace: ".spec.host".
@@ -107,6 +112,9 @@ func (t *Type) complete() error {
 		}
 		if err := json.Unmarshal(v.Schema, &v.structure); err != nil {
 			return fmt.Errorf("type %s: the schema of %s: %w", t.GroupResource(), v.Name, err)
+		}
+		if err := normalizeDefaults(v.structure); err != nil {
+			return fmt.Errorf("type %s: the defaults of %s: %w", t.GroupResource(), v.Name, err)
 		}
 	}
 	return nil

@@ -20,44 +20,74 @@ type write struct {
 	now time.Time
 	// restore keeps the resource version of the object and leaves no trace in the history.
 	restore bool
+	// client: somebody asked for it over the API.
+	client bool
 	// basis is the state that must be there; nil: any.
 	basis *basis
 }
 
-// write stores an object. It may change the top of content and its metadata.
-func (s *Storage) write(content map[string]any, w write) (Outcome, error) {
+// put is write for those who only want to know what became of it.
+func (s *Storage) put(content map[string]any, w write) (Outcome, error) {
+	_, outcome, err := s.write(content, w)
+	return outcome, err
+}
+
+// write stores an object, and returns its state. It may change the top of content and its metadata, and with
+// StorageOptions.Conform all of it.
+func (s *Storage) write(content map[string]any, w write) (*object, Outcome, error) {
 	u := &unstructured.Unstructured{Object: content}
 	gvk, err := identify(u)
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
 	var defined *Type
 	if gvk.GroupKind() == definitionKind {
 		if defined, err = define(u, w); err != nil {
-			return "", err
+			return nil, "", err
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	c, err := s.collectionOf(gvk)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := place(u, c.typ); err != nil {
+		return nil, "", err
+	}
+	if s.options.Conform && !w.client {
+		c.typ.version(gvk.Version).conform(u.Object)
+	}
+	if s.options.Namespaces && gvk.GroupKind() == namespaceKind && u.GetDeletionTimestamp() == nil {
+		completeNamespace(u)
+	}
+	after, outcome, err := s.store(c, u, gvk.Version, w)
+	if err != nil || outcome == Unchanged {
+		return after, outcome, err
+	}
+	if gvk.GroupKind() == definitionKind {
+		err = s.redefine(u.GetName(), defined, w)
+	}
+	if l := (leaving{gvk.GroupKind(), u.GetName()}); w.client && u.GetDeletionTimestamp() != nil && (l.kind == definitionKind || holdsContent(u)) {
+		s.sweep(l, w)
+	}
+	return after, outcome, err
+}
+
+// collectionOf returns the collection of a kind. The error is an *UnknownTypeError.
+func (s *Storage) collectionOf(gvk schema.GroupVersionKind) (*collection, error) {
 	c := s.mu.kinds[gvk.GroupKind()]
 	if c == nil {
-		return "", &UnknownTypeError{GVK: gvk}
+		return nil, &UnknownTypeError{GVK: gvk}
 	}
 	if c.typ.version(gvk.Version) == nil {
 		unknown := &UnknownTypeError{GVK: gvk}
 		for _, v := range c.typ.Versions {
 			unknown.Served = append(unknown.Served, v.Name)
 		}
-		return "", unknown
+		return nil, unknown
 	}
-	if err := place(u, c.typ); err != nil {
-		return "", err
-	}
-	outcome, err := s.store(c, u, gvk.Version, w)
-	if err != nil || outcome == Unchanged || gvk.GroupKind() != definitionKind {
-		return outcome, err
-	}
-	return outcome, s.redefine(u.GetName(), defined, w)
+	return c, nil
 }
 
 // identify checks what every object must have.
@@ -100,24 +130,29 @@ func place(u *unstructured.Unstructured, t Type) error {
 	return nil
 }
 
-// store puts an object into the collection, unless it is there already.
-func (s *Storage) store(c *collection, u *unstructured.Unstructured, version string, w write) (Outcome, error) {
+// store puts an object into the collection, unless it is there already, and returns its state.
+func (s *Storage) store(c *collection, u *unstructured.Unstructured, version string, w write) (*object, Outcome, error) {
 	key := objectKey(u.GetNamespace(), u.GetName())
 	before := c.objects[key]
 	if !w.basis.holds(before) {
-		return "", errChanged
+		return nil, "", errChanged
+	}
+	if before == nil && w.client {
+		if err := s.admit(c, u.GetNamespace(), u.GetName()); err != nil {
+			return nil, "", err
+		}
 	}
 	next := s.mu.version + 1
 	if before != nil {
-		same, err := s.sameAs(before, u)
+		same, err := s.sameAs(c.typ, before, u, w)
 		if err != nil {
-			return "", err
+			return nil, "", err
 		}
 		if same && before.stored == version {
-			return Unchanged, nil
+			return before, Unchanged, nil
 		}
-	} else if s.options.Stamp {
-		stamp(u, w.now)
+	} else if s.options.Stamp && !w.client {
+		stamp(u, c.typ, w.now)
 	}
 	kept, ok := parseVersion(u.GetResourceVersion())
 	if w.restore && ok {
@@ -130,7 +165,7 @@ func (s *Storage) store(c *collection, u *unstructured.Unstructured, version str
 	}
 	body, err := encodeBody(u.Object)
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
 	after := &object{key: key, version: next, stored: version, labels: newLabelSet(u.GetLabels()), body: body}
 	if w.restore && s.options.Compress {
@@ -143,21 +178,21 @@ func (s *Storage) store(c *collection, u *unstructured.Unstructured, version str
 		c.record(Change{ResourceVersion: next, Before: asObject(before), After: after}, s.options.History)
 	}
 	if before != nil {
-		return Updated, nil
+		return after, Updated, nil
 	}
-	return Added, nil
+	return after, Added, nil
 }
 
 // sameAs completes u with what the stored state has beyond it, and says whether nothing else differs.
-func (s *Storage) sameAs(before *object, u *unstructured.Unstructured) (bool, error) {
+func (s *Storage) sameAs(t Type, before *object, u *unstructured.Unstructured, w write) (bool, error) {
 	wanted := u.GetResourceVersion()
 	was, err := decode(before)
 	if err != nil {
 		return false, err
 	}
 	old := &unstructured.Unstructured{Object: was}
-	if s.options.Stamp {
-		restamp(u, old)
+	if s.options.Stamp && !w.client {
+		restamp(u, old, t)
 	}
 	u.SetResourceVersion(old.GetResourceVersion())
 	body, err := encodeBody(u.Object)
@@ -170,27 +205,27 @@ func (s *Storage) sameAs(before *object, u *unstructured.Unstructured) (bool, er
 }
 
 // stamp gives a new object what a server would.
-func stamp(u *unstructured.Unstructured, now time.Time) {
+func stamp(u *unstructured.Unstructured, t Type, now time.Time) {
 	if u.GetUID() == "" {
 		u.SetUID(uuid.NewUUID())
 	}
 	if created := u.GetCreationTimestamp(); created.IsZero() {
 		u.SetCreationTimestamp(metav1.NewTime(now))
 	}
-	if u.GetGeneration() == 0 {
+	if u.GetGeneration() == 0 && !t.Rules.NoGeneration {
 		u.SetGeneration(1)
 	}
 }
 
 // restamp keeps what a server would when an object is written anew.
-func restamp(u, old *unstructured.Unstructured) {
+func restamp(u, old *unstructured.Unstructured, t Type) {
 	if u.GetUID() == "" {
 		u.SetUID(old.GetUID())
 	}
 	if created := u.GetCreationTimestamp(); created.IsZero() {
 		u.SetCreationTimestamp(old.GetCreationTimestamp())
 	}
-	if u.GetGeneration() == 0 {
+	if u.GetGeneration() == 0 && !t.Rules.NoGeneration {
 		u.SetGeneration(old.GetGeneration())
 		if !sameSpec(u.Object, old.Object) {
 			u.SetGeneration(old.GetGeneration() + 1)

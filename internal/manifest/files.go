@@ -27,6 +27,8 @@ type File struct {
 	// Times counts how often it was read; Broken is whether something was wrong then.
 	Times  int
 	Broken bool
+
+	files fs.FS // that it is in; nil: that of the machine
 }
 
 // Stamp tells whether a file may have changed.
@@ -46,6 +48,9 @@ func (f *File) Name() string {
 // Open opens a file, or gives standard input. Of what is no regular file reading can take for ever, as of a pipe that
 // nobody writes to; it ends with ctx.
 func (f *File) Open(ctx context.Context, stdin io.Reader) (io.ReadCloser, error) {
+	if f.files != nil {
+		return f.files.Open(f.Path)
+	}
 	open := func() (io.Reader, error) { return os.Open(f.Path) }
 	if f.Path == Stdin {
 		if stdin == nil {

@@ -1,0 +1,78 @@
+package testcluster
+
+import (
+	"strings"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/readapi"
+)
+
+// builtIn is a type that a kube-apiserver has in its code.
+type builtIn struct {
+	group, version, plural, kind string
+	shortNames                   string
+	flags                        flags
+	unserved                     string // subresources
+}
+
+// flags say how a built-in type is served and written.
+type flags int
+
+const (
+	namespaced flags = 1 << iota
+	inAll
+	inExtensions
+	hasStatus       // has the status subresource
+	counted         // has a generation
+	unconditional   // may be updated without a resource version
+	createdByUpdate // is created by an update of what is not there
+	anyName
+)
+
+// admission is the group of what decides about the writes of others.
+const admission = "admissionregistration.k8s.io"
+
+// refusedAdmission is why nothing of that group can be written.
+const refusedAdmission = "nothing is admitted or mutated by webhooks and policies in a cluster in memory: leave them out, or use envtest"
+
+// selectable are the fields that field selectors may use, beside name and namespace.
+var selectable = map[string]string{
+	"pods":       ".spec.nodeName .spec.restartPolicy .spec.schedulerName .spec.serviceAccountName .status.phase .status.podIP .status.nominatedNodeName",
+	"nodes":      ".spec.unschedulable",
+	"namespaces": ".status.phase",
+	"secrets":    ".type",
+	"jobs":       ".status.successful",
+	"events": ".involvedObject.kind .involvedObject.namespace .involvedObject.name .involvedObject.uid .involvedObject.apiVersion " +
+		".involvedObject.resourceVersion .involvedObject.fieldPath .reason .reportingComponent .source .type",
+	"certificatesigningrequests": ".spec.signerName",
+}
+
+func (b builtIn) has(f flags) bool { return b.flags&f != 0 }
+
+// definition returns the type as a storage serves it.
+func (b builtIn) definition() readapi.Type {
+	version := readapi.Version{
+		Name: b.version, Unserved: strings.Fields(b.unserved), SelectableFields: strings.Fields(selectable[b.plural]),
+	}
+	if b.has(hasStatus) {
+		version.Subresources = []string{"status"}
+	}
+	names := crd.Names{Plural: b.plural, Kind: b.kind, ShortNames: strings.Fields(b.shortNames)}
+	switch {
+	case b.has(inAll):
+		names.Categories = []string{"all"}
+	case b.has(inExtensions):
+		names.Categories = []string{"api-extensions"}
+	}
+	t := readapi.Type{
+		Group: b.group, Names: names, Namespaced: b.has(namespaced), Versions: []readapi.Version{version},
+		Rules: readapi.Rules{
+			NoGeneration: !b.has(counted), UnconditionalUpdate: b.has(unconditional),
+			CreateOnUpdate: b.has(createdByUpdate), AnyName: b.has(anyName), AnyFinalizer: b.group == "coordination.k8s.io",
+		},
+	}
+	if b.group == admission {
+		t.Rules.Refused = refusedAdmission
+	}
+	return t
+}

@@ -186,7 +186,7 @@ func (h *handler) resolve(path string) (*resource, error) {
 		found.version = found.typ.version(t.gv.Version)
 		switch {
 		case found.version == nil || t.misplaced(found.typ):
-		case slices.Contains(found.version.Unserved, t.subresource):
+		case h.options.Writes && slices.Contains(found.version.Unserved, t.subresource):
 			return nil, errUnserved(found.typ.GroupResource(), t.subresource)
 		case t.subresource != "" && !slices.Contains(found.version.Subresources, t.subresource):
 			return nil, apierrors.NewNotFound(found.typ.GroupResource(), t.name)

@@ -55,8 +55,7 @@ func canonicalMetadata(u *unstructured.Unstructured) (odd oddities, err error) {
 			distinct = append(distinct, r)
 		}
 	}
-	// Nobody keeps track here of who wrote which field.
-	typed.OwnerReferences, typed.ManagedFields, typed.SelfLink = distinct, nil, ""
+	typed.OwnerReferences, typed.SelfLink = distinct, ""
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&typed)
 	if err != nil {
 		return odd, err

@@ -46,7 +46,7 @@ type Version struct {
 	// Subresources that read like the object itself. "status" is the only one.
 	Subresources []string
 	// Unserved are the subresources that a kube-apiserver has for the type and that are not served here, such as "scale".
-	// Requests for them are refused with an error that says so; for all others there is nothing.
+	// With HandlerOptions.Writes, requests for them are refused with an error that says so; for all others there is nothing.
 	Unserved []string
 	// Columns are shown in tables after the name. Default: the age.
 	Columns []crd.Column

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	seeds = 24
+	seeds = 8
 	steps = 150
 )
 

@@ -34,7 +34,8 @@
 //
 // Nothing of the following happens. What is refused says so, and where to go instead: to envtest, or to any real cluster.
 //
-//   - Server-side apply is refused. Nobody keeps track of who wrote which field: objects have no managedFields.
+//   - Server-side apply is refused. Nobody keeps track of who wrote which field: objects have the managedFields that clients
+//     give them, mostly none.
 //   - Objects are not validated against the schema of their type, nor by CEL rules, nor by the code for built-in types; nor
 //     are these given defaults or rid of unknown fields.
 //   - Nothing is admitted or mutated. Webhook configurations and admission policies are refused.

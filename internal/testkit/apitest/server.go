@@ -17,13 +17,13 @@ import (
 
 	"github.com/crdcache/crdcache/readapi"
 	"github.com/crdcache/crdcache/readapi/faults"
+	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
 // Server is a running API server. It is safe for concurrent use.
 type Server struct {
 	*httptest.Server
-	storage *readapi.Storage
-	faults  *faults.Injector
+	cluster *testcluster.Cluster
 	// http reaches a server in memory; nil otherwise.
 	http *http.Client
 
@@ -47,10 +47,14 @@ func New(t testing.TB, types ...Type) *Server {
 // ends, so that nothing happens which no test has caused.
 func newServer(t testing.TB, types []Type) *Server {
 	t.Helper()
-	s := &Server{storage: readapi.NewStorage(readapi.StorageOptions{History: math.MaxInt})}
+	cluster, err := testcluster.New(t.Context(), testcluster.Options{
+		Bare: true, Types: definitions(types), History: math.MaxInt, BookmarkInterval: math.MaxInt64,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{cluster: cluster}
 	s.mu.repairs = map[string][]func(){}
-	serveTypes(t, s.storage, types)
-	s.faults = faults.New(readapi.NewHandler(s.storage, readapi.HandlerOptions{Writes: true, BookmarkInterval: math.MaxInt64}))
 	return s
 }
 
@@ -85,11 +89,11 @@ func (s *Server) HTTPClient(t testing.TB) *http.Client {
 	return client
 }
 
-// Create stores objects.
-func (s *Server) Create(t testing.TB, gvr schema.GroupVersionResource, objects ...*unstructured.Unstructured) {
+// Create stores objects as they are, with their status.
+func (s *Server) Create(t testing.TB, _ schema.GroupVersionResource, objects ...*unstructured.Unstructured) {
 	t.Helper()
 	for _, obj := range objects {
-		if _, err := s.resource(t, gvr, obj.GetNamespace()).Create(t.Context(), obj, metav1.CreateOptions{}); err != nil {
+		if err := s.cluster.Load(t.Context(), obj); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -130,7 +134,7 @@ func (s *Server) resource(t testing.TB, gvr schema.GroupVersionResource, namespa
 }
 
 // Compact forgets the history of the objects: a watch from before now gets 410.
-func (s *Server) Compact() { s.storage.Compact() }
+func (s *Server) Compact() { s.cluster.Storage().Compact() }
 
 // Requests returns the requests so far, each as "verb path?query".
 func (s *Server) Requests() []string {
@@ -142,7 +146,7 @@ func (s *Server) Requests() []string {
 // AwaitRequest waits until a request for this path has come, with any of the verbs, or whatever verb without.
 func (s *Server) AwaitRequest(t testing.TB, path string, verbs ...string) {
 	t.Helper()
-	if err := s.faults.Await(t.Context(), faults.Match{Path: path, Verbs: verbs}, 1); err != nil {
+	if err := s.cluster.Faults().Await(t.Context(), faults.Match{Path: path, Verbs: verbs}, 1); err != nil {
 		t.Fatalf("no request for %s came: %v", path, err)
 	}
 }
@@ -156,5 +160,5 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.mu.requests = append(s.mu.requests, verb+" "+r.URL.RequestURI())
 	s.mu.Unlock()
-	s.faults.ServeHTTP(w, r)
+	s.cluster.ServeHTTP(w, r)
 }

@@ -1,7 +1,7 @@
 package apitest
 
 import (
-	"testing"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -25,19 +25,20 @@ var (
 	Namespaces = Type{GVR: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Kind: "Namespace"}
 )
 
-// serveTypes defines the types, each with its versions in the order in which they are given.
-func serveTypes(t testing.TB, storage *readapi.Storage, types []Type) {
-	t.Helper()
-	versions := map[schema.GroupResource][]readapi.Version{}
-	for _, typ := range types {
-		gr := typ.GVR.GroupResource()
-		versions[gr] = append(versions[gr], readapi.Version{Name: typ.GVR.Version})
-		err := storage.SetType(readapi.Type{
-			Group: gr.Group, Namespaced: typ.Namespaced, Versions: versions[gr],
-			Names: crd.Names{Plural: gr.Resource, Singular: typ.Singular, Kind: typ.Kind, ShortNames: typ.ShortNames, Categories: typ.Categories},
-		})
-		if err != nil {
-			t.Fatal(err)
+// definitions returns the types as a cluster serves them, each with its versions in the order in which they are given.
+func definitions(types []Type) []readapi.Type {
+	var all []readapi.Type
+	for _, t := range types {
+		version := readapi.Version{Name: t.GVR.Version}
+		at := slices.IndexFunc(all, func(d readapi.Type) bool { return d.GroupResource() == t.GVR.GroupResource() })
+		if at >= 0 {
+			all[at].Versions = append(all[at].Versions, version)
+			continue
 		}
+		all = append(all, readapi.Type{
+			Group: t.GVR.Group, Namespaced: t.Namespaced, Versions: []readapi.Version{version},
+			Names: crd.Names{Plural: t.GVR.Resource, Singular: t.Singular, Kind: t.Kind, ShortNames: t.ShortNames, Categories: t.Categories},
+		})
 	}
+	return all
 }

@@ -18,7 +18,7 @@ func caches() []row {
 }
 
 // syncs writes what it costs to fill caches.
-func syncs(b *strings.Builder, r *Result) {
+func syncs(b *strings.Builder, r *Result, folder string) {
 	if !has(r, experiment.Sync) {
 		return
 	}
@@ -30,6 +30,7 @@ process had before: objects, keys, the index by namespace, and about 250 KB for 
 of the whole process with the libraries of all subjects linked in: what the bare stream needs is needed for nothing.
 
 `)
+	embed(b, r, folder, "fill-cpu", "fill-heap", "fill-peak")
 	for _, size := range []string{experiment.Small, experiment.Large} {
 		for _, objects := range objectCounts(r, experiment.Sync, size) {
 			fmt.Fprintf(b, "### %s objects%s\n\n", commas(int64(objects)), map[string]string{experiment.Large: ", large"}[size])
@@ -61,15 +62,16 @@ The same without a watch-list, as with servers that have none: one LIST, served 
 }
 
 // growth writes how the cost of an object changes with their number.
-func growth(b *strings.Builder, r *Result) {
+func growth(b *strings.Builder, r *Result, folder string) {
 	counts := objectCounts(r, experiment.Sync, experiment.Small)
 	if len(counts) < 2 {
 		return
 	}
 	b.WriteString("## The cost of an object by the number of objects\n\nThe same runs.\n\n")
-	for _, g := range []struct{ title, metric string }{
-		{"client CPU until synced", experiment.CPUPerObject}, {"live heap", experiment.HeapPerObject},
+	for _, g := range []struct{ title, metric, chart string }{
+		{"client CPU until synced", experiment.CPUPerObject, "growth-cpu"}, {"live heap", experiment.HeapPerObject, "growth-heap"},
 	} {
+		embed(b, r, folder, g.chart)
 		growthTable(b, r, counts, g.title, g.metric)
 	}
 }
@@ -102,7 +104,7 @@ func growthTable(b *strings.Builder, r *Result, counts []int, title, metric stri
 }
 
 // updates writes what following updates costs.
-func updates(b *strings.Builder, r *Result) {
+func updates(b *strings.Builder, r *Result, folder string) {
 	if !has(r, experiment.UpdatesKey, experiment.UpdatesRead, experiment.BurstKey, experiment.BurstRead) {
 		return
 	}
@@ -122,6 +124,7 @@ TLS. Latency is from sending the update until the handler is called, so most of 
 only add to it.
 
 `)
+	embed(b, r, folder, "update-cpu", "update-latency")
 	for _, s := range sections {
 		for _, objects := range objectCounts(r, s.experiment, experiment.Small) {
 			fmt.Fprintf(b, "### %s, %s objects\n\n", s.title, commas(int64(objects)))

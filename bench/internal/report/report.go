@@ -3,24 +3,30 @@ package report
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
 
-// WriteMarkdown writes the report of a result to a file, in Markdown.
+// WriteMarkdown writes the report of a result to a file, in Markdown, and its charts to the folder beside it that has the
+// file's name without the ending.
 func WriteMarkdown(path string, r *Result) error {
-	return os.WriteFile(path, []byte(markdown(r)), 0o666)
+	folder := strings.TrimSuffix(path, filepath.Ext(path))
+	if err := writeCharts(folder, r); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(markdown(r, filepath.Base(folder))), 0o666)
 }
 
-// markdown returns the report.
-func markdown(r *Result) string {
+// markdown returns the report, whose charts are in folder.
+func markdown(r *Result, folder string) string {
 	var b strings.Builder
 	intro(&b, r)
 	promises(&b, Judge(r))
-	syncs(&b, r)
+	syncs(&b, r, folder)
 	lists(&b, r)
-	growth(&b, r)
-	updates(&b, r)
+	growth(&b, r, folder)
+	updates(&b, r, folder)
 	reads(&b, r)
 	managers(&b, r)
 	dumps(&b, r)

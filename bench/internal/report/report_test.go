@@ -68,7 +68,7 @@ func TestMarkdown(t *testing.T) {
 	r.Add(experiment.ManageTyped, experiment.Small, 1_000, experiment.OursManager, map[string]float64{experiment.CPU: 12.3})
 	r.Add(experiment.ManageTypes, experiment.Many, 6_000, experiment.StockManager, map[string]float64{experiment.PeakRSS: 123 << 20})
 	r.Add(experiment.Paths, experiment.Small, 1_000, experiment.Ours, map[string]float64{experiment.PathEight: 99})
-	text := markdown(r)
+	text := markdown(r, "charts")
 	for _, want := range []string{
 		"2 January 2026", "a processor", "v1.2.3",
 		"### 1,000 objects\n", "### 1,000 objects, large", "1.50 s", "777 µs", "33.0 s", "### 1,000 objects, listed", "22.0 MiB", "44.0 ms", "55.0 ns", "66.0 ms",
@@ -78,7 +78,7 @@ func TestMarkdown(t *testing.T) {
 			t.Errorf("the report lacks %q", want)
 		}
 	}
-	if empty := markdown(&Result{}); strings.Contains(empty, "## Filling") || strings.Contains(empty, "## Following") {
+	if empty := markdown(&Result{}, "charts"); strings.Contains(empty, "## Filling") || strings.Contains(empty, "## Following") {
 		t.Errorf("the report of nothing has sections:\n%s", empty)
 	}
 	if strings.Contains(text, "with details") {

@@ -1,0 +1,98 @@
+package report
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/bench/internal/chart"
+	"github.com/crdcache/crdcache/bench/internal/experiment"
+	"github.com/crdcache/crdcache/bench/internal/subject"
+)
+
+// TestCharts: a chart needs two to compare, or two points, and shows what the tables say.
+func TestCharts(t *testing.T) {
+	r := &Result{}
+	add := func(objects int, who string, cpu float64) {
+		r.Add(experiment.Sync, experiment.Small, objects, who, map[string]float64{experiment.CPU: cpu, experiment.CPUPerObject: cpu * 10})
+	}
+	names := func() (all []string) {
+		for _, p := range chartsOf(r) {
+			all = append(all, p.name)
+		}
+		return all
+	}
+	add(1_000, subject.ClientGo, 10)
+	if got := names(); len(got) > 0 {
+		t.Errorf("charts of one figure: %q", got)
+	}
+	add(1_000, subject.Packed, 2)
+	add(50_000, subject.ClientGo, 100)
+	if diff := cmp.Diff([]string{"fill-cpu", "growth-cpu"}, names()); diff != "" {
+		t.Fatalf("(-want +got):\n%s", diff)
+	}
+	bars := chartsOf(r)[0].drawing.(chart.Bars)
+	want := chart.Bars{Title: "Client CPU until 1,000 objects are cached", Rows: []chart.Bar{ // where there are most
+		{Name: "client-go dynamicinformer", Value: 10, Text: "10.0 s"},
+		{Name: "crdcache, packed", Value: 2, Text: "2.00 s (5.00×)", Ours: true},
+	}}
+	if diff := cmp.Diff(want, bars); diff != "" {
+		t.Errorf("bars (-want +got):\n%s", diff)
+	}
+	lines := chartsOf(r)[1].drawing.(chart.Curves).Lines
+	if diff := cmp.Diff([]chart.Line{{Name: "client-go dynamicinformer", Points: []chart.Point{{X: 1_000, Y: 100}, {X: 50_000, Y: 1_000}}}}, lines); diff != "" {
+		t.Errorf("curves (-want +got):\n%s", diff)
+	}
+}
+
+// TestDocs writes the page and the charts from the results in docs: the page there shows all charts, and those are there.
+func TestDocs(t *testing.T) {
+	const docs = "../../../docs"
+	r, err := ReadResult(filepath.Join(docs, "benchmarks.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := t.TempDir()
+	if err := WriteMarkdown(filepath.Join(written, "benchmarks.md"), r); err != nil {
+		t.Fatal(err)
+	}
+	got, want := chartsIn(t, docs), chartsIn(t, written)
+	if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {
+		t.Errorf("charts in docs/benchmarks (-wanted +there):\n%s\nbench -from ../docs/benchmarks.json -report ../docs/benchmarks.md writes them", diff)
+	}
+	for _, folder := range []string{docs, written} {
+		page, err := os.ReadFile(filepath.Join(folder, "benchmarks.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var linked []string
+		for _, match := range regexp.MustCompile(`(?:src|srcset)="benchmarks/([^"]+)"`).FindAllStringSubmatch(string(page), -1) {
+			linked = append(linked, match[1])
+		}
+		slices.Sort(linked)
+		if diff := cmp.Diff(want, linked); diff != "" {
+			t.Errorf("charts on the page (-wanted +there):\n%s", diff)
+		}
+		if strings.Contains(string(page), "%!") {
+			t.Error("the page has a broken text")
+		}
+	}
+}
+
+func chartsIn(t *testing.T, folder string) []string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(folder, "benchmarks", "*.svg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, path := range paths {
+		names = append(names, filepath.Base(path))
+	}
+	return names
+}

@@ -19,9 +19,11 @@ const (
 // Start runs all informers, those that are asked for later too, until ctx ends, and returns when they have. It can be
 // called once.
 func (c *Cache) Start(ctx context.Context) error {
-	if err := c.begin(ctx); err != nil {
+	unregister, err := c.begin(ctx)
+	if err != nil {
 		return err
 	}
+	defer unregister()
 	done := make(chan struct{})
 	// Ended by ctx.
 	go func() {
@@ -39,24 +41,25 @@ func (c *Cache) Start(ctx context.Context) error {
 		return nil
 	}
 	// Handlers that do not return hold it up, as with the stock cache.
-	err := c.factory.Shutdown(context.WithoutCancel(ctx))
+	err = c.factory.Shutdown(context.WithoutCancel(ctx))
 	<-done
 	return err
 }
 
-// begin starts the factory, once.
-func (c *Cache) begin(ctx context.Context) error {
+// begin starts the factory, once, and returns what takes its metrics back.
+func (c *Cache) begin(ctx context.Context) (unregister func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.state != cacheFresh {
-		return errors.New("informer already started")
+		return nil, errors.New("informer already started")
 	}
 	if err := c.factory.Start(ctx); err != nil {
-		return err
+		return nil, err
 	}
+	unregister = c.registerMetrics()
 	c.mu.state = cacheRunning
 	close(c.started)
-	return nil
+	return unregister, nil
 }
 
 // end admits no more informers, and returns those there are.

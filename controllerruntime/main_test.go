@@ -144,3 +144,6 @@ func (noTypes) Subscribe(l dynamicinformer.TypeListener) (stop func()) {
 	l.SetComplete()
 	return func() {}
 }
+
+// hanging is a fault by which requests are not answered.
+func hanging(path string) apitest.Fault { return apitest.Fault{Path: path} }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 )
@@ -31,11 +33,20 @@ type Options struct {
 	// cache.Options and these say nothing; the caller shuts it down. Its client decides about transport and rate limits.
 	// Default: one of the cache's own, shut down when the context of Start ends.
 	Factory *dynamicinformer.Factory
+
+	// Metrics is where the metrics of the informers are registered from Start to the end of its context: see package
+	// metrics. Default: the registry of controller-runtime, unless Factory is set, whose owner decides then. To have none,
+	// give a registry that nobody asks.
+	Metrics prometheus.Registerer
+
+	// Name tells the caches of one registry apart, in the label factory of metrics. Default: none. Where a name is taken, a
+	// number is added.
+	Name string
 }
 
 // isSet reports whether anything is.
 func (o Options) isSet() bool {
-	return o.Indexes != nil || o.Storage != (dynamicinformer.Storage{}) || o.hasPrune() || o.Types != nil || o.Factory != nil
+	return o.Indexes != nil || o.Storage != (dynamicinformer.Storage{}) || o.hasPrune() || o.Types != nil || o.Factory != nil || o.Metrics != nil || o.Name != ""
 }
 
 func (o Options) hasPrune() bool {

@@ -1,0 +1,70 @@
+package controllerruntime
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+)
+
+// TestMetrics are there from Start to the end, under names that differ.
+func TestMetrics(t *testing.T) {
+	server := newServer(t)
+	registry := prometheus.NewPedanticRegistry()
+	var stops []func()
+	for range 2 {
+		c := newCache(t, server, cache.Options{}, Options{Metrics: registry, Types: noTypes{}})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Start(ctx) }() // ended by cancel
+		<-c.started
+		if err := c.List(t.Context(), &corev1.ConfigMapList{}); err != nil {
+			t.Fatal(err)
+		}
+		stops = append(stops, func() {
+			cancel()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if got := factories(t, registry); !slices.Equal(got, []string{"", "2"}) {
+		t.Errorf("there are metrics of %q", got)
+	}
+	for _, stop := range stops {
+		stop()
+	}
+	if got := factories(t, registry); len(got) != 0 {
+		t.Errorf("after the end there are metrics of %q", got)
+	}
+}
+
+// factories returns the values of the label factory.
+func factories(t *testing.T, registry *prometheus.Registry) []string {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			name := ""
+			for _, label := range m.GetLabel() {
+				if label.GetName() == "factory" {
+					name = label.GetValue()
+				}
+			}
+			seen[name] = true
+		}
+	}
+	var all []string
+	for name := range seen {
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return all
+}

@@ -1,0 +1,124 @@
+package controllerruntime
+
+import (
+	"context"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crdcache/crdcache/readapi"
+)
+
+// widgetDefinition is the CRD of widgets.
+func widgetDefinition() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "widgets.example.com"},
+		"spec": map[string]any{
+			"group": "example.com", "scope": "Namespaced",
+			"names": map[string]any{"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+			"versions": []any{map[string]any{
+				"name": "v1", "served": true, "storage": true,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+			}},
+		},
+	}}
+}
+
+// TestTypeGoesAndComesBack: its objects are told as deleted, reading does not wait for it, and it is followed again, with
+// the handlers and indexes that there are.
+func TestTypeGoesAndComesBack(t *testing.T) {
+	storage := readapi.NewStorage(readapi.StorageOptions{})
+	apply := func(u *unstructured.Unstructured) {
+		t.Helper()
+		if _, err := storage.Apply(u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	apply(widgetDefinition())
+	apply(object(widgetKind, "web", "a"))
+	c := cacheOf(t, readapi.Config(readapi.NewHandler(storage, readapi.HandlerOptions{})))
+	widget := object(widgetKind, "", "")
+	if err := c.IndexField(t.Context(), widget, "name", func(o client.Object) []string { return []string{o.GetName()} }); err != nil {
+		t.Fatal(err)
+	}
+	start(t, c)
+	i, err := c.GetInformer(t.Context(), widget)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := make(recorder, 10)
+	if _, err := i.AddEventHandler(told); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-told; got.what != "add" {
+		t.Fatalf("told %+v", got)
+	}
+	if err := c.types.tracker.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	storage.Delete(schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}, "", "widgets.example.com")
+	if got := <-told; got.what != "delete" {
+		t.Fatalf("told %+v", got)
+	}
+	// The deletions of objects come before the going of their type.
+	followed := c.Factory().Informers()[0]
+	for followed.HasSynced() {
+		_, changed := followed.StatusChange()
+		if followed.HasSynced() {
+			<-changed
+		}
+	}
+	key := client.ObjectKey{Namespace: "web", Name: "a"}
+	if err := c.Get(t.Context(), key, widget); !apierrors.IsNotFound(err) {
+		t.Errorf("an object of a type that is gone: %v", err)
+	}
+	apply(widgetDefinition())
+	apply(object(widgetKind, "web", "b"))
+	if got := <-told; got.what != "add" || got.object.(client.Object).GetName() != "b" {
+		t.Fatalf("told %+v", got)
+	}
+	found := &unstructured.UnstructuredList{}
+	found.SetGroupVersionKind(widgetKind.GroupVersion().WithKind("WidgetList"))
+	if err := c.List(t.Context(), found, client.MatchingFields{"name": "b"}); err != nil || len(found.Items) != 1 {
+		t.Errorf("%d objects, %v", len(found.Items), err)
+	}
+}
+
+// cacheOf returns a cache of any server.
+func cacheOf(t *testing.T, config *rest.Config) *Cache {
+	t.Helper()
+	c, err := New(config, cache.Options{Mapper: newMapper()}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestStartNeedsNoTypes: what the RESTMapper has found is followed at once, also while nobody may ask for more.
+func TestStartNeedsNoTypes(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, configMaps, configMap("web", "a"))
+	for _, path := range []string{"/api", "/apis", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "/apis/apiregistration.k8s.io/v1/apiservices"} {
+		server.Break(hanging(path))
+	}
+	c := newCache(t, server, cache.Options{}, Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Start(ctx) }() // ended by cancel
+	<-c.started
+	for name, list := range lists() {
+		if err := c.List(t.Context(), list); err != nil || len(names(t, list)) != 1 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}

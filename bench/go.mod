@@ -22,6 +22,7 @@ require (
 	github.com/ajstarks/svgo v0.0.0-20211024235047-1546f124cd8b // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/crdcache/crdcache/metrics v0.0.0 // indirect
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
 	github.com/emicklei/go-restful/v3 v3.13.0 // indirect
 	github.com/evanphx/json-patch/v5 v5.9.11 // indirect
@@ -85,3 +86,5 @@ require (
 replace github.com/crdcache/crdcache => ../
 
 replace github.com/crdcache/crdcache/controllerruntime => ../controllerruntime
+
+replace github.com/crdcache/crdcache/metrics => ../metrics

@@ -134,11 +134,11 @@ func names(t testing.TB, list client.ObjectList) map[string]bool {
 	return all
 }
 
-// noTypes is a source of types that tells of nothing but those of the tests, which takes no requests.
-type noTypes struct{}
+// fixedTypes is a source of types that takes no requests.
+type fixedTypes []apitest.Type
 
-func (noTypes) Subscribe(l dynamicinformer.TypeListener) (stop func()) {
-	for _, t := range allTypes {
+func (all fixedTypes) Subscribe(l dynamicinformer.TypeListener) (stop func()) {
+	for _, t := range all {
 		l.SetType(dynamicinformer.Type{GroupResource: t.GVR.GroupResource(), Kind: t.Kind, Namespaced: t.Namespaced, Versions: []string{t.GVR.Version}, Established: true})
 	}
 	l.SetComplete()

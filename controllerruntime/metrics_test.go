@@ -16,7 +16,7 @@ func TestMetrics(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	var stops []func()
 	for range 2 {
-		c := newCache(t, server, cache.Options{}, Options{Metrics: registry, Types: noTypes{}})
+		c := newCache(t, server, cache.Options{}, Options{Metrics: registry, Types: fixedTypes(allTypes)})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- c.Start(ctx) }() // ended by cancel

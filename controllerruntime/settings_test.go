@@ -98,7 +98,7 @@ func textOf(err error) string {
 // TestWithoutBookmarks: no request asks for any.
 func TestWithoutBookmarks(t *testing.T) {
 	server := newServer(t)
-	c := newCache(t, server, cache.Options{DefaultEnableWatchBookmarks: new(false)}, Options{Types: noTypes{}})
+	c := newCache(t, server, cache.Options{DefaultEnableWatchBookmarks: new(false)}, Options{Types: fixedTypes(allTypes)})
 	start(t, c)
 	if err := c.List(t.Context(), &corev1.ConfigMapList{}); err != nil {
 		t.Fatal(err)

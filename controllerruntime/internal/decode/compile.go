@@ -81,12 +81,12 @@ func unmarshaling(typ reflect.Type) codec {
 
 func (c compiler) pointer(typ reflect.Type) codec {
 	elem := typ.Elem()
-	inner := c.codec(elem)
+	inner, room := c.codec(elem), roomFor(elem)
 	return func(d *document, i int, p unsafe.Pointer) int {
 		if d.at(i) == 'n' {
 			return d.null(i)
 		}
-		made := reflect.New(elem).UnsafePointer()
+		made := room()
 		end := inner(d, i, made)
 		if end < 0 {
 			return failed
@@ -94,6 +94,21 @@ func (c compiler) pointer(typ reflect.Type) codec {
 		*(*unsafe.Pointer)(p) = made
 		return end
 	}
+}
+
+// roomFor returns what allocates a value of a type: without reflection for simple kinds.
+func roomFor(typ reflect.Type) func() unsafe.Pointer {
+	switch typ.Kind() {
+	case reflect.String:
+		return func() unsafe.Pointer { return unsafe.Pointer(new(string)) }
+	case reflect.Bool:
+		return func() unsafe.Pointer { return unsafe.Pointer(new(bool)) }
+	case reflect.Int32:
+		return func() unsafe.Pointer { return unsafe.Pointer(new(int32)) }
+	case reflect.Int64:
+		return func() unsafe.Pointer { return unsafe.Pointer(new(int64)) }
+	}
+	return func() unsafe.Pointer { return reflect.New(typ).UnsafePointer() }
 }
 
 // structure returns the codec of a struct, which may be one that is being compiled.

@@ -8,6 +8,15 @@ import (
 // elementBytes is about how much is allocated for the first elements of a slice.
 const elementBytes = 256
 
+// sliceHeader is how a slice is laid out.
+type sliceHeader struct {
+	data     unsafe.Pointer
+	len, cap int
+}
+
+// empty is where slices without elements point to.
+var empty [1]byte
+
 func (c compiler) slice(typ reflect.Type) codec {
 	if typ.Elem().Kind() == reflect.Uint8 {
 		return bytesCodec
@@ -18,34 +27,38 @@ func (c compiler) slice(typ reflect.Type) codec {
 	if size > 0 {
 		few = max(1, min(4, elementBytes/int(size)))
 	}
+	first := reflect.ArrayOf(few, typ.Elem())
 	return func(d *document, i int, p unsafe.Pointer) int {
 		if d.at(i) != '[' {
 			return d.null(i)
 		}
-		list := reflect.NewAt(typ, p).Elem()
+		list := (*sliceHeader)(p)
 		i = d.space(i + 1)
 		if d.at(i) == ']' {
-			list.Set(reflect.MakeSlice(typ, 0, 0))
+			list.data = unsafe.Pointer(&empty)
 			return i + 1
 		}
-		list.Set(reflect.MakeSlice(typ, few, few))
-		room, n := few, 0
-		for more := true; more; n++ {
-			if n == room {
-				list.Grow(room) // what is there moves
-				room = list.Cap()
-				list.SetLen(room)
-				list.Slice(n, room).Clear()
+		list.data, list.cap = reflect.New(first).UnsafePointer(), few
+		for more := true; more; {
+			if list.len == list.cap {
+				grow(typ, list)
 			}
-			end := elem(d, i, unsafe.Add(list.UnsafePointer(), uintptr(n)*size))
+			end := elem(d, i, unsafe.Add(list.data, uintptr(list.len)*size))
 			if end < 0 {
 				return failed
 			}
+			list.len++
 			i, more = d.more(end, ']')
 		}
-		list.SetLen(n)
 		return i
 	}
+}
+
+// grow doubles the room of a slice.
+func grow(typ reflect.Type, list *sliceHeader) {
+	larger := reflect.MakeSlice(typ, 2*list.cap, 2*list.cap)
+	reflect.Copy(larger, reflect.NewAt(typ, unsafe.Pointer(list)).Elem())
+	list.data, list.cap = larger.UnsafePointer(), 2*list.cap
 }
 
 func (c compiler) mapping(typ reflect.Type) codec {

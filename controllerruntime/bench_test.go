@@ -1,0 +1,180 @@
+package controllerruntime
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+)
+
+var podKind = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
+
+// benchPods is how many objects the caches of the benchmarks hold.
+const benchPods = 300
+
+// pod is an object of two kilobytes.
+func pod(k int) *unstructured.Unstructured {
+	name := fmt.Sprintf("web-%d", k)
+	p := &corev1.Pod{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "web", Name: name, Labels: map[string]string{"app": "web", "shard": fmt.Sprint(k % 10)},
+			Annotations:     map[string]string{"example.com/checksum": "3b5f0ad06a4f4a459d596b8c9f7b9a10"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "0f1b3c1e-7f8e-4c1a-9a57-2d1c0f5f0c11", Controller: new(true)}},
+			ManagedFields: []metav1.ManagedFieldsEntry{{
+				Manager: "kube-controller-manager", Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1",
+				FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:labels":{".":{},"f:app":{},"f:shard":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{".":{},"f:image":{},"f:name":{},"f:ports":{}}},"f:dnsPolicy":{},"f:nodeName":{},"f:restartPolicy":{}}}`)},
+			}},
+		},
+		Spec: corev1.PodSpec{
+			NodeName: "node-17", RestartPolicy: "Always", DNSPolicy: "ClusterFirst", ServiceAccountName: "default", TerminationGracePeriodSeconds: new(int64(30)),
+			Containers: []corev1.Container{{
+				Name: "web", Image: "registry.example.com/web:1.2.3", ImagePullPolicy: "IfNotPresent",
+				Env:   []corev1.EnvVar{{Name: "MODE", Value: "production"}, {Name: "REGION", Value: "eu-1"}},
+				Ports: []corev1.ContainerPort{{ContainerPort: 8080, Protocol: "TCP"}},
+			}},
+		},
+		Status: corev1.PodStatus{
+			Phase: "Running", PodIP: "10.1.2.3", HostIP: "10.0.0.17",
+			Conditions: []corev1.PodCondition{{Type: "Ready", Status: "True"}, {Type: "PodScheduled", Status: "True"}},
+		},
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		panic(err)
+	}
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(text); err != nil {
+		panic(err)
+	}
+	return u
+}
+
+// benchCaches returns both caches of the same objects, started.
+func benchCaches(b *testing.B) map[string]cache.Cache {
+	pods := apitest.Type{GVR: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Kind: "Pod", Namespaced: true}
+	server := apitest.New(b, pods)
+	for k := range benchPods {
+		server.Create(b, pods.GVR, pod(k))
+	}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(podKind, meta.RESTScopeNamespace)
+	stock, err := cache.New(server.Config(), cache.Options{Mapper: mapper})
+	if err != nil {
+		b.Fatal(err)
+	}
+	ours, err := New(server.Config(), cache.Options{Mapper: mapper}, Options{Types: fixedTypes{pods}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	start(b, stock)
+	start(b, ours)
+	return map[string]cache.Cache{"stock": stock, "ours": ours}
+}
+
+// podForms are an empty pod and an empty list in each form.
+func podForms() map[string]struct {
+	object client.Object
+	list   client.ObjectList
+} {
+	dynamic, dynamicList := &unstructured.Unstructured{}, &unstructured.UnstructuredList{}
+	dynamic.SetGroupVersionKind(podKind)
+	dynamicList.SetGroupVersionKind(podKind.GroupVersion().WithKind("PodList"))
+	partial, partialList := &metav1.PartialObjectMetadata{}, &metav1.PartialObjectMetadataList{}
+	partial.SetGroupVersionKind(podKind)
+	partialList.SetGroupVersionKind(podKind.GroupVersion().WithKind("PodList"))
+	return map[string]struct {
+		object client.Object
+		list   client.ObjectList
+	}{"typed": {&corev1.Pod{}, &corev1.PodList{}}, "unstructured": {dynamic, dynamicList}, "metadata": {partial, partialList}}
+}
+
+// BenchmarkGet reads one object after the other: cold, and hot, when each is in memory decoded because a handler holds it.
+func BenchmarkGet(b *testing.B) {
+	caches := benchCaches(b)
+	for form, empty := range podForms() {
+		for name, c := range caches {
+			for _, state := range []string{"cold", "hot"} {
+				if state == "hot" && name == "stock" {
+					continue // it is always the same
+				}
+				b.Run(form+"/"+name+"/"+state, func(b *testing.B) {
+					held := hold(b, c, empty.object, state == "hot")
+					out := empty.object.DeepCopyObject().(client.Object)
+					b.ReportAllocs()
+					k := 0
+					for b.Loop() {
+						k++
+						if err := c.Get(context.Background(), client.ObjectKey{Namespace: "web", Name: podNames[k%benchPods]}, out); err != nil {
+							b.Fatal(err)
+						}
+					}
+					runtime.KeepAlive(held)
+				})
+			}
+		}
+	}
+}
+
+// BenchmarkList reads all objects, and those of one label out of ten.
+func BenchmarkList(b *testing.B) {
+	caches := benchCaches(b)
+	for form, empty := range podForms() {
+		for name, c := range caches {
+			for what, options := range map[string][]client.ListOption{"all": nil, "labels": {client.MatchingLabels{"shard": "3"}}} {
+				b.Run(form+"/"+name+"/"+what, func(b *testing.B) {
+					hold(b, c, empty.object, false)
+					b.ReportAllocs()
+					for b.Loop() {
+						if err := c.List(context.Background(), empty.list.DeepCopyObject().(client.ObjectList), options...); err != nil {
+							b.Fatal(err)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// podNames are made once, outside what is measured.
+var podNames = func() []string {
+	all := make([]string, benchPods)
+	for k := range all {
+		all[k] = fmt.Sprintf("web-%d", k)
+	}
+	return all
+}()
+
+// hold waits for an informer, and returns all its objects as handlers get them if they are to stay in memory.
+func hold(b *testing.B, c cache.Cache, object client.Object, stay bool) []any {
+	b.Helper()
+	i, err := c.GetInformer(context.Background(), object)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if !stay {
+		return nil
+	}
+	told := make(recorder, benchPods)
+	registration, err := i.AddEventHandler(told)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = i.RemoveEventHandler(registration) }()
+	held := make([]any, benchPods)
+	for k := range held {
+		held[k] = (<-told).object
+	}
+	return held
+}

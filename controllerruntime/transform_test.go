@@ -1,0 +1,84 @@
+package controllerruntime
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// TestTransformsGetTheirForm: as with the stock cache, a transform works on what readers get.
+func TestTransformsGetTheirForm(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, configMaps, configMap("web", "a", "key", "value"))
+	c := newCache(t, server, cache.Options{DefaultTransform: func(in any) (any, error) {
+		form := "unknown"
+		switch in.(type) {
+		case *corev1.ConfigMap:
+			form = "typed"
+		case *unstructured.Unstructured:
+			form = "unstructured"
+		case *metav1.PartialObjectMetadata:
+			form = "metadata"
+		}
+		in.(client.Object).SetLabels(map[string]string{"form": form})
+		return in, nil
+	}}, Options{})
+	start(t, c)
+	for name, form := range forms() {
+		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, form); err != nil || form.GetLabels()["form"] != name {
+			t.Errorf("%s: %v, %v", name, err, form.GetLabels())
+		}
+		if got := form.GetObjectKind().GroupVersionKind(); got != configMapKind {
+			t.Errorf("%s: the kind is %s", name, got)
+		}
+	}
+	var typed corev1.ConfigMap
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, &typed); err != nil || typed.Data["key"] != "value" || typed.UID == "" {
+		t.Errorf("%v: %+v", err, typed)
+	}
+}
+
+// TestForeignTransforms: what is not of the form is an error of readers, as with the stock cache.
+func TestForeignTransforms(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, configMaps, configMap("web", "a"))
+	c := newCache(t, server, cache.Options{DefaultTransform: func(in any) (any, error) {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "a"}}, nil
+	}}, Options{})
+	start(t, c)
+	for name, form := range forms() {
+		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, form); err == nil {
+			t.Errorf("%s: what is no ConfigMap is returned as one", name)
+		}
+	}
+}
+
+// TestStripManagedFieldsIsPruning: it is recognised, and other transforms are not taken for it.
+func TestStripManagedFieldsIsPruning(t *testing.T) {
+	if !stripsManagedFields(cache.TransformStripManagedFields()) {
+		t.Error("TransformStripManagedFields is not recognised")
+	}
+	if stripsManagedFields(dynamicinformer.StripManagedFields) || stripsManagedFields(func(in any) (any, error) { return in, nil }) {
+		t.Error("another transform is taken for TransformStripManagedFields")
+	}
+	server := newServer(t)
+	u := configMap("web", "a")
+	u.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "test", Operation: "Update", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{}`)}}})
+	server.Create(t, configMaps, u)
+	c := newCache(t, server, cache.Options{DefaultTransform: cache.TransformStripManagedFields()}, Options{})
+	start(t, c)
+	for name, form := range forms() {
+		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, form); err != nil || len(form.GetManagedFields()) != 0 {
+			t.Errorf("%s: %v, %v", name, err, form.GetManagedFields())
+		}
+	}
+	if view := c.Factory().Stats()[0].View; view != "pruned" && view != "pruned; storage: metadata" {
+		t.Errorf("the view is %q", view)
+	}
+}

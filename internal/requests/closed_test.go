@@ -79,6 +79,7 @@ func TestWatchesClosedAfterAnEvent(t *testing.T) {
 		r.breaks(apitest.Fault{Verb: "watch-list", Status: 400})
 		r.breaks(apitest.Fault{Verb: "watch", Effect: apitest.Close("ADDED")})
 		r.startOurs(false)
+		r.awaitSync(gadgets)
 		for n := range 100 {
 			r.create(fmt.Sprint("b", n))
 		}

@@ -39,7 +39,48 @@ func chartsOf(r *Result) []picture {
 	add(curves(r, "growth-heap", experiment.HeapPerObject, "Live heap, per object"))
 	add(bars(r, "update-cpu", experiment.UpdatesKey, experiment.CPUPerEvent, "Client CPU per update, at a steady rate, with %s objects"))
 	add(bars(r, "update-latency", experiment.UpdatesKey, experiment.LatencyP99, "Time within which 99 %% of updates reach the handler, with %s objects"))
+	add(managerBars(r, "manager-cpu", experiment.CPU, "CPU of a manager until everything is reconciled"))
+	add(managerBars(r, "manager-peak", experiment.PeakRSS, "Peak memory of a manager until everything is reconciled"))
 	return all
+}
+
+// managerBars compares managers by one metric: for each form of objects, where most of them were measured, the one on
+// controller-runtime's cache with the one on ours.
+func managerBars(r *Result, name, metric, title string) (picture, bool) {
+	b := chart.Bars{Title: title}
+	for _, form := range []struct{ experiment, size, name string }{
+		{experiment.ManageUnstructured, experiment.Small, "%s unstructured"},
+		{experiment.ManageTyped, experiment.Small, "%s typed"},
+		{experiment.ManageMetadata, experiment.Small, "%s as metadata"},
+		{experiment.ManageTypes, experiment.Many, "%s of " + fmt.Sprint(experiment.ManyTypes) + " types"},
+	} {
+		counts := objectCounts(r, form.experiment, form.size)
+		if len(counts) == 0 {
+			continue
+		}
+		t := table{experiment: form.experiment, size: form.size, objects: counts[len(counts)-1]}
+		c := column{metric: metric, base: experiment.StockManager}
+		for _, who := range []struct{ subject, name string }{
+			{experiment.StockManager, "controller-runtime's cache"}, {experiment.OursManager, "crdcache"},
+		} {
+			if value, ok := t.value(r, who.subject, c); ok {
+				b.Rows = append(b.Rows, chart.Bar{
+					Name: fmt.Sprintf(form.name, commas(int64(t.objects))) + ", " + who.name, Value: value,
+					Text: t.cell(r, who.subject, c), Ours: who.subject == experiment.OursManager,
+				})
+			}
+		}
+	}
+	return showing(name, b), len(b.Rows) > 1
+}
+
+// showing is a picture of bars, with what they say as its text.
+func showing(name string, b chart.Bars) picture {
+	var said []string
+	for _, row := range b.Rows {
+		said = append(said, row.Name+" "+row.Text)
+	}
+	return picture{name: name, text: b.Title + ": " + strings.Join(said, "; "), drawing: b}
 }
 
 // bars compares all subjects of an experiment by one metric, where most of them were measured.
@@ -61,11 +102,7 @@ func bars(r *Result, name, of, metric, title string) (picture, bool) {
 			b.Rows = append(b.Rows, chart.Bar{Name: s.Title, Value: value, Text: t.cell(r, s.Name, c), Ours: s.Ours})
 		}
 	}
-	var said []string
-	for _, row := range b.Rows {
-		said = append(said, row.Name+" "+row.Text)
-	}
-	return picture{name: name, text: b.Title + ": " + strings.Join(said, "; "), drawing: b}, len(b.Rows) > 1
+	return showing(name, b), len(b.Rows) > 1
 }
 
 // curves shows how a metric of filling caches changes with the number of objects, of the subjects for which that was

@@ -50,6 +50,37 @@ func TestCharts(t *testing.T) {
 	}
 }
 
+// TestManagerCharts: of each form the managers are next to each other, and compared with each other.
+func TestManagerCharts(t *testing.T) {
+	r := &Result{}
+	add := func(of string, objects int, who string, cpu float64) {
+		size := experiment.Small
+		if of == experiment.ManageTypes {
+			size = experiment.Many
+		}
+		r.Add(of, size, objects, who, map[string]float64{experiment.CPU: cpu})
+	}
+	add(experiment.ManageTyped, 1_000, experiment.OursManager, 1)
+	add(experiment.ManageTyped, 50_000, experiment.StockManager, 10)
+	add(experiment.ManageTyped, 50_000, experiment.OursManager, 5)
+	add(experiment.ManageTypes, 6_000, experiment.OursManager, 3)
+	pictures := chartsOf(r)
+	if len(pictures) != 1 || pictures[0].name != "manager-cpu" {
+		t.Fatalf("%+v", pictures)
+	}
+	want := []chart.Bar{
+		{Name: "50,000 typed, controller-runtime's cache", Value: 10, Text: "10.0 s"},
+		{Name: "50,000 typed, crdcache", Value: 5, Text: "5.00 s (2.00×)", Ours: true},
+		{Name: "6,000 of 300 types, crdcache", Value: 3, Text: "3.00 s", Ours: true},
+	}
+	if diff := cmp.Diff(want, pictures[0].drawing.(chart.Bars).Rows); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if page := markdown(r, "charts"); strings.Count(page, `src="charts/manager-cpu-light.svg"`) != 1 {
+		t.Errorf("the page does not show it once:\n%s", page)
+	}
+}
+
 // TestDocs writes the page and the charts from the results in docs: the page there shows all charts, and those are there.
 func TestDocs(t *testing.T) {
 	const docs = "../../../docs"

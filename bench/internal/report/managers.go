@@ -8,7 +8,7 @@ import (
 )
 
 // managers writes what the managers of controller-runtime cost.
-func managers(b *strings.Builder, r *Result) {
+func managers(b *strings.Builder, r *Result, folder string) {
 	sections := []struct{ experiment, size, text string }{
 		{experiment.ManageUnstructured, experiment.Small, "unstructured.Unstructured"},
 		{experiment.ManageTyped, experiment.Small, "cert-manager's Certificate"},
@@ -19,8 +19,11 @@ func managers(b *strings.Builder, r *Result) {
 		"The same program in both rows but for `NewCache`; the ratios are against controller-runtime's cache. What work\nqueues cost is in both.\n\n"
 	for _, s := range sections {
 		for _, objects := range objectCounts(r, s.experiment, s.size) {
-			b.WriteString(title)
-			title = ""
+			if title != "" {
+				b.WriteString(title)
+				embed(b, r, folder, "manager-cpu", "manager-peak")
+				title = ""
+			}
 			fmt.Fprintf(b, "%s objects as %s:\n\n", commas(int64(objects)), s.text)
 			base := experiment.StockManager
 			table{experiment: s.experiment, size: s.size, objects: objects, rows: []row{

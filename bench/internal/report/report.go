@@ -28,7 +28,7 @@ func markdown(r *Result, folder string) string {
 	growth(&b, r, folder)
 	updates(&b, r, folder)
 	reads(&b, r)
-	managers(&b, r)
+	managers(&b, r, folder)
 	dumps(&b, r)
 	small(&b, r)
 	queries(&b, r)

@@ -34,6 +34,8 @@ const (
 	ManageTypes        = "manage-types"
 	// Queries asks a cache of generated objects, and a graph of their references.
 	Queries = "queries"
+	// Types keeps caches of many types with few objects each.
+	Types = "types"
 )
 
 // The subjects of experiments that are not about caches.
@@ -65,6 +67,7 @@ var experiments = map[string]Func{
 	Decode:      decodeObjects,
 	Paths:       evaluatePaths,
 	Queries:     askQueries,
+	Types:       holdTypes,
 
 	ManageUnstructured: manage,
 	ManageTyped:        manage,

@@ -1,12 +1,6 @@
 package experiment
 
-import (
-	"bytes"
-	"fmt"
-	"os"
-	"runtime"
-	"strconv"
-)
+import "runtime"
 
 // liveHeap returns the bytes of heap that are in use after everything unused has been collected.
 func liveHeap() int64 {
@@ -28,21 +22,4 @@ func allocations() (bytes, objects uint64) {
 // peakRSS returns the most memory in bytes that this process has had resident since it began to run its
 // program. What getrusage gives is no replacement: there a process inherits the peak of the one that started
 // it.
-func peakRSS() (int64, error) {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0, fmt.Errorf("the peak of resident memory is only known on Linux: %w", err)
-	}
-	return parsePeakRSS(status)
-}
-
-func parsePeakRSS(status []byte) (int64, error) {
-	for line := range bytes.Lines(status) {
-		fields := bytes.Fields(line)
-		if len(fields) == 3 && string(fields[0]) == "VmHWM:" && string(fields[2]) == "kB" {
-			kilobytes, err := strconv.ParseInt(string(fields[1]), 10, 64)
-			return kilobytes << 10, err
-		}
-	}
-	return 0, fmt.Errorf("there is no VmHWM in the status of the process")
-}
+func peakRSS() (int64, error) { return statusBytes("VmHWM:") }

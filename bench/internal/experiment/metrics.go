@@ -63,4 +63,15 @@ const (
 	QuerySortedKeys = "query_sorted_keys_ns"
 	QueryFirst      = "query_first_ns"
 	QueryDangling   = "query_dangling_ns"
+
+	// What a type occupies once it is synced: live heap, stacks, what the kernel holds for its connections, the sum of
+	// these, and resident memory; and its goroutines.
+	TypeHeap       = "type_heap_b"
+	TypeStack      = "type_stack_b"
+	TypeKernel     = "type_kernel_b"
+	TypeMemory     = "type_memory_b"
+	TypeRSS        = "type_rss_b"
+	TypeGoroutines = "type_goroutines"
+	// IdleCPU is the share of one processor that all types take while nothing happens, in percent.
+	IdleCPU = "idle_cpu_percent"
 )

@@ -20,6 +20,10 @@ type Task struct {
 	Size    string
 	Objects int
 	Subject string
+	// PerType is how many objects each type has, where Objects is the number of types; and Idle is for how long to watch
+	// what happens while nothing does.
+	PerType int
+	Idle    time.Duration
 	// Kubeconfig is a file with the API server's address.
 	Kubeconfig string
 	// Events is how many updates are going to be made once the child is ready.
@@ -30,6 +34,8 @@ type Task struct {
 	Command []string
 	// Env has environment variables for the child, each as "name=value".
 	Env []string
+	// HeapProfile is the file to write what is in use in the end to; empty means none.
+	HeapProfile string
 	// Profile is the file to write a processor profile to; empty means none.
 	Profile string
 }

@@ -13,6 +13,9 @@ func (p Plan) Estimate() time.Duration {
 	most := map[string]int{}
 	for _, s := range p {
 		seconds += s.estimate()
+		if s.Experiment == experiment.Types {
+			continue
+		}
 		most[s.Size] = max(most[s.Size], s.Objects)
 	}
 	for size, objects := range most {
@@ -58,6 +61,8 @@ const (
 	manyPer1000    = 8   // with their types
 	largeFactor    = 3   // of a large object against a small one
 	burstRate      = 800 // how many updates the server takes in a second
+	typesSettle    = 10
+	perType        = 4 // of a thousand types
 )
 
 // operations is how many small operations with a budget an experiment has.
@@ -70,6 +75,10 @@ func (s Step) Estimate() time.Duration {
 
 func (s Step) estimate() float64 {
 	one := 0.0
+	if s.Experiment == experiment.Types {
+		one = float64(len(s.Subjects)) * (childSeconds + typesSettle + s.Idle.Seconds() + perType*float64(s.Objects)/1000)
+		return one * float64(s.Rounds)
+	}
 	for _, name := range s.Subjects {
 		one += childSeconds + float64(operations[s.Experiment])*s.Budget.Seconds()
 		switch {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/crdcache/crdcache/bench/internal/experiment"
@@ -37,13 +38,16 @@ func (r *runner) measure(ctx context.Context, step Step, name string) (map[strin
 	defer cancel()
 	task := experiment.Task{
 		Experiment: step.Experiment, Size: step.Size, Objects: step.Objects, Subject: name,
-		Kubeconfig: r.sandbox.Kubeconfig(), Events: step.Events, Budget: step.Budget, Command: r.command(step, name),
+		PerType: step.PerType, Idle: step.Idle, Kubeconfig: r.kubeconfig(), Events: step.Events, Budget: step.Budget, Command: r.command(step, name),
 	}
 	if step.Experiment == experiment.SyncList {
 		task.Env = []string{experiment.NoWatchList}
 	}
 	if r.options.Profiles != "" {
 		task.Profile = filepath.Join(r.options.Profiles, fmt.Sprintf("%s-%s-%d-%s.pprof", step.Experiment, step.Size, step.Objects, name))
+	}
+	if r.options.Profiles != "" {
+		task.HeapProfile = strings.TrimSuffix(task.Profile, ".pprof") + "-heap.pprof"
 	}
 	switch {
 	case step.Events == 0:

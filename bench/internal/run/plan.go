@@ -18,8 +18,9 @@ type Plan []Step
 type Step struct {
 	Experiment string
 	Size       string
-	Objects    int
-	Subjects   []string
+	// Objects is how many there are; of many types, how many types with PerType objects each.
+	Objects, PerType int
+	Subjects         []string
 	// Rounds is how often all of it is done; the median counts.
 	Rounds int
 	// Events is how many updates are made, Rate of them in a second; without a rate all of them reach the client at
@@ -28,10 +29,15 @@ type Step struct {
 	Rate   float64
 	// Budget is the processor time for each small operation.
 	Budget time.Duration
+	// Idle is for how long caches are watched while nothing happens.
+	Idle time.Duration
 }
 
 // String names the step in messages.
 func (s Step) String() string {
+	if s.Experiment == experiment.Types {
+		return fmt.Sprintf("%s, %d with %d objects each", s.Experiment, s.Objects, s.PerType)
+	}
 	return fmt.Sprintf("%s, %d %s objects", s.Experiment, s.Objects, s.Size)
 }
 
@@ -45,7 +51,7 @@ func NewPlan(o PlanOptions) (Plan, error) {
 	}
 	known := []string{experiment.Sync, experiment.SyncList, experiment.UpdatesKey, experiment.UpdatesRead, experiment.BurstKey,
 		experiment.BurstRead, experiment.Reads, experiment.DumpJSON, experiment.DumpYAML, experiment.Decode, experiment.Paths, experiment.Queries,
-		experiment.ManageUnstructured, experiment.ManageTyped, experiment.ManageMetadata, experiment.ManageTypes}
+		experiment.ManageUnstructured, experiment.ManageTyped, experiment.ManageMetadata, experiment.ManageTypes, experiment.Types}
 	for _, name := range o.Experiments {
 		if !slices.Contains(known, name) {
 			return nil, fmt.Errorf("there is no experiment %q; there are: %q", name, known)
@@ -55,7 +61,7 @@ func NewPlan(o PlanOptions) (Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := o.small(subjects)
+	p := append(o.types(subjects), o.small(subjects)...)
 	for _, size := range o.LargeSizes {
 		p = append(p, o.sync(experiment.Large, size, subjects)...)
 	}
@@ -68,6 +74,9 @@ func NewPlan(o PlanOptions) (Plan, error) {
 		return !wanted || len(s.Subjects) == 0
 	})
 	slices.SortStableFunc(p, func(a, b Step) int {
+		if (a.Experiment == experiment.Types) != (b.Experiment == experiment.Types) {
+			return map[bool]int{true: -1, false: 1}[a.Experiment == experiment.Types] // before there is a sandbox that takes processor time
+		}
 		if a.Size != b.Size {
 			return slices.Index(sizes, a.Size) - slices.Index(sizes, b.Size)
 		}
@@ -153,6 +162,23 @@ func (o PlanOptions) managers() Plan {
 	}
 	if o.ManyTypes {
 		step.Experiment, step.Size, step.Objects = experiment.ManageTypes, experiment.Many, experiment.ManyTypes*experiment.ManyEach
+		p = append(p, step)
+	}
+	return p
+}
+
+// types plans to keep caches of many types.
+func (o PlanOptions) types(subjects []subject.Subject) Plan {
+	var p Plan
+	for _, count := range o.Types {
+		step := Step{
+			Experiment: experiment.Types, Size: experiment.Small, Objects: count, PerType: experiment.ObjectsPerType, Rounds: min(o.Rounds, 2), Idle: o.Idle,
+		}
+		for _, s := range subjects {
+			if slices.Contains(subject.Fleets(), s.Name) {
+				step.Subjects = append(step.Subjects, s.Name)
+			}
+		}
 		p = append(p, step)
 	}
 	return p

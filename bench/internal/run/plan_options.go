@@ -10,6 +10,9 @@ import (
 type PlanOptions struct {
 	// Sizes are the numbers of small objects to fill caches with, and LargeSizes those of large ones.
 	Sizes, LargeSizes []int
+	// Types are the numbers of types to keep caches of, and Idle for how long to watch them while nothing happens.
+	Types []int
+	Idle  time.Duration
 	// Subjects are the caches, by name.
 	Subjects []string
 	// Experiments are those to make, by name; empty means all.
@@ -48,9 +51,10 @@ func DefaultPlanOptions() PlanOptions {
 	return PlanOptions{
 		Sizes:      []int{1_000, 10_000, 50_000, 200_000},
 		LargeSizes: []int{10_000},
-		Subjects:   subject.Names(subject.All()),
-		Rounds:     3,
-		Updates:    600, UpdateObjects: 10_000,
+		Types:      []int{200, 1_000}, Idle: 30 * time.Second,
+		Subjects: subject.Names(subject.All()),
+		Rounds:   3,
+		Updates:  600, UpdateObjects: 10_000,
 		Burst: 2_000, ListObjects: 10_000, ReadObjects: 100_000, DumpObjects: 50_000,
 		ManagedObjects: 50_000, ManyTypes: true,
 		Budget: 400 * time.Millisecond,
@@ -60,7 +64,8 @@ func DefaultPlanOptions() PlanOptions {
 // CIPlanOptions returns the options of the short run that guards promises.
 func CIPlanOptions() PlanOptions {
 	return PlanOptions{
-		Sizes:    []int{5_000},
+		Sizes: []int{5_000},
+		Types: []int{200}, Idle: 5 * time.Second,
 		Subjects: subject.Names(subject.All()),
 		Rounds:   3,
 		Updates:  300, UpdateObjects: 5_000,

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/crdcache/crdcache/bench/internal/experiment"
 	"github.com/crdcache/crdcache/bench/internal/report"
 )
 
@@ -43,8 +44,9 @@ type runner struct {
 	result  *report.Result
 	crds    string
 	sandbox *sandbox
-	size    string // of the objects in sandbox
-	settled int    // how many of them the server is known to serve
+	types   *typesServer // while a step of many types is measured
+	size    string       // of the objects in sandbox
+	settled int          // how many of them the server is known to serve
 }
 
 func (r *runner) all(ctx context.Context, p Plan) (err error) {
@@ -57,6 +59,12 @@ func (r *runner) all(ctx context.Context, p Plan) (err error) {
 	defer func() { err = errors.Join(err, r.stopSandbox()) }()
 	for i, step := range p {
 		r.say("[%d/%d] %s", i+1, len(p), step)
+		if step.Experiment == experiment.Types {
+			if err := r.manyTypes(ctx, step); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := r.fill(ctx, step); errors.Is(err, errNotServed) && ctx.Err() == nil {
 			r.result.Failures = append(r.result.Failures, fmt.Sprintf("%s: %v", step, err))
 			r.say("  FAILED %v", err)
@@ -69,6 +77,26 @@ func (r *runner) all(ctx context.Context, p Plan) (err error) {
 		}
 	}
 	return nil
+}
+
+// manyTypes measures a step of many types, with a server of its own.
+func (r *runner) manyTypes(ctx context.Context, step Step) (err error) {
+	if r.types, err = startTypesServer(step.Objects, step.PerType); err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, r.types.Stop())
+		r.types = nil
+	}()
+	return r.step(ctx, step)
+}
+
+// kubeconfig is that of the server to measure with.
+func (r *runner) kubeconfig() string {
+	if r.types != nil {
+		return r.types.Kubeconfig()
+	}
+	return r.sandbox.Kubeconfig()
 }
 
 // step measures all subjects of a step. Each round goes through all of them, so that a busy moment of the

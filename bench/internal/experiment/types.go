@@ -1,0 +1,142 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/pprof"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/bench/internal/subject"
+)
+
+// ObjectsPerType is how many objects each type has in experiments with many types.
+const ObjectsPerType = 20
+
+// TypesGroup and TypesVersion are where these types are.
+const (
+	TypesGroup   = "types.example.com"
+	TypesVersion = "v1"
+)
+
+// ManyTypes returns the types of experiments with many of them.
+func ManyTypes(count int) []subject.Type {
+	types := make([]subject.Type, count)
+	for i := range types {
+		types[i] = subject.Type{
+			GVR:  schema.GroupVersionResource{Group: TypesGroup, Version: TypesVersion, Resource: fmt.Sprintf("kind%04ds", i)},
+			Kind: fmt.Sprintf("Kind%04d", i),
+		}
+	}
+	return types
+}
+
+// holdTypes fills a cache of each of many types, and measures what that costs, what it keeps, and what it costs from then
+// on, when nothing happens but bookmarks.
+func holdTypes(ctx context.Context, task Task, _ func() error) (Outcome, error) {
+	config, err := config(task)
+	if err != nil {
+		return Outcome{}, err
+	}
+	before, err := takeFootprint()
+	if err != nil {
+		return Outcome{}, err
+	}
+	watch, err := startStopwatch()
+	if err != nil {
+		return Outcome{}, err
+	}
+	fleet, err := subject.NewFleet(task.Subject, config, ManyTypes(task.Objects))
+	if err != nil {
+		return Outcome{}, err
+	}
+	if err := fleet.Sync(ctx); err != nil {
+		return Outcome{}, err
+	}
+	cpu, wall, err := watch.Elapsed()
+	if err != nil {
+		return Outcome{}, err
+	}
+	peak, err := peakRSS()
+	if err != nil {
+		return Outcome{}, err
+	}
+	if objects := fleet.Len(); objects != task.Objects*task.PerType {
+		return Outcome{}, fmt.Errorf("the caches have %d objects, want %d", objects, task.Objects*task.PerType)
+	}
+	idle, err := idleShare(ctx, task.Idle)
+	if err != nil {
+		return Outcome{}, err
+	}
+	after, err := takeFootprint()
+	if err != nil {
+		return Outcome{}, err
+	}
+	if err := writeProfiles(task.HeapProfile); err != nil {
+		return Outcome{}, err
+	}
+	runtime.KeepAlive(fleet)
+	types := float64(task.Objects)
+	heap, stack, kernel := float64(after.heap-before.heap)/types, float64(after.stack-before.stack)/types, float64(after.kernel-before.kernel)/types
+	return Outcome{Metrics: map[string]float64{
+		CPU:            cpu.Seconds(),
+		Wall:           wall.Seconds(),
+		PeakRSS:        float64(peak),
+		TypeHeap:       heap,
+		TypeStack:      stack,
+		TypeKernel:     kernel,
+		TypeMemory:     heap + stack + kernel,
+		TypeRSS:        float64(after.resident-before.resident) / types,
+		TypeGoroutines: float64(after.goroutines-before.goroutines) / types,
+		IdleCPU:        100 * idle,
+	}}, nil
+}
+
+// writeProfiles writes what is in use to a file, and the goroutines to one beside it.
+func writeProfiles(path string) error {
+	if path == "" {
+		return nil
+	}
+	for name, profile := range map[string]string{path: "heap", path + ".goroutines": "goroutine"} {
+		file, err := os.Create(name)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(pprof.Lookup(profile).WriteTo(file, 0), file.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle is how long caches get after they have synced before it counts what they do.
+const settle = 10 * time.Second
+
+// idleShare is how much of one processor the process takes during some time, once it has settled.
+func idleShare(ctx context.Context, during time.Duration) (float64, error) {
+	if err := pause(ctx, settle); err != nil {
+		return 0, err
+	}
+	watch, err := startStopwatch()
+	if err != nil {
+		return 0, err
+	}
+	if err := pause(ctx, during); err != nil {
+		return 0, err
+	}
+	cpu, wall, err := watch.Elapsed()
+	return cpu.Seconds() / wall.Seconds(), err
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -221,6 +221,8 @@ func TestExpiredWatchIsNoFailure(t *testing.T) {
 		observe(t, i, "at first", time.Minute, brief{State: StateSynced})
 		server.Break(fault(widgetsPath, "watch", 410))
 		server.CloseClientConnections()
+		observe(t, i, "expired", 0, brief{State: StateSynced})
+		server.Repair()
 		observe(t, i, "relisted", time.Minute, brief{State: StateSynced})
 		if diff := cmp.Diff(Relists{Expired: 1}, i.Status().Relists); diff != "" || failures != 0 {
 			t.Errorf("relists (-want +got):\n%s\n%d failures", diff, failures)

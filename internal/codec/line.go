@@ -3,6 +3,7 @@ package codec
 import (
 	"bytes"
 	"io"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
@@ -11,18 +12,18 @@ import (
 )
 
 const (
-	// idleBuffer is the size of the buffer of a lineReader for which little comes at a time, as on most watches
-	// most of the time; busyBuffer the one it grows to while a lot comes. Only long frames need more.
-	idleBuffer = 4 << 10
-	busyBuffer = 64 << 10
+	// lineBuffer is the size of the buffer of a lineReader. Only long frames need more.
+	lineBuffer = 64 << 10
+	// firstBytes is how much of what comes next is read before there is a buffer: watches that nothing comes on need none.
+	firstBytes = 64
 	// maxFrame is the size from which on client-go refuses frames.
 	maxFrame = 16 << 20
 )
 
 // lineReader cuts a stream into frames at the ends of lines, which is where API servers end events. Where the end
 // of a line has not come yet it counts brackets, because others may send none. What is no event by its first byte it
-// leaves to the stock reader, with all that follows; so it does when told to hand over. It is not safe for
-// concurrent use, but for Close.
+// leaves to the stock reader, with all that follows; so it does when told to hand over. While it waits for a frame it has
+// no buffer. It is not safe for concurrent use, but for Close.
 type lineReader struct {
 	source io.ReadCloser
 	stock  runtime.Framer
@@ -34,7 +35,8 @@ type lineReader struct {
 	scan    bracketScanner
 	rest    []byte // of a frame that did not fit the caller's buffer
 	failure error  // of the source, for after what has been read
-	filled  bool   // the last read filled the buffer
+	reads   int    // of the source
+	first   [firstBytes]byte
 
 	fallback io.ReadCloser // reads the rest of the stream
 }
@@ -155,37 +157,42 @@ func (r *lineReader) skipSpace() {
 	r.scanned = r.start
 }
 
+// lineBuffers are not in use.
+var lineBuffers = sync.Pool{New: func() any { return new([lineBuffer]byte) }}
+
 // fill reads more of the source, after making room.
 func (r *lineReader) fill() {
-	if kept := len(r.buffer) - r.start; r.start > 0 || r.buffer == nil {
-		size := r.size(kept)
-		if size == cap(r.buffer) {
-			r.buffer = r.buffer[:copy(r.buffer, r.buffer[r.start:])]
-		} else {
-			r.buffer = append(make([]byte, 0, size), r.buffer[r.start:]...)
-		}
-		r.scanned -= r.start
-		r.frame, r.start = 0, 0
-	}
-	if len(r.buffer) == cap(r.buffer) {
+	switch kept := r.buffer[r.start:]; {
+	case len(kept) == 0:
+		r.await()
+		return
+	case r.start > 0 && cap(r.buffer) > lineBuffer && len(kept) < lineBuffer/2:
+		r.buffer = append(lineBuffers.Get().(*[lineBuffer]byte)[:0], kept...)
+	case r.start > 0:
+		r.buffer = r.buffer[:copy(r.buffer, kept)]
+	case len(r.buffer) == cap(r.buffer):
 		r.buffer = append(make([]byte, 0, 2*cap(r.buffer)), r.buffer...)
 	}
-	free := cap(r.buffer) - len(r.buffer)
-	n, err := r.source.Read(r.buffer[len(r.buffer):cap(r.buffer)])
+	r.scanned -= r.start
+	r.frame, r.start = 0, 0
+	n := r.read(r.buffer[len(r.buffer):cap(r.buffer)])
 	r.buffer = r.buffer[:len(r.buffer)+n]
-	r.failure, r.filled = err, n == free
 }
 
-// size returns how large the buffer should be from now on, between frames, when kept bytes of it are in use.
-func (r *lineReader) size(kept int) int {
-	size := max(cap(r.buffer), idleBuffer)
-	switch {
-	case r.filled && size < busyBuffer:
-		return 2 * size
-	case size > busyBuffer && kept < busyBuffer/2:
-		return busyBuffer
-	case !r.filled && kept == 0 && len(r.buffer) < size/8 && size > idleBuffer:
-		return size / 2
+// await waits for the next frame without a buffer.
+func (r *lineReader) await() {
+	if cap(r.buffer) == lineBuffer {
+		lineBuffers.Put((*[lineBuffer]byte)(r.buffer[:lineBuffer]))
 	}
-	return size
+	r.buffer, r.frame, r.start, r.scanned = nil, 0, 0, 0
+	if n := r.read(r.first[:]); n > 0 {
+		r.buffer = append(lineBuffers.Get().(*[lineBuffer]byte)[:0], r.first[:n]...)
+	}
+}
+
+func (r *lineReader) read(data []byte) int {
+	n, err := r.source.Read(data)
+	r.failure = err
+	r.reads++
+	return n
 }

@@ -15,7 +15,7 @@ import (
 // With a feed, which is for one watch, that brings the events whose objects are packed. Without one (nil) client-go does,
 // and the result is safe for concurrent use if stock is.
 func WrapPacked(stock runtime.NegotiatedSerializer, packer *packed.Packer, feed *Feed) runtime.NegotiatedSerializer {
-	return &packedSerializer{NegotiatedSerializer: stock, packer: packer, feed: feed, typed: typedKinds()}
+	return &packedSerializer{NegotiatedSerializer: stock, packer: packer, feed: feed}
 }
 
 // packedSerializer is the wrapped one for watches.
@@ -23,7 +23,6 @@ type packedSerializer struct {
 	runtime.NegotiatedSerializer
 	packer *packed.Packer
 	feed   *Feed
-	typed  map[string]bool
 }
 
 // SupportedMediaTypes implements runtime.NegotiatedSerializer. client-go asks once for each watch, and uses what
@@ -39,11 +38,10 @@ func (p *packedSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
 			info.Serializer = &packingSerializer{Serializer: info.Serializer, packer: p.packer}
 			continue
 		}
-		s := &stream{packer: p.packer, feed: p.feed, typed: p.typed, objects: info.Serializer, events: info.StreamSerializer.Serializer, framer: info.StreamSerializer.Framer}
+		s := newStream(*info, p.packer, p.feed)
 		inner := *info.StreamSerializer
-		inner.Serializer = &streamEvents{Serializer: s.events, stream: s}
+		inner.Serializer, info.Serializer = s.decoders()
 		inner.Framer = &streamFramer{Framer: s.framer, stream: s}
-		info.Serializer = &streamObjects{packingSerializer: packingSerializer{Serializer: s.objects, packer: p.packer}, stream: s}
 		info.StreamSerializer = &inner
 	}
 	return infos

@@ -32,6 +32,20 @@ type stream struct {
 	eventGVK, objectGVK schema.GroupVersionKind
 }
 
+// newStream returns a stream whose objects are packed, with the serializer and framer of info for what is unusual.
+func newStream(info runtime.SerializerInfo, packer *packed.Packer, feed *Feed) *stream {
+	return &stream{
+		packer: packer, feed: feed, typed: typedKinds(),
+		objects: info.Serializer, events: info.StreamSerializer.Serializer, framer: info.StreamSerializer.Framer,
+	}
+}
+
+// decoders returns what decodes the events of the stream, and what decodes the objects in them.
+func (s *stream) decoders() (events, objects runtime.Serializer) {
+	return &streamEvents{Serializer: s.events, stream: s},
+		&streamObjects{packingSerializer: packingSerializer{Serializer: s.objects, packer: s.packer}, stream: s}
+}
+
 // streamFramer is the framer of a stream.
 type streamFramer struct {
 	runtime.Framer

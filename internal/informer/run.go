@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -100,26 +101,53 @@ func (i *Informer) end(g *generation) {
 // reflect lists and watches, again and again with a growing pause, until the context ends. What comes goes to
 // target, the generation or a part of it.
 func (i *Informer) reflect(ctx context.Context, g *generation, target cache.ReflectorStore, lw cache.ListerWatcher, resync time.Duration) {
-	clock := untilDone(ctx, i.clock)
+	// The reflector knows what to do with objects that are not of the type.
+	if direct, ok := lw.(InlineWatcher); ok && i.options.ExampleObject == nil {
+		i.reflectInline(ctx, g, &inline{generation: g, lw: direct, target: target}, resync)
+		return
+	}
+	r := i.newReflector(ctx, g, target, lw, resync)
+	if target == cache.ReflectorStore(g) {
+		i.reflector.Store(r)
+	}
+	i.repeat(ctx, g, r, r.ListAndWatchWithContext)
+}
+
+// reflectInline is reflect for what can be watched without the reflector.
+func (i *Informer) reflectInline(ctx context.Context, g *generation, w *inline, resync time.Duration) {
+	if resync > 0 {
+		var resyncing sync.WaitGroup
+		defer resyncing.Wait()
+		resyncing.Go(func() { g.resyncs(ctx) }) // ended by ctx
+	}
+	i.reflector.Store(nil)
+	r := i.newReflector(ctx, g, inlineStore{w.target, w}, inlineLister{w.lw, w}, 0)
+	i.repeat(ctx, g, r, func(ctx context.Context) error { return w.listAndWatch(ctx, r) })
+}
+
+func (i *Informer) newReflector(ctx context.Context, g *generation, target cache.ReflectorStore, lw cache.ListerWatcher, resync time.Duration) *cache.Reflector {
 	r := cache.NewReflectorWithOptions(lw, i.options.ExampleObject, target, cache.ReflectorOptions{
 		Logger:          &g.logger,
 		Name:            i.reflectorName(),
 		TypeDescription: i.options.ObjectDescription,
 		ResyncPeriod:    resync,
 		MinWatchTimeout: i.options.MinWatchTimeout,
-		Clock:           clock,
+		Clock:           untilDone(ctx, i.clock),
 		Backoff:         i.options.Backoff,
 	})
 	r.ShouldResync = g.shouldResync
 	r.WatchListPageSize = i.options.WatchListPageSize
-	if target == cache.ReflectorStore(g) {
-		i.reflector.Store(r)
-	}
+	return r
+}
+
+// repeat lists and watches, again and again, until ctx ends.
+func (i *Informer) repeat(ctx context.Context, g *generation, r *cache.Reflector, listAndWatch func(context.Context) error) {
+	clock := i.clock
 	afterEnd := i.options.Backoff.DelayWithReset(clock, backoffReset)
 	afterPanic := standardBackoff().DelayWithReset(clock, backoffReset)
 	for {
 		delay := afterEnd
-		if !g.listAndWatch(ctx, r) {
+		if !g.listAndWatch(ctx, r, listAndWatch) {
 			delay = afterPanic
 		}
 		if !pause(ctx, clock, delay()) {
@@ -132,10 +160,10 @@ func (i *Informer) reflect(ctx context.Context, g *generation, target cache.Refl
 // index function, an error handler) and the process is set to survive that (utilruntime.ReallyCrash is off; it is on by
 // default). As in client-go the type is then listed again. The pause before that is client-go's also where the requests
 // have a pace of their own, which does not know of panics.
-func (g *generation) listAndWatch(ctx context.Context, r *cache.Reflector) (ok bool) {
+func (g *generation) listAndWatch(ctx context.Context, r *cache.Reflector, listAndWatch func(context.Context) error) (ok bool) {
 	defer utilruntime.HandleCrashWithContext(ctx)
 	// What the end of the context breaks off has not failed.
-	if err := r.ListAndWatchWithContext(ctx); err != nil && ctx.Err() == nil {
+	if err := listAndWatch(ctx); err != nil && ctx.Err() == nil {
 		g.onError(ctx, r, err)
 	}
 	return true

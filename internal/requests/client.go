@@ -16,6 +16,8 @@ type Client struct {
 	dynamic.Interface
 	config *rest.Config // with the serializer of client-go
 	http   *http.Client
+	// stock makes the requests whose answers are read here.
+	stock *rest.RESTClient
 }
 
 // NewClient returns a client for config. The HTTP client takes precedence over what config says about transport; nil
@@ -36,6 +38,10 @@ func NewClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
 		}
 	}
 	c := &Client{config: config, http: watchThrottling(httpClient)}
+	var err error
+	if c.stock, err = c.rest(config); err != nil {
+		return nil, err
+	}
 	decoding := rest.CopyConfig(config)
 	decoding.NegotiatedSerializer = codec.Wrap(config.NegotiatedSerializer)
 	requests, err := c.rest(decoding)

@@ -51,7 +51,7 @@ func newResource(from dynamic.Interface, gvr schema.GroupVersionResource, namesp
 	if problems := rest.IsValidPathSegmentName(namespace); len(problems) > 0 {
 		return nil, fmt.Errorf("invalid namespace %q: %v", namespace, problems)
 	}
-	return own.packed(gvr, namespace, form)
+	return own.packed(gvr, namespace, form), nil
 }
 
 // decodedResource has the requests of a dynamic client.
@@ -87,35 +87,14 @@ const (
 )
 
 // packed returns the requests for packed objects.
-func (c *Client) packed(gvr schema.GroupVersionResource, namespace string, form Form) (resource, error) {
-	whole, err := c.lists(wholeContent, gvr, namespace, form.Packer)
-	if err != nil {
-		return nil, err
-	}
+func (c *Client) packed(gvr schema.GroupVersionResource, namespace string, form Form) resource {
+	whole := &packedResource{owner: c, gvr: gvr, namespace: namespace, lists: wholeContent, events: wholeContent, packer: form.Packer}
 	if !form.Metadata {
-		return whole, nil
+		return whole
 	}
-	metadata, err := c.lists(metadataList, gvr, namespace, form.Packer)
-	if err != nil {
-		return nil, err
-	}
-	metadata.events = metadataOfEvents
-	return &metadataResource{metadata: metadata, whole: whole}, nil
-}
-
-// lists returns the requests for packed objects, of which lists ask for content.
-func (c *Client) lists(content string, gvr schema.GroupVersionResource, namespace string, packer *packed.Packer) (*packedResource, error) {
-	client, err := c.packing(content, packer, nil)
-	if err != nil {
-		return nil, err
-	}
-	decoded := dynamic.ResourceInterface(dynamic.New(client).Resource(gvr))
-	if namespace != "" {
-		decoded = dynamic.New(client).Resource(gvr).Namespace(namespace)
-	}
-	return &packedResource{
-		owner: c, client: client, events: content, path: apiPath(gvr, namespace), packer: packer, decoded: decodedResource{decoded},
-	}, nil
+	metadata := *whole
+	metadata.lists, metadata.events = metadataList, metadataOfEvents
+	return &metadataResource{metadata: &metadata, whole: whole}
 }
 
 // packing returns a REST client that asks for content, and packs the objects of watches.
@@ -141,6 +120,11 @@ func (m *metadataResource) List(ctx context.Context, options metav1.ListOptions)
 // Watch implements resource.
 func (m *metadataResource) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	return ask(m, func(r *packedResource) (watch.Interface, error) { return r.Watch(ctx, options) })
+}
+
+// Events implements inlineResource.
+func (m *metadataResource) Events(ctx context.Context, options metav1.ListOptions) (*codec.Events, error) {
+	return ask(m, func(r *packedResource) (*codec.Events, error) { return r.Events(ctx, options) })
 }
 
 func ask[T any](m *metadataResource, request func(*packedResource) (T, error)) (T, error) {
@@ -169,27 +153,26 @@ func apiPath(gvr schema.GroupVersionResource, namespace string) []string {
 
 // packedResource packs objects from the bytes of responses.
 type packedResource struct {
-	owner  *Client
-	client *rest.RESTClient // for lists
-	// events is what watches ask for.
-	events string
-
-	path   []string
-	packer *packed.Packer
-	// decoded are for responses that are not of the usual form.
-	decoded resource
+	owner     *Client
+	gvr       schema.GroupVersionResource
+	namespace string
+	// lists and events are what lists and watches ask for.
+	lists, events string
+	packer        *packed.Packer
 }
 
-func (r *packedResource) request(client *rest.RESTClient, options *metav1.ListOptions) *rest.Request {
-	return client.Get().AbsPath(r.path...).SpecificallyVersionedParams(options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
+// request returns a request for content.
+func (r *packedResource) request(client *rest.RESTClient, content string, options *metav1.ListOptions) *rest.Request {
+	return client.Get().AbsPath(apiPath(r.gvr, r.namespace)...).SetHeader("Accept", content).
+		SpecificallyVersionedParams(options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
 }
 
 // List implements resource. It packs each item as it comes, so that the whole response is never in memory.
 func (r *packedResource) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	body, err := r.request(r.client, &options).Stream(ctx)
+	body, err := r.request(r.owner.stock, r.lists, &options).Stream(ctx)
 	if err != nil {
 		if utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) {
-			return r.decoded.List(ctx, options) // which tries again, unlike Stream
+			return r.decoded(ctx, options) // which tries again, unlike Stream
 		}
 		return nil, err
 	}
@@ -197,11 +180,24 @@ func (r *packedResource) List(ctx context.Context, options metav1.ListOptions) (
 	list, err := codec.ReadList(body, r.packer)
 	switch {
 	case errors.Is(err, codec.ErrUnusual):
-		return r.decoded.List(ctx, options)
+		return r.decoded(ctx, options)
 	case err != nil:
 		return nil, fmt.Errorf("reading a list: %w", err)
 	}
 	return list, nil
+}
+
+// decoded lists what is not of the usual form.
+func (r *packedResource) decoded(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	client, err := r.owner.packing(r.lists, r.packer, nil)
+	if err != nil {
+		return nil, err
+	}
+	decoded := dynamic.ResourceInterface(dynamic.New(client).Resource(r.gvr))
+	if r.namespace != "" {
+		decoded = dynamic.New(client).Resource(r.gvr).Namespace(r.namespace)
+	}
+	return decodedResource{decoded}.List(ctx, options)
 }
 
 // Watch implements resource. The watch has batches.
@@ -212,9 +208,19 @@ func (r *packedResource) Watch(ctx context.Context, options metav1.ListOptions) 
 		return nil, err
 	}
 	options.Watch = true
-	w, err := r.request(client, &options).Watch(ctx)
+	w, err := r.request(client, r.events, &options).Watch(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return feed.Of(w), nil
+}
+
+// Events implements inlineResource. Like client-go's watches it is not limited in rate.
+func (r *packedResource) Events(ctx context.Context, options metav1.ListOptions) (*codec.Events, error) {
+	options.Watch = true
+	body, err := r.request(r.owner.stock, r.events, &options).SetHeader("Accept-Encoding", "identity").Throttle(nil).Stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return codec.NewEvents(body, r.owner.config.NegotiatedSerializer, r.packer)
 }

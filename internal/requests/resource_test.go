@@ -342,13 +342,13 @@ func TestRateLimitIsShared(t *testing.T) {
 			t.Fatal("the burst is smaller than configured")
 		}
 	}
-	for range 2 {
-		r, err := made.packed(gadgets, "", Form{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.(*packedResource).client.GetRateLimiter() != limit {
-			t.Error("a limit of its own")
+	packing, err := made.packing(wholeContent, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, client := range map[string]*rest.RESTClient{"stock": made.stock, "packing": packing} {
+		if client.GetRateLimiter() != limit {
+			t.Errorf("the client that is %s has a limit of its own", name)
 		}
 	}
 	if unlimited, err := NewClient(&rest.Config{Host: "http://127.0.0.1:1", QPS: -1}, nil); err != nil || unlimited.config.RateLimiter != nil {

@@ -52,8 +52,8 @@ type Reporter interface {
 	Contact(initial bool)
 }
 
-// ListWatch returns what a reflector lists and watches target through. forbidden is called when a list or watch is,
-// which is then no failure; it may be nil.
+// ListWatch returns what a reflector lists and watches target through; with a Client that packs, it is an
+// informer.InlineWatcher. forbidden is called when a list or watch is, which is then no failure; it may be nil.
 func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer, forbidden func(error)) cache.ListerWatcher {
 	l := &listWatch{
 		tweak:   target.Tweak,
@@ -73,9 +73,11 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer, forbidden 
 	if s.OnFailure != nil {
 		l.tell = func(err error) { s.OnFailure(target.GVR, err) }
 	}
-	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc: l.list, WatchFuncWithContext: l.watch,
-	}, s.Client)
+	lw := &cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}
+	if inline, ok := l.resource.(inlineResource); ok {
+		return &inlineWatcher{ListWatch: lw, requests: l, resource: inline}
+	}
+	return cache.ToListWatcherWithWatchListSemantics(lw, s.Client)
 }
 
 // AwaitRight waits until target may be listed and watched, which refusal says that it may not, asking now and then.

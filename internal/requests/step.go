@@ -36,6 +36,8 @@ type outcome struct {
 	asked time.Duration
 	// handsOver says that who follows the type goes on in another way where it is forbidden: that is no failure.
 	handsOver bool
+	// again says that who asked does so again by itself, so that nobody else hears of the failure.
+	again bool
 	// lasted is how long a watch that is closed was open, its initial events not counted; brought says that something came
 	// in that time.
 	lasted  time.Duration
@@ -115,7 +117,7 @@ func (p policy) step(s state, o outcome) (state, effect) {
 		s.watching = time.Time{}
 	}
 	reason := ReasonOf(o.err)
-	repeats := repeated(o.err)
+	repeats := o.again || repeated(o.err)
 	switch {
 	case reason == ReasonForbidden && o.handsOver && o.verb != VerbWatchList:
 		return s, effect{handsOver: true, err: o.err}

@@ -1,0 +1,181 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// InlineWatcher is a ListerWatcher whose watches need no goroutine but that of who reads them. A reflector has three for a
+// watch, and stacks and buffers with each; where there are many types on which little happens, these are most of what a
+// type costs. So the reflector of an InlineWatcher only lists.
+type InlineWatcher interface {
+	cache.ListerWatcher
+	cache.ListerWatcherWithContext
+	// WatchInline asks for a watch and passes its events to take, on the goroutine of the caller, until the watch or ctx
+	// ends, or take returns false. The last event may be of type ERROR. The error says that there is no watch, and that
+	// all is to be listed again. It paces itself.
+	WatchInline(ctx context.Context, options metav1.ListOptions, take func(watch.Event) bool) error
+}
+
+// inline lists with a reflector, and watches by itself what follows the list, by the rules of the reflector.
+type inline struct {
+	*generation
+	lw     InlineWatcher
+	target cache.ReflectorStore
+	// version is the resource version that was seen last; empty before the first list.
+	version string
+	// ordered says that what comes is in the order of resource versions.
+	ordered bool
+	// endList ends the reflector's part of a round; nil when it has.
+	endList context.CancelFunc
+}
+
+// listAndWatch lists, and watches until it has to be listed again, or ctx ends.
+func (w *inline) listAndWatch(ctx context.Context, r *cache.Reflector) error {
+	listing, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w.endList = cancel
+	if err := r.ListAndWatchWithContext(listing); err != nil || w.endList != nil {
+		return err
+	}
+	return w.watch(ctx)
+}
+
+// watch watches, again and again, until all has to be listed again.
+func (w *inline) watch(ctx context.Context) error {
+	for ctx.Err() == nil {
+		w.ordered = !unordered(w.version)
+		start := w.informer.clock.Now()
+		events := 0
+		var failure error
+		err := w.lw.WatchInline(ctx, w.options(), func(event watch.Event) bool {
+			if event.Type == watch.Error {
+				failure = apierrors.FromObject(event.Object)
+				return false
+			}
+			events++
+			w.apply(ctx, event)
+			return ctx.Err() == nil
+		})
+		if err != nil {
+			return err
+		}
+		if failure == nil && events == 0 && w.informer.clock.Since(start) < shortWatch {
+			failure = &cache.VeryShortWatchError{Name: w.informer.reflectorName()}
+		}
+		if failure == nil || apierrors.IsTooManyRequests(failure) {
+			continue
+		}
+		if ctx.Err() == nil && !apierrors.IsResourceExpired(failure) && !apierrors.IsGone(failure) {
+			klog.FromContext(ctx).Info("Warning: watch ended with error", "reflector", w.informer.reflectorName(), "err", failure)
+		}
+		return nil
+	}
+	return nil
+}
+
+// shortWatch is how long a watch lasts at least on which nothing comes, unless something is wrong.
+const shortWatch = time.Second
+
+// leastWatch is how long watches are asked to last at least.
+const leastWatch = 5 * time.Minute
+
+// options are those of a watch that goes on from what was seen.
+func (w *inline) options() metav1.ListOptions {
+	least := max(w.informer.options.MinWatchTimeout, leastWatch)
+	seconds := int64((least + rand.N(least)).Seconds())
+	return metav1.ListOptions{ResourceVersion: w.version, TimeoutSeconds: &seconds, AllowWatchBookmarks: true}
+}
+
+// apply has an event take effect.
+func (w *inline) apply(ctx context.Context, event watch.Event) {
+	object, err := meta.Accessor(event.Object)
+	if err == nil && isTable(event.Object) {
+		err = errTable
+	}
+	if err != nil {
+		utilruntime.HandleErrorWithContext(ctx, err, "Unable to understand watch event", "reflector", w.informer.reflectorName())
+		return
+	}
+	version := object.GetResourceVersion()
+	switch event.Type {
+	case watch.Added:
+		err = w.target.Add(event.Object)
+	case watch.Modified:
+		err = w.target.Update(event.Object)
+	case watch.Deleted:
+		err = w.target.Delete(event.Object)
+	case watch.Bookmark:
+		err = w.Bookmark(version)
+	}
+	if err != nil {
+		utilruntime.HandleErrorWithContext(ctx, err, "Unable to apply watch event", "reflector", w.informer.reflectorName(), "type", event.Type)
+	}
+	if w.ordered = w.ordered || event.Type != watch.Added; w.ordered {
+		w.version = version
+	}
+}
+
+// unordered reports whether a watch from a resource version begins with what is there, in any order.
+func unordered(version string) bool { return version == "" || version == "0" }
+
+// errTable is for a table, which the server was not asked for.
+var errTable = errors.New("it is a Table")
+
+func isTable(object runtime.Object) bool {
+	gvk := object.GetObjectKind().GroupVersionKind()
+	return gvk.Kind == "Table" && gvk.Group == metav1.GroupName
+}
+
+// inlineStore is the store of the reflector of an inline: the list is all that it stores.
+type inlineStore struct {
+	cache.ReflectorStore
+	*inline
+}
+
+// Replace implements cache.ReflectorStore, and ends the reflector's part.
+func (s inlineStore) Replace(list []any, resourceVersion string) error {
+	if err := s.ReflectorStore.Replace(list, resourceVersion); err != nil {
+		return err
+	}
+	s.version = resourceVersion
+	s.endList()
+	s.endList = nil
+	return nil
+}
+
+// inlineLister is what that reflector lists through. It asks for nothing older than what has been watched since its last
+// list, of which the reflector does not know.
+type inlineLister struct {
+	InlineWatcher
+	*inline
+}
+
+// ListWithContext implements cache.ListerWithContext.
+func (l inlineLister) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	l.renew(&options)
+	return l.lw.ListWithContext(ctx, options)
+}
+
+// WatchWithContext implements cache.WatcherWithContext.
+func (l inlineLister) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	l.renew(&options)
+	return l.lw.WatchWithContext(ctx, options)
+}
+
+func (l inlineLister) renew(options *metav1.ListOptions) {
+	if !unordered(options.ResourceVersion) {
+		options.ResourceVersion = l.version
+	}
+}

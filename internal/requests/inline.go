@@ -1,0 +1,101 @@
+package requests
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/codec"
+)
+
+// inlineResource is a resource whose watches can be read on the goroutine of the caller.
+type inlineResource interface {
+	resource
+	// Events asks for a watch. Its answer is not compressed: a decompressor takes more memory than most types.
+	Events(ctx context.Context, options metav1.ListOptions) (*codec.Events, error)
+}
+
+// inlineWatcher is a ListerWatcher that can also watch on the goroutine of its caller; see informer.InlineWatcher.
+type inlineWatcher struct {
+	*cache.ListWatch
+	requests *listWatch
+	resource inlineResource
+}
+
+// WatchInline passes the events of a watch to take. It asks again, after a pause, while the server cannot be reached or
+// wants to be left alone.
+func (w *inlineWatcher) WatchInline(ctx context.Context, options metav1.ListOptions, take func(watch.Event) bool) error {
+	w.requests.tweak(&options)
+	events, err := w.open(ctx, options)
+	if err != nil {
+		return err
+	}
+	defer events.Close()
+	w.requests.pass(ctx, events, take)
+	return nil
+}
+
+func (w *inlineWatcher) open(ctx context.Context, options metav1.ListOptions) (*codec.Events, error) {
+	l := w.requests
+	for {
+		if err := l.pacer.awaitWatch(ctx); err != nil {
+			return nil, err
+		}
+		l.reports.Ask()
+		request, asked := l.noting(ctx, VerbWatch)
+		events, err := w.resource.Events(request, options)
+		again := err != nil && (repeated(err) || unanswered(err))
+		l.record(outcome{verb: VerbWatch, err: err, asked: asked.duration(), again: again})
+		if !again || ctx.Err() != nil {
+			return events, err
+		}
+	}
+}
+
+// unanswered reports whether a request failed because its connection did.
+func unanswered(err error) bool {
+	return utilnet.IsProbableEOF(err) || utilnet.IsTimeout(err) || utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err)
+}
+
+// pass passes on events until there are no more, or take returns false. What cannot be read is an ERROR event, the last
+// one.
+func (l *listWatch) pass(ctx context.Context, events *codec.Events, take func(watch.Event) bool) {
+	live := false
+	for {
+		event, waited, err := events.Next()
+		if err != nil {
+			if ctx.Err() != nil || err == io.EOF || err == io.ErrUnexpectedEOF || unanswered(err) {
+				return // which is how watches end
+			}
+			event = watch.Event{Type: watch.Error, Object: undecodable.AsObject(fmt.Errorf("unable to decode an event from the watch stream: %w", err))}
+		}
+		if event.Type == watch.Error {
+			l.broke(ctx, apierrors.FromObject(event.Object))
+			take(event)
+			return
+		}
+		if !live {
+			live = true
+			l.record(outcome{verb: VerbWatch, phase: flowing})
+		}
+		if waited {
+			l.reports.Contact(false)
+		}
+		if l.keep != nil && event.Type != watch.Bookmark && !l.keep(event.Object) {
+			continue
+		}
+		if !take(event) {
+			return
+		}
+	}
+}
+
+// undecodable makes the object of an ERROR event of an error, as client-go does.
+var undecodable = apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding")

@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,7 +15,9 @@ type Board struct {
 
 	mu struct {
 		sync.Mutex
-		types    map[schema.GroupResource]Type
+		types map[schema.GroupResource]Type
+		// watchers are called at each change.
+		watchers map[schema.GroupResource][]*func()
 		news     map[schema.GroupResource]chan struct{} // closed and removed at the next change
 		complete bool
 	}
@@ -24,6 +27,7 @@ type Board struct {
 func NewBoard(completed func()) *Board {
 	b := &Board{completed: completed}
 	b.mu.types = map[schema.GroupResource]Type{}
+	b.mu.watchers = map[schema.GroupResource][]*func(){}
 	b.mu.news = map[schema.GroupResource]chan struct{}{}
 	return b
 }
@@ -41,36 +45,75 @@ func (b *Board) know(gr schema.GroupResource) (knowledge, <-chan struct{}) {
 	return knowledge{Type: t, exists: exists, complete: b.mu.complete}, news
 }
 
-// Set records that a type exists as described.
-func (b *Board) Set(t Type) {
+// notify has changed called, with no lock held, after each change of what is known of a type, until stop is called; a call
+// may be under way then.
+func (b *Board) notify(gr schema.GroupResource, changed func()) (stop func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.mu.types[t.GroupResource] = t
-	b.wakeLocked(t.GroupResource)
+	b.mu.watchers[gr] = append(b.mu.watchers[gr], &changed)
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		left := slices.DeleteFunc(b.mu.watchers[gr], func(f *func()) bool { return f == &changed })
+		if b.mu.watchers[gr] = left; len(left) == 0 {
+			delete(b.mu.watchers, gr)
+		}
+	}
+}
+
+// Set records that a type exists as described.
+func (b *Board) Set(t Type) {
+	b.change(t.GroupResource, func() { b.mu.types[t.GroupResource] = t })
 }
 
 // Remove records that a type exists no longer.
 func (b *Board) Remove(gr schema.GroupResource) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.mu.types, gr)
-	b.wakeLocked(gr)
+	b.change(gr, func() { delete(b.mu.types, gr) })
 }
 
 // Complete records that all types have been told.
 func (b *Board) Complete() {
 	defer b.completed()
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	b.mu.complete = true
+	var changed []func()
 	for gr := range b.mu.news {
 		b.wakeLocked(gr)
 	}
+	for gr := range b.mu.watchers {
+		changed = append(changed, b.watchersLocked(gr)...)
+	}
+	b.mu.Unlock()
+	call(changed)
+}
+
+// change changes what is known of a type, and tells who waits for that.
+func (b *Board) change(gr schema.GroupResource, set func()) {
+	b.mu.Lock()
+	set()
+	b.wakeLocked(gr)
+	changed := b.watchersLocked(gr)
+	b.mu.Unlock()
+	call(changed)
 }
 
 func (b *Board) wakeLocked(gr schema.GroupResource) {
 	if news, ok := b.mu.news[gr]; ok {
 		close(news)
 		delete(b.mu.news, gr)
+	}
+}
+
+func (b *Board) watchersLocked(gr schema.GroupResource) []func() {
+	watchers := make([]func(), 0, len(b.mu.watchers[gr]))
+	for _, changed := range b.mu.watchers[gr] {
+		watchers = append(watchers, *changed)
+	}
+	return watchers
+}
+
+func call(functions []func()) {
+	for _, f := range functions {
+		f()
 	}
 }

@@ -78,10 +78,10 @@ type generation struct {
 }
 
 // Run runs a generation whenever the type is there to be followed, until ctx ends. It is level-based: it compares what is
-// with what runs, and never acts on a single event.
+// with what runs, and never acts on a single event. It needs no goroutine but the caller's while all goes well.
 func (f *Follower) Run(ctx context.Context) {
 	if f.Board == nil {
-		f.generation(ctx, knowledge{}, f.Type.Version, func() { <-ctx.Done() })
+		f.generation(ctx, knowledge{}, f.Type.Version)
 		return
 	}
 	for ctx.Err() == nil {
@@ -114,8 +114,14 @@ func (f *Follower) observe() (knowledge, <-chan struct{}) {
 // are delivered as updates.
 func (f *Follower) versions(ctx context.Context, known knowledge, version string) requests.Reason {
 	for {
-		var next transition
-		f.generation(ctx, known, version, func() { next = f.awaitEnd(ctx, known.identity(), version) })
+		running, cancel := context.WithCancel(ctx)
+		e := &ending{Follower: f, was: known.identity(), version: version, cancel: cancel}
+		stop := f.Board.notify(f.Type.GroupResource(), e.news)
+		e.look() // at what has changed before
+		f.generation(running, known, version)
+		stop()
+		next := e.next()
+		cancel()
 		if ctx.Err() != nil || next.version == "" {
 			return next.gone
 		}
@@ -123,50 +129,10 @@ func (f *Follower) versions(ctx context.Context, known knowledge, version string
 	}
 }
 
-// transition is what ends a generation: a type that is gone, or another version that takes over.
-type transition struct {
-	gone    requests.Reason
-	version string // empty when the type is gone
-	known   knowledge
-}
-
-// awaitEnd waits for what ends the generation that follows a version of the type as it was, or for the end of ctx.
-func (f *Follower) awaitEnd(ctx context.Context, was identity, version string) transition {
-	for ctx.Err() == nil {
-		known, news := f.observe()
-		if reason := known.ended(was); reason != requests.ReasonNone {
-			return transition{gone: reason}
-		}
-		if !known.serves(version) {
-			next, reason := f.Versions.choose(f.Type.Version, known.Type)
-			if reason != requests.ReasonNone {
-				return transition{gone: requests.ReasonVersionNotServed}
-			}
-			return transition{version: next, known: known}
-		}
-		if was.uid == "" {
-			was.uid = known.UID // it has become known, and is that of the same type
-		}
-		await(ctx, news)
-		// Whatever has changed, it may be what the requests wait for.
-		f.Requests.Retry()
-	}
-	return transition{}
-}
-
-// generation lists and watches a version until wait returns. Nothing of the generation runs any more then.
-func (f *Follower) generation(ctx context.Context, known knowledge, version string, wait func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	g := generation{number: f.Health.Begin(version, known.UID), version: version, known: known}
-	ran := make(chan struct{})
-	// Ended by cancel.
-	go func() {
-		defer close(ran)
-		f.serve(ctx, g)
-	}()
-	wait()
-	cancel()
-	<-ran
+// generation lists and watches a version until ctx ends. Nothing of the generation runs any more when it returns.
+func (f *Follower) generation(ctx context.Context, known knowledge, version string) {
+	f.serve(ctx, generation{number: f.Health.Begin(version, known.UID), version: version, known: known})
+	<-ctx.Done()
 }
 
 // leave ends what handlers and readers see of a type that is gone: every object is queued as deleted, and

@@ -96,8 +96,11 @@ func (i *Informer) joinLocked(r *Registration) {
 	i.startLocked(r)
 }
 
-// startLocked starts the handler's goroutine, which ends when the queue is closed.
-func (i *Informer) startLocked(r *Registration) { i.workers.Go(r.run) }
+// startLocked has the handler called, until its queue is closed.
+func (i *Informer) startLocked(r *Registration) {
+	i.workers.Add(1)
+	r.start(i.workers.Done)
+}
 
 // planResyncsLocked settles the resync period of a new handler and, before the start, how often to check.
 func (i *Informer) planResyncsLocked(r *Registration) {

@@ -97,14 +97,16 @@ func (r *Registration) Name() string { return r.name }
 // handler has returned. cache.ShutDownEventHandler waits for it.
 func (r *Registration) ShutdownChan() <-chan struct{} { return r.finished }
 
-// run hands the queue to the handler until the queue is closed. It is the handler's only goroutine; removing
-// the handler or stopping the informer ends it.
-func (r *Registration) run() {
-	defer close(r.finished)
-	r.queue.Run(func(n notification) {
+// start has the queue handed to the handler until the queue is closed, and calls ended then. Removing the handler or
+// stopping the informer does that.
+func (r *Registration) start(ended func()) {
+	r.queue.Start(func(n notification) {
 		if !r.call(n) {
 			r.pause(time.Second)
 		}
+	}, func() {
+		close(r.finished)
+		ended()
 	})
 }
 

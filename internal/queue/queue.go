@@ -12,12 +12,16 @@ import (
 // roomKept is how many elements' room a queue keeps after a burst.
 const roomKept = 1024
 
+// quiet is how long nothing must come for the goroutine of a queue to end.
+const quiet = 5 * time.Second
+
 // together is how far apart in time pushes may be that count as one for Lag.
 const together = time.Millisecond
 
 // Queue is an unbounded, ordered line of elements for one consumer. Producers append to one slice; the consumer takes the
 // whole slice and works it off without a lock, handing back its old one: no allocation and no goroutine switch for
-// each element. All methods are safe for concurrent use; Run is called once.
+// each element. The consumer's goroutine ends when nothing comes, and another one begins with what comes next, so that it
+// costs little to wait for what seldom happens. All methods are safe for concurrent use; Start is called once.
 type Queue[T any] struct {
 	now    func() time.Time
 	counts func(*T) bool
@@ -32,6 +36,12 @@ type Queue[T any] struct {
 		sync.Mutex
 		waiting  []T
 		arrivals []arrival // of waiting, in their order
+		// handleOne and ended are those of Start; nil before.
+		handleOne func(T)
+		ended     func()
+		// running says that there is a goroutine, busy that elements have come since this was last looked at, and leaving
+		// that the goroutine is to end if none waits.
+		running, busy, leaving bool
 	}
 	// filled wakes the consumer.
 	filled sync.Cond
@@ -77,7 +87,12 @@ func (q *Queue[T]) Push(elements ...T) {
 	} else {
 		q.mu.arrivals = append(q.mu.arrivals, arrival{now, len(elements)})
 	}
-	q.filled.Signal()
+	q.mu.busy = true
+	if q.mu.running {
+		q.filled.Signal()
+	} else if q.mu.handleOne != nil {
+		q.runLocked()
+	}
 }
 
 // Len counts the elements that wait, with the one being handled. After Close it is the number of those that were dropped.
@@ -100,20 +115,66 @@ func (q *Queue[T]) Lag() time.Duration {
 // Closed reports whether Close has been called.
 func (q *Queue[T]) Closed() bool { return q.closed.Load() }
 
-// Close lets Run end after the element at hand and drops the rest. It may be called more than once.
+// Close drops what waits. After the element at hand nothing is handled any more. It may be called more than once.
 func (q *Queue[T]) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.closed.Store(true)
+	if q.closed.Swap(true) {
+		return
+	}
 	q.mu.waiting, q.mu.arrivals = nil, nil
-	q.filled.Broadcast()
+	if q.mu.running {
+		q.filled.Signal()
+	} else if q.mu.ended != nil {
+		q.mu.ended()
+	}
 }
 
-// Run calls handle for one element after the other until the queue is closed.
-func (q *Queue[T]) Run(handle func(T)) {
+// Start has handle called for one element after the other, on a goroutine of the queue, until the queue is closed. ended is
+// called once after that, with locks held: by Close, or when the last call of handle has returned.
+func (q *Queue[T]) Start(handle func(T), ended func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.mu.handleOne, q.mu.ended = handle, ended
+	switch {
+	case q.closed.Load():
+		ended()
+	case len(q.mu.waiting) > 0:
+		q.runLocked()
+	}
+}
+
+// runLocked begins a goroutine.
+func (q *Queue[T]) runLocked() {
+	q.mu.running, q.mu.leaving = true, false
+	go q.run(q.mu.handleOne) // ended by Close, or by watchQuiet when nothing comes
+	q.watchQuiet()
+}
+
+// watchQuiet has the goroutine end when nothing comes for a while. It costs a timer while there is a goroutine, and nothing
+// for an element.
+func (q *Queue[T]) watchQuiet() {
+	var timer *time.Timer
+	timer = time.AfterFunc(quiet, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if !q.mu.running {
+			return
+		}
+		if q.mu.busy || len(q.mu.waiting) > 0 {
+			q.mu.busy = false
+			timer.Reset(quiet)
+			return
+		}
+		q.mu.leaving = true
+		q.filled.Signal()
+	})
+}
+
+// run handles elements until the queue is closed, or empty for long.
+func (q *Queue[T]) run(handle func(T)) {
 	var batch []T
 	var arrivals []arrival
-	defer q.handling.Store(0)
 	for {
 		var ok bool
 		if batch, arrivals, ok = q.take(batch, arrivals); !ok {
@@ -123,7 +184,7 @@ func (q *Queue[T]) Run(handle func(T)) {
 		for _, a := range arrivals {
 			q.handling.Store(a.at.UnixNano())
 			if !q.handle(batch[first:first+a.elements], handle) {
-				return
+				break // take ends it
 			}
 			first += a.elements
 		}
@@ -147,7 +208,7 @@ func (q *Queue[T]) handle(elements []T, handle func(T)) bool {
 	return true
 }
 
-// take waits for elements and returns all of them, or false when the queue is closed. The slices are those returned
+// take waits for elements and returns all of them, or false when the goroutine is to end. The slices are those returned
 // before, done with, to be filled next.
 func (q *Queue[T]) take(spare []T, times []arrival) ([]T, []arrival, bool) {
 	if cap(spare) > roomKept {
@@ -158,13 +219,20 @@ func (q *Queue[T]) take(spare []T, times []arrival) ([]T, []arrival, bool) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for len(q.mu.waiting) == 0 && !q.closed.Load() {
+	for len(q.mu.waiting) == 0 && !q.closed.Load() && !q.mu.leaving {
 		q.handling.Store(0)
 		q.filled.Wait()
 	}
-	if q.closed.Load() {
+	closed := q.closed.Load()
+	if closed || len(q.mu.waiting) == 0 {
+		q.handling.Store(0)
+		q.mu.running = false
+		if closed {
+			q.mu.ended()
+		}
 		return nil, nil, false
 	}
+	q.mu.leaving = false
 	batch, arrivals := q.mu.waiting, q.mu.arrivals
 	q.handling.Store(arrivals[0].at.UnixNano())
 	q.mu.waiting, q.mu.arrivals = spare[:0], times[:0]

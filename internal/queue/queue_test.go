@@ -1,7 +1,10 @@
 package queue
 
 import (
+	"runtime"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,7 +23,7 @@ func TestKeepsOrderAndLength(t *testing.T) {
 		t.Errorf("the length is %d, want 3: a zero does not count", got)
 	}
 	var handled []int
-	q.Run(func(n int) {
+	run(q, func(n int) {
 		handled = append(handled, n)
 		if want := 3 - max(n, 0) + 1; n > 0 && q.Len() != want {
 			t.Errorf("%d wait while %d is handled, want %d", q.Len(), n, want)
@@ -32,6 +35,77 @@ func TestKeepsOrderAndLength(t *testing.T) {
 	if len(handled) != 4 || handled[0] != 1 || handled[1] != 2 || handled[2] != 0 || handled[3] != 3 {
 		t.Errorf("handled %v", handled)
 	}
+}
+
+// run has a queue work until it is closed.
+func run[T any](q *Queue[T], handle func(T)) {
+	ended := make(chan struct{})
+	q.Start(handle, func() { close(ended) })
+	<-ended
+}
+
+// TestQuietQueueHasNoGoroutine: it ends when nothing comes for a while, and another one handles what comes next.
+func TestQuietQueueHasNoGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New[int](time.Now, nil)
+		handled := 0
+		ended := false
+		q.Start(func(int) { handled++ }, func() { ended = true })
+		expect := func(when string, want int) {
+			t.Helper()
+			synctest.Wait()
+			if got := goroutines(); got != want || q.Len() != 0 {
+				t.Errorf("%s there are %d goroutines, want %d; %d elements wait", when, got, want, q.Len())
+			}
+		}
+		expect("at first", 0)
+		for range 3 {
+			q.Push(1)
+			expect("after the first element", 1)
+			time.Sleep(quiet - time.Second)
+			q.Push(2, 3)
+			expect("after more", 1)
+			time.Sleep(quiet)
+			expect("a while after", 1)
+			time.Sleep(quiet)
+			expect("later", 0)
+		}
+		if handled != 9 || q.Lag() != 0 || ended {
+			t.Errorf("%d were handled, want 9; one waits for %v; it has ended: %v", handled, q.Lag(), ended)
+		}
+		q.Close()
+		if !ended {
+			t.Error("it has not ended")
+		}
+	})
+}
+
+// TestCloseWhileHandling: it has ended when the call has returned, and not before.
+func TestCloseWhileHandling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New[int](time.Now, nil)
+		turn := make(chan struct{})
+		var ended atomic.Bool
+		q.Start(func(int) { <-turn }, func() { ended.Store(true) })
+		q.Push(1, 2)
+		synctest.Wait()
+		q.Close()
+		synctest.Wait()
+		if ended.Load() {
+			t.Error("it has ended in the middle of a call")
+		}
+		close(turn)
+		synctest.Wait()
+		if !ended.Load() || goroutines() != 0 || q.Len() != 1 {
+			t.Errorf("ended: %v, with %d goroutines; %d were dropped, want 1", ended.Load(), goroutines(), q.Len())
+		}
+	})
+}
+
+// goroutines counts those of queues.
+func goroutines() int {
+	stacks := make([]byte, 1<<20)
+	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "queue.(*Queue[...]).run(")
 }
 
 func TestReusesOnlySmallSlices(t *testing.T) {
@@ -52,14 +126,13 @@ func TestReusesOnlySmallSlices(t *testing.T) {
 
 func TestClosedIgnoresAndDrops(t *testing.T) {
 	q := New[int](time.Now, nil)
-	ended := make(chan struct{})
-	go func() { // ended by Close
-		defer close(ended)
-		q.Run(func(int) { t.Error("handled after Close") })
-	}()
+	ended := 0
+	q.Start(func(int) { t.Error("handled after Close") }, func() { ended++ })
 	q.Close()
 	q.Close()
-	<-ended
+	if ended != 1 {
+		t.Errorf("it ended %d times", ended)
+	}
 	q.Push(1)
 	if q.Len() != 0 || !q.Closed() {
 		t.Error("a closed queue grows")
@@ -67,7 +140,7 @@ func TestClosedIgnoresAndDrops(t *testing.T) {
 
 	q = New[int](time.Now, nil)
 	q.Push(1, 2, 3)
-	q.Run(func(int) { q.Close() })
+	run(q, func(int) { q.Close() })
 	if q.Len() != 2 || q.Lag() != 0 {
 		t.Errorf("%d were dropped, want 2; the lag is %v", q.Len(), q.Lag())
 	}
@@ -85,7 +158,7 @@ func TestManyProducers(t *testing.T) {
 		})
 	}
 	next, total := [producers]int{}, 0
-	q.Run(func(n [2]int) {
+	run(q, func(n [2]int) {
 		if next[n[0]] != n[1] {
 			t.Errorf("producer %d: got %d, want %d", n[0], n[1], next[n[0]])
 			q.Close()
@@ -114,7 +187,7 @@ func TestLag(t *testing.T) {
 		q.Push(3)
 		expect("while nobody works", 2*time.Second)
 		turn := make(chan struct{})
-		go q.Run(func(int) { <-turn }) // ended by Close
+		q.Start(func(int) { <-turn }, func() {})
 		synctest.Wait()
 		time.Sleep(time.Second)
 		expect("while the first is handled", 3*time.Second)

@@ -42,6 +42,9 @@ func holdTypes(ctx context.Context, task Task, _ func() error) (Outcome, error) 
 	if err != nil {
 		return Outcome{}, err
 	}
+	if task.HeapProfile != "" {
+		runtime.MemProfileRate = 256 // what is measured grows by the profile
+	}
 	before, err := takeFootprint()
 	if err != nil {
 		return Outcome{}, err

@@ -20,7 +20,8 @@ import (
 )
 
 // replayPacked is replay for a codec that packs. Objects are decoded when the stream is over, so that those that
-// refer to its buffers are found out. Unpacked tells how many were not packed. With a feed, what it brings is the same.
+// refer to its buffers are found out. Unpacked tells how many were not packed. What a feed brings, and what is
+// read inline, is the same.
 func replayPacked(t testing.TB, packer *packed.Packer, stream func() io.Reader) (steps []step, unpacked int) {
 	t.Helper()
 	steps = replay(t, codec.WrapPacked(stock(), packer, nil), stream())
@@ -29,6 +30,11 @@ func replayPacked(t testing.TB, packer *packed.Packer, stream func() io.Reader) 
 	unpack(fed)
 	if diff := differ(steps, fed); diff != "" {
 		t.Errorf("(-handed over by client-go +fed)\n%.3000s", diff)
+	}
+	inline := replayInline(t, packer, stream())
+	unpack(inline)
+	if diff := differ(steps, inline); diff != "" {
+		t.Errorf("(-handed over by client-go +inline)\n%.3000s", diff)
 	}
 	return steps, unpacked
 }

@@ -1,0 +1,79 @@
+package dynamicinformer
+
+import (
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+)
+
+// TestQuietTypesHaveOneGoroutine: beside what the connection has for a request, that is what a type costs once it has
+// synced and nothing happens, with a handler, and with a source of types. A resync period costs another one.
+func TestQuietTypesHaveOneGoroutine(t *testing.T) {
+	resync := time.Hour
+	for name, test := range map[string]struct {
+		types  *script
+		resync *time.Duration
+		want   int
+	}{
+		"all types exist":   {want: 2},
+		"a source of types": {types: &script{}, want: 2},
+		"with resyncs":      {resync: &resync, want: 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(t *testing.T, server *apitest.Server) {
+				options := Options{Defaults: ResourceOptions{Resync: test.resync}}
+				if test.types != nil {
+					options.Types = test.types
+				}
+				f := newVirtualFactory(t, server, options)
+				if test.types != nil {
+					test.types.listener.SetComplete()
+					test.types.set(nil)
+					test.types.set(func(t *Type) { t.GroupResource, t.Kind = gadgets.GroupResource(), "Gadget" })
+				}
+				handled := 0
+				for _, gvr := range []schema.GroupVersionResource{widgets, gadgets} {
+					_, err := ask(t, f, gvr).AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { handled++ }})
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+				start(t, f)
+				server.Create(t, widgets, widget("web", "a"))
+				server.Create(t, gadgets, gadget("web", "a"))
+				time.Sleep(20 * time.Second)
+				synctest.Wait()
+				if got := ownGoroutines(); len(got) != test.want || handled != 2 {
+					t.Errorf("%d goroutines, want %d; %d objects were handled:\n%s", len(got), test.want, handled, strings.Join(got, "\n\n"))
+				}
+				server.Create(t, widgets, widget("web", "b"))
+				if synctest.Wait(); handled != 3 {
+					t.Errorf("%d objects were handled, want 3", handled)
+				}
+			})
+		})
+	}
+}
+
+// engine matches the stacks of the goroutines that run informers.
+var engine = regexp.MustCompile(`crdcache/internal/(informer|follow|requests|codec|queue|health)\.`)
+
+// ownGoroutines returns the stacks of the goroutines that run informers.
+func ownGoroutines() []string {
+	stacks := make([]byte, 1<<20)
+	var own []string
+	for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
+		if engine.MatchString(stack) {
+			own = append(own, stack)
+		}
+	}
+	return own
+}

@@ -1,0 +1,95 @@
+package codec_test
+
+import (
+	"errors"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/crdcache/crdcache/internal/codec"
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+// replayInline is replay for events that are read on the goroutine of the caller.
+func replayInline(t testing.TB, packer *packed.Packer, stream io.Reader) (steps []step) {
+	t.Helper()
+	events, err := codec.NewEvents(io.NopCloser(stream), stock(), packer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Close()
+	for {
+		event, _, err := events.Next()
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.ErrClosedPipe):
+			return append(steps, step{Ended: err.Error()})
+		case err != nil:
+			return append(steps, step{Ended: "an error"})
+		}
+		steps = append(steps, step{Type: string(event.Type), Object: event.Object})
+	}
+}
+
+// TestEventsTellWhatWasWaitedFor: of events that come together only the first was.
+func TestEventsTellWhatWasWaitedFor(t *testing.T) {
+	together := strings.Repeat(event("ADDED", widget(1)), 3)
+	events, err := codec.NewEvents(io.NopCloser(io.MultiReader(strings.NewReader(together), strings.NewReader(together))), stock(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 6 {
+		if _, waited, err := events.Next(); err != nil || waited != (n%3 == 0) {
+			t.Errorf("event %d was waited for: %v, %v", n, waited, err)
+		}
+	}
+}
+
+// TestQuietWatchesKeepNoBuffer: while nothing comes, a watch has less than a kilobyte.
+func TestQuietWatchesKeepNoBuffer(t *testing.T) {
+	const watches = 100
+	quiet := make([]*codec.Events, watches)
+	measure := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		return stats.HeapAlloc
+	}
+	text := event("ADDED", large[:len(large)-len(large)/10*9]+`"}`) // more than the buffer of one that is not quiet
+	before := measure()
+	for n := range quiet {
+		events, err := codec.NewEvents(io.NopCloser(&pausing{text: text}), stock(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, _, err := events.Next(); err != nil || e.Type != watch.Added {
+			t.Fatalf("got %v, %v", e, err)
+		}
+		if _, _, err := events.Next(); err != errPause {
+			t.Fatalf("got %v", err)
+		}
+		quiet[n] = events
+	}
+	if each := (measure() - before) / watches; each > 1024 {
+		t.Errorf("each keeps %d bytes", each)
+	}
+	runtime.KeepAlive(quiet)
+	runtime.KeepAlive(text)
+}
+
+// pausing has text, and then nothing for now.
+type pausing struct{ text string }
+
+var errPause = errors.New("nothing comes")
+
+func (p *pausing) Read(data []byte) (int, error) {
+	if p.text == "" {
+		return 0, errPause
+	}
+	n := copy(data, p.text)
+	p.text = p.text[n:]
+	return n, nil
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,28 +34,33 @@ type inlineWatcher struct {
 // wants to be left alone.
 func (w *inlineWatcher) WatchInline(ctx context.Context, options metav1.ListOptions, take func(watch.Event) bool) error {
 	w.requests.tweak(&options)
-	events, err := w.open(ctx, options)
+	if w.requests.noBookmarks {
+		options.AllowWatchBookmarks = false
+	}
+	began, events, err := w.open(ctx, options)
 	if err != nil {
 		return err
 	}
 	defer events.Close()
-	w.requests.pass(ctx, events, take)
+	w.requests.pass(ctx, began, events, take)
 	return nil
 }
 
-func (w *inlineWatcher) open(ctx context.Context, options metav1.ListOptions) (*codec.Events, error) {
+// open asks for a watch, and returns when it last did.
+func (w *inlineWatcher) open(ctx context.Context, options metav1.ListOptions) (began time.Time, events *codec.Events, err error) {
 	l := w.requests
 	for {
 		if err := l.pacer.awaitWatch(ctx); err != nil {
-			return nil, err
+			return began, nil, err
 		}
-		l.reports.Ask()
+		l.reports.RequestStarted(VerbWatch)
 		request, asked := l.noting(ctx, VerbWatch)
+		began = time.Now() // some proxies hold an answer back until the first event
 		events, err := w.resource.Events(request, options)
 		again := err != nil && (repeated(err) || unanswered(err))
 		l.record(outcome{verb: VerbWatch, err: err, asked: asked.duration(), again: again})
 		if !again || ctx.Err() != nil {
-			return events, err
+			return began, events, err
 		}
 	}
 }
@@ -66,12 +72,13 @@ func unanswered(err error) bool {
 
 // pass passes on events until there are no more, or take returns false. What cannot be read is an ERROR event, the last
 // one.
-func (l *listWatch) pass(ctx context.Context, events *codec.Events, take func(watch.Event) bool) {
+func (l *listWatch) pass(ctx context.Context, began time.Time, events *codec.Events, take func(watch.Event) bool) {
 	live := false
 	for {
 		event, waited, err := events.Next()
 		if err != nil {
 			if ctx.Err() != nil || err == io.EOF || err == io.ErrUnexpectedEOF || unanswered(err) {
+				l.closed(ctx, VerbWatch, began, live)
 				return // which is how watches end
 			}
 			event = watch.Event{Type: watch.Error, Object: undecodable.AsObject(fmt.Errorf("unable to decode an event from the watch stream: %w", err))}

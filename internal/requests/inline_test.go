@@ -22,7 +22,8 @@ import (
 // nobody records nothing.
 type nobody struct{ Reporter }
 
-func (nobody) Ask()                 {}
+func (nobody) RequestStarted(Verb)  {}
+func (nobody) WatchOpened()         {}
 func (nobody) Answer(Verb, error)   {}
 func (nobody) Listed(time.Duration) {}
 func (nobody) Throttled(Verb)       {}
@@ -36,7 +37,7 @@ func inlineRequests(t *testing.T, config *rest.Config, client *http.Client, form
 		t.Fatal(err)
 	}
 	s := &Server{Client: own, Limiter: NewLimiter(1, time.Now)}
-	lw := s.ListWatch(Target{GVR: gadgets, Namespace: "default", Form: form, Tweak: func(*metav1.ListOptions) {}}, nobody{}, NewPacer(false, false, NewBell()), nil)
+	lw := s.ListWatch(Target{GVR: gadgets, Namespace: "default", Form: form, Tweak: func(*metav1.ListOptions) {}}, nobody{}, NewPacer(false, false, NewRetrySignal()), nil)
 	inline, ok := lw.(*inlineWatcher)
 	if !ok {
 		t.Fatalf("got a %T", lw)

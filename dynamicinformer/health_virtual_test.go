@@ -156,14 +156,13 @@ func TestThrottledShows(t *testing.T) {
 // TestWatchesFailWhileListsSucceed: what is wrong with watches is told, and degrades the state after half a minute: once,
 // however often lists succeed, and until a watch has lasted. The cache is at most a minute behind meanwhile.
 func TestWatchesFailWhileListsSucceed(t *testing.T) {
-	closes, closesListed := apitest.Close(""), apitest.Close(metav1.InitialEventsAnnotationKey)
+	closes := apitest.Close("")
 	for name, tt := range map[string]struct {
 		reason Reason
 		broken []apitest.Fault
 	}{
-		"closed at once":     {ReasonWatchClosed, []apitest.Fault{{Verb: "watch", Effect: closes}, {Verb: "watch-list", Effect: closes}}},
-		"closed when listed": {ReasonWatchClosed, []apitest.Fault{{Verb: "watch-list", Effect: closesListed}}},
-		"failing":            {ReasonRequestFailed, []apitest.Fault{{Verb: "watch", Status: 500}, {Verb: "watch-list", Status: 500}}},
+		"closed at once": {ReasonWatchClosed, []apitest.Fault{{Verb: "watch", Effect: closes}, {Verb: "watch-list", Effect: closes}}},
+		"failing":        {ReasonRequestFailed, []apitest.Fault{{Verb: "watch", Status: 500}, {Verb: "watch-list", Status: 500}}},
 	} {
 		virtual(t, func(t *testing.T, server *apitest.Server) {
 			for _, f := range tt.broken {

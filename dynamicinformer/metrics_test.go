@@ -53,6 +53,8 @@ func TestMetricsCount(t *testing.T) {
 		}
 		server.Break(fault(widgetsPath, "watch", 410))
 		server.CloseClientConnections()
+		synctest.Wait()
+		server.Repair()
 		observe(t, i, "relisted", time.Minute, brief{State: StateSynced})
 
 		m := only(t, f)

@@ -23,8 +23,8 @@ const (
 	TypesVersion = "v1"
 )
 
-// ManyTypes returns the types of experiments with many of them.
-func ManyTypes(count int) []subject.Type {
+// TypesOf returns the types of experiments with many of them.
+func TypesOf(count int) []subject.Type {
 	types := make([]subject.Type, count)
 	for i := range types {
 		types[i] = subject.Type{
@@ -53,7 +53,7 @@ func holdTypes(ctx context.Context, task Task, _ func() error) (Outcome, error) 
 	if err != nil {
 		return Outcome{}, err
 	}
-	fleet, err := subject.NewFleet(task.Subject, config, ManyTypes(task.Objects))
+	fleet, err := subject.NewFleet(task.Subject, config, TypesOf(task.Objects))
 	if err != nil {
 		return Outcome{}, err
 	}

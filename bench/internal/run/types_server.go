@@ -83,7 +83,7 @@ func (s *typesServer) Stop() error {
 // manyTypes returns a storage of types with small objects.
 func manyTypes(types, perType int) (*readapi.Storage, error) {
 	storage := readapi.NewStorage(readapi.StorageOptions{Stamp: true})
-	for _, t := range experiment.ManyTypes(types) {
+	for _, t := range experiment.TypesOf(types) {
 		err := storage.SetType(readapi.Type{
 			Group: t.GVR.Group, Names: crd.Names{Plural: t.GVR.Resource, Kind: t.Kind}, Namespaced: true,
 			Versions: []readapi.Version{{Name: t.GVR.Version}},

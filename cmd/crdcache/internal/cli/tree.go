@@ -47,8 +47,9 @@ func newTree(streams genericiooptions.IOStreams) *cobra.Command {
 			"An object has to be read to be found. All types that can be listed and watched are read, but for events: of an\n" +
 			"object within a namespace those of its namespace and those without one, otherwise those of all namespaces, as\n" +
 			"with --all-namespaces. That may be much; --types reads only the types it names, and that of the object.\n" +
-			"What was looked at, and what was not, is said on stderr, and is part of json and yaml. Where a type cannot be\n" +
-			"read the rest is printed, and the exit code tells.\n\n" +
+			"Only metadata is read of them, but for types whose references --config declares, and the objects of the tree are\n" +
+			"got for their states. What was looked at, and what was not, is said on stderr, and is part of json and yaml.\n" +
+			"Where a type cannot be read the rest is printed, and the exit code tells.\n\n" +
 			"The state is that of the condition Ready, or where there is none of Available, Established, Complete, Succeeded,\n" +
 			"Programmed, Accepted or the first one, or the phase. An object that comes again is not followed again.",
 		Example: "  crdcache tree certificate/web-tls -n web\n" +
@@ -107,7 +108,7 @@ func (f *treeFlags) toOptions(cmd *cobra.Command, args []string, streams generic
 	o := &treeOptions{
 		named: named, inNamespace: cmd.Flags().Changed("namespace"), depth: f.depth, limit: f.limit, format: f.output, noHeaders: f.noHeaders,
 	}
-	cached := dynamicinformer.ResourceOptions{Transform: dynamicinformer.StripManagedFields}
+	cached := dynamicinformer.ResourceOptions{Prune: dynamicinformer.Prune{Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}}}
 	if o.Reader, err = f.reader.Reader(cmd.Context(), []string{named.Type}, cached, streams); err != nil {
 		return nil, err
 	}
@@ -164,5 +165,5 @@ func (o *treeOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer wood.close()
-	return wood.print(err)
+	return wood.print(ctx, err)
 }

@@ -59,6 +59,8 @@ type grower struct {
 	objects      map[schema.GroupResource]*dynamicinformer.Snapshot
 	depth, limit int
 	grown        map[grown]bool
+	// bodiless are the nodes of objects of which only the metadata is there.
+	bodiless map[references.Object][]*treeNode
 }
 
 // grown is an object whose relations have been followed in one direction.
@@ -67,24 +69,28 @@ type grown struct {
 	ways
 }
 
-// trees makes the tree of each object that was named.
-func (w *wood) trees() []*treeNode {
+// trees makes the tree of each object that was named. The nodes of objects of which only the metadata is there are given, too,
+// by object without its UID.
+func (w *wood) trees() (all []*treeNode, bodiless map[references.Object][]*treeNode) {
 	objects := map[schema.GroupResource]*dynamicinformer.Snapshot{}
 	for _, cached := range w.caches.Synced {
 		objects[cached.Resource.GVR.GroupResource()] = cached.Informer.Snapshot()
 	}
 	typ := referenceType(w.roots.Resource)
-	all := make([]*treeNode, len(w.roots.Objects))
-	for i, object := range w.roots.Objects {
-		g := grower{graph: w.graph, objects: objects, depth: w.depth, limit: w.limit, grown: map[grown]bool{}}
+	bodiless = map[references.Object][]*treeNode{}
+	for _, object := range w.roots.Objects {
+		g := grower{graph: w.graph, objects: objects, depth: w.depth, limit: w.limit, grown: map[grown]bool{}, bodiless: bodiless}
 		at := references.Object{
 			Group: typ.Group, Resource: typ.Resource, Kind: typ.Kind, Namespace: object.GetNamespace(), Name: object.GetName(), UID: string(object.GetUID()),
 		}
-		all[i] = g.node("", references.Reference{To: at, State: references.Resolved}, at)
-		all[i].treeState = stateOf(object)
-		g.grow(all[i], at, up|down, 0)
+		root := g.node("", references.Reference{To: at, State: references.Resolved}, at)
+		g.grow(root, at, up|down, 0)
+		root.treeState = stateOf(object)
+		at.UID = ""
+		bodiless[at] = slices.DeleteFunc(bodiless[at], func(n *treeNode) bool { return n == root })
+		all = append(all, root)
 	}
-	return all
+	return all, bodiless
 }
 
 // node makes the node of an object at one end of a reference.
@@ -101,9 +107,16 @@ func (g *grower) node(as relation, r references.Reference, o references.Object) 
 	}
 	if object := g.read(o); object != nil {
 		n.treeState, n.UID = stateOf(object), string(object.GetUID())
+		if object.GetKind() == metadataKind {
+			o.UID = ""
+			g.bodiless[o] = append(g.bodiless[o], n)
+		}
 	}
 	return n
 }
+
+// metadataKind is that of objects which are no more than their metadata.
+const metadataKind = "PartialObjectMetadata"
 
 // read gives an object of the caches; nil for what has gone meanwhile.
 func (g *grower) read(o references.Object) *unstructured.Unstructured {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,8 +28,12 @@ type treeRecord struct {
 }
 
 // print writes the trees to stdout, and what they may lack to stderr; incomplete is the error that says so, too.
-func (w *wood) print(incomplete error) error {
-	trees := w.trees()
+func (w *wood) print(ctx context.Context, incomplete error) error {
+	trees, bodiless := w.trees()
+	incomplete = errors.Join(incomplete, w.readStates(ctx, bodiless))
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	w.tell()
 	var err error
 	switch w.format {

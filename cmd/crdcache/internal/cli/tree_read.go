@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
@@ -18,6 +20,7 @@ import (
 type wood struct {
 	*treeOptions
 	roots  session.Got
+	client *session.Types // reads single objects
 	graph  *references.Graph
 	caches *session.Caches
 	// namespace is the one whose objects were read; empty for all.
@@ -48,7 +51,7 @@ func (o *treeOptions) read(ctx context.Context) (*wood, error) {
 	if err != nil || len(got) == 0 {
 		return nil, err
 	}
-	w := &wood{treeOptions: o, roots: got[0], namespace: o.Target.Namespace}
+	w := &wood{treeOptions: o, roots: got[0], client: types, namespace: o.Target.Namespace}
 	if w.roots.Resource.Scope != discovery.Namespaced && !o.inNamespace {
 		w.namespace = "" // what belongs to it may be in any
 	}
@@ -56,7 +59,9 @@ func (o *treeOptions) read(ctx context.Context) (*wood, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.caches, err = session.NewCaches(types.Client, resources, session.CacheOptions{Namespace: w.namespace, Defaults: o.Cached()})
+	w.caches, err = session.NewCaches(types.Client, resources, session.CacheOptions{
+		Namespace: w.namespace, Defaults: o.Cached(), Resources: w.metadata(resources),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +117,17 @@ func (w *wood) choose(ctx context.Context) (chosen []discovery.Resource, unresol
 		w.unread = append(w.unread, unreadType{"*." + failed.GroupVersion.String(), fmt.Sprintf("could not be discovered: %v", failed.Err)})
 	}
 	return chosen, nil, nil
+}
+
+// metadata has the types of whose objects no more than the metadata is read: their owners are all that they refer to.
+func (w *wood) metadata(resources []discovery.Resource) map[schema.GroupVersionResource]dynamicinformer.ResourceOptions {
+	options := map[schema.GroupVersionResource]dynamicinformer.ResourceOptions{}
+	for _, r := range resources {
+		if len(w.Config.References(r)) == 0 {
+			options[r.GVR] = dynamicinformer.ResourceOptions{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}}
+		}
+	}
+	return options
 }
 
 // fill syncs the caches and puts their objects into the graph.

@@ -1,9 +1,17 @@
 package cli
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/indexers/references"
 )
 
 // treeState is how an object is doing.
@@ -53,6 +61,45 @@ func stateOf(object *unstructured.Unstructured) *treeState {
 		}
 	}
 	return s
+}
+
+// readStates reads the objects of nodes of which only the metadata is there, for their states. What has gone meanwhile has
+// none any more. The error says of which types states are lacking.
+func (w *wood) readStates(ctx context.Context, bodiless map[references.Object][]*treeNode) error {
+	nodes := map[schema.GroupResource]map[string][]*treeNode{}
+	for o, of := range bodiless {
+		if len(of) == 0 {
+			continue
+		}
+		name := schema.GroupResource{Group: o.Group, Resource: o.Resource}
+		if nodes[name] == nil {
+			nodes[name] = map[string][]*treeNode{}
+		}
+		nodes[name][o.Key()] = append(nodes[name][o.Key()], of...)
+	}
+	var errs []error
+	for _, cached := range w.caches.Synced {
+		of := nodes[cached.Resource.GVR.GroupResource()]
+		if len(of) == 0 {
+			continue
+		}
+		states := map[string]*treeState{}
+		err := w.client.Read(ctx, cached.Resource, w.namespace, slices.Sorted(maps.Keys(of)), func(key string, object *unstructured.Unstructured) {
+			states[key] = stateOf(object)
+		})
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: states are lacking: %w", cached.Resource.GVR.GroupResource(), err))
+		}
+		for key, all := range of {
+			if states[key] == nil && err != nil {
+				continue
+			}
+			for _, n := range all {
+				n.treeState = states[key]
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // cells are the state and its reason, for the table.

@@ -4,9 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,6 +18,7 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
+	"github.com/crdcache/crdcache/readapi"
 )
 
 // plant creates an object with a condition and owners, which are there.
@@ -205,5 +210,73 @@ web └─Gizmo/g3          dependent Idle - -
 	r = crdcache(t, "tree", "gizmo/g3", "--from", files, "-o", "yaml", "--quiet")
 	if r.code != exit.OK || r.errOut != "" || !strings.Contains(r.out, "  related:\n  - found: Resolved\n    group: example.com\n    kind: Gizmo\n    name: g0\n    namespace: web\n    phase: Idle\n") {
 		t.Errorf("exit code %d, stdout\n%s\nstderr %s", r.code, r.out, r.errOut)
+	}
+}
+
+// TestTreeReadsMetadata: of types whose references nothing declares only the metadata is listed, and the objects of the tree are
+// got for their states; listed, if there are many of them or they may not be got.
+func TestTreeReadsMetadata(t *testing.T) {
+	trees := newTrees(t)
+	for i := range 150 {
+		plant(t, trees, object("Gizmo", "db", fmt.Sprintf("child-%03d", i), nil), "True", "Gizmo/b")
+	}
+	config := write(t, "c.yaml", treeConfig)
+	get, whole, metadata := "get "+gizmos.Resource, "list "+gizmos.Resource, "list metadata of "+gizmos.Resource
+	tests := map[string]struct {
+		args []string
+		deny string
+		code int
+		want []string
+		out  string
+	}{
+		"few":             {[]string{"gizmo/a", "-n", "web"}, "", exit.OK, []string{get, get, get, metadata}, "Gizmo/b dependent"},
+		"many":            {[]string{"gizmo/b", "-n", "db", "--limit", "0"}, "", exit.OK, []string{get, whole, metadata}, "child-149 dependent Ready=True"},
+		"references":      {[]string{"gizmo/a", "-n", "web", "--config", config}, "", exit.OK, []string{get, whole}, "Gizmo/b"},
+		"may not get":     {[]string{"zone/north", "--types", "gizmos"}, "get " + gizmos.Resource, exit.OK, []string{get, whole, metadata}, "Gizmo/a dependent Ready=False"},
+		"nor list bodies": {[]string{"zone/north", "--types", "gizmos"}, gizmos.Resource, exit.Forbidden, []string{get, whole, metadata}, "Gizmo/a dependent -"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
+			asked := []string{}
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				request, ok := readapi.ParseRequest(r)
+				text := ""
+				if ok && request.GVR == gizmos {
+					text = strings.TrimPrefix(request.Verb, "watch-") + " " + request.GVR.Resource
+					if strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadata") {
+						text = strings.TrimPrefix(request.Verb, "watch-") + " metadata of " + request.GVR.Resource
+					}
+				}
+				if text != "" && request.Verb != "watch" {
+					mu.Lock()
+					if !slices.Contains(asked, text) || request.Verb == "get" && tt.deny == "" {
+						asked = append(asked, text)
+					}
+					mu.Unlock()
+				}
+				if tt.deny != "" && strings.HasSuffix(text, tt.deny) && !strings.Contains(text, "metadata") {
+					w.Header().Set("Content-Type", "application/json")
+					w.WriteHeader(http.StatusForbidden)
+					_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"eve may not","reason":"Forbidden","code":403}`))
+					return
+				}
+				trees.Server.Config.Handler.ServeHTTP(w, r)
+			}))
+			t.Cleanup(server.Close)
+			t.Cleanup(server.CloseClientConnections)
+			r := crdcache(t, append([]string{"tree", "-s", server.URL}, tt.args...)...)
+			mu.Lock()
+			defer mu.Unlock()
+			slices.Sort(asked)
+			want := slices.Clone(tt.want)
+			slices.Sort(want)
+			if diff := cmp.Diff(want, asked); diff != "" {
+				t.Errorf("the server was asked (-want +got):\n%s", diff)
+			}
+			if r.code != tt.code || !strings.Contains(strings.Join(strings.Fields(r.out), " "), tt.out) {
+				t.Errorf("exit code %d, stdout\n%s\nwant %q; stderr\n%s", r.code, r.out, tt.out, r.errOut)
+			}
+		})
 	}
 }

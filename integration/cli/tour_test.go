@@ -1,0 +1,71 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// ages are those that a server knows and files don't.
+var ages = regexp.MustCompile(`(?m)^(.*\S) +(AGE|[0-9]+[smhd][0-9smhd]*)$`)
+
+// withoutAges is output without the column of ages, and with one space for several: columns are as wide as what is in them.
+func withoutAges(text string) string {
+	var lines []string
+	for line := range strings.Lines(strings.TrimSpace(text)) {
+		lines = append(lines, strings.Join(strings.Fields(ages.ReplaceAllString(strings.TrimRight(line, " \n"), "$1")), " "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestTour runs the commands of docs/tour.md and README.md on a cluster that has what their files have: with --from left out
+// they print the same. Trees differ: a cluster knows the UIDs of owners, and has more types to look at.
+func TestTour(t *testing.T) {
+	const data = "../../testdata"
+	harness.InstallCRDs(t, harness.Read(t, data+"/crds")...)
+	harness.Apply(t, harness.Read(t, data+"/objects")...)
+	bin, home := t.TempDir(), t.TempDir()
+	if err := os.Symlink(harness.Crdcache(t), filepath.Join(bin, "crdcache")); err != nil {
+		t.Fatal(err)
+	}
+	console := regexp.MustCompile("(?s)```console\n(.*?)```")
+	replayed := 0
+	for _, page := range []string{"docs/tour.md", "README.md"} {
+		text, err := os.ReadFile("../../" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range console.FindAllStringSubmatch(string(text), -1) {
+			for _, step := range strings.Split(block[1], "$ ")[1:] {
+				line, want, _ := strings.Cut(step, "\n")
+				if !strings.Contains(line, "--from") || strings.HasPrefix(line, "crdcache tree") {
+					continue
+				}
+				live := regexp.MustCompile(` --from (crds|objects)`).ReplaceAllString(line, "")
+				if !regexp.MustCompile(` (-n|-A|resources|suggest|dump workload/)`).MatchString(live) {
+					live += " -A" // files are read in all namespaces
+				}
+				if strings.Contains(live, "dump workload/") {
+					live += " -n edge"
+				}
+				cmd := command(t, "sh", "-c", live)
+				cmd.Dir = data
+				cmd.Env = append(cmd.Env, "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+home)
+				got, _ := cmd.CombinedOutput() // which is what the page shows, errors as well
+				if diff := cmp.Diff(withoutAges(want), withoutAges(string(got))); diff != "" {
+					t.Errorf("%s: $ %s\n(-the page +the cluster)\n%s", page, live, diff)
+				}
+				replayed++
+			}
+		}
+	}
+	if replayed < 10 {
+		t.Errorf("only %d commands were found", replayed)
+	}
+}

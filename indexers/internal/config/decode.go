@@ -43,6 +43,30 @@ func (f fieldMap) present(names ...string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return f.values[name] == nil })
 }
 
+// form reads a map with the fields of a form, and reports those that are missing and have to be there.
+func form[T any](d *decoding, n *yaml.Node, what string) (fieldMap, bool) {
+	f, ok := d.mapping(n, what, fieldsOf[T]())
+	if !ok {
+		return f, false
+	}
+	for _, r := range requirementsOf[T]() {
+		if f.get(r.field) == nil && !f.excuse(r.field) {
+			d.fail(CodeRequired, d.file.PlaceOf(n), fmt.Sprintf("%s has no %q", definite(what), r.field), r.hint)
+		}
+	}
+	return f, true
+}
+
+// definite is what something is called that was called "an index" before.
+func definite(what string) string {
+	for _, article := range []string{"a ", "an "} {
+		if rest, ok := strings.CutPrefix(what, article); ok {
+			return "the " + rest
+		}
+	}
+	return what
+}
+
 // mapping reads a map with known fields.
 func (d *decoding) mapping(n *yaml.Node, what string, known []string) (fieldMap, bool) {
 	out := fieldMap{node: n, keys: map[string]*yaml.Node{}, values: map[string]*yaml.Node{}, excused: map[string]bool{}}
@@ -86,15 +110,6 @@ func didYouMean(word string, candidates []string, otherwise string) string {
 // excuse tells whether the lack of all the names is explained by what was reported.
 func (f fieldMap) excuse(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return f.excused[name] })
-}
-
-// required returns a field, and reports it when it is missing.
-func (d *decoding) required(f fieldMap, what, name, hint string) (*yaml.Node, bool) {
-	n := f.get(name)
-	if n == nil && !f.excuse(name) {
-		d.fail(CodeRequired, d.file.PlaceOf(f.node), fmt.Sprintf("%s has no %q", what, name), hint)
-	}
-	return n, n != nil
 }
 
 // want checks the kind of a node.
@@ -142,6 +157,17 @@ func (d *decoding) text(n *yaml.Node, what, hint string) (string, bool) {
 		return n.Value, true
 	}
 	return "", false
+}
+
+// patterned reads the text of a field of a form that has to look like something.
+func patterned[T any](d *decoding, field string, n *yaml.Node, what string) (string, bool) {
+	wanted := patternOf[T](field)
+	s, ok := d.text(n, what, wanted.hint)
+	if ok && !wanted.MatchString(s) {
+		d.failAt(CodeName, n, fmt.Sprintf("%s cannot be %q", what, s), wanted.hint)
+		return "", false
+	}
+	return s, ok
 }
 
 // choice reads one of a few words.

@@ -14,12 +14,12 @@ import (
 
 // index reads one index; names holds those of the resource so far.
 func (d *decoding) index(n *yaml.Node, names map[string]string) (*Index, bool) {
-	f, ok := d.mapping(n, "an index", fieldsOf[indexForm]())
+	f, ok := form[indexForm](d, n, "an index")
 	if !ok {
 		return nil, false
 	}
 	index := &Index{}
-	if v, ok := d.required(f, "the index", "name", "add name: ..., which is what look-ups use"); ok {
+	if v := f.get("name"); v != nil {
 		index.Name = d.indexName(v, names)
 	}
 	limits := d.defaults.limits
@@ -69,7 +69,7 @@ func (d *decoding) missingValues(index *Index) {
 }
 
 func (d *decoding) indexName(v *yaml.Node, names map[string]string) string {
-	name, ok := d.name(v, "the name of an index")
+	name, ok := patterned[indexForm](d, "name", v, "the name of an index")
 	if !ok {
 		return ""
 	}
@@ -190,13 +190,13 @@ func (d *decoding) composite(n *yaml.Node, index *Index, dialect jsonpath.Dialec
 	names := map[string]string{}
 	var many *yaml.Node // the path of the first key with many values
 	for _, item := range items {
-		f, ok := d.mapping(item, "an element of key", fieldsOf[keyForm]())
+		f, ok := form[keyForm](d, item, "an element of key")
 		if !ok {
 			continue
 		}
 		name := ""
-		if v, ok := d.required(f, "the element of key", "name", "add name: ..., which says what the value is"); ok {
-			if name, ok = d.name(v, "the name of a key"); ok {
+		if v := f.get("name"); v != nil {
+			if name, ok = patterned[keyForm](d, "name", v, "the name of a key"); ok {
 				d.claim(names, "key", name, v)
 			}
 		}

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
@@ -23,19 +22,19 @@ func (d *decoding) keeping(f fieldMap, storage *Storage, prune *Prune, dialect j
 }
 
 func (d *decoding) storage(n *yaml.Node, out *Storage) {
-	f, ok := d.mapping(n, `"storage"`, fieldsOf[storageForm]())
+	f, ok := form[storageForm](d, n, `"storage"`)
 	if !ok {
 		return
 	}
 	words := wordsOf[storageForm]("mode")
-	if v, ok := d.required(f, `"storage"`, "mode", "write storage: {mode: packed}"); ok {
+	if v := f.get("mode"); v != nil {
 		out.Mode, _ = d.choice(v, `"mode"`, words...)
 	}
 }
 
 // prune reads what is cut out. A field that is there replaces the default.
 func (d *decoding) prune(n *yaml.Node, out *Prune, dialect jsonpath.Dialect) {
-	f, ok := d.mapping(n, `"prune"`, fieldsOf[pruneForm]())
+	f, ok := form[pruneForm](d, n, `"prune"`)
 	if !ok {
 		return
 	}
@@ -106,10 +105,8 @@ func (d *decoding) listOf(n *yaml.Node, what string) ([]*yaml.Node, bool) {
 	return n.Content, true
 }
 
-var namespaceForm = regexp.MustCompile(`^[a-z0-9*]([a-z0-9*-]{0,61}[a-z0-9*])?$`)
-
 func (d *decoding) namespaces(n *yaml.Node, r *Resource) {
-	f, ok := d.mapping(n, `"namespaces"`, fieldsOf[namespacesForm]())
+	f, ok := form[namespacesForm](d, n, `"namespaces"`)
 	if !ok {
 		return
 	}
@@ -123,11 +120,8 @@ func (d *decoding) namespaces(n *yaml.Node, r *Resource) {
 		}
 		items, _ := d.list(v, fmt.Sprintf("%q", side.name), "name at least one namespace, such as prod or team-*, or remove it")
 		for _, item := range items {
-			const hint = "use lower-case letters, digits, - and, for any run of characters, *"
-			s, ok := d.text(item, "a namespace", hint)
-			if ok && !namespaceForm.MatchString(s) {
-				d.failAt(CodeName, item, fmt.Sprintf("%q is neither a namespace nor a pattern", s), hint)
-			} else if ok && side.name == "exclude" && strings.Trim(s, "*") == "" {
+			s, ok := patterned[namespacesForm](d, side.name, item, "a namespace")
+			if ok && side.name == "exclude" && strings.Trim(s, "*") == "" {
 				d.failAt(CodeContradict, item, fmt.Sprintf("%q excludes every namespace, so that there is nothing left", s), "name those that are left out, or those that are meant by include")
 			} else if ok {
 				*side.out = append(*side.out, s)
@@ -140,7 +134,7 @@ func (d *decoding) namespaces(n *yaml.Node, r *Resource) {
 }
 
 func (d *decoding) selectors(n *yaml.Node, r *Resource) {
-	f, ok := d.mapping(n, `"selectors"`, fieldsOf[selectorsForm]())
+	f, ok := form[selectorsForm](d, n, `"selectors"`)
 	if !ok {
 		return
 	}

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
@@ -10,20 +9,19 @@ import (
 
 // match reads which resource is meant.
 func (d *decoding) match(n *yaml.Node, r *Resource) {
-	f, ok := d.mapping(n, `"match"`, fieldsOf[matchForm]())
+	f, ok := form[matchForm](d, n, `"match"`)
 	if !ok {
 		return
 	}
-	const groupHint = `write group: example.com, or group: "" for the core group`
-	if v, ok := d.required(f, "the match", "group", groupHint); ok {
+	if v := f.get("group"); v != nil {
 		// Only here does empty text mean something.
 		if v.Kind != yaml.ScalarNode || v.ShortTag() != "!!str" || v.Value != "" {
-			r.Match.Group = d.patternText(v, `"group"`, groupHint)
+			r.Match.Group = patternText(d, "group", v)
 		}
 		r.At.Group = d.file.PlaceOf(v)
 	}
 	if v := f.get("version"); v != nil {
-		r.Match.Version = d.matchText(v, `"version"`, "write a version such as v1, or leave it out for the one that the server prefers")
+		r.Match.Version, _ = patterned[matchForm](d, "version", v, `"version"`)
 		r.At.Version = d.file.PlaceOf(v)
 	}
 	if v := f.get("versions"); v != nil {
@@ -48,31 +46,19 @@ func (d *decoding) matchName(f fieldMap, r *Resource) {
 		v := f.get(names[0])
 		r.At.Name = d.file.PlaceOf(v)
 		if names[0] == "kind" {
-			r.Match.Kind = d.matchText(v, `"kind"`, "write a kind such as Certificate; patterns go with resource")
+			r.Match.Kind, _ = patterned[matchForm](d, "kind", v, `"kind"`)
 		} else {
-			r.Match.Resource = d.patternText(v, `"resource"`, "write the plural name, such as certificates, or a pattern")
+			r.Match.Resource = patternText(d, "resource", v)
 		}
 	}
 }
 
-var patternForm = regexp.MustCompile(`^[A-Za-z0-9*]([A-Za-z0-9.*-]{0,251}[A-Za-z0-9*])?$`)
-
-func (d *decoding) matchText(n *yaml.Node, what, hint string) string {
-	s, ok := d.text(n, what, hint)
-	if ok && !nameForm.MatchString(s) {
-		d.failAt(CodeName, n, fmt.Sprintf("%s cannot be %q", what, s), hint)
-	}
-	return s
-}
-
 // patternText reads a name or a pattern.
-func (d *decoding) patternText(n *yaml.Node, what, hint string) string {
-	s, ok := d.text(n, what, hint)
-	switch {
-	case ok && strings.Contains(s, "?"):
-		d.failAt(CodeName, n, fmt.Sprintf("%s cannot be %q", what, s), "in a pattern * stands for any run of characters, and nothing stands for one")
-	case ok && !patternForm.MatchString(s):
-		d.failAt(CodeName, n, fmt.Sprintf("%s cannot be %q", what, s), hint)
+func patternText(d *decoding, field string, n *yaml.Node) string {
+	if n.Kind == yaml.ScalarNode && strings.Contains(n.Value, "?") {
+		d.failAt(CodeName, n, fmt.Sprintf("%q cannot be %q", field, n.Value), "in a pattern * stands for any run of characters, and nothing stands for one")
+		return n.Value
 	}
+	s, _ := patterned[matchForm](d, field, n, fmt.Sprintf("%q", field))
 	return s
 }

@@ -10,13 +10,13 @@ import (
 
 // reference reads one reference; names holds those of the resource so far.
 func (d *decoding) reference(n *yaml.Node, names map[string]string) (*Reference, bool) {
-	f, ok := d.mapping(n, "a reference", fieldsOf[referenceForm]())
+	f, ok := form[referenceForm](d, n, "a reference")
 	if !ok {
 		return nil, false
 	}
 	r := &Reference{}
-	if v, ok := d.required(f, "the reference", "name", "add name: ..., a name of your choice"); ok {
-		if r.Name, ok = d.name(v, "the name of a reference"); ok {
+	if v := f.get("name"); v != nil {
+		if r.Name, ok = patterned[referenceForm](d, "name", v, "the name of a reference"); ok {
 			d.claim(names, "reference", r.Name, v)
 		}
 	}
@@ -26,12 +26,12 @@ func (d *decoding) reference(n *yaml.Node, names map[string]string) (*Reference,
 	if v := f.get("each"); v != nil {
 		each, eachAt = d.path(v, `"each"`, dialect)
 	}
-	v, ok := d.required(f, "the reference", "to", "add to: {group: ..., kind: ..., name: PATH}")
-	if !ok {
+	v := f.get("to")
+	if v == nil {
 		return nil, false
 	}
 	r.At = d.file.PlaceOf(v)
-	to, ok := d.mapping(v, `"to"`, fieldsOf[targetForm]())
+	to, ok := form[targetForm](d, v, `"to"`)
 	if !ok {
 		return nil, false
 	}
@@ -55,7 +55,7 @@ func (d *decoding) target(f fieldMap, r *Reference, dialect jsonpath.Dialect, wi
 		return nil, false
 	}
 	name := Part{Name: PartName}
-	if v, ok := d.required(f, `"to"`, "name", "add name: with the path to the name"); ok {
+	if v := f.get("name"); v != nil {
 		name.Sources = d.appendSource(nil, v, `"name"`, dialect, within)
 		if len(name.Sources) > 0 && !name.Singular() && !within {
 			d.failAt(CodeContradict, v, "the path to the name can lead to many names", "name the elements by each: on the reference, and write the path within one of them")
@@ -101,7 +101,8 @@ func (d *decoding) targetType(f fieldMap, r *Reference, dialect jsonpath.Dialect
 		return group, kind, false
 	case names[0] == "resource":
 		v := f.get("resource")
-		r.To = TargetType{Group: group.Missing.Value, Resource: d.matchText(v, `"resource"`, "write the plural name, such as issuers")}
+		resource, _ := patterned[targetForm](d, "resource", v, `"resource"`)
+		r.To = TargetType{Group: group.Missing.Value, Resource: resource}
 		if ok && !group.Constant {
 			d.failAt(CodeContradict, v, `"resource" needs a fixed group`, "write kind: for a type that fields of the object say")
 			ok = false
@@ -123,12 +124,12 @@ func (d *decoding) fixedOrField(n *yaml.Node, part, field string, dialect jsonpa
 		p.Constant, p.Missing = true, Missing{Kind: MissingValue, Value: s, At: n}
 		return p, ok
 	}
-	f, ok := d.mapping(n, fmt.Sprintf("%q", field), fieldsOf[fieldForm]())
+	f, ok := form[fieldForm](d, n, fmt.Sprintf("%q", field))
 	if !ok {
 		return p, false
 	}
-	v, ok := d.required(f, fmt.Sprintf("%q", field), "path", "add path: with the path to the field")
-	if !ok {
+	v := f.get("path")
+	if v == nil {
 		return p, false
 	}
 	p.Sources = d.appendSource(nil, v, `"path"`, dialect, within)

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
@@ -29,26 +28,25 @@ func (d *decoding) document(n *yaml.Node) {
 	if d.foreign(n) {
 		return
 	}
-	top, ok := d.mapping(n, "an "+Kind, fieldsOf[configForm]())
+	top, ok := form[configForm](d, n, "an "+Kind)
 	if !ok || !d.ours(top) {
 		return
 	}
 	d.metadata(top)
 	d.defaults = defaults{limits: limits{maxValues: DefaultMaxValues, maxValueBytes: DefaultMaxValueBytes}}
-	value, ok := d.required(top, "the "+Kind, "spec", "add spec with a list of resources")
-	if !ok {
+	value := top.get("spec")
+	if value == nil {
 		return
 	}
-	spec, ok := d.mapping(value, `"spec"`, fieldsOf[specForm]())
+	spec, ok := form[specForm](d, value, `"spec"`)
 	if !ok {
 		return
 	}
 	if v := spec.get("defaults"); v != nil {
 		d.readDefaults(v)
 	}
-	const hint = "add at least one resource, with name, match and indexes"
-	if v, ok := d.required(spec, "spec", "resources", hint); ok {
-		items, _ := d.list(v, `"resources"`, hint)
+	if v := spec.get("resources"); v != nil {
+		items, _ := d.list(v, `"resources"`, tagOf[specForm]("resources").Get("hint"))
 		for _, item := range items {
 			d.resource(item)
 		}
@@ -84,9 +82,9 @@ func (d *decoding) foreign(n *yaml.Node) bool {
 func (d *decoding) ours(top fieldMap) bool {
 	good := true
 	for _, f := range []struct{ name, value string }{{"apiVersion", APIVersion}, {"kind", Kind}} {
-		hint := fmt.Sprintf("write %s: %s", f.name, f.value)
-		v, ok := d.required(top, "the "+Kind, f.name, hint)
-		if !ok {
+		hint := tagOf[configForm](f.name).Get("hint")
+		v := top.get(f.name)
+		if v == nil {
 			continue // the rest shows well enough what is meant
 		}
 		if s, ok := d.text(v, fmt.Sprintf("%q", f.name), hint); ok && s != f.value {
@@ -98,34 +96,20 @@ func (d *decoding) ours(top fieldMap) bool {
 }
 
 func (d *decoding) metadata(top fieldMap) {
-	const hint = "add metadata: {name: ...}, a name of your choice"
-	v, ok := d.required(top, "the "+Kind, "metadata", hint)
+	v := top.get("metadata")
+	if v == nil {
+		return
+	}
+	meta, ok := form[metaForm](d, v, `"metadata"`)
 	if !ok {
 		return
 	}
-	meta, ok := d.mapping(v, `"metadata"`, fieldsOf[metaForm]())
-	if !ok {
-		return
-	}
-	if v, ok := d.required(meta, "metadata", "name", hint); ok {
-		if name, ok := d.name(v, "the name"); ok {
+	if v := meta.get("name"); v != nil {
+		if name, ok := patterned[metaForm](d, "name", v, "the name"); ok {
 			d.config = name
 			d.claim(d.configs, Kind, name, v)
 		}
 	}
-}
-
-var nameForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$`)
-
-// name reads a name of our own.
-func (d *decoding) name(n *yaml.Node, what string) (string, bool) {
-	const hint = "use letters, digits, and between them . _ -, at most 253 in all"
-	s, ok := d.text(n, what, hint)
-	if ok && !nameForm.MatchString(s) {
-		d.failAt(CodeName, n, fmt.Sprintf("%q is not a name", s), hint)
-		return "", false
-	}
-	return s, ok
 }
 
 // claim records a name that has to be unique.
@@ -137,12 +121,12 @@ func (d *decoding) claim(names map[string]string, what, name string, n *yaml.Nod
 }
 
 func (d *decoding) readDefaults(n *yaml.Node) {
-	f, ok := d.mapping(n, `"defaults"`, fieldsOf[defaultsForm]())
+	f, ok := form[defaultsForm](d, n, `"defaults"`)
 	if !ok {
 		return
 	}
 	if v := f.get("index"); v != nil {
-		if index, ok := d.mapping(v, `"index"`, fieldsOf[limitsForm]()); ok {
+		if index, ok := form[limitsForm](d, v, `"index"`); ok {
 			d.limits(index, &d.defaults.limits)
 		}
 	}
@@ -172,17 +156,17 @@ func (d *decoding) limits(f fieldMap, out *limits) {
 }
 
 func (d *decoding) resource(n *yaml.Node) {
-	f, ok := d.mapping(n, "a resource", fieldsOf[resourceForm]())
+	f, ok := form[resourceForm](d, n, "a resource")
 	if !ok {
 		return
 	}
 	r := &Resource{Config: d.config, File: d.file, Storage: d.defaults.storage, Prune: d.defaults.prune}
-	if v, ok := d.required(f, "the resource", "name", "add name: ..., a name of your choice"); ok {
-		if r.Name, ok = d.name(v, "the name of a resource"); ok {
+	if v := f.get("name"); v != nil {
+		if r.Name, ok = patterned[resourceForm](d, "name", v, "the name of a resource"); ok {
 			d.claim(d.names, "resource", r.Name, v)
 		}
 	}
-	if v, ok := d.required(f, "the resource", "match", "add match: {group: ..., version: ..., resource: ...}"); ok {
+	if v := f.get("match"); v != nil {
 		d.match(v, r)
 	}
 	if v := f.get("optional"); v != nil {

@@ -55,12 +55,12 @@ func (d *decoding) transform(n *yaml.Node) Transform {
 		name, _ := d.choiceOr("write lower, upper, trim or {regex: {match: ...}}", n, "a transform", "lower", "upper", "trim")
 		return namedTransforms[name]
 	}
-	f, ok := d.mapping(n, "a transform", fieldsOf[transformForm]())
+	f, ok := form[transformForm](d, n, "a transform")
 	if !ok {
 		return Transform{}
 	}
-	v, ok := d.required(f, "the transform", "regex", "write lower, upper, trim or {regex: {match: ...}}")
-	if !ok {
+	v := f.get("regex")
+	if v == nil {
 		return Transform{}
 	}
 	return d.regex(v)
@@ -68,16 +68,15 @@ func (d *decoding) transform(n *yaml.Node) Transform {
 
 // regex reads {match, group}.
 func (d *decoding) regex(n *yaml.Node) Transform {
-	const hint = `write {match: '^https?://([^/]+)', group: 1}`
-	f, ok := d.mapping(n, `"regex"`, fieldsOf[regexForm]())
+	f, ok := form[regexForm](d, n, `"regex"`)
 	if !ok {
 		return Transform{}
 	}
-	v, ok := d.required(f, "the regex", "match", hint)
-	if !ok {
+	v := f.get("match")
+	if v == nil {
 		return Transform{}
 	}
-	text, ok := d.text(v, `"match"`, hint)
+	text, ok := d.text(v, `"match"`, tagOf[regexForm]("match").Get("hint"))
 	if !ok {
 		return Transform{}
 	}
@@ -151,7 +150,7 @@ func (d *decoding) missing(n *yaml.Node, dialect jsonpath.Dialect, within bool) 
 
 // missingMap reads the value, or the path to it, that stands for a missing one.
 func (d *decoding) missingMap(n *yaml.Node, hint string, dialect jsonpath.Dialect, within bool) (Missing, []Source) {
-	f, ok := d.mapping(n, `"missing"`, fieldsOf[missingForm]())
+	f, ok := form[missingForm](d, n, `"missing"`)
 	if !ok {
 		return Missing{}, nil
 	}
@@ -166,8 +165,11 @@ func (d *decoding) missingMap(n *yaml.Node, hint string, dialect jsonpath.Dialec
 		}
 		return Missing{}, sources
 	}
-	v, ok := d.required(f, `"missing"`, "value", hint)
-	if !ok || !d.want(v, yaml.ScalarNode, `"value"`, "text, a number or a boolean", hint) {
+	v := f.get("value")
+	if v == nil && !f.excuse("value", "path") {
+		d.fail(CodeRequired, d.file.PlaceOf(n), `"missing" has no "value"`, hint)
+	}
+	if v == nil || !d.want(v, yaml.ScalarNode, `"value"`, "text, a number or a boolean", hint) {
 		return Missing{}, nil
 	}
 	if isNull(v) {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,11 +15,12 @@ import (
 //	json      the name of the field
 //	doc       what it is for
 //	required  "true" when it must be there
+//	hint      what to do when it is not, or, where it need not be there, when the text looks otherwise than pattern says
 //	enum      the words it takes
 //	const     the only word it takes
 //	default   what it is when it is left out
 //	min, max  the bounds of a number
-//	pattern   what a text has to look like
+//	pattern   what a text has to look like: the name of a textForm
 //	empty     "true" when a list or a text may be empty
 //	with      another field that has to be there too
 //	oneOf     on the field _: groups of fields of which exactly one has to be there
@@ -26,19 +28,19 @@ import (
 // Types that take more than a map are known to [Schema] by name.
 
 type configForm struct {
-	APIVersion string   `json:"apiVersion" doc:"The version of the form." required:"true" const:"crdcache.dev/v1alpha1"`
-	Kind       string   `json:"kind" doc:"The kind of the document." required:"true" const:"IndexConfig"`
-	Metadata   metaForm `json:"metadata" doc:"The name of the config." required:"true"`
-	Spec       specForm `json:"spec" doc:"What the config declares." required:"true"`
+	APIVersion string   `json:"apiVersion" doc:"The version of the form." required:"true" hint:"write apiVersion: crdcache.dev/v1alpha1" const:"crdcache.dev/v1alpha1"`
+	Kind       string   `json:"kind" doc:"The kind of the document." required:"true" hint:"write kind: IndexConfig" const:"IndexConfig"`
+	Metadata   metaForm `json:"metadata" doc:"The name of the config." required:"true" hint:"add metadata: {name: ...}, a name of your choice"`
+	Spec       specForm `json:"spec" doc:"What the config declares." required:"true" hint:"add spec with a list of resources"`
 }
 
 type metaForm struct {
-	Name string `json:"name" doc:"A name of your choice, unique among all configs that are loaded together." required:"true" pattern:"name"`
+	Name string `json:"name" doc:"A name of your choice, unique among all configs that are loaded together." required:"true" hint:"add metadata: {name: ...}, a name of your choice" pattern:"name"`
 }
 
 type specForm struct {
 	Defaults  defaultsForm   `json:"defaults" doc:"What holds for all resources of the document unless they say otherwise."`
-	Resources []resourceForm `json:"resources" doc:"The resources and their indexes." required:"true"`
+	Resources []resourceForm `json:"resources" doc:"The resources and their indexes." required:"true" hint:"add at least one resource, with name, match and indexes"`
 }
 
 type defaultsForm struct {
@@ -48,7 +50,7 @@ type defaultsForm struct {
 }
 
 type storageForm struct {
-	Mode string `json:"mode" doc:"The form in which objects are kept." required:"true" enum:"packed,compressed,object,metadata"`
+	Mode string `json:"mode" doc:"The form in which objects are kept." required:"true" hint:"write storage: {mode: packed}" enum:"packed,compressed,object,metadata"`
 }
 
 type pruneForm struct {
@@ -64,8 +66,8 @@ type limitsForm struct {
 }
 
 type resourceForm struct {
-	Name       string          `json:"name" doc:"A name of your choice, unique among all configs that are loaded together." required:"true" pattern:"name"`
-	Match      matchForm       `json:"match" doc:"Which objects are meant." required:"true"`
+	Name       string          `json:"name" doc:"A name of your choice, unique among all configs that are loaded together." required:"true" hint:"add name: ..., a name of your choice" pattern:"name"`
+	Match      matchForm       `json:"match" doc:"Which objects are meant." required:"true" hint:"add match: {group: ..., version: ..., resource: ...}"`
 	Optional   bool            `json:"optional" doc:"Whether there may be no such resource yet." default:"false"`
 	Storage    storageForm     `json:"storage" doc:"How objects are kept."`
 	Prune      pruneForm       `json:"prune" doc:"What is cut out of objects before they are kept. A field that is there replaces the one of the defaults."`
@@ -76,18 +78,18 @@ type resourceForm struct {
 }
 
 type referenceForm struct {
-	Name string     `json:"name" doc:"What queries call the reference." required:"true" pattern:"name"`
+	Name string     `json:"name" doc:"What queries call the reference." required:"true" hint:"add name: ..., a name of your choice" pattern:"name"`
 	Each pathForm   `json:"each" doc:"The elements, each of which refers to an object. Paths begin at the element then, those with $ at the object."`
-	To   targetForm `json:"to" doc:"What is referred to." required:"true"`
+	To   targetForm `json:"to" doc:"What is referred to." required:"true" hint:"add to: {group: ..., kind: ..., name: PATH}"`
 	When string     `json:"when" doc:"A condition on the object, which is @ there; other objects refer to nothing."`
 }
 
 type targetForm struct {
 	Group      fixedOrFieldForm    `json:"group" doc:"The API group, the same for all; or the path to it."`
 	APIVersion fixedOrFieldForm    `json:"apiVersion" doc:"The path to an apiVersion, whose group counts."`
-	Resource   string              `json:"resource" doc:"The plural name of the type."`
+	Resource   string              `json:"resource" doc:"The plural name of the type." hint:"write the plural name, such as issuers" pattern:"name"`
 	Kind       fixedOrFieldForm    `json:"kind" doc:"The kind, the same for all; or the path to it."`
-	Name       pathForm            `json:"name" doc:"Where the name is." required:"true"`
+	Name       pathForm            `json:"name" doc:"Where the name is." required:"true" hint:"add name: with the path to the name"`
 	Namespace  targetNamespaceForm `json:"namespace" doc:"own: that of the object; none: there is none; or where it is, and the object's own where it is missing. It does not matter for types without namespaces." default:"own"`
 }
 
@@ -95,7 +97,7 @@ type targetForm struct {
 type fixedOrFieldForm struct{ fieldForm }
 
 type fieldForm struct {
-	Path    pathForm `json:"path" doc:"Where the text is." required:"true"`
+	Path    pathForm `json:"path" doc:"Where the text is." required:"true" hint:"add path: with the path to the field"`
 	Missing string   `json:"missing" doc:"The text where there is none." empty:"true"`
 }
 
@@ -104,11 +106,11 @@ type targetNamespaceForm struct{}
 
 type matchForm struct {
 	_        struct{} `oneOf:"resource|kind"`
-	Group    string   `json:"group" doc:"The API group; empty for the core group. It may be a pattern, in which * stands for any run of characters." required:"true" empty:"true"`
-	Version  string   `json:"version" doc:"The version. Without it, the one that the server prefers when the resource is looked up."`
+	Group    string   `json:"group" doc:"The API group; empty for the core group. It may be a pattern, in which * stands for any run of characters." required:"true" hint:"write group: example.com, or group: \"\" for the core group" empty:"true" pattern:"pattern"`
+	Version  string   `json:"version" doc:"The version. Without it, the one that the server prefers when the resource is looked up." hint:"write a version such as v1, or leave it out for the one that the server prefers" pattern:"name"`
 	Versions string   `json:"versions" doc:"preferred: the version that the server prefers, also when that changes." enum:"preferred"`
-	Resource string   `json:"resource" doc:"The plural name. It may be a pattern."`
-	Kind     string   `json:"kind" doc:"The kind, which is looked up."`
+	Resource string   `json:"resource" doc:"The plural name. It may be a pattern." hint:"write the plural name, such as certificates, or a pattern" pattern:"pattern"`
+	Kind     string   `json:"kind" doc:"The kind, which is looked up." hint:"write a kind such as Certificate; patterns go with resource" pattern:"name"`
 }
 
 type namespacesForm struct {
@@ -123,7 +125,7 @@ type selectorsForm struct {
 
 type indexForm struct {
 	_             struct{}        `oneOf:"path|paths|label|annotation|owner|key"`
-	Name          string          `json:"name" doc:"What queries call the index." required:"true" pattern:"name"`
+	Name          string          `json:"name" doc:"What queries call the index." required:"true" hint:"add name: ..., which is what look-ups use" pattern:"name"`
 	Path          pathForm        `json:"path" doc:"Where the values are."`
 	Paths         []pathForm      `json:"paths" doc:"Where the values may be: the first path that leads to any counts."`
 	Label         string          `json:"label" doc:"The name of a label."`
@@ -144,7 +146,7 @@ type indexForm struct {
 
 type keyForm struct {
 	_          struct{}        `oneOf:"path|paths|label|annotation"`
-	Name       string          `json:"name" doc:"What the part is called." required:"true" pattern:"name"`
+	Name       string          `json:"name" doc:"What the part is called." required:"true" hint:"add name: ..., which says what the value is" pattern:"name"`
 	Path       pathForm        `json:"path" doc:"Where the values are. With each, a path that begins with $ starts at the object."`
 	Paths      []pathForm      `json:"paths" doc:"Where the values may be: the first path that leads to any counts."`
 	Label      string          `json:"label" doc:"The name of a label."`
@@ -159,11 +161,11 @@ type pathForm struct{}
 
 // transformForm is a word, or the map that its fields make.
 type transformForm struct {
-	Regex regexForm `json:"regex" doc:"A regular expression (RE2); the value becomes what it matches." required:"true"`
+	Regex regexForm `json:"regex" doc:"A regular expression (RE2); the value becomes what it matches." required:"true" hint:"write lower, upper, trim or {regex: {match: ...}}"`
 }
 
 type regexForm struct {
-	Match string    `json:"match" doc:"The expression." required:"true"`
+	Match string    `json:"match" doc:"The expression." required:"true" hint:"write {match: '^https?://([^/]+)', group: 1}"`
 	Group groupForm `json:"group" doc:"The group that becomes the value, by number or name; without it, all that matches."`
 }
 
@@ -231,4 +233,48 @@ func numberOf(text string) int {
 func oneOf[T any]() []string {
 	field, _ := reflect.TypeFor[T]().FieldByName("_")
 	return strings.Split(field.Tag.Get("oneOf"), "|")
+}
+
+// textForm is what a text has to look like.
+type textForm struct {
+	*regexp.Regexp
+	// hint says it in words.
+	hint string
+}
+
+// textForms are the values of the tag pattern.
+var textForms = map[string]textForm{
+	"name":      {nameForm, "use letters, digits, and between them . _ -, at most 253 in all"},
+	"namespace": {namespaceForm, "use lower-case letters, digits, - and, for any run of characters, *"},
+	"pattern":   {patternForm, "use letters, digits, - . and, for any run of characters, *"},
+}
+
+var (
+	nameForm      = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$`)
+	namespaceForm = regexp.MustCompile(`^[a-z0-9*]([a-z0-9*-]{0,61}[a-z0-9*])?$`)
+	patternForm   = regexp.MustCompile(`^[A-Za-z0-9*]([A-Za-z0-9.*-]{0,251}[A-Za-z0-9*])?$`)
+)
+
+// patternOf gives what the text of a field of a form has to look like.
+func patternOf[T any](field string) textForm {
+	tag := tagOf[T](field)
+	form := textForms[tag.Get("pattern")]
+	if hint := tag.Get("hint"); hint != "" && tag.Get("required") == "" {
+		form.hint = hint
+	}
+	return form
+}
+
+// requirement is a field that has to be there.
+type requirement struct{ field, hint string }
+
+// requirementsOf gives the fields of a form that have to be there, in order.
+func requirementsOf[T any]() (all []requirement) {
+	t := reflect.TypeFor[T]()
+	for i := range t.NumField() {
+		if tag := t.Field(i).Tag; tag.Get("required") == "true" {
+			all = append(all, requirement{tag.Get("json"), tag.Get("hint")})
+		}
+	}
+	return all
 }

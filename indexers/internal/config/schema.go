@@ -26,14 +26,6 @@ func Schema() []byte {
 
 type schemaMap = map[string]any
 
-// patterns are what text has to look like, by the names that the tags of forms have for it.
-func patterns(name string) string {
-	if name == "namespace" {
-		return namespaceForm.String()
-	}
-	return nameForm.String()
-}
-
 // schemaOf gives the schema of a type of a form with the tag of its field.
 func schemaOf(t reflect.Type, tag reflect.StructTag) schemaMap {
 	s := schemaOfType(t, tag)
@@ -109,7 +101,10 @@ func scalarSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
 		s = schemaMap{"const": word}
 	}
 	if pattern := tag.Get("pattern"); pattern != "" {
-		s["pattern"] = patterns(pattern)
+		s["pattern"] = textForms[pattern].String()
+		if tag.Get("empty") == "true" {
+			s["pattern"] = "^$|" + textForms[pattern].String()
+		}
 	}
 	if d := tag.Get("default"); d != "" && t.Kind() == reflect.Bool {
 		s["default"] = d == "true"

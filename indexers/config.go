@@ -112,3 +112,38 @@ type Prune struct {
 
 // Selectors are evaluated by the server. "" selects everything.
 type Selectors struct{ Labels, Fields string }
+
+// Pattern reports whether the match can mean several resources.
+func (m Match) Pattern() bool { return config.Match(m).Pattern() }
+
+// Matches reports whether the match means a resource with this group, plural name and kind.
+func (m Match) Matches(group, resource, kind string) bool {
+	return config.Match(m).Matches(group, resource, kind)
+}
+
+// Namespaces limits a resource to some namespaces. The zero value means all of them.
+type Namespaces struct {
+	// Include and Exclude hold names and patterns, in which "*" stands for any run of characters.
+	// An empty Include stands for all.
+	Include, Exclude []string
+}
+
+// All reports whether there is no limit.
+func (n Namespaces) All() bool { return len(n.Include) == 0 && len(n.Exclude) == 0 }
+
+// Matches reports whether a namespace is among those that are meant. What is excluded is so however
+// it is included.
+func (n Namespaces) Matches(namespace string) bool { return config.Namespaces(n).Matches(namespace) }
+
+// EffectivePrune gives what is cut out of objects that are kept: what Prune says, without what an index reads,
+// since an index could not be computed of an object that lacks it.
+func (r *Resource) EffectivePrune() Prune {
+	return Prune(config.Prune(r.Prune).Without(r.declared.AllIndexes()))
+}
+
+//go:generate go run ./internal/genschema ../docs/index-config.schema.json
+
+// Schema gives a JSON Schema (draft 2020-12) of config files, for editors. It is made of the same Go types that
+// the decoder takes its fields from. What it accepts can still be refused: it knows nothing of paths, of names
+// that are taken, and of most fields that do not go together.
+func Schema() []byte { return config.Schema() }

@@ -3,8 +3,11 @@ package indexers
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
+	"github.com/crdcache/crdcache/indexers/internal/config"
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
+	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
 // OperandError says that a value cannot be looked up in an index.
@@ -154,3 +157,59 @@ func (i *Index) wrongParts(got int, want string) error {
 	}
 	return &OperandError{i.Name, -1, fmt.Sprintf("%s given and %s wanted: %s", parts, want, what)}
 }
+
+// Operand gives the text of a part as the index has it: with lower, upper and trim applied, so that it is found however
+// it is written. A regex is not applied, because what is looked up is what the regex gave, and neither is a trim before
+// one. What stands for a missing value is left as it is. Of text that is only the beginning of a value (open), blanks at
+// the end stay.
+//
+// [Index.Key] and [Index.Prefix] do not do this.
+func (i *Index) Operand(part int, text string, open bool) string {
+	p := &i.parts[part]
+	if text == Null || p.Missing.Kind == config.MissingValue && text == p.Missing.Value {
+		return text
+	}
+	last := -1
+	for n, t := range p.Transforms {
+		if strings.HasPrefix(t.Name, "regex ") {
+			last = n
+		}
+	}
+	for n, t := range p.Transforms {
+		switch {
+		case strings.HasPrefix(t.Name, "regex "), t.Name == "trim" && n < last:
+		case t.Name == "trim" && open:
+			text = strings.TrimLeftFunc(text, unicode.IsSpace)
+		default:
+			text, _ = t.Apply(text)
+		}
+	}
+	return text
+}
+
+// LabelKey gives a key under which the index holds every object that has the label with this value, so
+// that a search by labels can begin there. Where values are changed before they are indexed, there may
+// be other objects under it. It is false when there is no such key: the index is over something else,
+// or leaves some of these objects out.
+func (i *Index) LabelKey(label, value string) (string, bool) {
+	if label == "" || label != i.label {
+		return "", false
+	}
+	key, outcome := keyOf(&i.parts[0], scalar{jsonpath.KindString, value}, i.Sorted)
+	return key.key, outcome == keyed && key.size <= i.maxValueBytes
+}
+
+// labelOf gives the label that an index is over, if it is over all objects that have it; else "".
+func labelOf(i *Index) string {
+	if i.each != nil || i.when != nil || len(i.inner) != 1 {
+		return ""
+	}
+	path := i.sources[0][0].path
+	steps := path.Steps()
+	if len(steps) != 3 || !path.Singular() || !named(steps[0], "metadata") || !named(steps[1], "labels") {
+		return ""
+	}
+	return steps[2].Selectors[0].Name
+}
+
+func named(step jsonpath.Step, name string) bool { return step.Selectors[0].Name == name }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -60,7 +61,7 @@ func (d *decoding) prune(n *yaml.Node, out *Prune, dialect jsonpath.Dialect) {
 		out.RemoveAnnotations = nil
 		items, _ := d.listOf(v, `"removeAnnotations"`)
 		for _, item := range items {
-			if s, ok := d.text(item, "an annotation", "write the whole name, such as example.io/blob"); ok && d.qualified(item, s, "annotation") {
+			if s, ok := d.text(item, "an annotation", "write the whole name, such as example.io/blob"); ok && d.qualified(item, s, "annotation") && d.removable(item, jsonpath.FromSegments("metadata", "annotations", s)) {
 				out.RemoveAnnotations = append(out.RemoveAnnotations, s)
 			}
 		}
@@ -71,6 +72,18 @@ func (d *decoding) prune(n *yaml.Node, out *Prune, dialect jsonpath.Dialect) {
 var identity = [][]string{
 	nil, {"apiVersion"}, {"kind"}, {"metadata"}, {"metadata", "name"}, {"metadata", "namespace"},
 	{"metadata", "uid"}, {"metadata", "resourceVersion"}, {"metadata", "labels"},
+	{"metadata", "annotations", metav1.InitialEventsAnnotationKey},
+}
+
+// removable reports what cannot be cut out.
+func (d *decoding) removable(n *yaml.Node, p *jsonpath.Path) bool {
+	for _, keys := range identity {
+		if p.String() == jsonpath.FromSegments(keys...).String() {
+			d.failAt(CodeContradict, n, p.String()+" cannot be removed", "objects could not be told apart, selected or followed without it")
+			return false
+		}
+	}
+	return true
 }
 
 // removal reads a path to what is cut out.
@@ -79,11 +92,8 @@ func (d *decoding) removal(n *yaml.Node, dialect jsonpath.Dialect) *jsonpath.Pat
 	if p == nil {
 		return nil
 	}
-	for _, keys := range identity {
-		if p.String() == jsonpath.FromSegments(keys...).String() {
-			d.failAt(CodeContradict, at.Node, p.String()+" cannot be removed", "objects could not be told apart or selected without it")
-			return nil
-		}
+	if !d.removable(at.Node, p) {
+		return nil
 	}
 	steps := p.Steps()
 	for i, step := range steps {

@@ -31,7 +31,8 @@ type Metrics struct {
 	ObjectBytes, TableBytes, IndexBytes int64
 	// Indexes are in the order in which they were added.
 	Indexes []IndexMetrics
-	// Handlers are the present event handlers, those of subscriptions included.
+	// Handlers are the present event handlers, those of subscriptions included, and of informers that have stopped none:
+	// what these were not given any more is lost, and waits for nobody.
 	Handlers []HandlerStatus
 	// Counters go on when the last handle is released and the type is acquired again later.
 	Counters
@@ -148,7 +149,9 @@ func (m *Metrics) add(i *Informer) {
 		m.Indexes[at].Values += x.Values
 		m.Indexes[at].Entries += x.Entries
 	}
-	m.Handlers = append(m.Handlers, i.Handlers()...)
+	if !i.IsStopped() {
+		m.Handlers = append(m.Handlers, i.Handlers()...)
+	}
 	m.Counters.add(i.counters())
 }
 

@@ -3,6 +3,7 @@ package metrics
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -228,14 +229,30 @@ func TestScrapeDuringWrites(t *testing.T) {
 	}
 }
 
-// TestShutDown: what has stopped says so.
+// TestShutDown: what has stopped says so, and events that were thrown away do not wait.
 func TestShutDown(t *testing.T) {
 	s := newServer(t)
+	s.apply(t, 0, 20, 1)
 	f := newFactory(t, s, dynamicinformer.Options{})
-	acquired(t, f, widgets)
+	i := acquired(t, f, widgets).Informer()
 	e := exporter(t, NewCollector(f))
+	busy := func(any) {
+		for !i.IsStopped() { // so that the rest is thrown away
+			runtime.Gosched()
+		}
+	}
+	if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: busy}); err != nil {
+		t.Fatal(err)
+	}
 	if err := f.Shutdown(patient(t)); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, func() (float64, bool) { return value(scrape(t, e), "informers", of{"state": "Stopped"}) }, "stopped informers", 1)
+	if i.Handlers()[0].Depth == 0 {
+		t.Error("no events were thrown away")
+	}
+	got := scrape(t, e)
+	expect(t, func() (float64, bool) { return value(got, "informers", of{"state": "Stopped"}) }, "stopped informers", 1)
+	if waiting, found := value(got, "handler_queue_length", nil); found {
+		t.Errorf("%v events wait", waiting)
+	}
 }

@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"runtime"
 	"sync"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -76,12 +78,16 @@ func newManager(task Task, reconciled *tally) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Until there is one, controller-runtime keeps the logger of every reconcile.
+	ctrl.SetLogger(logr.Discard())
 	scheme := k8sruntime.NewScheme()
 	if err := certmanagerv1.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
 	options := ctrl.Options{
-		Scheme: scheme, Logger: logr.Discard(), Metrics: metricsserver.Options{BindAddress: "0"},
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
+		// As most operators have it.
+		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 		// Without it, unstructured objects are read from the API server.
 		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 	}
@@ -139,14 +145,15 @@ func managedUnstructured(kind schema.GroupVersionKind) managed {
 	}}
 }
 
-// tally counts which objects have been reconciled.
+// tally counts which objects have been reconciled, in little memory: it keeps their hashes.
 type tally struct {
 	complete chan struct{} // closed with the last one
 	want     int
+	seed     maphash.Seed
 
 	mu struct {
 		sync.Mutex
-		seen map[tallied]struct{}
+		seen map[uint64]struct{}
 	}
 }
 
@@ -157,16 +164,17 @@ type tallied struct {
 }
 
 func newTally(want int) *tally {
-	t := &tally{complete: make(chan struct{}), want: want}
-	t.mu.seen = make(map[tallied]struct{}, want)
+	t := &tally{complete: make(chan struct{}), want: want, seed: maphash.MakeSeed()}
+	t.mu.seen = make(map[uint64]struct{}, want)
 	return t
 }
 
 func (t *tally) add(controller string, request reconcile.Request) {
+	hash := maphash.Comparable(t.seed, tallied{controller, request})
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := len(t.mu.seen)
-	t.mu.seen[tallied{controller, request}] = struct{}{}
+	t.mu.seen[hash] = struct{}{}
 	if before < t.want && len(t.mu.seen) == t.want {
 		close(t.complete)
 	}

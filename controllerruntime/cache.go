@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,6 +27,8 @@ type Cache struct {
 	watchErrors   toolscache.WatchErrorHandlerWithContext
 
 	factory *dynamicinformer.Factory
+	// suffix tells the indexes of caches apart that share a factory.
+	suffix string
 	// types is nil where the cache does not provide the source of types.
 	types *typeSource
 	// started is closed by Start.
@@ -85,13 +88,18 @@ func New(config *rest.Config, options cache.Options, ours Options) (*Cache, erro
 		factory: ours.Factory, started: make(chan struct{}),
 	}
 	c.mu.resources = map[resourceKey]*resource{}
-	if c.factory == nil {
+	if c.factory != nil {
+		c.suffix = fmt.Sprintf(" (cache %d)", sharing.Add(1))
+	} else {
 		if err := c.makeFactory(config, options); err != nil {
 			return nil, fmt.Errorf("controllerruntime: %w", err)
 		}
 	}
 	return c, nil
 }
+
+// sharing counts the caches of factories that others have made.
+var sharing atomic.Int64
 
 // makeFactory makes a factory of the cache's own.
 func (c *Cache) makeFactory(config *rest.Config, options cache.Options) error {

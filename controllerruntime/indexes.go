@@ -16,6 +16,8 @@ import (
 
 // indexes are those of a resource. The zero value has none.
 type indexes struct {
+	// suffix is what the names of those of functions end in in the informers, which others share.
+	suffix string
 	// configured are those by configuration, by the names that they have there. It never changes.
 	configured map[string]configuredIndex
 	// names has the names in the informers of those of functions, by the names that they were added with. The map is
@@ -77,7 +79,7 @@ func (r *resource) addIndexers(added toolscache.Indexers) error {
 		if names[name] != "" {
 			return fmt.Errorf("indexer conflict: %s", name)
 		}
-		names[name] = name + suffixes[r.key.kind]
+		names[name] = name + x.suffix
 		next.names, next.functions = append(next.names, names[name]), append(next.functions, added[name])
 	}
 	for k, v := range r.all() {

@@ -120,7 +120,8 @@ func await(ctx context.Context, informer *dynamicinformer.Informer) error {
 		switch {
 		case status.State == dynamicinformer.StateStopped:
 			return dynamicinformer.ErrStopped
-		case status.State == dynamicinformer.StatePending && status.Generation > 0 && status.Reason == dynamicinformer.ReasonNotInstalled:
+		case status.State == dynamicinformer.StatePending && status.Generation > 0 &&
+			(status.Reason == dynamicinformer.ReasonNotInstalled || status.Reason == dynamicinformer.ReasonVersionNotServed):
 			return nil
 		}
 		select {

@@ -91,7 +91,7 @@ func (c *Cache) newResource(key resourceKey, mapping *meta.RESTMapping, form *fo
 		key: key, gvr: mapping.Resource, namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
 		form: form, views: map[string]*view{},
 	}
-	r.informer = &Informer{resource: r}
+	r.informer, r.indexes.suffix = &Informer{resource: r}, suffixes[key.kind]+c.suffix
 	settings := c.settings.of(key.gvk, r.namespaced)
 	for _, namespace := range slices.Sorted(maps.Keys(settings)) {
 		options, err := c.viewOptions(r, namespace, settings[namespace])

@@ -1,0 +1,96 @@
+package controllerruntime
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
+)
+
+// TestSharedFactory: two caches and a handle share one informer, each with indexes of its own, and leave it to the others.
+func TestSharedFactory(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, configMaps, configMap("web", "a"))
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = factory.Shutdown(t.Context()) })
+	var caches []*Cache
+	for range 2 {
+		c := newCache(t, server, cache.Options{SyncPeriod: new(defaultSyncPeriod)}, Options{Factory: factory})
+		if err := c.IndexField(t.Context(), &corev1.ConfigMap{}, "name", func(o client.Object) []string { return []string{o.GetName()} }); err != nil {
+			t.Fatal(err)
+		}
+		caches = append(caches, c)
+	}
+	for _, c := range caches {
+		start(t, c)
+	}
+	for _, c := range caches {
+		var found corev1.ConfigMapList
+		if err := c.List(t.Context(), &found, client.MatchingFields{"name": "a"}); err != nil || len(found.Items) != 1 {
+			t.Errorf("%d objects, %v", len(found.Items), err)
+		}
+	}
+	if n := len(factory.Informers()); n != 1 {
+		t.Errorf("there are %d informers", n)
+	}
+	if err := caches[0].RemoveInformer(t.Context(), &corev1.ConfigMap{}); err != nil {
+		t.Fatal(err)
+	}
+	var found corev1.ConfigMapList
+	if err := caches[1].List(t.Context(), &found, client.MatchingFields{"name": "a"}); err != nil || len(found.Items) != 1 {
+		t.Errorf("after the other cache has left: %d objects, %v", len(found.Items), err)
+	}
+}
+
+// TestOurRefusedOptions says at once what cannot be.
+func TestOurRefusedOptions(t *testing.T) {
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: newServer(t).Config()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = factory.Shutdown(t.Context()) })
+	for name, tt := range map[string]struct {
+		ours Options
+		want string
+	}{
+		"types beside a factory": {Options{Types: fixedTypes(allTypes), Factory: factory}, "give Types to the factory"},
+		"metadata":               {Options{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}}, "cannot be read whole"},
+		"namespaces":             {Options{Indexes: config(t, "namespaces: {include: [web]}")}, `resource "configs" has namespaces or selectors`},
+		"selectors":              {Options{Indexes: config(t, "selectors: {labels: a=b}")}, `resource "configs" has namespaces or selectors`},
+		"kept as metadata":       {Options{Indexes: config(t, "storage: {mode: metadata}")}, `resource "configs" has storage mode metadata`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := tt.ours.validate(); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// config returns a config of one resource with something besides its index.
+func config(t *testing.T, besides string) *indexers.Config {
+	t.Helper()
+	c, err := indexers.Parse(indexers.Source{Name: "test.yaml", Data: []byte(`
+apiVersion: crdcache.dev/v1alpha1
+kind: IndexConfig
+metadata: {name: test}
+spec:
+  resources:
+  - name: configs
+    match: {group: "", resource: configmaps}
+    indexes:
+    - {name: name, path: .metadata.name}
+    ` + besides + "\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}

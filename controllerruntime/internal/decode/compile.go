@@ -9,12 +9,6 @@ import (
 	"sigs.k8s.io/json"
 )
 
-// compile returns the codec of a type.
-func compile(typ reflect.Type) codec {
-	c := compiler{}
-	return c.codec(typ)
-}
-
 // compiler has the structs that are being compiled, by their types: types may contain themselves.
 type compiler map[reflect.Type]*structCodec
 

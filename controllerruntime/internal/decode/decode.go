@@ -11,7 +11,11 @@ import (
 )
 
 // Decoder decodes into one type of struct. It is safe for concurrent use.
-type Decoder struct{ codec codec }
+type Decoder struct {
+	codec codec
+	// top is the struct that codec decodes; nil for one that decodes itself.
+	top *structCodec
+}
 
 // codec decodes the value at i, which is there, into what p points to, and returns the end of it; failed where that is for
 // sigs.k8s.io/json to do. What p points to is zero.
@@ -28,13 +32,16 @@ func For(typ reflect.Type) *Decoder {
 	if known, ok := decoders.Load(typ); ok {
 		return known.(*Decoder)
 	}
-	made, _ := decoders.LoadOrStore(typ, &Decoder{compile(typ)})
+	c := compiler{}
+	codec := c.codec(typ)
+	made, _ := decoders.LoadOrStore(typ, &Decoder{codec, c[typ]})
 	return made.(*Decoder)
 }
 
-// Decode decodes data, which has to be valid JSON, into what out points to, which has to be zero. Nothing of data is kept.
+// Decode decodes data into what out points to, which has to be zero. Data has to be valid JSON, whose object has no key
+// twice: what follows when all fields of the struct have come is not looked at. Nothing of data is kept.
 func (d *Decoder) Decode(data []byte, out reflect.Value) error {
-	doc := document{data: data}
+	doc := document{data: data, top: d.top}
 	if end := d.codec(&doc, doc.space(0), out.UnsafePointer()); end >= 0 && doc.space(end) == len(data) {
 		return nil
 	}
@@ -45,6 +52,8 @@ func (d *Decoder) Decode(data []byte, out reflect.Value) error {
 // document is what is being decoded.
 type document struct {
 	data []byte
+	// top is the struct that ends the document when it has all its fields; nil below it.
+	top *structCodec
 	// room is where short strings are put together, so that one allocation serves several. It is small, because whoever
 	// keeps one of them keeps all.
 	room []byte

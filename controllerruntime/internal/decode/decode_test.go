@@ -175,6 +175,23 @@ func TestTypesAreCompiled(t *testing.T) {
 	}
 }
 
+// TestDecodeStops: what follows the last field of the struct is not looked at, but for those of structs within.
+func TestDecodeStops(t *testing.T) {
+	var partial metav1.PartialObjectMetadata
+	text := `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"r","uid":"u","controller":true,"blockOwnerDeletion":true,"other":1}],"uid":"b"},"spec":never read`
+	if err := For(reflect.TypeFor[metav1.PartialObjectMetadata]()).Decode([]byte(text), reflect.ValueOf(&partial)); err != nil {
+		t.Fatal(err)
+	}
+	if partial.Kind != "Pod" || partial.UID != "b" || len(partial.OwnerReferences) != 1 {
+		t.Errorf("%+v", partial)
+	}
+	type node struct {
+		Inner *node  `json:"inner"`
+		Name  string `json:"name"`
+	}
+	compare[node](t, `{"inner":{"inner":{"inner":null,"name":"c"},"name":"b","more":1},"name":"a","after":{}}`)
+}
+
 // FuzzDecode compares with sigs.k8s.io/json.
 func FuzzDecode(f *testing.F) {
 	f.Add(`{"text":"a","int":1,"self":{"texts":["x"]},"map":{"a":"b"},"when":"2026-11-22T07:00:00Z"}`)

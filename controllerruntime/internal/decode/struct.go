@@ -48,10 +48,13 @@ func (s *structCodec) decode(d *document, i int, p unsafe.Pointer) int {
 	if d.at(i) != '{' {
 		return d.null(i)
 	}
+	top := d.top == s
+	d.top = nil
 	i = d.space(i + 1)
 	if d.at(i) == '}' {
 		return i + 1
 	}
+	missing := len(s.fields)
 	var seen [maxFields / 64]uint64
 	guess := &s.first
 	for more := true; more; {
@@ -71,6 +74,9 @@ func (s *structCodec) decode(d *document, i int, p unsafe.Pointer) int {
 			}
 			end = f.decode(d, value, unsafe.Add(p, f.offset))
 			guess = &f.next
+			if missing--; missing == 0 && top && end >= 0 {
+				return len(d.data)
+			}
 		}
 		if end < 0 {
 			return failed

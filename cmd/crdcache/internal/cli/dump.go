@@ -46,18 +46,8 @@ func newDump(streams genericiooptions.IOStreams) *cobra.Command {
 		Example: "  crdcache dump certificates.cert-manager.io -A -o json\n" +
 			"  crdcache dump cert,issuers -n web\n" +
 			"  crdcache dump certificate web-tls -n web -o yaml",
-		Args:                  session.NeedTypes,
-		DisableFlagsInUseLine: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o, err := f.toOptions(cmd.Context(), args, streams)
-			if err != nil {
-				return err
-			}
-			if f.watch {
-				return o.follow(cmd.Context())
-			}
-			return o.run(cmd.Context())
-		},
+		Args: session.NeedTypes,
+		RunE: runs(streams, f.toOptions),
 	}
 	f.reader.Add(cmd.Flags())
 	f.style.Add(cmd.Flags())
@@ -73,6 +63,7 @@ func newDump(streams genericiooptions.IOStreams) *cobra.Command {
 type dumpOptions struct {
 	*session.Reader
 	style print.Style
+	watch bool
 
 	named []session.Named
 	// lists says that types are given with commas, behind which no names are meant.
@@ -81,12 +72,12 @@ type dumpOptions struct {
 	ignoreNotFound bool
 }
 
-func (f *dumpFlags) toOptions(ctx context.Context, args []string, streams genericiooptions.IOStreams) (*dumpOptions, error) {
+func (f *dumpFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*dumpOptions, error) {
 	style, err := f.style.Style()
 	if err != nil {
 		return nil, err
 	}
-	o := &dumpOptions{style: style, ignoreNotFound: f.ignoreNotFound}
+	o := &dumpOptions{style: style, watch: f.watch, ignoreNotFound: f.ignoreNotFound}
 	o.lists = slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, ",") })
 	if f.sortBy != "" {
 		if o.order, err = print.ParseOrder(f.sortBy); err != nil {
@@ -107,7 +98,7 @@ func (f *dumpFlags) toOptions(ctx context.Context, args []string, streams generi
 			return nil, err
 		}
 	}
-	if o.Reader, err = f.reader.Reader(ctx, args, f.style.Cached(), streams); err != nil {
+	if o.Reader, err = f.reader.Reader(cmd.Context(), args, f.style.Cached(), streams); err != nil {
 		return nil, err
 	}
 	for i := range o.named {
@@ -129,8 +120,12 @@ func (f *dumpFlags) checkWatch(o *dumpOptions) error {
 	return (follow.Options{Style: o.style}).Check()
 }
 
-// run gets the objects that are named, or reads the types and prints those that can be read.
+// run gets the objects that are named, or reads the types and prints those that can be read; with --watch it prints then those
+// that change.
 func (o *dumpOptions) run(ctx context.Context) error {
+	if o.watch {
+		return follow.Run(ctx, follow.Options{Reader: o.Reader, Style: o.style, Query: query.All()})
+	}
 	if len(o.named) > 0 {
 		waiting, cancel := o.Target.Limit(ctx)
 		defer cancel()
@@ -148,11 +143,6 @@ func (o *dumpOptions) run(ctx context.Context) error {
 		},
 		Use: o.print,
 	})
-}
-
-// follow prints the objects and then those that change.
-func (o *dumpOptions) follow(ctx context.Context) error {
-	return follow.Run(ctx, follow.Options{Reader: o.Reader, Style: o.style, Query: query.All()})
 }
 
 func (o *dumpOptions) print(ctx context.Context, types *session.Types, _ session.Indexes, synced []session.Cache) error {

@@ -38,15 +38,8 @@ func newEval(streams genericiooptions.IOStreams) *cobra.Command {
 			}
 			return nil
 		},
-		ValidArgsFunction:     cobra.NoFileCompletions,
-		DisableFlagsInUseLine: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o, err := f.toOptions(args[0], streams)
-			if err != nil {
-				return err
-			}
-			return o.run(cmd.Context())
-		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              runs(streams, f.toOptions),
 	}
 	set := cmd.Flags()
 	set.StringSliceVarP(&f.files, "filename", "f", nil, "File or directory with objects, YAML or JSON; - is standard input. May be repeated.")
@@ -66,7 +59,7 @@ type evalOptions struct {
 	quiet     bool
 }
 
-func (f *evalFlags) toOptions(expr string, streams genericiooptions.IOStreams) (*evalOptions, error) {
+func (f *evalFlags) toOptions(_ *cobra.Command, args []string, streams genericiooptions.IOStreams) (*evalOptions, error) {
 	if len(f.files) == 0 {
 		return nil, exit.Usagef("name a file with --filename (-f), or give - to read objects from standard input")
 	}
@@ -78,7 +71,7 @@ func (f *evalFlags) toOptions(expr string, streams genericiooptions.IOStreams) (
 	default:
 		return nil, exit.Usagef("there is no dialect %q; use literal or kubectl", f.dialect)
 	}
-	compiled, err := compile(expr, dialect)
+	compiled, err := compile(args[0], dialect)
 	if err != nil {
 		return nil, err
 	}

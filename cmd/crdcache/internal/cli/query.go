@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"slices"
 	"strings"
 
@@ -65,14 +64,7 @@ func newQuery(streams genericiooptions.IOStreams) *cobra.Command {
 			}
 			return nil
 		},
-		DisableFlagsInUseLine: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o, err := f.toOptions(cmd.Context(), cmd.Flags(), args[0], streams)
-			if err != nil {
-				return err
-			}
-			return o.run(cmd.Context())
-		},
+		RunE: runs(streams, f.toOptions),
 	}
 	f.add(cmd.Flags())
 	f.reader.Complete(cmd, false)
@@ -117,7 +109,8 @@ type queryOptions struct {
 	groups                   query.Aggregation
 }
 
-func (f *queryFlags) toOptions(ctx context.Context, set *pflag.FlagSet, name string, streams genericiooptions.IOStreams) (*queryOptions, error) {
+func (f *queryFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*queryOptions, error) {
+	set, name := cmd.Flags(), args[0]
 	if err := f.validate(set); err != nil {
 		return nil, err
 	}
@@ -143,7 +136,7 @@ func (f *queryFlags) toOptions(ctx context.Context, set *pflag.FlagSet, name str
 	if o.groups, err = f.aggregation(); err != nil {
 		return nil, err
 	}
-	o.Reader, err = f.reader.Reader(ctx, []string{name}, f.style.Cached(), streams)
+	o.Reader, err = f.reader.Reader(cmd.Context(), []string{name}, f.style.Cached(), streams)
 	return o, err
 }
 

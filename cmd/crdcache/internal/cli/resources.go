@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -36,15 +35,8 @@ func newResources(streams genericiooptions.IOStreams) *cobra.Command {
 			"Of the versions the preferred one comes first; those in parentheses are not served.",
 		Example: "  crdcache resources '*.cert-manager.io'\n" +
 			"  crdcache resources --custom --config indexes.yaml",
-		ValidArgsFunction:     f.target.CompleteTypes(true, nil),
-		DisableFlagsInUseLine: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o, err := f.toOptions(cmd.Context(), args, streams)
-			if err != nil {
-				return err
-			}
-			return o.run(cmd.Context())
-		},
+		ValidArgsFunction: f.target.CompleteTypes(true, nil),
+		RunE:              runs(streams, f.toOptions),
 	}
 	set := cmd.Flags()
 	f.target.Add(set)
@@ -68,7 +60,7 @@ type resourcesOptions struct {
 	custom    bool
 }
 
-func (f *resourcesFlags) toOptions(ctx context.Context, args []string, streams genericiooptions.IOStreams) (*resourcesOptions, error) {
+func (f *resourcesFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*resourcesOptions, error) {
 	streams = f.target.Streams(streams)
 	if err := print.OneOf("output format", f.output, resourcesFormats); err != nil {
 		return nil, err
@@ -84,7 +76,7 @@ func (f *resourcesFlags) toOptions(ctx context.Context, args []string, streams g
 	if o.config.Given && f.output == formatName {
 		return nil, exit.Usagef("--config shows indexes, and --output name shows none: leave out one of them")
 	}
-	o.target, err = f.target.Target(ctx, streams)
+	o.target, err = f.target.Target(cmd.Context(), streams)
 	return o, err
 }
 

@@ -137,6 +137,9 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 		newVersion(streams),
 		newWatch(streams),
 	)
+	for _, cmd := range root.Commands() {
+		cmd.DisableFlagsInUseLine = true // it says [flags] where they go
+	}
 	beStrict(root)
 	for _, cmd := range root.Commands() {
 		cmd.Example = strings.ReplaceAll(cmd.Example, "  crdcache ", "  "+name+" ")

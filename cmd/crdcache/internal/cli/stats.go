@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -34,15 +32,8 @@ func newStats(streams genericiooptions.IOStreams) *cobra.Command {
 			"several objects have where \"unique: warn\" is set.",
 		Example: "  crdcache stats certificates.cert-manager.io -A --storage compressed\n" +
 			"  crdcache stats certs --config indexes.yaml --top 20",
-		Args:                  session.NeedTypes,
-		DisableFlagsInUseLine: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o, err := f.toOptions(cmd.Context(), args, streams)
-			if err != nil {
-				return err
-			}
-			return o.run(cmd.Context())
-		},
+		Args: session.NeedTypes,
+		RunE: runs(streams, f.toOptions),
 	}
 	set := cmd.Flags()
 	f.reader.Add(set)
@@ -62,7 +53,7 @@ type statsOptions struct {
 	json bool
 }
 
-func (f *statsFlags) toOptions(ctx context.Context, args []string, streams genericiooptions.IOStreams) (*statsOptions, error) {
+func (f *statsFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*statsOptions, error) {
 	if err := print.OneOf("output format", f.output, []string{formatText, formatJSON}); err != nil {
 		return nil, err
 	}
@@ -77,6 +68,6 @@ func (f *statsFlags) toOptions(ctx context.Context, args []string, streams gener
 		cached.Storage.Compression = zstd.New(zstd.Options{})
 	}
 	cached.Prune.Presets = []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}
-	read, err := f.reader.Reader(ctx, args, cached, streams)
+	read, err := f.reader.Reader(cmd.Context(), args, cached, streams)
 	return &statsOptions{Reader: read, top: f.top, json: f.output == formatJSON}, err
 }

@@ -35,9 +35,8 @@ func newSuggest(streams genericiooptions.IOStreams) *cobra.Command {
 			"to other objects. It is a beginning, to be edited; 'validate' has nothing to say against it.",
 		Example: "  crdcache suggest certificates.cert-manager.io > indexes.yaml\n" +
 			"  crdcache suggest workloads --crds config/crd/",
-		Args:                  session.NeedTypes,
-		ValidArgsFunction:     f.target.CompleteDefinedTypes(),
-		DisableFlagsInUseLine: true,
+		Args:              session.NeedTypes,
+		ValidArgsFunction: f.target.CompleteDefinedTypes(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, known, err := f.find(cmd.Context(), args, streams)
 			if len(found) == 0 {

@@ -59,14 +59,7 @@ func newTree(streams genericiooptions.IOStreams) *cobra.Command {
 			_, err := nameOne(cmd.CommandPath(), args)
 			return err
 		},
-		DisableFlagsInUseLine: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o, err := f.toOptions(cmd, args, streams)
-			if err != nil {
-				return err
-			}
-			return o.run(cmd.Context())
-		},
+		RunE: runs(streams, f.toOptions),
 	}
 	f.add(cmd.Flags())
 	f.reader.Complete(cmd, false)

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -38,17 +36,7 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 			}
 			return nil
 		},
-		DisableFlagsInUseLine: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(f.crds) == 0 && cmd.Flags().Changed("crds") {
-				return exit.Usagef("--crds names no file: is it a variable that is not set?")
-			}
-			o, err := f.toOptions(cmd.Context(), args, streams)
-			if err != nil {
-				return err
-			}
-			return o.run(cmd.Context())
-		},
+		RunE: runs(streams, f.toOptions),
 	}
 	set := cmd.Flags()
 	f.target.Add(set)
@@ -69,8 +57,11 @@ type validateOptions struct {
 	json    bool
 }
 
-func (f *validateFlags) toOptions(ctx context.Context, args []string, streams genericiooptions.IOStreams) (*validateOptions, error) {
+func (f *validateFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*validateOptions, error) {
 	streams = f.target.Streams(streams)
+	if len(f.crds) == 0 && cmd.Flags().Changed("crds") {
+		return nil, exit.Usagef("--crds names no file: is it a variable that is not set?")
+	}
 	if f.live && len(f.crds) > 0 {
 		return nil, exit.Usagef("--crds and --live exclude each other: give one of them")
 	}
@@ -85,7 +76,7 @@ func (f *validateFlags) toOptions(ctx context.Context, args []string, streams ge
 	}
 	if f.live {
 		var err error
-		if o.target, err = f.target.Target(ctx, streams); err != nil {
+		if o.target, err = f.target.Target(cmd.Context(), streams); err != nil {
 			return nil, err
 		}
 	}

@@ -46,8 +46,7 @@ func newVersion(streams genericiooptions.IOStreams) *cobra.Command {
 			}
 			return nil
 		},
-		ValidArgsFunction:     cobra.NoFileCompletions,
-		DisableFlagsInUseLine: true,
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := print.OneOf("output format", format, []string{"text", "json", "yaml"}); err != nil {
 				return err

@@ -46,15 +46,8 @@ func newWatch(streams genericiooptions.IOStreams) *cobra.Command {
 		Example: "  crdcache watch certificates.cert-manager.io -A --diff\n" +
 			"  crdcache watch '*.cert-manager.io' -A\n" +
 			"  crdcache watch certs --config indexes.yaml --index notReady --changes-only",
-		Args:                  session.NeedTypes,
-		DisableFlagsInUseLine: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o, err := f.toOptions(cmd.Context(), args, streams)
-			if err != nil {
-				return err
-			}
-			return follow.Run(cmd.Context(), o)
-		},
+		Args: session.NeedTypes,
+		RunE: runs(streams, f.toOptions),
 	}
 	set := cmd.Flags()
 	f.reader.Add(set)
@@ -74,9 +67,14 @@ func newWatch(streams genericiooptions.IOStreams) *cobra.Command {
 	return cmd
 }
 
-func (f *watchFlags) toOptions(ctx context.Context, args []string, streams genericiooptions.IOStreams) (follow.Options, error) {
-	o := follow.Options{Events: true, ChangesOnly: f.changesOnly, Diff: f.diff, Wait: f.wait, Timestamps: f.timestamps, Managers: f.managers}
-	var err error
+// watchOptions are what flags and arguments amount to.
+type watchOptions struct{ follow.Options }
+
+// run prints changes until ctx ends.
+func (o watchOptions) run(ctx context.Context) error { return follow.Run(ctx, o.Options) }
+
+func (f *watchFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (o watchOptions, err error) {
+	o.Options = follow.Options{Events: true, ChangesOnly: f.changesOnly, Diff: f.diff, Wait: f.wait, Timestamps: f.timestamps, Managers: f.managers}
 	if o.Style, err = f.style.Style(); err != nil {
 		return o, err
 	}
@@ -97,6 +95,6 @@ func (f *watchFlags) toOptions(ctx context.Context, args []string, streams gener
 	if f.managers {
 		cached.Transform = nil
 	}
-	o.Reader, err = f.reader.Reader(ctx, args, cached, streams)
+	o.Reader, err = f.reader.Reader(cmd.Context(), args, cached, streams)
 	return o, err
 }

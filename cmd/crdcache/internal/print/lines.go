@@ -1,6 +1,7 @@
 package print
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -25,3 +26,23 @@ func (p *namePrinter) PrintName(kind schema.GroupKind, name string) error {
 
 // Close implements Printer.
 func (p *namePrinter) Close() error { return nil }
+
+// jsonLinesPrinter prints each object as compact JSON on a line of its own.
+type jsonLinesPrinter struct{ encoder *json.Encoder }
+
+func newJSONLines(w io.Writer) *jsonLinesPrinter {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	return &jsonLinesPrinter{encoder}
+}
+
+// Print implements Printer.
+func (p *jsonLinesPrinter) Print(obj *unstructured.Unstructured) error {
+	if err := p.encoder.Encode(obj.Object); err != nil {
+		return fmt.Errorf("printing %s: %w", describe(obj), err)
+	}
+	return nil
+}
+
+// Close implements Printer.
+func (p *jsonLinesPrinter) Close() error { return nil }

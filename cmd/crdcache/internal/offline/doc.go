@@ -16,7 +16,8 @@
 //
 // Objects that come from a cluster keep their resource version, and everything else as it was. Follow turns
 // changes of the files into changes of the objects. A file that cannot be read, or is empty as one that is about to be
-// written, keeps what it had last.
+// written, keeps what it had last. Where the system does not tell of changes, because it has no watcher left or the folder
+// around the files is gone, they are looked for every two seconds (TestFollowUnwatched, TestFollowLostDirectory).
 //
 // # Concurrency
 //

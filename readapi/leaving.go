@@ -101,6 +101,7 @@ func (s *Storage) sweep(l leaving, w write) {
 		return
 	}
 	s.mu.leaving[l] = struct{}{}
+	w.basis = nil // is of what is leaving
 	for _, h := range s.held(l) {
 		if l.kind == definitionKind {
 			h.collection.terminating = true

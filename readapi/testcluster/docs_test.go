@@ -1,0 +1,72 @@
+package testcluster_test
+
+import (
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"go/ast"
+)
+
+var sampleForm = regexp.MustCompile("(?s)<!-- ([^ ]+): ([^>]+) -->\n```go\n(.*?)```\n")
+
+// TestSamples: what docs/testing.md shows is the source of tests that run.
+func TestSamples(t *testing.T) {
+	const root = "../.."
+	page, err := os.ReadFile(filepath.Join(root, "docs", "testing.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples := sampleForm.FindAllStringSubmatch(string(page), -1)
+	if fences := strings.Count(string(page), "```go\n"); fences != len(samples) || fences == 0 {
+		t.Errorf("of %d samples %d say which test they are of", fences, len(samples))
+	}
+	for _, sample := range samples {
+		var want []string
+		for name := range strings.SplitSeq(sample[2], ", ") {
+			want = append(want, declaration(t, filepath.Join(root, sample[1]), name))
+		}
+		if got := sample[3]; got != strings.Join(want, "\n") {
+			t.Errorf("the sample of %s is not that of %s:\n%s\nwant\n%s", sample[1], sample[2], got, strings.Join(want, "\n"))
+		}
+	}
+}
+
+// declaration returns the source of a type or function of a file, with its comment.
+func declaration(t *testing.T, path, name string) string {
+	t.Helper()
+	source, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, path, source, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range file.Decls {
+		from, named := d.Pos(), ""
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if named = d.Name.Name; d.Doc != nil {
+				from = d.Doc.Pos()
+			}
+		case *ast.GenDecl:
+			if spec, ok := d.Specs[0].(*ast.TypeSpec); ok {
+				named = spec.Name.Name
+			}
+			if d.Doc != nil {
+				from = d.Doc.Pos()
+			}
+		}
+		if named == name {
+			return string(source[files.Position(from).Offset:files.Position(d.End()).Offset]) + "\n"
+		}
+	}
+	t.Fatalf("%s has no %s", path, name)
+	return ""
+}

@@ -26,10 +26,12 @@
 // reader may read everything.
 //
 // Nothing can be written, unless HandlerOptions.Writes is set. Then clients create, update, patch (JSON patches and merge
-// patches) and delete the objects of a Storage by the rules for custom resources, which is what the tests of controllers
-// need: conflicts, the status subresource, finalizers and deletionTimestamp, generateName, generations, dryRun, and watches
-// that tell of all of it. Server-side apply and strategic merge patches are refused; nothing is validated against a schema,
-// defaulted, admitted or collected. Where that matters, use a real kube-apiserver such as envtest's.
+// patches) and delete the objects of a Storage by the rules of a kube-apiserver, which is what the tests of controllers need:
+// conflicts, preconditions, the status subresource, finalizers and deletionTimestamp, generateName, generations, collections,
+// dryRun, validation of metadata, and watches that tell of all of it; of custom resources unknown fields are dropped and defaults
+// filled in. Server-side apply is refused; nothing is validated against a schema, admitted or collected, and built-in types get
+// no defaults. Package testcluster makes a cluster of all this, and says more. Where that is not enough, use a real
+// kube-apiserver such as envtest's.
 //
 // Not served: selectors of more than 64 KB, protobuf and CBOR, compressed answers, OpenAPI v2, the scale subresource, the
 // deprecated /watch/ paths, the list of all paths at /, and the columns that a kube-apiserver has in its code for built-in types. What a

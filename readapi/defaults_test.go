@@ -1,0 +1,48 @@
+package readapi
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestConform: unknown fields and null go, defaults come, also into what a default or a null has left empty.
+func TestConform(t *testing.T) {
+	const schema = `{type: object, properties: {
+		spec: {type: object, default: {}, properties: {
+			n: {type: integer, default: 4}, s: {type: string}, maybe: {type: string, nullable: true},
+			list: {type: array, items: {type: object, default: {}, properties: {a: {type: string, default: x}}}},
+			map: {type: object, additionalProperties: {type: object, properties: {a: {type: string, default: x}}}}}},
+		status: {type: object, properties: {phase: {type: string, default: new}}}}}`
+	data, err := json.Marshal(yamlMap(t, schema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	typ := Type{Group: "example.com", Versions: []Version{{Name: "v1", Schema: data}}}
+	typ.Names.Plural, typ.Names.Kind = "widgets", "Widget"
+	if err := typ.complete(); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		object, want string
+		unknown      []string
+	}{
+		"nothing":          {`{kind: A}`, `{kind: A, spec: {n: 4}}`, nil},
+		"null for default": {`{spec: null}`, `{spec: {n: 4}}`, nil},
+		"nulls":            {`{spec: {n: null, s: null, maybe: null}}`, `{spec: {n: 4, maybe: null}}`, nil},
+		"in lists":         {`{spec: {n: 1, list: [{}, {a: y, b: z}, null]}}`, `{spec: {n: 1, list: [{a: x}, {a: y}, {a: x}]}}`, []string{"spec.list[1].b"}},
+		"in maps":          {`{spec: {n: 1, map: {k: {}, l: {a: y, c: {d: 1}}}}}`, `{spec: {n: 1, map: {k: {a: x}, l: {a: y}}}}`, []string{"spec.map.l.c"}},
+		"an empty status":  {`{spec: {n: 1}, status: {}, other: 1}`, `{spec: {n: 1}, status: {phase: new}}`, []string{"other"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := yamlMap(t, tt.object)
+			if diff := cmp.Diff(tt.unknown, typ.Versions[0].conform(got)); diff != "" {
+				t.Errorf("unknown (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(yamlMap(t, tt.want), got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

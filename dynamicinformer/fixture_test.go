@@ -3,6 +3,8 @@ package dynamicinformer
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -114,10 +116,22 @@ func fault(path, verb string, status int) apitest.Fault {
 func silence(path string) apitest.Fault { return apitest.Fault{Path: path} }
 
 // diary notes what a listener is told.
-type diary struct{ lines []string }
+type diary struct {
+	mu    sync.Mutex
+	lines []string
+}
 
 func (d *diary) add(format string, args ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.lines = append(d.lines, fmt.Sprintf(format, args...))
+}
+
+// all returns the lines so far.
+func (d *diary) all() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.lines)
 }
 
 func (d *diary) listener() Listener {

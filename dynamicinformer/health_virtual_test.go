@@ -183,7 +183,7 @@ func TestWatchesFailWhileListsSucceed(t *testing.T) {
 				t.Errorf("%s: the status is %+v", name, s)
 			}
 			var changes []string
-			for _, line := range d.lines {
+			for _, line := range d.all() {
 				if strings.HasPrefix(line, "widgets: ") && strings.Contains(line, " -> ") {
 					changes = append(changes, line)
 				}
@@ -226,8 +226,8 @@ func TestExpiredWatchIsNoFailure(t *testing.T) {
 		if diff := cmp.Diff(Relists{Expired: 1}, i.Status().Relists); diff != "" || failures != 0 {
 			t.Errorf("relists (-want +got):\n%s\n%d failures", diff, failures)
 		}
-		if told := strings.Count(strings.Join(d.lines, "\n"), "widgets: relisted Expired"); told != 1 {
-			t.Errorf("a listener was told %q", d.lines)
+		if told := strings.Count(strings.Join(d.all(), "\n"), "widgets: relisted Expired"); told != 1 {
+			t.Errorf("a listener was told %q", d.all())
 		}
 	})
 }

@@ -244,13 +244,13 @@ func TestListenerOfFactory(t *testing.T) {
 	}
 	for name, d := range map[string]*diary{"the first": first, "the late": late} {
 		var life []string
-		for _, line := range d.lines {
+		for _, line := range d.all() {
 			if strings.HasPrefix(line, "widgets: s") || strings.HasPrefix(line, "widgets: ended") {
 				life = append(life, line)
 			}
 		}
 		if diff := cmp.Diff([]string{"widgets: started 1 ", "widgets: synced 1", "widgets: ended 1 "}, life); diff != "" {
-			t.Errorf("%s listener (-want +got):\n%s\nof %q", name, diff, d.lines)
+			t.Errorf("%s listener (-want +got):\n%s\nof %q", name, diff, d.all())
 		}
 	}
 }

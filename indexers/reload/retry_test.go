@@ -17,7 +17,10 @@ import (
 func run(t *testing.T, options reload.Options) *scene {
 	t.Helper()
 	s := &scene{T: t, outcomes: make(chan reload.Outcome, 1000)}
-	options.Quiet, options.Poll, options.Retry = time.Millisecond, -1, time.Millisecond
+	options.Quiet, options.Retry = max(options.Quiet, time.Millisecond), time.Millisecond
+	if options.Poll == 0 {
+		options.Poll = -1
+	}
 	options.Report = func(o reload.Outcome) { s.outcomes <- o }
 	var err error
 	if s.watcher, err = reload.New(t.Context(), options); err != nil {
@@ -94,7 +97,9 @@ func TestBusyNeighbour(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "indexes.yaml")
 	write(t, file, configWith("a"))
-	s := run(t, reload.Options{Files: []string{file}})
+	s := run(t, reload.Options{Files: []string{file}, Quiet: 20 * time.Millisecond}) // far longer than the neighbour is quiet
+	write(t, file, configWith("b"))
+	s.has("b") // so that the first look, for which nothing has to be quiet, is over
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() { // ended by stop
 		defer close(stopped)
@@ -107,8 +112,8 @@ func TestBusyNeighbour(t *testing.T) {
 			}
 		}
 	}()
-	write(t, file, configWith("b"))
-	s.has("b")
+	write(t, file, configWith("c"))
+	s.has("c")
 	close(stop)
 	<-stopped
 }
@@ -119,8 +124,9 @@ func TestForbiddenFolder(t *testing.T) {
 		forbiddenFolderAsRoot(t)
 		return
 	}
-	dir := filepath.Join(t.TempDir(), "config")
-	forbiddenFolder(t, dir, func() { chmod(t, dir, 0) }, func() { chmod(t, dir, 0o700) })
+	dir := filepath.Join(t.TempDir(), "config", "sub")
+	above := filepath.Dir(dir)
+	forbiddenFolder(t, dir, func() { chmod(t, above, 0) }, func() { chmod(t, above, 0o700) })
 }
 
 func chmod(t *testing.T, dir string, mode os.FileMode) {
@@ -130,33 +136,34 @@ func chmod(t *testing.T, dir string, mode os.FileMode) {
 	}
 }
 
-// forbiddenFolderAsRoot has a file stand where the folder was, which even root cannot look into.
+// forbiddenFolderAsRoot has a file stand where the folder above was, which even root cannot look into: the folder is not
+// merely gone then.
 func forbiddenFolderAsRoot(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "config")
+	dir := filepath.Join(t.TempDir(), "config", "sub")
+	above := filepath.Dir(dir)
 	forbiddenFolder(t, dir, func() {
-		if err := os.Rename(dir, dir+".away"); err != nil {
+		if err := os.Rename(above, above+".away"); err != nil {
 			t.Fatal(err)
 		}
-		write(t, dir, "")
+		write(t, above, "")
 	}, func() {
-		if err := os.Remove(dir); err != nil {
+		if err := os.Remove(above); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Rename(dir+".away", dir); err != nil {
+		if err := os.Rename(above+".away", above); err != nil {
 			t.Fatal(err)
 		}
 	})
 }
 
 func forbiddenFolder(t *testing.T, dir string, forbid, allow func()) {
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "indexes.yaml")
 	write(t, file, configWith("a"))
-	s := run(t, reload.Options{Files: []string{file}})
+	s := run(t, reload.Options{Files: []string{file}, Poll: 5 * time.Millisecond}) // because nothing tells of it
 	forbid()
-	s.watcher.Reload(t.Context()) // where nothing tells of it
 	s.until("an unreadable file", func(o reload.Outcome) bool { return o.Err != nil })
 	allow()
 	write(t, file, configWith("b"))

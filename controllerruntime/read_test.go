@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
 // TestReadsAreThoseOfTheStockCache gets and lists objects in each form from both caches.
@@ -119,5 +121,45 @@ func TestReadingBeforeStart(t *testing.T) {
 	}
 	if err := c.List(t.Context(), &corev1.ConfigMapList{}); err != nil {
 		t.Errorf("List with an informer: %v", err)
+	}
+}
+
+// TestObjectsKeptDecoded are read, indexed and handled in each form, too.
+func TestObjectsKeptDecoded(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, configMaps, labelled(configMap("web", "a", "key", "value"), map[string]string{"color": "red"}), configMap("web", "b"))
+	c := newCache(t, server, cache.Options{}, Options{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageObject}})
+	for _, name := range []string{"typed", "unstructured", "metadata"} { // whole objects first, so that all forms share them
+		form := forms()[name]
+		if err := c.IndexField(t.Context(), form, "color", func(o client.Object) []string { return []string{o.GetLabels()["color"]} }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	start(t, c)
+	for name, form := range forms() {
+		t.Run(name, func(t *testing.T) {
+			if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, form); err != nil || form.GetLabels()["color"] != "red" || form.GetObjectKind().GroupVersionKind() != configMapKind {
+				t.Errorf("%v: %+v", err, form)
+			}
+			form.GetLabels()["color"] = "blue"
+			list := lists()[name]
+			if err := c.List(t.Context(), list, client.MatchingFields{"color": "red"}, client.MatchingLabels{"color": "red"}); err != nil || !names(t, list)["web/a"] || len(names(t, list)) != 1 {
+				t.Errorf("%v: %v", err, names(t, list))
+			}
+			i, err := c.GetInformer(t.Context(), form)
+			if err != nil {
+				t.Fatal(err)
+			}
+			told := make(recorder, 10)
+			if _, err := i.AddEventHandler(told); err != nil {
+				t.Fatal(err)
+			}
+			if got := <-told; reflect.TypeOf(got.object) != reflect.TypeOf(form) {
+				t.Errorf("the handler was told of a %T", got.object)
+			}
+		})
+	}
+	if n := len(c.Factory().Informers()); n != 1 {
+		t.Errorf("there are %d informers", n)
 	}
 }

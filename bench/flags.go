@@ -40,6 +40,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.Var((*integers)(&o.plan.Sizes), "sizes", "`numbers` of objects of 2 KB to fill caches with")
 	f.Var((*integers)(&o.plan.LargeSizes), "large", "`numbers` of objects of 10 KB")
 	f.Var((*integers)(&o.plan.Types), "types", "`numbers` of types to keep caches of")
+	f.IntVar(&o.plan.PerType, "per-type", o.plan.PerType, "how many objects each of many types has")
 	f.DurationVar(&o.plan.Idle, "idle", o.plan.Idle, "for how long to watch many types while nothing happens")
 	f.Var((*names)(&o.plan.Subjects), "subjects", "caches to measure")
 	f.Var((*names)(&o.plan.Experiments), "experiments", "experiments to make (default all)")

@@ -33,7 +33,7 @@ func NewBoard(completed func()) *Board {
 }
 
 // know returns what is known of a type and a channel that is closed when that changes.
-func (b *Board) know(gr schema.GroupResource) (knowledge, <-chan struct{}) {
+func (b *Board) know(gr schema.GroupResource) (*knowledge, <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t, exists := b.mu.types[gr]
@@ -42,7 +42,7 @@ func (b *Board) know(gr schema.GroupResource) (knowledge, <-chan struct{}) {
 		news = make(chan struct{})
 		b.mu.news[gr] = news
 	}
-	return knowledge{Type: t, exists: exists, complete: b.mu.complete}, news
+	return &knowledge{Type: t, exists: exists, complete: b.mu.complete}, news
 }
 
 // notify has changed called, with no lock held, after each change of what is known of a type, until stop is called; a call

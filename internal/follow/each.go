@@ -23,7 +23,7 @@ type NamespaceList interface {
 // eachNamespace says which namespaces are followed one by one. Its fields are used by one goroutine.
 type eachNamespace struct {
 	*Follower
-	generation generation
+	generation *generation
 	// all tells which namespaces there are.
 	all NamespaceList
 	// allowed is closed when everything may be listed at once.

@@ -11,7 +11,7 @@ import (
 type transition struct {
 	gone    requests.Reason
 	version string // empty when the type is gone
-	known   knowledge
+	known   *knowledge
 }
 
 // ending waits for what ends the generation that follows a version of a type as it was, without a goroutine: whoever
@@ -58,7 +58,7 @@ func (e *ending) next() transition {
 }
 
 // compare returns what ends the generation, if it is to end.
-func (e *ending) compare(known knowledge) (transition, bool) {
+func (e *ending) compare(known *knowledge) (transition, bool) {
 	if reason := known.ended(e.was); reason != requests.ReasonNone {
 		return transition{gone: reason}, true
 	}

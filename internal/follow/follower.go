@@ -74,14 +74,14 @@ type Health interface {
 type generation struct {
 	number  int
 	version string
-	known   knowledge
+	known   *knowledge
 }
 
 // Run runs a generation whenever the type is there to be followed, until ctx ends. It is level-based: it compares what is
 // with what runs, and never acts on a single event. It needs no goroutine but the caller's while all goes well.
 func (f *Follower) Run(ctx context.Context) {
 	if f.Board == nil {
-		f.generation(ctx, knowledge{}, f.Type.Version)
+		f.generation(ctx, &knowledge{}, f.Type.Version)
 		return
 	}
 	for ctx.Err() == nil {
@@ -99,7 +99,7 @@ func (f *Follower) Run(ctx context.Context) {
 }
 
 // observe returns what is known of the type and a channel that is closed when that changes.
-func (f *Follower) observe() (knowledge, <-chan struct{}) {
+func (f *Follower) observe() (*knowledge, <-chan struct{}) {
 	known, news := f.Board.know(f.Type.GroupResource())
 	f.Health.Seen(known.exists, known.Terminating)
 	return known, news
@@ -112,7 +112,7 @@ func (f *Follower) observe() (knowledge, <-chan struct{}) {
 // Nothing is missed by that: what is not served any more has nothing left to tell. The cache keeps what the earlier
 // one showed until the next has listed. Then the objects are swapped as in a relist: those that are still there
 // are delivered as updates.
-func (f *Follower) versions(ctx context.Context, known knowledge, version string) requests.Reason {
+func (f *Follower) versions(ctx context.Context, known *knowledge, version string) requests.Reason {
 	for {
 		running, cancel := context.WithCancel(ctx)
 		e := &ending{Follower: f, was: known.identity(), version: version, cancel: cancel}
@@ -130,8 +130,8 @@ func (f *Follower) versions(ctx context.Context, known knowledge, version string
 }
 
 // generation lists and watches a version until ctx ends. Nothing of the generation runs any more when it returns.
-func (f *Follower) generation(ctx context.Context, known knowledge, version string) {
-	f.serve(ctx, generation{number: f.Health.Begin(version, known.UID), version: version, known: known})
+func (f *Follower) generation(ctx context.Context, known *knowledge, version string) {
+	f.serve(ctx, &generation{number: f.Health.Begin(version, known.UID), version: version, known: known})
 	<-ctx.Done()
 }
 

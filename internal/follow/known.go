@@ -28,7 +28,7 @@ type identity struct {
 	uid        types.UID
 }
 
-func (t Type) identity() identity {
+func (t *Type) identity() identity {
 	return identity{kind: t.Kind, namespaced: t.Namespaced, uid: t.UID}
 }
 
@@ -49,7 +49,7 @@ type knowledge struct {
 
 // runnable returns which version can be followed in these namespaces, asked being the version that was asked for, and
 // otherwise what has to be waited for.
-func (k knowledge) runnable(asked string, policy Versions, namespaces Namespaces) (version string, waits requests.Reason) {
+func (k *knowledge) runnable(asked string, policy Versions, namespaces Namespaces) (version string, waits requests.Reason) {
 	switch {
 	case !k.exists && !k.complete:
 		return "", requests.ReasonTypesUnknown
@@ -67,7 +67,7 @@ func (k knowledge) runnable(asked string, policy Versions, namespaces Namespaces
 
 // ended returns why a generation that follows the type as it was must end, whatever its version. A type that is
 // no longer established still has its objects: only what cannot come back ends a generation.
-func (k knowledge) ended(was identity) requests.Reason {
+func (k *knowledge) ended(was identity) requests.Reason {
 	switch {
 	case !k.exists:
 		return requests.ReasonNotInstalled
@@ -78,4 +78,4 @@ func (k knowledge) ended(was identity) requests.Reason {
 }
 
 // serves reports whether a version can be listed and watched.
-func (k knowledge) serves(version string) bool { return slices.Contains(k.Versions, version) }
+func (k *knowledge) serves(version string) bool { return slices.Contains(k.Versions, version) }

@@ -125,7 +125,7 @@ func (n Namespaces) requested() []string {
 }
 
 // fallsBack reports whether a type is to be followed in each namespace of the set where all may not be read.
-func (n Namespaces) fallsBack(known knowledge) bool {
+func (n Namespaces) fallsBack(known *knowledge) bool {
 	switch n.kind {
 	case namespacesMatching, namespacesExcept:
 		return n.Limited() || known.exists && known.Namespaced

@@ -54,7 +54,7 @@ func TestFallsBack(t *testing.T) {
 		{Except("kube-system"), namespaced, true},
 		{Except("kube-system"), knowledge{}, false},
 	} {
-		if got := test.namespaces.fallsBack(test.known); got != test.want {
+		if got := test.namespaces.fallsBack(&test.known); got != test.want {
 			t.Errorf("%s of %+v: %v", test.namespaces, test.known, got)
 		}
 	}

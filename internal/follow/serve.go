@@ -8,21 +8,14 @@ import (
 
 // serve lists and watches a generation until ctx ends. The cache refuses only while it runs or after the stop, when ctx is
 // about to end; so its errors say nothing.
-func (f *Follower) serve(ctx context.Context, g generation) {
+func (f *Follower) serve(ctx context.Context, g *generation) {
 	listed := func() { f.Health.Synced(g.number) }
 	if f.Nothing {
 		_ = f.Cache.RunEmpty(ctx, listed)
 		return
 	}
 	if !f.Namespaces.fallsBack(g.known) {
-		var parts []informer.Part
-		for _, name := range f.Namespaces.requested() {
-			parts = append(parts, f.part(f.describe(g, name), nil))
-		}
-		if len(parts) == 1 {
-			parts[0].Namespace = "" // it brings everything there is to read
-		}
-		_ = f.Cache.RunParts(ctx, listed, parts...)
+		_ = f.Cache.RunParts(ctx, listed, f.parts(g)...)
 		return
 	}
 	for {
@@ -37,8 +30,20 @@ func (f *Follower) serve(ctx context.Context, g generation) {
 	}
 }
 
+// parts are those of a generation that stay.
+func (f *Follower) parts(g *generation) []informer.Part {
+	var parts []informer.Part
+	for _, name := range f.Namespaces.requested() {
+		parts = append(parts, f.part(f.describe(g, name), nil))
+	}
+	if len(parts) == 1 {
+		parts[0].Namespace = "" // it brings everything there is to read
+	}
+	return parts
+}
+
 // describe says what the part of a generation in a namespace is.
-func (f *Follower) describe(g generation, namespace string) Part {
+func (f *Follower) describe(g *generation, namespace string) Part {
 	return Part{Generation: g.number, Version: g.version, Namespace: namespace, Known: g.known.exists}
 }
 
@@ -49,7 +54,7 @@ func (f *Follower) part(p Part, forbidden func(error)) informer.Part {
 
 // serveAll lists and watches all namespaces at once until ctx ends, or until that is forbidden, when it returns what
 // the server says.
-func (f *Follower) serveAll(ctx context.Context, g generation, listed func()) (refusal error) {
+func (f *Follower) serveAll(ctx context.Context, g *generation, listed func()) (refusal error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	f.Health.Consists([]string{""}, nil, "")
@@ -62,7 +67,7 @@ func (f *Follower) serveAll(ctx context.Context, g generation, listed func()) (r
 
 // serveEach lists and watches the namespaces of the set one by one, as they come and go, until ctx ends or
 // everything may be listed at once. The cache keeps what is in it meanwhile.
-func (f *Follower) serveEach(ctx context.Context, g generation, listed func(), refusal error) {
+func (f *Follower) serveEach(ctx context.Context, g *generation, listed func(), refusal error) {
 	ctx, cancel := context.WithCancel(ctx)
 	allowed := make(chan struct{})
 	asked := make(chan struct{})

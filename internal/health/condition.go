@@ -64,7 +64,7 @@ func (b *Hub) conditionsLocked() []Condition {
 
 // reviewLocked brings the conditions in line with what is known.
 func (b *Hub) reviewLocked() {
-	members := b.membersLocked()
+	members := b.mu.members
 	for _, now := range []Condition{
 		authenticated(members, b.mu.reached), reachable(members, b.mu.reached), typesKnown(b.mu.typesKnown), b.readyLocked(members),
 	} {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -27,8 +26,9 @@ type Hub struct {
 		sync.Mutex
 		shutdown  bool
 		listeners []*ListenerHandle
-		// members are the informers that have not been stopped.
-		members map[*member]struct{}
+		// members are the informers that have not been stopped, in the order of their types: all are looked at whenever one
+		// of them changes.
+		members []*member
 		// typesKnown is set once a source of types has told all there are, or when there is none.
 		typesKnown bool
 		// reached is set once a server has answered anything.
@@ -56,7 +56,6 @@ var _ news = (*member)(nil)
 // NewHub returns a hub; typesKnown says that no source of types has to be waited for.
 func NewHub(typesKnown bool, now func() time.Time) *Hub {
 	b := &Hub{now: now}
-	b.mu.members = map[*member]struct{}{}
 	b.mu.typesKnown = typesKnown
 	b.mu.conditions = map[ConditionType]Condition{}
 	b.reviewLocked()
@@ -78,7 +77,8 @@ func (b *Hub) Join(h *Health) {
 	h.news = m
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.mu.members[m] = struct{}{}
+	at, _ := slices.BinarySearchFunc(b.mu.members, m, compareMembers)
+	b.mu.members = slices.Insert(b.mu.members, at, m)
 	b.tellLocked(func(l *Listener) []func() { return l.stateChanged(m.unknown(), m.status) })
 	b.reviewLocked()
 }
@@ -91,7 +91,7 @@ func (b *Hub) Add(listener Listener) (*ListenerHandle, error) {
 		return nil, ErrShutdown
 	}
 	l := &ListenerHandle{hub: b, listener: listener, queue: queue.NewCalls()}
-	for _, m := range b.membersLocked() {
+	for _, m := range b.mu.members {
 		l.queue.Push(l.listener.stateChanged(Status{GVR: m.status.GVR}, m.status)...)
 	}
 	for _, c := range b.conditionsLocked() {
@@ -139,7 +139,7 @@ func (m *member) changed(before, after Status) {
 	m.status = after
 	b.tellLocked(func(l *Listener) []func() { return l.stateChanged(before, after) })
 	if after.State == StateStopped {
-		delete(b.mu.members, m)
+		b.mu.members = slices.DeleteFunc(b.mu.members, func(other *member) bool { return other == m })
 	}
 	b.reviewLocked()
 }
@@ -192,9 +192,7 @@ func (b *Hub) tellLocked(calls func(*Listener) []func()) {
 	}
 }
 
-// membersLocked returns the informers in the order of their types.
-func (b *Hub) membersLocked() []*member {
-	return slices.SortedFunc(maps.Keys(b.mu.members), func(x, y *member) int {
-		return cmp.Or(CompareGVR(x.status.GVR, y.status.GVR), cmp.Compare(x.status.View, y.status.View))
-	})
+// compareMembers orders informers by their types, and those of one type by what they follow of it.
+func compareMembers(x, y *member) int {
+	return cmp.Or(CompareGVR(x.status.GVR, y.status.GVR), cmp.Compare(x.status.View, y.status.View))
 }

@@ -24,8 +24,8 @@ type InlineWatcher interface {
 	cache.ListerWatcherWithContext
 	// WatchInline asks for a watch and passes its events to take, on the goroutine of the caller, until the watch or ctx
 	// ends, or take returns false. The last event may be of type ERROR. The error says that there is no watch, and that
-	// all is to be listed again. It paces itself.
-	WatchInline(ctx context.Context, options metav1.ListOptions, take func(watch.Event) bool) error
+	// all is to be listed again. It paces itself, and may change options.
+	WatchInline(ctx context.Context, options *metav1.ListOptions, take func(watch.Event) bool) error
 }
 
 // inline lists with a reflector, and watches by itself what follows the list, by the rules of the reflector.
@@ -52,37 +52,56 @@ func (w *inline) listAndWatch(ctx context.Context, r *cache.Reflector) error {
 	return w.watch(ctx)
 }
 
-// watch watches, again and again, until all has to be listed again.
+// watch watches, again and again, until all has to be listed again. The functions that wait in it are short, so that the
+// stacks of quiet types are.
 func (w *inline) watch(ctx context.Context) error {
 	for ctx.Err() == nil {
+		round := &inlineRound{inline: w, start: w.informer.clock.Now()}
 		w.ordered = !unordered(w.version)
-		start := w.informer.clock.Now()
-		events := 0
-		var failure error
-		err := w.lw.WatchInline(ctx, w.options(), func(event watch.Event) bool {
-			if event.Type == watch.Error {
-				failure = apierrors.FromObject(event.Object)
-				return false
-			}
-			events++
-			w.apply(ctx, event)
-			return ctx.Err() == nil
-		})
-		if err != nil {
+		if err := w.lw.WatchInline(ctx, w.options(), round.take(ctx)); err != nil {
 			return err
 		}
-		if failure == nil && events == 0 && w.informer.clock.Since(start) < shortWatch {
-			failure = &cache.VeryShortWatchError{Name: w.informer.reflectorName()}
+		if !round.goesOn(ctx) {
+			return nil
 		}
-		if failure == nil || apierrors.IsTooManyRequests(failure) {
-			continue
-		}
-		if ctx.Err() == nil && !apierrors.IsResourceExpired(failure) && !apierrors.IsGone(failure) {
-			klog.FromContext(ctx).Info("Warning: watch ended with error", "reflector", w.informer.reflectorName(), "err", failure)
-		}
-		return nil
 	}
 	return nil
+}
+
+// inlineRound is one watch.
+type inlineRound struct {
+	*inline
+	start   time.Time
+	events  int
+	failure error // what an ERROR event said
+}
+
+// take returns what each event is passed to.
+func (r *inlineRound) take(ctx context.Context) func(watch.Event) bool {
+	return func(event watch.Event) bool {
+		if event.Type == watch.Error {
+			r.failure = apierrors.FromObject(event.Object)
+			return false
+		}
+		r.events++
+		r.apply(ctx, event)
+		return ctx.Err() == nil
+	}
+}
+
+// goesOn reports whether another watch follows, and not another list.
+func (r *inlineRound) goesOn(ctx context.Context) bool {
+	name := r.informer.reflectorName()
+	if r.failure == nil && r.events == 0 && r.informer.clock.Since(r.start) < shortWatch {
+		r.failure = &cache.VeryShortWatchError{Name: name}
+	}
+	if r.failure == nil || apierrors.IsTooManyRequests(r.failure) {
+		return true
+	}
+	if ctx.Err() == nil && !apierrors.IsResourceExpired(r.failure) && !apierrors.IsGone(r.failure) {
+		klog.FromContext(ctx).Info("Warning: watch ended with error", "reflector", name, "err", r.failure)
+	}
+	return false
 }
 
 // shortWatch is how long a watch lasts at least on which nothing comes, unless something is wrong.
@@ -92,10 +111,10 @@ const shortWatch = time.Second
 const leastWatch = 5 * time.Minute
 
 // options are those of a watch that goes on from what was seen.
-func (w *inline) options() metav1.ListOptions {
+func (w *inline) options() *metav1.ListOptions {
 	least := max(w.informer.options.MinWatchTimeout, leastWatch)
 	seconds := int64((least + rand.N(least)).Seconds())
-	return metav1.ListOptions{ResourceVersion: w.version, TimeoutSeconds: &seconds, AllowWatchBookmarks: true}
+	return &metav1.ListOptions{ResourceVersion: w.version, TimeoutSeconds: &seconds, AllowWatchBookmarks: true}
 }
 
 // apply has an event take effect.

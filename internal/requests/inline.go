@@ -32,8 +32,8 @@ type inlineWatcher struct {
 
 // WatchInline passes the events of a watch to take. It asks again, after a pause, while the server cannot be reached or
 // wants to be left alone.
-func (w *inlineWatcher) WatchInline(ctx context.Context, options metav1.ListOptions, take func(watch.Event) bool) error {
-	w.requests.tweak(&options)
+func (w *inlineWatcher) WatchInline(ctx context.Context, options *metav1.ListOptions, take func(watch.Event) bool) error {
+	w.requests.tweak(options)
 	if w.requests.noBookmarks {
 		options.AllowWatchBookmarks = false
 	}
@@ -47,7 +47,7 @@ func (w *inlineWatcher) WatchInline(ctx context.Context, options metav1.ListOpti
 }
 
 // open asks for a watch, and returns when it last did.
-func (w *inlineWatcher) open(ctx context.Context, options metav1.ListOptions) (began time.Time, events *codec.Events, err error) {
+func (w *inlineWatcher) open(ctx context.Context, options *metav1.ListOptions) (began time.Time, events *codec.Events, err error) {
 	l := w.requests
 	for {
 		if err := l.pacer.awaitWatch(ctx); err != nil {
@@ -56,7 +56,7 @@ func (w *inlineWatcher) open(ctx context.Context, options metav1.ListOptions) (b
 		l.reports.RequestStarted(VerbWatch)
 		request, asked := l.noting(ctx, VerbWatch)
 		began = time.Now() // some proxies hold an answer back until the first event
-		events, err := w.resource.Events(request, options)
+		events, err := w.resource.Events(request, *options)
 		again := err != nil && (repeated(err) || unanswered(err))
 		l.record(outcome{verb: VerbWatch, err: err, asked: asked.duration(), again: again})
 		if !again || ctx.Err() != nil {

@@ -49,7 +49,7 @@ func inlineRequests(t *testing.T, config *rest.Config, client *http.Client, form
 func inlineOutcomes(t *testing.T, w *inlineWatcher) []any {
 	t.Helper()
 	var events []any
-	err := w.WatchInline(t.Context(), metav1.ListOptions{}, func(event watch.Event) bool {
+	err := w.WatchInline(t.Context(), &metav1.ListOptions{}, func(event watch.Event) bool {
 		if status, ok := event.Object.(*metav1.Status); ok && status.Reason == metav1.StatusReasonInternalError {
 			status.Message, status.Details = "", nil
 		}
@@ -101,7 +101,7 @@ func TestInlineWatchesAreNotCompressed(t *testing.T) {
 	for want, form := range map[string]Form{wholeContent: packedForm, metadataOfEvents: metadata} {
 		w := inlineRequests(t, &rest.Config{Host: server.URL, QPS: 1e-6, Burst: 1}, nil, form)
 		for range 2 {
-			err := w.WatchInline(t.Context(), metav1.ListOptions{ResourceVersion: "7", AllowWatchBookmarks: true}, func(watch.Event) bool { return true })
+			err := w.WatchInline(t.Context(), &metav1.ListOptions{ResourceVersion: "7", AllowWatchBookmarks: true}, func(watch.Event) bool { return true })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -125,7 +125,7 @@ func TestInlineWatchesAskAgain(t *testing.T) {
 		})
 		w := inlineRequests(t, &rest.Config{Host: "http://example.com", QPS: -1}, &http.Client{Transport: lost}, packedForm)
 		start := time.Now()
-		err := w.WatchInline(t.Context(), metav1.ListOptions{}, func(watch.Event) bool { return true })
+		err := w.WatchInline(t.Context(), &metav1.ListOptions{}, func(watch.Event) bool { return true })
 		if err == nil || asked != 4 || time.Since(start) < 2*time.Second {
 			t.Errorf("asked %d times in %v, and got %v", asked, time.Since(start), err)
 		}
@@ -133,7 +133,7 @@ func TestInlineWatchesAskAgain(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		start = time.Now()
-		if err := w.WatchInline(ctx, metav1.ListOptions{}, func(watch.Event) bool { return true }); err == nil || time.Since(start) != time.Minute {
+		if err := w.WatchInline(ctx, &metav1.ListOptions{}, func(watch.Event) bool { return true }); err == nil || time.Since(start) != time.Minute {
 			t.Errorf("it ended after %v with %v", time.Since(start), err)
 		}
 	})

@@ -117,7 +117,7 @@ func writeProfiles(path string) error {
 }
 
 // settle is how long caches get after they have synced before it counts what they do.
-const settle = 10 * time.Second
+const settle = 3 * time.Second
 
 // idleShare is how much of one processor the process takes during some time, once it has settled.
 func idleShare(ctx context.Context, during time.Duration) (float64, error) {

@@ -28,6 +28,7 @@ func markdown(r *Result, folder string) string {
 	growth(&b, r, folder)
 	updates(&b, r, folder)
 	reads(&b, r)
+	types(&b, r)
 	managers(&b, r, folder)
 	dumps(&b, r)
 	small(&b, r)

@@ -61,7 +61,7 @@ const (
 	manyPer1000    = 8   // with their types
 	largeFactor    = 3   // of a large object against a small one
 	burstRate      = 800 // how many updates the server takes in a second
-	typesSettle    = 10
+	typesSettle    = 3
 	perType        = 4 // of a thousand types
 )
 

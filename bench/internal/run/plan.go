@@ -172,7 +172,7 @@ func (o PlanOptions) types(subjects []subject.Subject) Plan {
 	var p Plan
 	for _, count := range o.Types {
 		step := Step{
-			Experiment: experiment.Types, Size: experiment.Small, Objects: count, PerType: experiment.ObjectsPerType, Rounds: min(o.Rounds, 2), Idle: o.Idle,
+			Experiment: experiment.Types, Size: experiment.Small, Objects: count, PerType: o.PerType, Rounds: 1, Idle: o.Idle,
 		}
 		for _, s := range subjects {
 			if slices.Contains(subject.Fleets(), s.Name) {

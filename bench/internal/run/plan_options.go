@@ -3,6 +3,7 @@ package run
 import (
 	"time"
 
+	"github.com/crdcache/crdcache/bench/internal/experiment"
 	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
@@ -10,9 +11,11 @@ import (
 type PlanOptions struct {
 	// Sizes are the numbers of small objects to fill caches with, and LargeSizes those of large ones.
 	Sizes, LargeSizes []int
-	// Types are the numbers of types to keep caches of, and Idle for how long to watch them while nothing happens.
-	Types []int
-	Idle  time.Duration
+	// Types are the numbers of types to keep caches of, PerType how many objects each has, and Idle for how long to watch
+	// them while nothing happens.
+	Types   []int
+	PerType int
+	Idle    time.Duration
 	// Subjects are the caches, by name.
 	Subjects []string
 	// Experiments are those to make, by name; empty means all.
@@ -51,7 +54,7 @@ func DefaultPlanOptions() PlanOptions {
 	return PlanOptions{
 		Sizes:      []int{1_000, 10_000, 50_000, 200_000},
 		LargeSizes: []int{10_000},
-		Types:      []int{200, 1_000}, Idle: 30 * time.Second,
+		Types:      []int{200, 1_000}, PerType: experiment.ObjectsPerType, Idle: 20 * time.Second,
 		Subjects: subject.Names(subject.All()),
 		Rounds:   3,
 		Updates:  600, UpdateObjects: 10_000,
@@ -65,7 +68,7 @@ func DefaultPlanOptions() PlanOptions {
 func CIPlanOptions() PlanOptions {
 	return PlanOptions{
 		Sizes: []int{5_000},
-		Types: []int{200}, Idle: 5 * time.Second,
+		Types: []int{200}, PerType: experiment.ObjectsPerType, Idle: 5 * time.Second,
 		Subjects: subject.Names(subject.All()),
 		Rounds:   3,
 		Updates:  300, UpdateObjects: 5_000,

@@ -14,11 +14,11 @@ func types(b *strings.Builder, r *Result) {
 		if i == 0 {
 			fmt.Fprintf(b, `## Many types
 
-One cache for each of many types, with %d objects of 0.7 KB each and default options, on an API server of ours in another
+One cache for each of many types, with %d objects of 0.3 KB each and default options, on an API server of ours in another
 process, which speaks TLS and HTTP/2 and compresses watch-lists as a kube-apiserver does. A type's memory is its live heap,
 its stacks and its share of what the kernel holds for connections, after it has synced; resident memory is what the process
 has for it once it has given back what it can. Idle CPU is the share of one core for all types together while nothing
-happens but bookmarks.
+happens but a bookmark on each watch every ten seconds.
 
 `, experiment.ObjectsPerType)
 		}

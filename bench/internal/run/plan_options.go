@@ -54,7 +54,7 @@ func DefaultPlanOptions() PlanOptions {
 	return PlanOptions{
 		Sizes:      []int{1_000, 10_000, 50_000, 200_000},
 		LargeSizes: []int{10_000},
-		Types:      []int{200, 1_000}, PerType: experiment.ObjectsPerType, Idle: 20 * time.Second,
+		Types:      []int{1_000}, PerType: experiment.ObjectsPerType, Idle: 10 * time.Second,
 		Subjects: subject.Names(subject.All()),
 		Rounds:   3,
 		Updates:  600, UpdateObjects: 10_000,
@@ -68,7 +68,7 @@ func DefaultPlanOptions() PlanOptions {
 func CIPlanOptions() PlanOptions {
 	return PlanOptions{
 		Sizes: []int{5_000},
-		Types: []int{200}, PerType: experiment.ObjectsPerType, Idle: 5 * time.Second,
+		Types: []int{200}, PerType: experiment.ObjectsPerType, Idle: 10 * time.Second,
 		Subjects: subject.Names(subject.All()),
 		Rounds:   3,
 		Updates:  300, UpdateObjects: 5_000,

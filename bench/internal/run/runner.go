@@ -50,6 +50,12 @@ type runner struct {
 }
 
 func (r *runner) all(ctx context.Context, p Plan) (err error) {
+	// What needs none is measured first; that there is none should show before.
+	if slices.ContainsFunc(p, func(s Step) bool { return s.Experiment != experiment.Types }) {
+		if err := checkSandbox(r.options.Sandbox); err != nil {
+			return err
+		}
+	}
 	if r.crds, err = certManagerCRDs(ctx); err != nil {
 		return err
 	}

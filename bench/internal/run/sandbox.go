@@ -44,8 +44,8 @@ const (
 // size, "small" or "large". It ends with Stop, and with this process, however that ends; nothing is left of it
 // then.
 func startSandbox(ctx context.Context, binary, crds, size string) (*sandbox, error) {
-	if info, err := os.Stat(binary); err != nil || !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("there is no sandbox at %s: run 'make sandbox' to build it, or say where it is with -sandbox", binary)
+	if err := checkSandbox(binary); err != nil {
+		return nil, err
 	}
 	s := &sandbox{binary: binary, size: size, stderr: &bytes.Buffer{}}
 	s.command = exec.Command(binary, "exec", "--load", crds, "--",
@@ -80,6 +80,14 @@ func startSandbox(ctx context.Context, binary, crds, size string) (*sandbox, err
 		return nil, fmt.Errorf("%s exec ended before the server was ready: %s", binary, strings.TrimSpace(s.stderr.String()))
 	}
 	return s, nil
+}
+
+// checkSandbox returns an error where there is no such program.
+func checkSandbox(binary string) error {
+	if info, err := os.Stat(binary); err != nil || !info.Mode().IsRegular() {
+		return fmt.Errorf("there is no sandbox at %s: run 'make sandbox' to build it, or say where it is with -sandbox", binary)
+	}
+	return nil
 }
 
 // Kubeconfig is the path of a file with the address and the administrator.

@@ -35,7 +35,7 @@ func (c *change) delete(options *metav1.DeleteOptions) (*written, error) {
 			}
 		} else {
 			code := http.StatusOK
-			if options.OrphanDependents != nil && !*options.OrphanDependents {
+			if orphans := orphanDependents(options); orphans != nil && !*orphans {
 				code = http.StatusAccepted
 			}
 			done, err = c.store(key, before, u, code)

@@ -55,7 +55,8 @@ func canonicalMetadata(u *unstructured.Unstructured) (odd oddities, err error) {
 			distinct = append(distinct, r)
 		}
 	}
-	typed.OwnerReferences, typed.SelfLink = distinct, ""
+	typed.OwnerReferences = distinct
+	typed.SetSelfLink("")
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&typed)
 	if err != nil {
 		return odd, err

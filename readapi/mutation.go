@@ -131,9 +131,10 @@ func basedOn(u *unstructured.Unstructured) (uint64, error) {
 
 // checkUID refuses an update of another object than that which is there.
 func (m mutation) checkUID(old, u *unstructured.Unstructured) error {
+	const failed = "Precondition failed" // in the words of a kube-apiserver
 	if uid := u.GetUID(); uid != "" && uid != old.GetUID() {
 		return apierrors.NewConflict(m.t.typ.GroupResource(), u.GetName(),
-			fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, old.GetUID()))
+			fmt.Errorf("%s: UID in precondition: %v, UID in object meta: %v", failed, uid, old.GetUID()))
 	}
 	return nil
 }

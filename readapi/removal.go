@@ -73,10 +73,10 @@ func setDeletionTimestamp(u *unstructured.Unstructured, now time.Time) {
 // become of dependents. Nobody removes these here, nor beside a kube-apiserver by itself.
 func collectorFinalizers(finalizers []string, options *metav1.DeleteOptions) []string {
 	wanted := ""
-	switch policy := options.PropagationPolicy; {
-	case options.OrphanDependents != nil && *options.OrphanDependents, policy != nil && *policy == metav1.DeletePropagationOrphan:
+	switch policy, orphans := options.PropagationPolicy, orphanDependents(options); {
+	case orphans != nil && *orphans, policy != nil && *policy == metav1.DeletePropagationOrphan:
 		wanted = metav1.FinalizerOrphanDependents
-	case options.OrphanDependents != nil:
+	case orphans != nil:
 	case policy != nil && *policy == metav1.DeletePropagationForeground:
 		wanted = metav1.FinalizerDeleteDependents
 	case policy == nil:
@@ -95,6 +95,12 @@ func collectorFinalizers(finalizers []string, options *metav1.DeleteOptions) []s
 		return finalizers // in their order
 	}
 	return all
+}
+
+// orphanDependents is what clients sent before there was a PropagationPolicy, and what a kube-apiserver still follows.
+func orphanDependents(options *metav1.DeleteOptions) *bool {
+	//lint:ignore SA1019 it is the old way
+	return options.OrphanDependents
 }
 
 // deleted is the answer to a deletion of which nothing is left.

@@ -33,21 +33,7 @@ func TestRandomWrites(t *testing.T) {
 
 func testRandomWrites(t *testing.T, r *rand.Rand) {
 	group, namespace := harness.Group(t), harness.Namespace(t)
-	kinds := []kind{
-		{
-			apiVersion: group + "/v1", kind: "Gizmo", collection: "/apis/" + group + "/v1/namespaces/" + namespace + "/gizmos", namespace: namespace, hasStatus: true,
-			contents: customContents,
-		},
-		{apiVersion: group + "/v1", kind: "Gadget", collection: "/apis/" + group + "/v1/gadgets", contents: customContents},
-		{
-			apiVersion: "v1", kind: "ConfigMap", collection: "/api/v1/namespaces/" + namespace + "/configmaps", namespace: namespace, builtIn: true,
-			contents: []map[string]any{{}, {"data": map[string]any{"a": "b"}}, {"data": map[string]any{"a": "c", "d": "e"}}},
-		},
-		{
-			apiVersion: "coordination.k8s.io/v1", kind: "Lease", collection: "/apis/coordination.k8s.io/v1/namespaces/" + namespace + "/leases", namespace: namespace, builtIn: true,
-			contents: []map[string]any{{"spec": map[string]any{"holderIdentity": "x"}}, {"spec": map[string]any{"holderIdentity": "y", "leaseDurationSeconds": 9}}},
-		},
-	}
+	kinds := kindsOf(group, namespace)
 	definitions := []*unstructured.Unstructured{
 		definitionOf(group, "Gizmo", "Namespaced", true), definitionOf(group, "Gadget", "Cluster", false),
 	}
@@ -56,14 +42,8 @@ func testRandomWrites(t *testing.T, r *rand.Rand) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range definitions {
-		if err := cluster.Load(t.Context(), d); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := cluster.Load(t.Context(), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace},
-	}}); err != nil {
+	home := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace}}}
+	if err := cluster.Load(t.Context(), definitions[0], definitions[1], home); err != nil {
 		t.Fatal(err)
 	}
 	real, ours := newSide(t, harness.Config(t)), newSide(t, cluster.Config())
@@ -90,17 +70,43 @@ func testRandomWrites(t *testing.T, r *rand.Rand) {
 	}
 	for _, k := range kinds {
 		for _, s := range []*side{real, ours} {
-			last := map[string]any{"apiVersion": k.apiVersion, "kind": k.kind, "metadata": map[string]any{"name": "last"}, "spec": map[string]any{"leaseDurationSeconds": 1}}
-			if k.kind == "ConfigMap" {
-				delete(last, "spec")
-			}
-			if a, err := s.send(t.Context(), request{method: http.MethodPost, path: k.collection, media: mediaJSON, body: last}); err != nil || a.Code != http.StatusCreated {
-				t.Fatal(a, err)
-			}
+			s.finish(t, k)
 		}
 		if diff := cmp.Diff(watches[k.kind][0].untilLast(t), watches[k.kind][1].untilLast(t)); diff != "" {
 			t.Errorf("events of %s (-real +ours):\n%s", k.kind, diff)
 		}
+	}
+}
+
+// kindsOf returns the types that are written to.
+func kindsOf(group, namespace string) []kind {
+	return []kind{
+		{
+			apiVersion: group + "/v1", kind: "Gizmo", collection: "/apis/" + group + "/v1/namespaces/" + namespace + "/gizmos", namespace: namespace, hasStatus: true,
+			contents: customContents,
+		},
+		{apiVersion: group + "/v1", kind: "Gadget", collection: "/apis/" + group + "/v1/gadgets", contents: customContents},
+		{
+			apiVersion: "v1", kind: "ConfigMap", collection: "/api/v1/namespaces/" + namespace + "/configmaps", namespace: namespace, builtIn: true,
+			contents: []map[string]any{{}, {"data": map[string]any{"a": "b"}}, {"data": map[string]any{"a": "c", "d": "e"}}},
+		},
+		{
+			apiVersion: "coordination.k8s.io/v1", kind: "Lease", collection: "/apis/coordination.k8s.io/v1/namespaces/" + namespace + "/leases", namespace: namespace, builtIn: true,
+			contents: []map[string]any{{"spec": map[string]any{"holderIdentity": "x"}}, {"spec": map[string]any{"holderIdentity": "y", "leaseDurationSeconds": 9}}},
+		},
+	}
+}
+
+// finish writes the object that ends the events of a type.
+func (s *side) finish(t *testing.T, k kind) {
+	t.Helper()
+	last := map[string]any{"apiVersion": k.apiVersion, "kind": k.kind, "metadata": map[string]any{"name": "last"}, "spec": map[string]any{"leaseDurationSeconds": 1}}
+	if k.kind == "ConfigMap" {
+		delete(last, "spec")
+	}
+	a, err := s.send(t.Context(), request{method: http.MethodPost, path: k.collection, media: mediaJSON, body: last})
+	if err != nil || a.Code != http.StatusCreated {
+		t.Fatal(a, err)
 	}
 }
 

@@ -46,9 +46,11 @@ const (
 	Kubectl = "kubectl"
 	// Ours is what crdcache has.
 	Ours = "crdcache"
-	// StockManager is a manager with the cache of controller-runtime, and OursManager one with that of crdcache.
-	StockManager = "manager-stock"
-	OursManager  = "manager-crdcache"
+	// StockManager is a manager with the cache of controller-runtime, and OursManager one with that of crdcache, which
+	// CompressedManager has compress what it keeps.
+	StockManager      = "manager-stock"
+	OursManager       = "manager-crdcache"
+	CompressedManager = "manager-crdcache-compressed"
 	// OursPacked is how crdcache keeps JSON without decoding it.
 	OursPacked = "crdcache-pack"
 )

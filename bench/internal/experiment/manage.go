@@ -21,6 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/crdcache/crdcache/controllerruntime"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/storage/zstd"
 )
 
 // managed is a type with a controller.
@@ -91,8 +93,13 @@ func newManager(task Task, reconciled *tally) (ctrl.Manager, error) {
 		// Without it, unstructured objects are read from the API server.
 		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 	}
-	if task.Subject == OursManager {
+	switch task.Subject {
+	case OursManager:
 		options.NewCache = controllerruntime.NewCache
+	case CompressedManager:
+		options.NewCache = controllerruntime.NewCacheFunc(controllerruntime.Options{
+			Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageCompressed, Compression: zstd.New(zstd.Options{})},
+		})
 	}
 	manager, err := ctrl.NewManager(config, options)
 	if err != nil {

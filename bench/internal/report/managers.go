@@ -16,7 +16,7 @@ func managers(b *strings.Builder, r *Result, folder string) {
 		{experiment.ManageTypes, experiment.Many, fmt.Sprintf("unstructured.Unstructured, %d types of %d objects, a controller for each", experiment.ManyTypes, experiment.ManyEach)},
 	}
 	title := "## Managers of controller-runtime\n\nFrom making the manager until each object has been reconciled, which is to get it once through the manager's client.\n" +
-		"The same program in both rows but for `NewCache`; the ratios are against controller-runtime's cache. What work\nqueues cost is in both.\n\n"
+		"The same program in all rows but for `NewCache`; the ratios are against controller-runtime's cache. What work\nqueues cost is in all of them.\n\n"
 	for _, s := range sections {
 		for _, objects := range objectCounts(r, s.experiment, s.size) {
 			if title != "" {
@@ -29,6 +29,7 @@ func managers(b *strings.Builder, r *Result, folder string) {
 			table{experiment: s.experiment, size: s.size, objects: objects, rows: []row{
 				{experiment.StockManager, titles[experiment.StockManager]},
 				{experiment.OursManager, titles[experiment.OursManager]},
+				{experiment.CompressedManager, titles[experiment.CompressedManager]},
 			}, columns: []column{
 				{title: "CPU", metric: experiment.CPU, base: base},
 				{title: "elapsed", metric: experiment.Wall, base: base},

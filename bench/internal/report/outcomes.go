@@ -70,6 +70,8 @@ var titles = map[string]string{
 
 	experiment.StockManager: "manager on controller-runtime's cache",
 	experiment.OursManager:  "manager on crdcache",
+
+	experiment.CompressedManager: "manager on crdcache, compressed",
 }
 
 // title is the name of a subject in the report.

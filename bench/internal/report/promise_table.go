@@ -71,6 +71,10 @@ func required() []Promise {
 func besides() []Promise {
 	return []Promise{
 		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.Object, subject.ClientGo, 2.5, 1.6).upTo(fills),
+		less("CPU of a manager, unstructured", experiment.ManageUnstructured, experiment.CPU, experiment.CompressedManager, experiment.StockManager, 4, 1.5),
+		less("peak memory of a manager, unstructured", experiment.ManageUnstructured, experiment.PeakRSS, experiment.CompressedManager, experiment.StockManager, 4, 1.1),
+		less("CPU of a manager, typed", experiment.ManageTyped, experiment.CPU, experiment.CompressedManager, experiment.StockManager, 3, 1),
+		less("peak memory of a manager, typed", experiment.ManageTyped, experiment.PeakRSS, experiment.CompressedManager, experiment.StockManager, 2.5, 0.9),
 		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.CompressedTrimmed, subject.ClientGoTrimmed, 4, 2).upTo(fills),
 		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.Metadata, subject.ClientGoMetadata, 1, 0.5).upTo(fills),
 		less("client CPU until listed", experiment.SyncList, experiment.CPU, subject.Packed, subject.ClientGo, 6, 2.5),

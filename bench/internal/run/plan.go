@@ -155,7 +155,7 @@ func (o PlanOptions) managers() Plan {
 	var p Plan
 	step := Step{
 		Size: experiment.Small, Objects: o.ManagedObjects, Rounds: 1,
-		Subjects: []string{experiment.StockManager, experiment.OursManager},
+		Subjects: []string{experiment.StockManager, experiment.OursManager, experiment.CompressedManager},
 	}
 	for _, step.Experiment = range []string{experiment.ManageUnstructured, experiment.ManageTyped, experiment.ManageMetadata} {
 		p = append(p, step)

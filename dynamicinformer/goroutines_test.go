@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,9 +40,9 @@ func TestQuietTypesHaveOneGoroutine(t *testing.T) {
 					test.types.set(nil)
 					test.types.set(func(t *Type) { t.GroupResource, t.Kind = gadgets.GroupResource(), "Gadget" })
 				}
-				handled := 0
+				var handled atomic.Int64
 				for _, gvr := range []schema.GroupVersionResource{widgets, gadgets} {
-					_, err := ask(t, f, gvr).AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { handled++ }})
+					_, err := ask(t, f, gvr).AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { handled.Add(1) }})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -51,12 +52,12 @@ func TestQuietTypesHaveOneGoroutine(t *testing.T) {
 				server.Create(t, gadgets, gadget("web", "a"))
 				time.Sleep(20 * time.Second)
 				synctest.Wait()
-				if got := ownGoroutines(); len(got) != test.want || handled != 2 {
-					t.Errorf("%d goroutines, want %d; %d objects were handled:\n%s", len(got), test.want, handled, strings.Join(got, "\n\n"))
+				if got := ownGoroutines(); len(got) != test.want || handled.Load() != 2 {
+					t.Errorf("%d goroutines, want %d; %d objects were handled:\n%s", len(got), test.want, handled.Load(), strings.Join(got, "\n\n"))
 				}
 				server.Create(t, widgets, widget("web", "b"))
-				if synctest.Wait(); handled != 3 {
-					t.Errorf("%d objects were handled, want 3", handled)
+				if synctest.Wait(); handled.Load() != 3 {
+					t.Errorf("%d objects were handled, want 3", handled.Load())
 				}
 			})
 		})

@@ -131,7 +131,8 @@ func (q *Queue[T]) Close() {
 }
 
 // Start has handle called for one element after the other, on a goroutine of the queue, until the queue is closed. ended is
-// called once after that, with locks held: by Close, or when the last call of handle has returned.
+// called once after that, with locks held: by Close, or when the last call of handle has returned. A call that ends its
+// goroutine (runtime.Goexit, as a test that fails does) closes the queue.
 func (q *Queue[T]) Start(handle func(T), ended func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -173,11 +174,19 @@ func (q *Queue[T]) watchQuiet() {
 
 // run handles elements until the queue is closed, or empty for long.
 func (q *Queue[T]) run(handle func(T)) {
+	left := false
+	defer func() {
+		if !left {
+			q.Close()
+			q.take(nil, nil) // ends it
+		}
+	}()
 	var batch []T
 	var arrivals []arrival
 	for {
 		var ok bool
 		if batch, arrivals, ok = q.take(batch, arrivals); !ok {
+			left = true
 			return
 		}
 		first := 0
@@ -227,12 +236,16 @@ func (q *Queue[T]) take(spare []T, times []arrival) ([]T, []arrival, bool) {
 	if closed || len(q.mu.waiting) == 0 {
 		q.handling.Store(0)
 		q.mu.running = false
+		q.mu.waiting, q.mu.arrivals = nil, nil // their room
 		if closed {
 			q.mu.ended()
 		}
 		return nil, nil, false
 	}
-	q.mu.leaving = false
+	if q.mu.leaving { // what came is in time, and the timer has run out
+		q.mu.leaving = false
+		q.watchQuiet()
+	}
 	batch, arrivals := q.mu.waiting, q.mu.arrivals
 	q.handling.Store(arrivals[0].at.UnixNano())
 	q.mu.waiting, q.mu.arrivals = spare[:0], times[:0]

@@ -80,6 +80,46 @@ func TestQuietQueueHasNoGoroutine(t *testing.T) {
 	})
 }
 
+// TestGoroutineEndsAfterALongCall: also where something came during a call that took longer than the goroutine waits.
+func TestGoroutineEndsAfterALongCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New[int](time.Now, nil)
+		handled := 0
+		q.Start(func(n int) {
+			handled++
+			time.Sleep(time.Duration(n) * quiet)
+		}, func() {})
+		q.Push(4)
+		time.Sleep(3 * quiet)
+		q.Push(0)
+		time.Sleep(5 * quiet)
+		synctest.Wait()
+		if got := goroutines(); got != 0 || handled != 2 || q.Lag() != 0 {
+			t.Errorf("there are %d goroutines; %d were handled, one waits for %v", got, handled, q.Lag())
+		}
+		if room := cap(q.mu.waiting) + cap(q.mu.arrivals); room != 0 {
+			t.Errorf("a quiet queue keeps room for %d", room)
+		}
+		q.Close()
+	})
+}
+
+// TestCallThatEndsItsGoroutine closes the queue: a test that fails in a handler does that, and must not wait for it forever.
+func TestCallThatEndsItsGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New[int](time.Now, nil)
+		ended := 0
+		q.Start(func(int) { runtime.Goexit() }, func() { ended++ })
+		q.Push(1, 2)
+		synctest.Wait()
+		q.Push(3)
+		q.Close()
+		if ended != 1 || goroutines() != 0 || q.Lag() != 0 {
+			t.Errorf("it ended %d times, with %d goroutines; one waits for %v", ended, goroutines(), q.Lag())
+		}
+	})
+}
+
 // TestCloseWhileHandling: it has ended when the call has returned, and not before.
 func TestCloseWhileHandling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

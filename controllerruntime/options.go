@@ -50,7 +50,7 @@ func (o Options) isSet() bool {
 }
 
 func (o Options) hasPrune() bool {
-	return o.Prune.Presets != nil || o.Prune.Paths != nil || o.Prune.Annotations != nil
+	return o.Prune.Presets != nil || o.Prune.Paths != nil || o.Prune.Fields != nil || o.Prune.Annotations != nil
 }
 
 // validate returns what is wrong with the options by themselves.

@@ -28,8 +28,17 @@ type Prune struct {
 	// be left out.
 	Paths []string
 
+	// Fields are paths that are taken apart already, for programs: keys may have any characters in them.
+	Fields [][]PruneStep
+
 	// Annotations are keys of annotations.
 	Annotations []string
+}
+
+// PruneStep is a step of a path: the key of a map or, with Each, which goes without a key, every element of a list.
+type PruneStep struct {
+	Key  string
+	Each bool
 }
 
 // PrunePreset is a well-known part of objects.
@@ -43,7 +52,9 @@ const (
 	PruneLastApplied PrunePreset = "lastApplied"
 )
 
-func (p Prune) isSet() bool { return p.Presets != nil || p.Paths != nil || p.Annotations != nil }
+func (p Prune) isSet() bool {
+	return p.Presets != nil || p.Paths != nil || p.Fields != nil || p.Annotations != nil
+}
 
 func (p Prune) validate() error {
 	_, err := p.pruner()
@@ -63,18 +74,35 @@ func (p Prune) pruner() (*packed.Pruner, error) {
 			return nil, fmt.Errorf("Prune: there is no preset %q; there are %s and %s", preset, PruneManagedFields, PruneLastApplied)
 		}
 	}
-	for _, text := range p.Paths {
-		path, err := parsePrunePath(text)
-		if err != nil {
-			return nil, fmt.Errorf("Prune: the path %q: %w", text, err)
-		}
-		prune.Paths = append(prune.Paths, path)
+	var err error
+	if prune.Paths, err = p.paths(); err != nil {
+		return nil, err
 	}
 	pruner, err := packed.NewPruner(prune)
 	if err != nil {
 		return nil, fmt.Errorf("Prune: %w", err)
 	}
 	return pruner, nil
+}
+
+// paths returns Paths and Fields.
+func (p Prune) paths() ([]packed.Path, error) {
+	var paths []packed.Path
+	for _, text := range p.Paths {
+		path, err := parsePrunePath(text)
+		if err != nil {
+			return nil, fmt.Errorf("Prune: the path %q: %w", text, err)
+		}
+		paths = append(paths, path)
+	}
+	for _, field := range p.Fields {
+		path := make(packed.Path, len(field))
+		for i, step := range field {
+			path[i] = packed.Step(step)
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
 }
 
 // parsePrunePath reads a path as Prune.Paths describes.

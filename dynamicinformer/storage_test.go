@@ -214,11 +214,21 @@ func TestMetadataMode(t *testing.T) {
 	}
 }
 
+// TestPruneFields: a path is the same as text and taken apart, so that both make one view.
+func TestPruneFields(t *testing.T) {
+	text := ResourceOptions{Prune: Prune{Paths: []string{`.a["b.c"][*].d`}}}
+	steps := ResourceOptions{Prune: Prune{Fields: [][]PruneStep{{{Key: "a"}, {Key: "b.c"}, {Each: true}, {Key: "d"}}}}}
+	other := ResourceOptions{Prune: Prune{Fields: [][]PruneStep{{{Key: "a"}, {Key: "b"}, {Key: "c"}, {Each: true}, {Key: "d"}}}}}
+	if text.view() != steps.view() || steps.view() == other.view() {
+		t.Errorf("the views are %+v, %+v and %+v, want the first two alike and the third another one", text.view(), steps.view(), other.view())
+	}
+}
+
 // TestPruneComesFirst: neither the cache nor a transform see what is left out, with any client and in any mode.
 func TestPruneComesFirst(t *testing.T) {
 	prune := Prune{
 		Presets: []PrunePreset{PruneManagedFields, PruneLastApplied}, Annotations: []string{"gone"},
-		Paths: []string{".spec.layers[*].secret", `metadata.labels["color"]`},
+		Paths: []string{".spec.layers[*].secret"}, Fields: [][]PruneStep{{{Key: "metadata"}, {Key: "labels"}, {Key: "color"}}},
 	}
 	for with, options := range clients {
 		for _, storage := range whole {
@@ -406,6 +416,7 @@ func TestStorageIsValidated(t *testing.T) {
 		"path":        {ResourceOptions{Prune: Prune{Paths: []string{"spec["}}}, `"spec["`},
 		"identity":    {ResourceOptions{Prune: Prune{Paths: []string{"metadata.name"}}}, "identifies"},
 		"list":        {ResourceOptions{Prune: Prune{Paths: []string{".spec.a[*]"}}}, "must end in a key"},
+		"field":       {ResourceOptions{Prune: Prune{Fields: [][]PruneStep{{{Key: "kind"}}}}}, "identifies"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := New(Options{Client: newServer(t).Client(t), Defaults: tc.options})

@@ -85,7 +85,13 @@ func (o ResourceOptions) describe() string {
 	return strings.Join(parts, "; ")
 }
 
-// key identifies what is left out.
+// key identifies what is left out. It is that of a Prune that is valid.
 func (p Prune) key() string {
-	return fmt.Sprintf("%q %q %q", slices.Sorted(slices.Values(p.Presets)), slices.Sorted(slices.Values(p.Paths)), slices.Sorted(slices.Values(p.Annotations)))
+	var texts []string
+	paths, _ := p.paths()
+	for _, path := range paths {
+		texts = append(texts, fmt.Sprintf("%q", path))
+	}
+	slices.Sort(texts)
+	return fmt.Sprintf("%q %v %q", slices.Sorted(slices.Values(p.Presets)), texts, slices.Sorted(slices.Values(p.Annotations)))
 }

@@ -72,24 +72,17 @@ func prune(p indexers.Prune) dynamicinformer.Prune {
 		out.Presets = append(out.Presets, dynamicinformer.PrunePreset(preset))
 	}
 	for _, path := range p.Remove {
-		out.Paths = append(out.Paths, prunePath(path))
+		out.Fields = append(out.Fields, field(path))
 	}
 	return out
 }
 
-// prunePath writes a path with quotes around each name.
-func prunePath(p *jsonpath.Path) string {
-	var b strings.Builder
+// field takes a path apart.
+func field(p *jsonpath.Path) []dynamicinformer.PruneStep {
+	var steps []dynamicinformer.PruneStep
 	for _, step := range p.Steps() {
-		name := step.Selectors[0].Name
-		switch {
-		case step.Selectors[0].Kind == jsonpath.SelectElements:
-			b.WriteString("[*]")
-		case strings.Contains(name, `"`):
-			b.WriteString("['" + name + "']")
-		default:
-			b.WriteString(`["` + name + `"]`)
-		}
+		selector := step.Selectors[0]
+		steps = append(steps, dynamicinformer.PruneStep{Key: selector.Name, Each: selector.Kind == jsonpath.SelectElements})
 	}
-	return b.String()
+	return steps
 }

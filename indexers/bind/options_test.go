@@ -18,7 +18,7 @@ func TestResourceOptions(t *testing.T) {
     selectors: {labels: "app=web,tier!=test", fields: metadata.name!=x}
     prune:
       presets: [managedFields, lastApplied]
-      remove: [".status.conditions[*].message", [metadata, labels, 'a"b/c.d'], .spec.kept]
+      remove: [".status.conditions[*].message", [metadata, labels, 'a"'']b/c.d'], .spec.kept]
       removeAnnotations: [example.io/blob]
     indexes: [{name: i, path: .spec.kept.x}]
 `)
@@ -27,8 +27,10 @@ func TestResourceOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantPrune := dynamicinformer.Prune{
-		Presets:     []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields, dynamicinformer.PruneLastApplied},
-		Paths:       []string{`["status"]["conditions"][*]["message"]`, `["metadata"]["labels"]['a"b/c.d']`},
+		Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields, dynamicinformer.PruneLastApplied},
+		Fields: [][]dynamicinformer.PruneStep{
+			{{Key: "status"}, {Key: "conditions"}, {Each: true}, {Key: "message"}}, {{Key: "metadata"}, {Key: "labels"}, {Key: `a"']b/c.d`}},
+		},
 		Annotations: []string{"example.io/blob"},
 	}
 	if diff := cmp.Diff(wantPrune, got.Prune); diff != "" {

@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"bytes"
 	"encoding"
 	stdjson "encoding/json"
 	"reflect"
@@ -10,7 +11,16 @@ import (
 )
 
 // compiler has the structs that are being compiled, by their types: types may contain themselves.
-type compiler map[reflect.Type]*structCodec
+type compiler struct {
+	structs map[reflect.Type]*structCodec
+	// within has the slices, maps and pointers around what is being compiled. Those that contain themselves without a
+	// struct in between are rare, and left to the general decoder.
+	within map[reflect.Type]bool
+}
+
+func newCompiler() *compiler {
+	return &compiler{structs: map[reflect.Type]*structCodec{}, within: map[reflect.Type]bool{}}
+}
 
 var (
 	unmarshaler     = reflect.TypeFor[stdjson.Unmarshaler]()
@@ -18,9 +28,12 @@ var (
 )
 
 // codec returns the codec of a type.
-func (c compiler) codec(typ reflect.Type) codec {
+func (c *compiler) codec(typ reflect.Type) codec {
 	if known, ok := knownTypes[typ]; ok {
 		return known
+	}
+	if c.within[typ] {
+		return general(typ)
 	}
 	pointer := reflect.PointerTo(typ)
 	switch {
@@ -47,11 +60,18 @@ func (c compiler) codec(typ reflect.Type) codec {
 	return general(typ)
 }
 
-// general leaves a value to sigs.k8s.io/json.
+// inside returns the codec of the elements of a type.
+func (c *compiler) inside(typ reflect.Type) codec {
+	c.within[typ] = true
+	defer delete(c.within, typ)
+	return c.codec(typ.Elem())
+}
+
+// general leaves a value to sigs.k8s.io/json, with a copy of the JSON as unmarshaling does.
 func general(typ reflect.Type) codec {
 	return func(d *document, i int, p unsafe.Pointer) int {
 		end := d.skip(i)
-		if end < 0 || json.UnmarshalCaseSensitivePreserveInts(d.data[i:end], reflect.NewAt(typ, p).Interface()) != nil {
+		if end < 0 || json.UnmarshalCaseSensitivePreserveInts(bytes.Clone(d.data[i:end]), reflect.NewAt(typ, p).Interface()) != nil {
 			return failed
 		}
 		return end
@@ -66,16 +86,16 @@ func unmarshaling(typ reflect.Type) codec {
 			return failed
 		}
 		value := reflect.NewAt(typ, p).Interface().(stdjson.Unmarshaler)
-		if value.UnmarshalJSON(append([]byte(nil), d.data[i:end]...)) != nil {
+		if value.UnmarshalJSON(bytes.Clone(d.data[i:end])) != nil {
 			return failed
 		}
 		return end
 	}
 }
 
-func (c compiler) pointer(typ reflect.Type) codec {
+func (c *compiler) pointer(typ reflect.Type) codec {
 	elem := typ.Elem()
-	inner, room := c.codec(elem), roomFor(elem)
+	inner, room := c.inside(typ), roomFor(elem)
 	return func(d *document, i int, p unsafe.Pointer) int {
 		if d.at(i) == 'n' {
 			return d.null(i)
@@ -106,17 +126,20 @@ func roomFor(typ reflect.Type) func() unsafe.Pointer {
 }
 
 // structure returns the codec of a struct, which may be one that is being compiled.
-func (c compiler) structure(typ reflect.Type) codec {
-	if s, ok := c[typ]; ok {
+func (c *compiler) structure(typ reflect.Type) codec {
+	if s, ok := c.structs[typ]; ok {
 		return s.decode
 	}
 	s := &structCodec{}
-	c[typ] = s
+	c.structs[typ] = s
 	fields, ok := fieldsOf(typ)
 	if !ok {
 		s.general = general(typ)
 		return s.decode
 	}
+	around := c.within // a struct is compiled once, wherever it is first
+	c.within = map[reflect.Type]bool{}
+	defer func() { c.within = around }()
 	for _, f := range fields {
 		s.add(f.name, f.offset, c.codec(f.typ))
 	}

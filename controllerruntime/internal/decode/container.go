@@ -17,11 +17,11 @@ type sliceHeader struct {
 // empty is where slices without elements point to.
 var empty [1]byte
 
-func (c compiler) slice(typ reflect.Type) codec {
+func (c *compiler) slice(typ reflect.Type) codec {
 	if typ.Elem().Kind() == reflect.Uint8 {
 		return bytesCodec
 	}
-	elem := c.codec(typ.Elem())
+	elem := c.inside(typ)
 	size := typ.Elem().Size()
 	few := 1
 	if size > 0 {
@@ -61,14 +61,14 @@ func grow(typ reflect.Type, list *sliceHeader) {
 	list.data, list.cap = larger.UnsafePointer(), 2*list.cap
 }
 
-func (c compiler) mapping(typ reflect.Type) codec {
+func (c *compiler) mapping(typ reflect.Type) codec {
 	switch {
 	case typ.Key().Kind() != reflect.String || reflect.PointerTo(typ.Key()).Implements(textUnmarshaler):
 		return general(typ)
 	case typ.Key() == reflect.TypeFor[string]() && typ.Elem() == reflect.TypeFor[string]():
 		return stringMap
 	}
-	elem := c.codec(typ.Elem())
+	elem := c.inside(typ)
 	return func(d *document, i int, p unsafe.Pointer) int {
 		if d.at(i) != '{' {
 			return d.null(i)

@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"bytes"
 	"reflect"
 	"sync"
 	"unsafe"
@@ -32,9 +33,9 @@ func For(typ reflect.Type) *Decoder {
 	if known, ok := decoders.Load(typ); ok {
 		return known.(*Decoder)
 	}
-	c := compiler{}
+	c := newCompiler()
 	codec := c.codec(typ)
-	made, _ := decoders.LoadOrStore(typ, &Decoder{codec, c[typ]})
+	made, _ := decoders.LoadOrStore(typ, &Decoder{codec, c.structs[typ]})
 	return made.(*Decoder)
 }
 
@@ -46,7 +47,7 @@ func (d *Decoder) Decode(data []byte, out reflect.Value) error {
 		return nil
 	}
 	out.Elem().SetZero()
-	return json.UnmarshalCaseSensitivePreserveInts(data, out.Interface())
+	return json.UnmarshalCaseSensitivePreserveInts(bytes.Clone(data), out.Interface())
 }
 
 // document is what is being decoded.

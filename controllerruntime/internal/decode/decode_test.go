@@ -143,6 +143,67 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// Types that contain themselves, with and without a struct in between.
+type (
+	tree    []tree
+	paths   map[string]paths
+	chain   *chain
+	rules   map[string][]ruleSet
+	ruleSet struct {
+		And  rules     `json:"and"`
+		Or   []ruleSet `json:"or"`
+		Name string    `json:"name"`
+	}
+	recursive struct {
+		Tree  tree              `json:"tree"`
+		Trees map[string][]tree `json:"trees"`
+		Paths paths             `json:"paths"`
+		Chain chain             `json:"chain"`
+		Rules rules             `json:"rules"`
+	}
+)
+
+// TestRecursiveTypes: every type that Go has can be compiled.
+func TestRecursiveTypes(t *testing.T) {
+	for _, text := range []string{
+		`{}`, `{"tree":[[],[[]],null]}`, `{"tree":[1]}`, `{"trees":{"a":[[[]],null]}}`, `{"paths":{"a":{"b":{}},"c":null}}`, `{"chain":null}`,
+		`{"rules":{"a":[{"name":"x","or":[{"name":"y","and":{"b":[]}}]}]}}`,
+	} {
+		compare[recursive](t, text)
+	}
+}
+
+// keeping is a type that keeps the JSON that it is given, which it must not.
+type keeping struct{ json []byte }
+
+func (k *keeping) UnmarshalJSON(json []byte) error {
+	k.json = json
+	return nil
+}
+
+// TestNothingIsKept: what a type keeps against the rules is no part of the data, which may be reused memory.
+func TestNothingIsKept(t *testing.T) {
+	type holder struct {
+		Plain keeping    `json:"plain"`
+		Array [1]keeping `json:"array"`
+		Count int        `json:"count"`
+	}
+	for what, text := range map[string]string{
+		"compiled": `{"plain":"text","array":["text"]}`,
+		"general":  `{"plain":"text","array":["text"],"count":2,"count":3}`,
+	} {
+		var got holder
+		data := []byte(text)
+		if err := For(reflect.TypeFor[holder]()).Decode(data, reflect.ValueOf(&got)); err != nil {
+			t.Fatal(err)
+		}
+		clear(data)
+		if string(got.Plain.json) != `"text"` || string(got.Array[0].json) != `"text"` {
+			t.Errorf("%s: %q, %q", what, got.Plain.json, got.Array[0].json)
+		}
+	}
+}
+
 // compare decodes twice, because the second time the order of keys is known.
 func compare[T any](t *testing.T, text string) {
 	t.Helper()
@@ -165,9 +226,9 @@ func compare[T any](t *testing.T, text string) {
 // TestTypesAreCompiled: the types of apimachinery and the core group need no general decoder.
 func TestTypesAreCompiled(t *testing.T) {
 	for _, typ := range []reflect.Type{reflect.TypeFor[corev1.Pod](), reflect.TypeFor[metav1.PartialObjectMetadata](), reflect.TypeFor[everything]()} {
-		c := compiler{}
+		c := newCompiler()
 		c.codec(typ)
-		for inner, s := range c {
+		for inner, s := range c.structs {
 			if s.general != nil {
 				t.Errorf("%s: %s is left to the general decoder", typ, inner)
 			}

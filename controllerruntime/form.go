@@ -1,6 +1,7 @@
 package controllerruntime
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 
@@ -134,17 +135,22 @@ func (f *form) parse(json []byte) (client.Object, error) {
 	return object, nil
 }
 
-// convert returns what is not packed in this form: a struct of its own, or shared where it is in the form already.
+// convert returns what is not packed in this form: a struct of its own, or shared where it is in the form already. It goes
+// by way of JSON, as all other objects do: runtime.DefaultUnstructuredConverter cuts integers off that do not fit, and knows
+// no encoding.TextUnmarshaler.
 func (f *form) convert(stored any) (client.Object, error) {
 	u, ok := stored.(*unstructured.Unstructured)
 	if !ok {
 		return f.foreign(stored)
 	}
-	object := reflect.New(f.typ).Interface().(client.Object)
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, object); err != nil {
+	text, err := json.Marshal(u.Object)
+	if err != nil {
 		return nil, f.failed(u, err)
 	}
-	f.stamp(object)
+	object, err := f.parse(text)
+	if err != nil {
+		return nil, f.failed(u, err)
+	}
 	return object, nil
 }
 

@@ -1,15 +1,16 @@
 package controllerruntime
 
 import (
+	stdjson "encoding/json"
 	"reflect"
 	goruntime "runtime"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/json"
 )
 
 // place is where in its source a func is.
@@ -54,11 +55,14 @@ func (f *form) transform(inner toolscache.TransformFunc) toolscache.TransformFun
 		if err != nil || reflect.TypeOf(out) != f.pointer {
 			return out, err // readers are told of what is not of the form
 		}
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(out)
+		u := &unstructured.Unstructured{}
+		text, err := stdjson.Marshal(out)
+		if err == nil {
+			err = json.UnmarshalCaseSensitivePreserveInts(text, &u.Object)
+		}
 		if err != nil {
 			return nil, f.failed(out, err)
 		}
-		u := &unstructured.Unstructured{Object: content}
 		if kind := out.(client.Object).GetObjectKind().GroupVersionKind(); kind.Empty() {
 			u.SetGroupVersionKind(f.gvk)
 		}

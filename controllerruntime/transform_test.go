@@ -1,11 +1,16 @@
 package controllerruntime
 
 import (
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -80,5 +85,53 @@ func TestStripManagedFieldsIsPruning(t *testing.T) {
 	}
 	if view := c.Factory().Stats()[0].View; view != "pruned" && view != "pruned; storage: metadata" {
 		t.Errorf("the view is %q", view)
+	}
+}
+
+// addressed is a type whose JSON package encoding/json reads by encoding.TextUnmarshaler, with an integer that is small.
+type addressed struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Addresses         []netip.Addr `json:"addresses,omitempty"`
+	IP                net.IP       `json:"ip,omitempty"`
+	Small             int8         `json:"small,omitempty"`
+}
+
+func (a *addressed) DeepCopyObject() runtime.Object {
+	out := *a
+	a.DeepCopyInto(&out.ObjectMeta)
+	out.Addresses, out.IP = slices.Clone(a.Addresses), slices.Clone(a.IP)
+	return &out
+}
+
+// TestConvertedIsDecoded: with a transform, and where objects are kept decoded, a struct has what JSON says, too.
+func TestConvertedIsDecoded(t *testing.T) {
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypeWithName(widgetKind, &addressed{})
+	server := newServer(t)
+	fits, large := object(widgetKind, "web", "fits"), object(widgetKind, "web", "large")
+	fits.Object["addresses"], fits.Object["ip"], fits.Object["small"] = []any{"10.0.0.1", "::1"}, "10.0.0.2", int64(7)
+	large.Object["small"] = int64(300)
+	server.Create(t, widgets, fits, large)
+	for name, tt := range map[string]struct {
+		options cache.Options
+		ours    Options
+	}{
+		"packed":      {cache.Options{}, Options{}},
+		"transformed": {cache.Options{DefaultTransform: func(in any) (any, error) { return in, nil }}, Options{}},
+		"decoded":     {cache.Options{}, Options{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageObject}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tt.options.Scheme = scheme
+			c := newCache(t, server, tt.options, tt.ours)
+			start(t, c)
+			var got addressed
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(fits), &got); err != nil || fmt.Sprint(got.Addresses, got.IP, got.Small) != "[10.0.0.1 ::1] 10.0.0.2 7" {
+				t.Errorf("%v, %v, %v, %d", err, got.Addresses, got.IP, got.Small)
+			}
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(large), &got); err == nil {
+				t.Errorf("300 has become %d", got.Small)
+			}
+		})
 	}
 }

@@ -78,6 +78,9 @@ func (c *Cache) resource(key resourceKey, object runtime.Object) (r *resource, s
 	if r = c.mu.resources[key]; r != nil {
 		return r, started, nil
 	}
+	if c.mu.state == cacheEnded { // nobody would give its informers up
+		return nil, started, fmt.Errorf("the cache has ended, so that no informer of %s is made: %w", key.gvk, dynamicinformer.ErrStopped)
+	}
 	if r, err = c.newResource(key, mapping, form); err != nil {
 		return nil, started, err
 	}

@@ -1,6 +1,8 @@
 package controllerruntime
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -93,4 +95,46 @@ spec:
 		t.Fatal(err)
 	}
 	return c
+}
+
+// TestNothingBegins after a cache has ended: what it had is readable, and nobody would give up more.
+func TestNothingBegins(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, configMaps, configMap("web", "a"))
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = factory.Shutdown(t.Context()) })
+	if err := factory.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, ours := range map[string]Options{"own factory": {}, "shared factory": {Factory: factory}} {
+		t.Run(name, func(t *testing.T) {
+			c := newCache(t, server, cache.Options{}, ours)
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- c.Start(ctx) }() // ended by cancel
+			if !c.WaitForCacheSync(ctx) {
+				t.Fatal("the cache has not synced")
+			}
+			key := client.ObjectKey{Namespace: "web", Name: "a"}
+			if err := c.Get(t.Context(), key, &corev1.ConfigMap{}); err != nil {
+				t.Fatal(err)
+			}
+			cancel()
+			if err := <-ended; err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Get(t.Context(), key, &corev1.ConfigMap{}); err != nil {
+				t.Errorf("what was followed is not readable: %v", err)
+			}
+			if err := c.List(t.Context(), &corev1.NamespaceList{}); !errors.Is(err, dynamicinformer.ErrStopped) {
+				t.Errorf("what was not followed: %v", err)
+			}
+			for _, i := range factory.Informers() {
+				t.Errorf("%s is left", i.Status())
+			}
+		})
+	}
 }

@@ -2,7 +2,6 @@ package controllerruntime
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -92,7 +91,7 @@ func (r *resource) lookups(content *dynamicinformer.Snapshot, selector fields.Se
 		}
 		index, ok := content.Index(name)
 		if !ok {
-			return nil, fmt.Errorf("index with name %s does not exist", fieldIndexName(required.Field))
+			return nil, errNoIndex(required.Field)
 		}
 		all = append(all, lookup{index, value})
 	}

@@ -48,7 +48,7 @@ func (x *indexes) find(field, value string) (name, key string, err error) {
 	}
 	configured, ok := x.configured[field]
 	if !ok {
-		return "", "", fmt.Errorf("index with name %s does not exist", fieldIndexName(field))
+		return "", "", errNoIndex(field)
 	}
 	parts := []string{value}
 	if configured.index.Composite() {
@@ -56,6 +56,11 @@ func (x *indexes) find(field, value string) (name, key string, err error) {
 	}
 	key, err = configured.index.Key(parts...)
 	return configured.name, key, err
+}
+
+// errNoIndex is the error of client-go, to the letter.
+func errNoIndex(field string) error {
+	return fmt.Errorf("Index with name %s does not exist", fieldIndexName(field)) //nolint:staticcheck // see above
 }
 
 // suffixes tell the functions of forms apart that share an informer.

@@ -288,7 +288,7 @@ func TestIndexes(t *testing.T) {
 					t.Errorf("%s: %d objects, want %d, %v", what, got, tt.want, err)
 				}
 			}
-			if _, err := find(client.MatchingFields{"data.shape": "round"}); err == nil || err.Error() != "index with name field:data.shape does not exist" {
+			if _, err := find(client.MatchingFields{"data.shape": "round"}); err == nil || err.Error() != "Index with name field:data.shape does not exist" {
 				t.Errorf("no such index: %v", err)
 			}
 			if _, err := find(client.Continue("x")); err == nil {

@@ -23,8 +23,9 @@ type InlineWatcher interface {
 	cache.ListerWatcher
 	cache.ListerWatcherWithContext
 	// WatchInline asks for a watch and passes its events to take, on the goroutine of the caller, until the watch or ctx
-	// ends, or take returns false. The last event may be of type ERROR. The error says that there is no watch, and that
-	// all is to be listed again. It paces itself, and may change options.
+	// ends, or take returns false. The last event may be of type ERROR; it is where the watch was closed at once and has
+	// brought nothing. The error says that there is no watch, and that all is to be listed again. It paces itself, and may
+	// change options.
 	WatchInline(ctx context.Context, options *metav1.ListOptions, take func(watch.Event) bool) error
 }
 
@@ -56,7 +57,7 @@ func (w *inline) listAndWatch(ctx context.Context, r *cache.Reflector) error {
 // stacks of quiet types are.
 func (w *inline) watch(ctx context.Context) error {
 	for ctx.Err() == nil {
-		round := &inlineRound{inline: w, start: w.informer.clock.Now()}
+		round := &inlineRound{inline: w}
 		w.ordered = !unordered(w.version)
 		if err := w.lw.WatchInline(ctx, w.options(), round.take(ctx)); err != nil {
 			return err
@@ -71,8 +72,6 @@ func (w *inline) watch(ctx context.Context) error {
 // inlineRound is one watch.
 type inlineRound struct {
 	*inline
-	start   time.Time
-	events  int
 	failure error // what an ERROR event said
 }
 
@@ -83,7 +82,6 @@ func (r *inlineRound) take(ctx context.Context) func(watch.Event) bool {
 			r.failure = apierrors.FromObject(event.Object)
 			return false
 		}
-		r.events++
 		r.apply(ctx, event)
 		return ctx.Err() == nil
 	}
@@ -91,21 +89,14 @@ func (r *inlineRound) take(ctx context.Context) func(watch.Event) bool {
 
 // goesOn reports whether another watch follows, and not another list.
 func (r *inlineRound) goesOn(ctx context.Context) bool {
-	name := r.informer.reflectorName()
-	if r.failure == nil && r.events == 0 && r.informer.clock.Since(r.start) < shortWatch {
-		r.failure = &cache.VeryShortWatchError{Name: name}
-	}
 	if r.failure == nil || apierrors.IsTooManyRequests(r.failure) {
 		return true
 	}
 	if ctx.Err() == nil && !apierrors.IsResourceExpired(r.failure) && !apierrors.IsGone(r.failure) {
-		klog.FromContext(ctx).Info("Warning: watch ended with error", "reflector", name, "err", r.failure)
+		klog.FromContext(ctx).Info("Warning: watch ended with error", "reflector", r.informer.reflectorName(), "err", r.failure)
 	}
 	return false
 }
-
-// shortWatch is how long a watch lasts at least on which nothing comes, unless something is wrong.
-const shortWatch = time.Second
 
 // leastWatch is how long watches are asked to last at least.
 const leastWatch = 5 * time.Minute

@@ -78,7 +78,9 @@ func (l *listWatch) pass(ctx context.Context, began time.Time, events *codec.Eve
 		event, waited, err := events.Next()
 		if err != nil {
 			if ctx.Err() != nil || err == io.EOF || err == io.ErrUnexpectedEOF || unanswered(err) {
-				l.closed(ctx, VerbWatch, began, live)
+				if err := l.closed(ctx, VerbWatch, began, live); err != nil {
+					take(watch.Event{Type: watch.Error, Object: endedStatus(err.Error())})
+				}
 				return // which is how watches end
 			}
 			event = watch.Event{Type: watch.Error, Object: undecodable.AsObject(fmt.Errorf("unable to decode an event from the watch stream: %w", err))}

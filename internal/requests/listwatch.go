@@ -152,7 +152,7 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 		First:  func() { l.record(outcome{verb: VerbWatch, phase: flowing}) },
 		Came:   l.reports.Contact,
 		Failed: func(err error) { l.broke(ctx, err) },
-		Closed: func(brought bool) { l.closed(ctx, VerbWatch, began, brought) },
+		Closed: func(brought bool) error { return l.closed(ctx, VerbWatch, began, brought) },
 	}), nil
 }
 
@@ -163,11 +163,18 @@ func (l *listWatch) broke(ctx context.Context, err error) {
 	}
 }
 
-// closed records that a watch has ended that was open since then, unless ctx has ended it.
-func (l *listWatch) closed(ctx context.Context, verb Verb, since time.Time, brought bool) {
-	if ctx.Err() == nil {
-		l.record(outcome{verb: verb, phase: closed, lasted: time.Since(since), brought: brought})
+// closed records that a watch has ended that was open since then, unless ctx has ended it. It returns an error when that
+// was at once, and nothing came: then all is to be listed again. A reflector would count the pause before the watch, too.
+func (l *listWatch) closed(ctx context.Context, verb Verb, since time.Time, brought bool) error {
+	if ctx.Err() != nil {
+		return nil
 	}
+	lasted := time.Since(since)
+	l.record(outcome{verb: verb, phase: closed, lasted: lasted, brought: brought})
+	if brought || lasted >= ShortWatch {
+		return nil
+	}
+	return errWatchClosed
 }
 
 // watchList opens a watch that begins with a list. A slot is held until that is over.
@@ -217,7 +224,7 @@ func (l *listWatch) watchList(ctx context.Context, options metav1.ListOptions) (
 			l.record(outcome{verb: VerbWatchList, phase: listed})
 			l.reports.Listed(listedAt.Sub(began))
 		},
-		Closed: func(brought bool) { l.closed(ctx, VerbWatchList, listedAt, brought) },
+		Closed: func(brought bool) error { return l.closed(ctx, VerbWatchList, listedAt, brought) },
 		Stalled: func() {
 			release()
 			l.record(outcome{verb: VerbWatchList, phase: stalled})

@@ -2,7 +2,9 @@ package requests
 
 import (
 	"context"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/internal/informer"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -30,17 +33,23 @@ type race struct {
 	heard  *heard
 
 	limiter *Limiter
+	// inline says that watches of ours are read on the goroutine that lists, and not by the reflector.
+	inline bool
 }
 
-// races runs a test on a clock that only moves while everything waits.
+// races runs a test on a clock that only moves while everything waits, for both ways to watch.
 func races(t *testing.T, test func(*race)) {
-	synctest.Test(t, func(t *testing.T) {
-		server := apitest.NewInMemory(t,
-			apitest.Type{GVR: gadgets, Kind: "Gadget", Namespaced: true}, apitest.Type{GVR: theirs, Kind: "Gizmo", Namespaced: true})
-		r := &race{T: t, server: server, stores: map[schema.GroupVersionResource]cache.Store{}, heard: &heard{}, limiter: NewLimiter(1, time.Now)}
-		r.create("a")
-		test(r)
-	})
+	for name, inline := range map[string]bool{"by the reflector": false, "inline": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := apitest.NewInMemory(t,
+					apitest.Type{GVR: gadgets, Kind: "Gadget", Namespaced: true}, apitest.Type{GVR: theirs, Kind: "Gizmo", Namespaced: true})
+				r := &race{T: t, server: server, stores: map[schema.GroupVersionResource]cache.Store{}, heard: &heard{}, limiter: NewLimiter(1, time.Now), inline: inline}
+				r.create("a")
+				test(r)
+			})
+		})
+	}
 }
 
 // create makes an object of each type.
@@ -71,18 +80,30 @@ func (r *race) startOurs(known bool) {
 	}
 	from := &Server{Client: own, Limiter: r.limiter}
 	target := Target{GVR: gadgets, Form: packedForm, Tweak: func(*metav1.ListOptions) {}}
-	r.reflect(gadgets, from.ListWatch(target, r.heard, NewPacer(known, false, NewRetrySignal()), nil), &wait.Backoff{Duration: time.Millisecond, Factor: 1})
+	lw := from.ListWatch(target, r.heard, NewPacer(known, false, NewRetrySignal()), nil)
+	backoff := &wait.Backoff{Duration: time.Millisecond, Factor: 1}
+	if !r.inline {
+		r.reflect(gadgets, lw, backoff)
+		return
+	}
+	i := informer.New(lw, informer.Options{Backoff: backoff})
+	r.stores[gadgets] = i.GetStore()
+	r.run(i.RunWithContext)
 }
 
 func (r *race) reflect(gvr schema.GroupVersionResource, lw cache.ListerWatcher, backoff *wait.Backoff) {
 	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
 	r.stores[gvr] = store
-	reflector := cache.NewReflectorWithOptions(lw, nil, store, cache.ReflectorOptions{Name: gvr.Resource, Backoff: backoff})
+	r.run(cache.NewReflectorWithOptions(lw, nil, store, cache.ReflectorOptions{Name: gvr.Resource, Backoff: backoff}).RunWithContext)
+}
+
+// run runs until the end of the test.
+func (r *race) run(forever func(context.Context)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan struct{})
 	go func() { // ended by the end of the test
 		defer close(ran)
-		reflector.RunWithContext(ctx)
+		forever(ctx)
 	}()
 	r.Cleanup(func() {
 		cancel()
@@ -129,7 +150,8 @@ func (r *race) awaitSync(gvr schema.GroupVersionResource) time.Duration {
 
 // heard counts what is reported.
 type heard struct {
-	failures []Reason
+	mu       sync.Mutex
+	reported []Reason
 	lists    int
 }
 
@@ -139,12 +161,32 @@ func (*heard) Contact(bool)        {}
 func (*heard) WatchOpened()        {}
 
 func (h *heard) Answer(_ Verb, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if reason := ReasonOf(err); reason != ReasonNone {
-		h.failures = append(h.failures, reason)
+		h.reported = append(h.reported, reason)
 	}
 }
 
-func (h *heard) Listed(time.Duration) { h.lists++ }
+func (h *heard) Listed(time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lists++
+}
+
+// failures returns what was reported so far.
+func (h *heard) failures() []Reason {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.reported)
+}
+
+// listed returns how many lists were reported so far.
+func (h *heard) listed() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lists
+}
 
 // TestNoMoreListsThanClientGo lets watches fail while lists succeed: each of these lists is a whole one.
 func TestNoMoreListsThanClientGo(t *testing.T) {
@@ -167,8 +209,8 @@ func TestNoMoreListsThanClientGo(t *testing.T) {
 						t.Errorf("%d lists, client-go sends %d", ours, others)
 					}
 				}
-				if r.heard.lists != r.count(gadgets, "list") {
-					t.Errorf("%d of %d lists were reported", r.heard.lists, r.count(gadgets, "list"))
+				if r.heard.listed() != r.count(gadgets, "list") {
+					t.Errorf("%d of %d lists were reported", r.heard.listed(), r.count(gadgets, "list"))
 				}
 				// An established watch ends the outage: the next one begins with short pauses.
 				r.server.Repair()
@@ -197,7 +239,7 @@ func TestGrantedAfterTheStart(t *testing.T) {
 		if ours, others := r.awaitSync(gadgets), r.awaitSync(theirs); ours > 6500*time.Millisecond {
 			t.Errorf("synced %v after the right was granted, client-go %v later", ours, others)
 		}
-		if got := r.heard.failures; len(got) < 2 || got[0] != ReasonForbidden {
+		if got := r.heard.failures(); len(got) < 2 || got[0] != ReasonForbidden {
 			t.Errorf("reported are %q", got)
 		}
 	})

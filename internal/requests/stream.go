@@ -72,8 +72,8 @@ type Hooks struct {
 	// Listed is called when the initial events are over, before their end is passed on and after Came.
 	Listed func()
 	// Closed is called when the source has ended by itself and without an ERROR event. brought says that something came
-	// after the initial events.
-	Closed func(brought bool)
+	// after the initial events. An ERROR follows if it returns an error: a reflector lists again then.
+	Closed func(brought bool) error
 	// Stalled is called when the initial events have paused for too long.
 	Stalled func()
 	// Ended is called last, once.
@@ -155,7 +155,9 @@ func (s *Stream) sourceEnded() {
 	case s.initial:
 		s.take([]watch.Event{{Type: watch.Error, Object: endedStatus("the watch-list ended before its initial events did")}})
 	case s.hooks.Closed != nil:
-		s.hooks.Closed(s.brought)
+		if err := s.hooks.Closed(s.brought); err != nil {
+			s.held.add(watch.Event{Type: watch.Error, Object: endedStatus(err.Error())})
+		}
 	}
 	s.release()
 }
@@ -287,7 +289,7 @@ func (s *Stream) makeRoom(size int) bool {
 	return true
 }
 
-// endedStatus makes a reflector fall back from a watch-list to a list.
+// endedStatus makes a reflector fall back from a watch or watch-list to a list.
 func endedStatus(why string) *metav1.Status {
 	return &metav1.Status{
 		Status: metav1.StatusFailure, Reason: metav1.StatusReasonTimeout, Code: http.StatusGatewayTimeout, Message: why,

@@ -24,7 +24,10 @@ func (l *listener) hooks(initial bool) Hooks {
 		First:   note("first"),
 		Failed:  func(err error) { l.heard = append(l.heard, string(apierrors.ReasonForError(err))) },
 		Listed:  note("listed"),
-		Closed:  func(brought bool) { l.heard = append(l.heard, fmt.Sprintf("closed brought=%v", brought)) },
+		Closed: func(brought bool) error {
+			l.heard = append(l.heard, fmt.Sprintf("closed brought=%v", brought))
+			return nil
+		},
 		Stalled: note("stalled"),
 		Ended:   note("ended"),
 	}

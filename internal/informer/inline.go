@@ -185,7 +185,7 @@ func (l inlineLister) WatchWithContext(ctx context.Context, options metav1.ListO
 }
 
 func (l inlineLister) renew(options *metav1.ListOptions) {
-	if !unordered(options.ResourceVersion) {
+	if !unordered(options.ResourceVersion) && options.ResourceVersionMatch != metav1.ResourceVersionMatchExact {
 		options.ResourceVersion = l.version
 	}
 }

@@ -149,3 +149,20 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements http.RoundTripper.
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestInlineWatchesEndWithTheContext: also where what brings them only ends when it is closed.
+func TestInlineWatchesEndWithTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		body, server := io.Pipe()
+		defer server.Close()
+		stubborn := roundTrip(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, Body: body}, nil
+		})
+		w := inlineRequests(t, &rest.Config{Host: "http://example.com", QPS: -1}, &http.Client{Transport: stubborn}, packedForm)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := w.WatchInline(ctx, &metav1.ListOptions{}, func(watch.Event) bool { return true }); err != nil {
+			t.Error(err)
+		}
+	})
+}

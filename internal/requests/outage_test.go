@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/consistencydetector"
 
 	"github.com/crdcache/crdcache/internal/informer"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
@@ -261,4 +262,19 @@ func TestRecovery(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestConsistencyIsChecked where KUBE_WATCHLIST_INCONSISTENCY_DETECTOR asks for it: what has come is compared with a list of
+// just that resource version.
+func TestConsistencyIsChecked(t *testing.T) {
+	races(t, func(r *race) {
+		defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
+		r.startOurs(false)
+		if took := r.awaitSync(gadgets); took > time.Minute {
+			r.Errorf("synced after %v", took)
+		}
+		if lists := r.count(gadgets, "list"); lists != 1 {
+			r.Errorf("%d lists", lists)
+		}
+	})
 }

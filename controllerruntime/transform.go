@@ -38,7 +38,8 @@ func stripsManagedFields(transform toolscache.TransformFunc) bool {
 	return at != place{} && at == stripPlace()
 }
 
-// transform returns what has a transform work on objects of the form, and what is kept made of the result.
+// transform returns what has a transform work on objects of the form, and what is kept made of the result. An object that
+// does not fit the form is kept as it is.
 func (f *form) transform(inner toolscache.TransformFunc) toolscache.TransformFunc {
 	if f.kind == unstructuredForm {
 		return inner
@@ -49,7 +50,7 @@ func (f *form) transform(inner toolscache.TransformFunc) toolscache.TransformFun
 		}
 		object, err := f.convert(in)
 		if err != nil {
-			return nil, err
+			return in, nil //nolint:nilerr // readers are told; after an error they would miss it, or read what was there before
 		}
 		out, err := inner(object)
 		if err != nil || reflect.TypeOf(out) != f.pointer {

@@ -1,0 +1,133 @@
+package controllerruntime
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// letters is an index function that yields values twice, empty ones, and none.
+func letters(o client.Object) []string {
+	switch o.GetName() {
+	case "none":
+		return nil
+	case "empty":
+		return []string{"", ""}
+	}
+	return append(strings.Split(o.GetName(), ""), o.GetName()[:1])
+}
+
+func color(o client.Object) []string { return []string{o.GetLabels()["color"]} }
+
+// listOptions are all combinations of namespaces, labels, fields and limits.
+func listOptions() map[string]*client.ListOptions {
+	red, _ := labels.Parse("color=red")
+	notRed, _ := labels.Parse("color!=red,color")
+	all := map[string]*client.ListOptions{}
+	for _, namespace := range []string{"", "web", "we", "nowhere"} {
+		for which, selector := range []labels.Selector{nil, labels.Everything(), labels.Nothing(), red, notRed} {
+			for _, field := range []fields.Selector{
+				nil, fields.Everything(), fields.Nothing(), fields.ParseSelectorOrDie("letter=a"), fields.ParseSelectorOrDie("letter="),
+				fields.ParseSelectorOrDie("letter=b,color=red"), fields.ParseSelectorOrDie("color=blue,letter=b"), fields.ParseSelectorOrDie("letter=a,letter=b"),
+				fields.ParseSelectorOrDie("letter!=a"), fields.ParseSelectorOrDie("metadata.name=ab"),
+			} {
+				for _, limit := range []int64{0, 1, 3, -1} {
+					all[fmt.Sprintf("%s %d %v %d", namespace, which, field, limit)] = &client.ListOptions{Namespace: namespace, LabelSelector: selector, FieldSelector: field, Limit: limit}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// TestListsAreThoseOfTheStockCache: whatever is asked for, both caches list the same objects, and refuse the same.
+func TestListsAreThoseOfTheStockCache(t *testing.T) {
+	server := newServer(t)
+	for _, namespace := range []string{"web", "we", "db"} {
+		for at, name := range []string{"a", "ab", "ba", "bb", "none", "empty", "c"} {
+			u := configMap(namespace, name, "key", name)
+			if at != 3 {
+				u = labelled(u, map[string]string{"color": []string{"red", "blue"}[at%2]})
+			}
+			server.Create(t, configMaps, u)
+		}
+	}
+	red, _ := labels.Parse("color=red")
+	for what, options := range map[string]cache.Options{
+		"all":        {},
+		"namespaces": {DefaultNamespaces: map[string]cache.Config{"web": {}, "we": {LabelSelector: red, UnsafeDisableDeepCopy: new(true)}}},
+		"all but":    {DefaultNamespaces: map[string]cache.Config{"web": {LabelSelector: red}, cache.AllNamespaces: {}}},
+		"transform": {DefaultTransform: func(in any) (any, error) {
+			in.(client.Object).SetAnnotations(map[string]string{"seen": "yes"})
+			if in.(client.Object).GetName() == "ba" {
+				in.(client.Object).SetLabels(map[string]string{"color": "red"})
+			}
+			return in, nil
+		}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			ours := newCache(t, server, options, Options{})
+			options.Mapper = newMapper()
+			stock, err := cache.New(server.Config(), options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range []cache.Cache{ours, stock} {
+				for _, form := range forms() {
+					for field, function := range map[string]client.IndexerFunc{"letter": letters, "color": color} {
+						if err := c.IndexField(t.Context(), form, field, function); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				start(t, c)
+			}
+			for form, list := range lists() {
+				got, want := list.DeepCopyObject().(client.ObjectList), list.DeepCopyObject().(client.ObjectList)
+				for what, opts := range listOptions() { // into the same lists
+					compareLists(t, form+" "+what, got, want, ours.List(t.Context(), got, opts), stock.List(t.Context(), want, opts), opts)
+				}
+			}
+		})
+	}
+}
+
+func compareLists(t *testing.T, what string, got, want client.ObjectList, err, wantErr error, opts *client.ListOptions) {
+	t.Helper()
+	if textOf(err) != textOf(wantErr) {
+		t.Errorf("%s: %v; the stock cache: %v", what, err, wantErr)
+	}
+	if wantErr != nil || err != nil {
+		return
+	}
+	if opts.Limit > 0 { // which of them, nobody promises
+		if n, m := meta.LenList(got), meta.LenList(want); n != m {
+			t.Errorf("%s: %d objects; the stock cache: %d", what, n, m)
+		}
+		return
+	}
+	if diff := cmp.Diff(sorted(t, want), sorted(t, got)); diff != "" {
+		t.Errorf("%s (-stock +ours):\n%s", what, diff)
+	}
+}
+
+// sorted returns the objects of a list in the order of their names.
+func sorted(t *testing.T, list client.ObjectList) []runtime.Object {
+	t.Helper()
+	all, err := meta.ExtractList(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := func(o runtime.Object) string { return client.ObjectKeyFromObject(o.(client.Object)).String() }
+	slices.SortFunc(all, func(a, b runtime.Object) int { return strings.Compare(key(a), key(b)) })
+	return all
+}

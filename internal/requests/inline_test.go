@@ -1,11 +1,13 @@
 package requests
 
 import (
+	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
@@ -165,4 +169,51 @@ func TestInlineWatchesEndWithTheContext(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestInlineWatchesAreDecompressed where a proxy compresses them although that was not asked for; so are refusals.
+func TestInlineWatchesAreDecompressed(t *testing.T) {
+	status := http.StatusOK
+	goOn := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_ = http.NewResponseController(w).Flush() // nothing comes at first
+		zipped := gzip.NewWriter(w)
+		defer zipped.Close()
+		if status != http.StatusOK {
+			fmt.Fprint(zipped, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`)
+			return
+		}
+		for n := range 2 {
+			fmt.Fprintf(zipped, `{"type":"ADDED","object":{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"a%d"}}}`+"\n", n)
+			_ = zipped.Flush()
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-goOn:
+			case <-r.Context().Done():
+			}
+		}
+	}))
+	defer server.Close()
+	w := inlineRequests(t, &rest.Config{Host: server.URL, QPS: -1}, nil, packedForm)
+	var names []string
+	err := w.WatchInline(t.Context(), &metav1.ListOptions{}, func(event watch.Event) bool {
+		o, err := meta.Accessor(event.Object)
+		if err != nil {
+			t.Errorf("%v: %v", event, err)
+			return false
+		}
+		names = append(names, o.GetName())
+		goOn <- struct{}{}
+		return true
+	})
+	if err != nil || !slices.Equal(names, []string{"a0", "a1"}) {
+		t.Errorf("got %q, %v", names, err)
+	}
+	status = http.StatusGone
+	if err := w.WatchInline(t.Context(), &metav1.ListOptions{}, func(watch.Event) bool { return true }); !apierrors.IsResourceExpired(err) {
+		t.Errorf("got %v", err)
+	}
 }

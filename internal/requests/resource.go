@@ -218,7 +218,7 @@ func (r *packedResource) Watch(ctx context.Context, options metav1.ListOptions) 
 // Events implements inlineResource. Like client-go's watches it is not limited in rate.
 func (r *packedResource) Events(ctx context.Context, options metav1.ListOptions) (*codec.Events, error) {
 	options.Watch = true
-	body, err := r.request(r.owner.stock, r.events, &options).SetHeader("Accept-Encoding", "identity").Throttle(nil).Stream(ctx)
+	body, err := r.request(r.owner.stock, r.events, &options).SetHeader(acceptEncodingHeader, identity).Throttle(nil).Stream(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ func withThrottleNote(ctx context.Context, note func(wait time.Duration)) contex
 	return context.WithValue(ctx, throttleKey{}, note)
 }
 
-// throttleWatcher is a transport that calls the note of a request's context.
+// throttleWatcher is a transport that calls the note of a request's context, and makes answers what was asked for.
 type throttleWatcher struct{ next http.RoundTripper }
 
 // watchThrottling returns a copy of a client whose requests' notes are called.
@@ -36,6 +36,9 @@ func watchThrottling(client *http.Client) *http.Client {
 // RoundTrip implements http.RoundTripper.
 func (t throttleWatcher) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(r)
+	if err == nil {
+		decompressUnasked(r, response)
+	}
 	if err == nil && response.StatusCode == http.StatusTooManyRequests {
 		if note, ok := r.Context().Value(throttleKey{}).(func(time.Duration)); ok {
 			seconds, _ := strconv.Atoi(response.Header.Get(retryAfterHeader)) // dates are not sent by API servers

@@ -2,13 +2,17 @@ package requests
 
 import (
 	"context"
+	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -275,6 +279,54 @@ func TestConsistencyIsChecked(t *testing.T) {
 		}
 		if lists := r.count(gadgets, "list"); lists != 1 {
 			r.Errorf("%d lists", lists)
+		}
+	})
+}
+
+// TestRelistsAreNoOlderThanWhatWasWatched: what a watch has brought must not vanish with a list from a server that lags.
+func TestRelistsAreNoOlderThanWhatWasWatched(t *testing.T) {
+	races(t, func(r *race) {
+		r.startOurs(false)
+		r.awaitSync(gadgets)
+		time.Sleep(time.Second)
+		r.create("b")
+		time.Sleep(time.Second)
+		seen := r.stores[gadgets].List()
+		newest := 0
+		for _, obj := range seen {
+			o, err := meta.Accessor(obj)
+			if err != nil {
+				r.Fatal(err)
+			}
+			version, err := strconv.Atoi(o.GetResourceVersion())
+			if err != nil {
+				r.Fatal(err)
+			}
+			newest = max(newest, version)
+		}
+		for _, verb := range []string{"watch-list", "list"} {
+			before := len(r.server.Requests())
+			if verb == "list" {
+				r.fault(http.StatusBadRequest, "watch-list")
+			}
+			r.fault(http.StatusGone, "watch")
+			r.server.CloseClientConnections()
+			time.Sleep(time.Minute)
+			asked := 0
+			for _, request := range r.server.Requests()[before:] {
+				got, uri, _ := strings.Cut(request, " ")
+				u, err := url.Parse(uri)
+				if got != verb || err != nil {
+					continue
+				}
+				asked++
+				if from, _ := strconv.Atoi(u.Query().Get("resourceVersion")); from < newest {
+					r.Errorf("%q, though %d has been seen", request, newest)
+				}
+			}
+			if asked == 0 {
+				r.Errorf("there was no %s", verb)
+			}
 		}
 	})
 }

@@ -12,7 +12,8 @@ import (
 const panicPause = time.Second
 
 // Calls makes calls in order, one at a time, and lets nobody wait for them. It has no bound, and a
-// goroutine only while there is something to call.
+// goroutine only while there is something to call. A call that ends its goroutine (runtime.Goexit, as a test that fails
+// does) closes it.
 type Calls struct {
 	// quit is closed by close.
 	quit chan struct{}
@@ -90,9 +91,17 @@ func (q *Calls) Drain(ctx context.Context) error {
 }
 
 func (q *Calls) run() {
+	left := false
+	defer func() {
+		if !left {
+			q.Close()
+			q.next() // ends it
+		}
+	}()
 	for {
 		call, ok := q.next()
 		if !ok {
+			left = true
 			return
 		}
 		if !survives(call) {

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -103,5 +104,22 @@ func TestCallsPanic(t *testing.T) {
 		synctest.Wait()
 		q.Close() // does not wait for the pause
 		<-q.done
+	})
+}
+
+// TestCallsAreClosedByOneThatEndsItsGoroutine: nobody waits forever.
+func TestCallsAreClosedByOneThatEndsItsGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := NewCalls()
+		q.Push(runtime.Goexit, func() { t.Error("called") })
+		if err := q.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
+		q.Push(func() { t.Error("called") })
+		q.Close()
+		<-q.Done()
+		if q.Running() || q.Pending() != 0 {
+			t.Errorf("%d calls wait; a goroutine makes them: %v", q.Pending(), q.Running())
+		}
 	})
 }

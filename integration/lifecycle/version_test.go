@@ -37,8 +37,9 @@ func TestVersionTakesOver(t *testing.T) {
 				t.Errorf("the status is %+v, want generation 2 with the version %s", status, versionName(tc.next))
 			}
 			j.expect("update a")
+			// A server that rebuilds the type's storage later ends the watch once more, and "a" is updated again.
 			s.createIn(widgets, versionName(tc.next), metav1.NamespaceDefault, "b")
-			j.expect("add b")
+			j.awaitLive("b")
 			for _, o := range i.GetStore().List() {
 				if got := o.(*unstructured.Unstructured).GroupVersionKind().Version; got != versionName(tc.next) {
 					t.Errorf("the cache holds an object of %s, want %s", got, versionName(tc.next))

@@ -122,11 +122,16 @@ func (s *Stage) Make(resync time.Duration, indexers cache.Indexers) {
 }
 
 // Fresh waits until lists that the server answers from its cache show everything that was written. Otherwise an
-// object might be missing from a list and come with the watch, as it pleases.
+// object might be missing from a list and come with the watch, as it pleases. It writes a ConfigMap that is not of the suite
+// and waits for that one: a list's resource version counts what happens to other types, too, of which a cache may never hear.
 func (s *Stage) Fresh() {
 	s.t.Helper()
 	own := s.direct.Resource(configMaps).Namespace(s.namespace) // the cache is one for all namespaces
-	latest, err := own.List(s.ctx, metav1.ListOptions{Limit: 1})
+	marker := &unstructured.Unstructured{}
+	marker.SetAPIVersion("v1")
+	marker.SetKind("ConfigMap")
+	marker.SetGenerateName("fresh-")
+	latest, err := own.Create(s.ctx, marker, metav1.CreateOptions{})
 	s.must(err)
 	_, err = own.List(s.ctx, metav1.ListOptions{ResourceVersion: latest.GetResourceVersion()})
 	s.must(err)

@@ -53,6 +53,10 @@ func (c *Cache) begin(ctx context.Context) (unregister func(), err error) {
 	if c.mu.state != cacheFresh {
 		return nil, errors.New("informer already started")
 	}
+	if c.options.Factory != nil {
+		// Others may hold the same informers, or ask for more. Those of the cache end with its claims.
+		ctx = context.WithoutCancel(ctx)
+	}
 	if err := c.factory.Start(ctx); err != nil {
 		return nil, err
 	}

@@ -30,8 +30,10 @@ type Options struct {
 	Types dynamicinformer.TypeSource
 
 	// Factory has the informers, so that a program can share them with others. Start starts it, and its options count where
-	// cache.Options and these say nothing; the caller shuts it down. Its client decides about transport and rate limits.
-	// Default: one of the cache's own, shut down when the context of Start ends.
+	// cache.Options and these say nothing. When the context of Start ends, the cache gives up its informers; those that others
+	// hold, and those that they ask for, run until the caller shuts the factory down. Its client decides about transport and
+	// rate limits. Of an informer that two caches share, the sync period, the bookmarks and the watch error handler are those of
+	// the first. Default: one of the cache's own, shut down when the context of Start ends.
 	Factory *dynamicinformer.Factory
 
 	// Metrics is where the metrics of the informers are registered from Start to the end of its context: see package

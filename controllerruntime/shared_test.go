@@ -52,6 +52,57 @@ func TestSharedFactory(t *testing.T) {
 	}
 }
 
+// TestSharedFactoryOutlivesCaches: when a cache ends, what others hold goes on, and what they ask for begins.
+func TestSharedFactoryOutlivesCaches(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, configMaps, configMap("web", "a"))
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = factory.Shutdown(context.Background()) })
+	first, second := newCache(t, server, cache.Options{}, Options{Factory: factory}), newCache(t, server, cache.Options{}, Options{Factory: factory})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- first.Start(ctx) }() // ended by cancel
+	if !first.WaitForCacheSync(ctx) {
+		t.Fatal("the cache has not synced")
+	}
+	if err := first.List(ctx, &corev1.ConfigMapList{}); err != nil {
+		t.Fatal(err)
+	}
+	start(t, second)
+	i, err := second.GetInformer(t.Context(), &corev1.ConfigMap{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := make(recorder, 10)
+	if _, err := i.AddEventHandler(told); err != nil {
+		t.Fatal(err)
+	}
+	<-told
+	cancel()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	server.Create(t, configMaps, configMap("web", "b"))
+	select {
+	case <-told:
+	case <-factory.Informers()[0].Stopped():
+		t.Error("the informer of another cache has stopped, which goes on reading what was there before")
+	}
+	if err := second.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "b"}, &corev1.ConfigMap{}); err != nil {
+		t.Error(err)
+	}
+	h, err := factory.Acquire(namespaces)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.WaitForSync(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestOurRefusedOptions says at once what cannot be.
 func TestOurRefusedOptions(t *testing.T) {
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: newServer(t).Config()})
@@ -101,7 +152,7 @@ spec:
 func TestNothingBegins(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))
-	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config()})
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config(), Linger: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

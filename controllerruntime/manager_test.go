@@ -9,6 +9,7 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -24,6 +25,7 @@ func TestManagerInMemory(t *testing.T) {
 	}
 	manager, err := ctrl.NewManager(cluster.Config(), ctrl.Options{
 		Scheme: clientscheme.Scheme, NewCache: NewCache, Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: ctrlconfig.Controller{SkipNameValidation: new(true)}, // for -count
 	})
 	if err != nil {
 		t.Fatal(err)

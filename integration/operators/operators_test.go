@@ -13,7 +13,7 @@ import (
 	// Keep the modules in go.mod, as package harness does for cert-manager. They are imported for their folders of
 	// definitions alone.
 	_ "github.com/prometheus-operator/prometheus-operator/pkg/versionutil"
-	_ "sigs.k8s.io/cluster-api/errors"
+	_ "sigs.k8s.io/cluster-api/version"
 	_ "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/crdcache/crdcache/integration/harness"

@@ -60,7 +60,8 @@ func (x *indexes) find(field, value string) (name, key string, err error) {
 
 // errNoIndex is the error of client-go, to the letter.
 func errNoIndex(field string) error {
-	return fmt.Errorf("Index with name %s does not exist", fieldIndexName(field)) //nolint:staticcheck // see above
+	//lint:ignore ST1005 the words are not ours
+	return fmt.Errorf("Index with name %s does not exist", fieldIndexName(field))
 }
 
 // suffixes tell the functions of forms apart that share an informer.

@@ -114,7 +114,7 @@ func TestOurRefusedOptions(t *testing.T) {
 		ours Options
 		want string
 	}{
-		"types beside a factory": {Options{Types: fixedTypes(allTypes), Factory: factory}, "give Types to the factory"},
+		"types beside a factory": {Options{Types: fixedTypes(allTypes), Factory: factory}, "Options.Types: give them to the factory"},
 		"metadata":               {Options{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}}, "cannot be read whole"},
 		"namespaces":             {Options{Indexes: config(t, "namespaces: {include: [web]}")}, `resource "configs" has namespaces or selectors`},
 		"selectors":              {Options{Indexes: config(t, "selectors: {labels: a=b}")}, `resource "configs" has namespaces or selectors`},

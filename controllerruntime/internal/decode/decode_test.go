@@ -53,7 +53,7 @@ type everything struct {
 	Span       metav1.Duration        `json:"span"`
 	Clock      time.Time              `json:"clock"`
 	Untagged   string
-	hidden     string
+	hidden     string //lint:ignore U1000 it is not exported, and is not decoded
 	Ignored    string `json:"-"`
 }
 

@@ -97,10 +97,10 @@ func TestApplyChangesNothingWhenItFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	was := indexNames(t, one)
-	// The informer takes no field whose name has both kinds of quotes before a bracket.
+	// The factory has nothing to compress with.
 	wrong := strings.Replace(twoOfOneType, ".spec.color", ".spec.size", 1) + `  - name: wrong
     match: {group: example.com, resource: widgets}
-    prune: {remove: [[spec, "x\"]y']z"]]}
+    storage: {mode: compressed}
 `
 	if err := b.Apply(parse(t, wrong)); err == nil || !strings.Contains(err.Error(), `resource "wrong"`) {
 		t.Fatalf("got %v", err)

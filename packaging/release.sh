@@ -31,12 +31,13 @@ sed -e "s/^## \[Unreleased\]\$/## [Unreleased]\n\n## [${version#v}] - $date/" CH
 mv CHANGELOG.md.new CHANGELOG.md
 library=$(GOWORK=off go list -m)
 modules="metrics controllerruntime"
-for module in $modules; do
-  for needed in "$library" "$library/metrics"; do
+# Those that are not published stand on the others, too.
+for module in $modules integration bench; do
+  for needed in "$library" "$library/metrics" "$library/controllerruntime"; do
     if grep -q "^	$needed v" "$module/go.mod"; then (cd "$module" && go mod edit -require="$needed@$version"); fi
   done
-  (cd "$module" && GOWORK=off go mod tidy)
 done
+for module in $modules integration bench; do (cd "$module" && GOWORK=off go mod tidy); done
 git commit --quiet --all --message "release: $version"
 git tag --annotate "$version" --message "crdcache $version"
 for module in $modules; do git tag --annotate "$module/$version" --message "crdcache/$module $version"; done

@@ -19,12 +19,18 @@ awk '/^## \[Unreleased\]/ {on = 1; next} /^## / {on = 0} on && /^- / {found = 1}
 
 # Semantic versioning: before 1.0.0 a minor version may break the API, after it only a major one.
 last=$(git describe --tags --abbrev=0 --match 'v*' 2>/dev/null || true)
-if ! ./packaging/apidiff.sh ${last:+"$last"}; then
+changed=0
+./packaging/apidiff.sh ${last:+"$last"} || changed=$?
+case $changed in
+0) ;;
+3)
   part=1
   case $version in v0.*) part=1,2 ;; esac
   [ "$(echo "$version" | cut -d . -f $part)" != "$(echo "$last" | cut -d . -f $part)" ] ||
     fail "$version may not break what $last offers: see the changes above"
-fi
+  ;;
+*) fail "the exported API could not be compared with $last: see above" ;;
+esac
 
 date=$(date -u +%Y-%m-%d)
 sed -e "s/^## \[Unreleased\]\$/## [Unreleased]\n\n## [${version#v}] - $date/" CHANGELOG.md >CHANGELOG.md.new

@@ -52,7 +52,7 @@ func (w *inlineWatcher) WatchInline(ctx context.Context, options *metav1.ListOpt
 func (w *inlineWatcher) open(ctx context.Context, options *metav1.ListOptions) (began time.Time, events *codec.Events, err error) {
 	l := w.requests
 	for {
-		if err := l.pacer.awaitWatch(ctx); err != nil {
+		if err := l.pacer.awaitInlineWatch(ctx); err != nil {
 			return began, nil, err
 		}
 		l.reports.RequestStarted(VerbWatch)

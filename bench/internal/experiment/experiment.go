@@ -36,6 +36,11 @@ const (
 	Queries = "queries"
 	// Types keeps caches of many types with few objects each.
 	Types = "types"
+	// Scale fills, updates, lists again, indexes and reads a cache of very many objects, from a synthetic API server.
+	Scale = "scale"
+	// LatencySlow and LatencyFast follow updates of a synthetic API server, few in a second or many.
+	LatencySlow = "latency-slow"
+	LatencyFast = "latency-fast"
 )
 
 // The subjects of experiments that are not about caches.
@@ -70,6 +75,9 @@ var experiments = map[string]Func{
 	Paths:       evaluatePaths,
 	Queries:     askQueries,
 	Types:       holdTypes,
+	Scale:       scaleCache,
+	LatencySlow: follow,
+	LatencyFast: follow,
 
 	ManageUnstructured: manage,
 	ManageTyped:        manage,

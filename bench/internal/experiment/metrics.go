@@ -13,9 +13,12 @@ const (
 
 	CPUPerEvent   = "cpu_us_per_event"
 	AllocPerEvent = "alloc_b_per_event"
-	// Latency is from sending an update to the API server until the handler is called.
-	LatencyP50 = "latency_p50_ms"
-	LatencyP99 = "latency_p99_ms"
+	// Latency is from sending an update to the API server until the handler is called; of a synthetic server, from its
+	// write until then.
+	LatencyP50  = "latency_p50_ms"
+	LatencyP90  = "latency_p90_ms"
+	LatencyP99  = "latency_p99_ms"
+	LatencyP999 = "latency_p999_ms"
 
 	// Hot reads objects again that were read just before; cold reads each object once after a collection.
 	GetHot  = "get_hot_ns"
@@ -36,6 +39,20 @@ const (
 	IndexAdd   = "index_add_ms"
 	IndexPause = "index_pause_ms"
 	IndexHeap  = "index_heap_b_per_object"
+
+	// IndexAddPerObject is IndexAdd for each object.
+	IndexAddPerObject = "index_add_us_per_object"
+
+	// RestRSS is the resident memory of a process with a filled cache that has given back what it can, and RelistPeak how
+	// many times that the peak is while everything is listed again. RelistRead is the longest that a read took
+	// meanwhile.
+	RestRSS    = "rest_rss_b_per_object"
+	RelistPeak = "relist_peak_times"
+	RelistCPU  = "relist_cpu_us_per_object"
+	RelistWall = "relist_wall_s"
+	RelistRead = "relist_read_ms"
+	// GCPause is the longest that the collector stopped the process.
+	GCPause = "gc_pause_ms"
 
 	// Small operations, each with its CPU time and its allocations.
 	DecodeObject       = "object_ns"
@@ -75,3 +92,8 @@ const (
 	// IdleCPU is the share of one processor that all types take while nothing happens, in percent.
 	IdleCPU = "idle_cpu_percent"
 )
+
+// Latencies has the share of updates that each of these metrics tells of.
+func Latencies() map[string]float64 {
+	return map[string]float64{LatencyP50: 0.5, LatencyP90: 0.9, LatencyP99: 0.99, LatencyP999: 0.999}
+}

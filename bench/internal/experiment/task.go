@@ -28,6 +28,8 @@ type Task struct {
 	Kubeconfig string
 	// Events is how many updates are going to be made once the child is ready.
 	Events int
+	// Last is the key of the object that is the last one of every list.
+	Last string
 	// Budget is the processor time to spend on each small operation.
 	Budget time.Duration
 	// Command is a program with its arguments.
@@ -48,6 +50,5 @@ type Outcome struct {
 	Seen map[string]time.Time `json:",omitempty"`
 }
 
-// Func does a task in a child. It calls ready when its measurement has begun and it waits for something to
-// happen.
+// Func does a task in a child. It calls ready each time that it waits for something to happen.
 type Func func(ctx context.Context, task Task, ready func() error) (Outcome, error)

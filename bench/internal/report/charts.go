@@ -35,8 +35,15 @@ func chartsOf(r *Result) []picture {
 	add(bars(r, "fill-cpu", experiment.Sync, experiment.CPU, "Client CPU until %s objects are cached"))
 	add(bars(r, "fill-heap", experiment.Sync, experiment.HeapPerObject, "Live heap per object, with %s objects"))
 	add(bars(r, "fill-peak", experiment.Sync, experiment.PeakRSS, "Peak memory of filling a cache with %s objects"))
-	add(curves(r, "growth-cpu", experiment.CPUPerObject, "Client CPU until synced, per object"))
-	add(curves(r, "growth-heap", experiment.HeapPerObject, "Live heap, per object"))
+	add(curves(r, "growth-cpu", experiment.Sync, experiment.CPUPerObject, "objects", "Client CPU until synced, per object"))
+	add(curves(r, "growth-heap", experiment.Sync, experiment.HeapPerObject, "objects", "Live heap, per object"))
+	add(curves(r, "scale-cpu", experiment.Scale, experiment.CPUPerObject, "objects", "Client CPU until synced, per object"))
+	add(curves(r, "scale-heap", experiment.Scale, experiment.HeapPerObject, "objects", "Live heap, per object"))
+	add(curves(r, "scale-relist", experiment.Scale, experiment.RelistCPU, "objects", "Client CPU of listing again, per object"))
+	add(curves(r, "types-memory", experiment.Types, experiment.TypeMemory, "types", "Memory of a type"))
+	add(curves(r, "types-cpu", experiment.Types, experiment.CPU, "types", "Client CPU until all types are synced"))
+	add(distribution(r, "latency-slow", experiment.LatencySlow, "From the server's write to the handler's call, 200 updates a second"))
+	add(distribution(r, "latency-fast", experiment.LatencyFast, "From the server's write to the handler's call, 5,000 updates a second"))
 	add(bars(r, "update-cpu", experiment.UpdatesKey, experiment.CPUPerEvent, "Client CPU per update, at a steady rate, with %s objects"))
 	add(bars(r, "update-latency", experiment.UpdatesKey, experiment.LatencyP99, "Time within which 99 %% of updates reach the handler, with %s objects"))
 	add(managerBars(r, "manager-cpu", experiment.CPU, "CPU of a manager until everything is reconciled"))
@@ -105,22 +112,22 @@ func bars(r *Result, name, of, metric, title string) (picture, bool) {
 	return showing(name, b), len(b.Rows) > 1
 }
 
-// curves shows how a metric of filling caches changes with the number of objects, of the subjects for which that was
-// measured. The bare stream, whose heap is none of its objects, is left out.
-func curves(r *Result, name, metric, title string) (picture, bool) {
+// curves shows how a metric of an experiment changes with the number of what it is about, of the subjects for which that
+// was measured. The bare stream, whose heap is none of its objects, is left out.
+func curves(r *Result, name, of, metric, what, title string) (picture, bool) {
 	c := chart.Curves{
-		Title: title, X: "objects",
+		Title: title, X: what,
 		XText: func(n float64) string { return commas(int64(n)) },
 		YText: func(value float64) string { return quantity(metric, value) },
 	}
-	counts := objectCounts(r, experiment.Sync, experiment.Small)
+	counts := objectCounts(r, of, experiment.Small)
 	for _, s := range subject.All() {
 		if s.Name == subject.Stream {
 			continue
 		}
 		l := chart.Line{Name: s.Title, Ours: s.Ours}
 		for _, n := range counts {
-			f, ok := r.Get(Key{Experiment: experiment.Sync, Size: experiment.Small, Objects: n, Subject: s.Name, Metric: metric})
+			f, ok := r.Get(Key{Experiment: of, Size: experiment.Small, Objects: n, Subject: s.Name, Metric: metric})
 			if ok && f.Median > 0 {
 				l.Points = append(l.Points, chart.Point{X: float64(n), Y: f.Median})
 			}
@@ -129,7 +136,7 @@ func curves(r *Result, name, metric, title string) (picture, bool) {
 			c.Lines = append(c.Lines, l)
 		}
 	}
-	return picture{name: name, text: title + ", by the number of objects; the table below has the numbers", drawing: c}, len(c.Lines) > 0
+	return picture{name: name, text: title + ", by the number of " + what + "; the table below has the numbers", drawing: c}, len(c.Lines) > 0
 }
 
 // embed writes the charts of these names that there are, in folder, as the page's brightness asks for.

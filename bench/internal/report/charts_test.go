@@ -127,3 +127,30 @@ func chartsIn(t *testing.T, folder string) []string {
 	}
 	return names
 }
+
+// TestDistribution: the points are in the order of the shares, each nine as far from the one before.
+func TestDistribution(t *testing.T) {
+	r := &Result{}
+	r.Add(experiment.LatencyFast, experiment.Small, 1_000, subject.ClientGo, map[string]float64{
+		experiment.LatencyP50: 1, experiment.LatencyP90: 2, experiment.LatencyP99: 3, experiment.LatencyP999: 4,
+	})
+	shown, found := distribution(r, "latency", experiment.LatencyFast, "Latency")
+	if !found {
+		t.Fatal("there is no chart")
+	}
+	curves := shown.drawing.(chart.Curves)
+	var shares []string
+	var values []float64
+	for _, p := range curves.Lines[0].Points {
+		shares, values = append(shares, curves.XText(p.X)), append(values, p.Y)
+	}
+	if diff := cmp.Diff([]string{"50 %", "90 %", "99 %", "99.9 %"}, shares); diff != "" {
+		t.Errorf("shares (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]float64{1, 2, 3, 4}, values); diff != "" {
+		t.Errorf("values (-want +got):\n%s", diff)
+	}
+	if _, err := curves.SVG(chart.Themes()[0]); err != nil {
+		t.Error(err)
+	}
+}

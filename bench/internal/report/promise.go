@@ -15,6 +15,8 @@ type Promise struct {
 	What, Who, Against string
 	// Over and Under are the figures; of their keys, Size and Objects are not set.
 	Over, Under Key
+	// Beyond is a figure that is taken off both; of its key, Size and Objects are not set. Without an experiment: none is.
+	Beyond Key
 	// Flat makes Under the same figure as Over with fewer objects: at least flatFrom of them.
 	Flat bool
 	// Large is set where it is about large objects, not small ones.
@@ -110,7 +112,17 @@ func (p Promise) figures(r *Result) (over, under Figure, ok bool) {
 	for _, f := range slices.Backward(candidates) {
 		key := p.Under
 		key.Size, key.Objects = f.Size, f.Objects
-		if under, ok := r.Get(key); ok {
+		under, ok := r.Get(key)
+		if !ok {
+			continue
+		}
+		if p.Beyond.Experiment == "" {
+			return f, under, true
+		}
+		off := p.Beyond
+		off.Size, off.Objects = f.Size, f.Objects
+		if less, ok := r.Get(off); ok {
+			f.Median, under.Median = max(f.Median-less.Median, 0), max(under.Median-less.Median, 0)
 			return f, under, true
 		}
 	}

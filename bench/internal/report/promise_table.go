@@ -22,22 +22,38 @@ func required() []Promise {
 	const trimmed, compressed = subject.PackedTrimmed, subject.CompressedTrimmed
 	const stock, ours = experiment.StockManager, experiment.OursManager
 	all := []Promise{
-		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.Packed, subject.ClientGo, 10, 3.5).upTo(fills),
-		less("client CPU until synced", experiment.Sync, experiment.CPU, trimmed, subject.ClientGo, 10, 3.5).upTo(fills),
+		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.Packed, subject.ClientGo, 12, 3.5).upTo(fills),
+		less("client CPU until synced", experiment.Sync, experiment.CPU, trimmed, subject.ClientGo, 12, 3.5).upTo(fills),
+		less("client CPU until synced", experiment.Sync, experiment.CPU, compressed, subject.ClientGo, 9, 2.5).upTo(fills),
 		most("time until synced", experiment.Sync, experiment.Wall, subject.Packed, subject.Stream, 1.1).upTo(fills),
 		most("time until synced", experiment.Sync, experiment.Wall, trimmed, subject.Stream, 1.1).upTo(fills),
 		less("live heap", experiment.Sync, experiment.HeapPerObject, trimmed, subject.ClientGo, 8, 5).upTo(fills),
 		less("live heap", experiment.Sync, experiment.HeapPerObject, compressed, subject.ClientGo, 20, 10).upTo(fills),
 		less("peak memory", experiment.Sync, experiment.PeakRSS, trimmed, subject.ClientGo, 5, 1.5).upTo(fills),
-		flat("client CPU per object until synced", experiment.Sync, experiment.CPUPerObject, trimmed, 1.15),
-		flat("client CPU per object until synced", experiment.Sync, experiment.CPUPerObject, compressed, 1.15),
-		flat("live heap per object", experiment.Sync, experiment.HeapPerObject, trimmed, 1.15),
-		flat("live heap per object", experiment.Sync, experiment.HeapPerObject, compressed, 1.15),
+		flat("client CPU per object until synced", experiment.Scale, experiment.CPUPerObject, trimmed, 1.15).guarded(2.5),
+		flat("client CPU per object until synced", experiment.Scale, experiment.CPUPerObject, compressed, 1.15).guarded(2.5),
+		flat("live heap per object", experiment.Scale, experiment.HeapPerObject, trimmed, 1.15).guarded(1.5),
+		flat("live heap per object", experiment.Scale, experiment.HeapPerObject, compressed, 1.15).guarded(1.5),
+		flat("client CPU per object of listing again", experiment.Scale, experiment.RelistCPU, trimmed, 1.15),
+		flat("client CPU per object of listing again", experiment.Scale, experiment.RelistCPU, compressed, 1.15),
+		flat("client CPU per update, 5,000 in a second", experiment.Scale, experiment.CPUPerEvent, trimmed, 1.15),
+		flat("time per object to add an index", experiment.Scale, experiment.IndexAddPerObject, trimmed, 1.15),
+		absolute("peak memory of listing again, of that at rest", experiment.Scale, experiment.RelistPeak, trimmed, 1.3).guarded(2.2),
+		absolute("peak memory of listing again, of that at rest", experiment.Scale, experiment.RelistPeak, compressed, 1.3).guarded(2.2),
 
 		less("client CPU per update, taking the key", experiment.UpdatesKey, experiment.CPUPerEvent, trimmed, subject.ClientGo, 5, 1.1),
 		less("client CPU per update of a burst, taking the key", experiment.BurstKey, experiment.CPUPerEvent, trimmed, subject.ClientGo, 5, 1.5),
 		less("client CPU per update, reading the object", experiment.UpdatesRead, experiment.CPUPerEvent, trimmed, subject.ClientGo, 2, 0.9),
 		less("client CPU per update of a burst, reading the object", experiment.BurstRead, experiment.CPUPerEvent, trimmed, subject.ClientGo, 2, 0.9),
+
+		less("client CPU per update beyond the stream, taking the key", experiment.UpdatesKey, experiment.CPUPerEvent, trimmed, subject.ClientGo, 8, 0).beyond(experiment.UpdatesKey),
+		less("client CPU per update beyond the stream, reading the object", experiment.UpdatesRead, experiment.CPUPerEvent, trimmed, subject.ClientGo, 4, 0).beyond(experiment.UpdatesKey),
+		most("latency of 200 updates a second, median", experiment.LatencySlow, experiment.LatencyP50, trimmed, subject.ClientGo, 1),
+		most("latency of 200 updates a second, 99 %", experiment.LatencySlow, experiment.LatencyP99, trimmed, subject.ClientGo, 1),
+		most("latency of 200 updates a second, 99.9 %", experiment.LatencySlow, experiment.LatencyP999, trimmed, subject.ClientGo, 1),
+		most("latency of 5,000 updates a second, median", experiment.LatencyFast, experiment.LatencyP50, trimmed, subject.ClientGo, 1),
+		most("latency of 5,000 updates a second, 99 %", experiment.LatencyFast, experiment.LatencyP99, trimmed, subject.ClientGo, 1),
+		most("latency of 5,000 updates a second, 99.9 %", experiment.LatencyFast, experiment.LatencyP999, trimmed, subject.ClientGo, 1),
 
 		most("Get, hot", experiment.Reads, experiment.GetHot, trimmed, subject.ClientGo, 2),
 		most("Get, cold, against Get and DeepCopy", experiment.Reads, experiment.GetCold, trimmed, subject.ClientGo, 1).against(experiment.GetCopy),
@@ -108,8 +124,8 @@ func less(what, name, metric, who, against string, target, margin float64) Promi
 	}
 }
 
-// most promises that who needs at most target times as much as against. Nothing guards it: elapsed time and single
-// reads on a busy machine say too little, and a short run has one number of objects only.
+// most promises that who needs at most target times as much as against. Nothing guards it unless that is said: elapsed time and
+// single reads on a busy machine say too little, and a short run has one number of objects only of most.
 func most(what, name, metric, who, against string, target float64) Promise {
 	p := less(what, name, metric, who, against, target, 0)
 	p.Over, p.Under, p.AtMost = p.Under, p.Over, true
@@ -123,8 +139,8 @@ func flat(what, name, metric, who string, target float64) Promise {
 	return p
 }
 
-// absolute promises that who needs at most target, in the unit of the metric. Nothing guards it: that is a promise
-// about a machine as well.
+// absolute promises that who needs at most target, in the unit of the metric. Nothing guards it unless that is
+// said: most are promises about a machine as well.
 func absolute(what, name, metric, who string, target float64) Promise {
 	return Promise{
 		What: what, Who: who, Absolute: true, AtMost: true, Target: target,
@@ -147,5 +163,17 @@ func (p Promise) upTo(objects int) Promise {
 // large returns the promise about large objects.
 func (p Promise) large() Promise {
 	p.Large = true
+	return p
+}
+
+// guarded returns the promise with a margin for short runs.
+func (p Promise) guarded(margin float64) Promise {
+	p.Margin = margin
+	return p
+}
+
+// beyond returns the promise about what is needed more than the bare stream needs in an experiment.
+func (p Promise) beyond(experiment string) Promise {
+	p.Beyond = Key{Experiment: experiment, Subject: subject.Stream, Metric: p.Over.Metric}
 	return p
 }

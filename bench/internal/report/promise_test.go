@@ -15,6 +15,7 @@ func measuredResult() *Result {
 	}
 	add(1_000, "base", 50)
 	add(1_000, "us", 40)
+	add(1_000, "floor", 20)
 	add(10_000, "us", 10)
 	add(10_000, "base", 60)
 	add(50_000, "us", 12)
@@ -44,12 +45,15 @@ func TestJudge(t *testing.T) {
 		"flat from 10,000": {Promise{Over: us, Flat: true, AtMost: true, Target: 1.25}, 1.2, 50_000, true, true, false},
 		"up to a number of objects": {
 			Promise{Over: base, Under: us, UpTo: 9_999, Target: 1}, 1.25, 1_000, true, true, false},
-		"large":             {Promise{Over: base, Under: us, Large: true, Target: 2}, 1, 90_000, true, false, false},
-		"absolute":          {Promise{Over: us, Absolute: true, AtMost: true, Target: 12}, 12, 50_000, true, true, false},
-		"absolute, missed":  {Promise{Over: us, Absolute: true, AtMost: true, Target: 11}, 12, 50_000, true, false, false},
-		"absolute, nothing": {Promise{Over: other, Absolute: true, AtMost: true, Target: 11}, 0, 0, false, false, false},
-		"flat, one size":    {Promise{Over: base, Flat: true, AtMost: true, Target: 1.15}, 0, 0, false, false, false},
-		"nothing to divide": {Promise{Over: base, Under: other, Target: 1, Margin: 1}, 0, 0, false, false, false},
+		"beyond what both need": {
+			Promise{Over: base, Under: us, UpTo: 1_000, Beyond: Key{Experiment: "sync", Subject: "floor", Metric: "cost"}, Target: 6}, 1.5, 1_000, true, false, false},
+		"beyond what is not known": {Promise{Over: base, Under: us, Beyond: other, Target: 6}, 0, 0, false, false, false},
+		"large":                    {Promise{Over: base, Under: us, Large: true, Target: 2}, 1, 90_000, true, false, false},
+		"absolute":                 {Promise{Over: us, Absolute: true, AtMost: true, Target: 12}, 12, 50_000, true, true, false},
+		"absolute, missed":         {Promise{Over: us, Absolute: true, AtMost: true, Target: 11}, 12, 50_000, true, false, false},
+		"absolute, nothing":        {Promise{Over: other, Absolute: true, AtMost: true, Target: 11}, 0, 0, false, false, false},
+		"flat, one size":           {Promise{Over: base, Flat: true, AtMost: true, Target: 1.15}, 0, 0, false, false, false},
+		"nothing to divide":        {Promise{Over: base, Under: other, Target: 1, Margin: 1}, 0, 0, false, false, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

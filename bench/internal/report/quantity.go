@@ -26,6 +26,8 @@ func quantity(metric string, value float64) string {
 		return seconds(value / 1e9)
 	case "b":
 		return byteCount(value)
+	case "times":
+		return times(value)
 	default:
 		return digits(value)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // types writes what many types with few objects cost.
-func types(b *strings.Builder, r *Result) {
+func types(b *strings.Builder, r *Result, folder string) {
 	for i, count := range objectCounts(r, experiment.Types, experiment.Small) {
 		if i == 0 {
 			fmt.Fprintf(b, `## Many types
@@ -21,6 +21,7 @@ has for it once it has given back what it can. Idle CPU is the share of one core
 happens but a bookmark on each watch every ten seconds.
 
 `, experiment.ObjectsPerType)
+			embed(b, r, folder, "types-memory", "types-cpu")
 		}
 		fmt.Fprintf(b, "### %s types\n\n", commas(int64(count)))
 		base := subject.ClientGo

@@ -16,7 +16,7 @@ func (p Plan) Estimate() time.Duration {
 		if s.Experiment == experiment.Types {
 			continue
 		}
-		most[s.Size] = max(most[s.Size], s.Objects)
+		most[s.Size] = max(most[s.Size], s.inSandbox())
 	}
 	for size, objects := range most {
 		each := fillPer1000
@@ -44,6 +44,9 @@ var perObject = map[string]float64{
 // Otherwise, for the modes of crdcache.
 const perObjectOurs = 110
 
+// perObjectSynthetic is the same for crdcache where the server takes next to nothing.
+const perObjectSynthetic = 45
+
 // perPrinted is the same for printing an object, by experiment and command.
 var perPrinted = map[string]map[string]float64{
 	experiment.DumpJSON: {experiment.Kubectl: 550, experiment.Ours: 200},
@@ -55,18 +58,20 @@ var perManaged = map[string]float64{experiment.StockManager: 300, experiment.Our
 
 // What else takes time, in seconds.
 const (
-	childSeconds   = 1.5
-	sandboxSeconds = 8
-	fillPer1000    = 0.6
-	manyPer1000    = 8   // with their types
-	largeFactor    = 3   // of a large object against a small one
-	burstRate      = 800 // how many updates the server takes in a second
-	typesSettle    = 3
-	perType        = 4 // of a thousand types
+	childSeconds     = 1.5
+	sandboxSeconds   = 8
+	fillPer1000      = 0.6
+	manyPer1000      = 8   // with their types
+	largeFactor      = 3   // of a large object against a small one
+	burstRate        = 800 // how many updates the server takes in a second
+	typesSettle      = 3
+	relistSeconds    = 3 // for which a client waits before it lists again, and more
+	syntheticPer1000 = 0.02
+	perType          = 4 // of a thousand types
 )
 
 // operations is how many small operations with a budget an experiment has.
-var operations = map[string]int{experiment.Reads: 4, experiment.Decode: 3, experiment.Paths: 5, experiment.Queries: 4}
+var operations = map[string]int{experiment.Reads: 4, experiment.Decode: 3, experiment.Paths: 5, experiment.Queries: 4, experiment.Scale: 4}
 
 // Estimate is about how long the step takes, without filling the sandbox.
 func (s Step) Estimate() time.Duration {
@@ -75,11 +80,17 @@ func (s Step) Estimate() time.Duration {
 
 func (s Step) estimate() float64 {
 	one := 0.0
+	if s.Experiment == experiment.Scale {
+		one = syntheticPer1000 * float64(s.Objects) / 1000
+	}
 	if s.Experiment == experiment.Types {
 		one = float64(len(s.Subjects)) * (childSeconds + typesSettle + s.Idle.Seconds() + perType*float64(s.Objects)/1000)
 		return one * float64(s.Rounds)
 	}
 	for _, name := range s.Subjects {
+		if s.Experiment == experiment.Scale {
+			one += relistSeconds + 2*s.estimateObject(name)*float64(s.Objects)/1e6 // filled and listed again, and what follows
+		}
 		one += childSeconds + float64(operations[s.Experiment])*s.Budget.Seconds()
 		switch {
 		case s.Rate > 0:
@@ -103,6 +114,9 @@ func (s Step) estimateObject(name string) float64 {
 		return perManaged[name]
 	case experiment.DumpJSON, experiment.DumpYAML:
 		return perPrinted[s.Experiment][name]
+	}
+	if s.Experiment == experiment.Scale && name != subject.ClientGo {
+		return perObjectSynthetic
 	}
 	each, ok := perObject[name]
 	if !ok {

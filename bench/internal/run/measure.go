@@ -50,6 +50,8 @@ func (r *runner) measure(ctx context.Context, step Step, name string) (map[strin
 		task.HeapProfile = strings.TrimSuffix(task.Profile, ".pprof") + "-heap.pprof"
 	}
 	switch {
+	case r.api != nil:
+		return r.paced(ctx, step, task)
 	case step.Events == 0:
 		outcome, err := startChild(ctx, task, nil)
 		return outcome.Metrics, err

@@ -33,6 +33,19 @@ type Step struct {
 	Idle time.Duration
 }
 
+// synthetic reports whether the step is measured with the synthetic server.
+func (s Step) synthetic() bool {
+	return s.Experiment == experiment.Scale || s.Experiment == experiment.LatencySlow || s.Experiment == experiment.LatencyFast
+}
+
+// inSandbox is how many objects the sandbox has to have.
+func (s Step) inSandbox() int {
+	if s.synthetic() {
+		return s.recorded()
+	}
+	return s.Objects
+}
+
 // String names the step in messages.
 func (s Step) String() string {
 	if s.Experiment == experiment.Types {
@@ -46,12 +59,13 @@ func NewPlan(o PlanOptions) (Plan, error) {
 	if len(o.Sizes) == 0 || o.Rounds < 1 || o.Updates < 1 {
 		return nil, errors.New("there have to be sizes, and at least one round and one update")
 	}
-	if most := max(o.Updates, o.Burst); most > o.UpdateObjects {
+	if most := max(o.Updates, o.Burst, o.SlowUpdates, o.FastUpdates); most > o.UpdateObjects {
 		return nil, fmt.Errorf("%d updates of different objects need more than %d objects", most, o.UpdateObjects)
 	}
 	known := []string{experiment.Sync, experiment.SyncList, experiment.UpdatesKey, experiment.UpdatesRead, experiment.BurstKey,
 		experiment.BurstRead, experiment.Reads, experiment.DumpJSON, experiment.DumpYAML, experiment.Decode, experiment.Paths, experiment.Queries,
-		experiment.ManageUnstructured, experiment.ManageTyped, experiment.ManageMetadata, experiment.ManageTypes, experiment.Types}
+		experiment.ManageUnstructured, experiment.ManageTyped, experiment.ManageMetadata, experiment.ManageTypes, experiment.Types,
+		experiment.Scale, experiment.LatencySlow, experiment.LatencyFast}
 	for _, name := range o.Experiments {
 		if !slices.Contains(known, name) {
 			return nil, fmt.Errorf("there is no experiment %q; there are: %q", name, known)
@@ -68,6 +82,7 @@ func NewPlan(o PlanOptions) (Plan, error) {
 	if len(o.LargeSizes) > 0 {
 		p = append(p, o.decode(experiment.Large, slices.Min(o.LargeSizes)))
 	}
+	p = append(p, o.scale(subjects)...)
 	p = append(p, o.managers()...)
 	p = slices.DeleteFunc(p, func(s Step) bool {
 		wanted := len(o.Experiments) == 0 || slices.Contains(o.Experiments, s.Experiment)
@@ -80,7 +95,7 @@ func NewPlan(o PlanOptions) (Plan, error) {
 		if a.Size != b.Size {
 			return slices.Index(sizes, a.Size) - slices.Index(sizes, b.Size)
 		}
-		return a.Objects - b.Objects
+		return a.inSandbox() - b.inSandbox()
 	})
 	return p, nil
 }
@@ -180,6 +195,48 @@ func (o PlanOptions) types(subjects []subject.Subject) Plan {
 			}
 		}
 		p = append(p, step)
+	}
+	return p
+}
+
+// scale plans what is measured with the synthetic server.
+func (o PlanOptions) scale(subjects []subject.Subject) Plan {
+	var names, few []string
+	for _, s := range subjects {
+		if !s.Scales || s.Name == subject.Packed { // which grows as it does without managed fields
+			continue
+		}
+		few = append(few, s.Name)
+		if s.Bodies {
+			names = append(names, s.Name)
+		}
+	}
+	var p Plan
+	for _, objects := range o.Scales {
+		step := Step{
+			Experiment: experiment.Scale, Size: experiment.Small, Objects: objects, Subjects: names, Rounds: 1,
+			Events: o.FastUpdates, Rate: fastRate, Budget: o.Budget,
+		}
+		if objects > onceAbove || !o.ScalePeers {
+			step.Subjects = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == subject.ClientGo })
+		}
+		p = append(p, step)
+	}
+	for _, l := range []struct {
+		name   string
+		events int
+		rate   float64
+		rounds int
+	}{
+		{experiment.LatencySlow, o.SlowUpdates, updateRate, 1},
+		{experiment.LatencyFast, o.FastUpdates, fastRate, min(o.Rounds, 2)},
+	} {
+		if o.SlowUpdates > 0 && l.events > 0 {
+			p = append(p, Step{
+				Experiment: l.name, Size: experiment.Small, Objects: o.UpdateObjects, Subjects: few, Rounds: l.rounds,
+				Events: l.events, Rate: l.rate,
+			})
+		}
 	}
 	return p
 }

@@ -26,6 +26,12 @@ type PlanOptions struct {
 	Rounds int
 	// Updates is how many updates to make, and UpdateObjects among how many objects; Burst is how many arrive at once.
 	Updates, UpdateObjects, Burst int
+	// Scales are the numbers of objects of the synthetic server to fill caches with, with ScalePeers those of client-go
+	// too. FastUpdates and SlowUpdates are how many updates that server makes, fastRate and updateRate of them in a
+	// second. Without SlowUpdates, latencies are not measured.
+	Scales                   []int
+	ScalePeers               bool
+	FastUpdates, SlowUpdates int
 	// ListObjects is how many objects are listed, ReadObjects how many are read, DumpObjects how many are
 	// dumped.
 	ListObjects, ReadObjects, DumpObjects int
@@ -49,15 +55,19 @@ const (
 // that of a queue before the server.
 const updateRate = 200
 
+// fastRate is how many updates the synthetic server makes in a second where it makes many.
+const fastRate = 5_000
+
 // DefaultPlanOptions returns the options that the report is made with.
 func DefaultPlanOptions() PlanOptions {
 	return PlanOptions{
-		Sizes:      []int{1_000, 10_000, 50_000, 200_000},
+		Sizes:      []int{1_000, 10_000, 50_000},
 		LargeSizes: []int{10_000},
-		Types:      []int{1_000}, PerType: experiment.ObjectsPerType, Idle: 10 * time.Second,
+		Types:      []int{100, 1_000}, PerType: experiment.ObjectsPerType, Idle: 10 * time.Second,
 		Subjects: subject.Names(subject.All()),
 		Rounds:   3,
 		Updates:  600, UpdateObjects: 10_000,
+		Scales: []int{10_000, 100_000, 1_000_000}, ScalePeers: true, FastUpdates: 10_000, SlowUpdates: 2_000,
 		Burst: 2_000, ListObjects: 10_000, ReadObjects: 100_000, DumpObjects: 50_000,
 		ManagedObjects: 50_000, ManyTypes: true,
 		Budget: 400 * time.Millisecond,
@@ -68,10 +78,11 @@ func DefaultPlanOptions() PlanOptions {
 func CIPlanOptions() PlanOptions {
 	return PlanOptions{
 		Sizes: []int{5_000},
-		Types: []int{200}, PerType: experiment.ObjectsPerType, Idle: 10 * time.Second,
+		Types: []int{200}, PerType: experiment.ObjectsPerType, Idle: 2 * time.Second,
 		Subjects: subject.Names(subject.All()),
 		Rounds:   3,
 		Updates:  300, UpdateObjects: 5_000,
+		Scales: []int{10_000, 30_000}, FastUpdates: 5_000,
 		Burst: 1_000, ListObjects: 5_000, ReadObjects: 5_000, DumpObjects: 3_000,
 		ManagedObjects: 5_000,
 		Budget:         200 * time.Millisecond,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/crdcache/crdcache/bench/internal/experiment"
 	"github.com/crdcache/crdcache/bench/internal/report"
+	"github.com/crdcache/crdcache/bench/internal/synthetic"
 )
 
 // Options say with what to run.
@@ -44,9 +45,10 @@ type runner struct {
 	result  *report.Result
 	crds    string
 	sandbox *sandbox
-	types   *typesServer // while a step of many types is measured
-	size    string       // of the objects in sandbox
-	settled int          // how many of them the server is known to serve
+	local   *localServer   // while a step is measured that does not use the sandbox
+	api     *synthetic.API // what local serves, unless many types
+	size    string         // of the objects in sandbox
+	settled int            // how many of them the server is known to serve
 }
 
 func (r *runner) all(ctx context.Context, p Plan) (err error) {
@@ -71,6 +73,12 @@ func (r *runner) all(ctx context.Context, p Plan) (err error) {
 			}
 			continue
 		}
+		if step.synthetic() {
+			if err := r.synthetic(ctx, step); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := r.fill(ctx, step); errors.Is(err, errNotServed) && ctx.Err() == nil {
 			r.result.Failures = append(r.result.Failures, fmt.Sprintf("%s: %v", step, err))
 			r.say("  FAILED %v", err)
@@ -87,20 +95,20 @@ func (r *runner) all(ctx context.Context, p Plan) (err error) {
 
 // manyTypes measures a step of many types, with a server of its own.
 func (r *runner) manyTypes(ctx context.Context, step Step) (err error) {
-	if r.types, err = startTypesServer(step.Objects, step.PerType); err != nil {
+	if r.local, err = startTypesServer(step.Objects, step.PerType); err != nil {
 		return err
 	}
 	defer func() {
-		err = errors.Join(err, r.types.Stop())
-		r.types = nil
+		err = errors.Join(err, r.local.Stop())
+		r.local = nil
 	}()
 	return r.step(ctx, step)
 }
 
 // kubeconfig is that of the server to measure with.
 func (r *runner) kubeconfig() string {
-	if r.types != nil {
-		return r.types.Kubeconfig()
+	if r.local != nil {
+		return r.local.Kubeconfig()
 	}
 	return r.sandbox.Kubeconfig()
 }

@@ -1,0 +1,99 @@
+package run
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/crdcache/crdcache/bench/internal/experiment"
+	"github.com/crdcache/crdcache/bench/internal/report"
+	"github.com/crdcache/crdcache/bench/internal/synthetic"
+)
+
+// recordedObjects is how many objects are recorded at most, to be multiplied.
+const recordedObjects = 5_000
+
+// recorded is how many objects the sandbox has to have for the step.
+func (s Step) recorded() int { return min(s.Objects, recordedObjects) }
+
+// synthetic measures a step with a server that multiplies what the sandbox has.
+func (r *runner) synthetic(ctx context.Context, step Step) (err error) {
+	recorded := step
+	recorded.Experiment, recorded.Objects = experiment.Sync, step.recorded()
+	if err := r.fill(ctx, recorded); err != nil {
+		return err
+	}
+	recording, err := r.record(ctx)
+	if err != nil {
+		return err
+	}
+	if r.api, err = synthetic.New(recording, certificatesPath, step.Objects); err != nil {
+		return err
+	}
+	if r.local, err = startLocalServer(r.api); err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, r.local.Stop())
+		r.local, r.api = nil, nil
+	}()
+	return r.step(ctx, step)
+}
+
+// record reads the watch-list of the sandbox.
+func (r *runner) record(ctx context.Context) (*synthetic.Recording, error) {
+	client, err := r.sandbox.Client()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, recordTimeout, fmt.Errorf("it took more than %v", recordTimeout))
+	defer cancel()
+	body, err := client.Get().AbsPath(certificatesPath).Param("watch", "true").Param("sendInitialEvents", "true").
+		Param("resourceVersionMatch", "NotOlderThan").Param("allowWatchBookmarks", "true").Stream(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("recording a watch-list: %w", err)
+	}
+	defer body.Close()
+	var all []byte
+	for lines := bufio.NewReader(body); ; {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return nil, fmt.Errorf("recording a watch-list: %w", err)
+		}
+		if bytes.HasPrefix(line, []byte(`{"type":"BOOKMARK"`)) {
+			return synthetic.Record(all)
+		}
+		all = append(all, line...)
+	}
+}
+
+// recordTimeout is far more than it takes.
+const recordTimeout = time.Minute
+
+// paced has a child follow the updates of the synthetic server, and list again after that where it asks for it.
+func (r *runner) paced(ctx context.Context, step Step, task experiment.Task) (map[string]float64, error) {
+	task.Last = r.api.Key(step.Objects - 1)
+	var sent map[string]time.Time
+	outcome, err := startChild(ctx, task, func(ctx context.Context) (err error) {
+		if sent == nil {
+			sent, err = r.api.Update(ctx, step.Events, step.Rate)
+			return err
+		}
+		r.api.Expire()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	latencies, err := latenciesOf(sent, outcome.Seen)
+	if err != nil {
+		return nil, fmt.Errorf("%s of %s: %w", step.Experiment, task.Subject, err)
+	}
+	for metric, q := range experiment.Latencies() {
+		outcome.Metrics[metric] = report.Quantile(latencies, q).Seconds() * 1e3
+	}
+	return outcome.Metrics, nil
+}

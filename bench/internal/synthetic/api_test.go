@@ -1,0 +1,177 @@
+package synthetic
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const recordedLines = `{"type":"ADDED","object":{"apiVersion":"cert-manager.io/v1","kind":"Certificate","metadata":{"generation":1,"labels":{"instance":"web-000001"},"name":"web-000001","namespace":"a","resourceVersion":"17","uid":"00000000-0000-0000-0000-000000000001"},"spec":{"secretName":"web-000001-tls"}}}
+{"type":"ADDED","object":{"apiVersion":"cert-manager.io/v1","kind":"Certificate","metadata":{"generation":3,"name":"api-000002","namespace":"b","resourceVersion":"18","uid":"00000000-0000-0000-0000-000000000002"},"spec":{"secretName":"other"}}}
+{"type":"BOOKMARK","object":{"kind":"Certificate","metadata":{"resourceVersion":"19"}}}
+`
+
+const path = "/apis/cert-manager.io/v1/certificates"
+
+func newAPI(t *testing.T, count int) *API {
+	t.Helper()
+	recording, err := Record([]byte(recordedLines))
+	if err != nil {
+		t.Fatal(err)
+	}
+	api, err := New(recording, path, count)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return api
+}
+
+type event struct {
+	Type   string
+	Object unstructured.Unstructured
+}
+
+// follow opens a watch and returns what reads its events. It closes it with the test.
+func follow(t *testing.T, api *API, query, encoding string) func() event {
+	t.Helper()
+	server := httptest.NewServer(api)
+	t.Cleanup(server.Close)
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+path+"?watch=true&"+query, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if encoding != "" { // otherwise the transport asks for what it decompresses
+		request.Header.Set("Accept-Encoding", encoding)
+	}
+	response, err := server.Client().Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = response.Body.Close() })
+	if want := encoding == ""; response.Uncompressed != want {
+		t.Errorf("compressed is %v, want %v", response.Uncompressed, want)
+	}
+	lines := bufio.NewReader(response.Body)
+	return func() event {
+		t.Helper()
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		var e event
+		if err := json.Unmarshal(line, &e); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		return e
+	}
+}
+
+// TestObjectsDiffer reads a whole watch-list: as many objects as wanted, of which each is another.
+func TestObjectsDiffer(t *testing.T) {
+	const count = 3*objectsPerPiece + 1
+	api := newAPI(t, count)
+	for name, encoding := range map[string]string{"compressed": "", "plain": "identity"} {
+		t.Run(name, func(t *testing.T) {
+			next := follow(t, api, "sendInitialEvents=true", encoding)
+			names, uids, versions := map[string]bool{}, map[string]bool{}, map[string]bool{}
+			for n := range count {
+				e := next()
+				o := &e.Object
+				if key := o.GetNamespace() + "/" + o.GetName(); e.Type != "ADDED" || key != api.Key(n) {
+					t.Fatalf("object %d is %s %s, want %s", n, e.Type, key, api.Key(n))
+				}
+				if instance, ok := o.GetLabels()["instance"]; ok && instance != o.GetName() {
+					t.Errorf("%s is called %s in a label", o.GetName(), instance)
+				}
+				if secret, _, _ := unstructured.NestedString(o.Object, "spec", "secretName"); secret != "other" && secret != o.GetName()+"-tls" {
+					t.Errorf("%s has the secret %s", o.GetName(), secret)
+				}
+				names[o.GetName()], uids[string(o.GetUID())], versions[o.GetResourceVersion()] = true, true, true
+			}
+			if len(names) != count || len(uids) != count || len(versions) != count {
+				t.Errorf("%d objects have %d names, %d UIDs and %d versions", count, len(names), len(uids), len(versions))
+			}
+			if end := next(); end.Type != "BOOKMARK" || end.Object.GetAnnotations()["k8s.io/initial-events-end"] != "true" {
+				t.Errorf("after the objects comes %+v", end)
+			}
+		})
+	}
+}
+
+// TestUpdates follows updates, on both kinds of watches, until the watch expires.
+func TestUpdates(t *testing.T) {
+	api := newAPI(t, 4)
+	initial := follow(t, api, "sendInitialEvents=true", "")
+	var version string
+	for range 4 {
+		initial()
+	}
+	end := initial()
+	version = end.Object.GetResourceVersion()
+	plain := follow(t, api, "resourceVersion="+version, "identity")
+
+	sent, err := api.Update(t.Context(), 2, 1e6)
+	if err != nil || len(sent) != 2 {
+		t.Fatal(sent, err)
+	}
+	for _, next := range []func() event{initial, plain} {
+		for n := range 2 {
+			e := next()
+			if key := e.Object.GetNamespace() + "/" + e.Object.GetName(); e.Type != "MODIFIED" || key != api.Key(n) || sent[key].IsZero() || e.Object.GetGeneration() != 2 {
+				t.Errorf("got %s of %s in generation %d, want update %d", e.Type, key, e.Object.GetGeneration(), n)
+			}
+		}
+	}
+	api.Expire()
+	for _, next := range []func() event{initial, plain} {
+		if e := next(); e.Type != "ERROR" || !strings.Contains(e.Object.Object["message"].(string), "too old") {
+			t.Errorf("got %+v, want the watch to expire", e)
+		}
+	}
+	if e := follow(t, api, "resourceVersion="+version, "identity")(); e.Type != "ERROR" {
+		t.Errorf("a watch from before begins with %+v", e)
+	}
+	again := follow(t, api, "sendInitialEvents=true", "")
+	for n, want := range []int64{2, 2, 1, 2} {
+		if e := again(); e.Object.GetGeneration() != want {
+			t.Errorf("object %d is in generation %d, want %d", n, e.Object.GetGeneration(), want)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for name, lines := range map[string]string{
+		"nothing":      "",
+		"no JSON":      "{",
+		"a short name": `{"type":"ADDED","object":{"metadata":{"name":"a","uid":"00000000-0000","resourceVersion":"1","generation":1}}}`,
+	} {
+		if _, err := Record([]byte(lines)); err == nil {
+			t.Errorf("%s can be recorded", name)
+		}
+	}
+	recording, err := Record([]byte(recordedLines))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, count := range []int{0, 1 << 24} {
+		if _, err := New(recording, path, count); err == nil {
+			t.Errorf("there can be %d objects", count)
+		}
+	}
+	api := newAPI(t, 1)
+	for query, want := range map[string]int{path: http.StatusNotFound, path + "?watch=true": http.StatusBadRequest, "/other?watch=true": http.StatusNotFound} {
+		w := httptest.NewRecorder()
+		api.ServeHTTP(w, httptest.NewRequest(http.MethodGet, query, nil))
+		if w.Code != want {
+			t.Errorf("%s is answered with %d, want %d", query, w.Code, want)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package synthetic
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"io"
+	"time"
+)
+
+// Update changes the first count objects, one after the other and rate of them in a second, and returns the time before
+// each was changed, by key.
+func (a *API) Update(ctx context.Context, count int, rate float64) (map[string]time.Time, error) {
+	sent := make(map[string]time.Time, count)
+	start := time.Now()
+	due := time.NewTimer(0)
+	defer due.Stop()
+	for n := range count {
+		due.Reset(time.Until(start.Add(time.Duration(float64(n) / rate * float64(time.Second)))))
+		select {
+		case <-due.C:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		key := a.recording.keyOf(n)
+		sent[key] = time.Now()
+		a.change(n)
+	}
+	return sent, nil
+}
+
+// change makes another version of object n, and an event of it.
+func (a *API) change(n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	is := a.changeLocked(n)
+	a.mu.log = append(a.mu.log, a.appendEvent(nil, "MODIFIED", n, is))
+	close(a.mu.news)
+	a.mu.news = make(chan struct{})
+}
+
+func (a *API) changeLocked(n int) revision {
+	a.mu.version++
+	is := revision{version: a.mu.version, generation: a.revisionLocked(n).generation + 1}
+	a.mu.changed[n] = is
+	a.mu.pieces[n/objectsPerPiece] = nil
+	return is
+}
+
+// Expire changes the last object without an event and ends all watches, as a server does that was cut off from its
+// clients for too long: they have to list again. It returns the time before.
+func (a *API) Expire() time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.changeLocked(a.count - 1)
+	a.restore(a.mu.pieces) // so that clients do not wait for it
+	a.mu.log, a.mu.logged = nil, a.mu.version
+	before := time.Now()
+	close(a.mu.expired)
+	a.mu.expired = make(chan struct{})
+	return before
+}
+
+func decompress(piece []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(piece))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
+}

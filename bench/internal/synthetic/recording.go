@@ -1,0 +1,144 @@
+package synthetic
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// Recording is the objects of a watch-list, each ready to be made again with another identity.
+type Recording struct{ objects []recorded }
+
+// recorded is the JSON of an object in pieces, between which its changing parts go.
+type recorded struct {
+	namespace, name, uid string
+	pieces               [][]byte
+	parts                []part // one after each piece but the last
+}
+
+// part is what is different in each copy of an object.
+type part int
+
+const (
+	partName part = iota
+	partUID
+	partVersion
+	partGeneration
+)
+
+// The lengths of what copies have in place of the end of a name and of a UID. All copies of an object are equally long.
+const (
+	nameDigits = 6
+	uidDigits  = 12
+)
+
+// Record reads the initial events of a watch-list, each on a line of its own as API servers send them.
+func Record(lines []byte) (*Recording, error) {
+	r := &Recording{}
+	for line := range bytes.Lines(lines) {
+		var event struct {
+			Type   string
+			Object json.RawMessage
+		}
+		if err := json.Unmarshal(line, &event); err != nil {
+			return nil, fmt.Errorf("reading a recorded event: %w", err)
+		}
+		if event.Type != "ADDED" {
+			continue
+		}
+		o, err := record(event.Object)
+		if err != nil {
+			return nil, err
+		}
+		r.objects = append(r.objects, o)
+	}
+	if len(r.objects) == 0 {
+		return nil, errors.New("the recorded watch-list has no objects")
+	}
+	return r, nil
+}
+
+// record cuts an object where its name, wherever it stands, and its UID, version and generation are.
+func record(object []byte) (recorded, error) {
+	var parsed struct {
+		Metadata struct {
+			Name, Namespace, UID, ResourceVersion string
+			Generation                            int64
+		}
+	}
+	if err := json.Unmarshal(object, &parsed); err != nil {
+		return recorded{}, err
+	}
+	m := parsed.Metadata
+	if len(m.Name) <= nameDigits || len(m.UID) <= uidDigits || m.ResourceVersion == "" || m.Generation == 0 {
+		return recorded{}, fmt.Errorf("the object %q cannot be multiplied: it lacks a long name, a UID, a version or a generation", m.Name)
+	}
+	o := recorded{namespace: m.Namespace, name: m.Name, uid: m.UID}
+	type place struct {
+		start, end int
+		part       part
+	}
+	var places []place
+	find := func(before, text, after string, p part) {
+		sought := []byte(before + text + after)
+		for from := 0; ; {
+			at := bytes.Index(object[from:], sought)
+			if at < 0 {
+				return
+			}
+			start := from + at + len(before)
+			places = append(places, place{start, start + len(text), p})
+			from = start + len(text)
+		}
+	}
+	find("", m.Name, "", partName)
+	find(`"uid":"`, m.UID, `"`, partUID)
+	find(`"resourceVersion":"`, m.ResourceVersion, `"`, partVersion)
+	find(`"generation":`, strconv.FormatInt(m.Generation, 10), `,`, partGeneration)
+	slices.SortFunc(places, func(a, b place) int { return a.start - b.start })
+	from := 0
+	for _, p := range places {
+		o.pieces = append(o.pieces, bytes.Clone(object[from:p.start]))
+		o.parts = append(o.parts, p.part)
+		from = p.end
+	}
+	o.pieces = append(o.pieces, bytes.Clone(object[from:]))
+	return o, nil
+}
+
+// of returns the recorded object that object n is a copy of.
+func (r *Recording) of(n int) *recorded { return &r.objects[n%len(r.objects)] }
+
+// nameOf returns the name of object n.
+func (r *Recording) nameOf(n int) string {
+	name := r.of(n).name
+	return fmt.Sprintf("%s%0*x", name[:len(name)-nameDigits], nameDigits, n)
+}
+
+// keyOf returns the key of object n in caches.
+func (r *Recording) keyOf(n int) string { return r.of(n).namespace + "/" + r.nameOf(n) }
+
+// appendObject appends the JSON of object n.
+func (r *Recording) appendObject(dst []byte, n int, version uint64, generation int) []byte {
+	o, name := r.of(n), r.nameOf(n)
+	for i, piece := range o.pieces {
+		dst = append(dst, piece...)
+		if i == len(o.parts) {
+			break
+		}
+		switch o.parts[i] {
+		case partName:
+			dst = append(dst, name...)
+		case partUID:
+			dst = fmt.Appendf(dst, "%s%0*x", o.uid[:len(o.uid)-uidDigits], uidDigits, n)
+		case partVersion:
+			dst = strconv.AppendUint(dst, version, 10)
+		case partGeneration:
+			dst = strconv.AppendInt(dst, int64(generation), 10)
+		}
+	}
+	return dst
+}

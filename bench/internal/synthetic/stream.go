@@ -1,0 +1,60 @@
+package synthetic
+
+import (
+	"compress/gzip"
+	"net/http"
+)
+
+// stream is the answer to a watch.
+type stream struct {
+	w     http.ResponseWriter
+	flush *http.ResponseController
+	done  <-chan struct{}
+	zip   *gzip.Writer // nil: nothing is compressed
+}
+
+// write sends events together, and returns false when nobody reads any more.
+func (s *stream) write(events ...[]byte) bool {
+	if s.zip != nil {
+		if len(events) == 0 {
+			return s.sent(nil)
+		}
+		var text []byte
+		for _, event := range events {
+			text = append(text, event...)
+		}
+		return s.raw(compress(s.zip, text))
+	}
+	for _, event := range events {
+		if _, err := s.w.Write(event); err != nil {
+			return false
+		}
+	}
+	return s.sent(s.flush.Flush())
+}
+
+// piece sends what is compressed, decompressed where the client wants it so.
+func (s *stream) piece(piece []byte) bool {
+	if s.zip != nil {
+		return s.raw(piece)
+	}
+	text, err := decompress(piece)
+	return err == nil && s.write(text)
+}
+
+func (s *stream) raw(bytes []byte) bool {
+	if _, err := s.w.Write(bytes); err != nil {
+		return false
+	}
+	return s.sent(s.flush.Flush())
+}
+
+// sent reports whether somebody still reads.
+func (s *stream) sent(err error) bool {
+	select {
+	case <-s.done:
+		return false
+	default:
+		return err == nil
+	}
+}

@@ -47,11 +47,13 @@ type form struct {
 	// unstructuredForm.
 	typ, pointer reflect.Type
 	decoder      *decode.Decoder
+	// apiVersion is that of gvk.
+	apiVersion string
 }
 
 // formOf returns the form of a resource. object is of it.
 func (c *Cache) formOf(key resourceKey, object runtime.Object) (*form, error) {
-	f := &form{kind: key.kind, gvk: key.gvk}
+	f := &form{kind: key.kind, gvk: key.gvk, apiVersion: key.gvk.GroupVersion().String()}
 	switch key.kind {
 	case unstructuredForm:
 		f.pointer = reflect.TypeFor[*unstructured.Unstructured]()
@@ -109,7 +111,7 @@ func (f *form) shared(stored any) (client.Object, error) {
 // decode returns a packed object in a struct of its own.
 func (f *form) decode(packed dynamicinformer.PackedObject) (client.Object, error) {
 	value := reflect.New(f.typ)
-	if err := packed.View(func(json []byte) error { return f.decoder.Decode(json, value) }); err != nil {
+	if err := f.decoder.DecodeView(packed, value); err != nil {
 		return nil, f.failed(packed, err)
 	}
 	object := value.Interface().(client.Object)
@@ -197,12 +199,22 @@ func (f *form) copy(out reflect.Value, stored any) error {
 			break
 		}
 		out.SetZero()
-		if err := packed.View(func(json []byte) error { return f.decoder.Decode(json, out.Addr()) }); err != nil {
+		if err := f.decoder.DecodeView(packed, out.Addr()); err != nil {
 			return f.failed(packed, err)
 		}
 	}
-	object.GetObjectKind().SetGroupVersionKind(f.gvk)
+	f.setKind(object)
 	return nil
+}
+
+// setKind writes the kind into an object that is the caller's own. Structs get the strings as they are.
+func (f *form) setKind(object client.Object) {
+	kind := object.GetObjectKind()
+	if meta, ok := kind.(*metav1.TypeMeta); ok {
+		meta.APIVersion, meta.Kind = f.apiVersion, f.gvk.Kind
+		return
+	}
+	kind.SetGroupVersionKind(f.gvk)
 }
 
 // copyUnstructured copies the decoded form that is in memory, or decodes.

@@ -115,12 +115,31 @@ func textAgrees(t *testing.T, text []byte) {
 	if want := end > 0 && !encoded && !strings.ContainsFunc(string(data[:max(end, 0)]), func(r rune) bool { return r >= utf8.RuneSelf }); plain != want || plain && plainEnd != end {
 		t.Fatalf("%q: plain up to %d: %v", data, plainEnd, plain)
 	}
+	copyAgrees(t, data, plainEnd-2, plain)
 	got := string(jsontext.AppendText(nil, text))
 	if err != nil {
 		return
 	}
 	if diff := cmp.Diff(want, got); diff != "" || encoded != (want != string(text) || !utf8.Valid(text)) {
 		t.Fatalf("%q: encoded %v (-want +got):\n%s", data, encoded, diff)
+	}
+}
+
+// copyAgrees copies a string into enough room and into too little; it may fail where the data end soon.
+func copyAgrees(t *testing.T, data []byte, length int, plain bool) {
+	t.Helper()
+	const word = 8
+	for _, tail := range []string{"", "12345678"} {
+		for _, room := range []int{len(data) + word, length} {
+			dst := make([]byte, max(room, 0))
+			n, ok := jsontext.CopyPlainText(dst, append(data[:len(data):len(data)], tail...), 1)
+			if ok && !plain || !ok && plain && tail != "" && room > length {
+				t.Fatalf("%q, %d bytes of room: copied: %t", data, room, ok)
+			}
+			if ok && string(dst[:n]) != string(data[1:1+length]) {
+				t.Fatalf("%q: got %q", data, dst[:n])
+			}
+		}
 	}
 }
 

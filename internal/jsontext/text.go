@@ -104,6 +104,23 @@ func PlainText(data []byte, i int) (end int, ok bool) {
 	return i + 1, i < len(data) && data[i] == '"'
 }
 
+// CopyPlainText copies a string, from the byte after its opening quote on, to dst, and returns its length. It is false for
+// what is not ASCII without escapes, what does not fit, and what stands in the last bytes of the data. What dst has beyond
+// the text may be overwritten.
+func CopyPlainText(dst, data []byte, i int) (n int, ok bool) {
+	for n+8 <= len(dst) && i+8 <= len(data) {
+		word := binary.LittleEndian.Uint64(data[i:])
+		binary.LittleEndian.PutUint64(dst[n:], word)
+		if marks := interruptsASCII(word); marks != 0 {
+			k := bits.TrailingZeros64(marks) / 8
+			return n + k, data[i+k] == '"'
+		}
+		n += 8
+		i += 8
+	}
+	return 0, false
+}
+
 // asciiPrefix returns the offset of the first byte from i on that is a quote, a backslash, a control character or not
 // ASCII.
 func asciiPrefix(data []byte, i int) int {

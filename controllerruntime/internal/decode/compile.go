@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"unsafe"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/json"
 )
 
@@ -37,6 +38,8 @@ func (c *compiler) codec(typ reflect.Type) codec {
 	}
 	pointer := reflect.PointerTo(typ)
 	switch {
+	case isText(typ):
+		return stringCodec
 	case typ.Kind() == reflect.Pointer:
 		return c.pointer(typ)
 	case typ.Kind() == reflect.Interface:
@@ -58,6 +61,12 @@ func (c *compiler) codec(typ reflect.Type) codec {
 		return c.structure(typ)
 	}
 	return general(typ)
+}
+
+// isText reports whether values of a type are strings, and decoded as such.
+func isText(typ reflect.Type) bool {
+	pointer := reflect.PointerTo(typ)
+	return typ.Kind() == reflect.String && !pointer.Implements(unmarshaler) && !pointer.Implements(textUnmarshaler)
 }
 
 // inside returns the codec of the elements of a type.
@@ -95,7 +104,11 @@ func unmarshaling(typ reflect.Type) codec {
 
 func (c *compiler) pointer(typ reflect.Type) codec {
 	elem := typ.Elem()
-	inner, room := c.inside(typ), roomFor(elem)
+	inner := c.inside(typ)
+	if elem == reflect.TypeFor[metav1.Time]() {
+		return timePointer
+	}
+	room := roomFor(elem)
 	return func(d *document, i int, p unsafe.Pointer) int {
 		if d.at(i) == 'n' {
 			return d.null(i)
@@ -141,7 +154,7 @@ func (c *compiler) structure(typ reflect.Type) codec {
 	c.within = map[reflect.Type]bool{}
 	defer func() { c.within = around }()
 	for _, f := range fields {
-		s.add(f.name, f.offset, c.codec(f.typ))
+		s.add(f, c.codec(f.typ))
 	}
 	return s.decode
 }

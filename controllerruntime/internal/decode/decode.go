@@ -6,6 +6,7 @@ import (
 	"sync"
 	"unsafe"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/json"
 
 	"github.com/crdcache/crdcache/internal/jsontext"
@@ -42,29 +43,76 @@ func For(typ reflect.Type) *Decoder {
 // Decode decodes data into what out points to, which has to be zero. Data has to be valid JSON, whose object has no key
 // twice: what follows when all fields of the struct have come is not looked at. Nothing of data is kept.
 func (d *Decoder) Decode(data []byte, out reflect.Value) error {
-	doc := document{data: data, top: d.top}
-	if end := d.codec(&doc, doc.space(0), out.UnsafePointer()); end >= 0 && doc.space(end) == len(data) {
+	doc := documents.Get().(*document)
+	defer doc.release()
+	return d.decode(doc, data, out)
+}
+
+// Viewer has JSON to look at, as Decode takes it.
+type Viewer interface {
+	// View calls read with the JSON, and returns its error or one of its own.
+	View(read func(json []byte) error) error
+}
+
+// DecodeView is Decode for what from has.
+func (d *Decoder) DecodeView(from Viewer, out reflect.Value) error {
+	doc := documents.Get().(*document)
+	defer doc.release()
+	doc.decoder, doc.out = d, out
+	return from.View(doc.view)
+}
+
+func (d *Decoder) decode(doc *document, data []byte, out reflect.Value) error {
+	doc.data, doc.top = data, d.top
+	if end := d.codec(doc, doc.space(0), out.UnsafePointer()); end >= 0 && doc.space(end) == len(data) {
 		return nil
 	}
 	out.Elem().SetZero()
 	return json.UnmarshalCaseSensitivePreserveInts(bytes.Clone(data), out.Interface())
 }
 
-// document is what is being decoded.
+// document is what is being decoded, and memory that one after the other uses up.
 type document struct {
 	data []byte
 	// top is the struct that ends the document when it has all its fields; nil below it.
 	top *structCodec
-	// room is where short strings are put together, so that one allocation serves several. It is small, because whoever
-	// keeps one of them keeps all.
+
+	// view decodes with decoder into out. It is made once, so that DecodeView makes none.
+	view    func(json []byte) error
+	decoder *Decoder
+	out     reflect.Value
+
+	// room is what is left of the memory in which short strings are put together, so that one allocation serves several.
+	// It is small, because whoever keeps one of them keeps all.
 	room []byte
-	text []byte // a string without its escapes
+	// times are what pointers to times point to, several in one allocation likewise.
+	times []metav1.Time
+	text  []byte // a string without its escapes
 }
 
 const (
 	roomSize   = 256
 	shortTexts = 64
+	roomTimes  = 8
+	// maxText is how much memory for strings with escapes is kept for other documents.
+	maxText = 64 << 10
 )
+
+// documents are for the next ones to decode.
+var documents = sync.Pool{New: func() any {
+	d := &document{}
+	d.view = func(json []byte) error { return d.decoder.decode(d, json, d.out) }
+	return d
+}}
+
+// release ends the use of a document. It refers to nothing then but what is left of its memory.
+func (d *document) release() {
+	d.data, d.top, d.decoder, d.out = nil, nil, nil, reflect.Value{}
+	if cap(d.text) > maxText {
+		d.text = nil
+	}
+	documents.Put(d)
+}
 
 // space returns the offset of what follows white space.
 func (d *document) space(i int) int {
@@ -93,12 +141,13 @@ func (d *document) own(text []byte) string {
 	if len(text) > shortTexts {
 		return string(text)
 	}
-	if cap(d.room)-len(d.room) < len(text) {
-		d.room = make([]byte, 0, roomSize)
+	if len(d.room) < len(text) {
+		d.room = make([]byte, roomSize)
 	}
-	start := len(d.room)
-	d.room = append(d.room, text...)
-	return unsafe.String(&d.room[start], len(text))
+	n := copy(d.room, text)
+	owned := unsafe.String(unsafe.SliceData(d.room), n)
+	d.room = d.room[n:]
+	return owned
 }
 
 // skip returns the end of the value at i.

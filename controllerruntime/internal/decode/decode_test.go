@@ -1,6 +1,7 @@
 package decode
 
 import (
+	stdjson "encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
@@ -111,7 +112,7 @@ func TestDecode(t *testing.T) {
 		"amount":     {`"1Gi"`, `5`, `"x"`, `null`},
 		"when":       {`"2026-11-22T07:00:00Z"`, `"2026-02-29T07:00:00Z"`, `"2024-02-29T23:59:59Z"`, `"2026-11-22T07:00:00+02:00"`, `"2026-13-01T00:00:00Z"`, `"2026-11-22T24:00:00Z"`, `"0000-01-01T00:00:00Z"`, `null`, `"now"`, `5`},
 		"micro":      {`"2026-11-22T07:00:00.123456Z"`, `null`},
-		"span":       {`"1h30m0s"`, `5`},
+		"span":       {`"1h30m0s"`, `5`, `"1h"`, `"long"`, `""`, `null`, `"1\u0068"`},
 		"clock":      {`"2026-11-22T07:00:00.5Z"`, `"x"`},
 		"metadata":   {`{"name":"a","labels":{"x":"y"},"managedFields":[{"manager":"m","fieldsV1":{"f:spec":{}},"time":"2026-11-22T07:00:00Z"}],"deletionTimestamp":null}`},
 		"kind":       {`"Everything"`, `5`},
@@ -200,6 +201,62 @@ func TestNothingIsKept(t *testing.T) {
 		clear(data)
 		if string(got.Plain.json) != `"text"` || string(got.Array[0].json) != `"text"` {
 			t.Errorf("%s: %q, %q", what, got.Plain.json, got.Array[0].json)
+		}
+	}
+}
+
+// TestObjectsAreApart: objects that are decoded one after the other, whose strings and times may lie in one piece of memory,
+// stay what they are.
+func TestObjectsAreApart(t *testing.T) {
+	type listed struct {
+		Names []string          `json:"names"`
+		Words map[string]string `json:"words"`
+		At    *metav1.Time      `json:"at"`
+	}
+	text := func(k int) string {
+		names := make([]string, k%11)
+		for n := range names {
+			names[n] = strings.Repeat("x", k%(n+60)) + fmt.Sprint(k)
+		}
+		quoted, err := stdjson.Marshal(names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf(`{"names":%s,"words":{"key-%d":"\u0061%d","other":"é"},"at":"2026-11-%02dT07:00:00Z"}`, quoted, k, k, 1+k%30)
+	}
+	const objects = 500
+	decoder := For(reflect.TypeFor[listed]())
+	var got [objects]listed
+	for k := range got {
+		if err := decoder.Decode([]byte(text(k)), reflect.ValueOf(&got[k])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for k := range got {
+		var want listed
+		if err := json.UnmarshalCaseSensitivePreserveInts([]byte(text(k)), &want); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(want, got[k]) {
+			t.Fatalf("%d (-want +got):\n%s", k, cmp.Diff(want, got[k]))
+		}
+	}
+}
+
+// TestParseTime compares with time.Parse, on every day of some years and around each boundary of what a clock shows.
+func TestParseTime(t *testing.T) {
+	const layout = "2006-01-02T15:04:05Z"
+	for _, year := range []string{"0000", "0001", "0004", "0100", "0400", "1899", "1900", "1969", "1970", "1972", "2000", "2026", "2100", "9999"} {
+		for month := range 14 {
+			for day := range 33 {
+				clock := fmt.Sprintf("%02d:%02d:%02d", (day*month)%26, (day*7)%62, (month*11)%62)
+				text := fmt.Sprintf("%s-%02d-%02dT%sZ", year, month, day, clock)
+				want, err := time.Parse(layout, text)
+				got, ok := parseTime([]byte(`"` + text + `"`))
+				if ok != (err == nil) || ok && got != want.Local() {
+					t.Errorf("%s: %v, %t; want %v, %v", text, got, ok, want.Local(), err)
+				}
+			}
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 var knownTypes = map[reflect.Type]codec{
 	reflect.TypeFor[metav1.Time]():          timeCodec,
 	reflect.TypeFor[metav1.MicroTime]():     trusted[metav1.MicroTime],
-	reflect.TypeFor[metav1.Duration]():      trusted[metav1.Duration],
+	reflect.TypeFor[metav1.Duration]():      durationCodec,
 	reflect.TypeFor[metav1.FieldsV1]():      trusted[metav1.FieldsV1],
 	reflect.TypeFor[runtime.RawExtension](): trusted[runtime.RawExtension],
 	reflect.TypeFor[resource.Quantity]():    trusted[resource.Quantity],
@@ -39,33 +39,86 @@ const timeLayout = `"2006-01-02T15:04:05Z"`
 func timeCodec(d *document, i int, p unsafe.Pointer) int {
 	if end := i + len(timeLayout); i >= 0 && end <= len(d.data) {
 		if t, ok := parseTime(d.data[i:end]); ok {
-			(*metav1.Time)(p).Time = t.Local()
+			(*metav1.Time)(p).Time = t
 			return end
 		}
 	}
 	return trusted[metav1.Time](d, i, p)
 }
 
+// timePointer decodes pointers to times.
+func timePointer(d *document, i int, p unsafe.Pointer) int {
+	if d.at(i) == 'n' {
+		return d.null(i)
+	}
+	if len(d.times) == 0 {
+		d.times = make([]metav1.Time, roomTimes)
+	}
+	made := &d.times[0]
+	end := timeCodec(d, i, unsafe.Pointer(made))
+	if end >= 0 {
+		d.times = d.times[1:]
+		*(**metav1.Time)(p) = made
+	}
+	return end
+}
+
 // parseTime reads a time in timeLayout.
 func parseTime(text []byte) (time.Time, bool) {
-	for k := range text {
-		if c := timeLayout[k]; c-'0' > 9 && text[k] != c || c-'0' <= 9 && text[k]-'0' > 9 {
-			return time.Time{}, false
-		}
-	}
-	number := func(at, digits int) (n int) {
-		for _, c := range text[at : at+digits] {
-			n = n*10 + int(c-'0')
-		}
-		return n
-	}
-	year, month, day, hour, minute, second := number(1, 4), number(6, 2), number(9, 2), number(12, 2), number(15, 2), number(18, 2)
-	if month < 1 || month > 12 || day < 1 || day > 28 && day > daysIn(year, time.Month(month)) || hour > 23 || minute > 59 || second > 59 {
+	_ = text[len(timeLayout)-1]
+	if text[0] != '"' || text[5] != '-' || text[8] != '-' || text[11] != 'T' || text[14] != ':' || text[17] != ':' || text[20] != 'Z' || text[21] != '"' {
 		return time.Time{}, false
 	}
-	return time.Date(year, time.Month(month), day, hour, minute, second, 0, time.UTC), true
+	century, ok1 := twoDigits(text[1], text[2])
+	year, ok2 := twoDigits(text[3], text[4])
+	month, ok3 := twoDigits(text[6], text[7])
+	day, ok4 := twoDigits(text[9], text[10])
+	hour, ok5 := twoDigits(text[12], text[13])
+	minute, ok6 := twoDigits(text[15], text[16])
+	second, ok7 := twoDigits(text[18], text[19])
+	year += century * 100
+	switch {
+	case !(ok1 && ok2 && ok3 && ok4 && ok5 && ok6 && ok7), month < 1, month > 12, day < 1, hour > 23, minute > 59, second > 59:
+		return time.Time{}, false
+	case day > 28 && day > daysIn(year, time.Month(month)):
+		return time.Time{}, false
+	}
+	return time.Unix(int64(daysBefore(year, month, day)*24+hour)*3600+int64(minute*60+second), 0), true
 }
+
+func twoDigits(tens, ones byte) (n int, ok bool) {
+	tens, ones = tens-'0', ones-'0'
+	return int(tens)*10 + int(ones), tens <= 9 && ones <= 9
+}
+
+// daysBefore is how many days have passed since 1970 when a day begins. Years begin in March here, so that the odd day is
+// their last.
+func daysBefore(year, month, day int) int {
+	const daysUntil1970 = 719468 // from March of the year 0
+	if month -= 3; month < 0 {
+		month += 12
+		year--
+	}
+	year += 400 // for what is before March of the year 0
+	return year*365 + year/4 - year/100 + year/400 + (month*153+2)/5 + day - 1 - daysUntil1970 - daysIn400Years
+}
+
+const daysIn400Years = 400*365 + 97
 
 func daysIn(year int, month time.Month) int {
 	return time.Date(year, month+1, 0, 0, 0, 0, 0, time.UTC).Day()
+}
+
+// durationCodec reads durations as time.ParseDuration does.
+func durationCodec(d *document, i int, p unsafe.Pointer) int {
+	text, end := d.quoted(i)
+	if end < 0 {
+		return trusted[metav1.Duration](d, i, p)
+	}
+	duration, err := time.ParseDuration(string(text))
+	if err != nil {
+		return failed
+	}
+	(*metav1.Duration)(p).Duration = duration
+	return end
 }

@@ -33,12 +33,26 @@ func stringCodec(d *document, i int, p unsafe.Pointer) int {
 	if d.at(i) == 'n' {
 		return d.null(i)
 	}
-	text, end := d.quoted(i)
-	if end < 0 {
-		return failed
-	}
-	*(*string)(p) = d.own(text)
+	text, end := d.string(i)
+	*(*string)(p) = text
 	return end
+}
+
+// string returns the string at i, which does not refer to the data. Nearly all are short, and copied while their end is
+// looked for.
+func (d *document) string(i int) (text string, end int) {
+	if i < 0 || i >= len(d.data) || d.data[i] != '"' {
+		return "", failed
+	}
+	if n, ok := jsontext.CopyPlainText(d.room, d.data, i+1); ok {
+		text, d.room = unsafe.String(unsafe.SliceData(d.room), n), d.room[n:]
+		return text, i + n + 2
+	}
+	plain, end := d.quoted(i)
+	if end < 0 {
+		return "", failed
+	}
+	return d.own(plain), end
 }
 
 // bytesCodec decodes base64.
@@ -133,8 +147,8 @@ func float[T float32 | float64](d *document, i int, p unsafe.Pointer) int {
 
 // scalars are the codecs of simple kinds.
 var scalars = map[reflect.Kind]codec{
-	reflect.String: stringCodec, reflect.Bool: boolCodec,
-	reflect.Int: signed[int], reflect.Int8: signed[int8], reflect.Int16: signed[int16], reflect.Int32: signed[int32], reflect.Int64: signed[int64],
+	reflect.Bool: boolCodec,
+	reflect.Int:  signed[int], reflect.Int8: signed[int8], reflect.Int16: signed[int16], reflect.Int32: signed[int32], reflect.Int64: signed[int64],
 	reflect.Uint: unsigned[uint], reflect.Uint8: unsigned[uint8], reflect.Uint16: unsigned[uint16], reflect.Uint32: unsigned[uint32],
 	reflect.Uint64: unsigned[uint64], reflect.Uintptr: unsigned[uintptr],
 	reflect.Float32: float[float32], reflect.Float64: float[float64],

@@ -17,26 +17,16 @@ type structCodec struct {
 	general codec
 }
 
-// field is a field of a struct, also of one that is embedded.
-type field struct {
-	// quoted is the key in JSON with the quote and the colon after it.
-	quoted string
-	offset uintptr
-	decode codec
-	// next is which field came after it last time: objects of one type have their keys in the same order, and comparing
-	// with a guess is cheaper than searching.
-	next atomic.Uint32
-}
-
 // maxFields is how many fields a struct may have: which of them have come is kept in bits.
 const maxFields = 256
 
-func (s *structCodec) add(name string, offset uintptr, decode codec) {
+func (s *structCodec) add(named named, decode codec) {
 	if s.byName == nil {
 		s.byName = map[string]int{}
 	}
-	s.byName[name] = len(s.fields)
-	s.fields = append(s.fields, field{quoted: name + `":`, offset: offset, decode: decode})
+	s.byName[named.name] = len(s.fields)
+	s.fields = append(s.fields, field{})
+	s.fields[len(s.fields)-1].set(named, decode)
 }
 
 // decode is a codec. Fields that there are none for are skipped; of a field that comes twice the results are merged, which
@@ -66,13 +56,17 @@ func (s *structCodec) decode(d *document, i int, p unsafe.Pointer) int {
 		if at < 0 {
 			end = d.skip(value)
 		} else {
-			f := &s.fields[at]
-			if bit := uint64(1) << (at % 64); seen[at/64]&bit != 0 {
+			bit := uint64(1) << (at % 64)
+			if seen[at/64]&bit != 0 {
 				return failed
-			} else {
-				seen[at/64] |= bit
 			}
-			end = f.decode(d, value, unsafe.Add(p, f.offset))
+			seen[at/64] |= bit
+			f := &s.fields[at]
+			if f.isText {
+				end = stringCodec(d, value, unsafe.Add(p, f.offset))
+			} else {
+				end = f.decode(d, value, unsafe.Add(p, f.offset))
+			}
 			guess = &f.next
 			if missing--; missing == 0 && top && end >= 0 {
 				return len(d.data)
@@ -80,6 +74,10 @@ func (s *structCodec) decode(d *document, i int, p unsafe.Pointer) int {
 		}
 		if end < 0 {
 			return failed
+		}
+		if end < len(d.data)-1 && d.data[end] == ',' && d.data[end+1] == '"' { // as API servers write it
+			i = end + 1
+			continue
 		}
 		i, more = d.more(end, '}')
 	}
@@ -92,8 +90,7 @@ func (s *structCodec) key(d *document, i int, guess *atomic.Uint32) (at, value i
 		return 0, failed
 	}
 	if guessed := int(guess.Load()); guessed < len(s.fields) {
-		quoted := s.fields[guessed].quoted
-		if end := i + 1 + len(quoted); end <= len(d.data) && string(d.data[i+1:end]) == quoted {
+		if end := s.fields[guessed].match(d.data, i+1); end >= 0 {
 			return guessed, d.space(end)
 		}
 	}

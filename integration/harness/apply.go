@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -161,8 +162,30 @@ func (c *clients) releaseAll(ctx context.Context, crd *unstructured.Unstructured
 		if err != nil || len(accessor.GetFinalizers()) == 0 {
 			return err
 		}
-		return ignoreNotFound(release(ctx, c.resource(served[0], accessor.GetNamespace()), accessor.GetName()))
+		err = release(ctx, c.resource(served[0], accessor.GetNamespace()), accessor.GetName())
+		if isMissingNamespace(err) {
+			err = c.releaseHidden(ctx, served[0], accessor)
+		}
+		return ignoreNotFound(err)
 	})
+}
+
+// releaseHidden takes the finalizers of an object away whose namespace is gone. Kubernetes 1.30 refuses to
+// change it then, so that its definition would never go: the namespace is there once more meanwhile.
+func (c *clients) releaseHidden(ctx context.Context, gvr schema.GroupVersionResource, object metav1.Object) error {
+	namespace := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": object.GetNamespace()},
+	}}
+	if err := c.apply(ctx, namespaceResource, namespace); err != nil {
+		return err
+	}
+	return errors.Join(release(ctx, c.resource(gvr, object.GetNamespace()), object.GetName()), c.removeNamespace(ctx, object.GetNamespace()))
+}
+
+// isMissingNamespace reports whether an error says that the namespace of an object does not exist, rather than the object.
+func isMissingNamespace(err error) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == namespaceResource.Resource
 }
 
 func ignoreNotFound(err error) error {

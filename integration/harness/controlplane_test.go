@@ -141,6 +141,26 @@ func TestCRDs(t *testing.T) {
 	})
 }
 
+// TestHiddenObjects: a definition goes although an object that a finalizer holds is left in a namespace that went before.
+func TestHiddenObjects(t *testing.T) {
+	group := Group(t)
+	gvr := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "widgets"}
+	c := newClients(t)
+	t.Run("installed", func(t *testing.T) {
+		InstallCRDs(t, NewCRD(group, "Widget"))
+		held := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": group + "/v1", "kind": "Widget",
+			"metadata": map[string]any{"name": "held", "finalizers": []any{"crdcache.test/hold"}},
+		}}
+		if _, err := c.dynamic.Resource(gvr).Namespace(Namespace(t)).Create(t.Context(), held, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if _, err := c.dynamic.Resource(crdResource).Get(t.Context(), "widgets."+group, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the definition: %v, want not found", err)
+	}
+}
+
 // TestStatusSubresource applies a status that the main endpoint ignores.
 func TestStatusSubresource(t *testing.T) {
 	group, ns := Group(t), Namespace(t)

@@ -11,10 +11,19 @@ import (
 )
 
 // Packer packs objects. Its zero value leaves out nothing. It is safe for concurrent use.
-type Packer struct{ pruner *Pruner }
+type Packer struct {
+	pruner *Pruner
+	// held finds the object that is held under a key; nil: none is. It does not keep the key.
+	held func(key string) *Object
+}
 
 // NewPacker returns a Packer that leaves out what pruner does; nil: nothing.
 func NewPacker(pruner *Pruner) *Packer { return &Packer{pruner: pruner} }
+
+// Reuse has the Packer return the object that held finds under a key in place of another with the same JSON: what is
+// listed again takes no second room, not even for a moment. held must not keep the key. Reuse must be called before the
+// Packer is used.
+func (p *Packer) Reuse(held func(key string) *Object) { p.held = held }
 
 // Pruner returns what the Packer leaves out; nil: nothing.
 func (p *Packer) Pruner() *Pruner { return p.pruner }
@@ -64,6 +73,11 @@ func (p *Packer) TryItem(data []byte, start int, apiVersion, kind string) (o *Ob
 	class := plainClass(found.apiVersion.raw, found.kind.raw)
 	if !class.usual {
 		return nil, end, false
+	}
+	if p != nil && p.held != nil {
+		if o := s.reuse(start, end, p.held); o != nil {
+			return o, end, false
+		}
 	}
 	return s.build(start, end, class), end, false
 }

@@ -27,6 +27,7 @@ type scanner struct {
 	stopped stop
 	cuts    []span // what to leave out of data, in order and apart from each other
 	found   identityOf
+	key     []byte // memory for reuse
 }
 
 // maxCuts is how many cuts a scanner keeps room for between scans.
@@ -38,7 +39,7 @@ func (s *scanner) release() {
 	if cap(s.cuts) > maxCuts {
 		return
 	}
-	*s = scanner{cuts: s.cuts[:0]}
+	*s = scanner{cuts: s.cuts[:0], key: s.key[:0]}
 	scanners.Put(s)
 }
 

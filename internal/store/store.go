@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/packed"
 )
 
 // Item is what a Store keeps of one object: something that meta.Accessor works on without decoding a body.
@@ -45,6 +47,9 @@ func New(options Options) *Store {
 	if s.form == nil {
 		s.form = Objects(nil)
 	}
+	if packs, ok := s.form.(*Packed); ok {
+		packs.packer.Reuse(s.held)
+	}
 	first := &Snapshot{functions: named(options.Indexers)(0)}
 	for _, e := range options.Extractors {
 		first.functions = append(first.functions, extracting(e)(len(first.functions))...)
@@ -59,6 +64,16 @@ func New(options Options) *Store {
 
 // Snapshot returns the present content.
 func (s *Store) Snapshot() *Snapshot { return s.current.Load() }
+
+// held returns the packed object of a key, which it does not keep; nil: there is none.
+func (s *Store) held(key string) *packed.Object {
+	now := s.current.Load()
+	if r := findRow(&now.rows, key); r != nil {
+		o, _ := r.item.(*packed.Object)
+		return o
+	}
+	return nil
+}
 
 // Form tells how objects are kept.
 func (s *Store) Form() Form { return s.form }

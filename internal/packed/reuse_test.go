@@ -1,0 +1,108 @@
+package packed_test
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+// reusing returns a copy of a Packer that is told of an object whatever the key.
+func reusing(p *packed.Packer, held *packed.Object) *packed.Packer {
+	again := packed.NewPacker(p.Pruner())
+	again.Reuse(func(string) *packed.Object { return held })
+	return again
+}
+
+// TestReuse: an object that comes again with the same JSON is the one that is held, compressed or not, and no other is.
+func TestReuse(t *testing.T) {
+	codec := packed.NewCodec(&deflate{dictionary: certificate(0)})
+	for name, packer := range pruners(t) {
+		t.Run(name, func(t *testing.T) {
+			held := packer.Try(certificate(1))
+			text, _ := held.JSON()
+			for _, o := range []*packed.Object{held, codec.Compress(held)} {
+				if got := reusing(packer, o).Try(certificate(1)); got != o {
+					t.Error("the same JSON is packed anew")
+				}
+				if got := reusing(packer, o).Try(certificate(2)); got == o {
+					t.Error("another object is taken for the one that is held")
+				}
+				// After a change of a schema's defaults, the same version comes with another body.
+				other := bytes.Replace(certificate(1), []byte(`"spec":{`), []byte(`"spec":{"new":1,`), 1)
+				if plain, _ := packer.Try(other).JSON(); plain == text {
+					continue // the body is left out
+				}
+				if got := reusing(packer, o).Try(other); got == o || got.Version() != o.Version() {
+					t.Error("another body is taken for the one that is held")
+				}
+			}
+			if reusing(packer, nil).Try(certificate(1)) == nil {
+				t.Error("what is not held is not packed")
+			}
+		})
+	}
+}
+
+// TestReuseAsksForTheKey: of what has a namespace, and of what has none.
+func TestReuseAsksForTheKey(t *testing.T) {
+	var keys []string
+	p := packed.NewPacker(nil)
+	p.Reuse(func(key string) *packed.Object {
+		keys = append(keys, string([]byte(key)))
+		return nil
+	})
+	for _, document := range []string{
+		`{"apiVersion":"v1","kind":"Thing","metadata":{"name":"a","namespace":"n"}}`,
+		`{"apiVersion":"v1","kind":"Thing","metadata":{"name":"b\u0062"}}`,
+	} {
+		if o := p.Try([]byte(document)); o == nil || o.Key() != keys[len(keys)-1] {
+			t.Errorf("asked for %q", keys)
+		}
+	}
+	if !slices.Equal(keys, []string{"n/a", "bb"}) {
+		t.Errorf("asked for %q", keys)
+	}
+}
+
+// FuzzReuse holds what is packed beside another object, whichever that is, to what is packed alone.
+func FuzzReuse(f *testing.F) {
+	documents := handmade()
+	for _, one := range documents {
+		if len(one) < 2_000 {
+			f.Add([]byte(one), []byte(one))
+		}
+	}
+	f.Add(certificate(1), certificate(1))
+	f.Add(certificate(1), certificate(2))
+	all := pruners(f)
+	codec := packed.NewCodec(&deflate{dictionary: certificate(0)})
+	f.Fuzz(func(t *testing.T, holds, arrives []byte) {
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			packer := all[name]
+			held, want := packer.Try(holds), packer.Try(arrives)
+			if held == nil {
+				continue
+			}
+			for _, o := range []*packed.Object{held, codec.Compress(held)} {
+				got := reusing(packer, o).Try(arrives)
+				if (got == nil) != (want == nil) {
+					t.Fatalf("%s: packed is %v beside another, %v alone", name, got != nil, want != nil)
+				}
+				if got == nil {
+					continue
+				}
+				text, err := got.AppendJSON(nil)
+				if plain, _ := want.JSON(); err != nil || string(text) != plain {
+					t.Fatalf("%s: %s beside another, %s alone (%v)", name, text, plain, err)
+				}
+				if got.Key() != want.Key() || got.UID() != want.UID() || got.Version() != want.Version() ||
+					got.GroupVersionKind() != want.GroupVersionKind() || !maps.Equal(got.GetLabels(), want.GetLabels()) {
+					t.Fatalf("%s: %v beside another, %v alone", name, got, want)
+				}
+			}
+		}
+	})
+}

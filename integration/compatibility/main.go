@@ -7,19 +7,21 @@ import (
 	"os"
 
 	"gotest.tools/gotestsum/testjson"
+
+	"github.com/crdcache/crdcache/integration/internal/document"
 )
 
 func main() {
 	server := flag.String("server", "", "what the tests ran against, for the heading of the section")
-	document := flag.String("document", "", "the document that has, or gets, the section; empty writes none")
+	path := flag.String("document", "", "the document that has, or gets, the section; empty writes none")
 	flag.Parse()
-	if err := run(*server, *document, os.Stdin, os.Stderr); err != nil {
+	if err := run(*server, *path, os.Stdin, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 }
 
-func run(server, document string, in io.Reader, out io.Writer) error {
+func run(server, path string, in io.Reader, out io.Writer) error {
 	results, err := testjson.ScanTestOutput(testjson.ScanConfig{Stdout: in, Handler: progress{out}})
 	if err != nil {
 		return err
@@ -28,18 +30,10 @@ func run(server, document string, in io.Reader, out io.Writer) error {
 	if failed := len(results.Failed()) + len(results.Errors()); failed > 0 || results.Total() == 0 {
 		return fmt.Errorf("%d of %d tests failed, or did not build: nothing is written", failed, results.Total())
 	}
-	if document == "" {
+	if path == "" {
 		return nil
 	}
-	text, err := os.ReadFile(document)
-	if err != nil {
-		return err
-	}
-	updated, err := replaceSection(string(text), server, section(results))
-	if err != nil {
-		return fmt.Errorf("%s: %w", document, err)
-	}
-	return os.WriteFile(document, []byte(updated), 0o644)
+	return document.WriteSection(path, server, section(results))
 }
 
 // progress reports each package that ends.

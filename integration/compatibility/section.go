@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -54,22 +53,4 @@ func sortedByLength(reasons map[string][]string) []string {
 		return cmp.Or(cmp.Compare(len(reasons[b]), len(reasons[a])), cmp.Compare(a, b))
 	})
 	return names
-}
-
-// replaceSection puts the content of a section between the comments that mark it, or appends the section to the
-// document with a heading of that name.
-func replaceSection(document, name, content string) (string, error) {
-	if name == "" || strings.ContainsAny(name, "\n<>") {
-		return "", fmt.Errorf("%q cannot be a heading", name)
-	}
-	begin, end := "<!-- begin "+name+" -->\n", "<!-- end "+name+" -->\n"
-	before, rest, found := strings.Cut(document, begin)
-	if !found {
-		return strings.TrimRight(document, "\n") + "\n\n### " + name + "\n\n" + begin + content + end, nil
-	}
-	_, after, found := strings.Cut(rest, end)
-	if !found {
-		return "", errors.New("the end of the section " + name + " is not marked")
-	}
-	return before + begin + content + end + after, nil
 }

@@ -10,6 +10,8 @@ type controlPlane interface {
 	// killAPIServer ends the API server at once; it stays away until restartAPIServer.
 	killAPIServer(ctx context.Context) error
 	restartAPIServer(ctx context.Context) error
+	// apiServerPID is the process of the API server, which runs.
+	apiServerPID(ctx context.Context) (int, error)
 	restartEtcd(ctx context.Context) error
 	// compact discards etcd's history.
 	compact(ctx context.Context) error

@@ -124,6 +124,10 @@ func (p *envtestPlane) restartAPIServer(ctx context.Context) error {
 	return p.startAPIServer(ctx)
 }
 
+func (p *envtestPlane) apiServerPID(context.Context) (int, error) {
+	return recordedPID(p.dir, "kube-apiserver")
+}
+
 func (p *envtestPlane) restartEtcd(ctx context.Context) error {
 	if err := p.kill(ctx, "etcd", p.etcd.Stop, p.etcd.URL.Host); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -68,6 +69,18 @@ func (s *sandbox) restartAPIServer(ctx context.Context) error {
 func (s *sandbox) restartEtcd(ctx context.Context) error { return s.run(ctx, "restart", "etcd") }
 
 func (s *sandbox) compact(ctx context.Context) error { return s.run(ctx, "compact") }
+
+func (s *sandbox) apiServerPID(ctx context.Context) (int, error) {
+	out, err := exec.CommandContext(ctx, s.binary, "status", "--json", "--dir", s.dir).Output()
+	if err != nil {
+		return 0, fmt.Errorf("sandbox status: %w", err)
+	}
+	var status struct{ APIServer struct{ PID int } }
+	if err := json.Unmarshal(out, &status); err != nil {
+		return 0, fmt.Errorf("sandbox status: %w", err)
+	}
+	return status.APIServer.PID, nil
+}
 
 func (s *sandbox) stop() error {
 	if err := errors.Join(s.stdin.Close(), s.command.Wait()); err != nil {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 )
 
 // recordPID writes a script that notes its process id in dir and becomes a program, and returns its path. envtest
@@ -15,6 +17,15 @@ func recordPID(dir, name, program string) (string, error) {
 	path := filepath.Join(dir, name+".sh")
 	script := fmt.Sprintf("#!/bin/sh\necho $$ >'%s'\nexec '%s' \"$@\"\n", filepath.Join(dir, name+".pid"), program)
 	return path, os.WriteFile(path, []byte(script), 0o700)
+}
+
+// recordedPID is what the script of recordPID has noted.
+func recordedPID(dir, name string) (int, error) {
+	text, err := os.ReadFile(filepath.Join(dir, name+".pid"))
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(strings.TrimSpace(string(text)))
 }
 
 // forgetPID is for a program that has ended: its id may become another's.

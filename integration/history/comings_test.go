@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/integration/internal/witness"
 )
 
 // nowhere is the namespace that visitors leave out, which makes their view another one.
@@ -13,8 +14,8 @@ const nowhere = "nowhere"
 func (w *world) subscribeTo(f *follower, late bool) *subscriber {
 	w.Helper()
 	w.joined++
-	s := newSubscriber(fmt.Sprintf("subscriber %d of %s", w.joined, f.name), f)
-	s.late = late
+	s := &subscriber{follower: f, late: late, Witness: witness.New(fmt.Sprintf("subscriber %d of %s", w.joined, f.name),
+		func() int { return f.Status().Generation })}
 	var err error
 	if s.handle, err = f.AddEventHandler(s); err != nil {
 		w.Fatal(err)
@@ -30,7 +31,7 @@ func (w *world) subscribe(f *follower, slow bool) {
 		return
 	}
 	if s := w.subscribeTo(f, true); slow {
-		s.toggle()
+		s.Toggle()
 	}
 }
 
@@ -59,7 +60,7 @@ func (w *world) unsubscribe(s *subscriber) {
 // dismiss takes leave of a subscriber that is not told anything any more.
 func (w *world) dismiss(s *subscriber) {
 	w.Helper()
-	s.goOn()
+	s.GoOn()
 	w.left += s.check(w)
 	w.subscribers = slices.DeleteFunc(w.subscribers, func(other *subscriber) bool { return other == s })
 }

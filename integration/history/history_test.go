@@ -74,7 +74,7 @@ func (w *world) step(r *rand.Rand) {
 	case n < 91:
 		w.follower(r).link.ExpireWatches()
 	case n < 96:
-		w.subscriber(r).toggle()
+		w.subscriber(r).Toggle()
 	case n < 98:
 		w.subscribe(w.follower(r), r.IntN(2) == 0)
 	case n < 99:

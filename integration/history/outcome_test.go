@@ -3,7 +3,6 @@ package history_test
 import (
 	"context"
 	"fmt"
-	"maps"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,13 +11,14 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/integration/harness"
+	"github.com/crdcache/crdcache/integration/internal/witness"
 )
 
 // settle lets everybody go on, and waits until all agree with the server.
 func (w *world) settle() {
 	w.Helper()
 	for _, s := range w.subscribers {
-		s.goOn()
+		s.GoOn()
 	}
 	for _, f := range w.followers {
 		harness.Eventually(w, func(ctx context.Context) error { return w.agrees(ctx, f) })
@@ -28,8 +28,8 @@ func (w *world) settle() {
 	}
 	for _, s := range w.subscribers {
 		harness.Eventually(w, func(context.Context) error {
-			if diff := cmp.Diff(s.follower.kind.expected(), s.state()); diff != "" {
-				return fmt.Errorf("%s (-written +told):\n%s", s.name, diff)
+			if diff := cmp.Diff(s.follower.kind.expected(), s.Live()); diff != "" {
+				return fmt.Errorf("%s (-written +told):\n%s", s.Name(), diff)
 			}
 			return nil
 		})
@@ -51,11 +51,11 @@ func (w *world) agrees(ctx context.Context, f *follower) error {
 		return err
 	}
 	server, cached := map[string]any{}, map[string]any{}
-	expected := map[string]seen{}
+	expected := map[string]witness.Object{}
 	for _, o := range list.Items {
 		server[o.GetNamespace()+"/"+o.GetName()] = o.Object
 		value, _, _ := unstructured.NestedInt64(o.Object, "spec", "value")
-		expected[o.GetNamespace()+"/"+o.GetName()] = seen{UID: o.GetUID(), Value: value}
+		expected[o.GetNamespace()+"/"+o.GetName()] = witness.Object{UID: o.GetUID(), Value: value}
 	}
 	for _, o := range f.GetStore().List() {
 		u := o.(*unstructured.Unstructured)
@@ -78,34 +78,10 @@ func (w *world) agrees(ctx context.Context, f *follower) error {
 }
 
 // expected is what there is of a type.
-func (k *kind) expected() map[string]seen {
-	all := map[string]seen{}
+func (k *kind) expected() map[string]witness.Object {
+	all := map[string]witness.Object{}
 	for key, o := range k.live {
-		all[key] = seen{UID: o.uid, Value: o.value}
+		all[key] = witness.Object{UID: o.uid, Value: o.value}
 	}
 	return all
-}
-
-// state is what the subscriber was told there is.
-func (s *subscriber) state() map[string]seen {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return maps.Clone(s.mu.live)
-}
-
-// check fails the test for what made no sense, and for what was never written, and returns the number of events.
-func (s *subscriber) check(t *world) int {
-	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, line := range s.mu.nonsense {
-		t.Error(line)
-	}
-	s.mu.nonsense = nil
-	for uid, value := range s.mu.values {
-		if o := s.follower.kind.known[uid]; o == nil || value > o.value {
-			t.Errorf("%s was told the value %d of %s, which was never written: %+v", s.name, value, uid, o)
-		}
-	}
-	return s.mu.events
 }

@@ -126,7 +126,7 @@ func (w *world) follow(name string, link *conformance.Faults, options dynamicinf
 	}
 	w.Cleanup(func() {
 		for _, s := range w.subscribers {
-			s.goOn()
+			s.GoOn()
 		}
 		if err := factory.Shutdown(w.ctx); err != nil {
 			w.Error(err)

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/crdcache/crdcache/integration/internal/document"
+)
+
+// options is what a run is told to do.
+type options struct {
+	each       time.Duration
+	parallel   int
+	executions int64
+	results    string
+	document   string
+	modules    []string
+}
+
+func main() {
+	o := options{}
+	flag.DurationVar(&o.each, "time", 20*time.Second, "how long each test runs at a time")
+	flag.IntVar(&o.parallel, "parallel", 0, "how many processes a test runs in; 0: one for each processor")
+	flag.Int64Var(&o.executions, "executions", 0, "go over all tests again until the results come to this many executions; 0: go over them once")
+	flag.StringVar(&o.results, "results", "", "the file with the results of all runs, which this run is added to; empty: this run alone")
+	flag.StringVar(&o.document, "document", "", "the document whose section is written after each round; empty: none")
+	flag.Parse()
+	o.modules = flag.Args()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := o.run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+// run goes over all tests until there are executions enough. Tests that fail are tried again in the next round.
+func (o options) run(ctx context.Context) error {
+	all, err := readResults(o.results)
+	if err != nil {
+		return err
+	}
+	targets, err := findAll(ctx, o.modules)
+	if err != nil {
+		return err
+	}
+	failed := map[target]error{}
+	for first := true; first || all.executions() < o.executions; first = false {
+		for _, t := range targets {
+			result, err := t.fuzz(ctx, o.each, o.parallel)
+			if ctx.Err() != nil {
+				return errors.Join(ctx.Err(), all.write(o.results))
+			}
+			if err != nil {
+				failed[t] = fmt.Errorf("%s in %s: %w", t.name, t.path, err)
+				fmt.Fprintln(os.Stderr, failed[t])
+			}
+			all.add(t, result)
+			if err := all.write(o.results); err != nil {
+				return err
+			}
+		}
+		fmt.Printf("%s: %d executions so far\n", time.Now().Format(time.TimeOnly), all.executions())
+		if o.document != "" {
+			if err := document.WriteSection(o.document, "Fuzzing", all.section()); err != nil {
+				return err
+			}
+		}
+	}
+	errs := make([]error, 0, len(failed))
+	for _, err := range failed {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// result is what the runs of one test came to.
+type result struct {
+	Executions int64   `json:"executions"`
+	Seconds    float64 `json:"seconds"`
+	// Corpus is how many inputs the test keeps because each reached code that no other did.
+	Corpus   int64 `json:"corpus"`
+	Failures int   `json:"failures"`
+}
+
+// project is what the import paths of all modules begin with.
+const project = "github.com/crdcache/crdcache/"
+
+// results are those of each test, by its package and name.
+type results map[string]result
+
+func readResults(path string) (results, error) {
+	all := results{}
+	if path == "" {
+		return all, nil
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return all, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, &all); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return all, nil
+}
+
+// write replaces the file at once, so that a run that is killed spoils nothing.
+func (r results) write(path string) error {
+	if path == "" {
+		return nil
+	}
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path+".new", append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// add adds what a run came to.
+func (r results) add(t target, run result) {
+	key := strings.TrimPrefix(t.path, project) + " " + t.name
+	was := r[key]
+	r[key] = result{
+		Executions: was.Executions + run.Executions, Seconds: was.Seconds + run.Seconds,
+		Corpus: max(was.Corpus, run.Corpus), Failures: was.Failures + run.Failures,
+	}
+}
+
+func (r results) executions() int64 {
+	sum := int64(0)
+	for _, one := range r {
+		sum += one.Executions
+	}
+	return sum
+}
+
+// section is the results as a table, with most executions first.
+func (r results) section() string {
+	sum := result{}
+	for _, one := range r {
+		sum.Executions, sum.Seconds, sum.Failures = sum.Executions+one.Executions, sum.Seconds+one.Seconds, sum.Failures+one.Failures
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s executions of %d tests in %.1f hours, %d of them failed.\n\n", thousands(sum.Executions), len(r), sum.Seconds/3600, sum.Failures)
+	text.WriteString("| package | test | executions | inputs kept | failures |\n|---|---|--:|--:|--:|\n")
+	keys := slices.SortedFunc(maps.Keys(r), func(a, b string) int {
+		return cmp.Or(cmp.Compare(r[b].Executions, r[a].Executions), cmp.Compare(a, b))
+	})
+	for _, key := range keys {
+		where, name, _ := strings.Cut(key, " ")
+		fmt.Fprintf(&text, "| `%s` | `%s` | %s | %d | %d |\n", where, name, thousands(r[key].Executions), r[key].Corpus, r[key].Failures)
+	}
+	return text.String()
+}
+
+// thousands separates the thousands of a number.
+func thousands(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// target is a fuzz test.
+type target struct {
+	// path is the package's import path.
+	path, name string
+	// dir is where the package is.
+	dir string
+}
+
+var declaration = regexp.MustCompile(`(?m)^func (Fuzz\w*)\(\w+ \*testing\.F\)`)
+
+// findAll finds the fuzz tests of modules. It reads the sources, because go test -list would have to build them all.
+func findAll(ctx context.Context, modules []string) ([]target, error) {
+	var all []target
+	for _, module := range modules {
+		found, err := find(ctx, module)
+		if err != nil {
+			return nil, err
+		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("there are no fuzz tests in %s", module)
+		}
+		all = append(all, found...)
+	}
+	if len(all) == 0 {
+		return nil, errors.New("no modules are named")
+	}
+	return all, nil
+}
+
+// template prints each file of tests with the import path of its package.
+const template = `{{$p := .}}{{range .TestGoFiles}}{{$p.ImportPath}} {{$p.Dir}}/{{.}}{{"\n"}}{{end}}` +
+	`{{range .XTestGoFiles}}{{$p.ImportPath}} {{$p.Dir}}/{{.}}{{"\n"}}{{end}}`
+
+// find finds the fuzz tests of one module.
+func find(ctx context.Context, module string) ([]target, error) {
+	command := exec.CommandContext(ctx, "go", "list", "-f", template, "./...")
+	command.Dir, command.Stderr = module, os.Stderr
+	listed, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("listing the packages of %s: %w", module, err)
+	}
+	var all []target
+	for line := range strings.Lines(string(listed)) {
+		path, file, found := strings.Cut(strings.TrimSpace(line), " ")
+		if !found {
+			continue
+		}
+		source, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		for _, match := range declaration.FindAllSubmatch(source, -1) {
+			all = append(all, target{path: path, name: string(match[1]), dir: filepath.Dir(file)})
+		}
+	}
+	return all, nil
+}
+
+// fuzz runs the test for some time.
+func (t target) fuzz(ctx context.Context, each time.Duration, parallel int) (result, error) {
+	args := []string{"test", "-run", "^$", "-fuzz", "^" + t.name + "$", "-fuzztime", each.String(), "-fuzzminimizetime", "10x"}
+	if parallel > 0 {
+		args = append(args, "-parallel", strconv.Itoa(parallel))
+	}
+	command := exec.CommandContext(ctx, "go", append(args, ".")...)
+	command.Dir = t.dir
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGINT) }
+	var output bytes.Buffer
+	command.Stdout, command.Stderr = &output, &output
+	start := time.Now()
+	err := command.Run()
+	r, unreadable := parse(bytes.NewReader(output.Bytes()))
+	r.Seconds = time.Since(start).Seconds()
+	if err != nil {
+		r.Failures = 1
+		return r, fmt.Errorf("%w\n%s", err, output.String())
+	}
+	return r, unreadable
+}
+
+var progress = regexp.MustCompile(`^fuzz: elapsed: .*, execs: (\d+) .*new interesting: \d+ \(total: (\d+)\)`)
+
+// parse finds what a run came to in what go test prints: the last line of progress counts.
+func parse(output io.Reader) (result, error) {
+	r, found := result{}, false
+	lines := bufio.NewScanner(output)
+	for lines.Scan() {
+		match := progress.FindStringSubmatch(lines.Text())
+		if match == nil {
+			continue
+		}
+		executions, err := strconv.ParseInt(match[1], 10, 64)
+		if err != nil {
+			return r, err
+		}
+		corpus, err := strconv.ParseInt(match[2], 10, 64)
+		if err != nil {
+			return r, err
+		}
+		r.Executions, r.Corpus, found = executions, corpus, true
+	}
+	if !found && lines.Err() == nil {
+		return r, errors.New("the output of go test tells no executions")
+	}
+	return r, lines.Err()
+}

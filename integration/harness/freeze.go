@@ -1,0 +1,29 @@
+package harness
+
+import (
+	"context"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// FreezeAPIServer has the API server do nothing more, its connections stay open, until thaw is called, which happens at
+// the end of the test at the latest. It must not be restarted meanwhile.
+func FreezeAPIServer(t testing.TB) (thaw func()) {
+	t.Helper()
+	var pid int
+	steer(t, func(ctx context.Context) (err error) {
+		pid, err = plane(t).apiServerPID(ctx)
+		return err
+	})
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	thaw = sync.OnceFunc(func() {
+		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(thaw)
+	return thaw
+}

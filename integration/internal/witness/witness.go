@@ -1,0 +1,247 @@
+// Package witness has an event handler that checks what it is told.
+package witness
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
+
+// remembered is how much of what was told of a key is kept, for complaints.
+const remembered = 10
+
+// Witness is an event handler that checks what it is told of custom resources with a number in spec.value, and that can
+// be made to wait. It is safe for concurrent use.
+type Witness struct {
+	name string
+	// generation numbers the generation of the informer.
+	generation func() int
+
+	mu struct {
+		sync.Mutex
+		// gate is closed to let a waiting witness go on; nil while it does not wait.
+		gate chan struct{}
+		// live is what the witness has been told there is.
+		live map[string]told
+		// last is the latest that it was told of each object, also of those that are gone.
+		last map[types.UID]told
+		// lost are the objects whose end was a DeletedFinalStateUnknown, with how often that was.
+		lost map[types.UID]int
+		// trail is what it was told of each key lately.
+		trail    map[string][]string
+		nonsense []string
+		counts   Counts
+	}
+}
+
+// Object is an object as a witness was told of it.
+type Object struct {
+	UID   types.UID
+	Value int64
+}
+
+// told is an object at a version.
+type told struct {
+	Object
+	version uint64
+}
+
+// Counts are how often a witness was called.
+type Counts struct {
+	Events int
+	// Repeats are updates that leave the resource version alone.
+	Repeats int
+}
+
+var _ cache.ResourceEventHandler = (*Witness)(nil)
+
+// New returns a witness of an informer whose generations generation numbers. A nil func is for informers without.
+func New(name string, generation func() int) *Witness {
+	if generation == nil {
+		generation = func() int { return 0 }
+	}
+	w := &Witness{name: name, generation: generation}
+	w.mu.live = map[string]told{}
+	w.mu.last = map[types.UID]told{}
+	w.mu.lost = map[types.UID]int{}
+	w.mu.trail = map[string][]string{}
+	return w
+}
+
+// Name returns what complaints call the witness.
+func (w *Witness) Name() string { return w.name }
+
+// OnAdd implements cache.ResourceEventHandler.
+func (w *Witness) OnAdd(obj any, _ bool) { w.note("add", "", nil, obj) }
+
+// OnUpdate implements cache.ResourceEventHandler.
+func (w *Witness) OnUpdate(before, obj any) { w.note("update", "", before, obj) }
+
+// OnDelete implements cache.ResourceEventHandler.
+func (w *Witness) OnDelete(obj any) {
+	if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		w.note("lose", lost.Key, nil, lost.Obj)
+		return
+	}
+	w.note("delete", "", nil, obj)
+}
+
+// note checks an event against those before, and remembers it.
+func (w *Witness) note(verb, key string, before, obj any) {
+	u := obj.(*unstructured.Unstructured)
+	if key == "" {
+		key = keyOf(u)
+	}
+	w.pass()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mu.counts.Events++
+	now := told{Object: Object{UID: u.GetUID()}}
+	now.Value, _, _ = unstructured.NestedInt64(u.Object, "spec", "value")
+	version, err := strconv.ParseUint(u.GetResourceVersion(), 10, 64)
+	now.version = version
+	complaint := w.complaint(verb, key, before, u, now)
+	if err != nil {
+		complaint = err.Error()
+	}
+	if complaint != "" {
+		w.mu.nonsense = append(w.mu.nonsense, fmt.Sprintf("%s: %s of %s (UID %s, version %d) %s after\n\t%s", w.name, verb, key, now.UID, version,
+			complaint, strings.Join(w.mu.trail[key], "\n\t")))
+	}
+	if verb == "update" && w.mu.live[key] == now {
+		w.mu.counts.Repeats++
+	}
+	trail := append(w.mu.trail[key], fmt.Sprintf("%s %s=%d @%d %s", verb, now.UID, now.Value, version, time.Now().Format("05.000")))
+	w.mu.trail[key] = trail[max(0, len(trail)-remembered):]
+	w.mu.last[now.UID] = now
+	switch verb {
+	case "lose":
+		w.mu.lost[now.UID]++
+		delete(w.mu.live, key)
+	case "delete":
+		w.mu.lost[now.UID] = 0
+		delete(w.mu.live, key)
+	default:
+		w.mu.live[key] = now
+	}
+}
+
+// complaint tells what makes no sense in an event: an object is added when it is not there, and updated or deleted only
+// while it is, under the UID that it was added with; an update comes with the object as it was told of before; what
+// has been deleted never comes back; and no version is older than the last. What ended with its type may come back with
+// the next generation: a handler can be told of objects of a new definition before it is told that the definition is
+// another one.
+func (w *Witness) complaint(verb, key string, before any, u *unstructured.Unstructured, now told) string {
+	was, live := w.mu.live[key]
+	last, known := w.mu.last[now.UID]
+	lost := w.mu.lost[now.UID]
+	switch {
+	case key != keyOf(u):
+		return "brings " + keyOf(u)
+	case live == (verb == "add"):
+		return fmt.Sprintf("comes although that it is there is %v", live)
+	case live && was.UID != now.UID:
+		return fmt.Sprintf("brings another UID than %s", was.UID)
+	case verb == "update" && before.(*unstructured.Unstructured).GetResourceVersion() != strconv.FormatUint(was.version, 10):
+		return fmt.Sprintf("comes with version %s as the one before, which was %d", before.(*unstructured.Unstructured).GetResourceVersion(), was.version)
+	case verb == "add" && known && (lost == 0 || lost >= w.generation()):
+		return "comes again after its end"
+	case now.version < last.version:
+		return fmt.Sprintf("comes after version %d", last.version)
+	}
+	return ""
+}
+
+func keyOf(u *unstructured.Unstructured) string {
+	return u.GetNamespace() + "/" + u.GetName()
+}
+
+// pass waits where the witness is being slow.
+func (w *Witness) pass() {
+	w.mu.Lock()
+	gate := w.mu.gate
+	w.mu.Unlock()
+	if gate != nil {
+		<-gate // closed by Toggle or GoOn
+	}
+}
+
+// Toggle makes a witness wait at its next event, or lets it go on.
+func (w *Witness) Toggle() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.mu.gate == nil {
+		w.mu.gate = make(chan struct{})
+		return
+	}
+	close(w.mu.gate)
+	w.mu.gate = nil
+}
+
+// GoOn lets a witness go on if it waits.
+func (w *Witness) GoOn() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.mu.gate != nil {
+		close(w.mu.gate)
+		w.mu.gate = nil
+	}
+}
+
+// Live returns what the witness was told there is, by key.
+func (w *Witness) Live() map[string]Object {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	live := make(map[string]Object, len(w.mu.live))
+	for key, o := range w.mu.live {
+		live[key] = o.Object
+	}
+	return live
+}
+
+// Last returns the latest of each object that the witness was told of since Forget, also of those that are gone.
+func (w *Witness) Last() map[types.UID]int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	last := make(map[types.UID]int64, len(w.mu.last))
+	for uid, o := range w.mu.last {
+		last[uid] = o.Value
+	}
+	return last
+}
+
+// Counts returns how often the witness has been called.
+func (w *Witness) Counts() Counts {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.mu.counts
+}
+
+// Nonsense returns what made no sense, each time once.
+func (w *Witness) Nonsense() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	nonsense := w.mu.nonsense
+	w.mu.nonsense = nil
+	return nonsense
+}
+
+// Forget drops what is known of objects that are gone, so that a witness needs no more memory the longer it lives.
+func (w *Witness) Forget() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	here := map[types.UID]bool{}
+	for _, o := range w.mu.live {
+		here[o.UID] = true
+	}
+	maps.DeleteFunc(w.mu.last, func(uid types.UID, _ told) bool { return !here[uid] })
+	maps.DeleteFunc(w.mu.lost, func(uid types.UID, _ int) bool { return !here[uid] })
+	maps.DeleteFunc(w.mu.trail, func(key string, _ []string) bool { return w.mu.live[key].UID == "" })
+}

@@ -1,0 +1,74 @@
+package witness
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
+
+func object(uid, version string, value int64) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"namespace": "n", "name": "o", "uid": uid, "resourceVersion": version},
+		"spec":     map[string]any{"value": value},
+	}}
+}
+
+func TestWitness(t *testing.T) {
+	one, two, another := object("a", "9", 1), object("a", "10", 2), object("b", "11", 1)
+	lose := func(w *Witness) { w.OnDelete(cache.DeletedFinalStateUnknown{Key: "n/o", Obj: one}) }
+	for _, c := range []struct {
+		name string
+		tell func(*Witness)
+		want string // of the complaint; empty: there is none
+	}{
+		{name: "a life", tell: func(w *Witness) { w.OnAdd(one, true); w.OnUpdate(one, two); w.OnDelete(two); w.OnAdd(another, false) }},
+		{name: "a repeat", tell: func(w *Witness) { w.OnAdd(one, true); w.OnUpdate(one, one) }},
+		{name: "two generations", tell: func(w *Witness) { w.OnAdd(one, true); lose(w); w.OnAdd(one, true) }},
+		{name: "added twice", tell: func(w *Witness) { w.OnAdd(one, true); w.OnAdd(two, false) }, want: "although that it is there is true"},
+		{name: "updated before it is added", tell: func(w *Witness) { w.OnUpdate(one, two) }, want: "although that it is there is false"},
+		{name: "another UID", tell: func(w *Witness) { w.OnAdd(one, true); w.OnUpdate(one, another) }, want: "another UID"},
+		{name: "a gap", tell: func(w *Witness) { w.OnAdd(one, true); w.OnUpdate(two, object("a", "12", 3)) }, want: "version 10 as the one before"},
+		{name: "backwards", tell: func(w *Witness) { w.OnAdd(two, true); w.OnUpdate(two, one) }, want: "after version 10"},
+		{name: "back from the dead", tell: func(w *Witness) { w.OnAdd(one, true); w.OnDelete(two); w.OnAdd(two, false) }, want: "again after its end"},
+		{name: "lost and back in one generation", tell: func(w *Witness) { w.OnAdd(one, true); lose(w); w.OnAdd(one, true); lose(w); w.OnAdd(one, true) },
+			want: "again after its end"},
+		{name: "another key", tell: func(w *Witness) {
+			w.OnAdd(one, true)
+			w.OnDelete(cache.DeletedFinalStateUnknown{Key: "n/x", Obj: one})
+		}, want: "brings n/o"},
+		{name: "no version", tell: func(w *Witness) { w.OnAdd(object("a", "x", 1), true) }, want: "invalid syntax"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := New("w", func() int { return 2 })
+			c.tell(w)
+			got := strings.Join(w.Nonsense(), "\n")
+			if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
+				t.Errorf("the complaint is %q, want one with %q", got, c.want)
+			}
+			if again := w.Nonsense(); again != nil {
+				t.Errorf("told again: %q", again)
+			}
+		})
+	}
+}
+
+func TestForget(t *testing.T) {
+	w := New("w", nil)
+	w.OnAdd(object("a", "1", 1), true)
+	w.OnDelete(object("a", "2", 1))
+	w.OnAdd(object("b", "3", 5), true)
+	w.Forget()
+	if diff := cmp.Diff(map[types.UID]int64{"b": 5}, w.Last()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]Object{"n/o": {UID: "b", Value: 5}}, w.Live()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(Counts{Events: 3}, w.Counts()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

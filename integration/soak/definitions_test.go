@@ -1,0 +1,92 @@
+package soak_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+)
+
+// until tries again and again; what fails in bad weather succeeds when it clears.
+func (w *world) until(try func(context.Context) error) error {
+	for {
+		ctx, cancel := context.WithTimeout(w.ctx, requestTimeout)
+		err := try(ctx)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-w.ctx.Done():
+			return fmt.Errorf("%w: %w", w.ctx.Err(), err)
+		}
+	}
+}
+
+// turn has a type go if it is there, and come otherwise, and does not wait for that.
+func (w *world) turn(k *kind) {
+	k.installed.Store(!k.installed.Load())
+	w.changes.Go(func() { // ended by success, or by the context of the world
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		change := w.uninstall
+		if k.installed.Load() { // whoever comes last does what was wanted last
+			change = w.install
+		}
+		if err := change(k); err != nil {
+			w.Error(err)
+		}
+	})
+}
+
+func (w *world) install(k *kind) error {
+	definitions := w.admin.Resource(crd.GVR)
+	err := w.until(func(ctx context.Context) error {
+		_, err := definitions.Create(ctx, k.definition, metav1.CreateOptions{})
+		if !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		// It is the one of this attempt, whose answer was lost, or the one before, which is going.
+		there, err := definitions.Get(ctx, k.definition.GetName(), metav1.GetOptions{})
+		if err == nil && there.GetDeletionTimestamp() != nil {
+			return fmt.Errorf("%s is still going", k.name)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return w.until(func(ctx context.Context) error {
+		_, err := w.admin.Resource(k.gvr).List(ctx, metav1.ListOptions{Limit: 1})
+		return err
+	})
+}
+
+func (w *world) uninstall(k *kind) error {
+	definitions := w.admin.Resource(crd.GVR)
+	return w.until(func(ctx context.Context) error {
+		err := definitions.Delete(ctx, k.definition.GetName(), metav1.DeleteOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err == nil {
+			err = fmt.Errorf("%s is going", k.name)
+		}
+		return err
+	})
+}
+
+// installAll installs all types. They are removed with the control plane.
+func (w *world) installAll() {
+	w.Helper()
+	for _, k := range w.kinds {
+		if err := w.install(k); err != nil {
+			w.Fatal(err)
+		}
+	}
+}

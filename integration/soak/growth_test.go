@@ -1,0 +1,125 @@
+package soak_test
+
+import (
+	"math"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// judged is from how many measurements on growth is judged. The first quarter is not: until then, what is done once counts
+// too much.
+const judged = 12
+
+// measurement is what the process needs when all is quiet.
+type measurement struct {
+	At                time.Duration
+	Heap              float64
+	Goroutines, Files int
+}
+
+// measure waits for nothing: what is being closed counts, and evens out.
+func measure(t testing.TB, at time.Duration) measurement {
+	t.Helper()
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The second collection frees what finalizers and pools held on to during the first.
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return measurement{At: at, Heap: float64(stats.HeapAlloc), Goroutines: runtime.NumGoroutine(), Files: len(files)}
+}
+
+// trend is a line through measurements.
+type trend struct {
+	// Mean is the value in the middle; Growth is by how much the line rises from the first to the last measurement, and
+	// Deviation the standard error of that.
+	Mean, Growth, Deviation float64
+}
+
+// fit fits a line by least squares.
+func fit(at, values []float64) trend {
+	n := float64(len(at))
+	var meanAt, mean float64
+	for i := range at {
+		meanAt, mean = meanAt+at[i]/n, mean+values[i]/n
+	}
+	var square, product float64
+	for i := range at {
+		square, product = square+(at[i]-meanAt)*(at[i]-meanAt), product+(at[i]-meanAt)*(values[i]-mean)
+	}
+	slope := product / square
+	var residual float64
+	for i := range at {
+		off := values[i] - mean - slope*(at[i]-meanAt)
+		residual += off * off
+	}
+	span := at[len(at)-1] - at[0]
+	return trend{Mean: mean, Growth: slope * span, Deviation: math.Sqrt(residual/(n-2)/square) * span}
+}
+
+// grows reports whether there is growth that is neither noise nor too little to count.
+func (t trend) grows(negligible float64) bool {
+	return t.Growth > negligible && t.Growth > 3*t.Deviation
+}
+
+// growth is the trends of what counts.
+type growth struct{ heap, goroutines, files trend }
+
+// growthOf leaves the first quarter out.
+func growthOf(all []measurement) growth {
+	all = all[len(all)/4:]
+	of := func(value func(measurement) float64) trend {
+		var at, values []float64
+		for _, m := range all {
+			at, values = append(at, m.At.Hours()), append(values, value(m))
+		}
+		return fit(at, values)
+	}
+	return growth{
+		heap:       of(func(m measurement) float64 { return m.Heap }),
+		goroutines: of(func(m measurement) float64 { return float64(m.Goroutines) }),
+		files:      of(func(m measurement) float64 { return float64(m.Files) }),
+	}
+}
+
+// judge fails the test for what grows: the heap by more than 5 % and 2 MiB, and anything else by more than 10.
+func (g growth) judge(t testing.TB) {
+	t.Helper()
+	if g.heap.grows(0.05*g.heap.Mean + 2<<20) {
+		t.Errorf("the live heap grows: %+v", g.heap)
+	}
+	if g.goroutines.grows(10) {
+		t.Errorf("the number of goroutines grows: %+v", g.goroutines)
+	}
+	if g.files.grows(10) {
+		t.Errorf("the number of open files grows: %+v", g.files)
+	}
+}
+
+func TestFit(t *testing.T) {
+	at := []float64{0, 1, 2, 3, 4, 5}
+	for _, c := range []struct {
+		name   string
+		values []float64
+		growth float64
+		grows  bool
+	}{
+		{name: "flat", values: []float64{7, 7, 7, 7, 7, 7}},
+		{name: "noise", values: []float64{100, 140, 90, 130, 95, 135}, growth: 11.43},
+		{name: "a slope", values: []float64{10, 31, 49, 70, 91, 109}, growth: 99.43, grows: true},
+		{name: "negligible", values: []float64{10, 11, 12, 13, 14, 15}, growth: 5},
+		{name: "downwards", values: []float64{60, 50, 40, 30, 20, 10}, growth: -50},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := fit(at, c.values)
+			if math.Abs(got.Growth-c.growth) > 0.01 || got.grows(10) != c.grows {
+				t.Errorf("%+v, which grows: %v; want a growth of %v, and %v", got, got.grows(10), c.growth, c.grows)
+			}
+		})
+	}
+}

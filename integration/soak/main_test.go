@@ -1,0 +1,48 @@
+// Package soak_test follows many types for a long time in bad weather.
+//
+// A soak is a number of rounds. In each, writers change objects while connections are cut, slow or dead, the API server
+// and etcd are killed or frozen, history is compacted and memory is short; types come and go, handlers stall, indexes are
+// replaced and informers are acquired and released. After each round the weather clears: every cache must come to
+// equal the server's, what each handler was told must make sense, and memory, goroutines and open files are taken down.
+// client-go's informers follow some of the types over the same connections, for comparison.
+//
+// What happens depends on the seed, which is printed. Which request it hits is up to the scheduler.
+package soak_test
+
+import (
+	"flag"
+	"testing"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// options are how much there is of everything; the defaults are for a short run. See make soak.
+var options struct {
+	duration, round                                         time.Duration
+	types, coming, objects, updates, handlers, stock, limit int
+	seed                                                    uint64
+	document                                                string
+}
+
+func init() {
+	flag.DurationVar(&options.duration, "duration", 40*time.Second, "how long rounds are begun")
+	flag.DurationVar(&options.round, "round", 15*time.Second, "how long the weather of a round lasts")
+	flag.IntVar(&options.types, "types", 24, "how many types there are")
+	flag.IntVar(&options.coming, "coming", 4, "how many of the types come and go")
+	flag.IntVar(&options.objects, "objects", 960, "how many objects there are, over all types")
+	flag.IntVar(&options.updates, "updates", 40, "how many objects are changed in a second, over all types")
+	flag.IntVar(&options.handlers, "handlers", 12, "how many event handlers there are, over all types")
+	flag.IntVar(&options.stock, "stock", 6, "how many of the types that stay client-go's informers follow as well")
+	flag.IntVar(&options.limit, "longest", 6, "how many seconds a fault lasts at most")
+	flag.Uint64Var(&options.seed, "seed", 0, "what happens; 0: by the clock")
+	flag.StringVar(&options.document, "document", "", "the document whose section is written; empty: none")
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	klog.SetLogger(klog.Logger{}) // discards: everybody tells of every fault
+	harness.Main(m)
+}

@@ -1,0 +1,169 @@
+package soak_test
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/integration/internal/witness"
+)
+
+// patience is how long anything may take after the weather has cleared: far more than the longest pause between two attempts,
+// so that a busy machine fails no test.
+const patience = 5 * time.Minute
+
+// outcome is how long it took after a round until everything equalled the server's.
+type outcome struct{ Ours, Theirs time.Duration }
+
+// settle waits until all agree with the server, and checks what the handlers were told.
+func (w *world) settle() {
+	w.Helper()
+	start := time.Now()
+	for _, h := range w.witnesses {
+		h.GoOn()
+	}
+	w.leave()
+	theirs := make(chan time.Duration, 1)
+	go func() { // ended by patience
+		for _, k := range w.shared() {
+			w.eventually(func(ctx context.Context) error { return w.stockAgrees(ctx, k) })
+		}
+		theirs <- time.Since(start)
+	}()
+	w.changes.Wait()
+	for _, k := range w.kinds {
+		w.eventually(func(ctx context.Context) error { return w.agrees(ctx, k) })
+	}
+	o := outcome{Ours: time.Since(start), Theirs: <-theirs}
+	w.settled = append(w.settled, o)
+	for _, h := range append(w.witnesses, w.stockWitnesses...) {
+		w.eventually(func(ctx context.Context) error { return w.wasTold(ctx, h) })
+		for _, line := range h.Nonsense() {
+			w.Error(line)
+		}
+		h.Forget()
+	}
+	if w.Failed() {
+		w.FailNow()
+	}
+}
+
+// eventually fails the test, but does not end it, when check does not succeed.
+func (w *world) eventually(check func(context.Context) error) {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	defer cancel()
+	for {
+		err := check(ctx)
+		if err == nil {
+			return
+		}
+		select {
+		case <-time.After(pace):
+		case <-ctx.Done():
+			w.Error(err)
+			return
+		}
+	}
+}
+
+// list returns the objects of a type by key; none if the type is gone.
+func (w *world) list(ctx context.Context, k *kind) (map[string]*unstructured.Unstructured, error) {
+	all := map[string]*unstructured.Unstructured{}
+	if !k.installed.Load() {
+		return all, nil
+	}
+	list, err := w.admin.Resource(k.gvr).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		all[list.Items[i].GetNamespace()+"/"+list.Items[i].GetName()] = &list.Items[i]
+	}
+	return all, nil
+}
+
+// agrees compares a cache with what the server lists, and its index with its objects.
+func (w *world) agrees(ctx context.Context, k *kind) error {
+	server, err := w.list(ctx, k)
+	if err != nil {
+		return err
+	}
+	want := dynamicinformer.StateSynced
+	if !k.installed.Load() {
+		want = dynamicinformer.StatePending
+	}
+	if status := k.informer.Status(); status.State != want {
+		return fmt.Errorf("%s should be %s: %+v", k.name, want, status)
+	}
+	if err := same(k.name, server, k.informer.GetStore()); err != nil {
+		return err
+	}
+	indexed := 0
+	for bucket := range buckets {
+		objects, err := k.informer.GetIndexer().ByIndex(k.bucketIndex(), fmt.Sprint(bucket))
+		if err != nil {
+			return err
+		}
+		for _, o := range objects {
+			if value, _, _ := unstructured.NestedInt64(o.(*unstructured.Unstructured).Object, "spec", "bucket"); value != int64(bucket) {
+				return fmt.Errorf("%s: the index has %s under %d, its bucket is %d", k.name, o.(*unstructured.Unstructured).GetName(), bucket, value)
+			}
+		}
+		indexed += len(objects)
+	}
+	if indexed != len(server) {
+		return fmt.Errorf("%s: the index has %d objects, the server %d", k.name, indexed, len(server))
+	}
+	return nil
+}
+
+func (w *world) stockAgrees(ctx context.Context, k *kind) error {
+	server, err := w.list(ctx, k)
+	if err != nil {
+		return err
+	}
+	return same("client-go's "+k.name, server, w.stock[k].GetStore())
+}
+
+// same compares objects whole.
+func same(name string, server map[string]*unstructured.Unstructured, store cache.Store) error {
+	if keys := store.ListKeys(); len(keys) != len(server) {
+		return fmt.Errorf("%s: the cache has %d objects, the server %d", name, len(keys), len(server))
+	}
+	for key, o := range server {
+		cached, exists, err := store.GetByKey(key)
+		if err != nil || !exists {
+			return fmt.Errorf("%s: the cache lacks %s (%v)", name, key, err)
+		}
+		if u := cached.(*unstructured.Unstructured); !reflect.DeepEqual(u.Object, o.Object) {
+			return fmt.Errorf("%s: the cache has version %s of %s, the server %s", name, u.GetResourceVersion(), key, o.GetResourceVersion())
+		}
+	}
+	return nil
+}
+
+// wasTold compares what a handler was told there is with what the server lists.
+func (w *world) wasTold(ctx context.Context, h *handler) error {
+	server, err := w.list(ctx, h.kind)
+	if err != nil {
+		return err
+	}
+	live := h.Live()
+	for key, o := range server {
+		value, _, _ := unstructured.NestedInt64(o.Object, "spec", "value")
+		if want := (witness.Object{UID: o.GetUID(), Value: value}); live[key] != want {
+			return fmt.Errorf("%s was told of %s %+v, the server has %+v", h.Name(), key, live[key], want)
+		}
+	}
+	if len(live) != len(server) {
+		return fmt.Errorf("%s was told of %d objects, the server has %d", h.Name(), len(live), len(server))
+	}
+	return nil
+}

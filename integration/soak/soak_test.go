@@ -1,0 +1,45 @@
+package soak_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/crdcache/crdcache/integration/internal/document"
+)
+
+func TestSoak(t *testing.T) {
+	seed := options.seed
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano()) % 1_000_000
+	}
+	t.Logf("the seed is %d", seed)
+	w := newWorld(t, seed)
+	w.settle()
+	w.settled = nil // the first lists were not after any weather
+	began := time.Now()
+	first, theirs := w.ours.sent(), w.theirs.sent()
+	for round := uint64(1); round == 1 || time.Since(began) < options.duration; round++ {
+		stop := w.write(seed + round)
+		w.weather()
+		stop()
+		w.settle()
+		m := measure(t, time.Since(began))
+		w.measurements = append(w.measurements, m)
+		o := w.settled[len(w.settled)-1]
+		t.Logf("%s round %d: %.1f MiB live, %d goroutines, %d files; settled in %.1f s, client-go in %.1f s; asked %+v, client-go %+v",
+			time.Now().Format(time.TimeOnly), round, m.Heap/(1<<20), m.Goroutines, m.Files, o.Ours.Seconds(), o.Theirs.Seconds(), w.ours.sent(), w.theirs.sent())
+	}
+	if len(w.measurements) >= judged {
+		growthOf(w.measurements).judge(t)
+	}
+	// A storm of lists is what grows with the weather; some more than client-go sends are no storm.
+	ours, stock := w.ours.sent().initial()-first.initial(), w.theirs.sent().initial()-theirs.initial()
+	if ours > 2*stock+5*options.stock {
+		t.Errorf("%d lists were sent for %d types, client-go sent %d", ours, options.stock, stock)
+	}
+	if options.document != "" && !t.Failed() {
+		if err := document.WriteSection(options.document, "Soak", w.section(seed, time.Since(began))); err != nil {
+			t.Error(err)
+		}
+	}
+}

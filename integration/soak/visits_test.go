@@ -1,0 +1,65 @@
+package soak_test
+
+import (
+	"context"
+	"time"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// visitors is how many informers there may be for a while.
+const visitors = 5
+
+// visit acquires an informer that shows a type in another way, and releases the one that has been there longest.
+func (w *world) visit(k *kind) {
+	w.Helper()
+	views := []dynamicinformer.ResourceOptions{
+		{Namespaces: dynamicinformer.InNamespaces(w.namespaces[0], w.namespaces[1])},
+		{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}},
+		{}, // the one that is there
+	}
+	handle, err := w.factory.Acquire(k.gvr, views[w.random.IntN(len(views))])
+	if err != nil {
+		w.Error(err)
+		return
+	}
+	w.visits = append(w.visits, handle)
+	if len(w.visits) > visitors {
+		w.visits[0].Release()
+		w.visits = w.visits[1:]
+	}
+}
+
+// leave releases all that was acquired.
+func (w *world) leave() {
+	for _, handle := range w.visits {
+		handle.Release()
+	}
+	w.visits = nil
+}
+
+// passBy makes a factory of its own and shuts it down again, synced or not.
+func (w *world) passBy(k *kind) {
+	w.Helper()
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: w.proxy.config(w), Types: w.types})
+	if err != nil {
+		w.Error(err)
+		return
+	}
+	informer, err := factory.ForResource(k.gvr)
+	if err != nil {
+		w.Error(err)
+		return
+	}
+	if err := factory.Start(w.ctx); err != nil {
+		w.Error(err)
+	}
+	wait, cancel := context.WithTimeout(w.ctx, 200*time.Millisecond)
+	_ = informer.WaitForSync(wait) // that it does not, in this weather, is no failure
+	cancel()
+	end, cancel := context.WithTimeout(w.ctx, time.Minute)
+	defer cancel()
+	if err := factory.Shutdown(end); err != nil {
+		w.Errorf("shutting a factory down: %v", err)
+	}
+}

@@ -1,0 +1,132 @@
+package soak_test
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// pace is the time between two things that happen.
+const pace = 250 * time.Millisecond
+
+// fault is one kind of bad weather.
+type fault struct {
+	name string
+	// begin has it begin; it ends with end, if there is one, after some seconds.
+	begin func(w *world) (end func())
+}
+
+func faults() []fault {
+	return []fault{
+		{"connections cut", func(w *world) func() { return w.proxy.cut(w) }},
+		{"connections broken at once", func(w *world) func() { w.proxy.cut(w)(); return nil }},
+		{"connections slow", func(w *world) func() { return w.proxy.spoil(w, "bandwidth", map[string]any{"rate": 50}) }},
+		{"answers late", func(w *world) func() {
+			return w.proxy.spoil(w, "latency", map[string]any{"latency": 800, "jitter": 700})
+		}},
+		{"answers in small pieces", func(w *world) func() {
+			return w.proxy.spoil(w, "slicer", map[string]any{"average_size": 64, "size_variation": 32, "delay": 100})
+		}},
+		{"no answers, connections open", func(w *world) func() {
+			return w.proxy.spoil(w, "timeout", map[string]any{"timeout": 0})
+		}},
+		{"connections reset", func(w *world) func() { return w.proxy.spoil(w, "reset_peer", map[string]any{"timeout": 500}) }},
+		{"connections end after 64 KiB", func(w *world) func() { return w.proxy.spoil(w, "limit_data", map[string]any{"bytes": 64 << 10}) }},
+		{"API server killed", func(w *world) func() {
+			harness.KillAPIServer(w)
+			return func() { harness.RestartAPIServer(w) }
+		}},
+		{"API server killed, its connections not", func(w *world) func() { harness.RestartAPIServer(w); return nil }},
+		{"etcd restarted", func(w *world) func() { harness.RestartEtcd(w); return nil }},
+		{"history compacted, API server restarted", func(w *world) func() {
+			harness.Compact(w)
+			harness.RestartAPIServer(w)
+			return nil
+		}},
+		{"API server frozen", func(w *world) func() { return harness.FreezeAPIServer(w) }},
+		{"this process frozen", func(w *world) func() { w.freeze(); return nil }},
+		{"memory short", func(*world) func() {
+			var stats runtime.MemStats
+			runtime.ReadMemStats(&stats)
+			debug.SetMemoryLimit(int64(stats.Sys-stats.HeapReleased) * 3 / 4)
+			return func() { debug.SetMemoryLimit(math.MaxInt64) }
+		}},
+	}
+}
+
+// freeze stops this process for as long as a fault may last.
+func (w *world) freeze() {
+	w.Helper()
+	script := `kill -STOP "$1"; sleep "$2"; kill -CONT "$1"`
+	command := exec.Command("sh", "-c", script, "freeze", strconv.Itoa(os.Getpid()), strconv.Itoa(w.seconds()))
+	if out, err := command.CombinedOutput(); err != nil {
+		w.Errorf("stopping this process: %v: %s", err, out)
+	}
+}
+
+// seconds is how long a fault lasts: mostly short, now and then as long as it may.
+func (w *world) seconds() int {
+	return 1 + w.random.IntN(1+w.random.IntN(options.limit))
+}
+
+// weather has faults happen one after the other, and much besides.
+func (w *world) weather() {
+	w.Helper()
+	all := faults()
+	for until := time.Now().Add(options.round); time.Now().Before(until); {
+		f := all[w.random.IntN(len(all))]
+		w.tally[f.name]++
+		w.Logf("%s %s", time.Now().Format(time.TimeOnly), f.name)
+		end := f.begin(w)
+		if end != nil {
+			w.live(time.Duration(w.seconds()) * time.Second)
+			end()
+		}
+		w.live(time.Duration(w.seconds()) * time.Second / 2)
+	}
+}
+
+// live has people do for a while what they do to informers, whatever the weather.
+func (w *world) live(duration time.Duration) {
+	w.Helper()
+	for until := time.Now().Add(duration); time.Now().Before(until); time.Sleep(pace) {
+		k := w.kinds[w.random.IntN(len(w.kinds))]
+		switch n := w.random.IntN(10); {
+		case n < 3:
+			w.tally["handlers stalled or let go"]++
+			w.witnesses[w.random.IntN(len(w.witnesses))].Toggle()
+		case n < 5 && options.coming > 0:
+			w.tally["types gone or come"]++
+			w.turn(w.kinds[w.random.IntN(options.coming)])
+		case n < 7:
+			w.tally["indexes replaced"]++
+			w.reindex(k)
+		case n < 9:
+			w.tally["informers acquired and released"]++
+			w.visit(k)
+		default:
+			w.tally["factories made and shut down"]++
+			w.passBy(k)
+		}
+	}
+}
+
+// reindex replaces the indexes of an informer by the other set.
+func (w *world) reindex(k *kind) {
+	w.Helper()
+	was := indexSet(k.index).Names()
+	k.index = 1 - k.index
+	if err := k.informer.AddIndexes(indexSet(k.index), was...); err != nil {
+		w.Error(err)
+	}
+}
+
+// bucketIndex is the name of the index that an informer has just now.
+func (k *kind) bucketIndex() string { return fmt.Sprintf("bucket%d", k.index) }

@@ -1,0 +1,232 @@
+package soak_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	stock "k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/integration/harness"
+	"github.com/crdcache/crdcache/integration/internal/witness"
+	"github.com/crdcache/crdcache/storage/zstd"
+)
+
+// world is everything that takes part.
+type world struct {
+	*testing.T
+	ctx        context.Context
+	started    time.Time
+	random     *rand.Rand
+	admin      dynamic.Interface
+	namespaces []string
+	proxy      proxy
+	kinds      []*kind
+	factory    *dynamicinformer.Factory
+	types      dynamicinformer.TypeSource
+	witnesses  []*handler
+	// stock are client-go's informers of the first types that stay, and stockWitnesses their handlers.
+	stock          map[*kind]cache.SharedIndexInformer
+	stockWitnesses []*handler
+	// ours and theirs are what was asked of the server about the types that both follow.
+	ours, theirs *requests
+	// visits are informers that were acquired for a while.
+	visits []*dynamicinformer.Handle
+	// changes are of definitions, under way.
+	changes sync.WaitGroup
+	written written
+	// tally is how often each fault, and each other thing, happened.
+	tally        map[string]int
+	measurements []measurement
+	settled      []outcome
+}
+
+// kind is a type.
+type kind struct {
+	name       string
+	gvr        schema.GroupVersionResource
+	definition *unstructured.Unstructured
+	informer   *dynamicinformer.Informer
+	// coming is a type that comes and goes; installed says that it is wanted to be there.
+	coming    bool
+	installed atomic.Bool
+	// index tells which of two sets of indexes the informer has.
+	index int
+
+	mu sync.Mutex // one change of the definition at a time
+}
+
+// handler is a witness of the informer of a type.
+type handler struct {
+	*witness.Witness
+	kind   *kind
+	handle cache.ResourceEventHandlerRegistration
+}
+
+func newWorld(t *testing.T, seed uint64) *world {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background()) // t.Context ends before the cleanups
+	t.Cleanup(cancel)
+	admin, err := dynamic.NewForConfig(harness.Config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{
+		T: t, ctx: ctx, admin: admin, random: rand.New(rand.NewPCG(seed, 0)), proxy: startProxy(t),
+		stock: map[*kind]cache.SharedIndexInformer{}, tally: map[string]int{},
+	}
+	for range 4 {
+		w.namespaces = append(w.namespaces, harness.Namespace(t))
+	}
+	group := harness.Group(t)
+	for i := range options.types {
+		name := fmt.Sprintf("Storm%d", i)
+		definition := harness.NewCRD(group, name)
+		w.kinds = append(w.kinds, &kind{
+			name: name, coming: i < options.coming, definition: definition,
+			gvr: schema.GroupVersionResource{Group: group, Version: "v1", Resource: fmt.Sprintf("storm%ds", i)},
+		})
+	}
+	for _, k := range w.kinds {
+		k.installed.Store(true)
+	}
+	w.installAll()
+	w.populate()
+	w.follow()
+	w.followStock()
+	w.started = time.Now()
+	return w
+}
+
+// follow makes the factory under test, with informers of all types and handlers on some.
+func (w *world) follow() {
+	w.Helper()
+	config := w.proxy.config(w)
+	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(w.ctx)
+	done := make(chan error, 1)
+	go func() { done <- tracker.Run(ctx) }() // ended by cancel
+	w.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			w.Error(err)
+		}
+	})
+	w.types = tracker.Types()
+	config, w.ours = counting(config, w.shared())
+	w.factory = w.newFactory(dynamicinformer.Options{Config: config, Types: w.types, Resources: w.storages(), Linger: time.Second})
+	for _, k := range w.kinds {
+		if k.informer, err = w.factory.ForResource(k.gvr); err != nil {
+			w.Fatal(err)
+		}
+		if err := k.informer.AddIndexes(indexSet(k.index)); err != nil {
+			w.Fatal(err)
+		}
+	}
+	for i := range options.handlers {
+		k := w.kinds[i%len(w.kinds)]
+		h := &handler{kind: k, Witness: witness.New(fmt.Sprintf("handler %d of %s", i, k.name), func() int { return k.informer.Status().Generation })}
+		if h.handle, err = k.informer.AddEventHandler(h.Witness); err != nil {
+			w.Fatal(err)
+		}
+		w.witnesses = append(w.witnesses, h)
+	}
+	if err := w.factory.Start(w.ctx); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// newFactory makes a factory that is shut down at the end.
+func (w *world) newFactory(options dynamicinformer.Options) *dynamicinformer.Factory {
+	w.Helper()
+	factory, err := dynamicinformer.New(options)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() {
+		for _, h := range w.witnesses {
+			h.GoOn()
+		}
+		if err := factory.Shutdown(w.ctx); err != nil {
+			w.Error(err)
+		}
+	})
+	return factory
+}
+
+// storages has the types kept in different ways.
+func (w *world) storages() map[schema.GroupVersionResource]dynamicinformer.ResourceOptions {
+	modes := []dynamicinformer.Storage{
+		{Mode: dynamicinformer.StoragePacked},
+		{Mode: dynamicinformer.StorageCompressed, Compression: zstd.New(zstd.Options{})},
+		{Mode: dynamicinformer.StorageObject},
+	}
+	all := map[schema.GroupVersionResource]dynamicinformer.ResourceOptions{}
+	for n, k := range w.kinds {
+		all[k.gvr] = dynamicinformer.ResourceOptions{Storage: modes[n%len(modes)]}
+	}
+	return all
+}
+
+// indexSet is one of two sets of indexes.
+func indexSet(n int) *indexers.Functions {
+	config, err := indexers.Parse(indexers.Source{Name: "soak", Data: fmt.Appendf(nil, `
+apiVersion: crdcache.dev/v1alpha1
+kind: IndexConfig
+metadata: {name: soak}
+spec:
+  resources:
+  - name: all
+    match: {group: g, version: v1, resource: r}
+    indexes: [{name: bucket%d, path: .spec.bucket, type: int}]
+`, n)})
+	if err != nil {
+		panic(err) // the text stands above
+	}
+	resource, _ := config.Resource("all")
+	return indexers.Compile(resource)
+}
+
+// shared are the types that client-go follows as well.
+func (w *world) shared() []*kind {
+	return w.kinds[options.coming : options.coming+options.stock]
+}
+
+func (w *world) followStock() {
+	w.Helper()
+	config, counted := counting(w.proxy.config(w), w.shared())
+	w.theirs = counted
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		w.Fatal(err)
+	}
+	factory := stock.NewDynamicSharedInformerFactory(client, 0)
+	for _, k := range w.shared() {
+		informer := factory.ForResource(k.gvr).Informer()
+		h := &handler{kind: k, Witness: witness.New("client-go's of "+k.name, nil)}
+		if h.handle, err = informer.AddEventHandler(h.Witness); err != nil {
+			w.Fatal(err)
+		}
+		w.stock[k], w.stockWitnesses = informer, append(w.stockWitnesses, h)
+	}
+	ctx, cancel := context.WithCancel(w.ctx)
+	w.Cleanup(func() {
+		cancel()
+		factory.Shutdown()
+	})
+	factory.Start(ctx.Done())
+}

@@ -1,0 +1,114 @@
+package soak_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// writers is how many requests that write are under way at most.
+	writers = 8
+	// buckets is how many values are indexed.
+	buckets = 10
+	// requestTimeout is how long a writer waits for an answer.
+	requestTimeout = 10 * time.Second
+)
+
+// written counts what the server has taken, and what it has not, or did not say.
+type written struct{ done, failed atomic.Int64 }
+
+// write writes at the rate of the options until stop is called. The value of an object rises with each attempt, so that an
+// object is never the same twice.
+func (w *world) write(seed uint64) (stop func()) {
+	ctx, cancel := context.WithCancel(w.ctx)
+	var group sync.WaitGroup
+	for i := range writers {
+		group.Go(func() { // ended by cancel
+			random := rand.New(rand.NewPCG(seed, uint64(i)+1))
+			ticker := time.NewTicker(time.Second * writers / time.Duration(options.updates))
+			defer ticker.Stop()
+			for {
+				select {
+				case <-ticker.C:
+				case <-ctx.Done():
+					return
+				}
+				if err := w.change(ctx, random); err != nil {
+					w.written.failed.Add(1)
+				} else {
+					w.written.done.Add(1)
+				}
+			}
+		})
+	}
+	return func() {
+		cancel()
+		group.Wait()
+	}
+}
+
+// change creates, changes or deletes an object. A type that is not there is a failure like others.
+func (w *world) change(ctx context.Context, random *rand.Rand) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	k := w.kinds[random.IntN(len(w.kinds))]
+	number := random.IntN(options.objects / options.types)
+	objects := w.admin.Resource(k.gvr).Namespace(w.namespaces[number%len(w.namespaces)])
+	name := fmt.Sprintf("o%d", number)
+	if random.IntN(20) == 0 {
+		err := objects.Delete(ctx, name, metav1.DeleteOptions{})
+		if !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	value := time.Now().UnixNano()
+	patch := fmt.Appendf(nil, `{"spec":{"value":%d,"bucket":%d}}`, value, value%buckets)
+	_, err := objects.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = objects.Create(ctx, k.object(name, value), metav1.CreateOptions{})
+	}
+	return err
+}
+
+// object is an object of the type as it is created.
+func (k *kind) object(name string, value int64) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"value": value, "bucket": value % buckets, "text": strings.Repeat(name+" of "+k.name+" ", 20),
+	}}}
+	object.SetGroupVersionKind(k.gvr.GroupVersion().WithKind(k.name))
+	object.SetName(name)
+	return object
+}
+
+// populate creates all objects.
+func (w *world) populate() {
+	w.Helper()
+	var group sync.WaitGroup
+	each := options.objects / options.types
+	for part := range writers {
+		group.Go(func() {
+			for i := part; i < each*len(w.kinds); i += writers {
+				k, number := w.kinds[i/each], i%each
+				objects := w.admin.Resource(k.gvr).Namespace(w.namespaces[number%len(w.namespaces)])
+				if _, err := objects.Create(w.ctx, k.object(fmt.Sprintf("o%d", number), 1), metav1.CreateOptions{}); err != nil {
+					w.Error(err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	if w.Failed() {
+		w.FailNow()
+	}
+}

@@ -20,10 +20,19 @@ HISTORY_DURATION ?= 10m
 HISTORY_SEED ?= 0
 # How long the sample operator is run by make soak-operator.
 DURATION ?= 30m
+# How long informers are soaked by make soak, with how much of everything (integration/soak has the flags), and from which
+# seed on (0: any).
+SOAK_DURATION ?= 60m
+SOAK_SEED ?= 0
+SOAK_SCALE ?= -types 200 -coming 20 -objects 50000 -updates 500 -handlers 50 -stock 20 -round 90s -longest 60
+# What make fuzz runs, how many executions it goes on for (0: each test once), and in how many processes (0: all processors).
+FUZZ_MODULES := . controllerruntime sandbox
+FUZZ_EXECUTIONS ?= 0
+FUZZ_PARALLEL ?= 0
 # The sandbox is several minutes of building: once, unless its sources or the versions it is made of change.
 SANDBOX_SOURCES := $(shell find sandbox -name '*.go' -not -name '*_test.go') sandbox/go.mod sandbox/build.sh
 
-.PHONY: help build install man test unit integration skew skew-short history soak-operator sandbox-test lint race fuzz sandbox demo demo-cluster bench bench-ci apidiff dist release microbench generate verify
+.PHONY: help build install man test unit integration skew skew-short history soak soak-operator sandbox-test lint race fuzz sandbox demo demo-cluster bench bench-ci apidiff dist release microbench generate verify
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,10 +71,10 @@ unit: ## Run the tests that need nothing but Go, those of the engine also in 32 
 	  echo "GOARCH=386 go test $(ENGINE)"; GOARCH=386 CGO_ENABLED=0 go test -timeout 10m $(ENGINE); fi
 
 integration: sandbox ## Run the tests against a real API server, with watch-list and without
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -timeout 20m $$(go list ./... | grep -Ev '/(dump|history)$$')
-	@# The one builds the command while it runs, which go's cache of test results can't see; the other is another
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -timeout 20m $$(go list ./... | grep -Ev '/(dump|history|soak)$$')
+	@# The first builds the command while it runs, which go's cache of test results can't see; the others are another
 	@# history each time.
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m ./dump ./history
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m ./dump ./history ./soak
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_APISERVER_ARGS=feature-gates=WatchList=false \
 	  go test -timeout 20m $(WITHOUT_WATCH_LIST)
 
@@ -87,6 +96,10 @@ history: sandbox ## Play random histories for HISTORY_DURATION (10m), from HISTO
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -race -count=1 -timeout 0 -v ./history \
 	  -args -duration=$(HISTORY_DURATION) -seed=$(HISTORY_SEED)
 
+soak: sandbox ## Follow many types in bad weather for SOAK_DURATION (60m), and write docs/reliability.md
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 0 -v ./soak -run TestSoak \
+	  -args -duration=$(SOAK_DURATION) -seed=$(SOAK_SEED) $(SOAK_SCALE) -document=$(CURDIR)/docs/reliability.md
+
 soak-operator: sandbox ## Run the sample operator for DURATION (30m) while types come and go and API servers restart
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 0 -v ./operator -run TestSoak \
 	  -args -duration=$(DURATION)
@@ -99,12 +112,10 @@ race: sandbox ## Run unit and integration tests with the race detector
 	cd metrics && go test -race -timeout 10m ./...
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -race -timeout 30m ./...
 
-fuzz: ## Run every fuzz test of the library for FUZZTIME
-	@for pkg in $$(go list ./...); do \
-	  for f in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
-	    go test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$pkg || exit 1; \
-	  done; \
-	done
+fuzz: ## Run every fuzz test for FUZZTIME (20s), and add what they executed to docs/reliability.md
+	cd integration && go build -o $(BIN)/fuzz ./fuzz
+	$(BIN)/fuzz -time $(FUZZTIME) -executions $(FUZZ_EXECUTIONS) -parallel $(FUZZ_PARALLEL) \
+	  -results docs/fuzz.json -document docs/reliability.md $(FUZZ_MODULES)
 
 sandbox: $(BIN)/sandbox ## Build bin/sandbox (etcd and kube-apiserver) and bin/kubectl
 

@@ -6,7 +6,9 @@ import (
 	"io"
 	"unicode/utf8"
 
+	goyaml "go.yaml.in/yaml/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -88,7 +90,8 @@ func (p oneYAML) Print(obj *unstructured.Unstructured) error {
 func (oneYAML) Close() error { return nil }
 
 // MarshalYAML is yaml.Marshal, which fails for some of what objects can hold: it takes YAML for JSON, and has some
-// characters mean something, or nothing, that are letters to JSON. Those come out as escapes then.
+// characters mean something, or nothing, that are letters to JSON. Those come out as escapes then. Nor does YAML read keys of
+// more than 1024 characters where JSON has them; with those, the object is written without a detour over JSON.
 func MarshalYAML(value any) ([]byte, error) {
 	text, err := yaml.Marshal(value)
 	if err == nil {
@@ -98,7 +101,14 @@ func MarshalYAML(value any) ([]byte, error) {
 	if failed != nil {
 		return nil, failed
 	}
-	return yaml.JSONToYAML(escapeUnprintable(plain))
+	if text, err = yaml.JSONToYAML(escapeUnprintable(plain)); err == nil {
+		return text, nil
+	}
+	var decoded any
+	if err := utiljson.Unmarshal(plain, &decoded); err != nil {
+		return nil, err
+	}
+	return goyaml.Marshal(decoded)
 }
 
 // escapeUnprintable escapes characters of JSON that YAML reads in another way. In JSON they only stand in strings.

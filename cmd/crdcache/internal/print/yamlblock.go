@@ -3,6 +3,7 @@ package print
 import (
 	"bytes"
 	"strings"
+	"time"
 
 	"sigs.k8s.io/yaml"
 
@@ -325,7 +326,8 @@ func timestamp(text []byte) bool {
 			return false
 		}
 	}
-	return true
+	_, err := time.Parse(time.RFC3339, string(text)) // the library knows that there is no month 62
+	return err == nil
 }
 
 // inOrder reports whether a key comes after another in JSON and in YAML, which compares numbers within keys.

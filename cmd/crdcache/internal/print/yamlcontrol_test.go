@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	goyaml "go.yaml.in/yaml/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
@@ -45,5 +46,21 @@ func TestYAMLHostileObject(t *testing.T) {
 	}
 	if err := printer.Close(); err != nil || !strings.Contains(out.String(), `name: "a\x7F\x9B"`) {
 		t.Errorf("%v, printed\n%s", err, out.String())
+	}
+}
+
+// TestYAMLLongKey: a key that is too long for YAML to read it out of JSON is printed, and comes back.
+func TestYAMLLongKey(t *testing.T) {
+	object := map[string]any{"data": map[string]any{strings.Repeat("k", 2000): int64(1 << 60)}, "kind": "A"}
+	text, err := MarshalYAML(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back map[string]any
+	if err := goyaml.Unmarshal(text, &back); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(back["data"]); !strings.HasSuffix(got, ":1152921504606846976]") || len(got) < 2000 {
+		t.Errorf("what comes back is %s", got)
 	}
 }

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParse(t *testing.T) {
+	got, err := parse(strings.NewReader(`fuzz: elapsed: 0s, gathering baseline coverage: 0/40 completed
+fuzz: elapsed: 3s, execs: 523 (174/sec), new interesting: 35 (total: 75)
+fuzz: minimizing 15321-byte failing input file
+fuzz: elapsed: 6s, execs: 1041 (172/sec), new interesting: 36 (total: 76)
+PASS
+`))
+	if diff := cmp.Diff(result{Executions: 1041, Corpus: 76}, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if _, err := parse(strings.NewReader("PASS\n")); err == nil {
+		t.Error("output without executions is no error")
+	}
+}
+
+func TestFind(t *testing.T) {
+	found, err := find(t.Context(), "../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range found {
+		if f.path == "github.com/crdcache/crdcache/internal/pattern" && f.name == "FuzzMatch" && filepath.Base(f.dir) == "pattern" {
+			return
+		}
+	}
+	t.Errorf("FuzzMatch of internal/pattern is not among %+v", found)
+}
+
+func TestResultsAddUp(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "results.json")
+	one, other := target{path: project + "a", name: "FuzzOne"}, target{path: project + "b/c", name: "FuzzOther"}
+	for range 2 {
+		all, err := readResults(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.add(one, result{Executions: 1000, Seconds: 1800, Corpus: 7})
+		all.add(other, result{Executions: 1234567, Seconds: 1800, Corpus: 8, Failures: 1})
+		if err := all.write(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := readResults(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `2,471,134 executions of 2 tests in 2.0 hours; 2 runs of a test failed.
+
+| package | test | executions | inputs kept | failures |
+|---|---|--:|--:|--:|
+| ` + "`b/c` | `FuzzOther`" + ` | 2,469,134 | 8 | 2 |
+| ` + "`a` | `FuzzOne`" + ` | 2,000 | 7 | 0 |
+`
+	if diff := cmp.Diff(want, all.section()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if all.executions() != 2471134 {
+		t.Errorf("%d executions", all.executions())
+	}
+}

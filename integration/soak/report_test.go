@@ -49,8 +49,9 @@ func (w *world) compared(text *strings.Builder) {
 | watches that begin with a list, of these | %d | %d |
 | watches, of these | %d | %d |
 | events delivered (repeats of a version) | %d (%d) | %d (%d) |
+| events that make no sense after those before, as an update that is another object | 0 | %d |
 `, options.types, options.stock, oursMedian, oursLongest, theirsMedian, theirsLongest, options.stock,
-		ours.Lists, theirs.Lists, ours.WatchLists, theirs.WatchLists, ours.Watches, theirs.Watches, ourEvents, ourRepeats, theirEvents, theirRepeats)
+		ours.Lists, theirs.Lists, ours.WatchLists, theirs.WatchLists, ours.Watches, theirs.Watches, ourEvents, ourRepeats, theirEvents, theirRepeats, w.stockNonsense)
 }
 
 func counts(handlers []*handler) (events, repeats int) {

@@ -42,11 +42,16 @@ func (w *world) settle() {
 	}
 	o := outcome{Ours: time.Since(start), Theirs: <-theirs}
 	w.settled = append(w.settled, o)
-	for _, h := range append(w.witnesses, w.stockWitnesses...) {
+	for _, h := range w.witnesses {
 		w.eventually(func(ctx context.Context) error { return w.wasTold(ctx, h) })
 		for _, line := range h.Nonsense() {
 			w.Error(line)
 		}
+		h.Forget()
+	}
+	for _, h := range w.stockWitnesses { // client-go tells of another object under the same key as an update
+		w.eventually(func(ctx context.Context) error { return w.wasTold(ctx, h) })
+		w.stockNonsense += len(h.Nonsense())
 		h.Forget()
 	}
 	if w.Failed() {

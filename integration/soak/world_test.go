@@ -39,6 +39,8 @@ type world struct {
 	// stock are client-go's informers of the first types that stay, and stockWitnesses their handlers.
 	stock          map[*kind]cache.SharedIndexInformer
 	stockWitnesses []*handler
+	// stockNonsense is how often these were told what makes no sense.
+	stockNonsense int
 	// ours and theirs are what was asked of the server about the types that both follow.
 	ours, theirs *requests
 	// visits are informers that were acquired for a while.

@@ -1,0 +1,80 @@
+package store
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestSince compares what differs between two moments of a random history with the same in maps.
+func TestSince(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, keys := range []int{3, 30, 300, 3000} {
+		s := New(Options{})
+		model := map[string]Item{}
+		for round := range 60 {
+			before, was := s.Snapshot(), maps.Clone(model)
+			touched := map[string]bool{}
+			for range random.IntN(keys) + 1 {
+				key := fmt.Sprint("ns/", random.IntN(keys))
+				touched[key] = true
+				if random.IntN(3) == 0 {
+					s.Remove(key, "")
+					delete(model, key)
+					continue
+				}
+				item := &thing{key: key, number: round}
+				s.Put(s.Prepare(Keyed{Key: key, Item: item}))
+				model[key] = item
+			}
+			if round%7 == 6 { // a list, which keeps nothing of the trie
+				var all []Keyed
+				for key, item := range model {
+					all = append(all, Keyed{Key: key, Item: item})
+					touched[key] = true
+				}
+				s.Replace(s.PrepareAll(all), "")
+			}
+			s.Snapshot().Since(before, func(key string, old, next Item) bool {
+				if !touched[key] {
+					t.Fatalf("%d keys: %s is told of, which was not touched", keys, key)
+				}
+				if old != was[key] {
+					t.Fatalf("%d keys: %s was another one", keys, key)
+				}
+				if was[key] = next; next == nil {
+					delete(was, key)
+				}
+				return true
+			})
+			if diff := cmp.Diff(len(model), len(was)); diff != "" || !maps.Equal(model, was) {
+				t.Fatalf("%d keys, round %d: the changes do not add up: %s", keys, round, diff)
+			}
+		}
+	}
+}
+
+// TestSinceStops has the reader want no more.
+func TestSinceStops(t *testing.T) {
+	s := New(Options{})
+	before := s.Snapshot()
+	for k := range 100 {
+		s.Put(s.Prepare(Keyed{Key: fmt.Sprint(k), Item: &thing{}}))
+	}
+	for _, way := range []func(func(string, Item, Item) bool){
+		func(changed func(string, Item, Item) bool) { s.Snapshot().Since(before, changed) },
+		func(changed func(string, Item, Item) bool) { before.Since(s.Snapshot(), changed) },
+	} {
+		told := 0
+		way(func(string, Item, Item) bool {
+			told++
+			return told < 5
+		})
+		if told != 5 {
+			t.Errorf("%d changes were told", told)
+		}
+	}
+}

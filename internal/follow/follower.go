@@ -28,6 +28,9 @@ type Follower struct {
 	Requests Requests
 	Cache    Cache
 	Health   Health
+	// Past returns what an earlier process kept of a part that is alone, of a type whose CRD has this UID; nil: nothing is
+	// kept.
+	Past func(p Part, uid types.UID) informer.Past
 	// AllNamespaces tells which namespaces there are, for sets of them where not everything may be read at once.
 	AllNamespaces func() (NamespaceList, error)
 }

@@ -37,9 +37,18 @@ func (f *Follower) parts(g *generation) []informer.Part {
 		parts = append(parts, f.part(f.describe(g, name), nil))
 	}
 	if len(parts) == 1 {
+		parts[0].Past = f.past(g, parts[0].Namespace)
 		parts[0].Namespace = "" // it brings everything there is to read
 	}
 	return parts
+}
+
+// past is what an earlier process kept of a part that is alone.
+func (f *Follower) past(g *generation, namespace string) informer.Past {
+	if f.Past == nil {
+		return nil
+	}
+	return f.Past(f.describe(g, namespace), g.known.UID)
 }
 
 // describe says what the part of a generation in a namespace is.
@@ -58,10 +67,12 @@ func (f *Follower) serveAll(ctx context.Context, g *generation, listed func()) (
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	f.Health.Consists([]string{""}, nil, "")
-	_ = f.Cache.RunParts(ctx, listed, f.part(f.describe(g, ""), func(err error) {
+	all := f.part(f.describe(g, ""), func(err error) {
 		refusal = err // read when the reflector has ended
 		cancel()
-	}))
+	})
+	all.Past = f.past(g, "")
+	_ = f.Cache.RunParts(ctx, listed, all)
 	return refusal
 }
 

@@ -34,6 +34,8 @@ type facts struct {
 	reason requests.Reason
 	// synced is true once the first list of the generation has been stored.
 	synced bool
+	// resuming is true while the cache shows what an earlier process kept.
+	resuming bool
 	// exists is true when a source of types says that the type is there.
 	exists bool
 	parts  parts
@@ -61,6 +63,8 @@ func (f facts) state(now time.Time) State {
 		return StateDegraded
 	case f.synced:
 		return StateSynced
+	case f.resuming:
+		return StateResuming
 	default:
 		return StateSyncing
 	}
@@ -126,8 +130,11 @@ func (f facts) patience() time.Duration {
 
 // stale returns whether a cache that has been filled may be behind.
 func (f facts) stale(now time.Time) bool {
-	if !f.running || !f.synced {
+	switch {
+	case !f.running:
 		return false
+	case !f.synced:
+		return f.resuming
 	}
 	for _, p := range f.parts.unwell {
 		if f.degrades(p, now) || f.overdue(p, now) {
@@ -227,6 +234,8 @@ func (f facts) message(c complaint) string {
 		return c.String()
 	case f.synced:
 		return ""
+	case f.resuming:
+		return "showing what an earlier process kept, until that is known to be current"
 	default:
 		return "waiting for the first list"
 	}

@@ -138,6 +138,16 @@ func (h *Health) Synced(generation int) {
 	})
 }
 
+// Resuming records whether the cache shows what an earlier process kept, as long as a generation has not stored its first
+// list.
+func (h *Health) Resuming(generation int, resuming bool) {
+	h.update(func(f *facts, s *Status) {
+		if s.Generation == generation {
+			f.resuming = resuming
+		}
+	})
+}
+
 // Gone records that the generation has ended with its type.
 func (h *Health) Gone(reason requests.Reason) {
 	h.update(func(f *facts, _ *Status) { *f = facts{started: true, gone: true, reason: reason, exists: f.exists} })

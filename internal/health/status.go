@@ -19,6 +19,8 @@ const (
 	StatePending State = "Pending"
 	// StateSyncing: started; the first list is on its way.
 	StateSyncing State = "Syncing"
+	// StateResuming: the cache shows what an earlier process kept, which is not known to be current yet.
+	StateResuming State = "Resuming"
 	// StateSynced: the cache holds the type's objects and follows them.
 	StateSynced State = "Synced"
 	// StateDegraded: requests fail. The cache keeps what it has, and trying goes on.
@@ -42,8 +44,9 @@ type Status struct {
 	Reason requests.Reason
 	// Message is why, for a person: one line.
 	Message string
-	// Stale is set while the cache may be behind although it has been filled: the state is Degraded, or no
-	// contact has been possible for half a minute. The cache stays readable.
+	// Stale is set while the cache may be behind although it has been filled: the state is Degraded, no
+	// contact has been possible for half a minute, or what is shown is of an earlier process and not confirmed. The cache
+	// stays readable.
 	Stale bool
 	// Terminating is set while the type's CRD is being deleted and still has objects. The informer goes on
 	// and delivers their deletions.
@@ -79,7 +82,7 @@ func Settled(state State, reason requests.Reason) bool {
 		return true
 	case StatePending, StateDegraded:
 		return requests.Settles(reason)
-	case StateSyncing:
+	case StateSyncing, StateResuming:
 		return reason == requests.ReasonUnauthorized
 	}
 	return false

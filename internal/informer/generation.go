@@ -25,6 +25,8 @@ type generation struct {
 	// check is how often the reflector asks whether a handler is due for a resync; zero: never.
 	check  time.Duration
 	logger klog.Logger
+	// past is that of the only part; nil where there are several, or where nothing is kept.
+	past Past
 
 	// unlisted counts the parts that have not listed in this generation; listed, unless nil, is called when there
 	// are none left. Both are guarded by Informer.mu.

@@ -84,7 +84,10 @@ func (i *Informer) admit(r *Registration) bool {
 
 // joinLocked lets a handler in on a running informer: what is there first, then what happens next.
 func (i *Informer) joinLocked(r *Registration) {
-	items := i.store.Snapshot().Items()
+	var items []Item
+	if !i.mu.unconfirmed {
+		items = i.store.Snapshot().Items()
+	}
 	batch := make([]notification, 0, len(items)+1)
 	for _, item := range items {
 		batch = append(batch, added(item, true))
@@ -172,8 +175,12 @@ func (i *Informer) Registrations() []*Registration {
 	return slices.Clone(i.mu.handlers)
 }
 
-// tellLocked queues notifications for every handler; those of a resync only for the handlers that take part.
+// tellLocked queues notifications for every handler; those of a resync only for the handlers that take part. Of what is
+// not confirmed nobody is told.
 func (i *Informer) tellLocked(notifications ...notification) {
+	if i.mu.unconfirmed {
+		return
+	}
 	i.events.count(notifications...)
 	for _, r := range i.mu.handlers {
 		if !r.resyncing {

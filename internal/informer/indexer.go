@@ -32,11 +32,11 @@ func (x indexer) Add(obj any) error {
 	if err != nil {
 		return err
 	}
-	for {
-		if _, ok := i.store.Put(i.store.Prepare(keyed)); ok {
-			return nil
-		}
+	for done := false; !done; {
+		prepared := i.store.Prepare(keyed)
+		i.direct(func() { _, done = i.store.Put(prepared) })
 	}
+	return nil
 }
 
 // Update is Add.
@@ -48,7 +48,7 @@ func (x indexer) Delete(obj any) error {
 	if err != nil {
 		return err
 	}
-	x.informer.store.Remove(key, resourceVersion(obj))
+	x.informer.direct(func() { x.informer.store.Remove(key, resourceVersion(obj)) })
 	return nil
 }
 
@@ -62,18 +62,20 @@ func (x indexer) Replace(list []any, version string) error {
 			return err
 		}
 	}
-	for {
-		if _, ok := i.store.Replace(i.store.PrepareAll(all), version); ok {
-			return nil
-		}
+	for done := false; !done; {
+		batch := i.store.PrepareAll(all)
+		i.direct(func() { _, done = i.store.Replace(batch, version) })
 	}
+	return nil
 }
 
 // Resync does nothing: resyncs are the informer's.
 func (x indexer) Resync() error { return nil }
 
 // Bookmark remembers a resource version.
-func (x indexer) Bookmark(version string) { x.informer.store.SetResourceVersion(version) }
+func (x indexer) Bookmark(version string) {
+	x.informer.direct(func() { x.informer.store.SetResourceVersion(version) })
+}
 
 // LastStoreSyncResourceVersion returns the resource version of the last list, event or bookmark stored.
 func (x indexer) LastStoreSyncResourceVersion() string {

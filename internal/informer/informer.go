@@ -47,8 +47,13 @@ type Informer struct {
 		current     *generation
 		generations int
 		// resyncCheck is how often the reflector asks whether a handler is due for a resync.
-		resyncCheck  time.Duration
-		transform    cache.TransformFunc
+		resyncCheck time.Duration
+		transform   cache.TransformFunc
+		// unconfirmed says that the store shows what an earlier process kept, of which no handler has been told.
+		unconfirmed bool
+		// wholeOf is the Past of the part whose stream has brought all that the store shows, up to its resource version; nil
+		// where the store shows anything else.
+		wholeOf      Past
 		watchFailure cache.WatchErrorHandlerWithContext
 	}
 }

@@ -36,6 +36,8 @@ type inline struct {
 	target cache.ReflectorStore
 	// version is the resource version that was seen last; empty before the first list.
 	version string
+	// resumes says that the target has come to version already, so that the first round has no list.
+	resumes bool
 	// ordered says that what comes is in the order of resource versions.
 	ordered bool
 	// endList ends the reflector's part of a round; nil when it has.
@@ -44,6 +46,10 @@ type inline struct {
 
 // listAndWatch lists, and watches until it has to be listed again, or ctx ends.
 func (w *inline) listAndWatch(ctx context.Context, r *cache.Reflector) error {
+	if w.resumes {
+		w.resumes = false
+		return w.watch(ctx)
+	}
 	listing, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w.endList = cancel

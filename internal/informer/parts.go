@@ -21,6 +21,8 @@ type Part struct {
 	Namespace string
 	// ListerWatcher lists and watches the part.
 	ListerWatcher cache.ListerWatcher
+	// Past is what an earlier process kept, for a part that is alone; nil: nothing.
+	Past Past
 }
 
 // RunParts runs a reflector for each of the parts until the context ends. They feed one cache, and must be of different
@@ -53,13 +55,17 @@ func (i *Informer) RunParts(ctx context.Context, listed func(), parts ...Part) e
 	defer i.end(g)
 	g.unlisted, g.listed = len(parts), listed
 	if len(parts) == 1 && parts[0].Namespace == "" {
-		i.reflect(ctx, g, g, parts[0].ListerWatcher, g.check)
+		g.past = parts[0].Past
+		version := i.resume(ctx, g, parts[0])
+		i.reflect(ctx, g, source{target: g, lw: parts[0].ListerWatcher, version: version}, g.check)
 		return nil
 	}
 	var running sync.WaitGroup
 	running.Go(func() { g.resyncs(ctx) }) // ended by ctx, as all of these
 	for _, p := range parts {
-		running.Go(func() { i.reflect(ctx, g, &part{generation: g, prefix: p.Namespace + "/"}, p.ListerWatcher, 0) })
+		running.Go(func() {
+			i.reflect(ctx, g, source{target: &part{generation: g, prefix: p.Namespace + "/"}, lw: p.ListerWatcher}, 0)
+		})
 	}
 	running.Wait()
 	return nil
@@ -127,6 +133,7 @@ func (p *part) commitPart(prepared []store.Prepared, resourceVersion string) (bo
 	if i.mu.current != p.generation {
 		return false, ErrGenerationOver
 	}
+	i.mu.wholeOf = nil
 	changes := p.removeMissingLocked(prepared)
 	done := true
 	for _, next := range prepared {

@@ -96,7 +96,7 @@ func (s *partSet) run(ctx context.Context, r *runningPart, lw cache.ListerWatche
 	// Ended by become, or with the generation.
 	s.workers.Go(func() {
 		defer close(r.done)
-		s.informer.reflect(ctx, s.generation, &r.part, lw, 0)
+		s.informer.reflect(ctx, s.generation, source{target: &r.part, lw: lw}, 0)
 	})
 }
 
@@ -109,6 +109,7 @@ func (s *partSet) swap(wanted map[string]bool, added map[string]*runningPart, go
 	if i.mu.current != s.generation {
 		return ErrGenerationOver
 	}
+	i.mu.wholeOf = nil
 	if s.unlisted > 0 {
 		s.unlisted += len(added)
 	} else {

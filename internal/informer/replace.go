@@ -77,6 +77,11 @@ func (g *generation) commitAll(batch *store.Batch, resourceVersion string) (bool
 	if !ok {
 		return false, nil
 	}
+	if i.mu.unconfirmed {
+		i.mu.unconfirmed = false
+		changes = newToHandlers(changes)
+	}
+	i.mu.wholeOf = g.past
 	if g.unlisted == 0 {
 		i.events.relists.Add(1)
 	}

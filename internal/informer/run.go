@@ -43,7 +43,7 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 		<-i.stopped
 	}()
 	defer i.end(g)
-	i.reflect(ctx, g, g, i.lw, g.check)
+	i.reflect(ctx, g, source{target: g, lw: i.lw}, g.check)
 }
 
 // begin makes the next generation the one that may write, if the informer is in one of some states. The first one starts
@@ -73,6 +73,8 @@ func (i *Informer) begin(ctx context.Context, cancel context.CancelFunc, from ..
 	if g.onError == nil {
 		g.onError = cache.DefaultWatchErrorHandler
 	}
+	i.dropUnconfirmedLocked() // which the generation before has not confirmed
+	i.mu.wholeOf = nil
 	i.mu.current = g
 	i.workers.Add(1)
 	if fresh {
@@ -98,16 +100,29 @@ func (i *Informer) end(g *generation) {
 	}
 }
 
-// reflect lists and watches, again and again with a growing pause, until the context ends. What comes goes to
-// target, the generation or a part of it.
-func (i *Informer) reflect(ctx context.Context, g *generation, target cache.ReflectorStore, lw cache.ListerWatcher, resync time.Duration) {
+// source is what a reflector lists and watches through, and where that goes.
+type source struct {
+	// target is the generation or a part of it.
+	target cache.ReflectorStore
+	lw     cache.ListerWatcher
+	// version is what the target has come to already; empty: everything is to be listed.
+	version string
+}
+
+// reflect lists and watches, again and again with a growing pause, until the context ends.
+func (i *Informer) reflect(ctx context.Context, g *generation, from source, resync time.Duration) {
 	// The reflector knows what to do with objects that are not of the type.
-	if direct, ok := lw.(InlineWatcher); ok && i.options.ExampleObject == nil {
-		i.reflectInline(ctx, g, &inline{generation: g, lw: direct, target: target}, resync)
+	if direct, ok := from.lw.(InlineWatcher); ok && i.options.ExampleObject == nil {
+		i.reflectInline(ctx, g, &inline{generation: g, lw: direct, target: from.target, version: from.version, resumes: from.version != ""}, resync)
 		return
 	}
+	target, lw := from.target, from.lw
+	if direct, ok := lw.(cache.ListerWatcherWithContext); ok && from.version != "" {
+		continued := &resumed{generation: g, ListerWatcherWithContext: direct, version: from.version, answers: true}
+		target, lw = continued, continued
+	}
 	r := i.newReflector(ctx, g, target, lw, resync)
-	if target == cache.ReflectorStore(g) {
+	if from.target == cache.ReflectorStore(g) {
 		i.reflector.Store(r)
 	}
 	i.repeat(ctx, g, r, r.ListAndWatchWithContext)
@@ -227,6 +242,7 @@ func (i *Informer) Forget() error {
 	if _, err := step(i.mu.state, inputForget); err != nil {
 		return err
 	}
+	i.dropUnconfirmedLocked()
 	changes := i.clearLocked()
 	i.tellOfLocked(changes, false, false)
 	if i.synced.Load().reached() {
@@ -240,6 +256,7 @@ func (i *Informer) Forget() error {
 
 // clearLocked empties the store.
 func (i *Informer) clearLocked() []store.Change {
+	i.mu.wholeOf = nil
 	for {
 		if changes, ok := i.store.Replace(i.store.PrepareAll(nil), ""); ok {
 			return changes // indexers may be added at any time, but hardly again and again

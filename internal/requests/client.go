@@ -1,8 +1,11 @@
 package requests
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"net/http"
+	"os"
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -50,6 +53,15 @@ func NewClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
 	}
 	c.Interface = dynamic.New(requests)
 	return c, nil
+}
+
+// Endpoint identifies the server by its address and the authority that vouches for it.
+func (c *Client) Endpoint() string {
+	authority := c.config.CAData
+	if len(authority) == 0 && c.config.CAFile != "" {
+		authority, _ = os.ReadFile(c.config.CAFile) // without it nothing is trusted, so that there are no answers either
+	}
+	return fmt.Sprintf("%s %x", c.config.Host, sha256.Sum256(authority))
 }
 
 // rest returns a REST client that shares the connections and the rate limit of c.

@@ -52,8 +52,8 @@ type Reporter interface {
 	Contact(initial bool)
 }
 
-// ListWatch returns what a reflector lists and watches target through; with a Client that packs, it is an
-// informer.InlineWatcher. forbidden is called when a list or watch is, which is then no failure; it may be nil.
+// ListWatch returns what a reflector lists and watches target through. It is an informer.VersionAsker; with a Client that
+// packs, an informer.InlineWatcher, too. forbidden is called when a list or watch is, which is then no failure; it may be nil.
 func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer, forbidden func(error)) cache.ListerWatcher {
 	l := &listWatch{
 		tweak:   target.Tweak,
@@ -77,7 +77,7 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer, forbidden 
 	if inline, ok := l.resource.(inlineResource); ok {
 		return &inlineWatcher{ListWatch: lw, requests: l, resource: inline}
 	}
-	return cache.ToListWatcherWithWatchListSemantics(lw, s.Client)
+	return &reflected{ListWatch: lw, requests: l, client: s.Client}
 }
 
 // AwaitRight waits until target may be listed and watched, which refusal says that it may not, asking now and then.

@@ -1,0 +1,288 @@
+package informer
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/crdcache/crdcache/internal/store"
+)
+
+// Past is what an earlier process kept of a part.
+type Past interface {
+	// Recall returns what was kept, or nil where nothing fits what is followed now. It is called once before the server has
+	// answered and once after that, when more is known of the server: what it returned before counts no more if it returns
+	// nil then.
+	Recall(ctx context.Context, answered bool) *Kept
+	// Shows is told whether the cache shows what was kept, as long as that is not confirmed.
+	Shows(shows bool)
+	// Confirmed is told that what was kept, with what has happened since, is current.
+	Confirmed()
+}
+
+// Kept is a content of an earlier process.
+type Kept struct {
+	Items []Item
+	// ResourceVersion is the one that a watch can go on from.
+	ResourceVersion string
+}
+
+// VersionAsker is a ListerWatcher that can ask how far the server has come.
+type VersionAsker interface {
+	cache.ListerWatcherWithContext
+	// CurrentVersion returns the resource version that the server has come to. It asks again, after a pause, until the server
+	// answers or ctx ends.
+	CurrentVersion(ctx context.Context) (string, error)
+}
+
+// Watches that go on from what an earlier process kept last for a few seconds: API servers send a bookmark two seconds
+// before the end of a watch, and otherwise only about once a minute. A watch of less than three seconds has none.
+var proofSeconds = int64(3)
+
+// proofWatches is how many of these may end without a proof before everything is listed.
+const proofWatches = 4
+
+// resumption goes on from what an earlier process kept. What is kept is shown, but neither counts as synced nor is told to
+// handlers before it is known to be current: when the server has come no further, or when the watch from the kept version
+// has brought an event or a bookmark of the version that the server had come to when it was asked. That a watch is
+// accepted is no proof: events may be on their way.
+type resumption struct {
+	*generation
+	lw   VersionAsker
+	past Past
+	// shows says that the store holds what was kept.
+	shows bool
+	// version is what the content has come to, target what it has to come to.
+	version, target string
+}
+
+// resume returns the resource version to watch from. It is empty where everything is to be listed.
+func (i *Informer) resume(ctx context.Context, g *generation, p Part) (version string) {
+	lw, ok := p.ListerWatcher.(VersionAsker)
+	if p.Past == nil || !ok {
+		return ""
+	}
+	// A panic of an index function has the type listed, as in listAndWatch.
+	defer utilruntime.HandleCrashWithContext(ctx)
+	r := &resumption{generation: g, lw: lw, past: p.Past}
+	why, err := r.run(ctx)
+	if err == nil && why == "" {
+		return r.version
+	}
+	if err == nil && r.shows {
+		klog.FromContext(ctx).Info("Listing what was kept by an earlier process", "reflector", i.reflectorName(), "why", why)
+	}
+	return ""
+}
+
+// run returns why everything is to be listed: empty when the content is current. The error is that of ctx, or of a
+// generation that is over.
+func (r *resumption) run(ctx context.Context) (why string, err error) {
+	kept := r.past.Recall(ctx, false)
+	if err := r.show(kept); err != nil {
+		return "", err
+	}
+	if r.target, err = r.lw.CurrentVersion(ctx); err != nil {
+		return "", err
+	}
+	confirmed := r.past.Recall(ctx, true)
+	if confirmed == nil {
+		r.hide()
+		return "what was kept is of another server or type", nil
+	}
+	if kept == nil {
+		if err := r.show(confirmed); err != nil {
+			return "", err
+		}
+	}
+	for range proofWatches {
+		order, err := compareVersions(r.version, r.target)
+		switch {
+		case err != nil:
+			return err.Error(), nil
+		case order > 0:
+			return fmt.Sprintf("the server has come to version %s only, and not to %s", r.target, r.version), nil
+		case order == 0:
+			return "", r.confirm()
+		}
+		if why, err := r.watch(ctx); why != "" || err != nil || !r.unproven() {
+			return why, err
+		}
+	}
+	return "no watch has proved it to be current", nil
+}
+
+// show has the store hold what was kept.
+func (r *resumption) show(kept *Kept) error {
+	if kept == nil {
+		return nil
+	}
+	i := r.informer
+	keyed := make([]store.Keyed, len(kept.Items))
+	for k, item := range kept.Items {
+		var err error
+		if keyed[k], err = i.keyed(item); err != nil {
+			return err
+		}
+	}
+	for {
+		batch := i.store.PrepareAll(keyed)
+		done, err := r.commitKept(batch, kept.ResourceVersion)
+		if done || err != nil {
+			r.version, r.shows = kept.ResourceVersion, done
+			if done {
+				r.past.Shows(true)
+			}
+			return err
+		}
+	}
+}
+
+func (r *resumption) commitKept(batch *store.Batch, version string) (bool, error) {
+	i := r.informer
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.mu.current != r.generation {
+		return false, ErrGenerationOver
+	}
+	if _, ok := i.store.Replace(batch, version); !ok {
+		return false, nil
+	}
+	i.mu.unconfirmed = true
+	return true, nil
+}
+
+// hide empties the store again, which nobody was told of.
+func (r *resumption) hide() {
+	if !r.shows {
+		return
+	}
+	i := r.informer
+	i.mu.Lock()
+	if i.mu.current == r.generation { // or the next one has hidden it
+		i.dropUnconfirmedLocked()
+	}
+	i.mu.Unlock()
+	r.past.Shows(false)
+}
+
+// dropUnconfirmedLocked empties the store of what was kept and is not confirmed. No handler knows of it.
+func (i *Informer) dropUnconfirmedLocked() {
+	if i.mu.unconfirmed {
+		i.clearLocked()
+		i.mu.unconfirmed = false
+	}
+}
+
+// unproven reports whether the content still has to be proved current.
+func (r *resumption) unproven() bool {
+	order, err := compareVersions(r.version, r.target)
+	return err != nil || order < 0
+}
+
+// watch goes on from the version that was come to, until the content is proved to be current, when it is confirmed, or the
+// watch has ended. It returns why everything is to be listed, if it is.
+func (r *resumption) watch(ctx context.Context) (why string, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	options := metav1.ListOptions{ResourceVersion: r.version, TimeoutSeconds: &proofSeconds, AllowWatchBookmarks: true}
+	w, err := r.lw.WatchWithContext(ctx, options)
+	if err != nil {
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		return err.Error(), nil
+	}
+	defer w.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		case event, ok := <-w.ResultChan():
+			if !ok {
+				return "", context.Cause(ctx)
+			}
+			if why, err := r.take(event); why != "" || err != nil {
+				return why, err
+			}
+			if !r.unproven() {
+				return "", r.confirm()
+			}
+		}
+	}
+}
+
+// take has an event take effect. It returns why it cannot.
+func (r *resumption) take(event watch.Event) (why string, err error) {
+	if event.Type == watch.Error {
+		return apierrors.FromObject(event.Object).Error(), nil
+	}
+	object, err := meta.Accessor(event.Object)
+	if err != nil || isTable(event.Object) {
+		return "an event is not of an object", nil
+	}
+	version := object.GetResourceVersion()
+	if order, err := compareVersions(version, r.version); err != nil {
+		return err.Error(), nil
+	} else if order < 0 {
+		return fmt.Sprintf("version %s follows version %s", version, r.version), nil
+	}
+	switch event.Type {
+	case watch.Added:
+		err = r.Add(event.Object)
+	case watch.Modified:
+		err = r.Update(event.Object)
+	case watch.Deleted:
+		err = r.Delete(event.Object)
+	case watch.Bookmark:
+		err = r.Bookmark(version)
+	}
+	r.version = version
+	return "", err
+}
+
+// confirm records that the content is current: handlers get it as their initial list, and the informer has synced.
+func (r *resumption) confirm() error {
+	if err := r.confirmAll(); err != nil {
+		return err
+	}
+	r.past.Confirmed()
+	r.announce()
+	return nil
+}
+
+func (r *resumption) confirmAll() error {
+	i := r.informer
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.mu.current != r.generation {
+		return ErrGenerationOver
+	}
+	now := i.store.Snapshot()
+	changes := make([]store.Change, 0, now.Len())
+	for key, item := range now.All {
+		changes = append(changes, store.Change{Key: key, New: item})
+	}
+	i.mu.unconfirmed, i.mu.wholeOf = false, r.generation.past
+	r.recordListLocked(changes, true)
+	return nil
+}
+
+// newToHandlers turns the changes of a list, where what was there before was never told to anybody.
+func newToHandlers(changes []store.Change) []store.Change {
+	told := changes[:0]
+	for _, c := range changes {
+		if c.New != nil {
+			c.Old = nil
+			told = append(told, c)
+		}
+	}
+	return told
+}

@@ -1,0 +1,30 @@
+package informer
+
+import (
+	"cmp"
+	"fmt"
+)
+
+// compareVersions orders resource versions of one type, which are numbers of any length without leading zeros; others,
+// and zero, have no order. It is what apimachinery's util/resourceversion does, which is one package more than the
+// library is allowed to cost.
+func compareVersions(a, b string) (int, error) {
+	for _, version := range [...]string{a, b} {
+		if !isVersion(version) {
+			return 0, fmt.Errorf("the resource version %q is not a number", version)
+		}
+	}
+	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)), nil
+}
+
+func isVersion(version string) bool {
+	if version == "" || version[0] == '0' {
+		return false
+	}
+	for k := range len(version) {
+		if version[k] < '0' || version[k] > '9' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,70 @@
+package requests
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/watchlist"
+)
+
+// reflected is a ListerWatcher for a reflector that does all by itself.
+type reflected struct {
+	*cache.ListWatch
+	requests *listWatch
+	client   dynamic.Interface
+}
+
+// IsWatchListSemanticsUnSupported tells client-go whether the client has watch-lists, as fake ones have not.
+func (r *reflected) IsWatchListSemanticsUnSupported() bool {
+	return watchlist.DoesClientNotSupportWatchListSemantics(r.client)
+}
+
+// CurrentVersion implements informer.VersionAsker.
+func (r *reflected) CurrentVersion(ctx context.Context) (string, error) {
+	return r.requests.currentVersion(ctx)
+}
+
+// CurrentVersion implements informer.VersionAsker.
+func (w *inlineWatcher) CurrentVersion(ctx context.Context) (string, error) {
+	return w.requests.currentVersion(ctx)
+}
+
+// currentVersion asks for the resource version that the server has come to, again and again, with pauses, until it
+// answers. A list of one object tells it; a server with a cache brings that up to date to answer.
+func (l *listWatch) currentVersion(ctx context.Context) (string, error) {
+	for {
+		if err := l.pacer.awaitWatch(ctx); err != nil {
+			return "", err
+		}
+		version, err := l.askVersion(ctx)
+		if err == nil || ctx.Err() != nil {
+			return version, err
+		}
+	}
+}
+
+func (l *listWatch) askVersion(ctx context.Context) (string, error) {
+	options := metav1.ListOptions{Limit: 1}
+	l.tweak(&options)
+	release, err := l.limiter.Acquire(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	// It counts as a page of a list rather than a list, because the first list is still to come, if it does.
+	l.reports.RequestStarted(VerbListMore)
+	request, asked := l.noting(ctx, VerbListMore)
+	list, err := l.resource.List(request, options)
+	l.record(outcome{verb: VerbListMore, err: err, asked: asked.duration()})
+	if err != nil {
+		return "", err
+	}
+	answer, err := meta.ListAccessor(list)
+	if err != nil {
+		return "", err
+	}
+	return answer.GetResourceVersion(), nil
+}

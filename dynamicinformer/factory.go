@@ -70,6 +70,7 @@ func New(options Options) (*Factory, error) {
 		logger:       options.Logger,
 	}}
 	f.source.namespaces = f.namespaces
+	f.source.keeping = newKeeping(options, client)
 	f.ctx, f.cancel = context.WithCancelCause(context.Background())
 	f.mu.entries, f.mu.alive, f.mu.past = map[entryKey]*entry{}, map[*entry]struct{}{}, map[described]Counters{}
 	f.hub = health.NewHub(options.Types == nil, time.Now)

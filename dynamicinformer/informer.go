@@ -90,6 +90,7 @@ type Informer struct {
 	ran   atomic.Bool // RunWithContext was called, or must not be any more
 	// stopped is closed when nothing of the informer runs any more and the status says so.
 	stopped chan struct{}
+	keeper  *keeper
 	// adding holds a token while Acquire adds indexes.
 	adding chan struct{}
 }
@@ -101,6 +102,7 @@ type source struct {
 	logger       *klog.Logger                             // may be nil
 	// namespaces tells which namespaces there are.
 	namespaces func() (follow.NamespaceList, error)
+	keeping    *keeping // nil: nothing is kept
 }
 
 // watchErrorHandler returns what an informer calls when a list or watch ends with an error; nil: that is logged.
@@ -151,7 +153,7 @@ func newInformer(from source, gvr schema.GroupVersionResource, options ResourceO
 			return nil, err
 		}
 	}
-	return &Informer{
+	i := &Informer{
 		SharedIndexInformer: core,
 		gvr:                 gvr,
 		options:             options,
@@ -163,7 +165,9 @@ func newInformer(from source, gvr schema.GroupVersionResource, options ResourceO
 		retry:               requests.NewRetrySignal(),
 		stopped:             make(chan struct{}),
 		adding:              make(chan struct{}, 1),
-	}, nil
+	}
+	i.keeper = newKeeper(i)
+	return i, nil
 }
 
 // GVR is the type that the informer follows.
@@ -213,8 +217,10 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 		ctx = klog.NewContext(ctx, *i.source.logger)
 	}
 	i.health.Started()
+	i.keeper.start()
 	defer func() {
 		i.core.Stop()
+		i.keeper.finish()
 		<-i.core.Stopped()
 		i.health.Stopped(whyEnded(ctx))
 		close(i.stopped)
@@ -225,6 +231,7 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 // follower has the informer follow its type.
 func (i *Informer) follower() *follow.Follower {
 	return &follow.Follower{
+		Past: i.keeper.past,
 		Type: i.gvr, Versions: i.options.Versions.versions, Namespaces: i.options.Namespaces.set,
 		Nothing: i.options.matchesNothing(), Board: i.board,
 		Requests: requester{i}, Cache: i.core, Health: i.health, AllNamespaces: i.source.namespaces,

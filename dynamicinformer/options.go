@@ -51,6 +51,16 @@ type Options struct {
 	// acquired again soon need not list again. Default: 5 seconds. Negative: it is stopped at once.
 	Linger time.Duration
 
+	// Persistence keeps what the informers hold for the next process, which goes on from there without listing everything
+	// again. Informers whose content depends on funcs (TweakListOptions, and Transform but for StripManagedFields) or that
+	// read several namespaces one by one are not kept, nor are Secrets unless ResourceOptions.Persist says so;
+	// Informer.Persistence tells. Default: nothing is kept.
+	Persistence Persistence
+
+	// PersistenceInterval is how far behind what is kept may be; at the end of an informer, and so at Shutdown, it is
+	// complete. Default: 5 seconds.
+	PersistenceInterval time.Duration
+
 	// OnWatchError is called for every failure of a list or watch that Listener.RequestFailed and Status tell of, and
 	// for what goes wrong with an answer, from the goroutine that follows the type, which it must not hold up. It gets
 	// more than the watch error handler of an informer, which never hears of refused connections, of throttling and of
@@ -71,6 +81,7 @@ type Options struct {
 const (
 	defaultListConcurrency = 10
 	defaultLinger          = 5 * time.Second
+	defaultPersistence     = 5 * time.Second
 )
 
 // validate returns everything that is wrong with the options, but not what only a client can find out.
@@ -78,6 +89,9 @@ func (o Options) validate() error {
 	var errs []error
 	if o.ListConcurrency < 0 {
 		errs = append(errs, fmt.Errorf("the list concurrency is %d; it must not be negative", o.ListConcurrency))
+	}
+	if o.PersistenceInterval < 0 {
+		errs = append(errs, fmt.Errorf("the persistence interval is %v; it must not be negative", o.PersistenceInterval))
 	}
 	for _, err := range o.Defaults.validate() {
 		errs = append(errs, fmt.Errorf("by default: %w", err))
@@ -117,6 +131,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Linger == 0 {
 		o.Linger = defaultLinger
+	}
+	if o.PersistenceInterval == 0 {
+		o.PersistenceInterval = defaultPersistence
 	}
 	return o
 }

@@ -21,7 +21,7 @@ import (
 // less specific counts then (see Options.Resources), and in the end the default that the field names.
 //
 // Two requests for one type share an informer when they agree in everything but Resync, PageSize, MinWatchTimeout,
-// WatchBookmarks, WatchErrorHandler, Indexers and Required. Funcs agree when they are the same value, not when they do the same.
+// WatchBookmarks, WatchErrorHandler, Indexers, Persist and Required. Funcs agree when they are the same value, not when they do the same.
 type ResourceOptions struct {
 	// Namespaces limit what is followed. Default: all. Several namespaces are listed and watched one by one,
 	// so that it takes no rights beyond them. A cluster-scoped type cannot be followed in namespaces.
@@ -92,6 +92,10 @@ type ResourceOptions struct {
 	// indexers compiles. No name may be among those of Indexers. Default: none.
 	Indexes IndexSet
 
+	// Persist says whether Options.Persistence keeps the type. The first request for an informer decides. Default: true,
+	// but for Secrets.
+	Persist *bool
+
 	// Versions say what becomes of the informer when the server stops serving the version it uses. Default:
 	// PinnedVersion.
 	Versions VersionPolicy
@@ -144,6 +148,9 @@ func (o ResourceOptions) over(defaults ResourceOptions) ResourceOptions {
 		all := maps.Clone(defaults.Indexers)
 		maps.Copy(all, o.Indexers)
 		o.Indexers = all
+	}
+	if o.Persist == nil {
+		o.Persist = defaults.Persist
 	}
 	if o.Required == nil {
 		o.Required = defaults.Required

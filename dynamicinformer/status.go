@@ -18,6 +18,9 @@ const (
 	StatePending = health.StatePending
 	// StateSyncing: started; the first list is on its way.
 	StateSyncing = health.StateSyncing
+	// StateResuming: the cache shows what an earlier process kept (see Options.Persistence), which is not known to be current
+	// yet: the status is stale, and HasSynced false.
+	StateResuming = health.StateResuming
 	// StateSynced: the cache holds the type's objects and follows them.
 	StateSynced = health.StateSynced
 	// StateDegraded: requests fail. The cache keeps what it has, and trying goes on.
@@ -41,8 +44,9 @@ type Status struct {
 	Reason Reason
 	// Message is why, for a person: one line.
 	Message string
-	// Stale is set while the cache may be behind although it has been filled: the state is Degraded, or no
-	// contact has been possible for half a minute. The cache stays readable.
+	// Stale is set while the cache may be behind although it has been filled: the state is Degraded, no
+	// contact has been possible for half a minute, or what is shown is of an earlier process and not confirmed. The cache
+	// stays readable.
 	Stale bool
 	// Terminating is set while the type's CRD is being deleted and still has objects. The informer goes on
 	// and delivers their deletions.

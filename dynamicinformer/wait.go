@@ -86,7 +86,7 @@ func (i *Informer) waitUntilSettled(ctx context.Context, required func() bool) (
 // its type is installed, or the right to read it granted.
 func (s Status) mayComeToPass() bool {
 	switch s.State {
-	case StatePending, StateSyncing, StateDegraded:
+	case StatePending, StateSyncing, StateResuming, StateDegraded:
 		return requests.Absent(s.Reason) || s.Reason == ReasonForbidden || s.Reason == ReasonUnauthorized
 	}
 	return false

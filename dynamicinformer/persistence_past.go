@@ -1,0 +1,122 @@
+package dynamicinformer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/crdcache/crdcache/internal/informer"
+	"github.com/crdcache/crdcache/internal/store"
+)
+
+// past is what an earlier process kept, as a generation of the informer sees it: a version of a type whose CRD has a UID.
+type past struct {
+	*keeper
+	generation int
+	version    string
+	uid        types.UID
+	// at is of what was recalled; nil: nothing was.
+	at *Checkpoint
+}
+
+// Recall implements informer.Past. Before the server has answered, what is kept counts if it is of the same address; after
+// that, the cluster has to be the same.
+func (p *past) Recall(ctx context.Context, answered bool) *informer.Kept {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	kept, err := p.recall(ctx, answered)
+	if err != nil && ctx.Err() == nil {
+		p.note(fmt.Errorf("recalling %s: %w", formatGVR(p.informer.gvr), err))
+	}
+	return kept
+}
+
+func (p *past) recall(ctx context.Context, answered bool) (*informer.Kept, error) {
+	if answered && p.at != nil { // it is shown already
+		uid, err := p.cluster.id(ctx)
+		if err != nil || !p.cluster.is(*p.at, uid) {
+			return nil, err
+		}
+		return &informer.Kept{ResourceVersion: p.at.ResourceVersion}, nil
+	}
+	if err := p.claimLocked(); err != nil {
+		return nil, err
+	}
+	at, ok, err := p.keeper.mu.view.Checkpoint()
+	if err != nil || !ok || !p.fits(at) {
+		return nil, err
+	}
+	fits := p.cluster.mayBe(at)
+	if answered {
+		uid, err := p.cluster.id(ctx)
+		if err != nil {
+			return nil, err
+		}
+		fits = p.cluster.is(at, uid)
+	}
+	if !fits {
+		return nil, nil
+	}
+	items, err := p.load(at)
+	if err != nil {
+		return nil, err
+	}
+	p.at = &at
+	return &informer.Kept{Items: items, ResourceVersion: at.ResourceVersion}, nil
+}
+
+// fits reports whether a checkpoint is of what the generation follows. A UID that is not known is no difference: the
+// server does not have the history of a type that was deleted and made again.
+func (p *past) fits(at Checkpoint) bool {
+	return at.Version == p.version && (at.UID == p.uid || at.UID == "" || p.uid == "")
+}
+
+var errCount = errors.New("what is kept is not complete")
+
+// load reads the objects.
+func (p *past) load(at Checkpoint) ([]informer.Item, error) {
+	form := p.informer.core.Form()
+	items := make([]store.Item, 0, at.Objects)
+	err := p.mu.view.Load(func(json []byte) error {
+		object, err := form.Packer().Pack(json)
+		if err != nil {
+			return err
+		}
+		items = append(items, form.Item(object))
+		return nil
+	})
+	if err == nil && len(items) != at.Objects {
+		err = errCount
+	}
+	return items, err
+}
+
+// Shows implements informer.Past.
+func (p *past) Shows(shows bool) {
+	p.informer.health.Resuming(p.generation, shows)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.saved, p.mu.of = nil, nil
+	if shows {
+		p.mu.saved, p.mu.of = p.informer.core.Snapshot(), p
+	}
+}
+
+// Confirmed implements informer.Past.
+func (p *past) Confirmed() {
+	p.told.Lock()
+	defer p.told.Unlock()
+	p.told.status.Resumed = true
+	p.told.status.Checkpoint = *p.at
+}
+
+func (i *Informer) logError(err error) {
+	if i.source.logger != nil {
+		utilruntime.HandleErrorWithLogger(*i.source.logger, err, "What the informer holds is not kept")
+		return
+	}
+	utilruntime.HandleError(err)
+}

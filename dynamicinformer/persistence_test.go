@@ -1,0 +1,480 @@
+package dynamicinformer
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+)
+
+// shelf is a Persistence in memory.
+type shelf struct {
+	mu    sync.Mutex
+	views map[string]*shelved
+	// fails is what Save answers with, if anything; saves counts the others.
+	fails error
+	saves int
+}
+
+// shelved is what a shelf keeps of a view.
+type shelved struct {
+	shelf   *shelf
+	at      Checkpoint
+	objects map[string][]byte
+	claimed bool
+}
+
+func newShelf() *shelf { return &shelf{views: map[string]*shelved{}} }
+
+func (s *shelf) View(key string) (PersistedView, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.views[key]
+	if v == nil {
+		v = &shelved{shelf: s, objects: map[string][]byte{}}
+		s.views[key] = v
+	}
+	if v.claimed {
+		return nil, errors.New("claimed")
+	}
+	v.claimed = true
+	return v, nil
+}
+
+func (v *shelved) Checkpoint() (Checkpoint, bool, error) { return v.at, v.at != Checkpoint{}, nil }
+
+func (v *shelved) Load(object func([]byte) error) error {
+	for _, text := range v.objects {
+		if err := object(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *shelved) Save(at Checkpoint, whole bool, write func(PersistenceWriter) error) error {
+	v.shelf.mu.Lock()
+	defer v.shelf.mu.Unlock()
+	if v.shelf.fails != nil {
+		return v.shelf.fails
+	}
+	if whole {
+		v.objects = map[string][]byte{}
+	}
+	v.shelf.saves++
+	v.at = at
+	return write(v)
+}
+
+func (v *shelved) Put(key string, text []byte) error {
+	v.objects[key] = bytes.Clone(text)
+	return nil
+}
+
+func (v *shelved) Delete(key string) error {
+	delete(v.objects, key)
+	return nil
+}
+
+func (v *shelved) Close() error {
+	v.shelf.mu.Lock()
+	defer v.shelf.mu.Unlock()
+	v.claimed = false
+	return nil
+}
+
+// only returns what is kept of the only view.
+func (s *shelf) only(t *testing.T) *shelved {
+	t.Helper()
+	for _, v := range s.views {
+		return v
+	}
+	t.Fatal("nothing is kept")
+	return nil
+}
+
+// keep has a factory follow widgets with these options until it is shut down, and their content kept.
+func keep(t *testing.T, server *apitest.Server, s Persistence, options ResourceOptions) {
+	t.Helper()
+	f := newFactory(t, server, Options{Persistence: s, Defaults: options})
+	i := synced(t, f)
+	if err := f.Shutdown(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	if status := i.Persistence(); status.Err != nil || status.Checkpoint == (Checkpoint{}) {
+		t.Fatalf("nothing is kept: %+v", status)
+	}
+}
+
+// resumedInformer is an informer that has gone on from what is kept.
+type resumedInformer struct {
+	*Informer
+	server *apitest.Server
+	before int // requests
+	own    int // lists of the test
+	diary  *diary
+}
+
+// resume has another factory follow widgets, with a handler.
+func resume(t *testing.T, server *apitest.Server, s Persistence, options ResourceOptions) *resumedInformer {
+	t.Helper()
+	r := &resumedInformer{server: server, before: len(server.Requests()), diary: &diary{}}
+	f := newFactory(t, server, Options{Persistence: s, Defaults: options})
+	r.Informer = ask(t, f, widgets)
+	if _, err := r.AddEventHandler(r.diary.handler()); err != nil {
+		t.Fatal(err)
+	}
+	synced(t, f)
+	if err := r.Flush(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// handler notes what it is told.
+func (d *diary) handler() cache.ResourceEventHandler {
+	name := func(obj any) string {
+		if last, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+			obj = last.Obj
+		}
+		return obj.(metav1.Object).GetName()
+	}
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc:    func(obj any, initial bool) { d.add("add %s %v", name(obj), initial) },
+		UpdateFunc: func(_, obj any) { d.add("update %s", name(obj)) },
+		DeleteFunc: func(obj any) { d.add("delete %s", name(obj)) },
+	}
+}
+
+// check compares what the handler was told, in any order, and what the cache shows.
+func (r *resumedInformer) check(t *testing.T, told ...string) {
+	t.Helper()
+	got := r.diary.all()
+	slices.Sort(got)
+	if diff := cmp.Diff(told, got); diff != "" {
+		t.Errorf("the handler was told (-want +got):\n%s", diff)
+	}
+	shown := map[string]string{}
+	for _, obj := range r.GetStore().List() {
+		o := obj.(*unstructured.Unstructured)
+		shown[o.GetName()] = o.GetResourceVersion()
+	}
+	list, err := r.server.Client(t).Resource(widgets).List(t.Context(), metav1.ListOptions{})
+	r.own++
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := map[string]string{}
+	for _, o := range list.Items {
+		there[o.GetName()] = o.GetResourceVersion()
+	}
+	if diff := cmp.Diff(there, shown); diff != "" {
+		t.Errorf("the cache is not what the server has (-want +got):\n%s", diff)
+	}
+}
+
+// lists counts the lists of everything since the informer was asked for.
+func (r *resumedInformer) lists() int {
+	lists := 0
+	for _, request := range r.server.Requests()[r.before:] {
+		verb, uri, _ := strings.Cut(request, " ")
+		if strings.HasPrefix(uri, widgetsPath) && (verb == "watch-list" || verb == "list" && !strings.Contains(uri, "limit=1")) {
+			lists++
+		}
+	}
+	return lists - r.own
+}
+
+// storages are the modes that differ in how an informer goes on.
+var storages = map[string]ResourceOptions{
+	"inline": {}, "reflector": {Storage: Storage{Mode: StorageObject}}, "metadata": {Storage: Storage{Mode: StorageMetadata}},
+}
+
+func TestResumeWithoutList(t *testing.T) {
+	for name, options := range storages {
+		t.Run(name, func(t *testing.T) {
+			server, s := newServer(t), newShelf()
+			server.Create(t, widgets, widget("a", "one"), widget("a", "two"), widget("b", "three"))
+			keep(t, server, s, options)
+			r := resume(t, server, s, options)
+			r.check(t, "add one true", "add three true", "add two true")
+			if n := r.lists(); n != 0 {
+				t.Errorf("everything was listed %d times", n)
+			}
+			if status := r.Persistence(); !status.Resumed || status.Err != nil {
+				t.Errorf("the status is %+v", status)
+			}
+			// It goes on from there.
+			server.Create(t, widgets, widget("b", "four"))
+			server.Delete(t, widgets, "a", "one")
+			await(t, func() bool { return len(r.diary.all()) == 5 })
+			r.check(t, "add four false", "add one true", "add three true", "add two true", "delete one")
+		})
+	}
+}
+
+// await waits until something is so.
+func await(t *testing.T, is func() bool) {
+	t.Helper()
+	for ctx := patient(t); !is(); {
+		if ctx.Err() != nil {
+			t.Fatal("it does not come about")
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestResumeWithChangesMeanwhile(t *testing.T) {
+	for name, options := range storages {
+		t.Run(name, func(t *testing.T) {
+			server, s := newServer(t), newShelf()
+			server.Create(t, widgets, widget("a", "stays"), widget("a", "goes"), widget("b", "changes"))
+			keep(t, server, s, options)
+			server.Delete(t, widgets, "a", "goes")
+			changed := widget("b", "changes")
+			changed.SetLabels(map[string]string{"changed": "yes"})
+			server.Update(t, widgets, changed)
+			server.Create(t, widgets, widget("b", "comes"))
+			r := resume(t, server, s, options)
+			r.check(t, "add changes true", "add comes true", "add stays true")
+			if n := r.lists(); n != 0 {
+				t.Errorf("everything was listed %d times", n)
+			}
+		})
+	}
+}
+
+func TestResumeAfterCompaction(t *testing.T) {
+	server, s := newServer(t), newShelf()
+	server.Create(t, widgets, widget("a", "stays"), widget("a", "goes"))
+	keep(t, server, s, ResourceOptions{})
+	server.Delete(t, widgets, "a", "goes")
+	server.Create(t, widgets, widget("b", "comes"))
+	server.Compact()
+	r := resume(t, server, s, ResourceOptions{})
+	r.check(t, "add comes true", "add stays true")
+	if n := r.lists(); n == 0 {
+		t.Error("nothing was listed")
+	}
+	if r.Persistence().Resumed {
+		t.Error("it says that it has resumed")
+	}
+}
+
+// TestResumeOfAnotherServer has a kept content that is not of what is followed now.
+func TestResumeOfAnotherServer(t *testing.T) {
+	for name, change := range map[string]func(*Checkpoint){
+		"another address":      func(at *Checkpoint) { at.Endpoint = "elsewhere" },
+		"another cluster":      func(at *Checkpoint) { at.Endpoint, at.Cluster = "elsewhere", "another" },
+		"another API version":  func(at *Checkpoint) { at.Version = "v2" },
+		"a later version":      func(at *Checkpoint) { at.ResourceVersion = "1" + at.ResourceVersion },
+		"no number":            func(at *Checkpoint) { at.ResourceVersion = "newest" },
+		"objects are missing":  func(at *Checkpoint) { at.Objects++ },
+		"more than it says of": func(at *Checkpoint) { at.Objects-- },
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, s := newServer(t), newShelf()
+			server.Create(t, widgets, widget("a", "one"), widget("a", "gone"))
+			keep(t, server, s, ResourceOptions{})
+			server.Delete(t, widgets, "a", "gone")
+			change(&s.only(t).at)
+			r := resume(t, server, s, ResourceOptions{})
+			r.check(t, "add one true")
+			if r.Persistence().Resumed {
+				t.Error("it has resumed")
+			}
+		})
+	}
+}
+
+func TestPastFits(t *testing.T) {
+	at := Checkpoint{Version: "v1", UID: "u1"}
+	for _, c := range []struct {
+		past past
+		fits bool
+	}{
+		{past{version: "v1", uid: "u1"}, true},
+		{past{version: "v1"}, true},
+		{past{version: "v1", uid: "u2"}, false},
+		{past{version: "v2", uid: "u1"}, false},
+	} {
+		if got := c.past.fits(at); got != c.fits {
+			t.Errorf("%s %s fits: %v", c.past.version, c.past.uid, got)
+		}
+	}
+	c := cluster{endpoint: "here"}
+	for _, x := range []struct {
+		at  Checkpoint
+		uid string
+		is  bool
+	}{
+		{Checkpoint{Endpoint: "here", Cluster: "a"}, "a", true},
+		{Checkpoint{Endpoint: "there", Cluster: "a"}, "a", true},
+		{Checkpoint{Endpoint: "here", Cluster: "a"}, "b", false},
+		{Checkpoint{Endpoint: "here", Cluster: "a"}, "", true},
+		{Checkpoint{Endpoint: "there", Cluster: "a"}, "", false},
+		{Checkpoint{Endpoint: "here"}, "b", true},
+		{Checkpoint{}, "", false},
+	} {
+		if got := c.is(x.at, types.UID(x.uid)); got != x.is {
+			t.Errorf("%+v is of %q: %v", x.at, x.uid, got)
+		}
+	}
+}
+
+// TestResuming stops the server from answering, so that what is kept stays unconfirmed.
+func TestResuming(t *testing.T) {
+	server, s := newServer(t), newShelf()
+	server.Create(t, widgets, widget("a", "one"))
+	keep(t, server, s, ResourceOptions{})
+	server.Break(fault(widgetsPath, "list", http.StatusServiceUnavailable))
+	f := newFactory(t, server, Options{Persistence: s})
+	i := ask(t, f, widgets)
+	early, late := &diary{}, &diary{}
+	if _, err := i.AddEventHandler(early.handler()); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Start(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	status := waitFor(t, i, func(s Status) bool { return s.State == StateResuming })
+	if !status.Stale || status.Settled() || i.HasSynced() {
+		t.Errorf("the status is %v, synced %v", status, i.HasSynced())
+	}
+	if keys := i.GetStore().ListKeys(); !slices.Equal(keys, []string{"a/one"}) {
+		t.Errorf("it shows %v", keys)
+	}
+	if _, err := i.AddEventHandler(late.handler()); err != nil {
+		t.Fatal(err)
+	}
+	if err := i.Flush(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	if told := append(early.all(), late.all()...); len(told) > 0 {
+		t.Errorf("handlers were told %v", told)
+	}
+	server.Repair()
+	i.Retry()
+	waitFor(t, i, func(s Status) bool { return s.State == StateSynced && !s.Stale })
+	if err := i.Flush(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []*diary{early, late} {
+		if diff := cmp.Diff([]string{"add one true"}, d.all()); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestPersistenceFails(t *testing.T) {
+	server, s := newServer(t), newShelf()
+	s.fails = errors.New("the disk is full")
+	server.Create(t, widgets, widget("a", "one"))
+	f := newFactory(t, server, Options{Persistence: s, PersistenceInterval: time.Millisecond})
+	i := synced(t, f)
+	await(t, func() bool { return i.Persistence().Err != nil })
+	if status := i.Persistence(); !errors.Is(status.Err, s.fails) || !status.Kept {
+		t.Errorf("the status is %+v", status)
+	}
+	if status := i.Status(); status.State != StateSynced {
+		t.Errorf("the informer is %v", status)
+	}
+}
+
+// TestPersistedWrites has a user write to the cache, which is not what the server has.
+func TestPersistedWrites(t *testing.T) {
+	server, s := newServer(t), newShelf()
+	server.Create(t, widgets, widget("a", "one"))
+	f := newFactory(t, server, Options{Persistence: s})
+	i := synced(t, f)
+	later := widget("a", "two")
+	later.SetResourceVersion("1000")
+	if err := i.GetStore().Add(later); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Shutdown(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	if s.saves != 0 {
+		t.Error("it was kept")
+	}
+}
+
+// TestPersistedInBatches counts what is written.
+func TestPersistedInBatches(t *testing.T) {
+	server, s := newServer(t), newShelf()
+	for k := range 100 {
+		server.Create(t, widgets, widget("a", fmt.Sprint("w", k)))
+	}
+	f := newFactory(t, server, Options{Persistence: s})
+	synced(t, f)
+	for k := range 50 {
+		server.Delete(t, widgets, "a", fmt.Sprint("w", k))
+	}
+	if err := f.Shutdown(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	if s.saves != 1 {
+		t.Errorf("it was saved %d times", s.saves)
+	}
+	v := s.only(t)
+	if v.at.Objects != len(v.objects) {
+		t.Errorf("%d objects are kept, not %d", len(v.objects), v.at.Objects)
+	}
+}
+
+func TestWhyNotKept(t *testing.T) {
+	yes, no := true, false
+	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	for name, c := range map[string]struct {
+		gvr     schema.GroupVersionResource
+		options ResourceOptions
+		kept    bool
+	}{
+		"everything":         {widgets, ResourceOptions{}, true},
+		"switched off":       {widgets, ResourceOptions{Persist: &no}, false},
+		"secrets":            {secrets, ResourceOptions{}, false},
+		"secrets, asked for": {secrets, ResourceOptions{Persist: &yes}, true},
+		"transform":          {widgets, ResourceOptions{Transform: func(o any) (any, error) { return o, nil }}, false},
+		"strip":              {widgets, ResourceOptions{Transform: StripManagedFields}, true},
+		"tweak":              {widgets, ResourceOptions{TweakListOptions: func(schema.GroupVersionResource, *metav1.ListOptions) {}}, false},
+		"nothing":            {widgets, ResourceOptions{LabelSelector: labels.Nothing()}, false},
+	} {
+		if why := c.options.whyNotKept(c.gvr); (why == "") != c.kept {
+			t.Errorf("%s: %q", name, why)
+		}
+	}
+}
+
+func TestPersistenceKeys(t *testing.T) {
+	keys := map[string]string{}
+	for name, o := range map[string]ResourceOptions{
+		"everything": {}, "labels": {LabelSelector: labels.SelectorFromSet(labels.Set{"a": "b"})}, "namespace": {Namespaces: InNamespaces("a")},
+		"pruned": {Prune: Prune{Presets: []PrunePreset{PruneLastApplied}}}, "stripped": {Transform: StripManagedFields}, "metadata": {Storage: Storage{Mode: StorageMetadata}},
+	} {
+		key := o.persistenceKey(widgets)
+		if other, twice := keys[key]; twice {
+			t.Errorf("%s and %s have the same key", name, other)
+		}
+		keys[key] = name
+	}
+	stripped := ResourceOptions{Prune: Prune{Presets: []PrunePreset{PruneManagedFields}}}.persistenceKey(widgets)
+	if keys[stripped] != "stripped" || keys[ResourceOptions{Storage: Storage{Mode: StorageObject}}.persistenceKey(widgets)] != "everything" {
+		t.Error("the same content has several keys")
+	}
+}

@@ -179,7 +179,7 @@ func (o ResourceOptions) validate() []error {
 	if c := o.Storage.Compression; c != nil && !reflect.ValueOf(c).Comparable() {
 		errs = append(errs, fmt.Errorf("the compression, a %T, cannot be compared with another; a pointer can", c))
 	}
-	if err := o.Prune.validate(); err != nil {
+	if err := o.Prune.Validate(); err != nil {
 		errs = append(errs, err)
 	}
 	if o.Resync != nil && *o.Resync < 0 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/internal/packed"
 )
@@ -56,9 +57,22 @@ func (p Prune) isSet() bool {
 	return p.Presets != nil || p.Paths != nil || p.Fields != nil || p.Annotations != nil
 }
 
-func (p Prune) validate() error {
+// Validate returns what is wrong with the paths and presets; nil: nothing.
+func (p Prune) Validate() error {
 	_, err := p.pruner()
 	return err
+}
+
+// Apply leaves the same out of a decoded object, which it changes. It fails where Validate does.
+func (p Prune) Apply(object *unstructured.Unstructured) error {
+	pruner, err := p.pruner()
+	if err != nil {
+		return err
+	}
+	if pruner != nil {
+		pruner.Apply(object)
+	}
+	return nil
 }
 
 // pruner returns what does the pruning, or nil where there is nothing to do.

@@ -45,14 +45,22 @@ func (e *encoder) prepare(list bool, objects ...Object) error {
 		if err := e.tabulate(); err != nil {
 			return err
 		}
+		if e.table.printing != nil {
+			e.table.printing.Arrange(objects)
+		}
 	}
 	return e.check(objects...)
 }
 
 // tabulate readies the columns of a table.
 func (e *encoder) tabulate() (err error) {
-	e.table, err = newTabulator(e.t.version.Columns, e.shape.version, e.include)
-	return err
+	if e.table, err = newTabulator(e.t.version.Columns, e.shape.version, e.include); err != nil {
+		return err
+	}
+	if printing, ok := e.t.printing(); ok {
+		e.table.printing, e.table.headers = printing, printing.TableColumns()
+	}
+	return nil
 }
 
 // check refuses objects that cannot be read in the version that is asked for.
@@ -93,7 +101,7 @@ func (e *encoder) appendItem(dst []byte, o Object) ([]byte, error) {
 	}
 	content["apiVersion"] = e.t.gv.String()
 	if e.shape.kind == table {
-		return e.table.appendRow(dst, content)
+		return e.table.appendRow(dst, o, content)
 	}
 	return appendValue(dst, content)
 }

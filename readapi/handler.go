@@ -191,7 +191,7 @@ func (h *handler) resolve(path string) (*resource, error) {
 		case t.subresource != "" && !slices.Contains(found.version.Subresources, t.subresource):
 			return nil, apierrors.NewNotFound(found.typ.GroupResource(), t.name)
 		default:
-			return found, nil
+			return found, found.refused()
 		}
 	}
 	if h.builtIn(t.gv.Group) {

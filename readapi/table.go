@@ -18,6 +18,8 @@ type tabulator struct {
 	include metav1.IncludeObjectPolicy
 	headers []metav1.TableColumnDefinition // nil after the first use
 	columns []printcolumn.Column
+	// printing makes the cells in the place of columns, if set.
+	printing Printing
 }
 
 var metaDocs = metav1.ObjectMeta{}.SwaggerDoc()
@@ -65,16 +67,29 @@ func (t *tabulator) appendHead(dst []byte, m metav1.ListMeta) ([]byte, error) {
 	return append(dst, `,"rows":[`...), err
 }
 
-// appendRow appends the row of an object.
-func (t *tabulator) appendRow(dst []byte, content map[string]any) ([]byte, error) {
+// cells are those of an object.
+func (t *tabulator) cells(o Object, content map[string]any) ([]any, error) {
+	if t.printing != nil {
+		return t.printing.Cells(o)
+	}
 	name := ""
 	if metadata, ok := content["metadata"].(map[string]any); ok {
 		name, _ = metadata["name"].(string)
 	}
-	row := metav1.TableRow{Cells: make([]any, 0, 1+len(t.columns))}
-	row.Cells = append(row.Cells, name)
+	cells := make([]any, 0, 1+len(t.columns))
+	cells = append(cells, name)
 	for _, c := range t.columns {
-		row.Cells = append(row.Cells, c.Cell(content))
+		cells = append(cells, c.Cell(content))
+	}
+	return cells, nil
+}
+
+// appendRow appends the row of an object.
+func (t *tabulator) appendRow(dst []byte, o Object, content map[string]any) ([]byte, error) {
+	var row metav1.TableRow
+	var err error
+	if row.Cells, err = t.cells(o, content); err != nil {
+		return nil, err
 	}
 	switch t.include {
 	case metav1.IncludeMetadata:

@@ -16,7 +16,7 @@ import (
 // TestExamples: every command line in a help text has flags that exist, and expressions that can be read.
 func TestExamples(t *testing.T) {
 	checked := map[string]int{}
-	for _, cmd := range cli.Command().Commands() {
+	for _, cmd := range everyCommand(cli.Command()) {
 		for line := range strings.Lines(cmd.Example) {
 			for _, command := range shellCommands(t, strings.TrimSpace(line)) {
 				if command[0] != "crdcache" {
@@ -33,6 +33,15 @@ func TestExamples(t *testing.T) {
 			t.Errorf("no example has %s", what)
 		}
 	}
+}
+
+// everyCommand gives the commands below one.
+func everyCommand(parent *cobra.Command) []*cobra.Command {
+	var all []*cobra.Command
+	for _, cmd := range parent.Commands() {
+		all = append(append(all, cmd), everyCommand(cmd)...)
+	}
+	return all
 }
 
 // checkExample parses a command line as the program does, and what is between its quotes.

@@ -130,6 +130,7 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 		newEval(streams),
 		newQuery(streams),
 		newResources(streams),
+		newSnapshot(streams),
 		newStats(streams),
 		newSuggest(streams),
 		newTree(streams),
@@ -141,10 +142,16 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 		cmd.DisableFlagsInUseLine = true // it says [flags] where they go
 	}
 	beStrict(root)
-	for _, cmd := range root.Commands() {
-		cmd.Example = strings.ReplaceAll(cmd.Example, "  crdcache ", "  "+name+" ")
-	}
+	rename(root, name)
 	return root
+}
+
+// rename makes the examples of all commands call the program by its name.
+func rename(cmd *cobra.Command, name string) {
+	cmd.Example = strings.ReplaceAll(cmd.Example, "  crdcache ", "  "+name+" ")
+	for _, sub := range cmd.Commands() {
+		rename(sub, name)
+	}
 }
 
 // beStrict makes errors of what cobra's own commands pass over with exit code 0: help and scripts for nothing that is.

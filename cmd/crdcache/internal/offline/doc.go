@@ -12,6 +12,8 @@
 // the order of files is; for other kinds a type is made up from what the objects show, with a warning. Only
 // types that something is there for are served.
 //
+// A snapshot, which stands alone, is served as package recorded does.
+//
 // # Consistency
 //
 // Objects that come from a cluster keep their resource version, and everything else as it was. Follow turns

@@ -29,8 +29,12 @@ const pollInterval = 2 * time.Second
 var newWatcher = fsnotify.NewWatcher
 
 // Follow keeps the objects as the files are, CustomResourceDefinitions included, until ctx ends. Directories that the system
-// does not watch are looked at every two seconds, and reported.
+// does not watch are looked at every two seconds, and reported. A snapshot does not change.
 func (s *Source) Follow(ctx context.Context) {
+	if s.recorded != nil {
+		<-ctx.Done()
+		return
+	}
 	l := lookout{source: s}
 	watcher, err := newWatcher()
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/crdcache/crdcache/internal/manifest"
 	"github.com/crdcache/crdcache/readapi"
+	"github.com/crdcache/crdcache/snapshot"
 )
 
 // Options say what to read.
@@ -33,6 +34,8 @@ type Source struct {
 	options Options
 	storage *readapi.Storage
 	handler http.Handler
+	// recorded is the snapshot that is served in the place of storage.
+	recorded *snapshot.File
 
 	// turn is held by who reads files.
 	turn struct {
@@ -54,6 +57,15 @@ type Source struct {
 func Open(ctx context.Context, options Options) (*Source, error) {
 	if len(options.Paths) == 0 {
 		return nil, errors.New("no files are named")
+	}
+	file, err := openRecorded(ctx, &options)
+	if err != nil {
+		return nil, err
+	}
+	if file != nil {
+		s := &Source{options: options}
+		s.serve(file)
+		return s, nil
 	}
 	s := &Source{options: options, storage: readapi.NewStorage(readapi.StorageOptions{Compress: true, OnlyApplied: true})}
 	s.handler = readapi.NewHandler(s.storage, readapi.HandlerOptions{WriteTimeout: -1})
@@ -139,7 +151,10 @@ func (s *Source) Config() *rest.Config { return readapi.Config(s.handler) }
 // Handler returns what the clients talk to, to be served over a network.
 func (s *Source) Handler() http.Handler { return s.handler }
 
-// Storage returns what holds types and objects.
+// Snapshot is the snapshot that is served; nil where it is anything else.
+func (s *Source) Snapshot() *snapshot.File { return s.recorded }
+
+// Storage returns what holds types and objects; nil for a snapshot.
 func (s *Source) Storage() *readapi.Storage { return s.storage }
 
 // dirs are the directories that have the files.

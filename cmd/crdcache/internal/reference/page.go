@@ -21,6 +21,11 @@ func markdown(root *cobra.Command) []byte {
 	b.WriteString(general)
 	for _, cmd := range verbs(root) {
 		section(&b, cmd)
+		if cmd.Runnable() && cmd.Name() != "completion" {
+			for _, sub := range verbs(cmd) {
+				section(&b, sub)
+			}
+		}
 	}
 	return b.Bytes()
 }
@@ -53,7 +58,7 @@ A type that is unknown or may not be read is reported and does not keep the othe
 
 // section documents one verb.
 func section(b *bytes.Buffer, cmd *cobra.Command) {
-	fmt.Fprintf(b, "\n## %s\n\n```\n%s\n```\n\n%s\n", cmd.Name(), cmd.UseLine(), paragraph(cmd.Long))
+	fmt.Fprintf(b, "\n## %s\n\n```\n%s\n```\n\n%s\n", strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" "), cmd.UseLine(), paragraph(cmd.Long))
 	if cmd.Example != "" {
 		fmt.Fprintf(b, "\n```sh\n%s\n```\n", unindent(cmd.Example))
 	}

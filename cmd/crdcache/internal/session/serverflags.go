@@ -35,7 +35,7 @@ func (f *ServerFlags) Add(set *pflag.FlagSet) {
 	f.config.add(set)
 	f.set = set
 	set.StringArrayVar(&f.from, "from", nil,
-		"Read CRDs and objects from this file or directory instead of a cluster: YAML, JSON or JSON lines, also compressed by gzip or zstd; - is standard input. May be repeated. Without --namespace all namespaces are read.")
+		"Read CRDs and objects from this file or directory instead of a cluster: YAML, JSON or JSON lines, also compressed by gzip or zstd; or a snapshot; - is standard input. May be repeated. Without --namespace all namespaces are read.")
 	set.BoolVar(&f.quiet, "quiet", false, "Write nothing but errors to stderr: no warnings, no progress, no \"No resources found\".")
 	set.DurationVar(&f.timeout, "timeout", defaultTimeout,
 		"How long to wait until the types are found and synced; 0 waits without end. Past that the exit code is 3.")

@@ -1,0 +1,115 @@
+package capture
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// Redaction says what is left out of the objects of a type.
+type Redaction struct {
+	// Type is a name as people type it.
+	Type string `json:"type"`
+	// Paths are fields, as in '.spec.token' or '.spec.users[*].password'.
+	Paths []string `json:"paths"`
+}
+
+// Secrets leaves out what Secrets keep.
+var Secrets = Redaction{Type: "secrets.v1.", Paths: []string{".data", ".stringData"}}
+
+// ParseRedactions reads a config: "redact:" with a list of types and paths.
+func ParseRedactions(text []byte) ([]Redaction, error) {
+	var config struct {
+		Redact []Redaction `json:"redact"`
+	}
+	if err := yaml.UnmarshalStrict(text, &config); err != nil {
+		return nil, err
+	}
+	if len(config.Redact) == 0 {
+		return nil, errors.New("it has no list 'redact:' of types and paths")
+	}
+	for i, r := range config.Redact {
+		if r.Type == "" || len(r.Paths) == 0 {
+			return nil, fmt.Errorf("redact[%d] needs a type and paths", i)
+		}
+		if err := r.prune().Validate(); err != nil {
+			return nil, fmt.Errorf("redact[%d]: %w", i, err)
+		}
+	}
+	return config.Redact, nil
+}
+
+// prune leaves out the paths, and the annotation in which kubectl keeps a copy of the whole object.
+func (r Redaction) prune() dynamicinformer.Prune {
+	return dynamicinformer.Prune{Paths: r.Paths, Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneLastApplied}}
+}
+
+// String is for people.
+func (r Redaction) String() string { return r.Type + ": " + strings.Join(r.Paths, ", ") }
+
+// Redactor leaves parts out of objects.
+type Redactor struct {
+	all   []Redaction
+	types map[schema.GroupResource][]Redaction
+}
+
+// Add has objects of a type redacted.
+func (r *Redactor) Add(of schema.GroupResource, what Redaction) {
+	if r.types == nil {
+		r.types = map[schema.GroupResource][]Redaction{}
+	}
+	if len(r.types[of]) == 0 || r.types[of][0].Type != what.Type {
+		r.types[of] = append(r.types[of], what)
+	}
+	for _, other := range r.all {
+		if other.String() == what.String() {
+			return
+		}
+	}
+	r.all = append(r.all, what)
+}
+
+// Texts say what is left out.
+func (r *Redactor) Texts() []string {
+	var texts []string
+	for _, one := range r.all {
+		texts = append(texts, one.String())
+	}
+	return texts
+}
+
+// shows reports whether what the server prints of a type may be kept: a column may show what is left out. Those of Secrets
+// show how many values there are.
+func (r *Redactor) shows(of schema.GroupResource) bool {
+	for _, one := range r.types[of] {
+		if one.Type != Secrets.Type {
+			return false
+		}
+	}
+	return true
+}
+
+// redact leaves parts out of an object.
+func (r *Redactor) redact(of schema.GroupResource, object []byte) ([]byte, error) {
+	rules := r.types[of]
+	if len(rules) == 0 {
+		return object, nil
+	}
+	var u unstructured.Unstructured
+	if err := json.Unmarshal(object, &u.Object); err != nil {
+		return nil, err
+	}
+	for _, rule := range rules {
+		if err := rule.prune().Apply(&u); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(u.Object)
+}

@@ -1,0 +1,222 @@
+package capture
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/snapshot"
+)
+
+const (
+	// parallel is how many types are read at a time. Each has a page in memory.
+	parallel = 4
+	// attempts is how often a list is begun that the server cannot go on with.
+	attempts = 3
+)
+
+// Saver saves types in a file.
+type Saver struct {
+	Reader
+	Writer *snapshot.Writer
+	// Known are all types of the server, and Types those whose objects are saved, beside the definitions of types.
+	Known, Types []discovery.Resource
+	Redactor     Redactor
+	// Warn is told what is not as it should be, and no failure.
+	Warn func(text string)
+
+	defined map[string]bool // names of CRDs; nil: they may not be read
+	done    atomic.Int64
+	all     int
+}
+
+// Progress is how many types are saved.
+func (s *Saver) Progress() (done, all int) { return int(s.done.Load()), s.all }
+
+// apiServices tell which servers answer for groups; what follows types asks for them.
+var apiServices = schema.GroupResource{Group: "apiregistration.k8s.io", Resource: "apiservices"}
+
+// Save saves the types, those that definitions and servers of types are, and of all other types that they were not saved.
+// The error joins those of the types that could not be read, which the file has as well; it has failed as a whole where
+// failed is set.
+func (s *Saver) Save(ctx context.Context) (failed bool, err error) {
+	s.Writer.SetAbout(func(about *snapshot.About) {
+		about.Server = s.server(ctx)
+		about.Namespace, about.Redacted = s.Namespace, s.Redactor.Texts()
+	})
+	types, asked := s.plan()
+	s.all = len(types)
+	var mu sync.Mutex
+	var errs []error
+	save := func(of discovery.Resource) {
+		err := s.save(ctx, of)
+		s.done.Add(1)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if !asked[of.GVR] {
+			s.Warn(err.Error())
+			return
+		}
+		errs = append(errs, err)
+	}
+	if len(types) > 0 && types[0].GVR == crd.GVR {
+		save(types[0]) // it tells how the others are printed
+		types = types[1:]
+	}
+	slots := make(chan struct{}, parallel)
+	var saving sync.WaitGroup
+	for _, of := range types {
+		slots <- struct{}{}
+		saving.Go(func() { // ended by its requests, which ctx ends
+			defer func() { <-slots }()
+			save(of)
+		})
+	}
+	saving.Wait()
+	if ctx.Err() != nil {
+		return true, ctx.Err()
+	}
+	for _, status := range errs {
+		if errors.Is(status, errWriting) {
+			return true, status
+		}
+	}
+	return len(errs) > 0 && len(errs) == len(asked), errors.Join(errs...)
+}
+
+// plan is what is saved, definitions first, and what of it was asked for. All other types are recorded as not saved.
+func (s *Saver) plan() (types []discovery.Resource, asked map[schema.GroupVersionResource]bool) {
+	asked = map[schema.GroupVersionResource]bool{}
+	for _, of := range s.Types {
+		asked[of.GVR] = true
+	}
+	for _, of := range s.Known {
+		gr := of.GVR.GroupResource()
+		switch {
+		case asked[of.GVR]:
+		case !of.Preferred || !of.Watchable():
+		case gr == crd.GVR.GroupResource() || gr == apiServices:
+			types = append(types, of)
+		case !slices.ContainsFunc(s.Types, func(t discovery.Resource) bool { return t.GVR.GroupResource() == gr }):
+			s.miss(of, forbidden(fmt.Sprintf("%s: they were not saved in the snapshot", gr)), true)
+		}
+	}
+	types = append(types, s.Types...)
+	slices.SortStableFunc(types, func(a, b discovery.Resource) int {
+		switch {
+		case a.GVR == b.GVR:
+			return 0
+		case a.GVR == crd.GVR:
+			return -1
+		case b.GVR == crd.GVR:
+			return 1
+		}
+		return 0
+	})
+	return types, asked
+}
+
+func forbidden(message string) metav1.Status {
+	return metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: message}
+}
+
+var errWriting = errors.New("writing the snapshot")
+
+// miss records why a type is not in the file.
+func (s *Saver) miss(of discovery.Resource, why metav1.Status, unasked bool) {
+	_ = s.Writer.Miss(typeOf(of), why, unasked) // the Writer keeps its error
+}
+
+// save saves a type. Its error says why the objects could not be read, which the file then says as well.
+func (s *Saver) save(ctx context.Context, of discovery.Resource) error {
+	var err error
+	for range attempts {
+		if err = s.attempt(ctx, of); !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+			break
+		}
+	}
+	if err == nil || ctx.Err() != nil || errors.Is(err, errWriting) {
+		return err
+	}
+	gr := of.GVR.GroupResource()
+	var refusal apierrors.APIStatus
+	if errors.As(err, &refusal) && apierrors.IsForbidden(err) {
+		s.miss(of, refusal.Status(), false)
+		return err
+	}
+	s.miss(of, forbidden(fmt.Sprintf("%s: they could not be saved in the snapshot: %v", gr, err)), false)
+	return fmt.Errorf("%s: %w", gr, err)
+}
+
+// attempt reads a type and writes it.
+func (s *Saver) attempt(ctx context.Context, of discovery.Resource) error {
+	gr := of.GVR.GroupResource()
+	section := s.Writer.Begin(typeOf(of))
+	version, columns := "", false
+	var defined map[string]bool
+	for page, err := range s.Pages(ctx, of, !s.defined[gr.String()] && s.Redactor.shows(gr)) {
+		if err != nil {
+			return err
+		}
+		if version = page.Version; !columns && len(page.Columns) > 0 {
+			section.SetColumns(page.Columns)
+			columns = true
+		}
+		for _, item := range page.Items {
+			row, err := page.row(item)
+			if err != nil {
+				return err
+			}
+			object, err := s.Redactor.redact(gr, item.Object)
+			if err != nil {
+				return err
+			}
+			if err := section.Add(object, row); err != nil {
+				return fmt.Errorf("%w: %w", errWriting, err)
+			}
+			if of.GVR == crd.GVR {
+				defined = addName(defined, item.Object)
+			}
+		}
+	}
+	if err := section.Close(version); err != nil {
+		return fmt.Errorf("%w: %w", errWriting, err)
+	}
+	if of.GVR == crd.GVR {
+		s.defined = defined
+	}
+	return nil
+}
+
+func addName(names map[string]bool, object json.RawMessage) map[string]bool {
+	if names == nil {
+		names = map[string]bool{}
+	}
+	var about metav1.PartialObjectMetadata
+	if json.Unmarshal(object, &about) == nil {
+		names[about.Name] = true
+	}
+	return names
+}
+
+// typeOf is a type as files have it.
+func typeOf(r discovery.Resource) snapshot.Type {
+	return snapshot.Type{
+		Group: r.GVR.Group, Version: r.GVR.Version, Resource: r.GVR.Resource, Kind: r.GVK.Kind, Singular: r.Singular,
+		ShortNames: r.ShortNames, Categories: r.Categories, Namespaced: r.Scope == discovery.Namespaced, Versions: r.ServedVersions,
+	}
+}

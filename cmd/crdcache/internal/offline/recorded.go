@@ -1,0 +1,87 @@
+package offline
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/recorded"
+	"github.com/crdcache/crdcache/internal/manifest"
+	"github.com/crdcache/crdcache/snapshot"
+)
+
+// openRecorded opens the snapshot among the paths; nil if there is none. A snapshot stands alone: what it says of a cluster
+// would not be true of other files beside it.
+func openRecorded(ctx context.Context, options *Options) (*snapshot.File, error) {
+	for _, path := range options.Paths {
+		open, err := snapshotAt(ctx, path, options)
+		if err != nil || open == nil {
+			continue // reading it as a manifest says what is wrong
+		}
+		if len(options.Paths) > 1 {
+			return nil, fmt.Errorf("%s is a snapshot, which stands alone: leave out the other files", path)
+		}
+		return open()
+	}
+	return nil, nil
+}
+
+// snapshotAt looks at the first bytes of a file, and returns what opens it if it is a snapshot. Of what is no regular file
+// that would take some away.
+func snapshotAt(ctx context.Context, path string, options *Options) (open func() (*snapshot.File, error), err error) {
+	if path == manifest.Stdin {
+		return snapshotIn(ctx, options)
+	}
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	head := make([]byte, len(snapshot.Magic()))
+	if _, err = io.ReadFull(file, head); err != nil || !bytes.Equal(head, snapshot.Magic()) {
+		return nil, err
+	}
+	return func() (*snapshot.File, error) { return snapshot.Open(path) }, nil
+}
+
+// snapshotIn is snapshotAt for standard input, all of which has to be in memory.
+func snapshotIn(ctx context.Context, options *Options) (open func() (*snapshot.File, error), err error) {
+	if options.In == nil {
+		return nil, nil
+	}
+	stream, err := (&manifest.File{Path: manifest.Stdin}).Open(ctx, options.In)
+	if err != nil {
+		return nil, err
+	}
+	in := bufio.NewReader(stream)
+	options.In = in
+	if head, err := in.Peek(len(snapshot.Magic())); err != nil || !bytes.Equal(head, snapshot.Magic()) {
+		return nil, nil // what goes wrong goes wrong again
+	}
+	return func() (*snapshot.File, error) {
+		text, err := io.ReadAll(in)
+		if err != nil {
+			return nil, fmt.Errorf("stdin: %w", err)
+		}
+		file, err := snapshot.NewFile(bytes.NewReader(text), int64(len(text)))
+		if err != nil {
+			return nil, fmt.Errorf("stdin: %w", err)
+		}
+		return file, nil
+	}, nil
+}
+
+// serve serves a snapshot, and warns of what it is not.
+func (s *Source) serve(file *snapshot.File) {
+	s.recorded, s.handler = file, recorded.NewHandler(file)
+	if only := file.Contents().Namespace; only != "" {
+		s.note(&manifest.Problem{File: s.options.Paths[0], Warning: true, Err: fmt.Errorf("the snapshot has the objects of the namespace %s alone", only)})
+	}
+}

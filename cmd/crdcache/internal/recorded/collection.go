@@ -1,0 +1,116 @@
+package recorded
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/crdcache/crdcache/readapi"
+	"github.com/crdcache/crdcache/snapshot"
+)
+
+// collection is the objects of a type, which never change.
+type collection struct {
+	of      *snapshot.Objects
+	saved   snapshot.Saved
+	version uint64
+	typ     func() readapi.Type
+	never   chan struct{} // is not closed
+	pages   []page
+	recent  recent
+	damage  atomic.Pointer[error] // why objects could not be read
+}
+
+var (
+	_ readapi.Refusing = (*collection)(nil)
+	_ readapi.Printing = (*collection)(nil)
+)
+
+func newCollection(b *backend, of *snapshot.Objects) *collection {
+	c := &collection{of: of, saved: of.Saved(), never: make(chan struct{})}
+	c.typ = sync.OnceValue(func() readapi.Type {
+		if t, ok := b.defined(c.saved.Type); ok {
+			return t
+		}
+		return typeOf(c.saved.Type)
+	})
+	// Of a server that has versions in another form any number will do, since there is only one state.
+	c.version, _ = strconv.ParseUint(c.saved.ResourceVersion, 10, 64)
+	c.version = max(c.version, 1)
+	c.pages = make([]page, of.Blocks())
+	for i := range c.pages {
+		c.pages[i].collection, c.pages[i].block = c, i
+	}
+	return c
+}
+
+// Type implements readapi.Collection.
+func (c *collection) Type() readapi.Type { return c.typ() }
+
+// Ended implements readapi.Collection.
+func (c *collection) Ended() <-chan struct{} { return c.never }
+
+// ResourceVersion implements readapi.Collection.
+func (c *collection) ResourceVersion() uint64 { return c.version }
+
+// Since implements readapi.Collection: nothing happens.
+func (c *collection) Since(uint64) readapi.Changes {
+	return readapi.Changes{ResourceVersion: c.version, Next: c.never}
+}
+
+// Refused implements readapi.Refusing.
+func (c *collection) Refused(version string) error {
+	if damage := c.damage.Load(); damage != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("reading %s from the snapshot: %v", c.saved.GVR().GroupResource(), *damage))
+	}
+	if c.saved.Missing != nil {
+		return &apierrors.StatusError{ErrStatus: *c.saved.Missing}
+	}
+	if t := c.typ(); !t.Custom && version != c.saved.Version {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
+			Message: fmt.Sprintf("the snapshot has %s in version %s, and not in %s", c.saved.GVR().GroupResource(), c.saved.Version, version),
+		}}
+	}
+	return nil
+}
+
+// fail cuts the answer that is being written, so that nobody takes what came for all. The next request is told why.
+func (c *collection) fail(err error) {
+	c.damage.Store(&err)
+	panic(http.ErrAbortHandler)
+}
+
+// TableColumns implements readapi.Printing.
+func (c *collection) TableColumns() []metav1.TableColumnDefinition { return c.saved.Columns }
+
+// Arrange implements readapi.Printing: the server prints some types in an order of their own.
+func (c *collection) Arrange(objects []readapi.Object) {
+	if !c.of.Ordered() {
+		slices.SortStableFunc(objects, func(a, b readapi.Object) int { return a.(*object).place - b.(*object).place })
+	}
+}
+
+// Cells implements readapi.Printing.
+func (c *collection) Cells(o readapi.Object) ([]any, error) {
+	record := o.(*object).record()
+	var cells []any
+	if err := utiljson.Unmarshal(record.Cells, &cells); err != nil {
+		return nil, fmt.Errorf("the row of %s is damaged: %w", record.Key, err)
+	}
+	for i, cell := range cells {
+		if since, ok := snapshot.CellSince(cell); ok {
+			cells[i] = duration.HumanDuration(time.Since(since))
+		}
+	}
+	return cells, nil
+}

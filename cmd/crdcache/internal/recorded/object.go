@@ -1,0 +1,177 @@
+package recorded
+
+import (
+	"encoding/json"
+	"iter"
+	"sync"
+	"weak"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/readapi"
+	"github.com/crdcache/crdcache/snapshot"
+)
+
+// page is a block of objects, which is in memory while somebody reads it.
+type page struct {
+	collection *collection
+	block      int
+
+	mu      sync.Mutex
+	records weak.Pointer[[]snapshot.Record]
+}
+
+// recent keeps what was read last in memory: whoever reads an object is likely to read the one beside it next.
+type recent struct {
+	mu    sync.Mutex
+	pages [2]*[]snapshot.Record
+	next  int
+}
+
+func (r *recent) keep(records *[]snapshot.Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pages[r.next] = records
+	r.next = (r.next + 1) % len(r.pages)
+}
+
+// read returns the records of the page.
+func (p *page) read() *[]snapshot.Record {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if records := p.records.Value(); records != nil {
+		return records
+	}
+	records, err := p.collection.of.Block(p.block)
+	if err != nil {
+		p.collection.fail(err)
+	}
+	p.records = weak.Make(&records)
+	p.collection.recent.keep(&records)
+	return &records
+}
+
+// object is an object in a file.
+type object struct {
+	key   string
+	page  *page // nil: it is whole
+	at    int   // in the page
+	place int
+	whole *snapshot.Record
+	from  *collection
+}
+
+func (o *object) record() snapshot.Record {
+	if o.page == nil {
+		return *o.whole
+	}
+	return (*o.page.read())[o.at]
+}
+
+// Key implements readapi.Object.
+func (o *object) Key() string { return o.key }
+
+// Version implements readapi.Object.
+func (o *object) Version() string { return o.from.saved.Version }
+
+// JSON implements readapi.Object.
+func (o *object) JSON() ([]byte, error) { return o.record().JSON, nil }
+
+// AppendJSON implements readapi.Object.
+func (o *object) AppendJSON(dst []byte, apiVersion string) ([]byte, error) {
+	return o.record().AppendWith(dst, apiVersion)
+}
+
+var labelsPath = jsonpath.FromSegments("metadata", "labels")
+
+// Labels implements readapi.Object. They are read when somebody looks.
+func (o *object) Labels() labels.Labels { return &labelsOf{object: o} }
+
+// labelsOf are the labels of an object.
+type labelsOf struct {
+	*object
+	read bool
+	labels.Set
+}
+
+func (l *labelsOf) set() labels.Set {
+	if !l.read {
+		l.read = true
+		if value, ok, err := labelsPath.FirstJSON(l.record().JSON); ok && err == nil {
+			_ = json.Unmarshal(value.Raw(), &l.Set) // what are no labels are none
+		}
+	}
+	return l.Set
+}
+
+// Has implements labels.Labels.
+func (l *labelsOf) Has(key string) bool { return l.set().Has(key) }
+
+// Get implements labels.Labels.
+func (l *labelsOf) Get(key string) string { return l.set().Get(key) }
+
+// Lookup implements labels.Labels.
+func (l *labelsOf) Lookup(key string) (string, bool) { return l.set().Lookup(key) }
+
+// Get implements readapi.Collection.
+func (c *collection) Get(key string) readapi.Object {
+	for o := range c.objects(key, key+"\x00") {
+		return o
+	}
+	return nil
+}
+
+// Snapshot implements readapi.Collection.
+func (c *collection) Snapshot(version uint64) readapi.Snapshot {
+	if version != 0 && version != c.version {
+		return nil
+	}
+	return state{c}
+}
+
+// state is the one that a collection is in.
+type state struct{ *collection }
+
+// Range implements readapi.Snapshot.
+func (s state) Range(from, to string) iter.Seq[readapi.Object] { return s.objects(from, to) }
+
+// Count implements readapi.Snapshot.
+func (s state) Count(from, to string) int {
+	n := 0
+	for range s.objects(from, to) {
+		n++
+	}
+	return n
+}
+
+// objects are those whose keys are at least from and below to.
+func (c *collection) objects(from, to string) iter.Seq[readapi.Object] {
+	within := func(key string) bool { return key >= from && (to == "" || key < to) }
+	if !c.of.Ordered() {
+		return func(yield func(readapi.Object) bool) {
+			for r, err := range c.of.All {
+				if err != nil {
+					c.fail(err)
+				}
+				if within(r.Key) && !yield(&object{key: r.Key, whole: &r, place: r.Place, from: c}) {
+					return
+				}
+			}
+		}
+	}
+	return func(yield func(readapi.Object) bool) {
+		first, _ := c.of.Find(from)
+		for i := max(first, 0); i < len(c.pages); i++ {
+			p := &c.pages[i]
+			for at, r := range *p.read() {
+				if to != "" && r.Key >= to {
+					return
+				}
+				if within(r.Key) && !yield(&object{key: r.Key, page: p, at: at, place: r.Place, from: c}) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package snapshot
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// blockSize is how much is compressed together: what follows gains little from more, and reading one object costs this.
+const blockSize = 256 << 10
+
+// maxObjects is how many objects a block has at most, so that a small file cannot have a large number of empty ones.
+const maxObjects = 8 << 10
+
+// builder gathers the records of a block.
+type builder struct {
+	lengths []byte
+	keys    []byte
+	bodies  []byte
+	objects int
+
+	first, last string
+}
+
+func (b *builder) add(key string, r Record) {
+	if b.objects == 0 {
+		b.first = key
+	}
+	b.last = key
+	b.objects++
+	b.lengths = binary.AppendUvarint(b.lengths, uint64(len(key)))
+	b.lengths = binary.AppendUvarint(b.lengths, uint64(len(r.JSON)))
+	b.lengths = binary.AppendUvarint(b.lengths, uint64(len(r.Cells)))
+	b.keys = append(b.keys, key...)
+	b.bodies = append(append(b.bodies, r.JSON...), r.Cells...)
+}
+
+func (b *builder) size() int { return len(b.lengths) + len(b.keys) + len(b.bodies) }
+
+// appendTo appends the content of the block.
+func (b *builder) appendTo(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(b.objects))
+	return append(append(append(dst, b.lengths...), b.keys...), b.bodies...)
+}
+
+func (b *builder) reset() {
+	b.lengths, b.keys, b.bodies = b.lengths[:0], b.keys[:0], b.bodies[:0]
+	b.objects = 0
+}
+
+// parseBlock returns the records of a block, which refer to its content.
+func parseBlock(content []byte) ([]Record, error) {
+	count, at := binary.Uvarint(content)
+	if at <= 0 || count > maxObjects {
+		return nil, fmt.Errorf("a block claims to have %d objects in %d bytes", count, len(content))
+	}
+	var total uint64
+	lengths := at
+	for range 3 * count {
+		n, used := binary.Uvarint(content[at:])
+		if used <= 0 || n > uint64(len(content)) {
+			return nil, fmt.Errorf("the lengths in a block are damaged")
+		}
+		at += used
+		total += n
+	}
+	if total != uint64(len(content)-at) {
+		return nil, fmt.Errorf("the objects of a block have %d bytes, and it has %d for them", total, len(content)-at)
+	}
+	next := func() int {
+		n, used := binary.Uvarint(content[lengths:])
+		lengths += used
+		return int(n)
+	}
+	keys, begin := 0, lengths
+	for range count {
+		keys += next()
+		next()
+		next()
+	}
+	lengths = begin
+	texts := string(content[at : at+keys]) // one piece of memory for all keys
+	rest := content[at+keys:]
+	cut := func(n int) []byte {
+		part := rest[:n:n]
+		rest = rest[n:]
+		return part
+	}
+	records := make([]Record, count)
+	for i := range records {
+		key := next()
+		records[i].Key, texts = texts[:key], texts[key:]
+		records[i].JSON = cut(next())
+		if cells := next(); cells > 0 {
+			records[i].Cells = cut(cells)
+		}
+	}
+	return records, nil
+}
+
+// encoders and decoders are used again: each takes memory of the size of several blocks.
+var (
+	encoders = sync.Pool{New: func() any {
+		encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithWindowSize(1<<20))
+		if err != nil {
+			panic(err) // the options are constant
+		}
+		return encoder
+	}}
+	decoder = sync.OnceValue(func() *zstd.Decoder {
+		decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxRaw))
+		if err != nil {
+			panic(err) // the options are constant
+		}
+		return decoder
+	})
+)
+
+// appendContent appends content in a frame, compressed where that helps. The frame of the answer says how.
+func appendContent(dst []byte, kind byte, content []byte) []byte {
+	encoder := encoders.Get().(*zstd.Encoder)
+	defer encoders.Put(encoder)
+	small := encoder.EncodeAll(content, nil)
+	f := frame{kind: kind, coding: codingZstd, raw: uint32(len(content)), stored: uint32(len(small))}
+	if len(small) >= len(content) || len(content)/maxRatio >= len(small) {
+		f.coding, f.stored, small = codingPlain, f.raw, content
+	}
+	return appendFrame(dst, f, small)
+}
+
+// plainContent returns the content of a frame, which may be that of the text.
+func plainContent(text []byte, kind byte, offset int64) ([]byte, error) {
+	f, content, err := parseFrame(text, offset)
+	switch {
+	case err != nil:
+		return nil, err
+	case f.kind != kind:
+		return nil, damaged(offset, "there is a block of kind %q in the place of one of kind %q", f.kind, kind)
+	case f.coding == codingPlain && f.raw == f.stored:
+		return content, nil
+	case f.coding != codingZstd:
+		return nil, damaged(offset, "a block is written in a way (%d) that is not known", f.coding)
+	}
+	plain, err := decoder().DecodeAll(content, make([]byte, 0, f.raw))
+	if err == nil && len(plain) != int(f.raw) {
+		err = fmt.Errorf("it has %d bytes in place of %d", len(plain), f.raw)
+	}
+	if err != nil {
+		return nil, damaged(offset, "decompressing a block: %v", err)
+	}
+	return plain, nil
+}

@@ -1,0 +1,43 @@
+package snapshot
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"hash/crc32"
+)
+
+// SealHeader writes the checksum of a header that was changed.
+func SealHeader(text []byte) {
+	binary.LittleEndian.PutUint32(text[headerSize-4:], crc32.Checksum(text[:headerSize-4], castagnoli))
+}
+
+// Frame is content in a frame, as it is.
+func Frame(kind byte, content []byte) []byte {
+	size := uint32(len(content))
+	return appendFrame(nil, frame{kind: kind, coding: codingPlain, raw: size, stored: size}, content)
+}
+
+// Bomb is a frame of so many zeros, compressed as well as that goes.
+func Bomb(size int) []byte {
+	encoder := encoders.Get().(interface{ EncodeAll(src, dst []byte) []byte })
+	defer encoders.Put(encoder)
+	small := encoder.EncodeAll(make([]byte, size), nil)
+	return appendFrame(nil, frame{kind: kindObjects, coding: codingZstd, raw: uint32(size), stored: uint32(len(small))}, small)
+}
+
+// Assemble is a file of one frame, or of what stands in its place, and an index.
+func Assemble(frame, index []byte) []byte {
+	text := append(header(), frame...)
+	at := len(text)
+	last := appendContent(nil, kindIndex, index)
+	return append(append(text, last...), trailer(int64(at), len(last))...)
+}
+
+// Raw are cells.
+func Raw(texts ...string) []json.RawMessage {
+	cells := make([]json.RawMessage, len(texts))
+	for i, text := range texts {
+		cells[i] = json.RawMessage(text)
+	}
+	return cells
+}

@@ -1,0 +1,378 @@
+package snapshot_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/snapshot"
+)
+
+// TestRoundTrip: what was written is read, over several blocks, as a whole and by key.
+func TestRoundTrip(t *testing.T) {
+	const n = 3000
+	f, err := open(written(t, n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	contents := f.Contents()
+	if contents.Tool != "test" || contents.Server.Host != "there" || time.Since(contents.Created) > time.Hour {
+		t.Errorf("%+v", contents.About)
+	}
+	if len(contents.Types) != 2 || contents.Types[0].Missing.Message != "no" || contents.Types[1].ResourceVersion != "17" {
+		t.Fatalf("%+v", contents.Types)
+	}
+	objects := f.Objects(gizmos.GVR().GroupResource())
+	if objects.Blocks() < 2 || !objects.Ordered() {
+		t.Errorf("%d blocks, ordered %v", objects.Blocks(), objects.Ordered())
+	}
+	i := 0
+	for r, err := range objects.All {
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := r.AppendObject(nil, "example.com/v1")
+		want := string(gizmo("web", fmt.Sprintf("g-%06d", i), fmt.Sprintf("%0300d", i*7919)))
+		if err != nil || string(text) != want || r.Place != i {
+			t.Fatalf("record %d at %d is %s, %v", i, r.Place, text, err)
+		}
+		i++
+	}
+	if i != n {
+		t.Errorf("%d objects", i)
+	}
+	for key, want := range map[string]bool{"web/g-000000": true, "web/g-001500": true, "web/g-002999": true, "web/g-003000": false, "a": false, "web/g-0015": false, "": false, "zoo": false} {
+		if r, ok, err := objects.Get(key); ok != want || err != nil || ok && r.Key != key {
+			t.Errorf("%q: %q, %v, %v", key, r.Key, ok, err)
+		}
+	}
+	if f.Objects(schema.GroupResource{Resource: "pods"}) != nil {
+		t.Error("there are pods")
+	}
+	if err := f.Verify(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestUnordered: objects in the order of a server are read in that of their keys, and know their place.
+func TestUnordered(t *testing.T) {
+	var out bytes.Buffer
+	w := snapshot.NewWriter(&out, snapshot.About{})
+	section := w.Begin(gizmos)
+	for _, name := range []string{"b", "c", "a"} {
+		if err := section.Add(gizmo("web", name, ""), []byte(`["`+name+`"]`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(section.Close(""), w.Commit()); err != nil {
+		t.Fatal(err)
+	}
+	f, err := open(out.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := f.Objects(gizmos.GVR().GroupResource())
+	var got []string
+	for r, err := range objects.All {
+		got = append(got, fmt.Sprint(r.Key, " ", r.Place, " ", string(r.Cells), err))
+	}
+	want := []string{`web/a 2 ["a"]<nil>`, `web/b 0 ["b"]<nil>`, `web/c 1 ["c"]<nil>`}
+	if diff := cmp.Diff(want, got); diff != "" || objects.Ordered() {
+		t.Error(diff)
+	}
+	if r, ok, err := objects.Get("web/c"); !ok || err != nil || r.Place != 1 {
+		t.Errorf("%+v, %v, %v", r, ok, err)
+	}
+}
+
+// TestObjects: what an object must have, and how its apiVersion is left out and its kind is added.
+func TestObjects(t *testing.T) {
+	tests := map[string]struct{ object, want, fails string }{
+		"first":          {`{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":"a"}}`, `{"kind":"Gizmo","metadata":{"name":"a"}}`, ""},
+		"in between":     {`{"kind":"Gizmo", "apiVersion" : "example.com/v1" , "metadata":{"name":"a"}}`, `{"kind":"Gizmo", "metadata":{"name":"a"}}`, ""},
+		"last":           {`{"kind":"Gizmo","metadata":{"name":"a"},"apiVersion":"example.com/v1"}`, `{"kind":"Gizmo","metadata":{"name":"a"}}`, ""},
+		"none":           {` {"metadata":{"name":"a"}} `, `{"kind":"Gizmo","metadata":{"name":"a"}}`, ""},
+		"only that":      {`{"apiVersion":"v1","metadata":{"name":"a"}}`, `{"kind":"Gizmo","metadata":{"name":"a"}}`, ""},
+		"brackets in it": {`{"apiVersion":"v1","metadata":{"name":"a","annotations":{"x":"},{\""}}}`, `{"kind":"Gizmo","metadata":{"name":"a","annotations":{"x":"},{\""}}}`, ""},
+		"no name":        {`{"kind":"Gizmo","metadata":{}}`, "", "no metadata.name"},
+		"no metadata":    {`{"kind":"Gizmo"}`, "", "no metadata.name"},
+		"name is a list": {`{"metadata":{"name":[]}}`, "", "no metadata.name"},
+		"twice":          {`{"apiVersion":"v1","apiVersion":"v2","metadata":{"name":"a"}}`, "", "twice"},
+		"no object":      {`[]`, "", "no JSON object"},
+		"nothing":        {``, "", "no JSON object"},
+		"cut":            {`{"metadata":{"name":"a"}`, "", "no JSON object"},
+		"comma too many": {`{"metadata":{"name":"a"},}`, "", "no JSON object"},
+		"comma too few":  {`{"metadata":{"name":"a"} "x":1}`, "", "no JSON object"},
+		"something more": {`{"metadata":{"name":"a"}}{}`, "", "no JSON object"},
+		"wrong inside":   {`{"metadata":{"name":"a"},"x":{"y":tru}}`, "", "no JSON object"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			w := snapshot.NewWriter(&out, snapshot.About{})
+			section := w.Begin(gizmos)
+			err := section.Add([]byte(tt.object), nil)
+			if tt.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.fails) || !strings.Contains(err.Error(), "gizmos: object 1") {
+					t.Errorf("the error is %v", err)
+				}
+				return
+			}
+			if err := errors.Join(err, section.Close("1"), w.Commit()); err != nil {
+				t.Fatal(err)
+			}
+			f, err := open(out.Bytes())
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, ok, err := f.Objects(gizmos.GVR().GroupResource()).Get("a")
+			if !ok || err != nil || string(r.JSON) != tt.want {
+				t.Errorf("%s, %v, %v", r.JSON, ok, err)
+			}
+		})
+	}
+}
+
+// TestCut: a file that is cut anywhere is damaged, and says so.
+func TestCut(t *testing.T) {
+	text := written(t, 20)
+	for n := range text {
+		_, err := open(text[:n])
+		var format *snapshot.FormatError
+		if !errors.As(err, &format) && !errors.Is(err, snapshot.ErrNoSnapshot) {
+			t.Fatalf("cut to %d bytes: %v", n, err)
+		}
+		if n >= 16 && errors.Is(err, snapshot.ErrNoSnapshot) {
+			t.Fatalf("cut to %d bytes it is no snapshot", n)
+		}
+	}
+}
+
+// TestFlipped: a file of which one bit is another one is either damaged or reads as before.
+func TestFlipped(t *testing.T) {
+	text := written(t, 20)
+	f, err := open(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := readAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range text {
+		for bit := range 8 {
+			flipped := slices.Clone(text)
+			flipped[i] ^= 1 << bit
+			f, err := open(flipped)
+			if err != nil {
+				continue
+			}
+			got, err := readAll(f)
+			if err == nil && !cmp.Equal(want, got) {
+				t.Fatalf("bit %d of byte %d: %v", bit, i, got)
+			}
+			if err == nil {
+				t.Fatalf("bit %d of byte %d is covered by no checksum", bit, i)
+			}
+		}
+	}
+}
+
+// TestNewer: a file of another version is refused with what to do.
+func TestNewer(t *testing.T) {
+	text := written(t, 1)
+	binary.LittleEndian.PutUint16(text[8:], 2)
+	snapshot.SealHeader(text)
+	if _, err := open(text); err == nil || !strings.Contains(err.Error(), "version 2, and this program reads version 1: use a newer one") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestIndex: an index that lies costs no more than what it says, and is refused.
+func TestIndex(t *testing.T) {
+	frame := snapshot.Frame('O', []byte("\x01\x01\x02\x00a{}"))
+	size := fmt.Sprint(len(frame))
+	block := `{"at":16,"stored":` + size + `,"raw":7,"objects":1,"first":"a","last":"a"}`
+	typ := `"version":"v1","resource":"gizmos","kind":"Gizmo"`
+	tests := map[string]struct{ index, want string }{
+		"sound":           {`{"types":[{` + typ + `,"objects":1,"blocks":[` + block + `]}]}`, ""},
+		"more in it":      {`{"novelty":{"a":[1]},"types":[{` + typ + `,"shine":true,"objects":1,"blocks":[` + block + `]}]}`, ""},
+		"requires more":   {`{"requires":["ropes"]}`, "it takes ropes to read the file"},
+		"no JSON":         {`{`, "is not understood"},
+		"no name":         {`{"types":[{"version":"v1"}]}`, "without a name"},
+		"twice":           {`{"types":[{` + typ + `,"objects":2,"blocks":[` + block + `,` + block + `]}]}`, "where none can be"},
+		"outside":         {`{"types":[{` + typ + `,"objects":1,"blocks":[{"at":99999,"stored":` + size + `,"objects":1}]}]}`, "where none can be"},
+		"negative":        {`{"types":[{` + typ + `,"objects":1,"blocks":[{"at":-5,"stored":` + size + `,"objects":1}]}]}`, "where none can be"},
+		"other number":    {`{"types":[{` + typ + `,"objects":5,"blocks":[` + block + `]}]}`, "has 5 objects by the index, and 1"},
+		"far too many":    {`{"types":[{` + typ + `,"objects":9999999,"blocks":[{"at":16,"stored":` + size + `,"objects":9999999}]}]}`, "a block of 9999999 objects"},
+		"missing and not": {`{"types":[{` + typ + `,"objects":1,"missing":{},"blocks":[` + block + `]}]}`, "is missing, and has objects"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			f, err := open(snapshot.Assemble(frame, []byte(tt.index)))
+			if tt.want == "" {
+				if err == nil {
+					err = f.Verify(t.Context())
+				}
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			var format *snapshot.FormatError
+			if !errors.As(err, &format) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}
+
+// TestBlocks: blocks that lie are refused before they cost anything.
+func TestBlocks(t *testing.T) {
+	tests := map[string]struct {
+		frame []byte
+		want  string
+	}{
+		"bomb":         {snapshot.Bomb(60 << 20), "claims to have 62914560 bytes"},
+		"other kind":   {snapshot.Frame('X', []byte("\x01\x01\x02\x00a{}")), "a block of kind 'X'"},
+		"other key":    {snapshot.Frame('O', []byte("\x01\x01\x02\x00b{}")), "does not have the objects that the index says"},
+		"two":          {snapshot.Frame('O', []byte("\x02\x01\x02\x00\x00\x00\x00a{}")), "does not have the objects that the index says"},
+		"too many":     {snapshot.Frame('O', []byte("\xff\xff\xff\x7fa{}")), "objects in"},
+		"lengths":      {snapshot.Frame('O', []byte("\x01\x01\x09\x00a{}")), "lengths"},
+		"huge lengths": {snapshot.Frame('O', []byte("\x01\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x02\x00a{}")), "lengths"},
+		"empty":        {snapshot.Frame('O', nil), "objects in 0 bytes"},
+		"none":         {snapshot.Frame('O', []byte("\x00")), "does not have the objects"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			index := fmt.Sprintf(`{"types":[{"version":"v1","resource":"gizmos","kind":"Gizmo","objects":1,"blocks":[{"at":16,"stored":%d,"objects":1,"first":"a","last":"a"}]}]}`, len(tt.frame))
+			f, err := open(snapshot.Assemble(tt.frame, []byte(index)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Verify(t.Context()); err == nil || !strings.Contains(err.Error(), "at byte 16: ") || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}
+
+// TestAbort: what is not committed leaves nothing, and what was there stays.
+func TestAbort(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.snapshot")
+	if err := os.WriteFile(path, []byte("earlier"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w, err := snapshot.Create(path, snapshot.About{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	section := w.Begin(gizmos)
+	if err := section.Add(gizmo("a", "b", ""), nil); err != nil {
+		t.Fatal(err)
+	}
+	w.Abort()
+	if err := section.Close("1"); err == nil {
+		t.Error("a section is closed behind the end")
+	}
+	if err := w.Commit(); err == nil {
+		t.Error("what is aborted is committed")
+	}
+	entries, err := os.ReadDir(dir)
+	text, _ := os.ReadFile(path)
+	if err != nil || len(entries) != 1 || string(text) != "earlier" {
+		t.Errorf("%v, %q, %v", entries, text, err)
+	}
+}
+
+// TestCommit: the file takes the place of an earlier one, for its owner alone.
+func TestCommit(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.snapshot")
+	for i := range 2 {
+		w, err := snapshot.Create(path, snapshot.About{Tool: fmt.Sprint(i)})
+		if err == nil {
+			err = w.Commit()
+		}
+		w.Abort()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := snapshot.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, err := os.Stat(path)
+	if err != nil || f.Contents().Tool != "1" || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v, %v", f.Contents().Tool, info.Mode(), err)
+	}
+}
+
+// fullDisk has room for some bytes.
+type fullDisk struct{ room int }
+
+var errFull = errors.New("no space left on device")
+
+func (d *fullDisk) Write(p []byte) (int, error) {
+	if d.room -= len(p); d.room < 0 {
+		return 0, errFull
+	}
+	return len(p), nil
+}
+
+// TestFullDisk: the first error of writing is told, whether it comes at the end or before.
+func TestFullDisk(t *testing.T) {
+	noise := rand.NewChaCha8([32]byte{})
+	for name, objects := range map[string]int{"at the end": 1, "before": 200} {
+		w := snapshot.NewWriter(&fullDisk{100}, snapshot.About{})
+		section := w.Begin(gizmos)
+		var err error
+		for i := 0; i < objects && err == nil; i++ {
+			text := make([]byte, 8<<10)
+			_, _ = noise.Read(text) // it does not fail
+			err = section.Add(gizmo("a", fmt.Sprintf("%05d", i), fmt.Sprintf("%x", text)), nil)
+		}
+		if failed := err != nil; failed != (name == "before") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err = errors.Join(err, section.Close(""), w.Commit()); !errors.Is(err, errFull) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestCells: an age is kept as the moment that it counts from, and nothing else is changed.
+func TestCells(t *testing.T) {
+	created := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	docs := metav1.ObjectMeta{}.SwaggerDoc()
+	columns := []metav1.TableColumnDefinition{{Name: "Name", Description: docs["name"]}, {Name: "Data"}, {Name: "Age", Description: docs["creationTimestamp"]}}
+	row, err := snapshot.Cells(columns, snapshot.Raw(`"a"`, `3`, `"5m"`), created)
+	if want := `["a",3,{"since":"2026-01-02T03:04:05Z"}]`; err != nil || string(row) != want {
+		t.Errorf("%s, %v", row, err)
+	}
+	if row, err := snapshot.Cells(columns, nil, created); row != nil || err != nil {
+		t.Errorf("%s, %v", row, err)
+	}
+	if at, ok := snapshot.CellSince(map[string]any{"since": "2026-01-02T03:04:05Z"}); !ok || !at.Equal(created) {
+		t.Errorf("%v, %v", at, ok)
+	}
+	for _, cell := range []any{"5m", nil, int64(3), map[string]any{}, map[string]any{"since": "soon"}} {
+		if _, ok := snapshot.CellSince(cell); ok {
+			t.Errorf("%v is an age", cell)
+		}
+	}
+}

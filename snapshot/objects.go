@@ -1,0 +1,142 @@
+package snapshot
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Objects are those of one type in a file. They are safe for concurrent use.
+type Objects struct {
+	file  *File
+	entry entry
+
+	// whole has all records in the order of their keys, for a type that is not written in it.
+	whole struct {
+		sync.Mutex
+		records []Record
+	}
+}
+
+// Saved is what the file says of the type.
+func (o *Objects) Saved() Saved { return o.entry.Saved }
+
+// Ordered reports whether the objects were written in the order of their keys.
+func (o *Objects) Ordered() bool { return !o.entry.Unsorted }
+
+// Blocks is how many blocks the objects are in.
+func (o *Objects) Blocks() int { return len(o.entry.Blocks) }
+
+// Block returns the records of a block in the order in which they were written. They stay good for as long as somebody
+// keeps them, and are in memory for as long.
+func (o *Objects) Block(i int) ([]Record, error) {
+	b := o.entry.Blocks[i]
+	content, err := o.file.content(kindObjects, b.At, int(b.Stored))
+	if err != nil {
+		return nil, err
+	}
+	records, err := parseBlock(content)
+	if err != nil {
+		return nil, damaged(b.At, "%v", err)
+	}
+	if len(records) != b.Objects || records[0].Key != b.First || records[len(records)-1].Key != b.Last {
+		return nil, damaged(b.At, "a block of %s does not have the objects that the index says", o.entry.Resource)
+	}
+	place := 0
+	for _, before := range o.entry.Blocks[:i] {
+		place += before.Objects
+	}
+	for i := range records {
+		records[i].Place = place + i
+		if o.Ordered() && i > 0 && records[i].Key <= records[i-1].Key {
+			return nil, damaged(b.At, "the objects of a block of %s are not in order", o.entry.Resource)
+		}
+	}
+	return records, nil
+}
+
+// Find returns the block that has the object of a key, if any has; only for objects that are Ordered.
+func (o *Objects) Find(key string) (block int, ok bool) {
+	i, found := slices.BinarySearchFunc(o.entry.Blocks, key, func(b place, key string) int { return strings.Compare(b.First, key) })
+	if !found {
+		i--
+	}
+	return i, i >= 0 && key <= o.entry.Blocks[i].Last
+}
+
+// All yields all records in the order of their keys, until the first error. A record is good until the next one comes.
+func (o *Objects) All(yield func(Record, error) bool) {
+	if !o.Ordered() {
+		records, err := o.sorted()
+		if err != nil {
+			yield(Record{}, err)
+		}
+		for _, r := range records {
+			if !yield(r, nil) {
+				return
+			}
+		}
+		return
+	}
+	last := ""
+	for i := range o.entry.Blocks {
+		records, err := o.Block(i)
+		if err == nil && i > 0 && o.entry.Blocks[i].First <= last {
+			err = damaged(o.entry.Blocks[i].At, "the blocks of %s are not in order", o.entry.Resource)
+		}
+		if err != nil {
+			yield(Record{}, err)
+			return
+		}
+		for _, r := range records {
+			if !yield(r, nil) {
+				return
+			}
+		}
+		last = o.entry.Blocks[i].Last
+	}
+}
+
+// Get returns the record of a key, and whether there is one.
+func (o *Objects) Get(key string) (r Record, ok bool, err error) {
+	var records []Record
+	if !o.Ordered() {
+		records, err = o.sorted()
+	} else if i, there := o.Find(key); there {
+		records, err = o.Block(i)
+	}
+	if err != nil {
+		return Record{}, false, err
+	}
+	i, ok := slices.BinarySearchFunc(records, key, func(r Record, key string) int { return strings.Compare(r.Key, key) })
+	if !ok {
+		return Record{}, false, nil
+	}
+	return records[i], true, nil
+}
+
+// sorted returns all records of a type that is not written in the order of the keys.
+func (o *Objects) sorted() ([]Record, error) {
+	o.whole.Lock()
+	defer o.whole.Unlock()
+	if o.whole.records != nil {
+		return o.whole.records, nil
+	}
+	var all []Record
+	for i := range o.entry.Blocks {
+		records, err := o.Block(i)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, records...)
+	}
+	slices.SortFunc(all, func(a, b Record) int { return cmp.Or(strings.Compare(a.Key, b.Key), cmp.Compare(a.Place, b.Place)) })
+	for i := 1; i < len(all); i++ {
+		if all[i].Key == all[i-1].Key {
+			return nil, damaged(o.entry.Blocks[0].At, "%s has %s twice", o.entry.Resource, all[i].Key)
+		}
+	}
+	o.whole.records = all
+	return all, nil
+}

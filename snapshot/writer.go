@@ -1,0 +1,189 @@
+package snapshot
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Writer writes a file. It is safe for concurrent use; what it writes is complete after Commit, and not before.
+type Writer struct {
+	about About
+	file  *os.File // nil for a stream
+	path  string
+
+	mu struct {
+		sync.Mutex
+		out    *bufio.Writer
+		at     int64
+		types  []entry
+		err    error // the first one
+		closed bool
+	}
+}
+
+// Create begins a file. It is written beside path, readable for its owner only, and Commit puts it in the place of what is
+// there; until then nothing at path changes.
+func Create(path string, about About) (*Writer, error) {
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.part")
+	if err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	w := newWriter(file, about)
+	w.file, w.path = file, path
+	return w, nil
+}
+
+// NewWriter begins a snapshot that is written to a stream as it comes.
+func NewWriter(out io.Writer, about About) *Writer { return newWriter(out, about) }
+
+func newWriter(out io.Writer, about About) *Writer {
+	if about.Created.IsZero() {
+		about.Created = time.Now()
+	}
+	about.Created = about.Created.UTC().Truncate(time.Second)
+	w := &Writer{about: about}
+	w.mu.out = bufio.NewWriterSize(out, 1<<20)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.writeLocked(header())
+	return w
+}
+
+// writeLocked appends text, and keeps the first error, after which nothing is written.
+func (w *Writer) writeLocked(text []byte) {
+	if w.mu.err != nil {
+		return
+	}
+	if _, err := w.mu.out.Write(text); err != nil {
+		w.mu.err = fmt.Errorf("snapshot: %w", err)
+		return
+	}
+	w.mu.at += int64(len(text))
+}
+
+var errClosed = errors.New("snapshot: the writer is closed")
+
+// append writes a frame, and returns where it is.
+func (w *Writer) append(frame []byte) (int64, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.mu.closed {
+		return 0, errClosed
+	}
+	at := w.mu.at
+	w.writeLocked(frame)
+	return at, w.mu.err
+}
+
+// finish makes a type part of the file. A type that is there already is replaced.
+func (w *Writer) finish(e entry) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.mu.closed {
+		return errClosed
+	}
+	w.mu.types = slices.DeleteFunc(w.mu.types, func(other entry) bool {
+		return other.Group == e.Group && other.Resource == e.Resource
+	})
+	w.mu.types = append(w.mu.types, e)
+	return w.mu.err
+}
+
+// Miss records that the file does not have the objects of a type, and why: nobody asked for them, or they could not be
+// read. Readers get that as the answer of the server.
+func (w *Writer) Miss(t Type, why metav1.Status, unasked bool) error {
+	return w.finish(entry{Saved: Saved{Type: t, Missing: &why, Unasked: unasked}})
+}
+
+// SetAbout changes what the file says of itself.
+func (w *Writer) SetAbout(change func(*About)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change(&w.about)
+}
+
+// Contents is what the file has so far.
+func (w *Writer) Contents() Contents {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := Contents{About: w.about, Size: w.mu.at}
+	w.sortLocked()
+	for _, e := range w.mu.types {
+		c.Types = append(c.Types, e.Saved)
+	}
+	return c
+}
+
+func (w *Writer) sortLocked() {
+	slices.SortFunc(w.mu.types, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
+	})
+}
+
+// Commit writes the index, and puts the file in its place once all of it is on the disk. After an error there is nothing at
+// the path but what was there before.
+func (w *Writer) Commit() error {
+	err := w.complete()
+	if w.file == nil {
+		return err
+	}
+	if err == nil {
+		err = w.file.Sync()
+	}
+	err = errors.Join(err, w.file.Close())
+	if err == nil {
+		err = os.Rename(w.file.Name(), w.path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("snapshot: writing %s: %w", w.path, err), os.Remove(w.file.Name()))
+	}
+	return nil
+}
+
+func (w *Writer) complete() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.mu.closed {
+		return errClosed
+	}
+	w.mu.closed = true
+	w.sortLocked()
+	text, err := json.Marshal(index{About: w.about, Types: w.mu.types})
+	if err != nil {
+		w.mu.err = errors.Join(w.mu.err, err)
+	}
+	at := w.mu.at
+	frame := appendContent(nil, kindIndex, text)
+	w.writeLocked(frame)
+	w.writeLocked(trailer(at, len(frame)))
+	if w.mu.err != nil {
+		return w.mu.err
+	}
+	return w.mu.out.Flush()
+}
+
+// Abort removes what was written. After Commit it does nothing; of a stream it cannot take back what went out, which no
+// reader takes for a snapshot.
+func (w *Writer) Abort() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.mu.closed {
+		return
+	}
+	w.mu.closed = true
+	if w.file != nil {
+		_ = w.file.Close()           // nobody reads it
+		_ = os.Remove(w.file.Name()) // as far as that can be done
+	}
+}

@@ -1,0 +1,81 @@
+package web
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"time"
+)
+
+//go:embed assets
+var embedded embed.FS
+
+// assets are the files of the page, by their paths.
+var assets = readAssets()
+
+type asset struct {
+	content []byte
+	kind    string
+	tag     string
+}
+
+type assetHandler map[string]asset
+
+func readAssets() assetHandler {
+	files := assetHandler{}
+	root, err := fs.Sub(embedded, "assets")
+	if err == nil {
+		err = fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			content, err := fs.ReadFile(root, name)
+			if err != nil {
+				return err
+			}
+			hash := sha256.Sum256(content)
+			files["/"+name] = asset{content, kindOf(name), `"` + hex.EncodeToString(hash[:12]) + `"`}
+			return nil
+		})
+	}
+	if err != nil {
+		panic(err) // the files are part of the program
+	}
+	files["/"] = files["/index.html"]
+	return files
+}
+
+// kindOf does not ask the machine, whose tables may say anything.
+func kindOf(name string) string {
+	switch path.Ext(name) {
+	case ".html":
+		return "text/html; charset=utf-8"
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	case ".css":
+		return "text/css; charset=utf-8"
+	case ".svg":
+		return "image/svg+xml"
+	}
+	return mime.FormatMediaType("application/octet-stream", nil)
+}
+
+// ServeHTTP implements http.Handler.
+func (a assetHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	file, ok := a[r.URL.Path]
+	if !ok {
+		fail(w, http.StatusNotFound, errNoPage)
+		return
+	}
+	w.Header().Set("Content-Type", file.kind)
+	w.Header().Set("Cache-Control", "no-cache") // ask, and be told that it is the same
+	w.Header().Set("ETag", file.tag)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(file.content))
+}
+
+var errNoPage = notFound("there is no such page")

@@ -1,0 +1,37 @@
+/** Failure is an answer that is an error. */
+export class Failure extends Error {
+  constructor(status, body) {
+    super(body.error ?? `The answer was ${status}`);
+    Object.assign(this, { status, offset: body.offset ?? 0, length: body.length ?? 0 });
+  }
+}
+
+/** get asks for something; arguments that are empty are left out. */
+export async function get(endpoint, parameters, signal) {
+  const response = await fetch(address(endpoint, parameters), { signal, headers: { Accept: "application/json" } });
+  const body = await response.json().catch(() => ({}));
+  if (!response.ok) throw new Failure(response.status, body);
+  return body;
+}
+
+export function address(endpoint, parameters) {
+  const query = new URLSearchParams();
+  for (const [key, value] of Object.entries(parameters)) if (value !== undefined && value !== null && value !== "" && value !== false) query.set(key, value === true ? "1" : value);
+  return `api/${endpoint}?${query}`;
+}
+
+/** Latest runs one request at a time; a newer one takes the place of the one before, which then gives undefined. */
+export class Latest {
+  async get(endpoint, parameters) {
+    this.stop();
+    const controller = (this.controller = new AbortController());
+    try {
+      return await get(endpoint, parameters, controller.signal);
+    } catch (error) {
+      if (controller.signal.aborted) return undefined;
+      throw error;
+    }
+  }
+
+  stop() { this.controller?.abort(); }
+}

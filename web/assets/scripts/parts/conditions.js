@@ -1,0 +1,16 @@
+import { h } from "./dom.js";
+import { ago } from "./format.js";
+
+const signs = { good: "●", bad: "▲", open: "○" };
+
+/** conditions shows what an object says of itself. */
+export function conditions(list) {
+  return h("section.card", { "aria-label": "Conditions" }, h("h2", {}, "Conditions"), h("table.conditions", {}, h("tbody", {}, list.map((c) => {
+    const since = Date.parse(c.since);
+    return h("tr", {},
+      h("th", { scope: "row", class: c.tone }, `${signs[c.tone]} ${c.type}`),
+      h("td", {}, c.status === "True" ? "yes" : c.status === "False" ? "no" : c.status || "unknown"),
+      h("td.quiet", { title: c.since }, Number.isNaN(since) ? "" : `for ${ago(since)}`),
+      h("td", {}, c.reason ?? "", c.message ? h("span.quiet", {}, ` ${c.message}`) : null));
+  }))));
+}

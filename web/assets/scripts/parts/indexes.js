@@ -1,0 +1,42 @@
+import { get } from "../data/api.js";
+import { h, fill } from "./dom.js";
+import { number } from "./format.js";
+
+/** Indexes shows the indexes of a type, each with its most frequent values, which narrow the query down. */
+export class Indexes {
+  constructor(page, query, onpick) {
+    Object.assign(this, { page, query, onpick });
+    this.items = page.indexes.map((index, i) => this.item(index, i < 3));
+    this.element = h("section.card", { "aria-label": "Indexes" }, h("h2", {}, "Indexes"), this.items.map((item) => item.element));
+  }
+
+  item(index, open) {
+    const notes = [index.parts?.join(" / "), index.types?.join(" / "), index.sorted && "sorted", index.unique && "unique"].filter(Boolean).join(", ");
+    const bars = h("ul.bars");
+    const element = h("details.index", { open }, h("summary", {}, index.name, notes ? h("span.quiet", {}, ` ${notes}`) : null), bars);
+    const item = { index, element, bars };
+    element.addEventListener("toggle", () => element.open && this.load(item));
+    return item;
+  }
+
+  /** update counts anew, among what a query finds. */
+  update() {
+    for (const item of this.items) if (item.element.open) this.load(item);
+  }
+
+  async load({ index, bars }) {
+    try {
+      const { values, more = 0, rest = 0 } = await get("values", { type: this.page.id, index: index.name, query: this.query() });
+      const most = Math.max(1, ...values.map((v) => v.count));
+      const focused = [...bars.children].findIndex((li) => li.contains(document.activeElement));
+      fill(bars, values.map((value) => {
+        const bar = h("span.fill");
+        bar.style.width = `${(100 * value.count) / most}%`;
+        return h("li", {}, h("button", { type: "button", title: value.query, "aria-label": `${value.text}: ${value.count} objects; add to the query`, onclick: () => this.onpick(value.query) }, bar, h("span.name", {}, value.text), h("span.count", {}, number(value.count))));
+      }), values.length ? null : h("li.quiet", {}, "No values"), more ? h("li.quiet", {}, `${number(more)} more values, ${number(rest)} times`) : null);
+      bars.children[focused]?.querySelector("button")?.focus();
+    } catch (error) {
+      fill(bars, h("li.quiet", {}, error.message));
+    }
+  }
+}

@@ -1,0 +1,23 @@
+import { h } from "./dom.js";
+
+// A sign goes with each state, so that color alone says nothing. Severity orders types: what needs a look comes first.
+const states = {
+  Degraded: { sign: "▲", tone: "bad", severity: 5 },
+  Gone: { sign: "✕", tone: "bad", severity: 4 },
+  Stopped: { sign: "■", tone: "open", severity: 3 },
+  Pending: { sign: "○", tone: "warn", severity: 2 },
+  Syncing: { sign: "◐", tone: "warn", severity: 1 },
+  Synced: { sign: "●", tone: "good", severity: 0 },
+};
+
+const look = (row) => (row.state === "Synced" && row.stale ? { sign: "◌", tone: "warn", severity: 4.5 } : states[row.state] ?? { sign: "?", tone: "open", severity: 2 });
+
+export const severity = (row) => look(row).severity;
+
+/** wording says the state of a type, with its reason. */
+export const wording = (row) => row.state + (row.stale ? ", stale" : "") + (row.terminating ? ", terminating" : "") + (row.reason ? `: ${row.reason}` : "");
+
+export function stateOf(row) {
+  const { sign, tone } = look(row);
+  return h("span.state", { class: tone, title: row.message ?? "" }, `${sign} ${wording(row)}`);
+}

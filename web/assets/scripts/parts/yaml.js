@@ -1,0 +1,56 @@
+import { h, fill } from "./dom.js";
+import { number } from "./format.js";
+
+const most = 5000; // lines that are shown at once; more only when asked for
+
+/** Yaml shows the lines of an object, which fold. */
+export class Yaml {
+  constructor() {
+    this.folded = new Set([".metadata.managedFields"]); // by paths, so that it outlasts changes of the object
+    this.lines = [];
+    this.limit = most;
+    this.list = h("ol.yaml", { "aria-label": "YAML" });
+    this.copied = h("button", { type: "button", onclick: () => this.copy() }, "Copy");
+    this.element = h("section.card", { "aria-label": "YAML" }, h("div.bar", {}, h("h2", {}, "YAML"), h("span.grow"), this.copied), this.list);
+  }
+
+  /** show shows lines; those at changed paths are marked for a moment. */
+  show(lines, changed = []) {
+    this.lines = lines;
+    this.changed = new Set(changed);
+    this.draw();
+    this.changed.clear();
+  }
+
+  text(line) {
+    return `${"  ".repeat(line.d)}${line.l ? "- " : ""}${line.k ? `${line.k}:${line.t ? " " : ""}` : ""}${line.t ?? ""}`;
+  }
+
+  draw(focus) {
+    const shown = [];
+    for (let i = 0; i < this.lines.length && shown.length < this.limit; i++) {
+      const line = this.lines[i], folded = line.f && this.folded.has(line.p);
+      shown.push(this.line(line, folded));
+      if (folded) i += line.f;
+    }
+    const left = shown.length >= this.limit ? h("li", {}, h("button", { type: "button", onclick: () => { this.limit *= 4; this.draw(); } }, `More of ${number(this.lines.length)} lines`)) : null;
+    fill(this.list, shown, left);
+    if (focus) this.list.querySelector(`[data-path="${CSS.escape(focus)}"]`)?.focus();
+  }
+
+  line(line, folded) {
+    const fold = line.f && line.p ? h("button.fold", { type: "button", "data-path": line.p, "aria-expanded": String(!folded), "aria-label": `${line.k ?? line.p}, ${line.f} lines`, onclick: () => this.fold(line.p) }, folded ? "▸" : "▾") : null;
+    return h("li", { class: this.changed?.has(line.p) ? "flash" : "" }, fold, `${"  ".repeat(line.d)}${line.l ? "- " : ""}`, line.k ? [h("span.key", {}, line.k), `:${line.t ? " " : ""}`] : null, line.t ? h(`span.${line.c}`, {}, line.t) : null, folded ? h("span.folded", {}, ` … ${line.f} lines`) : null);
+  }
+
+  fold(path) {
+    if (!this.folded.delete(path)) this.folded.add(path);
+    this.draw(path);
+  }
+
+  async copy() {
+    await navigator.clipboard.writeText(this.lines.map((line) => `${this.text(line)}\n`).join(""));
+    this.copied.textContent = "Copied";
+    setTimeout(() => { this.copied.textContent = "Copy"; }, 2000);
+  }
+}

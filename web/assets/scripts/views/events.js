@@ -1,0 +1,82 @@
+import { remember } from "../app/router.js";
+import { change } from "../parts/change.js";
+import { h, fill } from "../parts/dom.js";
+import { number, plural } from "../parts/format.js";
+
+const most = 500; // changes that are kept, and as many while paused
+
+/** EventsPage shows what changes in all types, the latest first. */
+export class EventsPage {
+  constructor({ stream, parameters }) {
+    Object.assign(this, { source: stream, title: "Events · crdcache", parameters: { ...parameters }, off: new Set(), waiting: [], dropped: 0 });
+    this.search = h("input", { type: "search", placeholder: "Types and names, such as workloads payments/", "aria-label": "Filter events", value: parameters.match ?? "", oninput: () => this.filter() });
+    this.pause = h("button", { type: "button", "data-key": "p", "aria-pressed": "false", onclick: () => this.toggle() }, "Pause");
+    this.status = h("span.quiet", { role: "status" });
+    this.ops = ["added", "changed", "deleted"].map((op) => h("button", { type: "button", "aria-pressed": "true", onclick: (event) => this.only(op, event.currentTarget) }, op));
+    this.list = h("ol.changes");
+    this.empty = h("p.quiet", {}, "Waiting for something to happen.");
+    this.element = h("div.page", {}, h("h1.hidden-text", {}, "Events"), h("div.bar", {}, this.search, h("span.bar", { role: "group", "aria-label": "Kinds of events" }, this.ops), this.pause, h("button", { type: "button", onclick: () => this.clear() }, "Clear"), this.status),
+      h("div.log", { tabindex: 0, role: "region", "aria-label": "Events, the latest first" }, this.empty, this.list));
+  }
+
+  get stream() { return { changes: true, match: this.parameters.match }; }
+
+  opened() { this.element.querySelector(".log").focus({ preventScroll: true }); }
+
+  close() { clearTimeout(this.typing); }
+
+  filter() {
+    this.parameters.match = this.search.value.trim();
+    remember("/events", this.parameters);
+    const words = this.parameters.match.toLowerCase().split(/\s+/).filter(Boolean);
+    for (const item of this.list.children) item.hidden = !words.every((word) => (item.names ?? "").includes(word));
+    clearTimeout(this.typing);
+    this.typing = setTimeout(() => this.source.ask(this.stream), 300); // and the server sends no others
+  }
+
+  only(op, button) {
+    const off = this.off.has(op);
+    if (off) this.off.delete(op); else this.off.add(op);
+    button.setAttribute("aria-pressed", String(off));
+    for (const item of this.list.children) if (item.op === op) item.hidden = !off;
+  }
+
+  toggle() {
+    this.paused = !this.paused;
+    this.pause.setAttribute("aria-pressed", String(this.paused));
+    fill(this.pause, this.paused ? "Resume" : "Pause");
+    if (!this.paused) {
+      const { waiting, dropped } = this;
+      this.waiting = [];
+      this.dropped = 0;
+      this.add(waiting, dropped);
+    }
+    this.tell();
+  }
+
+  clear() {
+    fill(this.list);
+    this.empty.hidden = false;
+  }
+
+  changes({ changes, skipped = 0 }) {
+    if (!this.paused) { this.add(changes, skipped); return; }
+    this.waiting.push(...changes);
+    this.dropped += skipped + Math.max(0, this.waiting.length - most);
+    this.waiting = this.waiting.slice(-most);
+    this.tell();
+  }
+
+  tell() { fill(this.status, this.paused ? `Paused; ${plural(this.waiting.length + this.dropped, "event")} since` : ""); }
+
+  add(changes, skipped) {
+    this.empty.hidden = this.empty.hidden || changes.length > 0;
+    for (const c of changes) {
+      const item = change(c, { named: true, brief: true });
+      Object.assign(item, { op: c.op, names: `${c.type} ${c.key}`.toLowerCase(), hidden: this.off.has(c.op) });
+      this.list.prepend(item);
+    }
+    if (skipped) this.list.prepend(h("li.quiet", {}, `${number(skipped)} events came too fast to be shown`));
+    while (this.list.children.length > most) this.list.lastChild.remove();
+  }
+}

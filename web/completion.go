@@ -1,0 +1,116 @@
+package web
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+
+	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/web/internal/complete"
+)
+
+// maxProposals is how many completions are given.
+const maxProposals = 20
+
+// completeAnswer proposes what may come at a place in a query.
+type completeAnswer struct {
+	// From and To are what a proposal replaces, in characters as JavaScript counts them.
+	From      int        `json:"from"`
+	To        int        `json:"to"`
+	Proposals []proposal `json:"proposals"`
+}
+
+type proposal struct {
+	Text string `json:"text"`
+	// Note says what it is, or of how many objects.
+	Note string `json:"note,omitempty"`
+}
+
+func (h *Handler) complete(r *http.Request) (any, error) {
+	k, err := h.named(r)
+	if err != nil {
+		return nil, err
+	}
+	text := r.FormValue("query")
+	if len(text) > maxQuery {
+		return completeAnswer{}, nil
+	}
+	units := utf16.Encode([]rune(text))
+	at, err := strconv.Atoi(cmp.Or(r.FormValue("at"), "-1"))
+	if err != nil || at < 0 || at > len(units) {
+		at = len(units)
+	}
+	place := complete.At(string(utf16.Decode(units[:at])))
+	out := completeAnswer{From: at - len(utf16.Encode([]rune(place.Word))), To: at, Proposals: []proposal{}}
+	switch place.Kind {
+	case complete.Term:
+		out.Proposals = h.terms(k, place)
+	case complete.Operator:
+		for _, i := range h.indexes(k) {
+			if i.Name == place.Index {
+				for _, o := range complete.Operators(i.Sorted) {
+					out.Proposals = append(out.Proposals, proposal{o.Text, o.Note})
+				}
+			}
+		}
+	case complete.Value:
+		out.Proposals, err = h.proposedValues(r, k, place)
+	case complete.Join:
+		out.Proposals = []proposal{{"&& ", "and"}, {"|| ", "or"}}
+	}
+	return out, err
+}
+
+// terms are what a condition can begin with.
+func (h *Handler) terms(k *kept, place complete.Place) []proposal {
+	out := []proposal{}
+	add := func(text, note string) {
+		if strings.HasPrefix(strings.ToLower(text), strings.ToLower(place.Word)) && len(out) < maxProposals {
+			out = append(out, proposal{text, note})
+		}
+	}
+	for _, i := range h.indexes(k) {
+		note := strings.Join(i.Types, " / ")
+		if len(i.Parts) > 0 {
+			note = strings.Join(i.Parts, " / ")
+		}
+		if i.Sorted {
+			note = strings.TrimSpace(note + " sorted")
+		}
+		add(i.Name, strings.TrimSpace("index "+note))
+	}
+	add("label(", "a label selector")
+	if h.hidden(k) {
+		return out
+	}
+	add("where(", "a condition on fields")
+	add("dangling()", "refers to something that is not there")
+	if k.target != nil {
+		for _, reference := range k.target.Resource.References {
+			add("dangling("+reference.Name+")", "a reference that leads to nothing")
+		}
+	}
+	add("refersTo(", "what refers to an object")
+	add("referredBy(", "what an object refers to")
+	return out
+}
+
+// proposedValues are values of an index that have what is written so far, the most frequent first.
+func (h *Handler) proposedValues(r *http.Request, k *kept, place complete.Place) ([]proposal, error) {
+	counts, err := h.querier(k).Values(r.Context(), place.Index, query.All(), query.Options{})
+	if err != nil {
+		return []proposal{}, nil // there is no such index, which the answer to the query says
+	}
+	typed := strings.ToLower(strings.Trim(place.Word, `"'`))
+	counts = slices.DeleteFunc(counts, func(c query.ValueCount) bool { return !strings.Contains(strings.ToLower(valueText(c)), typed) })
+	slices.SortStableFunc(counts, func(a, b query.ValueCount) int { return cmp.Compare(b.Count, a.Count) })
+	out := []proposal{}
+	for _, c := range counts[:min(len(counts), maxProposals)] {
+		_, written, _ := strings.Cut(conditionFor(place.Index, c.Parts), "=")
+		out = append(out, proposal{written, counted(c.Count, "object")})
+	}
+	return out, nil
+}

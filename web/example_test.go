@@ -1,0 +1,42 @@
+package web_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/web"
+)
+
+// Without the link that Login gives, the page shows nothing.
+func Example() {
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: "https://cluster.example"}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	page, err := web.NewHandler(web.Source{Title: "example", Factory: factory}, web.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer page.Close()
+
+	ask := func(path string, cookies ...*http.Cookie) *http.Response {
+		request := httptest.NewRequest(http.MethodGet, "http://localhost:8080"+path, nil)
+		for _, c := range cookies {
+			request.AddCookie(c)
+		}
+		answer := httptest.NewRecorder()
+		page.ServeHTTP(answer, request)
+		return answer.Result()
+	}
+	fmt.Println(ask("/").StatusCode)
+	fmt.Println(ask("/", ask(page.Login()).Cookies()...).StatusCode)
+	// Output:
+	// 401
+	// 200
+}

@@ -1,0 +1,158 @@
+package web
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+const (
+	// interval is how often figures are looked at.
+	interval = 2 * time.Second
+	// points is how many rates are kept of each type: those of two minutes.
+	points = 60
+)
+
+// row is a type in the list of types.
+type row struct {
+	ID       string `json:"id"`
+	Group    string `json:"group"`
+	Version  string `json:"version"`
+	Resource string `json:"resource"`
+	// View says which objects of the type these are; empty for all.
+	View    string `json:"view,omitempty"`
+	State   string `json:"state"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Since and Contact are milliseconds since 1970; 0 stands for never.
+	Since       int64 `json:"since"`
+	Contact     int64 `json:"contact"`
+	Stale       bool  `json:"stale,omitempty"`
+	Terminating bool  `json:"terminating,omitempty"`
+	Generation  int   `json:"generation"`
+	Objects     int   `json:"objects"`
+	Bytes       int64 `json:"bytes"`
+	Relists     int   `json:"relists"`
+	// Events counts all changes, Rate those of each second of the last interval.
+	Events int64   `json:"events"`
+	Rate   float64 `json:"rate"`
+}
+
+// sampled is a row with the rates that led to it, the oldest first.
+type sampled struct {
+	row
+	Rates []float64 `json:"rates,omitempty"`
+}
+
+// condition is one thing that is true or not of all types.
+type condition struct {
+	Type    string `json:"type"`
+	Status  string `json:"status"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	Since   int64  `json:"since"`
+}
+
+// figures looks at the figures of all types from time to time.
+type figures struct {
+	source Source
+	mu     struct {
+		sync.Mutex
+		at    time.Time
+		rows  map[string]*sampled
+		fresh chan struct{} // closed when there are newer ones
+	}
+}
+
+func newFigures(source Source) *figures {
+	f := &figures{source: source}
+	f.mu.rows, f.mu.fresh = map[string]*sampled{}, make(chan struct{})
+	return f
+}
+
+// run looks until closed is.
+func (f *figures) run(closed <-chan struct{}) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		f.look(time.Now())
+		select {
+		case <-ticker.C:
+		case <-closed:
+			return
+		}
+	}
+}
+
+func (f *figures) look(now time.Time) {
+	metrics := map[string]dynamicinformer.Metrics{}
+	for _, m := range f.source.Factory.Metrics() {
+		metrics[m.GVR.String()+"|"+m.View] = m
+	}
+	rows := make(map[string]*sampled, len(metrics))
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	passed := now.Sub(f.mu.at).Seconds()
+	for _, k := range f.source.kept() {
+		status := k.informer.Status()
+		next := &sampled{row: rowOf(k, status, metrics[status.GVR.String()+"|"+status.View])}
+		if old := f.mu.rows[k.id]; old != nil {
+			if grown := next.Events - old.Events; grown > 0 && passed > 0 {
+				next.Rate = float64(grown) / passed
+			}
+			next.Rates = append(old.Rates[max(0, len(old.Rates)-points+1):len(old.Rates):len(old.Rates)], next.Rate)
+		}
+		rows[k.id] = next
+	}
+	f.mu.at, f.mu.rows = now, rows
+	close(f.mu.fresh)
+	f.mu.fresh = make(chan struct{})
+}
+
+func rowOf(k *kept, status dynamicinformer.Status, m dynamicinformer.Metrics) row {
+	r := row{
+		ID: k.id, Group: status.GVR.Group, Version: status.GVR.Version, Resource: status.GVR.Resource, View: status.View,
+		State: string(status.State), Reason: string(status.Reason), Message: status.Message,
+		Since: milliseconds(status.Since), Contact: milliseconds(status.LastContact),
+		Stale: status.Stale, Terminating: status.Terminating, Generation: status.Generation,
+		Objects: k.informer.Snapshot().Len(), Bytes: m.ObjectBytes + m.TableBytes + m.IndexBytes,
+		Relists: status.Relists.Total(), Events: m.Adds + m.Updates + m.Deletes,
+	}
+	if k.target != nil && k.target.Resource.Name != r.Resource {
+		r.View = k.target.Resource.Name
+	}
+	if r.Message == "" && status.LastError != nil {
+		r.Message = status.LastError.Error()
+	}
+	return r
+}
+
+func milliseconds(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// now returns the rows, ordered by id, and a channel that is closed when there are newer ones. The rows must not be
+// changed.
+func (f *figures) now() ([]*sampled, <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	rows := make([]*sampled, 0, len(f.mu.rows))
+	for _, id := range slices.Sorted(maps.Keys(f.mu.rows)) {
+		rows = append(rows, f.mu.rows[id])
+	}
+	return rows, f.mu.fresh
+}
+
+func (f *figures) conditions() []condition {
+	var all []condition
+	for _, c := range f.source.Factory.Conditions() {
+		all = append(all, condition{string(c.Type), string(c.Status), string(c.Reason), c.Message, milliseconds(c.Since)})
+	}
+	return all
+}

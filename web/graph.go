@@ -1,0 +1,97 @@
+package web
+
+import (
+	"context"
+	"sync"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers/references"
+)
+
+// graph is who refers to whom. It follows the informers from when somebody first asks, because it costs memory.
+type graph struct {
+	mu struct {
+		sync.Mutex
+		graph   *references.Graph
+		own     bool // the graph is not that of a binding
+		closed  bool
+		members map[*dynamicinformer.Informer]*references.Membership
+	}
+}
+
+// of returns the graph with all informers of now, synced as far as ctx allows.
+func (g *graph) of(ctx context.Context, source Source) (*references.Graph, error) {
+	found, err := g.update(source)
+	if err != nil {
+		return nil, err
+	}
+	return found, found.WaitForSync(ctx)
+}
+
+func (g *graph) update(source Source) (*references.Graph, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.mu.closed {
+		return nil, references.ErrClosed
+	}
+	if g.mu.graph == nil {
+		g.mu.members = map[*dynamicinformer.Informer]*references.Membership{}
+		if source.Binding == nil {
+			g.mu.graph, g.mu.own = references.New(), true
+		} else {
+			found, err := source.Binding.References()
+			if err != nil {
+				return nil, err
+			}
+			g.mu.graph = found
+		}
+	}
+	now := map[*dynamicinformer.Informer]bool{}
+	for _, k := range source.kept() {
+		if k.target != nil {
+			continue // the graph of a binding has its targets
+		}
+		now[k.informer] = true
+		kind := source.kind(k)
+		if g.mu.members[k.informer] != nil || kind.Kind == "" {
+			continue // without a kind, which an empty type may not tell, no reference could be to it
+		}
+		// What of a type is not shown cannot be told apart here, so that nothing dangles that is not all there.
+		partial := k.informer.Status().View != ""
+		member, err := g.mu.graph.Add(references.Member{Type: kind, Informer: k.informer, Selected: partial})
+		if err != nil {
+			continue // it has stopped
+		}
+		g.mu.members[k.informer] = member
+	}
+	for informer, member := range g.mu.members {
+		if !now[informer] {
+			member.Stop()
+			delete(g.mu.members, informer)
+		}
+	}
+	return g.mu.graph, nil
+}
+
+// view returns the graph as the objects of a type see it.
+func (g *graph) view(ctx context.Context, source Source, k *kept) (*references.View, error) {
+	found, err := g.of(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	return found.View(source.kind(k)), nil
+}
+
+// stop takes out what was put in.
+func (g *graph) stop() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mu.closed = true
+	for _, member := range g.mu.members {
+		member.Stop()
+	}
+	if g.mu.own {
+		g.mu.graph.Close()
+	}
+	g.mu.graph = nil
+}

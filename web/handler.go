@@ -1,0 +1,158 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/crdcache/crdcache/web/internal/feed"
+	"github.com/crdcache/crdcache/web/internal/gate"
+	"github.com/crdcache/crdcache/web/internal/redact"
+)
+
+const (
+	// maxWork is how many requests that cost more than a look run at once, and workTime how long each may take, with the
+	// time that it waits for its turn.
+	maxWork  = 4
+	workTime = 10 * time.Second
+	// maxStreams is how many streams there may be at once.
+	maxStreams = 32
+	// writeTime is how long a browser may take nothing of what it is sent.
+	writeTime = 10 * time.Second
+)
+
+// Handler serves the page. It is made by NewHandler.
+type Handler struct {
+	source   Source
+	gate     *gate.Gate
+	redactor *redact.Redactor
+	feed     *feed.Feed
+	figures  *figures
+	tables   *tables
+	graph    graph
+	work     chan struct{}
+	streams  chan struct{}
+	closed   chan struct{}
+	close    sync.Once
+}
+
+// NewHandler returns a handler for the page of a source, or an error that says what the source lacks. Close ends it.
+func NewHandler(source Source, options Options) (*Handler, error) {
+	if err := source.check(); err != nil {
+		return nil, err
+	}
+	h := &Handler{
+		source: source, redactor: redact.New(options.ShowSecrets), feed: feed.New(), figures: newFigures(source), tables: newTables(),
+		work: make(chan struct{}, maxWork), streams: make(chan struct{}, maxStreams), closed: make(chan struct{}),
+	}
+	h.gate = gate.New(h.routes(), options.Hosts, func(w http.ResponseWriter, _ *http.Request, status int, err error) { fail(w, status, err) })
+	go h.figures.run(h.closed) // ended by Close
+	return h, nil
+}
+
+// Login returns a path, with a query, that lets one browser in, once, within an hour: "/login?token=…". Each call gives
+// another one; the last sixteen that nobody has opened are good.
+func (h *Handler) Login() string { return h.gate.Login() }
+
+// Close ends all streams and what the handler follows; it is not to be used any more. Calling it again does nothing.
+func (h *Handler) Close() {
+	h.close.Do(func() {
+		close(h.closed)
+		h.graph.stop()
+	})
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// Whoever serves the page need not know of slow readers. A recorder in a test has no deadlines.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(workTime + writeTime))
+	h.gate.ServeHTTP(w, r)
+}
+
+func (h *Handler) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /", assets)
+	mux.HandleFunc("GET /api/stream", h.serveStream)
+	mux.HandleFunc("GET /api/type", answer(h.typeOf))
+	mux.HandleFunc("GET /api/table", h.bounded(h.table))
+	mux.HandleFunc("GET /api/rows", h.bounded(h.rows))
+	mux.HandleFunc("GET /api/values", h.bounded(h.values))
+	mux.HandleFunc("GET /api/complete", h.bounded(h.complete))
+	mux.HandleFunc("GET /api/dangling", h.bounded(h.dangling))
+	mux.HandleFunc("GET /api/object", h.bounded(h.object))
+	mux.HandleFunc("GET /api/related", h.bounded(h.related))
+	return mux
+}
+
+// problem is an error with the status that goes with it.
+type problem struct {
+	status int
+	err    error
+}
+
+func (p *problem) Error() string { return p.err.Error() }
+
+func (p *problem) Unwrap() error { return p.err }
+
+func notFound(text string) error { return &problem{http.StatusNotFound, errors.New(text)} }
+
+func refuse(text string) error { return &problem{http.StatusForbidden, errors.New(text)} }
+
+// answer serves what a func returns as JSON.
+func answer(get func(r *http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		value, err := get(r)
+		if err != nil {
+			fail(w, statusOf(err), err)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(value) // a browser that has gone needs no answer
+	}
+}
+
+// bounded is answer for what costs more than a look.
+func (h *Handler) bounded(get func(r *http.Request) (any, error)) http.HandlerFunc {
+	return answer(func(r *http.Request) (any, error) {
+		ctx, cancel := context.WithTimeoutCause(r.Context(), workTime, &problem{http.StatusGatewayTimeout, errors.New("this took too long; ask for less")})
+		defer cancel()
+		select {
+		case h.work <- struct{}{}:
+			defer func() { <-h.work }()
+		case <-ctx.Done():
+			return nil, &problem{http.StatusServiceUnavailable, errors.New("too much is asked at once")}
+		}
+		value, err := get(r.WithContext(ctx))
+		if err != nil && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return value, err
+	})
+}
+
+func statusOf(err error) int {
+	var p *problem
+	if errors.As(err, &p) {
+		return p.status
+	}
+	return http.StatusBadRequest
+}
+
+// failure is the answer to a request that failed.
+type failure struct {
+	Error string `json:"error"`
+	// Offset and Length say which characters of a query are concerned, counted as JavaScript does.
+	Offset int `json:"offset,omitempty"`
+	Length int `json:"length,omitempty"`
+}
+
+func fail(w http.ResponseWriter, status int, err error) {
+	f := failure{Error: err.Error()}
+	f.place(err)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(f) // a browser that has gone needs no answer
+}

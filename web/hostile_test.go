@@ -1,0 +1,129 @@
+package web
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestPaths asks for what is not there, without a client that would tidy the paths.
+func TestPaths(t *testing.T) {
+	s := newScene(t, Options{})
+	u, err := url.Parse(s.server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cookies := s.client.Jar.Cookies(u)
+	if len(cookies) != 1 {
+		t.Fatalf("cookies are %v", cookies)
+	}
+	ask := func(t *testing.T, path, cookie string) *http.Response {
+		t.Helper()
+		conn, err := net.Dial("tcp", u.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nCookie: %s\r\nConnection: close\r\n\r\n", path, u.Host, cookie); err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = response.Body.Close() })
+		return response
+	}
+	for _, path := range []string{
+		"/../handler.go", "/..%2fhandler.go", "/scripts/../../handler.go", "/assets/index.html", "/scripts/", "/scripts", "//evil.example/", "/%2e%2e/%2e%2e/etc/passwd",
+		"/api", "/api/", "/api/nothing", "/api/type/../object", "/index.html%00.js", "/INDEX.HTML", "/login/", "/./login", "/scripts/main.js/", "/api/type%3ftype=x",
+	} {
+		t.Run(path, func(t *testing.T) {
+			if got := ask(t, path, cookies[0].String()).StatusCode; got != 404 && got != 301 && got != 307 && got != 400 {
+				t.Errorf("with the cookie: %d", got)
+			}
+			if got := ask(t, path, "").StatusCode; got != 401 && got != 400 {
+				t.Errorf("without a cookie: %d, want 401", got)
+			}
+		})
+	}
+	for _, path := range []string{"/", "/index.html", "/scripts/main.js", "/api/stream", "/api/object?type=" + workloadsID + "&key=payments/ledger"} {
+		if got := ask(t, path, "").StatusCode; got != 401 {
+			t.Errorf("%s without a cookie: %d, want 401", path, got)
+		}
+	}
+}
+
+// TestStreamsAreBounded opens more streams than there may be.
+func TestStreamsAreBounded(t *testing.T) {
+	s := newScene(t, Options{})
+	for range maxStreams {
+		s.listen()
+	}
+	if got := s.get(address("stream"), http.StatusServiceUnavailable); !strings.Contains(got, "too many pages") {
+		t.Errorf("the answer is %s", got)
+	}
+}
+
+// TestWorkIsBounded keeps all places taken: a request waits for one for as long as its client does.
+func TestWorkIsBounded(t *testing.T) {
+	s := newScene(t, Options{})
+	for range maxWork {
+		s.handler.work <- struct{}{}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	ask := func() *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		s.handler.bounded(s.handler.table)(w, httptest.NewRequestWithContext(ctx, "GET", address("table", "type", workloadsID), nil))
+		return w
+	}
+	if got := ask(); got.Code != http.StatusServiceUnavailable {
+		t.Errorf("with all places taken: %d %s", got.Code, got.Body)
+	}
+	ctx = context.Background()
+	<-s.handler.work
+	if got := ask(); got.Code != http.StatusOK {
+		t.Errorf("with a free place: %d %s", got.Code, got.Body)
+	}
+}
+
+// TestSlowReadersAreCut has a browser that takes nothing of a stream, and looks whether its writes get a deadline.
+func TestSlowReadersAreCut(t *testing.T) {
+	s := newScene(t, Options{})
+	w := &slowWriter{header: http.Header{}}
+	r := httptest.NewRequest("GET", "/api/stream", nil)
+	s.handler.serveStream(w, r) // which ends with the first write that fails
+	if w.deadline.IsZero() || w.writes != 1 {
+		t.Errorf("%d writes, with the deadline %v", w.writes, w.deadline)
+	}
+	if len(s.handler.streams) != 0 {
+		t.Error("the place of the stream is still taken")
+	}
+}
+
+// slowWriter fails like a connection whose deadline has passed.
+type slowWriter struct {
+	header   http.Header
+	deadline time.Time
+	writes   int
+}
+
+func (w *slowWriter) Header() http.Header { return w.header }
+
+func (w *slowWriter) WriteHeader(int) {}
+
+func (w *slowWriter) SetWriteDeadline(at time.Time) error { w.deadline = at; return nil }
+
+func (w *slowWriter) Write([]byte) (int, error) {
+	w.writes++
+	return 0, os.ErrDeadlineExceeded
+}

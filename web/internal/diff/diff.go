@@ -1,0 +1,244 @@
+// Package diff tells field by field how an object has changed, and by whom.
+package diff
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/crdcache/crdcache/web/internal/outline"
+)
+
+// Field is a field that has changed.
+type Field struct {
+	// Path is where the field is, with numbers for elements of lists: as in an outline of the object after the change, or,
+	// of a field that is gone, before it.
+	Path string `json:"path"`
+	// Label is the same for people: [type=Ready] stands for an element of a list that is told apart by its type.
+	Label string `json:"label"`
+	// Op is added, removed or changed.
+	Op string `json:"op"`
+	// Before and After are the values, as JSON that may have been cut.
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
+	// By are the field managers that made the change, as far as managedFields tell.
+	By []Manager `json:"by,omitempty"`
+
+	steps []step
+}
+
+const (
+	// maxFields bounds what is told of one change, maxValue the bytes of a value.
+	maxFields = 200
+	maxValue  = 400
+	// maxDepth is how deep values are compared field by field.
+	maxDepth = 60
+)
+
+// identities are the fields that tell elements of a list apart, by preference: listType=map of most types uses one.
+var identities = []string{"type", "name", "key", "id", "uid", "ip", "containerPort", "port", "topologyKey", "devicePath", "mountPath"}
+
+// Fields compares two states of an object. More is how many changes are left out. What every write changes, managedFields
+// and the resource version, is left out, too. An object that comes or goes, for which one of the two is nil, changes in
+// nothing.
+func Fields(before, after map[string]any) (fields []Field, more int) {
+	if before == nil || after == nil {
+		return nil, 0
+	}
+	c := &comparison{}
+	c.maps(nil, before, after)
+	managers := readManagers(before, after)
+	for i := range c.fields {
+		c.fields[i].By = managers.of(c.fields[i])
+	}
+	return c.fields, c.more
+}
+
+// step is one step of a path: a key, or an element of a list, which is at an index and, as an object, may be known by one
+// of its fields.
+type step struct {
+	key      string
+	index    int // of an element; -1 for a key
+	element  any // of an element
+	identity string
+}
+
+type comparison struct {
+	fields []Field
+	more   int
+}
+
+func (c *comparison) maps(at []step, before, after map[string]any) {
+	keys := slices.Collect(maps.Keys(after))
+	for key := range before {
+		if _, both := after[key]; !both {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		if len(at) == 1 && at[0].key == "metadata" && (key == "managedFields" || key == "resourceVersion") {
+			continue
+		}
+		old, was := before[key]
+		value, is := after[key]
+		c.values(append(slices.Clip(at), step{key: key, index: -1}), old, value, was, is)
+	}
+}
+
+func (c *comparison) values(at []step, before, after any, was, is bool) {
+	if was && is {
+		if reflect.DeepEqual(before, after) {
+			return
+		}
+		switch old := before.(type) {
+		case map[string]any:
+			if value, ok := after.(map[string]any); ok && len(at) < maxDepth {
+				c.maps(at, old, value)
+				return
+			}
+		case []any:
+			if value, ok := after.([]any); ok && len(at) < maxDepth {
+				c.lists(at, old, value)
+				return
+			}
+		}
+	}
+	if len(c.fields) >= maxFields {
+		c.more++
+		return
+	}
+	f := Field{Op: "changed", steps: at}
+	f.Path, f.Label = written(at)
+	if was {
+		f.Before = value(before)
+	}
+	if is {
+		f.After = value(after)
+	}
+	switch {
+	case !was:
+		f.Op = "added"
+	case !is:
+		f.Op = "removed"
+	}
+	c.fields = append(c.fields, f)
+}
+
+func (c *comparison) lists(at []step, before, after []any) {
+	if key := identity(before, after); key != "" {
+		c.sets(at, key, before, after)
+		return
+	}
+	for i := range max(len(before), len(after)) {
+		var old, value any
+		was, is := i < len(before), i < len(after)
+		s := step{index: i}
+		if was {
+			old, s.element = before[i], before[i]
+		}
+		if is {
+			value, s.element = after[i], after[i]
+		}
+		c.values(append(slices.Clip(at), s), old, value, was, is)
+	}
+}
+
+// sets compares lists whose elements are told apart by a field. That the order differs is no change.
+func (c *comparison) sets(at []step, key string, before, after []any) {
+	olds := map[any]any{}
+	for _, element := range before {
+		olds[element.(map[string]any)[key]] = element
+	}
+	for i, element := range after {
+		id := element.(map[string]any)[key]
+		old, was := olds[id]
+		delete(olds, id)
+		c.values(append(slices.Clip(at), step{index: i, element: element, identity: key}), old, element, was, true)
+	}
+	for i, element := range before {
+		if _, gone := olds[element.(map[string]any)[key]]; gone {
+			c.values(append(slices.Clip(at), step{index: i, element: element, identity: key}), element, nil, true, false)
+		}
+	}
+}
+
+// identity returns the field that tells the elements of both lists apart, or "".
+func identity(lists ...[]any) string {
+	return firstOf(identities, func(key string) bool {
+		for _, list := range lists {
+			seen := map[any]bool{}
+			for _, element := range list {
+				object, _ := element.(map[string]any)
+				switch id := object[key].(type) {
+				case string, int64:
+					if seen[id] {
+						return false
+					}
+					seen[id] = true
+				default:
+					return false
+				}
+			}
+		}
+		return true
+	})
+}
+
+func firstOf(names []string, holds func(string) bool) string {
+	if i := slices.IndexFunc(names, holds); i >= 0 {
+		return names[i]
+	}
+	return ""
+}
+
+func written(at []step) (path, label string) {
+	var b strings.Builder
+	for _, s := range at {
+		switch {
+		case s.index < 0:
+			path = outline.Join(path, s.key)
+			b.WriteString(outline.Join("", s.key))
+		case s.identity != "":
+			path = outline.Join(path, strconv.Itoa(s.index))
+			b.WriteString("[" + s.identity + "=" + short(s.element.(map[string]any)[s.identity], 80) + "]")
+		default:
+			path = outline.Join(path, strconv.Itoa(s.index))
+			b.WriteString("[" + strconv.Itoa(s.index) + "]")
+		}
+	}
+	return path, b.String()
+}
+
+func value(v any) string {
+	if text, ok := v.(string); ok {
+		return cut(outline.Scalar(text), maxValue)
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return cut(string(out), maxValue)
+}
+
+func short(v any, most int) string {
+	if text, ok := v.(string); ok {
+		return cut(text, most)
+	}
+	return cut(value(v), most)
+}
+
+// cut shortens a text to a number of bytes, between characters.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most] + "…"
+}

@@ -1,0 +1,159 @@
+package diff
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Manager is one of those who write an object.
+type Manager struct {
+	Name string `json:"name"`
+	// Operation is Apply or Update.
+	Operation string `json:"operation,omitempty"`
+	// Subresource is "status", for example; empty for the object itself.
+	Subresource string `json:"subresource,omitempty"`
+	// Time is when the manager last wrote, to the second.
+	Time string `json:"time,omitempty"`
+}
+
+// managed is an entry of managedFields.
+type managed struct {
+	Manager
+	fields  map[string]any // fieldsV1
+	earlier map[string]any // the fieldsV1 of the entry before the change
+	wrote   bool           // the entry is another one than before
+}
+
+type managers []managed
+
+// readManagers reads the entries of the object as it is now, and compares them with those before.
+func readManagers(before, after map[string]any) managers {
+	olds := entries(before)
+	news := entries(after)
+	for i, m := range news {
+		j := slices.IndexFunc(olds, func(o managed) bool {
+			return o.Name == m.Name && o.Operation == m.Operation && o.Subresource == m.Subresource
+		})
+		if j < 0 {
+			news[i].wrote = true
+			continue
+		}
+		news[i].earlier = olds[j].fields
+		news[i].wrote = olds[j].Time != m.Time || !reflect.DeepEqual(olds[j].fields, m.fields)
+	}
+	return news
+}
+
+func entries(object map[string]any) managers {
+	metadata, _ := object["metadata"].(map[string]any)
+	list, _ := metadata["managedFields"].([]any)
+	var all managers
+	for _, item := range list {
+		entry, _ := item.(map[string]any)
+		text := func(key string) string { s, _ := entry[key].(string); return s }
+		fields, _ := entry["fieldsV1"].(map[string]any)
+		if name := text("manager"); name != "" {
+			all = append(all, managed{
+				Manager: Manager{Name: name, Operation: text("operation"), Subresource: text("subresource"), Time: text("time")},
+				fields:  fields,
+			})
+		}
+	}
+	return all
+}
+
+// of returns who changed a field: those who wrote and own it, or owned it before. An entry has its time to the second, so
+// that the second of two quick writes may look as if nobody had made it; then it is the owner who wrote last.
+func (m managers) of(f Field) []Manager {
+	var wrote, own []Manager
+	for _, entry := range m {
+		owned := owns(entry.fields, f.steps) || f.Op == "removed" && owns(entry.earlier, f.steps)
+		switch {
+		case owned && entry.wrote:
+			wrote = append(wrote, entry.Manager)
+		case owned && (len(own) == 0 || entry.Time > own[0].Time):
+			own = []Manager{entry.Manager}
+		}
+	}
+	if len(wrote) > 0 {
+		return wrote
+	}
+	if len(own) > 0 {
+		return own
+	}
+	var writers []Manager
+	for _, entry := range m {
+		if entry.wrote {
+			writers = append(writers, entry.Manager)
+		}
+	}
+	if len(writers) == 1 { // a field that the server sets, and nobody owns, changes with a write: the generation, for example
+		return writers
+	}
+	return nil
+}
+
+// owns reports whether a set of fields has a path, or what leads to it as a whole.
+func owns(fields map[string]any, at []step) bool {
+	if fields == nil {
+		return false
+	}
+	for i, s := range at {
+		if len(fields) == 0 {
+			return i > 0 // a value that is owned as a whole
+		}
+		next, ok := child(fields, s)
+		if !ok {
+			return false
+		}
+		fields = next
+	}
+	return true
+}
+
+func child(fields map[string]any, s step) (map[string]any, bool) {
+	if s.index < 0 {
+		next, ok := fields["f:"+s.key].(map[string]any)
+		return next, ok
+	}
+	for name, value := range fields {
+		kind, text, _ := strings.Cut(name, ":")
+		next, ok := value.(map[string]any)
+		if !ok || !selects(kind, text, s) {
+			continue
+		}
+		return next, true
+	}
+	return nil, false
+}
+
+// selects reports whether a part of a fieldsV1 path means an element of a list.
+func selects(kind, text string, s step) bool {
+	switch kind {
+	case "i":
+		return text == strconv.Itoa(s.index)
+	case "v":
+		out, err := json.Marshal(s.element)
+		return err == nil && string(out) == text
+	case "k":
+		var keys map[string]any
+		element, ok := s.element.(map[string]any)
+		if !ok || json.Unmarshal([]byte(text), &keys) != nil {
+			return false
+		}
+		for name, want := range keys {
+			got := element[name]
+			if n, ok := got.(int64); ok {
+				got = float64(n)
+			}
+			if got == nil || !reflect.DeepEqual(got, want) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}

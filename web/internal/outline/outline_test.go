@@ -1,0 +1,116 @@
+package outline
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+)
+
+// document puts lines together as the page does.
+func document(lines []Line) string {
+	var b strings.Builder
+	for _, line := range lines {
+		b.WriteString(strings.Repeat("  ", line.Depth))
+		if line.Dash {
+			b.WriteString("- ")
+		}
+		b.WriteString(line.Key)
+		if line.Key != "" {
+			b.WriteString(":")
+			if line.Text != "" {
+				b.WriteString(" ")
+			}
+		}
+		b.WriteString(line.Text + "\n")
+	}
+	return b.String()
+}
+
+// check compares what YAML reads from the lines of an object with the object.
+func check(t *testing.T, text []byte) {
+	t.Helper()
+	var object map[string]any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &object); err != nil || len(object) == 0 {
+		return
+	}
+	lines := Lines(object)
+	written := document(lines)
+	got, err := yaml.YAMLToJSON([]byte(written))
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, written)
+	}
+	want, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(canonical(t, got), canonical(t, want)) {
+		t.Errorf("%s\nis read from\n%s\nwritten for\n%s", got, written, want)
+	}
+	for i, line := range lines {
+		if i+line.Fold >= len(lines) {
+			t.Errorf("line %d folds %d of %d lines", i, line.Fold, len(lines))
+		}
+	}
+}
+
+// canonical writes JSON in the one way that encoding it has.
+func canonical(t *testing.T, text []byte) []byte {
+	t.Helper()
+	var value any
+	if err := json.Unmarshal(text, &value); err != nil {
+		t.Fatal(err)
+	}
+	out, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+var objects = []string{
+	`{"apiVersion":"v1","kind":"X","metadata":{"name":"a","labels":{"a.b/c":"1","y":"n","":"e"}},"spec":{"n":9007199254740993,"f":1.5,"l":[],"m":{},"z":null,"b":true}}`,
+	`{"a":[{"b":1,"c":[1,[2,[]],{"d":{"e":"f"}}]},"x",[["y"]],{"z":[{"q":null}]},{}]}`,
+	`{"a":"one\ntwo\n","b":"one\ntwo","c":"one\n\n","d":" lead\nx","e":"tab\t\nx","f":"a: b","g":"- a","h":"#x","i":"a #b","j":"0x1f","k":"1e3","l":"\u0085","m":"a:","n":"~"}`,
+	`{"a":"true","b":"yes","c":"null","d":"","e":" x","f":"x ","g":"2024-01-01","h":"é","i":"\u2028","j":"=","k":"<<","l":"\u007f","m":"E1","n":"a, b","o":"[x]","p":"{x","q":"k8s.io/x: y"}`,
+	`{"yes":1,"on":2,"1":3,"a b":4,"a: b":5,"-":6,"?":7,"\n":8,"e1":9}`,
+	`{"a":{"b":"- x\n- y\n"},"c":[ "p\nq", {"r":"s\n\tt\nu"} ],"d":1e300,"e":0.1,"f":-0,"g":1e21}`,
+}
+
+func TestLinesAreYAML(t *testing.T) {
+	for _, text := range objects {
+		check(t, []byte(text))
+	}
+	deep := strings.Repeat(`{"a":[`, 80) + "1" + strings.Repeat("]}", 80)
+	check(t, []byte(deep))
+}
+
+func FuzzLines(f *testing.F) {
+	for _, text := range objects {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(check)
+}
+
+func TestLayout(t *testing.T) {
+	object := map[string]any{
+		"status": map[string]any{"ok": true}, "kind": "X", "apiVersion": "v1", "spec": map[string]any{"ports": []any{map[string]any{"name": "web", "port": int64(80)}, "x"}},
+		"metadata": map[string]any{"name": "a"},
+	}
+	want := "apiVersion: v1\nkind: X\nmetadata:\n  name: a\nspec:\n  ports:\n  - name: web\n    port: 80\n  - x\nstatus:\n  ok: true\n"
+	lines := Lines(object)
+	if diff := cmp.Diff(want, document(lines)); diff != "" {
+		t.Error(diff)
+	}
+	var paths []string
+	for _, line := range lines {
+		paths = append(paths, line.Path)
+	}
+	if got := strings.Join(paths, " "); got != ".apiVersion .kind .metadata .metadata.name .spec .spec.ports .spec.ports.0.name .spec.ports.0.port .spec.ports.1 .status .status.ok" {
+		t.Errorf("paths are %s", got)
+	}
+}

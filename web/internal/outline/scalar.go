@@ -1,0 +1,74 @@
+package outline
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// plain are texts that YAML reads as themselves without quotes, in any of its versions, unless other says that they are
+// something else. It leaves out more than it must.
+var plain = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./:@+-]*( [A-Za-z0-9_./:@+(-][A-Za-z0-9_./:@+(),-]*)*$`)
+
+// other are words that some YAML reader takes for booleans, numbers or null.
+var other = regexp.MustCompile(`(?i)^(y|yes|n|no|true|false|on|off|null|nan|inf|[.]inf|[.]nan|e[0-9]+)$`)
+
+// Scalar writes a text as a YAML scalar on one line: plain where that is safe, and else in double quotes.
+func Scalar(text string) string {
+	if plain.MatchString(text) && !other.MatchString(text) && !strings.Contains(text, ": ") && !strings.HasSuffix(text, ":") {
+		return text
+	}
+	var quoted strings.Builder
+	encoder := json.NewEncoder(&quoted)
+	encoder.SetEscapeHTML(false)
+	if encoder.Encode(text) != nil {
+		return `""`
+	}
+	return escape(strings.TrimSuffix(quoted.String(), "\n"))
+}
+
+// escape writes what JSON leaves as it is and nobody sees, or YAML takes for a line break, as escape sequences.
+func escape(text string) string {
+	if !strings.ContainsFunc(text, hidden) {
+		return text
+	}
+	var out strings.Builder
+	for _, r := range text {
+		switch {
+		case !hidden(r):
+			out.WriteRune(r)
+		case r > 0xffff:
+			fmt.Fprintf(&out, `\U%08x`, r)
+		default:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		}
+	}
+	return out.String()
+}
+
+// blockLines splits a text that reads better as a literal block, and can be one: with several lines of printable
+// characters, at most one newline at the end, and no blanks that a reader of the page could not see.
+func blockLines(text string) ([]string, bool) {
+	body := strings.TrimSuffix(text, "\n")
+	if !strings.Contains(body, "\n") || strings.HasSuffix(body, "\n") || !utf8.ValidString(text) {
+		return nil, false
+	}
+	lines := strings.Split(body, "\n")
+	if lines[0] == "" || lines[0][0] == ' ' || lines[0][0] == '\t' {
+		return nil, false // the indentation would have to be told
+	}
+	for _, line := range lines {
+		if strings.TrimRight(line, " \t") != line || strings.ContainsFunc(line, hidden) {
+			return nil, false
+		}
+	}
+	return lines, true
+}
+
+// hidden reports whether a character is not allowed in a block, or turns the text around it.
+func hidden(r rune) bool {
+	return r != '\t' && !unicode.IsGraphic(r) || r == '\u0085' || r == '\u2028' || r == '\u2029' || r == '\ufeff'
+}

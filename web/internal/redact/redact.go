@@ -1,0 +1,96 @@
+// Package redact takes what is confidential out of objects before anything is made of them.
+package redact
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// lastApplied is the annotation in which kubectl apply keeps a copy of the whole object.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// open are the fields of a Secret that hold no data. What is not among them is confidential, whatever it is called.
+var open = map[string]bool{"apiVersion": true, "kind": true, "metadata": true, "type": true, "immutable": true}
+
+// Redactor replaces confidential values by marks. A mark tells that a value has changed, as long as it is that of one
+// object and one place, and nothing else: it is keyed by a secret of the process. It is safe for concurrent use, and made
+// by New.
+type Redactor struct {
+	key  []byte
+	none bool
+}
+
+// New returns a Redactor; one that shows everything leaves objects as they are.
+func New(showEverything bool) *Redactor {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails
+	return &Redactor{key: key, none: showEverything}
+}
+
+// Hides reports whether objects of a type are redacted: Secrets, in any version.
+func (r *Redactor) Hides(gr schema.GroupResource) bool {
+	return !r.none && gr == schema.GroupResource{Resource: "secrets"}
+}
+
+// Object returns what may be shown of an object: itself, or a copy with marks. The object is not changed.
+func (r *Redactor) Object(gr schema.GroupResource, object map[string]any) map[string]any {
+	if !r.Hides(gr) {
+		return object
+	}
+	metadata, _ := object["metadata"].(map[string]any)
+	uid, _ := metadata["uid"].(string)
+	shown := make(map[string]any, len(object))
+	for name, value := range object {
+		switch {
+		case !open[name]:
+			shown[name] = r.marks(uid, name, value)
+		case name == "metadata":
+			shown[name] = r.metadata(uid, metadata)
+		default:
+			shown[name] = value
+		}
+	}
+	return shown
+}
+
+func (r *Redactor) metadata(uid string, metadata map[string]any) map[string]any {
+	annotations, _ := metadata["annotations"].(map[string]any)
+	if annotations[lastApplied] == nil {
+		return metadata
+	}
+	shown := make(map[string]any, len(metadata))
+	for name, value := range metadata {
+		shown[name] = value
+	}
+	clean := make(map[string]any, len(annotations))
+	for name, value := range annotations {
+		clean[name] = value
+	}
+	clean[lastApplied] = r.mark(uid, lastApplied, annotations[lastApplied])
+	shown["annotations"] = clean
+	return shown
+}
+
+// marks keeps the names of the entries of a map, which managedFields and kubectl describe tell as well.
+func (r *Redactor) marks(uid, place string, value any) any {
+	entries, ok := value.(map[string]any)
+	if !ok {
+		return r.mark(uid, place, value)
+	}
+	shown := make(map[string]any, len(entries))
+	for name, entry := range entries {
+		shown[name] = r.mark(uid, place+"/"+name, entry)
+	}
+	return shown
+}
+
+func (r *Redactor) mark(uid, place string, value any) string {
+	hash := hmac.New(sha256.New, r.key)
+	_ = json.NewEncoder(hash).Encode([]any{uid, place, value}) // a hash takes everything
+	return "redacted-" + hex.EncodeToString(hash.Sum(nil)[:4])
+}

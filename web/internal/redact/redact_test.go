@@ -1,0 +1,65 @@
+package redact
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var secrets = schema.GroupResource{Resource: "secrets"}
+
+func secret(uid, password string) map[string]any {
+	return map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+		"metadata":   map[string]any{"name": "s", "uid": uid, "annotations": map[string]any{lastApplied: `{"data":{"p":"` + password + `"}}`, "team": "edge"}},
+		"data":       map[string]any{"p": password, "q": "same"},
+		"stringData": map[string]any{"p": password},
+		"surprise":   []any{password},
+	}
+}
+
+func text(t *testing.T, object any) string {
+	t.Helper()
+	out, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+func TestSecretsAreRedacted(t *testing.T) {
+	r := New(false)
+	before, after, other := secret("1", "aHVudGVyMg"), secret("1", "Y29ycmVjdA"), secret("2", "aHVudGVyMg")
+	untouched := text(t, before)
+	shown := r.Object(secrets, before)
+	if got := text(t, shown); strings.Contains(got, "aHVudGVyMg") || !strings.Contains(got, `"team":"edge"`) || !strings.Contains(got, `"type":"Opaque"`) {
+		t.Errorf("shown is %s", got)
+	}
+	if text(t, before) != untouched {
+		t.Error("the object itself was changed")
+	}
+	value := func(object map[string]any, key string) any {
+		return r.Object(secrets, object)["data"].(map[string]any)[key]
+	}
+	if value(before, "p") == value(after, "p") || value(before, "q") != value(after, "q") {
+		t.Error("the marks do not tell which value has changed")
+	}
+	if value(before, "p") == value(other, "p") {
+		t.Error("the marks tell that two Secrets have the same value")
+	}
+	if New(false).Object(secrets, before)["surprise"] == shown["surprise"] {
+		t.Error("the marks are the same in another process, and can be computed")
+	}
+}
+
+func TestOthersAreShown(t *testing.T) {
+	object := secret("1", "x")
+	if got := New(true).Object(secrets, object); text(t, got) != text(t, object) {
+		t.Error("redacted although everything is to be shown")
+	}
+	if got := New(false).Object(schema.GroupResource{Group: "example.com", Resource: "secrets"}, object); text(t, got) != text(t, object) {
+		t.Error("another group's type was redacted")
+	}
+}

@@ -1,0 +1,107 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/crdcache/crdcache/web/internal/outline"
+)
+
+// objectAnswer is an object.
+type objectAnswer struct {
+	Type string `json:"type"`
+	Key  string `json:"key"`
+	Kind string `json:"kind"`
+	// Hidden says that values are replaced by marks.
+	Hidden          bool              `json:"hidden,omitempty"`
+	Created         string            `json:"created"`
+	Deleted         string            `json:"deleted,omitempty"`
+	Finalizers      []string          `json:"finalizers,omitempty"`
+	ResourceVersion string            `json:"resourceVersion"`
+	Conditions      []statusCondition `json:"conditions,omitempty"`
+	Lines           []outline.Line    `json:"lines"`
+}
+
+// statusCondition is a condition of an object.
+type statusCondition struct {
+	Type    string `json:"type"`
+	Status  string `json:"status"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	Since   string `json:"since,omitempty"`
+	// Tone is good, bad or open: what the status means to people.
+	Tone string `json:"tone"`
+}
+
+func (h *Handler) object(r *http.Request) (any, error) {
+	k, err := h.named(r)
+	if err != nil {
+		return nil, err
+	}
+	key := r.FormValue("key")
+	object := h.content(k, key)
+	if object == nil {
+		return nil, notFound("there is no object " + key)
+	}
+	out := objectAnswer{
+		Type: k.id, Key: key, Kind: object.GetKind(), Hidden: h.hidden(k), ResourceVersion: object.GetResourceVersion(),
+		Created: nested(object.Object, "metadata", "creationTimestamp"), Deleted: nested(object.Object, "metadata", "deletionTimestamp"),
+		Finalizers: object.GetFinalizers(), Conditions: conditionsOf(object.Object), Lines: outline.Lines(object.Object),
+	}
+	return out, nil
+}
+
+// nested returns the text at a path, or "".
+func nested(object map[string]any, path ...string) string {
+	for _, key := range path[:len(path)-1] {
+		object, _ = object[key].(map[string]any)
+	}
+	text, _ := object[path[len(path)-1]].(string)
+	return text
+}
+
+func conditionsOf(object map[string]any) []statusCondition {
+	status, _ := object["status"].(map[string]any)
+	list, _ := status["conditions"].([]any)
+	var all []statusCondition
+	for _, item := range list {
+		c, _ := item.(map[string]any)
+		kind := nested(c, "type")
+		if kind == "" {
+			continue
+		}
+		s := statusCondition{Type: kind, Status: nested(c, "status"), Reason: nested(c, "reason"), Message: nested(c, "message"), Since: nested(c, "lastTransitionTime")}
+		s.Tone = tone(s.Type, s.Status)
+		all = append(all, s)
+	}
+	return all
+}
+
+// troubles are what the names of conditions have that are bad when they are true.
+var troubles = []string{
+	"fail", "error", "degraded", "stalled", "pressure", "unavailable", "conflict", "invalid", "unhealthy", "denied", "exceeded",
+	"blocked", "missing", "corrupt", "lost", "terminating", "nonstructuralschema", "notready", "disrupt",
+}
+
+// neutral are those that tell what goes on, and are neither good nor bad.
+var neutral = []string{"progressing", "reconciling", "paused", "suspended", "issuing", "updating", "upgrading", "scaling"}
+
+// tone guesses from the name of a condition what its status means. Most are good when they are true.
+func tone(kind, status string) string {
+	kind = strings.ToLower(kind)
+	has := func(words []string) bool {
+		for _, word := range words {
+			if strings.Contains(kind, word) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case status != "True" && status != "False" || has(neutral):
+		return "open"
+	case (status == "True") != has(troubles):
+		return "good"
+	}
+	return "bad"
+}

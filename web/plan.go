@@ -1,0 +1,46 @@
+package web
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/crdcache/crdcache/indexers/query"
+)
+
+// sentences says what a plan did, in words.
+func sentences(p *query.Plan) []string {
+	var out []string
+	switch {
+	case len(p.Start) > 0:
+		var starts []string
+		for _, s := range p.Start {
+			starts = append(starts, fmt.Sprintf("%s (%s)", s.Query, counted(s.Objects, "object")))
+		}
+		out = append(out, fmt.Sprintf("Starts with %s, out of %d.", strings.Join(starts, " together with "), p.Objects))
+	case p.Scan:
+		out = append(out, fmt.Sprintf("No index helps: looks at all %s.", counted(p.Objects, "object")))
+	default:
+		out = append(out, fmt.Sprintf("Takes all %s.", counted(p.Objects, "object")))
+	}
+	if len(p.Checks) > 0 {
+		out = append(out, "Of these it keeps what the indexes say fits "+strings.Join(p.Checks, " and ")+".")
+	}
+	if len(p.Bodies) > 0 {
+		out = append(out, "Looks into each that is left for "+strings.Join(p.Bodies, " and ")+".")
+	}
+	if p.Order != "" {
+		order := "In the order of " + p.Order
+		if p.Sort != "" {
+			order += ": " + p.Sort
+		}
+		out = append(out, order+".")
+	}
+	return append(out, fmt.Sprintf("Found %d by %s.", p.Found, counted(p.Examined, "test")))
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,160 @@
+package web
+
+import (
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/indexers/references"
+)
+
+// maxRelated is how many objects are given on each side of one.
+const maxRelated = 200
+
+// relatedAnswer is what an object is connected with.
+type relatedAnswer struct {
+	// Owners and Refers are what it refers to, Owned and Referred what refers to it.
+	Owners   []relation `json:"owners"`
+	Refers   []relation `json:"refers"`
+	Owned    []relation `json:"owned"`
+	Referred []relation `json:"referred"`
+	// More is how many are left out.
+	More int `json:"more,omitempty"`
+}
+
+// relation is a reference, as seen from one of its ends.
+type relation struct {
+	// Type is the id of the other object's type; empty for one that is not kept.
+	Type string `json:"type,omitempty"`
+	Kind string `json:"kind"`
+	Key  string `json:"key"`
+	// Name is that of the reference.
+	Name string `json:"name"`
+	// State is Resolved, Dangling or Unknown.
+	State string `json:"state"`
+}
+
+// ids finds types by group and resource, or group and kind.
+type ids struct {
+	byResource, byKind map[schema.GroupResource]string
+}
+
+func (s Source) ids() ids {
+	all := ids{map[schema.GroupResource]string{}, map[schema.GroupResource]string{}}
+	for _, k := range s.kept() {
+		kind := s.kind(k)
+		for of, name := range map[*map[schema.GroupResource]string]string{&all.byResource: kind.Resource, &all.byKind: kind.Kind} {
+			at := schema.GroupResource{Group: kind.Group, Resource: name}
+			if _, taken := (*of)[at]; !taken && name != "" {
+				(*of)[at] = k.id
+			}
+		}
+	}
+	return all
+}
+
+func (i ids) of(o references.Object) string {
+	if o.Resource != "" {
+		return i.byResource[schema.GroupResource{Group: o.Group, Resource: o.Resource}]
+	}
+	return i.byKind[schema.GroupResource{Group: o.Group, Resource: o.Kind}]
+}
+
+func (i ids) relation(r references.Reference, other references.Object) relation {
+	kind := other.Kind
+	if kind == "" {
+		kind = other.Resource
+	}
+	return relation{Type: i.of(other), Kind: kind, Key: other.Key(), Name: r.Name, State: string(r.State)}
+}
+
+// tells reports whether a reference may be told of: what an object with hidden values refers to may be one of these.
+func (h *Handler) tells(r references.Reference) bool {
+	return r.Name == references.Owners || !h.redactor.Hides(schema.GroupResource{Group: r.From.Group, Resource: r.From.Resource})
+}
+
+func (h *Handler) related(r *http.Request) (any, error) {
+	k, err := h.named(r)
+	if err != nil {
+		return nil, err
+	}
+	object := h.content(k, r.FormValue("key"))
+	if object == nil {
+		return nil, notFound("there is no object " + r.FormValue("key"))
+	}
+	graph, err := h.graph.of(r.Context(), h.source)
+	if err != nil {
+		return nil, err
+	}
+	kind := h.source.kind(k)
+	at := references.Object{Group: kind.Group, Resource: kind.Resource, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName(), UID: string(object.GetUID())}
+	known := h.source.ids()
+	out := relatedAnswer{Owners: []relation{}, Refers: []relation{}, Owned: []relation{}, Referred: []relation{}}
+	add := func(to *[]relation, r references.Reference, other references.Object) {
+		if len(*to) >= maxRelated {
+			out.More++
+			return
+		}
+		*to = append(*to, known.relation(r, other))
+	}
+	for _, reference := range graph.From(at) {
+		switch {
+		case reference.Name == references.Owners:
+			add(&out.Owners, reference, reference.To)
+		case h.tells(reference):
+			add(&out.Refers, reference, reference.To)
+		}
+	}
+	for _, reference := range graph.To(at) {
+		switch {
+		case reference.Name == references.Owners:
+			add(&out.Owned, reference, reference.From)
+		case h.tells(reference):
+			add(&out.Referred, reference, reference.From)
+		}
+	}
+	return out, nil
+}
+
+// danglingAnswer has the references of the objects of a type that lead to nothing.
+type danglingAnswer struct {
+	References []danglingReference `json:"references"`
+	More       int                 `json:"more,omitempty"`
+	// Unchecked says of which types it is not known what dangles, and why.
+	Unchecked []string `json:"unchecked,omitempty"`
+}
+
+type danglingReference struct {
+	Key  string `json:"key"`
+	Name string `json:"name"`
+	To   string `json:"to"`
+}
+
+func (h *Handler) dangling(r *http.Request) (any, error) {
+	k, err := h.named(r)
+	if err != nil {
+		return nil, err
+	}
+	graph, err := h.graph.of(r.Context(), h.source)
+	if err != nil {
+		return nil, err
+	}
+	kind := h.source.kind(k)
+	out := danglingAnswer{References: []danglingReference{}}
+	for _, reference := range graph.Dangling() {
+		if reference.From.Group != kind.Group || reference.From.Resource != kind.Resource || !h.tells(reference) {
+			continue
+		}
+		if len(out.References) >= maxRelated {
+			out.More++
+			continue
+		}
+		out.References = append(out.References, danglingReference{reference.From.Key(), reference.Name, reference.To.String()})
+	}
+	if !h.hidden(k) {
+		for _, unchecked := range graph.View(kind).Unchecked("") {
+			out.Unchecked = append(out.Unchecked, unchecked.String())
+		}
+	}
+	return out, nil
+}

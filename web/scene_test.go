@@ -1,0 +1,283 @@
+package web
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/bind"
+	"github.com/crdcache/crdcache/internal/testkit/leakcheck"
+	"github.com/crdcache/crdcache/readapi/testcluster"
+)
+
+func TestMain(m *testing.M) { os.Exit(leakcheck.Main(m)) }
+
+// patience is how long something may take that has to come to pass.
+const patience = 30 * time.Second
+
+var (
+	workloads = schema.GroupVersionResource{Group: "demo.crdcache.dev", Version: "v1", Resource: "workloads"}
+	secrets   = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+)
+
+// password is what no answer may contain, and encoded what the API makes of it.
+const (
+	password = "correct-horse-battery"
+	encoded  = "Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5"
+)
+
+// secretConfig declares indexes and references that would give Secrets away.
+const secretConfig = `apiVersion: crdcache.dev/v1alpha1
+kind: IndexConfig
+metadata: {name: secrets}
+spec:
+  resources:
+  - name: secrets
+    match: {group: "", version: v1, resource: secrets}
+    indexes: [{name: password, path: .data.password, order: sorted}]
+    references: [{name: leak, to: {group: demo.crdcache.dev, kind: Environment, name: .data.password}}]
+`
+
+// scene is a page of a cluster in memory that has what is in testdata, and a Secret.
+type scene struct {
+	t       *testing.T
+	cluster *testcluster.Cluster
+	factory *dynamicinformer.Factory
+	handler *Handler
+	server  *httptest.Server
+	client  *http.Client
+}
+
+func newScene(t *testing.T, options Options) *scene {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	cluster, err := testcluster.New(ctx, testcluster.Options{Paths: []string{"../testdata/crds", "../testdata/objects"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{t: t, cluster: cluster}
+	s.load(map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+		"metadata": map[string]any{"name": "vault", "namespace": "default", "annotations": map[string]any{
+			"kubectl.kubernetes.io/last-applied-configuration": `{"data":{"password":"` + encoded + `"}}`,
+		}},
+		"data": map[string]any{"password": encoded},
+	})
+	s.follow(ctx, options)
+	s.client = s.browser()
+	return s
+}
+
+// follow starts a factory with the configs over the types of testdata and Secrets, and the page of it.
+func (s *scene) follow(ctx context.Context, options Options) {
+	t := s.t
+	config, err := indexers.Parse(append(indexers.ReadSources("../testdata/indexes/platform.yaml"), indexers.Source{Name: "secrets.yaml", Data: []byte(secretConfig)})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := discovery.NewClient(s.cluster.Config(), discovery.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalog, err := client.Catalog(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.factory, err = dynamicinformer.New(dynamicinformer.Options{Config: s.cluster.Config()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.factory.Shutdown(context.Background()) })
+	binding, err := bind.New(s.factory, config, bind.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(binding.Close)
+	if err := binding.Resolve(catalog); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.factory.ForResource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.factory.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if _, err := s.factory.WaitForSync(waiting); err != nil {
+		t.Fatal(err)
+	}
+	definitions := definitionsOf(t)
+	s.serve(Source{Title: "memory", Factory: s.factory, Binding: binding, Definition: func(gvr schema.GroupVersionResource) *crd.Definition {
+		return definitions[gvr.GroupResource()]
+	}}, options)
+}
+
+func definitionsOf(t *testing.T) map[schema.GroupResource]*crd.Definition {
+	t.Helper()
+	all := map[schema.GroupResource]*crd.Definition{}
+	for _, name := range []string{"environments", "releases", "routes", "workloads"} {
+		read, err := crd.ReadFile("../testdata/crds/" + name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range read {
+			all[d.GroupResource()] = d
+		}
+	}
+	return all
+}
+
+func (s *scene) serve(source Source, options Options) {
+	handler, err := NewHandler(source, options)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.handler, s.server = handler, httptest.NewServer(handler)
+	s.t.Cleanup(s.server.Close)
+	s.t.Cleanup(handler.Close) // ends the streams, which Close of the server waits for
+}
+
+// browser is let in by a link of its own.
+func (s *scene) browser() *http.Client {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	client := &http.Client{Jar: jar, Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Get(s.server.URL + s.handler.Login())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	return client
+}
+
+func (s *scene) load(object map[string]any) {
+	s.t.Helper()
+	if err := s.cluster.Load(context.Background(), &unstructured.Unstructured{Object: object}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// get asks for a path and returns the answer, which has to have a status.
+func (s *scene) get(path string, status int) string {
+	s.t.Helper()
+	response, err := s.client.Get(s.server.URL + path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if response.StatusCode != status {
+		s.t.Errorf("%s: %d, want %d: %s", path, response.StatusCode, status, body)
+	}
+	return string(body)
+}
+
+// ask decodes the answer of an endpoint; arguments are names and values in turn.
+func ask[T any](s *scene, endpoint string, arguments ...string) T {
+	s.t.Helper()
+	var out T
+	if err := json.Unmarshal([]byte(s.get(address(endpoint, arguments...), http.StatusOK)), &out); err != nil {
+		s.t.Fatal(err)
+	}
+	return out
+}
+
+func address(endpoint string, arguments ...string) string {
+	values := url.Values{}
+	for pair := range slices.Chunk(arguments, 2) {
+		values.Set(pair[0], pair[1])
+	}
+	return "/api/" + endpoint + "?" + values.Encode()
+}
+
+// listen opens a stream and returns its events as they come: name and data.
+func (s *scene) listen(arguments ...string) <-chan [2]string {
+	s.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.server.URL+address("stream", arguments...), nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	response, err := s.client.Do(request)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	events, done := make(chan [2]string), make(chan struct{})
+	s.t.Cleanup(func() { cancel(); <-done })
+	go func() { // ended by cancel, or with the stream
+		defer close(done)
+		defer close(events)
+		defer response.Body.Close()
+		lines := bufio.NewScanner(response.Body)
+		lines.Buffer(nil, 16<<20)
+		name := ""
+		for lines.Scan() {
+			if text, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
+				name = text
+			} else if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+				select {
+				case events <- [2]string{name, data}:
+				case <-ctx.Done():
+					return
+				}
+			}
+		}
+	}()
+	return events
+}
+
+// await returns the data of the next event of a name that holds.
+func await(t *testing.T, events <-chan [2]string, name string, holds func(data string) bool) string {
+	t.Helper()
+	end := time.After(patience)
+	for {
+		select {
+		case event, ok := <-events:
+			if !ok {
+				t.Fatalf("the stream ended before %s came", name)
+			}
+			if event[0] == name && holds(event[1]) {
+				return event[1]
+			}
+		case <-end:
+			t.Fatalf("no %s came", name)
+		}
+	}
+}
+
+func anything(string) bool { return true }
+
+// update writes an object of the cluster, by a merge patch.
+func (s *scene) update(gvr schema.GroupVersionResource, namespace, name, patch string) {
+	s.t.Helper()
+	_, err := s.cluster.Client().Resource(gvr).Namespace(namespace).Patch(context.Background(), name, "application/merge-patch+json", []byte(patch), metav1.PatchOptions{FieldManager: "tester"})
+	if err != nil {
+		s.t.Fatal(fmt.Errorf("patch %s: %w", name, err))
+	}
+}

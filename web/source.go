@@ -1,0 +1,48 @@
+package web
+
+import (
+	"errors"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers/bind"
+)
+
+// Source is what the page shows. Nothing of it is changed, closed or started.
+type Source struct {
+	// Title says what it is a page of, such as the name of a context of a kubeconfig.
+	Title string
+	// Factory has the informers, which may come and go. It is required.
+	Factory *dynamicinformer.Factory
+	// Binding has the indexes and references of a config, for informers of Factory. Default: there are none but the index
+	// by namespace, and references to owners.
+	Binding *bind.Binding
+	// Definition returns the CustomResourceDefinition of a type, for its kind and printer columns, or nil. It is called for
+	// each look at a type, and must not wait for a server. Default: none is known, and tables have name and age.
+	Definition func(schema.GroupVersionResource) *crd.Definition
+}
+
+// Options adjust a Handler. The zero value is usable.
+type Options struct {
+	// ShowSecrets has the values of Secrets shown. Default: they never leave the process.
+	ShowSecrets bool
+	// Hosts are what the Host of a request may be, each a name with its port. Default: loopback addresses and localhost,
+	// with any port.
+	Hosts []string
+}
+
+func (s Source) check() error {
+	if s.Factory == nil {
+		return errors.New("web: Source.Factory is required")
+	}
+	return nil
+}
+
+func (s Source) definition(gvr schema.GroupVersionResource) *crd.Definition {
+	if s.Definition == nil {
+		return nil
+	}
+	return s.Definition(gvr)
+}

@@ -1,0 +1,194 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/web/internal/feed"
+)
+
+const (
+	// beat is how often a stream says that it is alive.
+	beat = 5 * time.Second
+	// pace is the least time between two batches of changes, and batch how many changes each has at most.
+	pace  = 250 * time.Millisecond
+	batch = 100
+)
+
+// stream is what one browser is told as it happens: a stream of server-sent events.
+type stream struct {
+	h    *Handler
+	w    http.ResponseWriter
+	sent map[string]row // the rows that the browser has
+	// ids are those of informers, as of the last look at them.
+	ids    map[*dynamicinformer.Informer]string
+	reader *feed.Reader // nil where no changes are asked for
+	only   string       // the type whose changes are asked for; empty for all
+}
+
+// serveStream serves what happens until the browser goes: how types are and, with changes, what changes in objects, of one
+// type, of one key, or where the names of both have a text.
+func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
+	select {
+	case h.streams <- struct{}{}:
+		defer func() { <-h.streams }()
+	default:
+		fail(w, http.StatusServiceUnavailable, errors.New("too many pages are open"))
+		return
+	}
+	s := &stream{h: h, w: w, sent: map[string]row{}, only: r.FormValue("type")}
+	if r.FormValue("changes") != "" {
+		key := r.FormValue("key")
+		s.reader = h.feed.Read(func(_ *dynamicinformer.Informer, k string) bool { return key == "" || k == key })
+		defer s.reader.Close()
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	if err := s.run(r, words(r.FormValue("match"))); err != nil {
+		return // the browser has gone, or is too slow
+	}
+}
+
+// words are what has to be in the names of a change, in any order.
+func words(text string) []string { return strings.Fields(strings.ToLower(text)) }
+
+func (s *stream) run(r *http.Request, match []string) error {
+	alive := time.NewTicker(beat)
+	defer alive.Stop()
+	var ready <-chan struct{}
+	var pause <-chan time.Time
+	if s.reader != nil {
+		ready = s.reader.Ready()
+	}
+	fresh, err := s.types()
+	for err == nil {
+		select {
+		case <-fresh:
+			fresh, err = s.types()
+		case <-ready:
+			err = s.changes(match)
+			ready, pause = nil, time.After(pace)
+		case <-pause:
+			ready, pause = s.reader.Ready(), nil
+		case <-alive.C:
+			err = s.send("beat", struct{}{})
+		case <-s.h.closed:
+			return s.send("end", struct{}{})
+		case <-r.Context().Done():
+			return r.Context().Err()
+		}
+	}
+	return err
+}
+
+// typesEvent tells of types: those that differ from what the browser has, and the rates of those that had changes.
+type typesEvent struct {
+	Title      string      `json:"title"`
+	Interval   int64       `json:"interval"` // milliseconds between two points of a rate
+	All        bool        `json:"all,omitempty"`
+	Rows       []*sampled  `json:"rows,omitempty"`
+	Gone       []string    `json:"gone,omitempty"`
+	Conditions []condition `json:"conditions"`
+}
+
+// types sends what is new about types, and returns what is closed when there is more.
+func (s *stream) types() (<-chan struct{}, error) {
+	rows, fresh := s.h.figures.now()
+	event := typesEvent{Title: s.h.source.Title, Interval: interval.Milliseconds(), All: len(s.sent) == 0, Conditions: s.h.figures.conditions()}
+	now := make(map[string]row, len(rows))
+	for _, r := range rows {
+		now[r.ID] = r.row
+		if old, known := s.sent[r.ID]; !known {
+			event.Rows = append(event.Rows, r)
+		} else if old != r.row {
+			event.Rows = append(event.Rows, &sampled{row: r.row}) // the browser knows the rates before
+		}
+	}
+	for id := range s.sent {
+		if _, ok := now[id]; !ok {
+			event.Gone = append(event.Gone, id)
+		}
+	}
+	s.sent = now
+	if err := s.follow(); err != nil {
+		return fresh, err
+	}
+	return fresh, s.send("types", event)
+}
+
+// follow has the reader hear of informers that are new.
+func (s *stream) follow() error {
+	if s.reader == nil {
+		return nil
+	}
+	s.ids = map[*dynamicinformer.Informer]string{}
+	for _, k := range s.h.source.kept() {
+		if s.only != "" && s.only != k.id {
+			continue
+		}
+		if _, known := s.ids[k.informer]; known {
+			continue
+		}
+		if err := s.reader.Follow(k.informer); err != nil {
+			continue // it has stopped
+		}
+		s.ids[k.informer] = k.id
+	}
+	return nil
+}
+
+// changesEvent tells of changes.
+type changesEvent struct {
+	Changes []change `json:"changes"`
+	// Skipped is how many more there were that came too fast.
+	Skipped int `json:"skipped,omitempty"`
+}
+
+func (s *stream) changes(match []string) error {
+	taken, skipped := s.reader.Take()
+	event := changesEvent{Changes: []change{}, Skipped: skipped}
+	for _, c := range taken {
+		id, wanted := s.ids[c.Informer]
+		if !wanted || !fits(strings.ToLower(id+" "+c.Key), match) {
+			continue
+		}
+		if len(event.Changes) == batch {
+			event.Skipped++
+			continue
+		}
+		event.Changes = append(event.Changes, s.h.changeOf(id, c))
+	}
+	if len(event.Changes) == 0 && event.Skipped == 0 {
+		return nil
+	}
+	return s.send("changes", event)
+}
+
+func fits(text string, match []string) bool {
+	for _, word := range match {
+		if !strings.Contains(text, word) {
+			return false
+		}
+	}
+	return true
+}
+
+// send writes an event, and fails when the browser does not take it in time.
+func (s *stream) send(name string, value any) error {
+	var b bytes.Buffer
+	b.WriteString("event: " + name + "\ndata: ")
+	if err := json.NewEncoder(&b).Encode(value); err != nil { // which ends with a newline, and has no other
+		return err
+	}
+	b.WriteByte('\n')
+	control := http.NewResponseController(s.w)
+	_ = control.SetWriteDeadline(time.Now().Add(writeTime)) // a recorder in a test has none
+	if _, err := s.w.Write(b.Bytes()); err != nil {
+		return err
+	}
+	return control.Flush()
+}

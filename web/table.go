@@ -1,0 +1,216 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf16"
+
+	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/internal/printcolumn"
+)
+
+const (
+	// maxTables is how many results are kept for scrolling, the latest that were looked at.
+	maxTables = 16
+	// maxRows is how many rows are given at once.
+	maxRows = 200
+	// maxQuery is how long a query may be.
+	maxQuery = 8 << 10
+)
+
+// tables are results that a browser scrolls through: the keys alone. What the objects say is read when rows are asked for,
+// so that it is that of now.
+type tables struct {
+	mu struct {
+		sync.Mutex
+		last   uint64
+		newest []*tableKeys // the one that was looked at last comes first
+	}
+}
+
+type tableKeys struct {
+	id, typeID string
+	keys       []string
+}
+
+func newTables() *tables { return &tables{} }
+
+func (t *tables) add(typeID string, keys []string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.last++
+	id := strconv.FormatUint(t.mu.last, 36)
+	t.mu.newest = append([]*tableKeys{{id, typeID, keys}}, t.mu.newest[:min(len(t.mu.newest), maxTables-1)]...)
+	return id
+}
+
+func (t *tables) get(id, typeID string) *tableKeys {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, table := range t.mu.newest {
+		if table.id == id && table.typeID == typeID {
+			copy(t.mu.newest[1:i+1], t.mu.newest[:i])
+			t.mu.newest[0] = table
+			return table
+		}
+	}
+	return nil
+}
+
+// tableAnswer is the result of a query, without its rows.
+type tableAnswer struct {
+	// Table is what rows are asked for by, as long as it is remembered.
+	Table string `json:"table"`
+	Total int    `json:"total"`
+	// Objects is how many objects there are in all.
+	Objects int `json:"objects"`
+	// Plan says in sentences how the result was found, Warnings why it may not be what was meant.
+	Plan            []string `json:"plan"`
+	Scan            bool     `json:"scan,omitempty"`
+	Warnings        []string `json:"warnings,omitempty"`
+	ResourceVersion string   `json:"resourceVersion"`
+	Stale           bool     `json:"stale,omitempty"`
+	Microseconds    int64    `json:"microseconds"`
+}
+
+func (h *Handler) table(r *http.Request) (any, error) {
+	k, err := h.named(r)
+	if err != nil {
+		return nil, err
+	}
+	q, querier, err := h.ask(r.Context(), k, r.FormValue("query"))
+	if err != nil {
+		return nil, err
+	}
+	options := query.Options{SortBy: r.FormValue("sort"), Descending: r.FormValue("descending") != "", AllowScan: true}
+	if options.SortBy == "" {
+		options.Descending = false
+	}
+	if h.hidden(k) && !openSort[options.SortBy] {
+		return nil, refuse("the order of hidden values is hidden, too")
+	}
+	began := time.Now()
+	result, err := querier.Query(r.Context(), q, options)
+	if err != nil {
+		return nil, err
+	}
+	keys := result.Keys()
+	return tableAnswer{
+		Table: h.tables.add(k.id, keys), Total: len(keys), Objects: result.Plan.Objects, Plan: sentences(result.Plan), Scan: result.Plan.Scan,
+		Warnings: result.Plan.Warnings, ResourceVersion: result.Stamp.ResourceVersion, Stale: result.Stamp.Stale, Microseconds: time.Since(began).Microseconds(),
+	}, nil
+}
+
+// openSort is what objects with hidden values may be sorted by.
+var openSort = map[string]bool{"": true, "name": true, "namespace": true, "age": true}
+
+// ask reads a query and returns it with what answers it, which waits for references where it asks about these.
+func (h *Handler) ask(ctx context.Context, k *kept, text string) (query.Query, *query.Querier, error) {
+	if len(text) > maxQuery {
+		return nil, nil, &problem{http.StatusRequestEntityTooLarge, fmt.Errorf("a query may have %d bytes", maxQuery)}
+	}
+	querier := h.querier(k)
+	if strings.TrimSpace(text) == "" {
+		return query.All(), querier, nil
+	}
+	q, err := query.Parse(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	follows, _ := query.FollowsReferences(q)
+	if h.hidden(k) && (follows || query.LooksIntoObjects(q)) {
+		return nil, nil, refuse("the values of these objects are hidden, also from queries")
+	}
+	if follows {
+		view, err := h.graph.view(ctx, h.source, k)
+		if err != nil {
+			return nil, nil, err
+		}
+		querier = querier.WithReferences(view)
+	}
+	return q, querier, nil
+}
+
+// rowsAnswer has some rows of a result.
+type rowsAnswer struct {
+	From int        `json:"from"`
+	Rows []tableRow `json:"rows"`
+}
+
+// tableRow has the cells of an object as text: namespace and name are in the key. Dates are as the object has them. An
+// object that is gone has none.
+type tableRow struct {
+	Key   string   `json:"key"`
+	Cells []string `json:"cells,omitempty"`
+	Gone  bool     `json:"gone,omitempty"`
+}
+
+func (h *Handler) rows(r *http.Request) (any, error) {
+	k, err := h.named(r)
+	if err != nil {
+		return nil, err
+	}
+	table := h.tables.get(r.FormValue("table"), k.id)
+	if table == nil {
+		return nil, &problem{http.StatusGone, errors.New("this result has been forgotten; ask again")}
+	}
+	from, err := strconv.Atoi(r.FormValue("from"))
+	if err != nil || from < 0 {
+		return nil, errors.New("from is the number of a row")
+	}
+	columns := printcolumn.New(h.declared(k))
+	from = min(from, len(table.keys))
+	out := rowsAnswer{From: from, Rows: []tableRow{}}
+	for _, key := range table.keys[from:min(from+maxRows, len(table.keys))] {
+		out.Rows = append(out.Rows, h.tableRow(k, key, columns))
+		if r.Context().Err() != nil {
+			return nil, r.Context().Err()
+		}
+	}
+	return out, nil
+}
+
+func (h *Handler) tableRow(k *kept, key string, columns []printcolumn.Column) tableRow {
+	object := h.content(k, key)
+	if object == nil {
+		return tableRow{Key: key, Gone: true}
+	}
+	cells := make([]string, 0, len(columns))
+	for _, c := range columns {
+		cells = append(cells, cellText(c.Value(object.Object)))
+	}
+	return tableRow{Key: key, Cells: cells}
+}
+
+// maxCell bounds the bytes of a cell.
+const maxCell = 300
+
+func cellText(value any) string {
+	if value == nil {
+		return ""
+	}
+	text := fmt.Sprint(value)
+	if len(text) > maxCell {
+		text = strings.ToValidUTF8(text[:maxCell], "") + "…"
+	}
+	return text
+}
+
+// place tells where in a query an error is.
+func (f *failure) place(err error) {
+	var at *query.Error
+	if !errors.As(err, &at) || at.Offset > len(at.Text) {
+		return
+	}
+	end := min(at.Offset+max(at.Length, 1), len(at.Text))
+	f.Error = at.Err.Error()
+	f.Offset = len(utf16.Encode([]rune(at.Text[:at.Offset])))
+	f.Length = cmp.Or(len(utf16.Encode([]rune(at.Text[at.Offset:end]))), 1)
+}

@@ -1,0 +1,69 @@
+package web
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/query"
+)
+
+// mostFrequent is how many values of an index are given.
+const mostFrequent = 12
+
+// valuesAnswer has the most frequent values of an index among the objects of a query.
+type valuesAnswer struct {
+	Values []valueCount `json:"values"`
+	// More is how many other values there are, Rest how often they occur.
+	More int `json:"more,omitempty"`
+	Rest int `json:"rest,omitempty"`
+}
+
+// valueCount is a value, with the number of its objects.
+type valueCount struct {
+	Text  string `json:"text"`
+	Query string `json:"query"` // the condition that holds for its objects
+	Count int    `json:"count"`
+}
+
+func (h *Handler) values(r *http.Request) (any, error) {
+	k, err := h.named(r)
+	if err != nil {
+		return nil, err
+	}
+	q, querier, err := h.ask(r.Context(), k, r.FormValue("query"))
+	if err != nil {
+		return nil, err
+	}
+	name := r.FormValue("index")
+	counts, err := querier.Values(r.Context(), name, q, query.Options{AllowScan: true})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(counts, func(a, b query.ValueCount) int { return cmp.Compare(b.Count, a.Count) })
+	out := valuesAnswer{Values: []valueCount{}}
+	for i, c := range counts {
+		if i >= mostFrequent {
+			out.More++
+			out.Rest += c.Count
+			continue
+		}
+		out.Values = append(out.Values, valueCount{Text: valueText(c), Query: conditionFor(name, c.Parts), Count: c.Count})
+	}
+	return out, nil
+}
+
+func valueText(c query.ValueCount) string {
+	parts := slices.Clone(c.Parts)
+	for i, part := range parts {
+		if part == indexers.Null {
+			parts[i] = "(none)"
+		}
+	}
+	return strings.Join(parts, " / ")
+}
+
+// conditionFor is the condition for a value of an index.
+func conditionFor(index string, parts []string) string { return query.Eq(index, parts...).String() }

@@ -195,10 +195,7 @@ func (i *Informer) HasSyncedChecker() toolscache.DoneChecker {
 
 // IsStopped reports whether the informer has been removed, or has stopped with the cache.
 func (i *Informer) IsStopped() bool {
-	i.mu.Lock()
-	closed := i.mu.closed
-	i.mu.Unlock()
-	if closed {
+	if i.isClosed() {
 		return true
 	}
 	for _, v := range i.resource.views {
@@ -207,4 +204,11 @@ func (i *Informer) IsStopped() bool {
 		}
 	}
 	return true
+}
+
+// isClosed reports whether the cache has given the informer up.
+func (i *Informer) isClosed() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.mu.closed
 }

@@ -3,6 +3,7 @@ package controllerruntime
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
@@ -14,10 +15,13 @@ const (
 	cacheFresh cacheState = iota
 	cacheRunning
 	cacheEnded
+	// cacheLost is an end that somebody else made: what was read last may be out of date for good.
+	cacheLost
 )
 
 // Start runs all informers, those that are asked for later too, until ctx ends, and returns when they have. It can be
-// called once.
+// called once. It fails with an ErrStopped when somebody else shuts the factory down before: nothing is read from the
+// cache after that.
 func (c *Cache) Start(ctx context.Context) error {
 	unregister, err := c.begin(ctx)
 	if err != nil {
@@ -25,23 +29,32 @@ func (c *Cache) Start(ctx context.Context) error {
 	}
 	defer unregister()
 	done := make(chan struct{})
-	// Ended by ctx.
+	following, cancel := context.WithCancel(ctx)
+	defer cancel()
+	// Ended by ctx, or with the factory.
 	go func() {
 		defer close(done)
 		if c.types != nil {
-			c.types.run(ctx)
+			c.types.run(following)
 		}
 	}()
-	<-ctx.Done()
-	resources := c.end()
+	select {
+	case <-ctx.Done():
+	case <-c.factory.Done():
+		if ctx.Err() == nil {
+			err = fmt.Errorf("the factory of the cache was shut down by somebody else: %w", dynamicinformer.ErrStopped)
+		}
+	}
+	resources := c.end(err)
 	if c.options.Factory != nil {
 		for _, r := range resources {
 			r.close()
 		}
-		return nil
+		return err
 	}
 	// Handlers that do not return hold it up, as with the stock cache.
-	err = c.factory.Shutdown(context.WithoutCancel(ctx))
+	err = errors.Join(err, c.factory.Shutdown(context.WithoutCancel(ctx)))
+	cancel()
 	<-done
 	return err
 }
@@ -53,11 +66,8 @@ func (c *Cache) begin(ctx context.Context) (unregister func(), err error) {
 	if c.mu.state != cacheFresh {
 		return nil, errors.New("informer already started")
 	}
-	if c.options.Factory != nil {
-		// Others may hold the same informers, or ask for more. Those of the cache end with its claims.
-		ctx = context.WithoutCancel(ctx)
-	}
-	if err := c.factory.Start(ctx); err != nil {
+	// Others may hold the same informers, or ask for more. Those of the cache end with its claims, or with Shutdown.
+	if err := c.factory.Start(context.WithoutCancel(ctx)); err != nil {
 		return nil, err
 	}
 	unregister = c.registerMetrics()
@@ -66,14 +76,18 @@ func (c *Cache) begin(ctx context.Context) (unregister func(), err error) {
 	return unregister, nil
 }
 
-// end admits no more informers, and returns those there are.
-func (c *Cache) end() []*resource {
+// end admits no more informers, and returns those there are. lost is nil for the end of Start's context.
+func (c *Cache) end(lost error) []*resource {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.state = cacheEnded
+	if lost != nil {
+		c.mu.state = cacheLost
+	}
 	return c.resourcesLocked()
 }
 
+// ended reports whether the cache has ended. It does not count as the end when its informers are lost to it.
 func (c *Cache) ended() bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -102,7 +116,7 @@ func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
 	for _, r := range resources {
 		for _, v := range r.views {
 			err := await(ctx, v.informer())
-			if errors.Is(err, dynamicinformer.ErrStopped) && !c.ended() {
+			if errors.Is(err, dynamicinformer.ErrStopped) && r.informer.isClosed() && !c.ended() {
 				continue // somebody has removed it meanwhile
 			}
 			if err != nil {

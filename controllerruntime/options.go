@@ -31,7 +31,8 @@ type Options struct {
 
 	// Factory has the informers, so that a program can share them with others. Start starts it, and its options count where
 	// cache.Options and these say nothing. When the context of Start ends, the cache gives up its informers; those that others
-	// hold, and those that they ask for, run until the caller shuts the factory down. Its client decides about transport and
+	// hold, and those that they ask for, run until the caller shuts the factory down. That comes after the end of the cache:
+	// if it comes before, Start, and with it the manager, ends with an error, and reads fail. Its client decides about transport and
 	// rate limits. Of an informer that two caches share, the sync period, the bookmarks and the watch error handler are those of
 	// the first. Default: one of the cache's own, shut down when the context of Start ends.
 	Factory *dynamicinformer.Factory

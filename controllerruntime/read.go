@@ -21,7 +21,7 @@ import (
 // Get writes the object of a key into out: a copy that is the caller's own, unless UnsafeDisableDeepCopy is set. An
 // object that is decoded is not copied on top of it. What the cache does not have is an error that apierrors.IsNotFound
 // knows; before Start it is a *cache.ErrCacheNotStarted. An object that does not fit out is an error that names it, and
-// leaves others readable.
+// leaves others readable. Where somebody who shares the factory has stopped the informer, it is a dynamicinformer.ErrStopped.
 //
 // Asking for a type for the first time starts its informer, unless ReaderFailOnMissingInformer is set, and waits for it. Get
 // does not wait for a type that is known to be gone since: none of its objects is found then.
@@ -34,9 +34,6 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, out client.Object
 	if err != nil {
 		return err
 	}
-	if !r.namespaced {
-		key.Namespace = ""
-	}
 	v := r.in(key.Namespace)
 	if v == nil {
 		return errUnknownNamespace("get", key)
@@ -47,7 +44,12 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, out client.Object
 	if err := r.awaitViews(ctx, out, v); err != nil {
 		return err
 	}
-	stored, ok := v.informer().Snapshot().Stored(storeKey(key))
+	content := v.informer().Snapshot()
+	stored, ok := content.Stored(storeKey(key))
+	if !ok && key.Namespace != "" {
+		// Objects of types without namespaces, whatever the type was when it was first asked for.
+		stored, ok = content.Stored(key.Name)
+	}
 	if !ok {
 		return apierrors.NewNotFound(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, key.Name)
 	}
@@ -65,11 +67,10 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, out client.Object
 // reading returns the resource of an object that is to be read.
 func (c *Cache) reading(gvk schema.GroupVersionKind, object runtime.Object) (r *resource, started bool, err error) {
 	key := resourceKey{gvk, kindOfForm(object)}
-	if r, started = c.known(key); r != nil {
-		return r, started, nil
-	}
 	if c.failOnMissing {
-		return nil, started, &cache.ErrResourceNotCached{GVK: gvk}
+		if r, state := c.known(key); r == nil {
+			return nil, state != cacheFresh, &cache.ErrResourceNotCached{GVK: gvk}
+		}
 	}
 	return c.resource(key, object)
 }

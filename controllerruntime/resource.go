@@ -38,6 +38,8 @@ type resource struct {
 	views    map[string]*view
 	informer *Informer
 	indexes  indexes
+	// cacheEnded reports whether the cache has ended as it was told to.
+	cacheEnded func() bool
 }
 
 // view is a resource in one namespace or all.
@@ -49,16 +51,21 @@ type view struct {
 
 func (v *view) informer() *dynamicinformer.Informer { return v.handle.Informer() }
 
-// known returns a resource that somebody has asked for before, and whether the cache has been started.
-func (c *Cache) known(key resourceKey) (r *resource, started bool) {
+// known returns a resource that somebody has asked for before, and where the cache is in its life.
+func (c *Cache) known(key resourceKey) (*resource, cacheState) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.mu.resources[key], c.mu.state != cacheFresh
+	return c.mu.resources[key], c.mu.state
 }
 
 // resource returns a resource, which is made where there is none yet, and whether the cache has been started.
 func (c *Cache) resource(key resourceKey, object runtime.Object) (r *resource, started bool, err error) {
-	if r, started = c.known(key); r != nil {
+	r, state := c.known(key)
+	started = state != cacheFresh
+	switch {
+	case state == cacheLost:
+		return nil, started, errLost(key.gvk)
+	case r != nil:
 		return r, started, nil
 	}
 	mapping, err := c.mapper.RESTMapping(key.gvk.GroupKind(), key.gvk.Version)
@@ -78,7 +85,7 @@ func (c *Cache) resource(key resourceKey, object runtime.Object) (r *resource, s
 	if r = c.mu.resources[key]; r != nil {
 		return r, started, nil
 	}
-	if c.mu.state == cacheEnded { // nobody would give its informers up
+	if c.mu.state >= cacheEnded { // nobody would give its informers up
 		return nil, started, fmt.Errorf("the cache has ended, so that no informer of %s is made: %w", key.gvk, dynamicinformer.ErrStopped)
 	}
 	if r, err = c.newResource(key, mapping, form); err != nil {
@@ -92,7 +99,7 @@ func (c *Cache) resource(key resourceKey, object runtime.Object) (r *resource, s
 func (c *Cache) newResource(key resourceKey, mapping *meta.RESTMapping, form *form) (*resource, error) {
 	r := &resource{
 		key: key, gvr: mapping.Resource, namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
-		form: form, views: map[string]*view{},
+		form: form, views: map[string]*view{}, cacheEnded: c.ended,
 	}
 	r.informer, r.indexes.suffix = &Informer{resource: r}, suffixes[key.kind]+c.suffix
 	settings := c.settings.of(key.gvk, r.namespaced)
@@ -207,6 +214,9 @@ func (r *resource) in(namespace string) *view {
 // awaitViews waits until views can be read. The error is a timeout, as with controller-runtime, which says why.
 func (r *resource) awaitViews(ctx context.Context, object any, views ...*view) error {
 	for _, v := range views {
+		if r.lost(v) {
+			return errLost(r.key.gvk)
+		}
 		if v.informer().HasSynced() {
 			continue
 		}
@@ -220,6 +230,22 @@ func (r *resource) awaitViews(ctx context.Context, object any, views ...*view) e
 		}
 	}
 	return nil
+}
+
+// errLost is for what nobody follows any more.
+func errLost(gvk schema.GroupVersionKind) error {
+	return fmt.Errorf("the informer of %s was stopped by somebody else who has the factory, so that what the cache knows is out of date: %w", gvk, dynamicinformer.ErrStopped)
+}
+
+// lost reports whether an informer has stopped though the cache goes on and has not given it up: whoever shares the factory
+// has shut it down, or has ended the context that it was started with.
+func (r *resource) lost(v *view) bool {
+	select {
+	case <-v.informer().Stopped():
+		return !r.cacheEnded() && !r.informer.isClosed()
+	default:
+		return false
+	}
 }
 
 // all returns the views in the order of their namespaces.

@@ -189,3 +189,62 @@ func TestNothingBegins(t *testing.T) {
 		})
 	}
 }
+
+// TestSharedFactoryShutDown: when the owner of a factory shuts it down, or ends the context that it started it with, a cache
+// that still runs says so rather than to read what was there then.
+func TestSharedFactoryShutDown(t *testing.T) {
+	for name, started := range map[string]bool{"shut down": false, "its context ends": true} {
+		t.Run(name, func(t *testing.T) {
+			server := newServer(t)
+			server.Create(t, configMaps, configMap("web", "a"))
+			factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = factory.Shutdown(context.Background()) })
+			c := newCache(t, server, cache.Options{}, Options{Factory: factory})
+			i, err := c.GetInformer(t.Context(), &corev1.ConfigMap{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			end := func() { _ = factory.Shutdown(context.Background()) }
+			if started {
+				ctx, cancel := context.WithCancel(t.Context())
+				if err := factory.Start(ctx); err != nil {
+					t.Fatal(err)
+				}
+				end = cancel
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			ended := make(chan error, 1)
+			go func() { ended <- c.Start(ctx) }() // ended by cancel, or with the factory
+			if !c.WaitForCacheSync(ctx) {
+				t.Fatal("the cache has not synced")
+			}
+			followed := factory.Informers()[0]
+			end()
+			<-followed.Stopped()
+			for _, err := range []error{
+				c.Get(ctx, client.ObjectKey{Namespace: "web", Name: "a"}, &corev1.ConfigMap{}),
+				c.List(ctx, &corev1.ConfigMapList{}),
+			} {
+				if !errors.Is(err, dynamicinformer.ErrStopped) {
+					t.Errorf("read after the end: %v", err)
+				}
+			}
+			if !i.IsStopped() {
+				t.Error("the informer says that it runs")
+			}
+			if started {
+				cancel()
+			}
+			if err := <-ended; errors.Is(err, dynamicinformer.ErrStopped) == started {
+				t.Errorf("Start: %v", err)
+			}
+			if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, &corev1.ConfigMap{}); !started && !errors.Is(err, dynamicinformer.ErrStopped) {
+				t.Errorf("read after the end of Start: %v", err)
+			}
+		})
+	}
+}

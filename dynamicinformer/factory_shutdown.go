@@ -34,6 +34,9 @@ func (f *Factory) Shutdown(ctx context.Context) error {
 	return nil
 }
 
+// Done is closed once Shutdown has been called, for those who share a factory that another shuts down.
+func (f *Factory) Done() <-chan struct{} { return f.ctx.Done() }
+
 // busyHandlers returns the names of the handlers of a stopped informer that have not returned.
 func (i *Informer) busyHandlers() []string {
 	var busy []string

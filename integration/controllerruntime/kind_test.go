@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -50,6 +52,37 @@ func TestKind(t *testing.T) {
 		for name := range forms {
 			expect(t, events[name], name, "delete a")
 		}
+	}
+}
+
+// TestScopeChanges: a type that comes back with another scope is read as what it is then.
+func TestScopeChanges(t *testing.T) {
+	w := widgets{schema.GroupVersion{Group: harness.Group(t), Version: "v1"}}
+	namespace := harness.Namespace(t)
+	shared := runCache(t, cache.Options{Scheme: w.scheme()})
+	definition := harness.NewCRD(w.Group, "Widget")
+	for _, scope := range []string{"Namespaced", "Cluster", "Namespaced"} {
+		t.Run(scope, func(t *testing.T) {
+			if err := unstructured.SetNestedField(definition.Object, scope, "spec", "scope"); err != nil {
+				t.Fatal(err)
+			}
+			harness.InstallCRDs(t, definition)
+			object := w.new(namespace, "a", "red")
+			if scope == "Cluster" {
+				object.SetNamespace("")
+			}
+			harness.Apply(t, object)
+			for _, form := range []func() client.Object{w.unstructured, w.metadata, w.typed} {
+				harness.Eventually(t, func(ctx context.Context) error {
+					return shared.Get(ctx, client.ObjectKeyFromObject(object), form())
+				})
+				// The namespace does not matter to a type without.
+				err := shared.Get(t.Context(), client.ObjectKey{Namespace: "elsewhere", Name: "a"}, form())
+				if scope == "Cluster" && err != nil || scope == "Namespaced" && !apierrors.IsNotFound(err) {
+					t.Errorf("%T in another namespace: %v", form(), err)
+				}
+			}
+		})
 	}
 }
 

@@ -37,7 +37,9 @@ type Cache struct {
 	mu struct {
 		sync.RWMutex
 		resources map[resourceKey]*resource
-		state     cacheState
+		// making are the resources that somebody makes at the moment; each is closed when that is over.
+		making map[resourceKey]chan struct{}
+		state  cacheState
 	}
 }
 
@@ -87,7 +89,7 @@ func New(config *rest.Config, options cache.Options, ours Options) (*Cache, erro
 		failOnMissing: options.ReaderFailOnMissingInformer, watchErrors: options.DefaultWatchErrorHandler,
 		factory: ours.Factory, started: make(chan struct{}),
 	}
-	c.mu.resources = map[resourceKey]*resource{}
+	c.mu.resources, c.mu.making = map[resourceKey]*resource{}, map[resourceKey]chan struct{}{}
 	if c.factory != nil {
 		c.suffix = fmt.Sprintf(" (cache %d)", sharing.Add(1))
 	} else {

@@ -76,6 +76,16 @@ func (c *Cache) begin(ctx context.Context) (unregister func(), err error) {
 	return unregister, nil
 }
 
+// hasStarted reports whether Start has been called.
+func (c *Cache) hasStarted() bool {
+	select {
+	case <-c.started:
+		return true
+	default:
+		return false
+	}
+}
+
 // end admits no more informers, and returns those there are. lost is nil for the end of Start's context.
 func (c *Cache) end(lost error) []*resource {
 	c.mu.Lock()

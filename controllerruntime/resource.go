@@ -79,23 +79,68 @@ func (c *Cache) resource(key resourceKey, object runtime.Object) (r *resource, s
 	if c.types != nil {
 		c.types.mapped(mapping)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	started = c.mu.state != cacheFresh
-	if r = c.mu.resources[key]; r != nil {
-		return r, started, nil
+	for {
+		r, made, err := c.claim(key)
+		if r != nil || err != nil {
+			return r, c.hasStarted(), err
+		}
+		if made != nil {
+			<-made // closed by whoever makes it
+			continue
+		}
+		return c.makeResource(key, mapping, form)
 	}
-	if c.mu.state >= cacheEnded { // nobody would give its informers up
-		return nil, started, fmt.Errorf("the cache has ended, so that no informer of %s is made: %w", key.gvk, dynamicinformer.ErrStopped)
-	}
-	if r, err = c.newResource(key, mapping, form); err != nil {
-		return nil, started, err
-	}
-	c.mu.resources[key] = r
-	return r, started, nil
 }
 
-// newResource acquires the informers of a resource. c.mu is held, which the factory knows nothing of.
+// claim returns a resource that there is; or what is closed when somebody has made it, or failed to; or nothing: the caller
+// makes it, with makeResource.
+func (c *Cache) claim(key resourceKey) (r *resource, made <-chan struct{}, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r = c.mu.resources[key]; r != nil {
+		return r, nil, nil
+	}
+	if err := c.admitsLocked(key); err != nil {
+		return nil, nil, err
+	}
+	if made, ok := c.mu.making[key]; ok {
+		return nil, made, nil
+	}
+	c.mu.making[key] = make(chan struct{})
+	return nil, nil, nil
+}
+
+// admitsLocked fails after the end of the cache: nobody would give the informers up.
+func (c *Cache) admitsLocked(key resourceKey) error {
+	if c.mu.state < cacheEnded {
+		return nil
+	}
+	return fmt.Errorf("the cache has ended, so that no informer of %s is made: %w", key.gvk, dynamicinformer.ErrStopped)
+}
+
+// makeResource makes a resource that has been claimed, and returns whether the cache has been started.
+func (c *Cache) makeResource(key resourceKey, mapping *meta.RESTMapping, form *form) (r *resource, started bool, err error) {
+	defer func() { // also when an index panics
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		close(c.mu.making[key])
+		delete(c.mu.making, key)
+		if err == nil {
+			err = c.admitsLocked(key)
+		}
+		if r != nil && err != nil {
+			r.close()
+			r = nil
+		} else if r != nil {
+			c.mu.resources[key] = r
+		}
+	}()
+	r, err = c.newResource(key, mapping, form)
+	return r, c.hasStarted(), err
+}
+
+// newResource acquires the informers of a resource. No lock is held: an informer that others have already may first have to
+// add indexes.
 func (c *Cache) newResource(key resourceKey, mapping *meta.RESTMapping, form *form) (*resource, error) {
 	r := &resource{
 		key: key, gvr: mapping.Resource, namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
@@ -179,15 +224,23 @@ func (c *Cache) storage(r *resource) (dynamicinformer.ResourceOptions, error) {
 		options.Prune = configured.prune
 	}
 	// An index may be over what the metadata does not have.
-	if r.key.kind == metadataForm && configured.set == nil && !c.readWholeLocked(r.key.gvk) {
+	if r.key.kind == metadataForm && configured.set == nil && !c.readsWhole(r.key.gvk) {
 		options.Storage = dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}
 	}
 	return options, nil
 }
 
-// readWholeLocked reports whether somebody reads whole objects of a kind.
-func (c *Cache) readWholeLocked(gvk schema.GroupVersionKind) bool {
-	return c.mu.resources[resourceKey{gvk, typedForm}] != nil || c.mu.resources[resourceKey{gvk, unstructuredForm}] != nil
+// readsWhole reports whether somebody reads whole objects of a kind, or is about to.
+func (c *Cache) readsWhole(gvk schema.GroupVersionKind) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for _, kind := range []formKind{typedForm, unstructuredForm} {
+		key := resourceKey{gvk, kind}
+		if c.mu.resources[key] != nil || c.mu.making[key] != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // close gives up the informers.

@@ -3,10 +3,12 @@ package controllerruntime
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -246,5 +248,55 @@ func TestSharedFactoryShutDown(t *testing.T) {
 				t.Errorf("read after the end of Start: %v", err)
 			}
 		})
+	}
+}
+
+// TestReadingGoesOn while an informer of another type adds somebody's index, for which it is waited.
+func TestReadingGoesOn(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, configMaps, configMap("web", "a"))
+	server.Create(t, namespaces, object(namespaceKind, "", "web"))
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = factory.Shutdown(context.Background()) })
+	first, second := newCache(t, server, cache.Options{}, Options{Factory: factory}), newCache(t, server, cache.Options{}, Options{Factory: factory})
+	start(t, first)
+	start(t, second)
+	if err := errors.Join(first.List(t.Context(), &corev1.ConfigMapList{}), second.List(t.Context(), &corev1.NamespaceList{})); err != nil {
+		t.Fatal(err)
+	}
+	entered, leave := make(chan struct{}), make(chan struct{})
+	slow := toolscache.Indexers{"slow": func(any) ([]string, error) {
+		close(entered)
+		<-leave
+		return nil, nil
+	}}
+	acquired, listed := make(chan error, 1), make(chan error, 1)
+	go func() { // ended by leave
+		_, err := factory.Acquire(configMaps, dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.AllNamespaces(), Indexers: slow})
+		acquired <- err
+	}()
+	<-entered
+	go func() { listed <- second.List(context.Background(), &corev1.ConfigMapList{}) }() // ended by leave
+	for {                                                                                // until somebody makes what it lists
+		second.mu.RLock()
+		making := len(second.mu.making)
+		second.mu.RUnlock()
+		if making > 0 {
+			break
+		}
+		runtime.Gosched()
+	}
+	if err := second.Get(t.Context(), client.ObjectKey{Name: "web"}, &corev1.Namespace{}); err != nil {
+		t.Error(err)
+	}
+	close(leave)
+	if err := errors.Join(<-acquired, <-listed); err != nil {
+		t.Error(err)
+	}
+	if n := len(factory.Informers()); n != 2 {
+		t.Errorf("there are %d informers, want one of each type", n)
 	}
 }

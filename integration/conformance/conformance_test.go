@@ -15,6 +15,7 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 	"github.com/crdcache/crdcache/internal/informer"
 	"github.com/crdcache/crdcache/internal/informer/conformance"
+	"github.com/crdcache/crdcache/internal/testkit/middlebox"
 	"github.com/crdcache/crdcache/storage/zstd"
 )
 
@@ -47,6 +48,13 @@ func storing(storage dynamicinformer.Storage) conformance.New {
 
 func TestConformance(t *testing.T) {
 	conformance.Run(t, harness.Config(t), subjects()...)
+}
+
+// TestConformanceBehindProxy plays the scenarios behind a proxy that speaks HTTP/1.1 alone and compresses
+// everything.
+func TestConformanceBehindProxy(t *testing.T) {
+	config := harness.Behind(t, middlebox.Compress)
+	conformance.Run(t, config, conformance.Subject{Name: "packed", New: storing(dynamicinformer.Storage{Mode: dynamicinformer.StoragePacked})})
 }
 
 func TestConformanceInOutages(t *testing.T) {

@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"testing"
+	"time"
 )
 
 // KillAPIServer ends the API server with SIGKILL: connections break, and new ones are refused until
@@ -29,6 +30,37 @@ func RestartAPIServer(t testing.TB) {
 func RestartEtcd(t testing.TB) {
 	t.Helper()
 	steer(t, plane(t).restartEtcd)
+}
+
+// RestartAPIServerWithin is RestartAPIServer where so much else happens that it may take as long as that for the server to be
+// ready.
+func RestartAPIServerWithin(t testing.TB, patience time.Duration) {
+	t.Helper()
+	within(t, patience, plane(t).restartAPIServer)
+}
+
+// RestartEtcdWithin is RestartEtcd in the same way.
+func RestartEtcdWithin(t testing.TB, patience time.Duration) {
+	t.Helper()
+	within(t, patience, plane(t).restartEtcd)
+}
+
+// within does not mind that f loses its patience, as long as the API server is ready in the end.
+func within(t testing.TB, patience time.Duration, f func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if failure := f(ctx); failure != nil {
+		err := eventually(ctx, func(context.Context) error {
+			if !ready(t) {
+				return failure
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // Compact discards etcd's history, so that lists at old resource versions and old continue tokens expire.

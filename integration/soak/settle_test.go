@@ -18,8 +18,8 @@ import (
 // so that a busy machine fails no test.
 const patience = 5 * time.Minute
 
-// outcome is how long it took after a round until everything equalled the server's.
-type outcome struct{ Ours, Theirs time.Duration }
+// outcome is how long it took after a round until everything equalled the server's: of all types, and of those that client-go follows as well.
+type outcome struct{ All, Ours, Theirs time.Duration }
 
 // settle waits until all agree with the server, and checks what the handlers were told.
 func (w *world) settle() {
@@ -29,18 +29,22 @@ func (w *world) settle() {
 		h.GoOn()
 	}
 	w.leave()
-	theirs := make(chan time.Duration, 1)
-	go func() { // ended by patience
-		for _, k := range w.shared() {
-			w.eventually(func(ctx context.Context) error { return w.stockAgrees(ctx, k) })
-		}
-		theirs <- time.Since(start)
-	}()
+	took := func(agrees func(context.Context, *kind) error) chan time.Duration {
+		done := make(chan time.Duration, 1)
+		go func() { // ended by patience
+			for _, k := range w.shared() {
+				w.eventually(func(ctx context.Context) error { return agrees(ctx, k) })
+			}
+			done <- time.Since(start)
+		}()
+		return done
+	}
+	ours, theirs := took(w.agrees), took(w.stockAgrees)
 	w.changes.Wait()
 	for _, k := range w.kinds {
 		w.eventually(func(ctx context.Context) error { return w.agrees(ctx, k) })
 	}
-	o := outcome{Ours: time.Since(start), Theirs: <-theirs}
+	o := outcome{All: time.Since(start), Ours: <-ours, Theirs: <-theirs}
 	w.settled = append(w.settled, o)
 	for _, h := range w.witnesses {
 		w.eventually(func(ctx context.Context) error { return w.wasTold(ctx, h) })

@@ -26,8 +26,8 @@ func TestSoak(t *testing.T) {
 		m := measure(t, time.Since(began))
 		w.measurements = append(w.measurements, m)
 		o := w.settled[len(w.settled)-1]
-		t.Logf("%s round %d: %.1f MiB live, %d goroutines, %d files; settled in %.1f s, client-go in %.1f s; asked %+v, client-go %+v",
-			time.Now().Format(time.TimeOnly), round, m.Heap/(1<<20), m.Goroutines, m.Files, o.Ours.Seconds(), o.Theirs.Seconds(), w.ours.sent(), w.theirs.sent())
+		t.Logf("%s round %d: %.1f MiB live, %d goroutines, %d files; settled in %.1f s, the shared types in %.1f s, client-go in %.1f s; asked %+v, client-go %+v",
+			time.Now().Format(time.TimeOnly), round, m.Heap/(1<<20), m.Goroutines, m.Files, o.All.Seconds(), o.Ours.Seconds(), o.Theirs.Seconds(), w.ours.sent(), w.theirs.sent())
 	}
 	if len(w.measurements) >= judged {
 		growthOf(w.measurements).judge(t)

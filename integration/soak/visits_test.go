@@ -41,7 +41,7 @@ func (w *world) leave() {
 // passBy makes a factory of its own and shuts it down again, synced or not.
 func (w *world) passBy(k *kind) {
 	w.Helper()
-	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: w.proxy.config(w), Types: w.types})
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: w.config(), Types: w.types})
 	if err != nil {
 		w.Error(err)
 		return

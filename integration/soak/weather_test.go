@@ -25,29 +25,29 @@ type fault struct {
 
 func faults() []fault {
 	return []fault{
-		{"connections cut", func(w *world) func() { return w.proxy.cut(w) }},
-		{"connections broken at once", func(w *world) func() { w.proxy.cut(w)(); return nil }},
-		{"connections slow", func(w *world) func() { return w.proxy.spoil(w, "bandwidth", map[string]any{"rate": 50}) }},
+		{"connections cut", func(w *world) func() { return w.proxy.Cut(w) }},
+		{"connections broken at once", func(w *world) func() { w.proxy.Cut(w)(); return nil }},
+		{"connections slow", func(w *world) func() { return w.proxy.Spoil(w, "bandwidth", map[string]any{"rate": 50}) }},
 		{"answers late", func(w *world) func() {
-			return w.proxy.spoil(w, "latency", map[string]any{"latency": 800, "jitter": 700})
+			return w.proxy.Spoil(w, "latency", map[string]any{"latency": 800, "jitter": 700})
 		}},
 		{"answers in small pieces", func(w *world) func() {
-			return w.proxy.spoil(w, "slicer", map[string]any{"average_size": 64, "size_variation": 32, "delay": 100})
+			return w.proxy.Spoil(w, "slicer", map[string]any{"average_size": 64, "size_variation": 32, "delay": 100})
 		}},
 		{"no answers, connections open", func(w *world) func() {
-			return w.proxy.spoil(w, "timeout", map[string]any{"timeout": 0})
+			return w.proxy.Spoil(w, "timeout", map[string]any{"timeout": 0})
 		}},
-		{"connections reset", func(w *world) func() { return w.proxy.spoil(w, "reset_peer", map[string]any{"timeout": 500}) }},
-		{"connections end after 64 KiB", func(w *world) func() { return w.proxy.spoil(w, "limit_data", map[string]any{"bytes": 64 << 10}) }},
+		{"connections reset", func(w *world) func() { return w.proxy.Spoil(w, "reset_peer", map[string]any{"timeout": 500}) }},
+		{"connections end after 64 KiB", func(w *world) func() { return w.proxy.Spoil(w, "limit_data", map[string]any{"bytes": 64 << 10}) }},
 		{"API server killed", func(w *world) func() {
 			harness.KillAPIServer(w)
-			return func() { harness.RestartAPIServer(w) }
+			return func() { harness.RestartAPIServerWithin(w, patience) }
 		}},
-		{"API server killed, its connections not", func(w *world) func() { harness.RestartAPIServer(w); return nil }},
-		{"etcd restarted", func(w *world) func() { harness.RestartEtcd(w); return nil }},
+		{"API server killed, its connections not", func(w *world) func() { harness.RestartAPIServerWithin(w, patience); return nil }},
+		{"etcd restarted", func(w *world) func() { harness.RestartEtcdWithin(w, patience); return nil }},
 		{"history compacted, API server restarted", func(w *world) func() {
 			harness.Compact(w)
-			harness.RestartAPIServer(w)
+			harness.RestartAPIServerWithin(w, patience)
 			return nil
 		}},
 		{"API server frozen", func(w *world) func() { return harness.FreezeAPIServer(w) }},

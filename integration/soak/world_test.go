@@ -19,6 +19,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/integration/harness"
+	"github.com/crdcache/crdcache/integration/internal/faultproxy"
 	"github.com/crdcache/crdcache/integration/internal/witness"
 	"github.com/crdcache/crdcache/storage/zstd"
 )
@@ -31,7 +32,7 @@ type world struct {
 	random     *rand.Rand
 	admin      dynamic.Interface
 	namespaces []string
-	proxy      proxy
+	proxy      faultproxy.Proxy
 	kinds      []*kind
 	factory    *dynamicinformer.Factory
 	types      dynamicinformer.TypeSource
@@ -114,7 +115,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 // follow makes the factory under test, with informers of all types and handlers on some.
 func (w *world) follow() {
 	w.Helper()
-	config := w.proxy.config(w)
+	config := w.config()
 	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
 	if err != nil {
 		w.Fatal(err)
@@ -210,7 +211,7 @@ func (w *world) shared() []*kind {
 
 func (w *world) followStock() {
 	w.Helper()
-	config, counted := counting(w.proxy.config(w), w.shared())
+	config, counted := counting(w.config(), w.shared())
 	w.theirs = counted
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 func NewInMemory(t testing.TB, types ...Type) *Server {
 	t.Helper()
 	s := newServer(t, types)
-	listener := &memory{conns: make(chan net.Conn), closed: make(chan struct{})}
+	listener := newMemory()
 	s.Server = &httptest.Server{Listener: listener, Config: &http.Server{Handler: http.HandlerFunc(s.serve)}}
 	transport := &http.Transport{DialContext: listener.dial}
 	s.http = &http.Client{Transport: transport}
@@ -45,6 +45,10 @@ func (m *memory) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+}
+
+func newMemory() *memory {
+	return &memory{conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
 // Accept implements net.Listener.

@@ -1,0 +1,119 @@
+package dynamicinformer
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/internal/requests"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+	"github.com/crdcache/crdcache/internal/testkit/middlebox"
+)
+
+// TestOddServers: behind each of these an informer comes to be synced, stays so for hours, shows what changes, and does not
+// list over and over.
+func TestOddServers(t *testing.T) {
+	const watchEnds = 10*time.Minute + time.Second // at the latest
+	for name, tt := range map[string]struct {
+		proxy func(http.Handler) http.Handler
+		// synced is how long the first list may take, and shown how long a change may take to show.
+		synced, shown time.Duration
+		// lists is how many lists there may be in three hours, watch-lists included.
+		lists int
+		// unanswered says that watches are answered only when they end, so that the status tells now and then that what is shown
+		// may be minutes old.
+		unanswered bool
+	}{
+		"buffers":                   {proxy: middlebox.Buffer(true), synced: requests.Patience, shown: watchEnds, lists: 2},
+		"buffers, the head as well": {proxy: middlebox.Buffer(false), synced: requests.Patience, shown: watchEnds, lists: 2, unanswered: true},
+		"compresses":                {proxy: middlebox.Compress, lists: 1},
+		"drops bookmarks":           {proxy: middlebox.DropBookmarks, synced: requests.Patience, lists: 2},
+		"cuts off what is idle":     {proxy: middlebox.CutIdle(30 * time.Second), shown: 2 * time.Second, lists: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(t *testing.T, server *apitest.Server) {
+				server.Create(t, widgets, widget("web", "a"))
+				f := newFactoryOver(t, server, server.Behind(t, tt.proxy))
+				i := ask(t, f, widgets)
+				start(t, f)
+				observe(t, i, "at first", tt.synced+2*time.Second, brief{State: StateSynced})
+				for hour := range 3 {
+					server.Create(t, widgets, widget("web", strings.Repeat("b", hour+1)))
+					time.Sleep(tt.shown)
+					synctest.Wait()
+					if got := len(i.GetStore().ListKeys()); got != hour+2 {
+						t.Errorf("hour %d: there are %d widgets, want %d; the status is %+v", hour, got, hour+2, i.Status())
+					}
+					time.Sleep(time.Hour)
+					synctest.Wait()
+					if s := i.Status(); s.State != StateSynced && !(tt.unanswered && s.Reason == ReasonNoAnswer) {
+						t.Errorf("an hour later the status is %+v", s)
+					}
+				}
+				lists := count(server, "list "+widgetsPath) + count(server, "watch-list "+widgetsPath)
+				if lists > tt.lists {
+					t.Errorf("%d lists in three hours, want %d at most", lists, tt.lists)
+				}
+			})
+		})
+	}
+}
+
+// newFactoryOver is newVirtualFactory over another client.
+func newFactoryOver(t *testing.T, server *apitest.Server, client *http.Client) *Factory {
+	t.Helper()
+	f, err := New(Options{Config: server.Config(), HTTPClient: client, OnWatchError: func(schema.GroupVersionResource, error) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
+// TestThrottledForMinutes: a server that wants to be left alone for minutes is, and its informers go on when they may.
+func TestThrottledForMinutes(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		f := newVirtualFactory(t, server, Options{})
+		i, late := ask(t, f, widgets), ask(t, f, gadgets)
+		server.Create(t, widgets, widget("web", "a"))
+		throttle := func(path string) {
+			busy := fault(path, "", http.StatusTooManyRequests)
+			busy.RetryAfter = "120"
+			server.Break(busy)
+		}
+		throttle(gadgetsPath)
+		start(t, f)
+		observe(t, i, "before", 0, brief{State: StateSynced})
+		throttle(widgetsPath)
+		server.CloseClientConnections()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		for _, path := range []string{widgetsPath, gadgetsPath} {
+			asked := 0
+			for _, verb := range []string{"list ", "watch-list ", "watch "} {
+				asked += count(server, verb+path)
+			}
+			if asked > 32 { // one every two minutes, and the first
+				t.Errorf("%s was asked for %d times in an hour", path, asked)
+			}
+		}
+		if s := late.Status(); s.State != StateSyncing && s.State != StateDegraded || s.Reason != ReasonThrottled {
+			t.Errorf("the status is %+v", s)
+		}
+		server.Repair()
+		observe(t, i, "afterwards", 3*time.Minute, brief{State: StateSynced})
+		observe(t, late, "afterwards", 0, brief{State: StateSynced})
+		if got := len(i.GetStore().ListKeys()); got != 1 {
+			t.Errorf("there are %d widgets", got)
+		}
+	})
+}

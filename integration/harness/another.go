@@ -1,0 +1,100 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+)
+
+// EtcdAddress returns host and port of etcd.
+func EtcdAddress(t testing.TB) string {
+	t.Helper()
+	for _, arg := range apiServerCommand(t) {
+		if value, found := strings.CutPrefix(arg, "--etcd-servers="); found {
+			etcd, err := url.Parse(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return etcd.Host
+		}
+	}
+	t.Fatal("the API server is not told of any etcd")
+	return ""
+}
+
+// AnotherAPIServer runs a second API server over the same data until the test ends, and returns its address. It knows the
+// same users and has the same certificate, and reads etcd at an address that may be that of a proxy.
+func AnotherAPIServer(t testing.TB, etcd string) (address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address = listener.Addr().String()
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = listener.Close()
+	command := apiServerCommand(t)
+	for i, arg := range command {
+		switch name, _, _ := strings.Cut(arg, "="); name {
+		case "--etcd-servers":
+			command[i] = "--etcd-servers=http://" + etcd
+		case "--secure-port":
+			command[i] = "--secure-port=" + port
+		}
+	}
+	// It ends with the pipe, and so with this process at the latest. The server has a pipe that does not end: one of the sandbox
+	// ends with its standard input.
+	script := `"$@" <&3 & read -r line; kill -9 $!`
+	run := exec.Command("sh", append([]string{"-c", script, "another"}, command...)...)
+	stdin, err := run.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	quiet, open, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run.ExtraFiles = []*os.File{quiet}
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = quiet.Close()
+	t.Cleanup(func() {
+		_ = stdin.Close()
+		_ = run.Wait() // killed
+		_ = open.Close()
+	})
+	config := Config(t)
+	config.Host = "https://" + address
+	client, err := rest.UnversionedRESTClientFor(unversioned(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	Eventually(t, func(ctx context.Context) error { return client.Get().AbsPath("/readyz").Do(ctx).Error() })
+	return address
+}
+
+// apiServerCommand is how the API server was started.
+func apiServerCommand(t testing.TB) []string {
+	t.Helper()
+	var pid int
+	steer(t, func(ctx context.Context) (err error) {
+		pid, err = plane(t).apiServerPID(ctx)
+		return err
+	})
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
+}

@@ -1,0 +1,64 @@
+package oddservers_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/integration/harness"
+	"github.com/crdcache/crdcache/internal/testkit/middlebox"
+)
+
+// TestPlainDiscovery: a tracker learns the same types from a server without aggregated discovery, and follows a type that
+// comes.
+func TestPlainDiscovery(t *testing.T) {
+	types := func(config *rest.Config) (*discovery.Tracker, []string) {
+		tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- tracker.Run(ctx) }() // ended by cancel
+		t.Cleanup(func() {
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		})
+		if err := tracker.WaitForSync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return tracker, names(tracker)
+	}
+	_, want := types(harness.Config(t))
+	plain, got := types(harness.Behind(t, middlebox.HideAggregated))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-aggregated +plain):\n%s", diff)
+	}
+	group := harness.Group(t)
+	harness.InstallCRDs(t, harness.NewCRD(group, "Boat"))
+	harness.Eventually(t, func(context.Context) error {
+		if _, known := plain.Snapshot().Lookup(schema.GroupResource{Group: group, Resource: "boats"}); !known {
+			return errors.New("the type is not known")
+		}
+		return nil
+	})
+}
+
+// names are those of the types that a tracker knows.
+func names(tracker *discovery.Tracker) []string {
+	var all []string
+	for _, known := range tracker.Snapshot().Types() {
+		all = append(all, known.GroupResource.String()+" "+strings.Join(known.ServedVersions(), ","))
+	}
+	slices.Sort(all)
+	return all
+}

@@ -1,0 +1,38 @@
+package apitest
+
+import (
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"testing"
+)
+
+// Behind returns an HTTP client that reaches a server in memory through a reverse proxy in memory, which passes on at once
+// what it gets. wrap is put around the proxy: it sees each request, and can change what becomes of the answer.
+func (s *Server) Behind(t testing.TB, wrap func(http.Handler) http.Handler) *http.Client {
+	t.Helper()
+	target, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport:     s.HTTPClient(t).Transport,
+		FlushInterval: -1,
+		ErrorLog:      log.New(io.Discard, "", 0), // watches break off as tests have them
+		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+	}
+	listener := newMemory()
+	front := &httptest.Server{Listener: listener, Config: &http.Server{Handler: wrap(proxy)}}
+	transport := &http.Transport{DialContext: listener.dial}
+	front.Start()
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		front.CloseClientConnections()
+		front.Close()
+	})
+	return &http.Client{Transport: transport}
+}

@@ -1,0 +1,123 @@
+// Package middlebox has what may stand between a client and an API server: handlers around a reverse proxy.
+package middlebox
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// passing is an answer on its way through a proxy.
+type passing struct {
+	http.ResponseWriter
+	write func([]byte) (int, error)
+	flush func()
+}
+
+func (p passing) Write(data []byte) (int, error) { return p.write(data) }
+
+// Flush implements http.Flusher.
+func (p passing) Flush() { p.flush() }
+
+// Buffer is a proxy that passes answers on in pieces of 4 KiB, however long it takes for one to come together. The first
+// is passed on with the head of the answer, or behind it.
+func Buffer(headFirst bool) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var held bytes.Buffer
+			pass := func() {
+				_, _ = held.WriteTo(w)
+				w.(http.Flusher).Flush()
+			}
+			next.ServeHTTP(passing{ResponseWriter: w, write: func(data []byte) (int, error) {
+				held.Write(data)
+				if held.Len() >= 4096 {
+					pass()
+				}
+				return len(data), nil
+			}, flush: func() {
+				if headFirst {
+					w.(http.Flusher).Flush()
+				}
+			}}, r)
+			pass()
+		})
+	}
+}
+
+// Compress is a proxy that compresses every answer, whether or not it was asked to.
+func Compress(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		compressed := gzip.NewWriter(w)
+		next.ServeHTTP(passing{ResponseWriter: gzipped{w}, write: compressed.Write, flush: func() {
+			_ = compressed.Flush()
+			w.(http.Flusher).Flush()
+		}}, r)
+		_ = compressed.Close()
+	})
+}
+
+// gzipped says so in the head of an answer.
+type gzipped struct{ http.ResponseWriter }
+
+func (g gzipped) WriteHeader(status int) {
+	g.Header().Del("Content-Length")
+	g.Header().Set("Content-Encoding", "gzip")
+	g.ResponseWriter.WriteHeader(status)
+}
+
+// DropBookmarks is a proxy, or an old server, whose watches have no bookmarks, not even the one at the end of a watch-list.
+func DropBookmarks(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("watch") == "" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		var line []byte
+		next.ServeHTTP(passing{ResponseWriter: w, write: func(data []byte) (int, error) {
+			for piece := range bytes.Lines(data) {
+				line = append(line, piece...)
+				if !bytes.HasSuffix(line, []byte("\n")) {
+					break
+				}
+				if !bytes.Contains(line, []byte(`"type":"BOOKMARK"`)) {
+					if _, err := w.Write(line); err != nil {
+						return 0, err
+					}
+				}
+				line = line[:0]
+			}
+			return len(data), nil
+		}, flush: w.(http.Flusher).Flush}, r)
+	})
+}
+
+// CutIdle returns a load balancer that cuts a connection on which nothing has come for some time.
+func CutIdle(idle time.Duration) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			ctx, cut := context.WithCancel(r.Context())
+			defer cut()
+			timer := time.AfterFunc(idle, cut)
+			defer timer.Stop()
+			next.ServeHTTP(passing{ResponseWriter: w, write: func(data []byte) (int, error) {
+				timer.Reset(idle)
+				return w.Write(data)
+			}, flush: w.(http.Flusher).Flush}, r.WithContext(ctx))
+		})
+	}
+}
+
+// HideAggregated is a server that knows the plain documents of discovery alone.
+func HideAggregated(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.Header.Get("Accept"), "apidiscovery") {
+			r = r.Clone(r.Context())
+			r.Header.Set("Accept", "application/json")
+		}
+		next.ServeHTTP(w, r)
+	})
+}

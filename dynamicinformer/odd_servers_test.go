@@ -31,7 +31,7 @@ func TestOddServers(t *testing.T) {
 	}{
 		"buffers":                   {proxy: middlebox.Buffer(true), synced: requests.Patience, shown: watchEnds, lists: 2},
 		"buffers, the head as well": {proxy: middlebox.Buffer(false), synced: requests.Patience, shown: watchEnds, lists: 2, unanswered: true},
-		"compresses":                {proxy: middlebox.Compress, lists: 1},
+		"compresses":                {proxy: middlebox.Compress(true), lists: 1},
 		"drops bookmarks":           {proxy: middlebox.DropBookmarks, synced: requests.Patience, lists: 2},
 		"cuts off what is idle":     {proxy: middlebox.CutIdle(30 * time.Second), shown: 2 * time.Second, lists: 1},
 	} {

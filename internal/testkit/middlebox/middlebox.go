@@ -48,16 +48,24 @@ func Buffer(headFirst bool) func(http.Handler) http.Handler {
 	}
 }
 
-// Compress is a proxy that compresses every answer, whether or not it was asked to.
-func Compress(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		compressed := gzip.NewWriter(w)
-		next.ServeHTTP(passing{ResponseWriter: gzipped{w}, write: compressed.Write, flush: func() {
-			_ = compressed.Flush()
-			w.(http.Flusher).Flush()
-		}}, r)
-		_ = compressed.Close()
-	})
+// Compress returns a proxy that compresses answers: those to requests that take that, or, unasked, all of them.
+func Compress(unasked bool) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !unasked && !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+				next.ServeHTTP(w, r)
+				return
+			}
+			r = r.Clone(r.Context())
+			r.Header.Set("Accept-Encoding", "identity") // what comes is not compressed yet
+			compressed := gzip.NewWriter(w)
+			next.ServeHTTP(passing{ResponseWriter: gzipped{w}, write: compressed.Write, flush: func() {
+				_ = compressed.Flush()
+				w.(http.Flusher).Flush()
+			}}, r)
+			_ = compressed.Close()
+		})
+	}
 }
 
 // gzipped says so in the head of an answer.

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -218,7 +219,9 @@ func TestEntriesStream(t *testing.T) {
 }
 
 // breaks counts what ends a line in YAML, whose lines are those that its library tells of.
-func breaks(data []byte) int { return bytes.Count(data, []byte("\n")) + bytes.Count(data, []byte("\r")) }
+func breaks(data []byte) int {
+	return bytes.Count(data, []byte("\n")) + bytes.Count(data, []byte("\r"))
+}
 
 // FuzzEntries reads any text: it must not panic, lines must not go back, and objects must be JSON with a kind.
 func FuzzEntries(f *testing.F) {

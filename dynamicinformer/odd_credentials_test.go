@@ -51,7 +51,7 @@ func guarded(valid *atomic.Value) func(http.Handler) http.Handler {
 }
 
 // TestTokenIsRefreshed: a token expires every hour, and its file has the next one some time later. Meanwhile the factory says what is
-// wrong; then it goes on by itself, without another list.
+// wrong; then it goes on by itself, with one list, as after any refusal of a watch.
 func TestTokenIsRefreshed(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		file := filepath.Join(t.TempDir(), "token")
@@ -88,6 +88,9 @@ func TestTokenIsRefreshed(t *testing.T) {
 			if got := len(i.GetStore().ListKeys()); got != hour {
 				t.Errorf("there are %d widgets, want %d", got, hour)
 			}
+		}
+		if got := count(server, "list "+widgetsPath) + count(server, "watch-list "+widgetsPath); got > 1+3 {
+			t.Errorf("%d lists were sent", got)
 		}
 	})
 }

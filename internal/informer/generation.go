@@ -99,6 +99,7 @@ func (g *generation) commit(p store.Prepared) (bool, error) {
 	if !ok {
 		return false, nil
 	}
+	i.mu.past.replace(p, old)
 	switch {
 	case old == nil:
 		i.tellLocked(added(p.Item, false))
@@ -138,7 +139,13 @@ func (g *generation) remove(key string, final Item, known bool) error {
 	if i.mu.current != g {
 		return ErrGenerationOver
 	}
-	old := i.store.Remove(key, resourceVersion(final))
+	version := resourceVersion(final)
+	old := i.store.Remove(key, version)
+	if old == nil {
+		i.mu.past.reach(version)
+	} else {
+		i.mu.past.record(key, version, old, nil)
+	}
 	switch {
 	case old == nil:
 	case known:
@@ -158,6 +165,7 @@ func (g *generation) Bookmark(resourceVersion string) error {
 		return ErrGenerationOver
 	}
 	i.store.SetResourceVersion(resourceVersion)
+	i.mu.past.reach(resourceVersion)
 	return nil
 }
 

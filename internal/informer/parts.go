@@ -144,10 +144,9 @@ func (p *part) commitPart(prepared []store.Prepared, resourceVersion string) (bo
 		}
 		changes = append(changes, store.Change{Key: next.Key, Old: old, New: next.Item})
 	}
+	i.mu.past.reset(resourceVersion)
 	if done {
 		i.store.SetResourceVersion(resourceVersion)
-	}
-	if done {
 		if p.relisting {
 			i.events.relists.Add(1)
 		}
@@ -175,6 +174,7 @@ func (i *Informer) removeLocked(prefix string, goes func(key string) bool) []sto
 			changes = append(changes, store.Change{Key: key, Old: i.store.Remove(key, "")})
 		}
 	}
+	i.mu.past.reset(i.store.Snapshot().ResourceVersion())
 	return changes
 }
 

@@ -82,6 +82,7 @@ func (g *generation) commitAll(batch *store.Batch, resourceVersion string) (bool
 		changes = newToHandlers(changes)
 	}
 	i.mu.wholeOf = g.past
+	i.mu.past.reset(resourceVersion)
 	if g.unlisted == 0 {
 		i.events.relists.Add(1)
 	}

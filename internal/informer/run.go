@@ -244,6 +244,7 @@ func (i *Informer) Forget() error {
 	}
 	i.dropUnconfirmedLocked()
 	changes := i.clearLocked()
+	i.mu.past.reset("")
 	i.tellOfLocked(changes, false, false)
 	if i.synced.Load().reached() {
 		i.synced.Store(newSyncPoint())

@@ -1,0 +1,118 @@
+package informer
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/crdcache/crdcache/internal/store"
+)
+
+// History is the recent past of a cache: how the content has become what it is.
+type History struct {
+	// Snapshot is the present content, and Synced says whether it has been listed.
+	Snapshot *store.Snapshot
+	Synced   bool
+	// Version is the resource version up to which the content is complete.
+	Version uint64
+	// Oldest is the resource version since which Changes are complete. Changes are in the order of their versions, and
+	// never change.
+	Oldest  uint64
+	Changes []Change
+	// Next is closed when any of this changes.
+	Next <-chan struct{}
+}
+
+// Change is one step of a History. Old is nil for an object that appeared, New for one that was deleted.
+type Change struct {
+	Key      string
+	Version  uint64
+	Old, New Item
+}
+
+// past remembers the last changes of a cache. It is guarded by Informer.mu; its zero value remembers nothing.
+type past struct {
+	keep int // as many changes at least; 0: there is no history
+	log  []Change
+	// oldest and version are those of History.
+	oldest, version uint64
+	changed         chan struct{} // nil as long as nobody waits
+}
+
+// KeepHistory has the informer remember at least the last changes, from now on. Of several calls the largest number counts.
+func (i *Informer) KeepHistory(changes int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.mu.past.keep == 0 {
+		i.mu.past.reset(i.store.Snapshot().ResourceVersion())
+	}
+	i.mu.past.keep = max(i.mu.past.keep, changes)
+}
+
+// History returns the recent past; nothing but the present without KeepHistory.
+func (i *Informer) History() History {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	p := &i.mu.past
+	if p.changed == nil {
+		p.changed = make(chan struct{})
+	}
+	return History{
+		Snapshot: i.store.Snapshot(), Synced: i.synced.Load().reached(),
+		Version: p.version, Oldest: p.oldest, Changes: p.log[:len(p.log):len(p.log)], Next: p.changed,
+	}
+}
+
+// record remembers a change that a watch brought.
+func (p *past) record(key, version string, old, next Item) {
+	if p.keep == 0 {
+		return
+	}
+	v, err := strconv.ParseUint(version, 10, 64)
+	if err != nil || v <= p.version {
+		// Versions that do not rise are those of several watches, or of none: they put nothing into an order.
+		p.reset(strconv.FormatUint(max(v, p.version), 10))
+		return
+	}
+	if len(p.log)-p.keep >= p.keep { // twice as many, without an overflow
+		dropped := len(p.log) - p.keep
+		p.oldest = p.log[dropped-1].Version
+		p.log = slices.Clone(p.log[dropped:]) // readers go on with the old one
+	}
+	p.log = append(p.log, Change{Key: key, Version: v, Old: old, New: next})
+	p.version = v
+	p.notify()
+}
+
+// replace remembers that a prepared object has been stored in the place of another, or of nothing.
+func (p *past) replace(stored store.Prepared, old Item) {
+	switch {
+	case old == nil || sameUID(old, stored.Item) && !sameVersion(old, stored.Item):
+		p.record(stored.Key, stored.ResourceVersion, old, stored.Item)
+	case sameUID(old, stored.Item):
+		p.reach(stored.ResourceVersion)
+	default: // a deletion has been missed
+		p.reset(stored.ResourceVersion)
+	}
+}
+
+// reach remembers that nothing has changed up to a version.
+func (p *past) reach(version string) {
+	if v, err := strconv.ParseUint(version, 10, 64); p.keep > 0 && err == nil && v > p.version {
+		p.version = v
+		p.notify()
+	}
+}
+
+// reset forgets what was before a list: which changes it stands for, and in which order, nobody knows.
+func (p *past) reset(version string) {
+	v, _ := strconv.ParseUint(version, 10, 64) // none of an empty cache
+	p.log, p.oldest, p.version = nil, v, v
+	p.notify()
+}
+
+func (p *past) notify() {
+	if p.changed != nil {
+		close(p.changed)
+		p.changed = nil
+	}
+}

@@ -1,0 +1,91 @@
+package informer
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// steps are the changes of a history as texts: version, key, and what it did.
+func steps(h History) []string {
+	steps := []string{}
+	for _, c := range h.Changes {
+		did := "updated"
+		switch {
+		case c.Old == nil:
+			did = "added"
+		case c.New == nil:
+			did = "deleted"
+		}
+		steps = append(steps, fmt.Sprint(c.Version, " ", c.Key, " ", did))
+	}
+	return steps
+}
+
+// TestHistoryHasEveryChangeOfTheWatch feeds events and bookmarks, of which the history has each that changed something.
+func TestHistoryHasEveryChangeOfTheWatch(t *testing.T) {
+	f := newFeed(t, Options{})
+	f.KeepHistory(100)
+	if h := f.History(); h.Synced || h.Version != 0 {
+		t.Errorf("before the list, the history is %+v", h)
+	}
+	f.list(10, object("a", 5))
+	before := f.History()
+	f.put(object("b", 11), object("a", 12), object("a", 12))
+	f.delete(object("b", 13))
+	f.delete(object("stranger", 14))
+	f.ok(f.g.Bookmark("20"))
+	h := f.History()
+	want := []string{"11 ns/b added", "12 ns/a updated", "13 ns/b deleted"}
+	if diff := cmp.Diff(want, steps(h)); diff != "" {
+		t.Error(diff)
+	}
+	if !h.Synced || h.Oldest != 10 || h.Version != 20 || h.Snapshot.Len() != 1 {
+		t.Errorf("the history is from %d to %d, synced: %v", h.Oldest, h.Version, h.Synced)
+	}
+	select {
+	case <-before.Next:
+	default:
+		t.Error("nobody was told of the changes")
+	}
+	if len(before.Changes) != 0 || before.Version != 10 {
+		t.Errorf("a history that was asked for earlier has become %+v", before)
+	}
+}
+
+// TestHistoryEndsWhereTheOrderIsNotKnown has the history forget all that was before what is no event of one watch.
+func TestHistoryEndsWhereTheOrderIsNotKnown(t *testing.T) {
+	for name, happens := range map[string]func(*feed){
+		"relist":            func(f *feed) { f.list(30, object("a", 30)) },
+		"missed deletion":   func(f *feed) { f.put(object("a@other", 30)) },
+		"another order":     func(f *feed) { f.ok(f.g.Bookmark("30")); f.put(object("b", 29)) },
+		"no version":        func(f *feed) { f.ok(f.g.Bookmark("30")); f.put(object("a", 0)) },
+		"type that is gone": func(f *feed) { f.finish(); f.ok(f.Forget()); f.next(); f.list(30) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFeed(t, Options{})
+			f.KeepHistory(100)
+			f.list(10, object("a", 5))
+			f.put(object("a", 11))
+			happens(f)
+			if h := f.History(); h.Oldest != 30 || h.Version != 30 || len(h.Changes) != 0 {
+				t.Errorf("the history is from %d to %d, with %q", h.Oldest, h.Version, steps(h))
+			}
+		})
+	}
+}
+
+// TestHistoryIsBounded drops the oldest changes, and says since when it has all.
+func TestHistoryIsBounded(t *testing.T) {
+	f := newFeed(t, Options{})
+	f.KeepHistory(2)
+	f.list(10)
+	for version := 11; version < 20; version++ {
+		f.put(object("a", version))
+		h := f.History()
+		if len(h.Changes) > 4 || int(h.Version) != version || int(h.Oldest) != version-len(h.Changes) {
+			t.Fatalf("at %d the history is from %d to %d, with %q", version, h.Oldest, h.Version, steps(h))
+		}
+	}
+}

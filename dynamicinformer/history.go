@@ -12,10 +12,15 @@ type History struct {
 	// Snapshot is the present content. Synced says whether it has been listed.
 	Snapshot *Snapshot
 	Synced   bool
+	// Namespace is the only one that is followed; empty for all. Pruned says that parts of the objects are left out.
+	Namespace string
+	Pruned    bool
 	// Version is the resource version up to which the content is complete: that of the last list, event or bookmark.
 	Version uint64
 	// Oldest is the resource version since which changes are complete.
 	Oldest uint64
+	// Epoch is another number whenever what was before has been forgotten: changes of two epochs have no common order.
+	Epoch int
 	// Next is closed when there is more, or when the past was forgotten.
 	Next <-chan struct{}
 
@@ -44,13 +49,27 @@ func (h History) At(i int) Change { return Change(h.changes[i]) }
 // the largest number counts, which must be positive. A list after the first, and a type that goes, end the history: in
 // which order things have happened, nobody knows.
 //
-// It fails for an informer that follows several namespaces one by one, whose changes have no order.
+// It fails for views that are no copy of a type, of which the server's lists and watches could be answered: those with
+// selectors, with requests of the user's own, with a transform, or of metadata alone. It also fails for objects that are kept
+// decoded, and for several namespaces, whose watches have no common order.
 func (i *Informer) KeepHistory(changes int) error {
-	if changes <= 0 {
-		return fmt.Errorf("%s: a history of %d changes: it must be positive", formatGVR(i.gvr), changes)
+	o := i.options
+	_, one := o.Namespaces.set.Only()
+	because := ""
+	switch mode := o.view().storage.Mode; {
+	case changes <= 0:
+		because = fmt.Sprintf("%d changes are not positive", changes)
+	case !one && !o.Namespaces.set.IsAll():
+		because = "several namespaces are watched one by one, without a common order"
+	case o.LabelSelector != nil || o.FieldSelector != nil || o.TweakListOptions != nil:
+		because = "it has a part of the objects"
+	case o.Transform != nil:
+		because = "its objects are transformed"
+	case mode == StorageObject || mode == StorageMetadata:
+		because = "its objects are not kept as JSON"
 	}
-	if names, all := i.options.Namespaces.set.Names(), i.options.Namespaces.set.IsAll(); !all && len(names) != 1 {
-		return fmt.Errorf("%s: there is no history of %s: what is watched by several watches has no order", formatGVR(i.gvr), i.options.Namespaces)
+	if because != "" {
+		return fmt.Errorf("%s: no history is kept: %s", formatGVR(i.gvr), because)
 	}
 	i.core.KeepHistory(changes)
 	return nil
@@ -59,8 +78,9 @@ func (i *Informer) KeepHistory(changes int) error {
 // History returns the recent past; without KeepHistory the present alone.
 func (i *Informer) History() History {
 	h := i.core.History()
+	namespace, _ := i.options.Namespaces.set.Only()
 	return History{
-		Snapshot: &Snapshot{h.Snapshot}, Synced: h.Synced,
-		Version: h.Version, Oldest: h.Oldest, Next: h.Next, changes: h.Changes,
+		Snapshot: &Snapshot{h.Snapshot}, Synced: h.Synced, Namespace: namespace, Pruned: i.options.Prune.isSet(),
+		Version: h.Version, Oldest: h.Oldest, Epoch: h.Epoch, Next: h.Next, changes: h.Changes,
 	}
 }

@@ -48,6 +48,28 @@ type Object interface {
 	AppendJSON(dst []byte, apiVersion string) ([]byte, error)
 }
 
+// ListItem is what an Object may be besides where it looks otherwise as an item of a list: a kube-apiserver writes those of
+// built-in types without kind and apiVersion.
+type ListItem interface {
+	Object
+	// AppendItem appends the object as an item of a list.
+	AppendItem(dst []byte) ([]byte, error)
+}
+
+// Fields is what a Collection may be besides where its objects have fields that field selectors may name in addition to
+// those of the type. An object may have several values in one: it is selected if it has that of "=", or has not that of "!=".
+type Fields interface {
+	// Field returns the condition on objects that they have a value in a field; nil where there is no such field. The
+	// error says what is wrong with the value.
+	Field(name, value string) (func(Object) bool, error)
+}
+
+// FieldRange is what a Snapshot of such a Collection may be besides, so that not every object has to be looked at.
+type FieldRange interface {
+	// RangeField is Range for the objects that have a value in a field; false where they are not known.
+	RangeField(field, value, from, to string) (iter.Seq[Object], bool)
+}
+
 // Snapshot is the objects of a type at one moment.
 type Snapshot interface {
 	// ResourceVersion is that of the moment.
@@ -144,5 +166,8 @@ func (c *servedCollection) Since(version uint64) Changes {
 	defer c.storage.mu.Unlock()
 	changes := c.collection.since(version)
 	changes.ResourceVersion = c.storage.mu.version
+	if removed := c.collection.removed; removed > 0 {
+		changes.ResourceVersion = removed // a watch must not go on in the next type of that name from after it has begun
+	}
 	return changes
 }

@@ -16,6 +16,8 @@ type collection struct {
 	custom string
 	// terminating is set when that is being deleted: nothing is created any more.
 	terminating bool
+	// removed is the version with which the type went; 0 while it is there. What comes later under its name is another type.
+	removed uint64
 	objects     map[string]*object
 
 	// sorted are all objects by key, but for dirty, which lists what changed since, nil for what is gone. The
@@ -90,7 +92,7 @@ func (c *collection) snapshot() []*object {
 
 // snapshotAt returns the objects as they were at a version, which must not be in the future. It is false when
 // that is forgotten.
-func (c *collection) snapshotAt(version uint64) (*snapshot, bool) {
+func (c *collection) snapshotAt(version uint64) (*snapshot[*object], bool) {
 	if version < c.floor {
 		return nil, false
 	}

@@ -77,6 +77,14 @@ func (e *encoder) check(objects ...Object) error {
 	return nil
 }
 
+// appendListItem is appendItem for an item of a list, which may look otherwise than the object alone.
+func (e *encoder) appendListItem(dst []byte, o Object) ([]byte, error) {
+	if item, differs := o.(ListItem); differs && e.shape.kind == whole {
+		return item.AppendItem(dst)
+	}
+	return e.appendItem(dst, o)
+}
+
 // appendItem appends an object as it is part of a list; in a table, that is a row.
 func (e *encoder) appendItem(dst []byte, o Object) ([]byte, error) {
 	prunes := o.Version() != e.t.gv.Version && e.t.version.structure != nil

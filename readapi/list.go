@@ -44,7 +44,7 @@ func writeList(out *stream, e *encoder, p *page) error {
 		if i > 0 {
 			buf = append(buf, ',')
 		}
-		if buf, err = e.appendItem(buf, o); err != nil {
+		if buf, err = e.appendListItem(buf, o); err != nil {
 			return err
 		}
 		if err := out.grown(buf); err != nil {
@@ -79,7 +79,7 @@ func (t *resource) list(ctx context.Context, options *internalversion.ListOption
 		limit = 0 // any state will do, so that there is nothing to be saved by pages
 	}
 	looked := 0
-	for o := range from.Range(start, end) {
+	for o := range selected.within(from.Snapshot, start, end) {
 		if looked++; looked%checkEvery == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

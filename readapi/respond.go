@@ -27,6 +27,9 @@ func warning(t *resource) string {
 // warningHeader is the value of a header of that name, as clients print it.
 func warningHeader(text string) string { return "299 - " + strconv.Quote(text) }
 
+// WriteError answers a request with the Status of an error, as a handler of this package does. It is for handlers around one.
+func WriteError(w http.ResponseWriter, r *http.Request, err error) { writeError(w, r, err) }
+
 // writeError answers with the Status of an error.
 func writeError(w http.ResponseWriter, r *http.Request, err error) {
 	status := statusOf(err)

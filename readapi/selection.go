@@ -2,6 +2,7 @@ package readapi
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	apiselection "k8s.io/apimachinery/pkg/selection"
 
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
@@ -21,6 +23,15 @@ type selection struct {
 	fields     fields.Selector // nil: all
 	// paths are the selectable fields that the selector uses.
 	paths map[string]*jsonpath.Path
+	// conditions are the requirements on fields that the collection has of its own, and not in fields.
+	conditions []condition
+}
+
+// condition is a requirement on a field of the collection.
+type condition struct {
+	field, value string
+	holds        func(Object) bool
+	not          bool
 }
 
 // newSelection checks that the fields can be selected by.
@@ -31,9 +42,17 @@ func newSelection(t *resource, options *internalversion.ListOptions) (*selection
 	if options.FieldSelector == nil || options.FieldSelector.Empty() {
 		return s, nil
 	}
-	s.fields = options.FieldSelector
-	for _, r := range s.fields.Requirements() {
+	var others []fields.Selector
+	for _, r := range options.FieldSelector.Requirements() {
+		own, err := s.addCondition(t, r)
+		if err != nil {
+			return nil, err
+		}
+		if !own {
+			others = append(others, requirement(r))
+		}
 		switch {
+		case own:
 		case r.Field == "metadata.name" || r.Field == "metadata.namespace" && t.typ.Namespaced:
 		case slices.Contains(t.version.SelectableFields, "."+r.Field):
 			s.paths[r.Field] = jsonpath.FromSegments(strings.Split(r.Field, ".")...)
@@ -43,11 +62,55 @@ func newSelection(t *resource, options *internalversion.ListOptions) (*selection
 			return nil, apierrors.NewBadRequest("field label not supported: " + r.Field)
 		}
 	}
+	if len(others) > 0 {
+		s.fields = fields.AndSelectors(others...)
+	}
 	return s, nil
 }
 
+// requirement is a selector of one requirement.
+func requirement(r fields.Requirement) fields.Selector {
+	if r.Operator == apiselection.NotEquals {
+		return fields.OneTermNotEqualSelector(r.Field, r.Value)
+	}
+	return fields.OneTermEqualSelector(r.Field, r.Value)
+}
+
+// addCondition adds a requirement to the conditions if the collection has the field, and the type has not.
+func (s *selection) addCondition(t *resource, r fields.Requirement) (bool, error) {
+	own, ok := t.collection.(Fields)
+	if !ok || strings.HasPrefix(r.Field, "metadata.") || slices.Contains(t.version.SelectableFields, "."+r.Field) {
+		return false, nil
+	}
+	holds, err := own.Field(r.Field, r.Value)
+	if err != nil {
+		return false, apierrors.NewBadRequest(fmt.Sprintf("field %s: %v", r.Field, err))
+	}
+	if holds == nil {
+		return false, nil
+	}
+	s.conditions = append(s.conditions, condition{r.Field, r.Value, holds, r.Operator == apiselection.NotEquals})
+	return true, nil
+}
+
+// within are the objects of a range that may be selected.
+func (s *selection) within(snapshot Snapshot, from, to string) iter.Seq[Object] {
+	ranges, ok := snapshot.(FieldRange)
+	for _, c := range s.conditions {
+		if !ok || c.not {
+			continue
+		}
+		if some, known := ranges.RangeField(c.field, c.value, from, to); known {
+			return some
+		}
+	}
+	return snapshot.Range(from, to)
+}
+
 // all reports whether everything in the namespace is selected.
-func (s *selection) all() bool { return s.fields == nil && s.labels.Empty() }
+func (s *selection) all() bool {
+	return s.fields == nil && len(s.conditions) == 0 && s.labels.Empty()
+}
 
 // one reports whether no more than one object can be selected, which a kube-apiserver reads by its name.
 func (s *selection) one() bool {
@@ -71,6 +134,11 @@ func (s *selection) keys() (from, to string) {
 func (s *selection) matches(o Object) bool {
 	if !strings.HasPrefix(o.Key(), prefixOf(s.namespace)) || !s.labels.Matches(o.Labels()) {
 		return false
+	}
+	for _, c := range s.conditions {
+		if c.holds(o) == c.not {
+			return false
+		}
 	}
 	if s.fields == nil {
 		return true

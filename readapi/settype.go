@@ -71,6 +71,7 @@ func (s *Storage) removeType(gr schema.GroupResource, w write) {
 	delete(s.mu.types, gr)
 	delete(s.mu.kinds, c.typ.GroupKind())
 	s.mu.served++
+	c.removed = s.mu.version
 	c.end()
 	s.registerServices(gr.Group, w)
 }

@@ -59,6 +59,9 @@ func errTooOld(version, floor uint64) error {
 	return apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", version, floor))
 }
 
+// NewTooLargeError is the answer of a kube-apiserver that has not got to a resource version in time.
+func NewTooLargeError(version, current uint64) error { return errTooNew(version, current) }
+
 // errTooNew is for a version that has not been given away yet.
 func errTooNew(version, current uint64) error {
 	err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", version, current), 1)

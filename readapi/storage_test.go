@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/discovery/crd"
 )
 
 func TestApply(t *testing.T) {
@@ -341,4 +344,29 @@ func TestConcurrentUse(t *testing.T) {
 func parseLoosely(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
 	return &unstructured.Unstructured{Object: yamlMap(t, text)}
+}
+
+// TestWatchOfATypeThatGoesDoesNotLeadIntoTheNext has the last bookmark of a watch be of when the type went: another type of
+// that name may have objects since.
+func TestWatchOfATypeThatGoesDoesNotLeadIntoTheNext(t *testing.T) {
+	s := NewStorage(StorageOptions{})
+	gadget := Type{Group: "example.com", Names: crd.Names{Plural: "gadgets", Kind: "Gadget"}, Versions: []Version{{Name: "v1"}}}
+	if err := s.SetType(gadget); err != nil {
+		t.Fatal(err)
+	}
+	gone := served{s}.Collection(gadget.GroupResource())
+	s.RemoveType(gadget.GroupResource())
+	went, err := strconv.ParseUint(s.ResourceVersion(), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetType(gadget); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.ApplyJSON([]byte(`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"a"}}`)); err != nil {
+		t.Fatal(err)
+	}
+	if got := gone.Since(0).ResourceVersion; got > went {
+		t.Errorf("the watch has got to %d, and the type had gone at %d", got, went)
+	}
 }

@@ -56,21 +56,22 @@ type Aggregated struct {
 type Group struct {
 	// Values are those of Aggregation.GroupBy, in that order, as they are written in a query; [indexers.Null] stands for
 	// none.
-	Values []string
+	Values []string `json:"values"`
 	// Count counts the objects.
-	Count int
+	Count int `json:"count"`
 	// Results are those of Aggregation.Measures, in that order.
-	Results []Computed
+	Results []Computed `json:"results,omitempty"`
 }
 
 // Computed is a result of a [Measure].
 type Computed struct {
 	// Value is the result in the form of the type: a number, and for quantities their number without a unit, a
 	// duration, a time or text. It is empty when there are no values.
-	Value string
+	Value string `json:"value"`
 	// Values counts the values that it was computed of, and Skipped those that the function cannot take, such as text
 	// for a sum, and of what has no type also 30m, which may be a quantity or a duration.
-	Values, Skipped int
+	Values  int `json:"values"`
+	Skipped int `json:"skipped,omitempty"`
 }
 
 // mostCombinations bounds the groups that one object is in.

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/references"
 )
@@ -167,6 +169,27 @@ func (r *Result) All() iter.Seq2[string, *unstructured.Unstructured] {
 			}
 		}
 	}
+}
+
+// AllJSON calls read for each object in order, with its key and its JSON, which is good until read returns and must not be
+// changed, and returns the first error, its own or that of read. Where objects are kept as JSON nothing is decoded.
+func (r *Result) AllJSON(read func(key string, text []byte) error) error {
+	for _, e := range r.entries {
+		if o, ok := e.item.(dynamicinformer.PackedObject); ok {
+			if err := o.View(func(text []byte) error { return read(e.key, text) }); err != nil {
+				return err
+			}
+			continue
+		}
+		text, err := json.Marshal(objectOf(e.item))
+		if err == nil {
+			err = read(e.key, text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Objects gives all objects in order, decoded. They are shared and must not be changed.

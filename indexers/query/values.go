@@ -9,11 +9,11 @@ import (
 // ValueCount is a value of an index with the number of objects that have it.
 type ValueCount struct {
 	// Value is the value as it is written in a query.
-	Value string
+	Value string `json:"value"`
 	// Parts are its parts, each in its canonical form; one unless the index is composite. A part may be
 	// indexers.Null.
-	Parts []string
-	Count int
+	Parts []string `json:"parts"`
+	Count int      `json:"count"`
 }
 
 // Values gives all values of an index that objects have for which a query holds; [All] stands for all objects.

@@ -42,8 +42,22 @@ var commands = []string{
 }
 
 // TestKubectl compares what kubectl prints, but for ages, and how it ends.
-func TestKubectl(t *testing.T) {
-	p := newPair(t)
+func TestKubectl(t *testing.T) { runKubectl(t, newPair(t), commands) }
+
+// TestKubectlWithACache runs some of the commands on a cache of the real API server, and others that a storage cannot answer.
+func TestKubectlWithACache(t *testing.T) {
+	runKubectl(t, newLivePair(t), []string{
+		"get workloads -A", "get wl,env,routes -A -o name", "get env -o wide", "get env production-eu -o yaml", "get ns", "get ns -o json",
+		"get wl -A -l demo.crdcache.dev/team=cards", "get wl -A --field-selector spec.tier=critical", "get wl -A --chunk-size=3",
+		"describe env production-eu", "explain workloads.spec.strategy.canary", "api-resources --api-group=demo.crdcache.dev",
+		"get wl dns -n edge --subresource=status", "get wl -n edge -w --request-timeout=2s", "get wl -n edge --watch-only --request-timeout=2s",
+		"wait --for=jsonpath={.status.phase}=Running wl/dns -n edge --timeout=20s", "get ns edge -w -o name --request-timeout=2s",
+		"get wl none -n edge", "get nope", "get serviceaccounts -n edge -o name", "get routes.v1beta1.demo.crdcache.dev -A",
+		"get clusterroles view -o yaml", "get crd environments.demo.crdcache.dev -o yaml", "version",
+	})
+}
+
+func runKubectl(t *testing.T, p *pair, commands []string) {
 	for _, command := range commands {
 		t.Run(command, func(t *testing.T) {
 			args := strings.Fields(command)

@@ -44,6 +44,13 @@ func combinations(names []string, values [][]string, call func(pairs []string)) 
 	choose(nil)
 }
 
+// compare compares the answers of a storage, and those of a cache, with the ones of a real API server.
+func compare(t *testing.T, questions []question) {
+	t.Helper()
+	t.Run("storage", func(t *testing.T) { askBoth(t, newPair(t), questions) })
+	t.Run("cache", func(t *testing.T) { askBoth(t, newLivePair(t), questions) })
+}
+
 // askBoth compares the answers to many questions, some at a time.
 func askBoth(t *testing.T, p *pair, questions []question) {
 	t.Helper()
@@ -130,7 +137,7 @@ func TestListParameters(t *testing.T) {
 		func(pairs []string) {
 			all = append(all, question{http.MethodGet, base + "workloads?" + query(pairs...), "application/json"})
 		})
-	askBoth(t, newPair(t), all)
+	compare(t, all)
 }
 
 // TestWatchParameters asks for all combinations of those that say what a watch begins with.
@@ -145,7 +152,7 @@ func TestWatchParameters(t *testing.T) {
 		func(pairs []string) {
 			all = append(all, question{http.MethodGet, base + "environments?" + query(pairs...), "application/json"})
 		})
-	askBoth(t, newPair(t), all)
+	compare(t, all)
 }
 
 // TestAcceptHeaders asks for everything in many forms, but for two. Protobuf readapi never serves, and a
@@ -176,7 +183,7 @@ func TestAcceptHeaders(t *testing.T) {
 			}
 		}
 	}
-	askBoth(t, newPair(t), all)
+	compare(t, all)
 }
 
 // TestMethods sends what is no question. A kube-apiserver answers any method with most of discovery; readapi doesn't.
@@ -193,5 +200,5 @@ func TestMethods(t *testing.T) {
 			all = append(all, question{method, path, "application/json"})
 		}
 	}
-	askBoth(t, newPair(t), all)
+	compare(t, all)
 }

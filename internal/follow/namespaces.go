@@ -86,6 +86,14 @@ func (n Namespaces) IsSet() bool { return n.kind != namespacesUnset }
 // IsAll reports whether it is every namespace, whichever there are.
 func (n Namespaces) IsAll() bool { return n.kind <= namespacesAll }
 
+// Only returns the namespace that the set is made up of, if it is a single one.
+func (n Namespaces) Only() (namespace string, one bool) {
+	if n.kind != namespacesOnly || len(n.names) != 1 {
+		return "", false
+	}
+	return n.names[0], true
+}
+
 // Limited reports whether the set is made up of namespaces alone, without what is in none.
 func (n Namespaces) Limited() bool {
 	return n.kind == namespacesOnly || n.kind == namespacesMatching && len(n.names) > 0

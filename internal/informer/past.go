@@ -18,6 +18,8 @@ type History struct {
 	// never change.
 	Oldest  uint64
 	Changes []Change
+	// Epoch is another number whenever what was before has been forgotten.
+	Epoch int
 	// Next is closed when any of this changes.
 	Next <-chan struct{}
 }
@@ -35,6 +37,7 @@ type past struct {
 	log  []Change
 	// oldest and version are those of History.
 	oldest, version uint64
+	epoch           int
 	changed         chan struct{} // nil as long as nobody waits
 }
 
@@ -58,7 +61,7 @@ func (i *Informer) History() History {
 	}
 	return History{
 		Snapshot: i.store.Snapshot(), Synced: i.synced.Load().reached(),
-		Version: p.version, Oldest: p.oldest, Changes: p.log[:len(p.log):len(p.log)], Next: p.changed,
+		Version: p.version, Oldest: p.oldest, Changes: p.log[:len(p.log):len(p.log)], Epoch: p.epoch, Next: p.changed,
 	}
 }
 
@@ -107,6 +110,7 @@ func (p *past) reach(version string) {
 func (p *past) reset(version string) {
 	v, _ := strconv.ParseUint(version, 10, 64) // none of an empty cache
 	p.log, p.oldest, p.version = nil, v, v
+	p.epoch++
 	p.notify()
 }
 

@@ -1,0 +1,103 @@
+package live
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/readapi"
+)
+
+// AnswerKind is the kind of an Answer.
+const AnswerKind = "QueryAnswer"
+
+// Answer is the answer to a query over HTTP, as JSON. What was not asked for is left out.
+type Answer struct {
+	Kind string `json:"kind"`
+	// ResourceVersion is what the answer is at, and Contact when the API server last confirmed that. Stale is set while
+	// the cache may be behind.
+	ResourceVersion string    `json:"resourceVersion"`
+	Contact         time.Time `json:"contact"`
+	Stale           bool      `json:"stale,omitempty"`
+	// Plan says how the query was answered, one step on each line, and Warnings why the answer may not be what was meant.
+	Plan     string   `json:"plan,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
+	// Continue is the token for what comes next; empty when nothing does.
+	Continue string `json:"continue,omitempty"`
+	// Count is the number of objects.
+	Count *int `json:"count,omitempty"`
+	// Keys are those of the objects, in order.
+	Keys []string `json:"keys,omitempty"`
+	// Values are those of an index.
+	Values []query.ValueCount `json:"values,omitempty"`
+	// Groups are those of an aggregation.
+	Groups []query.Group `json:"groups,omitempty"`
+	// Items are the objects, in order, as they are kept.
+	Items []json.RawMessage `json:"items,omitempty"`
+}
+
+// answering is an Answer with the objects as the result of the query holds them.
+type answering struct {
+	Answer
+	result *query.Result
+}
+
+// from says what the answer is worth. plan may be nil.
+func (a *answering) from(s query.Stamp, plan *query.Plan) {
+	a.ResourceVersion, a.Contact, a.Stale = s.ResourceVersion, s.Contact, s.Stale
+	if plan != nil {
+		a.Plan, a.Warnings = plan.String(), plan.Warnings
+	}
+}
+
+// chunk is how much of an answer is written at a time.
+const chunk = 1 << 16
+
+// writeAnswer writes an answer bit by bit, so that it takes no memory for all of its objects.
+func (s *Server) writeAnswer(w http.ResponseWriter, a *answering) error {
+	buf, err := json.Marshal(a.Answer)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-cache, private")
+	if a.result != nil {
+		buf = append(buf[:len(buf)-1], `,"items":[`...)
+		first := true
+		err = a.result.AllJSON(func(_ string, text []byte) error {
+			if !first {
+				buf = append(buf, ',')
+			}
+			first = false
+			if buf = append(buf, text...); len(buf) < chunk {
+				return nil
+			}
+			return s.write(w, &buf)
+		})
+		buf = append(buf, "]}"...)
+	}
+	buf = append(buf, '\n')
+	if err == nil {
+		err = s.write(w, &buf)
+	}
+	if err != nil {
+		// The answer may have begun: all that is left is to cut it, so that nobody takes it for whole.
+		panic(http.ErrAbortHandler)
+	}
+	return nil
+}
+
+// write writes and empties a buffer, for which a client has as much time as for a part of a list.
+func (s *Server) write(w http.ResponseWriter, buf *[]byte) error {
+	patience := s.options.Handler.WriteTimeout
+	if patience == 0 {
+		patience = readapi.DefaultWriteTimeout
+	}
+	if patience > 0 {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience)) // not every server can do that
+	}
+	_, err := w.Write(*buf)
+	*buf = (*buf)[:0]
+	return err
+}

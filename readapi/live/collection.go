@@ -1,0 +1,171 @@
+package live
+
+import (
+	"iter"
+	"slices"
+	"sort"
+	"strings"
+	"weak"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/readapi"
+)
+
+// collection is the cache of a type, of one epoch of its history, for one request.
+type collection struct {
+	*kept
+	typ   readapi.Type
+	ended <-chan struct{}
+	epoch int
+}
+
+var (
+	_ readapi.Collection = (*collection)(nil)
+	_ readapi.Fields     = (*collection)(nil)
+)
+
+// Type implements readapi.Collection.
+func (c *collection) Type() readapi.Type { return c.typ }
+
+// Ended implements readapi.Collection.
+func (c *collection) Ended() <-chan struct{} { return c.ended }
+
+// ResourceVersion implements readapi.Collection.
+func (c *collection) ResourceVersion() uint64 { return c.complete(c.informer.History()) }
+
+// Get implements readapi.Collection.
+func (c *collection) Get(key string) readapi.Object {
+	if stored, ok := c.informer.Snapshot().Stored(key); ok {
+		if o := c.object(key, stored); o != (object{}) {
+			return o
+		}
+	}
+	return nil
+}
+
+// Snapshot implements readapi.Collection.
+func (c *collection) Snapshot(version uint64) readapi.Snapshot {
+	h := c.informer.History()
+	if version == 0 {
+		version = c.complete(h)
+	}
+	if version < h.Oldest {
+		return nil
+	}
+	base := c.sorted(h)
+	s := &snapshot{Snapshot: readapi.NewSnapshot(version, base.objects, base.changesTo(c, h, version)), base: base}
+	if version >= h.Version {
+		s.indexed, s.of = h.Snapshot, c
+	}
+	return s
+}
+
+// Since implements readapi.Collection.
+func (c *collection) Since(version uint64) readapi.Changes {
+	h := c.informer.History()
+	changes := readapi.Changes{Oldest: h.Oldest, ResourceVersion: c.complete(h), Next: h.Next}
+	if h.Epoch != c.epoch {
+		changes.Oldest = max(changes.Oldest, version+1) // however its versions compare, this is another history
+	}
+	if version < changes.Oldest {
+		return changes
+	}
+	first := sort.Search(h.Len(), func(i int) bool { return h.At(i).Version > version })
+	for i := first; i < h.Len(); i++ {
+		change := h.At(i)
+		changes.List = append(changes.List, readapi.Change{
+			ResourceVersion: change.Version, Before: c.objectOrNil(change.Key, change.Old), After: c.objectOrNil(change.Key, change.New),
+		})
+	}
+	return changes
+}
+
+// sorted are the objects of a moment by key.
+type sorted struct {
+	objects []object
+	// version and epoch tell the moment.
+	version uint64
+	epoch   int
+}
+
+// most is how many changes may lie between a sorted list and what is asked for, as a part of its length, so that the list is
+// not made anew.
+const most = 8
+
+// sorted returns a list of objects from which the present is not far.
+func (c *collection) sorted(h dynamicinformer.History) *sorted {
+	c.mu.Lock()
+	had := c.mu.sorted.Value()
+	c.mu.Unlock()
+	if had != nil && had.epoch == h.Epoch && had.version >= h.Oldest {
+		later := sort.Search(h.Len(), func(i int) bool { return h.At(i).Version > had.version })
+		if (h.Len()-later)*most <= len(had.objects) {
+			return had
+		}
+	}
+	list := &sorted{version: h.Version, epoch: h.Epoch, objects: make([]object, 0, h.Snapshot.Len())}
+	for key, stored := range h.Snapshot.AllStored {
+		if o := c.object(key, stored); o != (object{}) {
+			list.objects = append(list.objects, o)
+		}
+	}
+	slices.SortFunc(list.objects, func(a, b object) int { return strings.Compare(a.key, b.key) })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.sorted = weak.Make(list)
+	return list
+}
+
+// changesTo is what makes the list that of another version in the same history: what is added or replaced, by key, and the
+// zero object for what is not there.
+func (s *sorted) changesTo(c *collection, h dynamicinformer.History, version uint64) map[string]object {
+	changes := map[string]object{}
+	for i := range h.Len() {
+		if change := h.At(i); change.Version > s.version && change.Version <= version {
+			changes[change.Key] = c.object(change.Key, change.New)
+		}
+	}
+	for i := h.Len() - 1; i >= 0; i-- {
+		if change := h.At(i); change.Version <= s.version && change.Version > version {
+			changes[change.Key] = c.object(change.Key, change.Old)
+		}
+	}
+	return changes
+}
+
+// snapshot is the objects at a version.
+type snapshot struct {
+	readapi.Snapshot
+	base *sorted // keeps the list for the next page
+	// indexed is the cache at that version, of a collection; nil where it has gone on.
+	indexed *dynamicinformer.Snapshot
+	of      *collection
+}
+
+var _ readapi.FieldRange = (*snapshot)(nil)
+
+// RangeField implements readapi.FieldRange.
+func (s *snapshot) RangeField(field, value, from, to string) (iter.Seq[readapi.Object], bool) {
+	if s.indexed == nil {
+		return nil, false
+	}
+	key, found, err := s.of.indexKey(field, value)
+	if err != nil || !found {
+		return nil, false
+	}
+	keys, err := s.indexed.KeysByIndex(field, key)
+	if err != nil {
+		return nil, false
+	}
+	return func(yield func(readapi.Object) bool) {
+		for _, key := range keys {
+			if key < from || to != "" && key >= to {
+				continue
+			}
+			stored, _ := s.indexed.Stored(key)
+			if o := s.of.object(key, stored); o != (object{}) && !yield(o) {
+				return
+			}
+		}
+	}, true
+}

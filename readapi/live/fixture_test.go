@@ -1,0 +1,202 @@
+package live
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/readapi"
+	"github.com/crdcache/crdcache/readapi/testcluster"
+)
+
+const demo = "demo.crdcache.dev"
+
+var (
+	workloads    = schema.GroupVersionResource{Group: demo, Version: "v1", Resource: "workloads"}
+	environments = schema.GroupVersionResource{Group: demo, Version: "v1", Resource: "environments"}
+	namespaces   = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+)
+
+// scene is a cluster with the project's manifests, and a Server over a factory that follows some of its types.
+type scene struct {
+	*testing.T
+	cluster *testcluster.Cluster
+	factory *dynamicinformer.Factory
+	server  *Server
+}
+
+// newScene keeps workloads with indexes, environments, and namespaces, which are a built-in type.
+func newScene(t *testing.T, options Options) *scene {
+	t.Helper()
+	cluster, err := testcluster.New(t.Context(), testcluster.Options{Paths: []string{"../../testdata/crds", "../../testdata/objects"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{T: t, cluster: cluster}
+	ctx, cancel := context.WithCancel(context.Background())
+	tracker, err := discovery.NewTracker(cluster.Config(), discovery.TrackerOptions{})
+	s.ok(err)
+	tracked := make(chan struct{})
+	go func() { defer close(tracked); _ = tracker.Run(ctx) }() // ended by cancel
+	s.factory, err = dynamicinformer.New(dynamicinformer.Options{Config: cluster.Config(), Types: tracker.Types()})
+	s.ok(err)
+	options.Factory, options.Types, options.Config = s.factory, tracker.Types(), cluster.Config()
+	s.server, err = New(options)
+	s.ok(err)
+	t.Cleanup(func() {
+		s.server.Close()
+		s.ok(s.factory.Shutdown(context.Background()))
+		cancel()
+		<-tracked
+	})
+	config, err := indexers.Load("../../testdata/indexes/platform.yaml")
+	s.ok(err)
+	for _, gvr := range []schema.GroupVersionResource{workloads, environments, namespaces} {
+		informer, err := s.factory.ForResource(gvr)
+		s.ok(err)
+		var indexes []*indexers.Index
+		if gvr == workloads {
+			resource, _ := config.Resource("workloads")
+			indexes = resource.Indexes
+			s.ok(informer.AddIndexes(indexers.CompileIndexes(indexes...)))
+		}
+		s.ok(s.server.Keep(informer, indexes...))
+	}
+	s.ok(s.factory.Start(ctx))
+	if _, err := s.factory.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, gvr := range []schema.GroupVersionResource{workloads, environments, namespaces} {
+		s.ok(s.server.WaitForSync(t.Context(), gvr.GroupResource()))
+	}
+	return s
+}
+
+func (s *scene) ok(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// ask sends a GET to a handler; headers are names and values in turn.
+func ask(t testing.TB, h http.Handler, path string, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// content is the JSON of an answer, as far as two servers can have it in common: not how far they are.
+func content(t testing.TB, text string) any {
+	t.Helper()
+	var value any
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		return text
+	}
+	if object, ok := value.(map[string]any); ok && (object["items"] != nil || object["rows"] != nil) {
+		metadata := object["metadata"].(map[string]any)
+		metadata["resourceVersion"] = "N"
+		if metadata["continue"] != nil && metadata["continue"] != "" {
+			metadata["continue"] = "TOKEN"
+		}
+		items, _ := object["items"].([]any)
+		for _, item := range items {
+			if object["kind"] == "NamespaceList" { // a kube-apiserver leaves these out, as the server does
+				delete(item.(map[string]any), "kind")
+				delete(item.(map[string]any), "apiVersion")
+			}
+		}
+	}
+	return value
+}
+
+// client is a client of the server.
+func (s *scene) client(gvr schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
+	s.Helper()
+	client, err := dynamic.NewForConfig(readapi.Config(s.server))
+	s.ok(err)
+	return client.Resource(gvr)
+}
+
+// put writes an environment to the cluster.
+func (s *scene) put(name, stage string) *unstructured.Unstructured {
+	s.Helper()
+	s.ok(s.cluster.Load(s.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": demo + "/v1", "kind": "Environment", "metadata": map[string]any{"name": name},
+		"spec": map[string]any{"stage": stage, "region": "moon"},
+	}}))
+	o, err := s.cluster.Client().Resource(environments).Get(s.Context(), name, metav1.GetOptions{})
+	s.ok(err)
+	return o
+}
+
+// remove deletes an environment.
+func (s *scene) remove(name string) {
+	s.Helper()
+	s.ok(s.cluster.Client().Resource(environments).Delete(s.Context(), name, metav1.DeleteOptions{}))
+}
+
+// stream is a watch, read line by line.
+type stream struct {
+	t     *testing.T
+	body  io.ReadCloser
+	lines *bufio.Scanner
+}
+
+// watch begins a watch of a path of the server.
+func (s *scene) watch(path string) *stream {
+	s.Helper()
+	r, err := http.NewRequestWithContext(s.Context(), http.MethodGet, "http://server"+path, nil)
+	s.ok(err)
+	answer, err := readapi.NewTransport(s.server).RoundTrip(r)
+	s.ok(err)
+	if answer.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(answer.Body)
+		s.Fatalf("%s: %s", answer.Status, text)
+	}
+	s.Cleanup(func() { answer.Body.Close() })
+	lines := bufio.NewScanner(answer.Body)
+	lines.Buffer(nil, 1<<20)
+	return &stream{s.T, answer.Body, lines}
+}
+
+// event is one of a watch.
+type event struct {
+	Type   string
+	Object struct {
+		Code     int
+		Metadata struct{ Name, ResourceVersion string }
+	}
+}
+
+// next reads an event; false at the end of the watch.
+func (w *stream) next() (e event, more bool) {
+	w.t.Helper()
+	late := time.AfterFunc(time.Minute/2, func() { w.body.Close() })
+	defer late.Stop()
+	if !w.lines.Scan() {
+		return e, false
+	}
+	if err := json.Unmarshal(w.lines.Bytes(), &e); err != nil {
+		w.t.Fatal(err)
+	}
+	return e, true
+}

@@ -1,0 +1,259 @@
+package live
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/readapi"
+)
+
+// checks are comparisons of a cache with the API server. Who asks for one while another is under way gets the next, which
+// begins after that, together with all who ask meanwhile.
+type checks struct {
+	timeout time.Duration
+	mu      struct {
+		sync.Mutex
+		running bool
+		next    *check
+	}
+}
+
+// check is one of them. err is set when done is closed.
+type check struct {
+	done chan struct{}
+	err  error
+}
+
+// fresh waits until the cache has everything that the API server had when it was called.
+func (c *collection) fresh(ctx context.Context) error {
+	s := &c.checks
+	s.mu.Lock()
+	if s.mu.next == nil {
+		s.mu.next = &check{done: make(chan struct{})}
+	}
+	mine := s.mu.next
+	if !s.mu.running {
+		s.mu.running = true
+		go c.runChecks() // ends when nobody has asked for another one; each ends with the timeout
+	}
+	s.mu.Unlock()
+	select {
+	case <-mine.done:
+		return mine.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// reach waits until the cache has got to a version. Should the API server not be there yet either, the handler says so.
+func (c *collection) reach(ctx context.Context, version uint64) error {
+	err := c.fresh(ctx)
+	if c.ResourceVersion() >= version {
+		return nil
+	}
+	return err
+}
+
+func (c *collection) runChecks() {
+	s := &c.checks
+	for {
+		s.mu.Lock()
+		now := s.mu.next
+		s.mu.next = nil
+		s.mu.running = now != nil
+		s.mu.Unlock()
+		if now == nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
+		now.err = c.compare(ctx)
+		cancel()
+		close(now.done)
+	}
+}
+
+// listed is the metadata of a list.
+type listed struct {
+	Metadata struct {
+		ResourceVersion string `json:"resourceVersion"`
+		Continue        string `json:"continue"`
+	} `json:"metadata"`
+	Items []item `json:"items"`
+}
+
+type item struct {
+	Metadata struct {
+		Name            string `json:"name"`
+		Namespace       string `json:"namespace"`
+		ResourceVersion string `json:"resourceVersion"`
+	} `json:"metadata"`
+}
+
+const (
+	// compared is how many objects are compared one by one to find out whether the cache has all changes.
+	compared       = 500
+	acceptPartials = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
+	acceptPartial  = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json"
+)
+
+// compare asks the API server how far it is, and waits until the cache has got there.
+//
+// Resource versions count the changes of all types, and a watch on which nothing happens tells of those of others once a
+// minute. So where the cache lags, it may have everything all the same: it has if all objects are of the same versions, or,
+// where they are many, if another watch from there on brings nothing that the cache has not got before a bookmark says
+// that it has got to the version.
+func (c *collection) compare(ctx context.Context) error {
+	body, err := c.server.upstream.get(ctx, c.path(), url.Values{"limit": {strconv.Itoa(compared)}}, acceptPartials)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	var list listed
+	if err := json.NewDecoder(body).Decode(&list); err != nil {
+		return errUnreachable(err)
+	}
+	present, err := strconv.ParseUint(list.Metadata.ResourceVersion, 10, 64)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	begin := c.informer.History()
+	if list.Metadata.Continue != "" && begin.Version < present {
+		return c.probe(ctx, begin, present)
+	}
+	for {
+		h := c.informer.History()
+		if h.Version >= present {
+			return nil
+		}
+		if list.Metadata.Continue == "" && same(h.Snapshot, list.Items) {
+			c.confirm(h, present)
+			return nil
+		}
+		select {
+		case <-h.Next:
+		case <-ctx.Done():
+			return readapi.NewTooLargeError(present, c.complete(h))
+		}
+	}
+}
+
+// path is that of lists of the type.
+func (c *collection) path() string {
+	path := "/apis/" + c.gvr.Group + "/" + c.gvr.Version
+	if c.gvr.Group == "" {
+		path = "/api/" + c.gvr.Version
+	}
+	if namespace := c.informer.History().Namespace; namespace != "" {
+		path += "/namespaces/" + namespace
+	}
+	return path + "/" + c.gvr.Resource
+}
+
+// same reports whether a snapshot has the same versions of the same objects.
+func same(s *dynamicinformer.Snapshot, items []item) bool {
+	if s.Len() != len(items) {
+		return false
+	}
+	for _, i := range items {
+		key := i.Metadata.Name
+		if i.Metadata.Namespace != "" {
+			key = i.Metadata.Namespace + "/" + key
+		}
+		stored, _ := s.Stored(key)
+		o, ok := stored.(interface{ GetResourceVersion() string })
+		if !ok || o.GetResourceVersion() != i.Metadata.ResourceVersion {
+			return false
+		}
+	}
+	return true
+}
+
+// probeSeconds is how long the watch of a probe may last. A kube-apiserver sends a bookmark two seconds before the end.
+const probeSeconds = "3"
+
+// probe watches until a version, and waits until the cache has what has come.
+func (c *collection) probe(ctx context.Context, begin dynamicinformer.History, present uint64) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	last := make(chan uint64, 1)
+	failed := make(chan error, 1)
+	go func() { // ended by cancel
+		version, err := c.watchTo(ctx, begin.Version, present)
+		if err != nil {
+			failed <- err
+			return
+		}
+		last <- version
+	}()
+	wanted, confirms := present, false
+	for {
+		h := c.informer.History()
+		if h.Version >= wanted || h.Epoch != begin.Epoch && h.Synced && h.Version >= present {
+			if confirms && h.Epoch == begin.Epoch {
+				c.confirm(h, present)
+			}
+			return nil
+		}
+		select {
+		case <-h.Next:
+		case wanted = <-last:
+			confirms = true
+		case err := <-failed:
+			return err
+		case <-ctx.Done():
+			return readapi.NewTooLargeError(present, c.complete(h))
+		}
+	}
+}
+
+// watchTo watches from one version to another, and returns the version of the last change in between, or that it began with.
+func (c *collection) watchTo(ctx context.Context, from, to uint64) (uint64, error) {
+	body, err := c.server.upstream.get(ctx, c.path(), url.Values{
+		"watch": {"true"}, "allowWatchBookmarks": {"true"}, "timeoutSeconds": {probeSeconds},
+		"resourceVersion": {strconv.FormatUint(from, 10)},
+	}, acceptPartial)
+	if err != nil {
+		return 0, err
+	}
+	defer body.Close()
+	last := from
+	events := json.NewDecoder(bufio.NewReader(body))
+	for {
+		var event struct {
+			Type   string          `json:"type"`
+			Object json.RawMessage `json:"object"`
+		}
+		var of item
+		err := events.Decode(&event)
+		if err == nil && event.Type == "ERROR" {
+			return 0, apierrors.NewServiceUnavailable("the API server ended a watch: " + string(event.Object))
+		}
+		if err == nil {
+			err = json.Unmarshal(event.Object, &of)
+		}
+		if err == io.EOF || err != nil {
+			return 0, errUnreachable(err)
+		}
+		version, err := strconv.ParseUint(of.Metadata.ResourceVersion, 10, 64)
+		switch {
+		case err != nil:
+			return 0, apierrors.NewInternalError(err)
+		case version > to:
+			return last, nil
+		case event.Type != "BOOKMARK":
+			last = version
+		}
+		if version == to {
+			return last, nil
+		}
+	}
+}

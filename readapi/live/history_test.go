@@ -1,0 +1,232 @@
+package live
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/readapi"
+)
+
+// TestHistories writes at random, and has the informer list again and the type go and come, while a client lists and
+// watches, now the server, now the cluster, and always goes on from where it is. Of what is written after its list, nothing is
+// lost, doubled or invented.
+func TestHistories(t *testing.T) {
+	for seed := range uint64(3) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			s := newScene(t, Options{History: 20})
+			w := &writer{scene: s, random: rand.New(rand.NewPCG(seed, 1)), written: map[uint64]string{}}
+			r := &reader{scene: s, random: rand.New(rand.NewPCG(seed, 2))}
+			done := make(chan struct{})
+			go func() { defer close(done); r.run() }() // ended by the last object that is written
+			for range 150 {
+				w.step()
+			}
+			s.put(lastName, "end")
+			select {
+			case <-done:
+			case <-time.After(time.Minute):
+				t.Fatal("the client does not get to the end")
+			}
+			w.check(r)
+		})
+	}
+}
+
+const lastName = "zz-last"
+
+// writer writes environments, and remembers what it has written by resource version.
+type writer struct {
+	*scene
+	random  *rand.Rand
+	written map[uint64]string
+}
+
+func (w *writer) step() {
+	name := fmt.Sprint("w", w.random.IntN(8))
+	switch n := w.random.IntN(100); {
+	case n < 70:
+		stage := fmt.Sprint("s", w.random.IntN(1000))
+		o := w.put(name, stage)
+		w.written[number(o.GetResourceVersion())] = name + " " + stage
+	case n < 93:
+		err := w.cluster.Client().Resource(environments).Delete(w.Context(), name, deleteOptions)
+		if err != nil && !strings.Contains(err.Error(), "not found") {
+			w.Error(err)
+		}
+	case n < 98: // the watch of the informer ends with 410
+		if list, err := w.cluster.Client().Resource(environments).List(w.Context(), metav1.ListOptions{}); err == nil && len(list.Items) > 0 {
+			_, err := w.cluster.Storage().Restore(&list.Items[0])
+			w.ok(err)
+		}
+	default:
+		definitions := w.cluster.Client().Resource(crd.GVR)
+		definition, err := definitions.Get(w.Context(), "environments."+demo, getOptions)
+		w.ok(err)
+		w.ok(definitions.Delete(w.Context(), definition.GetName(), deleteOptions))
+		again := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": definition.GetAPIVersion(), "kind": definition.GetKind(),
+			"metadata": map[string]any{"name": definition.GetName()}, "spec": definition.Object["spec"],
+		}}
+		w.ok(w.cluster.Load(w.Context(), again))
+	}
+}
+
+// check compares what a client has been told with what was written, and what it has in the end with what there is.
+func (w *writer) check(r *reader) {
+	for _, s := range r.segments {
+		for version, what := range w.written {
+			told, ok := s.told[version]
+			if version > s.from && version <= s.to && (!ok || told != what) {
+				w.Errorf("from %d to %d, %q of %d is told as %q", s.from, s.to, what, version, told)
+			}
+		}
+		for version, what := range s.told {
+			if w.written[version] != what && !strings.HasPrefix(what, lastName) && strings.HasPrefix(what, "w") {
+				w.Errorf("%q of %d has never been written", what, version)
+			}
+		}
+	}
+	list, err := w.cluster.Client().Resource(environments).List(w.Context(), metav1.ListOptions{})
+	w.ok(err)
+	want := map[string]string{}
+	for _, o := range list.Items {
+		want[o.GetName()] = o.GetResourceVersion()
+	}
+	if diff := cmp.Diff(want, r.state); diff != "" {
+		w.Errorf("in the end the client has something else: %s", diff)
+	}
+}
+
+// segment is what one chain of watches has told after a list.
+type segment struct {
+	from, to uint64
+	told     map[uint64]string // what was written, by resource version
+}
+
+// reader lists and watches, as a client does.
+type reader struct {
+	*scene
+	random   *rand.Rand
+	state    map[string]string // name to resource version
+	segments []*segment
+}
+
+// environment is what is read of one.
+type environment struct {
+	Code     int
+	Metadata struct{ Name, ResourceVersion, Continue string }
+	Spec     struct{ Stage string }
+}
+
+func (r *reader) run() {
+	for r.Context().Err() == nil {
+		if !r.list() {
+			time.Sleep(time.Millisecond) // the type is not there: a client tries again
+			continue
+		}
+		for r.watch() {
+			if r.state[lastName] != "" {
+				return
+			}
+		}
+		if r.state[lastName] != "" {
+			return
+		}
+	}
+}
+
+// via is the server that the next request goes to.
+func (r *reader) via() http.Handler {
+	if r.random.IntN(4) == 0 {
+		return r.cluster
+	}
+	return r.server
+}
+
+func (r *reader) list() bool {
+	path := environmentsPath + []string{"", "?resourceVersion=0"}[r.random.IntN(2)]
+	w := ask(r.T, r.via(), path)
+	var list struct {
+		Metadata struct{ ResourceVersion string }
+		Items    []environment
+	}
+	if w.Code != http.StatusOK || json.Unmarshal(w.Body.Bytes(), &list) != nil {
+		return false
+	}
+	r.state = map[string]string{}
+	for _, o := range list.Items {
+		r.state[o.Metadata.Name] = o.Metadata.ResourceVersion
+	}
+	at := number(list.Metadata.ResourceVersion)
+	r.segments = append(r.segments, &segment{from: at, to: at, told: map[uint64]string{}})
+	return true
+}
+
+// watch watches for some events, and reports whether the client can go on from there.
+func (r *reader) watch() bool {
+	now := r.segments[len(r.segments)-1]
+	path := fmt.Sprintf("%s?watch=true&allowWatchBookmarks=true&timeoutSeconds=1&resourceVersion=%d", environmentsPath, now.to)
+	request, err := http.NewRequestWithContext(r.Context(), http.MethodGet, "http://server"+path, nil)
+	if err != nil {
+		r.Error(err)
+		return false
+	}
+	answer, err := readapi.NewTransport(r.via()).RoundTrip(request)
+	if err != nil {
+		return false
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return false
+	}
+	events := json.NewDecoder(answer.Body)
+	for range 1 + r.random.IntN(20) {
+		var e struct {
+			Type   string
+			Object environment
+		}
+		if events.Decode(&e) != nil {
+			return true // it ends, and goes on from the last event
+		}
+		if e.Type == "ERROR" {
+			return false
+		}
+		r.apply(now, e.Type, e.Object)
+		if r.state[lastName] != "" {
+			return true
+		}
+	}
+	return true
+}
+
+func (r *reader) apply(now *segment, kind string, o environment) {
+	name, version := o.Metadata.Name, number(o.Metadata.ResourceVersion)
+	had := r.state[name]
+	if version <= now.to && kind != "BOOKMARK" || version < now.to {
+		r.Errorf("%s %s of %d comes after %d", kind, name, version, now.to)
+	}
+	now.to = version
+	switch {
+	case kind == "BOOKMARK":
+		return
+	case (kind == "ADDED") != (had == ""):
+		r.Errorf("%s %s of %d, which the client has at %q; it has %v", kind, name, version, had, slices.Sorted(maps.Keys(r.state)))
+	case kind == "DELETED":
+		delete(r.state, name)
+		return
+	}
+	r.state[name] = o.Metadata.ResourceVersion
+	now.told[version] = name + " " + o.Spec.Stage
+}

@@ -1,0 +1,145 @@
+package live
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/readapi"
+)
+
+// object is an object as the informer keeps it. The zero value is none.
+type object struct {
+	key     string // may be a part of stored
+	stored  dynamicinformer.PackedObject
+	version string // "v1"
+	// custom objects are written as they come; of others a kube-apiserver writes kind and apiVersion where it pleases.
+	custom bool
+}
+
+var _ readapi.ListItem = object{}
+
+// object makes one of what the informer keeps under a key; none of nil.
+func (c *collection) object(key string, stored any) object {
+	if o, ok := stored.(dynamicinformer.PackedObject); ok {
+		return object{key, o, c.gvr.Version, c.typ.Custom}
+	}
+	return object{}
+}
+
+// objectOrNil is object as a readapi.Object that is nil where there is none.
+func (c *collection) objectOrNil(key string, stored any) readapi.Object {
+	if o := c.object(key, stored); o != (object{}) {
+		return o
+	}
+	return nil
+}
+
+// Key implements readapi.Object.
+func (o object) Key() string { return o.key }
+
+// Version implements readapi.Object.
+func (o object) Version() string { return o.version }
+
+// Labels implements readapi.Object.
+func (o object) Labels() labels.Labels { return o.stored.Labels() }
+
+// JSON implements readapi.Object.
+func (o object) JSON() ([]byte, error) {
+	var out []byte
+	err := o.view(func(text []byte) { out = bytes.Clone(text) })
+	return out, err
+}
+
+// AppendJSON implements readapi.Object. Requests for other versions than the one that is kept never get here.
+func (o object) AppendJSON(dst []byte, _ string) ([]byte, error) {
+	err := o.view(func(text []byte) {
+		kind, version, rest, found := cutType(text)
+		if o.custom || !found {
+			dst = append(dst, text...)
+			return
+		}
+		dst = append(append(dst, `{"kind":`...), kind...)
+		dst = append(append(dst, `,"apiVersion":`...), version...)
+		dst = append(append(dst, ','), rest...)
+	})
+	return dst, err
+}
+
+// AppendItem implements readapi.ListItem.
+func (o object) AppendItem(dst []byte) ([]byte, error) {
+	err := o.view(func(text []byte) {
+		_, _, rest, found := cutType(text)
+		if o.custom || !found {
+			dst = append(dst, text...)
+			return
+		}
+		dst = append(append(dst, '{'), rest...)
+	})
+	return dst, err
+}
+
+// view calls see with the text of the object, which it must not keep.
+func (o object) view(see func(text []byte)) error {
+	err := o.stored.View(func(text []byte) error { see(text); return nil })
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.key, err)
+	}
+	return nil
+}
+
+// cutType cuts kind and apiVersion, with their quotes, off the beginning of an object, where they are in what a
+// kube-apiserver sends of a built-in type (the kind first), and in what an informer completes. rest follows their comma.
+func cutType(text []byte) (kind, version, rest []byte, found bool) {
+	rest, found = bytes.CutPrefix(text, []byte{'{'})
+	if !found {
+		return nil, nil, nil, false
+	}
+	if kind, rest, found = cutMember(rest, `"kind":`); found {
+		version, rest, found = cutMember(rest, `"apiVersion":`)
+	} else if version, rest, found = cutMember(rest, `"apiVersion":`); found {
+		kind, rest, found = cutMember(rest, `"kind":`)
+	}
+	return kind, version, rest, found
+}
+
+// cutMember cuts a member with a plain string, and the comma behind it, off the beginning of a text.
+func cutMember(text []byte, name string) (value, rest []byte, found bool) {
+	behind, found := bytes.CutPrefix(text, []byte(name+`"`))
+	if !found {
+		return nil, text, false
+	}
+	end := bytes.IndexAny(behind, `"\`)
+	if end < 0 || !bytes.HasPrefix(behind[end:], []byte(`",`)) {
+		return nil, text, false
+	}
+	start := len(name)
+	return text[start : start+end+2], behind[end+2:], true
+}
+
+// indexKey returns the key that a value has in the index of a name; false where there is no such index, or it is composite.
+func (k *kept) indexKey(name, value string) (key string, found bool, err error) {
+	for _, x := range k.indexes {
+		if x.Name == name && !x.Composite() {
+			key, err := x.Key(x.Operand(0, value, false))
+			return key, true, err
+		}
+	}
+	return "", false, nil
+}
+
+// Field implements readapi.Fields.
+func (c *collection) Field(name, value string) (func(readapi.Object) bool, error) {
+	key, found, err := c.indexKey(name, value)
+	if err != nil || !found {
+		return nil, err
+	}
+	at := slices.Index(c.set.Names(), name)
+	return func(o readapi.Object) bool {
+		text, err := o.JSON()
+		return err == nil && slices.Contains(c.set.KeysJSON(text, nil)[at], key)
+	}, nil
+}

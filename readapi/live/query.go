@@ -1,0 +1,225 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/readapi"
+)
+
+// queryPrefix is what stands before the path of a type in requests that query it.
+const queryPrefix = "/query"
+
+// QueryPath is the path on which a type is queried, in a namespace or in all: "/query/apis/example.com/v1/widgets".
+//
+// Its parameters are those of a GET:
+//
+//	q              the query as text (see package query); without it, all objects
+//	labelSelector  as for lists
+//	sortBy, descending, limit, continue
+//	               as query.Options say
+//	scan           true lets the query look at every object where no index leads to fewer
+//	keys           true gives keys in place of objects
+//	count          true gives the number of objects alone
+//	values         the name of an index: its values, with the number of objects that have them
+//	groupBy, compute
+//	               groups, and what is computed of each; both may be repeated
+//	explain        true says how the query would be answered
+//	watch          true follows what the query finds, with the events and the parameters of a watch of the Kubernetes API
+//
+// The answer is an [Answer], and errors are Status objects. The objects are of the present moment, as for a list without
+// resourceVersion; "Cache-Control: max-stale" takes what the cache has.
+func QueryPath(group, version, namespace, resource string) string {
+	path := queryPrefix + "/apis/" + group + "/" + version
+	if group == "" {
+		path = queryPrefix + "/api/" + version
+	}
+	if namespace != "" {
+		path += "/namespaces/" + namespace
+	}
+	return path + "/" + resource
+}
+
+func (s *Server) serveQuery(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set(servedHeader, servedByCache)
+	if err := s.query(w, r); err != nil && r.Context().Err() == nil {
+		readapi.WriteError(w, r, err)
+	}
+}
+
+// query answers a query. An error comes before anything has been written.
+func (s *Server) query(w http.ResponseWriter, r *http.Request) error {
+	inner := r.Clone(r.Context())
+	inner.URL.Path = strings.TrimPrefix(r.URL.Path, queryPrefix)
+	asked, ok := readapi.ParseRequest(inner)
+	switch {
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		return apierrors.NewMethodNotSupported(asked.GVR.GroupResource(), strings.ToLower(r.Method))
+	case !ok || asked.Name != "":
+		return apierrors.NewBadRequest(fmt.Sprintf("%s names no type: a query is on %s", r.URL.Path, QueryPath("GROUP", "VERSION", "", "RESOURCE")))
+	}
+	c, err := s.queried(asked)
+	if err != nil {
+		return err
+	}
+	params := r.URL.Query()
+	q, err := parseQuery(params.Get("q"))
+	if err != nil {
+		return err
+	}
+	if asked.Verb == "watch" || asked.Verb == "watch-list" {
+		return c.watchQuery(w, inner, asked, q)
+	}
+	if selector := params.Get("labelSelector"); selector != "" {
+		parsed, err := labels.Parse(selector)
+		if err != nil {
+			return apierrors.NewBadRequest(err.Error())
+		}
+		q = query.And(q, query.Selector(parsed))
+	}
+	if asked.Namespace != "" {
+		q = query.And(q, query.Namespace(asked.Namespace))
+	}
+	if !maxStale(r) {
+		if err := c.fresh(r.Context()); err != nil {
+			return err
+		}
+	}
+	answer, err := c.answer(r.Context(), q, params)
+	if err != nil {
+		return explained(err)
+	}
+	return c.server.writeAnswer(w, answer)
+}
+
+// queried returns the objects of a type that is asked for.
+func (s *Server) queried(asked readapi.Request) (*collection, error) {
+	gr := asked.GVR.GroupResource()
+	k := s.keeper(gr)
+	if k == nil || k.gvr != asked.GVR {
+		return nil, apierrors.NewNotFound(gr, "") // which is what clients take for a type that is not served
+	}
+	h, status := k.informer.History(), k.informer.Status()
+	switch {
+	case lostRights(status):
+		return nil, apierrors.NewForbidden(gr, "", errors.New(status.Message))
+	case h.Namespace != "" && h.Namespace != asked.Namespace:
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("of %s only the namespace %s is kept here", gr, h.Namespace))
+	case !h.Synced:
+		return nil, apierrors.NewServiceUnavailable(status.String())
+	}
+	if c := k.collection(); c != nil {
+		return c, nil
+	}
+	return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("%s: how it is served is not known yet", gr))
+}
+
+func parseQuery(text string) (query.Query, error) {
+	if text == "" {
+		return query.All(), nil
+	}
+	q, err := query.Parse(text)
+	if err != nil {
+		return nil, explained(err)
+	}
+	if follows, _ := query.FollowsReferences(q); follows {
+		return nil, apierrors.NewBadRequest("queries about references are not answered here: they take all types that refer, and are referred to")
+	}
+	return q, nil
+}
+
+// explained makes an answer to the client of what is wrong with a query.
+func explained(err error) error {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	var wrong *query.Error
+	if errors.As(err, &wrong) {
+		return apierrors.NewBadRequest(fmt.Sprintf("q: %v\n%s", wrong, wrong.Caret()))
+	}
+	return apierrors.NewBadRequest(err.Error())
+}
+
+// answer asks the cache.
+func (c *collection) answer(ctx context.Context, q query.Query, params url.Values) (*answering, error) {
+	options, err := queryOptions(params)
+	if err != nil {
+		return nil, err
+	}
+	querier := query.New(query.ForInformer(c.informer), c.indexes...)
+	a := &answering{Answer: Answer{Kind: AnswerKind}}
+	switch {
+	case params.Get("explain") == "true":
+		plan, err := querier.Explain(q, options)
+		a.from(querier.Stamp(), plan)
+		return a, err
+	case params.Get("count") == "true":
+		n, err := querier.Count(ctx, q, options)
+		a.Count = &n
+		plan, _ := querier.Explain(q, options) // for its warnings; the count has succeeded
+		a.from(querier.Stamp(), plan)
+		return a, err
+	case params.Get("values") != "":
+		values, err := querier.Values(ctx, params.Get("values"), q, options)
+		a.Values = values
+		a.from(querier.Stamp(), nil)
+		return a, err
+	case params.Has("groupBy") || params.Has("compute"):
+		return a, a.group(ctx, querier, q, params, options)
+	}
+	result, err := querier.Query(ctx, q, options)
+	if err != nil {
+		return nil, err
+	}
+	a.from(result.Stamp, result.Plan)
+	a.Continue = result.Continue
+	if params.Get("keys") == "true" {
+		a.Keys = result.Keys()
+	} else {
+		a.result = result
+	}
+	return a, nil
+}
+
+func queryOptions(params url.Values) (query.Options, error) {
+	o := query.Options{
+		SortBy: params.Get("sortBy"), Descending: params.Get("descending") == "true",
+		Continue: params.Get("continue"), AllowScan: params.Get("scan") == "true",
+	}
+	if text := params.Get("limit"); text != "" {
+		var err error
+		if o.Limit, err = strconv.Atoi(text); err != nil || o.Limit < 0 {
+			return o, apierrors.NewBadRequest(fmt.Sprintf("limit is %q: give a number that is not negative", text))
+		}
+	}
+	return o, nil
+}
+
+// group computes groups.
+func (a *answering) group(ctx context.Context, querier *query.Querier, q query.Query, params url.Values, options query.Options) error {
+	aggregation := query.Aggregation{GroupBy: params["groupBy"]}
+	for _, text := range params["compute"] {
+		measure, err := query.ParseMeasure(text)
+		if err != nil {
+			return err
+		}
+		aggregation.Measures = append(aggregation.Measures, measure)
+	}
+	groups, err := querier.Aggregate(ctx, q, aggregation, options)
+	if err != nil {
+		return err
+	}
+	a.from(groups.Stamp, groups.Plan)
+	a.Groups = groups.Groups
+	return nil
+}

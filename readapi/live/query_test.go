@@ -1,0 +1,137 @@
+package live
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var (
+	getOptions    = metav1.GetOptions{}
+	updateOptions = metav1.UpdateOptions{}
+	deleteOptions = metav1.DeleteOptions{}
+)
+
+// query asks for workloads; parameters are names and values in turn.
+func (s *scene) query(namespace string, parameters ...string) (Answer, string) {
+	s.Helper()
+	query := url.Values{}
+	for i := 0; i < len(parameters); i += 2 {
+		query.Add(parameters[i], parameters[i+1])
+	}
+	w := ask(s.T, s.server, QueryPath(demo, "v1", namespace, "workloads")+"?"+query.Encode())
+	var answer Answer
+	if w.Code != http.StatusOK {
+		var status metav1.Status
+		s.ok(json.Unmarshal(w.Body.Bytes(), &status))
+		return answer, status.Message
+	}
+	s.ok(json.Unmarshal(w.Body.Bytes(), &answer))
+	if answer.Kind != AnswerKind || answer.ResourceVersion == "" {
+		s.Errorf("the answer is %+v", answer)
+	}
+	return answer, ""
+}
+
+// TestQuery asks for objects, keys, numbers, values and groups.
+func TestQuery(t *testing.T) {
+	s := newScene(t, Options{})
+	all, _ := s.query("", "q", "port=8080", "keys", "true")
+	if len(all.Keys) < 2 {
+		t.Fatalf("the keys are %q", all.Keys)
+	}
+	objects, _ := s.query("", "q", "port=8080")
+	var keys []string
+	for _, item := range objects.Items {
+		var o metav1.PartialObjectMetadata
+		s.ok(json.Unmarshal(item, &o))
+		keys = append(keys, o.Namespace+"/"+o.Name)
+	}
+	if diff := cmp.Diff(all.Keys, keys); diff != "" || !strings.Contains(objects.Plan, "port") {
+		t.Errorf("the objects are others than the keys: %s; the plan is %s", diff, objects.Plan)
+	}
+	page, _ := s.query("", "q", "port=8080", "keys", "true", "limit", "1")
+	rest, _ := s.query("", "q", "port=8080", "keys", "true", "continue", page.Continue)
+	if diff := cmp.Diff(all.Keys, append(page.Keys, rest.Keys...)); diff != "" {
+		t.Errorf("the pages are not the whole: %s", diff)
+	}
+	if count, _ := s.query("", "q", "port=8080", "count", "true"); count.Count == nil || *count.Count != len(all.Keys) {
+		t.Errorf("the number is %v", count.Count)
+	}
+	values, _ := s.query("", "values", "port")
+	groups, _ := s.query("", "groupBy", "port", "compute", "max(.spec.replicas)")
+	if len(values.Values) == 0 || len(groups.Groups) < len(values.Values) || groups.Groups[0].Results[0].Value == "" {
+		t.Errorf("the values are %+v, the groups %+v", values.Values, groups.Groups)
+	}
+	some, _ := s.query("payments", "q", "port=8080", "keys", "true")
+	for _, key := range some.Keys {
+		if !strings.HasPrefix(key, "payments/") {
+			t.Errorf("%s is not in the namespace", key)
+		}
+	}
+	if plan, _ := s.query("", "q", "port=8080", "explain", "true"); plan.Plan == "" || plan.Items != nil {
+		t.Errorf("the plan is %q", plan.Plan)
+	}
+	if labelled, _ := s.query("", "labelSelector", "demo.crdcache.dev/team=checkout", "scan", "true", "keys", "true"); len(labelled.Keys) == 0 {
+		t.Error("no object has the label")
+	}
+}
+
+// TestQueriesThatAreWrong says what is wrong with them.
+func TestQueriesThatAreWrong(t *testing.T) {
+	s := newScene(t, Options{})
+	for want, parameters := range map[string][]string{
+		"port=\n":            {"q", "port="},
+		`no index "nothing"`: {"q", "nothing=1"},
+		"limit is":           {"limit", "-1"},
+		"continue token":     {"continue", "x"},
+		"index":              {"q", `where("@.spec.replicas > 1")`},
+		"about references":   {"q", "dangling(environment)"},
+		"found '=='":         {"labelSelector", "=="},
+		"measure":            {"compute", "x"},
+	} {
+		if _, got := s.query("", parameters...); !strings.Contains(got, want) {
+			t.Errorf("%q is answered with %q, without %q", parameters, got, want)
+		}
+	}
+	for path, want := range map[string]int{
+		QueryPath(demo, "v1", "", "routes"):    http.StatusNotFound,
+		QueryPath(demo, "v2", "", "workloads"): http.StatusNotFound,
+		"/query/apis/" + demo:                  http.StatusBadRequest,
+		QueryPath("", "v1", "", "namespaces"):  http.StatusOK,
+	} {
+		if w := ask(t, s.server, path); w.Code != want {
+			t.Errorf("%s is answered with %d: %s", path, w.Code, w.Body)
+		}
+	}
+}
+
+// TestQueryIsFollowed has objects come into the answer of a query and leave it.
+func TestQueryIsFollowed(t *testing.T) {
+	s := newScene(t, Options{})
+	s.put("in", "moon")
+	s.put("out", "earth")
+	watch := s.watch(QueryPath(demo, "v1", "", "environments") + "?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan" +
+		"&allowWatchBookmarks=true&q=" + url.QueryEscape(`where("@.spec.stage == \"moon\"")`))
+	expect := func(want string) {
+		t.Helper()
+		if e, _ := watch.next(); e.Type+" "+e.Object.Metadata.Name != want {
+			t.Errorf("got %s %s, want %s", e.Type, e.Object.Metadata.Name, want)
+		}
+	}
+	expect("ADDED in")
+	expect("BOOKMARK ")
+	s.put("out", "mars")
+	s.put("out", "moon")
+	expect("ADDED out")
+	s.put("in", "mars")
+	expect("DELETED in")
+	s.remove("in")
+	s.remove("out")
+	expect("DELETED out")
+}

@@ -1,0 +1,162 @@
+package live
+
+import (
+	"net/http"
+	pathpkg "path"
+	"slices"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/readapi"
+)
+
+// Headers of answers.
+const (
+	servedHeader    = "Crdcache-Served"
+	servedByCache   = "cache"
+	servedByCluster = "cluster"
+	prunedHeader    = "Crdcache-Pruned"
+)
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	asked, ofType := readapi.ParseRequest(r)
+	switch path := r.URL.Path; {
+	case path == "/healthz" || path == "/livez" || path == "/readyz":
+		s.handler.ServeHTTP(w, r)
+	case strings.HasPrefix(path, queryPrefix+"/"):
+		s.serveQuery(w, r)
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		err := apierrors.NewMethodNotSupported(asked.GVR.GroupResource(), asked.Verb)
+		readapi.WriteError(w, r, err)
+	case path != "/" && pathpkg.Clean(path) != strings.TrimSuffix(path, "/"):
+		readapi.WriteError(w, r, apierrors.NewBadRequest("the path is not in its shortest form"))
+	case slices.Contains(asGoodAsWriting, subresource(path)):
+		readapi.WriteError(w, r, apierrors.NewMethodNotSupported(schema.GroupResource{}, subresource(path)))
+	case ofType && s.serveKept(w, r, asked):
+	default:
+		s.upstream.proxy.ServeHTTP(w, r)
+	}
+}
+
+// asGoodAsWriting are subresources that do something when they are read.
+var asGoodAsWriting = []string{"exec", "attach", "portforward", "proxy"}
+
+// subresource is what a path names below an object, or something like it; also where more follows.
+func subresource(path string) string {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	switch {
+	case len(parts) > 2 && parts[0] == "api":
+		parts = parts[2:]
+	case len(parts) > 3 && parts[0] == "apis":
+		parts = parts[3:]
+	default:
+		return ""
+	}
+	if parts[0] == "namespaces" && len(parts) > 4 {
+		parts = parts[2:]
+	}
+	if len(parts) < 3 {
+		return ""
+	}
+	return parts[2]
+}
+
+// serveKept answers from the cache, if that can, and reports whether it has answered.
+func (s *Server) serveKept(w http.ResponseWriter, r *http.Request, asked readapi.Request) bool {
+	k := s.keeper(asked.GVR.GroupResource())
+	if k == nil {
+		return false
+	}
+	c := k.collection()
+	if c == nil || !c.serves(r, asked) {
+		return false
+	}
+	if err := c.wait(r, asked); err != nil {
+		if r.Context().Err() == nil {
+			w.Header().Set(servedHeader, servedByCache)
+			readapi.WriteError(w, r, err)
+		}
+		return true
+	}
+	w.Header().Set(servedHeader, servedByCache)
+	if c.informer.History().Pruned {
+		w.Header().Set(prunedHeader, "true")
+	}
+	s.handler.ServeHTTP(w, r)
+	return true
+}
+
+// serves reports whether the cache answers as the API server does.
+func (c *collection) serves(r *http.Request, asked readapi.Request) bool {
+	limit := c.informer.History().Namespace
+	query := r.URL.Query()
+	switch accept := strings.Join(r.Header.Values("Accept"), ","); {
+	case asked.GVR != c.gvr, asked.Subresource != "":
+		return false
+	case limit != "" && asked.Namespace != limit:
+		return false
+	case lostRights(c.informer.Status()):
+		return false
+	case accept != "" && !readable(accept):
+		return false
+	case !c.typ.Custom && strings.Contains(accept, "as=Table"):
+		return false
+	case asked.Verb == "get" && query.Get("resourceVersion") == "" && !maxStale(r):
+		return false // it costs as much as asking how far the API server is
+	}
+	return c.selects(query.Get("fieldSelector"))
+}
+
+// lostRights reports whether the API server refuses the requests of an informer, and would refuse those of its clients.
+func lostRights(s dynamicinformer.Status) bool {
+	return s.Reason == dynamicinformer.ReasonForbidden || s.Reason == dynamicinformer.ReasonUnauthorized
+}
+
+// readable reports whether something that is accepted can be written here.
+func readable(accept string) bool {
+	return strings.Contains(accept, "json") || strings.Contains(accept, "yaml") || strings.Contains(accept, "*")
+}
+
+// selects reports whether it is known which objects have the fields. The fields of built-in types are in the code of a
+// kube-apiserver.
+func (c *collection) selects(selector string) bool {
+	if selector == "" || c.typ.Custom {
+		return true
+	}
+	parsed, err := fields.ParseSelector(selector)
+	if err != nil {
+		return true // which is said here as there
+	}
+	return !slices.ContainsFunc(parsed.Requirements(), func(f fields.Requirement) bool {
+		_, own, _ := c.indexKey(f.Field, f.Value)
+		return !own && f.Field != metav1.ObjectNameField && f.Field != "metadata.namespace"
+	})
+}
+
+// maxStale reports whether the client is content with what the cache has.
+func maxStale(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Cache-Control"), "max-stale")
+}
+
+// wait waits until the cache has what the request asks for at least.
+func (c *collection) wait(r *http.Request, asked readapi.Request) error {
+	query := r.URL.Query()
+	text := query.Get("resourceVersion")
+	version, err := strconv.ParseUint(text, 10, 64)
+	switch {
+	case text == "0" || text != "" && err != nil, query.Get("continue") != "", maxStale(r):
+		return nil // or it is the handler that says what is wrong
+	case text != "" && asked.Verb != "watch" && c.ResourceVersion() < version:
+		return c.reach(r.Context(), version)
+	case text == "" && (asked.Verb == "list" || asked.Verb == "watch-list"):
+		return c.fresh(r.Context())
+	}
+	return nil
+}

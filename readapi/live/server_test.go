@@ -1,0 +1,233 @@
+package live
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+const (
+	asTable   = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+	asPartial = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json"
+)
+
+// TestAnswersAreThoseOfTheCluster asks both for the same, and looks who has answered.
+func TestAnswersAreThoseOfTheCluster(t *testing.T) {
+	s := newScene(t, Options{})
+	inPayments := "/apis/" + demo + "/v1/namespaces/payments/workloads"
+	for _, tt := range []struct{ path, accept, by string }{
+		{"/apis/" + demo + "/v1/workloads", "", servedByCache},
+		{inPayments, "", servedByCache},
+		{inPayments + "?limit=2", "", servedByCache},
+		{inPayments + "?labelSelector=demo.crdcache.dev/team%3Dcheckout", "", servedByCache},
+		{inPayments + "?fieldSelector=metadata.name%3Dapi", "", servedByCache},
+		{inPayments, asTable, servedByCache},
+		{inPayments, "application/vnd.kubernetes.protobuf,application/json", servedByCache},
+		{inPayments, "application/yaml", servedByCache},
+		{"/apis/" + demo + "/v1/environments?fieldSelector=spec.stage%3Dproduction", "", servedByCache},
+		{"/apis/" + demo + "/v1/environments?fieldSelector=spec.nothing%3Da", "", servedByCache},
+		{"/apis/" + demo + "/v1/environments?resourceVersion=1", "", servedByCache},
+		{"/apis/" + demo + "/v1/environments?resourceVersion=x", "", servedByCache},
+		{"/api/v1/namespaces", "", servedByCache},
+		{"/api/v1/namespaces/payments?resourceVersion=0", "", servedByCache},
+		{"/api/v1/namespaces/payments?resourceVersion=0", asPartial, servedByCache},
+		{"/api/v1/namespaces/none?resourceVersion=0", "", servedByCache},
+		{"/api/v1/namespaces/payments", "", servedByCluster},
+		{"/api/v1/namespaces", asTable, servedByCluster},
+		{"/api/v1/namespaces?fieldSelector=status.phase%3DActive", "", servedByCluster},
+		{"/api/v1/namespaces/payments/status", "", servedByCluster},
+		{"/api/v1/configmaps", "", servedByCluster},
+		{"/apis/" + demo + "/v1/routes", "", servedByCluster},
+		{"/apis", "application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io", servedByCluster},
+		{"/openapi/v3", "", servedByCluster},
+		{"/version", "", servedByCluster},
+		{"/apis/nothing.example.com/v1/things", "", servedByCluster},
+	} {
+		t.Run(tt.path+" "+tt.accept, func(t *testing.T) {
+			var headers []string
+			if tt.accept != "" {
+				headers = []string{"Accept", tt.accept}
+			}
+			want, got := ask(t, s.cluster, tt.path, headers...), ask(t, s.server, tt.path, headers...)
+			if got.Code != want.Code || got.Header().Get("Content-Type") != want.Header().Get("Content-Type") {
+				t.Errorf("got %d of %s, the cluster answers %d of %s", got.Code, got.Header().Get("Content-Type"), want.Code, want.Header().Get("Content-Type"))
+			}
+			if diff := cmp.Diff(content(t, want.Body.String()), content(t, got.Body.String())); diff != "" {
+				t.Errorf("the answer differs: %s", diff)
+			}
+			if by := got.Header().Get(servedHeader); by != tt.by {
+				t.Errorf("answered by %q, not by the %s", by, tt.by)
+			}
+		})
+	}
+}
+
+// TestNothingIsWritten refuses what changes something, or may.
+func TestNothingIsWritten(t *testing.T) {
+	s := newScene(t, Options{})
+	for _, r := range []struct{ method, path string }{
+		{http.MethodPost, "/apis/" + demo + "/v1/environments"},
+		{http.MethodDelete, "/apis/" + demo + "/v1/environments/nova"},
+		{http.MethodPatch, "/api/v1/namespaces/payments"},
+		{http.MethodPut, "/api/v1/namespaces/payments/finalize"},
+		{http.MethodGet, "/api/v1/namespaces/payments/pods/a/exec?command=rm"},
+		{http.MethodGet, "/api/v1/namespaces/payments/pods/a/portforward"},
+		{http.MethodGet, "/api/v1/namespaces/payments/services/a/proxy/x/y"},
+		{http.MethodGet, "/api/v1/nodes/a/proxy/run"},
+		{http.MethodGet, "/api/v1/namespaces/a/proxy"},
+		{http.MethodPost, "/query/apis/" + demo + "/v1/environments"},
+	} {
+		w := httptest.NewRecorder()
+		s.server.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), r.method, r.path, strings.NewReader("{}")))
+		if w.Code != http.StatusMethodNotAllowed {
+			t.Errorf("%s %s is answered with %d: %s", r.method, r.path, w.Code, w.Body)
+		}
+	}
+	for _, path := range []string{"/api/v1/../v1/nodes/a/proxy", "/api/v1//nodes/a/proxy", "/api/v1/nodes/a/./proxy/x"} {
+		if w := ask(t, s.server, path); w.Code != http.StatusBadRequest {
+			t.Errorf("%s is answered with %d: %s", path, w.Code, w.Body)
+		}
+	}
+}
+
+// TestListIsFresh changes something and lists: what was there before the list is on it, whatever else happens in the cluster.
+func TestListIsFresh(t *testing.T) {
+	s := newScene(t, Options{})
+	names := func() string {
+		var list unstructured.UnstructuredList
+		s.ok(list.UnmarshalJSON(ask(t, s.server, "/apis/"+demo+"/v1/environments?labelSelector=!demo.crdcache.dev/continent").Body.Bytes()))
+		var names []string
+		for _, o := range list.Items {
+			names = append(names, o.GetName())
+		}
+		return strings.Join(names, " ")
+	}
+	for i := range 30 {
+		name := fmt.Sprint("new-", i)
+		s.put(name, "staging")
+		s.ok(s.cluster.Load(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "payments"},
+		}}))
+		if got := names(); !strings.Contains(got+" ", name+" ") {
+			t.Fatalf("%s is not on a list that began after it: %s", name, got)
+		}
+		s.remove(name)
+		if got := names(); strings.Contains(got+" ", name+" ") {
+			t.Fatalf("%s is on a list that began after its end: %s", name, got)
+		}
+	}
+}
+
+// TestIndexesAreFieldSelectors lists and watches by an index.
+func TestIndexesAreFieldSelectors(t *testing.T) {
+	s := newScene(t, Options{})
+	for selector, want := range map[string]int{
+		"port=8080": 0, "port!=8080": 0, "port=8080,metadata.namespace=payments": 0, "team=nobody": 0, "port=none": 0,
+	} {
+		list, err := s.client(workloads).List(t.Context(), metav1.ListOptions{FieldSelector: selector})
+		s.ok(err)
+		all, err := s.cluster.Client().Resource(workloads).List(t.Context(), metav1.ListOptions{})
+		s.ok(err)
+		for _, o := range all.Items {
+			ports, _, _ := unstructured.NestedSlice(o.Object, "spec", "ports")
+			has := false
+			for _, p := range ports {
+				has = has || fmt.Sprint(p.(map[string]any)["port"]) == "8080"
+			}
+			team := o.GetLabels()["demo.crdcache.dev/team"]
+			switch selector {
+			case "port=8080":
+				want += one(has)
+			case "port!=8080":
+				want += one(!has)
+			case "port=8080,metadata.namespace=payments":
+				want += one(has && o.GetNamespace() == "payments")
+			case "team=nobody":
+				want += one(team == "" || team == "nobody")
+			}
+		}
+		if len(list.Items) != want || selector == "port=8080" && want == 0 {
+			t.Errorf("%s selects %d objects, not %d", selector, len(list.Items), want)
+		}
+	}
+	if _, err := s.client(workloads).List(t.Context(), metav1.ListOptions{FieldSelector: "condition=a"}); err == nil {
+		t.Error("a composite index is taken for a field")
+	}
+}
+
+// one is 1 for what is true.
+func one(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// TestPrunedIsSaid tells clients that parts of the objects are missing.
+func TestPrunedIsSaid(t *testing.T) {
+	s := newScene(t, Options{})
+	handle, err := s.factory.Acquire(environments, dynamicinformer.ResourceOptions{
+		Prune: dynamicinformer.Prune{Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}},
+	})
+	s.ok(err)
+	defer handle.Release()
+	s.ok(handle.WaitForSync(t.Context()))
+	path := "/apis/" + demo + "/v1/environments"
+	if got := ask(t, s.server, path).Header().Get(prunedHeader); got != "" {
+		t.Errorf("objects that are whole are said to be pruned: %q", got)
+	}
+	s.ok(s.server.Keep(handle.Informer()))
+	if got := ask(t, s.server, path).Header().Get(prunedHeader); got != "true" {
+		t.Errorf("objects that are pruned are not said to be: %q", got)
+	}
+	s.server.Drop(environments.GroupResource())
+	if got := ask(t, s.server, path).Header().Get(servedHeader); got != servedByCluster {
+		t.Errorf("a type that was dropped is answered by %q", got)
+	}
+}
+
+// TestViewsThatAreNoCopyAreRefused fails for informers that have a part of a type, in another form or without an order.
+func TestViewsThatAreNoCopyAreRefused(t *testing.T) {
+	s := newScene(t, Options{})
+	for name, options := range map[string]dynamicinformer.ResourceOptions{
+		"namespaces": {Namespaces: dynamicinformer.InNamespaces("payments", "media")},
+		"metadata":   {Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}},
+		"decoded":    {Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageObject}},
+		"transform":  {Transform: func(o any) (any, error) { return o, nil }},
+	} {
+		handle, err := s.factory.Acquire(workloads, options)
+		s.ok(err)
+		if err := s.server.Keep(handle.Informer()); err == nil || !strings.Contains(err.Error(), "no history is kept") {
+			t.Errorf("%s: the error is %v", name, err)
+		}
+		handle.Release()
+	}
+}
+
+// TestOneNamespace answers for the one that is kept, and passes on what is about others.
+func TestOneNamespace(t *testing.T) {
+	s := newScene(t, Options{})
+	handle, err := s.factory.Acquire(workloads, dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.InNamespaces("payments")})
+	s.ok(err)
+	defer handle.Release()
+	s.ok(handle.WaitForSync(t.Context()))
+	s.ok(s.server.Keep(handle.Informer()))
+	for path, by := range map[string]string{
+		"/apis/" + demo + "/v1/namespaces/payments/workloads": servedByCache,
+		"/apis/" + demo + "/v1/namespaces/media/workloads":    servedByCluster,
+		"/apis/" + demo + "/v1/workloads":                     servedByCluster,
+	} {
+		want, got := ask(t, s.cluster, path), ask(t, s.server, path)
+		if diff := cmp.Diff(content(t, want.Body.String()), content(t, got.Body.String())); diff != "" || got.Header().Get(servedHeader) != by {
+			t.Errorf("%s: answered by %q; %s", path, got.Header().Get(servedHeader), diff)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/readapi"
+)
+
+// upstream is the API server.
+type upstream struct {
+	base   *url.URL
+	client *http.Client
+	proxy  *httputil.ReverseProxy
+}
+
+// forwarded are the headers of requests that are passed on. Who asks is none of the API server's business: the server does,
+// with its own rights, and impersonates nobody for others.
+var forwarded = []string{"Accept", "Accept-Encoding", "If-None-Match", "If-Modified-Since", "User-Agent"}
+
+func newUpstream(config *rest.Config) (*upstream, error) {
+	config = rest.CopyConfig(config)
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, err
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	u := &upstream{base: base, client: client}
+	u.proxy = &httputil.ReverseProxy{
+		FlushInterval: -1, // events of watches
+		Transport:     client.Transport,
+		Rewrite:       u.rewrite,
+		ModifyResponse: func(r *http.Response) error {
+			r.Header.Set(servedHeader, servedByCluster)
+			return nil
+		},
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if r.Context().Err() == nil {
+				readapi.WriteError(w, r, errUnreachable(err))
+			}
+		},
+	}
+	if u.proxy.Transport == nil {
+		u.proxy.Transport = http.DefaultTransport
+	}
+	return u, nil
+}
+
+func (u *upstream) rewrite(r *httputil.ProxyRequest) {
+	r.Out.URL = u.url(r.In.URL.Path, r.In.URL.RawQuery)
+	r.Out.Host = u.base.Host
+	r.Out.Header = http.Header{}
+	for _, name := range forwarded {
+		if values := r.In.Header.Values(name); len(values) > 0 {
+			r.Out.Header[name] = values
+		}
+	}
+}
+
+func (u *upstream) url(path, query string) *url.URL {
+	to := *u.base
+	to.Path = strings.TrimSuffix(to.Path, "/") + path
+	to.RawQuery = query
+	return &to
+}
+
+// get sends a request of the server's own, and returns the body of a good answer. The error is that of the API server.
+func (u *upstream) get(ctx context.Context, path string, query url.Values, accept string) (io.ReadCloser, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.url(path, query.Encode()).String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Accept", accept)
+	answer, err := u.client.Do(r)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, errUnreachable(err)
+	}
+	if answer.StatusCode == http.StatusOK {
+		return answer.Body, nil
+	}
+	defer answer.Body.Close()
+	return nil, statusError(answer)
+}
+
+// maxStatus is how much of an error is read.
+const maxStatus = 1 << 20
+
+// statusError is what the API server answered.
+func statusError(answer *http.Response) error {
+	var status metav1.Status
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxStatus))
+	if err == nil {
+		err = json.Unmarshal(text, &status)
+	}
+	if err != nil || status.Code == 0 {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: int32(answer.StatusCode), Message: fmt.Sprintf("the API server answered %s", answer.Status),
+		}}
+	}
+	return &apierrors.StatusError{ErrStatus: status}
+}
+
+// errUnreachable is for an API server that does not answer.
+func errUnreachable(err error) error {
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		err = failed.Err // without the address, which is nobody's business who may not know it
+	}
+	return apierrors.NewServiceUnavailable(fmt.Sprintf("the API server does not answer: %v", err))
+}

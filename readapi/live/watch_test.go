@@ -1,0 +1,157 @@
+package live
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/readapi"
+)
+
+var environmentsPath = "/apis/" + demo + "/v1/environments"
+
+// number is a resource version; 0 of what is none.
+func number(version string) uint64 {
+	n, _ := strconv.ParseUint(version, 10, 64)
+	return n
+}
+
+// reached waits until the cache of a type has got to an object of the cluster.
+func (s *scene) reached(o *unstructured.Unstructured) {
+	s.Helper()
+	version := number(o.GetResourceVersion())
+	informer := s.server.keeper(environments.GroupResource()).informer
+	for {
+		h := informer.History()
+		if h.Version >= version {
+			return
+		}
+		select {
+		case <-h.Next:
+		case <-s.Context().Done():
+			s.Fatal("the cache has not got there")
+		}
+	}
+}
+
+// TestWatchGoesOnFromAnyVersionOfTheWindow begins watches at versions of the cluster, also those of other types.
+func TestWatchGoesOnFromAnyVersionOfTheWindow(t *testing.T) {
+	s := newScene(t, Options{})
+	first := s.put("w0", "a")
+	s.put("w1", "a")
+	s.put("w0", "b")
+	s.remove("w1")
+	last := s.put("w2", "a")
+	s.reached(last)
+	watch := s.watch(environmentsPath + "?watch=true&resourceVersion=" + first.GetResourceVersion())
+	before := first.GetResourceVersion()
+	for _, want := range []string{"ADDED w1", "MODIFIED w0", "DELETED w1", "ADDED w2"} {
+		e, _ := watch.next()
+		if got := e.Type + " " + e.Object.Metadata.Name; got != want || number(e.Object.Metadata.ResourceVersion) <= number(before) {
+			t.Errorf("got %s at %s, want %s after %s", got, e.Object.Metadata.ResourceVersion, want, before)
+		}
+		before = e.Object.Metadata.ResourceVersion
+	}
+	if before != last.GetResourceVersion() {
+		t.Errorf("the last event is of %s, not of %s as in the cluster", before, last.GetResourceVersion())
+	}
+}
+
+// TestWatchFromBeforeTheWindowIsExpired answers 410 to who asks for more than is remembered.
+func TestWatchFromBeforeTheWindowIsExpired(t *testing.T) {
+	s := newScene(t, Options{History: 2})
+	first := s.put("w", "0")
+	var last *unstructured.Unstructured
+	for i := range 8 {
+		last = s.put("w", fmt.Sprint(i+1))
+	}
+	s.reached(last)
+	watch := s.watch(environmentsPath + "?watch=true&resourceVersion=" + first.GetResourceVersion())
+	if e, _ := watch.next(); e.Type != "ERROR" || e.Object.Code != http.StatusGone {
+		t.Errorf("got %+v", e)
+	}
+	watch = s.watch(environmentsPath + "?watch=true&resourceVersion=" + last.GetResourceVersion())
+	s.put("w", "more")
+	if e, _ := watch.next(); e.Type != "MODIFIED" {
+		t.Errorf("got %+v", e)
+	}
+}
+
+// TestRelistOfTheInformerExpiresWatches has the API server end the informer's watch with 410: what has happened until the
+// list that follows has no order.
+func TestRelistOfTheInformerExpiresWatches(t *testing.T) {
+	s := newScene(t, Options{})
+	o := s.put("w", "a")
+	s.reached(o)
+	watch := s.watch(environmentsPath + "?watch=true&resourceVersion=" + o.GetResourceVersion())
+	o = o.DeepCopy()
+	s.ok(unstructured.SetNestedField(o.Object, "b", "spec", "stage"))
+	_, err := s.cluster.Storage().Restore(o)
+	s.ok(err)
+	if e, _ := watch.next(); e.Type != "ERROR" || e.Object.Code != http.StatusGone {
+		t.Errorf("got %+v", e)
+	}
+	if e, more := watch.next(); more {
+		t.Errorf("the watch goes on with %+v", e)
+	}
+}
+
+// TestRedefinitionEndsWatches changes the definition of a type, after which its watches are served by the new one.
+func TestRedefinitionEndsWatches(t *testing.T) {
+	s := newScene(t, Options{})
+	watch := s.watch(environmentsPath + "?watch=true&allowWatchBookmarks=true&resourceVersion=" + s.put("w", "a").GetResourceVersion())
+	definition, err := s.cluster.Client().Resource(crd.GVR).Get(t.Context(), "environments."+demo, getOptions)
+	s.ok(err)
+	labelled := definition.DeepCopy()
+	labelled.SetLabels(map[string]string{"no": "matter"})
+	_, err = s.cluster.Client().Resource(crd.GVR).Update(t.Context(), labelled, updateOptions)
+	s.ok(err)
+	definition, err = s.cluster.Client().Resource(crd.GVR).Get(t.Context(), "environments."+demo, getOptions)
+	s.ok(err)
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	versions[0].(map[string]any)["additionalPrinterColumns"] = []any{map[string]any{"name": "Moon", "type": "string", "jsonPath": ".spec.region"}}
+	s.ok(unstructured.SetNestedSlice(definition.Object, versions, "spec", "versions"))
+	_, err = s.cluster.Client().Resource(crd.GVR).Update(t.Context(), definition, updateOptions)
+	s.ok(err)
+	for {
+		if _, more := watch.next(); !more {
+			break
+		}
+	}
+}
+
+// TestEventsHaveTheIdentityOfTheirObjects gives all watches the same objects, so that what they are told is encoded once.
+func TestEventsHaveTheIdentityOfTheirObjects(t *testing.T) {
+	s := newScene(t, Options{})
+	before := s.put("w", "a")
+	s.reached(s.put("w", "b"))
+	version := number(before.GetResourceVersion())
+	since := func() readapi.Change {
+		return s.server.keeper(environments.GroupResource()).collection().Since(version).List[0]
+	}
+	if one, other := since(), since(); one != other || one.After == one.Before {
+		t.Errorf("the same change is %+v and %+v", one, other)
+	}
+}
+
+// TestTypeThatGoes no longer serves the objects of a type from the cache when its definition is deleted.
+func TestTypeThatGoes(t *testing.T) {
+	s := newScene(t, Options{})
+	informer := s.server.keeper(environments.GroupResource()).informer
+	s.ok(s.cluster.Client().Resource(crd.GVR).Delete(t.Context(), "environments."+demo, deleteOptions))
+	for {
+		status, changed := informer.StatusChange()
+		if status.State == dynamicinformer.StatePending {
+			break
+		}
+		<-changed
+	}
+	if w := ask(t, s.server, environmentsPath+"?resourceVersion=0"); w.Code != http.StatusNotFound || w.Header().Get(servedHeader) != servedByCluster {
+		t.Errorf("answered with %d by %q: %s", w.Code, w.Header().Get(servedHeader), w.Body)
+	}
+}

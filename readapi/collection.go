@@ -18,7 +18,7 @@ type collection struct {
 	terminating bool
 	// removed is the version with which the type went; 0 while it is there. What comes later under its name is another type.
 	removed uint64
-	objects     map[string]*object
+	objects map[string]*object
 
 	// sorted are all objects by key, but for dirty, which lists what changed since, nil for what is gone. The
 	// slice itself never changes: snapshots share it. Both are nil until somebody wants a snapshot.

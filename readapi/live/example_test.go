@@ -1,0 +1,66 @@
+package live_test
+
+import (
+	"context"
+	"fmt"
+	"testing/fstest"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/readapi"
+	"github.com/crdcache/crdcache/readapi/live"
+	"github.com/crdcache/crdcache/readapi/testcluster"
+)
+
+// Example serves the namespaces of a cluster from a cache. A program would listen somewhere; here the client calls the server
+// within the process.
+func Example() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	objects := fstest.MapFS{"a.yaml": {Data: []byte("{apiVersion: v1, kind: Namespace, metadata: {name: moon}}")}}
+	cluster, err := testcluster.New(ctx, testcluster.Options{FS: objects, Paths: []string{"a.yaml"}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	tracker, _ := discovery.NewTracker(cluster.Config(), discovery.TrackerOptions{})
+	ended := make(chan error)
+	go func() { ended <- tracker.Run(ctx) }() // ended by cancel
+	factory, _ := dynamicinformer.New(dynamicinformer.Options{Config: cluster.Config(), Types: tracker.Types()})
+	server, err := live.New(live.Options{Factory: factory, Types: tracker.Types(), Config: cluster.Config()})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	informer, _ := factory.ForResource(namespaces)
+	err = server.Keep(informer)
+	if err == nil {
+		err = factory.Start(ctx)
+	}
+	if err == nil {
+		err = server.WaitForSync(ctx, namespaces.GroupResource())
+	}
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	client, _ := dynamic.NewForConfig(readapi.Config(server))
+	moon, err := client.Resource(namespaces).Get(ctx, "moon", metav1.GetOptions{ResourceVersion: "0"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(moon.GetKind(), moon.GetName())
+
+	server.Close()
+	_ = factory.Shutdown(ctx)
+	cancel()
+	<-ended
+	// Output: Namespace moon
+}

@@ -36,7 +36,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err := apierrors.NewMethodNotSupported(asked.GVR.GroupResource(), asked.Verb)
 		readapi.WriteError(w, r, err)
 	case path != "/" && pathpkg.Clean(path) != strings.TrimSuffix(path, "/"):
-		readapi.WriteError(w, r, apierrors.NewBadRequest("the path is not in its shortest form"))
+		s.handler.ServeHTTP(w, r) // it knows no such path, and the API server might take it for another one
 	case slices.Contains(asGoodAsWriting, subresource(path)):
 		readapi.WriteError(w, r, apierrors.NewMethodNotSupported(schema.GroupResource{}, subresource(path)))
 	case ofType && s.serveKept(w, r, asked):

@@ -99,7 +99,7 @@ func (g *generation) commit(p store.Prepared) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	i.mu.past.replace(p, old)
+	i.mu.log.replace(p, old)
 	switch {
 	case old == nil:
 		i.tellLocked(added(p.Item, false))
@@ -142,9 +142,9 @@ func (g *generation) remove(key string, final Item, known bool) error {
 	version := resourceVersion(final)
 	old := i.store.Remove(key, version)
 	if old == nil {
-		i.mu.past.reach(version)
+		i.mu.log.reach(version)
 	} else {
-		i.mu.past.record(key, version, old, nil)
+		i.mu.log.record(key, version, old, nil)
 	}
 	switch {
 	case old == nil:
@@ -165,7 +165,7 @@ func (g *generation) Bookmark(resourceVersion string) error {
 		return ErrGenerationOver
 	}
 	i.store.SetResourceVersion(resourceVersion)
-	i.mu.past.reach(resourceVersion)
+	i.mu.log.reach(resourceVersion)
 	return nil
 }
 

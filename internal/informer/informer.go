@@ -55,7 +55,7 @@ type Informer struct {
 		// where the store shows anything else.
 		wholeOf      Past
 		watchFailure cache.WatchErrorHandlerWithContext
-		past         past
+		log          changeLog
 	}
 }
 

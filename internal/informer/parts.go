@@ -144,7 +144,7 @@ func (p *part) commitPart(prepared []store.Prepared, resourceVersion string) (bo
 		}
 		changes = append(changes, store.Change{Key: next.Key, Old: old, New: next.Item})
 	}
-	i.mu.past.reset(resourceVersion)
+	i.mu.log.reset(resourceVersion)
 	if done {
 		i.store.SetResourceVersion(resourceVersion)
 		if p.relisting {
@@ -174,7 +174,7 @@ func (i *Informer) removeLocked(prefix string, goes func(key string) bool) []sto
 			changes = append(changes, store.Change{Key: key, Old: i.store.Remove(key, "")})
 		}
 	}
-	i.mu.past.reset(i.store.Snapshot().ResourceVersion())
+	i.mu.log.reset(i.store.Snapshot().ResourceVersion())
 	return changes
 }
 

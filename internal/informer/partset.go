@@ -144,7 +144,7 @@ func (i *Informer) removeOutsideLocked(namespaces map[string]bool) []store.Chang
 			changes = append(changes, store.Change{Key: key, Old: item})
 		}
 	}
-	i.mu.past.reset(i.store.Snapshot().ResourceVersion())
+	i.mu.log.reset(i.store.Snapshot().ResourceVersion())
 	return changes
 }
 

@@ -82,7 +82,7 @@ func (g *generation) commitAll(batch *store.Batch, resourceVersion string) (bool
 		changes = newToHandlers(changes)
 	}
 	i.mu.wholeOf = g.past
-	i.mu.past.reset(resourceVersion)
+	i.mu.log.reset(resourceVersion)
 	if g.unlisted == 0 {
 		i.events.relists.Add(1)
 	}
@@ -102,6 +102,7 @@ func (g *generation) recordListLocked(changes []store.Change, first bool) {
 	}
 	if initial && g.unlisted == 0 {
 		synced.reach()
+		i.mu.log.notify()
 		for _, r := range i.mu.handlers {
 			r.queue.Push(marker(r.synced.Load().reach))
 		}

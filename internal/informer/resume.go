@@ -156,6 +156,7 @@ func (r *resumption) commitKept(batch *store.Batch, version string) (bool, error
 		return false, nil
 	}
 	i.mu.unconfirmed = true
+	i.mu.log.reset(version)
 	return true, nil
 }
 

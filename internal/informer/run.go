@@ -244,7 +244,6 @@ func (i *Informer) Forget() error {
 	}
 	i.dropUnconfirmedLocked()
 	changes := i.clearLocked()
-	i.mu.past.reset("")
 	i.tellOfLocked(changes, false, false)
 	if i.synced.Load().reached() {
 		i.synced.Store(newSyncPoint())
@@ -260,6 +259,7 @@ func (i *Informer) clearLocked() []store.Change {
 	i.mu.wholeOf = nil
 	for {
 		if changes, ok := i.store.Replace(i.store.PrepareAll(nil), ""); ok {
+			i.mu.log.reset("")
 			return changes // indexers may be added at any time, but hardly again and again
 		}
 	}

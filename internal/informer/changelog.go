@@ -31,8 +31,8 @@ type Change struct {
 	Old, New Item
 }
 
-// past remembers the last changes of a cache. It is guarded by Informer.mu; its zero value remembers nothing.
-type past struct {
+// changeLog remembers the last changes of a cache. It is guarded by Informer.mu; its zero value remembers nothing.
+type changeLog struct {
 	keep int // as many changes at least; 0: there is no history
 	log  []Change
 	// oldest and version are those of History.
@@ -45,78 +45,78 @@ type past struct {
 func (i *Informer) KeepHistory(changes int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.mu.past.keep == 0 {
-		i.mu.past.reset(i.store.Snapshot().ResourceVersion())
+	if i.mu.log.keep == 0 {
+		i.mu.log.reset(i.store.Snapshot().ResourceVersion())
 	}
-	i.mu.past.keep = max(i.mu.past.keep, changes)
+	i.mu.log.keep = max(i.mu.log.keep, changes)
 }
 
 // History returns the recent past; nothing but the present without KeepHistory.
 func (i *Informer) History() History {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	p := &i.mu.past
-	if p.changed == nil {
-		p.changed = make(chan struct{})
+	l := &i.mu.log
+	if l.changed == nil {
+		l.changed = make(chan struct{})
 	}
 	return History{
 		Snapshot: i.store.Snapshot(), Synced: i.synced.Load().reached(),
-		Version: p.version, Oldest: p.oldest, Changes: p.log[:len(p.log):len(p.log)], Epoch: p.epoch, Next: p.changed,
+		Version: l.version, Oldest: l.oldest, Changes: l.log[:len(l.log):len(l.log)], Epoch: l.epoch, Next: l.changed,
 	}
 }
 
 // record remembers a change that a watch brought.
-func (p *past) record(key, version string, old, next Item) {
-	if p.keep == 0 {
+func (l *changeLog) record(key, version string, old, next Item) {
+	if l.keep == 0 {
 		return
 	}
 	v, err := strconv.ParseUint(version, 10, 64)
-	if err != nil || v <= p.version {
+	if err != nil || v <= l.version {
 		// Versions that do not rise are those of several watches, or of none: they put nothing into an order.
-		p.reset(strconv.FormatUint(max(v, p.version), 10))
+		l.reset(strconv.FormatUint(max(v, l.version), 10))
 		return
 	}
-	if len(p.log)-p.keep >= p.keep { // twice as many, without an overflow
-		dropped := len(p.log) - p.keep
-		p.oldest = p.log[dropped-1].Version
-		p.log = slices.Clone(p.log[dropped:]) // readers go on with the old one
+	if len(l.log)-l.keep >= l.keep { // twice as many, without an overflow
+		dropped := len(l.log) - l.keep
+		l.oldest = l.log[dropped-1].Version
+		l.log = slices.Clone(l.log[dropped:]) // readers go on with the old one
 	}
-	p.log = append(p.log, Change{Key: key, Version: v, Old: old, New: next})
-	p.version = v
-	p.notify()
+	l.log = append(l.log, Change{Key: key, Version: v, Old: old, New: next})
+	l.version = v
+	l.notify()
 }
 
 // replace remembers that a prepared object has been stored in the place of another, or of nothing.
-func (p *past) replace(stored store.Prepared, old Item) {
+func (l *changeLog) replace(stored store.Prepared, old Item) {
 	switch {
 	case old == nil || sameUID(old, stored.Item) && !sameVersion(old, stored.Item):
-		p.record(stored.Key, stored.ResourceVersion, old, stored.Item)
+		l.record(stored.Key, stored.ResourceVersion, old, stored.Item)
 	case sameUID(old, stored.Item):
-		p.reach(stored.ResourceVersion)
+		l.reach(stored.ResourceVersion)
 	default: // a deletion has been missed
-		p.reset(stored.ResourceVersion)
+		l.reset(stored.ResourceVersion)
 	}
 }
 
 // reach remembers that nothing has changed up to a version.
-func (p *past) reach(version string) {
-	if v, err := strconv.ParseUint(version, 10, 64); p.keep > 0 && err == nil && v > p.version {
-		p.version = v
-		p.notify()
+func (l *changeLog) reach(version string) {
+	if v, err := strconv.ParseUint(version, 10, 64); l.keep > 0 && err == nil && v > l.version {
+		l.version = v
+		l.notify()
 	}
 }
 
 // reset forgets what was before a list: which changes it stands for, and in which order, nobody knows.
-func (p *past) reset(version string) {
+func (l *changeLog) reset(version string) {
 	v, _ := strconv.ParseUint(version, 10, 64) // none of an empty cache
-	p.log, p.oldest, p.version = nil, v, v
-	p.epoch++
-	p.notify()
+	l.log, l.oldest, l.version = nil, v, v
+	l.epoch++
+	l.notify()
 }
 
-func (p *past) notify() {
-	if p.changed != nil {
-		close(p.changed)
-		p.changed = nil
+func (l *changeLog) notify() {
+	if l.changed != nil {
+		close(l.changed)
+		l.changed = nil
 	}
 }

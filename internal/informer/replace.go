@@ -32,7 +32,7 @@ func (g *generation) Replace(list []any, resourceVersion string) error {
 	}
 }
 
-// keyedList transforms the list and computes the keys. An object that the transform fails on is reported; what
+// keyedList transforms the list and computes the keys; the versions of objects do not matter for a whole content. An object that the transform fails on is reported; what
 // the store holds for it stays, so that nobody is told of a deletion that did not happen.
 func (g *generation) keyedList(list []any) ([]store.Keyed, error) {
 	i := g.informer
@@ -44,19 +44,19 @@ func (g *generation) keyedList(list []any) ([]store.Keyed, error) {
 		if failure != nil {
 			item = obj
 		}
-		keyed, err := i.keyed(item)
+		key, err := i.keyOf(item)
 		if err != nil {
 			return nil, err
 		}
 		if failure == nil {
-			all = append(all, keyed)
+			all = append(all, store.Keyed{Key: key, Item: item})
 			continue
 		}
 		if failures++; failures == 1 {
-			firstFailure = fmt.Errorf("object %q: %w", keyed.Key, failure)
+			firstFailure = fmt.Errorf("object %q: %w", key, failure)
 		}
-		if kept, found := i.store.Snapshot().Get(keyed.Key); found {
-			all = append(all, store.Keyed{Key: keyed.Key, ResourceVersion: resourceVersion(kept), Item: kept})
+		if kept, found := i.store.Snapshot().Get(key); found {
+			all = append(all, store.Keyed{Key: key, Item: kept})
 		}
 	}
 	if failures > 0 {

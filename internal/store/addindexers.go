@@ -85,7 +85,7 @@ func (s *Store) publish(added functions, late []lateValues, replaced func(*funct
 	}
 	for _, f := range added {
 		if slices.Contains(next.functions, f) { // and has not been removed meanwhile
-			next.indexes = append(next.indexes, buildIndex(f, rows))
+			next.indexes = append(next.indexes, buildIndex(f, hashRows(rows)))
 		}
 	}
 	s.current.Store(next)

@@ -1,10 +1,15 @@
 package store
 
-import "github.com/crdcache/crdcache/internal/packed"
+import (
+	"slices"
+
+	"github.com/crdcache/crdcache/internal/packed"
+)
 
 // Batch is a whole content made ready for Replace, with its indexes.
 type Batch struct {
-	rows []*row
+	// rows are in the order of the list, with the hashes of their keys: reading these once more is waiting for memory.
+	rows []hashed[*row]
 	next *Snapshot
 }
 
@@ -20,13 +25,15 @@ type Change struct {
 func (s *Store) PrepareAll(objects []Keyed) *Batch {
 	for {
 		now := s.current.Load()
-		b := &Batch{rows: make([]*row, len(objects))}
+		b := &Batch{rows: make([]hashed[*row], len(objects))}
 		var failures Failures
 		for i, o := range objects {
-			b.rows[i] = s.kept(now, o)
-			if b.rows[i] == nil {
-				b.rows[i] = s.newRow(now, o, &failures)
+			hash := hashOf(o.Key)
+			r := s.kept(now, hash, o)
+			if r == nil {
+				r = s.newRow(now, o, &failures)
 			}
+			b.rows[i] = hashed[*row]{hash, r}
 		}
 		if s.build(b, now) {
 			failures.to(s.report)
@@ -36,8 +43,8 @@ func (s *Store) PrepareAll(objects []Keyed) *Batch {
 }
 
 // kept returns the row that the store has for an object, if it can stay.
-func (s *Store) kept(now *Snapshot, o Keyed) *row {
-	had := findRow(&now.rows, o.Key)
+func (s *Store) kept(now *Snapshot, hash uint64, o Keyed) *row {
+	had := findHashed(&now.rows, hash, o.Key)
 	if had == nil || !now.filled() || !s.form.Same(had.item, o.Item) {
 		return nil
 	}
@@ -60,25 +67,28 @@ func (s *Snapshot) filled() bool { return len(s.indexes) == len(s.functions) }
 
 // sorted returns the rows in the order of a trie. Of several with one key the last stays, where the first was.
 func (b *Batch) sorted() []hashed[*row] {
-	list := hashedRows(b.rows)
+	list := slices.Clone(b.rows)
+	sortHashed(list)
 	for i := 1; i < len(list); i++ {
 		if list[i].hash == list[i-1].hash {
 			b.rows = lastOfEach(b.rows)
-			return hashedRows(b.rows)
+			list = slices.Clone(b.rows)
+			sortHashed(list)
+			break
 		}
 	}
 	return list
 }
 
-func lastOfEach(rows []*row) []*row {
+func lastOfEach(rows []hashed[*row]) []hashed[*row] {
 	at := make(map[string]int, len(rows))
-	distinct := make([]*row, 0, len(rows))
+	distinct := make([]hashed[*row], 0, len(rows))
 	for _, r := range rows {
-		if i, twice := at[r.key]; twice {
+		if i, twice := at[r.entry.key]; twice {
 			distinct[i] = r
 			continue
 		}
-		at[r.key] = len(distinct)
+		at[r.entry.key] = len(distinct)
 		distinct = append(distinct, r)
 	}
 	return distinct
@@ -96,7 +106,7 @@ func (s *Store) build(b *Batch, now *Snapshot) bool {
 	b.next.rows = buildTrie(b.sorted())
 	b.next.sizes.replaced = now.sizes.replaced
 	for _, r := range b.rows { // of which sorted has left one for each key
-		b.next.sizes.replace(nil, r)
+		b.next.sizes.replace(nil, r.entry)
 	}
 	for i := range now.indexes {
 		b.next.indexes = append(b.next.indexes, buildIndex(now.indexes[i].function, b.rows))
@@ -125,9 +135,10 @@ func differences(old *Snapshot, b *Batch) []Change {
 			changes = append(changes, Change{Key: r.key, Old: r.item})
 		}
 	}
-	for _, r := range b.rows {
+	for _, h := range b.rows {
+		r := h.entry
 		change := Change{Key: r.key, New: r.item}
-		if had := findRow(&old.rows, r.key); had != nil {
+		if had := findHashed(&old.rows, h.hash, r.key); had != nil {
 			change.Old = had.item
 		}
 		changes = append(changes, change)

@@ -170,15 +170,22 @@ func (x *index) replace(old, next *row) {
 // entry is a row under a value.
 type entry struct {
 	value string
-	row   *row
+	row   hashed[*row]
 }
 
 // buildIndex returns the index of rows, no two of which have the same key.
-func buildIndex(f *function, rows []*row) index {
+func buildIndex(f *function, rows []hashed[*row]) index {
 	entries := make([]hashed[entry], 0, len(rows))
+	var last hashed[string] // lists are sorted by namespace: what comes next has the same value as often as not
 	for _, r := range rows {
-		for c := f.valuesOf(r); c.next(); {
-			entries = append(entries, hashed[entry]{hashOf(c.value), entry{c.value, r}})
+		for c := f.valuesOf(r.entry); c.next(); {
+			switch {
+			case last.entry != c.value || len(entries) == 0:
+				last = hashed[string]{hashOf(c.value), c.value}
+			case f.derived: // comparing the same memory is free, and its owner does not matter: see function.own
+				c.value = last.entry
+			}
+			entries = append(entries, hashed[entry]{last.hash, entry{c.value, r}})
 		}
 	}
 	sortHashed(entries)
@@ -209,7 +216,7 @@ func buildIndex(f *function, rows []*row) index {
 func appendPostings(f *function, to []hashed[*posting], entries []hashed[entry]) []hashed[*posting] {
 	for len(entries) > 0 {
 		first := entries[0].entry
-		rows := make([]*row, 0, len(entries))
+		rows := make([]hashed[*row], 0, len(entries))
 		var others []hashed[entry]
 		for _, e := range entries {
 			if e.entry.value == first.value {
@@ -224,15 +231,16 @@ func appendPostings(f *function, to []hashed[*posting], entries []hashed[entry])
 	return to
 }
 
-func newPosting(f *function, first entry, rows []*row) *posting {
-	value := f.own(first.value, first.row)
+func newPosting(f *function, first entry, rows []hashed[*row]) *posting {
+	value := f.own(first.value, first.row.entry)
 	if len(rows) == 1 {
-		return &posting{value, rows[0]}
+		return &posting{value, rows[0].entry}
 	}
 	for _, r := range rows {
-		if r != first.row && r.values() == first.row.values() {
-			r.share(first.row)
+		if r.entry != first.row.entry && r.entry.values() == first.row.entry.values() {
+			r.entry.share(first.row.entry)
 		}
 	}
-	return postingOf(value, buildTrie(hashedRows(rows)))
+	sortHashed(rows)
+	return postingOf(value, buildTrie(rows))
 }

@@ -172,9 +172,11 @@ func withoutRow(rows *trie[row], key string) trie[row] {
 	return rows.without(hashOf(key), func(have *row) bool { return have.key == key }, hashRow)
 }
 
-// findRow returns the row with that key, or nil. It is trie.find without the calls that a function would cost.
-func findRow(rows *trie[row], key string) *row {
-	hash := hashOf(key)
+// findRow returns the row with that key, or nil.
+func findRow(rows *trie[row], key string) *row { return findHashed(rows, hashOf(key), key) }
+
+// findHashed is findRow for a key whose hash is known. It is trie.find without the calls that a function would cost.
+func findHashed(rows *trie[row], hash uint64, key string) *row {
 	if l := rows.leafOf(hash); l != nil {
 		for at := l.next(0, hash); at >= 0; at = l.next(at+1, hash) {
 			if r := l.entries[at]; r.key == key {
@@ -185,12 +187,18 @@ func findRow(rows *trie[row], key string) *row {
 	return nil
 }
 
-// hashedRows prepares rows for buildTrie.
-func hashedRows(rows []*row) []hashed[*row] {
+// hashRows returns rows with their hashes.
+func hashRows(rows []*row) []hashed[*row] {
 	list := make([]hashed[*row], len(rows))
 	for i, r := range rows {
 		list[i] = hashed[*row]{hashOf(r.key), r}
 	}
+	return list
+}
+
+// hashedRows prepares rows for buildTrie.
+func hashedRows(rows []*row) []hashed[*row] {
+	list := hashRows(rows)
 	sortHashed(list)
 	return list
 }

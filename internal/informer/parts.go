@@ -60,6 +60,13 @@ func (i *Informer) RunParts(ctx context.Context, listed func(), parts ...Part) e
 		i.reflect(ctx, g, source{target: g, lw: parts[0].ListerWatcher, version: version}, g.check)
 		return nil
 	}
+	i.reflectParts(ctx, g, parts)
+	return nil
+}
+
+// reflectParts is reflect for each of some parts. It is not a piece of RunParts, whose frame would be larger for the many
+// types that have one part: see docs/design/types.md.
+func (i *Informer) reflectParts(ctx context.Context, g *generation, parts []Part) {
 	var running sync.WaitGroup
 	running.Go(func() { g.resyncs(ctx) }) // ended by ctx, as all of these
 	for _, p := range parts {
@@ -68,7 +75,6 @@ func (i *Informer) RunParts(ctx context.Context, listed func(), parts ...Part) e
 		})
 	}
 	running.Wait()
-	return nil
 }
 
 // RunEmpty is RunParts for what is known to have no objects: nothing is listed or watched, and the informer has synced at

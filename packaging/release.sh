@@ -36,10 +36,10 @@ date=$(date -u +%Y-%m-%d)
 sed -e "s/^## \[Unreleased\]\$/## [Unreleased]\n\n## [${version#v}] - $date/" CHANGELOG.md >CHANGELOG.md.new
 mv CHANGELOG.md.new CHANGELOG.md
 library=$(GOWORK=off go list -m)
-modules="metrics controllerruntime"
+modules="metrics controllerruntime storage/disk"
 # Those that are not published stand on the others, too.
 for module in $modules integration bench; do
-  for needed in "$library" "$library/metrics" "$library/controllerruntime"; do
+  for needed in "$library" "$library/metrics" "$library/controllerruntime" "$library/storage/disk"; do
     if grep -q "^	$needed v" "$module/go.mod"; then (cd "$module" && go mod edit -require="$needed@$version"); fi
   done
 done

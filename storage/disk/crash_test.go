@@ -1,0 +1,221 @@
+package disk
+
+import (
+	"errors"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+)
+
+// TestPowerLoss saves a random history on a file system that forgets, at any moment, a part of what was not synced, and
+// looks at what the next process loads: the last content that was saved, or the one that was being saved.
+func TestPowerLoss(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 12 {
+		fs := vfs.NewCrashableMem()
+		s := newStore(t, fs)
+		v := claim(t, s, "widgets")
+		states := []content{nil}
+		var saved atomic.Int64 // the number of the state that was saved last
+		crashed := make(chan *vfs.MemFS)
+		after := random.IntN(4000)
+		percent := []int{0, 30, 70, 100}[random.IntN(4)]
+		chance := rand.New(rand.NewPCG(random.Uint64(), 1))
+		// Ended by the crash.
+		least := make(chan int64, 1)
+		go func() {
+			for range after {
+				saved.Load()
+			}
+			least <- saved.Load()
+			crashed <- fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: chance})
+		}()
+		var disk *vfs.MemFS
+		for disk == nil {
+			next := numbered(random.IntN(60), len(states))
+			if len(states) > 1 && random.IntN(4) > 0 {
+				next = maps.Clone(states[len(states)-1])
+				if next == nil {
+					next = content{}
+				}
+				for k, text := range numbered(random.IntN(10), len(states)) {
+					next[k] = text
+				}
+				states = append(states, next)
+				if err := saveChanges(v, len(states)-1, states[len(states)-2], next); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				states = append(states, next)
+				save(t, v, len(states)-1, next)
+			}
+			saved.Store(int64(len(states) - 1))
+			select {
+			case disk = <-crashed:
+			default:
+			}
+		}
+		version, texts, err := load(claim(t, newStore(t, disk), "widgets"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		number := 0
+		if version != "" {
+			number, _ = strconv.Atoi(version)
+		}
+		if int64(number) < <-least || number >= len(states) || !slices.Equal(texts, states[number].texts()) {
+			t.Fatalf("state %d is loaded, with %d objects", number, len(texts))
+		}
+	}
+}
+
+// image is a file system with what a closed, or a killed, process has left.
+func image(t *testing.T, closed bool) (*vfs.MemFS, []string) {
+	t.Helper()
+	fs := vfs.NewCrashableMem()
+	s := newStore(t, fs)
+	v := claim(t, s, "widgets")
+	before, after := numbered(300, 1), numbered(299, 1)
+	save(t, v, 1, before)
+	if err := saveChanges(v, 2, before, after); err != nil {
+		t.Fatal(err)
+	}
+	if closed {
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return fs.CrashClone(vfs.CrashCloneCfg{}), after.texts()
+}
+
+// TestDamage flips bits at, and cuts files off after, offsets of every part of every file. What is loaded is a content that
+// was saved, or nothing; and what is saved next is there.
+func TestDamage(t *testing.T) {
+	for _, closed := range []bool{false, true} {
+		whole, want := image(t, closed)
+		earlier := numbered(300, 1).texts()
+		for _, path := range files(t, whole, "/state") {
+			info, err := whole.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for offset := int64(0); offset < info.Size(); offset += 1 + info.Size()/12 {
+				for name, damage := range damages {
+					fs := whole.CrashClone(vfs.CrashCloneCfg{})
+					damage(t, fs, path, offset)
+					s := newStore(t, fs)
+					v, err := s.View("widgets")
+					if err != nil {
+						t.Fatalf("%s at %d of %s: %v", name, offset, path, err)
+					}
+					version, texts, err := load(v)
+					switch {
+					case err != nil: // and so nothing is shown
+					case version == "" && texts == nil, version == "1" && slices.Equal(texts, earlier), version == "2" && slices.Equal(texts, want):
+					default:
+						t.Fatalf("%s at %d of %s: version %q and %d objects are loaded", name, offset, path, version, len(texts))
+					}
+					save(t, v, 3, numbered(20, 3))
+					expect(t, v, "3", numbered(20, 3).texts())
+					_ = s.Close()
+				}
+			}
+		}
+	}
+}
+
+var damages = map[string]func(t *testing.T, fs *vfs.MemFS, path string, offset int64){
+	"a flipped bit": func(t *testing.T, fs *vfs.MemFS, path string, offset int64) {
+		data := read(t, fs, path)
+		data[offset] ^= 1 << (offset % 8)
+		write(t, fs, path, data)
+	},
+	"the end": func(t *testing.T, fs *vfs.MemFS, path string, offset int64) {
+		write(t, fs, path, read(t, fs, path)[:offset])
+	},
+	"zeros": func(t *testing.T, fs *vfs.MemFS, path string, offset int64) {
+		data := read(t, fs, path)
+		clear(data[offset:min(int(offset)+512, len(data))])
+		write(t, fs, path, data)
+	},
+}
+
+func read(t *testing.T, fs vfs.FS, path string) []byte {
+	t.Helper()
+	f, err := fs.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(f)
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func write(t *testing.T, fs vfs.FS, path string, data []byte) {
+	t.Helper()
+	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.Write(data)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFullDisk has every write fail from some moment on: nothing can be saved, which is reported, and the process lives.
+func TestFullDisk(t *testing.T) {
+	for after := range int64(40) {
+		mem := vfs.NewMem()
+		var full atomic.Bool
+		var writes atomic.Int64
+		fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && full.Load() && writes.Add(1) > after {
+				return syscall.ENOSPC
+			}
+			return nil
+		}))
+		s := New("/state", Options{fs: fs})
+		v := claim(t, s, "widgets")
+		save(t, v, 1, numbered(50, 1))
+		full.Store(true)
+		failed := false
+		for version := 2; version < 12 && !failed; version++ {
+			if version%2 == 0 {
+				failed = saveAll(v, version, numbered(50, version)) != nil
+			} else {
+				failed = saveChanges(v, version, numbered(50, version-1), numbered(50, version)) != nil
+			}
+		}
+		if !failed {
+			t.Logf("%d writes were enough for all", after)
+		}
+		full.Store(false)
+		_ = s.Close()
+	}
+}
+
+// TestNearlyFullDisk saves nothing where it might not fit.
+func TestNearlyFullDisk(t *testing.T) {
+	s := newStore(t, smallFS{vfs.NewMem()})
+	v := claim(t, s, "widgets")
+	if err := saveAll(v, 1, numbered(5, 1)); !errors.Is(err, ErrFull) {
+		t.Errorf("it says %v", err)
+	}
+}
+
+type smallFS struct{ vfs.FS }
+
+func (smallFS) GetDiskUsage(string) (vfs.DiskUsage, error) {
+	return vfs.DiskUsage{AvailBytes: leastRoom - 1}, nil
+}

@@ -1,0 +1,209 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/sstable/block"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// engine is an open pebble store. What pebble cannot go on from ends the process by default; here it ends the engine.
+type engine struct {
+	db  *pebble.DB
+	dir string
+	fs  vfs.FS
+	// broken is closed when pebble cannot go on.
+	broken chan struct{}
+	opened atomic.Bool
+
+	mu struct {
+		sync.Mutex
+		once    bool // broken is closed
+		why     error
+		damaged error // what was found to be damaged in the background
+	}
+}
+
+// What pebble holds in memory, and how it lays out files. Blocks of 32 KB let objects share what they have in common: a
+// tenth of what objects take that are compressed alone.
+const (
+	memTable  = 1 << 20
+	cacheSize = 1 << 20
+	blockSize = 32 << 10
+	openFiles = 100
+)
+
+// openEngine opens the store in a folder. One that is damaged is removed.
+func openEngine(dir string, options Options) (*engine, error) {
+	if err := options.fs.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	e, err := openOnce(dir, options)
+	if err != nil && !ofMachine(err) {
+		if err := options.fs.RemoveAll(e.dir); err != nil {
+			return nil, err
+		}
+		e, err = openOnce(dir, options)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// ofMachine reports whether a store cannot be opened for reasons that are not in its files.
+func ofMachine(err error) bool {
+	var number syscall.Errno
+	return errors.Is(err, ErrInUse) || errors.Is(err, fs.ErrPermission) || errors.As(err, &number) && number != syscall.ENOENT
+}
+
+func openOnce(dir string, options Options) (*engine, error) {
+	e := &engine{dir: options.fs.PathJoin(dir, "db"), fs: options.fs, broken: make(chan struct{})}
+	return e, e.run(func() error { return e.open(time.Now().Add(-options.MaxAge)) })
+}
+
+// open opens the store, and removes the views that were saved last before a time.
+func (e *engine) open(oldest time.Time) (err error) {
+	if err := e.fs.MkdirAll(e.dir, 0o700); err != nil {
+		return err
+	}
+	// Pebble syncs what is in its folder, but not that the folder is there.
+	above := e.fs.PathDir(e.dir)
+	for _, dir := range []string{above, e.fs.PathDir(above)} {
+		if err := syncDir(e.fs, dir); err != nil {
+			return err
+		}
+	}
+	e.db, err = pebble.Open(e.dir, e.pebbleOptions())
+	if err != nil {
+		return err
+	}
+	e.opened.Store(true)
+	if err := expire(e.db, oldest); err != nil {
+		return errors.Join(err, e.db.Close())
+	}
+	return nil
+}
+
+func syncDir(files vfs.FS, dir string) error {
+	d, err := files.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+func (e *engine) pebbleOptions() *pebble.Options {
+	listener := &pebble.EventListener{
+		BackgroundError: func(err error) { e.note(err) },
+		DataCorruption:  func(info pebble.DataCorruptionInfo) { e.note(errors.Join(pebble.ErrCorruption, info.Details)) },
+	}
+	o := &pebble.Options{
+		FS: parkingFS{e.fs, e}, Logger: e, EventListener: listener, MemTableSize: memTable, CacheSize: cacheSize, MaxOpenFiles: openFiles,
+		FormatMajorVersion: pebble.FormatNewest,
+	}
+	for k := range o.Levels {
+		o.Levels[k].BlockSize = blockSize
+		o.Levels[k].Compression = func() *block.CompressionProfile { return block.ZstdCompression }
+	}
+	return o
+}
+
+// do calls f with the store, unless pebble cannot go on, and returns when it does so no more.
+func (e *engine) do(f func(db *pebble.DB) error) error {
+	return e.run(func() error { return f(e.db) })
+}
+
+func (e *engine) run(f func() error) error {
+	done := make(chan error, 1)
+	// Ended by f; where pebble cannot go on, with the process.
+	go func() {
+		defer func() {
+			if reason := recover(); reason != nil {
+				e.fail(fmt.Errorf("pebble: %v", reason))
+			}
+		}()
+		select {
+		case <-e.broken:
+		default:
+			done <- f()
+		}
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-e.broken:
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return e.mu.why
+	}
+}
+
+// fail records that pebble cannot go on.
+func (e *engine) fail(why error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.mu.once {
+		e.mu.once, e.mu.why = true, fmt.Errorf("nothing can be kept any more by this process: %w", why)
+		close(e.broken)
+	}
+}
+
+// note records what went wrong in the background.
+func (e *engine) note(err error) {
+	if errors.Is(err, pebble.ErrCorruption) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.mu.damaged = err
+	}
+}
+
+// damage returns what is damaged, if anything is.
+func (e *engine) damage(err error) error {
+	if errors.Is(err, pebble.ErrCorruption) || errors.Is(err, errDamaged) {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.mu.damaged
+}
+
+// errDamaged is for what pebble finds in order, but cannot be.
+var errDamaged = errors.New("what is kept is damaged")
+
+// Infof implements pebble.Logger: what pebble tells of its work interests nobody.
+func (e *engine) Infof(string, ...any) {}
+
+// Errorf implements pebble.Logger: errors are returned, too.
+func (e *engine) Errorf(string, ...any) {}
+
+// Fatalf implements pebble.Logger. It must not return, and must not end the process either.
+func (e *engine) Fatalf(format string, args ...any) {
+	e.fail(fmt.Errorf(format, args...))
+	select {}
+}
+
+// leastRoom is how much room there has to be on the disk for anything to be saved: pebble does not take a full disk well.
+const leastRoom = 64 << 20
+
+// room fails where there is little.
+func (e *engine) room() error {
+	usage, err := e.fs.GetDiskUsage(e.dir)
+	if err == nil && usage.AvailBytes < leastRoom {
+		return fmt.Errorf("%w: %d MiB are left of at least %d", ErrFull, usage.AvailBytes>>20, leastRoom>>20)
+	}
+	return nil // some file systems do not tell
+}
+
+// compact has pebble put in order what is kept of a range.
+func compact(db *pebble.DB, start, end []byte) error {
+	return db.Compact(context.Background(), start, end, false)
+}

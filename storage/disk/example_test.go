@@ -1,0 +1,67 @@
+package disk_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/readapi/testcluster"
+	"github.com/crdcache/crdcache/storage/disk"
+)
+
+// The second factory, which would be in another process, goes on from what the first one kept.
+func Example() {
+	ctx := context.Background()
+	cluster, err := testcluster.New(ctx, testcluster.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	settings := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings"}}
+	if err := cluster.Load(ctx, settings); err != nil {
+		fmt.Println(err)
+		return
+	}
+	dir, err := os.MkdirTemp("", "kept")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	for range 2 {
+		if err := run(ctx, cluster, dir); err != nil {
+			fmt.Println(err)
+		}
+	}
+	// Output:
+	// default/settings, resumed: false
+	// default/settings, resumed: true
+}
+
+// run is what a process does.
+func run(ctx context.Context, cluster *testcluster.Cluster, dir string) error {
+	kept := disk.New(dir, disk.Options{})
+	defer kept.Close()
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: cluster.Config(), Persistence: kept})
+	if err != nil {
+		return err
+	}
+	configMaps, err := factory.ForResource(corev1.SchemeGroupVersion.WithResource("configmaps"))
+	if err != nil {
+		return err
+	}
+	if err := factory.Start(ctx); err != nil {
+		return err
+	}
+	if _, err := factory.WaitForSync(ctx); err != nil {
+		return err
+	}
+	for _, key := range configMaps.GetStore().ListKeys() {
+		fmt.Printf("%s, resumed: %v\n", key, configMaps.Persistence().Resumed)
+	}
+	return factory.Shutdown(ctx) // which saves what has not been saved yet
+}

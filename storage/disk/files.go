@@ -1,0 +1,61 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// privateFS is a file system whose files are for their owner alone.
+type privateFS struct{ vfs.FS }
+
+const private = 0o600
+
+// Create implements vfs.FS.
+func (p privateFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := p.FS.Create(name, category)
+	return restricted(f, err, name)
+}
+
+// OpenReadWrite implements vfs.FS.
+func (p privateFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, options ...vfs.OpenOption) (vfs.File, error) {
+	f, err := p.FS.OpenReadWrite(name, category, options...)
+	return restricted(f, err, name)
+}
+
+// ReuseForWrite implements vfs.FS.
+func (p privateFS) ReuseForWrite(before, name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := p.FS.ReuseForWrite(before, name, category)
+	return restricted(f, err, name)
+}
+
+// Lock implements vfs.FS.
+func (p privateFS) Lock(name string) (io.Closer, error) {
+	lock, err := p.FS.Lock(name)
+	if err == nil {
+		return lock, os.Chmod(name, private)
+	}
+	if errors.Is(err, syscall.EAGAIN) || strings.Contains(err.Error(), "held by current process") {
+		return nil, fmt.Errorf("%w (%w)", ErrInUse, err)
+	}
+	return nil, err
+}
+
+// Unwrap implements vfs.FS.
+func (p privateFS) Unwrap() vfs.FS { return p.FS }
+
+// restricted takes the rights of others to a file. They had none before, because of the folder.
+func restricted(f vfs.File, err error, name string) (vfs.File, error) {
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(name, private); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}

@@ -1,0 +1,188 @@
+package disk
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+func expect(t *testing.T, v dynamicinformer.PersistedView, version string, want []string) {
+	t.Helper()
+	got, texts, err := load(v)
+	if err != nil || got != version || !cmp.Equal(want, texts) {
+		t.Fatalf("it holds version %q, %d objects, %v; want %q, %d objects", got, len(texts), err, version, len(want))
+	}
+}
+
+func TestSaveAndLoad(t *testing.T) {
+	fs := vfs.NewMem()
+	s := newStore(t, fs)
+	v, other := claim(t, s, "widgets"), claim(t, s, "gadgets")
+	expect(t, v, "", nil)
+	if err := saveChanges(v, 1, nil, numbered(1, 1)); !errors.Is(err, errLost) {
+		t.Errorf("changes of nothing are saved: %v", err)
+	}
+	first, second := numbered(500, 1), numbered(300, 2)
+	save(t, v, 1, first)
+	save(t, other, 9, numbered(10, 9))
+	expect(t, v, "1", first.texts())
+	save(t, v, 2, second)
+	expect(t, v, "2", second.texts())
+	third := numbered(299, 2)
+	third["ns/object-0007"] = "{}"
+	third["ns/new"] = `{"new":true}`
+	if err := saveChanges(v, 3, second, third); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, v, "3", third.texts())
+	save(t, v, 4, nil)
+	expect(t, v, "4", nil)
+	expect(t, other, "9", numbered(10, 9).texts())
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.View("widgets"); !errors.Is(err, ErrClosed) {
+		t.Errorf("a closed store says %v", err)
+	}
+	expect(t, claim(t, newStore(t, fs), "gadgets"), "9", numbered(10, 9).texts())
+}
+
+// TestSaveFails has the writer of a content fail: what was there stays.
+func TestSaveFails(t *testing.T) {
+	s := newStore(t, vfs.NewMem())
+	v := claim(t, s, "widgets")
+	save(t, v, 1, numbered(10, 1))
+	failure := errors.New("no")
+	for _, whole := range []bool{false, true} {
+		err := v.Save(at(2, nil), whole, func(w dynamicinformer.PersistenceWriter) error {
+			return errors.Join(w.Put("ns/a", []byte("{}")), failure)
+		})
+		if !errors.Is(err, failure) {
+			t.Errorf("it says %v", err)
+		}
+		if err := saveChanges(v, 2, numbered(10, 1), nil); !errors.Is(err, errLost) {
+			t.Errorf("after a failure, changes are saved: %v", err)
+		}
+		expect(t, v, "1", numbered(10, 1).texts())
+	}
+}
+
+func TestOneClaimForEachView(t *testing.T) {
+	s := newStore(t, vfs.NewMem())
+	v := claim(t, s, "widgets")
+	if _, err := s.View("widgets"); !errors.Is(err, ErrViewInUse) {
+		t.Errorf("a second claim says %v", err)
+	}
+	if err := v.Close(); err != nil {
+		t.Fatal(err)
+	}
+	claim(t, s, "widgets")
+}
+
+func TestViewsExpire(t *testing.T) {
+	fs := vfs.NewMem()
+	s := newStore(t, fs)
+	old := claim(t, s, "old")
+	err := old.Save(dynamicinformer.Checkpoint{ResourceVersion: "1", Time: time.Now().Add(-2 * defaultMaxAge)}, true, func(w dynamicinformer.PersistenceWriter) error {
+		return w.Put("ns/a", []byte("{}"))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	save(t, claim(t, s, "new"), 2, numbered(3, 1))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = newStore(t, fs)
+	expect(t, claim(t, s, "old"), "", nil)
+	expect(t, claim(t, s, "new"), "2", numbered(3, 1).texts())
+}
+
+// TestFilesAreForTheirOwner looks at all that is left on a real disk.
+func TestFilesAreForTheirOwner(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	s := New(dir, Options{})
+	v := claim(t, s, "widgets")
+	save(t, v, 1, numbered(100, 1))
+	if err := saveChanges(v, 2, numbered(100, 1), numbered(99, 1)); err != nil {
+		t.Fatal(err)
+	}
+	look := func() {
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := d.Info()
+			if err == nil && info.Mode().Perm()&0o077 != 0 {
+				t.Errorf("%s has the mode %v", path, info.Mode())
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	look()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	look()
+}
+
+const otherProcess = "CRDCACHE_DISK_OTHER_PROCESS"
+
+// TestOneProcess has this process and another one use a folder that is in use.
+func TestOneProcess(t *testing.T) {
+	if dir := os.Getenv(otherProcess); dir != "" {
+		_, err := New(dir, Options{}).View("widgets")
+		if !errors.Is(err, ErrInUse) {
+			t.Fatalf("another process is told %v", err)
+		}
+		return
+	}
+	dir := t.TempDir()
+	s := New(dir, Options{})
+	v := claim(t, s, "widgets")
+	if _, err := New(dir, Options{}).View("widgets"); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), dir) {
+		t.Errorf("another Store is told %v", err)
+	}
+	other := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestOneProcess$")
+	other.Env = append(os.Environ(), otherProcess+"="+dir)
+	if out, err := other.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	save(t, v, 1, numbered(3, 1))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = New(dir, Options{})
+	expect(t, claim(t, s, "widgets"), "1", numbered(3, 1).texts())
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFolderCannotBeUsed has a file in the place of the folder.
+func TestFolderCannotBeUsed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, private); err != nil {
+		t.Fatal(err)
+	}
+	s := New(filepath.Join(file, "state"), Options{})
+	if _, err := s.View("widgets"); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("it says %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}

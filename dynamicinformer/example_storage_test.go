@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/storage/zstd"
 )
 
 // Leave out what nobody reads, and ask what the rest occupies.
@@ -91,4 +92,41 @@ func ExampleMetadataOnly() {
 	// web/a
 	// web/b
 	// decoded: 0
+}
+
+// Compress what nobody reads, and keep all caches together to 256 MB of heap.
+func ExampleOptions_memoryBudget() {
+	server := cluster()
+	defer server.Close()
+	ctx := context.Background()
+
+	factory, err := dynamicinformer.New(dynamicinformer.Options{
+		Config:       &rest.Config{Host: server.URL},
+		MemoryBudget: 256 << 20,
+		Defaults: dynamicinformer.ResourceOptions{Storage: dynamicinformer.Storage{
+			Mode: dynamicinformer.StorageAdaptive, Compression: zstd.New(zstd.Options{}),
+		}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer factory.Shutdown(ctx)
+	if _, err := factory.ForResource(widgets); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := factory.Start(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := factory.WaitForSync(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	memory := factory.MemoryStats()
+	fmt.Println(memory.Used < memory.Budget, memory.OverBudget)
+
+	// Output: true 0
 }

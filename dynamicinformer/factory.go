@@ -15,6 +15,7 @@ import (
 	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/informer"
 	"github.com/crdcache/crdcache/internal/requests"
+	"github.com/crdcache/crdcache/internal/store"
 )
 
 var (
@@ -68,6 +69,7 @@ func New(options Options) (*Factory, error) {
 		},
 		onWatchError: options.OnWatchError,
 		logger:       options.Logger,
+		sweeper:      store.NewSweeper(options.MemoryBudget),
 	}}
 	f.source.namespaces = f.namespaces
 	f.source.keeping = newKeeping(options, client)

@@ -15,6 +15,7 @@ import (
 	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/informer"
 	"github.com/crdcache/crdcache/internal/requests"
+	"github.com/crdcache/crdcache/internal/store"
 )
 
 // Informer is the shared informer of one type, or of a view of it. It is made by Factory.ForResource or
@@ -103,6 +104,7 @@ type source struct {
 	// namespaces tells which namespaces there are.
 	namespaces func() (follow.NamespaceList, error)
 	keeping    *keeping // nil: nothing is kept
+	sweeper    *store.Sweeper
 }
 
 // watchErrorHandler returns what an informer calls when a list or watch ends with an error; nil: that is logged.
@@ -217,8 +219,10 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 		ctx = klog.NewContext(ctx, *i.source.logger)
 	}
 	i.health.Started()
+	leave := i.source.sweeper.Join(i.core.Store())
 	i.keeper.start()
 	defer func() {
+		leave()
 		i.core.Stop()
 		i.keeper.finish()
 		<-i.core.Stopped()

@@ -29,6 +29,8 @@ type Metrics struct {
 	// ObjectBytes, TableBytes and IndexBytes are what Stats calls so, IndexBytes of all indexes together. Those of packed
 	// objects are exact, the others extrapolated from a few, usually to within a tenth.
 	ObjectBytes, TableBytes, IndexBytes int64
+	// CompressedBytes are those of ObjectBytes that are compressed objects.
+	CompressedBytes int64
 	// Indexes are in the order in which they were added.
 	Indexes []IndexMetrics
 	// Handlers are the present event handlers, those of subscriptions included, and of informers that have stopped none:
@@ -139,6 +141,7 @@ func (m *Metrics) add(i *Informer) {
 	m.Objects += measured.Objects
 	m.Compressed += measured.Compressed
 	m.ObjectBytes += measured.ObjectBytes
+	m.CompressedBytes += measured.CompressedBytes
 	m.TableBytes += measured.TableBytes
 	m.IndexBytes += measured.IndexBytes
 	for _, x := range measured.Indexes {

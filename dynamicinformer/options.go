@@ -47,6 +47,13 @@ type Options struct {
 	// Default: 10.
 	ListConcurrency int
 
+	// MemoryBudget is how many bytes of heap the caches of all running informers should come to together, counted as
+	// Stats.Bytes are. It is kept by compressing objects of types with StorageAdaptive: first those that nobody reads, then
+	// the others, and what arrives at once. Other modes of storage count, and stay as they are; nothing is ever dropped, so
+	// that what cannot be made to fit is told by Factory.MemoryStats. The caches are looked at each second. Copies that were
+	// decoded for readers do not count, nor does what a list needs until it is stored. Default: zero, no budget.
+	MemoryBudget int64
+
 	// Linger is how long an informer stays after the last Handle to it is released, so that one that is
 	// acquired again soon need not list again. Default: 5 seconds. Negative: it is stopped at once.
 	Linger time.Duration
@@ -92,6 +99,9 @@ func (o Options) validate() error {
 	}
 	if o.PersistenceInterval < 0 {
 		errs = append(errs, fmt.Errorf("the persistence interval is %v; it must not be negative", o.PersistenceInterval))
+	}
+	if o.MemoryBudget < 0 {
+		errs = append(errs, fmt.Errorf("the memory budget is %d; it must not be negative", o.MemoryBudget))
 	}
 	for _, err := range o.Defaults.validate() {
 		errs = append(errs, fmt.Errorf("by default: %w", err))

@@ -20,6 +20,8 @@ type Stats struct {
 	// ObjectBytes are the objects. Copies that were decoded for readers are not counted: the garbage collector
 	// takes them when it needs to.
 	ObjectBytes int64
+	// CompressedBytes are those of ObjectBytes that are compressed objects.
+	CompressedBytes int64
 	// TableBytes is what finds objects by their keys.
 	TableBytes int64
 	// Indexes are in the order in which they were added.
@@ -67,7 +69,7 @@ func (i *Informer) Stats() Stats {
 	inside := i.core.Stats()
 	stats := Stats{
 		GVR: i.gvr, Mode: i.options.Storage.effective(), Objects: inside.Objects, Compressed: inside.Compressed,
-		ObjectBytes: inside.ObjectBytes, TableBytes: inside.TableBytes, Hits: inside.Hits, Misses: inside.Misses,
+		ObjectBytes: inside.ObjectBytes, CompressedBytes: inside.CompressedBytes, TableBytes: inside.TableBytes, Hits: inside.Hits, Misses: inside.Misses,
 		View: i.options.describe(), Events: EventStats(i.core.Events()), ListDuration: i.Status().ListDuration,
 	}
 	for _, x := range inside.Indexes {

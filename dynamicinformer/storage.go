@@ -20,7 +20,7 @@ type Storage struct {
 	// Mode is the way to keep objects.
 	Mode StorageMode
 
-	// Compression makes compressors for StorageCompressed, which requires it; with other modes it is ignored.
+	// Compression makes compressors for StorageCompressed and StorageAdaptive, which require it; with other modes it is ignored.
 	// That of package storage/zstd is ready-made: zstd.New(zstd.Options{}).
 	Compression Compression
 }
@@ -42,13 +42,20 @@ const (
 	// StorageMetadata keeps the metadata of objects only, in the way of StoragePacked. They are of kind
 	// PartialObjectMetadata in meta.k8s.io/v1. With a client of this package the server sends no more than that.
 	StorageMetadata
+	// StorageAdaptive keeps objects that are in use as StoragePacked does, and those that nobody reads as StorageCompressed
+	// does: a list is compressed in the background right after it was stored, a new or changed object when it was not read
+	// for ten seconds or more, one that had been read now and then after a minute. One that is read again and again is
+	// decompressed. Types whose objects come to less than 1 MB stay packed, unless Options.MemoryBudget asks for more.
+	// Calls of handlers do not count as reads.
+	StorageAdaptive
 )
 
 var storageModes = map[StorageMode]string{
 	storageUnset: "", StoragePacked: "packed", StorageCompressed: "compressed", StorageObject: "object", StorageMetadata: "metadata",
+	StorageAdaptive: "adaptive",
 }
 
-// String returns the name of the mode: packed, compressed, object or metadata; "" when it is not set.
+// String returns the name of the mode: packed, compressed, adaptive, object or metadata; "" when it is not set.
 func (m StorageMode) String() string {
 	if name, ok := storageModes[m]; ok {
 		return name
@@ -67,7 +74,7 @@ func (m *StorageMode) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%q is no storage mode; there are packed, compressed, object and metadata", text)
+	return fmt.Errorf("%q is no storage mode; there are packed, compressed, adaptive, object and metadata", text)
 }
 
 // Compression makes compressors for types of objects. It is an interface, so that only programs that compress
@@ -102,10 +109,12 @@ func (s Storage) effective() StorageMode {
 
 func (s Storage) validate() error {
 	switch {
-	case s.Mode < storageUnset || s.Mode > StorageMetadata:
+	case s.Mode < storageUnset || s.Mode > StorageAdaptive:
 		return fmt.Errorf("Storage: there is no mode %d", int(s.Mode))
 	case s.Mode == StorageCompressed && s.Compression == nil:
 		return errors.New("Storage: StorageCompressed needs a Compression; package storage/zstd has one")
+	case s.Mode == StorageAdaptive && s.Compression == nil:
+		return errors.New("Storage: StorageAdaptive needs a Compression; package storage/zstd has one")
 	}
 	return nil
 }
@@ -138,6 +147,8 @@ func (s Storage) form(pruner *packed.Pruner) store.Form {
 		return store.NewMetadata(pruner)
 	case StorageCompressed:
 		return store.NewPacked(pruner, s.Compression)
+	case StorageAdaptive:
+		return store.NewAdaptive(pruner, s.Compression)
 	default:
 		return store.NewPacked(pruner, nil)
 	}

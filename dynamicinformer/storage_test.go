@@ -24,7 +24,7 @@ import (
 
 // whole are the modes that keep objects whole.
 var whole = []Storage{
-	{}, {Mode: StoragePacked}, {Mode: StorageCompressed, Compression: zstd.New(zstd.Options{})}, {Mode: StorageObject},
+	{}, {Mode: StoragePacked}, {Mode: StorageCompressed, Compression: zstd.New(zstd.Options{})}, adaptive, {Mode: StorageObject},
 }
 
 // painted is a widget with a body.

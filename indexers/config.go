@@ -96,7 +96,7 @@ type Match struct {
 
 // Storage says in which form objects are kept.
 type Storage struct {
-	// Mode is packed, compressed, object or metadata; "" when the config leaves it open.
+	// Mode is packed, compressed, adaptive, object or metadata; "" when the config leaves it open.
 	Mode string
 }
 

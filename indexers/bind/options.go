@@ -11,8 +11,8 @@ import (
 
 // Options adjust a Binding. The zero value is usable.
 type Options struct {
-	// Compression is for resources whose storage mode is compressed, which require it; package storage/zstd has
-	// one.
+	// Compression is for resources whose storage mode is compressed or adaptive, which require it; package storage/zstd
+	// has one.
 	Compression dynamicinformer.Compression
 	// OnError is told of types that turned up later and could not be bound. Default: nobody is.
 	OnError func(error)
@@ -29,7 +29,8 @@ func (o Options) ResourceOptions(r *indexers.Resource) (dynamicinformer.Resource
 		if err := out.Storage.Mode.UnmarshalText([]byte(r.Storage.Mode)); err != nil {
 			return fail(err)
 		}
-		if out.Storage.Mode == dynamicinformer.StorageCompressed {
+		switch out.Storage.Mode {
+		case dynamicinformer.StorageCompressed, dynamicinformer.StorageAdaptive:
 			if o.Compression == nil {
 				return fail(fmt.Errorf("storage mode %s needs a compression in the options", r.Storage.Mode))
 			}

@@ -29,6 +29,11 @@ func subjects() []conformance.Subject {
 		{Name: "compressed", New: storing(dynamicinformer.Storage{
 			Mode: dynamicinformer.StorageCompressed, Compression: zstd.New(zstd.Options{}),
 		})},
+		{Name: "adaptive", New: ofFactory(func(o *dynamicinformer.Options, setup conformance.Setup) error {
+			o.Config, o.MemoryBudget = setup.Config, 1 // so that all is compressed that can be
+			o.Defaults.Storage = dynamicinformer.Storage{Mode: dynamicinformer.StorageAdaptive, Compression: zstd.New(zstd.Options{})}
+			return nil
+		})},
 		{Name: "object", New: storing(dynamicinformer.Storage{Mode: dynamicinformer.StorageObject})},
 		{Name: "packed on client-go's client", New: ofFactory(func(o *dynamicinformer.Options, setup conformance.Setup) (err error) {
 			o.Client, err = dynamic.NewForConfig(setup.Config)

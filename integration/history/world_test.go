@@ -75,7 +75,7 @@ func newWorld(t *testing.T) *world {
 	lists := conformance.NewFaults(nil)
 	lists.RefuseWatchList()
 	w.follow("lists", lists, dynamicinformer.Options{
-		Types: types, Resources: w.storages(1), Linger: -1,
+		Types: types, Resources: w.storages(1), Linger: -1, MemoryBudget: 1,
 		Defaults: dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.InNamespaces(w.namespaces...)},
 	})
 	w.settle()
@@ -88,6 +88,7 @@ func (w *world) storages(shift int) map[schema.GroupVersionResource]dynamicinfor
 		{Mode: dynamicinformer.StoragePacked},
 		{Mode: dynamicinformer.StorageCompressed, Compression: zstd.New(zstd.Options{})},
 		{Mode: dynamicinformer.StorageObject},
+		{Mode: dynamicinformer.StorageAdaptive, Compression: zstd.New(zstd.Options{})},
 	}
 	all := map[schema.GroupVersionResource]dynamicinformer.ResourceOptions{}
 	for n, k := range w.kinds {

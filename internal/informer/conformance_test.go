@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
@@ -23,7 +24,8 @@ func TestConformance(t *testing.T) {
 	conformance.Run(t, server.Config(),
 		conformance.Subject{Name: "object", New: newSubject},
 		conformance.Subject{Name: "packed", New: keeping(func(testing.TB) store.Form { return store.NewPacked(nil, nil) })},
-		conformance.Subject{Name: "compressed", New: keeping(compressed(&once{Trainer: zstd.New(zstd.Options{})}))},
+		conformance.Subject{Name: "compressed", New: keeping(compressed(&once{Trainer: zstd.New(zstd.Options{})}, store.NewPacked))},
+		conformance.Subject{Name: "adaptive", New: swept(compressed(&once{Trainer: zstd.New(zstd.Options{})}, store.NewAdaptive))},
 	)
 }
 
@@ -42,6 +44,38 @@ func keeping(form func(testing.TB) store.Form) func(testing.TB, conformance.Setu
 	}
 }
 
+// swept makes informers whose stores are swept all the time, in one way after the other, and whose objects arrive packed.
+func swept(form func(testing.TB) store.Form) func(testing.TB, conformance.Setup) cache.SharedIndexInformer {
+	return func(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
+		adaptive := form(t).(*store.Packed)
+		adaptive.SetEager(false)
+		i := informer.New(setup.ListWatch(t, conformance.DefaultClient), informer.Options{
+			Form: adaptive, ResyncPeriod: setup.Resync, Indexers: setup.Indexers,
+		})
+		stop, stopped := make(chan struct{}), make(chan struct{})
+		t.Cleanup(func() {
+			close(stop)
+			<-stopped
+		})
+		go func() { // ended by the end of the test
+			defer close(stopped)
+			ticker := time.NewTicker(time.Millisecond)
+			defer ticker.Stop()
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				case <-ticker.C:
+					for next, first := uint64(0), true; first || next != 0; first = false {
+						next = i.Store().Sweep(next, []store.Sweep{store.Everything, store.Periodic}[n%2]).Next
+					}
+				}
+			}
+		}()
+		return i
+	}
+}
+
 // once trains once, and then hands out the same compressor: training costs more than playing a scenario.
 type once struct {
 	packed.Trainer
@@ -57,9 +91,10 @@ func (o *once) Train(samples [][]byte) (packed.Compressor, error) {
 }
 
 // compressed returns what makes forms that have seen enough objects to compress every further one.
-func compressed(trainer packed.Trainer) func(testing.TB) store.Form {
+func compressed(trainer packed.Trainer, newForm func(*packed.Pruner, packed.Trainer) *store.Packed) func(testing.TB) store.Form {
 	return func(t testing.TB) store.Form {
-		form := store.NewPacked(nil, trainer)
+		form := newForm(nil, trainer)
+		form.SetEager(true)
 		var kept []store.Item // as a store does
 		defer func() { runtime.KeepAlive(kept) }()
 		for n := range 1000 {

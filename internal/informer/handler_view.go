@@ -73,7 +73,7 @@ type view struct {
 // viewFor returns the view of a handler.
 func (i *Informer) viewFor(how unwrapped) view {
 	form := i.store.Form()
-	v := view{object: form.Object, ignored: ignoredBy(how.handler)}
+	v := view{object: form.Shown, ignored: ignoredBy(how.handler)}
 	if how.undecoded {
 		v.object = func(item Item) any { return item }
 	} else if packs, ok := form.(*store.Packed); ok {

@@ -216,5 +216,8 @@ func (i *Informer) AddExtractor(e store.Extractor, replaced ...string) error {
 // RemoveIndexes removes indexes by name, whoever added them; names that there are none of do nothing.
 func (i *Informer) RemoveIndexes(names ...string) { i.store.RemoveIndexes(names...) }
 
+// Store returns the store, for what is done to it in the background.
+func (i *Informer) Store() *store.Store { return i.store }
+
 // Snapshot returns the present content, which it never changes.
 func (i *Informer) Snapshot() *store.Snapshot { return i.store.Snapshot() }

@@ -1,5 +1,7 @@
 package packed
 
+import "fmt"
+
 // Compressor makes JSON smaller. All methods are safe for concurrent use. It has no name of its own, so that public
 // packages can write it out in their documentation.
 type Compressor = interface {
@@ -39,26 +41,50 @@ func (c *Codec) Compress(o *Object) *Object {
 	}
 	buffer := buffers.Get().(*buffer)
 	defer buffer.release()
-	slab := c.compressor.Compress(buffer.bytes, bytesOf(text))
-	buffer.bytes = slab
-	body := len(slab)
-	packed := &Object{body: uint32(body), namespaceLen: o.namespaceLen, uidLen: o.uidLen, versionLen: o.versionLen, labelsLen: o.labelsLen, flags: o.flags}
-	move := func(at uint32, length int) uint32 {
-		to := len(slab)
-		slab = append(slab, o.slab[at:int(at)+length]...)
-		return uint32(to)
-	}
-	packed.uidAt = move(o.uidAt, int(o.uidLen))
-	packed.versionAt = move(o.versionAt, int(o.versionLen))
-	packed.labelsAt = move(o.labelsAt, int(o.labelsLen))
-	packed.keyAt = move(o.keyAt, len(o.slab)-int(o.keyAt))
-	buffer.bytes = slab
-	if Allocated(len(slab)) >= Allocated(len(o.slab)) {
+	buffer.bytes = c.compressor.Compress(buffer.bytes, bytesOf(text))
+	body := len(buffer.bytes)
+	buffer.bytes = o.appendIdentity(buffer.bytes)
+	if Allocated(len(buffer.bytes)) >= Allocated(len(o.slab)) {
 		return o
 	}
-	packed.slab = string(slab)
-	packed.class = c.class(o.class)
-	return packed
+	return o.inForm(c.class(o.class), string(buffer.bytes), body)
+}
+
+// appendIdentity appends what identifies the object and its labels, which are readable in every form.
+func (o *Object) appendIdentity(slab []byte) []byte {
+	slab = append(slab, o.slab[o.uidAt:o.uidAt+uint32(o.uidLen)]...)
+	slab = append(slab, o.slab[o.versionAt:o.versionAt+uint32(o.versionLen)]...)
+	slab = append(slab, o.slab[o.labelsAt:o.labelsAt+o.labelsLen]...)
+	return append(slab, o.slab[o.keyAt:]...)
+}
+
+// inForm returns the object in another form: slab begins with a body, which class explains, and ends with what
+// appendIdentity appended. Decoded copies that are in memory are those of both.
+func (o *Object) inForm(class *class, slab string, body int) *Object {
+	next := &Object{slab: slab, class: class, body: uint32(body), uidLen: o.uidLen, versionLen: o.versionLen, labelsLen: o.labelsLen}
+	next.uidAt = next.body
+	next.versionAt = next.uidAt + uint32(o.uidLen)
+	next.labelsAt = next.versionAt + uint32(o.versionLen)
+	next.keyAt = next.labelsAt + o.labelsLen
+	next.word.Store(o.word.Load() & (maskNamespace | flagOddLabels))
+	next.decoded.Store(o.decoded.Load())
+	return next
+}
+
+// Decompress returns a compressed object as it was before; another one as it is. It fails for one that is damaged.
+func (o *Object) Decompress() (*Object, error) {
+	if !o.Compressed() {
+		return o, nil
+	}
+	buffer := buffers.Get().(*buffer)
+	defer buffer.release()
+	var err error
+	if buffer.bytes, err = o.appendJSON(buffer.bytes); err != nil {
+		return nil, fmt.Errorf("decompressing %s: %w", o.Key(), err)
+	}
+	body := len(buffer.bytes)
+	buffer.bytes = o.appendIdentity(buffer.bytes)
+	return o.inForm(plainClass(bytesOf(o.class.apiVersion), bytesOf(o.class.kind)), string(buffer.bytes), body), nil
 }
 
 // class is of with the codec's compressor.

@@ -60,10 +60,14 @@ func (o *Object) Decoded() *unstructured.Unstructured {
 	return nil
 }
 
-// DecodedAs returns what KeepDecoded was given last, a pointer to a struct of this type, if that is still in memory, or nil.
+// DecodedAs returns what KeepDecoded was given last, a pointer to a struct of this type, if that is still in memory, or
+// nil. It counts as a read where there is one.
 func (o *Object) DecodedAs(typ reflect.Type) any {
 	if last := o.decoded.Load(); last != nil {
-		return last.structured.value(typ)
+		if value := last.structured.value(typ); value != nil {
+			o.MarkRead()
+			return value
+		}
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func (o *Object) GetLabels() map[string]string {
 	return all
 }
 
-func (o *Object) oddLabels() bool { return o.flags&flagOddLabels != 0 || o.class.kept != nil }
+func (o *Object) oddLabels() bool { return o.word.Load()&flagOddLabels != 0 || o.class.kept != nil }
 
 // plainLabels is the JSON of the labels of an object whose labels are not odd.
 func (o *Object) plainLabels() string { return o.slab[o.labelsAt : o.labelsAt+o.labelsLen] }

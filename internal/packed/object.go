@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Object is one packed object. It never changes. Besides the methods of metav1.Object, of which those that
+// Object is one packed object. What it shows never changes. Besides the methods of metav1.Object, of which those that
 // set something panic, it is a runtime.Object. Use a Packer to make one.
 type Object struct {
 	// slab holds, in this order, the JSON (compressed or not), strings that the JSON does not hold literally,
@@ -24,14 +24,18 @@ type Object struct {
 	uidAt, versionAt, labelsAt uint32
 	labelsLen                  uint32 // 0: there are none
 	uidLen, versionLen         uint16
-	namespaceLen               uint16
-	flags                      uint16
+	// word holds the length of the namespace, flags, and what Age tells of.
+	word atomic.Uint32
 }
 
 const (
+	maskNamespace = 1<<16 - 1
 	// flagOddLabels is for labels whose text is not what they are: with escapes, or not ASCII.
-	flagOddLabels = 1 << iota
+	flagOddLabels = 1 << 16
 )
+
+// namespaceLen is the length of the namespace.
+func (o *Object) namespaceLen() uint32 { return o.word.Load() & maskNamespace }
 
 // Key is "namespace/name", or the name of what has no namespace: what cache.MetaNamespaceKeyFunc returns. It is a part
 // of the object's memory: who keeps it without the object clones it.
@@ -43,10 +47,11 @@ func (o *Object) Name() string {
 	if kept := o.class.kept; kept != nil {
 		return kept.GetName()
 	}
-	if o.namespaceLen == 0 {
+	n := o.namespaceLen()
+	if n == 0 {
 		return o.slab[o.keyAt:]
 	}
-	return o.slab[o.keyAt+uint32(o.namespaceLen)+1:]
+	return o.slab[o.keyAt+n+1:]
 }
 
 // Namespace is metadata.namespace; see Name.
@@ -54,7 +59,7 @@ func (o *Object) Namespace() string {
 	if kept := o.class.kept; kept != nil {
 		return kept.GetNamespace()
 	}
-	return o.slab[o.keyAt : o.keyAt+uint32(o.namespaceLen)]
+	return o.slab[o.keyAt : o.keyAt+o.namespaceLen()]
 }
 
 // UID is metadata.uid; see Name.
@@ -85,8 +90,13 @@ func (o *Object) JSON() (string, bool) {
 }
 
 // AppendJSON appends the JSON of the object. Compressed objects are decompressed: an error says that they are
-// damaged. Objects that were made of what JSON has no form for may fail, too.
+// damaged. Objects that were made of what JSON has no form for may fail, too. It counts as a read.
 func (o *Object) AppendJSON(dst []byte) ([]byte, error) {
+	o.MarkRead()
+	return o.appendJSON(dst)
+}
+
+func (o *Object) appendJSON(dst []byte) ([]byte, error) {
 	switch {
 	case o.class.kept != nil:
 		return appendKept(dst, o.class.kept)
@@ -97,15 +107,21 @@ func (o *Object) AppendJSON(dst []byte) ([]byte, error) {
 }
 
 // View calls f with the JSON of the object, which f must neither change nor keep. It costs no copy where the
-// object is not compressed, and no allocation where it is. The error is f's, or AppendJSON's.
+// object is not compressed, and no allocation where it is. The error is f's, or AppendJSON's. It counts as a read.
 func (o *Object) View(f func(json []byte) error) error {
+	o.MarkRead()
+	return o.Peek(f)
+}
+
+// Peek is View for what the cache itself does with an object: it does not count as a read.
+func (o *Object) Peek(f func(json []byte) error) error {
 	if text, ok := o.JSON(); ok {
 		return f(bytesOf(text))
 	}
 	buffer := buffers.Get().(*buffer)
 	defer buffer.release()
 	var err error
-	if buffer.bytes, err = o.AppendJSON(buffer.bytes); err != nil {
+	if buffer.bytes, err = o.appendJSON(buffer.bytes); err != nil {
 		return err
 	}
 	return f(buffer.bytes)

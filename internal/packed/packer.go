@@ -155,11 +155,13 @@ func (s *scanner) build(start, end int, class *class) *Object {
 	if o.labelsLen = uint32(found.labels.end - found.labels.start); o.labelsLen > 0 {
 		o.labelsAt = s.moved(start, found.labels.start)
 	}
+	word := uint32(len(found.namespace.raw))
 	if found.oddLabels {
-		o.flags |= flagOddLabels
+		word |= flagOddLabels
 	}
+	o.word.Store(word)
 	o.keyAt = uint32(len(slab))
-	if o.namespaceLen = uint16(len(found.namespace.raw)); o.namespaceLen > 0 {
+	if len(found.namespace.raw) > 0 {
 		slab = append(append(slab, found.namespace.raw...), '/')
 	}
 	slab = append(slab, found.name.raw...)

@@ -13,7 +13,7 @@ func (s *scanner) reuse(start, end int, held func(key string) *Object) *Object {
 		return nil // nearly all that differs has another version
 	}
 	same := false
-	err := o.View(func(json []byte) error {
+	err := o.Peek(func(json []byte) error {
 		same = s.reads(json, start, end)
 		return nil
 	})

@@ -9,8 +9,15 @@ import (
 
 // Unstructured returns the object decoded: shared and not to be changed. Concurrent callers, and later ones for as
 // long as the garbage collector has not taken the copy, get the same one. Of a compressed object that turns out
-// to be damaged it returns what is known without its body, after reporting that.
+// to be damaged it returns what is known without its body, after reporting that. It counts as a read.
 func (o *Object) Unstructured() *unstructured.Unstructured {
+	o.MarkRead()
+	return o.Shown()
+}
+
+// Shown is Unstructured for what is shown to somebody who has not asked for it, as to handlers and index functions: it does
+// not count as a read.
+func (o *Object) Shown() *unstructured.Unstructured {
 	if kept := o.class.kept; kept != nil {
 		return kept
 	}
@@ -31,7 +38,7 @@ func (o *Object) Decode() (*unstructured.Unstructured, error) {
 		return copyOf(kept), nil
 	}
 	u := &unstructured.Unstructured{}
-	err := o.View(func(json []byte) (err error) {
+	err := o.Peek(func(json []byte) (err error) {
 		u.Object, err = o.class.decoder.Decode(json)
 		return err
 	})
@@ -86,23 +93,23 @@ func copyValue(value any) any {
 	return value
 }
 
-// Pair returns what Unstructured does for an object before and after an update, for less: where both have to be
+// Pair returns what Shown does for an object before and after an update, for less: where both have to be
 // decoded, maps, lists and strings whose text is the same in both are decoded once, and the two copies share them. A
 // copy that is in memory already is returned as it is, and never shares with one that is made later: were it changed
 // against the contract, the damage would outlive it.
 func Pair(before, after *Object) (previous, current *unstructured.Unstructured) {
 	if !before.pairs(after) {
-		return before.Unstructured(), after.Unstructured()
+		return before.Shown(), after.Shown()
 	}
 	previous, current = &unstructured.Unstructured{}, &unstructured.Unstructured{}
-	err := before.View(func(old []byte) error {
-		return after.View(func(new []byte) (err error) {
+	err := before.Peek(func(old []byte) error {
+		return after.Peek(func(new []byte) (err error) {
 			current.Object, previous.Object, err = after.class.decoder.DecodePair(new, old)
 			return err
 		})
 	})
 	if err != nil { // each reports its own
-		return before.Unstructured(), after.Unstructured()
+		return before.Shown(), after.Shown()
 	}
 	return before.publish(previous), after.publish(current)
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/crdcache/crdcache/internal/packed"
 )
@@ -11,6 +12,8 @@ type Batch struct {
 	// rows are in the order of the list, with the hashes of their keys: reading these once more is waiting for memory.
 	rows []hashed[*row]
 	next *Snapshot
+	// changes is Store.changes when next was made.
+	changes int
 }
 
 // Change is one difference that a Replace made: Old is nil for a new key, New is nil for a key that went.
@@ -45,18 +48,21 @@ func (s *Store) PrepareAll(objects []Keyed) *Batch {
 // kept returns the row that the store has for an object, if it can stay.
 func (s *Store) kept(now *Snapshot, hash uint64, o Keyed) *row {
 	had := findHashed(&now.rows, hash, o.Key)
-	if had == nil || !now.filled() || !s.form.Same(had.item, o.Item) {
+	if had == nil || !now.filled() || !s.form.Same(had.item(), o.Item) {
 		return nil
 	}
 	return had
 }
 
 // newRow returns a row without a place. The key of a packed object is made a part of the object, of which there
-// may have been another form before.
+// may have been another form before, or has memory of its own where there may be others later.
 func (s *Store) newRow(now *Snapshot, o Keyed, failures *Failures) *row {
-	r := &row{key: o.Key, item: o.Item}
-	r.keep("", now.functions.evaluate(o.Key, o.Item, s.form.Object, failures))
-	if p, ok := o.Item.(*packed.Object); ok && p.Key() == r.key {
+	r := &row{key: o.Key}
+	r.setItem(o.Item)
+	r.keep("", now.functions.evaluate(o.Key, o.Item, s.form.Shown, failures))
+	if p, ok := o.Item.(*packed.Object); ok && s.Adaptive() != nil {
+		r.key = strings.Clone(r.key)
+	} else if ok && p.Key() == r.key {
 		r.key = p.Key()
 	}
 	return r
@@ -104,14 +110,20 @@ func (s *Store) build(b *Batch, now *Snapshot) bool {
 	}
 	b.next = &Snapshot{functions: now.functions, version: now.version}
 	b.next.rows = buildTrie(b.sorted())
-	b.next.sizes.replaced = now.sizes.replaced
-	for _, r := range b.rows { // of which sorted has left one for each key
-		b.next.sizes.replace(nil, r.entry)
-	}
+	b.next.sizes, b.changes = b.sizes(now), s.changes // of the rows that sorted has left
 	for i := range now.indexes {
 		b.next.indexes = append(b.next.indexes, buildIndex(now.indexes[i].function, b.rows))
 	}
 	return true
+}
+
+// sizes adds up the rows.
+func (b *Batch) sizes(now *Snapshot) sizes {
+	all := sizes{replaced: now.sizes.replaced}
+	for _, r := range b.rows {
+		all.replace(nil, r.entry)
+	}
+	return all
 }
 
 // Replace swaps the whole content at once and returns the differences: first what went, then the new content in
@@ -124,7 +136,13 @@ func (s *Store) Replace(b *Batch, resourceVersion string) (changes []Change, ok 
 		return nil, false
 	}
 	b.next.resourceVersion = resourceVersion
+	if b.changes != s.changes { // and rows that stay may be among those
+		b.next.sizes = b.sizes(now)
+	}
 	s.current.Store(b.next)
+	if filled := s.filled.Load(); filled != nil {
+		(*filled)()
+	}
 	return differences(now, b), true
 }
 
@@ -132,14 +150,14 @@ func differences(old *Snapshot, b *Batch) []Change {
 	changes := make([]Change, 0, len(b.rows))
 	for r := range old.rows.all {
 		if findRow(&b.next.rows, r.key) == nil {
-			changes = append(changes, Change{Key: r.key, Old: r.item})
+			changes = append(changes, Change{Key: r.key, Old: r.item()})
 		}
 	}
 	for _, h := range b.rows {
 		r := h.entry
-		change := Change{Key: r.key, New: r.item}
+		change := Change{Key: r.key, New: r.item()}
 		if had := findHashed(&old.rows, h.hash, r.key); had != nil {
-			change.Old = had.item
+			change.Old = had.item()
 		}
 		changes = append(changes, change)
 	}

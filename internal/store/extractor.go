@@ -50,7 +50,7 @@ func (x *extraction) of(e Extractor, item Item) bool {
 		return x.values != nil
 	}
 	x.extractor, x.values = e, nil
-	err := o.View(func(json []byte) error {
+	err := o.Peek(func(json []byte) error {
 		x.values = e.KeysJSON(json, nil)
 		return nil
 	})

@@ -17,6 +17,9 @@ type Form interface {
 	Item(object any) Item
 	// Object returns the object that readers and handlers get: shared and read-only.
 	Object(item Item) any
+	// Shown is Object for what is shown to somebody who has not asked for it, as to handlers and index functions. It does
+	// not count as a read.
+	Shown(item Item) any
 	// Same reports whether two items are known to show the same and to be immutable.
 	Same(a, b Item) bool
 }
@@ -37,6 +40,8 @@ func (f *objects) Item(object any) Item {
 
 func (f *objects) Object(item Item) any { return item }
 
+func (f *objects) Shown(item Item) any { return item }
+
 func (f *objects) Same(Item, Item) bool { return false }
 
 // decodedOnce returns an item decoded for an index function. Where it goes through all objects, copies are not kept for
@@ -47,7 +52,7 @@ func (s *Store) decodedOnce(item Item) any {
 			return u
 		}
 	}
-	return s.form.Object(item)
+	return s.form.Shown(item)
 }
 
 // open returns a packed object decoded, and a decoded one without what is left out; others as they are.
@@ -56,7 +61,7 @@ func open(object any, pruner *packed.Pruner) any {
 	case *packed.Object: // left out already
 		u, err := object.Decode()
 		if err != nil {
-			return object.Unstructured() // which reports the damage, and makes do
+			return object.Shown() // which reports the damage, and makes do
 		}
 		return u
 	case *unstructured.Unstructured:

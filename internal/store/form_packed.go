@@ -13,6 +13,10 @@ import (
 type Packed struct {
 	packer *packed.Packer
 	press  *press // nil: nothing is compressed
+	// adaptive says that objects are compressed when they have not been read for a while: by Store.Sweep, or on arrival
+	// while eager is set.
+	adaptive bool
+	eager    atomic.Bool
 	// metadataOnly says that objects are cut down to their metadata.
 	metadataOnly bool
 
@@ -26,6 +30,13 @@ func NewPacked(pruner *packed.Pruner, trainer packed.Trainer) *Packed {
 	if trainer != nil {
 		f.press = newPress(trainer)
 	}
+	return f
+}
+
+// NewAdaptive is NewPacked for objects that are compressed in the background, by Store.Sweep.
+func NewAdaptive(pruner *packed.Pruner, trainer packed.Trainer) *Packed {
+	f := NewPacked(pruner, trainer)
+	f.adaptive = true
 	return f
 }
 
@@ -52,7 +63,7 @@ func (f *Packed) Item(object any) Item {
 	default:
 		return object
 	}
-	if f.press != nil {
+	if f.press != nil && (!f.adaptive || f.eager.Load()) {
 		o = f.press.compress(o)
 	}
 	return o
@@ -64,12 +75,25 @@ func (f *Packed) Object(item Item) any {
 	if !ok {
 		return item
 	}
+	o.MarkRead()
+	return f.shown(o)
+}
+
+// Shown implements Form.
+func (f *Packed) Shown(item Item) any {
+	if o, ok := item.(*packed.Object); ok {
+		return f.shown(o)
+	}
+	return item
+}
+
+func (f *Packed) shown(o *packed.Object) *unstructured.Unstructured {
 	if u := o.Decoded(); u != nil {
 		f.hits.Add(1)
 		return u
 	}
 	f.misses.Add(1)
-	return o.Unstructured()
+	return o.Shown()
 }
 
 // Same implements Form.
@@ -79,7 +103,7 @@ func (f *Packed) Same(a, b Item) bool {
 		return false
 	}
 	y, ok := b.(*packed.Object)
-	return ok && x.Same(y)
+	return ok && (x.Same(y) || f.adaptive && x.SameContent(y))
 }
 
 // Decodes counts how often Object found a decoded copy in memory, and how often it had to decode.
@@ -103,7 +127,7 @@ func metadataOf(object any) any {
 	switch object := object.(type) {
 	case *packed.Object:
 		if object.GetKind() != metadataKind {
-			return metadataOf(object.Unstructured())
+			return metadataOf(object.Shown())
 		}
 	case *unstructured.Unstructured:
 		if object != nil && object.GetKind() != metadataKind {
@@ -115,13 +139,13 @@ func metadataOf(object any) any {
 	return object
 }
 
-// Pair returns what Object does for an item before and after an update. Where both have to be decoded, that is done
+// Pair returns what Shown does for an item before and after an update. Where both have to be decoded, that is done
 // in one go, and what has not changed is one and the same in both objects.
 func (f *Packed) Pair(before, after Item) (previous, current any) {
 	x, packs := before.(*packed.Object)
 	y, alsoPacks := after.(*packed.Object)
 	if !packs || !alsoPacks || x == y {
-		return f.Object(before), f.Object(after)
+		return f.Shown(before), f.Shown(after)
 	}
 	f.count(x)
 	f.count(y)

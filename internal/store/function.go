@@ -9,8 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/crdcache/crdcache/internal/packed"
 )
 
 // function is an index function with its name. Nothing but gone ever changes.
@@ -43,10 +41,10 @@ func (f *function) valuesOf(r *row) cursor {
 	if !f.derived {
 		return r.values().of(f.id)
 	}
-	if o, ok := r.item.(*packed.Object); ok {
+	if o := r.object.Load(); o != nil {
 		return cursor{value: o.Namespace(), single: true}
 	}
-	m, err := meta.Accessor(r.item)
+	m, err := meta.Accessor(r.other)
 	if err != nil {
 		return cursor{}
 	}

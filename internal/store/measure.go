@@ -22,9 +22,15 @@ const (
 type Measure struct {
 	Objects, Compressed                 int
 	ObjectBytes, TableBytes, IndexBytes int64
+	// CompressedBytes are those of ObjectBytes that are compressed objects, PackedBytes those that are packed ones and not
+	// compressed.
+	CompressedBytes, PackedBytes int64
 	// Indexes are in the order in which they were added.
 	Indexes []IndexMeasure
 }
+
+// Bytes is the sum of all parts.
+func (m Measure) Bytes() int64 { return m.ObjectBytes + m.TableBytes + m.IndexBytes }
 
 // IndexMeasure is how much an index has: see IndexStats.
 type IndexMeasure struct {
@@ -37,8 +43,9 @@ func (s *Store) Measure() Measure {
 	now := s.current.Load()
 	m := Measure{
 		Objects: now.rows.len, Compressed: now.sizes.compressed,
-		ObjectBytes: now.sizes.packed + s.decoded.bytes(now),
-		Indexes:     make([]IndexMeasure, 0, len(now.indexes)),
+		ObjectBytes:     now.sizes.packed + s.decoded.bytes(now),
+		CompressedBytes: now.sizes.compressedBytes, PackedBytes: now.sizes.plain(),
+		Indexes: make([]IndexMeasure, 0, len(now.indexes)),
 	}
 	nodes := nodeBytes(&now.rows)
 	m.TableBytes = nodes + tableRowBytes(now)
@@ -186,8 +193,8 @@ func meanOfDecoded(now *Snapshot) float64 {
 	var walk walk
 	count, seen := 0, 0
 	for r := range now.rows.all {
-		if _, ok := r.item.(*packed.Object); !ok {
-			walk.object(r.item)
+		if r.object.Load() == nil {
+			walk.object(r.other)
 			count++
 		}
 		seen++ // a store that has both kinds may have few of this one

@@ -49,6 +49,9 @@ func newPress(trainer packed.Trainer) *press {
 	return p
 }
 
+// trained reports whether there is a compressor.
+func (p *press) trained() bool { return p.codec.Load() != nil }
+
 // compress returns the object compressed, or as it is where that does not save anything or nothing is known of
 // the type yet.
 func (p *press) compress(o *packed.Object) *packed.Object {

@@ -6,16 +6,38 @@ import (
 	"slices"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// row is one stored object. Readers see key and item, which never change; a new version is a new row.
+// row is one stored object. What readers see of it never changes; a new version is a new row.
 type row struct {
-	key  string
-	item Item
+	key string
+	// object is the item if that is packed. Those who hold Store.write may put the same object in another form in its place,
+	// unless key is a part of it. Other items are in other.
+	object atomic.Pointer[packed.Object]
+	other  Item
 	// packed are the object's index values behind their length, so that they need not be computed again to take the
 	// object out, or to sort by them. Only those who hold Store.write set them, once the row has been published: an
 	// index adds its values, and one that has been removed may lose them (see function.gone).
 	packed atomic.Pointer[byte]
+}
+
+// item is what is kept of the object.
+func (r *row) item() Item {
+	if o := r.object.Load(); o != nil {
+		return o
+	}
+	return r.other
+}
+
+// setItem sets the item of a row that nobody else has yet.
+func (r *row) setItem(item Item) {
+	if o, ok := item.(*packed.Object); ok {
+		r.object.Store(o)
+	} else {
+		r.other = item
+	}
 }
 
 // values are the object's index values at this moment.
@@ -45,11 +67,11 @@ func (r *row) keep(some values, more []byte) {
 	}
 	var prefix [binary.MaxVarintLen64]byte
 	n := binary.PutUvarint(prefix[:], uint64(length))
-	packed := make([]byte, 0, n+length)
-	packed = append(packed, prefix[:n]...)
-	packed = append(packed, some...)
-	packed = append(packed, more...)
-	r.packed.Store(&packed[0])
+	text := make([]byte, 0, n+length)
+	text = append(text, prefix[:n]...)
+	text = append(text, some...)
+	text = append(text, more...)
+	r.packed.Store(&text[0])
 }
 
 // share has the row hold another's values, which are the same, so that one copy serves both.

@@ -5,9 +5,9 @@ import "github.com/crdcache/crdcache/internal/packed"
 // sizes add up what the objects of a snapshot occupy, row by row as these change, so that nobody has to look at all of
 // them to know.
 type sizes struct {
-	// packed are the bytes of packed objects, of which compressed are compressed.
-	packed     int64
-	compressed int
+	// packed are the bytes of packed objects. Of these, compressed are compressed, which come to compressedBytes.
+	packed, compressedBytes int64
+	compressed              int
 	// decoded counts the objects that are not packed, whose bytes are extrapolated.
 	decoded int
 	// replaced counts the rows that were put in or taken out.
@@ -17,22 +17,30 @@ type sizes struct {
 // replace takes old out and puts next in; either may be nil.
 func (z *sizes) replace(old, next *row) {
 	if old != nil {
-		z.count(old.item, -1)
+		z.count(old.item(), -1)
 	}
 	if next != nil {
-		z.count(next.item, 1)
+		z.count(next.item(), 1)
 	}
 	z.replaced++
 }
 
+// plain is what the objects come to that are packed and not compressed.
+func (z *sizes) plain() int64 { return z.packed - z.compressedBytes }
+
 func (z *sizes) count(item Item, by int) {
-	o, ok := item.(*packed.Object)
-	if !ok {
+	if o, ok := item.(*packed.Object); ok {
+		z.countPacked(o, by)
+	} else {
 		z.decoded += by
-		return
 	}
-	z.packed += int64(by * o.Size())
+}
+
+func (z *sizes) countPacked(o *packed.Object, by int) {
+	size := int64(by * o.Size())
+	z.packed += size
 	if o.Compressed() {
 		z.compressed += by
+		z.compressedBytes += size
 	}
 }

@@ -15,6 +15,8 @@ type Stats struct {
 	// ObjectBytes are the objects, without the copies that were decoded for readers, which the garbage collector
 	// takes when it needs to.
 	ObjectBytes int64
+	// CompressedBytes are those of them that are compressed objects.
+	CompressedBytes int64
 	// TableBytes is what finds the objects by their keys.
 	TableBytes int64
 	// Indexes are in the order in which they were added.
@@ -48,13 +50,15 @@ func (s *Store) Stats() Stats {
 	stats := Stats{Objects: now.rows.len}
 	var plain sample
 	for r := range now.rows.all {
-		if o, ok := r.item.(*packed.Object); ok {
-			stats.ObjectBytes += int64(o.Size())
+		if o := r.object.Load(); o != nil {
+			size := int64(o.Size())
+			stats.ObjectBytes += size
 			if o.Compressed() {
 				stats.Compressed++
+				stats.CompressedBytes += size
 			}
 		} else {
-			plain.add(r.item)
+			plain.add(r.other)
 		}
 		stats.TableBytes += rowBytes(r)
 	}
@@ -77,10 +81,10 @@ func (s *Store) Stats() Stats {
 	return stats
 }
 
-// rowBytes is what a row occupies, without its values. The key of a packed object is a part of the object.
+// rowBytes is what a row occupies, without its values. The key may be a part of the object.
 func rowBytes(r *row) int64 {
 	bytes := packed.Allocated(int(unsafe.Sizeof(*r)))
-	if _, ok := r.item.(*packed.Object); !ok {
+	if o := r.object.Load(); o == nil || unsafe.StringData(o.Key()) != unsafe.StringData(r.key) {
 		bytes += packed.Allocated(len(r.key))
 	}
 	return int64(bytes)

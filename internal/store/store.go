@@ -35,8 +35,12 @@ type Store struct {
 	write sync.Mutex
 	// ids counts the index functions there ever were, under write.
 	ids int
+	// changes counts the calls that put objects in another form in the place of what they show, under write.
+	changes int
 	// current is changed under write.
 	current atomic.Pointer[Snapshot]
+	// filled is called when the whole content has been replaced, under write.
+	filled atomic.Pointer[func()]
 	// decoded is what Measure knows of objects that are not packed.
 	decoded decodedSize
 }
@@ -69,11 +73,14 @@ func (s *Store) Snapshot() *Snapshot { return s.current.Load() }
 func (s *Store) held(key string) *packed.Object {
 	now := s.current.Load()
 	if r := findRow(&now.rows, key); r != nil {
-		o, _ := r.item.(*packed.Object)
-		return o
+		return r.object.Load()
 	}
 	return nil
 }
+
+// OnFill has a func called whenever the whole content has been replaced. It must not wait for anything, nor call the
+// store.
+func (s *Store) OnFill(filled func()) { s.filled.Store(&filled) }
 
 // Form tells how objects are kept.
 func (s *Store) Form() Form { return s.form }

@@ -39,6 +39,26 @@ func (t *trie[E]) leafOf(hash uint64) *leaf[E] {
 	}
 }
 
+// leafFrom returns the leaf with the entries of a hash and of others next to it, and the first hash after those, which is
+// zero behind the last leaf. Who goes on from there, in this trie or in one that it has become, misses nothing that is in
+// both.
+func (t *trie[E]) leafFrom(hash uint64) (l *leaf[E], next uint64) {
+	n := t.inner
+	if n == nil {
+		return t.leaf, 0
+	}
+	for depth := 0; ; depth++ {
+		k := slot(hash, depth)
+		child, l := n.child(k)
+		if child == nil {
+			first, count := n.sharing(k)
+			shift := 64 - fanBits*(depth+1)
+			return l, hash&^(1<<(shift+fanBits)-1) + uint64(first+count)<<shift
+		}
+		n = child
+	}
+}
+
 // find returns the entry of that hash that matches.
 func (t *trie[E]) find(hash uint64, match func(*E) bool) (found *E, ok bool) {
 	if l := t.leafOf(hash); l != nil {

@@ -50,7 +50,7 @@ type defaultsForm struct {
 }
 
 type storageForm struct {
-	Mode string `json:"mode" doc:"The form in which objects are kept." required:"true" hint:"write storage: {mode: packed}" enum:"packed,compressed,object,metadata"`
+	Mode string `json:"mode" doc:"The form in which objects are kept." required:"true" hint:"write storage: {mode: packed}" enum:"packed,compressed,adaptive,object,metadata"`
 }
 
 type pruneForm struct {

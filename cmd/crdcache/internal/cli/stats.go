@@ -37,11 +37,11 @@ func newStats(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	set := cmd.Flags()
 	f.reader.Add(set)
-	set.StringVar(&f.storage, "storage", dynamicinformer.StoragePacked.String(), "How objects are kept: packed, compressed, object or metadata.")
+	set.StringVar(&f.storage, "storage", dynamicinformer.StoragePacked.String(), "How objects are kept: packed, compressed, adaptive, object or metadata.")
 	set.IntVar(&f.top, "top", 5, "How many values of each index to show; 0 shows none.")
 	set.StringVarP(&f.output, "output", "o", formatText, "Output format: text or json.")
 	f.reader.Complete(cmd, true)
-	print.CompleteWords(cmd, "storage", []string{"packed", "compressed", "object", "metadata"})
+	print.CompleteWords(cmd, "storage", []string{"packed", "compressed", "adaptive", "object", "metadata"})
 	print.CompleteWords(cmd, "output", []string{formatText, formatJSON})
 	return cmd
 }
@@ -62,9 +62,10 @@ func (f *statsFlags) toOptions(cmd *cobra.Command, args []string, streams generi
 	}
 	var cached dynamicinformer.ResourceOptions
 	if err := cached.Storage.Mode.UnmarshalText([]byte(f.storage)); err != nil || f.storage == "" {
-		return nil, exit.Usagef("--storage is %q; use packed, compressed, object or metadata", f.storage)
+		return nil, exit.Usagef("--storage is %q; use packed, compressed, adaptive, object or metadata", f.storage)
 	}
-	if cached.Storage.Mode == dynamicinformer.StorageCompressed {
+	switch cached.Storage.Mode {
+	case dynamicinformer.StorageCompressed, dynamicinformer.StorageAdaptive:
 		cached.Storage.Compression = zstd.New(zstd.Options{})
 	}
 	cached.Prune.Presets = []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}

@@ -80,6 +80,9 @@ func (o *statsOptions) run(ctx context.Context) error {
 }
 
 func (o *statsOptions) report(ctx context.Context, c session.Cache, indexes []*indexers.Index) (statsReport, error) {
+	if err := c.Informer.Compress(ctx); err != nil {
+		return statsReport{}, err
+	}
 	s := c.Informer.Stats()
 	r := statsReport{
 		Type: c.Resource.String(), Storage: s.Mode.String(), Objects: s.Objects, Compressed: s.Compressed,

@@ -12,7 +12,7 @@ import (
 func TestStats(t *testing.T) {
 	server := newShop(t)
 	config := write(t, "c.yaml", gizmoIndexes)
-	for _, mode := range []string{"packed", "compressed", "object", "metadata"} {
+	for _, mode := range []string{"packed", "compressed", "adaptive", "object", "metadata"} {
 		r := crdcache(t, "stats", "things", "-A", "--config", config, "--storage", mode, "--top", "1", "-s", server.URL)
 		if r.code != exit.OK || r.errOut != "" {
 			t.Fatalf("%s: exit code %d, stderr %q", mode, r.code, r.errOut)

@@ -1,0 +1,118 @@
+package dynamicinformer
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+	"github.com/crdcache/crdcache/storage/zstd"
+)
+
+var adaptive = Storage{Mode: StorageAdaptive, Compression: zstd.New(zstd.Options{})}
+
+// manyWidgets are enough for a compressor to learn from.
+func manyWidgets(t testing.TB, server *apitest.Server) (count int) {
+	t.Helper()
+	const widgetsToLearnFrom = 250
+	for n := range widgetsToLearnFrom {
+		u := painted("web", fmt.Sprint("w", n), "red")
+		u.Object["status"] = map[string]any{"message": strings.Repeat("the same in all widgets; ", 20)}
+		server.Create(t, widgets, u)
+	}
+	return widgetsToLearnFrom
+}
+
+// TestAdaptiveStorage compresses a cache that is read, watched and indexed meanwhile: nobody sees a difference but in the
+// figures.
+func TestAdaptiveStorage(t *testing.T) {
+	server := newServer(t)
+	count := manyWidgets(t, server)
+	i := started(t, Options{Config: server.Config()}, ResourceOptions{Storage: adaptive})
+	seen := &eventNotes{}
+	registration, err := i.AddEventHandler(seen)
+	must(t, err)
+	if !cache.WaitForCacheSync(patient(t).Done(), registration.HasSynced) || len(seen.take()) != count {
+		t.Fatal("the handler was not told of all")
+	}
+	held, err := i.Lister().ByNamespace("web").Get("w7")
+	must(t, err)
+	before := i.Stats()
+	if before.Mode != StorageAdaptive || before.Compressed != 0 || before.CompressedBytes != 0 {
+		t.Errorf("before: %+v", before)
+	}
+	old := i.Snapshot()
+	must(t, i.Compress(t.Context()))
+	after := i.Stats()
+	if after.Compressed != count || after.CompressedBytes != after.ObjectBytes || after.ObjectBytes > before.ObjectBytes/2 {
+		t.Errorf("after: %+v, before: %+v", after, before)
+	}
+	if again, err := i.Lister().ByNamespace("web").Get("w7"); err != nil || again != held {
+		t.Errorf("the decoded copy is another one: %v", err)
+	}
+	for name, s := range map[string]*Snapshot{"old": old, "new": i.Snapshot()} {
+		stored, _ := s.Stored("web/w8")
+		u := stored.(PackedObject).Unstructured()
+		if color, _, _ := unstructured.NestedString(u.Object, "spec", "color"); color != "red" {
+			t.Errorf("%s snapshot: %v", name, u)
+		}
+	}
+	if lines := seen.take(); len(lines) != 0 {
+		t.Errorf("a handler was told of it: %v", lines)
+	}
+	if m := i.core.Events(); m.Updates != 0 {
+		t.Errorf("%d updates were counted", m.Updates)
+	}
+}
+
+// TestMemoryBudget follows a type in two views, of which one can be compressed: it is, and the rest is told.
+func TestMemoryBudget(t *testing.T) {
+	server := newServer(t)
+	count := manyWidgets(t, server)
+	f, err := New(Options{Config: server.Config(), MemoryBudget: 1})
+	must(t, err)
+	ctx := patient(t)
+	defer func() { must(t, f.Shutdown(ctx)) }()
+	must(t, f.Start(ctx))
+	small, err := f.Acquire(widgets, ResourceOptions{Storage: adaptive})
+	must(t, err)
+	large, err := f.Acquire(widgets, ResourceOptions{Storage: Storage{Mode: StoragePacked}})
+	must(t, err)
+	if _, err := f.WaitForSync(ctx); err != nil {
+		t.Fatal(err)
+	}
+	must(t, small.Informer().Compress(ctx))
+	if s := small.Informer().Stats(); s.Compressed != count {
+		t.Errorf("the one view: %+v", s)
+	}
+	if s := large.Informer().Stats(); s.Compressed != 0 {
+		t.Errorf("the other view: %+v", s)
+	}
+	m := f.MemoryStats()
+	if m.Budget != 1 || m.Used <= 1 || m.OverBudget != m.Used-1 || m.Compressible != 0 || m.Compressed == 0 {
+		t.Errorf("%+v", m)
+	}
+	var all int64
+	for _, some := range f.Metrics() {
+		all += some.ObjectBytes + some.TableBytes + some.IndexBytes
+	}
+	if all != m.Used {
+		t.Errorf("the views come to %d, all to %d", all, m.Used)
+	}
+	small.Release()
+	large.Release()
+}
+
+func TestMemoryBudgetIsNotNegative(t *testing.T) {
+	if _, err := New(Options{Config: newServer(t).Config(), MemoryBudget: -1}); err == nil || !strings.Contains(err.Error(), "memory budget is -1") {
+		t.Error(err)
+	}
+	_, err := New(Options{Config: newServer(t).Config(), Defaults: ResourceOptions{Storage: Storage{Mode: StorageAdaptive}}})
+	if err == nil || errors.Unwrap(err) == nil || !strings.Contains(err.Error(), "storage/zstd") {
+		t.Error(err)
+	}
+}

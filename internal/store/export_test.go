@@ -1,0 +1,7 @@
+package store
+
+// What the tests of a Sweeper wait for.
+const (
+	SweepPeriod = sweepPeriod
+	BudgetCheck = check
+)

@@ -1,0 +1,374 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+// adaptiveStore returns a store that compresses what sweeps tell it to.
+func adaptiveStore(t testing.TB, objects int) *Store {
+	t.Helper()
+	s := New(Options{Form: NewAdaptive(nil, shorthand{}), Indexers: withIndexes(cache.Indexers{"app": byApp}),
+		Extractors: []Extractor{&fixedIndexes{[]string{"fixed"}}}})
+	fill(t, s, objects, 1)
+	return s
+}
+
+// shorthand is a Trainer and a Compressor that knows a part of each certificate. It costs next to nothing, also with the race
+// detector.
+type shorthand struct{}
+
+const known = `{"f:metadata":{"f:annotations":{".":{},"f:cert-manager.io/issue-temporary-certificate":{},"f:team":{}},"f:labels":{".":{},"f:app.kubernetes.io/managed-by":{},"f:app.kubernetes.io/name":{},"f:env":{}}},"f:spec":{".":{},"f:dnsNames":{},"f:issuerRef":{},"f:secretName":{}}}`
+
+func (shorthand) Train([][]byte) (packed.Compressor, error) { return shorthand{}, nil }
+
+func (shorthand) Compress(dst, src []byte) []byte {
+	return append(dst, bytes.ReplaceAll(src, []byte(known), []byte{1})...)
+}
+
+func (shorthand) Decompress(dst, src []byte) ([]byte, error) {
+	return append(dst, bytes.ReplaceAll(src, []byte{1}, []byte(known))...), nil
+}
+
+// sweepAll sweeps a store once.
+func sweepAll(s *Store, how Sweep) (saved int64) {
+	for next, first := uint64(0), true; first || next != 0; first = false {
+		swept := s.Sweep(next, how)
+		next, saved = swept.Next, saved+swept.Saved
+	}
+	return saved
+}
+
+// sizesOf adds up the rows, as the sums of a snapshot should be.
+func sizesOf(s *Snapshot) sizes {
+	all := sizes{replaced: s.sizes.replaced}
+	for r := range s.rows.all {
+		all.count(r.item(), 1)
+	}
+	return all
+}
+
+func wantSizes(t *testing.T, s *Snapshot) {
+	t.Helper()
+	if want := sizesOf(s); s.sizes != want {
+		t.Errorf("the sums are %+v, want %+v", s.sizes, want)
+	}
+}
+
+// TestSweepCompressesWhatNobodyReads follows objects that are read in different ways over many periods.
+func TestSweepCompressesWhatNobodyReads(t *testing.T) {
+	const objects = 1000
+	s := adaptiveStore(t, objects)
+	form := s.Adaptive()
+	read := func(n int) {
+		item, found := s.Snapshot().Get(fmt.Sprintf("tenant-%d/certificate-%d", n%100, n))
+		if !found {
+			t.Fatal(n, "is not there")
+		}
+		form.Object(item)
+	}
+	compressed := func(n int) bool {
+		item, _ := s.Snapshot().Get(fmt.Sprintf("tenant-%d/certificate-%d", n%100, n))
+		return item.(*packed.Object).Compressed()
+	}
+	sweepAll(s, BehindFill) // a part of which teaches the compressor
+	sweepAll(s, BehindFill)
+	if m := s.Measure(); m.Compressed != objects || m.PackedBytes != 0 {
+		t.Fatalf("behind the fill: %+v", m)
+	}
+	wantSizes(t, s.Snapshot())
+
+	for period := range 5 {
+		read(1) // always
+		if period == 0 {
+			read(2) // once
+		}
+		if period < 2 {
+			read(3) // for some time
+		}
+		sweepAll(s, Periodic)
+	}
+	for n, want := range map[int]bool{1: false, 2: true, 3: false, 4: true} {
+		if compressed(n) != want {
+			t.Errorf("in period 5: object %d is compressed: %v", n, !want)
+		}
+	}
+	for range packed.MaxAge {
+		read(1)
+		sweepAll(s, Periodic)
+	}
+	for n, want := range map[int]bool{1: false, 2: true, 3: true, 4: true} {
+		if compressed(n) != want {
+			t.Errorf("later: object %d is compressed: %v", n, !want)
+		}
+	}
+	sweepAll(s, Unread)
+	if compressed(1) != true { // because the last sweep has begun another period
+		t.Error("what was not read in this period is not compressed")
+	}
+	read(1)
+	sweepAll(s, Periodic)
+	read(1)
+	sweepAll(s, Frugal)
+	if !compressed(1) {
+		t.Error("a frugal sweep decompresses")
+	}
+	read(1)
+	sweepAll(s, Periodic)
+	read(1)
+	if sweepAll(s, Unread); compressed(1) {
+		t.Error("what was read is compressed in spite of that")
+	}
+	if sweepAll(s, Everything); !compressed(1) {
+		t.Error("not everything is compressed")
+	}
+	wantSizes(t, s.Snapshot())
+}
+
+// TestNewObjectsStayForAPeriod writes objects between sweeps: an object that changes all the time is not compressed
+// each time.
+func TestNewObjectsStayForAPeriod(t *testing.T) {
+	s := adaptiveStore(t, 300)
+	sweepAll(s, BehindFill)
+	sweepAll(s, BehindFill)
+	for version := range 5 {
+		if _, ok := s.Put(s.Prepare(keyedCertificate(t, s.form, 7, 2+version))); !ok {
+			t.Fatal("refused")
+		}
+		sweepAll(s, Periodic)
+		if m := s.Measure(); m.Compressed != 299 {
+			t.Fatalf("version %d: %d are compressed", version, m.Compressed)
+		}
+	}
+	sweepAll(s, Periodic)
+	if m := s.Measure(); m.Compressed != 300 {
+		t.Errorf("in the end, %d are compressed", m.Compressed)
+	}
+}
+
+// TestHandlersAndIndexesAreNoReaders shows objects to handlers and index functions, which does not keep them packed.
+func TestHandlersAndIndexesAreNoReaders(t *testing.T) {
+	s := adaptiveStore(t, 300)
+	form := s.Adaptive()
+	items := s.Snapshot().Items()
+	for k, item := range items {
+		form.Shown(item)
+		form.Pair(items[0], item)
+		form.Pair(item, items[(k+1)%len(items)])
+	}
+	if err := s.AddIndexers(cache.Indexers{"uid": byUID}); err != nil {
+		t.Fatal(err)
+	}
+	for _, item := range s.Snapshot().Items() {
+		if use := item.(*packed.Object).Use(); use.Read {
+			t.Fatalf("an object was read: %+v", use)
+		}
+	}
+}
+
+// TestSweptRowsKeepNoJSON looks for strings in the rows and indexes that are parts of what was there before.
+func TestSweptRowsKeepNoJSON(t *testing.T) {
+	s := adaptiveStore(t, 300)
+	before := map[*row]string{}
+	for r := range s.Snapshot().rows.all {
+		text, _ := r.object.Load().JSON()
+		before[r] = text
+	}
+	sweepAll(s, BehindFill)
+	sweepAll(s, BehindFill)
+	within := func(part, whole string) bool {
+		at, from := uintptr(unsafe.Pointer(unsafe.StringData(part))), uintptr(unsafe.Pointer(unsafe.StringData(whole)))
+		return part != "" && at >= from && at < from+uintptr(len(whole))+200
+	}
+	now := s.Snapshot()
+	for r := range now.rows.all {
+		if !r.object.Load().Compressed() {
+			t.Fatalf("%s is not compressed", r.key)
+		}
+		if within(r.key, before[r]) {
+			t.Fatalf("the key %s is a part of the JSON", r.key)
+		}
+		for i := range now.indexes {
+			for p := range now.indexes[i].postings.all {
+				if p.one == r && within(p.value, before[r]) {
+					t.Fatalf("the value %s is a part of the JSON", p.value)
+				}
+			}
+		}
+	}
+}
+
+// TestRelistsKnowCompressedObjects lists the same again while objects are in any form: rows stay as they are.
+func TestRelistsKnowCompressedObjects(t *testing.T) {
+	s := adaptiveStore(t, 300)
+	sweepAll(s, BehindFill)
+	before := s.Snapshot()
+	batch := make([]Keyed, 300)
+	for n := range batch {
+		o, err := s.form.Packer().Pack(certificate(n, 1+n/299)) // the last one has changed
+		if err != nil {
+			t.Fatal(err)
+		}
+		batch[n] = Keyed{Key: o.Key(), ResourceVersion: o.Version(), Item: o}
+	}
+	prepared := s.PrepareAll(batch)
+	sweepAll(s, Everything) // in the meantime
+	changes, ok := s.Replace(prepared, "2")
+	if !ok {
+		t.Fatal("refused")
+	}
+	wantSizes(t, s.Snapshot())
+	changed := 0
+	for _, c := range changes {
+		if findRow(&before.rows, c.Key) != findRow(&s.Snapshot().rows, c.Key) {
+			changed++
+		}
+	}
+	if changed != 1 {
+		t.Errorf("%d rows are others", changed)
+	}
+}
+
+// TestSweepsInHistories plays random writes with sweeps of all kinds between and during them, and readers that check what they
+// find: it agrees with a model throughout, and so do the sums.
+func TestSweepsInHistories(t *testing.T) {
+	const keys, steps = 250, 400
+	s := adaptiveStore(t, keys)
+	sweeps := []Sweep{Periodic, Frugal, BehindFill, Unread, Everything, {Ages: true, Decompresses: true, Compresses: func(packed.Use) bool { return false }}}
+	stop, turn := make(chan struct{}), make(chan struct{})
+	var others sync.WaitGroup
+	others.Go(func() { // the one who sweeps; ended by stop
+		random := rand.New(rand.NewPCG(3, 4))
+		for at := uint64(0); ; {
+			select {
+			case <-stop:
+				return
+			case <-turn:
+				at = s.Sweep(at, sweeps[random.IntN(len(sweeps))]).Next
+			}
+		}
+	})
+	for worker := range 2 {
+		others.Go(func() { // a reader; ended by stop
+			random := rand.New(rand.NewPCG(5, uint64(worker)))
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				n := random.IntN(keys)
+				item, found := s.Snapshot().Get(fmt.Sprintf("tenant-%d/certificate-%d", n%100, n))
+				if !found {
+					continue
+				}
+				u := readIn(random, s.form, item)
+				if name := u["metadata"].(map[string]any)["name"]; name != fmt.Sprintf("certificate-%d", n) {
+					t.Errorf("object %d is %v", n, name)
+					return
+				}
+			}
+		})
+	}
+	model := map[int]int{}
+	for n := range keys {
+		model[n] = 1
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for step := range steps {
+		if step%4 == 0 {
+			turn <- struct{}{} // sweeping goes on during the steps that follow
+		}
+		n := random.IntN(keys)
+		switch random.IntN(10) {
+		case 0, 1, 2, 3, 4, 5:
+			if _, ok := s.Put(s.Prepare(keyedCertificate(t, s.form, n, step))); !ok {
+				t.Fatal("refused")
+			}
+			model[n] = step
+		case 6, 7:
+			s.Remove(fmt.Sprintf("tenant-%d/certificate-%d", n%100, n), "")
+			delete(model, n)
+		case 8:
+			s.Adaptive().SetEager(random.IntN(2) == 0)
+		case 9:
+			if step%10 == 0 {
+				relist(t, s, model)
+			}
+		}
+		if step%100 == 0 {
+			wantModel(t, s, model)
+		}
+	}
+	close(stop)
+	others.Wait()
+	wantModel(t, s, model)
+	wantSizes(t, s.Snapshot())
+}
+
+// readIn reads an object in one of the ways that there are.
+func readIn(random *rand.Rand, form Form, item Item) map[string]any {
+	o := item.(*packed.Object)
+	switch random.IntN(3) {
+	case 0:
+		return o.Unstructured().Object
+	case 1:
+		if u, err := o.Decode(); err == nil {
+			return u.Object
+		}
+	}
+	return form.Object(item).(*unstructured.Unstructured).Object
+}
+
+func relist(t *testing.T, s *Store, model map[int]int) {
+	t.Helper()
+	var batch []Keyed
+	for _, n := range slices.Sorted(maps.Keys(model)) {
+		batch = append(batch, keyedCertificate(t, s.form, n, model[n]))
+	}
+	if _, ok := s.Replace(s.PrepareAll(batch), "1"); !ok {
+		t.Fatal("refused")
+	}
+}
+
+func wantModel(t *testing.T, s *Store, model map[int]int) {
+	t.Helper()
+	now := s.Snapshot()
+	got := map[string]string{}
+	for key, item := range now.All {
+		u, err := item.(*packed.Object).Decode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[key] = u.GetResourceVersion()
+	}
+	want, byNamespace := map[string]string{}, map[string]int{}
+	for n, version := range model {
+		want[fmt.Sprintf("tenant-%d/certificate-%d", n%100, n)] = fmt.Sprint(1_000_000 + version)
+		byNamespace[fmt.Sprintf("tenant-%d", n%100)]++
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("-want +got:\n%s", diff)
+	}
+	x, _ := now.Index(cache.NamespaceIndex)
+	counted := map[string]int{}
+	x.Each(func(value string, count int) bool {
+		counted[value] = count
+		return true
+	})
+	if diff := cmp.Diff(byNamespace, counted); diff != "" {
+		t.Fatalf("by namespace, -want +got:\n%s", diff)
+	}
+}

@@ -1,0 +1,235 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/internal/store"
+)
+
+// runs is a Trainer and a Compressor that knows long runs of a letter.
+type runs struct{}
+
+var run64 = bytes.Repeat([]byte("x"), 64)
+
+func (runs) Train([][]byte) (packed.Compressor, error) { return runs{}, nil }
+
+func (runs) Compress(dst, src []byte) []byte {
+	return append(dst, bytes.ReplaceAll(src, run64, []byte{1})...)
+}
+
+func (runs) Decompress(dst, src []byte) ([]byte, error) {
+	return append(dst, bytes.ReplaceAll(src, []byte{1}, run64)...), nil
+}
+
+// object is number n in a version, of some 4 KB.
+func object(t testing.TB, s *store.Store, n, version int) store.Keyed {
+	t.Helper()
+	o, err := s.Form().Packer().Pack(fmt.Appendf(nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a%d","resourceVersion":"%d"},"data":{"text":"%s"}}`,
+		n, version, strings.Repeat("x", 4000)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store.Keyed{Key: o.Key(), ResourceVersion: o.Version(), Item: s.Form().Item(o)}
+}
+
+const objects = 400 // 1.6 MB
+
+func fill(t testing.TB, s *store.Store) {
+	t.Helper()
+	all := make([]store.Keyed, objects)
+	for n := range all {
+		all[n] = object(t, s, n, 1)
+	}
+	if _, ok := s.Replace(s.PrepareAll(all), "1"); !ok {
+		t.Fatal("refused")
+	}
+}
+
+func adaptive() *store.Store { return store.New(store.Options{Form: store.NewAdaptive(nil, runs{})}) }
+
+func read(t testing.TB, s *store.Store, n int) {
+	t.Helper()
+	item, found := s.Snapshot().Get(fmt.Sprint("a", n))
+	if !found {
+		t.Fatal("object", n, "is not there")
+	}
+	s.Form().Object(item)
+}
+
+// TestSweepsBehindFills fills a store: it is compressed without waiting for a period, but for the samples, and these then.
+func TestSweepsBehindFills(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := adaptive()
+		leave := store.NewSweeper(0).Join(s)
+		defer leave()
+		fill(t, s)
+		time.Sleep(store.SweepPeriod / 2)
+		if m := s.Measure(); m.Compressed < objects/2 {
+			t.Errorf("soon after the fill, %+v", m)
+		}
+		time.Sleep(3 * store.SweepPeriod)
+		if m := s.Measure(); m.Compressed != objects {
+			t.Errorf("later, %+v", m)
+		}
+	})
+}
+
+// TestHotObjectsBecomePacked reads an object again and again, and then no more.
+func TestHotObjectsBecomePacked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := adaptive()
+		sweeper := store.NewSweeper(0)
+		defer sweeper.Join(s)()
+		fill(t, s)
+		if err := sweeper.Compress(t.Context(), s); err != nil || s.Measure().Compressed != objects {
+			t.Fatalf("%v, %+v", err, s.Measure())
+		}
+		for range 6 {
+			read(t, s, 7)
+			time.Sleep(store.SweepPeriod / 2)
+		}
+		if m := s.Measure(); m.Compressed != objects-1 {
+			t.Errorf("in use: %+v", m)
+		}
+		time.Sleep((packed.MaxAge + 2) * store.SweepPeriod)
+		if m := s.Measure(); m.Compressed != objects {
+			t.Errorf("a while after: %+v", m)
+		}
+	})
+}
+
+// TestSmallTypesStayPacked leaves alone what is not worth a dictionary, unless memory is short.
+func TestSmallTypesStayPacked(t *testing.T) {
+	for budget, want := range map[int64]int{0: 0, 1: objects} {
+		synctest.Test(t, func(t *testing.T) {
+			s := store.New(store.Options{Form: store.NewAdaptive(nil, runs{})})
+			defer store.NewSweeper(budget).Join(s)()
+			for n := range objects / 2 {
+				put(t, s, n, 1)
+			}
+			time.Sleep(10 * store.SweepPeriod)
+			if m := s.Measure(); m.Compressed != want/2 {
+				t.Errorf("with a budget of %d: %+v", budget, m)
+			}
+		})
+	}
+}
+
+func put(t testing.TB, s *store.Store, n, version int) {
+	t.Helper()
+	if _, ok := s.Put(s.Prepare(object(t, s, n, version))); !ok {
+		t.Fatal("refused")
+	}
+}
+
+// TestBudgetIsKept writes and reads without end, in two stores of which one cannot be compressed: they stay below the
+// budget, which what is in use alone would exceed.
+func TestBudgetIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, plain := adaptive(), store.New(store.Options{Form: store.NewPacked(nil, nil)})
+		for n := range 50 {
+			put(t, plain, n, 1)
+		}
+		used := func() int64 { return bytesOf(s) + bytesOf(plain) }
+		const budget = 1 << 20
+		sweeper := store.NewSweeper(budget)
+		defer sweeper.Join(plain)()
+		defer sweeper.Join(s)()
+		fill(t, s)
+		time.Sleep(2 * store.BudgetCheck)
+		for version := range 60 {
+			for n := range 40 {
+				put(t, s, (version*17+n)%objects, 2+version)
+			}
+			for n := range objects {
+				read(t, s, n)
+			}
+			time.Sleep(2 * store.BudgetCheck)
+			if n := used(); n > budget {
+				t.Fatalf("after round %d they come to %d", version, n)
+			}
+		}
+		if s.Measure().Compressed == 0 {
+			t.Error("nothing is compressed")
+		}
+	})
+}
+
+func bytesOf(s *store.Store) int64 {
+	m := s.Measure()
+	return m.Bytes()
+}
+
+// TestBudgetThatCannotBeKept sweeps in vain, which does not become a habit.
+func TestBudgetThatCannotBeKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var tries atomic.Int64
+		s := store.New(store.Options{Form: store.NewAdaptive(nil, counting{&tries})})
+		defer store.NewSweeper(1).Join(s)()
+		fill(t, s)
+		time.Sleep(10 * time.Minute)
+		if m := s.Measure(); m.Compressed != 0 {
+			t.Fatalf("%+v", m)
+		}
+		if n := tries.Load(); n > 2*objects {
+			t.Errorf("%d tries for %d objects", n, objects)
+		}
+	})
+}
+
+// counting compresses nothing.
+type counting struct{ tries *atomic.Int64 }
+
+func (c counting) Train([][]byte) (packed.Compressor, error) { return c, nil }
+
+func (c counting) Compress(dst, src []byte) []byte {
+	c.tries.Add(1)
+	return append(dst, src...)
+}
+
+func (counting) Decompress(dst, src []byte) ([]byte, error) { return append(dst, src...), nil }
+
+// TestGoroutineEndsWithTheLast joins and leaves; synctest fails for a goroutine that is left.
+func TestGoroutineEndsWithTheLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sweeper := store.NewSweeper(0)
+		if err := sweeper.Compress(t.Context(), adaptive()); err != nil {
+			t.Error(err)
+		}
+		sweeper.Join(store.New(store.Options{}))() // which is not adaptive
+		a, b := adaptive(), adaptive()
+		leaveA, leaveB := sweeper.Join(a), sweeper.Join(b)
+		fill(t, a)
+		leaveA()
+		fill(t, a) // which is nobody's business any more
+		leaveB()
+		leave := sweeper.Join(b)
+		fill(t, b)
+		if err := sweeper.Compress(t.Context(), b); err != nil || b.Measure().Compressed != objects || a.Measure().Compressed != 0 {
+			t.Errorf("%v; %+v and %+v", err, a.Measure(), b.Measure())
+		}
+		leave()
+	})
+}
+
+// TestCompressEndsWithItsContext asks with a context that has ended.
+func TestCompressEndsWithItsContext(t *testing.T) {
+	why := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	sweeper := store.NewSweeper(0)
+	s := adaptive()
+	defer sweeper.Join(s)()
+	if err := sweeper.Compress(ctx, s); err != nil && !errors.Is(err, why) {
+		t.Error(err)
+	}
+}

@@ -51,6 +51,7 @@ func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 	for _, state := range c.factory.Conditions() {
 		whole.condition(state)
 	}
+	whole.memory(c.factory.MemoryStats())
 	for _, m := range c.factory.Metrics() {
 		view := sink{collector: c, metrics: metrics, labels: []string{
 			valid(m.GVR.Group), valid(m.GVR.Version), valid(m.GVR.Resource), shortened(m.View),

@@ -49,6 +49,26 @@ var (
 		name: "compressed_objects", kind: prometheus.GaugeValue,
 		help: "How many of the cached objects are compressed.",
 	}
+	compressedBytes = metric{
+		name: "compressed_bytes", kind: prometheus.GaugeValue,
+		help: "How much heap the compressed objects occupy, which is a part of memory_bytes of kind objects.",
+	}
+	budget = metric{
+		name: "memory_budget_bytes", kind: prometheus.GaugeValue, whole: true,
+		help: "How much heap the caches of the factory should come to at most; 0: there is no budget.",
+	}
+	used = metric{
+		name: "memory_used_bytes", kind: prometheus.GaugeValue, whole: true,
+		help: "How much heap all caches of the factory occupy.",
+	}
+	compressible = metric{
+		name: "memory_compressible_bytes", kind: prometheus.GaugeValue, whole: true,
+		help: "How much of it objects occupy that adaptive storage has not compressed.",
+	}
+	overBudget = metric{
+		name: "memory_over_budget_bytes", kind: prometheus.GaugeValue, whole: true,
+		help: "By how much the caches of the factory exceed their budget.",
+	}
 	memory = metric{
 		name: "memory_bytes", kind: prometheus.GaugeValue, labels: []string{"kind"},
 		help: "How much heap the cache occupies: objects, the table that finds them by their keys, and indexes.",
@@ -101,7 +121,7 @@ var (
 
 // all are the metrics in the order of the docs.
 var all = []metric{
-	condition, informers, stale, contact, generations, objects, compressed, memory, indexValues, indexEntries, events,
+	condition, informers, stale, contact, generations, objects, compressed, compressedBytes, memory, budget, used, compressible, overBudget, indexValues, indexEntries, events,
 	relists, sent, failures, lists, lastList, queueLength, lag, reads,
 }
 

@@ -35,6 +35,14 @@ func (s sink) condition(state dynamicinformer.Condition) {
 	}
 }
 
+// memory writes what all caches come to.
+func (s sink) memory(m dynamicinformer.MemoryStats) {
+	s.add(budget, float64(m.Budget))
+	s.add(used, float64(m.Used))
+	s.add(compressible, float64(m.Compressible))
+	s.add(overBudget, float64(m.OverBudget))
+}
+
 // status writes what the status of one or several informers says: how many there are of each, and of times the one that
 // is to worry about.
 func (s sink) status(of []dynamicinformer.Status) {
@@ -74,6 +82,7 @@ func (s sink) status(of []dynamicinformer.Status) {
 func (s sink) content(m dynamicinformer.Metrics) {
 	s.add(objects, float64(m.Objects))
 	s.add(compressed, float64(m.Compressed))
+	s.add(compressedBytes, float64(m.CompressedBytes))
 	s.add(memory, float64(m.ObjectBytes), "objects")
 	s.add(memory, float64(m.TableBytes), "table")
 	s.add(memory, float64(m.IndexBytes), "indexes")

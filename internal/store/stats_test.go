@@ -61,6 +61,8 @@ func TestStatsAgreeWithTheHeap(t *testing.T) {
 		{name: "packed, with indexes", form: NewPacked(withoutManagedFields(t), nil), indexers: withIndexes(cache.Indexers{"uid": byUID, "app": byApp})},
 		{name: "packed, with an order", form: NewPacked(withoutManagedFields(t), nil), indexers: byNamespace(), sorted: true},
 		{name: "compressed", form: NewPacked(withoutManagedFields(t), zstd.New(zstd.Options{})), indexers: byNamespace(), most: 600},
+		{name: "adaptive", form: NewAdaptive(withoutManagedFields(t), zstd.New(zstd.Options{})), indexers: byNamespace(), most: 600},
+		{name: "adaptive, everything", form: NewAdaptive(nil, zstd.New(zstd.Options{})), indexers: byNamespace(), most: 600},
 		{name: "metadata", form: NewMetadata(withoutManagedFields(t)), indexers: byNamespace(), most: 800},
 		{name: "object", form: Objects(withoutManagedFields(t)), indexers: withIndexes(cache.Indexers{"uid": byUID})},
 	} {
@@ -75,6 +77,10 @@ func TestStatsAgreeWithTheHeap(t *testing.T) {
 			fill(t, s, 0, 0)
 			before := heap()
 			fill(t, s, objects, 1)
+			if s.Adaptive() != nil {
+				sweepAll(s, BehindFill) // the first objects teach the compressor
+				sweepAll(s, BehindFill)
+			}
 			grown := heap() - before
 			stats := s.Stats()
 			t.Logf("%d B of heap for an object, %d by %+v", grown/objects, stats.Bytes()/objects, stats)

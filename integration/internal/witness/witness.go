@@ -233,7 +233,7 @@ func (w *Witness) Nonsense() []string {
 	return nonsense
 }
 
-// Forget drops what is known of objects that are gone, so that a witness needs no more memory the longer it lives.
+// Forget drops what is known of objects that are gone, and how it came to what there is, so that a witness needs no more memory the longer it lives.
 func (w *Witness) Forget() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -243,5 +243,5 @@ func (w *Witness) Forget() {
 	}
 	maps.DeleteFunc(w.mu.last, func(uid types.UID, _ told) bool { return !here[uid] })
 	maps.DeleteFunc(w.mu.lost, func(uid types.UID, _ int) bool { return !here[uid] })
-	maps.DeleteFunc(w.mu.trail, func(key string, _ []string) bool { return w.mu.live[key].UID == "" })
+	clear(w.mu.trail)
 }

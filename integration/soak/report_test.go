@@ -45,8 +45,8 @@ func (w *world) compared(text *strings.Builder) {
 	fmt.Fprintf(text, `| | crdcache | client-go |
 |---|--:|--:|
 | types followed | %d | %d |
-| seconds until all equalled the server's after the weather, those included in which types come back, median (longest) | %.1f (%.1f) | |
-| the same for the %d types that both follow | %.1f (%.1f) | %.1f (%.1f) |
+| seconds until all equalled the server's after the weather and the status said so, median (longest) | %.1f (%.1f) | |
+| seconds until the caches did of the %d types that both follow | %.1f (%.1f) | %.1f (%.1f) |
 | lists of the %d types that both follow | %d | %d |
 | watches that begin with a list, of these | %d | %d |
 | watches, of these | %d | %d |

@@ -18,7 +18,8 @@ import (
 // so that a busy machine fails no test.
 const patience = 5 * time.Minute
 
-// outcome is how long it took after a round until everything equalled the server's: of all types, and of those that client-go follows as well.
+// outcome is how long it took after a round: until all types equalled the server's and their status said so, and until the
+// caches did of the types that client-go follows as well.
 type outcome struct{ All, Ours, Theirs time.Duration }
 
 // settle waits until all agree with the server, and checks what the handlers were told.
@@ -39,7 +40,7 @@ func (w *world) settle() {
 		}()
 		return done
 	}
-	ours, theirs := took(w.agrees), took(w.stockAgrees)
+	ours, theirs := took(w.cacheAgrees), took(w.stockAgrees)
 	w.changes.Wait()
 	for _, k := range w.kinds {
 		w.eventually(func(ctx context.Context) error { return w.agrees(ctx, k) })
@@ -131,6 +132,15 @@ func (w *world) agrees(ctx context.Context, k *kind) error {
 		return fmt.Errorf("%s: the index has %d objects, the server %d", k.name, indexed, len(server))
 	}
 	return nil
+}
+
+// cacheAgrees compares what stockAgrees does.
+func (w *world) cacheAgrees(ctx context.Context, k *kind) error {
+	server, err := w.list(ctx, k)
+	if err != nil {
+		return err
+	}
+	return same(k.name, server, k.informer.GetStore())
 }
 
 func (w *world) stockAgrees(ctx context.Context, k *kind) error {

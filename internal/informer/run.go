@@ -131,13 +131,18 @@ func (i *Informer) reflect(ctx context.Context, g *generation, from source, resy
 // reflectInline is reflect for what can be watched without the reflector.
 func (i *Informer) reflectInline(ctx context.Context, g *generation, w *inline, resync time.Duration) {
 	if resync > 0 {
-		var resyncing sync.WaitGroup
-		defer resyncing.Wait()
-		resyncing.Go(func() { g.resyncs(ctx) }) // ended by ctx
+		defer g.startResyncs(ctx)()
 	}
 	i.reflector.Store(nil)
 	r := i.newReflector(ctx, g, inlineStore{w.target, w}, inlineLister{w.lw, w}, 0)
 	i.repeat(ctx, g, r, func(ctx context.Context) error { return w.listAndWatch(ctx, r) })
+}
+
+// startResyncs has handlers be told again of everything, now and then, until ctx ends. It returns what waits for that.
+func (g *generation) startResyncs(ctx context.Context) (wait func()) {
+	var resyncing sync.WaitGroup
+	resyncing.Go(func() { g.resyncs(ctx) }) // ended by ctx
+	return resyncing.Wait
 }
 
 func (i *Informer) newReflector(ctx context.Context, g *generation, target cache.ReflectorStore, lw cache.ListerWatcher, resync time.Duration) *cache.Reflector {

@@ -32,6 +32,8 @@ type queryFlags struct {
 	compute  []string
 	dangling string
 	explain  bool
+	cache    string
+	verbose  bool
 }
 
 // newQuery returns the command.
@@ -72,6 +74,7 @@ func newQuery(streams genericiooptions.IOStreams) *cobra.Command {
 	f.reader.CompleteIndexes(cmd, "=", "index", "not")
 	f.reader.CompleteIndexes(cmd, "", "missing", "values", "group-by")
 	f.reader.CompleteSorted(cmd, "sort-by")
+	print.CompleteWords(cmd, "cache", cacheWords)
 	return cmd
 }
 
@@ -90,8 +93,18 @@ func (f *queryFlags) add(set *pflag.FlagSet) {
 	set.StringArrayVar(&f.compute, "compute", nil, "Print sum, avg, min or max of the values of an index or a path, as in 'sum(.spec.replicas)', for each group of --group-by, or of all. May be repeated.")
 	set.StringVar(&f.dangling, "dangling", "", "Only objects that refer to something that does not exist, by the reference of this name or (--dangling alone) by any.")
 	set.Lookup("dangling").NoOptDefVal = anyReference
+	set.StringVar(&f.cache, "cache", cacheAuto, "Whether the server that 'serve' runs may answer: auto has it answer where it keeps the type, is in contact with the cluster and knows the indexes; none reads from the cluster.")
+	set.BoolVarP(&f.verbose, "verbose", "v", false, "Say on stderr whether a server has answered, and why not.")
 	set.BoolVar(&f.explain, "explain", false, "Print how the query is answered instead of the objects.")
 }
+
+// Values of --cache.
+const (
+	cacheAuto = "auto"
+	cacheNone = "none"
+)
+
+var cacheWords = []string{cacheAuto, cacheNone}
 
 // anyReference is the value of --dangling alone.
 const anyReference = "*"
@@ -105,6 +118,7 @@ type queryOptions struct {
 	style print.Style
 
 	count, keysOnly, explain bool
+	cache, verbose           bool   // a server may answer; say whether it does
 	values                   string // the name of an index
 	groups                   query.Aggregation
 }
@@ -114,8 +128,12 @@ func (f *queryFlags) toOptions(cmd *cobra.Command, args []string, streams generi
 	if err := f.validate(set); err != nil {
 		return nil, err
 	}
+	if err := print.OneOf("--cache", f.cache, cacheWords); err != nil {
+		return nil, err
+	}
 	o := &queryOptions{
 		name: name, count: f.count, keysOnly: f.keysOnly, explain: f.explain, values: f.values,
+		cache: f.cache == cacheAuto, verbose: f.verbose,
 		// All objects have been read for this command, so that looking at each of them costs little more.
 		asked: query.Options{SortBy: f.sortBy, Descending: f.descending, Limit: f.limit, Continue: f.next, AllowScan: true},
 	}

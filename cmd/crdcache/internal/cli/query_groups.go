@@ -87,7 +87,11 @@ func (o *queryOptions) printGroups(ctx context.Context, querier *query.Querier) 
 		return err
 	}
 	o.warnOfDoubts(found.Plan)
-	groups := found.Groups
+	return o.showGroups(found.Groups)
+}
+
+// showGroups prints groups in the order of their size.
+func (o *queryOptions) showGroups(groups []query.Group) error {
 	if len(o.groups.GroupBy) == 1 && len(o.groups.Measures) == 0 {
 		groups = slices.DeleteFunc(groups, func(g query.Group) bool { return g.Values[0] == indexers.Null })
 	}

@@ -18,8 +18,11 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// run syncs the type and answers.
+// run has the server that keeps the type answer, or syncs the type and answers.
 func (o *queryOptions) run(ctx context.Context) error {
+	if done, err := o.askServer(ctx); done {
+		return err
+	}
 	return o.Sync(ctx, session.Steps{
 		Check: func(types *session.Types, indexes session.Indexes) error {
 			if err := o.check(types, indexes); err != nil {
@@ -146,7 +149,7 @@ func (o *queryOptions) answer(ctx context.Context, querier *query.Querier, types
 	}
 	o.warnOfDoubts(result.Plan)
 	if o.keysOnly {
-		err = o.printKeys(result)
+		err = o.printKeys(result.Keys())
 	} else {
 		err = o.print(ctx, types, result)
 	}
@@ -191,9 +194,9 @@ func resultSection(r discovery.Resource, result *query.Result) print.Section {
 	}}
 }
 
-func (o *queryOptions) printKeys(result *query.Result) error {
+func (o *queryOptions) printKeys(keys []string) error {
 	out := bufio.NewWriter(o.Out)
-	for _, key := range result.Keys() {
+	for _, key := range keys {
 		fmt.Fprintln(out, key) // bufio keeps the first error for Flush
 	}
 	return out.Flush()
@@ -205,6 +208,10 @@ func (o *queryOptions) printValues(ctx context.Context, querier *query.Querier) 
 	if err != nil {
 		return err
 	}
+	return o.showValues(values)
+}
+
+func (o *queryOptions) showValues(values []query.ValueCount) error {
 	out := bufio.NewWriter(o.Out)
 	for _, v := range values {
 		fmt.Fprintln(out, print.Printable(v.Value)) // bufio keeps the first error for Flush

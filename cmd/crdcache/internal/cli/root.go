@@ -130,6 +130,7 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 		newEval(streams),
 		newQuery(streams),
 		newResources(streams),
+		newServe(streams),
 		newSnapshot(streams),
 		newStats(streams),
 		newSuggest(streams),

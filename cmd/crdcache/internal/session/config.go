@@ -1,8 +1,11 @@
 package session
 
 import (
+	"crypto/sha256"
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -44,7 +47,7 @@ func (f *ConfigFlags) Load(warn func(text string)) (*Config, error) {
 	for _, w := range loaded.Warnings {
 		warn(w.Text())
 	}
-	return &Config{resources: loaded.Resources, Given: true}, nil
+	return &Config{resources: loaded.Resources, Given: true, digest: digest(files)}, nil
 }
 
 // Config is what the configs of a command declare together.
@@ -52,6 +55,24 @@ type Config struct {
 	// Given is false when no config was named.
 	Given     bool
 	resources []*indexers.Resource
+	digest    string
+}
+
+// Digest tells configs apart by the text of their files; empty where that is not known.
+func (c *Config) Digest() string { return c.digest }
+
+// digest is that of files, in any order.
+func digest(files []string) string {
+	var sums []string
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return "" // a folder, or standard input, which has been read
+		}
+		sums = append(sums, fmt.Sprintf("%x", sha256.Sum256(text)))
+	}
+	slices.Sort(sums)
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(sums, "\n"))))
 }
 
 // TypeName gives the name that discovery knows for a name of a resource of the config, and any other name as it is.

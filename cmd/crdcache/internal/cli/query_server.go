@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
+	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/readapi/live"
+)
+
+// askServer has the server answer that keeps the type, and reports whether it has. What it cannot answer, or answers with an
+// error, is read from the cluster, where errors have their words.
+func (o *queryOptions) askServer(ctx context.Context) (done bool, err error) {
+	if !o.cache {
+		return false, nil
+	}
+	answer, from, err := o.fromServer(ctx)
+	if err != nil {
+		o.say("the cluster is read, for no server answers: %v", err)
+		return false, nil
+	}
+	o.say("answered by the server that keeps %s, at version %s", from.Resource, answer.ResourceVersion)
+	o.warn(answer.Warnings)
+	return true, o.show(ctx, answer, from)
+}
+
+// say tells a person who asks for it (-v) who answers.
+func (o *queryOptions) say(format string, args ...any) {
+	if o.verbose {
+		fmt.Fprintf(o.ErrOut, "note: %s\n", print.Line(fmt.Sprintf(format, args...)))
+	}
+}
+
+func (o *queryOptions) fromServer(ctx context.Context) (*live.Answer, *session.Local, error) {
+	if follows, _ := query.FollowsReferences(o.query); follows {
+		return nil, nil, fmt.Errorf("it takes no queries about references")
+	}
+	from, err := o.Local(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	answer := &live.Answer{}
+	path := live.QueryPath(from.Resource.GVR.Group, from.Resource.GVR.Version, o.LocalNamespace(from.Resource), from.Resource.GVR.Resource)
+	return answer, from, from.Get(ctx, path, o.parameters(), answer)
+}
+
+// parameters are those of the request.
+func (o *queryOptions) parameters() url.Values {
+	p := url.Values{"q": {o.query.String()}, "scan": {"true"}}
+	set := func(name, value string, is bool) {
+		if is {
+			p.Set(name, value)
+		}
+	}
+	set("labelSelector", session.Selectors(o.Cached()).LabelSelector, o.Cached().LabelSelector != nil)
+	set("sortBy", o.asked.SortBy, o.asked.SortBy != "")
+	set("descending", "true", o.asked.Descending)
+	set("limit", strconv.Itoa(o.asked.Limit), o.asked.Limit > 0)
+	set("continue", o.asked.Continue, o.asked.Continue != "")
+	set("count", "true", o.count)
+	set("keys", "true", o.keysOnly || o.explain)
+	set("values", o.values, o.values != "")
+	p["groupBy"] = o.groups.GroupBy
+	for _, m := range o.groups.Measures {
+		p.Add("compute", m.String())
+	}
+	return p
+}
+
+// show prints an answer as that of the command's own caches would be.
+func (o *queryOptions) show(ctx context.Context, answer *live.Answer, from *session.Local) (err error) {
+	switch {
+	case answer.Count != nil:
+		return o.printCount(*answer.Count)
+	case o.values != "":
+		return o.showValues(answer.Values)
+	case len(o.groups.GroupBy)+len(o.groups.Measures) > 0:
+		return o.showGroups(answer.Groups)
+	case o.explain:
+		_, err := fmt.Fprintln(o.Out, strings.TrimSuffix(answer.Plan, "\n"))
+		return err
+	case o.keysOnly:
+		err = o.printKeys(answer.Keys)
+	default:
+		err = o.printItems(ctx, answer, from)
+	}
+	if err == nil && answer.Continue != "" {
+		fmt.Fprintf(o.ErrOut, "there is more: --continue %s\n", answer.Continue)
+	}
+	return err
+}
+
+// printItems prints objects.
+func (o *queryOptions) printItems(ctx context.Context, answer *live.Answer, from *session.Local) error {
+	options, err := from.Types.Show(o.style)
+	if err != nil {
+		return err
+	}
+	section := print.Section{Resource: from.Resource, Len: len(answer.Items), Print: func(ctx context.Context, _ func([]string), printer print.Printer) error {
+		for _, text := range answer.Items {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			object, err := o.Decode(text)
+			if err == nil {
+				err = printer.Print(object)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+	return print.Sections(ctx, []print.Section{section}, options)
+}

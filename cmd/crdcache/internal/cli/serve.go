@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// serveFlags are the flags of serve.
+type serveFlags struct {
+	reader *session.ReadFlags
+	idle   time.Duration
+}
+
+// newServe returns the command.
+func newServe(streams genericiooptions.IOStreams) *cobra.Command {
+	f := &serveFlags{reader: session.NewReadFlags()}
+	cmd := &cobra.Command{
+		Use:        "serve TYPE... [flags]",
+		SuggestFor: []string{"server", "daemon", "start"},
+		Short:      "Keep types in memory for the queries that follow",
+		Long: "Keep the objects of the types, with the indexes of --config, and answer 'query' from them, until an interrupt,\n" +
+			"'serve stop', or nobody has asked for as long as --idle. Queries find the server by themselves where they are\n" +
+			"for the same cluster, as the same user. It reads with the rights of the kubeconfig, and listens on a socket that\n" +
+			"only the user may open.\n\n" +
+			"The types are kept in all namespaces, or with --namespace in one. A TYPE may be a pattern, which stands for the\n" +
+			"types that there are when the server starts.",
+		Example: "  crdcache serve certificates.cert-manager.io --config indexes.yaml\n" +
+			"  crdcache serve '*.demo.crdcache.dev' --idle 30m\n" +
+			"  crdcache serve status",
+		Args: session.NeedTypes,
+		RunE: runs(streams, f.toOptions),
+	}
+	set := cmd.Flags()
+	f.reader.AddNamed(set)
+	set.DurationVar(&f.idle, "idle", 0, "End when nobody has asked for as long; 0: never.")
+	f.reader.Complete(cmd, true)
+	cmd.AddCommand(newServeStatus(streams), newServeStop(streams))
+	for _, sub := range cmd.Commands() {
+		sub.DisableFlagsInUseLine = true
+	}
+	return cmd
+}
+
+// serveOptions are what flags and arguments amount to.
+type serveOptions struct {
+	*session.Reader
+	idle      time.Duration
+	namespace string
+}
+
+func (f *serveFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*serveOptions, error) {
+	if f.idle < 0 {
+		return nil, exit.Usagef("--idle is %v: it must not be negative; 0 is for ever", f.idle)
+	}
+	read, err := f.reader.Reader(cmd.Context(), args, dynamicinformer.ResourceOptions{}, streams)
+	if err != nil {
+		return nil, err
+	}
+	if read.Target.Offline() {
+		return nil, exit.Usagef("--from has no effect with serve: files are read as fast by each command")
+	}
+	o := &serveOptions{Reader: read, idle: f.idle}
+	if cmd.Flags().Changed("namespace") {
+		o.namespace = read.Target.Namespace
+	}
+	return o, nil
+}

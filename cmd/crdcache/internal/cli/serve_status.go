@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/local"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
+)
+
+// newServeStatus returns the command that says what the server keeps.
+func newServeStatus(streams genericiooptions.IOStreams) *cobra.Command {
+	return newServeAsk(streams, &cobra.Command{
+		Use:   "status [flags]",
+		Short: "Say what the server of this cluster and user keeps",
+		Long:  "Say what the server of this cluster and user keeps. Without one the exit code is 1.",
+	}, func(ctx context.Context, client *local.Client) error {
+		info, err := client.Info(ctx)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(streams.Out, print.Printable(info.String()))
+		w := printers.GetNewTabWriter(streams.Out)
+		fmt.Fprintln(w, "TYPE\tNAMESPACE\tSTATE\tOBJECTS")
+		for _, t := range info.Types {
+			namespace := t.Namespace
+			if namespace == "" {
+				namespace = "<all>"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d\n", t.Resource, namespace, t.State, t.Objects)
+		}
+		return w.Flush()
+	})
+}
+
+// newServeStop returns the command that ends the server.
+func newServeStop(streams genericiooptions.IOStreams) *cobra.Command {
+	return newServeAsk(streams, &cobra.Command{
+		Use:   "stop [flags]",
+		Short: "End the server of this cluster and user",
+		Long:  "End the server of this cluster and user. Without one the exit code is 1.",
+	}, func(ctx context.Context, client *local.Client) error {
+		info, err := client.Stop(ctx)
+		if err == nil {
+			fmt.Fprintf(streams.Out, "process %d ends\n", info.PID)
+		}
+		return err
+	})
+}
+
+// asking is a question to the server.
+type asking struct {
+	*session.Target
+	ask func(context.Context, *local.Client) error
+}
+
+// newServeAsk completes a command that asks the server something.
+func newServeAsk(streams genericiooptions.IOStreams, cmd *cobra.Command, ask func(context.Context, *local.Client) error) *cobra.Command {
+	f := session.NewServerFlags()
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return exit.Usagef("%q is not needed: '%s' takes no arguments", args[0], cmd.CommandPath())
+		}
+		return nil
+	}
+	cmd.RunE = runs(streams, func(cmd *cobra.Command, _ []string, streams genericiooptions.IOStreams) (*asking, error) {
+		target, err := f.Target(cmd.Context(), streams)
+		if err == nil && target.Offline() {
+			err = exit.Usagef("--from has no effect with %s", cmd.CommandPath())
+		}
+		return &asking{target, ask}, err
+	})
+	f.Add(cmd.Flags())
+	f.Complete(cmd)
+	return cmd
+}
+
+func (o *asking) run(ctx context.Context) error {
+	client, err := local.NewClient(o.Config)
+	if err != nil {
+		return err
+	}
+	return o.ask(ctx, client)
+}

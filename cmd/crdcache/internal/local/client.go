@@ -1,0 +1,123 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// Client asks the server of an identity.
+type Client struct {
+	place    Place
+	identity string
+	http     *http.Client
+}
+
+// ErrNone is the error where no server listens.
+var ErrNone = errors.New("no server keeps types for this cluster and user: start one with 'serve TYPE...'")
+
+// patience bounds what a server takes to say what it has.
+const patience = 2 * time.Second
+
+// NewClient returns a client for the server of the cluster and the user of a config, if there may be one: the error is ErrNone
+// where there is no socket, and otherwise says why that is not trusted. It asks nothing.
+func NewClient(config *rest.Config) (*Client, error) {
+	identity, err := Identity(config)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{place: PlaceOf(identity), identity: identity}
+	if err := c.place.check(); errors.Is(err, os.ErrNotExist) {
+		return nil, ErrNone
+	} else if err != nil {
+		return nil, err
+	}
+	c.http = &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", c.place.Socket())
+		},
+		DisableCompression: true,
+	}}
+	return c, nil
+}
+
+// Config is for clients that speak to the server as to the API server.
+func (c *Client) Config() *rest.Config {
+	return &rest.Config{Host: "http://crdcache", QPS: -1, Transport: atOnce{c.http.Transport}}
+}
+
+// atOnce asks for what the cache has.
+type atOnce struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (t atOnce) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Cache-Control", "max-stale")
+	return t.RoundTripper.RoundTrip(r)
+}
+
+// Info asks the server about itself.
+func (c *Client) Info(ctx context.Context) (Info, error) {
+	var info Info
+	return info, c.ask(ctx, http.MethodGet, "/crdcache/server", nil, &info)
+}
+
+// Resolve asks what a name of a type stands for.
+func (c *Client) Resolve(ctx context.Context, name string) (Answer, error) {
+	var answer Answer
+	err := c.ask(ctx, http.MethodGet, "/crdcache/types", url.Values{"name": {name}}, &answer)
+	if err == nil && answer.Identity != c.identity {
+		err = errors.New("the server is that of another cluster or user")
+	}
+	return answer, err
+}
+
+// Stop ends the server.
+func (c *Client) Stop(ctx context.Context) (Info, error) {
+	var info Info
+	return info, c.ask(ctx, http.MethodPost, "/crdcache/stop", nil, &info)
+}
+
+// Get asks for a document of any other kind, for as long as ctx lasts.
+func (c *Client) Get(ctx context.Context, path string, query url.Values, into any) error {
+	return c.send(ctx, http.MethodGet, path, query, into)
+}
+
+func (c *Client) ask(ctx context.Context, method, path string, query url.Values, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return c.send(ctx, method, path, query, into)
+}
+
+func (c *Client) send(ctx context.Context, method, path string, query url.Values, into any) error {
+	to := url.URL{Scheme: "http", Host: "crdcache", Path: path, RawQuery: query.Encode()}
+	r, err := http.NewRequestWithContext(ctx, method, to.String(), nil)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Cache-Control", "max-stale")
+	answer, err := c.http.Do(r)
+	var refused *net.OpError
+	if errors.As(err, &refused) && refused.Op == "dial" {
+		return ErrNone // it has ended, and left its socket
+	}
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<16))
+		return fmt.Errorf("the server answered %s: %s", answer.Status, strings.TrimSpace(string(text)))
+	}
+	return json.NewDecoder(answer.Body).Decode(into)
+}

@@ -1,0 +1,182 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/crdcache/crdcache/discovery"
+)
+
+// Info is what a server says of itself.
+type Info struct {
+	Identity string    `json:"identity"`
+	Host     string    `json:"host"`
+	PID      int       `json:"pid"`
+	Started  time.Time `json:"started"`
+	// Config is a digest of the index configs that it was given.
+	Config string `json:"config"`
+	Types  []Kept `json:"types"`
+}
+
+// Kept is a type that a server keeps.
+type Kept struct {
+	Resource discovery.Resource `json:"resource"`
+	// Namespace is the only one that is kept; empty for all.
+	Namespace string `json:"namespace,omitempty"`
+	State     string `json:"state"`
+	// Fresh says that the cache is filled and in contact with the API server.
+	Fresh   bool `json:"fresh"`
+	Objects int  `json:"objects"`
+}
+
+// Answer is what a name of a type stands for.
+type Answer struct {
+	Info
+	Resources []discovery.Resource `json:"resources"`
+}
+
+// Options are what a Server serves.
+type Options struct {
+	// Place is where it listens.
+	Place Place
+	// Info returns what it says of itself now.
+	Info func() Info
+	// Resolve returns what a name of a type stands for.
+	Resolve func(name string) ([]discovery.Resource, error)
+	// Handler answers all else.
+	Handler http.Handler
+	// Idle ends the server when nobody has asked for as long; 0: never.
+	Idle time.Duration
+}
+
+// Server answers the commands of one user on a socket.
+type Server struct {
+	options Options
+	stop    context.CancelCauseFunc
+
+	mu struct {
+		sync.Mutex
+		active int
+		idle   *time.Timer // nil without Options.Idle
+	}
+}
+
+// Why a server ends by itself.
+var (
+	ErrStopped = errors.New("stopped by 'serve stop'")
+	ErrIdle    = errors.New("nobody has asked for a while")
+)
+
+// ErrServed is the error where another server listens at the place.
+var ErrServed = errors.New("another server keeps types for this cluster and user: see 'serve status', and end it with 'serve stop'")
+
+// Serve listens and answers until ctx ends, a command stops the server, or it has been idle for long enough. listening is
+// called once it can be reached. The error is nil when it was asked to end.
+func Serve(ctx context.Context, options Options, listening func()) error {
+	if err := options.Place.make(); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(filepath.Join(options.Place.Folder, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	defer file.Close() // which gives up the lock
+	if !lock(file) {
+		return ErrServed
+	}
+	// Whoever left a socket there has ended: it had the lock.
+	if err := os.Remove(options.Place.Socket()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	listener, err := net.Listen("unix", options.Place.Socket())
+	if err != nil {
+		return err
+	}
+	if err := os.Chmod(options.Place.Socket(), 0o600); err != nil {
+		listener.Close()
+		return err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	s := &Server{options: options, stop: stop}
+	if options.Idle > 0 {
+		s.mu.idle = time.AfterFunc(options.Idle, func() { stop(ErrIdle) })
+		defer s.mu.idle.Stop()
+	}
+	return s.serve(ctx, listener, listening)
+}
+
+func (s *Server) serve(ctx context.Context, listener net.Listener, listening func()) error {
+	server := &http.Server{
+		Handler: s, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 1 << 20,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }() // ended by Close
+	listening()
+	var err error
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+	}
+	return errors.Join(err, server.Close())
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.begin()
+	defer s.end()
+	switch {
+	case r.URL.Path == "/crdcache/server":
+		reply(w, s.options.Info())
+	case r.URL.Path == "/crdcache/types":
+		resources, err := s.options.Resolve(r.URL.Query().Get("name"))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusNotFound)
+			return
+		}
+		reply(w, Answer{Info: s.options.Info(), Resources: resources})
+	case r.URL.Path == "/crdcache/stop" && r.Method == http.MethodPost:
+		reply(w, s.options.Info())
+		_ = http.NewResponseController(w).Flush() // it is as good as read
+		s.stop(ErrStopped)
+	default:
+		s.options.Handler.ServeHTTP(w, r)
+	}
+}
+
+func reply(w http.ResponseWriter, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(value) // the client has gone: nobody is left to tell
+}
+
+// begin counts a request; while there is one, the server is not idle.
+func (s *Server) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.active++
+	if s.mu.idle != nil {
+		s.mu.idle.Stop()
+	}
+}
+
+func (s *Server) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.active--; s.mu.active == 0 && s.mu.idle != nil {
+		s.mu.idle.Reset(s.options.Idle)
+	}
+}
+
+// String describes a server in one line.
+func (i Info) String() string {
+	return fmt.Sprintf("process %d keeps %d types of %s since %s", i.PID, len(i.Types), i.Host, i.Started.Format(time.RFC3339))
+}

@@ -1,0 +1,79 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/local"
+	"github.com/crdcache/crdcache/discovery"
+)
+
+// Local is the server that keeps the type of a command.
+type Local struct {
+	*local.Client
+	Resource discovery.Resource
+	// Types print objects of the type by what the server knows.
+	Types *Types
+}
+
+// Local looks for a server that keeps the type of the command as the command would read it: of the same cluster, read as the
+// same user, with the same indexes, in contact with the cluster. The error says why there is none.
+func (r *Reader) Local(ctx context.Context) (*Local, error) {
+	switch {
+	case r.Target.Offline():
+		return nil, errors.New("files are read")
+	case r.cached.FieldSelector != nil:
+		return nil, errors.New("it takes no field selectors")
+	case len(r.types) != 1:
+		return nil, errors.New("it answers for one type")
+	}
+	client, err := local.NewClient(r.Target.Config)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := client.Resolve(ctx, r.types[0])
+	if err != nil {
+		return nil, err
+	}
+	if len(answer.Resources) != 1 {
+		return nil, fmt.Errorf("%s is more than one type", r.types[0])
+	}
+	of := answer.Resources[0]
+	i := slices.IndexFunc(answer.Types, func(k local.Kept) bool { return k.Resource.GVR == of.GVR })
+	switch {
+	case i < 0:
+		return nil, fmt.Errorf("it does not keep %s", of)
+	case !answer.Types[i].Fresh:
+		return nil, fmt.Errorf("its copy of %s may be behind: %s", of, answer.Types[i].State)
+	case answer.Types[i].Namespace != "" && answer.Types[i].Namespace != r.Target.Namespace:
+		return nil, fmt.Errorf("it keeps %s of the namespace %s alone", of, answer.Types[i].Namespace)
+	case r.Config.Given && (r.Config.digest == "" || r.Config.digest != answer.Config):
+		return nil, errors.New("it has other index configs")
+	}
+	through := *r
+	through.Target = &Target{Config: client.Config(), Namespace: r.Target.Namespace, Timeout: r.Target.Timeout, errOut: r.Target.errOut}
+	through.Target.Config.WarningHandler = r.Target.Config.WarningHandler
+	types, err := through.typesOf([]discovery.Resource{of})
+	return &Local{client, of, types}, err
+}
+
+// LocalNamespace is the namespace that objects of a type are read of; empty for all.
+func (r *Reader) LocalNamespace(of discovery.Resource) string {
+	if of.Scope == discovery.Namespaced {
+		return r.Target.Namespace
+	}
+	return ""
+}
+
+// Decode makes an object of its JSON, without what is not to be printed.
+func (r *Reader) Decode(text []byte) (*unstructured.Unstructured, error) {
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(text); err != nil {
+		return nil, err
+	}
+	return object, r.transform(object)
+}

@@ -64,11 +64,12 @@ var flagVerbs = map[string]flagVerb{
 		args: []string{"gizmos", "--from=-", "--config=DIR/config.yaml"},
 		values: reading(conditions(map[string][]string{
 			"output": objectFormats, "label-columns": {"app"}, "sort-by": {"size"}, "limit": {"1"}, "continue": {"TOKEN"}, "values": {"color"}, "group-by": {"color"},
-			"compute": {"sum(size)"}, "dangling": {"owners"},
+			"compute": {"sum(size)"}, "dangling": {"owners"}, "cache": {"none"},
 		})),
 		needs:   map[string][]string{"--or": {"--where=.spec.size", "--where=.spec.color"}, "--descending": {"--sort-by=size"}},
 		endless: "none",
 	},
+	"serve": {args: []string{"gizmos", "--from=-"}, values: reading(map[string][]string{"idle": {"1m"}}), endless: "none"},
 	"stats": {args: []string{"gizmos", "--from=-"}, values: reading(map[string][]string{"output": {"text", "json"}, "storage": {"metadata"}, "top": {"3"}}), endless: "none"},
 	"tree": {
 		args: []string{"gizmo/a", "--from=-"}, values: reading(map[string][]string{"output": {"table", "json", "yaml"}, "types": {"gizmos"}, "depth": {"2"}, "limit": {"1"}}),

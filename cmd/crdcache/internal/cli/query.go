@@ -154,8 +154,15 @@ func (f *queryFlags) toOptions(cmd *cobra.Command, args []string, streams generi
 	if o.groups, err = f.aggregation(); err != nil {
 		return nil, err
 	}
-	o.Reader, err = f.reader.Reader(cmd.Context(), []string{name}, f.style.Cached(), streams)
-	return o, err
+	if o.Reader, err = f.reader.Reader(cmd.Context(), []string{name}, f.style.Cached(), streams); err != nil {
+		return o, err
+	}
+	for _, flag := range []string{"cache", "verbose"} {
+		if o.Target.Offline() && set.Changed(flag) {
+			return o, exit.Usagef("--from and --%s exclude each other: no server keeps what is in files", flag)
+		}
+	}
+	return o, nil
 }
 
 // numbers are the forms of the answer that are numbers, and numberFormats how those are printed.

@@ -1,0 +1,113 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+)
+
+// shortRuntimeDir is where servers listen: the paths of sockets have to be short.
+func shortRuntimeDir(t *testing.T) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // it is below the folder of temporary files
+	t.Setenv("XDG_RUNTIME_DIR", dir)
+}
+
+// serve runs the verb until the test ends, or it ends by itself; ended gives its exit code.
+func serve(t *testing.T, args ...string) (ended <-chan int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done, codes := make(chan struct{}), make(chan int, 1)
+	var out, errOut bytes.Buffer
+	go func() { // ended by cancel
+		defer close(done)
+		codes <- cli.Main(ctx, append([]string{"crdcache", "serve"}, args...), strings.NewReader(""), &out, &errOut)
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return codes
+}
+
+// awaitServer waits until the server of a cluster keeps so many types that are filled.
+func awaitServer(t *testing.T, url string, types int) {
+	t.Helper()
+	for t.Context().Err() == nil {
+		if r := crdcache(t, "serve", "status", "-s", url); strings.Count(r.out, "Synced") == types {
+			return
+		}
+	}
+}
+
+// TestServeAnswersQueries: with a server the answers are those of the cluster, in all forms.
+func TestServeAnswersQueries(t *testing.T) {
+	shortRuntimeDir(t)
+	server := newShop(t)
+	config := write(t, "c.yaml", gizmoIndexes)
+	stopped := serve(t, "things", "--config", config, "-s", server.URL)
+	awaitServer(t, server.URL, 1)
+	for _, args := range [][]string{
+		{"--index", "color=red"}, {"--index", "color=red", "-o", "yaml"}, {"--index", "color=red", "-o", "json"}, {"--index", "color=red", "-o", "name"},
+		{"--not", "color=red", "--keys-only"}, {"--sort-by", "size", "--descending", "--limit", "2", "--keys-only"}, {"--index", "color", "--count"},
+		{"--values", "size"}, {"--group-by", "color,namespace"}, {"--group-by", "color", "--compute", "sum(size)", "-o", "json"}, {"--explain", "--index", "size<50"},
+		{"-l", "none=x", "--count"}, {"--where", "@.spec.size > 9", "--keys-only"}, {"--index", "color=none"},
+	} {
+		args = append([]string{"query", "things", "-A", "--config", config, "-s", server.URL}, args...)
+		want, got := crdcache(t, append(args, "--cache", "none")...), crdcache(t, args...)
+		told := crdcache(t, append(args, "-v")...)
+		if got != want {
+			t.Errorf("%q: %+v, without a server %+v", args, got, want)
+		}
+		if !strings.Contains(told.errOut, "note: answered by the server that keeps gizmos.v1.example.com") || told.out != want.out {
+			t.Errorf("%q: %+v", args, told)
+		}
+	}
+	crdcache(t, "query", "gz", "-n", "db", "--index", "color=red", "--keys-only", "-s", server.URL).expect(t, exit.OK, "db/c\n")
+
+	other := write(t, "d.yaml", strings.Replace(gizmoIndexes, ".spec.color", ".spec.colour", 1))
+	for why, args := range map[string][]string{
+		"it does not keep":        {"query", "zones", "--count"},
+		"it has other index":      {"query", "gz", "-A", "--config", other, "--count"},
+		"no field selectors":      {"query", "gz", "-A", "--field-selector", "metadata.name=a", "--count"},
+		"no queries about":        {"query", "gz", "-A", "--dangling", "--count"},
+	} {
+		if r := crdcache(t, append(args, "-v", "-s", server.URL)...); r.code != exit.OK || !strings.Contains(r.errOut, why) {
+			t.Errorf("%q: %+v, without %q", args, r, why)
+		}
+	}
+	elsewhere := strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
+	if r := crdcache(t, "query", "gz", "-A", "--count", "-v", "-s", elsewhere); r.code != exit.OK || !strings.Contains(r.errOut, "no server keeps types") {
+		t.Errorf("by another address: %+v", r)
+	}
+
+	if r := crdcache(t, "serve", "gz", "-s", server.URL); r.code != exit.Failed || !strings.Contains(r.errOut, "another server keeps types") {
+		t.Errorf("a second server: %+v", r)
+	}
+	if r := crdcache(t, "serve", "stop", "-s", server.URL); r.code != exit.OK || !strings.HasSuffix(r.out, " ends\n") {
+		t.Errorf("%+v", r)
+	}
+	if code := <-stopped; code != exit.OK {
+		t.Errorf("the server that was stopped ends with %d", code)
+	}
+	if r := crdcache(t, "serve", "status", "-s", server.URL); r.code != exit.Failed || !strings.Contains(r.errOut, "no server keeps types") {
+		t.Errorf("%+v", r)
+	}
+	crdcache(t, "query", "gz", "-A", "--count", "-s", server.URL).expect(t, exit.OK, "4\n")
+}
+
+// TestServeEndsWhenIdle: nobody asks.
+func TestServeEndsWhenIdle(t *testing.T) {
+	shortRuntimeDir(t)
+	if code := <-serve(t, "gz", "--idle", "1ms", "-s", newShop(t).URL); code != exit.OK {
+		t.Errorf("it ends with %d", code)
+	}
+}

@@ -14,7 +14,7 @@ var ascents = []struct{ from, to, reason string }{
 
 // order is the command from the bottom up: a package imports only what comes before it.
 var order = []string{
-	"cmd/crdcache/internal/exit", "cmd/crdcache/internal/recorded", "cmd/crdcache/internal/offline", "cmd/crdcache/internal/print",
+	"cmd/crdcache/internal/exit", "cmd/crdcache/internal/local", "cmd/crdcache/internal/recorded", "cmd/crdcache/internal/offline", "cmd/crdcache/internal/print",
 	"cmd/crdcache/internal/capture",
 	"cmd/crdcache/internal/session", "cmd/crdcache/internal/follow", "cmd/crdcache/internal/cli",
 	"cmd/crdcache", "cmd/crdcache/internal/reference",

@@ -47,7 +47,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 	err = local.Serve(ctx, local.Options{
 		Place: local.PlaceOf(identity), Info: s.info, Resolve: s.resolve, Handler: s.server, Idle: o.idle,
 	}, func() {
-		fmt.Fprintf(o.ErrOut, "keeping %d types of %s; 'query' asks here from now on\n", len(types.Resources), o.Target.Config.Host)
+		fmt.Fprintf(o.ErrOut, "serving what is kept of %s; 'query' asks here from now on\n", o.Target.Config.Host)
 	})
 	if errors.Is(context.Cause(ctx), context.Canceled) && err == nil && ctx.Err() != nil {
 		return exit.ErrInterrupted

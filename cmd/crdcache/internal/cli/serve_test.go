@@ -75,10 +75,10 @@ func TestServeAnswersQueries(t *testing.T) {
 
 	other := write(t, "d.yaml", strings.Replace(gizmoIndexes, ".spec.color", ".spec.colour", 1))
 	for why, args := range map[string][]string{
-		"it does not keep":        {"query", "zones", "--count"},
-		"it has other index":      {"query", "gz", "-A", "--config", other, "--count"},
-		"no field selectors":      {"query", "gz", "-A", "--field-selector", "metadata.name=a", "--count"},
-		"no queries about":        {"query", "gz", "-A", "--dangling", "--count"},
+		"it does not keep":   {"query", "zones", "--count"},
+		"it has other index": {"query", "gz", "-A", "--config", other, "--count"},
+		"no field selectors": {"query", "gz", "-A", "--field-selector", "metadata.name=a", "--count"},
+		"no queries about":   {"query", "gz", "-A", "--dangling", "--count"},
 	} {
 		if r := crdcache(t, append(args, "-v", "-s", server.URL)...); r.code != exit.OK || !strings.Contains(r.errOut, why) {
 			t.Errorf("%q: %+v, without %q", args, r, why)

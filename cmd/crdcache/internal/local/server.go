@@ -178,5 +178,5 @@ func (s *Server) end() {
 
 // String describes a server in one line.
 func (i Info) String() string {
-	return fmt.Sprintf("process %d keeps %d types of %s since %s", i.PID, len(i.Types), i.Host, i.Started.Format(time.RFC3339))
+	return fmt.Sprintf("process %d keeps what follows of %s since %s", i.PID, i.Host, i.Started.Format(time.RFC3339))
 }

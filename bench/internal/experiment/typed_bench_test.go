@@ -1,0 +1,143 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crdcache/crdcache/controllerruntime"
+	"github.com/crdcache/crdcache/controllerruntime/example/delivery"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+	"github.com/crdcache/crdcache/internal/testkit/cputime"
+)
+
+// coldTypes are the types of BenchmarkColdGet with their objects: number n of each.
+var coldTypes = []struct {
+	apitest.Type
+	text string
+}{
+	{apitest.Type{GVR: schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "certificates"}, Kind: "Certificate", Namespaced: true}, `{"apiVersion":"cert-manager.io/v1","kind":"Certificate","metadata":{"annotations":{"meta.helm.sh/release-name":"shop"},"creationTimestamp":"2026-11-20T10:%02[2]d:00Z","generation":1,"labels":{"app.kubernetes.io/instance":"object-%[1]d","app.kubernetes.io/name":"shop","team":"tenant"},"managedFields":[{"apiVersion":"cert-manager.io/v1","fieldsType":"FieldsV1","fieldsV1":{"f:metadata":{"f:annotations":{".":{},"f:meta.helm.sh/release-name":{}},"f:labels":{".":{},"f:app.kubernetes.io/instance":{},"f:app.kubernetes.io/name":{},"f:team":{}}},"f:spec":{".":{},"f:commonName":{},"f:dnsNames":{},"f:duration":{},"f:issuerRef":{},"f:privateKey":{},"f:renewBefore":{},"f:secretName":{},"f:usages":{}}},"manager":"helm","operation":"Update","time":"2026-11-20T10:%02[2]d:00Z"},{"apiVersion":"cert-manager.io/v1","fieldsType":"FieldsV1","fieldsV1":{"f:status":{".":{},"f:conditions":{".":{},"k:{\"type\":\"Ready\"}":{".":{},"f:lastTransitionTime":{},"f:message":{},"f:observedGeneration":{},"f:reason":{},"f:status":{},"f:type":{}}},"f:notAfter":{},"f:notBefore":{},"f:renewalTime":{},"f:revision":{}}},"manager":"cert-manager-certificates-readiness","operation":"Update","subresource":"status","time":"2026-11-20T10:%02[2]d:05Z"}],"name":"object-%[1]d","namespace":"tenant"},"spec":{"commonName":"object-%[1]d.tenant.example.com","dnsNames":["object-%[1]d.tenant.example.com","www.object-%[1]d.tenant.example.com"],"duration":"2160h0m0s","issuerRef":{"group":"cert-manager.io","kind":"ClusterIssuer","name":"letsencrypt-production"},"privateKey":{"algorithm":"ECDSA","rotationPolicy":"Always","size":256},"renewBefore":"720h0m0s","secretName":"object-%[1]d-tls","usages":["digital signature","key encipherment","server auth"]},"status":{"conditions":[{"lastTransitionTime":"2026-11-20T10:%02[2]d:05Z","message":"Certificate is up to date and has not expired","observedGeneration":1,"reason":"Ready","status":"True","type":"Ready"}],"notAfter":"2027-02-18T10:%02[2]d:04Z","notBefore":"2026-11-20T10:%02[2]d:04Z","renewalTime":"2027-02-03T10:%02[2]d:04Z","revision":1}}`},
+	{apitest.Type{GVR: schema.GroupVersionResource{Group: "demo.crdcache.dev", Version: "v1", Resource: "workloads"}, Kind: "Workload", Namespaced: true}, `{"apiVersion":"demo.crdcache.dev/v1","kind":"Workload","metadata":{"creationTimestamp":"2026-11-20T10:%02[2]d:00Z","finalizers":["demo.crdcache.dev/delivery"],"generation":3,"labels":{"app":"object-%[1]d","team":"payments"},"name":"object-%[1]d","namespace":"tenant"},"spec":{"environment":"staging","image":"registry.example.com/payments/object-%[1]d:1.2.3","replicas":3,"tier":"standard"},"status":{"conditions":[{"lastTransitionTime":"2026-11-20T10:%02[2]d:05Z","message":"delivered to staging","observedGeneration":3,"reason":"Delivered","status":"True","type":"Delivered"},{"lastTransitionTime":"2026-11-20T10:%02[2]d:05Z","message":"no routes","observedGeneration":3,"reason":"NoRoutes","status":"False","type":"Routed"}],"observedGeneration":3,"phase":"Running"}}`},
+}
+
+// coldObjectsOfType is how many objects of each type there are: more than caches of processors hold.
+const coldObjectsOfType = 20_000
+
+// BenchmarkColdGet compares a Get of the cache of controllerruntime, which decodes, with one of controller-runtime's, which
+// copies. Batches of both take turns, and what counts is the median of their ratio: this machine may have other work. It
+// reports the CPU of a Get of each, with what it makes the garbage collector do.
+func BenchmarkColdGet(b *testing.B) {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	var types fixedTypes
+	for _, t := range coldTypes {
+		types = append(types, t.Type)
+		mapper.Add(t.GVR.GroupVersion().WithKind(t.Kind), meta.RESTScopeNamespace)
+	}
+	server := apitest.New(b, types...)
+	names := make([]string, coldObjectsOfType)
+	for n := range names {
+		names[n] = fmt.Sprintf("object-%d", n)
+		for _, t := range coldTypes {
+			u := &unstructured.Unstructured{}
+			if err := u.UnmarshalJSON(fmt.Appendf(nil, t.text, n, n%60)); err != nil {
+				b.Fatal(err)
+			}
+			server.Create(b, t.GVR, u)
+		}
+	}
+	scheme := k8sruntime.NewScheme()
+	for _, add := range []func(*k8sruntime.Scheme) error{certmanagerv1.AddToScheme, delivery.AddToScheme} {
+		if err := add(scheme); err != nil {
+			b.Fatal(err)
+		}
+	}
+	partial := &metav1.PartialObjectMetadata{}
+	partial.SetGroupVersionKind(certmanagerv1.SchemeGroupVersion.WithKind("Certificate"))
+	objects := map[string]client.Object{"certificate": &certmanagerv1.Certificate{}, "workload": &delivery.Workload{}, "metadata": partial}
+	for _, stripped := range []bool{false, true} {
+		options := cache.Options{Mapper: mapper, Scheme: scheme}
+		if stripped {
+			options.DefaultTransform = cache.TransformStripManagedFields()
+		}
+		stock, err := cache.New(server.Config(), options)
+		if err != nil {
+			b.Fatal(err)
+		}
+		ours, err := controllerruntime.New(server.Config(), options, controllerruntime.Options{Types: types})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, c := range []cache.Cache{stock, ours} {
+			go func() { _ = c.Start(b.Context()) }() // ends with the benchmark
+			for _, o := range objects {
+				if _, err := c.GetInformer(b.Context(), o); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		for name, object := range objects {
+			b.Run(fmt.Sprintf("%s/stripped=%t", name, stripped), func(b *testing.B) { takeTurns(b, names, object, stock, ours) })
+		}
+	}
+}
+
+// takeTurns measures batches of reads from two caches.
+func takeTurns(b *testing.B, names []string, object client.Object, stock, ours client.Reader) {
+	const batch = 3000
+	var stocks, own, ratios []float64
+	next := 0
+	read := func(from client.Reader, first int) float64 {
+		out := object.DeepCopyObject().(client.Object)
+		before := used(b)
+		for k := range batch {
+			// A step that visits all in an order that no memory foresees.
+			key := client.ObjectKey{Namespace: "tenant", Name: names[(first+k)*7919%len(names)]}
+			if err := from.Get(context.Background(), key, out); err != nil {
+				b.Fatal(err)
+			}
+		}
+		return float64(used(b)-before) / batch
+	}
+	for b.Loop() {
+		stocks, own = append(stocks, read(stock, next)), append(own, read(ours, next))
+		ratios = append(ratios, own[len(own)-1]/stocks[len(stocks)-1])
+		next += batch
+	}
+	b.ReportMetric(0, "ns/op") // of a batch, which says nothing
+	for unit, all := range map[string][]float64{"stock-cpu-ns/get": stocks, "cpu-ns/get": own, "times-stock": ratios} {
+		slices.Sort(all)
+		b.ReportMetric(all[len(all)/2], unit)
+	}
+}
+
+func used(b *testing.B) time.Duration {
+	d, err := cputime.Used()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return d
+}
+
+// fixedTypes is a source of types that takes no requests.
+type fixedTypes []apitest.Type
+
+// Subscribe implements dynamicinformer.TypeSource.
+func (all fixedTypes) Subscribe(l dynamicinformer.TypeListener) (stop func()) {
+	for _, t := range all {
+		l.SetType(dynamicinformer.Type{GroupResource: t.GVR.GroupResource(), Kind: t.Kind, Namespaced: t.Namespaced, Versions: []string{t.GVR.Version}, Established: true})
+	}
+	l.SetComplete()
+	return func() {}
+}

@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"bytes"
 	"encoding/json"
 	"time"
 
@@ -25,11 +24,21 @@ func Cells(columns []metav1.TableColumnDefinition, cells []json.RawMessage, crea
 	row := make([]any, len(cells))
 	for i, cell := range cells {
 		row[i] = cell
-		if i < len(columns) && columns[i].Description == ageDescription && !created.IsZero() && bytes.HasPrefix(cell, []byte(`"`)) {
+		if i < len(columns) && columns[i].Description == ageDescription && !created.IsZero() && showsAge(cell) {
 			row[i] = since{&created}
 		}
 	}
 	return json.Marshal(row)
+}
+
+// showsAge reports whether a cell is a text that is no time by itself.
+func showsAge(cell json.RawMessage) bool {
+	var text string
+	if json.Unmarshal(cell, &text) != nil {
+		return false
+	}
+	_, err := time.Parse(time.RFC3339, text)
+	return err != nil
 }
 
 // CellSince returns the moment that a decoded cell counts from, if it shows an age.

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,9 +19,22 @@ type About struct {
 	Server Server `json:"server,omitzero"`
 	// Namespace is the only one whose objects were read; empty for all. Types without namespaces are whole.
 	Namespace string `json:"namespace,omitempty"`
-	// Redacted says what was left out of objects, for people to read.
-	Redacted []string `json:"redacted,omitempty"`
+	// Redacted says what was left out of objects.
+	Redacted []Redaction `json:"redacted,omitempty"`
 }
+
+// Redaction is what was left out of the objects of some types.
+type Redaction struct {
+	// Type is how the types were named.
+	Type string `json:"type"`
+	// Resources are the types, as "plural.group".
+	Resources []string `json:"resources"`
+	// Paths are the fields, as dynamicinformer.Prune has them.
+	Paths []string `json:"paths"`
+}
+
+// String is for people.
+func (r Redaction) String() string { return r.Type + ": " + strings.Join(r.Paths, ", ") }
 
 // Server is a cluster.
 type Server struct {

@@ -364,6 +364,10 @@ func TestCells(t *testing.T) {
 	if want := `["a",3,{"since":"2026-01-02T03:04:05Z"}]`; err != nil || string(row) != want {
 		t.Errorf("%s, %v", row, err)
 	}
+	// The definitions of types show when they were created in a column that is described as an age.
+	if row, err := snapshot.Cells(columns, snapshot.Raw(`"a"`, `3`, `"2026-01-02T03:04:05Z"`), created); err != nil || string(row) != `["a",3,"2026-01-02T03:04:05Z"]` {
+		t.Errorf("%s, %v", row, err)
+	}
 	if row, err := snapshot.Cells(columns, nil, created); row != nil || err != nil {
 		t.Errorf("%s, %v", row, err)
 	}

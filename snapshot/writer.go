@@ -113,6 +113,13 @@ func (w *Writer) SetAbout(change func(*About)) {
 	change(&w.about)
 }
 
+// Err is why nothing can be written any more; nil: it can.
+func (w *Writer) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.mu.err
+}
+
 // Contents is what the file has so far.
 func (w *Writer) Contents() Contents {
 	w.mu.Lock()

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -47,8 +49,9 @@ type Page struct {
 type Item struct {
 	Object json.RawMessage
 	Cells  []json.RawMessage
-	// Created is when the object was created, for one with a row.
-	Created time.Time
+	// key and created are those of the object, for one with a row.
+	key     string
+	created time.Time
 }
 
 // list is a list or a table as a server sends it.
@@ -83,10 +86,15 @@ func (r *Reader) Pages(ctx context.Context, of discovery.Resource, printed bool)
 			if err == nil && version != "" && page.Version != version {
 				err = apierrors.NewResourceExpired(fmt.Sprintf("the list of %s went on at another resource version", of.GVR.GroupResource()))
 			}
-			if version = read.Metadata.ResourceVersion; err != nil {
+			if err != nil {
 				yield(nil, err)
 				return
 			}
+			if next == "" && read.Metadata.Continue != "" && limit < mostObjects && !page.ordered() {
+				limit = mostObjects // the server prints a page in an order of its own, which should be that of all
+				continue
+			}
+			version = page.Version
 			if next = read.Metadata.Continue; !yield(page, nil) || next == "" {
 				return
 			}
@@ -139,10 +147,16 @@ func (l *list) page() (*Page, error) {
 		if err := json.Unmarshal(row.Object, &about); err != nil {
 			return nil, fmt.Errorf("a row of the server's table has no object: %w", err)
 		}
-		page.Items = append(page.Items, Item{Object: row.Object, Cells: row.Cells, Created: about.CreationTimestamp.Time})
+		key := about.Namespace + "/" + about.Name
+		page.Items = append(page.Items, Item{Object: row.Object, Cells: row.Cells, key: key, created: about.CreationTimestamp.Time})
 	}
 	return page, nil
 }
 
+// ordered reports whether the items are in the order of their keys, as far as those are known.
+func (p *Page) ordered() bool {
+	return slices.IsSortedFunc(p.Items, func(a, b Item) int { return strings.Compare(a.key, b.key) })
+}
+
 // row is the row of an item as files have it.
-func (p *Page) row(i Item) ([]byte, error) { return snapshot.Cells(p.Columns, i.Cells, i.Created) }
+func (p *Page) row(i Item) ([]byte, error) { return snapshot.Cells(p.Columns, i.Cells, i.created) }

@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/snapshot"
 )
 
 // Redaction says what is left out of the objects of a type.
@@ -51,38 +51,25 @@ func (r Redaction) prune() dynamicinformer.Prune {
 	return dynamicinformer.Prune{Paths: r.Paths, Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneLastApplied}}
 }
 
-// String is for people.
-func (r Redaction) String() string { return r.Type + ": " + strings.Join(r.Paths, ", ") }
-
 // Redactor leaves parts out of objects.
 type Redactor struct {
-	all   []Redaction
+	all   []snapshot.Redaction
 	types map[schema.GroupResource][]Redaction
 }
 
-// Add has objects of a type redacted.
-func (r *Redactor) Add(of schema.GroupResource, what Redaction) {
+// Add has objects of types redacted.
+func (r *Redactor) Add(what Redaction, of ...schema.GroupResource) {
 	if r.types == nil {
 		r.types = map[schema.GroupResource][]Redaction{}
 	}
-	if len(r.types[of]) == 0 || r.types[of][0].Type != what.Type {
-		r.types[of] = append(r.types[of], what)
+	done := snapshot.Redaction{Type: what.Type, Paths: what.Paths}
+	for _, gr := range of {
+		r.types[gr] = append(r.types[gr], what)
+		done.Resources = append(done.Resources, gr.String())
 	}
-	for _, other := range r.all {
-		if other.String() == what.String() {
-			return
-		}
+	if len(of) > 0 {
+		r.all = append(r.all, done)
 	}
-	r.all = append(r.all, what)
-}
-
-// Texts say what is left out.
-func (r *Redactor) Texts() []string {
-	var texts []string
-	for _, one := range r.all {
-		texts = append(texts, one.String())
-	}
-	return texts
 }
 
 // shows reports whether what the server prints of a type may be kept: a column may show what is left out. Those of Secrets

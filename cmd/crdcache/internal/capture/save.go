@@ -53,7 +53,7 @@ var apiServices = schema.GroupResource{Group: "apiregistration.k8s.io", Resource
 func (s *Saver) Save(ctx context.Context) (failed bool, err error) {
 	s.Writer.SetAbout(func(about *snapshot.About) {
 		about.Server = s.server(ctx)
-		about.Namespace, about.Redacted = s.Namespace, s.Redactor.Texts()
+		about.Namespace, about.Redacted = s.Namespace, s.Redactor.all
 	})
 	types, asked := s.plan()
 	s.all = len(types)
@@ -186,7 +186,7 @@ func (s *Saver) attempt(ctx context.Context, of discovery.Resource) error {
 				return err
 			}
 			if err := section.Add(object, row); err != nil {
-				return fmt.Errorf("%w: %w", errWriting, err)
+				return s.writing(err)
 			}
 			if of.GVR == crd.GVR {
 				defined = addName(defined, item.Object)
@@ -194,12 +194,20 @@ func (s *Saver) attempt(ctx context.Context, of discovery.Resource) error {
 		}
 	}
 	if err := section.Close(version); err != nil {
-		return fmt.Errorf("%w: %w", errWriting, err)
+		return s.writing(err)
 	}
 	if of.GVR == crd.GVR {
 		s.defined = defined
 	}
 	return nil
+}
+
+// writing tells an error of the file, which no type can be added to any more, from one of an object.
+func (s *Saver) writing(err error) error {
+	if s.Writer.Err() == nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errWriting, err)
 }
 
 func addName(names map[string]bool, object json.RawMessage) map[string]bool {

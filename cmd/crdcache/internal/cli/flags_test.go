@@ -76,6 +76,15 @@ var flagVerbs = map[string]flagVerb{
 		endless: "none",
 	},
 	"resources": {args: []string{"--from=-"}, values: reading(map[string][]string{"output": {"table", "wide", "name", "json", "yaml"}}), endless: "none"},
+	"snapshot save": {
+		args: []string{"DIR/saved.snapshot", "gizmos", "--from=-"}, values: reading(map[string][]string{"redact-config": {"DIR/redact.yaml"}}), endless: "none",
+	},
+	"snapshot info": {args: []string{"DIR/gizmos.snapshot"}, values: map[string][]string{"output": {"text", "json", "yaml"}}, endless: "none"},
+	"snapshot diff": {
+		args:    []string{"DIR/gizmos.snapshot", "live", "--from=-"},
+		values:  reading(map[string][]string{"output": {"text", "json", "yaml"}, "ignore": {"status"}, "color": {"always", "never"}}),
+		endless: "none",
+	},
 	"suggest": {
 		args: []string{"workloads", "--from=" + demoCRDs}, values: reading(map[string][]string{"crds": {demoCRDs}}), noFiles: []string{"--crds"}, endless: "none",
 	},
@@ -117,22 +126,26 @@ func TestFlagPairs(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("NO_COLOR", "")
 	dir := t.TempDir()
-	for name, text := range map[string]string{"config.yaml": gizmoIndexes, "object.yaml": flagObjects} {
+	for name, text := range map[string]string{
+		"config.yaml": gizmoIndexes, "object.yaml": flagObjects, "redact.yaml": "redact: [{type: gizmos, paths: [.spec.color]}]",
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, cmd := range cli.Command().Commands() {
-		verb, ok := flagVerbs[cmd.Name()]
+	crdcache(t, "snapshot", "save", filepath.Join(dir, "gizmos.snapshot"), "gizmos", "--from", filepath.Join(dir, "object.yaml")).expect(t, exit.OK, "")
+	for _, cmd := range everyCommand(cli.Command()) {
+		name := strings.TrimPrefix(cmd.CommandPath(), "crdcache ")
+		verb, ok := flagVerbs[name]
 		if !ok {
-			if cmd.Name() != "completion" && cmd.Name() != "help" {
-				t.Errorf("there are no values for the flags of %s", cmd.Name())
+			if !strings.HasPrefix(name, "completion") && name != "help" && !cmd.HasSubCommands() {
+				t.Errorf("there are no values for the flags of %s", name)
 			}
 			continue
 		}
-		t.Run(cmd.Name(), func(t *testing.T) {
-			got := verb.table(t, cmd.Name(), verb.settings(t, cmd.LocalFlags()), dir)
-			golden := filepath.Join("testdata", "flags", cmd.Name()+".txt")
+		t.Run(name, func(t *testing.T) {
+			got := verb.table(t, name, verb.settings(t, cmd.LocalFlags()), dir)
+			golden := filepath.Join("testdata", "flags", strings.ReplaceAll(name, " ", "-")+".txt")
 			if *rewriteFlags {
 				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -274,7 +287,7 @@ func (v flagVerb) verdict(t *testing.T, dir, token, name string, settings ...str
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	args := []string{"crdcache", name}
+	args := append([]string{"crdcache"}, strings.Fields(name)...)
 	endless, files := v.endless == "", true
 	for _, setting := range settings {
 		endless = endless || flagName(setting) == v.endless

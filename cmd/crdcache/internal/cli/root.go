@@ -42,7 +42,9 @@ func Main(ctx context.Context, args []string, in io.Reader, out, errOut io.Write
 	if err != nil && ctx.Err() != nil {
 		err = errors.Join(exit.ErrInterrupted, err)
 	}
-	report(stderr, err)
+	if err != exit.ErrDifferent {
+		report(stderr, err)
+	}
 	return exit.Code(err)
 }
 

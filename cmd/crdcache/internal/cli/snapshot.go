@@ -16,13 +16,14 @@ func newSnapshot(streams genericiooptions.IOStreams) *cobra.Command {
 			"with the same output.",
 		Example: "  crdcache snapshot save before.snapshot --all --redact\n" +
 			"  crdcache dump certificates --from before.snapshot\n" +
-			"  crdcache snapshot info before.snapshot",
+			"  crdcache snapshot info before.snapshot\n" +
+			"  crdcache snapshot diff before.snapshot live",
 		Args: noSuchVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		// Two letters wrong are a slip; more are another word.
 		SuggestionsMinimumDistance: 2,
 	}
-	cmd.AddCommand(newSnapshotSave(streams), newSnapshotInfo(streams))
+	cmd.AddCommand(newSnapshotSave(streams), newSnapshotInfo(streams), newSnapshotDiff(streams))
 	for _, sub := range cmd.Commands() {
 		sub.DisableFlagsInUseLine = true
 	}

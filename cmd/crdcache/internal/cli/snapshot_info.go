@@ -113,7 +113,7 @@ func (r snapshotRecord) text() string {
 	line("Server", r.serverText())
 	line("Namespace", r.Namespace)
 	for _, what := range r.Redacted {
-		line("Without", what)
+		line("Without", what.String())
 	}
 	line("Size", fmt.Sprintf("%d bytes", r.Bytes))
 	b.WriteString("\n")

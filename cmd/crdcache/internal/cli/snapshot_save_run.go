@@ -14,6 +14,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/capture"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/snapshot"
 )
@@ -97,13 +98,18 @@ func (o *snapshotSaveOptions) saver(ctx context.Context) (saver *capture.Saver, 
 	if err := o.redact(waiting, saver); err != nil {
 		return nil, nil, err
 	}
-	httpClient, err := o.target.HTTPClient()
-	if err != nil {
-		return nil, nil, err
-	}
-	client, err := print.NewPlainClient(o.target.Config, httpClient)
-	saver.Reader = capture.Reader{Client: client, Namespace: o.target.Namespace}
+	saver.Reader, err = readerOf(o.target, o.target.Namespace)
 	return saver, unresolved, err
+}
+
+// readerOf reads lists of a server.
+func readerOf(target *session.Target, namespace string) (capture.Reader, error) {
+	httpClient, err := target.HTTPClient()
+	if err != nil {
+		return capture.Reader{}, err
+	}
+	client, err := print.NewPlainClient(target.Config, httpClient)
+	return capture.Reader{Client: client, Namespace: namespace}, err
 }
 
 // redact finds the types of which something is left out. A type that is not there may be misspelt, and what was to be left
@@ -114,9 +120,11 @@ func (o *snapshotSaveOptions) redact(ctx context.Context, saver *capture.Saver) 
 		if err != nil && what.Type != capture.Secrets.Type {
 			return exit.Usagef("--redact-config: %v", err)
 		}
+		var types []schema.GroupResource
 		for _, r := range found {
-			saver.Redactor.Add(r.GVR.GroupResource(), what)
+			types = append(types, r.GVR.GroupResource())
 		}
+		saver.Redactor.Add(what, types...)
 	}
 	return nil
 }

@@ -15,8 +15,8 @@ import (
 // The exit codes.
 const (
 	OK          = 0
-	Failed      = 1
-	Usage       = 2   // the command line, an expression or an index config is wrong
+	Failed      = 1   // of a comparison: there are differences
+	Usage       = 2   // the command line, an expression or an index config is wrong; of a comparison: it failed
 	NotSynced   = 3   // a type did not sync in time
 	Forbidden   = 4   // the server refused, for lack of rights or of an identity
 	Interrupted = 130 // the shell's code for SIGINT
@@ -27,6 +27,23 @@ var ErrInterrupted = errors.New("interrupted")
 
 // ErrNotSynced is the error of a command whose time was up before there was anything to sync.
 var ErrNotSynced = errors.New("not synced")
+
+// ErrDifferent is what a comparison came to that found differences. It is no failure, of which nothing is to be said.
+var ErrDifferent = errors.New("there are differences")
+
+// troubleError is the failure of a comparison.
+type troubleError struct{ error }
+
+// Unwrap returns what went wrong.
+func (e *troubleError) Unwrap() error { return e.error }
+
+// Trouble marks the failure of a comparison, whose exit code must not be that of differences; nil stays nil.
+func Trouble(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &troubleError{err}
+}
 
 // UsageError says that the command line is wrong.
 type UsageError struct {
@@ -63,6 +80,8 @@ func Code(err error) int {
 		return Forbidden
 	case errors.Is(err, ErrNotSynced), anyError(err, late):
 		return NotSynced
+	case errors.As(err, new(*troubleError)):
+		return Usage
 	default:
 		return Failed
 	}
@@ -120,6 +139,9 @@ func anyError(err error, is func(error) bool) bool {
 func Split(err error) []error {
 	if err == nil {
 		return nil
+	}
+	if trouble, ok := err.(*troubleError); ok {
+		return Split(trouble.error)
 	}
 	if missing, ok := err.(*dynamicinformer.NotSyncedError); ok && len(missing.Missing) > 0 {
 		return splitTypes(missing)

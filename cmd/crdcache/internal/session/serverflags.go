@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 )
@@ -73,7 +72,7 @@ func (f *ServerFlags) Target(ctx context.Context, streams genericiooptions.IOStr
 	}
 	// Fairness is the server's business (API priority and fairness); a limit here only adds waiting.
 	t.Config.QPS = -1
-	t.Config.WarningHandler = rest.NewWarningWriter(streams.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
+	t.warnAs(streams.ErrOut)
 	if !f.allNamespaces {
 		if t.Namespace, _, err = loader.Namespace(); err != nil {
 			return nil, fmt.Errorf("reading the namespace of the kubeconfig: %w", err)

@@ -66,11 +66,17 @@ func (t *Target) open(ctx context.Context, paths []string, streams genericioopti
 	if err != nil {
 		return err
 	}
+	t.Config = t.source.Config()
 	if t.source.Snapshot() != nil {
 		debug.SetGCPercent(gcPercentSnapshot)
+		t.warnAs(streams.ErrOut)
 	}
-	t.Config = t.source.Config()
 	return nil
+}
+
+// warnAs writes what the server warns of, as of deprecated versions.
+func (t *Target) warnAs(out io.Writer) {
+	t.Config.WarningHandler = rest.NewWarningWriter(out, rest.WarningWriterOptions{Deduplicate: true})
 }
 
 // Offline reports whether files take the place of a cluster.

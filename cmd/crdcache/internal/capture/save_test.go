@@ -1,0 +1,179 @@
+package capture_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/capture"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/readapi"
+	"github.com/crdcache/crdcache/snapshot"
+)
+
+// saved saves all types of a server with so many gizmos, whose handler is wrapped, and reads the file.
+func saved(t *testing.T, gizmos int, wrap func(http.Handler) http.Handler) (*snapshot.File, error) {
+	t.Helper()
+	storage := readapi.NewStorage(readapi.StorageOptions{})
+	if err := storage.SetType(readapi.Type{
+		Group: "example.com", Names: crd.Names{Plural: "gizmos", Kind: "Gizmo"}, Versions: []readapi.Version{{Name: "v1"}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range gizmos {
+		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Gizmo"}}
+		u.SetName(fmt.Sprintf("g-%03d", i))
+		if _, err := storage.Apply(u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := readapi.Config(wrap(readapi.NewHandler(storage, readapi.HandlerOptions{})))
+	types, err := discovery.NewClient(config, discovery.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalog, err := types.Catalog(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := print.NewPlainClient(config, &http.Client{Transport: config.Transport})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	saver := &capture.Saver{
+		Reader: capture.Reader{Client: client}, Writer: snapshot.NewWriter(&text, snapshot.About{}),
+		Known: catalog.Resources(), Types: catalog.Resources(), Warn: func(string) {},
+	}
+	_, told := saver.Save(t.Context())
+	if err := saver.Writer.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	file, err := snapshot.NewFile(bytes.NewReader(text.Bytes()), int64(text.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file, told
+}
+
+// onGizmos answers some of the requests for gizmos.
+func onGizmos(answer func(http.ResponseWriter, *http.Request) bool) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !strings.HasSuffix(r.URL.Path, "/gizmos") || !answer(w, r) {
+				next.ServeHTTP(w, r)
+			}
+		})
+	}
+}
+
+func status(w http.ResponseWriter, code int, reason string) bool {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":"because of %[1]s"}`, reason, code)
+	return true
+}
+
+var gizmos = readapi.Type{Group: "example.com", Names: crd.Names{Plural: "gizmos"}}.GroupResource()
+
+// TestPages: a type of several pages is saved as a whole.
+func TestPages(t *testing.T) {
+	var asked atomic.Int32
+	file, err := saved(t, 1234, onGizmos(func(http.ResponseWriter, *http.Request) bool { asked.Add(1); return false }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for range file.Objects(gizmos).All {
+		n++
+	}
+	if n != 1234 || asked.Load() != 4 {
+		t.Errorf("%d objects in %d requests", n, asked.Load())
+	}
+}
+
+// TestExpired: a list that the server cannot go on with is begun anew, and nothing of the first one is saved.
+func TestExpired(t *testing.T) {
+	var expired atomic.Bool
+	file, err := saved(t, 25, onGizmos(func(w http.ResponseWriter, r *http.Request) bool {
+		return r.URL.Query().Get("continue") != "" && expired.CompareAndSwap(false, true) && status(w, http.StatusGone, "Expired")
+	}))
+	if err != nil || !expired.Load() {
+		t.Fatal(err)
+	}
+	if saved := file.Objects(gizmos).Saved(); saved.Objects != 25 || saved.Missing != nil {
+		t.Errorf("%+v", saved)
+	}
+	if err := file.Verify(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOtherMoment: pages of another resource version are no part of a list.
+func TestOtherMoment(t *testing.T) {
+	file, err := saved(t, 25, onGizmos(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Query().Get("continue") == "" {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"kind":"GizmoList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"999999"},"items":[]}`)
+		return true
+	}))
+	if err == nil || !strings.Contains(err.Error(), "went on at another resource version") {
+		t.Errorf("the error is %v", err)
+	}
+	if saved := file.Objects(gizmos).Saved(); saved.Objects != 0 || saved.Missing == nil || saved.Unasked {
+		t.Errorf("%+v", saved)
+	}
+}
+
+// TestRefused: why a type could not be read is told, and in the file in the words of the server; the others are saved.
+func TestRefused(t *testing.T) {
+	tests := map[string]struct {
+		code         int
+		reason, want string
+	}{
+		"forbidden": {http.StatusForbidden, "Forbidden", "because of Forbidden"},
+		"broken":    {http.StatusInternalServerError, "InternalError", "gizmos.example.com: they could not be saved in the snapshot: because of InternalError"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			file, err := saved(t, 3, onGizmos(func(w http.ResponseWriter, _ *http.Request) bool { return status(w, tt.code, tt.reason) }))
+			if err == nil || !strings.Contains(err.Error(), "because of "+tt.reason) {
+				t.Errorf("the error is %v", err)
+			}
+			if missing := file.Objects(gizmos).Saved().Missing; missing == nil || missing.Message != tt.want || missing.Code != http.StatusForbidden {
+				t.Errorf("%+v", missing)
+			}
+			if other := file.Objects(crd.GVR.GroupResource()).Saved(); other.Missing != nil {
+				t.Errorf("%+v", other)
+			}
+		})
+	}
+}
+
+// TestNoJSON: an answer that is no list is an error.
+func TestNoJSON(t *testing.T) {
+	for _, body := range []string{"<html>", `{"kind":"GizmoList","items":[{"metadata":{}}]}`, `{"kind":"Table","rows":[{"object":7}]}`} {
+		file, err := saved(t, 3, onGizmos(func(w http.ResponseWriter, _ *http.Request) bool {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, body)
+			return true
+		}))
+		if err == nil || errors.Is(err, context.Canceled) {
+			t.Errorf("%s: the error is %v", body, err)
+		}
+		if file.Objects(gizmos).Saved().Missing == nil {
+			t.Errorf("%s: the file has gizmos", body)
+		}
+	}
+}

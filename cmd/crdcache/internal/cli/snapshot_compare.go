@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/snapshot"
+)
+
+// typeDifference is what differs between the objects of a type.
+type typeDifference struct {
+	Type    string             `json:"type"`
+	Added   []string           `json:"added,omitempty"`
+	Removed []string           `json:"removed,omitempty"`
+	Changed []objectDifference `json:"changed,omitempty"`
+}
+
+func (d typeDifference) empty() bool { return len(d.Added)+len(d.Removed)+len(d.Changed) == 0 }
+
+// objectDifference is what differs between two states of an object.
+type objectDifference struct {
+	Key     string        `json:"key"`
+	Changes []fieldChange `json:"changes"`
+	changes []print.Change
+}
+
+// fieldChange is a field that differs: Old is left out for one that is new, New for one that is gone.
+type fieldChange struct {
+	Path string          `json:"path"`
+	Old  json.RawMessage `json:"old,omitempty"`
+	New  json.RawMessage `json:"new,omitempty"`
+}
+
+// comparison compares the objects of two snapshots.
+type comparison struct {
+	before, after *snapshot.File
+	// only is the namespace that is compared; empty for all.
+	only string
+	// ignored is left out of what is compared.
+	ignored []string
+}
+
+// typeOf compares a type. Objects whose JSON is the same are not decoded.
+func (c *comparison) typeOf(ctx context.Context, gr schema.GroupResource) (typeDifference, error) {
+	d := typeDifference{Type: gr.String()}
+	without := c.without(gr)
+	before, stopBefore := iter.Pull2(c.records(c.before, gr))
+	defer stopBefore()
+	after, stopAfter := iter.Pull2(c.records(c.after, gr))
+	defer stopAfter()
+	a, errA, inA := before()
+	b, errB, inB := after()
+	for (inA || inB) && ctx.Err() == nil {
+		switch {
+		case errA != nil:
+			return d, fmt.Errorf("the first snapshot: %w", errA)
+		case errB != nil:
+			return d, fmt.Errorf("the second snapshot: %w", errB)
+		case !inB || inA && a.Key < b.Key:
+			d.Removed = append(d.Removed, a.Key)
+			a, errA, inA = before()
+		case !inA || b.Key < a.Key:
+			d.Added = append(d.Added, b.Key)
+			b, errB, inB = after()
+		default:
+			if !bytes.Equal(a.JSON, b.JSON) {
+				changed, err := differing(a, b, without)
+				if err != nil {
+					return d, fmt.Errorf("%s %s: %w", gr, a.Key, err)
+				}
+				if len(changed.changes) > 0 {
+					d.Changed = append(d.Changed, changed)
+				}
+			}
+			a, errA, inA = before()
+			b, errB, inB = after()
+		}
+	}
+	return d, ctx.Err()
+}
+
+// records are those of a type which both snapshots would have: one may have those of a namespace alone.
+func (c *comparison) records(f *snapshot.File, gr schema.GroupResource) iter.Seq2[snapshot.Record, error] {
+	objects := f.Objects(gr)
+	if objects == nil {
+		return func(func(snapshot.Record, error) bool) {}
+	}
+	if c.only == "" || !objects.Saved().Namespaced {
+		return objects.All
+	}
+	return func(yield func(snapshot.Record, error) bool) {
+		for r, err := range objects.All {
+			if (err != nil || strings.HasPrefix(r.Key, c.only+"/")) && !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+// without is what is not compared of a type: what was asked for, and what one of the snapshots was saved without.
+func (c *comparison) without(gr schema.GroupResource) dynamicinformer.Prune {
+	prune := pruneOf(c.ignored)
+	for _, redacted := range slices.Concat(c.before.Contents().Redacted, c.after.Contents().Redacted) {
+		if slices.Contains(redacted.Resources, gr.String()) {
+			prune.Paths = append(prune.Paths, redacted.Paths...)
+		}
+	}
+	return prune
+}
+
+// managedFields is the name of the part of objects that says who wrote which field.
+const managedFields = "managedFields"
+
+// pruneOf leaves out fields that are named by a path, or are well known.
+func pruneOf(ignored []string) dynamicinformer.Prune {
+	var prune dynamicinformer.Prune
+	for _, one := range ignored {
+		switch {
+		case one == managedFields:
+			prune.Presets = append(prune.Presets, dynamicinformer.PruneManagedFields)
+		case one == "status":
+			prune.Paths = append(prune.Paths, ".status")
+		default:
+			prune.Paths = append(prune.Paths, one)
+		}
+	}
+	return prune
+}
+
+// differing compares two states of an object field by field.
+func differing(a, b snapshot.Record, without dynamicinformer.Prune) (objectDifference, error) {
+	before, err := decodedWithout(a, without)
+	if err != nil {
+		return objectDifference{}, err
+	}
+	after, err := decodedWithout(b, without)
+	if err != nil {
+		return objectDifference{}, err
+	}
+	d := objectDifference{Key: strings.Clone(a.Key), changes: print.Compare(before, after)}
+	for _, change := range d.changes {
+		field := fieldChange{Path: change.Path}
+		if change.HasOld {
+			if field.Old, err = json.Marshal(change.Old); err != nil {
+				return d, err
+			}
+		}
+		if change.HasNew {
+			if field.New, err = json.Marshal(change.New); err != nil {
+				return d, err
+			}
+		}
+		d.Changes = append(d.Changes, field)
+	}
+	return d, nil
+}
+
+func decodedWithout(r snapshot.Record, without dynamicinformer.Prune) (map[string]any, error) {
+	var u unstructured.Unstructured
+	if err := utiljson.Unmarshal(r.JSON, &u.Object); err != nil {
+		return nil, err
+	}
+	return u.Object, without.Apply(&u)
+}

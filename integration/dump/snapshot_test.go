@@ -1,0 +1,106 @@
+package dump_test
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// ages are what is another one a moment later, in tables.
+var ages = regexp.MustCompile(`\b(\d+[smhdy])+\b|<invalid>`)
+
+// steady is output without ages, whose width decides about that of columns.
+func steady(text string) string {
+	return strings.Join(strings.Fields(ages.ReplaceAllString(text, "AGE")), " ")
+}
+
+// TestSnapshotsAreLive: what is read from a snapshot of all types is what the cluster prints, in every form, by type and by
+// name, and discovery is the same.
+func TestSnapshotsAreLive(t *testing.T) {
+	harness.InstallCRDs(t, harness.Read(t, testdata+"crds")...)
+	harness.Apply(t, harness.Read(t, testdata+"objects")...)
+	file := filepath.Join(t.TempDir(), "all.snapshot")
+	var types []string
+	for name := range strings.FieldsSeq(harness.Kubectl(t, "api-resources", "--verbs=list,watch", "-o", "name")) {
+		// These change by themselves, or have a name with two meanings.
+		if !slices.Contains([]string{"endpoints", "events", "events.events.k8s.io", "leases.coordination.k8s.io"}, name) {
+			types = append(types, name)
+		}
+	}
+	commands := [][]string{
+		append([]string{"dump", "-A", "-o", "table"}, types...),
+		append([]string{"dump", "-A", "-o", "wide"}, types...),
+		append([]string{"dump", "-A", "-o", "json", "--show-managed-fields"}, types...),
+		append([]string{"dump", "-A", "-o", "jsonl"}, types...),
+		append([]string{"dump", "-A", "-o", "yaml"}, types...),
+		append([]string{"dump", "-A", "-o", "name"}, types...),
+		{"dump", "*.crdcache.dev", "-A", "-o", "kyaml"},
+		{"dump", "wl", "-n", "edge", "-o", "csv"},
+		{"dump", "workloads", "-n", "edge", "-L", "app.kubernetes.io/name", "--show-labels"},
+		{"dump", "routes.v1beta1.demo.crdcache.dev", "-A", "-o", "json"},
+		{"dump", "workload/dns", "-n", "edge", "-o", "yaml"},
+		{"dump", "flowschemas"},
+		{"dump", "namespace/edge"},
+		{"query", "workloads", "-A", "--where", ".spec.paused"},
+		{"resources", "-o", "wide"},
+		{"resources", "-o", "json"},
+		{"tree", "workloads", "-n", "edge"},
+		{"suggest", "workloads"},
+	}
+	run := func(args []string, more ...string) string {
+		return crdcacheRun(t, append(slices.Clone(args), more...)...)
+	}
+	// The server does some work of its own: what is compared did not change from before the snapshot was saved until after.
+	var live []string
+	settled := false
+	for attempt := 0; attempt < 10 && !settled; attempt++ {
+		before := run(commands[2])
+		run([]string{"snapshot", "save", file, "--all", "--quiet"})
+		live = nil
+		for _, args := range commands {
+			live = append(live, run(args))
+		}
+		settled = before == run(commands[2])
+	}
+	if !settled {
+		t.Fatal("the objects of the server change all the time")
+	}
+	for i, args := range commands {
+		got := run(args, "--from", file)
+		if want, got := steady(live[i]), steady(got); want != got {
+			t.Errorf("%q: the snapshot differs from the cluster\n%s", args, firstDifference(want, got))
+		}
+	}
+	run([]string{"snapshot", "info", file, "--verify"})
+	if got := run([]string{"snapshot", "diff", file, "live", "workloads", "crds", "namespaces", "services"}); !strings.HasSuffix(got, "exit code 0") {
+		t.Errorf("what did not change differs: %s", got)
+	}
+}
+
+// crdcacheRun is all that a command prints, and its exit code.
+func crdcacheRun(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), harness.Crdcache(t), args...)
+	cmd.Env = []string{"KUBECONFIG=" + harness.Kubeconfig(t), "HOME=" + t.TempDir(), "LC_ALL=C.UTF-8"}
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%sexit code %d", out, cmd.ProcessState.ExitCode())
+}
+
+// firstDifference shows where two texts begin to differ.
+func firstDifference(want, got string) string {
+	at := 0
+	for at < min(len(want), len(got)) && want[at] == got[at] {
+		at++
+	}
+	from := max(at-150, 0)
+	return "cluster:  " + want[from:min(at+250, len(want))] + "\nsnapshot: " + got[from:min(at+250, len(got))]
+}

@@ -37,6 +37,11 @@ func syncCache(ctx context.Context, task Task, _ func() error) (Outcome, error) 
 	if objects != task.Objects {
 		return Outcome{}, fmt.Errorf("the cache has %d objects, want %d", objects, task.Objects)
 	}
+	if s, ok := cache.(subject.Settler); ok {
+		if err := s.Settle(ctx); err != nil {
+			return Outcome{}, err
+		}
+	}
 	heap := liveHeap() - before
 	runtime.KeepAlive(cache)
 	return Outcome{Metrics: map[string]float64{

@@ -113,10 +113,13 @@ func (o PlanOptions) small(subjects []subject.Subject) Plan {
 	p = append(p, Step{
 		Experiment: experiment.SyncList, Size: experiment.Small, Objects: o.ListObjects, Rounds: o.Rounds, Subjects: subject.Names(mainBodies),
 	})
-	bodies := slices.DeleteFunc(slices.Clone(subjects), func(s subject.Subject) bool { return !s.Bodies })
+	changing := slices.DeleteFunc(slices.Clone(subjects), func(s subject.Subject) bool {
+		return s.Name == subject.AdaptiveTrimmed // where what changes is packed
+	})
+	bodies := slices.DeleteFunc(slices.Clone(changing), func(s subject.Subject) bool { return !s.Bodies })
 	updates := Step{
 		Experiment: experiment.UpdatesKey, Size: experiment.Small, Objects: o.UpdateObjects, Rounds: 1,
-		Subjects: subject.Names(subjects), Events: o.Updates, Rate: updateRate,
+		Subjects: subject.Names(changing), Events: o.Updates, Rate: updateRate,
 	}
 	p = append(p, updates)
 	updates.Experiment, updates.Subjects = experiment.UpdatesRead, subject.Names(bodies)

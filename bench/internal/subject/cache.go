@@ -11,6 +11,13 @@ type Cache interface {
 	Len() int
 }
 
+// Settler is a cache that goes on working after it has synced.
+type Settler interface {
+	Cache
+	// Settle returns when the cache is as it will be at rest.
+	Settle(ctx context.Context) error
+}
+
 // Reader is a cache that can be read. The objects it hands out are looked at by the caller and not kept.
 type Reader interface {
 	Cache

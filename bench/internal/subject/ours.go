@@ -15,6 +15,7 @@ const (
 	Packed            = "crdcache-packed"
 	PackedTrimmed     = "crdcache-packed-trimmed"
 	CompressedTrimmed = "crdcache-compressed"
+	AdaptiveTrimmed   = "crdcache-adaptive"
 	Metadata          = "crdcache-metadata"
 )
 
@@ -23,6 +24,7 @@ func ours() []Subject {
 	object := dynamicinformer.Storage{Mode: dynamicinformer.StorageObject}
 	packed := dynamicinformer.Storage{Mode: dynamicinformer.StoragePacked}
 	compressed := dynamicinformer.Storage{Mode: dynamicinformer.StorageCompressed, Compression: zstd.New(zstd.Options{})}
+	adaptive := dynamicinformer.Storage{Mode: dynamicinformer.StorageAdaptive, Compression: zstd.New(zstd.Options{})}
 	metadata := dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}
 	trimmed := dynamicinformer.Prune{Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}}
 	return []Subject{
@@ -34,6 +36,8 @@ func ours() []Subject {
 			New: mode(dynamicinformer.ResourceOptions{Storage: packed, Prune: trimmed})},
 		{Name: CompressedTrimmed, Title: "crdcache, compressed, without managedFields", Ours: true, Bodies: true, Scales: true,
 			New: mode(dynamicinformer.ResourceOptions{Storage: compressed, Prune: trimmed})},
+		{Name: AdaptiveTrimmed, Title: "crdcache, adaptive, without managedFields", Ours: true, Bodies: true,
+			New: mode(dynamicinformer.ResourceOptions{Storage: adaptive, Prune: trimmed})},
 		{Name: Metadata, Title: "crdcache, metadata", Ours: true,
 			New: mode(dynamicinformer.ResourceOptions{Storage: metadata, Prune: trimmed})},
 	}
@@ -64,6 +68,7 @@ func mode(way dynamicinformer.ResourceOptions) func(Options) (Cache, error) {
 			handler:  handler,
 			run:      func(ctx context.Context) { informer.RunWithContext(ctx) },
 			addIndex: func() error { return informer.AddIndexes(functions) },
+			settle:   informer.Compress,
 		}, nil
 	}
 }

@@ -19,6 +19,8 @@ type sharedInformer struct {
 	run func(context.Context)
 	// addIndex adds the index in the way of the library.
 	addIndex func() error
+	// settle is what Settle does; nil: nothing.
+	settle func(context.Context) error
 }
 
 // Sync implements Cache.
@@ -33,6 +35,14 @@ func (s *sharedInformer) Sync(ctx context.Context) error {
 	}
 	go s.run(ctx) // ends with ctx
 	return awaitSynced(ctx, synced...)
+}
+
+// Settle implements Settler.
+func (s *sharedInformer) Settle(ctx context.Context) error {
+	if s.settle == nil {
+		return nil
+	}
+	return s.settle(ctx)
 }
 
 // Len implements Cache.

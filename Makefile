@@ -2,7 +2,7 @@
 export GOWORK := off
 export GOFLAGS := -buildvcs=false
 
-MODULES := . sandbox integration bench controllerruntime metrics packaging/monitoring packaging/sbom storage/disk
+MODULES := . sandbox integration integration/browser bench controllerruntime metrics packaging/monitoring packaging/sbom storage/disk
 BIN := $(CURDIR)/bin
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 20s
@@ -32,7 +32,7 @@ FUZZ_PARALLEL ?= 0
 # The sandbox is several minutes of building: once, unless its sources or the versions it is made of change.
 SANDBOX_SOURCES := $(shell find sandbox -name '*.go' -not -name '*_test.go') sandbox/go.mod sandbox/build.sh
 
-.PHONY: help build install man test unit integration skew skew-short history soak soak-operator sandbox-test lint race fuzz sandbox demo demo-cluster bench bench-ci apidiff dist release microbench generate verify
+.PHONY: help build install man test unit integration browser skew skew-short history soak soak-operator sandbox-test lint race fuzz sandbox demo demo-cluster bench bench-ci apidiff dist release microbench generate verify
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,6 +78,11 @@ integration: sandbox ## Run the tests against a real API server, with watch-list
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m ./dump ./history ./soak
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_APISERVER_ARGS=feature-gates=WatchList=false \
 	  go test -timeout 20m $(WITHOUT_WATCH_LIST)
+
+# The page is looked at by a real browser; Debian's is installed where there is none.
+browser: sandbox ## Test the page with headless Chromium, which is installed where missing
+	@command -v chromium >/dev/null || { apt-get update && apt-get install -y --no-install-recommends chromium; }
+	cd integration/browser && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 10m ./...
 
 # The results are events, which compatibility turns into a summary.
 SKEW_TEST = cd integration && go build -o $(BIN)/compatibility ./compatibility && \

@@ -36,7 +36,7 @@ func (h *Handler) complete(r *http.Request) (any, error) {
 	}
 	text := r.FormValue("query")
 	if len(text) > maxQuery {
-		return completeAnswer{}, nil
+		return completeAnswer{Proposals: []proposal{}}, nil
 	}
 	units := utf16.Encode([]rune(text))
 	at, err := strconv.Atoi(cmp.Or(r.FormValue("at"), "-1"))

@@ -17,7 +17,7 @@ func sentences(p *query.Plan) []string {
 			starts = append(starts, fmt.Sprintf("%s (%s)", s.Query, counted(s.Objects, "object")))
 		}
 		out = append(out, fmt.Sprintf("Starts with %s, out of %d.", strings.Join(starts, " together with "), p.Objects))
-	case p.Scan:
+	case p.Scan && p.Query != query.All().String():
 		out = append(out, fmt.Sprintf("No index helps: looks at all %s.", counted(p.Objects, "object")))
 	default:
 		out = append(out, fmt.Sprintf("Takes all %s.", counted(p.Objects, "object")))

@@ -9,9 +9,8 @@ export class Failure extends Error {
 /** get asks for something; arguments that are empty are left out. */
 export async function get(endpoint, parameters, signal) {
   const response = await fetch(address(endpoint, parameters), { signal, headers: { Accept: "application/json" } });
-  const body = await response.json().catch(() => ({}));
-  if (!response.ok) throw new Failure(response.status, body);
-  return body;
+  if (!response.ok) throw new Failure(response.status, await response.json().catch(() => ({})));
+  return response.json();
 }
 
 export function address(endpoint, parameters) {

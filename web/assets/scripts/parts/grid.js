@@ -23,7 +23,7 @@ export class Grid {
     this.head = h("div.grid-head", { role: "row", "aria-rowindex": 1 });
     this.body = h("div.grid-body", { role: "rowgroup" });
     this.empty = h("div.grid-empty", { hidden: true });
-    this.element = h("div.grid", { role: "grid", tabindex: 0, "aria-label": label, onkeydown: (e) => this.key(e) }, h("div", { role: "rowgroup" }, this.head), this.empty, this.body);
+    this.element = h("div.grid", { role: "grid", tabindex: 0, "aria-label": label, onkeydown: (e) => this.key(e) }, h("div.grid-top", { role: "rowgroup" }, this.head), this.empty, this.body);
     this.element.addEventListener("scroll", () => this.later(), { passive: true });
     new ResizeObserver(() => this.later()).observe(this.element);
   }

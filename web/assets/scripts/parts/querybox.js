@@ -24,7 +24,13 @@ export class QueryBox {
 
   set text(text) { this.input.value = text; }
 
-  async propose() {
+  propose() {
+    this.chosen = -1;
+    this.draw();
+    const asked = (this.pending = this.ask().finally(() => { if (this.pending === asked) this.pending = undefined; }));
+  }
+
+  async ask() {
     const at = this.input.selectionStart;
     const answer = await this.requests.get("complete", { type: this.type, query: this.input.value, at: String(at) }).catch(() => undefined);
     if (!answer || document.activeElement !== this.input) return;
@@ -62,6 +68,11 @@ export class QueryBox {
 
   key(event) {
     const n = this.proposals.length;
+    if (n && this.pending && ["ArrowDown", "ArrowUp", "Tab"].includes(event.key)) { // those that are shown are of an earlier text
+      event.preventDefault();
+      this.pending.then(() => this.key(event));
+      return;
+    }
     if ((event.key === "ArrowDown" || event.key === "ArrowUp") && n) {
       this.chosen = (this.chosen + (event.key === "ArrowDown" ? 1 : this.chosen < 0 ? 0 : -1) + n) % n;
       this.draw();

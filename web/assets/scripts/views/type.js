@@ -69,9 +69,9 @@ export class TypePage {
   layout() {
     const all = this.page.columns.map((column, i) => ({ ...column, i })).filter((column) => !column.wide || this.parameters.wide);
     this.columns = all;
-    const measured = (c) => Math.min(22, Math.max(5, c.name.length * 0.62 + 2, { integer: 5, boolean: 5, date: 6, number: 6 }[c.type] ?? 9));
-    const head = [{ name: "Name", least: 15, grow: 3, sort: "name" }, ...all.map((c) => ({ name: c.name, title: c.description, least: measured(c), grow: c.type === "string" ? 1.5 : 0, number: c.type === "integer" || c.type === "number" || c.type === "date", sort: c.sort }))];
-    if (this.page.namespaced) head.unshift({ name: "Namespace", least: 9, grow: 1, sort: "namespace" });
+    const measured = (c) => Math.min(22, Math.max(c.name.length * 0.55 + 1.8, { integer: 6, boolean: 5, date: 5.5, number: 6 }[c.type] ?? 7.5));
+    const head = [{ name: "Name", least: 13, grow: 3, sort: "name" }, ...all.map((c) => ({ name: c.name, title: c.description, least: measured(c), grow: c.type === "string" ? 1.5 : 0, number: c.type === "integer" || c.type === "number" || c.type === "date", sort: c.sort }))];
+    if (this.page.namespaced) head.unshift({ name: "Namespace", least: 7.5, grow: 1, sort: "namespace" });
     this.grid.columns(head, { by: this.parameters.sort, descending: this.parameters.descending });
   }
 
@@ -137,7 +137,7 @@ export class TypePage {
 
   explain(answer) {
     const time = answer.microseconds < 1000 ? `${answer.microseconds} µs` : `${(answer.microseconds / 1000).toFixed(1)} ms`;
-    const text = `${number(answer.total)} of ${plural(answer.objects, "object")} in ${time}${answer.scan ? ", by looking at all" : ""}${answer.stale ? ", stale" : ""}${answer.warnings ? `, ${plural(answer.warnings.length, "doubt")}` : ""}`;
+    const text = `${number(answer.total)} of ${plural(answer.objects, "object")} in ${time}${answer.scan && this.parameters.query ? ", by looking at all" : ""}${answer.stale ? ", stale" : ""}${answer.warnings ? `, ${plural(answer.warnings.length, "doubt")}` : ""}`;
     this.answer.textContent = text;
     fill(this.plan, answer.plan.map((sentence) => h("li", {}, sentence)), (answer.warnings ?? []).map((warning) => h("li.warn", {}, warning)), h("li.quiet", {}, `At resource version ${answer.resourceVersion || "unknown"}.`));
   }

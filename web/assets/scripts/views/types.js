@@ -9,10 +9,10 @@ const total = (row) => row.rates.reduce((sum, rate) => sum + rate, 0);
 
 // What a column shows, and what it is sorted by; narrow screens have the columns that say so.
 const columns = [
-  { name: "Type", least: 16, grow: 3, sort: "name", narrow: true, value: (row) => row.id, cell: (row) => h("a", { href: typeLink(row.id), tabindex: -1 }, row.resource, h("span.quiet", {}, `${row.group ? `.${row.group}` : ""}/${row.version}${row.view ? ` · ${row.view}` : ""}`)) },
-  { name: "State", least: 9, grow: 2, sort: "state", narrow: true, first: "descending", value: severity, cell: stateOf },
+  { name: "Type", least: 16, grow: 3, sort: "name", narrow: 10, value: (row) => row.id, cell: (row) => h("a", { href: typeLink(row.id), tabindex: -1 }, row.resource, h("span.quiet", {}, `${row.group ? `.${row.group}` : ""}/${row.version}${row.view ? ` · ${row.view}` : ""}`)) },
+  { name: "State", least: 9, grow: 2, sort: "state", narrow: 7, first: "descending", value: severity, cell: stateOf },
   { name: "Since", least: 4.5, number: true, sort: "since", first: "descending", value: (row) => row.since, cell: (row) => h("span", { title: moment(row.since) }, ago(row.since)) },
-  { name: "Objects", least: 6, number: true, sort: "objects", narrow: true, first: "descending", value: (row) => row.objects, cell: (row) => number(row.objects) },
+  { name: "Objects", least: 6, number: true, sort: "objects", narrow: 5, first: "descending", value: (row) => row.objects, cell: (row) => number(row.objects) },
   { name: "Size", least: 5.5, number: true, sort: "bytes", first: "descending", value: (row) => row.bytes, cell: (row) => bytes(row.bytes) },
   { name: "Relists", least: 5, number: true, sort: "relists", first: "descending", value: (row) => row.relists, cell: (row) => (row.relists ? number(row.relists) : "") },
   { name: "Events/s", least: 5.5, number: true, sort: "rate", first: "descending", value: total, cell: (row) => rate(row.rate) },
@@ -52,7 +52,7 @@ export class TypesPage {
   }
 
   layout() {
-    this.shown = columns.filter((c) => c.narrow || !this.narrow.matches);
+    this.shown = columns.filter((c) => c.narrow || !this.narrow.matches).map((c) => (this.narrow.matches ? { ...c, least: c.narrow } : c));
     this.grid.columns(this.shown, { by: this.parameters.sort || "state", descending: this.parameters.sort ? this.parameters.descending : true });
     this.draw();
   }

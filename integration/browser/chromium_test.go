@@ -1,0 +1,172 @@
+package browser_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/input"
+	cdplog "github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// patience is how long a test waits for what must happen: far more than it takes.
+const patience = 60 * time.Second
+
+// tab is a page in a browser of its own. What the page says in the console as an error, and every violation of its policy,
+// fails the test.
+type tab struct {
+	*testing.T
+	ctx context.Context
+	mu  sync.Mutex
+	// errors are what the console has said, expected what it may say.
+	errors, expected []string
+	requests         []string
+}
+
+// open starts a browser and opens an address.
+func open(t *testing.T, address string, width, height int, flags ...chromedp.ExecAllocatorOption) *tab {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Fatalf("%v: make browser installs it", err)
+	}
+	options := append([]chromedp.ExecAllocatorOption{
+		chromedp.ExecPath(path), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-sync", true), chromedp.Flag("disable-dev-shm-usage", true), chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(width, height),
+	}, flags...)
+	allocated, cancel := chromedp.NewExecAllocator(context.Background(), options...)
+	t.Cleanup(cancel)
+	ctx, cancelTab := chromedp.NewContext(allocated)
+	ctx, cancelTime := context.WithTimeout(ctx, 3*patience)
+	t.Cleanup(func() { _ = chromedp.Cancel(ctx); cancelTime(); cancelTab() }) // waits until the browser has ended
+	b := &tab{T: t, ctx: ctx}
+	chromedp.ListenTarget(ctx, b.hear)
+	b.run(cdplog.Enable(), network.Enable(), runtime.Enable(), chromedp.Navigate(address))
+	t.Cleanup(b.judge)
+	return b
+}
+
+func (b *tab) hear(event any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch e := event.(type) {
+	case *cdplog.EventEntryAdded:
+		if e.Entry.Level == cdplog.LevelError || e.Entry.Level == cdplog.LevelWarning {
+			b.errors = append(b.errors, e.Entry.Text+" "+e.Entry.URL)
+		}
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.APITypeError || e.Type == runtime.APITypeWarning {
+			b.errors = append(b.errors, fmt.Sprint(e.Args))
+		}
+	case *runtime.EventExceptionThrown:
+		b.errors = append(b.errors, e.ExceptionDetails.Error())
+	case *network.EventRequestWillBeSent:
+		b.requests = append(b.requests, e.Request.URL)
+	}
+}
+
+// expect allows the console to report what has a text.
+func (b *tab) expect(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.expected = append(b.expected, text)
+}
+
+func (b *tab) judge() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, message := range b.errors {
+		if !slices.ContainsFunc(b.expected, func(text string) bool { return strings.Contains(message, text) }) {
+			b.Errorf("the console says: %s", message)
+		}
+	}
+	for _, address := range b.requests {
+		if !strings.HasPrefix(address, "http://127.0.0.1:") {
+			b.Errorf("the page asked for %s", address)
+		}
+	}
+}
+
+func (b *tab) run(actions ...chromedp.Action) {
+	b.Helper()
+	if err := chromedp.Run(b.ctx, actions...); err != nil {
+		b.picture("failure")
+		b.Fatal(err)
+	}
+}
+
+// await waits until an expression is true, and shows the page where it never is.
+func (b *tab) await(expression string) {
+	b.Helper()
+	err := chromedp.Run(b.ctx, chromedp.Poll("Boolean("+expression+")", nil, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(patience)))
+	if err != nil {
+		b.picture("failure")
+		b.Fatalf("it never came to hold: %s: %v\n%s", expression, err, b.text("body"))
+	}
+}
+
+// has waits until an element has a text.
+func (b *tab) has(selector, text string) {
+	b.Helper()
+	b.await(fmt.Sprintf("[...document.querySelectorAll(%q)].some((e) => e.checkVisibility() && e.innerText.includes(%q))", selector, text))
+}
+
+func (b *tab) text(selector string) string {
+	var text string
+	if err := chromedp.Run(b.ctx, chromedp.Evaluate(fmt.Sprintf("document.querySelector(%q)?.innerText ?? ''", selector), &text)); err != nil {
+		return err.Error()
+	}
+	return text
+}
+
+func value[T any](b *tab, expression string) T {
+	b.Helper()
+	var v T
+	b.run(chromedp.Evaluate(expression, &v))
+	return v
+}
+
+// key presses keys, one after the other: characters, or those of package kb. What a shortcut takes is not typed besides.
+func (b *tab) key(keys ...string) {
+	b.Helper()
+	for _, key := range keys {
+		events := kb.Encode([]rune(key)[0])
+		down, up := events[0], events[len(events)-1]
+		down.Type, down.Text = input.KeyDown, events[len(events)/2].Text
+		b.run(down, up)
+	}
+}
+
+// goTo changes to another place of the page.
+func (b *tab) goTo(place string) {
+	b.Helper()
+	b.run(chromedp.Evaluate(fmt.Sprintf("location.hash = %q; true", place), nil))
+}
+
+// picture takes a picture, into the folder that CRDCACHE_PICTURES names.
+func (b *tab) picture(name string) []byte {
+	var image []byte
+	if err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot(&image)); err != nil {
+		b.Log(err)
+		return nil
+	}
+	if folder := os.Getenv("CRDCACHE_PICTURES"); folder != "" {
+		file := filepath.Join(folder, strings.ReplaceAll(b.Name(), "/", "-")+"-"+name+".png")
+		if err := os.WriteFile(file, image, 0o644); err != nil {
+			b.Log(err)
+		}
+	}
+	return image
+}

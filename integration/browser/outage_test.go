@@ -1,0 +1,51 @@
+package browser_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// away is a page whose server may be gone.
+type away struct{ now atomic.Pointer[http.Handler] }
+
+func (a *away) become(handler http.Handler) { a.now.Store(&handler) }
+
+func (a *away) ServeHTTP(w http.ResponseWriter, r *http.Request) { (*a.now.Load()).ServeHTTP(w, r) }
+
+// gone answers nothing.
+var gone = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+
+// TestConnectionLost takes the server away and brings it back, once as it was and once as another one, which does not know
+// the browser.
+func TestConnectionLost(t *testing.T) {
+	s := serve(t, inMemory(t, 0).Config(), platform(t))
+	page := &away{}
+	page.become(s.handler)
+	server := httptest.NewServer(page)
+	t.Cleanup(server.Close)
+	t.Cleanup(s.handler.Close)
+	b := open(t, server.URL+s.handler.Login(), 1000, 700)
+	b.expect("net::ERR_")
+	b.expect("401 (Unauthorized)")
+	b.has(".connection", "Live")
+	b.has(".grid-row", "workloads")
+
+	page.become(gone)
+	server.CloseClientConnections()
+	b.has(".connection", "Connection lost")
+	b.has("#banner", "crdcache does not answer. What you see is from")
+	b.has(".grid-row", "workloads")
+	b.picture("lost")
+	page.become(s.handler)
+	b.run(chromedp.Click("#banner button"))
+	b.has(".connection", "Live")
+	b.await(`document.getElementById("banner").hidden`)
+
+	page.become(serve(t, inMemory(t, 0).Config(), platform(t)).handler)
+	server.CloseClientConnections()
+	b.has("#banner", "this browser has not been let in")
+}

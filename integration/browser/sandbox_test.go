@@ -1,0 +1,58 @@
+package browser_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// TestRealServer follows a real API server: who changed what is known there alone.
+func TestRealServer(t *testing.T) {
+	config := harness.Config(t)
+	harness.InstallCRDs(t, harness.Read(t, testdata+"/crds")...)
+	harness.Apply(t, harness.Read(t, testdata+"/objects")...)
+	admin, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := open(t, serve(t, config, platform(t), secrets).link(), 1280, 800)
+	b.has(".connection", "Live")
+	b.has(".grid-row", "workloads.demo.crdcache.dev/v1")
+	b.goTo("#/object?type=workloads.demo.crdcache.dev%2Fv1&key=payments%2Fledger")
+	b.has(".yaml li", "managedFields: …")
+	b.has(".graph .node", "production-eu")
+	patch := func(body, manager, subresource string) {
+		t.Helper()
+		_, err := admin.Resource(workloads).Namespace("payments").Patch(context.Background(), "ledger", types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: manager}, subresources(subresource)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	// When the stream of this object has begun does not show, so that there are changes until one is told of.
+	for replicas := 10; !strings.Contains(b.text(".changes"), ".spec.replicas"); replicas++ {
+		patch(fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas), "night-shift", "")
+		if b.ctx.Err() != nil {
+			t.Fatal(b.ctx.Err())
+		}
+	}
+	b.has(".changes .by", "night-shift")
+	patch(`{"status":{"conditions":[{"type":"Ready","status":"False","reason":"DiskFull","message":"no space left","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, "operator", "status")
+	b.has(".changes .by", "operator/status")
+	b.has(".conditions", "DiskFull")
+	b.has(".conditions .bad", "Ready")
+	b.picture("object")
+}
+
+func subresources(name string) []string {
+	if name == "" {
+		return nil
+	}
+	return []string{name}
+}

@@ -85,7 +85,7 @@ func serve(t *testing.T, config *rest.Config, indexes indexers.Source, types ...
 	for _, d := range definitions {
 		byName[d.GroupResource()] = d
 	}
-	handler, err := web.NewHandler(web.Source{Title: t.Name(), Factory: factory, Binding: binding, Definition: func(gvr schema.GroupVersionResource) *crd.Definition {
+	handler, err := web.NewHandler(web.Source{Title: "sandbox", Factory: factory, Binding: binding, Definition: func(gvr schema.GroupVersionResource) *crd.Definition {
 		return byName[gvr.GroupResource()]
 	}}, web.Options{})
 	if err != nil {

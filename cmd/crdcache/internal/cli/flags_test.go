@@ -75,7 +75,9 @@ var flagVerbs = map[string]flagVerb{
 		args: []string{"gizmo/a", "--from=-"}, values: reading(map[string][]string{"output": {"table", "json", "yaml"}, "types": {"gizmos"}, "depth": {"2"}, "limit": {"1"}}),
 		endless: "none",
 	},
-	"resources": {args: []string{"--from=-"}, values: reading(map[string][]string{"output": {"table", "wide", "name", "json", "yaml"}}), endless: "none"},
+	"resources":    {args: []string{"--from=-"}, values: reading(map[string][]string{"output": {"table", "wide", "name", "json", "yaml"}}), endless: "none"},
+	"serve status": {args: []string{"--server=http://127.0.0.1:1"}, values: reading(map[string][]string{"from": {"DIR"}}), endless: "none"},
+	"serve stop":   {args: []string{"--server=http://127.0.0.1:1"}, values: reading(map[string][]string{"from": {"DIR"}}), endless: "none"},
 	"snapshot save": {
 		args: []string{"DIR/saved.snapshot", "gizmos", "--from=-"}, values: reading(map[string][]string{"redact-config": {"DIR/redact.yaml"}}), endless: "none",
 	},

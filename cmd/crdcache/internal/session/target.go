@@ -39,7 +39,7 @@ const gcPercentOffline = 50
 
 // gcPercentSnapshot is that for a snapshot, whose objects are in memory only once, and come faster than the collector
 // takes the blocks that they come in.
-const gcPercentSnapshot = 15
+const gcPercentSnapshot = 25
 
 // open reads files in place of a cluster.
 func (t *Target) open(ctx context.Context, paths []string, streams genericiooptions.IOStreams) error {

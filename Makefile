@@ -81,7 +81,7 @@ integration: sandbox ## Run the tests against a real API server, with watch-list
 
 # The page is looked at by a real browser; Debian's is installed where there is none.
 browser: sandbox ## Test the page with headless Chromium, which is installed where missing
-	@command -v chromium >/dev/null || { apt-get update && apt-get install -y --no-install-recommends chromium; }
+	@command -v chromium >/dev/null || { apt-get -o Acquire::Retries=3 update && apt-get -o Acquire::Retries=3 install -y --no-install-recommends chromium; }
 	cd integration/browser && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 10m ./...
 
 # The results are events, which compatibility turns into a summary.

@@ -32,7 +32,7 @@ FUZZ_PARALLEL ?= 0
 # The sandbox is several minutes of building: once, unless its sources or the versions it is made of change.
 SANDBOX_SOURCES := $(shell find sandbox -name '*.go' -not -name '*_test.go') sandbox/go.mod sandbox/build.sh
 
-.PHONY: help build install man test unit integration browser skew skew-short history soak soak-operator sandbox-test lint race fuzz sandbox demo demo-cluster bench bench-ci apidiff dist release microbench generate verify
+.PHONY: help build install man test unit integration browser skew skew-short history soak soak-operator sandbox-test lint race fuzz sandbox demo demo-cluster demo-web bench bench-ci apidiff dist release microbench generate verify
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -134,6 +134,9 @@ demo: build ## Query custom resources by index, from the manifests in testdata
 
 demo-cluster: build sandbox ## The same on a real API server, started for it and stopped again
 	$(BIN)/sandbox exec --load testdata/crds --load testdata/objects -- ./testdata/demo.sh $(BIN)/crdcache
+
+demo-web: build sandbox ## Look at a real API server on a page in the browser, while objects change; ends with an interrupt
+	$(BIN)/sandbox exec --load testdata/crds --load testdata/objects -- ./testdata/demo-web.sh $(BIN)/crdcache $(BIN)/kubectl
 
 bench: build sandbox $(BIN)/bench ## Compare with client-go and others, and write docs/benchmarks.md (BENCH_FLAGS=-help for choices)
 	cd bench && $(BIN)/bench -report ../docs/benchmarks.md -results ../docs/benchmarks.json $(BENCH_FLAGS)

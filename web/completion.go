@@ -88,10 +88,8 @@ func (h *Handler) terms(k *kept, place complete.Place) []proposal {
 	}
 	add("where(", "a condition on fields")
 	add("dangling()", "refers to something that is not there")
-	if k.target != nil {
-		for _, reference := range k.target.Resource.References {
-			add("dangling("+reference.Name+")", "a reference that leads to nothing")
-		}
+	for _, reference := range k.references {
+		add("dangling("+reference.Name+")", "a reference that leads to nothing")
 	}
 	add("refersTo(", "what refers to an object")
 	add("referredBy(", "what an object refers to")

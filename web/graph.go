@@ -58,7 +58,7 @@ func (g *graph) update(source Source) (*references.Graph, error) {
 		}
 		// What of a type is not shown cannot be told apart here, so that nothing dangles that is not all there.
 		partial := k.informer.Status().View != ""
-		member, err := g.mu.graph.Add(references.Member{Type: kind, Informer: k.informer, Selected: partial})
+		member, err := g.mu.graph.Add(references.Member{Type: kind, References: k.references, Informer: k.informer, Selected: partial})
 		if err != nil {
 			continue // it has stopped
 		}

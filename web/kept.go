@@ -8,6 +8,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/indexers/references"
@@ -18,7 +19,20 @@ type kept struct {
 	// id names it in requests: "certificates.cert-manager.io/v1", and where that is not unique, what tells it apart.
 	id       string
 	informer *dynamicinformer.Informer
-	target   *bind.Target // nil for what no config names
+	target   *bind.Target // nil for what the binding does not have
+	// indexes and references are what is declared of the objects.
+	indexes    []*indexers.Index
+	references []*indexers.Reference
+}
+
+// declare sets the indexes and references of a type that the binding does not have.
+func (s Source) declare(k *kept) {
+	if s.Indexes != nil {
+		k.indexes = s.Indexes(k.informer.GVR())
+	}
+	if s.References != nil {
+		k.references = s.References(k.informer.GVR())
+	}
 }
 
 // kept returns what is shown now. Informers that a config names several times are there as often.
@@ -28,12 +42,14 @@ func (s Source) kept() []*kept {
 	if s.Binding != nil {
 		for _, target := range s.Binding.Targets() {
 			bound[target.Informer] = true
-			all = append(all, &kept{informer: target.Informer, target: target})
+			all = append(all, &kept{informer: target.Informer, target: target, indexes: target.Resource.Indexes, references: target.Resource.References})
 		}
 	}
 	for _, informer := range s.Factory.Informers() {
 		if !bound[informer] {
-			all = append(all, &kept{informer: informer})
+			k := &kept{informer: informer}
+			s.declare(k)
+			all = append(all, k)
 		}
 	}
 	count := map[string]int{}
@@ -141,7 +157,7 @@ func (h *Handler) shown(informer *dynamicinformer.Informer, object any) *unstruc
 // hidden reports whether the values of a type's objects are not to be seen.
 func (h *Handler) hidden(k *kept) bool { return h.redactor.Hides(k.informer.GVR().GroupResource()) }
 
-// content of a querier for a type. Of one whose values are hidden, nothing but namespaces, labels and owners can be asked.
+// querier answers queries over a type. Of one whose values are hidden, nothing but namespaces, labels and owners can be asked.
 func (h *Handler) querier(k *kept) *query.Querier {
 	if h.hidden(k) {
 		return query.New(byNamespace{query.ForInformer(k.informer)})
@@ -150,7 +166,7 @@ func (h *Handler) querier(k *kept) *query.Querier {
 	if k.target != nil {
 		querier = k.target.Querier()
 	} else {
-		querier = query.New(query.ForInformer(k.informer))
+		querier = query.New(query.ForInformer(k.informer), k.indexes...)
 	}
 	if d := h.source.definition(k.informer.GVR()); d != nil {
 		querier = querier.WithDefinition(d, k.informer.GVR().Version)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/bind"
 )
 
@@ -19,6 +20,10 @@ type Source struct {
 	// Binding has the indexes and references of a config, for informers of Factory. Default: there are none but the index
 	// by namespace, and references to owners.
 	Binding *bind.Binding
+	// Indexes and References return what the objects of a type have by another way than Binding: indexes that the informer
+	// has under their names, and what the objects refer to. Default: nothing.
+	Indexes    func(schema.GroupVersionResource) []*indexers.Index
+	References func(schema.GroupVersionResource) []*indexers.Reference
 	// Definition returns the CustomResourceDefinition of a type, for its kind and printer columns, or nil. It is called for
 	// each look at a type, and must not wait for a server. Default: none is known, and tables have name and age.
 	Definition func(schema.GroupVersionResource) *crd.Definition

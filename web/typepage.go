@@ -59,8 +59,8 @@ func (h *Handler) typeOf(r *http.Request) (any, error) {
 	for _, c := range h.declared(k) {
 		page.Columns = append(page.Columns, column{Name: c.Name, Type: c.Type, Description: c.Description, Wide: c.Priority > 0, Sort: sortPath(c.JSONPath)})
 	}
-	if k.target != nil && !page.Hidden {
-		for _, reference := range k.target.Resource.References {
+	if !page.Hidden {
+		for _, reference := range k.references {
 			page.References = append(page.References, reference.Name)
 		}
 	}
@@ -70,10 +70,10 @@ func (h *Handler) typeOf(r *http.Request) (any, error) {
 // indexes are those that can be asked for, the one by namespace first.
 func (h *Handler) indexes(k *kept) []index {
 	all := []index{{Name: namespaceIndex}}
-	if k.target == nil || h.hidden(k) {
+	if h.hidden(k) {
 		return all
 	}
-	for _, i := range k.target.Resource.Indexes {
+	for _, i := range k.indexes {
 		all = append(all, index{Name: i.Name, Parts: i.Keys, Types: types(i), Sorted: i.Sorted, Unique: i.Unique})
 	}
 	return all

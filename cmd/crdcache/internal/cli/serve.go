@@ -15,6 +15,7 @@ import (
 type serveFlags struct {
 	reader *session.ReadFlags
 	idle   time.Duration
+	web    webOptions
 }
 
 // newServe returns the command.
@@ -31,6 +32,7 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 			"The types are kept in all namespaces, or with --namespace in one. A TYPE may be a pattern, which stands for the\n" +
 			"types that there are when the server starts.",
 		Example: "  crdcache serve certificates.cert-manager.io --config indexes.yaml\n" +
+			"  crdcache serve '*' --web\n" +
 			"  crdcache serve '*.demo.crdcache.dev' --idle 30m\n" +
 			"  crdcache serve status",
 		Args: session.NeedTypes,
@@ -39,6 +41,8 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 	set := cmd.Flags()
 	f.reader.AddNamed(set)
 	set.DurationVar(&f.idle, "idle", 0, "End when nobody has asked for as long; 0: never.")
+	set.BoolVar(&f.web.wanted, "web", false, "Show what is kept on a page in the browser; the link to it is printed.")
+	set.BoolVar(&f.web.secrets, "show-secrets", false, "With --web, show the values of Secrets, too.")
 	f.reader.Complete(cmd, true)
 	cmd.AddCommand(newServeStatus(streams), newServeStop(streams))
 	for _, sub := range cmd.Commands() {
@@ -51,12 +55,16 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 type serveOptions struct {
 	*session.Reader
 	idle      time.Duration
+	web       webOptions
 	namespace string
 }
 
 func (f *serveFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*serveOptions, error) {
 	if f.idle < 0 {
 		return nil, exit.Usagef("--idle is %v: it must not be negative; 0 is for ever", f.idle)
+	}
+	if f.web.secrets && !f.web.wanted {
+		return nil, exit.Usagef("--show-secrets has no effect without --web")
 	}
 	read, err := f.reader.Reader(cmd.Context(), args, dynamicinformer.ResourceOptions{}, streams)
 	if err != nil {
@@ -65,7 +73,7 @@ func (f *serveFlags) toOptions(cmd *cobra.Command, args []string, streams generi
 	if read.Target.Offline() {
 		return nil, exit.Usagef("--from has no effect with serve: files are read as fast by each command")
 	}
-	o := &serveOptions{Reader: read, idle: f.idle}
+	o := &serveOptions{Reader: read, idle: f.idle, web: f.web}
 	if cmd.Flags().Changed("namespace") {
 		o.namespace = read.Target.Namespace
 	}

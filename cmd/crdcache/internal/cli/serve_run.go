@@ -44,9 +44,22 @@ func (o *serveOptions) run(ctx context.Context) error {
 	if err := s.factory.Start(ctx); err != nil {
 		return err
 	}
-	err = local.Serve(ctx, local.Options{
-		Place: local.PlaceOf(identity), Info: s.info, Resolve: s.resolve, Handler: s.server, Idle: o.idle,
-	}, func() {
+	options := local.Options{Place: local.PlaceOf(identity), Info: s.info, Resolve: s.resolve, Handler: s.server, Idle: o.idle}
+	link := ""
+	if o.web.wanted {
+		page, listener, err := s.page(waiting)
+		if err != nil {
+			return err
+		}
+		defer listener.Close()
+		defer page.Close()
+		options.Page, options.PageListener = page, listener
+		link = "http://" + listener.Addr().String() + page.Login()
+	}
+	err = local.Serve(ctx, options, func() {
+		if link != "" {
+			fmt.Fprintf(o.ErrOut, "open %s in a browser, which it lets in once\n", link)
+		}
 		fmt.Fprintf(o.ErrOut, "serving what is kept of %s; 'query' asks here from now on\n", o.Target.Config.Host)
 	})
 	if errors.Is(context.Cause(ctx), context.Canceled) && err == nil && ctx.Err() != nil {

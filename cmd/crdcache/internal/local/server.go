@@ -53,6 +53,9 @@ type Options struct {
 	Resolve func(name string) ([]discovery.Resource, error)
 	// Handler answers all else.
 	Handler http.Handler
+	// Page is served on PageListener, for browsers, if that is set: for as long as everything else, and who looks at it asks.
+	Page         http.Handler
+	PageListener net.Listener
 	// Idle ends the server when nobody has asked for as long; 0: never.
 	Idle time.Duration
 }
@@ -119,15 +122,25 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, listening fun
 		Handler: s, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 1 << 20,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
-	failed := make(chan error, 1)
+	failed := make(chan error, 2)
 	go func() { failed <- server.Serve(listener) }() // ended by Close
+	page := &http.Server{Handler: http.HandlerFunc(s.servePage), ReadHeaderTimeout: 10 * time.Second, BaseContext: server.BaseContext}
+	if s.options.PageListener != nil {
+		go func() { failed <- page.Serve(s.options.PageListener) }() // ended by Close
+	}
 	listening()
 	var err error
 	select {
 	case err = <-failed:
 	case <-ctx.Done():
 	}
-	return errors.Join(err, server.Close())
+	return errors.Join(err, server.Close(), page.Close())
+}
+
+func (s *Server) servePage(w http.ResponseWriter, r *http.Request) {
+	s.begin()
+	defer s.end()
+	s.options.Page.ServeHTTP(w, r)
 }
 
 // ServeHTTP implements http.Handler.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/crdcache/crdcache/internal/follow"
 	"github.com/crdcache/crdcache/internal/informer"
+	"github.com/crdcache/crdcache/internal/packed"
 	"github.com/crdcache/crdcache/internal/store"
 )
 
@@ -157,8 +158,11 @@ func (k *keeper) finish() {
 
 // saveLocked saves what has changed since the last time.
 func (k *keeper) saveLocked() {
-	now, by := k.informer.core.Checkpoint()
+	now, by, resuming := k.informer.core.Checkpoint()
 	of, ok := by.(*past)
+	if !ok && !resuming {
+		k.mu.saved = nil // or it would hold objects in memory that nobody shows any more
+	}
 	if !ok || time.Now().Before(k.mu.due) {
 		return
 	}
@@ -234,7 +238,7 @@ func writeAll(w PersistenceWriter, now *store.Snapshot) error {
 	}
 	slices.SortFunc(all, func(a, b object) int { return strings.Compare(a.key, b.key) })
 	for _, o := range all {
-		if err := readJSON(o.key, o.item, w.Put); err != nil {
+		if err := readJSON(o.key, o.item, (*packed.Object).Peek, w.Put); err != nil {
 			return err
 		}
 	}
@@ -249,7 +253,7 @@ func (k *keeper) writeChanges(w PersistenceWriter, saved, now *store.Snapshot) (
 		case next == nil:
 			err = w.Delete(key)
 		case old == nil || !form.Same(old, next):
-			err = readJSON(key, next, w.Put)
+			err = readJSON(key, next, (*packed.Object).Peek, w.Put)
 		}
 		return err == nil
 	})

@@ -100,8 +100,8 @@ func (p *past) Shows(shows bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.saved, p.mu.of = nil, nil
-	if shows {
-		p.mu.saved, p.mu.of = p.informer.core.Snapshot(), p
+	if now, _, resuming := p.informer.core.Checkpoint(); resuming { // and nobody else has written to it yet
+		p.mu.saved, p.mu.of = now, p
 	}
 }
 

@@ -73,17 +73,19 @@ func (s *Snapshot) JSON(key string) (text []byte, ok bool, err error) {
 // first error, its own or that of read. The JSON is good until read returns, and must not be changed.
 func (s *Snapshot) AllJSON(read func(key string, text []byte) error) error {
 	for key, item := range s.content.All {
-		if err := readJSON(strings.Clone(key), item, read); err != nil {
+		if err := readJSON(strings.Clone(key), item, (*packed.Object).View, read); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func readJSON(key string, item store.Item, read func(key string, text []byte) error) error {
+// readJSON calls read with the JSON of an item, which view gives of one that is packed: Object.View, or Object.Peek for who is
+// no reader.
+func readJSON(key string, item store.Item, view func(*packed.Object, func([]byte) error) error, read func(key string, text []byte) error) error {
 	if o, packs := item.(*packed.Object); packs {
 		called := false
-		err := o.View(func(text []byte) error {
+		err := view(o, func(text []byte) error {
 			called = true
 			return read(key, text)
 		})

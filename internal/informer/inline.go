@@ -191,7 +191,10 @@ func (l inlineLister) WatchWithContext(ctx context.Context, options metav1.ListO
 }
 
 func (l inlineLister) renew(options *metav1.ListOptions) {
-	if !unordered(options.ResourceVersion) && options.ResourceVersionMatch != metav1.ResourceVersionMatchExact {
+	// Zero asks for anything that a server has in its cache. A reflector begins with that, also where the content was there
+	// before it.
+	oldest := options.ResourceVersion == "0" && l.version != ""
+	if (oldest || !unordered(options.ResourceVersion)) && options.ResourceVersionMatch != metav1.ResourceVersionMatchExact {
 		options.ResourceVersion = l.version
 	}
 }

@@ -66,7 +66,7 @@ type resumption struct {
 // resume returns the resource version to watch from. It is empty where everything is to be listed.
 func (i *Informer) resume(ctx context.Context, g *generation, p Part) (version string) {
 	lw, ok := p.ListerWatcher.(VersionAsker)
-	if p.Past == nil || !ok {
+	if p.Past == nil || !ok || i.tellsOfObjects() {
 		return ""
 	}
 	// A panic of an index function has the type listed, as in listAndWatch.
@@ -82,11 +82,19 @@ func (i *Informer) resume(ctx context.Context, g *generation, p Part) (version s
 	return ""
 }
 
+// tellsOfObjects reports whether somebody takes what the store shows for current, as an earlier generation has left it. What
+// was kept may be older than that, and handlers would hear of it once more.
+func (i *Informer) tellsOfObjects() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.synced.Load().reached() || i.store.Snapshot().Len() > 0
+}
+
 // run returns why everything is to be listed: empty when the content is current. The error is that of ctx, or of a
 // generation that is over.
 func (r *resumption) run(ctx context.Context) (why string, err error) {
-	kept := r.past.Recall(ctx, false)
-	if err := r.show(kept); err != nil {
+	// The server may stay away for long, when nothing but the store should hold what was kept.
+	if err := r.show(r.past.Recall(ctx, false)); err != nil {
 		return "", err
 	}
 	if r.target, err = r.lw.CurrentVersion(ctx); err != nil {
@@ -97,7 +105,7 @@ func (r *resumption) run(ctx context.Context) (why string, err error) {
 		r.hide()
 		return "what was kept is of another server or type", nil
 	}
-	if kept == nil {
+	if !r.shows {
 		if err := r.show(confirmed); err != nil {
 			return "", err
 		}
@@ -155,7 +163,7 @@ func (r *resumption) commitKept(batch *store.Batch, version string) (bool, error
 	if _, ok := i.store.Replace(batch, version); !ok {
 		return false, nil
 	}
-	i.mu.unconfirmed = true
+	i.mu.unconfirmed, i.mu.wholeOf = true, r.generation.past
 	i.mu.log.reset(version)
 	return true, nil
 }
@@ -271,7 +279,7 @@ func (r *resumption) confirmAll() error {
 	for key, item := range now.All {
 		changes = append(changes, store.Change{Key: key, New: item})
 	}
-	i.mu.unconfirmed, i.mu.wholeOf = false, r.generation.past
+	i.mu.unconfirmed = false
 	r.recordListLocked(changes, true)
 	return nil
 }

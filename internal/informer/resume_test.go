@@ -1,0 +1,195 @@
+package informer
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"testing"
+	"weak"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// kept is a Past of these objects.
+type kept struct {
+	version string
+	objects func() []*unstructured.Unstructured
+	// shown gets what Shows and Confirmed are told.
+	shown chan string
+}
+
+func newKept(version string, objects func() []*unstructured.Unstructured) *kept {
+	return &kept{version: version, objects: objects, shown: make(chan string, 10)}
+}
+
+func (k *kept) Recall(_ context.Context, answered bool) *Kept {
+	recalled := &Kept{ResourceVersion: k.version}
+	if !answered {
+		for _, o := range k.objects() {
+			recalled.Items = append(recalled.Items, o)
+		}
+	}
+	return recalled
+}
+
+func (k *kept) Shows(shows bool) {
+	if shows {
+		k.shown <- "shown"
+	} else {
+		k.shown <- "hidden"
+	}
+}
+
+func (k *kept) Confirmed() { k.shown <- "confirmed" }
+
+// asked is a ListerWatcher whose server has come to a version, which it tells when it is free to, and lists these objects.
+type asked struct {
+	lists
+	version string
+	free    chan struct{}
+	// waits is closed when it is asked for the version.
+	waits chan struct{}
+}
+
+func (a *asked) CurrentVersion(ctx context.Context) (string, error) {
+	close(a.waits)
+	select {
+	case <-a.free:
+		return a.version, nil
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+func newAsked(version string, objects ...*unstructured.Unstructured) *asked {
+	return &asked{version: version, free: make(chan struct{}), waits: make(chan struct{}), lists: lists{cache.ListWatch{
+		ListWithContextFunc: func(context.Context, metav1.ListOptions) (apiruntime.Object, error) {
+			list := &unstructured.UnstructuredList{}
+			for _, o := range objects {
+				list.Items = append(list.Items, *o)
+			}
+			list.SetResourceVersion(version)
+			return list, nil
+		},
+		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
+	}}}
+}
+
+// resumes runs a generation until it is stopped. listed is closed when it has listed, or resumed.
+func (f *feed) resumes(past Past, from *asked) (listed <-chan struct{}, stop func()) {
+	ctx, cancel := context.WithCancel(f.ctx)
+	ended, done := make(chan struct{}), make(chan struct{})
+	go func() { // ended by stop, or the feed
+		defer close(ended)
+		if err := f.RunParts(ctx, func() { close(done) }, Part{ListerWatcher: from, Past: past}); err != nil {
+			f.Error(err)
+		}
+	}()
+	return done, func() {
+		cancel()
+		<-ended
+	}
+}
+
+func (f *feed) await(news <-chan struct{}) {
+	f.Helper()
+	select {
+	case <-news:
+	case <-f.ctx.Done():
+		f.Fatal("it does not come")
+	}
+}
+
+// TestTakeoverDoesNotResume: a generation that takes over goes on from what the earlier one shows, and not from what is kept,
+// which handlers have been told of long ago.
+func TestTakeoverDoesNotResume(t *testing.T) {
+	f := newIdleFeed(t, Options{})
+	log, _ := f.handle()
+	first := newAsked("10", object("a", 5), object("b", 6))
+	listed, stop := f.resumes(nil, first)
+	f.await(listed)
+	stop()
+	past := newKept("8", func() []*unstructured.Unstructured {
+		return []*unstructured.Unstructured{object("a", 4), object("old", 7)}
+	})
+	next := newAsked("8", object("a", 5), object("c", 9))
+	close(next.free)
+	listed, stop = f.resumes(past, next)
+	defer stop()
+	f.await(listed)
+	f.flush()
+	got := log.take()
+	slices.Sort(got)
+	expect(t, "events", got, []string{"add c9", "initial a5", "initial b6", "lost ns/b b6", "update a5 a5"})
+	if len(past.shown) > 0 {
+		t.Errorf("what is kept was %s", <-past.shown)
+	}
+}
+
+// TestWritesWhileResuming: what a user writes while what is kept is not confirmed is not the server's content.
+func TestWritesWhileResuming(t *testing.T) {
+	f := newIdleFeed(t, Options{})
+	past := newKept("8", func() []*unstructured.Unstructured { return []*unstructured.Unstructured{object("a", 4)} })
+	from := newAsked("8")
+	listed, stop := f.resumes(past, from)
+	defer stop()
+	f.await(from.waits)
+	if _, of, resuming := f.Checkpoint(); of != nil || !resuming {
+		t.Errorf("what is not confirmed is of %v, resuming %v", of, resuming)
+	}
+	f.ok(f.GetStore().Add(object("mine", 7)))
+	close(from.free)
+	f.await(listed)
+	if _, of, resuming := f.Checkpoint(); of != nil || resuming {
+		t.Errorf("what a user has written to is of %v, resuming %v", of, resuming)
+	}
+}
+
+// TestResumingHoldsNothingElse: as long as the server does not answer, nothing but the cache holds what was kept.
+func TestResumingHoldsNothingElse(t *testing.T) {
+	f := newIdleFeed(t, Options{})
+	var held weak.Pointer[unstructured.Unstructured]
+	past := newKept("8", func() []*unstructured.Unstructured {
+		o := object("a", 4)
+		held = weak.Make(o)
+		return []*unstructured.Unstructured{o}
+	})
+	from := newAsked("8")
+	_, stop := f.resumes(past, from)
+	defer stop()
+	f.await(from.waits)
+	runtime.GC()
+	if held.Value() == nil {
+		t.Fatal("the cache does not hold it")
+	}
+	f.ok(f.GetStore().Delete(object("a", 4)))
+	if runtime.GC(); held.Value() != nil {
+		t.Error("something else holds it")
+	}
+}
+
+// TestListsAreNotOlder: a reflector that lists for the first time takes anything that the server has in its cache, which may
+// be older than what has been shown before it: by an earlier process, and the watch since.
+func TestListsAreNotOlder(t *testing.T) {
+	for _, c := range []struct {
+		seen, asked string
+		match       metav1.ResourceVersionMatch
+		want        string
+	}{
+		{"", "0", "", "0"}, // nothing has been seen
+		{"1500", "0", "", "1500"},
+		{"1500", "1000", "", "1500"},
+		{"1500", "", "", ""}, // the newest
+		{"1500", "1000", metav1.ResourceVersionMatchExact, "1000"},
+	} {
+		options := metav1.ListOptions{ResourceVersion: c.asked, ResourceVersionMatch: c.match}
+		inlineLister{inline: &inline{version: c.seen}}.renew(&options)
+		if options.ResourceVersion != c.want {
+			t.Errorf("after %q, %q %s is asked for as %q", c.seen, c.asked, c.match, options.ResourceVersion)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
@@ -65,6 +66,39 @@ func TestIdentity(t *testing.T) {
 	same, _ := Identity(&rest.Config{Host: "https://a", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("a")}})
 	if one != renewed || seen[same] != "file" {
 		t.Error("a token that is renewed, or a file that is read, makes another identity")
+	}
+}
+
+// TestIdentityOfPrograms: the environment of a program that gets tokens tells whose they are; what tells where it runs, and
+// the environment where there is no such program, does not.
+func TestIdentityOfPrograms(t *testing.T) {
+	plain := &rest.Config{Host: "https://a"}
+	exec := &rest.Config{Host: "https://a", ExecProvider: &clientcmdapi.ExecConfig{Command: "get-token"}}
+	identify := func(config *rest.Config, name, value string) string {
+		t.Helper()
+		t.Setenv(name, value)
+		id, err := Identity(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	if identify(exec, "AWS_PROFILE", "reader") == identify(exec, "AWS_PROFILE", "admin") {
+		t.Error("tokens of two profiles have one identity")
+	}
+	if identify(plain, "AWS_PROFILE", "reader") != identify(plain, "AWS_PROFILE", "admin") {
+		t.Error("a profile that no program reads makes another identity")
+	}
+	for _, name := range []string{"PWD", "TERM_PROGRAM", "SSH_TTY", "LC_ALL"} {
+		if identify(exec, name, "a") != identify(exec, name, "b") {
+			t.Errorf("%s makes another identity", name)
+		}
+	}
+	informed := &rest.Config{Host: "https://a", ExecProvider: &clientcmdapi.ExecConfig{
+		Command: "get-token", ProvideClusterInfo: true, Config: &runtime.Unknown{Raw: []byte(`{"audience":"b"}`)},
+	}}
+	if identify(exec, "PWD", "a") == identify(informed, "PWD", "a") {
+		t.Error("what a program is told of the cluster makes no other identity")
 	}
 }
 

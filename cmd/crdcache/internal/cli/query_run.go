@@ -28,10 +28,7 @@ func (o *queryOptions) run(ctx context.Context) error {
 			if err := o.check(types, indexes); err != nil {
 				return err
 			}
-			o.Target.WarnOfMisfits(ctx, types.Client, types.Resources[0], o.query,
-				session.Columns{Flag: "sort-by", Paths: query.Columns(o.asked, query.Aggregation{})},
-				session.Columns{Flag: "group-by", Paths: query.Columns(query.Options{}, query.Aggregation{GroupBy: o.groups.GroupBy})},
-				session.Columns{Flag: "compute", Paths: query.Columns(query.Options{}, query.Aggregation{Measures: o.groups.Measures})})
+			o.warnOfMisfits(ctx, types)
 			return nil
 		},
 		Instead: func(waiting context.Context, types *session.Types, unresolved error) (bool, error) {
@@ -52,6 +49,14 @@ func (o *queryOptions) run(ctx context.Context) error {
 			return session.ExplainQuery(o.answer(ctx, querier, types))
 		},
 	})
+}
+
+// warnOfMisfits warns of conditions and paths that do not fit the schema of the type.
+func (o *queryOptions) warnOfMisfits(ctx context.Context, types *session.Types) {
+	o.Target.WarnOfMisfits(ctx, types.Client, types.Resources[0], o.query,
+		session.Columns{Flag: "sort-by", Paths: query.Columns(o.asked, query.Aggregation{})},
+		session.Columns{Flag: "group-by", Paths: query.Columns(query.Options{}, query.Aggregation{GroupBy: o.groups.GroupBy})},
+		session.Columns{Flag: "compute", Paths: query.Columns(query.Options{}, query.Aggregation{Measures: o.groups.Measures})})
 }
 
 // flows reports whether what was asked for are objects in any order, each of which shows by itself whether it is one of them.

@@ -25,6 +25,7 @@ func (o *queryOptions) askServer(ctx context.Context) (done bool, err error) {
 		return false, nil
 	}
 	o.say("answered by the server that keeps %s, at version %s", from.Resource, answer.ResourceVersion)
+	o.warnOfMisfits(ctx, from.Types)
 	o.warn(answer.Warnings)
 	return true, o.show(ctx, answer, from)
 }

@@ -139,9 +139,26 @@ func (s *serving) info() local.Info {
 	for n, informer := range s.informers {
 		status, h := informer.Status(), informer.History()
 		i.Types = append(i.Types, local.Kept{
-			Resource: s.resources[n], Namespace: h.Namespace, State: string(status.State), Objects: h.Snapshot.Len(),
-			Fresh: h.Synced && status.State == dynamicinformer.StateSynced && !status.Stale,
+			Resource: s.resources[n], Namespace: h.Namespace, State: state(status), Objects: h.Snapshot.Len(),
+			Fresh: h.Synced && inContact(status),
 		})
 	}
 	return i
+}
+
+// inContact reports whether a cache follows its type. A request that fails degrades the state of an informer later, if at
+// all; until then its watch is not open, and the cache may lack what has just been written.
+func inContact(s dynamicinformer.Status) bool {
+	return s.State == dynamicinformer.StateSynced && !s.Stale && s.Reason == ""
+}
+
+// state is that of an informer in a word, with what keeps it from following its type.
+func state(s dynamicinformer.Status) string {
+	switch {
+	case s.Reason != "":
+		return fmt.Sprintf("%s (%s)", s.State, s.Reason)
+	case s.Stale:
+		return fmt.Sprintf("%s (no contact since %s)", s.State, s.LastContact.Format(time.TimeOnly))
+	}
+	return string(s.State)
 }

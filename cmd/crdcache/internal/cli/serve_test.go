@@ -111,3 +111,42 @@ func TestServeEndsWhenIdle(t *testing.T) {
 		t.Errorf("it ends with %d", code)
 	}
 }
+
+// TestServeWarnsOfMisfits: who misspells a field is warned, whoever answers.
+func TestServeWarnsOfMisfits(t *testing.T) {
+	shortRuntimeDir(t)
+	server := newHouse(t, false)
+	serve(t, "rooms", "-s", server.URL)
+	awaitServer(t, server.URL, 1)
+	args := []string{"query", "rooms", "-n", "web", "--where", "@.spec.flor == 7", "--group-by", ".spec.onwer", "-s", server.URL}
+	want, got := crdcache(t, append(args, "--cache", "none")...), crdcache(t, args...)
+	if got != want || strings.Count(got.errOut, "did you mean") != 2 {
+		t.Errorf("%+v, without a server %+v", got, want)
+	}
+}
+
+// TestServeOutOfContact: a server whose watch has ended and cannot be opened again does not answer, long before its informers
+// are degraded, for it would not have what has just been written.
+func TestServeOutOfContact(t *testing.T) {
+	shortRuntimeDir(t)
+	server := newShop(t)
+	serve(t, "gz", "-s", server.URL)
+	awaitServer(t, server.URL, 1)
+	for !strings.Contains(crdcache(t, "query", "gz", "-A", "--count", "-v", "-s", server.URL).errOut, "answered by the server") {
+	}
+	if err := server.Listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for t.Context().Err() == nil {
+		server.CloseClientConnections() // each time, for one may have been made as the listener closed
+		if r := crdcache(t, "query", "gz", "-A", "--count", "-v", "--timeout", "1s", "-s", server.URL); r.code != exit.OK {
+			if !strings.Contains(r.errOut, "(Unreachable)") {
+				t.Errorf("%+v", r)
+			}
+			break
+		}
+	}
+	if r := crdcache(t, "serve", "status", "-s", server.URL); r.code != exit.OK || !strings.Contains(r.out, "(Unreachable)") {
+		t.Errorf("%+v", r)
+	}
+}

@@ -23,6 +23,10 @@ type engine struct {
 	// broken is closed when pebble cannot go on.
 	broken chan struct{}
 	opened atomic.Bool
+	// using is held by who uses the store, with others, and by who closes it, alone: pebble ends the process if it is closed
+	// under somebody's hands.
+	using sync.RWMutex
+	ended bool // guarded by using
 
 	mu struct {
 		sync.Mutex
@@ -117,9 +121,29 @@ func (e *engine) pebbleOptions() *pebble.Options {
 	return o
 }
 
+// errEnded is for an engine that has been closed.
+var errEnded = errors.New("the engine is closed")
+
 // do calls f with the store, unless pebble cannot go on, and returns when it does so no more.
 func (e *engine) do(f func(db *pebble.DB) error) error {
-	return e.run(func() error { return f(e.db) })
+	return e.run(func() error {
+		e.using.RLock()
+		defer e.using.RUnlock()
+		if e.ended {
+			return errEnded
+		}
+		return f(e.db)
+	})
+}
+
+// close closes the store when all calls of do have returned, unless pebble cannot go on. Later ones fail with errEnded.
+func (e *engine) close() error {
+	return e.run(func() error {
+		e.using.Lock()
+		defer e.using.Unlock()
+		e.ended = true
+		return e.db.Close()
+	})
 }
 
 func (e *engine) run(f func() error) error {

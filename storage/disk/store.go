@@ -81,7 +81,7 @@ func (s *Store) View(key string) (dynamicinformer.PersistedView, error) {
 	return &view{store: s, key: key, id: string(hash[:idLength])}, nil
 }
 
-// Close ends the Store. What has been saved stays.
+// Close waits for what is being saved or loaded, and ends the Store. What has been saved stays.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,7 +91,7 @@ func (s *Store) Close() error {
 	if e == nil {
 		return nil
 	}
-	return e.do(func(db *pebble.DB) error { return db.Close() })
+	return e.close()
 }
 
 // open returns the engine, which it opens if need be, and its number.
@@ -123,6 +123,9 @@ func (s *Store) use(epoch int, f func(e *engine, db *pebble.DB) error) (used int
 		return used, errLost
 	}
 	err = e.do(func(db *pebble.DB) error { return f(e, db) })
+	if errors.Is(err, errEnded) { // by somebody else, since it was opened
+		return s.use(epoch, f)
+	}
 	if damage := e.damage(err); damage != nil {
 		s.discard(e)
 		return used, fmt.Errorf("%s is damaged, and removed: %w", s.dir, damage)
@@ -141,6 +144,6 @@ func (s *Store) discard(e *engine) {
 		return // somebody else has
 	}
 	s.mu.engine = nil
-	_ = e.do(func(db *pebble.DB) error { return db.Close() }) // it is damaged
-	_ = s.options.fs.RemoveAll(e.dir)                         // or the next one reports what is wrong with it
+	_ = e.close()                     // it is damaged
+	_ = s.options.fs.RemoveAll(e.dir) // or the next one reports what is wrong with it
 }

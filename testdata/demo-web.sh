@@ -1,19 +1,34 @@
-#!/usr/bin/env bash
-# Shows the cluster of KUBECONFIG, which has crds and objects, on a page, and changes a workload every second.
-# Usage: demo-web.sh CRDCACHE KUBECTL
+#!/bin/sh
+# What make demo-web shows: the page of crdcache serve over the types of testdata, in which something changes every second.
+# $1 is the crdcache binary, $2 kubectl; KUBECONFIG names the API server. It ends when it is interrupted.
 set -eu
-crdcache=$1 kubectl=$2
+crdcache=$1
+kubectl=$2
 cd "$(dirname "$0")"
 
-changes() {
-  local n=0
+# change does what a controller and its users would do, until it is killed.
+change() {
+  n=0
   while sleep 1; do
     n=$((n + 1))
-    "$kubectl" patch workload ledger -n payments --type merge --field-manager night-shift \
-      -p "{\"spec\":{\"replicas\":$((n % 9 + 1))}}" >/dev/null || true
+    case $((n % 3)) in
+    0) workload=ledger namespace=payments ;;
+    1) workload=search namespace=storefront ;;
+    2) workload=transcoder namespace=media ;;
+    esac
+    if [ $((n % 2)) -eq 0 ]; then
+      "$kubectl" patch workloads.demo.crdcache.dev $workload -n $namespace --type merge --field-manager demo-user \
+        -p "{\"spec\":{\"replicas\":$((1 + n % 7))}}"
+    else
+      ready=False
+      [ $((n % 4)) -eq 1 ] && ready=True
+      "$kubectl" patch workloads.demo.crdcache.dev $workload -n $namespace --type merge --field-manager demo-controller --subresource status \
+        -p "{\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"$ready\",\"reason\":\"Demo\",\"message\":\"change $n\",\"lastTransitionTime\":\"$(date -u +%Y-%m-%dT%H:%M:%SZ)\"}]}}"
+    fi
   done
 }
-
-changes &
-trap 'kill $! 2>/dev/null || true' EXIT
-"$crdcache" serve '*.demo.crdcache.dev' --web --config indexes/platform.yaml
+change >/dev/null &
+changes=$!
+trap 'kill "$changes" 2>/dev/null || true' EXIT # it may have had the signal, too
+trap 'exit 0' INT TERM
+"$crdcache" serve '*.demo.crdcache.dev' namespaces --config indexes/platform.yaml --web || [ $? -eq 130 ]

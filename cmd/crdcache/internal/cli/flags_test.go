@@ -69,7 +69,10 @@ var flagVerbs = map[string]flagVerb{
 		needs:   map[string][]string{"--or": {"--where=.spec.size", "--where=.spec.color"}, "--descending": {"--sort-by=size"}},
 		endless: "none",
 	},
-	"serve": {args: []string{"gizmos", "--from=-"}, values: reading(map[string][]string{"idle": {"1m"}}), endless: "none"},
+	"serve": {
+		args: []string{"gizmos", "--from=-"}, values: reading(map[string][]string{"idle": {"1m"}, "web-address": {"127.0.0.1:0"}}),
+		needs: map[string][]string{"--web-address": {"--web"}, "--show-secrets": {"--web"}}, endless: "none",
+	},
 	"stats": {args: []string{"gizmos", "--from=-"}, values: reading(map[string][]string{"output": {"text", "json"}, "storage": {"metadata"}, "top": {"3"}}), endless: "none"},
 	"tree": {
 		args: []string{"gizmo/a", "--from=-"}, values: reading(map[string][]string{"output": {"table", "json", "yaml"}, "types": {"gizmos"}, "depth": {"2"}, "limit": {"1"}}),

@@ -15,7 +15,7 @@ import (
 type serveFlags struct {
 	reader *session.ReadFlags
 	idle   time.Duration
-	web    webOptions
+	web    webFlags
 }
 
 // newServe returns the command.
@@ -30,19 +30,20 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 			"for the same cluster, as the same user. It reads with the rights of the kubeconfig, and listens on a socket that\n" +
 			"only the user may open.\n\n" +
 			"The types are kept in all namespaces, or with --namespace in one. A TYPE may be a pattern, which stands for the\n" +
-			"types that there are when the server starts.",
+			"types that there are when the server starts.\n\n" +
+			"With --web the server also shows what it keeps in a browser of this machine, with the indexes and references of\n" +
+			"--config. The link that is printed lets one browser in, once; 'serve status' prints another one.",
 		Example: "  crdcache serve certificates.cert-manager.io --config indexes.yaml\n" +
-			"  crdcache serve '*' --web\n" +
 			"  crdcache serve '*.demo.crdcache.dev' --idle 30m\n" +
+			"  crdcache serve '*.demo.crdcache.dev' --config indexes.yaml --web\n" +
 			"  crdcache serve status",
 		Args: session.NeedTypes,
 		RunE: runs(streams, f.toOptions),
 	}
 	set := cmd.Flags()
 	f.reader.AddNamed(set)
-	set.DurationVar(&f.idle, "idle", 0, "End when nobody has asked for as long; 0: never.")
-	set.BoolVar(&f.web.wanted, "web", false, "Show what is kept on a page in the browser; the link to it is printed.")
-	set.BoolVar(&f.web.secrets, "show-secrets", false, "With --web, show the values of Secrets, too.")
+	set.DurationVar(&f.idle, "idle", 0, "End when nobody has asked for as long; 0: never. An open page asks.")
+	f.web.add(cmd)
 	f.reader.Complete(cmd, true)
 	cmd.AddCommand(newServeStatus(streams), newServeStop(streams))
 	for _, sub := range cmd.Commands() {
@@ -55,16 +56,17 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 type serveOptions struct {
 	*session.Reader
 	idle      time.Duration
-	web       webOptions
 	namespace string
+	web       *webOptions // nil without --web
 }
 
 func (f *serveFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*serveOptions, error) {
 	if f.idle < 0 {
 		return nil, exit.Usagef("--idle is %v: it must not be negative; 0 is for ever", f.idle)
 	}
-	if f.web.secrets && !f.web.wanted {
-		return nil, exit.Usagef("--show-secrets has no effect without --web")
+	page, err := f.web.toOptions()
+	if err != nil {
+		return nil, err
 	}
 	read, err := f.reader.Reader(cmd.Context(), args, dynamicinformer.ResourceOptions{}, streams)
 	if err != nil {
@@ -73,7 +75,7 @@ func (f *serveFlags) toOptions(cmd *cobra.Command, args []string, streams generi
 	if read.Target.Offline() {
 		return nil, exit.Usagef("--from has no effect with serve: files are read as fast by each command")
 	}
-	o := &serveOptions{Reader: read, idle: f.idle, web: f.web}
+	o := &serveOptions{Reader: read, idle: f.idle, web: page}
 	if cmd.Flags().Changed("namespace") {
 		o.namespace = read.Target.Namespace
 	}

@@ -41,26 +41,23 @@ func (o *serveOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer s.shutdown()
-	if err := s.factory.Start(ctx); err != nil {
-		return err
-	}
 	options := local.Options{Place: local.PlaceOf(identity), Info: s.info, Resolve: s.resolve, Handler: s.server, Idle: o.idle}
-	link := ""
-	if o.web.wanted {
-		page, listener, err := s.page(waiting)
+	if o.web != nil {
+		page, err := newPage(s)
 		if err != nil {
 			return err
 		}
-		defer listener.Close()
-		defer page.Close()
-		options.Page, options.PageListener = page, listener
-		link = "http://" + listener.Addr().String() + page.Login()
+		defer page.close()
+		options.Page = page.local()
+	}
+	if err := s.factory.Start(ctx); err != nil {
+		return err
 	}
 	err = local.Serve(ctx, options, func() {
-		if link != "" {
-			fmt.Fprintf(o.ErrOut, "open %s in a browser, which it lets in once\n", link)
-		}
 		fmt.Fprintf(o.ErrOut, "serving what is kept of %s; 'query' asks here from now on\n", o.Target.Config.Host)
+		if options.Page != nil {
+			fmt.Fprintf(o.ErrOut, "open %s (lets one browser in, once)\n", options.Page.Link())
+		}
 	})
 	if errors.Is(context.Cause(ctx), context.Canceled) && err == nil && ctx.Err() != nil {
 		return exit.ErrInterrupted
@@ -135,7 +132,7 @@ func (s *serving) resolve(name string) ([]discovery.Resource, error) {
 
 // info says what is kept.
 func (s *serving) info() local.Info {
-	i := local.Info{Identity: s.identity, Host: s.Target.Config.Host, PID: os.Getpid(), Started: s.started, Config: s.Config.Digest()}
+	i := local.Info{Identity: s.identity, Host: s.Target.Config.Host, PID: os.Getpid(), Started: s.started, Config: s.Config.Digest(), Page: s.web != nil}
 	for n, informer := range s.informers {
 		status, h := informer.Status(), informer.History()
 		i.Types = append(i.Types, local.Kept{

@@ -19,13 +19,21 @@ func newServeStatus(streams genericiooptions.IOStreams) *cobra.Command {
 	return newServeAsk(streams, &cobra.Command{
 		Use:   "status [flags]",
 		Short: "Say what the server of this cluster and user keeps",
-		Long:  "Say what the server of this cluster and user keeps. Without one the exit code is 1.",
+		Long: "Say what the server of this cluster and user keeps, with a new link to its page, if it has one. Without a server the\n" +
+			"exit code is 1.",
 	}, func(ctx context.Context, client *local.Client) error {
 		info, err := client.Info(ctx)
 		if err != nil {
 			return err
 		}
 		fmt.Fprintln(streams.Out, print.Printable(info.String()))
+		if info.Page {
+			link, err := client.Link(ctx)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(streams.Out, "page: %s (lets one browser in, once)\n", print.Printable(link))
+		}
 		w := printers.GetNewTabWriter(streams.Out)
 		fmt.Fprintln(w, "TYPE\tNAMESPACE\tSTATE\tOBJECTS")
 		for _, t := range info.Types {

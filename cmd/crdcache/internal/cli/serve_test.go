@@ -3,8 +3,8 @@
 package cli_test
 
 import (
-	"bytes"
 	"context"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -25,14 +25,13 @@ func shortRuntimeDir(t *testing.T) {
 }
 
 // serve runs the verb until the test ends, or it ends by itself; ended gives its exit code.
-func serve(t *testing.T, args ...string) (ended <-chan int) {
+func serve(t *testing.T, errOut io.Writer, args ...string) (ended <-chan int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done, codes := make(chan struct{}), make(chan int, 1)
-	var out, errOut bytes.Buffer
 	go func() { // ended by cancel
 		defer close(done)
-		codes <- cli.Main(ctx, append([]string{"crdcache", "serve"}, args...), strings.NewReader(""), &out, &errOut)
+		codes <- cli.Main(ctx, append([]string{"crdcache", "serve"}, args...), strings.NewReader(""), io.Discard, errOut)
 	}()
 	t.Cleanup(func() { cancel(); <-done })
 	return codes
@@ -53,7 +52,7 @@ func TestServeAnswersQueries(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newShop(t)
 	config := write(t, "c.yaml", gizmoIndexes)
-	stopped := serve(t, "things", "--config", config, "-s", server.URL)
+	stopped := serve(t, io.Discard, "things", "--config", config, "-s", server.URL)
 	awaitServer(t, server.URL, 1)
 	for _, args := range [][]string{
 		{"--index", "color=red"}, {"--index", "color=red", "-o", "yaml"}, {"--index", "color=red", "-o", "json"}, {"--index", "color=red", "-o", "name"},
@@ -107,7 +106,7 @@ func TestServeAnswersQueries(t *testing.T) {
 // TestServeEndsWhenIdle: nobody asks.
 func TestServeEndsWhenIdle(t *testing.T) {
 	shortRuntimeDir(t)
-	if code := <-serve(t, "gz", "--idle", "1ms", "-s", newShop(t).URL); code != exit.OK {
+	if code := <-serve(t, io.Discard, "gz", "--idle", "1ms", "-s", newShop(t).URL); code != exit.OK {
 		t.Errorf("it ends with %d", code)
 	}
 }
@@ -116,7 +115,7 @@ func TestServeEndsWhenIdle(t *testing.T) {
 func TestServeWarnsOfMisfits(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newHouse(t, false)
-	serve(t, "rooms", "-s", server.URL)
+	serve(t, io.Discard, "rooms", "-s", server.URL)
 	awaitServer(t, server.URL, 1)
 	args := []string{"query", "rooms", "-n", "web", "--where", "@.spec.flor == 7", "--group-by", ".spec.onwer", "-s", server.URL}
 	want, got := crdcache(t, append(args, "--cache", "none")...), crdcache(t, args...)
@@ -130,7 +129,7 @@ func TestServeWarnsOfMisfits(t *testing.T) {
 func TestServeOutOfContact(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newShop(t)
-	serve(t, "gz", "-s", server.URL)
+	serve(t, io.Discard, "gz", "-s", server.URL)
 	awaitServer(t, server.URL, 1)
 	for !strings.Contains(crdcache(t, "query", "gz", "-A", "--count", "-v", "-s", server.URL).errOut, "answered by the server") {
 	}

@@ -1,13 +1,17 @@
 package cli
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 	"net"
+	"net/netip"
+	"strings"
 
+	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/local"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
@@ -15,50 +19,95 @@ import (
 	"github.com/crdcache/crdcache/web"
 )
 
-// webOptions are the flags for the page.
-type webOptions struct{ wanted, secrets bool }
+// webFlags are the flags of serve for the page.
+type webFlags struct {
+	on          bool
+	address     string
+	showSecrets bool
+	cmd         *cobra.Command
+}
 
-// page makes the page of what is kept, and listens for browsers of this machine.
-func (s *serving) page(ctx context.Context) (*web.Handler, net.Listener, error) {
-	definitions := s.definitions(ctx)
+func (f *webFlags) add(cmd *cobra.Command) {
+	f.cmd = cmd
+	set := cmd.Flags()
+	set.BoolVar(&f.on, "web", false, "Show what is kept in a browser of this machine; a link that opens the page is printed to stderr.")
+	set.StringVar(&f.address, "web-address", "127.0.0.1:0", "Where the page is, on a loopback address; port 0 stands for a free one.")
+	set.BoolVar(&f.showSecrets, "show-secrets", false, "Have the page show the values of Secrets.")
+	_ = cmd.RegisterFlagCompletionFunc("web-address", cobra.NoFileCompletions) // it fails for flags that do not exist
+}
+
+// webOptions are what the flags amount to.
+type webOptions struct {
+	address     netip.AddrPort
+	showSecrets bool
+}
+
+// toOptions returns nil where no page is asked for.
+func (f *webFlags) toOptions() (*webOptions, error) {
+	for _, name := range []string{"web-address", "show-secrets"} {
+		if !f.on && f.cmd.Flags().Changed(name) {
+			return nil, exit.Usagef("--%s has no effect without --web", name)
+		}
+	}
+	if !f.on {
+		return nil, nil
+	}
+	text := f.address
+	if port, ok := strings.CutPrefix(text, "localhost:"); ok {
+		text = "127.0.0.1:" + port
+	}
+	address, err := netip.ParseAddrPort(text)
+	if err != nil || !address.Addr().IsLoopback() || address.Addr().Zone() != "" {
+		return nil, exit.Usagef("--web-address is %q: the page is for this machine alone, so write a loopback address and a port, as in 127.0.0.1:8080", f.address)
+	}
+	return &webOptions{address, f.showSecrets}, nil
+}
+
+// page shows in a browser what is kept.
+type page struct {
+	handler  *web.Handler
+	listener net.Listener
+}
+
+// newPage listens, and makes the page of what is kept. Its informers are released by shutdown.
+func newPage(s *serving) (*page, error) {
+	definitions, err := s.factory.Acquire(crd.GVR) // the view that the server has, too
+	if err != nil {
+		return nil, err
+	}
+	handler, err := web.NewHandler(s.source(definitions.Informer()), web.Options{ShowSecrets: s.web.showSecrets})
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", s.web.address.String())
+	if err != nil {
+		handler.Close()
+		return nil, fmt.Errorf("listening for the page of --web: %w", err)
+	}
+	return &page{handler, listener}, nil
+}
+
+func (p *page) local() *local.Page {
+	return &local.Page{Listener: p.listener, Handler: p.handler, Link: func() string {
+		return "http://" + p.listener.Addr().String() + p.handler.Login()
+	}}
+}
+
+// close ends what the page follows.
+func (p *page) close() {
+	p.listener.Close()
+	p.handler.Close()
+}
+
+// source is what the page shows: the informers that there are, with what the config says of their types.
+func (s *serving) source(definitions *dynamicinformer.Informer) web.Source {
 	kept := map[schema.GroupVersionResource]discovery.Resource{} // no config means another one
 	for _, r := range s.resources {
 		kept[r.GVR] = r
 	}
-	page, err := web.NewHandler(web.Source{
-		Title: s.Target.Config.Host, Factory: s.factory,
+	return web.Source{
+		Title: cmp.Or(s.Target.Context, s.Target.Config.Host), Factory: s.factory, Definition: newDefinitions(definitions).of,
 		Indexes:    func(gvr schema.GroupVersionResource) []*indexers.Index { return s.Config.Indexes(kept[gvr]) },
 		References: func(gvr schema.GroupVersionResource) []*indexers.Reference { return s.Config.References(kept[gvr]) },
-		Definition: func(gvr schema.GroupVersionResource) *crd.Definition { return definitions[gvr.GroupResource()] },
-	}, web.Options{ShowSecrets: s.web.secrets})
-	if err != nil {
-		return nil, nil, err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		page.Close()
-		return nil, nil, fmt.Errorf("--web: %w", err)
-	}
-	return page, listener, nil
-}
-
-// definitions are those of the types that are kept, as far as they may be read: the page can do without.
-func (s *serving) definitions(ctx context.Context) map[schema.GroupResource]*crd.Definition {
-	groups := map[string]bool{}
-	for _, r := range s.resources {
-		groups[r.GVR.Group] = true
-	}
-	byType := map[schema.GroupResource]*crd.Definition{}
-	client, err := dynamicinformer.NewClient(s.Target.Config, nil)
-	if err == nil {
-		var all []*crd.Definition
-		all, err = session.DefinitionsFromCluster(ctx, client, func(group string) bool { return groups[group] })
-		for _, d := range all {
-			byType[d.GroupResource()] = d
-		}
-	}
-	if err != nil {
-		fmt.Fprintf(s.ErrOut, "warning: the page has no printer columns: %v\n", err)
-	}
-	return byType
 }

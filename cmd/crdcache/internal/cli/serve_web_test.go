@@ -5,74 +5,209 @@ package cli_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
+	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 )
 
-var printedLink = regexp.MustCompile(`http://127[.]0[.]0[.]1:\d+/login[?]token=\S+`)
+const webConfig = gizmoIndexes + `    references:
+    - {name: zone, to: {group: example.com, kind: Zone, name: .spec.zone}}
+`
 
-// TestServeWeb opens the printed link, and finds what is kept with the indexes of the config.
-func TestServeWeb(t *testing.T) {
-	shortRuntimeDir(t)
-	server := newShop(t)
-	config := write(t, "c.yaml", gizmoIndexes)
-	ctx, cancel := context.WithCancel(context.Background())
-	told, errOut := io.Pipe()
-	done := make(chan struct{})
-	go func() { // ended by cancel
-		defer close(done)
-		defer errOut.Close()
-		cli.Main(ctx, []string{"crdcache", "serve", "things", "--web", "--config", config, "-s", server.URL}, strings.NewReader(""), io.Discard, errOut)
-	}()
-	t.Cleanup(func() { cancel(); <-done })
-	link := ""
-	lines := bufio.NewScanner(told)
-	for link == "" && lines.Scan() {
-		link = printedLink.FindString(lines.Text())
-	}
-	go func() { _, _ = io.Copy(io.Discard, told) }() // ended with the verb
-	if link == "" {
-		t.Fatal("no link was printed")
-	}
-	awaitServer(t, server.URL, 1)
+// browser is let in to a page by a link, and stays.
+type browser struct {
+	t    *testing.T
+	at   *url.URL
+	http *http.Client
+}
 
+// link is the address of a page in what serve says.
+var link = regexp.MustCompile(`http://127\.0\.0\.1:\d+/login\?token=\S+`)
+
+func newBrowser(t *testing.T, said string) *browser {
+	t.Helper()
+	at, err := url.Parse(link.FindString(said))
+	if err != nil || at.Host == "" {
+		t.Fatalf("there is no link in %q", said)
+	}
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := &http.Client{Jar: jar, Transport: &http.Transport{DisableKeepAlives: true}}
-	get := func(client *http.Client, address string) (int, string) {
-		t.Helper()
-		response, err := client.Get(address)
-		if err != nil {
-			t.Fatal(err)
+	b := &browser{t, at, &http.Client{Jar: jar, Transport: &http.Transport{DisableKeepAlives: true}}}
+	if page := b.get(at.RequestURI(), http.StatusOK); !strings.Contains(page, "<html") {
+		t.Errorf("the link leads to %s", page)
+	}
+	return b
+}
+
+func (b *browser) open(path string) *http.Response {
+	b.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	b.t.Cleanup(cancel)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+b.at.Host+path, nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	response, err := b.http.Do(request)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { response.Body.Close() })
+	return response
+}
+
+func (b *browser) get(path string, status int) string {
+	b.t.Helper()
+	response := b.open(path)
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != status {
+		b.t.Errorf("%s: %v, %d, want %d: %s", path, err, response.StatusCode, status, text)
+	}
+	return string(text)
+}
+
+// read decodes an answer.
+func (b *browser) read(path string, into any) {
+	b.t.Helper()
+	if err := json.Unmarshal([]byte(b.get(path, http.StatusOK)), into); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// awaitEvent reads a stream until an event holds.
+func awaitEvent(t *testing.T, stream *bufio.Scanner, name string, holds func(data string) bool) {
+	t.Helper()
+	event := ""
+	for stream.Scan() {
+		if text, ok := strings.CutPrefix(stream.Text(), "event: "); ok {
+			event = text
+		} else if data, ok := strings.CutPrefix(stream.Text(), "data: "); ok && event == name && holds(data) {
+			return
 		}
-		defer response.Body.Close()
-		body, err := io.ReadAll(response.Body)
-		if err != nil {
-			t.Fatal(err)
+	}
+	t.Fatalf("the stream ends before %s comes: %v", name, stream.Err())
+}
+
+// TestServeWeb: the page has the types, indexes and references of serve, and hears of changes.
+func TestServeWeb(t *testing.T) {
+	shortRuntimeDir(t)
+	server := newShop(t)
+	server.Create(t, zones, object("Zone", "", "north", nil))
+	server.Create(t, gizmos, object("Gizmo", "web", "e", map[string]any{"color": "green", "zone": "north"}),
+		object("Gizmo", "web", "f", map[string]any{"zone": "south"}))
+	stderr, told := io.Pipe()
+	t.Cleanup(func() { stderr.Close() })
+	stopped := serve(t, told, "gizmos", "zones", "--web", "--config", write(t, "c.yaml", webConfig), "-s", server.URL)
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() && link.FindString(lines.Text()) == "" {
+	}
+	b := newBrowser(t, lines.Text())
+	go func() { _, _ = io.Copy(io.Discard, stderr) }() // ended by Close
+	awaitServer(t, server.URL, 2)
+
+	stream := bufio.NewScanner(b.open("/api/stream?changes=1").Body)
+	stream.Buffer(nil, 1<<20)
+	awaitEvent(t, stream, "types", func(data string) bool {
+		return strings.Contains(data, `"gizmos.example.com/v1"`) && strings.Contains(data, `"title":"`+server.URL+`"`)
+	})
+	server.Update(t, gizmos, object("Gizmo", "web", "b", map[string]any{"color": "violet", "size": int64(9)}))
+	awaitEvent(t, stream, "changes", func(data string) bool { return strings.Contains(data, `"violet"`) })
+
+	const gizmo = "type=gizmos.example.com%2Fv1"
+	var page struct {
+		Kind       string
+		References []string
+		Columns    []struct{ Name string }
+		Indexes    []struct{ Name string }
+	}
+	for t.Context().Err() == nil && (len(page.Columns) == 0 || page.Columns[0].Name != "Color") { // definitions come by themselves
+		b.read("/api/type?"+gizmo, &page)
+	}
+	if page.Kind != "Gizmo" || !slices.Equal(page.References, []string{"zone"}) || len(page.Indexes) != 3 {
+		t.Errorf("the page of the type is %+v", page)
+	}
+	var values struct {
+		Values []struct {
+			Text  string
+			Count int
 		}
-		return response.StatusCode, string(body)
 	}
-	base := link[:strings.Index(link, "/login")]
-	if status, body := get(client, link); status != http.StatusOK || !strings.Contains(body, "<title>crdcache</title>") {
-		t.Fatalf("the link leads to %d %s", status, body)
+	b.read("/api/values?index=color&"+gizmo, &values)
+	counts := map[string]int{}
+	for _, v := range values.Values {
+		counts[v.Text] = v.Count
 	}
-	if status, body := get(client, base+"/api/table?type=gizmos.example.com/v1&query=color%3Dred"); status != http.StatusOK || !strings.Contains(body, "Starts with color=red") {
-		t.Errorf("a query by an index of the config: %d %s", status, body)
+	if diff := cmp.Diff(map[string]int{"red": 2, "green": 1, "violet": 1}, counts); diff != "" {
+		t.Errorf("values of color (-want +got):\n%s", diff)
 	}
-	stranger := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	if status, _ := get(stranger, base+"/"); status != http.StatusUnauthorized {
-		t.Errorf("another browser: %d, want 401", status)
+	if text := b.get("/api/table?query=size%3C50&"+gizmo, http.StatusOK); !strings.Contains(text, `"total":3,`) || strings.Contains(text, "No index helps") {
+		t.Errorf("a query by index: %s", text)
 	}
-	if r := crdcache(t, "serve", "things", "--show-secrets", "-s", server.URL); r.code != exit.Usage || !strings.Contains(r.errOut, "without --web") {
+	if text := b.get("/api/related?key=web%2Fe&"+gizmo, http.StatusOK); !strings.Contains(text, `"key":"north","name":"zone","state":"Resolved"`) {
+		t.Errorf("what e refers to: %s", text)
+	}
+	if text := b.get("/api/dangling?"+gizmo, http.StatusOK); !strings.Contains(text, `"key":"web/f","name":"zone"`) || strings.Contains(text, "web/e") {
+		t.Errorf("what dangles: %s", text)
+	}
+
+	stranger := &browser{t, b.at, &http.Client{}}
+	stranger.get(b.at.RequestURI(), http.StatusUnauthorized)
+	stranger.get("/", http.StatusUnauthorized)
+	elsewhere, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+b.at.Host+"/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere.Host = "evil.example"
+	if response, err := b.http.Do(elsewhere); err != nil || response.StatusCode != http.StatusMisdirectedRequest {
+		t.Errorf("another host: %v, %v", response, err)
+	} else {
+		response.Body.Close()
+	}
+
+	first, second := crdcache(t, "serve", "status", "-s", server.URL), crdcache(t, "serve", "status", "-s", server.URL)
+	if link.FindString(first.out) == link.FindString(second.out) {
+		t.Errorf("the status does not give a fresh link: %q, %q", first.out, second.out)
+	}
+	newBrowser(t, second.out)
+	newBrowser(t, first.out)
+
+	if r := crdcache(t, "serve", "stop", "-s", server.URL); r.code != exit.OK {
 		t.Errorf("%+v", r)
+	}
+	if code := <-stopped; code != exit.OK {
+		t.Errorf("the server that was stopped ends with %d", code)
+	}
+	if response, err := b.http.Get("http://" + b.at.Host + "/"); err == nil {
+		response.Body.Close()
+		t.Error("the page is there although the server has ended")
+	}
+}
+
+// TestServeWebIsLocal: nobody else can ask for the page.
+func TestServeWebIsLocal(t *testing.T) {
+	shortRuntimeDir(t)
+	for _, address := range []string{
+		"0.0.0.0:0", ":0", ":8080", "10.0.0.1:80", "[::]:80", "127.0.0.1", "127.0.0.1:99999", "example.com:80", "[::1%lo]:80", "", "[::ffff:10.0.0.1]:80",
+	} {
+		r := crdcache(t, "serve", "gizmos", "--web", "--web-address", address, "-s", "http://127.0.0.1:1")
+		if r.code != exit.Usage || !strings.Contains(r.errOut, "write a loopback address and a port") {
+			t.Errorf("%q: %+v", address, r)
+		}
+	}
+	for _, flag := range []string{"--web-address=127.0.0.1:0", "--show-secrets"} {
+		if r := crdcache(t, "serve", "gizmos", flag, "-s", "http://127.0.0.1:1"); r.code != exit.Usage || !strings.Contains(r.errOut, "has no effect without --web") {
+			t.Errorf("%s: %+v", flag, r)
+		}
 	}
 }

@@ -82,6 +82,12 @@ func (c *Client) Resolve(ctx context.Context, name string) (Answer, error) {
 	return answer, err
 }
 
+// Link asks for an address of the server's page, which lets one browser in.
+func (c *Client) Link(ctx context.Context) (string, error) {
+	var link string
+	return link, c.ask(ctx, http.MethodPost, "/crdcache/link", nil, &link)
+}
+
 // Stop ends the server.
 func (c *Client) Stop(ctx context.Context) (Info, error) {
 	var info Info

@@ -24,6 +24,8 @@ type Info struct {
 	// Config is a digest of the index configs that it was given.
 	Config string `json:"config"`
 	Types  []Kept `json:"types"`
+	// Page says that there is a page for browsers.
+	Page bool `json:"page,omitempty"`
 }
 
 // Kept is a type that a server keeps.
@@ -53,11 +55,10 @@ type Options struct {
 	Resolve func(name string) ([]discovery.Resource, error)
 	// Handler answers all else.
 	Handler http.Handler
-	// Page is served on PageListener, for browsers, if that is set: for as long as everything else, and who looks at it asks.
-	Page         http.Handler
-	PageListener net.Listener
 	// Idle ends the server when nobody has asked for as long; 0: never.
 	Idle time.Duration
+	// Page is served beside the socket; nil for none.
+	Page *Page
 }
 
 // Server answers the commands of one user on a socket.
@@ -124,9 +125,10 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, listening fun
 	}
 	failed := make(chan error, 2)
 	go func() { failed <- server.Serve(listener) }() // ended by Close
-	page := &http.Server{Handler: http.HandlerFunc(s.servePage), ReadHeaderTimeout: 10 * time.Second, BaseContext: server.BaseContext}
-	if s.options.PageListener != nil {
-		go func() { failed <- page.Serve(s.options.PageListener) }() // ended by Close
+	if s.options.Page != nil {
+		page := s.page(ctx)
+		go func() { failed <- page.Serve(s.options.Page.Listener) }() // ended by Close
+		defer page.Close()
 	}
 	listening()
 	var err error
@@ -134,13 +136,7 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, listening fun
 	case err = <-failed:
 	case <-ctx.Done():
 	}
-	return errors.Join(err, server.Close(), page.Close())
-}
-
-func (s *Server) servePage(w http.ResponseWriter, r *http.Request) {
-	s.begin()
-	defer s.end()
-	s.options.Page.ServeHTTP(w, r)
+	return errors.Join(err, server.Close())
 }
 
 // ServeHTTP implements http.Handler.
@@ -157,6 +153,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		reply(w, Answer{Info: s.options.Info(), Resources: resources})
+	case r.URL.Path == "/crdcache/link" && r.Method == http.MethodPost && s.options.Page != nil:
+		reply(w, s.options.Page.Link())
 	case r.URL.Path == "/crdcache/stop" && r.Method == http.MethodPost:
 		reply(w, s.options.Info())
 		_ = http.NewResponseController(w).Flush() // it is as good as read

@@ -63,3 +63,15 @@ func (k *kubeconfigFlags) loader() clientcmd.ClientConfig {
 	}
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &overrides)
 }
+
+// context names the context that tells which server to use; empty where there is none, or the flags name a server.
+func (k *kubeconfigFlags) context(loader clientcmd.ClientConfig) (string, error) {
+	if k.overrides.ClusterInfo.Server != "" {
+		return "", nil
+	}
+	if k.overrides.CurrentContext != "" {
+		return k.overrides.CurrentContext, nil
+	}
+	raw, err := loader.RawConfig()
+	return raw.CurrentContext, err
+}

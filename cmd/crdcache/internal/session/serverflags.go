@@ -70,6 +70,9 @@ func (f *ServerFlags) Target(ctx context.Context, streams genericiooptions.IOStr
 	if t.Config, err = loader.ClientConfig(); err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
+	if t.Context, err = f.config.context(loader); err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
 	// Fairness is the server's business (API priority and fairness); a limit here only adds waiting.
 	t.Config.QPS = -1
 	t.warnAs(streams.ErrOut)

@@ -21,6 +21,8 @@ import (
 type Target struct {
 	// Config is how to reach the server, without a client-side rate limit.
 	Config *rest.Config
+	// Context is that of the kubeconfig; empty where the server does not come from one.
+	Context string
 	// Namespace is the one to read; empty for all.
 	Namespace string
 	// Timeout bounds the wait for types to be found and synced; 0 waits without end.

@@ -1,0 +1,55 @@
+package dynamicinformer
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/crdcache/crdcache/internal/health"
+	"github.com/crdcache/crdcache/internal/requests"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+)
+
+// TestQuietTypesRecover: after an outage, however long, the status is well again as soon as a watch has been open for as long
+// as one is that is not closed at once. Here neither events nor bookmarks come.
+func TestQuietTypesRecover(t *testing.T) {
+	closes := apitest.Close("")
+	for name, tt := range map[string]struct {
+		reason Reason
+		broken []apitest.Fault
+	}{
+		"failing":              {ReasonRequestFailed, []apitest.Fault{{Status: 503}}},
+		"throttled":            {ReasonThrottled, []apitest.Fault{{Status: 429}}},
+		"not found":            {ReasonNotFound, []apitest.Fault{{Status: 404}}},
+		"forbidden":            {ReasonForbidden, []apitest.Fault{{Status: 403}}},
+		"only watches failing": {ReasonRequestFailed, []apitest.Fault{{Verb: "watch", Status: 500}, {Verb: "watch-list", Status: 500}}},
+		"closed at once":       {ReasonWatchClosed, []apitest.Fault{{Verb: "watch", Effect: closes}, {Verb: "watch-list", Effect: closes}}},
+	} {
+		for _, outage := range []time.Duration{2 * health.ContactPatience, 10 * time.Minute} {
+			virtual(t, func(t *testing.T, server *apitest.Server) {
+				server.Create(t, widgets, widget("web", "a"))
+				f := newVirtualFactory(t, server, Options{})
+				i := ask(t, f, widgets)
+				start(t, f)
+				time.Sleep(time.Minute) // the end of a short watch is another failure
+				for _, f := range tt.broken {
+					f.Path = widgetsPath
+					server.Break(f)
+				}
+				server.CloseClientConnections()
+				observe(t, i, name+", for "+outage.String(), outage, brief{StateDegraded, tt.reason, true})
+				before := len(server.Requests())
+				server.Repair()
+				watched := func() bool {
+					return slices.ContainsFunc(server.Requests()[before:], func(r string) bool { return strings.HasPrefix(r, "watch "+widgetsPath+"?") })
+				}
+				for repaired := time.Now(); !watched() && time.Since(repaired) < 10*time.Minute; synctest.Wait() {
+					time.Sleep(100 * time.Millisecond)
+				}
+				observe(t, i, name+", watched again", requests.ShortWatch, brief{State: StateSynced})
+			})
+		}
+	}
+}

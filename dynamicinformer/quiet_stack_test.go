@@ -1,0 +1,101 @@
+//go:build amd64 && !race
+
+package dynamicinformer
+
+import (
+	"encoding/pem"
+	"errors"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+)
+
+// smallStack is how many bytes the frames of a goroutine may take so that its stack shrinks to 8 KB: the runtime halves one of
+// 16 KB where less than a quarter is in use, and counts 800 bytes on top of what is (see shrinkstack in runtime/stack.go).
+const smallStack = 16<<10/4 - 800
+
+// showsStacks is set for a process that shows the stacks of its goroutines with addresses, as only one does that crashes.
+const showsStacks = "CRDCACHE_TEST_SHOW_STACKS"
+
+// TestQuietWatchHasASmallStack: each quiet type has a goroutine that waits for events of its watch, over HTTP/2. Most of what a
+// type without objects costs is the stack of it, which is 8 KB or 16. How large the frames are is up to the compiler and to the
+// functions that wait in each other, and to nothing else.
+func TestQuietWatchHasASmallStack(t *testing.T) {
+	if os.Getenv(showsStacks) != "" {
+		crashWhileQuiet(t)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := exec.CommandContext(patient(t), program, "-test.run=^"+t.Name()+"$")
+	child.Env = append(os.Environ(), showsStacks+"=1", "GOTRACEBACK=system")
+	output, _ := child.CombinedOutput() // it crashes
+	stack := quietWatch(string(output))
+	if stack == "" {
+		t.Fatalf("there is no quiet watch in\n%s", output)
+	}
+	if used := frames(t, stack); used >= smallStack {
+		t.Errorf("the frames of a quiet watch take %d bytes, so that its stack has 16 KB: less than %d fit into 8 KB. Move what happens once into functions that have returned when the watch is quiet.\n%s", used, smallStack, stack)
+	}
+}
+
+// crashWhileQuiet ends the process while an informer is quiet.
+func crashWhileQuiet(t *testing.T) {
+	server := apitest.New(t, apitest.Type{GVR: widgets, Kind: "Widget", Namespaced: true})
+	front := httptest.NewUnstartedServer(server.Server.Config.Handler)
+	front.EnableHTTP2 = true
+	front.StartTLS()
+	f, err := New(Options{Config: &rest.Config{Host: front.URL, QPS: -1, TLSClientConfig: rest.TLSClientConfig{
+		CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw}),
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	synced(t, f)
+	text := make([]byte, 1<<20)
+	for quietWatch(string(text[:runtime.Stack(text, true)])) == "" {
+		time.Sleep(time.Millisecond)
+	}
+	go panic("to show the stacks") // not here, where deferred functions would end the watch
+	select {}
+}
+
+// quietWatch returns the stack, of those in a text, of the goroutine that waits for the next event of a watch; empty where
+// there is none.
+func quietWatch(stacks string) string {
+	for stack := range strings.SplitSeq(stacks, "\n\n") {
+		if strings.Contains(stack, ".WatchInline(") && strings.Contains(stack, ".transportResponseBody.Read(") && strings.Contains(stack, "sync.(*Cond).Wait(") {
+			return stack
+		}
+	}
+	return ""
+}
+
+// addresses are where the frame of a function ends and begins.
+var addresses = regexp.MustCompile(` fp=0x([0-9a-f]+) sp=0x([0-9a-f]+) `)
+
+// frames returns how many bytes the frames of a goroutine take. The innermost comes first.
+func frames(t *testing.T, stack string) int64 {
+	t.Helper()
+	all := addresses.FindAllStringSubmatch(stack, -1)
+	if len(all) == 0 {
+		t.Fatalf("there are no addresses in\n%s", stack)
+	}
+	end, err := strconv.ParseInt(all[len(all)-1][1], 16, 64)
+	begin, failure := strconv.ParseInt(all[0][2], 16, 64)
+	if err := errors.Join(err, failure); err != nil {
+		t.Fatal(err)
+	}
+	return end - begin
+}

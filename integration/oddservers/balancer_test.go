@@ -1,9 +1,13 @@
 package oddservers_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"net/url"
+	"sync/atomic"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/integration/harness"
@@ -19,12 +24,9 @@ import (
 	"github.com/crdcache/crdcache/internal/informer/conformance"
 )
 
-// lag is by how many milliseconds one of the API servers is behind. API servers wait 3 s for what they do not know yet, and then say
-// that the resource version is too large.
-const lag = 4000
-
-// TestLaggingAPIServer: behind a load balancer over two API servers of which one lags, no informer goes back in time: not by a watch
-// that goes on at the other one, nor by a list.
+// TestLaggingAPIServer: behind a load balancer over two API servers of which one does not get to know what is written, no
+// informer goes back in time: not by a watch that goes on at the other one, nor by a list. That server answers that the
+// resource version is too large, and shows what it was asked for once it knows it.
 func TestLaggingAPIServer(t *testing.T) {
 	config := harness.Config(t)
 	server, err := url.Parse(config.Host)
@@ -37,64 +39,79 @@ func TestLaggingAPIServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	boats := admin.Resource(gvr).Namespace(harness.Namespace(t))
-	f := &fleet{T: t, boats: boats}
-	f.launch(gvr, "first")
+	f := &fleet{T: t, gvr: gvr, boats: admin.Resource(gvr).Namespace(harness.Namespace(t))}
+	f.launch("first")
 
 	etcd := faultproxy.Start(t, harness.EtcdAddress(t))
 	lagging := harness.AnotherAPIServer(t, etcd.Address())
-	balancer := faultproxy.Start(t, server.Host)
+	balancer := faultproxy.Start(t, lagging)
 	link := conformance.NewFaults(nil)
+	link.RefuseWatchList() // which such a server answers when it knows what it was asked for, however late
+	refused := &tooLarge{}
 	config.Host = "https://" + balancer.Address()
 	config.Wrap(link.Wrap)
-	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: config})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := factory.Shutdown(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	if f.informer, err = factory.ForResource(gvr); err != nil {
-		t.Fatal(err)
-	}
-	f.witness = witness.New("the informer", nil)
-	if _, err := f.informer.AddEventHandler(f.witness); err != nil {
-		t.Fatal(err)
-	}
-	if err := factory.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	config.Wrap(refused.wrap)
+	f.follow(config)
+	f.sail()
+	f.agree() // by an event, so that what answers is the watch cache
+
+	catchUp := etcd.Spoil(t, "timeout", map[string]any{"timeout": 0}) // nothing comes from etcd
+	balancer.Redirect(t, server.Host)
+	f.sail()
 	f.agree()
-	defer etcd.Spoil(t, "latency", map[string]any{"latency": lag})()
-	for round := range 2 {
-		// The informer knows more than the other server when it goes there.
-		f.sail(round)
-		f.agree()
-		watches := link.Requests("watch")
-		balancer.Redirect(t, lagging)
-		harness.Eventually(t, func(context.Context) error {
-			if link.Requests("watch") == watches {
-				return fmt.Errorf("there is no watch at the lagging server")
-			}
-			return nil
-		})
-		lists := link.Requests("list") + link.Requests("watch-list")
-		harness.Eventually(t, func(context.Context) error {
-			link.ExpireWatches() // the watch may not have been answered yet
-			if link.Requests("list")+link.Requests("watch-list") == lists {
-				return fmt.Errorf("there is no list at the lagging server")
-			}
-			return nil
-		})
-		f.sail(round)
-		f.agree()
-		balancer.Redirect(t, server.Host)
-		f.sail(round)
-		f.agree()
+	watches, lists := link.Requests("watch"), link.Requests("list")
+	balancer.Redirect(t, lagging)
+	harness.Eventually(t, func(context.Context) error {
+		if link.Requests("watch") == watches {
+			return fmt.Errorf("there is no watch at the lagging server")
+		}
+		return nil
+	})
+	f.sail()
+	harness.Eventually(t, func(context.Context) error {
+		link.ExpireWatches() // the watch may not have been answered yet
+		if link.Requests("list") == lists {
+			return fmt.Errorf("there is no list at the lagging server")
+		}
+		return nil
+	})
+	harness.Eventually(t, func(context.Context) error {
+		if refused.answers.Load() == 0 {
+			return fmt.Errorf("the lagging server has not said that the resource version is too large")
+		}
+		return nil
+	})
+	catchUp() // closes the connections to etcd, and the server opens others
+	f.agree()
+}
+
+// tooLarge counts the answers that say that a resource version is too large. The client may repeat such a request by itself,
+// so that the informer does not hear of them.
+type tooLarge struct{ answers atomic.Int64 }
+
+func (l *tooLarge) wrap(next http.RoundTripper) http.RoundTripper { return counted{l, next} }
+
+type counted struct {
+	*tooLarge
+	next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c counted) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := c.next.RoundTrip(r)
+	if err != nil || response.StatusCode != http.StatusGatewayTimeout {
+		return response, err
 	}
-	t.Logf("relists: %+v", f.informer.Status().Relists)
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Contains(body, []byte(metav1.CauseTypeResourceVersionTooLarge)) {
+		c.answers.Add(1)
+	}
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	return response, nil
 }
 
 // fleet is objects that change, and an informer of them.
@@ -107,12 +124,36 @@ type fleet struct {
 	value    int64
 }
 
-// launch creates a boat.
-func (f *fleet) launch(gvr schema.GroupVersionResource, name string) {
+// follow starts the informer.
+func (f *fleet) follow(config *rest.Config) {
 	f.Helper()
-	f.gvr = gvr
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: config})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() {
+		if err := factory.Shutdown(context.Background()); err != nil {
+			f.Error(err)
+		}
+	})
+	if f.informer, err = factory.ForResource(f.gvr); err != nil {
+		f.Fatal(err)
+	}
+	f.witness = witness.New("the informer", nil)
+	if _, err := f.informer.AddEventHandler(f.witness); err != nil {
+		f.Fatal(err)
+	}
+	if err := factory.Start(f.Context()); err != nil {
+		f.Fatal(err)
+	}
+	f.agree()
+}
+
+// launch creates a boat.
+func (f *fleet) launch(name string) {
+	f.Helper()
 	boat := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"value": f.value}}}
-	boat.SetGroupVersionKind(gvr.GroupVersion().WithKind("Boat"))
+	boat.SetGroupVersionKind(f.gvr.GroupVersion().WithKind("Boat"))
 	boat.SetName(name)
 	if _, err := f.boats.Create(f.Context(), boat, metav1.CreateOptions{}); err != nil {
 		f.Fatal(err)
@@ -120,14 +161,14 @@ func (f *fleet) launch(gvr schema.GroupVersionResource, name string) {
 }
 
 // sail changes a boat, and creates and deletes one.
-func (f *fleet) sail(round int) {
+func (f *fleet) sail() {
 	f.Helper()
 	f.value++
 	if _, err := f.boats.Patch(f.Context(), "first", types.MergePatchType, fmt.Appendf(nil, `{"spec":{"value":%d}}`, f.value), metav1.PatchOptions{}); err != nil {
 		f.Fatal(err)
 	}
-	name := fmt.Sprintf("boat-%d-%d", round, f.value)
-	f.launch(f.gvr, name)
+	name := fmt.Sprintf("boat-%d", f.value)
+	f.launch(name)
 	if f.value%2 == 0 {
 		if err := f.boats.Delete(f.Context(), name, metav1.DeleteOptions{}); err != nil {
 			f.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -48,7 +49,18 @@ func ParseRedactions(text []byte) ([]Redaction, error) {
 
 // prune leaves out the paths, and the annotation in which kubectl keeps a copy of the whole object.
 func (r Redaction) prune() dynamicinformer.Prune {
-	return dynamicinformer.Prune{Paths: r.Paths, Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneLastApplied}}
+	return dynamicinformer.Prune{Paths: r.paths(), Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneLastApplied}}
+}
+
+// managedFields names the items of lists and sets by their values, and would tell what is left out of them.
+const managedFields = ".metadata.managedFields"
+
+// paths are all that are left out. Secrets have no lists.
+func (r Redaction) paths() []string {
+	if r.Type == Secrets.Type {
+		return r.Paths
+	}
+	return append(slices.Clone(r.Paths), managedFields)
 }
 
 // Redactor leaves parts out of objects.
@@ -62,7 +74,7 @@ func (r *Redactor) Add(what Redaction, of ...schema.GroupResource) {
 	if r.types == nil {
 		r.types = map[schema.GroupResource][]Redaction{}
 	}
-	done := snapshot.Redaction{Type: what.Type, Paths: what.Paths}
+	done := snapshot.Redaction{Type: what.Type, Paths: what.paths()}
 	for _, gr := range of {
 		r.types[gr] = append(r.types[gr], what)
 		done.Resources = append(done.Resources, gr.String())

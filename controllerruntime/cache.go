@@ -119,7 +119,9 @@ func (c *Cache) makeFactory(config *rest.Config, options cache.Options) error {
 		}
 		types = c.types
 	}
-	c.factory, err = dynamicinformer.New(dynamicinformer.Options{Client: client, Types: types, Linger: -1})
+	c.factory, err = dynamicinformer.New(dynamicinformer.Options{
+		Client: client, Types: types, Linger: -1, Defaults: dynamicinformer.ResourceOptions{Storage: c.options.defaultStorage()},
+	})
 	return err
 }
 

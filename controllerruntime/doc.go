@@ -1,5 +1,5 @@
 // Package controllerruntime puts the informers of dynamicinformer under controller-runtime: a cache.Cache that keeps objects
-// as JSON and decodes them when they are read.
+// as JSON, compressed while nobody reads them, and decodes them when they are read.
 //
 // # Usage
 //
@@ -41,6 +41,9 @@
 // are shared and must not be changed; those that other readers get are their own.
 //
 // # Memory
+//
+// Objects are kept as JSON, compressed until they are read again and again: see dynamicinformer.StorageAdaptive, and
+// [Options].Storage for other ways.
 //
 // A decoded object is kept by a weak pointer for whoever reads it next. What a reader owns is not kept: it was decoded for
 // that reader, straight into the struct, instead of being copied.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/storage/zstd"
 )
 
 // Options are what cache.Options has no place for. The zero value is usable.
@@ -17,8 +18,9 @@ type Options struct {
 	// Storage or Prune says otherwise. Namespaces and selectors are for cache.Options to say: a config with any is refused.
 	Indexes *indexers.Config
 
-	// Storage says how objects are kept. Default: dynamicinformer.StoragePacked, as JSON; the metadata of objects alone
-	// where only metadata is read of a type.
+	// Storage says how objects are kept. Default: dynamicinformer.StorageAdaptive with CompressLists, as JSON that is
+	// compressed while nobody reads it; with Factory, what that factory's options say; the metadata of objects alone where only
+	// metadata is read of a type.
 	Storage dynamicinformer.Storage
 
 	// Prune says what to leave out of objects. A transform does not see that. cache.TransformStripManagedFields is done as
@@ -45,6 +47,22 @@ type Options struct {
 	// Name tells the caches of one registry apart, in the label factory of metrics. Default: none. Where a name is taken, a
 	// number is added.
 	Name string
+}
+
+// defaultCompression is one for all caches, so that those that share a factory share informers.
+var defaultCompression = zstd.New(zstd.Options{})
+
+// compression returns what compresses, where nothing says more about it.
+func (o Options) compression() dynamicinformer.Compression {
+	if o.Storage.Compression != nil {
+		return o.Storage.Compression
+	}
+	return defaultCompression
+}
+
+// defaultStorage is how a factory of the cache's own keeps objects where nothing else is said.
+func (o Options) defaultStorage() dynamicinformer.Storage {
+	return dynamicinformer.Storage{Mode: dynamicinformer.StorageAdaptive, Compression: o.compression(), CompressLists: true}
 }
 
 // isSet reports whether anything is.

@@ -209,7 +209,7 @@ func jittered(period time.Duration) time.Duration {
 // nothing else is asked for.
 func (c *Cache) storage(r *resource) (dynamicinformer.ResourceOptions, error) {
 	options := dynamicinformer.ResourceOptions{Storage: c.options.Storage, Prune: c.options.Prune}
-	configured, err := configurationOf(c.options.Indexes, r, c.options.Storage.Compression)
+	configured, err := configurationOf(c.options.Indexes, r, c.options.compression())
 	if err != nil {
 		return options, err
 	}

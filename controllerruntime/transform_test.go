@@ -84,7 +84,7 @@ func TestStripManagedFieldsIsPruning(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, err, form.GetManagedFields())
 		}
 	}
-	if view := c.Factory().Stats()[0].View; view != "pruned" && view != "pruned; storage: metadata" {
+	if view := c.Factory().Stats()[0].View; view != "pruned; storage: adaptive" && view != "pruned; storage: metadata" {
 		t.Errorf("the view is %q", view)
 	}
 }

@@ -23,6 +23,11 @@ type Storage struct {
 	// Compression makes compressors for StorageCompressed and StorageAdaptive, which require it; with other modes it is ignored.
 	// That of package storage/zstd is ready-made: zstd.New(zstd.Options{}).
 	Compression Compression
+
+	// CompressLists has StorageAdaptive compress what a watch-list brings as it arrives, from 1 MB on, rather than right after:
+	// while a cache is filled it takes no more memory than with StorageCompressed, and as much time. With other modes it is
+	// ignored.
+	CompressLists bool
 }
 
 // StorageMode is a way to keep objects.
@@ -148,7 +153,11 @@ func (s Storage) form(pruner *packed.Pruner) store.Form {
 	case StorageCompressed:
 		return store.NewPacked(pruner, s.Compression)
 	case StorageAdaptive:
-		return store.NewAdaptive(pruner, s.Compression)
+		form := store.NewAdaptive(pruner, s.Compression)
+		if s.CompressLists {
+			form.CompressLists()
+		}
+		return form
 	default:
 		return store.NewPacked(pruner, nil)
 	}

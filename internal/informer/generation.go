@@ -45,7 +45,8 @@ var (
 // earlier list take no second room. Replace transforms once more. An object that the transform fails on is passed
 // on as it came, so that it does not vanish from the list unnoticed; Replace then decides.
 func (g *generation) Transformer() cache.TransformFunc {
-	if _, packs := g.informer.store.Form().(*store.Packed); g.transform == nil && !packs {
+	form, packs := g.informer.store.Form().(*store.Packed)
+	if g.transform == nil && !packs {
 		return nil
 	}
 	return func(obj any) (any, error) {
@@ -54,6 +55,9 @@ func (g *generation) Transformer() cache.TransformFunc {
 			return obj, nil
 		}
 		i := g.informer
+		if packs {
+			item = form.Listed(item)
+		}
 		if key, err := i.keyOf(item); err == nil {
 			if had, found := i.store.Snapshot().Get(key); found && i.store.Form().Same(had, item) {
 				item = had

@@ -140,6 +140,9 @@ func (s *Store) Replace(b *Batch, resourceVersion string) (changes []Change, ok 
 		b.next.sizes = b.sizes(now)
 	}
 	s.current.Store(b.next)
+	if f := s.Adaptive(); f != nil {
+		f.listEnds()
+	}
 	if filled := s.filled.Load(); filled != nil {
 		(*filled)()
 	}

@@ -17,6 +17,10 @@ type Packed struct {
 	// while eager is set.
 	adaptive bool
 	eager    atomic.Bool
+	// compressLists says that an adaptive form compresses what is listed when it arrives, and listed counts the bytes that
+	// the present list has brought.
+	compressLists bool
+	listed        atomic.Int64
 	// metadataOnly says that objects are cut down to their metadata.
 	metadataOnly bool
 
@@ -39,6 +43,28 @@ func NewAdaptive(pruner *packed.Pruner, trainer packed.Trainer) *Packed {
 	f.adaptive = true
 	return f
 }
+
+// CompressLists has Listed compress.
+func (f *Packed) CompressLists() *Packed {
+	f.compressLists = true
+	return f
+}
+
+// Listed is called with each item that a watch-list brings, before the content is replaced by all of them, and returns what
+// is kept of it: compressed, if lists are compressed and this one is large enough. What the store has and is in use stays.
+func (f *Packed) Listed(item Item) Item {
+	o, ok := item.(*packed.Object)
+	if !ok || !f.compressLists || f.listed.Add(int64(o.Len())) < worthwhile {
+		return item
+	}
+	if use := o.Use(); use.Used || use.Stays {
+		return item
+	}
+	return f.press.compress(o)
+}
+
+// listEnds begins another list.
+func (f *Packed) listEnds() { f.listed.Store(0) }
 
 // Packer implements Form.
 func (f *Packed) Packer() *packed.Packer { return f.packer }

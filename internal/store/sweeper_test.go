@@ -83,6 +83,45 @@ func TestSweepsBehindFills(t *testing.T) {
 	})
 }
 
+// TestListsAreCompressedOnArrival lists many objects, of which the first are learnt from, and then a few.
+func TestListsAreCompressedOnArrival(t *testing.T) {
+	form := store.NewAdaptive(nil, runs{}).CompressLists()
+	s := store.New(store.Options{Form: form})
+	const large = 700 // 2.8 MB
+	list := func(count, version int) (compressed int) {
+		all := make([]store.Keyed, count)
+		for n := range all {
+			all[n] = object(t, s, n, version)
+			all[n].Item = form.Listed(all[n].Item)
+			if all[n].Item.(*packed.Object).Compressed() {
+				compressed++
+			}
+		}
+		if _, ok := s.Replace(s.PrepareAll(all), fmt.Sprint(version)); !ok {
+			t.Fatal("refused")
+		}
+		return compressed
+	}
+	if n := list(large, 1); n < large/4 {
+		t.Errorf("%d of %d are compressed", n, large)
+	}
+	if n := list(100, 2); n != 0 {
+		t.Errorf("%d of a short list are compressed", n)
+	}
+	for n := range large {
+		used := object(t, s, n, 3).Item.(*packed.Object)
+		if used.SetUsed(); form.Listed(used) != store.Item(used) {
+			t.Fatalf("object %d is compressed, though it is in use", n)
+		}
+	}
+	plain := store.NewAdaptive(nil, runs{})
+	for n := range large {
+		if o := object(t, s, n, 4).Item; plain.Listed(o) != o {
+			t.Fatal("objects are compressed on arrival, which nobody asked for")
+		}
+	}
+}
+
 // TestHotObjectsBecomePacked reads an object again and again, and then no more.
 func TestHotObjectsBecomePacked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

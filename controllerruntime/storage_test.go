@@ -1,0 +1,62 @@
+package controllerruntime
+
+import (
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/storage/zstd"
+)
+
+// TestStorage says how objects are kept, in the ways that there are, or does not.
+func TestStorage(t *testing.T) {
+	config, err := indexers.Parse(indexers.Source{Name: "test", Data: []byte(`
+apiVersion: crdcache.dev/v1alpha1
+kind: IndexConfig
+metadata: {name: test}
+spec:
+  resources:
+  - name: settings
+    match: {group: "", version: v1, resource: configmaps}
+    storage: {mode: compressed}
+`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := newServer(t)
+	server.Create(t, configMaps, configMap("web", "a", "key", "value"))
+	for name, test := range map[string]struct {
+		options Options
+		shared  bool // says that the factory is somebody else's
+		want    dynamicinformer.StorageMode
+	}{
+		"default":            {Options{}, false, dynamicinformer.StorageAdaptive},
+		"packed":             {Options{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StoragePacked}}, false, dynamicinformer.StoragePacked},
+		"compression alone":  {Options{Storage: dynamicinformer.Storage{Compression: zstd.New(zstd.Options{})}}, false, dynamicinformer.StorageAdaptive},
+		"config":             {Options{Indexes: config}, false, dynamicinformer.StorageCompressed},
+		"of the factory":     {Options{}, true, dynamicinformer.StoragePacked},
+		"not of the factory": {Options{Indexes: config}, true, dynamicinformer.StorageCompressed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if test.shared {
+				factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config()})
+				if err != nil {
+					t.Fatal(err)
+				}
+				test.options.Factory = factory
+			}
+			c := newCache(t, server, cache.Options{}, test.options)
+			start(t, c)
+			object := forms()["unstructured"]
+			if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, object); err != nil {
+				t.Fatal(err)
+			}
+			if got := c.Factory().Stats()[0].Mode; got != test.want {
+				t.Errorf("objects are kept as %s, not as %s", got, test.want)
+			}
+		})
+	}
+}

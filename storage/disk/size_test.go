@@ -1,0 +1,46 @@
+package disk
+
+import (
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// TestSizeOnDisk saves a content again and again, of which all is new each time and nothing can be compressed away: at rest,
+// no more is on the disk than 1.3 times what the last content comes to.
+func TestSizeOnDisk(t *testing.T) {
+	fs := vfs.NewMem()
+	random := rand.NewChaCha8([32]byte{})
+	var bytes int64
+	for round := 1; round <= 3; round++ {
+		s := newStore(t, fs)
+		v := claim(t, s, "widgets")
+		c := content{}
+		bytes = 0
+		for k := range 2000 {
+			noise := make([]byte, 1500)
+			_, _ = random.Read(noise) // it cannot fail
+			text := fmt.Sprintf(`{"number":%d,"text":%q}`, k, base64.RawStdEncoding.EncodeToString(noise))
+			c[fmt.Sprintf("ns/object-%04d", k)] = text
+			bytes += int64(len(text)) * 3 / 4 // which is what the noise is encoded in
+		}
+		save(t, v, round, c)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var onDisk int64
+	for _, path := range files(t, fs, "/state") {
+		info, err := fs.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		onDisk += info.Size()
+	}
+	if onDisk > bytes*13/10 {
+		t.Errorf("%d bytes are on the disk for %d", onDisk, bytes)
+	}
+}

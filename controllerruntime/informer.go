@@ -52,7 +52,7 @@ func (c *Cache) GetInformerForKind(ctx context.Context, gvk schema.GroupVersionK
 }
 
 func (c *Cache) getInformer(ctx context.Context, gvk schema.GroupVersionKind, object runtime.Object, opts ...cache.InformerGetOption) (cache.Informer, error) {
-	r, started, err := c.resource(resourceKey{gvk, kindOfForm(object)}, object)
+	r, started, err := c.resource(ctx, resourceKey{gvk, kindOfForm(object)}, object)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (c *Cache) IndexField(ctx context.Context, object client.Object, field stri
 	if err != nil {
 		return err
 	}
-	r, _, err := c.resource(resourceKey{gvk, kindOfForm(object)}, object)
+	r, _, err := c.resource(ctx, resourceKey{gvk, kindOfForm(object)}, object)
 	if err != nil {
 		return err
 	}

@@ -181,6 +181,23 @@ func TestUnsyncedIsATimeout(t *testing.T) {
 	}
 }
 
+// TestEndedContextIsATimeout for the first who asks for a type, though its informer may have synced for another form of it.
+func TestEndedContextIsATimeout(t *testing.T) {
+	c := newCache(t, newServer(t), cache.Options{}, Options{})
+	start(t, c)
+	if err := c.List(t.Context(), &corev1.ConfigMapList{}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if i, err := c.GetInformer(ctx, configMap("web", "a")); !apierrors.IsTimeout(err) || i != nil {
+		t.Errorf("%v, %v", i, err)
+	}
+	if err := c.List(ctx, &corev1.ConfigMapList{}); err != nil {
+		t.Errorf("what has been read: %v", err)
+	}
+}
+
 // misfit is an object that a ConfigMap cannot hold.
 func misfit(namespace, name string) *unstructured.Unstructured {
 	u := configMap(namespace, name)

@@ -30,7 +30,7 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, out client.Object
 	if err != nil {
 		return err
 	}
-	r, started, err := c.reading(gvk, out)
+	r, started, err := c.reading(ctx, gvk, out)
 	if err != nil {
 		return err
 	}
@@ -65,14 +65,14 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, out client.Object
 }
 
 // reading returns the resource of an object that is to be read.
-func (c *Cache) reading(gvk schema.GroupVersionKind, object runtime.Object) (r *resource, started bool, err error) {
+func (c *Cache) reading(ctx context.Context, gvk schema.GroupVersionKind, object runtime.Object) (r *resource, started bool, err error) {
 	key := resourceKey{gvk, kindOfForm(object)}
 	if c.failOnMissing {
 		if r, state := c.known(key); r == nil {
 			return nil, state != cacheFresh, &cache.ErrResourceNotCached{GVK: gvk}
 		}
 	}
-	return c.resource(key, object)
+	return c.resource(ctx, key, object)
 }
 
 // storeKey is the key of an object in a cache.
@@ -102,7 +102,7 @@ func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client
 	if err != nil {
 		return err
 	}
-	r, started, err := c.reading(gvk, item)
+	r, started, err := c.reading(ctx, gvk, item)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,6 +39,8 @@ type resource struct {
 	views    map[string]*view
 	informer *Informer
 	indexes  indexes
+	// awaited says that somebody has waited for it, and has not waited in vain.
+	awaited atomic.Bool
 	// cacheEnded reports whether the cache has ended as it was told to.
 	cacheEnded func() bool
 }
@@ -59,7 +62,7 @@ func (c *Cache) known(key resourceKey) (*resource, cacheState) {
 }
 
 // resource returns a resource, which is made where there is none yet, and whether the cache has been started.
-func (c *Cache) resource(key resourceKey, object runtime.Object) (r *resource, started bool, err error) {
+func (c *Cache) resource(ctx context.Context, key resourceKey, object runtime.Object) (r *resource, started bool, err error) {
 	r, state := c.known(key)
 	started = state != cacheFresh
 	switch {
@@ -85,8 +88,12 @@ func (c *Cache) resource(key resourceKey, object runtime.Object) (r *resource, s
 			return r, c.hasStarted(), err
 		}
 		if made != nil {
-			<-made // closed by whoever makes it
-			continue
+			select {
+			case <-made: // closed by whoever makes it
+				continue
+			case <-ctx.Done():
+				return nil, c.hasStarted(), context.Cause(ctx)
+			}
 		}
 		return c.makeResource(key, mapping, form)
 	}
@@ -264,16 +271,21 @@ func (r *resource) in(namespace string) *view {
 	return r.views[cache.AllNamespaces]
 }
 
-// awaitViews waits until views can be read. The error is a timeout, as with controller-runtime, which says why.
+// awaitViews waits until views can be read. The error is a timeout, as with controller-runtime, which says why. Who comes first
+// with a context that has ended is refused, however fast the informer is: with controller-runtime it would not be there yet.
 func (r *resource) awaitViews(ctx context.Context, object any, views ...*view) error {
+	late := !r.awaited.Load() && ctx.Err() != nil
 	for _, v := range views {
 		if r.lost(v) {
 			return errLost(r.key.gvk)
 		}
-		if v.informer().HasSynced() {
+		if v.informer().HasSynced() && !late {
 			continue
 		}
-		err := await(ctx, v.informer())
+		err := context.Cause(ctx)
+		if !late {
+			err = await(ctx, v.informer())
+		}
 		switch {
 		case err == nil:
 		case errors.Is(err, dynamicinformer.ErrStopped):
@@ -282,6 +294,7 @@ func (r *resource) awaitViews(ctx context.Context, object any, views ...*view) e
 			return apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for %T Informer to sync: %s", object, v.informer().Status()), 0)
 		}
 	}
+	r.awaited.Store(true)
 	return nil
 }
 

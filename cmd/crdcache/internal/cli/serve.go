@@ -76,7 +76,7 @@ func (f *serveFlags) toOptions(cmd *cobra.Command, args []string, streams generi
 		return nil, exit.Usagef("--from has no effect with serve: files are read as fast by each command")
 	}
 	o := &serveOptions{Reader: read, idle: f.idle, web: page}
-	if cmd.Flags().Changed("namespace") {
+	if named := cmd.Flags().Lookup("namespace"); named.Value.String() != "" {
 		o.namespace = read.Target.Namespace
 	}
 	return o, nil

@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -146,6 +147,22 @@ func TestServeOutOfContact(t *testing.T) {
 		}
 	}
 	if r := crdcache(t, "serve", "status", "-s", server.URL); r.code != exit.OK || !strings.Contains(r.out, "(Unreachable)") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestNamespaceWithoutName: --namespace of a variable that is not set names none: all are saved, and kept.
+func TestNamespaceWithoutName(t *testing.T) {
+	shortRuntimeDir(t)
+	server := newShop(t)
+	file := filepath.Join(t.TempDir(), "a.snapshot")
+	if r := crdcache(t, "snapshot", "save", file, "gz", "--namespace", "", "-s", server.URL); r.code != exit.OK {
+		t.Errorf("%+v", r)
+	}
+	crdcache(t, "query", "gz", "-A", "--count", "--from", file).expect(t, exit.OK, "4\n")
+	serve(t, io.Discard, "gz", "--namespace", "", "-s", server.URL)
+	awaitServer(t, server.URL, 1)
+	if r := crdcache(t, "serve", "status", "-s", server.URL); !strings.Contains(r.out, "<all>") {
 		t.Errorf("%+v", r)
 	}
 }

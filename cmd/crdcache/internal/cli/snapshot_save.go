@@ -100,7 +100,7 @@ func (f *snapshotSaveFlags) toOptions(cmd *cobra.Command, args []string, streams
 	if o.target, err = f.target.Target(cmd.Context(), o.IOStreams); err != nil {
 		return nil, err
 	}
-	if !cmd.Flags().Changed("namespace") {
+	if named := cmd.Flags().Lookup("namespace"); named.Value.String() == "" {
 		o.target.Namespace = "" // a moment of the cluster, not of the namespace of the context
 	}
 	return o, nil

@@ -15,7 +15,7 @@ VERSION ?= 1.30.14
 SKEW_PACKAGES ?= ./...
 SKEW_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/crdcache/kubernetes
 # The tests for which it can make a difference that a server has no watch-list.
-WITHOUT_WATCH_LIST := ./cli ./conformance ./discovery ./factory ./indexers ./lifecycle
+WITHOUT_WATCH_LIST := ./conformance ./discovery ./factory ./indexers ./lifecycle
 HISTORY_DURATION ?= 10m
 HISTORY_SEED ?= 0
 # How long the sample operator is run by make soak-operator.
@@ -72,12 +72,14 @@ unit: ## Run the tests that need nothing but Go, those of the engine also in 32 
 	  echo "GOARCH=386 go test $(ENGINE)"; GOARCH=386 CGO_ENABLED=0 go test -timeout 10m $(ENGINE); fi
 
 integration: sandbox ## Run the tests against a real API server, with watch-list and without
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -timeout 20m $$(go list ./... | grep -Ev '/(dump|history|soak)$$')
-	@# The first builds the command while it runs, which go's cache of test results can't see; the others are another
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -timeout 20m $$(go list ./... | grep -Ev '/(cli|dump|operators|history|soak)$$')
+	@# The first three build the command while they run, which go's cache of test results can't see; the others are another
 	@# history each time.
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m ./dump ./history ./soak
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m ./cli ./dump ./operators ./history ./soak
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_APISERVER_ARGS=feature-gates=WatchList=false \
 	  go test -timeout 20m $(WITHOUT_WATCH_LIST)
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_APISERVER_ARGS=feature-gates=WatchList=false \
+	  go test -count=1 -timeout 20m ./cli
 
 # The page is looked at by a real browser; Debian's is installed where there is none.
 browser: sandbox ## Test the page with headless Chromium, which is installed where missing

@@ -1,34 +1,25 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
-
-	"sigs.k8s.io/yaml"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 )
 
 // print prints what differs.
 func (o *snapshotDiffOptions) print(all snapshotDifference) (err error) {
-	var text []byte
-	switch o.format {
-	case formatJSON:
-		text, err = json.MarshalIndent(all, "", "  ")
-		text = append(text, '\n')
-	case formatYAML:
-		text, err = yaml.Marshal(all)
-	default:
+	text, err := structured(o.format, all)
+	if err != nil {
+		return err
+	}
+	if text == nil {
 		text = []byte(all.text(o.color))
 		for _, m := range all.NotCompared {
 			if !m.failed {
 				o.warn(fmt.Sprintf("%s is not compared: %s", m.Type, print.Line(m.Message)))
 			}
 		}
-	}
-	if err != nil {
-		return err
 	}
 	_, err = o.Out.Write(text)
 	return err

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"sigs.k8s.io/yaml"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
@@ -83,18 +82,12 @@ func (o *snapshotInfoOptions) run(ctx context.Context) (err error) {
 		t.Columns = nil
 		record.Types = append(record.Types, t)
 	}
-	var text []byte
-	switch o.format {
-	case formatJSON:
-		text, err = json.MarshalIndent(record, "", "  ")
-		text = append(text, '\n')
-	case formatYAML:
-		text, err = yaml.Marshal(record)
-	default:
-		text = []byte(record.text())
-	}
+	text, err := structured(o.format, record)
 	if err != nil {
 		return err
+	}
+	if text == nil {
+		text = []byte(record.text())
 	}
 	_, err = o.Out.Write(text)
 	return err

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/yaml"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
@@ -129,15 +128,8 @@ func askServer(ctx context.Context, on *session.Target) (*version.Info, error) {
 }
 
 func printVersion(streams genericiooptions.IOStreams, info versionInfo, format string) error {
-	var text []byte
-	var err error
-	switch format {
-	case "json":
-		text, err = json.MarshalIndent(info, "", "  ")
-		text = append(text, '\n')
-	case "yaml":
-		text, err = yaml.Marshal(info)
-	default:
+	text, err := structured(format, info)
+	if text == nil && err == nil {
 		text = fmt.Appendf(nil, "crdcache: %s (%s, %s, client-go %s)\n", info.Version, info.Go, info.Platform, info.ClientGo)
 		if info.Server != nil {
 			text = fmt.Appendf(text, "server: %s (%s)\n", info.Server.GitVersion, info.Server.Platform)

@@ -10,7 +10,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/integration/harness"
 	"github.com/crdcache/crdcache/internal/informer/conformance"
@@ -99,20 +98,7 @@ func (w *world) storages(shift int) map[schema.GroupVersionResource]dynamicinfor
 
 func (w *world) runTracker() dynamicinformer.TypeSource {
 	w.Helper()
-	tracker, err := discovery.NewTracker(harness.Config(w), discovery.TrackerOptions{})
-	if err != nil {
-		w.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(w.ctx)
-	done := make(chan error, 1)
-	go func() { done <- tracker.Run(ctx) }() // ended by cancel
-	w.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			w.Error(err)
-		}
-	})
-	return tracker.Types()
+	return harness.RunTracker(w, harness.Config(w)).Types()
 }
 
 // follow makes a factory that follows all types, with one subscriber each.

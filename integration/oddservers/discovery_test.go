@@ -20,19 +20,7 @@ import (
 // comes.
 func TestPlainDiscovery(t *testing.T) {
 	types := func(config *rest.Config) (*discovery.Tracker, []string) {
-		tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(context.Background())
-		done := make(chan error, 1)
-		go func() { done <- tracker.Run(ctx) }() // ended by cancel
-		t.Cleanup(func() {
-			cancel()
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
-		})
+		tracker := harness.RunTracker(t, config)
 		if err := tracker.WaitForSync(t.Context()); err != nil {
 			t.Fatal(err)
 		}

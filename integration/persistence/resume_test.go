@@ -253,12 +253,12 @@ func TestResumeOnAnAPIServer(t *testing.T) {
 	p.create(n, n+n/20, 1)
 	expect("with changes", func(i *dynamicinformer.Informer) {
 		p.create(n+n/20, n+n/10, 2)
-		for ctx := t.Context(); len(i.GetStore().ListKeys()) != n-(n/6-n/10)+n/10; {
-			if ctx.Err() != nil {
-				t.Fatal("the objects do not come")
+		harness.Eventually(t, func(context.Context) error {
+			if got, want := len(i.GetStore().ListKeys()), n-(n/6-n/10)+n/10; got != want {
+				return fmt.Errorf("there are %d objects, want %d", got, want)
 			}
-			time.Sleep(10 * time.Millisecond)
-		}
+			return nil
+		})
 	})
 	harness.Apply(t, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "other", "namespace": p.namespace},

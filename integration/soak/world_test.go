@@ -15,7 +15,6 @@ import (
 	stock "k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/integration/harness"
@@ -116,22 +115,10 @@ func newWorld(t *testing.T, seed uint64) *world {
 func (w *world) follow() {
 	w.Helper()
 	config := w.config()
-	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
-	if err != nil {
-		w.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(w.ctx)
-	done := make(chan error, 1)
-	go func() { done <- tracker.Run(ctx) }() // ended by cancel
-	w.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			w.Error(err)
-		}
-	})
-	w.types = tracker.Types()
+	w.types = harness.RunTracker(w, config).Types()
 	config, w.ours = counting(config, w.shared())
 	w.factory = w.newFactory(dynamicinformer.Options{Config: config, Types: w.types, Resources: w.storages(), Linger: time.Second})
+	var err error
 	for _, k := range w.kinds {
 		if k.informer, err = w.factory.ForResource(k.gvr); err != nil {
 			w.Fatal(err)

@@ -26,6 +26,9 @@ type Config struct {
 	// AuditLog makes the API server write one line per request, metadata
 	// only, to Layout.AuditLog.
 	AuditLog bool
+	// Binaries is a folder with an etcd and a kube-apiserver, of another version for instance, to be run instead of those
+	// that are part of this program; empty: those.
+	Binaries string
 	// Ephemeral deletes Dir when the sandbox stops or its supervisor dies.
 	Ephemeral bool
 }
@@ -107,8 +110,17 @@ func (cp *ControlPlane) start(ctx context.Context) error {
 		}
 	}
 	cp.probes = newProbes(etcdPort, apiServerPort, creds)
+	etcdBinary, err := cp.config.binary("etcd")
+	if err != nil {
+		return err
+	}
+	apiServerBinary, err := cp.config.binary("kube-apiserver")
+	if err != nil {
+		return err
+	}
 	cp.etcd = &process{
 		component: Etcd,
+		binary:    etcdBinary,
 		log:       cp.layout.Log(Etcd),
 		args:      etcdArgs(cp.layout, etcdPort, peerPort, cp.config.EtcdArgs),
 	}
@@ -117,6 +129,7 @@ func (cp *ControlPlane) start(ctx context.Context) error {
 	}
 	cp.apiServer = &process{
 		component: APIServer,
+		binary:    apiServerBinary,
 		log:       cp.layout.Log(APIServer),
 		args:      apiServerArgs(cp.layout, etcdPort, apiServerPort, cp.config.AuditLog, cp.config.APIServerArgs),
 	}

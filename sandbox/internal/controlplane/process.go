@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,6 +21,7 @@ const stopGrace = time.Second
 // process is one component that can be started again after it ended.
 type process struct {
 	component Component
+	binary    string // the component's own program; empty where it is part of this one
 	log       string
 	args      []string
 	removeDir string // deleted by the process when it is orphaned, if not empty
@@ -52,7 +52,7 @@ func (r *run) alive() bool {
 
 // start starts the process and returns its run; it must not be running.
 func (p *process) start() (*run, error) {
-	executable, err := child.Self()
+	cmd, onParentDeath, err := p.command()
 	if err != nil {
 		return nil, err
 	}
@@ -65,9 +65,6 @@ func (p *process) start() (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	self := Child{Component: p.component, RemoveDir: p.removeDir, Args: p.args}
-	cmd := exec.Command(executable, self.arguments()...)
-	cmd.Args[0] = os.Args[0] // what process lists show
 	cmd.Env = childEnv(os.Environ())
 	cmd.Stdout, cmd.Stderr = log, log
 	// A process group of its own keeps a terminal's Ctrl-C away from it: the
@@ -76,12 +73,6 @@ func (p *process) start() (*run, error) {
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
-	}
-	// The one that cleans up behind a dead parent must live to do so; it
-	// relies on its standard input alone.
-	var onParentDeath child.Signal
-	if p.removeDir == "" {
-		onParentDeath = syscall.SIGKILL
 	}
 	if err := child.Start(cmd, onParentDeath); err != nil {
 		return nil, fmt.Errorf("start %s: %w", p.component, err)

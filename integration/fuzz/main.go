@@ -50,10 +50,15 @@ func (o options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	programs, remove, err := newPrograms(ctx)
+	if err != nil {
+		return err
+	}
+	defer remove()
 	failed := map[target]error{}
 	for first := true; first || all.executions() < o.executions; first = false {
 		for _, t := range targets {
-			result, err := t.fuzz(ctx, o.each, o.parallel)
+			result, err := programs.fuzz(ctx, t, o.each, o.parallel)
 			if ctx.Err() != nil {
 				return errors.Join(ctx.Err(), all.write(o.results))
 			}

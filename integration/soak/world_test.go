@@ -164,6 +164,7 @@ func (w *world) storages() map[schema.GroupVersionResource]dynamicinformer.Resou
 		{Mode: dynamicinformer.StoragePacked},
 		{Mode: dynamicinformer.StorageCompressed, Compression: zstd.New(zstd.Options{})},
 		{Mode: dynamicinformer.StorageObject},
+		{Mode: dynamicinformer.StorageAdaptive, Compression: zstd.New(zstd.Options{}), CompressLists: true},
 	}
 	all := map[schema.GroupVersionResource]dynamicinformer.ResourceOptions{}
 	for n, k := range w.kinds {

@@ -34,7 +34,7 @@ func (s *Store) add(a addition, replaced ...string) error {
 	var failures Failures
 	late := make([]lateValues, 0, before.rows.len)
 	for r := range before.rows.all {
-		late = append(late, lateValues{r, slices.Clone(added.evaluate(r.key, r.item(), s.decodedOnce, &failures))})
+		late = append(late, lateValues{r, slices.Clone(added.evaluate(r.key, r.keptItem(), s.decodedOnce, &failures))})
 	}
 	// What others have announced since then is for them to publish, under whatever name.
 	s.publish(added, late, func(f *function) bool {

@@ -48,7 +48,7 @@ func (s *Store) PrepareAll(objects []Keyed) *Batch {
 // kept returns the row that the store has for an object, if it can stay.
 func (s *Store) kept(now *Snapshot, hash uint64, o Keyed) *row {
 	had := findHashed(&now.rows, hash, o.Key)
-	if had == nil || !now.filled() || !s.form.Same(had.item(), o.Item) {
+	if had == nil || !now.filled() || !s.form.Same(had.keptItem(), o.Item) {
 		return nil
 	}
 	return had
@@ -153,14 +153,14 @@ func differences(old *Snapshot, b *Batch) []Change {
 	changes := make([]Change, 0, len(b.rows))
 	for r := range old.rows.all {
 		if findRow(&b.next.rows, r.key) == nil {
-			changes = append(changes, Change{Key: r.key, Old: r.item()})
+			changes = append(changes, Change{Key: r.key, Old: r.keptItem()})
 		}
 	}
 	for _, h := range b.rows {
 		r := h.entry
-		change := Change{Key: r.key, New: r.item()}
+		change := Change{Key: r.key, New: r.keptItem()}
 		if had := findHashed(&old.rows, h.hash, r.key); had != nil {
-			change.Old = had.item()
+			change.Old = had.keptItem()
 		}
 		changes = append(changes, change)
 	}

@@ -23,8 +23,8 @@ type row struct {
 	packed atomic.Pointer[byte]
 }
 
-// item is what is kept of the object.
-func (r *row) item() Item {
+// keptItem is what is kept of the object.
+func (r *row) keptItem() Item {
 	if o := r.object.Load(); o != nil {
 		return o
 	}

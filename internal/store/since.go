@@ -109,15 +109,15 @@ func (d *differing) rows() bool {
 		switch {
 		case old == r:
 		case old == nil:
-			if !d.changed(r.key, nil, r.item()) {
+			if !d.changed(r.key, nil, r.keptItem()) {
 				return false
 			}
-		case !d.changed(r.key, old.item(), r.item()):
+		case !d.changed(r.key, old.keptItem(), r.keptItem()):
 			return false
 		}
 	}
 	for key, r := range had {
-		if !d.changed(key, r.item(), nil) {
+		if !d.changed(key, r.keptItem(), nil) {
 			return false
 		}
 	}

@@ -17,10 +17,10 @@ type sizes struct {
 // replace takes old out and puts next in; either may be nil.
 func (z *sizes) replace(old, next *row) {
 	if old != nil {
-		z.count(old.item(), -1)
+		z.count(old.keptItem(), -1)
 	}
 	if next != nil {
-		z.count(next.item(), 1)
+		z.count(next.keptItem(), 1)
 	}
 	z.replaced++
 }

@@ -30,7 +30,7 @@ func (s *Snapshot) ResourceVersion() string { return s.resourceVersion }
 // Get returns the item of a key.
 func (s *Snapshot) Get(key string) (Item, bool) {
 	if r := findRow(&s.rows, key); r != nil {
-		return r.item(), true
+		return r.keptItem(), true
 	}
 	return nil, false
 }
@@ -39,7 +39,7 @@ func (s *Snapshot) Get(key string) (Item, bool) {
 // the item.
 func (s *Snapshot) All(yield func(key string, item Item) bool) {
 	for r := range s.rows.all {
-		if !yield(r.key, r.item()) {
+		if !yield(r.key, r.keptItem()) {
 			return
 		}
 	}
@@ -49,7 +49,7 @@ func (s *Snapshot) All(yield func(key string, item Item) bool) {
 func (s *Snapshot) Items() []Item {
 	list := make([]Item, 0, s.rows.len)
 	for r := range s.rows.all {
-		list = append(list, r.item())
+		list = append(list, r.keptItem())
 	}
 	return list
 }
@@ -92,7 +92,7 @@ func (s *Snapshot) ItemsByIndex(name, value string) ([]Item, error) {
 	p := x.posting(value)
 	list := make([]Item, 0, p.len())
 	for r := range p.all {
-		list = append(list, r.item())
+		list = append(list, r.keptItem())
 	}
 	return list, nil
 }
@@ -137,7 +137,7 @@ func (s *Snapshot) ItemsByIndexOf(name string, object any) ([]Item, error) {
 		for r := range x.posting(value).all {
 			if !seen[r] {
 				seen[r] = true
-				list = append(list, r.item())
+				list = append(list, r.keptItem())
 			}
 		}
 	}

@@ -55,7 +55,7 @@ func sweepAll(s *Store, how Sweep) (saved int64) {
 func sizesOf(s *Snapshot) sizes {
 	all := sizes{replaced: s.sizes.replaced}
 	for r := range s.rows.all {
-		all.count(r.item(), 1)
+		all.count(r.keptItem(), 1)
 	}
 	return all
 }

@@ -36,7 +36,7 @@ func (s *Store) Put(p Prepared) (old Item, ok bool) {
 	next := now.copy()
 	had := findRow(&now.rows, p.Key)
 	if had != nil {
-		old = had.item()
+		old = had.keptItem()
 		if had.values() == p.row.values() {
 			p.row.share(had)
 		}
@@ -59,7 +59,7 @@ func (s *Store) Remove(key, resourceVersion string) (old Item) {
 		next.resourceVersion = resourceVersion
 	}
 	if had := findRow(&next.rows, key); had != nil {
-		old = had.item()
+		old = had.keptItem()
 		next.rows = withoutRow(&next.rows, key)
 		next.reindex(had, nil)
 	}

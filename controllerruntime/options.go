@@ -8,7 +8,7 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
-	"github.com/crdcache/crdcache/storage/zstd"
+	"github.com/crdcache/crdcache/storage/s2"
 )
 
 // Options are what cache.Options has no place for. The zero value is usable.
@@ -50,7 +50,7 @@ type Options struct {
 }
 
 // defaultCompression is one for all caches, so that those that share a factory share informers.
-var defaultCompression = zstd.New(zstd.Options{})
+var defaultCompression = s2.New(s2.Options{})
 
 // compression returns what compresses, where nothing says more about it.
 func (o Options) compression() dynamicinformer.Compression {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
-	"github.com/crdcache/crdcache/storage/zstd"
+	"github.com/crdcache/crdcache/storage/s2"
 )
 
 // TestStorage says how objects are kept, in the ways that there are, or does not.
@@ -35,7 +35,7 @@ spec:
 	}{
 		"default":            {Options{}, false, dynamicinformer.StorageAdaptive},
 		"packed":             {Options{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StoragePacked}}, false, dynamicinformer.StoragePacked},
-		"compression alone":  {Options{Storage: dynamicinformer.Storage{Compression: zstd.New(zstd.Options{})}}, false, dynamicinformer.StorageAdaptive},
+		"compression alone":  {Options{Storage: dynamicinformer.Storage{Compression: s2.New(s2.Options{})}}, false, dynamicinformer.StorageAdaptive},
 		"config":             {Options{Indexes: config}, false, dynamicinformer.StorageCompressed},
 		"of the factory":     {Options{}, true, dynamicinformer.StoragePacked},
 		"not of the factory": {Options{Indexes: config}, true, dynamicinformer.StorageCompressed},

@@ -10,10 +10,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
-	"github.com/crdcache/crdcache/storage/zstd"
+	"github.com/crdcache/crdcache/storage/s2"
 )
 
-var adaptive = Storage{Mode: StorageAdaptive, Compression: zstd.New(zstd.Options{})}
+var adaptive = Storage{Mode: StorageAdaptive, Compression: s2.New(s2.Options{})}
 
 // manyWidgets are enough for a compressor to learn from.
 func manyWidgets(t testing.TB, server *apitest.Server) (count int) {
@@ -158,7 +158,7 @@ func TestMemoryBudgetIsNotNegative(t *testing.T) {
 		t.Error(err)
 	}
 	_, err := New(Options{Config: newServer(t).Config(), Defaults: ResourceOptions{Storage: Storage{Mode: StorageAdaptive}}})
-	if err == nil || errors.Unwrap(err) == nil || !strings.Contains(err.Error(), "storage/zstd") {
+	if err == nil || errors.Unwrap(err) == nil || !strings.Contains(err.Error(), "storage/s2") {
 		t.Error(err)
 	}
 }

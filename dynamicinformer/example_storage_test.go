@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/storage/zstd"
+	"github.com/crdcache/crdcache/storage/s2"
 )
 
 // Leave out what nobody reads, and ask what the rest occupies.
@@ -104,7 +104,7 @@ func ExampleOptions_memoryBudget() {
 		Config:       &rest.Config{Host: server.URL},
 		MemoryBudget: 256 << 20,
 		Defaults: dynamicinformer.ResourceOptions{Storage: dynamicinformer.Storage{
-			Mode: dynamicinformer.StorageAdaptive, Compression: zstd.New(zstd.Options{}),
+			Mode: dynamicinformer.StorageAdaptive, Compression: s2.New(s2.Options{}),
 		}},
 	})
 	if err != nil {

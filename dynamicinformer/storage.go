@@ -21,7 +21,8 @@ type Storage struct {
 	Mode StorageMode
 
 	// Compression makes compressors for StorageCompressed and StorageAdaptive, which require it; with other modes it is ignored.
-	// That of package storage/zstd is ready-made: zstd.New(zstd.Options{}).
+	// Package storage/s2 has one: s2.New(s2.Options{}). That of storage/zstd takes more time, for less memory where objects are
+	// large.
 	Compression Compression
 
 	// CompressLists has StorageAdaptive compress what a watch-list brings as it arrives, from 1 MB on, rather than right after:
@@ -117,9 +118,9 @@ func (s Storage) validate() error {
 	case s.Mode < storageUnset || s.Mode > StorageAdaptive:
 		return fmt.Errorf("Storage: there is no mode %d", int(s.Mode))
 	case s.Mode == StorageCompressed && s.Compression == nil:
-		return errors.New("Storage: StorageCompressed needs a Compression; package storage/zstd has one")
+		return errors.New("Storage: StorageCompressed needs a Compression; package storage/s2 has one")
 	case s.Mode == StorageAdaptive && s.Compression == nil:
-		return errors.New("Storage: StorageAdaptive needs a Compression; package storage/zstd has one")
+		return errors.New("Storage: StorageAdaptive needs a Compression; package storage/s2 has one")
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 
 // Options adjust a Binding. The zero value is usable.
 type Options struct {
-	// Compression is for resources whose storage mode is compressed or adaptive, which require it; package storage/zstd
+	// Compression is for resources whose storage mode is compressed or adaptive, which require it; package storage/s2
 	// has one.
 	Compression dynamicinformer.Compression
 	// OnError is told of types that turned up later and could not be bound. Default: nobody is.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers/bind"
-	"github.com/crdcache/crdcache/storage/zstd"
+	"github.com/crdcache/crdcache/storage/s2"
 )
 
 func TestResourceOptions(t *testing.T) {
@@ -22,7 +22,7 @@ func TestResourceOptions(t *testing.T) {
       removeAnnotations: [example.io/blob]
     indexes: [{name: i, path: .spec.kept.x}]
 `)
-	got, err := bind.Options{Compression: zstd.New(zstd.Options{})}.ResourceOptions(config.Resources[0])
+	got, err := bind.Options{Compression: s2.New(s2.Options{})}.ResourceOptions(config.Resources[0])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/crdcache/crdcache/internal/informer"
 	"github.com/crdcache/crdcache/internal/informer/conformance"
 	"github.com/crdcache/crdcache/internal/testkit/middlebox"
+	"github.com/crdcache/crdcache/storage/s2"
 	"github.com/crdcache/crdcache/storage/zstd"
 )
 
@@ -31,7 +32,7 @@ func subjects() []conformance.Subject {
 		})},
 		{Name: "adaptive", New: ofFactory(func(o *dynamicinformer.Options, setup conformance.Setup) error {
 			o.Config, o.MemoryBudget = setup.Config, 1 // so that all is compressed that can be
-			o.Defaults.Storage = dynamicinformer.Storage{Mode: dynamicinformer.StorageAdaptive, Compression: zstd.New(zstd.Options{})}
+			o.Defaults.Storage = dynamicinformer.Storage{Mode: dynamicinformer.StorageAdaptive, Compression: s2.New(s2.Options{})}
 			return nil
 		})},
 		{Name: "object", New: storing(dynamicinformer.Storage{Mode: dynamicinformer.StorageObject})},

@@ -13,6 +13,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/integration/harness"
 	"github.com/crdcache/crdcache/internal/informer/conformance"
+	"github.com/crdcache/crdcache/storage/s2"
 	"github.com/crdcache/crdcache/storage/zstd"
 )
 
@@ -87,7 +88,7 @@ func (w *world) storages(shift int) map[schema.GroupVersionResource]dynamicinfor
 		{Mode: dynamicinformer.StoragePacked},
 		{Mode: dynamicinformer.StorageCompressed, Compression: zstd.New(zstd.Options{})},
 		{Mode: dynamicinformer.StorageObject},
-		{Mode: dynamicinformer.StorageAdaptive, Compression: zstd.New(zstd.Options{})},
+		{Mode: dynamicinformer.StorageAdaptive, Compression: s2.New(s2.Options{})},
 	}
 	all := map[schema.GroupVersionResource]dynamicinformer.ResourceOptions{}
 	for n, k := range w.kinds {

@@ -15,6 +15,7 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 	"github.com/crdcache/crdcache/internal/store"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
+	"github.com/crdcache/crdcache/storage/s2"
 	"github.com/crdcache/crdcache/storage/zstd"
 )
 
@@ -25,7 +26,7 @@ func TestConformance(t *testing.T) {
 		conformance.Subject{Name: "object", New: newSubject},
 		conformance.Subject{Name: "packed", New: keeping(func(testing.TB) store.Form { return store.NewPacked(nil, nil) })},
 		conformance.Subject{Name: "compressed", New: keeping(compressed(&once{Trainer: zstd.New(zstd.Options{})}, store.NewPacked))},
-		conformance.Subject{Name: "adaptive", New: swept(compressed(&once{Trainer: zstd.New(zstd.Options{})}, store.NewAdaptive))},
+		conformance.Subject{Name: "adaptive", New: swept(compressed(&once{Trainer: s2.New(s2.Options{})}, store.NewAdaptive))},
 	)
 }
 

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/storage/zstd"
+	"github.com/crdcache/crdcache/storage/s2"
 )
 
 // benchObjects is how many objects the stores of benchmarks hold.
@@ -87,7 +87,7 @@ func BenchmarkGet(b *testing.B) {
 			})
 		}
 	}
-	for name, form := range map[string]*Packed{"packed": NewPacked(withoutManagedFields(b), nil), "compressed": NewPacked(withoutManagedFields(b), zstd.New(zstd.Options{}))} {
+	for name, form := range map[string]*Packed{"packed": NewPacked(withoutManagedFields(b), nil), "compressed": NewPacked(withoutManagedFields(b), s2.New(s2.Options{}))} {
 		s := filled(b, form, benchObjects, byNamespace())
 		b.Run("cold/"+name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/storage/zstd"
+	"github.com/crdcache/crdcache/storage/s2"
 )
 
 // heap is the size of all that can be reached.
@@ -60,9 +60,9 @@ func TestStatsAgreeWithTheHeap(t *testing.T) {
 		{name: "packed, everything", form: NewPacked(nil, nil), indexers: cache.Indexers{}, most: 2500},
 		{name: "packed, with indexes", form: NewPacked(withoutManagedFields(t), nil), indexers: withIndexes(cache.Indexers{"uid": byUID, "app": byApp})},
 		{name: "packed, with an order", form: NewPacked(withoutManagedFields(t), nil), indexers: byNamespace(), sorted: true},
-		{name: "compressed", form: NewPacked(withoutManagedFields(t), zstd.New(zstd.Options{})), indexers: byNamespace(), most: 600},
-		{name: "adaptive", form: NewAdaptive(withoutManagedFields(t), zstd.New(zstd.Options{})), indexers: byNamespace(), most: 600},
-		{name: "adaptive, everything", form: NewAdaptive(nil, zstd.New(zstd.Options{})), indexers: byNamespace(), most: 600},
+		{name: "compressed", form: NewPacked(withoutManagedFields(t), s2.New(s2.Options{})), indexers: byNamespace(), most: 600},
+		{name: "adaptive", form: NewAdaptive(withoutManagedFields(t), s2.New(s2.Options{})), indexers: byNamespace(), most: 600},
+		{name: "adaptive, everything", form: NewAdaptive(nil, s2.New(s2.Options{})), indexers: byNamespace(), most: 600},
 		{name: "metadata", form: NewMetadata(withoutManagedFields(t)), indexers: byNamespace(), most: 800},
 		{name: "object", form: Objects(withoutManagedFields(t)), indexers: withIndexes(cache.Indexers{"uid": byUID})},
 	} {

@@ -4,11 +4,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"testing"
+
+	"github.com/crdcache/crdcache/storage/internal/compressortest"
 )
 
 // TestMemoryBound: data that claims to be larger than any object is damaged.
 func TestMemoryBound(t *testing.T) {
-	c := train(t, Options{}, certificates(0, 10))
+	c := compressortest.With(New(Options{}))(t, compressortest.Certificates(0, 10))
 	const blocks = maxObject>>17 + 100 // of 128 KiB each
 	// A frame of one segment that says how large it is, and blocks that repeat a byte.
 	frame := binary.LittleEndian.AppendUint64([]byte{0x28, 0xb5, 0x2f, 0xfd, 0xe0}, blocks<<17)

@@ -10,8 +10,8 @@ import (
 
 var errDamaged = errors.New("the compressed data is damaged")
 
-// dictionary is what encoder and decoder both know. A raw one is text that may recur; others hold statistics, too.
-type dictionary struct {
+// known is what encoder and decoder both know. A raw one is text that may recur; others hold statistics, too.
+type known struct {
 	id      uint32
 	content []byte
 	raw     bool
@@ -20,14 +20,14 @@ type dictionary struct {
 // compressor is a Compressor with one dictionary. Encoders and decoders are pooled for each dictionary, because
 // they prepare it once, and so that the garbage collector takes what is not in use.
 type compressor struct {
-	dictionary dictionary
+	dictionary known
 	level      zstd.EncoderLevel
 	encoders   sync.Pool
 	decoders   sync.Pool
 }
 
 // newCompressor fails for a dictionary that is none.
-func newCompressor(level zstd.EncoderLevel, d dictionary) (*compressor, error) {
+func newCompressor(level zstd.EncoderLevel, d known) (*compressor, error) {
 	c := &compressor{dictionary: d, level: level}
 	encoder, err := c.newEncoder()
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/crdcache/crdcache/storage/internal/dictionary"
 )
 
 // Compressor compresses and decompresses one object at a time. It is the Compressor of package dynamicinformer.
@@ -51,17 +53,17 @@ var errNoSamples = errors.New("learning a dictionary: there are no samples")
 
 // Train returns a compressor for objects like the samples. It fails without samples.
 func (t *Trainer) Train(samples [][]byte) (Compressor, error) {
-	history := t.history(samples)
+	history := dictionary.Of(samples, t.options.DictionarySize)
 	if len(history) == 0 {
 		return nil, errNoSamples
 	}
 	id := 1<<15 + rand.Uint32N(1<<30) // smaller ones are reserved
 	if learnt := t.learn(id, samples, history); learnt != nil {
-		if c, err := newCompressor(t.level(), dictionary{id: id, content: learnt}); err == nil {
+		if c, err := newCompressor(t.level(), known{id: id, content: learnt}); err == nil {
 			return c, nil
 		}
 	}
-	return newCompressor(t.level(), dictionary{id: id, content: history, raw: true})
+	return newCompressor(t.level(), known{id: id, content: history, raw: true})
 }
 
 // maxSample is how much of a sample statistics are made of.
@@ -93,20 +95,4 @@ func (t *Trainer) level() zstd.EncoderLevel {
 		return zstd.SpeedBetterCompression
 	}
 	return zstd.SpeedFastest
-}
-
-// history returns what compressed objects refer to: whole samples, from all over them. On objects of one type,
-// which repeat the same keys in the same order, that makes half the size of what a search for frequent substrings
-// selects, in a fraction of the time.
-func (t *Trainer) history(samples [][]byte) []byte {
-	total := 0
-	for _, s := range samples {
-		total += len(s)
-	}
-	stride := max(1, total/t.options.DictionarySize)
-	var history []byte
-	for n := 0; n < len(samples) && len(history) < t.options.DictionarySize; n += stride {
-		history = append(history, samples[n]...)
-	}
-	return history[:min(len(history), t.options.DictionarySize)]
 }

@@ -22,7 +22,7 @@ import (
 
 	"github.com/crdcache/crdcache/controllerruntime"
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/storage/zstd"
+	"github.com/crdcache/crdcache/storage/s2"
 )
 
 // managed is a type with a controller.
@@ -98,7 +98,7 @@ func newManager(task Task, reconciled *tally) (ctrl.Manager, error) {
 		options.NewCache = controllerruntime.NewCache
 	case CompressedManager:
 		options.NewCache = controllerruntime.NewCacheFunc(controllerruntime.Options{
-			Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageCompressed, Compression: zstd.New(zstd.Options{})},
+			Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageCompressed, Compression: s2.New(s2.Options{})},
 		})
 	}
 	manager, err := ctrl.NewManager(config, options)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
-	"github.com/crdcache/crdcache/storage/zstd"
+	"github.com/crdcache/crdcache/storage/s2"
 )
 
 // The names of crdcache's modes.
@@ -23,8 +23,8 @@ const (
 func ours() []Subject {
 	object := dynamicinformer.Storage{Mode: dynamicinformer.StorageObject}
 	packed := dynamicinformer.Storage{Mode: dynamicinformer.StoragePacked}
-	compressed := dynamicinformer.Storage{Mode: dynamicinformer.StorageCompressed, Compression: zstd.New(zstd.Options{})}
-	adaptive := dynamicinformer.Storage{Mode: dynamicinformer.StorageAdaptive, Compression: zstd.New(zstd.Options{})}
+	compressed := dynamicinformer.Storage{Mode: dynamicinformer.StorageCompressed, Compression: s2.New(s2.Options{})}
+	adaptive := dynamicinformer.Storage{Mode: dynamicinformer.StorageAdaptive, Compression: s2.New(s2.Options{})}
 	metadata := dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}
 	trimmed := dynamicinformer.Prune{Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}}
 	return []Subject{

@@ -8,7 +8,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/storage/zstd"
+	"github.com/crdcache/crdcache/storage/s2"
 )
 
 // statsFlags are the flags of stats.
@@ -66,7 +66,7 @@ func (f *statsFlags) toOptions(cmd *cobra.Command, args []string, streams generi
 	}
 	switch cached.Storage.Mode {
 	case dynamicinformer.StorageCompressed, dynamicinformer.StorageAdaptive:
-		cached.Storage.Compression = zstd.New(zstd.Options{})
+		cached.Storage.Compression = s2.New(s2.Options{})
 	}
 	cached.Prune.Presets = []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}
 	read, err := f.reader.Reader(cmd.Context(), args, cached, streams)

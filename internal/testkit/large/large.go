@@ -1,0 +1,85 @@
+package large
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+)
+
+// Family is a type whose objects are large.
+type Family struct {
+	// Name says what the objects are.
+	Name string
+	// Make returns the JSON of object n, with managedFields, as API servers send it.
+	Make func(n int) []byte
+}
+
+// Families are all that there are.
+func Families() []Family {
+	return []Family{
+		{"deployments", deployment},
+		{"pods", pod},
+		{"policyreports", policyReport},
+		{"workflows", workflow},
+		{"certificates", certificate},
+		{"definitions", definition},
+	}
+}
+
+// Objects returns count objects of the family.
+func (f Family) Objects(count int) [][]byte {
+	all := make([][]byte, count)
+	for n := range all {
+		all[n] = f.Make(n)
+	}
+	return all
+}
+
+// source makes up what differs between objects; the same numbers always make up the same.
+type source struct{ *rand.Rand }
+
+func sourceOf(family uint64, n int) source { return source{rand.New(rand.NewPCG(family, uint64(n)))} }
+
+func (s source) hex(digits int) string {
+	const alphabet = "0123456789abcdef"
+	var text strings.Builder
+	for range digits {
+		text.WriteByte(alphabet[s.IntN(len(alphabet))])
+	}
+	return text.String()
+}
+
+func (s source) uid() string {
+	return s.hex(8) + "-" + s.hex(4) + "-4" + s.hex(3) + "-a" + s.hex(3) + "-" + s.hex(12)
+}
+
+func (s source) time() string {
+	return fmt.Sprintf("2026-%02d-%02dT%02d:%02d:%02dZ", 1+s.IntN(11), 1+s.IntN(28), s.IntN(24), s.IntN(60), s.IntN(60))
+}
+
+func (s source) word() string { return words[s.IntN(len(words))] }
+
+var words = strings.Fields(`checkout payments catalog search identity billing gateway inventory orders shipping pricing
+	recommendations sessions notifications audit ledger media thumbnails exports imports scheduler metrics traces events`)
+
+// joined makes a list of what one makes.
+func joined(count int, one func(n int) string) string {
+	all := make([]string, count)
+	for n := range all {
+		all[n] = one(n)
+	}
+	return strings.Join(all, ",")
+}
+
+// managed is one entry of managedFields.
+func managed(manager, apiVersion, subresource, at, fields string) string {
+	if subresource != "" {
+		subresource = fmt.Sprintf(`,"subresource":%q`, subresource)
+	}
+	return fmt.Sprintf(`{"apiVersion":%q,"fieldsType":"FieldsV1","fieldsV1":%s,"manager":%q,"operation":"Update"%s,"time":%q}`, apiVersion, fields, manager, subresource, at)
+}
+
+// keys is the part of managedFields for these keys.
+func keys(names ...string) string {
+	return `{".":{},` + joined(len(names), func(n int) string { return fmt.Sprintf(`"f:%s":{}`, names[n]) }) + `}`
+}

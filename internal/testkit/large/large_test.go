@@ -1,0 +1,29 @@
+package large
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+)
+
+func TestFamilies(t *testing.T) {
+	for _, family := range Families() {
+		t.Run(family.Name, func(t *testing.T) {
+			sum := 0
+			const count = 200
+			for n := range count {
+				object := family.Make(n)
+				sum += len(object)
+				if !json.Valid(object) {
+					t.Fatalf("object %d is not JSON:\n%s", n, object)
+				}
+				if !bytes.Equal(object, family.Make(n)) {
+					t.Fatalf("object %d is another one each time", n)
+				}
+			}
+			if average := sum / count; average < 7_000 || average > 14_000 {
+				t.Errorf("objects have %d bytes on average", average)
+			}
+		})
+	}
+}

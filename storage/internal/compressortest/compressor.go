@@ -1,0 +1,195 @@
+package compressortest
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/testkit/large"
+)
+
+// Train returns a compressor for objects like the samples.
+type Train func(t testing.TB, samples [][]byte) dynamicinformer.Compressor
+
+// With returns the Train of a trainer.
+func With(trainer dynamicinformer.Compression) Train {
+	return func(t testing.TB, samples [][]byte) dynamicinformer.Compressor {
+		t.Helper()
+		c, err := trainer.Train(samples)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+}
+
+// Test tests what every compressor does.
+func Test(t *testing.T, trainer dynamicinformer.Compression) {
+	train := With(trainer)
+	t.Run("dictionaries pay", func(t *testing.T) { dictionariesPay(t, train) })
+	t.Run("round trips", func(t *testing.T) { roundTrips(t, train) })
+	t.Run("needs samples", func(t *testing.T) { needsSamples(t, trainer) })
+	t.Run("concurrent use", func(t *testing.T) { concurrentUse(t, train) })
+	t.Run("damage", func(t *testing.T) { damage(t, train) })
+}
+
+// dictionariesPay: an object shrinks to a fraction of what it would be compressed to alone.
+func dictionariesPay(t *testing.T, train Train) {
+	object := Certificate(5000)
+	if small := train(t, Certificates(0, 200)).Compress(nil, object); len(small) > len(object)/6 {
+		t.Errorf("%d bytes become %d", len(object), len(small))
+	}
+}
+
+// roundTrips trains with samples of many kinds, good for a dictionary or not, and compresses what is like them and what is
+// not.
+func roundTrips(t *testing.T, train Train) {
+	noise := func(size int) []byte {
+		r := rand.New(rand.NewPCG(uint64(size), 1))
+		data := make([]byte, size)
+		for i := range data {
+			data[i] = byte(r.Uint32())
+		}
+		return data
+	}
+	trainings := map[string][][]byte{
+		"many":      Certificates(0, 200),
+		"few":       Certificates(0, 3),
+		"one":       Certificates(0, 1),
+		"tiny":      {[]byte("{}")},
+		"same":      bytes.SplitN(bytes.Repeat([]byte(`{"a":1},`), 200), []byte(","), 200),
+		"with none": {nil, []byte(`{"a":"b"}`), nil},
+		"noise":     {noise(100), noise(5000), noise(70000)},
+		"large":     {bytes.Repeat(Certificate(1), 200), bytes.Repeat(Certificate(2), 300)},
+	}
+	objects := map[string][]byte{
+		"like": Certificate(1000), "empty": {}, "brace": []byte("{}"), "noise": noise(3000),
+		"large": bytes.Repeat(Certificate(7), 1000), "noise after": append(bytes.Repeat(Certificate(8), 60), noise(70_000)...),
+	}
+	for training, samples := range trainings {
+		c := train(t, samples)
+		for name, object := range objects {
+			prefix := []byte("before")
+			small := c.Compress(bytes.Clone(prefix), object)
+			if !bytes.HasPrefix(small, prefix) {
+				t.Fatalf("%s, %s: what was there is gone", training, name)
+			}
+			back, err := c.Decompress(bytes.Clone(prefix), small[len(prefix):])
+			if err != nil || !bytes.Equal(back, append(prefix, object...)) {
+				t.Errorf("%s, %s: another object comes back (%d bytes, %v)", training, name, len(back), err)
+			}
+		}
+	}
+}
+
+func needsSamples(t *testing.T, trainer dynamicinformer.Compression) {
+	for _, samples := range [][][]byte{nil, {}, {nil, {}}} {
+		if c, err := trainer.Train(samples); err == nil || c != nil {
+			t.Errorf("training without samples gives %v, %v", c, err)
+		}
+	}
+}
+
+func concurrentUse(t *testing.T, train Train) {
+	c := train(t, Certificates(0, 200))
+	var group sync.WaitGroup
+	for worker := range 8 {
+		group.Go(func() {
+			for n := range 50 {
+				object := Certificate(worker*1000 + n)
+				back, err := c.Decompress(nil, c.Compress(nil, object))
+				if err != nil || !bytes.Equal(back, object) {
+					t.Errorf("object %d comes back as %q, %v", n, back, err)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+// damage: an object that is cut is no object, and none panics, whatever has been changed in it.
+func damage(t *testing.T, train Train) {
+	c := train(t, Certificates(0, 200))
+	small := c.Compress(nil, Certificate(1000))
+	for name, data := range map[string][]byte{"cut": small[:len(small)/2], "empty": {}, "letter": []byte("x")} {
+		if back, err := c.Decompress(nil, data); err == nil && len(data) > 0 {
+			t.Errorf("%s: %d bytes, and no error", name, len(back))
+		}
+	}
+	for at := range small {
+		for _, changed := range []byte{0, 0x7f, 0xff, small[at] ^ 1} {
+			data := bytes.Clone(small)
+			data[at] = changed
+			_, _ = c.Decompress(nil, data)
+		}
+	}
+}
+
+// FuzzRoundTrip compresses any objects with dictionaries of any samples, and decompresses any data.
+func FuzzRoundTrip(f *testing.F, trainer dynamicinformer.Compression) {
+	f.Add([]byte(`{"a":1}`), []byte(`{"a":2}`), 200)
+	f.Add([]byte(""), []byte("{}"), 1)
+	f.Add(Certificate(1), Certificate(2), 9)
+	f.Fuzz(func(t *testing.T, sample, object []byte, count int) {
+		if len(sample) == 0 {
+			sample = []byte("{}")
+		}
+		samples := make([][]byte, 1+min(max(count, 0), 300))
+		for n := range samples {
+			samples[n] = append(bytes.Clone(sample), fmt.Sprint(n)...)
+		}
+		c := With(trainer)(t, samples)
+		back, err := c.Decompress(nil, c.Compress(nil, object))
+		if err != nil || !bytes.Equal(back, object) {
+			t.Errorf("%q comes back as %q, %v", object, back, err)
+		}
+		_, _ = c.Decompress(nil, object)
+	})
+}
+
+// Bench measures a compressor.
+func Bench(b *testing.B, trainer dynamicinformer.Compression) {
+	for name, object := range families() {
+		var samples, objects [][]byte
+		for n := range 200 {
+			samples = append(samples, object(n))
+			objects = append(objects, object(1000+n))
+		}
+		c := With(trainer)(b, samples)
+		b.Run("compress/"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			var dst []byte
+			before, after := 0, 0
+			for n := 0; b.Loop(); n++ {
+				dst = c.Compress(dst[:0], objects[n%len(objects)])
+				before += len(objects[n%len(objects)])
+				after += len(dst)
+			}
+			b.ReportMetric(float64(before)/float64(after), "ratio")
+			b.ReportMetric(float64(after)/float64(b.N), "B/object")
+		})
+		b.Run("decompress/"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			small := c.Compress(nil, objects[0])
+			var dst []byte
+			for b.Loop() {
+				var err error
+				if dst, err = c.Decompress(dst[:0], small); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// families are certificates of 1.2 KB, and large objects.
+func families() map[string]func(n int) []byte {
+	all := map[string]func(n int) []byte{"small": Certificate}
+	for _, family := range large.Families() {
+		all[family.Name] = family.Make
+	}
+	return all
+}

@@ -1,0 +1,55 @@
+package s2
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/klauspost/compress/s2"
+)
+
+var (
+	errDamaged      = errors.New("the compressed data is damaged")
+	errNoDictionary = errors.New("making a dictionary: the library refuses the samples")
+)
+
+// compressor is a Compressor with one dictionary.
+type compressor struct{ dictionary *s2.Dict }
+
+// newCompressor returns a Compressor whose dictionary is this text.
+func newCompressor(text []byte) (*compressor, error) {
+	for len(text) < s2.MinDictSize {
+		text = append(text, ' ')
+	}
+	const repeat = 0 // where in the text an object begins, as a number before it
+	dictionary := s2.NewDict(append([]byte{repeat}, text...))
+	if dictionary == nil {
+		return nil, errNoDictionary
+	}
+	return &compressor{dictionary}, nil
+}
+
+// Compress implements Compressor.
+func (c *compressor) Compress(dst, src []byte) []byte {
+	before := len(dst)
+	dst = slices.Grow(dst, s2.MaxEncodedLen(len(src)))
+	return dst[:before+len(c.dictionary.Encode(dst[before:], src))]
+}
+
+// maxObject bounds what is decompressed at once, so that damaged data, which may claim to be any size, costs no more. Larger
+// objects are not compressed.
+const maxObject = 128 << 20
+
+// Decompress implements Compressor.
+func (c *compressor) Decompress(dst, src []byte) ([]byte, error) {
+	length, err := s2.DecodedLen(src)
+	if err != nil || length > maxObject {
+		return dst, fmt.Errorf("%w: its length", errDamaged)
+	}
+	before := len(dst)
+	dst = slices.Grow(dst, length)
+	if _, err := c.dictionary.Decode(dst[before:], src); err != nil {
+		return dst[:before], fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	return dst[:before+length], nil
+}

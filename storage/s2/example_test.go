@@ -1,0 +1,41 @@
+package s2_test
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/storage/s2"
+)
+
+// Keep what is in use as usual, and the rest compressed.
+func Example() {
+	options := dynamicinformer.ResourceOptions{
+		Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageAdaptive, Compression: s2.New(s2.Options{})},
+	}
+	fmt.Println(options.Storage.Mode)
+
+	// Output: adaptive
+}
+
+// What a Trainer does for a type of objects.
+func ExampleTrainer_Train() {
+	object := func(n int) []byte {
+		return fmt.Appendf(nil, `{"kind":"Report","metadata":{"name":"report-%d"},"spec":{"text":%q}}`, n, strings.Repeat("all is well ", 20))
+	}
+	var samples [][]byte
+	for n := range 200 {
+		samples = append(samples, object(n))
+	}
+	compressor, err := s2.New(s2.Options{}).Train(samples)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	small := compressor.Compress(nil, object(1000))
+	back, err := compressor.Decompress(nil, small)
+	fmt.Println(len(small) < len(object(1000))/5, string(back) == string(object(1000)), err)
+
+	// Output: true true <nil>
+}

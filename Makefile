@@ -2,7 +2,7 @@
 export GOWORK := off
 export GOFLAGS := -buildvcs=false
 
-MODULES := . sandbox integration integration/browser bench controllerruntime metrics packaging/monitoring packaging/sbom storage/disk
+MODULES := . sandbox integration integration/browser bench controllerruntime metrics packaging/monitoring packaging/sbom server storage/disk
 BIN := $(CURDIR)/bin
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 20s
@@ -32,7 +32,7 @@ FUZZ_PARALLEL ?= 0
 # The sandbox is several minutes of building: once, unless its sources or the versions it is made of change.
 SANDBOX_SOURCES := $(shell find sandbox -name '*.go' -not -name '*_test.go') sandbox/go.mod sandbox/build.sh
 
-.PHONY: help build install man test unit integration browser skew skew-short history soak soak-operator sandbox-test lint race fuzz sandbox demo demo-cluster demo-web bench bench-ci apidiff dist release microbench generate verify
+.PHONY: help build crdcached install man test unit integration browser skew skew-short history soak soak-operator sandbox-test lint race fuzz sandbox demo demo-cluster demo-web bench bench-ci apidiff dist release microbench generate verify
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ help: ## Show the targets
 # crdcache version tells the commit, where git knows it.
 build: ## Build bin/crdcache (about a minute the first time)
 	go build -buildvcs=$(shell git status >/dev/null 2>&1 && echo true || echo false) -o $(BIN)/crdcache ./cmd/crdcache
+
+crdcached: ## Build bin/crdcached, the cache for a whole team (5 minutes the first time)
+	cd server && go build -buildvcs=$(shell git status >/dev/null 2>&1 && echo true || echo false) -o $(BIN)/crdcached ./cmd/crdcached
 
 PREFIX ?= $(HOME)/.local
 DESTDIR ?=
@@ -65,6 +68,7 @@ unit: ## Run the tests that need nothing but Go, those of the engine also in 32 
 	cd bench && go test -timeout 10m ./...
 	cd controllerruntime && go test -timeout 10m ./...
 	cd metrics && go test -timeout 10m ./...
+	cd server && go test -timeout 10m ./...
 	cd storage/disk && go test -timeout 10m ./...
 	cd packaging/monitoring && go test -timeout 20m ./... # builds promtool once, in 3 to 6 minutes
 	cd packaging/sbom && go test -timeout 10m ./...
@@ -72,10 +76,10 @@ unit: ## Run the tests that need nothing but Go, those of the engine also in 32 
 	  echo "GOARCH=386 go test $(ENGINE)"; GOARCH=386 CGO_ENABLED=0 go test -timeout 10m $(ENGINE); fi
 
 integration: sandbox ## Run the tests against a real API server, with watch-list and without
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -timeout 20m $$(go list ./... | grep -Ev '/(cli|dump|operators|history|soak)$$')
-	@# The first three build the command while they run, which go's cache of test results can't see; the others are another
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -timeout 20m $$(go list ./... | grep -Ev '/(cli|crdcached|dump|operators|history|soak)$$')
+	@# The first four build a command while they run, which go's cache of test results can't see; the others are another
 	@# history each time.
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m ./cli ./dump ./operators ./history ./soak
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m ./cli ./crdcached ./dump ./operators ./history ./soak
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_APISERVER_ARGS=feature-gates=WatchList=false \
 	  go test -timeout 20m $(WITHOUT_WATCH_LIST)
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_APISERVER_ARGS=feature-gates=WatchList=false \
@@ -118,6 +122,7 @@ sandbox-test: sandbox ## Run the sandbox's own tests
 race: sandbox ## Run unit and integration tests with the race detector
 	go test -race -timeout 20m ./...
 	cd metrics && go test -race -timeout 10m ./...
+	cd server && go test -race -timeout 10m ./...
 	cd storage/disk && go test -race -timeout 10m ./...
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -race -timeout 30m ./...
 

@@ -36,7 +36,7 @@ date=$(date -u +%Y-%m-%d)
 sed -e "s/^## \[Unreleased\]\$/## [Unreleased]\n\n## [${version#v}] - $date/" CHANGELOG.md >CHANGELOG.md.new
 mv CHANGELOG.md.new CHANGELOG.md
 library=$(GOWORK=off go list -m)
-modules="metrics controllerruntime storage/disk"
+modules="metrics controllerruntime storage/disk server"
 # Those that are not published stand on the others, too.
 for module in $modules integration bench; do
   for needed in "$library" "$library/metrics" "$library/controllerruntime" "$library/storage/disk"; do

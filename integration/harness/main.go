@@ -55,11 +55,14 @@ type suite struct {
 		server
 		err error
 	}
-	cli struct {
-		once sync.Once
-		path string
-		err  error
-	}
+	cli, crdcached program
+}
+
+// program is a binary that is built once.
+type program struct {
+	once sync.Once
+	path string
+	err  error
 }
 
 // current returns the suite.

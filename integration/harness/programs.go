@@ -49,25 +49,41 @@ func KubectlPath(t testing.TB) string {
 func Crdcache(t testing.TB) string {
 	t.Helper()
 	s := current(t)
-	s.cli.once.Do(func() { s.cli.path, s.cli.err = buildCLI(s.dir) })
+	s.cli.once.Do(func() { s.cli.path, s.cli.err = buildProgram(s.dir, ".", "crdcache") })
 	if s.cli.err != nil {
 		t.Fatal(s.cli.err)
 	}
 	return s.cli.path
 }
 
-func buildCLI(dir string) (string, error) {
+// Crdcached returns the path of the crdcached binary: the one that CRDCACHE_CRDCACHED_BIN names, or one that the first call
+// builds, which takes minutes where nothing of it is in the build cache.
+func Crdcached(t testing.TB) string {
+	t.Helper()
+	if path := os.Getenv("CRDCACHE_CRDCACHED_BIN"); path != "" {
+		return path
+	}
+	s := current(t)
+	s.crdcached.once.Do(func() { s.crdcached.path, s.crdcached.err = buildProgram(s.dir, "server", "crdcached") })
+	if s.crdcached.err != nil {
+		t.Fatal(s.crdcached.err)
+	}
+	return s.crdcached.path
+}
+
+// buildProgram builds a command of the module in a folder of the repository.
+func buildProgram(dir, module, name string) (string, error) {
 	root, err := moduleRoot()
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "crdcache")
-	cmd := exec.Command("go", "build", "-o", path, "./cmd/crdcache")
-	cmd.Dir = root
+	path := filepath.Join(dir, name)
+	cmd := exec.Command("go", "build", "-o", path, "./cmd/"+name)
+	cmd.Dir = filepath.Join(root, module)
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return "", errors.Join(fmt.Errorf("building crdcache: %w", err), errors.New(string(out)))
+		return "", errors.Join(fmt.Errorf("building %s: %w", name, err), errors.New(string(out)))
 	}
 	return path, nil
 }

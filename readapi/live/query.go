@@ -94,9 +94,16 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
+	conceals := asked.Namespace != "" && c.server.options.ConcealPlans
+	if conceals && params.Get("explain") == "true" {
+		return apierrors.NewBadRequest("explain: plans count the objects of all namespaces, and so are not for queries in one: query all namespaces")
+	}
 	answer, err := c.answer(r.Context(), q, params)
 	if err != nil {
 		return explained(err)
+	}
+	if conceals {
+		answer.Plan, answer.Warnings = "", nil
 	}
 	return c.server.writeAnswer(w, answer)
 }

@@ -36,6 +36,9 @@ type Options struct {
 	History int
 	// FreshTimeout is how long a request for the present state waits until the cache has it. Default DefaultFreshTimeout.
 	FreshTimeout time.Duration
+	// ConcealPlans leaves plans and warnings out of answers to queries in one namespace, and refuses to explain them: they
+	// count the objects of all namespaces. It is for readers who may not list these.
+	ConcealPlans bool
 	// Handler adjusts watches; Writes has no effect.
 	Handler readapi.HandlerOptions
 }

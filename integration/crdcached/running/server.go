@@ -1,0 +1,197 @@
+package running
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"syscall"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// Server is a crdcached that runs.
+type Server struct {
+	// URL is where it listens.
+	URL string
+	// CA is what its certificate is signed with, in PEM.
+	CA []byte
+
+	command *exec.Cmd
+	ended   chan struct{} // closed with err set
+	err     error
+}
+
+// Start runs a server with a config, which is the text of the file but for apiVersion and kind, and further flags. It waits
+// until the server is ready. The server is stopped when the test ends.
+func Start(t testing.TB, config string, flags ...string) *Server {
+	t.Helper()
+	return StartIn(t, Kubeconfig(t), config, flags...)
+}
+
+// StartIn is Start with a kubeconfig.
+func StartIn(t testing.TB, kubeconfig, config string, flags ...string) *Server {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	text := "apiVersion: crdcache.dev/v1alpha1\nkind: ServerConfig\n" + config
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	flags = append([]string{"--kubeconfig", kubeconfig, "--config", file, "--bind-address=127.0.0.1", "--secure-port=0"}, flags...)
+	s := &Server{command: exec.Command(harness.Crdcached(t), flags...), ended: make(chan struct{})}
+	said, err := s.command.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	address := make(chan string, 1)
+	go func() { // ended by the end of the process
+		defer close(s.ended)
+		follow(said, address)
+		s.err = s.command.Wait()
+	}()
+	t.Cleanup(func() {
+		if err := s.Stop(); err != nil {
+			t.Errorf("crdcached ends with %v", err)
+		}
+	})
+	at, ok := <-address
+	if !ok {
+		t.Fatal("crdcached ends without serving")
+	}
+	s.URL, s.CA = "https://"+at, certificateOf(t, at)
+	s.AwaitReady(t)
+	return s
+}
+
+// serving is what a server says once it can be reached.
+var serving = regexp.MustCompile(`Serving securely on (127\.0\.0\.1:\d+)`)
+
+// follow passes on what a server says, and where it serves.
+func follow(said io.Reader, address chan<- string) {
+	defer close(address)
+	lines, told := bufio.NewScanner(said), false
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if found := serving.FindStringSubmatch(lines.Text()); found != nil && !told {
+			address <- found[1]
+			told = true
+		}
+		if os.Getenv("CRDCACHED_LOG") != "" {
+			fmt.Fprintln(os.Stderr, lines.Text())
+		}
+	}
+	_, _ = io.Copy(io.Discard, said) // after a line that is too long
+}
+
+// PID is the process of the server.
+func (s *Server) PID() int { return s.command.Process.Pid }
+
+// Kill ends the server at once.
+func (s *Server) Kill() {
+	_ = s.command.Process.Kill() // it may have ended
+	<-s.ended
+}
+
+// Stop ends the server as Kubernetes does, and returns why it did not end well. It may be called again, and after Kill.
+func (s *Server) Stop() error {
+	_ = s.command.Process.Signal(syscall.SIGTERM) // it may have ended
+	<-s.ended
+	var exit *exec.ExitError
+	if errors.As(s.err, &exit) && exit.Sys().(syscall.WaitStatus).Signaled() {
+		return nil // Kill was asked for
+	}
+	return s.err
+}
+
+// AwaitReady waits until every type is settled.
+func (s *Server) AwaitReady(t testing.TB) {
+	t.Helper()
+	client, err := rest.HTTPClientFor(s.As(&rest.Config{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	harness.Eventually(t, func(ctx context.Context) error {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/readyz", nil)
+		if err != nil {
+			return err
+		}
+		response, err := client.Do(r)
+		if err != nil {
+			return err
+		}
+		response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("/readyz is %s", response.Status)
+		}
+		return nil
+	})
+}
+
+// As returns a configuration for the server with the credentials of another one.
+func (s *Server) As(user *rest.Config) *rest.Config {
+	config := rest.CopyConfig(user)
+	config.Host, config.QPS = s.URL, -1
+	config.TLSClientConfig.CAData, config.TLSClientConfig.CAFile, config.TLSClientConfig.Insecure = s.CA, "", false
+	config.WarningHandler = rest.NoWarnings{}
+	return config
+}
+
+// certificateOf is what a server shows, as one who trusts it at first sight.
+func certificateOf(t testing.TB, address string) (authorities []byte) {
+	t.Helper()
+	harness.Eventually(t, func(ctx context.Context) error {
+		dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
+		c, err := dialer.DialContext(ctx, "tcp", address)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		authorities = nil
+		for _, certificate := range c.(*tls.Conn).ConnectionState().PeerCertificates {
+			authorities = append(authorities, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Raw})...)
+		}
+		return nil
+	})
+	return authorities
+}
+
+// Kubeconfig is a file by which crdcached reads the sandbox, as a service account with no more rights than it needs to keep
+// any type but secrets.
+func Kubeconfig(t testing.TB) string {
+	t.Helper()
+	account := NewUser(t, "crdcached")
+	account.Grant(t, "", rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}})
+	account.bind(t, "", "ClusterRole", "system:auth-delegator")
+	account.bind(t, "kube-system", "Role", "extension-apiserver-authentication-reader")
+	config := account.Config(t)
+	file := clientcmdapi.NewConfig()
+	file.Clusters["sandbox"] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthority: config.CAFile, CertificateAuthorityData: config.CAData}
+	file.AuthInfos["crdcached"] = &clientcmdapi.AuthInfo{Token: config.BearerToken}
+	file.Contexts["crdcached"] = &clientcmdapi.Context{Cluster: "sandbox", AuthInfo: "crdcached"}
+	file.CurrentContext = "crdcached"
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*file, path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

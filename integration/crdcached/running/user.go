@@ -1,0 +1,148 @@
+package running
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// accountNamespace is where the service accounts of users are.
+const accountNamespace = "default"
+
+// User is a service account, which has the rights that it is granted, and those of everybody.
+type User struct {
+	// Name is that of the service account, and Username what rights are about.
+	Name, Username string
+	admin          kubernetes.Interface
+}
+
+// NewUser makes a user whose name begins so. It goes with the test.
+func NewUser(t testing.TB, name string) *User {
+	t.Helper()
+	admin, err := kubernetes.NewForConfig(harness.Config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	account, err := admin.CoreV1().ServiceAccounts(accountNamespace).Create(t.Context(),
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{GenerateName: name + "-"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := admin.CoreV1().ServiceAccounts(accountNamespace).Delete(context.Background(), account.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	return &User{Name: account.Name, Username: fmt.Sprintf("system:serviceaccount:%s:%s", accountNamespace, account.Name), admin: admin}
+}
+
+// Config returns a configuration for the API server as the user, with a token of its own that is good for an hour.
+func (u *User) Config(t testing.TB) *rest.Config {
+	t.Helper()
+	request, err := u.admin.CoreV1().ServiceAccounts(accountNamespace).CreateToken(t.Context(), u.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := rest.AnonymousClientConfig(harness.Config(t))
+	config.BearerToken, config.QPS, config.WarningHandler = request.Status.Token, -1, rest.NoWarnings{}
+	return config
+}
+
+// Grant gives rights, in a namespace or in all (""), until the test ends or revoke is called. Both wait until the API server
+// knows.
+func (u *User) Grant(t testing.TB, namespace string, rules ...rbacv1.PolicyRule) (revoke func()) {
+	t.Helper()
+	meta := metav1.ObjectMeta{GenerateName: u.Name + "-", Namespace: namespace}
+	rbac, ctx := u.admin.RbacV1(), context.Background()
+	if namespace == "" {
+		role, err := rbac.ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = rbac.ClusterRoles().Delete(ctx, role.Name, metav1.DeleteOptions{}) }) // revoke may have done it
+		u.bind(t, "", "ClusterRole", role.Name)
+		u.await(t, namespace, rules, true)
+		return func() {
+			t.Helper()
+			if err := rbac.ClusterRoles().Delete(ctx, role.Name, metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			u.await(t, namespace, rules, false)
+		}
+	}
+	role, err := rbac.Roles(namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: rules}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = rbac.Roles(namespace).Delete(ctx, role.Name, metav1.DeleteOptions{}) }) // revoke may have done it
+	u.bind(t, namespace, "Role", role.Name)
+	u.await(t, namespace, rules, true)
+	return func() {
+		t.Helper()
+		if err := rbac.Roles(namespace).Delete(ctx, role.Name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		u.await(t, namespace, rules, false)
+	}
+}
+
+// bind gives the user a role until the test ends.
+func (u *User) bind(t testing.TB, namespace, kind, role string) {
+	t.Helper()
+	meta := metav1.ObjectMeta{GenerateName: u.Name + "-", Namespace: namespace}
+	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: role}
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: accountNamespace, Name: u.Name}}
+	rbac, ctx := u.admin.RbacV1(), context.Background()
+	if namespace == "" {
+		made, err := rbac.ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: ref, Subjects: subjects}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = rbac.ClusterRoleBindings().Delete(ctx, made.Name, metav1.DeleteOptions{}) }) // its namespace may be gone
+		return
+	}
+	made, err := rbac.RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: ref, Subjects: subjects}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = rbac.RoleBindings(namespace).Delete(ctx, made.Name, metav1.DeleteOptions{}) })
+}
+
+// await waits until the API server gives what the first verb of each rule says, or no longer does.
+func (u *User) await(t testing.TB, namespace string, rules []rbacv1.PolicyRule, given bool) {
+	t.Helper()
+	for _, rule := range rules {
+		spec := authorizationv1.SubjectAccessReviewSpec{User: u.Username}
+		if len(rule.NonResourceURLs) > 0 {
+			spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Path: rule.NonResourceURLs[0], Verb: rule.Verbs[0]}
+		} else {
+			resource, subresource := splitResource(rule.Resources[0])
+			spec.ResourceAttributes = &authorizationv1.ResourceAttributes{
+				Namespace: namespace, Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: resource, Subresource: subresource,
+			}
+			if len(rule.ResourceNames) > 0 {
+				spec.ResourceAttributes.Name = rule.ResourceNames[0]
+			}
+		}
+		harness.Eventually(t, func(ctx context.Context) error {
+			review, err := u.admin.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
+			if err != nil {
+				return err
+			}
+			if review.Status.Allowed != given {
+				return fmt.Errorf("that %s may %v is %v, want %v", u.Username, rule, review.Status.Allowed, given)
+			}
+			return nil
+		})
+	}
+}

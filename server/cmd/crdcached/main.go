@@ -1,0 +1,58 @@
+// Command crdcached keeps types of a cluster in memory and serves them, as the Kubernetes API, to whom may read them.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/pflag"
+	"k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"github.com/crdcache/crdcache/server"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := run(ctx, os.Args[1:])
+	logs.FlushLogs()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "crdcached:", err)
+		os.Exit(1)
+	}
+}
+
+// run serves until ctx ends.
+func run(ctx context.Context, args []string) error {
+	options, logging := server.NewOptions(), logs.NewOptions()
+	set := pflag.NewFlagSet("crdcached", pflag.ContinueOnError)
+	set.SetNormalizeFunc(flag.WordSepNormalizeFunc)
+	options.AddFlags(set)
+	logsapi.AddFlags(logging, set)
+	if err := set.Parse(args); err != nil {
+		if errors.Is(err, pflag.ErrHelp) {
+			return nil
+		}
+		return err
+	}
+	if set.NArg() > 0 {
+		return fmt.Errorf("%q is no flag: types are named by --type", set.Arg(0))
+	}
+	if err := logsapi.ValidateAndApply(logging, nil); err != nil {
+		return err
+	}
+	if err := options.Complete(set); err != nil {
+		return err
+	}
+	s, err := server.New(options)
+	if err != nil {
+		return err
+	}
+	return s.Run(ctx)
+}

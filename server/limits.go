@@ -1,0 +1,187 @@
+package server
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"golang.org/x/time/rate"
+
+	"github.com/crdcache/crdcache/readapi"
+)
+
+// limits bound what each user takes, so that others have their share.
+type limits struct {
+	config       Limits
+	writeTimeout time.Duration
+	refused      *prometheus.CounterVec // by what there is too much of
+
+	mu struct {
+		sync.Mutex
+		accounts map[string]*account
+		watches  int // of all users
+	}
+}
+
+// account is what one user takes. Its numbers are guarded by the lock of the limits.
+type account struct {
+	requests, watches int
+	// bytes has what may be written; less than none where more has been written than that.
+	bytes *rate.Limiter
+}
+
+func newLimits(config Limits, writeTimeout time.Duration) *limits {
+	l := &limits{config: config, writeTimeout: writeTimeout, refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "crdcached_refused_requests_total", Help: "Requests that were refused because a user, or all of them, took too much, by the limit.",
+	}, []string{"limit"})}
+	l.mu.accounts = map[string]*account{}
+	return l
+}
+
+// manyAccounts is from how many users on those are looked for who have nothing under way.
+const manyAccounts = 1000
+
+// accountLocked returns the account of a user.
+func (l *limits) accountLocked(user string) *account {
+	if a := l.mu.accounts[user]; a != nil {
+		return a
+	}
+	if len(l.mu.accounts) >= manyAccounts {
+		for name, a := range l.mu.accounts {
+			if a.requests+a.watches == 0 && a.bytes.Tokens() >= float64(a.bytes.Burst()) {
+				delete(l.mu.accounts, name)
+			}
+		}
+	}
+	a := &account{bytes: rate.NewLimiter(rate.Inf, math.MaxInt)}
+	if per := l.config.BytesPerSecond.Value(); per > 0 {
+		a.bytes = rate.NewLimiter(rate.Limit(per), int(l.config.BurstBytes.Value()))
+	}
+	l.mu.accounts[user] = a
+	return a
+}
+
+// retryAfter is what clients are told to wait where no other time is known, in seconds.
+const retryAfter = 1
+
+// begin counts a request. The error is a 429 that says what there is too much of.
+func (l *limits) begin(user string, watch bool) (*account, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a := l.accountLocked(user)
+	switch {
+	case watch && l.config.Watches > 0 && a.watches >= l.config.Watches:
+		return nil, l.refuse("watches", retryAfter, "the user %q has %d watches: no more are served at once", user, a.watches)
+	case watch && l.config.TotalWatches > 0 && l.mu.watches >= l.config.TotalWatches:
+		return nil, l.refuse("totalWatches", retryAfter, "there are %d watches: no more are served at once", l.mu.watches)
+	case !watch && l.config.Requests > 0 && a.requests >= l.config.Requests:
+		return nil, l.refuse("requests", retryAfter, "the user %q has %d requests under way: no more are served at once", user, a.requests)
+	}
+	if tokens := a.bytes.Tokens(); a.bytes.Limit() != rate.Inf && tokens < 0 {
+		wait := int(math.Ceil(-tokens / float64(a.bytes.Limit())))
+		return nil, l.refuse("bytesPerSecond", wait, "the user %q has been sent too much: no more is served for %d s", user, wait)
+	}
+	if watch {
+		a.watches++
+		l.mu.watches++
+	} else {
+		a.requests++
+	}
+	return a, nil
+}
+
+// refuse counts a refusal, and makes the answer.
+func (l *limits) refuse(limit string, seconds int, format string, args ...any) error {
+	l.refused.WithLabelValues(limit).Inc()
+	return apierrors.NewTooManyRequests(fmt.Sprintf(format, args...), seconds)
+}
+
+// counts returns how many watches and accounts there are.
+func (l *limits) counts() (watches, accounts int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.watches, len(l.mu.accounts)
+}
+
+func (l *limits) end(a *account, watch bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if watch {
+		a.watches--
+		l.mu.watches--
+	} else {
+		a.requests--
+	}
+}
+
+// serve serves a request of a user within the limits.
+func (l *limits) serve(w http.ResponseWriter, r *http.Request, user string, watch bool, next http.Handler) {
+	a, err := l.begin(user, watch)
+	if err != nil {
+		readapi.WriteError(w, r, err)
+		return
+	}
+	defer l.end(a, watch)
+	next.ServeHTTP(&meteredWriter{ResponseWriter: w, request: r, account: a, waits: watch, patience: l.writeTimeout}, r)
+}
+
+// meteredWriter counts what is written to a user.
+type meteredWriter struct {
+	http.ResponseWriter
+	request *http.Request
+	account *account
+	// waits has the writer wait while too much has been written: a watch does.
+	waits bool
+	// patience is how long the client may take for what the API server has answered; what the cache answers has such a
+	// deadline of its own.
+	patience time.Duration
+}
+
+// Unwrap is for http.ResponseController.
+func (w *meteredWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Write implements http.ResponseWriter.
+func (w *meteredWriter) Write(data []byte) (int, error) {
+	if err := w.take(len(data)); err != nil {
+		return 0, err
+	}
+	if w.Header().Get(servedHeader) != servedByCache {
+		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.patience)) // every server here can
+	}
+	return w.ResponseWriter.Write(data)
+}
+
+// The header of answers that says who has answered.
+const (
+	servedHeader  = "Crdcache-Served"
+	servedByCache = "cache"
+)
+
+// take books bytes, and waits for them where the writer does.
+func (w *meteredWriter) take(n int) error {
+	if w.account.bytes.Limit() == rate.Inf {
+		return nil
+	}
+	var delay time.Duration
+	for now := time.Now(); n > 0; {
+		part := min(n, w.account.bytes.Burst())
+		delay = w.account.bytes.ReserveN(now, part).DelayFrom(now)
+		n -= part
+	}
+	if !w.waits || delay <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-w.request.Context().Done():
+		return w.request.Context().Err()
+	}
+}

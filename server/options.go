@@ -1,0 +1,138 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// Options are what a server is started with. NewOptions makes them.
+type Options struct {
+	// Kubeconfig says which cluster is kept, as whom, and who is asked for users and rights where the options of these name
+	// no other file. Default: the service account of the pod.
+	Kubeconfig string
+	// Config is what is kept and served. Complete reads it from the file of --config.
+	Config Config
+	// RequestTimeout bounds requests other than watches.
+	RequestTimeout time.Duration
+	// MaxRequestsInFlight bounds the requests of all users together, watches not counted; 0: no limit.
+	MaxRequestsInFlight int
+	// ShutdownDelay is how long requests are still accepted after the end was asked for, while /readyz fails.
+	ShutdownDelay time.Duration
+
+	SecureServing  *genericoptions.SecureServingOptionsWithLoopback
+	Authentication *genericoptions.DelegatingAuthenticationOptions
+	Authorization  *genericoptions.DelegatingAuthorizationOptions
+	Audit          *genericoptions.AuditOptions
+
+	flags configFlags
+}
+
+// configFlags are the flags beside the config file.
+type configFlags struct {
+	file                         string
+	types, indexConfigs          []string
+	storage, memory, persistence string
+	secrets, page                bool
+}
+
+// NewOptions returns the defaults: port 8443 and a certificate that the server signs itself, in memory.
+func NewOptions() *Options {
+	secure := genericoptions.NewSecureServingOptions()
+	secure.BindPort = 8443
+	secure.ServerCert.PairName, secure.ServerCert.CertDirectory = "crdcached", ""
+	return &Options{
+		Config: DefaultConfig(), RequestTimeout: time.Minute, MaxRequestsInFlight: 400,
+		SecureServing:  secure.WithLoopback(),
+		Authentication: genericoptions.NewDelegatingAuthenticationOptions(),
+		Authorization:  genericoptions.NewDelegatingAuthorizationOptions(),
+		Audit:          genericoptions.NewAuditOptions(),
+	}
+}
+
+// AddFlags adds the flags.
+func (o *Options) AddFlags(set *pflag.FlagSet) {
+	set.StringVar(&o.Kubeconfig, "kubeconfig", "", "Kubeconfig of the cluster that is kept. Default: the service account of the pod.")
+	set.StringVar(&o.flags.file, "config", "", "File with a ServerConfig. Other flags take precedence over it.")
+	set.StringSliceVar(&o.flags.types, "type", nil, "Type to keep, as kubectl takes it, or a pattern such as '*.example.com'. May be repeated.")
+	set.StringSliceVar(&o.flags.indexConfigs, "index-config", nil, "File with index configs, the types of which are kept. May be repeated.")
+	set.StringVar(&o.flags.storage, "storage", "", "How objects are kept in memory: adaptive (default), compressed or packed.")
+	set.StringVar(&o.flags.memory, "memory-budget", "", "What the caches should come to, such as 2Gi. Default: no budget.")
+	set.StringVar(&o.flags.persistence, "persistence-dir", "", "Folder that keeps what is cached for the next start.")
+	set.BoolVar(&o.flags.secrets, "secrets", false, "Let Secrets be kept where a type or pattern means them.")
+	set.BoolVar(&o.flags.page, "page", false, "Serve the page for browsers at /page/open.")
+	set.DurationVar(&o.RequestTimeout, "request-timeout", o.RequestTimeout, "How long a request other than a watch may take.")
+	set.IntVar(&o.MaxRequestsInFlight, "max-requests-inflight", o.MaxRequestsInFlight, "How many requests other than watches may be under way; 0: no limit.")
+	set.DurationVar(&o.ShutdownDelay, "shutdown-delay-duration", o.ShutdownDelay, "How long to go on serving while /readyz fails, after the end was asked for.")
+	o.SecureServing.AddFlags(set)
+	o.Authentication.AddFlags(set)
+	o.Authorization.AddFlags(set)
+	o.Audit.AddFlags(set)
+}
+
+// Complete reads the config file that the flags of a set name, puts the other flags over it, and says what is wrong.
+func (o *Options) Complete(set *pflag.FlagSet) error {
+	if o.flags.file != "" {
+		config, err := LoadConfig(o.flags.file)
+		if err != nil {
+			return err
+		}
+		o.Config = config
+	}
+	for name, take := range map[string]func() error{
+		"type":            func() error { o.Config.Types = o.flags.types; return nil },
+		"index-config":    func() error { o.Config.IndexConfigs = o.flags.indexConfigs; return nil },
+		"storage":         func() error { return o.Config.Storage.UnmarshalText([]byte(o.flags.storage)) },
+		"memory-budget":   func() (err error) { o.Config.MemoryBudget, err = resource.ParseQuantity(o.flags.memory); return err },
+		"persistence-dir": func() error { o.Config.PersistenceDirectory = o.flags.persistence; return nil },
+		"secrets":         func() error { o.Config.Secrets = o.flags.secrets; return nil },
+		"page":            func() error { o.Config.Page.Enabled = o.flags.page; return nil },
+	} {
+		if !set.Changed(name) {
+			continue
+		}
+		if err := take(); err != nil {
+			return fmt.Errorf("--%s: %w", name, err)
+		}
+	}
+	return o.Validate()
+}
+
+// Validate returns everything that is wrong with the options.
+func (o *Options) Validate() error {
+	problems := []error{o.Config.Validate()}
+	for _, found := range [][]error{o.SecureServing.Validate(), o.Authentication.Validate(), o.Authorization.Validate(), o.Audit.Validate()} {
+		problems = append(problems, found...)
+	}
+	if o.RequestTimeout <= 0 {
+		problems = append(problems, fmt.Errorf("--request-timeout: %v is not positive", o.RequestTimeout))
+	}
+	if o.MaxRequestsInFlight < 0 {
+		problems = append(problems, fmt.Errorf("--max-requests-inflight: %d is negative; 0 is no limit", o.MaxRequestsInFlight))
+	}
+	return errors.Join(problems...)
+}
+
+// clientConfig is how the cluster is reached.
+func (o *Options) clientConfig() (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("the cluster that is to be kept: %w", err)
+	}
+	config.QPS = -1 // fairness is up to the API server
+	config.UserAgent = "crdcached"
+	return config, nil
+}
+
+// storage is how objects are kept.
+func (c *Config) storage() dynamicinformer.Storage {
+	return dynamicinformer.Storage{Mode: c.Storage, Compression: compression, CompressLists: true}
+}

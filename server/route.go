@@ -1,0 +1,139 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/metrics"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/crdcache/crdcache/readapi"
+)
+
+// component is what metrics call the server.
+const component = "crdcached"
+
+// maxURI is how long the address of a request may be. The longest that is of use has two selectors, of 64 KB each.
+const maxURI = 128 << 10
+
+// refuseLong answers requests whose address is too long, before anything is made of it.
+func refuseLong(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(r.RequestURI) > maxURI {
+			http.Error(w, fmt.Sprintf("the address has %d bytes, and more than %d are not served", len(r.RequestURI), maxURI), http.StatusRequestURITooLong)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// router serves what has been authorized.
+type router struct {
+	cache   *cache
+	limits  *limits
+	watches *watchTimes
+	page    http.Handler // nil for none
+	generic http.Handler // health, metrics, and 404
+}
+
+// ServeHTTP implements http.Handler.
+func (h *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	info, ok := apirequest.RequestInfoFrom(r.Context())
+	user, known := apirequest.UserFrom(r.Context())
+	if !ok || !known {
+		readapi.WriteError(w, r, apierrors.NewInternalError(fmt.Errorf("the request was not authorized")))
+		return
+	}
+	path := r.URL.Path
+	switch {
+	case info.IsResourceRequest:
+		h.serveType(w, r, info, user.GetName())
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		http.Error(w, "405: Method Not Allowed", http.StatusMethodNotAllowed) // as a kube-apiserver says it
+	case isDiscovery(path) || strings.HasPrefix(path, queryPrefix+"/"):
+		h.limits.serve(w, r, user.GetName(), false, h.cache.live)
+	case h.page != nil && isPage(path):
+		h.limits.serve(w, r, user.GetName(), isStream(path), h.page)
+	case path == typesPath:
+		h.cache.serveConditions(w)
+	default:
+		h.generic.ServeHTTP(w, r)
+	}
+}
+
+// isDiscovery reports whether a path is one by which clients learn what the cluster serves.
+func isDiscovery(path string) bool {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	switch parts[0] {
+	case "version":
+		return len(parts) == 1
+	case "api":
+		return len(parts) <= 2
+	case "apis":
+		return len(parts) <= 3
+	case "openapi":
+		return true
+	}
+	return false
+}
+
+// serveType serves a request for objects.
+func (h *router) serveType(w http.ResponseWriter, r *http.Request, info *apirequest.RequestInfo, user string) {
+	asked, ok := asked(r)
+	gr := schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
+	switch {
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		readapi.WriteError(w, r, apierrors.NewMethodNotSupported(gr, info.Verb))
+		return
+	case !ok && slices.Contains([]string{"proxy", "exec", "attach", "portforward"}, info.Subresource):
+		readapi.WriteError(w, r, apierrors.NewMethodNotSupported(gr, info.Subresource))
+		return
+	case !ok || !agrees(info, asked):
+		readapi.WriteError(w, r, apierrors.NewBadRequest(fmt.Sprintf("%s is not an address that is served here", r.URL.Path)))
+		return
+	case !h.cache.keeps(gr):
+		readapi.WriteError(w, r, errNotKept(gr))
+		return
+	}
+	long := info.Verb == "watch"
+	served := http.Handler(h.cache.live)
+	if long {
+		served = h.watches.bound(served)
+	}
+	instrumented := metrics.InstrumentHandlerFunc(strings.ToUpper(info.Verb), gr.Group, info.APIVersion, gr.Resource, info.Subresource,
+		metrics.CleanScope(info), component, false, "", func(w http.ResponseWriter, r *http.Request) {
+			h.limits.serve(w, r, user, long, served)
+		})
+	if !long {
+		instrumented(w, r)
+		return
+	}
+	metrics.RecordLongRunning(r, info, component, func() { instrumented(w, r) })
+}
+
+// errNotKept is for types that there may be in the cluster, and not here.
+func errNotKept(gr schema.GroupResource) error {
+	err := apierrors.NewGenericServerResponse(http.StatusNotFound, "get", gr, "", "", 0, false)
+	err.ErrStatus.Message = fmt.Sprintf("crdcached does not keep %s: ask the API server", gr)
+	return err
+}
+
+// isLong reports whether a request is one that goes on: a watch, or the stream of the page.
+func isLong(r *http.Request, info *apirequest.RequestInfo) bool {
+	return info.Verb == "watch" && info.IsResourceRequest || !info.IsResourceRequest && isStream(info.Path)
+}
+
+// bodyless drops what reading needs none of: a body, and the wish for another protocol.
+func bodyless(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = r.Clone(r.Context())
+		r.Body, r.ContentLength, r.TransferEncoding = http.NoBody, 0, nil
+		r.Header.Del("Upgrade")
+		r.Header.Del("Connection")
+		next.ServeHTTP(w, r)
+	})
+}

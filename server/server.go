@@ -1,0 +1,143 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	genericserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/util/compatibility"
+
+	"golang.org/x/net/netutil"
+)
+
+// Server serves a cache of a cluster. It is made by New.
+type Server struct {
+	cache   *cache
+	generic *genericserver.GenericAPIServer
+	config  *genericserver.Config
+	// endWatches ends those that are served.
+	endWatches context.CancelFunc
+}
+
+// New returns a server that listens, and answers once it is run. The error says what of the options is wrong, or cannot be
+// had: the kubeconfig, the certificates, the client authorities of the cluster.
+func New(options *Options) (*Server, error) {
+	if err := options.Validate(); err != nil {
+		return nil, err
+	}
+	client, err := options.clientConfig()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{}
+	if s.cache, err = newCache(client, &options.Config); err != nil {
+		return nil, err
+	}
+	if s.config, err = options.genericConfig(); err != nil {
+		return nil, err
+	}
+	serving, end := context.WithCancel(context.Background()) // ended by the shutdown of the generic server
+	s.endWatches = end
+	watches := options.Config.Watches
+	router := &router{
+		cache: s.cache, limits: newLimits(options.Config.Limits, watches.WriteTimeout.Duration),
+		watches: &watchTimes{min: watches.Min.Duration, max: watches.Max.Duration, serving: serving},
+	}
+	s.config.BuildHandlerChainFunc = func(generic http.Handler, config *genericserver.Config) http.Handler {
+		router.generic = generic
+		return refuseLong(bodyless(genericserver.DefaultBuildHandlerChain(router, config)))
+	}
+	s.config.LongRunningFunc = isLong
+	s.config.AddReadyzChecks(s.cache.readiness())
+	if s.generic, err = s.config.Complete(nil).New("crdcached", genericserver.NewEmptyDelegate()); err != nil {
+		return nil, err
+	}
+	exposed, err := s.cache.metricsHandler(router.limits)
+	if err != nil {
+		return nil, err
+	}
+	s.generic.Handler.NonGoRestfulMux.Handle("/metrics", exposed)
+	return s, s.generic.AddPreShutdownHook("end-watches", func() error { end(); return nil })
+}
+
+// Address is where the server listens.
+func (s *Server) Address() net.Addr { return s.config.SecureServing.Listener.Addr() }
+
+// Run serves until ctx ends, and then until what is under way has been answered. It may be called once.
+func (s *Server) Run(ctx context.Context) error {
+	defer s.endWatches()
+	caching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	cached := make(chan error, 1)
+	go func() { cached <- s.cache.run(caching) }() // ended by stop
+	err := s.generic.PrepareRun().RunWithContext(ctx)
+	stop()
+	return errors.Join(err, <-cached)
+}
+
+// genericConfig is that of the generic server, as far as the options say it.
+func (o *Options) genericConfig() (*genericserver.Config, error) {
+	config := genericserver.NewConfig(serializer.NewCodecFactory(newScheme()))
+	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
+	config.RequestTimeout, config.ShutdownDelayDuration = o.RequestTimeout, o.ShutdownDelay
+	config.MaxRequestsInFlight, config.MaxMutatingRequestsInFlight = o.MaxRequestsInFlight, o.MaxRequestsInFlight
+	config.EnableIndex, config.EnableDiscovery, config.EnableProfiling, config.EnableMetrics = false, false, false, false
+	config.SkipOpenAPIInstallation = true
+	config.RequestInfoResolver = queryResolver{genericserver.NewRequestInfoResolver(config)}
+	o.delegate()
+	if err := o.listen(); err != nil {
+		return nil, err
+	}
+	if err := o.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
+		return nil, fmt.Errorf("making a certificate: %w", err)
+	}
+	if err := o.SecureServing.ApplyToConfig(config); err != nil {
+		return nil, err
+	}
+	if most := o.Config.Limits.Connections; most > 0 {
+		config.SecureServing.Listener = netutil.LimitListener(config.SecureServing.Listener, most)
+	}
+	if err := o.Authentication.ApplyTo(&config.Authentication, config.SecureServing, nil); err != nil {
+		return nil, fmt.Errorf("authentication: %w", err)
+	}
+	if err := o.Authorization.ApplyTo(&config.Authorization); err != nil {
+		return nil, fmt.Errorf("authorization: %w", err)
+	}
+	if err := o.Audit.ApplyTo(config); err != nil {
+		return nil, fmt.Errorf("audit: %w", err)
+	}
+	return config, nil
+}
+
+// listen takes a free port where none is named. The log says which.
+func (o *Options) listen() (err error) {
+	if o.SecureServing.BindPort == 0 && o.SecureServing.Listener == nil {
+		o.SecureServing.Listener, err = net.Listen("tcp", net.JoinHostPort(o.SecureServing.BindAddress.String(), "0"))
+	}
+	return err
+}
+
+// delegate has the cluster that is kept be asked for users and rights, where no other is named.
+func (o *Options) delegate() {
+	if o.Authentication.RemoteKubeConfigFile == "" {
+		o.Authentication.RemoteKubeConfigFile = o.Kubeconfig
+	}
+	if o.Authorization.RemoteKubeConfigFile == "" {
+		o.Authorization.RemoteKubeConfigFile = o.Kubeconfig
+	}
+}
+
+// newScheme is what answers of the generic server are written with: errors.
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	version := schema.GroupVersion{Version: "v1"}
+	metav1.AddToGroupVersion(scheme, version)
+	scheme.AddUnversionedTypes(version, &metav1.Status{}, &metav1.APIVersions{}, &metav1.APIGroupList{}, &metav1.APIGroup{}, &metav1.APIResourceList{})
+	return scheme
+}

@@ -41,6 +41,7 @@ var libraryBudget = budget{
 		{"k8s.io/client-go/restmapper", "brings client-go/discovery"},
 		{modulePath + "/discovery", "it is passed in through an interface, so that a program can bring its own and one with fixed types needs none"},
 		{modulePath + "/cmd", "a library is no command line"},
+		{modulePath + "/shard", "who holds a shard is the program's to say, and Leases bring every API group"},
 		{"sigs.k8s.io/controller-runtime", "we serve it, not the other way round"},
 	},
 }

@@ -1,0 +1,189 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// What it takes a group to come to fair shares: each shard that changes hands is drained for up to 10 s.
+const settled = modelShards*11*time.Second + DefaultLeaseDuration + DefaultRetryPeriod
+
+// TestModel plays random histories of replicas that come, go, are killed, cut off from the API server, and slow, with clocks that
+// are wrong and run at different rates. The model checks each shard that changes hands; after the last trouble all is fair again.
+func TestModel(t *testing.T) {
+	for seed := range uint64(6) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			run(t, seed, func(m *model) {
+				m.start(1, 0)
+				for range 40 {
+					m.trouble()
+					time.Sleep(m.between(time.Second, 20*time.Second))
+				}
+				for len(m.alive()) == 0 {
+					m.start(1, 0)
+				}
+				time.Sleep(2 * time.Minute) // the last cut is over
+				m.awaitFair(settled, "the last trouble")
+				m.Logf("%d shards handed out, %d writes refused", m.mu.changes, m.mu.refused)
+			})
+		})
+	}
+}
+
+// TestHandOver: a replica that comes gets its share one shard at a time, each drained before; when one leaves with a word, its
+// shards are somebody else's within moments; when it is killed, within the lease duration and a retry period.
+func TestHandOver(t *testing.T) {
+	run(t, 1, func(m *model) {
+		first := m.start(1, 0)
+		m.awaitFair(time.Second, "the start")
+		second := m.start(1, 0)
+		m.start(1, 0)
+		m.start(1, 0)
+		m.awaitFair(time.Minute, "the start of three more")
+		second.stop()
+		m.awaitFair(time.Second, "the end of one")
+		time.Sleep(time.Minute)
+		m.kill(first)
+		m.awaitFair(DefaultLeaseDuration+DefaultRetryPeriod, "the death of one")
+	})
+}
+
+// TestDeadline: a tenure ends by the renew deadline, counted from when the last renewal was sent, however long the answer took.
+func TestDeadline(t *testing.T) {
+	run(t, 1, func(m *model) {
+		r := m.start(1, 0)
+		m.awaitFair(time.Second, "the start")
+		r.slow(func() time.Duration { return time.Second })
+		time.Sleep(time.Minute)
+		tenure := r.Tenures()[0]
+		heal := r.partition(true)
+		<-tenure.Context().Done()
+		tenure.mu.Lock()
+		deadline := tenure.mu.deadline
+		tenure.mu.Unlock()
+		if !time.Now().Equal(deadline) || tenure.Valid() || !errors.Is(context.Cause(tenure.Context()), ErrLost) {
+			m.Errorf("the tenure ended at %v by %v, valid: %v; its deadline was %v", time.Now(), context.Cause(tenure.Context()), tenure.Valid(), deadline)
+		}
+		r.slow(nil)
+		heal()
+		m.awaitFair(settled, "the end of the partition")
+	})
+}
+
+// TestDeletedLease: a Lease that somebody deletes is made again by its holder, and nobody else takes it.
+func TestDeletedLease(t *testing.T) {
+	run(t, 1, func(m *model) {
+		first := m.start(1, 0)
+		m.start(1, 0)
+		m.awaitFair(time.Minute, "the start")
+		tenure := first.Tenures()[0]
+		if err := first.client.Leases("default").Delete(m.Context(), first.options.leaseOf(tenure.Shard()), metav1.DeleteOptions{}); err != nil {
+			m.Fatal(err)
+		}
+		time.Sleep(2 * DefaultLeaseDuration)
+		lease, err := first.client.Leases("default").Get(m.Context(), first.options.leaseOf(tenure.Shard()), metav1.GetOptions{})
+		if err != nil || *lease.Spec.HolderIdentity != first.Identity() || !tenure.Valid() {
+			m.Errorf("%v %+v, valid: %v", err, lease.Spec, tenure.Valid())
+		}
+	})
+}
+
+// TestLayouts: replicas that mean something else by a shard wait until the others are gone.
+func TestLayouts(t *testing.T) {
+	run(t, 1, func(m *model) {
+		first := m.start(1, 0)
+		m.awaitFair(time.Second, "the start")
+		other, err := New(Options{Config: m.config, Namespace: "default", Name: "model", Shards: 2 * modelShards, Layout: "namespace"})
+		if err != nil {
+			m.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(m.Context())
+		m.group.Go(func() { _ = other.Run(ctx, Handler{}) }) // ended by cancel
+		time.Sleep(10 * DefaultLeaseDuration)
+		if status := other.Status(); len(other.Tenures()) > 0 || !status.Waiting || len(status.Members) != 2 {
+			m.Errorf("%d shards are held, the status is %+v", len(other.Tenures()), status)
+		}
+		m.kill(first)
+		time.Sleep(DefaultLeaseDuration + DefaultRetryPeriod)
+		if status := other.Status(); len(other.Tenures()) != 2*modelShards || status.Waiting {
+			m.Errorf("%d shards are held, the status is %+v", len(other.Tenures()), status)
+		}
+		cancel()
+	})
+}
+
+// TestCost: what all replicas write does not depend on how many they are, but for their own Leases; following costs one watch.
+func TestCost(t *testing.T) {
+	run(t, 1, func(m *model) {
+		replicas := []*replica{m.start(1, 0), m.start(1, 0), m.start(1, 0)}
+		m.awaitFair(settled, "the start")
+		before := map[string]int{}
+		for _, r := range replicas {
+			for _, verb := range []string{"GET", "PUT", "POST"} {
+				before[verb] += r.count(verb)
+			}
+		}
+		const minutes = 20
+		time.Sleep(minutes * time.Minute)
+		for _, r := range replicas {
+			for _, verb := range []string{"GET", "PUT", "POST"} {
+				before[verb] -= r.count(verb)
+			}
+		}
+		fewest, most := minutes*60/10*(modelShards+3), minutes*60/8*(modelShards+3)
+		if puts := -before["PUT"]; puts < fewest || puts > most {
+			m.Errorf("%d renewals in %d minutes, want %d to %d", puts, minutes, fewest, most)
+		}
+		if gets := -before["GET"]; gets > 3*2*(minutes/5+1) || before["POST"] != 0 {
+			m.Errorf("%d GETs and %d POSTs in %d minutes", gets, -before["POST"], minutes)
+		}
+	})
+}
+
+// TestAbandonedLeases: the Leases of members that were killed are removed in the end.
+func TestAbandonedLeases(t *testing.T) {
+	run(t, 1, func(m *model) {
+		first := m.start(1, 0)
+		m.kill(m.start(1, 0))
+		m.kill(m.start(1, 0))
+		time.Sleep(13 * DefaultLeaseDuration)
+		list, err := first.client.Leases("default").List(m.Context(), metav1.ListOptions{})
+		if err != nil {
+			m.Fatal(err)
+		}
+		if len(list.Items) != modelShards+1 {
+			m.Errorf("%d Leases are left, want %d", len(list.Items), modelShards+1)
+		}
+	})
+}
+
+// trouble does something at random.
+func (m *model) trouble() {
+	alive := m.alive()
+	if len(alive) == 0 || len(alive) < 5 && m.random.IntN(4) == 0 {
+		m.start(0.9+0.2*m.random.Float64(), m.between(-time.Hour, time.Hour))
+		return
+	}
+	r := alive[m.random.IntN(len(alive))]
+	switch m.random.IntN(6) {
+	case 0:
+		m.kill(r)
+	case 1:
+		m.mu.Lock()
+		r.leaving = true
+		m.mu.Unlock()
+		m.group.Go(r.stop) // ended by draining
+	case 2, 3:
+		time.AfterFunc(m.between(time.Second, 100*time.Second), r.partition(m.random.IntN(2) == 0))
+	case 4:
+		most := m.between(time.Millisecond, 12*time.Second)
+		r.slow(func() time.Duration { return rand.N(most) })
+		time.AfterFunc(m.between(time.Second, 100*time.Second), func() { r.slow(nil) })
+	}
+}

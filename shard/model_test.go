@@ -1,0 +1,239 @@
+package shard
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/readapi/testcluster"
+)
+
+const modelShards = 8
+
+// model is a group of replicas in one test, and what may never happen among them.
+type model struct {
+	*testing.T
+	config *rest.Config
+	random *rand.Rand
+	begin  time.Time
+	group  sync.WaitGroup
+
+	mu struct {
+		sync.Mutex
+		replicas []*replica
+		// tokens has the greatest of each shard so far, and stored the greatest that came with a write.
+		tokens, stored [modelShards]int64
+		refused        int
+		changes        int
+	}
+}
+
+// replica is a process.
+type replica struct {
+	*Member
+	*network
+	name string
+	stop func() // gracefully
+
+	// The model's lock guards the rest.
+	dead, leaving bool
+	held          map[int]*work
+}
+
+// work is what a replica does in a shard.
+type work struct {
+	tenure *Tenure
+	done   chan struct{}
+	busy   bool
+}
+
+// run runs a model under a virtual clock.
+func run(t *testing.T, seed uint64, script func(m *model)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		cluster, err := testcluster.New(t.Context(), testcluster.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &model{T: t, config: cluster.Config(), random: rand.New(rand.NewPCG(seed, 0)), begin: time.Now()}
+		for k := range m.mu.tokens {
+			m.mu.tokens[k] = -1
+		}
+		script(m)
+		for _, r := range m.alive() {
+			r.stop()
+		}
+		m.group.Wait()
+	})
+}
+
+func (m *model) between(least, most time.Duration) time.Duration {
+	return least + time.Duration(m.random.Int64N(int64(most-least)))
+}
+
+// start starts a replica whose clock runs at a rate, and is ahead by skew.
+func (m *model) start(rate float64, skew time.Duration) *replica {
+	m.Helper()
+	n := &network{skew: skew}
+	scaled := func(d time.Duration) time.Duration { return time.Duration(float64(d) / rate) }
+	member, err := New(Options{
+		Config: connect(m.config, n), Namespace: "default", Name: "model", Shards: modelShards,
+		Identity: fmt.Sprintf("replica-%d", len(m.mu.replicas)), LeaseDuration: DefaultLeaseDuration,
+		RenewDeadline: scaled(DefaultRenewDeadline), RetryPeriod: scaled(DefaultRetryPeriod), DrainTimeout: scaled(10 * time.Second),
+	})
+	if err != nil {
+		m.Fatal(err)
+	}
+	origin := time.Now()
+	member.now = func() time.Time { return origin.Add(time.Duration(float64(time.Since(origin)) * rate)) }
+	r := &replica{Member: member, network: n, name: member.Identity(), held: map[int]*work{}}
+	ctx, cancel := context.WithCancel(m.Context())
+	ended := make(chan struct{})
+	m.group.Go(func() { // ended by stop
+		defer close(ended)
+		if err := member.Run(ctx, Handler{
+			Acquired: func(tenures []*Tenure) { m.acquired(r, tenures) },
+			Drain:    func(ctx context.Context, tenure *Tenure) { m.drain(ctx, r, tenure) },
+		}); err != nil {
+			m.Error(err)
+		}
+	})
+	r.stop = func() {
+		m.mu.Lock()
+		r.leaving = true
+		m.mu.Unlock()
+		cancel()
+		<-ended
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		r.dead = true
+	}
+	m.mu.Lock()
+	m.mu.replicas = append(m.mu.replicas, r)
+	m.mu.Unlock()
+	return r
+}
+
+// acquired checks that nobody else works on the shard, or may do so, and begins to.
+func (m *model) acquired(r *replica, tenures []*Tenure) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r.dead {
+		return
+	}
+	for _, t := range tenures {
+		m.mu.changes++
+		if token := t.Token(); token <= m.mu.tokens[t.shard] {
+			m.Errorf("%v: %s got shard %d with token %d, after %d", time.Since(m.begin), r.name, t.shard, token, m.mu.tokens[t.shard])
+		} else {
+			m.mu.tokens[t.shard] = token
+		}
+		for _, other := range m.mu.replicas {
+			if w := other.held[t.shard]; w != nil && !other.dead && (w.busy && w.tenure.Valid() || other == r) {
+				m.Errorf("%v: %s got shard %d while %s has it", time.Since(m.begin), r.name, t.shard, other.name)
+			}
+		}
+		w := &work{tenure: t, done: make(chan struct{}), busy: true}
+		r.held[t.shard] = w
+		obedient, pace := m.random.IntN(4) > 0, m.between(100*time.Millisecond, 5*time.Second)
+		m.group.Go(func() { m.work(w, obedient, pace) }) // ended with the tenure, sooner or later
+	}
+}
+
+// work writes for as long as the tenure lasts; who does not obey goes on for a while, and finds the token refused if somebody
+// else has written.
+func (m *model) work(w *work, obedient bool, pace time.Duration) {
+	defer close(w.done)
+	for w.tenure.Valid() {
+		select {
+		case <-time.After(pace):
+		case <-w.tenure.Context().Done():
+		}
+		m.write(w)
+	}
+	if !obedient {
+		time.Sleep(time.Minute)
+		m.write(w)
+	}
+}
+
+// write writes to what fences by the token.
+func (m *model) write(w *work) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if token, k := w.tenure.Token(), w.tenure.shard; token >= m.mu.stored[k] {
+		if m.mu.stored[k] = token; token < m.mu.tokens[k] && w.tenure.Valid() {
+			m.Errorf("%v: shard %d was written with token %d when %d was out", time.Since(m.begin), k, token, m.mu.tokens[k])
+		}
+	} else {
+		m.mu.refused++
+	}
+}
+
+// drain lets go of the work in a shard, some time before or at the end of ctx.
+func (m *model) drain(ctx context.Context, r *replica, t *Tenure) {
+	m.mu.Lock()
+	w, pace := r.held[t.shard], m.between(0, 15*time.Second)
+	m.mu.Unlock()
+	if w == nil {
+		if !r.dead {
+			m.Errorf("%v: %s drains shard %d, which it never got", time.Since(m.begin), r.name, t.shard)
+		}
+		return
+	}
+	select {
+	case <-time.After(pace):
+	case <-ctx.Done():
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w.busy = false
+	delete(r.held, t.shard)
+}
+
+// alive returns the replicas that are, and are to be.
+func (m *model) alive() []*replica {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(m.mu.replicas), func(r *replica) bool { return r.dead || r.leaving })
+}
+
+// kill ends a replica without a word.
+func (m *model) kill(r *replica) {
+	m.mu.Lock()
+	r.dead = true
+	m.mu.Unlock()
+	r.network.kill()
+	m.group.Go(r.stop) // ended by the network, which nothing passes
+}
+
+// awaitFair reports a failure unless, within a time, all shards are held, by fair shares.
+func (m *model) awaitFair(within time.Duration, why string) {
+	m.Helper()
+	var counts []int
+	for deadline := time.Now().Add(within); ; time.Sleep(100 * time.Millisecond) {
+		alive := m.alive()
+		least, most, sum := modelShards/len(alive), (modelShards+len(alive)-1)/len(alive), 0
+		counts = counts[:0]
+		fair := true
+		for _, r := range alive {
+			count := len(r.Tenures())
+			counts, sum = append(counts, count), sum+count
+			fair = fair && least <= count && count <= most
+		}
+		if fair && sum == modelShards {
+			return
+		}
+		if time.Now().After(deadline) {
+			m.Errorf("%v: %v after %s the replicas have %v shards", time.Since(m.begin), within, why, counts)
+			return
+		}
+	}
+}

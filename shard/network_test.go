@@ -1,0 +1,173 @@
+package shard
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/client-go/rest"
+)
+
+// network is what lies between one replica and the API server.
+type network struct {
+	inner http.RoundTripper
+	// skew is how far the replica's wall clock is ahead.
+	skew time.Duration
+
+	mu struct {
+		sync.Mutex
+		// cut is open while nothing gets through; closed when it does again.
+		cut chan struct{}
+		// deaf says that what is sent during a cut arrives, and only the answers are lost.
+		deaf    bool
+		latency func() time.Duration
+		dead    bool
+		// requests are counted by verb.
+		requests map[string]int
+	}
+}
+
+var errDead = errors.New("the process was killed")
+
+// connect returns a config that reaches the server through a network.
+func connect(config *rest.Config, n *network) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(inner http.RoundTripper) http.RoundTripper {
+		n.inner = inner
+		return n
+	})
+	return config
+}
+
+// partition cuts the network until heal is called.
+func (n *network) partition(deaf bool) (heal func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.mu.cut != nil {
+		return func() {}
+	}
+	cut := make(chan struct{})
+	n.mu.cut, n.mu.deaf = cut, deaf
+	return sync.OnceFunc(func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.mu.cut = nil
+		close(cut)
+	})
+}
+
+func (n *network) kill() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mu.dead = true
+}
+
+func (n *network) slow(latency func() time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mu.latency = latency
+}
+
+func (n *network) count(verb string) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.mu.requests[verb]
+}
+
+// pass waits until something gets through.
+func (n *network) pass(ctx context.Context, isRequest bool) error {
+	n.mu.Lock()
+	cut, dead, latency, deaf := n.mu.cut, n.mu.dead, n.mu.latency, n.mu.deaf
+	n.mu.Unlock()
+	if dead {
+		return errDead
+	}
+	if latency != nil {
+		select {
+		case <-time.After(latency()):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if cut != nil && !(deaf && isRequest) {
+		select {
+		case <-cut:
+			return io.ErrUnexpectedEOF // connections do not survive
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// RoundTrip implements http.RoundTripper.
+func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
+	n.mu.Lock()
+	if n.mu.requests == nil {
+		n.mu.requests = map[string]int{}
+	}
+	n.mu.requests[r.Method]++
+	n.mu.Unlock()
+	if err := n.pass(r.Context(), true); err != nil {
+		return nil, err
+	}
+	if n.skew != 0 && r.Body != nil && r.Method != http.MethodDelete {
+		if err := n.shift(r); err != nil {
+			return nil, err
+		}
+	}
+	response, err := n.inner.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.pass(r.Context(), false); err != nil {
+		response.Body.Close()
+		return nil, err
+	}
+	response.Body = &stream{ReadCloser: response.Body, ctx: r.Context(), network: n}
+	return response, nil
+}
+
+// shift makes the times in a Lease those of a clock that is wrong.
+func (n *network) shift(r *http.Request) error {
+	var lease coordinationv1.Lease
+	if err := json.NewDecoder(r.Body).Decode(&lease); err != nil {
+		return err
+	}
+	if lease.Spec.RenewTime != nil {
+		lease.Spec.RenewTime.Time = lease.Spec.RenewTime.Add(n.skew)
+	}
+	if lease.Spec.AcquireTime != nil {
+		lease.Spec.AcquireTime.Time = lease.Spec.AcquireTime.Add(n.skew)
+	}
+	body, err := json.Marshal(&lease)
+	if err != nil {
+		return err
+	}
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	r.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	return nil
+}
+
+// stream is a body that comes through the network, too.
+type stream struct {
+	io.ReadCloser
+	ctx     context.Context
+	network *network
+}
+
+// Read implements io.Reader.
+func (s *stream) Read(p []byte) (int, error) {
+	read, err := s.ReadCloser.Read(p)
+	if passing := s.network.pass(s.ctx, false); passing != nil {
+		return 0, passing
+	}
+	return read, err
+}

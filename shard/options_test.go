@@ -1,0 +1,100 @@
+package shard
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+func TestOptions(t *testing.T) {
+	sound := func() Options { return Options{Config: &rest.Config{}, Namespace: "operators", Name: "delivery"} }
+	if _, err := New(sound()); err != nil {
+		t.Errorf("the defaults are refused: %v", err)
+	}
+	for name, tt := range map[string]struct {
+		change func(*Options)
+		want   string
+	}{
+		"no config":         {func(o *Options) { o.Config = nil }, "Config is missing"},
+		"no namespace":      {func(o *Options) { o.Namespace = "" }, "Namespace is missing"},
+		"no name":           {func(o *Options) { o.Name = "" }, `Name ""`},
+		"a long name":       {func(o *Options) { o.Name = strings.Repeat("a", 41) }, "at most 40"},
+		"no label":          {func(o *Options) { o.Name = "A" }, `Name "A"`},
+		"no label value":    {func(o *Options) { o.Layout = "a b" }, `Layout "a b"`},
+		"too many shards":   {func(o *Options) { o.Shards = 1025 }, "Shards is 1025"},
+		"negative shards":   {func(o *Options) { o.Shards = -1 }, "Shards is -1"},
+		"half a second":     {func(o *Options) { o.LeaseDuration = 40500 * time.Millisecond }, "whole seconds"},
+		"a late deadline":   {func(o *Options) { o.RenewDeadline = 40 * time.Second }, "less than LeaseDuration"},
+		"one try":           {func(o *Options) { o.RetryPeriod = 25 * time.Second }, "a second try"},
+		"a negative period": {func(o *Options) { o.RetryPeriod = -time.Second }, "RetryPeriod -1s"},
+		"negative patience": {func(o *Options) { o.DrainTimeout = -time.Second }, "DrainTimeout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := sound()
+			tt.change(&o)
+			if _, err := New(o); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("the error is %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestRunTwice(t *testing.T) {
+	run(t, 1, func(m *model) {
+		r := m.start(1, 0)
+		m.awaitFair(time.Second, "the start")
+		if err := r.Run(m.Context(), Handler{}); err == nil {
+			m.Error("Run can be called twice")
+		}
+	})
+}
+
+func TestStatic(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	seen := map[int]int{}
+	for ordinal := range 3 {
+		fixed, err := Static(ordinal, 3, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		drained := make(chan int, 64)
+		got := 0
+		err = fixed.Run(ctx, Handler{
+			Acquired: func(tenures []*Tenure) {
+				for _, tenure := range tenures {
+					seen[tenure.Shard()]++
+					got++
+					if !tenure.Valid() || tenure.Token() != 0 {
+						t.Errorf("shard %d is not valid, or has token %d", tenure.Shard(), tenure.Token())
+					}
+				}
+			},
+			Drain: func(_ context.Context, tenure *Tenure) { drained <- tenure.Shard() },
+		})
+		if err != nil || got < 21 || got > 22 || len(drained) != got {
+			t.Errorf("replica %d: %v, %d shards, of which %d were drained", ordinal, err, got, len(drained))
+		}
+	}
+	for k := range 64 {
+		if seen[k] != 1 {
+			t.Errorf("shard %d is that of %d replicas", k, seen[k])
+		}
+	}
+	for _, wrong := range [][3]int{{3, 3, 64}, {-1, 3, 64}, {0, 0, 64}, {0, 1, 0}, {0, 1, 1025}} {
+		if _, err := Static(wrong[0], wrong[1], wrong[2]); err == nil {
+			t.Errorf("Static accepts %v", wrong)
+		}
+	}
+}
+
+func TestOrdinal(t *testing.T) {
+	for pod, want := range map[string]int{"web-2": 2, "my-web-10": 10, "web": -1, "web-": -1, "-1": -1, "": -1, "web-x": -1, "web--1": 1} {
+		if got, err := Ordinal(pod); err == nil && got != want || err != nil && want >= 0 {
+			t.Errorf("%q: %d, %v; want %d", pod, got, err, want)
+		}
+	}
+}

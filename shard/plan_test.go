@@ -1,0 +1,101 @@
+package shard
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestPlan: from any distribution replicas that see the same come to fair shares, with no more hand-overs than it takes and one
+// shard without an owner for each of them at most.
+func TestPlan(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 0))
+	for range 300 {
+		shards, members := 1+random.IntN(70), 1+random.IntN(9)
+		names := make([]string, members)
+		for i := range names {
+			names[i] = fmt.Sprintf("replica-%d", i)
+		}
+		holders := make([]string, shards)
+		for k := range holders {
+			if who := random.IntN(members + 1); who < members {
+				holders[k] = names[who]
+			}
+		}
+		start, least, most := count(holders), shards/members, (shards+members-1)/members
+		needed := 0 // shards above the most, or missing to the least: all that have to go somewhere
+		for _, m := range names {
+			needed += max(0, start[m]-least)
+		}
+		given, quiet := 0, false
+		for round := 0; !quiet; round++ {
+			if round > 10*shards {
+				t.Fatalf("%d shards, %d members: no end; %v", shards, members, count(holders))
+			}
+			before := slices.Clone(holders)
+			for _, m := range names {
+				take, give := situation{self: m, members: names, holders: slices.Clone(before)}.plan()
+				for _, k := range take {
+					if holders[k] == "" { // else somebody else was faster
+						holders[k] = m
+					}
+				}
+				if give >= 0 {
+					holders[give], given = "", given+1
+				}
+			}
+			quiet = slices.Equal(before, holders)
+		}
+		for _, m := range names {
+			if n := count(holders)[m]; n < least || n > most {
+				t.Errorf("%d shards, %d members: %v of %v", shards, members, count(holders), start)
+			}
+		}
+		if given > needed {
+			t.Errorf("%d shards, %d members: %d were given up where %d would do; %v", shards, members, given, needed, start)
+		}
+	}
+}
+
+func count(holders []string) map[string]int {
+	counts := map[string]int{}
+	for _, h := range holders {
+		counts[h]++
+	}
+	delete(counts, "")
+	return counts
+}
+
+// TestPlanAlone: what each replica does by itself.
+func TestPlanAlone(t *testing.T) {
+	for name, tt := range map[string]struct {
+		situation
+		take []int
+		give int
+	}{
+		"all are free":                {situation{members: []string{"a"}, holders: []string{"", "", ""}}, []int{0, 1, 2}, -1},
+		"the own half":                {situation{members: []string{"0", "a"}, holders: []string{"", "", "", ""}}, []int{2, 3}, -1},
+		"one more than a fair share":  {situation{members: []string{"a", "b"}, holders: []string{"a", "a", "a", ""}}, nil, -1},
+		"one by one":                  {situation{members: []string{"a", "b"}, holders: []string{"a", "a", "a", "a"}}, nil, 3},
+		"the odd one stays":           {situation{members: []string{"a", "b"}, holders: []string{"a", "b", "a"}}, nil, -1},
+		"the odd one is wanted":       {situation{members: []string{"a", "b", "c"}, holders: []string{"a", "a", "b", "b"}}, nil, 1},
+		"somebody else gives":         {situation{members: []string{"0", "a", "c"}, holders: []string{"0", "0", "a", "a"}}, nil, -1},
+		"an orphan will do":           {situation{members: []string{"a", "b", "c"}, holders: []string{"a", "a", "b", "dead"}}, nil, -1},
+		"others mean something else":  {situation{members: []string{"a"}, holders: []string{"", ""}, foreign: true}, nil, -1},
+		"more members than shards":    {situation{members: []string{"0", "1", "a"}, holders: []string{"0", "1"}}, nil, -1},
+		"the last one to have any":    {situation{members: []string{"0", "1", "a"}, holders: []string{"0", ""}}, nil, -1},
+		"the first one to have one":   {situation{members: []string{"a", "b", "c"}, holders: []string{"", "b"}}, []int{0}, -1},
+		"nobody gives what is to go":  {situation{members: []string{"a", "b"}, holders: []string{"a", "a", "a", "dead"}}, nil, 2},
+		"a free one is next to mine":  {situation{members: []string{"0", "a"}, holders: []string{"", "", "a", "0"}}, []int{1}, -1},
+		"nothing while one is nobody": {situation{members: []string{"a", "b"}, holders: []string{"a", "a", "a", "a", ""}}, nil, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tt.self = "a"
+			take, give := tt.plan()
+			if !slices.Equal(take, tt.take) || give != tt.give {
+				t.Errorf("take %v, give %d; want %v, %d", take, give, tt.take, tt.give)
+			}
+		})
+	}
+}

@@ -28,7 +28,8 @@ type lock struct {
 	tenure *Tenure
 	// expired reports whether a record has been seen unchanged for longer than its holder had.
 	expired func(*resourcelock.LeaderElectionRecord) bool
-	// known is the record that was last seen by the replica, if any, by which a Lease that was deleted may still be held.
+	// known is the last record of the Lease, if any: one that was deleted may still be held, and the next token is greater. Only the
+	// elector uses it.
 	known *resourcelock.LeaderElectionRecord
 	// deadline is how long a renewal is good for.
 	deadline time.Duration
@@ -50,6 +51,9 @@ var _ resourcelock.Interface = (*lock)(nil)
 func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.LeaseLock.Get(ctx)
 	held, token := l.state()
+	if err == nil && !held {
+		l.known = record // what the replica has seen may be older
+	}
 	switch {
 	case apierrors.IsNotFound(err):
 		if !held && l.known != nil && l.known.HolderIdentity != "" && l.known.HolderIdentity != l.Identity() && !l.expired(l.known) {

@@ -86,3 +86,36 @@ func (metadataOnly) TakesUndecoded() {}
 
 // Unwrap implements informer.Wrapper.
 func (m metadataOnly) Unwrap() cache.ResourceEventHandler { return m.ResourceEventHandler }
+
+// Departed is implemented by event handlers that are told of objects that leave the shard (see Shard). Those objects exist, as
+// far as is known: what was made for them must not be undone. Calls come in turn with those of the other methods. It is found
+// through Named and MetadataOnly; other wrappers have to implement it themselves.
+type Departed interface {
+	cache.ResourceEventHandler
+	// OnDeparted gets the last state that was seen of an object that has left.
+	OnDeparted(obj any)
+}
+
+// WithDeparted returns an event handler that is called as handler is, and is Departed.
+func WithDeparted(handler cache.ResourceEventHandler, departed func(obj any)) cache.ResourceEventHandler {
+	if handler == nil {
+		return nil // which informers refuse
+	}
+	return withDeparted{handler, departed}
+}
+
+type withDeparted struct {
+	cache.ResourceEventHandler
+	departed func(obj any)
+}
+
+var (
+	_ Departed         = withDeparted{}
+	_ informer.Wrapper = withDeparted{}
+)
+
+// OnDeparted implements Departed.
+func (w withDeparted) OnDeparted(obj any) { w.departed(obj) }
+
+// Unwrap implements informer.Wrapper.
+func (w withDeparted) Unwrap() cache.ResourceEventHandler { return w.ResourceEventHandler }

@@ -86,6 +86,7 @@ type Informer struct {
 	health  *health.Health
 	form    requests.Form
 	core    *informer.Informer
+	shard   *follow.Shard // nil: everything is followed
 	// retry cuts short what the informer's requests wait for.
 	retry *requests.RetrySignal
 	ran   atomic.Bool // RunWithContext was called, or must not be any more
@@ -144,6 +145,7 @@ func newInformer(from source, gvr schema.GroupVersionResource, options ResourceO
 		Backoff:           &unpaced,
 		WatchListPageSize: options.PageSize,
 		MinWatchTimeout:   options.MinWatchTimeout,
+		SelectsObjects:    options.Shard.followed() != nil,
 	})
 	if transform != nil {
 		if err := core.SetTransform(transform); err != nil {
@@ -169,6 +171,7 @@ func newInformer(from source, gvr schema.GroupVersionResource, options ResourceO
 		adding:              make(chan struct{}, 1),
 	}
 	i.keeper = newKeeper(i)
+	i.shard = options.Shard.newFollowed(i)
 	return i, nil
 }
 
@@ -218,10 +221,12 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	ctx = i.logging(ctx)
 	i.health.Started()
 	leave := i.source.sweeper.Join(i.core.Store())
+	leaveShard := i.options.Shard.join(i)
 	i.keeper.start()
 	defer func() {
 		leave()
 		i.core.Stop()
+		leaveShard()
 		i.keeper.finish()
 		<-i.core.Stopped()
 		i.health.Stopped(whyEnded(ctx))
@@ -249,7 +254,7 @@ func (i *Informer) follower() *follow.Follower {
 	return &follow.Follower{
 		Past: i.keeper.past,
 		Type: i.gvr, Versions: i.options.Versions.versions, Namespaces: i.options.Namespaces.set,
-		Nothing: i.options.matchesNothing(), Board: i.board,
+		Shard: i.shard, Nothing: i.options.matchesNothing(), Board: i.board,
 		Requests: requester{i}, Cache: i.core, Health: i.health, AllNamespaces: i.source.namespaces,
 	}
 }

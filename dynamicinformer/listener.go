@@ -21,7 +21,7 @@ import (
 // GenerationStarted and GenerationSynced for each informer, and ConditionChanged for each condition.
 type Listener struct {
 	// StateChanged is called when the status of an informer says something else: state, reason, generation,
-	// Stale or Terminating. Other fields change without it.
+	// Stale, Terminating or Shard. Other fields change without it.
 	StateChanged func(before, after Status)
 	// GenerationStarted is called when an informer begins to follow its type.
 	GenerationStarted func(g Generation)

@@ -96,6 +96,8 @@ func (o ResourceOptions) whyNotKept(gvr schema.GroupVersionResource) string {
 		return "it has a Transform, which may be another one in the next process"
 	case o.TweakListOptions != nil:
 		return "it has TweakListOptions, which may be others in the next process"
+	case o.Shard.followed() != nil:
+		return "it is a shard, which may be another one in the next process"
 	case o.matchesNothing():
 		return "its selector matches nothing"
 	}

@@ -16,7 +16,7 @@ var _ follow.Requests = requester{}
 
 // ListWatch implements follow.Requests.
 func (r requester) ListWatch(p follow.Part, forbidden func(error)) cache.ListerWatcher {
-	return r.source.ListWatch(r.target(p), r.health.Reporter(p.Generation, p.Namespace), r.pacer(p), forbidden)
+	return r.source.ListWatch(r.target(p), r.health.Reporter(p.Generation, p.Name), r.pacer(p), forbidden)
 }
 
 // AwaitRight implements follow.Requests.
@@ -29,7 +29,7 @@ func (r requester) target(p follow.Part) requests.Target {
 	return requests.Target{
 		GVR: gvr, Namespace: p.Namespace, Form: r.form,
 		Tweak: r.options.tweak(gvr), Keep: r.options.Namespaces.set.Filter(),
-		NoBookmarks: r.options.noBookmarks(),
+		Selection: p.Selection, NoBookmarks: r.options.noBookmarks(),
 	}
 }
 

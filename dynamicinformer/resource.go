@@ -33,9 +33,13 @@ type ResourceOptions struct {
 	LabelSelector labels.Selector
 	FieldSelector fields.Selector
 
+	// Shard limits what is followed to a part of the hash space, which may change at any time, as it is shared by replicas of a
+	// program. Its identity tells views apart. Default: none, which Unsharded says as well.
+	Shard *Shard
+
 	// TweakListOptions adjusts the options of every list and watch request of a type, after the selectors
 	// have been set. It must give the same answer every time for the same type, and must leave
-	// resourceVersion, limit, continue, and the watch options alone.
+	// resourceVersion, limit, continue, shardSelector, and the watch options alone.
 	TweakListOptions func(gvr schema.GroupVersionResource, options *metav1.ListOptions)
 
 	// Resync is how often each handler gets the whole cache again as updates, with up to a tenth more so that
@@ -115,6 +119,9 @@ func (o ResourceOptions) over(defaults ResourceOptions) ResourceOptions {
 	if o.FieldSelector == nil {
 		o.FieldSelector = defaults.FieldSelector
 	}
+	if o.Shard == nil {
+		o.Shard = defaults.Shard
+	}
 	if o.TweakListOptions == nil {
 		o.TweakListOptions = defaults.TweakListOptions
 	}
@@ -171,6 +178,9 @@ func (o ResourceOptions) validate() []error {
 		errs = append(errs, err)
 	}
 	if err := o.Versions.versions.Validate(); err != nil {
+		errs = append(errs, err)
+	}
+	if err := o.Shard.validate(); err != nil {
 		errs = append(errs, err)
 	}
 	if err := o.Storage.validate(); err != nil {

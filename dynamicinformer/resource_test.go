@@ -26,6 +26,8 @@ func twoOf(t *testing.T, field reflect.StructField) (a, b reflect.Value) {
 		return pair(PreferredVersion(), PinnedVersion())
 	case *Storage:
 		return pair(Storage{Mode: StorageObject}, Storage{Mode: StoragePacked})
+	case **Shard:
+		return pair(NewShard(ShardByUID), Unsharded())
 	case *Prune:
 		return pair(Prune{Presets: []PrunePreset{}}, Prune{Annotations: []string{"a"}})
 	case *labels.Selector:

@@ -43,6 +43,8 @@ type EventStats struct {
 	// Relists counts lists after the first: of a watch that could not go on where it ended, for example. Of a view of
 	// several namespaces the list of each counts. That a type has come back is not one.
 	Relists int64
+	// Departures counts objects that left the shard (see ResourceOptions.Shard). They are not among Deletes.
+	Departures int64
 }
 
 // IndexStats tell what an index occupies.

@@ -73,6 +73,8 @@ type Status struct {
 	ListDuration time.Duration
 	// Relists counts how often the type was listed again, and why.
 	Relists Relists
+	// Shard is what is known of the shard that the informer follows (see ResourceOptions.Shard); nil: it follows everything.
+	Shard *ShardStatus
 }
 
 // statusOf returns a status as users see it. TestStatusIsWhole checks that nothing is left out.
@@ -80,7 +82,7 @@ func statusOf(s health.Status) Status {
 	return Status{
 		GVR: s.GVR, View: s.View, State: s.State, Reason: s.Reason, Message: s.Message, Stale: s.Stale,
 		Terminating: s.Terminating, Version: s.Version, Generation: s.Generation, UID: s.UID, Since: s.Since,
-		LastError: s.LastError, LastContact: s.LastContact, ListDuration: s.ListDuration, Relists: Relists(s.Relists),
+		LastError: s.LastError, LastContact: s.LastContact, ListDuration: s.ListDuration, Relists: Relists(s.Relists), Shard: shardStatusOf(s.Shard),
 	}
 }
 

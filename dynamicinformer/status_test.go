@@ -37,7 +37,7 @@ func TestStatusIsWhole(t *testing.T) {
 	}
 	for k := range outside.NumField() {
 		name := outside.Type().Field(k).Name
-		if got, had := fmt.Sprint(outside.Field(k)), fmt.Sprint(want.FieldByName(name)); got != had || outside.Field(k).IsZero() {
+		if got, had := fmt.Sprintf("%+v", reflect.Indirect(outside.Field(k))), fmt.Sprintf("%+v", reflect.Indirect(want.FieldByName(name))); got != had || outside.Field(k).IsZero() {
 			t.Errorf("%s is %s, was %s", name, got, had)
 		}
 	}
@@ -51,6 +51,14 @@ func fill(t *testing.T, v reflect.Value) {
 		return
 	}
 	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(t, v.Elem())
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(t, v.Index(0))
+	case reflect.Uint64:
+		v.SetUint(7)
 	case reflect.Struct:
 		for k := range v.NumField() {
 			fill(t, v.Field(k))

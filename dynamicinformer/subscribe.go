@@ -36,6 +36,8 @@ type Subscriber struct {
 	// OnDelete tells of an object that is gone, in its final state, or, if final is false, in the last that is
 	// known.
 	OnDelete func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured, final bool)
+	// OnDeparted tells of an object that has left the shard (see ResourceOptions.Shard), and exists.
+	OnDeparted func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured)
 	// OnSynced tells that OnAdd has been called for all that there was.
 	OnSynced func(g Generation)
 	// OnGone tells that a generation is over, and why. Every object has been told of as deleted, with three

@@ -29,7 +29,7 @@ type follower struct {
 	announced  bool
 }
 
-var _ cache.ResourceEventHandler = (*follower)(nil)
+var _ informer.Departed = (*follower)(nil)
 
 // follow begins to follow a type, with another informer if one ends meanwhile.
 func (s *Subscription) follow(gvr schema.GroupVersionResource) (*follower, error) {
@@ -173,5 +173,13 @@ func (f *follower) OnDelete(obj any) {
 	}
 	if u, ok := obj.(*unstructured.Unstructured); ok && f.subscriber.OnDelete != nil {
 		f.call(func() { f.subscriber.OnDelete(f.gvr(), u, final) })
+	}
+}
+
+// OnDeparted implements informer.Departed.
+func (f *follower) OnDeparted(obj any) {
+	f.announce()
+	if u, ok := obj.(*unstructured.Unstructured); ok && f.subscriber.OnDeparted != nil {
+		f.call(func() { f.subscriber.OnDeparted(f.gvr(), u) })
 	}
 }

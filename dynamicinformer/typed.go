@@ -125,6 +125,8 @@ type TypedHandler[T any] struct {
 	// OnDelete gets an object that is gone: in its final state, or, where nobody saw that, in the last that is
 	// known (the client-go handler's cache.DeletedFinalStateUnknown); final tells which.
 	OnDelete func(obj *T, final bool)
+	// OnDeparted gets an object that has left the shard, and exists: see Departed.
+	OnDeparted func(obj *T)
 	// OnError gets what does not fit T, instead of the call that it would have been: a *ConversionError.
 	// Nil: it is logged.
 	OnError func(err error)

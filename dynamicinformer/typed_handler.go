@@ -15,7 +15,10 @@ type typedAdapter[T any] struct {
 	convert converter[T]
 }
 
-var _ informer.Named = (*typedAdapter[struct{}])(nil)
+var (
+	_ informer.Named    = (*typedAdapter[struct{}])(nil)
+	_ informer.Departed = (*typedAdapter[struct{}])(nil)
+)
 
 // HandlerName implements informer.Named.
 func (a *typedAdapter[T]) HandlerName() string {
@@ -62,6 +65,16 @@ func (a *typedAdapter[T]) OnDelete(obj any) {
 	}
 	if value, ok := a.value(obj); ok {
 		a.handler.OnDelete(value, final)
+	}
+}
+
+// OnDeparted implements informer.Departed.
+func (a *typedAdapter[T]) OnDeparted(obj any) {
+	if a.handler.OnDeparted == nil {
+		return
+	}
+	if value, ok := a.value(obj); ok {
+		a.handler.OnDeparted(value)
 	}
 }
 

@@ -18,6 +18,7 @@ type viewKey struct {
 	nothing          bool
 	tweak, transform unsafe.Pointer
 	storage          Storage
+	shard            *Shard // nil: everything
 }
 
 // view returns the key of the view that the options describe.
@@ -30,6 +31,7 @@ func (o ResourceOptions) view() viewKey {
 		tweak:      identityOf(o.TweakListOptions),
 		transform:  identityOf(o.Transform),
 		storage:    o.Storage,
+		shard:      o.Shard.followed(),
 	}
 	if o.LabelSelector != nil {
 		key.labels = o.LabelSelector.String()
@@ -67,6 +69,9 @@ func (o ResourceOptions) describe() string {
 	}
 	add("labels: ", key.labels)
 	add("fields: ", key.fields)
+	if key.shard != nil {
+		add("shard by ", string(key.shard.key))
+	}
 	if !o.Versions.versions.IsPinned() {
 		add("versions: ", key.versions)
 	}

@@ -36,7 +36,7 @@ func NewEvents(body io.ReadCloser, stock runtime.NegotiatedSerializer, packer *p
 	return &Events{stream: s, lines: s.lines}, nil
 }
 
-// Next returns the next event. waited says that it was not there yet when the one before was asked for. The error is io.EOF
+// Next returns the next event, one of no type for an object that the packer was not asked to pack. waited says that it was not there yet when the one before was asked for. The error is io.EOF
 // at the end of the stream, and otherwise that of reading or decoding.
 func (e *Events) Next() (event watch.Event, waited bool, err error) {
 	reads := e.lines.reads
@@ -46,7 +46,9 @@ func (e *Events) Next() (event watch.Event, waited bool, err error) {
 			return event, true, err
 		}
 		if e.lines.inLines() {
-			if kind, object, _ := e.stream.pack(frame); object != nil {
+			if kind, object, _ := e.stream.pack(frame); object == packed.Unwanted {
+				return watch.Event{}, e.lines.reads > reads, nil
+			} else if object != nil {
 				return watch.Event{Type: kind, Object: object}, e.lines.reads > reads, nil
 			}
 			e.lines.rest = frame

@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/crdcache/crdcache/internal/packed"
 )
 
 // Feed brings the packed objects of one watch to whoever follows it, in batches, on the goroutine that reads. client-go
@@ -20,6 +22,7 @@ type Feed struct {
 	// What follows is for the goroutine that reads.
 	batch []watch.Event
 	bytes int  // of the text of the batch
+	left  bool // objects that are not wanted have been left out of it
 	over  bool // the events that are left come from client-go
 }
 
@@ -47,7 +50,7 @@ type FedWatch struct {
 var _ watch.Interface = (*FedWatch)(nil)
 
 // Deliver has the watch call take, on a goroutine of its own, with one batch of events after the other, each of which is
-// take's until it returns. When take returns false, or Stop was called, there are no more. Deliver must be called once;
+// take's until it returns, and empty where all that came was not wanted. When take returns false, or Stop was called, there are no more. Deliver must be called once;
 // without it, nothing comes.
 func (w *FedWatch) Deliver(take func(batch []watch.Event) bool) {
 	w.feed.take = take
@@ -73,7 +76,7 @@ func (f *Feed) add(event watch.Event, bytes int) bool {
 
 // flush delivers the batch, and returns false when nobody follows any more.
 func (f *Feed) flush() bool {
-	if len(f.batch) == 0 {
+	if len(f.batch) == 0 && !f.left {
 		return true
 	}
 	select {
@@ -83,7 +86,7 @@ func (f *Feed) flush() bool {
 	}
 	took := f.take(f.batch)
 	clear(f.batch)
-	f.batch, f.bytes = f.batch[:0], 0
+	f.batch, f.bytes, f.left = f.batch[:0], 0, false
 	return took
 }
 
@@ -110,6 +113,10 @@ func (r *feedReader) Read(data []byte) (int, error) {
 		}
 		if frame != nil {
 			kind, object, _ := r.stream.pack(frame)
+			if object == packed.Unwanted {
+				r.feed.left = true
+				continue
+			}
 			if object != nil {
 				if !r.feed.add(watch.Event{Type: kind, Object: object}, len(frame)) {
 					return 0, io.EOF

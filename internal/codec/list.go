@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/internal/jsontext"
@@ -166,6 +167,9 @@ func (l *listReader) item() error {
 	for {
 		object, end, more := l.packer.TryItem(l.data, l.pos, version, kind)
 		switch {
+		case object == packed.Unwanted:
+			l.pos = end
+			return nil
 		case object != nil:
 			l.list.Items = append(l.list.Items, object)
 			l.pos = end
@@ -203,7 +207,7 @@ func (l *listReader) finish() error {
 	}
 	kind, version := l.itemKind()
 	for _, item := range l.late {
-		object, _, _ := l.packer.TryItem(item.json, 0, version, kind)
+		object, _, _ := l.packer.All().TryItem(item.json, 0, version, kind)
 		if object == nil {
 			return ErrUnusual
 		}
@@ -214,6 +218,9 @@ func (l *listReader) finish() error {
 	l.list.ResourceVersion, l.list.Continue = content.GetResourceVersion(), content.GetContinue()
 	l.list.RemainingItemCount = content.GetRemainingItemCount()
 	l.list.SetSelfLink(content.GetSelfLink())
+	if selector, found, _ := unstructured.NestedString(l.members, "metadata", "shardInfo", "selector"); found {
+		l.list.ShardInfo = &metav1.ShardInfo{Selector: selector}
+	}
 	return nil
 }
 

@@ -16,7 +16,9 @@ import (
 // the other. Here the object is packed with the event, in one pass over the frame; that pass is also what tells
 // whether the frame, which is just a line, was cut rightly.
 type stream struct {
-	packer  *packed.Packer
+	packer *packed.Packer
+	// all packs what is in no collection, such as bookmarks.
+	all     *packed.Packer
 	typed   map[string]bool
 	objects runtime.Serializer
 	events  runtime.Serializer
@@ -35,7 +37,7 @@ type stream struct {
 // newStream returns a stream whose objects are packed, with the serializer and framer of info for what is unusual.
 func newStream(info runtime.SerializerInfo, packer *packed.Packer, feed *Feed) *stream {
 	return &stream{
-		packer: packer, feed: feed, typed: typedKinds(),
+		packer: packer, all: packer.All(), feed: feed, typed: typedKinds(),
 		objects: info.Serializer, events: info.StreamSerializer.Serializer, framer: info.StreamSerializer.Framer,
 	}
 }
@@ -78,7 +80,7 @@ func (e *streamEvents) Decode(data []byte, defaults *schema.GroupVersionKind, in
 	if e.lines == nil || !e.lines.inLines() {
 		return e.events.Decode(data, nil, into)
 	}
-	if e.event(data, event) {
+	if e.event(data, event) { // an object that is not wanted is decoded as ever, and dropped afterwards
 		e.eventGVK = schema.GroupVersionKind{Version: "v1", Kind: watchEventKind}
 		return event, &e.eventGVK, nil
 	}
@@ -94,7 +96,7 @@ func (e *streamEvents) Decode(data []byte, defaults *schema.GroupVersionKind, in
 // event reads a line in the form that API servers send, and packs the object in it. It returns false for any other.
 func (e *streamEvents) event(data []byte, event *metav1.WatchEvent) bool {
 	kind, object, raw := e.pack(data)
-	if object == nil {
+	if object == nil || object == packed.Unwanted {
 		return false
 	}
 	event.Type, event.Object.Raw = string(kind), raw
@@ -103,15 +105,22 @@ func (e *streamEvents) event(data []byte, event *metav1.WatchEvent) bool {
 }
 
 // pack packs the object of an event in the form that API servers send, and returns that part of data as well; nil for
-// any other.
+// any other, and packed.Unwanted for what the packer was not asked to pack.
 func (s *stream) pack(data []byte) (kind watch.EventType, object *packed.Object, raw []byte) {
 	kind, start := eventHead(data)
 	if start == 0 || len(data) > maxFrame {
 		return "", nil, nil
 	}
-	object, end, _ := s.packer.TryNext(data, start)
+	packer := s.all
+	if kind == watch.Added || kind == watch.Modified || kind == watch.Deleted {
+		packer = s.packer
+	}
+	object, end, _ := packer.TryNext(data, start)
 	if object == nil || !onlyBrace(data[end:]) {
 		return "", nil, nil
+	}
+	if object == packed.Unwanted {
+		return kind, object, nil
 	}
 	if gvk := object.GroupVersionKind(); gvk != s.objectGVK { // nearly always it is that of the object before
 		if s.typed[gvk.Kind] || isTable(gvk) {

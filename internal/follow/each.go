@@ -3,7 +3,6 @@ package follow
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/crdcache/crdcache/internal/informer"
@@ -22,8 +21,7 @@ type NamespaceList interface {
 
 // eachNamespace says which namespaces are followed one by one. Its fields are used by one goroutine.
 type eachNamespace struct {
-	*Follower
-	generation *generation
+	*plan
 	// all tells which namespaces there are.
 	all NamespaceList
 	// allowed is closed when everything may be listed at once.
@@ -32,9 +30,6 @@ type eachNamespace struct {
 	refusal error
 	// news has an element when namespaces have come or gone.
 	news chan struct{}
-	// parts are those that run.
-	parts map[string]informer.Part
-	begun bool // there has been a set
 }
 
 // notify is told that namespaces have come or gone.
@@ -48,13 +43,14 @@ func (e *eachNamespace) notify() {
 // next waits for another set of parts than those that run; false when they are to end.
 func (e *eachNamespace) next(ctx context.Context) ([]informer.Part, bool) {
 	for ctx.Err() == nil {
-		names, known, changed, err := e.names()
-		e.Health.Consists(slices.Collect(maps.Keys(e.parts)), err, "namespaces "+e.Namespaces.String())
+		names, known, changed, err := e.namespaces()
+		e.Health.Consists(e.names(), err, "namespaces "+e.Namespaces.String())
 		if known && e.take(names) {
-			return slices.Collect(maps.Values(e.parts)), true
+			return e.set(), true
 		}
 		select {
 		case <-e.news:
+		case <-e.Shard.changes():
 		case <-changed:
 		case <-e.allowed:
 			return nil, false
@@ -64,9 +60,9 @@ func (e *eachNamespace) next(ctx context.Context) ([]informer.Part, bool) {
 	return nil, false
 }
 
-// names returns the namespaces to follow; false while there is nothing to say about that. When the server does not
+// namespaces returns those to follow; false while there is nothing to say about that. When the server does not
 // tell which namespaces there are, these are those that the set has by name, and the error says so.
-func (e *eachNamespace) names() (names []string, known bool, changed <-chan struct{}, err error) {
+func (e *eachNamespace) namespaces() (names []string, known bool, changed <-chan struct{}, err error) {
 	names, known, changed, err = e.all.Names()
 	if err != nil {
 		names = e.Namespaces.named()
@@ -75,21 +71,4 @@ func (e *eachNamespace) names() (names []string, known bool, changed <-chan stru
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return !e.Namespaces.Has(name) })
 	return names, known, changed, nil
-}
-
-// take makes these namespaces the ones that run, and reports whether that changes anything.
-func (e *eachNamespace) take(names []string) bool {
-	next := make(map[string]informer.Part, len(names))
-	same := e.begun && len(names) == len(e.parts)
-	for _, name := range names {
-		part, ok := e.parts[name]
-		if !ok {
-			p := e.describe(e.generation, name)
-			p.Late = e.begun
-			part, same = e.part(p, nil), false
-		}
-		next[name] = part
-	}
-	e.parts, e.begun = next, true
-	return !same
 }

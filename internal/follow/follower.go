@@ -20,6 +20,8 @@ type Follower struct {
 	Type       schema.GroupVersionResource
 	Versions   Versions
 	Namespaces Namespaces
+	// Shard is what is followed of a hash space; nil: there is none, and everything is followed.
+	Shard *Shard
 	// Nothing says that no object is wanted: nothing is requested, and the cache is filled at once, with nothing.
 	Nothing bool
 	// Board tells which types there are; nil: every type is taken to exist.
@@ -50,6 +52,10 @@ type Requests interface {
 type Part struct {
 	Generation         int
 	Version, Namespace string
+	// Name is what reporters know the part by: the namespace, unless there are several parts in one.
+	Name string
+	// Selection is what is read of a shard; nil: everything.
+	Selection *requests.Selection
 	// Known says that a source of types says that the type is there, Late that the namespace has come while the type was
 	// followed, so that rights in it may come a moment later.
 	Known, Late bool

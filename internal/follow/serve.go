@@ -2,6 +2,7 @@ package follow
 
 import (
 	"context"
+	"sync"
 
 	"github.com/crdcache/crdcache/internal/informer"
 )
@@ -14,8 +15,11 @@ func (f *Follower) serve(ctx context.Context, g *generation) {
 		_ = f.Cache.RunEmpty(ctx, listed)
 		return
 	}
+	if f.Shard != nil {
+		defer f.Shard.forget()
+	}
 	if !f.Namespaces.fallsBack(g.known) {
-		_ = f.Cache.RunParts(ctx, listed, f.parts(g)...)
+		f.servePart(ctx, g, listed)
 		return
 	}
 	for {
@@ -28,6 +32,33 @@ func (f *Follower) serve(ctx context.Context, g *generation) {
 			return
 		}
 	}
+}
+
+// servePart lists and watches what there is one way to read for.
+func (f *Follower) servePart(ctx context.Context, g *generation, listed func()) {
+	if f.Shard == nil {
+		_ = f.Cache.RunParts(ctx, listed, f.parts(g)...)
+		return
+	}
+	f.serveRanges(ctx, &plan{Follower: f, generation: g}, listed)
+}
+
+// serveRanges lists and watches the ranges of a shard, as they come and go, until ctx ends.
+func (f *Follower) serveRanges(ctx context.Context, p *plan, listed func()) {
+	_ = f.Cache.RunChangingParts(ctx, listed, func(ctx context.Context) ([]informer.Part, bool) {
+		for ctx.Err() == nil {
+			changed := p.take(f.Namespaces.requested())
+			f.Health.Consists(p.names(), nil, "")
+			if changed {
+				return p.set(), true
+			}
+			select {
+			case <-f.Shard.changes():
+			case <-ctx.Done():
+			}
+		}
+		return nil, false
+	})
 }
 
 // parts are those of a generation that stay.
@@ -53,12 +84,16 @@ func (f *Follower) past(g *generation, namespace string) informer.Past {
 
 // describe says what the part of a generation in a namespace is.
 func (f *Follower) describe(g *generation, namespace string) Part {
-	return Part{Generation: g.number, Version: g.version, Namespace: namespace, Known: g.known.exists}
+	return Part{Generation: g.number, Version: g.version, Namespace: namespace, Name: namespace, Known: g.known.exists}
 }
 
 // part is a part of a generation for the cache to run.
 func (f *Follower) part(p Part, forbidden func(error)) informer.Part {
-	return informer.Part{Namespace: p.Namespace, ListerWatcher: f.Requests.ListWatch(p, forbidden)}
+	part := informer.Part{Namespace: p.Namespace, ListerWatcher: f.Requests.ListWatch(p, forbidden)}
+	if p.Selection != nil {
+		part.Selection, part.Listed = p.Selection, func() { f.Shard.listed(p.Selection) }
+	}
+	return part
 }
 
 // serveAll lists and watches all namespaces at once until ctx ends, or until that is forbidden, when it returns what
@@ -66,11 +101,17 @@ func (f *Follower) part(p Part, forbidden func(error)) informer.Part {
 func (f *Follower) serveAll(ctx context.Context, g *generation, listed func()) (refusal error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	f.Health.Consists([]string{""}, nil, "")
-	all := f.part(f.describe(g, ""), func(err error) {
-		refusal = err // read when the reflector has ended
+	var once sync.Once
+	forbidden := func(err error) {
+		once.Do(func() { refusal = err }) // read when the reflectors have ended
 		cancel()
-	})
+	}
+	if f.Shard != nil {
+		f.serveRanges(ctx, &plan{Follower: f, generation: g, forbidden: forbidden}, listed)
+		return refusal
+	}
+	f.Health.Consists([]string{""}, nil, "")
+	all := f.part(f.describe(g, ""), forbidden)
 	all.Past = f.past(g, "")
 	_ = f.Cache.RunParts(ctx, listed, all)
 	return refusal
@@ -100,8 +141,8 @@ func (f *Follower) serveEach(ctx context.Context, g *generation, listed func(), 
 	}
 	defer namespaces.Release()
 	each := &eachNamespace{
-		Follower: f, generation: g, all: namespaces, allowed: allowed, refusal: refusal,
-		news: make(chan struct{}, 1), parts: map[string]informer.Part{},
+		plan: &plan{Follower: f, generation: g}, all: namespaces, allowed: allowed, refusal: refusal,
+		news: make(chan struct{}, 1),
 	}
 	defer namespaces.Notify(each.notify)()
 	_ = f.Cache.RunChangingParts(ctx, listed, each.next)

@@ -148,6 +148,15 @@ func (h *Health) Resuming(generation int, resuming bool) {
 	})
 }
 
+// Sharded records what is known of a shard, as now tells, which is called under the lock and must not call back.
+func (h *Health) Sharded(now func() requests.ShardStatus) {
+	h.update(func(_ *facts, s *Status) {
+		if next := now(); s.Shard == nil || !s.Shard.Equal(next) {
+			s.Shard = &next
+		}
+	})
+}
+
 // Gone records that the generation has ended with its type.
 func (h *Health) Gone(reason requests.Reason) {
 	h.update(func(f *facts, _ *Status) { *f = facts{started: true, gone: true, reason: reason, exists: f.exists} })
@@ -253,7 +262,7 @@ func (h *Health) Snapshot() (Status, <-chan struct{}) {
 // differs reports whether a status says something else than another one, beyond when there was contact.
 func (s Status) differs(other Status) bool {
 	return s.State != other.State || s.Reason != other.Reason || s.Generation != other.Generation ||
-		s.Stale != other.Stale || s.Terminating != other.Terminating
+		s.Stale != other.Stale || s.Terminating != other.Terminating || s.Shard != other.Shard
 }
 
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

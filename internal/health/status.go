@@ -73,6 +73,8 @@ type Status struct {
 	ListDuration time.Duration
 	// Relists counts how often the type was listed again, and why.
 	Relists Relists
+	// Shard is what is known of the shard that the informer follows; nil: it follows everything.
+	Shard *requests.ShardStatus
 }
 
 // Settled reports whether waiting longer is not expected to change a state.

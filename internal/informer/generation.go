@@ -32,6 +32,8 @@ type generation struct {
 	// are none left. Both are guarded by Informer.mu.
 	unlisted int
 	listed   func()
+	// partsOfSet counts the parts that come and go, as they are now. It is guarded by Informer.mu.
+	partsOfSet int
 }
 
 var (
@@ -68,12 +70,13 @@ func (g *generation) Transformer() cache.TransformFunc {
 }
 
 // Add implements cache.ReflectorStore.
-func (g *generation) Add(obj any) error { return g.put(obj) }
+func (g *generation) Add(obj any) error { return g.putIf(obj, nil) }
 
 // Update implements cache.ReflectorStore.
-func (g *generation) Update(obj any) error { return g.put(obj) }
+func (g *generation) Update(obj any) error { return g.putIf(obj, nil) }
 
-func (g *generation) put(obj any) error {
+// putIf stores an object if admits, which is called under the lock, says so; nil: in any case.
+func (g *generation) putIf(obj any, admits func(store.Prepared) bool) error {
 	item, err := g.item(obj)
 	if err != nil {
 		return err
@@ -84,7 +87,7 @@ func (g *generation) put(obj any) error {
 	}
 	g.informer.mutations.AddObject(item)
 	for {
-		if done, err := g.commit(g.informer.store.Prepare(keyed)); done || err != nil {
+		if done, err := g.commit(g.informer.store.Prepare(keyed), admits); done || err != nil {
 			return err
 		}
 	}
@@ -92,12 +95,15 @@ func (g *generation) put(obj any) error {
 
 // commit stores one prepared object and tells the handlers. It returns false when the object has to be prepared
 // again because indexers were added meanwhile.
-func (g *generation) commit(p store.Prepared) (bool, error) {
+func (g *generation) commit(p store.Prepared, admits func(store.Prepared) bool) (bool, error) {
 	i := g.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.mu.current != g {
 		return false, ErrGenerationOver
+	}
+	if admits != nil && !admits(p) {
+		return true, nil
 	}
 	old, ok := i.store.Put(p)
 	if !ok {
@@ -117,7 +123,10 @@ func (g *generation) commit(p store.Prepared) (bool, error) {
 
 // Delete implements cache.ReflectorStore. A key that the store does not hold was never shown to anyone (or was
 // shown as deleted), so nobody is told.
-func (g *generation) Delete(obj any) error {
+func (g *generation) Delete(obj any) error { return g.deleteIf(obj, nil) }
+
+// deleteIf removes an object if owns, which is called under the lock with its key, says so; nil: in any case.
+func (g *generation) deleteIf(obj any, owns func(key string) bool) error {
 	i := g.informer
 	item, failure := g.item(obj)
 	if failure != nil {
@@ -127,7 +136,7 @@ func (g *generation) Delete(obj any) error {
 	if err != nil {
 		return err
 	}
-	if err := g.remove(key, item, failure == nil); err != nil {
+	if err := g.remove(key, item, failure == nil, owns); err != nil {
 		return err
 	}
 	if failure != nil {
@@ -136,12 +145,15 @@ func (g *generation) Delete(obj any) error {
 	return nil
 }
 
-func (g *generation) remove(key string, final Item, known bool) error {
+func (g *generation) remove(key string, final Item, known bool, owns func(key string) bool) error {
 	i := g.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.mu.current != g {
 		return ErrGenerationOver
+	}
+	if owns != nil && !owns(key) {
+		return nil
 	}
 	version := resourceVersion(final)
 	old := i.store.Remove(key, version)

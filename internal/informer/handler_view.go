@@ -31,14 +31,23 @@ type Named interface {
 	HandlerName() string
 }
 
+// Departed is implemented by event handlers that are told of objects that leave the cache and exist. Others are not told of
+// them.
+type Departed interface {
+	cache.ResourceEventHandler
+	// OnDeparted is called in turn with the methods of the handler.
+	OnDeparted(obj any)
+}
+
 // unwrapped is an event handler with what its wrappers say.
 type unwrapped struct {
 	handler   cache.ResourceEventHandler
 	name      string // by default its Go type
 	undecoded bool
+	departed  func(obj any) // nil: it is not told
 }
 
-// unwrap collects what wrappers say. Of several names the outermost counts.
+// unwrap collects what wrappers say. Of several names the outermost counts, and of several that are Departed.
 func unwrap(handler cache.ResourceEventHandler) unwrapped {
 	var all unwrapped
 	for {
@@ -47,6 +56,9 @@ func unwrap(handler cache.ResourceEventHandler) unwrapped {
 		}
 		if _, ok := handler.(Undecoded); ok {
 			all.undecoded = true
+		}
+		if d, ok := handler.(Departed); ok && all.departed == nil {
+			all.departed = d.OnDeparted
 		}
 		all.handler = handler
 		w, ok := handler.(Wrapper)
@@ -66,6 +78,8 @@ type view struct {
 	object func(Item) any
 	// pair is object for the items before and after an update.
 	pair func(before, after Item) (previous, current any)
+	// departed is what is told of objects that have left.
+	departed func(obj any)
 	// ignored are the kinds of notification that the handler does nothing with.
 	ignored [kindMark]bool
 }
@@ -73,7 +87,8 @@ type view struct {
 // viewFor returns the view of a handler.
 func (i *Informer) viewFor(how unwrapped) view {
 	form := i.store.Form()
-	v := view{object: form.Shown, ignored: ignoredBy(how.handler)}
+	v := view{object: form.Shown, ignored: ignoredBy(how.handler), departed: how.departed}
+	v.ignored[kindDeparted] = how.departed == nil
 	if how.undecoded {
 		v.object = func(item Item) any { return item }
 	} else if packs, ok := form.(*store.Packed); ok {

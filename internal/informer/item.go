@@ -1,8 +1,10 @@
 package informer
 
 import (
+	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/packed"
@@ -21,11 +23,36 @@ func (g *generation) item(obj any) (Item, error) {
 	form := g.informer.store.Form()
 	if g.transform != nil {
 		var err error
-		if obj, err = g.transform(form.Open(obj)); err != nil {
+		if obj, err = g.transformed(form.Open(obj)); err != nil {
 			return nil, fmt.Errorf("transforming: %w", err)
 		}
 	}
 	return form.Item(obj), nil
+}
+
+// transformed is an object that has been transformed. Where parts select objects by what never changes of them, that includes
+// the transform.
+func (g *generation) transformed(obj any) (any, error) {
+	if !g.informer.options.SelectsObjects {
+		return g.transform(obj)
+	}
+	uid, namespace := uidOf(obj), namespaceOf(obj)
+	next, err := g.transform(obj)
+	if err == nil && (uidOf(next) != uid || namespaceOf(next) != namespace) {
+		return nil, errIdentityChanged
+	}
+	return next, err
+}
+
+// errIdentityChanged is for a transform after which nobody could tell in which part an object is.
+var errIdentityChanged = errors.New("it changes the UID or the namespace of an object, by which objects are sharded")
+
+// namespaceOf is empty for what has no metadata.
+func namespaceOf(item Item) string {
+	if m, err := meta.Accessor(item); err == nil {
+		return m.GetNamespace()
+	}
+	return ""
 }
 
 // keyed adds the key and the resource version to an item.

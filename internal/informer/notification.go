@@ -18,6 +18,8 @@ const (
 	kindDelete
 	// kindLost: previous is the last known state of an object that is gone (a *tombstone).
 	kindLost
+	// kindDeparted: previous is the last known state of an object that has left, and exists.
+	kindDeparted
 	// kindMark is for the queue itself: mark is called in its turn, the handler is not called.
 	kindMark
 )
@@ -55,6 +57,8 @@ func lost(key string, last Item) notification {
 	return notification{kind: kindLost, previous: &tombstone{key: key, last: last}}
 }
 
+func departed(last Item) notification { return notification{kind: kindDeparted, previous: last} }
+
 func marker(mark func()) notification { return notification{kind: kindMark, mark: mark} }
 
 func (n notification) isResync() bool { return n.resync }
@@ -74,6 +78,8 @@ func (n notification) deliver(handler cache.ResourceEventHandler, view view) {
 	case kindLost:
 		t := n.previous.(*tombstone)
 		handler.OnDelete(cache.DeletedFinalStateUnknown{Key: strings.Clone(t.key), Obj: view.object(t.last)})
+	case kindDeparted:
+		view.departed(view.object(n.previous))
 	case kindMark:
 		n.mark()
 	}

@@ -48,6 +48,8 @@ type Options struct {
 	Backoff *wait.Backoff
 	// Form is how objects are kept. Default: as they are.
 	Form store.Form
+	// SelectsObjects says that parts have selections, by UID or namespace: a transform that changes these fails.
+	SelectsObjects bool
 }
 
 // client-go's backoff for list and watch.

@@ -180,6 +180,22 @@ var optionEffects = map[string]func(t *testing.T){
 			t.Errorf("the store holds a %T", item)
 		}
 	},
+	"SelectsObjects": func(t *testing.T) {
+		for _, selects := range []bool{true, false} {
+			f := newIdleFeed(t, Options{SelectsObjects: selects})
+			f.ok(f.SetTransform(func(obj any) (any, error) {
+				if u := obj.(*unstructured.Unstructured); u.GetName() == "changed" {
+					u.SetUID("another")
+				}
+				return obj, nil
+			}))
+			f.next()
+			if err := f.g.Add(object("changed", 1)); errors.Is(err, errIdentityChanged) != selects {
+				t.Errorf("another UID where objects are selected: %v: %v", selects, err)
+			}
+			f.ok(f.g.Add(object("same", 1)))
+		}
+	},
 }
 
 // byFirstLetter is an Extractor of one index.
@@ -238,9 +254,11 @@ func TestDefaultsKeepWhatIsSet(t *testing.T) {
 		WatchListPageSize: 1,
 		Backoff:           &wait.Backoff{},
 		Form:              store.NewPacked(nil, nil),
+		SelectsObjects:    true,
 	}
 	zeroIsFine := map[string]bool{
-		"ExampleObject": true, "ResyncPeriod": true, "Extractors": true, "Identifier": true, "MinWatchTimeout": true, "WatchListPageSize": true,
+		"SelectsObjects": true,
+		"ExampleObject":  true, "ResyncPeriod": true, "Extractors": true, "Identifier": true, "MinWatchTimeout": true, "WatchListPageSize": true,
 	}
 	before, after, defaults := reflect.ValueOf(set), reflect.ValueOf(set.withDefaults()), reflect.ValueOf(Options{}.withDefaults())
 	for k := range before.NumField() {

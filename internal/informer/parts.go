@@ -17,12 +17,29 @@ var errNoParts = errors.New("there are no parts to run")
 
 // Part is one of the sources of a generation, with a reflector of its own.
 type Part struct {
-	// Namespace is where the objects of the part are. A part with an empty one brings everything, and is alone.
+	// Namespace is where the objects of the part are. A part with an empty one brings everything, and is alone, unless a
+	// Selection says which objects of everything it brings.
 	Namespace string
+	// Selection tells which objects of the namespace are of the part; nil: all.
+	Selection Selection
+	// Listed is called, with no lock held, whenever the part has listed; nil: nobody is told.
+	Listed func()
 	// ListerWatcher lists and watches the part.
 	ListerWatcher cache.ListerWatcher
 	// Past is what an earlier process kept, for a part that is alone; nil: nothing.
 	Past Past
+}
+
+// Selection tells which objects are of a part, by what never changes of an object. It may come to select fewer of them, but
+// only while Informer.Depart says so, and never more. Implementations are pointers: parts are told apart by them.
+type Selection interface{ Has(object any) bool }
+
+// prefix is what the keys of the part begin with.
+func (p Part) prefix() string {
+	if p.Namespace == "" {
+		return ""
+	}
+	return p.Namespace + "/"
 }
 
 // RunParts runs a reflector for each of the parts until the context ends. They feed one cache, and must be of different
@@ -71,7 +88,7 @@ func (i *Informer) reflectParts(ctx context.Context, g *generation, parts []Part
 	running.Go(func() { g.resyncs(ctx) }) // ended by ctx, as all of these
 	for _, p := range parts {
 		running.Go(func() {
-			i.reflect(ctx, g, source{target: &part{generation: g, prefix: p.Namespace + "/"}, lw: p.ListerWatcher}, 0)
+			i.reflect(ctx, g, source{target: &part{generation: g, prefix: p.prefix()}, lw: p.ListerWatcher}, 0)
 		})
 	}
 	running.Wait()
@@ -99,7 +116,9 @@ func (i *Informer) RunEmpty(ctx context.Context, listed func()) error {
 // part is the store that the reflector of one of several parts writes to.
 type part struct {
 	*generation
-	prefix string // of its keys
+	prefix    string    // of its keys
+	selection Selection // of the objects with these keys; nil: all
+	listed    func()    // called when it has listed; may be nil
 	// hasListed says that the generation does not wait for the part to list, relisting that the next list is not its
 	// first. Both are guarded by Informer.mu.
 	hasListed, relisting bool
@@ -115,19 +134,31 @@ func (p *part) Replace(list []any, resourceVersion string) error {
 		p.informer.mutations.AddObject(k.Item)
 	}
 	for {
-		prepared := make([]store.Prepared, len(keyed))
-		for k := range keyed {
-			prepared[k] = p.informer.store.Prepare(keyed[k])
-		}
-		done, err := p.commitPart(prepared, resourceVersion)
+		done, err := p.replace(keyed, resourceVersion)
 		if err != nil {
 			return err
 		}
 		if done {
 			p.announce()
+			if p.listed != nil {
+				p.listed()
+			}
 			return nil
 		}
 	}
+}
+
+// replace stores a list of the part. It returns false when that has to be tried again.
+func (p *part) replace(keyed []store.Keyed, resourceVersion string) (bool, error) {
+	if p.isWhole() {
+		selected := p.selected(keyed)
+		return p.commitWhole(selected, p.informer.store.PrepareAll(selected), resourceVersion)
+	}
+	prepared := make([]store.Prepared, len(keyed))
+	for k := range keyed {
+		prepared[k] = p.informer.store.Prepare(keyed[k])
+	}
+	return p.commitPart(prepared, resourceVersion)
 }
 
 // commitPart stores a prepared list of the part. It returns false when indexers were added meanwhile and the list
@@ -143,6 +174,9 @@ func (p *part) commitPart(prepared []store.Prepared, resourceVersion string) (bo
 	changes := p.removeMissingLocked(prepared)
 	done := true
 	for _, next := range prepared {
+		if !p.admitsLocked(next) {
+			continue
+		}
 		old, ok := i.store.Put(next)
 		if !ok {
 			done = false
@@ -153,14 +187,19 @@ func (p *part) commitPart(prepared []store.Prepared, resourceVersion string) (bo
 	i.mu.log.reset(resourceVersion)
 	if done {
 		i.store.SetResourceVersion(resourceVersion)
-		if p.relisting {
-			i.events.relists.Add(1)
-		}
-		p.relisting = true
 	}
+	p.recordPartLocked(changes, done)
+	return done, nil
+}
+
+// recordPartLocked records the changes that a list of the part has made, whether or not it is done.
+func (p *part) recordPartLocked(changes []store.Change, done bool) {
+	if done && p.relisting {
+		p.informer.events.relists.Add(1)
+	}
+	p.relisting = p.relisting || done
 	p.recordListLocked(changes, done && !p.hasListed)
 	p.hasListed = p.hasListed || done
-	return done, nil
 }
 
 // removeMissingLocked removes the objects of the part that are not in the list.
@@ -169,7 +208,7 @@ func (p *part) removeMissingLocked(list []store.Prepared) []store.Change {
 	for _, next := range list {
 		present[next.Key] = true
 	}
-	return p.informer.removeLocked(p.prefix, func(key string) bool { return !present[key] })
+	return p.informer.removeLocked(p.prefix, func(key string) bool { return !present[key] && p.ownsLocked(key) })
 }
 
 // removeLocked removes the objects with keys of a prefix, a namespace and a slash, that are to go.
@@ -194,6 +233,9 @@ type content interface {
 // ours have unless they are told otherwise, it does not look at what is in other namespaces: those may be many, and each
 // lists on its own.
 func keysOf(now content, prefix string) []string {
+	if prefix == "" {
+		return now.Keys()
+	}
 	keys, err := now.KeysByIndex(cache.NamespaceIndex, strings.TrimSuffix(prefix, "/"))
 	if err != nil {
 		keys = now.Keys()

@@ -2,6 +2,7 @@ package informer
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 
@@ -10,11 +11,11 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// RunChangingParts is RunParts with parts that come and go. next returns the parts, each with a namespace, that run
-// from then on; it is called again as soon as they do and those that are no longer among them have ended, and may
+// RunChangingParts is RunParts with parts that come and go. next returns the parts, each with a namespace or a selection, that
+// run from then on; it is called again as soon as they do and those that are no longer among them have ended, and may
 // take its time. It ends the generation by returning false, which it has to when its context has ended. Parts are
-// told apart by their namespaces: one that was there before goes on as it is. Objects outside all namespaces are
-// removed, and handlers told.
+// told apart by their namespaces and selections: one that was there before goes on as it is. Objects outside all namespaces are
+// removed, and handlers told of deletions; those inside that no part selects depart.
 //
 // The informer has synced, and listed is called, when each part has listed; parts that come later change neither.
 func (i *Informer) RunChangingParts(ctx context.Context, listed func(), next func(context.Context) ([]Part, bool)) error {
@@ -27,7 +28,7 @@ func (i *Informer) RunChangingParts(ctx context.Context, listed func(), next fun
 	defer i.end(g)
 	g.listed = listed
 	i.reflector.Store(nil)
-	s := &partSet{generation: g, running: map[string]*runningPart{}}
+	s := &partSet{generation: g, running: map[partKey]*runningPart{}}
 	defer s.workers.Wait()
 	defer cancel()
 	s.workers.Go(func() { g.resyncs(ctx) }) // ended by cancel
@@ -45,10 +46,18 @@ func (i *Informer) RunChangingParts(ctx context.Context, listed func(), next fun
 // partSet is the parts of a generation that come and go.
 type partSet struct {
 	*generation
-	running map[string]*runningPart // by namespace
-	begun   bool                    // there has been a set
+	running map[partKey]*runningPart
+	begun   bool // there has been a set
 	workers sync.WaitGroup
 }
+
+// partKey tells parts apart.
+type partKey struct {
+	namespace string
+	selection Selection
+}
+
+func (p Part) key() partKey { return partKey{p.Namespace, p.Selection} }
 
 // runningPart is a part with the reflector that feeds it.
 type runningPart struct {
@@ -59,32 +68,35 @@ type runningPart struct {
 
 // become runs these parts and no others.
 func (s *partSet) become(ctx context.Context, parts []Part) error {
-	added := map[string]*runningPart{}
-	wanted := map[string]bool{}
+	added := map[partKey]*runningPart{}
+	wanted := map[partKey]bool{}
 	for _, p := range parts {
-		wanted[p.Namespace] = true
-		if s.running[p.Namespace] == nil {
-			added[p.Namespace] = &runningPart{part: part{generation: s.generation, prefix: p.Namespace + "/"}, done: make(chan struct{})}
+		key := p.key()
+		wanted[key] = true
+		if s.running[key] == nil {
+			added[key] = &runningPart{
+				part: part{generation: s.generation, prefix: p.prefix(), selection: p.Selection, listed: p.Listed}, done: make(chan struct{}),
+			}
 		}
 	}
 	var gone []*runningPart
-	for namespace, r := range s.running {
-		if !wanted[namespace] {
+	for key, r := range s.running {
+		if !wanted[key] {
 			r.cancel()
 			<-r.done // or it might write what nobody would remove
 			gone = append(gone, r)
-			delete(s.running, namespace)
+			delete(s.running, key)
 		}
 	}
-	if err := s.swap(wanted, added, gone); err != nil {
+	if err := s.swap(parts, added, gone); err != nil {
 		return err
 	}
 	s.announce()
 	for _, p := range parts {
-		if r := added[p.Namespace]; r != nil {
+		if r := added[p.key()]; r != nil {
 			s.run(ctx, r, p.ListerWatcher)
-			s.running[p.Namespace] = r
-			delete(added, p.Namespace) // should it be there twice
+			s.running[p.key()] = r
+			delete(added, p.key()) // should it be there twice
 		}
 	}
 	return nil
@@ -102,7 +114,7 @@ func (s *partSet) run(ctx context.Context, r *runningPart, lw cache.ListerWatche
 
 // swap records that parts come and go: what is to be listed before the informer has synced, and which objects
 // leave.
-func (s *partSet) swap(wanted map[string]bool, added map[string]*runningPart, gone []*runningPart) error {
+func (s *partSet) swap(wanted []Part, added map[partKey]*runningPart, gone []*runningPart) error {
 	i := s.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -110,6 +122,7 @@ func (s *partSet) swap(wanted map[string]bool, added map[string]*runningPart, go
 		return ErrGenerationOver
 	}
 	i.mu.wholeOf = nil
+	s.partsOfSet = len(s.running) + len(added)
 	if s.unlisted > 0 {
 		s.unlisted += len(added)
 	} else {
@@ -124,7 +137,7 @@ func (s *partSet) swap(wanted map[string]bool, added map[string]*runningPart, go
 	}
 	var changes []store.Change
 	for _, r := range gone {
-		changes = append(changes, i.removeLocked(r.prefix, func(string) bool { return true })...)
+		changes = append(changes, i.removeLocked(r.prefix, r.ownsLocked)...)
 	}
 	if !s.begun {
 		changes = i.removeOutsideLocked(wanted)
@@ -135,15 +148,30 @@ func (s *partSet) swap(wanted map[string]bool, added map[string]*runningPart, go
 	return nil
 }
 
-// removeOutsideLocked removes the objects that are in none of the namespaces.
-func (i *Informer) removeOutsideLocked(namespaces map[string]bool) []store.Change {
+// removeOutsideLocked removes the objects that are of none of the parts: those that none selects in its namespace depart.
+func (i *Informer) removeOutsideLocked(parts []Part) []store.Change {
+	byPrefix := map[string][]Part{}
+	for _, p := range parts {
+		byPrefix[p.prefix()] = append(byPrefix[p.prefix()], p)
+	}
 	var changes []store.Change
+	var leaving []notification
 	for key, item := range i.store.Snapshot().All {
-		if namespace, _, ok := strings.Cut(key, "/"); !ok || !namespaces[namespace] {
-			i.store.Remove(key, "")
+		within := byPrefix[""]
+		if slash := strings.IndexByte(key, '/'); slash >= 0 {
+			within = append(slices.Clip(within), byPrefix[key[:slash+1]]...)
+		}
+		switch {
+		case slices.ContainsFunc(within, func(p Part) bool { return p.Selection == nil || p.Selection.Has(item) }):
+			continue
+		case len(within) > 0:
+			leaving = append(leaving, departed(item))
+		default:
 			changes = append(changes, store.Change{Key: key, Old: item})
 		}
+		i.store.Remove(key, "")
 	}
+	i.tellLocked(leaving...)
 	i.mu.log.reset(i.store.Snapshot().ResourceVersion())
 	return changes
 }

@@ -137,9 +137,9 @@ func TestChangingPartsAfterAnotherGeneration(t *testing.T) {
 	f.list(1, in("a", object("x", 1)), in("ab", object("x", 1)), object("nowhere", 1))
 	f.flush()
 	log.take()
-	s := &partSet{generation: f.g, running: map[string]*runningPart{}}
+	s := &partSet{generation: f.g, running: map[partKey]*runningPart{}}
 	f.g.unlisted = 1
-	f.ok(s.swap(map[string]bool{"ab": true}, map[string]*runningPart{"ab": {}}, nil))
+	f.ok(s.swap([]Part{{Namespace: "ab"}}, map[partKey]*runningPart{{namespace: "ab"}: {}}, nil))
 	f.flush()
 	got := log.take()
 	slices.Sort(got)
@@ -163,7 +163,7 @@ func TestLatePart(t *testing.T) {
 	log.take()
 	s := &partSet{generation: f.g, begun: true}
 	late := &runningPart{part: part{generation: f.g, prefix: "a/"}}
-	f.ok(s.swap(map[string]bool{"a": true}, map[string]*runningPart{"a": late}, nil))
+	f.ok(s.swap([]Part{{Namespace: "a"}}, map[partKey]*runningPart{{namespace: "a"}: late}, nil))
 	f.listPart(&late.part, 2, in("a", object("x", 1)), in("a", object("y", 2)))
 	f.flush()
 	expect(t, "events", log.take(), []string{"add y2"})

@@ -15,6 +15,8 @@ type Packer struct {
 	pruner *Pruner
 	// held finds the object that is held under a key; nil: none is. It does not keep the key.
 	held func(key string) *Object
+	// wants tells which objects are packed, by their namespace and UID; nil: all.
+	wants func(namespace, uid []byte) bool
 }
 
 // NewPacker returns a Packer that leaves out what pruner does; nil: nothing.
@@ -24,6 +26,25 @@ func NewPacker(pruner *Pruner) *Packer { return &Packer{pruner: pruner} }
 // listed again takes no second room, not even for a moment. held must not keep the key. Reuse must be called before the
 // Packer is used.
 func (p *Packer) Reuse(held func(key string) *Object) { p.held = held }
+
+// Unwanted stands for an object that a Packer of Selecting was not asked to pack.
+var Unwanted = &Object{class: &class{}}
+
+// Selecting returns a Packer that does as p does, but for objects that are not wanted: of these TryNext and TryItem return
+// Unwanted, without having allocated anything. The bytes are valid until wants returns; they are empty for what is not there.
+func (p *Packer) Selecting(wants func(namespace, uid []byte) bool) *Packer {
+	selecting := *p
+	selecting.wants = wants
+	return &selecting
+}
+
+// All returns a Packer that does as p does, with all objects.
+func (p *Packer) All() *Packer {
+	if p == nil || p.wants == nil {
+		return p
+	}
+	return p.Selecting(nil)
+}
 
 // Pruner returns what the Packer leaves out; nil: nothing.
 func (p *Packer) Pruner() *Pruner { return p.pruner }
@@ -64,6 +85,9 @@ func (p *Packer) TryItem(data []byte, start int, apiVersion, kind string) (o *Ob
 	if end = p.scan(s, data, start); end < 0 {
 		return nil, 0, s.stopped == stopEnd
 	}
+	if p != nil && p.wants != nil && !p.wants(found.namespace.raw, found.uid.raw) {
+		return Unwanted, end, false
+	}
 	if !found.hasKind && !found.hasVersion && kind != "" {
 		return p.complete(data, start, end, apiVersion, kind), end, false
 	}
@@ -99,7 +123,7 @@ func (p *Packer) complete(data []byte, start, end int, apiVersion, kind string) 
 	if !ok || !also {
 		return nil
 	}
-	return p.Try(text)
+	return p.All().Try(text)
 }
 
 // scan reads the object that begins at data[start], and returns the offset after it.

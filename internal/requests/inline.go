@@ -34,6 +34,7 @@ type inlineWatcher struct {
 // wants to be left alone.
 func (w *inlineWatcher) WatchInline(ctx context.Context, options *metav1.ListOptions, take func(watch.Event) bool) error {
 	w.requests.tweak(options)
+	w.requests.selection.ask(options)
 	if w.requests.noBookmarks {
 		options.AllowWatchBookmarks = false
 	}
@@ -98,6 +99,9 @@ func (l *listWatch) pass(ctx context.Context, began time.Time, events *codec.Eve
 		}
 		if waited {
 			l.reports.Contact(false)
+		}
+		if isSkipped(event) {
+			continue
 		}
 		if l.keep != nil && event.Type != watch.Bookmark && !l.keep(event.Object) {
 			continue

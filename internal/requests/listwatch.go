@@ -24,6 +24,8 @@ type listWatch struct {
 	resource resource
 	tweak    func(*metav1.ListOptions)
 	keep     func(runtime.Object) bool // nil: everything
+	// selection is what is read of a shard; nil: everything.
+	selection *Selection
 	// noBookmarks says that watches ask for none, so that there is no watch-list.
 	noBookmarks bool
 	reports     Reporter
@@ -87,6 +89,7 @@ func noting(ctx context.Context, throttled func()) (context.Context, *asked) {
 
 func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	l.tweak(&options)
+	asking := l.selection.ask(&options)
 	verb := VerbListMore
 	if options.Continue == "" {
 		verb = VerbList
@@ -115,6 +118,7 @@ func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 	if l.keep != nil {
 		l.dropUnwanted(list)
 	}
+	asking.listed(list)
 	return list, nil
 }
 
@@ -133,6 +137,7 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 		return l.watchList(ctx, options)
 	}
 	l.tweak(&options)
+	l.selection.ask(&options)
 	if l.noBookmarks {
 		options.AllowWatchBookmarks = false
 	}
@@ -183,6 +188,7 @@ func (l *listWatch) watchList(ctx context.Context, options metav1.ListOptions) (
 		return nil, errStalled
 	}
 	l.tweak(&options)
+	asking := l.selection.ask(&options)
 	if err := l.pacer.awaitRound(ctx); err != nil {
 		return nil, err
 	}
@@ -222,6 +228,7 @@ func (l *listWatch) watchList(ctx context.Context, options metav1.ListOptions) (
 			listedAt = time.Now()
 			release()
 			l.record(outcome{verb: VerbWatchList, phase: listed})
+			asking.watched()
 			l.reports.Listed(listedAt.Sub(began))
 		},
 		Closed: func(brought bool) error { return l.closed(ctx, VerbWatchList, listedAt, brought) },

@@ -87,7 +87,7 @@ func TestMetadataIsAskedFor(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := newResource(own, gadgets, "default", Form{Packer: packed.NewPacker(nil), Metadata: true})
+			r, err := newResource(own, gadgets, "default", Form{Packer: packed.NewPacker(nil), Metadata: true}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -38,8 +38,8 @@ type resource interface {
 // newResource returns the requests for gvr in a namespace or (empty) all. With a Client, objects are packed as they
 // come, and the server is asked for metadata alone where no more is kept. What another client has decoded is packed by
 // the store. Objects that are kept decoded are packed on the way where something is left out of them, which is cheaper
-// than decoding it.
-func newResource(from dynamic.Interface, gvr schema.GroupVersionResource, namespace string, form Form) (resource, error) {
+// than decoding it. Of a selection, nil being everything, packed objects that are not in it are left out as they come.
+func newResource(from dynamic.Interface, gvr schema.GroupVersionResource, namespace string, form Form, selection *Selection) (resource, error) {
 	decoded := dynamic.ResourceInterface(from.Resource(gvr))
 	if namespace != "" {
 		decoded = from.Resource(gvr).Namespace(namespace)
@@ -50,6 +50,9 @@ func newResource(from dynamic.Interface, gvr schema.GroupVersionResource, namesp
 	}
 	if problems := rest.IsValidPathSegmentName(namespace); len(problems) > 0 {
 		return nil, fmt.Errorf("invalid namespace %q: %v", namespace, problems)
+	}
+	if selection != nil {
+		form.Packer = form.Packer.Selecting(selection.wants)
 	}
 	return own.packed(gvr, namespace, form), nil
 }

@@ -141,7 +141,7 @@ func ownRequests(t *testing.T, host string, compressed bool, form Form) resource
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newResource(own, gadgets, "default", form)
+	r, err := newResource(own, gadgets, "default", form, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +303,7 @@ func TestOtherClientsDecode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newResource(stock, gadgets, "", packedForm)
+	r, err := newResource(stock, gadgets, "", packedForm, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +318,7 @@ func TestRequestsThatCannotBeMade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newResource(own, gadgets, "a/b", packedForm); err == nil {
+	if _, err := newResource(own, gadgets, "a/b", packedForm, nil); err == nil {
 		t.Error("the namespace a/b")
 	}
 	failed := failedResource{io.ErrNoProgress}

@@ -31,8 +31,18 @@ type Target struct {
 	Tweak func(*metav1.ListOptions)
 	// Keep tells which objects are passed on; nil: all.
 	Keep func(runtime.Object) bool
+	// Selection is what is read of a shard; nil: everything.
+	Selection *Selection
 	// NoBookmarks says that watches ask for no bookmarks. Then there is no watch-list either, whose end is one.
 	NoBookmarks bool
+}
+
+// keep tells which objects are passed on; nil: all.
+func (t Target) keep() func(runtime.Object) bool {
+	if t.Selection == nil {
+		return t.Keep
+	}
+	return both(t.Keep, t.Selection.keep)
 }
 
 // Reporter records the outcomes of the requests for one target.
@@ -57,17 +67,18 @@ type Reporter interface {
 func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer, forbidden func(error)) cache.ListerWatcher {
 	l := &listWatch{
 		tweak:   target.Tweak,
-		keep:    target.Keep,
+		keep:    target.keep(),
 		reports: reports,
 		limiter: s.Limiter,
 		pacer:   p,
 		tell:    func(error) {},
 
+		selection:   target.Selection,
 		noBookmarks: target.NoBookmarks,
 		forbidden:   forbidden,
 	}
 	var err error
-	if l.resource, err = newResource(s.Client, target.GVR, target.Namespace, target.Form); err != nil {
+	if l.resource, err = newResource(s.Client, target.GVR, target.Namespace, target.Form, target.Selection); err != nil {
 		l.resource = failedResource{err}
 	}
 	if s.OnFailure != nil {
@@ -83,7 +94,7 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer, forbidden 
 // AwaitRight waits until target may be listed and watched, which refusal says that it may not, asking now and then.
 // It returns false when ctx ends before.
 func (s *Server) AwaitRight(ctx context.Context, target Target, p *Pacer, refusal error) bool {
-	resource, err := newResource(s.Client, target.GVR, target.Namespace, target.Form)
+	resource, err := newResource(s.Client, target.GVR, target.Namespace, target.Form, nil)
 	if err != nil {
 		return false
 	}

@@ -191,6 +191,9 @@ func (s *Stream) take(events []watch.Event) bool {
 }
 
 func (s *Stream) passOn(events []watch.Event) bool {
+	if len(events) == 0 {
+		s.came(true) // what nobody wants is a sign of life, too
+	}
 	reported := false // that something came
 	for _, event := range events {
 		if event.Type == watch.Error {

@@ -88,7 +88,7 @@ func BenchmarkWatchList(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	r, err := newResource(own, gadgets, "", packedForm)
+	r, err := newResource(own, gadgets, "", packedForm, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,0 +1,318 @@
+package dynamicinformer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+)
+
+// quarters are four shards.
+var quarters = SplitHashSpace(4)
+
+// inShard is a widget of the namespace "ns" whose UID is in a quarter.
+func inShard(name string, quarter int) *unstructured.Unstructured {
+	u := widget("ns", name)
+	for k := 0; ; k++ {
+		if uid := fmt.Sprintf("%s-%d", name, k); quarters[quarter].Contains(ShardHash(uid)) {
+			u.SetUID(types.UID(uid))
+			return u
+		}
+	}
+}
+
+// shardStage is an informer of a shard of widgets.
+type shardStage struct {
+	*testing.T
+	server   *apitest.Server
+	sharding *apitest.Sharding
+	shard    *Shard
+	factory  *Factory
+	informer *Informer
+	events   *events
+}
+
+// onShard runs a test on an informer of some quarters of the widgets x0 to x3, one of each quarter.
+func onShard(t *testing.T, options ResourceOptions, prepare func(*shardStage), test func(*shardStage), of ...int) {
+	t.Helper()
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		s := &shardStage{T: t, server: server, shard: NewShard(ShardByUID)}
+		client := server.Behind(t, func(next http.Handler) http.Handler {
+			s.sharding = &apitest.Sharding{Handler: next}
+			return s.sharding
+		})
+		for k := range quarters {
+			server.Create(t, widgets, inShard(fmt.Sprint("x", k), k))
+		}
+		s.become(of...)
+		if prepare != nil {
+			prepare(s)
+		}
+		options.Shard = s.shard
+		f, err := New(Options{Config: server.Config(), HTTPClient: client, Defaults: options})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := f.Shutdown(context.Background()); err != nil {
+				t.Error(err)
+			}
+		}()
+		s.factory, s.informer = f, ask(t, f, widgets)
+		s.events = s.record(s.informer)
+		start(t, f)
+		test(s)
+	})
+}
+
+// record is record for a handler that is Departed.
+func (s *shardStage) record(i *Informer) *events {
+	s.Helper()
+	e := &events{}
+	_, err := i.AddEventHandler(WithDeparted(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { e.note("add", obj) },
+		UpdateFunc: func(_, obj any) { e.note("update", obj) },
+		DeleteFunc: func(obj any) { e.note("delete", obj) },
+	}, func(obj any) { e.note("departed", obj) }))
+	if err != nil {
+		s.Fatal(err)
+	}
+	return e
+}
+
+// become has the shard consist of some quarters.
+func (s *shardStage) become(of ...int) {
+	ranges := []HashRange{}
+	for _, k := range of {
+		ranges = append(ranges, quarters[k])
+	}
+	s.shard.SetRanges(ranges...)
+}
+
+func (s *shardStage) expect(step string, want ...string) {
+	s.Helper()
+	expectEvents(s.T, step, s.events, want...)
+}
+
+// shows checks what the cache has, and its index by namespace.
+func (s *shardStage) shows(step string, names ...string) {
+	s.Helper()
+	keys := []string{}
+	for _, name := range names {
+		keys = append(keys, "ns/"+name)
+	}
+	indexed, err := s.informer.GetIndexer().IndexKeys(cache.NamespaceIndex, "ns")
+	if err != nil {
+		s.Fatal(err)
+	}
+	slices.Sort(indexed)
+	if got := keysOf(s.informer); !slices.Equal(got, keys) || !slices.Equal(indexed, keys) {
+		s.Errorf("%s: the keys are %q, those of the index %q; want %q", step, got, indexed, keys)
+	}
+}
+
+func (s *shardStage) touch(name string, quarter int) {
+	s.Helper()
+	u := inShard(name, quarter)
+	u.SetLabels(map[string]string{"touched": "true"})
+	s.server.Update(s.T, widgets, u)
+}
+
+// lists counts the lists and watch-lists so far.
+func (s *shardStage) lists() int {
+	return count(s.server, "list "+widgetsPath) + count(s.server, "watch-list "+widgetsPath)
+}
+
+var shardServers = map[string]struct {
+	prepare func(*shardStage)
+	// filter is what the status says of lists; watch-lists say it only where it is the client.
+	filter ShardFilter
+	sent   int64
+}{
+	"filters and says so":   {func(*shardStage) {}, ShardFilterServer, 2},
+	"filters and is silent": {func(s *shardStage) { s.sharding.Silent.Store(true) }, ShardFilterUnknown, 2},
+	"does not filter":       {func(s *shardStage) { s.sharding.Off.Store(true) }, ShardFilterClient, 0},
+}
+
+// TestShard: an informer shows its ranges as they change, and tells what leaves apart from what is deleted, whoever filters,
+// however objects are listed and kept.
+func TestShard(t *testing.T) {
+	for name, server := range shardServers {
+		for _, mode := range []StorageMode{StoragePacked, StorageObject, StorageMetadata, StorageAdaptive} {
+			for _, watchList := range []bool{true, false} {
+				t.Run(fmt.Sprintf("%s/%v/%v", name, mode, watchList), func(t *testing.T) {
+					prepare := func(s *shardStage) {
+						server.prepare(s)
+						if !watchList {
+							s.server.Break(fault(widgetsPath, "watch-list", 422))
+						}
+					}
+					options := ResourceOptions{Storage: Storage{Mode: mode}}
+					if mode == StorageAdaptive {
+						options.Storage = adaptive
+					}
+					onShard(t, options, prepare, func(s *shardStage) {
+						s.expect("what was there", "add ns/x0", "add ns/x1")
+						s.shows("at first", "x0", "x1")
+						want := server.filter
+						if watchList && want == ShardFilterServer {
+							want = ShardFilterUnknown
+						}
+						if got := s.informer.Status().Shard.Filter; got != want {
+							t.Errorf("who filters: %q, want %q", got, want)
+						}
+						if sent := s.sharding.Sent.Load(); sent != server.sent {
+							t.Errorf("%d objects were sent", sent)
+						}
+						s.moves(watchList)
+					}, 0, 1)
+				})
+			}
+		}
+	}
+}
+
+// moves goes on from the quarters 0 and 1.
+func (s *shardStage) moves(watchList bool) {
+	lists := s.lists()
+	s.become(1, 2)
+	s.expect("0 leaves, 2 comes", "add ns/x2", "departed ns/x0")
+	s.shows("0 leaves, 2 comes", "x1", "x2")
+	want := 1
+	if !watchList {
+		want = 2 // a watch-list is tried first
+	}
+	if more := s.lists() - lists; more != want {
+		s.Errorf("%d lists for one range more", more)
+	}
+	for k := range 4 {
+		s.touch(fmt.Sprint("x", k), k)
+	}
+	s.expect("all are updated", "update ns/x1", "update ns/x2")
+	s.server.Delete(s.T, widgets, "ns", "x0")
+	s.server.Delete(s.T, widgets, "ns", "x1")
+	s.expect("one that has left and one that has not are deleted", "delete ns/x1")
+	s.server.Create(s.T, widgets, inShard("y0", 0), inShard("y1", 1), inShard("y2", 2))
+	s.expect("some come", "add ns/y1", "add ns/y2")
+
+	s.become(0, 1, 2)
+	s.expect("0 comes back", "add ns/y0")
+	s.become()
+	s.expect("nothing is wanted", "departed ns/x2", "departed ns/y0", "departed ns/y1", "departed ns/y2")
+	s.shows("nothing is wanted")
+	if status := s.informer.Status(); status.State != StateSynced || !s.informer.HasSynced() {
+		s.Errorf("nothing is wanted: %+v", status)
+	}
+	s.become(0, 1, 2, 3)
+	s.expect("everything is wanted", "add ns/x2", "add ns/x3", "add ns/y0", "add ns/y1", "add ns/y2")
+	everything := []HashRange{{}}
+	status := s.informer.Status().Shard
+	if diff := cmp.Diff(&ShardStatus{Key: ShardByUID, Wanted: everything, Listed: everything, Filter: status.Filter}, status); diff != "" {
+		s.Errorf("everything is wanted (-want +got):\n%s", diff)
+	}
+	s.shows("everything is wanted", "x2", "x3", "y0", "y1", "y2")
+	if n := s.informer.Stats().Events; n.Deletes != 1 || n.Departures != 5 {
+		s.Errorf("counted: %+v", n)
+	}
+}
+
+// TestShardLeavesAtOnce: when SetRanges returns, nothing shows what has left, and what leaves and comes back departs and is
+// added.
+func TestShardLeavesAtOnce(t *testing.T) {
+	onShard(t, ResourceOptions{}, nil, func(s *shardStage) {
+		s.expect("what was there", "add ns/x0", "add ns/x1")
+		s.become(1)
+		s.shows("0 leaves", "x1")
+		if s.shard.Contains(inShard("x0", 0)) || !s.shard.Contains(inShard("x1", 1)) {
+			t.Error("the shard does not know what is in it")
+		}
+		s.become(0, 1)
+		s.shows("0 comes back, at first", "x1")
+		if err := s.informer.WaitForShard(s.Context()); err != nil {
+			t.Error(err)
+		}
+		s.shows("0 comes back", "x0", "x1")
+		s.expect("0 leaves and comes back", "add ns/x0", "departed ns/x0")
+		for k := range 5 {
+			s.become(k%2, 2+k%2)
+		}
+		s.become(0, 1)
+		s.expect("1 has been away", "add ns/x0", "add ns/x1", "departed ns/x0", "departed ns/x1")
+	}, 0, 1)
+}
+
+// TestWaitForShard: who waits for ranges is told when they have been listed, and when that is not to be.
+func TestWaitForShard(t *testing.T) {
+	onShard(t, ResourceOptions{}, nil, func(s *shardStage) {
+		s.server.Break(silence(widgetsPath))
+		s.become(0, 1, 2)
+		waits := func(ranges ...HashRange) <-chan error {
+			result := make(chan error, 1)
+			go func() { result <- s.informer.WaitForShard(s.Context(), ranges...) }() // ended by the context, or before
+			synctest.Wait()
+			return result
+		}
+		if err := <-waits(quarters[0], quarters[1]); err != nil {
+			t.Error(err)
+		}
+		if err := <-waits(quarters[3]); !errors.Is(err, ErrNotInShard) || !strings.Contains(err.Error(), quarters[3].String()) {
+			t.Errorf("a range that is not wanted: %v", err)
+		}
+		added, all := waits(quarters[2]), waits()
+		select {
+		case err := <-added:
+			t.Errorf("listed although nobody answers: %v", err)
+		case err := <-all:
+			t.Errorf("listed although nobody answers: %v", err)
+		default:
+		}
+		s.become(0, 1)
+		if err := <-added; !errors.Is(err, ErrNotInShard) {
+			t.Errorf("a range that has left: %v", err)
+		}
+		if err := <-all; err != nil {
+			t.Error(err)
+		}
+		s.become(0, 3)
+		last := waits()
+		if err := s.factory.Shutdown(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-last; !errors.Is(err, ErrStopped) {
+			t.Errorf("the informer has stopped: %v", err)
+		}
+	}, 0, 1)
+}
+
+// TestShardHandlersThatAreNotDeparted hear nothing of what leaves.
+func TestShardHandlersThatAreNotDeparted(t *testing.T) {
+	onShard(t, ResourceOptions{}, nil, func(s *shardStage) {
+		plain, named := record(t, s.informer), &events{}
+		handler := Named("n", MetadataOnly(WithDeparted(cache.ResourceEventHandlerFuncs{}, func(obj any) {
+			named.note("departed", &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
+				"namespace": obj.(metav1.Object).GetNamespace(), "name": obj.(metav1.Object).GetName(),
+			}}})
+		})))
+		if _, err := s.informer.AddEventHandler(handler); err != nil {
+			t.Fatal(err)
+		}
+		expectEvents(t, "what was there", plain, "add ns/x0", "add ns/x1")
+		s.become(1)
+		expectEvents(t, "0 leaves", plain)
+		expectEvents(t, "0 leaves, to who is wrapped", named, "departed ns/x0")
+		s.become(0, 1)
+		expectEvents(t, "0 comes back", plain, "add ns/x0")
+	}, 0, 1)
+}

@@ -1,0 +1,218 @@
+package requests
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+// ShardFilter says who leaves out what is not in a shard, as far as the server's answers show.
+type ShardFilter string
+
+const (
+	// ShardFilterUnknown: nothing has shown it so far. API servers say it in the lists of built-in types alone.
+	ShardFilterUnknown ShardFilter = ""
+	// ShardFilterServer: the server has said that it has applied the selector.
+	ShardFilterServer ShardFilter = "server"
+	// ShardFilterClient: what was not asked for came all the same, and was left out here.
+	ShardFilterClient ShardFilter = "client"
+)
+
+// ShardStatus is what is known of the shard that an informer follows. It never changes.
+type ShardStatus struct {
+	// Key is what is hashed.
+	Key ShardKey
+	// Wanted are the ranges as they are set, Listed those of them that the cache holds in full.
+	Wanted, Listed Ranges
+	// Filter is who leaves out what is not in the shard, as far as the answers of the server show it. It is left out here in
+	// any case.
+	Filter ShardFilter
+}
+
+// Equal reports whether two say the same.
+func (s ShardStatus) Equal(other ShardStatus) bool {
+	return s.Key == other.Key && s.Filter == other.Filter && slices.Equal(s.Wanted, other.Wanted) && slices.Equal(s.Listed, other.Listed)
+}
+
+// Selection is what one reflector reads of a shard: ranges that only get fewer. What is not in them is left out of every
+// answer, whoever else does that. It is safe for concurrent use.
+type Selection struct {
+	// Key is what is hashed.
+	Key ShardKey
+	// changed is called when Filter returns something else.
+	changed func()
+	// ranges are those that are wanted, asked those that the latest request has asked for.
+	ranges, asked atomic.Pointer[Ranges]
+	filter        atomic.Pointer[ShardFilter]
+	// dropped counts the objects that were left out, foreign those of them that were not asked for.
+	dropped, foreign atomic.Int64
+}
+
+// NewSelection returns a selection. changed is called, with no lock held, when Filter returns something else; it may be nil.
+func NewSelection(key ShardKey, ranges Ranges, changed func()) *Selection {
+	s := &Selection{Key: key, changed: changed}
+	s.ranges.Store(&ranges)
+	s.asked.Store(&ranges)
+	unknown := ShardFilterUnknown
+	s.filter.Store(&unknown)
+	return s
+}
+
+// Ranges are those that are selected.
+func (s *Selection) Ranges() Ranges { return *s.ranges.Load() }
+
+// Narrow leaves out what is not among some ranges, from now on. It must not be called twice at a time.
+func (s *Selection) Narrow(to Ranges) {
+	narrowed := s.Ranges().And(to)
+	s.ranges.Store(&narrowed)
+}
+
+// Filter tells who filters.
+func (s *Selection) Filter() ShardFilter { return *s.filter.Load() }
+
+// Dropped counts the objects that were left out here.
+func (s *Selection) Dropped() int64 { return s.dropped.Load() }
+
+// Has reports whether an object is selected.
+func (s *Selection) Has(object any) bool { return s.Ranges().Has(s.Key, object) }
+
+// Has reports whether an object is in one of the ranges, by the hash that counts. One without metadata is: it is not for a shard to
+// say what is wrong with it.
+func (r Ranges) Has(key ShardKey, object any) bool {
+	if o, ok := object.(*packed.Object); ok {
+		if key == ShardByNamespace {
+			return r.Contains(ShardHash(o.Namespace()))
+		}
+		return r.Contains(ShardHash(string(o.UID())))
+	}
+	o, err := meta.Accessor(object)
+	return err != nil || r.Contains(key.Hash(o))
+}
+
+// Hash returns the hash that counts for an object.
+func (k ShardKey) Hash(o metav1.Object) uint64 {
+	if k == ShardByNamespace {
+		return ShardHash(o.GetNamespace())
+	}
+	return ShardHash(string(o.GetUID()))
+}
+
+// wants is Has for what comes, before there is an object.
+func (s *Selection) wants(namespace, uid []byte) bool {
+	value := uid
+	if s.Key == ShardByNamespace {
+		value = namespace
+	}
+	return s.take(shardHash(value))
+}
+
+// keep is wants for an object.
+func (s *Selection) keep(object runtime.Object) bool {
+	o, err := meta.Accessor(object)
+	return err != nil || s.take(s.Key.Hash(o))
+}
+
+// take reports whether what came with a hash is selected, and takes note of what was not asked for.
+func (s *Selection) take(hash uint64) bool {
+	if s.Ranges().Contains(hash) {
+		return true
+	}
+	s.dropped.Add(1)
+	if !s.asked.Load().Contains(hash) {
+		s.foreign.Add(1)
+		s.shows(ShardFilterClient)
+	}
+	return false
+}
+
+// shows records what an answer shows.
+func (s *Selection) shows(by ShardFilter) {
+	if s.Filter() == by {
+		return
+	}
+	if before := s.filter.Swap(&by); *before != by && s.changed != nil {
+		s.changed()
+	}
+}
+
+// ask completes the options of a request. It returns what tells, when the answer has come, what that shows; that is nil where
+// there is no selection.
+func (s *Selection) ask(options *metav1.ListOptions) *asking {
+	if s == nil {
+		return nil
+	}
+	ranges := s.Ranges().selectedBy()
+	s.asked.Store(&ranges)
+	options.ShardSelector = ranges.selector(s.Key)
+	if options.ResourceVersion == "0" {
+		// What another process has done with an object before it gave it up has to be seen.
+		options.ResourceVersion = ""
+	}
+	return &asking{selection: s, selector: options.ShardSelector, foreign: s.foreign.Load()}
+}
+
+// asking is a request with a selector.
+type asking struct {
+	selection *Selection
+	selector  string
+	foreign   int64 // of the selection, before
+}
+
+// listed takes note of what a page of a list shows.
+func (a *asking) listed(list runtime.Object) {
+	if a == nil {
+		return
+	}
+	switch echo := echoOf(list); {
+	case a.came():
+	case echo == a.selector:
+		a.selection.shows(ShardFilterServer)
+	default:
+		a.selection.shows(ShardFilterUnknown)
+	}
+}
+
+// watched takes note that the initial events of a watch-list are over, which never say whether they were selected.
+func (a *asking) watched() {
+	if a != nil && !a.came() {
+		a.selection.shows(ShardFilterUnknown)
+	}
+}
+
+// came reports whether something came that was not asked for.
+func (a *asking) came() bool { return a.selection.foreign.Load() > a.foreign }
+
+// echoOf returns the selector that a list says it was made with.
+func echoOf(list runtime.Object) string {
+	switch list := list.(type) {
+	case *packed.List:
+		if list.ShardInfo != nil {
+			return list.ShardInfo.Selector
+		}
+	case *unstructured.UnstructuredList:
+		echo, _, _ := unstructured.NestedString(list.Object, "metadata", "shardInfo", "selector")
+		return echo
+	}
+	return ""
+}
+
+// both returns what passes on what two filters do; nil passes on everything.
+func both(a, b func(runtime.Object) bool) func(runtime.Object) bool {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return func(object runtime.Object) bool { return a(object) && b(object) }
+}
+
+// isSkipped reports whether an event stands for one that was left out.
+func isSkipped(event watch.Event) bool { return event.Type == "" }

@@ -1,0 +1,162 @@
+package requests
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/sharding"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+// requirements are ranges as apimachinery has them.
+func requirements(key ShardKey, ranges Ranges) (all []sharding.ShardRangeRequirement) {
+	for _, r := range ranges {
+		start, end := r.bounds("", "-")[:18], r.bounds("", "-")[19:]
+		all = append(all, sharding.ShardRangeRequirement{Key: "object." + string(key), Start: start, End: end})
+	}
+	return all
+}
+
+// FuzzShardHash compares hashes, and what they say of an object as it comes and as it is kept, with apimachinery's.
+func FuzzShardHash(f *testing.F) {
+	for _, value := range []string{"", "a", "kube-system", "team-01", "0b0e6e5c-8d0a-4a6c-9f5e-0a1b2c3d4e5f", "ü", "\xff\xfe", "\x00", `"\`, "</script>", "\u2028", "🎉"} {
+		f.Add(value, "ns", uint64(0), uint64(1)<<63)
+		f.Add("uid", value, uint64(1)<<63, uint64(0))
+	}
+	f.Fuzz(func(t *testing.T, uid, namespace string, start, end uint64) {
+		if want := "0x" + sharding.HashField(uid); (HashRange{Start: ShardHash(uid)}).bounds("", "-")[:18] != want {
+			t.Fatalf("the hash of %q is %x, want %s", uid, ShardHash(uid), want)
+		}
+		ranges := NewRanges(HashRange{Start: start, End: end})
+		if len(ranges) == 0 {
+			return
+		}
+		text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "Thing", "metadata": map[string]any{
+			"name": "x", "uid": uid, "namespace": namespace,
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		decoded := &unstructured.Unstructured{}
+		if err := decoded.UnmarshalJSON(text); err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []ShardKey{ShardByUID, ShardByNamespace} {
+			want, err := sharding.NewSelector(requirements(key, ranges)...).Matches(decoded)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := NewSelection(key, ranges, nil)
+			packer := packed.NewPacker(nil)
+			came := packer.Selecting(s.wants).Try(text) != packed.Unwanted
+			if kept := packer.Try(text); came != want || s.Has(decoded) != want || kept != nil && s.Has(kept) != want || s.keep(decoded) != want {
+				t.Errorf("%s of %s in %v: %v as it comes, %v decoded; want %v", key, text, ranges, came, s.Has(decoded), want)
+			}
+		}
+	})
+}
+
+// TestRanges compares sets of ranges with what they say of each hash of a small space.
+func TestRanges(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	const step, points = 1 << 60, 16
+	some := func() (Ranges, [points]bool) {
+		var ranges []HashRange
+		var has [points]bool
+		for range random.IntN(5) {
+			start, end := random.Uint64N(points), random.Uint64N(points+1)
+			ranges = append(ranges, HashRange{start * step, end * step}) // which wraps around at the end
+			for p := start; p < end; p++ {
+				has[p] = true
+			}
+			if end == 0 { // all up to the end
+				for p := start; p < points; p++ {
+					has[p] = true
+				}
+			}
+		}
+		return NewRanges(ranges...), has
+	}
+	check := func(what string, ranges Ranges, want func(p int) bool) {
+		t.Helper()
+		for p := range points {
+			for _, hash := range []uint64{uint64(p) * step, uint64(p)*step + step - 1} {
+				if ranges.Contains(hash) != want(p) {
+					t.Fatalf("%s: %v has %x: %v", what, ranges, hash, !want(p))
+				}
+			}
+		}
+		if diff := cmp.Diff(ranges, NewRanges(ranges...)); diff != "" {
+			t.Fatalf("%s is not in order: %s", what, diff)
+		}
+	}
+	for range 2000 {
+		a, inA := some()
+		b, inB := some()
+		check("one", a, func(p int) bool { return inA[p] })
+		check("and", a.And(b), func(p int) bool { return inA[p] && inB[p] })
+		check("or", a.Or(b), func(p int) bool { return inA[p] || inB[p] })
+		check("minus", a.Minus(b), func(p int) bool { return inA[p] && !inB[p] })
+		if want := sharding.NewSelector(requirements(ShardByUID, a)...).String(); a.selector(ShardByUID) != want {
+			t.Fatalf("the selector is %q, want %q", a.selector(ShardByUID), want)
+		}
+	}
+}
+
+// TestSplitHashSpace: ranges are next to each other, of nearly the same size, and together everything.
+func TestSplitHashSpace(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 7, 64, 1000} {
+		ranges := SplitHashSpace(n)
+		if len(ranges) != n || ranges[0].Start != 0 || ranges[n-1].End != 0 {
+			t.Fatalf("%d: %v", n, ranges)
+		}
+		for i := 1; i < n; i++ {
+			if ranges[i].Start != ranges[i-1].End {
+				t.Errorf("%d: %v does not follow %v", n, ranges[i], ranges[i-1])
+			}
+			if a, b := ranges[i].last()-ranges[i].Start, ranges[i-1].last()-ranges[i-1].Start; max(a, b)-min(a, b) > 1 {
+				t.Errorf("%d: %v and %v differ in size", n, ranges[i], ranges[i-1])
+			}
+		}
+	}
+	if SplitHashSpace(0) != nil || SplitHashSpace(-1) != nil {
+		t.Error("there are ranges of no space")
+	}
+}
+
+// TestManyRanges: a selector stays short, and asks for what is wanted, with little besides.
+func TestManyRanges(t *testing.T) {
+	var odd []HashRange
+	for i, r := range SplitHashSpace(1000) {
+		if i%2 == 1 {
+			odd = append(odd, r)
+		}
+	}
+	wanted := NewRanges(odd...)
+	s := NewSelection(ShardByUID, wanted, nil)
+	options := metav1.ListOptions{ResourceVersion: "0"}
+	s.ask(&options)
+	asked := *s.asked.Load()
+	if len(asked) != selectable || len(wanted.Minus(asked)) > 0 || options.ShardSelector != asked.selector(ShardByUID) || len(options.ShardSelector) > 6000 {
+		t.Errorf("%d ranges are asked for, %v are not, by %d bytes", len(asked), wanted.Minus(asked), len(options.ShardSelector))
+	}
+	if options.ResourceVersion != "" {
+		t.Errorf("version %q is asked for", options.ResourceVersion)
+	}
+	for i := range 1000 {
+		u := &unstructured.Unstructured{Object: map[string]any{}}
+		u.SetUID(types.UID(string(rune('a' + i))))
+		if s.keep(u) != wanted.Contains(ShardHash(string(u.GetUID()))) {
+			t.Errorf("%s is kept: %v", u.GetUID(), s.keep(u))
+		}
+	}
+	if s.Dropped() == 0 || s.Filter() != ShardFilterUnknown && s.foreign.Load() == 0 {
+		t.Errorf("%d dropped, %d of them foreign", s.Dropped(), s.foreign.Load())
+	}
+}

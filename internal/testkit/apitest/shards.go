@@ -1,0 +1,149 @@
+package apitest
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/sharding"
+)
+
+// Sharding is an API server that leaves out what is not in the shard that is asked for, as kube-apiserver does with its feature
+// ShardedListAndWatch, in front of one that does not.
+type Sharding struct {
+	http.Handler
+	// Off has requests passed on as they are, Silent has lists not say that they are of a shard, as those of custom resources.
+	Off, Silent atomic.Bool
+	// Sent counts the objects that have been passed on.
+	Sent atomic.Int64
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Sharding) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	text := query.Get("shardSelector")
+	query.Del("shardSelector")
+	r.URL.RawQuery = query.Encode()
+	selector, err := parseSelector(text)
+	switch {
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	case s.Off.Load():
+		s.Handler.ServeHTTP(w, r)
+	case query.Get("watch") == "true":
+		lines := &shardedWatch{ResponseWriter: w, sharding: s, selector: selector}
+		s.Handler.ServeHTTP(lines, r)
+	default:
+		s.list(w, r, selector)
+	}
+}
+
+// list answers a request that is no watch.
+func (s *Sharding) list(w http.ResponseWriter, r *http.Request, selector sharding.Selector) {
+	answer := httptest.NewRecorder()
+	r.Header.Del("Accept-Encoding")
+	s.Handler.ServeHTTP(answer, r)
+	body := answer.Body.Bytes()
+	var list struct {
+		Items    *[]json.RawMessage `json:"items"`
+		Metadata map[string]any     `json:"metadata"`
+		Rest     map[string]any     `json:"-"`
+	}
+	if json.Unmarshal(body, &list) == nil && list.Items != nil {
+		kept := []json.RawMessage{}
+		for _, item := range *list.Items {
+			if s.passes(selector, item) {
+				kept = append(kept, item)
+			}
+		}
+		if !selector.Empty() && !s.Silent.Load() {
+			list.Metadata["shardInfo"] = map[string]any{"selector": selector.String()}
+		}
+		_ = json.Unmarshal(body, &list.Rest)
+		list.Rest["items"], list.Rest["metadata"] = kept, list.Metadata
+		body, _ = json.Marshal(list.Rest)
+	}
+	for name, values := range answer.Header() {
+		w.Header()[name] = values
+	}
+	w.Header().Del("Content-Length")
+	w.WriteHeader(answer.Code)
+	_, _ = w.Write(body)
+}
+
+func (s *Sharding) passes(selector sharding.Selector, object []byte) bool {
+	u := &unstructured.Unstructured{}
+	if err := json.Unmarshal(object, &u.Object); err != nil {
+		return true
+	}
+	matches, err := selector.Matches(u)
+	if err != nil || matches {
+		s.Sent.Add(1)
+		return true
+	}
+	return false
+}
+
+// shardedWatch leaves events out of the answer to a watch.
+type shardedWatch struct {
+	http.ResponseWriter
+	sharding *Sharding
+	selector sharding.Selector
+	held     []byte // until the line is whole
+}
+
+// Unwrap is for http.ResponseController.
+func (w *shardedWatch) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Flush implements http.Flusher.
+func (w *shardedWatch) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
+
+// Write implements http.ResponseWriter.
+func (w *shardedWatch) Write(data []byte) (int, error) {
+	w.held = append(w.held, data...)
+	scanner := bufio.NewReader(bytes.NewReader(w.held))
+	for {
+		line, err := scanner.ReadBytes('\n')
+		if err != nil {
+			w.held = line
+			return len(data), nil
+		}
+		var event struct {
+			Type   string          `json:"type"`
+			Object json.RawMessage `json:"object"`
+		}
+		_ = json.Unmarshal(line, &event)
+		if event.Type == "BOOKMARK" || event.Type == "ERROR" || event.Type == "" || w.sharding.passes(w.selector, event.Object) {
+			if _, err := w.ResponseWriter.Write(line); err != nil {
+				return 0, err
+			}
+		}
+	}
+}
+
+var (
+	oneRange  = `shardRange\(object\.(metadata\.uid|metadata\.namespace), '(0x[0-9a-f]{16,17})', '(0x[0-9a-f]{16,17})'\)`
+	selectors = regexp.MustCompile(`^` + oneRange + `( \|\| ` + oneRange + `)*$`)
+	ranges    = regexp.MustCompile(oneRange)
+)
+
+// parseSelector reads a selector in the one form that is sent here.
+func parseSelector(text string) (sharding.Selector, error) {
+	if text == "" {
+		return sharding.Everything(), nil
+	}
+	if !selectors.MatchString(text) {
+		return nil, fmt.Errorf("invalid shard selector: %q", text)
+	}
+	var all []sharding.ShardRangeRequirement
+	for _, match := range ranges.FindAllStringSubmatch(text, -1) {
+		all = append(all, sharding.ShardRangeRequirement{Key: "object." + match[1], Start: match[2], End: match[3]})
+	}
+	return sharding.NewSelector(all...), nil
+}

@@ -169,6 +169,10 @@ var builtin = map[string]func(key string, item any) sortValue{
 	"age": ageOf,
 }
 
+// IsBuiltinOrder reports whether objects of all types can be sorted by a name, unless they have a sorted index that is
+// called so.
+func IsBuiltinOrder(name string) bool { return builtin[name] != nil }
+
 // creation leads to the time of creation.
 var creation = jsonpath.FromSegments("metadata", "creationTimestamp")
 

@@ -50,7 +50,7 @@ func QueryPath(group, version, namespace, resource string) string {
 }
 
 func (s *Server) serveQuery(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set(servedHeader, servedByCache)
+	w.Header().Set(ServedHeader, servedByCache)
 	if err := s.query(w, r); err != nil && r.Context().Err() == nil {
 		readapi.WriteError(w, r, err)
 	}

@@ -16,9 +16,12 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// Headers of answers.
+// ServedHeader is the header of answers that says who has answered: "cache" or "cluster". An answer without it says that
+// nobody could.
+const ServedHeader = "Crdcache-Served"
+
+// Values of ServedHeader, and other headers of answers.
 const (
-	servedHeader    = "Crdcache-Served"
 	servedByCache   = "cache"
 	servedByCluster = "cluster"
 	prunedHeader    = "Crdcache-Pruned"
@@ -80,12 +83,12 @@ func (s *Server) serveKept(w http.ResponseWriter, r *http.Request, asked readapi
 	}
 	if err := c.wait(r, asked); err != nil {
 		if r.Context().Err() == nil {
-			w.Header().Set(servedHeader, servedByCache)
+			w.Header().Set(ServedHeader, servedByCache)
 			readapi.WriteError(w, r, err)
 		}
 		return true
 	}
-	w.Header().Set(servedHeader, servedByCache)
+	w.Header().Set(ServedHeader, servedByCache)
 	if c.informer.History().Pruned {
 		w.Header().Set(prunedHeader, "true")
 	}

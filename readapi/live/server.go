@@ -131,6 +131,12 @@ func (s *Server) Drop(gr schema.GroupResource) {
 	}
 }
 
+// Serves reports whether a type is served from the cache now; see WaitForSync.
+func (s *Server) Serves(gr schema.GroupResource) bool {
+	k := s.keeper(gr)
+	return k != nil && k.collection() != nil
+}
+
 // keeper returns what serves a type, or nil.
 func (s *Server) keeper(gr schema.GroupResource) *kept {
 	s.mu.Lock()

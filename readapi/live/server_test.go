@@ -63,7 +63,7 @@ func TestAnswersAreThoseOfTheCluster(t *testing.T) {
 			if diff := cmp.Diff(content(t, want.Body.String()), content(t, got.Body.String())); diff != "" {
 				t.Errorf("the answer differs: %s", diff)
 			}
-			if by := got.Header().Get(servedHeader); by != tt.by {
+			if by := got.Header().Get(ServedHeader); by != tt.by {
 				t.Errorf("answered by %q, not by the %s", by, tt.by)
 			}
 		})
@@ -189,7 +189,7 @@ func TestPrunedIsSaid(t *testing.T) {
 		t.Errorf("objects that are pruned are not said to be: %q", got)
 	}
 	s.server.Drop(environments.GroupResource())
-	if got := ask(t, s.server, path).Header().Get(servedHeader); got != servedByCluster {
+	if got := ask(t, s.server, path).Header().Get(ServedHeader); got != servedByCluster {
 		t.Errorf("a type that was dropped is answered by %q", got)
 	}
 }
@@ -226,8 +226,8 @@ func TestOneNamespace(t *testing.T) {
 		"/apis/" + demo + "/v1/workloads":                     servedByCluster,
 	} {
 		want, got := ask(t, s.cluster, path), ask(t, s.server, path)
-		if diff := cmp.Diff(content(t, want.Body.String()), content(t, got.Body.String())); diff != "" || got.Header().Get(servedHeader) != by {
-			t.Errorf("%s: answered by %q; %s", path, got.Header().Get(servedHeader), diff)
+		if diff := cmp.Diff(content(t, want.Body.String()), content(t, got.Body.String())); diff != "" || got.Header().Get(ServedHeader) != by {
+			t.Errorf("%s: answered by %q; %s", path, got.Header().Get(ServedHeader), diff)
 		}
 	}
 }

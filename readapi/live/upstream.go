@@ -45,7 +45,7 @@ func newUpstream(config *rest.Config) (*upstream, error) {
 		Transport:     client.Transport,
 		Rewrite:       u.rewrite,
 		ModifyResponse: func(r *http.Response) error {
-			r.Header.Set(servedHeader, servedByCluster)
+			r.Header.Set(ServedHeader, servedByCluster)
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {

@@ -151,7 +151,7 @@ func TestTypeThatGoes(t *testing.T) {
 		}
 		<-changed
 	}
-	if w := ask(t, s.server, environmentsPath+"?resourceVersion=0"); w.Code != http.StatusNotFound || w.Header().Get(servedHeader) != servedByCluster {
-		t.Errorf("answered with %d by %q: %s", w.Code, w.Header().Get(servedHeader), w.Body)
+	if w := ask(t, s.server, environmentsPath+"?resourceVersion=0"); w.Code != http.StatusNotFound || w.Header().Get(ServedHeader) != servedByCluster {
+		t.Errorf("answered with %d by %q: %s", w.Code, w.Header().Get(ServedHeader), w.Body)
 	}
 }

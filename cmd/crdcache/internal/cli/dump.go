@@ -50,6 +50,7 @@ func newDump(streams genericiooptions.IOStreams) *cobra.Command {
 		RunE: runs(streams, f.toOptions),
 	}
 	f.reader.Add(cmd.Flags())
+	f.reader.AddCache(cmd.Flags())
 	f.style.Add(cmd.Flags())
 	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "After the objects, print each that changes until interrupted.")
 	cmd.Flags().StringVar(&f.sortBy, "sort-by", "", "Print the objects of each type in the order of this JSONPath, as in '.metadata.creationTimestamp'.")

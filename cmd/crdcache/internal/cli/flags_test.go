@@ -54,10 +54,10 @@ type flagVerb struct {
 
 // flagVerbs are all verbs with the values of their flags. DIR is where the files are.
 var flagVerbs = map[string]flagVerb{
-	"dump": {args: []string{"gizmos", "--from=-"}, values: reading(map[string][]string{"output": objectFormats, "label-columns": {"app"}, "sort-by": {".metadata.name"}}), endless: "--watch"},
+	"dump": {args: []string{"gizmos", "--from=-"}, values: reading(map[string][]string{"output": objectFormats, "label-columns": {"app"}, "sort-by": {".metadata.name"}, "cache": {"none"}}), endless: "--watch"},
 	"watch": {
 		args:   []string{"gizmos", "--from=-"},
-		values: reading(conditions(map[string][]string{"output": objectFormats, "label-columns": {"app"}, "color": {"always", "never"}})),
+		values: reading(conditions(map[string][]string{"output": objectFormats, "label-columns": {"app"}, "color": {"always", "never"}, "cache": {"none"}})),
 		needs:  map[string][]string{"--or": {"--index=size=1", "--index=size=2"}},
 	},
 	"query": {
@@ -73,9 +73,9 @@ var flagVerbs = map[string]flagVerb{
 		args: []string{"gizmos", "--from=-"}, values: reading(map[string][]string{"idle": {"1m"}, "web-address": {"127.0.0.1:0"}}),
 		needs: map[string][]string{"--web-address": {"--web"}, "--show-secrets": {"--web"}}, endless: "none",
 	},
-	"stats": {args: []string{"gizmos", "--from=-"}, values: reading(map[string][]string{"output": {"text", "json"}, "storage": {"metadata"}, "top": {"3"}}), endless: "none"},
+	"stats": {args: []string{"gizmos", "--from=-"}, values: reading(map[string][]string{"output": {"text", "json"}, "storage": {"metadata"}, "top": {"3"}, "cache": {"none"}}), endless: "none"},
 	"tree": {
-		args: []string{"gizmo/a", "--from=-"}, values: reading(map[string][]string{"output": {"table", "json", "yaml"}, "types": {"gizmos"}, "depth": {"2"}, "limit": {"1"}}),
+		args: []string{"gizmo/a", "--from=-"}, values: reading(map[string][]string{"output": {"table", "json", "yaml"}, "types": {"gizmos"}, "depth": {"2"}, "limit": {"1"}, "cache": {"none"}}),
 		endless: "none",
 	},
 	"resources":    {args: []string{"--from=-"}, values: reading(map[string][]string{"output": {"table", "wide", "name", "json", "yaml"}}), endless: "none"},

@@ -32,8 +32,6 @@ type queryFlags struct {
 	compute  []string
 	dangling string
 	explain  bool
-	cache    string
-	verbose  bool
 }
 
 // newQuery returns the command.
@@ -74,12 +72,12 @@ func newQuery(streams genericiooptions.IOStreams) *cobra.Command {
 	f.reader.CompleteIndexes(cmd, "=", "index", "not")
 	f.reader.CompleteIndexes(cmd, "", "missing", "values", "group-by")
 	f.reader.CompleteSorted(cmd, "sort-by")
-	print.CompleteWords(cmd, "cache", cacheWords)
 	return cmd
 }
 
 func (f *queryFlags) add(set *pflag.FlagSet) {
 	f.reader.Add(set)
+	f.reader.AddCache(set)
 	f.conditions.Add(set)
 	f.style.Add(set)
 	set.StringVar(&f.sortBy, "sort-by", "", "Sort by the values of this sorted index, by this path, which needs no config, or by name, namespace or age; several with commas, each with desc, as in '.spec.tier,expiry desc'. Default: by namespace and name.")
@@ -93,18 +91,8 @@ func (f *queryFlags) add(set *pflag.FlagSet) {
 	set.StringArrayVar(&f.compute, "compute", nil, "Print sum, avg, min or max of the values of an index or a path, as in 'sum(.spec.replicas)', for each group of --group-by, or of all. May be repeated.")
 	set.StringVar(&f.dangling, "dangling", "", "Only objects that refer to something that does not exist, by the reference of this name or (--dangling alone) by any.")
 	set.Lookup("dangling").NoOptDefVal = anyReference
-	set.StringVar(&f.cache, "cache", cacheAuto, "Whether the server that 'serve' runs may answer: auto has it answer where it keeps the type, is in contact with the cluster and knows the indexes; none reads from the cluster.")
-	set.BoolVarP(&f.verbose, "verbose", "v", false, "Say on stderr whether a server has answered, and why not.")
 	set.BoolVar(&f.explain, "explain", false, "Print how the query is answered instead of the objects.")
 }
-
-// Values of --cache.
-const (
-	cacheAuto = "auto"
-	cacheNone = "none"
-)
-
-var cacheWords = []string{cacheAuto, cacheNone}
 
 // anyReference is the value of --dangling alone.
 const anyReference = "*"
@@ -118,7 +106,6 @@ type queryOptions struct {
 	style print.Style
 
 	count, keysOnly, explain bool
-	cache, verbose           bool   // a server may answer; say whether it does
 	values                   string // the name of an index
 	groups                   query.Aggregation
 }
@@ -128,12 +115,8 @@ func (f *queryFlags) toOptions(cmd *cobra.Command, args []string, streams generi
 	if err := f.validate(set); err != nil {
 		return nil, err
 	}
-	if err := print.OneOf("--cache", f.cache, cacheWords); err != nil {
-		return nil, err
-	}
 	o := &queryOptions{
 		name: name, count: f.count, keysOnly: f.keysOnly, explain: f.explain, values: f.values,
-		cache: f.cache == cacheAuto, verbose: f.verbose,
 		// All objects have been read for this command, so that looking at each of them costs little more.
 		asked: query.Options{SortBy: f.sortBy, Descending: f.descending, Limit: f.limit, Continue: f.next, AllowScan: true},
 	}
@@ -154,15 +137,8 @@ func (f *queryFlags) toOptions(cmd *cobra.Command, args []string, streams generi
 	if o.groups, err = f.aggregation(); err != nil {
 		return nil, err
 	}
-	if o.Reader, err = f.reader.Reader(cmd.Context(), []string{name}, f.style.Cached(), streams); err != nil {
-		return o, err
-	}
-	for _, flag := range []string{"cache", "verbose"} {
-		if o.Target.Offline() && set.Changed(flag) {
-			return o, exit.Usagef("--from and --%s exclude each other: no server keeps what is in files", flag)
-		}
-	}
-	return o, nil
+	o.Reader, err = f.reader.Reader(cmd.Context(), []string{name}, f.style.Cached(), streams)
+	return o, err
 }
 
 // numbers are the forms of the answer that are numbers, and numberFormats how those are printed.

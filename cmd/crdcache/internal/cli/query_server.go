@@ -14,27 +14,20 @@ import (
 )
 
 // askServer has the server answer that keeps the type, and reports whether it has. What it cannot answer, or answers with an
-// error, is read from the cluster, where errors have their words.
+// error, is asked of the objects, which may still be read from it, or else from the cluster, where errors have their words.
 func (o *queryOptions) askServer(ctx context.Context) (done bool, err error) {
-	if !o.cache {
+	if !o.HasServer() {
 		return false, nil
 	}
 	answer, from, err := o.fromServer(ctx)
 	if err != nil {
-		o.say("the cluster is read, for no server answers: %v", err)
+		o.Say("the server does not answer the query, whose objects are read: %v", err)
 		return false, nil
 	}
-	o.say("answered by the server that keeps %s, at version %s", from.Resource, answer.ResourceVersion)
+	o.Say("answered by the server that keeps %s, at version %s", from.Resource, answer.ResourceVersion)
 	o.warnOfMisfits(ctx, from.Types)
 	o.warn(answer.Warnings)
 	return true, o.show(ctx, answer, from)
-}
-
-// say tells a person who asks for it (-v) who answers.
-func (o *queryOptions) say(format string, args ...any) {
-	if o.verbose {
-		fmt.Fprintf(o.ErrOut, "note: %s\n", print.Line(fmt.Sprintf(format, args...)))
-	}
 }
 
 func (o *queryOptions) fromServer(ctx context.Context) (*live.Answer, *session.Local, error) {

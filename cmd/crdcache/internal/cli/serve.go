@@ -24,11 +24,11 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "serve TYPE... [flags]",
 		SuggestFor: []string{"server", "daemon", "start"},
-		Short:      "Keep types in memory for the queries that follow",
-		Long: "Keep the objects of the types, with the indexes of --config, and answer 'query' from them, until an interrupt,\n" +
-			"'serve stop', or nobody has asked for as long as --idle. Queries find the server by themselves where they are\n" +
-			"for the same cluster, as the same user. It reads with the rights of the kubeconfig, and listens on a socket that\n" +
-			"only the user may open.\n\n" +
+		Short:      "Keep types in memory for the commands that follow",
+		Long: "Keep the objects of the types, with the indexes of --config, and answer dump, query, stats, tree and watch from them,\n" +
+			"until an interrupt, 'serve stop', or nobody has asked for as long as --idle. Those find the server by themselves where\n" +
+			"they are for the same cluster, as the same user. It reads with the rights of the kubeconfig, and listens on a socket\n" +
+			"that only the user may open.\n\n" +
 			"The types are kept in all namespaces, or with --namespace in one. A TYPE may be a pattern, which stands for the\n" +
 			"types that there are when the server starts.\n\n" +
 			"With --web the server also shows what it keeps in a browser of this machine, with the indexes and references of\n" +

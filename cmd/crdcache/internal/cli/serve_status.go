@@ -27,6 +27,7 @@ func newServeStatus(streams genericiooptions.IOStreams) *cobra.Command {
 			return err
 		}
 		fmt.Fprintln(streams.Out, print.Printable(info.String()))
+		fmt.Fprintf(streams.Out, "socket: %s\n", print.Printable(client.Socket()))
 		if info.Page {
 			link, err := client.Link(ctx)
 			if err != nil {

@@ -42,7 +42,7 @@ func serve(t *testing.T, errOut io.Writer, args ...string) (ended <-chan int) {
 func awaitServer(t *testing.T, url string, types int) {
 	t.Helper()
 	for t.Context().Err() == nil {
-		if r := crdcache(t, "serve", "status", "-s", url); strings.Count(r.out, "Synced") == types {
+		if r := crdcache(t, "serve", "status", "-s", url); strings.Count(r.out, "Synced") == types && !strings.Contains(r.out, "not served") {
 			return
 		}
 	}

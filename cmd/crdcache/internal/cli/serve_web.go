@@ -13,8 +13,6 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/local"
 	"github.com/crdcache/crdcache/discovery"
-	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/web"
 )
@@ -71,11 +69,7 @@ type page struct {
 
 // newPage listens, and makes the page of what is kept. Its informers are released by shutdown.
 func newPage(s *serving) (*page, error) {
-	definitions, err := s.factory.Acquire(crd.GVR) // the view that the server has, too
-	if err != nil {
-		return nil, err
-	}
-	handler, err := web.NewHandler(s.source(definitions.Informer()), web.Options{ShowSecrets: s.web.showSecrets})
+	handler, err := web.NewHandler(s.source(), web.Options{ShowSecrets: s.web.showSecrets})
 	if err != nil {
 		return nil, err
 	}
@@ -100,13 +94,13 @@ func (p *page) close() {
 }
 
 // source is what the page shows: the informers that there are, with what the config says of their types.
-func (s *serving) source(definitions *dynamicinformer.Informer) web.Source {
+func (s *serving) source() web.Source {
 	kept := map[schema.GroupVersionResource]discovery.Resource{} // no config means another one
-	for _, r := range s.resources {
-		kept[r.GVR] = r
+	for _, k := range s.types {
+		kept[k.Informer.GVR()] = k.Resource
 	}
 	return web.Source{
-		Title: cmp.Or(s.Target.Context, s.Target.Config.Host), Factory: s.factory, Definition: newDefinitions(definitions).of,
+		Title: cmp.Or(s.Target.Context, s.Target.Config.Host), Factory: s.factory, Definition: newDefinitions(s.definitions).of,
 		Indexes:    func(gvr schema.GroupVersionResource) []*indexers.Index { return s.Config.Indexes(kept[gvr]) },
 		References: func(gvr schema.GroupVersionResource) []*indexers.Reference { return s.Config.References(kept[gvr]) },
 	}

@@ -37,6 +37,7 @@ func newStats(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	set := cmd.Flags()
 	f.reader.Add(set)
+	f.reader.AddCache(set)
 	set.StringVar(&f.storage, "storage", dynamicinformer.StoragePacked.String(), "How objects are kept: packed, compressed, adaptive, object or metadata.")
 	set.IntVar(&f.top, "top", 5, "How many values of each index to show; 0 shows none.")
 	set.StringVarP(&f.output, "output", "o", formatText, "Output format: text or json.")

@@ -71,6 +71,7 @@ var treeFormats = []string{formatTable, formatJSON, formatYAML}
 
 func (f *treeFlags) add(set *pflag.FlagSet) {
 	f.reader.AddNamed(set)
+	f.reader.AddCache(set)
 	set.StringSliceVar(&f.types, "types", nil, "Read only these types, and that of the object: names, categories and wildcards, as in 'pods,*.cert-manager.io'. May be repeated.")
 	set.IntVar(&f.depth, "depth", defaultDepth, fmt.Sprintf("How many steps to go from the object, at most %d.", mostDepth))
 	set.IntVar(&f.limit, "limit", defaultFan, "Print at most this many objects below each one, and how many more there are; 0 prints all.")

@@ -51,6 +51,7 @@ func newWatch(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	set := cmd.Flags()
 	f.reader.Add(set)
+	f.reader.AddCache(set)
 	f.conditions.Add(set)
 	f.style.Add(set)
 	f.color.Add(set)

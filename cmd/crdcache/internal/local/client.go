@@ -36,7 +36,27 @@ func NewClient(config *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{place: PlaceOf(identity), identity: identity}
+	return newClient(identity, PlaceOf(identity))
+}
+
+// NewClientAt is NewClient for a server with this socket, which is asked whether it is for the cluster and the user.
+func NewClientAt(ctx context.Context, config *rest.Config, socket string) (*Client, error) {
+	identity, err := Identity(config)
+	if err != nil {
+		return nil, err
+	}
+	c, err := newClient(identity, placeAt(socket))
+	if err == nil {
+		_, err = c.Info(ctx)
+	}
+	if errors.Is(err, ErrNone) {
+		return nil, fmt.Errorf("no server listens at %s", socket)
+	}
+	return c, err
+}
+
+func newClient(identity string, place Place) (*Client, error) {
+	c := &Client{place: place, identity: identity}
 	if err := c.place.check(); errors.Is(err, os.ErrNotExist) {
 		return nil, ErrNone
 	} else if err != nil {
@@ -51,33 +71,27 @@ func NewClient(config *rest.Config) (*Client, error) {
 	return c, nil
 }
 
-// Config is for clients that speak to the server as to the API server.
-func (c *Client) Config() *rest.Config {
-	return &rest.Config{Host: "http://crdcache", QPS: -1, Transport: atOnce{c.http.Transport}}
-}
-
-// atOnce asks for what the cache has.
-type atOnce struct{ http.RoundTripper }
-
-// RoundTrip implements http.RoundTripper.
-func (t atOnce) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Cache-Control", "max-stale")
-	return t.RoundTripper.RoundTrip(r)
-}
-
 // Info asks the server about itself.
 func (c *Client) Info(ctx context.Context) (Info, error) {
 	var info Info
-	return info, c.ask(ctx, http.MethodGet, "/crdcache/server", nil, &info)
+	err := c.ask(ctx, http.MethodGet, "/crdcache/server", nil, &info)
+	if err == nil && info.Identity != c.identity {
+		err = errOther
+	}
+	return info, err
 }
+
+var errOther = errors.New("the server is that of another cluster or user")
+
+// Socket is where the server listens.
+func (c *Client) Socket() string { return c.place.Socket() }
 
 // Resolve asks what a name of a type stands for.
 func (c *Client) Resolve(ctx context.Context, name string) (Answer, error) {
 	var answer Answer
 	err := c.ask(ctx, http.MethodGet, "/crdcache/types", url.Values{"name": {name}}, &answer)
 	if err == nil && answer.Identity != c.identity {
-		err = errors.New("the server is that of another cluster or user")
+		err = errOther
 	}
 	return answer, err
 }

@@ -13,21 +13,27 @@ import (
 type Place struct {
 	// Folder belongs to the user alone, and has nothing but the server's files.
 	Folder string
+	name   string // of the socket
 }
 
 // PlaceOf returns the place of an identity. Nothing is made.
 func PlaceOf(identity string) Place {
 	base := os.Getenv("XDG_RUNTIME_DIR")
-	if base == "" {
-		base = filepath.Join(os.TempDir(), "crdcache-"+strconv.Itoa(os.Getuid()))
-	} else {
+	if filepath.IsAbs(base) { // the specification has relative ones be ignored
 		base = filepath.Join(base, "crdcache")
+	} else {
+		base = filepath.Join(os.TempDir(), "crdcache-"+strconv.Itoa(os.Getuid()))
 	}
-	return Place{Folder: filepath.Join(base, identity)}
+	return Place{Folder: filepath.Join(base, identity), name: "socket"}
+}
+
+// placeAt returns the place with a socket.
+func placeAt(socket string) Place {
+	return Place{Folder: filepath.Dir(socket), name: filepath.Base(socket)}
 }
 
 // Socket is the path of the socket.
-func (p Place) Socket() string { return filepath.Join(p.Folder, "socket") }
+func (p Place) Socket() string { return filepath.Join(p.Folder, p.name) }
 
 // maxPath is how long the path of a socket may be on every system.
 const maxPath = 103

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/readapi"
 )
 
 // Info is what a server says of itself.
@@ -37,6 +38,8 @@ type Kept struct {
 	// Fresh says that the cache is filled and in contact with the API server.
 	Fresh   bool `json:"fresh"`
 	Objects int  `json:"objects"`
+	// Indexes are the names of those of the config.
+	Indexes []string `json:"indexes,omitempty"`
 }
 
 // Answer is what a name of a type stands for.
@@ -53,6 +56,8 @@ type Options struct {
 	Info func() Info
 	// Resolve returns what a name of a type stands for.
 	Resolve func(name string) ([]discovery.Resource, error)
+	// Keeps returns why a request is not to be answered from what is kept; nil where it is.
+	Keeps func(readapi.Request) error
 	// Handler answers all else.
 	Handler http.Handler
 	// Idle ends the server when nobody has asked for as long; 0: never.
@@ -160,8 +165,20 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).Flush() // it is as good as read
 		s.stop(ErrStopped)
 	default:
-		s.options.Handler.ServeHTTP(w, r)
+		s.pass(w, r)
 	}
+}
+
+// pass has the handler answer, unless what the client wants from the cache alone is not to be had there.
+func (s *Server) pass(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get(onlyKept) != "" {
+		asked, _ := readapi.ParseRequest(r)
+		if err := s.options.Keeps(asked); err != nil {
+			http.Error(w, err.Error(), http.StatusMisdirectedRequest)
+			return
+		}
+	}
+	s.options.Handler.ServeHTTP(w, r)
 }
 
 func reply(w http.ResponseWriter, value any) {

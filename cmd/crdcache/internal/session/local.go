@@ -10,6 +10,7 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/local"
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/indexers/query"
 )
 
 // Local is the server that keeps the type of a command.
@@ -20,22 +21,18 @@ type Local struct {
 	Types *Types
 }
 
-// Local looks for a server that keeps the type of the command as the command would read it: of the same cluster, read as the
-// same user, with the same indexes, in contact with the cluster. The error says why there is none.
+// Local looks for a server that answers queries about the type of the command as its own caches would: it keeps the type, with
+// the same indexes, and is in contact with the cluster. The error says why there is none.
 func (r *Reader) Local(ctx context.Context) (*Local, error) {
 	switch {
-	case r.Target.Offline():
-		return nil, errors.New("files are read")
+	case r.server == nil:
+		return nil, r.noServer
 	case r.cached.FieldSelector != nil:
 		return nil, errors.New("it takes no field selectors")
 	case len(r.types) != 1:
 		return nil, errors.New("it answers for one type")
 	}
-	client, err := local.NewClient(r.Target.Config)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := client.Resolve(ctx, r.types[0])
+	answer, err := r.server.Resolve(ctx, r.types[0])
 	if err != nil {
 		return nil, err
 	}
@@ -44,21 +41,22 @@ func (r *Reader) Local(ctx context.Context) (*Local, error) {
 	}
 	of := answer.Resources[0]
 	i := slices.IndexFunc(answer.Types, func(k local.Kept) bool { return k.Resource.GVR == of.GVR })
-	switch {
-	case i < 0:
+	if i < 0 {
 		return nil, fmt.Errorf("it does not keep %s", of)
-	case !answer.Types[i].Fresh:
-		return nil, fmt.Errorf("its copy of %s may be behind: %s", of, answer.Types[i].State)
-	case answer.Types[i].Namespace != "" && answer.Types[i].Namespace != r.Target.Namespace:
-		return nil, fmt.Errorf("it keeps %s of the namespace %s alone", of, answer.Types[i].Namespace)
+	}
+	kept := answer.Types[i]
+	switch {
+	case !kept.Fresh:
+		return nil, fmt.Errorf("its copy of %s may be behind: %s", of, kept.State)
+	case kept.Namespace != "" && kept.Namespace != r.Target.Namespace:
+		return nil, fmt.Errorf("it keeps %s of the namespace %s alone", of, kept.Namespace)
 	case r.Config.Given && (r.Config.digest == "" || r.Config.digest != answer.Config):
 		return nil, errors.New("it has other index configs")
+	case !r.Config.Given && slices.ContainsFunc(kept.Indexes, query.IsBuiltinOrder):
+		return nil, errors.New("it has an index with the name of an order that all types have")
 	}
-	through := *r
-	through.Target = &Target{Config: client.Config(), Namespace: r.Target.Namespace, Timeout: r.Target.Timeout, errOut: r.Target.errOut}
-	through.Target.Config.WarningHandler = r.Target.Config.WarningHandler
-	types, err := through.typesOf([]discovery.Resource{of})
-	return &Local{client, of, types}, err
+	types, err := r.typesOf([]discovery.Resource{of})
+	return &Local{r.server, of, types}, err
 }
 
 // LocalNamespace is the namespace that objects of a type are read of; empty for all.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/local"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
@@ -25,6 +26,11 @@ type Reader struct {
 
 	types  []string // as discovery takes them
 	cached dynamicinformer.ResourceOptions
+
+	// server keeps types, and Target asks it for them; nil where there is none, which noServer explains.
+	server   *local.Client
+	noServer error
+	verbose  bool
 }
 
 // TypeNames are the names of types that were given, as discovery takes them.

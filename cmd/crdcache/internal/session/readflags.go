@@ -17,6 +17,7 @@ type ReadFlags struct {
 	target    *ServerFlags
 	selectors SelectorFlags
 	configs   ConfigFlags
+	cache     CacheFlags
 }
 
 // NewReadFlags returns flags with kubectl's defaults.
@@ -37,9 +38,13 @@ func (f *ReadFlags) AddNamed(set *pflag.FlagSet) {
 	f.configs.Add(set)
 }
 
+// AddCache adds the flags that say whether a server that keeps types may take the place of the cluster.
+func (f *ReadFlags) AddCache(set *pflag.FlagSet) { f.cache.add(set) }
+
 // Complete makes the shell complete the flags, and arguments that are types: several if many is set.
 func (f *ReadFlags) Complete(cmd *cobra.Command, many bool) {
 	f.target.Complete(cmd)
+	f.cache.complete(cmd)
 	cmd.ValidArgsFunction = f.target.CompleteTypes(many, f.configs.ResourceNames)
 }
 
@@ -66,7 +71,7 @@ func (f *ReadFlags) Streams(streams genericiooptions.IOStreams) genericiooptions
 	return f.target.Streams(streams)
 }
 
-// Reader checks the flags and the types that are the arguments, and reads configs, kubeconfig and files; it asks no
+// Reader checks the flags and the types that are the arguments, and reads configs, kubeconfig and files; it asks no API
 // server. Objects are cached as cached says, with the selectors of the flags.
 func (f *ReadFlags) Reader(ctx context.Context, args []string, cached dynamicinformer.ResourceOptions, streams genericiooptions.IOStreams) (*Reader, error) {
 	r := &Reader{IOStreams: f.Streams(streams), cached: cached}
@@ -80,8 +85,13 @@ func (f *ReadFlags) Reader(ctx context.Context, args []string, cached dynamicinf
 	if r.types, err = r.Config.TypeNames(args); err != nil {
 		return nil, err
 	}
-	r.Target, err = f.target.Target(ctx, r.IOStreams)
-	return r, err
+	if r.Target, err = f.target.Target(ctx, r.IOStreams); err != nil {
+		return nil, err
+	}
+	if err := f.cache.validate(r.Target.Offline()); err != nil {
+		return nil, err
+	}
+	return r, f.cache.apply(ctx, r)
 }
 
 // Warn tells a person on stderr something that is no error.

@@ -1,0 +1,159 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+)
+
+// took is how long a sync took, which is another time each time.
+var took = regexp.MustCompile(`(synced in |"syncTime": ")[0-9.µmns]+`)
+
+// readsOf counts the requests for objects of types that the API server has answered.
+func readsOf(server *apitest.Server, resources ...string) int {
+	n := 0
+	for _, request := range server.Requests() {
+		if slices.ContainsFunc(resources, func(r string) bool { return strings.Contains(request, "/example.com/v1/") && strings.Contains(request, r) }) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestServeAnswersCommands: with a server the verbs that read objects print what they print without, and the API server is
+// not asked for what is kept.
+func TestServeAnswersCommands(t *testing.T) {
+	shortRuntimeDir(t)
+	server := newTrees(t)
+	config := write(t, "c.yaml", treeConfig)
+	serve(t, io.Discard, "gz", "zones", "-s", server.URL)
+	awaitServer(t, server.URL, 2)
+	for _, args := range [][]string{
+		{"dump", "gz", "-A"}, {"dump", "gz", "-A", "-o", "wide", "--show-labels"}, {"dump", "gz", "-n", "db", "-o", "csv"}, {"dump", "gz", "-n", "none"},
+		{"dump", "gz", "-A", "-o", "json", "--show-managed-fields"}, {"dump", "gz,zones", "-A", "-o", "yaml"}, {"dump", "gz", "-A", "-o", "jsonl", "--sort-by", ".spec.zone"},
+		{"dump", "gz", "zones", "-A", "-o", "name"}, {"dump", "gz/a", "-n", "web", "-o", "yaml"}, {"dump", "gz", "a", "none", "-n", "web"}, {"dump", "zone/none"},
+		{"dump", "gz", "-A", "-l", "none=x"}, {"dump", "gz", "-A", "-o", "name", "--field-selector", "metadata.name=b"}, {"dump", "*.example.com", "-A", "-o", "name"},
+		{"stats", "gz", "-A", "-o", "json"}, {"stats", "gz", "zones", "-A", "--config", config, "--storage", "metadata"},
+		{"tree", "gz/a", "-n", "web", "-o", "json", "--types", "gz,zones"}, {"tree", "zone", "north", "-o", "json", "--config", config, "--types", "gz"},
+		{"query", "gz", "-A", "--config", config, "--dangling"}, {"query", "gz", "-A", "--config", config, "--where", "@.spec.zone", "-o", "name"},
+	} {
+		args = append(args, "-s", server.URL)
+		want := crdcache(t, append(args, "--cache", "none")...)
+		before := readsOf(server, "gizmos", "zones")
+		got, told := crdcache(t, args...), crdcache(t, append(args, "-v")...)
+		if n := readsOf(server, "gizmos", "zones") - before; n != 0 {
+			t.Errorf("%q: the API server answered %d requests", args, n)
+		}
+		for _, r := range []*result{&want, &got, &told} {
+			r.out = took.ReplaceAllString(r.out, "$1")
+		}
+		if got != want {
+			t.Errorf("%q: %+v, without a server %+v", args, got, want)
+		}
+		if !strings.Contains(told.errOut, "is read from the server that keeps it") || told.out != want.out {
+			t.Errorf("%q: %+v", args, told)
+		}
+	}
+}
+
+// TestServeAnswersWatch: changes come through the server as they come from the cluster, and go on coming when the server ends.
+func TestServeAnswersWatch(t *testing.T) {
+	shortRuntimeDir(t)
+	server := newShop(t)
+	stopped := serve(t, io.Discard, "gz", "-s", server.URL)
+	awaitServer(t, server.URL, 1)
+	before := readsOf(server, "gizmos")
+	w := watchGizmos(t, "gz", "-n", "web", "--no-headers", "-s", server.URL)
+	for _, want := range []string{"ADDED a red", "ADDED b blue"} {
+		if got := w.next(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	server.Create(t, gizmos, object("Gizmo", "web", "e", map[string]any{"color": "green"}))
+	if got := w.next(); got != "ADDED e green" {
+		t.Errorf("got %q", got)
+	}
+	if n := readsOf(server, "gizmos") - before; n != 0 {
+		t.Errorf("the API server answered %d requests", n)
+	}
+	crdcache(t, "serve", "stop", "-s", server.URL)
+	if code := <-stopped; code != exit.OK {
+		t.Errorf("the server ends with %d", code)
+	}
+	server.Update(t, gizmos, object("Gizmo", "web", "e", map[string]any{"color": "black"}))
+	if got := w.next(); got != "MODIFIED e black" {
+		t.Errorf("after the end of the server: %q", got)
+	}
+	w.stop()
+	if code := <-w.code; code != exit.Interrupted {
+		t.Errorf("exit code %d, stderr %q", code, w.errOut)
+	}
+}
+
+// TestCachePath: a server can be named by its socket; then it has to be there, and for the same cluster and user.
+func TestCachePath(t *testing.T) {
+	shortRuntimeDir(t)
+	server, other := newShop(t), newShop(t)
+	serve(t, io.Discard, "gz", "-s", server.URL)
+	awaitServer(t, server.URL, 1)
+	_, socket, _ := strings.Cut(crdcache(t, "serve", "status", "-s", server.URL).out, "socket: ")
+	socket, _, _ = strings.Cut(socket, "\n")
+	shortRuntimeDir(t) // where no server is
+	args := []string{"dump", "gz", "-A", "-o", "name", "-v"}
+	if r := crdcache(t, append(args, "--cache", socket, "-s", server.URL)...); r.code != exit.OK || !strings.Contains(r.errOut, "from the server that keeps it") {
+		t.Errorf("%+v", r)
+	}
+	if r := crdcache(t, append(args, "-s", server.URL)...); r.code != exit.OK || !strings.Contains(r.errOut, "the cluster is read: no server keeps types") {
+		t.Errorf("without a server: %+v", r)
+	}
+	for why, args := range map[string][]string{
+		"another cluster or user": {"--cache", socket, "-s", other.URL},
+		"no server listens":       {"--cache", socket + "s", "-s", server.URL},
+		"give auto, none":         {"--cache", "socket", "-s", server.URL},
+	} {
+		if r := crdcache(t, append([]string{"dump", "gz"}, args...)...); r.code == exit.OK || !strings.Contains(r.errOut, why) {
+			t.Errorf("%+v, without %q", r, why)
+		}
+	}
+}
+
+// TestServersIndexIsNoBuiltinOrder: an index of the server that is called as an order of all types does not take its place for
+// who has not named the config.
+func TestServersIndexIsNoBuiltinOrder(t *testing.T) {
+	shortRuntimeDir(t)
+	server := newShop(t)
+	config := write(t, "c.yaml", strings.Replace(gizmoIndexes, "name: size", "name: name", 1))
+	serve(t, io.Discard, "gz", "--config", config, "-s", server.URL)
+	awaitServer(t, server.URL, 1)
+	args := []string{"query", "gz", "-A", "--sort-by", "name", "--keys-only", "-s", server.URL}
+	crdcache(t, args...).expect(t, exit.OK, "web/a\nweb/b\ndb/c\ndb/d\n")
+	crdcache(t, append(args, "--config", config)...).expect(t, exit.OK, "db/d\nweb/b\nweb/a\ndb/c\n")
+}
+
+// TestServeEndsWatches: a watch through a server that has lost the cluster is not left without news: it is sent there, and says
+// what is the matter.
+func TestServeEndsWatches(t *testing.T) {
+	shortRuntimeDir(t)
+	server := newShop(t)
+	serve(t, io.Discard, "gz", "-s", server.URL)
+	awaitServer(t, server.URL, 1)
+	w := watchGizmos(t, "gz", "-n", "web", "--no-headers", "-v", "-s", server.URL)
+	w.next()
+	w.next()
+	server.Break(apitest.Fault{Path: "/apis/example.com/v1/gizmos", Verb: "watch", Status: 403})
+	server.CloseClientConnections()
+	server.AwaitRequest(t, "/apis/example.com/v1/namespaces/web/gizmos", "watch")
+	server.Create(t, gizmos, object("Gizmo", "web", "e", map[string]any{"color": "green"}))
+	if got := w.next(); got != "ADDED e green" {
+		t.Errorf("got %q", got)
+	}
+	w.stop()
+	<-w.code
+}

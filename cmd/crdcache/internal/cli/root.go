@@ -33,7 +33,7 @@ func Main(ctx context.Context, args []string, in io.Reader, out, errOut io.Write
 	stdout, stderr := print.NewStream(out), print.NewStream(errOut)
 	root := newRoot(commandName(args[0]), genericiooptions.IOStreams{In: in, Out: stdout, ErrOut: stderr})
 	root.SetArgs(args[1:])
-	err := execute(ctx, root)
+	err := execute(context.WithValue(ctx, commandLine{}, args), root)
 	if err == nil { // a command that was given up may be writing still, and Err would wait for it
 		if failed := stdout.Err(); failed != nil { // cobra does not look when it prints help
 			err = fmt.Errorf("writing the output: %w", failed)
@@ -42,11 +42,14 @@ func Main(ctx context.Context, args []string, in io.Reader, out, errOut io.Write
 	if err != nil && ctx.Err() != nil {
 		err = errors.Join(exit.ErrInterrupted, err)
 	}
-	if err != exit.ErrDifferent {
+	if !exit.Reported(err) {
 		report(stderr, err)
 	}
 	return exit.Code(err)
 }
+
+// commandLine is the key of the arguments of the process, with the name of the program, in the context of a command.
+type commandLine struct{}
 
 // execute runs a command, and gives it up when it does not end although ctx has.
 func execute(ctx context.Context, root *cobra.Command) error {

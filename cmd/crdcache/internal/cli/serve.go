@@ -15,6 +15,8 @@ import (
 type serveFlags struct {
 	reader *session.ReadFlags
 	idle   time.Duration
+	all    bool
+	detach bool
 	web    webFlags
 }
 
@@ -22,7 +24,7 @@ type serveFlags struct {
 func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 	f := &serveFlags{reader: session.NewReadFlags()}
 	cmd := &cobra.Command{
-		Use:        "serve TYPE... [flags]",
+		Use:        "serve [TYPE... | --all] [flags]",
 		SuggestFor: []string{"server", "daemon", "start"},
 		Short:      "Keep types in memory for the commands that follow",
 		Long: "Keep the objects of the types, with the indexes of --config, and answer dump, query, stats, tree and watch from them,\n" +
@@ -30,19 +32,33 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 			"they are for the same cluster, as the same user. It reads with the rights of the kubeconfig, and listens on a socket\n" +
 			"that only the user may open.\n\n" +
 			"The types are kept in all namespaces, or with --namespace in one. A TYPE may be a pattern, which stands for the\n" +
-			"types that there are when the server starts.\n\n" +
+			"types that there are when the server starts, as does --all for all types. Without either the types are those of\n" +
+			"--config that are installed.\n\n" +
+			"With --detach the server goes on in the background. The command returns when it answers, and tells where its log\n" +
+			"is, or why it does not answer.\n\n" +
 			"With --web the server also shows what it keeps in a browser of this machine, with the indexes and references of\n" +
 			"--config. The link that is printed lets one browser in, once; 'serve status' prints another one.",
 		Example: "  crdcache serve certificates.cert-manager.io --config indexes.yaml\n" +
+			"  crdcache serve --config indexes.yaml --detach --idle 1h\n" +
 			"  crdcache serve '*.demo.crdcache.dev' --idle 30m\n" +
 			"  crdcache serve '*.demo.crdcache.dev' --config indexes.yaml --web\n" +
 			"  crdcache serve status",
-		Args: session.NeedTypes,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) > 0 && f.all:
+				return exit.Usagef("--all and types exclude each other: give one of them")
+			case len(args) > 0 || f.all || cmd.Flags().Changed("config"):
+				return nil
+			}
+			return exit.Usagef("name at least one type, as in '%s certificates.cert-manager.io', or give --config, whose types are kept, or --all", cmd.CommandPath())
+		},
 		RunE: runs(streams, f.toOptions),
 	}
 	set := cmd.Flags()
 	f.reader.AddNamed(set)
 	set.DurationVar(&f.idle, "idle", 0, "End when nobody has asked for as long; 0: never. An open page asks.")
+	set.BoolVar(&f.all, "all", false, "Keep all types that can be listed and watched.")
+	set.BoolVar(&f.detach, "detach", false, "Go on in the background, once the server answers.")
 	f.web.add(cmd)
 	f.reader.Complete(cmd, true)
 	cmd.AddCommand(newServeStatus(streams), newServeStop(streams))
@@ -58,6 +74,9 @@ type serveOptions struct {
 	idle      time.Duration
 	namespace string
 	web       *webOptions // nil without --web
+	// declared says that the types are those of the config.
+	declared bool
+	detached []string // the command line of the process that serves; nil without --detach
 }
 
 func (f *serveFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*serveOptions, error) {
@@ -68,6 +87,9 @@ func (f *serveFlags) toOptions(cmd *cobra.Command, args []string, streams generi
 	if err != nil {
 		return nil, err
 	}
+	if f.all {
+		args = []string{"*"}
+	}
 	read, err := f.reader.Reader(cmd.Context(), args, dynamicinformer.ResourceOptions{}, streams)
 	if err != nil {
 		return nil, err
@@ -75,7 +97,16 @@ func (f *serveFlags) toOptions(cmd *cobra.Command, args []string, streams generi
 	if read.Target.Offline() {
 		return nil, exit.Usagef("--from has no effect with serve: files are read as fast by each command")
 	}
-	o := &serveOptions{Reader: read, idle: f.idle, web: page}
+	o := &serveOptions{Reader: read, idle: f.idle, web: page, declared: len(args) == 0}
+	if o.declared {
+		if err := read.UseTypesOfConfig(); err != nil {
+			return nil, err
+		}
+	}
+	if f.detach {
+		line, _ := cmd.Context().Value(commandLine{}).([]string)
+		o.detached = undetached(line)
+	}
 	if named := cmd.Flags().Lookup("namespace"); named.Value.String() != "" {
 		o.namespace = read.Target.Namespace
 	}

@@ -20,7 +20,9 @@ var took = regexp.MustCompile(`(synced in |"syncTime": ")[0-9.µmns]+`)
 func readsOf(server *apitest.Server, resources ...string) int {
 	n := 0
 	for _, request := range server.Requests() {
-		if slices.ContainsFunc(resources, func(r string) bool { return strings.Contains(request, "/example.com/v1/") && strings.Contains(request, r) }) {
+		if slices.ContainsFunc(resources, func(r string) bool {
+			return strings.Contains(request, "/example.com/v1/") && strings.Contains(request, r)
+		}) {
 			n++
 		}
 	}

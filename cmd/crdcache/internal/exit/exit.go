@@ -45,6 +45,20 @@ func Trouble(err error) error {
 	return &troubleError{err}
 }
 
+// ReportedError is the failure of another process, which has said what went wrong.
+type ReportedError struct {
+	// Code is its exit code.
+	Code int
+}
+
+// Error implements error.
+func (e *ReportedError) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
+
+// Reported reports whether nothing is left to be said of an error.
+func Reported(err error) bool {
+	return errors.Is(err, ErrDifferent) || errors.As(err, new(*ReportedError))
+}
+
 // UsageError says that the command line is wrong.
 type UsageError struct {
 	text string
@@ -69,11 +83,14 @@ func (e *UsageError) Error() string { return e.text }
 func Code(err error) int {
 	var usage *UsageError
 	var config *indexers.ConfigError
+	var reported *ReportedError
 	switch {
 	case err == nil:
 		return OK
 	case errors.Is(err, ErrInterrupted):
 		return Interrupted
+	case errors.As(err, &reported):
+		return reported.Code
 	case errors.As(err, &usage), errors.As(err, &config):
 		return Usage
 	case anyError(err, refused):

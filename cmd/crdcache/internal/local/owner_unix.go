@@ -5,6 +5,7 @@ package local
 import (
 	"io/fs"
 	"os"
+	"os/exec"
 	"syscall"
 )
 
@@ -18,3 +19,6 @@ func owned(info fs.FileInfo) bool {
 func lock(file *os.File) bool {
 	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
 }
+
+// alone keeps a program from ending with the terminal.
+func alone(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/local"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
@@ -35,6 +36,14 @@ type Reader struct {
 
 // TypeNames are the names of types that were given, as discovery takes them.
 func (r *Reader) TypeNames() []string { return r.types }
+
+// UseTypesOfConfig makes the types those that the config declares.
+func (r *Reader) UseTypesOfConfig() (err error) {
+	if r.types, err = r.Config.TypeNames(r.Config.Names()); err == nil && len(r.types) == 0 {
+		err = exit.Usagef("the config declares no types: name those to keep")
+	}
+	return err
+}
 
 // Cached says how objects are cached, but for namespaces.
 func (r *Reader) Cached() dynamicinformer.ResourceOptions { return r.cached }

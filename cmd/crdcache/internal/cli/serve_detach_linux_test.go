@@ -1,0 +1,53 @@
+package cli_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+)
+
+// TestServeDetach: the server goes on without the command that has started it, whose end says that it answers.
+func TestServeDetach(t *testing.T) {
+	shortRuntimeDir(t)
+	server := newShop(t)
+	absent := "  - name: others\n    match: {group: example.com, version: v1, resource: others}\n"
+	config := write(t, "c.yaml", gizmoIndexes+absent)
+	detach := func(code int, args ...string) string {
+		t.Helper()
+		p := newProcess(t, append([]string{"serve", "--detach", "-s", server.URL}, args...)...)
+		err := p.Run()
+		var failed *exec.ExitError
+		if code == exit.OK && err != nil || code != exit.OK && (!errors.As(err, &failed) || failed.ExitCode() != code) {
+			t.Fatalf("%v: %s", err, &p.errOut)
+		}
+		return p.errOut.String()
+	}
+	if said := detach(exit.Failed, "nothing.example.com"); strings.Count(said, "error: ") != 1 || !strings.Contains(said, "nothing.example.com") {
+		t.Errorf("of a type that is not there it says %s", said)
+	}
+	detach(exit.Usage)
+
+	said := detach(exit.OK, "--config", config)
+	t.Cleanup(func() { crdcache(t, "serve", "stop", "-s", server.URL) })
+	for _, want := range []string{"warning: a type of the config is not kept: ", "others.v1.example.com", "serving what is kept of " + server.URL, "serves; what it has to say is in "} {
+		if !strings.Contains(said, want) {
+			t.Errorf("it says %s, without %q", said, want)
+		}
+	}
+	_, log, _ := strings.Cut(strings.TrimSpace(said), "is in ")
+	if info, err := os.Stat(log); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%s: %v, %v", log, info, err)
+	}
+	awaitServer(t, server.URL, 1)
+	r := crdcache(t, "query", "gz", "-A", "--config", config, "--index", "color=red", "--keys-only", "-v", "-s", server.URL)
+	if r.code != exit.OK || r.out != "db/c\nweb/a\n" || !strings.Contains(r.errOut, "answered by the server") {
+		t.Errorf("%+v", r)
+	}
+	if said := detach(exit.Failed, "gz"); !strings.Contains(said, "another server keeps types") {
+		t.Errorf("a second one says %s", said)
+	}
+}

@@ -5,6 +5,9 @@ import (
 	"net/http"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/readapi"
 )
@@ -35,12 +38,31 @@ type Answer struct {
 	Groups []query.Group `json:"groups,omitempty"`
 	// Items are the objects, in order, as they are kept.
 	Items []json.RawMessage `json:"items,omitempty"`
+	// Columns are those of the table that was asked for, and Rows what the objects show in them, in order.
+	Columns []metav1.TableColumnDefinition `json:"columns,omitempty"`
+	Rows    []Row                          `json:"rows,omitempty"`
+}
+
+// Row is what an object shows in a table.
+type Row struct {
+	Namespace string            `json:"namespace,omitempty"`
+	Name      string            `json:"name"`
+	Labels    map[string]string `json:"labels,omitempty"`
+	// Cells are as those of a Table of the API server: text, int64, float64, bool, or nil.
+	Cells []any `json:"cells"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler: whole numbers stay whole.
+func (r *Row) UnmarshalJSON(text []byte) error {
+	type plain Row
+	return utiljson.Unmarshal(text, (*plain)(r))
 }
 
 // answering is an Answer with the objects as the result of the query holds them.
 type answering struct {
 	Answer
 	result *query.Result
+	rows   *rows // nil for whole objects
 }
 
 // from says what the answer is worth. plan may be nil.
@@ -63,9 +85,12 @@ func (s *Server) writeAnswer(w http.ResponseWriter, a *answering) error {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-cache, private")
 	if a.result != nil {
-		buf = append(buf[:len(buf)-1], `,"items":[`...)
-		first := true
-		err = a.result.AllJSON(func(_ string, text []byte) error {
+		name, first := "items", true
+		if a.rows != nil {
+			name = "rows"
+		}
+		buf = append(append(append(buf[:len(buf)-1], `,"`...), name...), `":[`...)
+		err = a.texts(func(text []byte) error {
 			if !first {
 				buf = append(buf, ',')
 			}
@@ -84,6 +109,23 @@ func (s *Server) writeAnswer(w http.ResponseWriter, a *answering) error {
 	if err != nil {
 		// The answer may have begun: all that is left is to cut it, so that nobody takes it for whole.
 		panic(http.ErrAbortHandler)
+	}
+	return nil
+}
+
+// texts calls take with the JSON of each object, or of its row, which is good until take returns.
+func (a *answering) texts(take func(text []byte) error) error {
+	if a.rows == nil {
+		return a.result.AllJSON(func(_ string, text []byte) error { return take(text) })
+	}
+	for _, object := range a.result.All() {
+		text, err := json.Marshal(a.rows.of(object))
+		if err == nil {
+			err = take(text)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -29,6 +29,7 @@ const queryPrefix = "/query"
 //	               as query.Options say
 //	scan           true lets the query look at every object where no index leads to fewer
 //	keys           true gives keys in place of objects
+//	rows           true gives what a table shows in place of objects, for custom resources
 //	count          true gives the number of objects alone
 //	values         the name of an index: its values, with the number of objects that have them
 //	groupBy, compute
@@ -190,9 +191,13 @@ func (c *collection) answer(ctx context.Context, q query.Query, params url.Value
 	}
 	a.from(result.Stamp, result.Plan)
 	a.Continue = result.Continue
-	if params.Get("keys") == "true" {
+	switch {
+	case params.Get("keys") == "true":
 		a.Keys = result.Keys()
-	} else {
+	case params.Get("rows") == "true" && c.typ.Custom:
+		a.result, a.rows = result, newRows(c)
+		a.Columns = a.rows.definitions()
+	default:
 		a.result = result
 	}
 	return a, nil

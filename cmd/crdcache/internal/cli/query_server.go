@@ -38,9 +38,8 @@ func (o *queryOptions) fromServer(ctx context.Context) (*live.Answer, *session.L
 	if err != nil {
 		return nil, nil, err
 	}
-	answer := &live.Answer{}
-	path := live.QueryPath(from.Resource.GVR.Group, from.Resource.GVR.Version, o.LocalNamespace(from.Resource), from.Resource.GVR.Resource)
-	return answer, from, from.Get(ctx, path, o.parameters(), answer)
+	answer, err := from.Query(ctx, o.LocalNamespace(from.Resource), o.parameters())
+	return answer, from, err
 }
 
 // parameters are those of the request.
@@ -58,6 +57,7 @@ func (o *queryOptions) parameters() url.Values {
 	set("continue", o.asked.Continue, o.asked.Continue != "")
 	set("count", "true", o.count)
 	set("keys", "true", o.keysOnly || o.explain)
+	set("rows", "true", o.style.Format.IsTable() && o.style.Format.Name != print.CSV) // which has dates where tables have ages
 	set("values", o.values, o.values != "")
 	p["groupBy"] = o.groups.GroupBy
 	for _, m := range o.groups.Measures {
@@ -95,20 +95,5 @@ func (o *queryOptions) printItems(ctx context.Context, answer *live.Answer, from
 	if err != nil {
 		return err
 	}
-	section := print.Section{Resource: from.Resource, Len: len(answer.Items), Print: func(ctx context.Context, _ func([]string), printer print.Printer) error {
-		for _, text := range answer.Items {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			object, err := o.Decode(text)
-			if err == nil {
-				err = printer.Print(object)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	}}
-	return print.Sections(ctx, []print.Section{section}, options)
+	return print.Sections(ctx, []print.Section{o.AnswerSection(from.Resource, answer)}, options)
 }

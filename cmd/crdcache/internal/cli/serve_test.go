@@ -52,6 +52,9 @@ func awaitServer(t *testing.T, url string, types int) {
 func TestServeAnswersQueries(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newShop(t)
+	large := object("Gizmo", "web", "large", map[string]any{"color": "no\tcolor", "size": int64(12345678)})
+	large.SetLabels(map[string]string{"app": "shop", "none": "y"})
+	server.Create(t, gizmos, large)
 	config := write(t, "c.yaml", gizmoIndexes)
 	stopped := serve(t, io.Discard, "things", "--config", config, "-s", server.URL)
 	awaitServer(t, server.URL, 1)
@@ -60,8 +63,13 @@ func TestServeAnswersQueries(t *testing.T) {
 		{"--not", "color=red", "--keys-only"}, {"--sort-by", "size", "--descending", "--limit", "2", "--keys-only"}, {"--index", "color", "--count"},
 		{"--values", "size"}, {"--group-by", "color,namespace"}, {"--group-by", "color", "--compute", "sum(size)", "-o", "json"}, {"--explain", "--index", "size<50"},
 		{"-l", "none=x", "--count"}, {"--where", "@.spec.size > 9", "--keys-only"}, {"--index", "color=none"},
+		{"-o", "wide", "--show-labels"}, {"--sort-by", "size", "-o", "wide", "--no-headers", "-L", "app"}, {"-o", "csv"}, {"-o", "wide", "--show-kind", "--limit", "2"},
+		{"-o", "custom-columns=N:.metadata.name,S:.spec.size"}, {"-n", "web"},
 	} {
-		args = append([]string{"query", "things", "-A", "--config", config, "-s", server.URL}, args...)
+		if args[0] != "-n" {
+			args = append(args, "-A")
+		}
+		args = append([]string{"query", "things", "--config", config, "-s", server.URL}, args...)
 		want, got := crdcache(t, append(args, "--cache", "none")...), crdcache(t, args...)
 		told := crdcache(t, append(args, "-v")...)
 		if got != want {
@@ -101,7 +109,7 @@ func TestServeAnswersQueries(t *testing.T) {
 	if r := crdcache(t, "serve", "status", "-s", server.URL); r.code != exit.Failed || !strings.Contains(r.errOut, "no server keeps types") {
 		t.Errorf("%+v", r)
 	}
-	crdcache(t, "query", "gz", "-A", "--count", "-s", server.URL).expect(t, exit.OK, "4\n")
+	crdcache(t, "query", "gz", "-A", "--count", "-s", server.URL).expect(t, exit.OK, "5\n")
 }
 
 // TestServeEndsWhenIdle: nobody asks.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -18,6 +19,8 @@ type Section struct {
 	Resource discovery.Resource
 	// Len counts the objects.
 	Len int
+	// Rows are what a table shows; nil: what the Loader finds.
+	Rows Rows
 	// Print prints them. Where their order is open it is that in which sort puts their keys.
 	Print func(ctx context.Context, sort func(keys []string), printer Printer) error
 }
@@ -72,17 +75,11 @@ func (o SectionOptions) printList(ctx context.Context, sections []Section, out *
 
 // printTables writes a table for each type that has objects, with an empty line between two that have headers.
 func (o SectionOptions) printTables(ctx context.Context, sections []Section, out *bufio.Writer) error {
-	var filled []Section
-	var resources []discovery.Resource
-	for _, s := range sections {
-		if s.Len > 0 {
-			filled, resources = append(filled, s), append(resources, s.Resource)
-		}
-	}
+	filled := slices.DeleteFunc(slices.Clone(sections), func(s Section) bool { return s.Len == 0 })
 	if len(filled) == 0 && len(sections) > 0 && !o.Silent {
 		o.sayEmpty(sections)
 	}
-	rows := o.Loader.Load(ctx, resources)
+	rows := o.load(ctx, filled)
 	if o.Format.Name == CSV {
 		return o.printCSV(ctx, filled, rows, len(sections) > 1, out)
 	}
@@ -99,6 +96,23 @@ func (o SectionOptions) printTables(ctx context.Context, sections []Section, out
 		}
 	}
 	return nil
+}
+
+// load returns the rows of each section.
+func (o SectionOptions) load(ctx context.Context, sections []Section) []Rows {
+	var missing []discovery.Resource
+	for _, s := range sections {
+		if s.Rows == nil {
+			missing = append(missing, s.Resource)
+		}
+	}
+	loaded, all := o.Loader.Load(ctx, missing), make([]Rows, len(sections))
+	for i, s := range sections {
+		if all[i] = s.Rows; s.Rows == nil {
+			all[i], loaded = loaded[0], loaded[1:]
+		}
+	}
+	return all
 }
 
 func (o SectionOptions) newTable(rows Rows, s Section, withKind bool, out *bufio.Writer) Printer {

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/local"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/readapi/live"
 )
 
 // Local is the server that keeps the type of a command.
@@ -67,8 +70,55 @@ func (r *Reader) LocalNamespace(of discovery.Resource) string {
 	return ""
 }
 
-// Decode makes an object of its JSON, without what is not to be printed.
-func (r *Reader) Decode(text []byte) (*unstructured.Unstructured, error) {
+// Query asks for what a query finds in a namespace, or in all.
+func (l *Local) Query(ctx context.Context, namespace string, parameters url.Values) (*live.Answer, error) {
+	answer := &live.Answer{}
+	path := live.QueryPath(l.Resource.GVR.Group, l.Resource.GVR.Version, namespace, l.Resource.GVR.Resource)
+	return answer, l.Get(ctx, path, parameters, answer)
+}
+
+// AnswerSection is the objects of an answer, or their rows.
+func (r *Reader) AnswerSection(of discovery.Resource, answer *live.Answer) print.Section {
+	if len(answer.Columns) > 0 {
+		return rowSection(of, answer)
+	}
+	return print.Section{Resource: of, Len: len(answer.Items), Print: func(ctx context.Context, _ func([]string), printer print.Printer) error {
+		for _, text := range answer.Items {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			object, err := r.decode(text)
+			if err == nil {
+				err = printer.Print(object)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+}
+
+// rowSection is the rows of an answer. Of the objects there is no more than a table needs.
+func rowSection(of discovery.Resource, answer *live.Answer) print.Section {
+	var row live.Row // that is printed
+	rows := print.NewPrintedRows(answer.Columns, func(*unstructured.Unstructured) []any { return row.Cells })
+	return print.Section{Resource: of, Len: len(answer.Rows), Rows: rows, Print: func(ctx context.Context, _ func([]string), printer print.Printer) error {
+		for _, row = range answer.Rows {
+			object := &unstructured.Unstructured{Object: map[string]any{}}
+			object.SetNamespace(row.Namespace)
+			object.SetName(row.Name)
+			object.SetLabels(row.Labels)
+			if err := printer.Print(object); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+}
+
+// decode makes an object of its JSON, without what is not to be printed.
+func (r *Reader) decode(text []byte) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{}
 	if err := object.UnmarshalJSON(text); err != nil {
 		return nil, err

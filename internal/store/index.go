@@ -167,39 +167,26 @@ func (x *index) replace(old, next *row) {
 	}
 }
 
-// entry is a row under a value.
-type entry struct {
-	value string
-	row   hashed[*row]
+// stretch is a value and the rows next to each other that have it, as numbers of entries.
+type stretch struct {
+	value    string
+	from, to int
 }
 
 // buildIndex returns the index of rows, no two of which have the same key.
 func buildIndex(f *function, rows []hashed[*row]) index {
-	entries := make([]hashed[entry], 0, len(rows))
-	var last hashed[string] // lists are sorted by namespace: what comes next has the same value as often as not
-	for _, r := range rows {
-		for c := f.valuesOf(r.entry); c.next(); {
-			switch {
-			case last.entry != c.value || len(entries) == 0:
-				last = hashed[string]{hashOf(c.value), c.value}
-			case f.derived: // comparing the same memory is free, and its owner does not matter: see function.own
-				c.value = last.entry
-			}
-			entries = append(entries, hashed[entry]{last.hash, entry{c.value, r}})
-		}
-	}
-	sortHashed(entries)
-	count := len(entries)
+	entries, stretches := stretchesOf(f, rows)
+	sortHashed(stretches)
 	postings := make([]hashed[*posting], 0)
-	for len(entries) > 0 {
+	for len(stretches) > 0 {
 		end := 1
-		for end < len(entries) && entries[end].hash == entries[0].hash {
+		for end < len(stretches) && stretches[end].hash == stretches[0].hash {
 			end++
 		}
-		postings = appendPostings(f, postings, entries[:end])
-		entries = entries[end:]
+		postings = appendPostings(f, postings, entries, stretches[:end])
+		stretches = stretches[end:]
 	}
-	x := index{function: f, postings: buildTrie(postings), entries: count}
+	x := index{function: f, postings: buildTrie(postings), entries: len(entries)}
 	if f.sorted {
 		values := make([]string, len(postings))
 		for i, p := range postings {
@@ -211,34 +198,51 @@ func buildIndex(f *function, rows []hashed[*row]) index {
 	return x
 }
 
-// appendPostings appends the postings of entries whose values have one hash, which means one value as good as
-// always.
-func appendPostings(f *function, to []hashed[*posting], entries []hashed[entry]) []hashed[*posting] {
-	for len(entries) > 0 {
-		first := entries[0].entry
-		rows := make([]hashed[*row], 0, len(entries))
-		var others []hashed[entry]
-		for _, e := range entries {
-			if e.entry.value == first.value {
-				rows = append(rows, e.entry.row)
+// stretchesOf returns the rows under each of their values, and which of these follow each other: lists are sorted by namespace, so
+// that what comes next has the same value as often as not.
+func stretchesOf(f *function, rows []hashed[*row]) (entries []hashed[*row], stretches []hashed[stretch]) {
+	entries = make([]hashed[*row], 0, len(rows))
+	for _, r := range rows {
+		for c := f.valuesOf(r.entry); c.next(); {
+			if last := len(stretches) - 1; last >= 0 && stretches[last].entry.value == c.value {
+				stretches[last].entry.to++
 			} else {
-				others = append(others, e)
+				stretches = append(stretches, hashed[stretch]{hashOf(c.value), stretch{c.value, len(entries), len(entries) + 1}})
+			}
+			entries = append(entries, r)
+		}
+	}
+	return entries, stretches
+}
+
+// appendPostings appends the postings of stretches whose values have one hash, which means one value as good as always.
+func appendPostings(f *function, to []hashed[*posting], entries []hashed[*row], stretches []hashed[stretch]) []hashed[*posting] {
+	for len(stretches) > 0 {
+		first := stretches[0].entry
+		rows := entries[first.from:first.to:first.to]
+		var others []hashed[stretch]
+		for _, r := range stretches[1:] {
+			if r.entry.value == first.value {
+				rows = append(rows, entries[r.entry.from:r.entry.to]...)
+			} else {
+				others = append(others, r)
 			}
 		}
-		to = append(to, hashed[*posting]{entries[0].hash, newPosting(f, first, rows)})
-		entries = others
+		to = append(to, hashed[*posting]{stretches[0].hash, newPosting(f, first.value, rows)})
+		stretches = others
 	}
 	return to
 }
 
-func newPosting(f *function, first entry, rows []hashed[*row]) *posting {
-	value := f.own(first.value, first.row.entry)
+func newPosting(f *function, value string, rows []hashed[*row]) *posting {
+	first := rows[0].entry
+	value = f.own(value, first)
 	if len(rows) == 1 {
-		return &posting{value, rows[0].entry}
+		return &posting{value, first}
 	}
 	for _, r := range rows {
-		if r.entry != first.row.entry && r.entry.values() == first.row.entry.values() {
-			r.entry.share(first.row.entry)
+		if r.entry != first && r.entry.values() == first.values() {
+			r.entry.share(first)
 		}
 	}
 	sortHashed(rows)

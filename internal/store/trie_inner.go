@@ -1,8 +1,6 @@
 package store
 
 import (
-	"cmp"
-	"slices"
 	"sort"
 	"unsafe"
 )
@@ -123,11 +121,6 @@ func (n *inner[E]) collapsed() *leaf[E] {
 type hashed[T any] struct {
 	hash  uint64
 	entry T
-}
-
-// sortHashed puts entries in the order of a trie: those that share a node are next to each other.
-func sortHashed[T any](entries []hashed[T]) {
-	slices.SortFunc(entries, func(a, b hashed[T]) int { return cmp.Compare(a.hash, b.hash) })
 }
 
 // firstFrom returns the place of the first of sorted entries for whose hash from holds, as it does for all after it.

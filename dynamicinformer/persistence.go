@@ -31,6 +31,30 @@ type PersistedView interface {
 	Close() error
 }
 
+// PersistedBlocks is a PersistedView that keeps a whole content in blocks of some dozen objects each, so that the next process
+// need not read everything to have it: the bodies of objects are read with the first of a block that somebody asks for. What
+// changes is kept beside the blocks, until the next whole content. Save and Load are not called then.
+type PersistedBlocks interface {
+	PersistedView
+	// SaveBlocks is Save, whose whole contents come in blocks, and what blocks cannot take after them.
+	SaveBlocks(at Checkpoint, whole bool, write func(BlockWriter) error) error
+	// LoadBlocks is Load. It calls block for each block: head is the caller's, and bodies, which may be called at any time
+	// later and at the same time as anything else, returns the bodies; size is how many bytes it keeps in memory. Before
+	// that, it calls changed for each change since, in their order; json is nil for what was deleted, and good until changed
+	// returns.
+	LoadBlocks(changed func(key string, json []byte) error, block func(head []byte, bodies func() ([]byte, error), size int) error) error
+	// Full says that the next content is better saved whole.
+	Full() bool
+}
+
+// BlockWriter is a PersistenceWriter that takes blocks.
+type BlockWriter interface {
+	PersistenceWriter
+	// PutBlock keeps a block, which it must not hold on to. head and bodies are different each time, and bodies is some
+	// dozen KB.
+	PutBlock(head, bodies []byte) error
+}
+
 // PersistenceWriter takes changes of a PersistedView.
 type PersistenceWriter interface {
 	// Put keeps the JSON of an object, which it must not hold on to, in place of what is kept for the key.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,8 +18,9 @@ func (s *shelf) image() *shelf {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	image := newShelf()
+	image.texts = s.texts
 	for key, v := range s.views {
-		image.views[key] = &shelved{shelf: image, at: v.at, objects: maps.Clone(v.objects)}
+		image.views[key] = &shelved{shelf: image, at: v.at, objects: maps.Clone(v.objects), blocks: slices.Clone(v.blocks), log: slices.Clone(v.log)}
 	}
 	return image
 }
@@ -30,6 +32,7 @@ func TestResumeHistory(t *testing.T) {
 	for seed := range uint64(3) {
 		random := rand.New(rand.NewPCG(seed, 5))
 		server, kept := newServer(t), newShelf()
+		kept.texts = seed == 0
 		there := map[string]int{}
 		change := func() {
 			for range random.IntN(8) {

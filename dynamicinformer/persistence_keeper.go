@@ -15,7 +15,6 @@ import (
 
 	"github.com/crdcache/crdcache/internal/follow"
 	"github.com/crdcache/crdcache/internal/informer"
-	"github.com/crdcache/crdcache/internal/packed"
 	"github.com/crdcache/crdcache/internal/store"
 )
 
@@ -115,7 +114,7 @@ func (o ResourceOptions) persistenceKey(gvr schema.GroupVersionResource) string 
 	if isStripManagedFields(o.Transform) {
 		prune.Presets = append(slices.Clone(prune.Presets), PruneManagedFields)
 	}
-	return fmt.Sprintf("1 %q %q %q %q %q %q %q %s", gvr.Group, gvr.Version, gvr.Resource, view.versions, view.namespaces, view.labels, view.fields, content+" "+prune.key())
+	return fmt.Sprintf("2 %q %q %q %q %q %q %q %s", gvr.Group, gvr.Version, gvr.Resource, view.versions, view.namespaces, view.labels, view.fields, content+" "+prune.key())
 }
 
 // start has the content saved from now on.
@@ -207,6 +206,15 @@ func (k *keeper) save(now *store.Snapshot, of *past) (Checkpoint, error) {
 	if k.mu.of != of && saved != nil && (k.mu.of == nil || k.mu.of.version != of.version || k.mu.of.uid != of.uid) {
 		saved = nil // of another generation, in another form perhaps
 	}
+	if blocks, ok := k.mu.view.(PersistedBlocks); ok {
+		whole := saved == nil || blocks.Full()
+		return at, blocks.SaveBlocks(at, whole, func(w BlockWriter) error {
+			if whole {
+				return writeBlocks(w, now)
+			}
+			return k.writeChanges(w, saved, now)
+		})
+	}
 	return at, k.mu.view.Save(at, saved == nil, func(w PersistenceWriter) error {
 		if saved == nil {
 			return writeAll(w, now)
@@ -226,40 +234,6 @@ func (k *keeper) claimLocked() error {
 	}
 	k.mu.view = view
 	return nil
-}
-
-// writeAll writes a content in the order of its keys.
-func writeAll(w PersistenceWriter, now *store.Snapshot) error {
-	type object struct {
-		key  string
-		item store.Item
-	}
-	all := make([]object, 0, now.Len())
-	for key, item := range now.All {
-		all = append(all, object{key, item})
-	}
-	slices.SortFunc(all, func(a, b object) int { return strings.Compare(a.key, b.key) })
-	for _, o := range all {
-		if err := readJSON(o.key, o.item, (*packed.Object).Peek, w.Put); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// writeChanges writes what differs between two contents.
-func (k *keeper) writeChanges(w PersistenceWriter, saved, now *store.Snapshot) (err error) {
-	form := k.informer.core.Form()
-	now.Since(saved, func(key string, old, next store.Item) bool {
-		switch {
-		case next == nil:
-			err = w.Delete(key)
-		case old == nil || !form.Same(old, next):
-			err = readJSON(key, next, (*packed.Object).Peek, w.Put)
-		}
-		return err == nil
-	})
-	return err
 }
 
 // note records what went wrong, if anything did.

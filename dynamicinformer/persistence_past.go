@@ -9,6 +9,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/crdcache/crdcache/internal/informer"
+	"github.com/crdcache/crdcache/internal/packed"
 	"github.com/crdcache/crdcache/internal/store"
 )
 
@@ -77,10 +78,22 @@ func (p *past) fits(at Checkpoint) bool {
 var errCount = errors.New("what is kept is not complete")
 
 // load reads the objects.
-func (p *past) load(at Checkpoint) ([]informer.Item, error) {
+func (p *past) load(at Checkpoint) (items []informer.Item, err error) {
+	if blocks, ok := p.mu.view.(PersistedBlocks); ok {
+		items, err = p.loadBlocks(blocks, at)
+	} else {
+		items, err = p.loadAll(at)
+	}
+	if err == nil && len(items) != at.Objects {
+		err = errCount
+	}
+	return items, err
+}
+
+func (p *past) loadAll(at Checkpoint) ([]informer.Item, error) {
 	form := p.informer.core.Form()
 	items := make([]store.Item, 0, at.Objects)
-	err := p.mu.view.Load(func(json []byte) error {
+	return items, p.mu.view.Load(func(json []byte) error {
 		object, err := form.Packer().Pack(json)
 		if err != nil {
 			return err
@@ -88,8 +101,33 @@ func (p *past) load(at Checkpoint) ([]informer.Item, error) {
 		items = append(items, form.Item(object))
 		return nil
 	})
-	if err == nil && len(items) != at.Objects {
-		err = errCount
+}
+
+func (p *past) loadBlocks(view PersistedBlocks, at Checkpoint) ([]informer.Item, error) {
+	form := p.informer.core.Form()
+	items := make([]store.Item, 0, at.Objects)
+	changed := map[string]*packed.Object{}
+	err := view.LoadBlocks(func(key string, json []byte) error {
+		if json == nil {
+			changed[key] = nil
+			return nil
+		}
+		object, err := form.Packer().Pack(json)
+		changed[key] = object
+		return err
+	}, func(head []byte, bodies func() ([]byte, error), size int) error {
+		objects, err := packed.ReadBlock(head, bodies, size)
+		for _, o := range objects {
+			if _, other := changed[o.Key()]; !other {
+				items = append(items, form.Item(o))
+			}
+		}
+		return err
+	})
+	for _, object := range changed {
+		if object != nil {
+			items = append(items, form.Item(object))
+		}
 	}
 	return items, err
 }

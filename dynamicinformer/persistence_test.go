@@ -29,6 +29,8 @@ type shelf struct {
 	// fails is what Save answers with, if anything; saves counts the others.
 	fails error
 	saves int
+	// texts says that each object is kept by itself, as JSON.
+	texts bool
 }
 
 // shelved is what a shelf keeps of a view.
@@ -37,6 +39,15 @@ type shelved struct {
 	at      Checkpoint
 	objects map[string][]byte
 	claimed bool
+	// blocks and log are there in place of objects.
+	blocks [][2][]byte
+	log    []logged
+}
+
+// logged is a change behind blocks.
+type logged struct {
+	key  string
+	json []byte
 }
 
 func newShelf() *shelf { return &shelf{views: map[string]*shelved{}} }
@@ -53,8 +64,53 @@ func (s *shelf) View(key string) (PersistedView, error) {
 		return nil, errors.New("claimed")
 	}
 	v.claimed = true
+	if !s.texts {
+		return shelvedBlocks{v}, nil
+	}
 	return v, nil
 }
+
+// shelvedBlocks is a shelved that takes blocks.
+type shelvedBlocks struct{ *shelved }
+
+func (v shelvedBlocks) SaveBlocks(at Checkpoint, whole bool, write func(BlockWriter) error) error {
+	v.shelf.mu.Lock()
+	defer v.shelf.mu.Unlock()
+	if v.shelf.fails != nil {
+		return v.shelf.fails
+	}
+	if whole {
+		v.blocks, v.log = nil, nil
+	}
+	v.shelf.saves++
+	v.at = at
+	return write(v)
+}
+
+func (v shelvedBlocks) PutBlock(head, bodies []byte) error {
+	v.blocks = append(v.blocks, [2][]byte{bytes.Clone(head), bytes.Clone(bodies)})
+	return nil
+}
+
+func (v shelvedBlocks) Put(key string, text []byte) error {
+	v.log = append(v.log, logged{key, bytes.Clone(text)})
+	return nil
+}
+
+func (v shelvedBlocks) Delete(key string) error { return v.Put(key, nil) }
+
+func (v shelvedBlocks) LoadBlocks(changed func(string, []byte) error, block func([]byte, func() ([]byte, error), int) error) error {
+	var failure error
+	for _, change := range v.log {
+		failure = errors.Join(failure, changed(change.key, change.json))
+	}
+	for _, b := range v.blocks {
+		failure = errors.Join(failure, block(bytes.Clone(b[0]), func() ([]byte, error) { return b[1], nil }, len(b[1])))
+	}
+	return failure
+}
+
+func (v shelvedBlocks) Full() bool { return len(v.log) > 20 }
 
 func (v *shelved) Checkpoint() (Checkpoint, bool, error) { return v.at, v.at != Checkpoint{}, nil }
 
@@ -203,12 +259,14 @@ func (r *resumedInformer) lists() int {
 // storages are the modes that differ in how an informer goes on.
 var storages = map[string]ResourceOptions{
 	"inline": {}, "reflector": {Storage: Storage{Mode: StorageObject}}, "metadata": {Storage: Storage{Mode: StorageMetadata}},
+	"compressed": {Storage: adaptive}, "texts": {},
 }
 
 func TestResumeWithoutList(t *testing.T) {
 	for name, options := range storages {
 		t.Run(name, func(t *testing.T) {
 			server, s := newServer(t), newShelf()
+			s.texts = name == "texts"
 			server.Create(t, widgets, widget("a", "one"), widget("a", "two"), widget("b", "three"))
 			keep(t, server, s, options)
 			r := resume(t, server, s, options)
@@ -417,7 +475,7 @@ func TestPersistedWrites(t *testing.T) {
 
 // TestPersistedInBatches counts what is written.
 func TestPersistedInBatches(t *testing.T) {
-	server, s := newServer(t), newShelf()
+	server, s := newServer(t), &shelf{views: map[string]*shelved{}, texts: true}
 	for k := range 100 {
 		server.Create(t, widgets, widget("a", fmt.Sprint("w", k)))
 	}

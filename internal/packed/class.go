@@ -19,6 +19,8 @@ type class struct {
 	decoder *jsontext.Decoder
 	// compressor is what the JSON was compressed with; nil: it is not compressed.
 	compressor Compressor
+	// block has the bodies of the objects that were read with it; nil: they have their own. Each block has its own classes.
+	block *block
 	// kept is the object itself, where JSON cannot express it. Such an object has a class of its own.
 	kept *unstructured.Unstructured
 }

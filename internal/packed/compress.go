@@ -62,19 +62,27 @@ func (o *Object) appendIdentity(slab []byte) []byte {
 // appendIdentity appended. Decoded copies that are in memory are those of both.
 func (o *Object) inForm(class *class, slab string, body int) *Object {
 	next := &Object{slab: slab, class: class, body: uint32(body), uidLen: o.uidLen, versionLen: o.versionLen, labelsLen: o.labelsLen}
-	next.uidAt = next.body
-	next.versionAt = next.uidAt + uint32(o.uidLen)
-	next.labelsAt = next.versionAt + uint32(o.versionLen)
-	next.keyAt = next.labelsAt + o.labelsLen
+	next.placeIdentity()
 	next.word.Store(o.word.Load() & (maskNamespace | flagOddLabels))
 	next.decoded.Store(o.decoded.Load())
 	return next
+}
+
+// placeIdentity says where what appendIdentity appended is, behind a body.
+func (o *Object) placeIdentity() {
+	o.uidAt = o.body
+	o.versionAt = o.uidAt + uint32(o.uidLen)
+	o.labelsAt = o.versionAt + uint32(o.versionLen)
+	o.keyAt = o.labelsAt + o.labelsLen
 }
 
 // Decompress returns a compressed object as it was before; another one as it is. It fails for one that is damaged.
 func (o *Object) Decompress() (*Object, error) {
 	if !o.Compressed() {
 		return o, nil
+	}
+	if o.InBlock() {
+		return o.unfold()
 	}
 	buffer := buffers.Get().(*buffer)
 	defer buffer.release()

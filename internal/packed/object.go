@@ -79,11 +79,11 @@ func (o *Object) Version() string {
 }
 
 // Compressed reports whether reading the object costs decompressing it.
-func (o *Object) Compressed() bool { return o.class.compressor != nil }
+func (o *Object) Compressed() bool { return o.class.compressor != nil || o.class.block != nil }
 
 // JSON returns the JSON of an object that is not compressed, without copying, and "", false for others.
 func (o *Object) JSON() (string, bool) {
-	if o.class.compressor != nil || o.class.kept != nil {
+	if o.Compressed() || o.class.kept != nil {
 		return "", false
 	}
 	return o.slab[:o.body], true
@@ -102,6 +102,9 @@ func (o *Object) appendJSON(dst []byte) ([]byte, error) {
 		return appendKept(dst, o.class.kept)
 	case o.class.compressor != nil:
 		return o.class.compressor.Decompress(dst, bytesOf(o.slab[:o.body]))
+	case o.class.block != nil:
+		dst, _, err := o.class.block.appendBody(dst, o)
+		return dst, err
 	}
 	return append(dst, o.slab[:o.body]...), nil
 }
@@ -133,6 +136,9 @@ func (o *Object) Len() int { return int(o.body) }
 // Size is how many bytes of heap the object occupies, without a decoded copy. Objects that Unstructured has
 // been called for occupy up to 24 more.
 func (o *Object) Size() int {
+	if b := o.class.block; b != nil {
+		return int(unsafe.Sizeof(*o)) + b.size
+	}
 	size := int(unsafe.Sizeof(*o)) + Allocated(len(o.slab))
 	if o.class.kept != nil {
 		size += weigh(o.class.kept.Object)

@@ -60,7 +60,7 @@ func (s *Store) newRow(now *Snapshot, o Keyed, failures *Failures) *row {
 	r := &row{key: o.Key}
 	r.setItem(o.Item)
 	r.keep("", now.functions.evaluate(o.Key, o.Item, s.form.Shown, failures))
-	if p, ok := o.Item.(*packed.Object); ok && s.Adaptive() != nil {
+	if p, ok := o.Item.(*packed.Object); ok && (s.Adaptive() != nil || p.InBlock()) {
 		r.key = strings.Clone(r.key)
 	} else if ok && p.Key() == r.key {
 		r.key = p.Key()
@@ -132,8 +132,23 @@ func (s *Store) Replace(b *Batch, resourceVersion string) (changes []Change, ok 
 	s.write.Lock()
 	defer s.write.Unlock()
 	now := s.current.Load()
-	if now.version != b.next.version {
+	if !s.swap(now, b, resourceVersion) {
 		return nil, false
+	}
+	return differences(now, b), true
+}
+
+// Restore is Replace for a content whose differences nobody is told of.
+func (s *Store) Restore(b *Batch, resourceVersion string) bool {
+	s.write.Lock()
+	defer s.write.Unlock()
+	return s.swap(s.current.Load(), b, resourceVersion)
+}
+
+// swap makes a batch the content, in place of now. It is called by those who hold s.write.
+func (s *Store) swap(now *Snapshot, b *Batch, resourceVersion string) bool {
+	if now.version != b.next.version {
+		return false
 	}
 	b.next.resourceVersion = resourceVersion
 	if b.changes != s.changes { // and rows that stay may be among those
@@ -146,7 +161,7 @@ func (s *Store) Replace(b *Batch, resourceVersion string) (changes []Change, ok 
 	if filled := s.filled.Load(); filled != nil {
 		(*filled)()
 	}
-	return differences(now, b), true
+	return true
 }
 
 func differences(old *Snapshot, b *Batch) []Change {

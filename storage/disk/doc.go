@@ -26,5 +26,6 @@
 //
 // # Who can read it
 //
-// Files are for their owner alone (0600, in folders of 0700), and not encrypted: who can read them reads the objects.
+// Files are for their owner alone (0600, in folders of 0700). They are not encrypted, unless Options.Keys has a key: who can
+// read them reads the objects.
 package disk

@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -36,8 +35,7 @@ type engine struct {
 	}
 }
 
-// What pebble holds in memory, and how it lays out files. Blocks of 32 KB let objects share what they have in common: a
-// tenth of what objects take that are compressed alone.
+// What pebble holds in memory, and how it lays out files.
 const (
 	memTable  = 1 << 20
 	cacheSize = 1 << 20
@@ -116,7 +114,7 @@ func (e *engine) pebbleOptions() *pebble.Options {
 	}
 	for k := range o.Levels {
 		o.Levels[k].BlockSize = blockSize
-		o.Levels[k].Compression = func() *block.CompressionProfile { return block.ZstdCompression }
+		o.Levels[k].Compression = func() *block.CompressionProfile { return block.NoCompression } // records are compressed
 	}
 	return o
 }
@@ -225,9 +223,4 @@ func (e *engine) room() error {
 		return fmt.Errorf("%w: %d MiB are left of at least %d", ErrFull, usage.AvailBytes>>20, leastRoom>>20)
 	}
 	return nil // some file systems do not tell
-}
-
-// compact has pebble put in order what is kept of a range.
-func compact(db *pebble.DB, start, end []byte) error {
-	return db.Compact(context.Background(), start, end, false)
 }

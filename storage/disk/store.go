@@ -28,6 +28,11 @@ var (
 type Options struct {
 	// MaxAge is how long a view is kept that no informer asks for. Default: 30 days.
 	MaxAge time.Duration
+	// Keys have everything encrypted by AES-256-GCM, and hold what is written with the first, and read with any of them: to
+	// change the key, put the new one in front, and leave out the old one once all informers have saved. Each has 32 bytes.
+	// What was written without a key, or with one that is not among them, counts for nothing (ErrKey). Default: none, and
+	// nothing is encrypted.
+	Keys [][]byte
 
 	// fs is in the place of the machine's file system, with path names of its own.
 	fs vfs.FS
@@ -39,6 +44,9 @@ const defaultMaxAge = 30 * 24 * time.Hour
 type Store struct {
 	dir     string
 	options Options
+	// sealing is nil where Options.Keys are wrong, which wrong says.
+	sealing *sealing
+	wrong   error
 
 	mu struct {
 		sync.Mutex
@@ -62,6 +70,7 @@ func New(dir string, options Options) *Store {
 		options.fs = privateFS{vfs.Default}
 	}
 	s := &Store{dir: dir, options: options}
+	s.sealing, s.wrong = newSealing(options.Keys)
 	s.mu.claimed = map[string]bool{}
 	return s
 }
@@ -100,6 +109,9 @@ func (s *Store) open() (*engine, int, error) {
 	defer s.mu.Unlock()
 	if s.mu.closed {
 		return nil, 0, ErrClosed
+	}
+	if s.wrong != nil {
+		return nil, 0, s.wrong
 	}
 	if s.mu.engine == nil {
 		e, err := openEngine(s.dir, s.options)

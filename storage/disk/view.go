@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,10 +12,12 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// Keys begin with what they are of, and the view's id: the checkpoint of a view, or one of its objects.
+// Keys begin with what they are of, and the view's id: blocks of objects, the checkpoint of a view, or what has changed since
+// the blocks were written. Blocks and changes have a number behind that.
 const (
+	blockPrefix      = "b"
 	checkpointPrefix = "c"
-	objectPrefix     = "o"
+	logPrefix        = "l"
 	idLength         = 16
 )
 
@@ -31,14 +34,29 @@ type view struct {
 	id    string
 	// epoch is the engine that is known to have what was loaded or saved last; zero: none is.
 	epoch int
+	kept  extent
 }
+
+// extent is what a view takes on the disk.
+type extent struct {
+	// blocks and log are bytes, and next is the number of the next record of the log.
+	blocks, log int
+	next        uint64
+	// stale says that there are records which would be written with another key now.
+	stale bool
+}
+
+var _ dynamicinformer.PersistedBlocks = (*view)(nil)
 
 func (v *view) recordKey() []byte { return []byte(checkpointPrefix + v.id) }
 
-// objects are the bounds of the objects' keys.
-func objects(id string) (start, end []byte) {
-	return []byte(objectPrefix + id), after(objectPrefix + id)
+// numbered is the key of a block, or of a record of the log.
+func (v *view) numbered(prefix string, number uint64) []byte {
+	return binary.BigEndian.AppendUint64([]byte(prefix+v.id), number)
 }
+
+// bounds are those of the keys of a view's blocks, or of its log.
+func bounds(prefix, id string) (start, end []byte) { return []byte(prefix + id), after(prefix + id) }
 
 // after returns the first key after those of a prefix.
 func after(prefix string) []byte {
@@ -51,10 +69,14 @@ func after(prefix string) []byte {
 	return nil
 }
 
+// stampLength is the length of the time, in seconds, that the value of a checkpoint begins with. It is never encrypted: what
+// nobody has asked for is removed whoever has the key.
+const stampLength = 8
+
 // Checkpoint implements dynamicinformer.PersistedView.
 func (v *view) Checkpoint() (at dynamicinformer.Checkpoint, ok bool, err error) {
 	_, err = v.store.use(0, func(_ *engine, db *pebble.DB) error {
-		text, closer, err := db.Get(v.recordKey())
+		value, closer, err := db.Get(v.recordKey())
 		if errors.Is(err, pebble.ErrNotFound) {
 			return nil
 		}
@@ -62,6 +84,13 @@ func (v *view) Checkpoint() (at dynamicinformer.Checkpoint, ok bool, err error) 
 			return err
 		}
 		defer closer.Close()
+		if len(value) < stampLength {
+			return errDamaged
+		}
+		text, _, err := v.store.sealing.open(v.recordKey(), value[stampLength:])
+		if err != nil {
+			return err
+		}
 		var r record
 		if err := json.Unmarshal(text, &r); err != nil || r.View != v.key {
 			return fmt.Errorf("%w: the record of %q is %q: %w", errDamaged, v.key, text, err)
@@ -72,31 +101,34 @@ func (v *view) Checkpoint() (at dynamicinformer.Checkpoint, ok bool, err error) 
 	return at, ok, err
 }
 
-// Load implements dynamicinformer.PersistedView.
-func (v *view) Load(object func(json []byte) error) error {
-	used, err := v.store.use(0, func(_ *engine, db *pebble.DB) error {
-		start, end := objects(v.id)
-		all, err := db.NewIter(&pebble.IterOptions{LowerBound: start, UpperBound: end})
-		if err != nil {
-			return err
-		}
-		for ok := all.First(); ok && err == nil; ok = all.Next() {
-			var text []byte
-			if text, err = all.ValueAndErr(); err == nil {
-				err = object(text)
-			}
-		}
-		return errors.Join(err, all.Close())
-	})
-	if err == nil {
-		v.epoch = used
+// checkpoint is the value of a checkpoint.
+func (v *view) checkpoint(at dynamicinformer.Checkpoint) ([]byte, error) {
+	text, err := json.Marshal(record{View: v.key, Checkpoint: at})
+	if err != nil {
+		return nil, err
 	}
-	return err
+	value := binary.BigEndian.AppendUint64(nil, uint64(at.Time.Unix()))
+	return append(value, v.store.sealing.seal(v.recordKey(), text)...), nil
 }
+
+// smallLog is how large a log may be whatever there is beside it, and logShare the part of the blocks that a larger one may
+// come to.
+const (
+	smallLog = 64 << 10
+	logShare = 4
+)
+
+// Full implements dynamicinformer.PersistedBlocks.
+func (v *view) Full() bool { return v.kept.stale || v.kept.log > max(smallLog, v.kept.blocks/logShare) }
 
 // Save implements dynamicinformer.PersistedView.
 func (v *view) Save(at dynamicinformer.Checkpoint, whole bool, write func(dynamicinformer.PersistenceWriter) error) error {
-	text, err := json.Marshal(record{View: v.key, Checkpoint: at})
+	return v.SaveBlocks(at, whole, func(w dynamicinformer.BlockWriter) error { return write(w) })
+}
+
+// SaveBlocks implements dynamicinformer.PersistedBlocks.
+func (v *view) SaveBlocks(at dynamicinformer.Checkpoint, whole bool, write func(dynamicinformer.BlockWriter) error) error {
+	checkpoint, err := v.checkpoint(at)
 	if err != nil {
 		return err
 	}
@@ -112,9 +144,9 @@ func (v *view) Save(at dynamicinformer.Checkpoint, whole bool, write func(dynami
 			return err
 		}
 		if whole {
-			return v.replace(e, db, text, write)
+			return v.replace(e, db, checkpoint, write)
 		}
-		return v.change(db, text, write)
+		return v.change(db, checkpoint, write)
 	})
 	if err == nil {
 		v.epoch = used
@@ -122,36 +154,65 @@ func (v *view) Save(at dynamicinformer.Checkpoint, whole bool, write func(dynami
 	return err
 }
 
-// change writes changes, which take effect at once.
-func (v *view) change(db *pebble.DB, text []byte, write func(dynamicinformer.PersistenceWriter) error) error {
+// change adds changes to the log, which take effect at once.
+func (v *view) change(db *pebble.DB, checkpoint []byte, write func(dynamicinformer.BlockWriter) error) error {
 	batch := db.NewBatch()
 	defer batch.Close()
-	if err := write(&changes{batch: batch, prefix: objectPrefix + v.id}); err != nil {
+	w := &changes{view: v, kept: v.kept, set: func(key, value []byte) error { return batch.Set(key, value, nil) }}
+	if err := errors.Join(write(w), w.flush()); err != nil {
 		return err
 	}
-	if err := batch.Set(v.recordKey(), text, nil); err != nil {
+	if err := batch.Set(v.recordKey(), checkpoint, nil); err != nil {
 		return err
 	}
-	return batch.Commit(pebble.Sync)
+	if err := batch.Commit(pebble.Sync); err != nil {
+		return err
+	}
+	v.kept = w.kept
+	return nil
 }
 
-// changes is a dynamicinformer.PersistenceWriter.
+// changes is a dynamicinformer.BlockWriter for the log.
 type changes struct {
-	batch  *pebble.Batch
-	prefix string
-	key    []byte
+	view *view
+	kept extent
+	set  func(key, value []byte) error
+	text []byte
 }
 
-func (c *changes) of(key string) []byte {
-	c.key = append(append(c.key[:0], c.prefix...), key...)
-	return c.key
-}
+// logRecord is how long the text of a record of the log gets.
+const logRecord = 256 << 10
 
 // Put implements dynamicinformer.PersistenceWriter.
-func (c *changes) Put(key string, json []byte) error { return c.batch.Set(c.of(key), json, nil) }
+func (c *changes) Put(key string, json []byte) error { return c.add(key, json) }
 
 // Delete implements dynamicinformer.PersistenceWriter.
-func (c *changes) Delete(key string) error { return c.batch.Delete(c.of(key), nil) }
+func (c *changes) Delete(key string) error { return c.add(key, nil) }
+
+func (c *changes) add(key string, json []byte) error {
+	if c.text = appendChange(c.text, key, json); len(c.text) < logRecord {
+		return nil
+	}
+	return c.flush()
+}
+
+// flush writes what has been added as a record.
+func (c *changes) flush() error {
+	if len(c.text) == 0 {
+		return nil
+	}
+	key := c.view.numbered(logPrefix, c.kept.next)
+	value := c.view.store.sealing.seal(key, compress(c.text))
+	c.kept.next++
+	c.kept.log += len(value)
+	c.text = c.text[:0]
+	return c.set(key, value)
+}
+
+var errBlock = errors.New("changes do not come in blocks")
+
+// PutBlock implements dynamicinformer.BlockWriter.
+func (c *changes) PutBlock([]byte, []byte) error { return errBlock }
 
 // Close implements dynamicinformer.PersistedView.
 func (v *view) Close() error {
@@ -170,13 +231,15 @@ func expire(db *pebble.DB, before time.Time) error {
 	batch := db.NewBatch()
 	defer batch.Close()
 	for ok := all.First(); ok && err == nil; ok = all.Next() {
-		var r record
-		key := all.Key()
-		if len(key) == len(checkpointPrefix)+idLength && json.Unmarshal(all.Value(), &r) == nil && !r.Checkpoint.Time.Before(before) {
+		key, value := all.Key(), all.Value()
+		if len(key) == len(checkpointPrefix)+idLength && len(value) >= stampLength && int64(binary.BigEndian.Uint64(value)) >= before.Unix() {
 			continue
 		}
-		start, end := objects(string(key[len(checkpointPrefix):]))
-		err = errors.Join(batch.DeleteRange(start, end, nil), batch.Delete(key, nil))
+		for _, prefix := range []string{blockPrefix, logPrefix} {
+			start, end := bounds(prefix, string(key[len(checkpointPrefix):]))
+			err = errors.Join(err, batch.DeleteRange(start, end, nil))
+		}
+		err = errors.Join(err, batch.Delete(key, nil))
 	}
 	if err = errors.Join(err, all.Close()); err != nil || batch.Empty() {
 		return err

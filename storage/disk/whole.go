@@ -15,63 +15,107 @@ import (
 
 // replace writes a whole content as one table, which pebble takes over as it is: it is written once, never in memory as a
 // whole, and takes the place of what was there at once.
-func (v *view) replace(e *engine, db *pebble.DB, text []byte, write func(dynamicinformer.PersistenceWriter) error) error {
+func (v *view) replace(e *engine, db *pebble.DB, checkpoint []byte, write func(dynamicinformer.BlockWriter) error) error {
 	path := e.fs.PathJoin(e.dir, "whole-"+hex.EncodeToString([]byte(v.id)))
 	file, err := e.fs.Create(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = e.fs.Remove(path) }() // what is left of it after a failure
-	table := &table{
-		writer: sstable.NewWriter(objstorageprovider.NewFileWritable(file), e.pebbleOptions().MakeWriterOptions(0, db.TableFormat())),
-		prefix: objectPrefix + v.id,
+	t := &table{
+		writer:     sstable.NewWriter(objstorageprovider.NewFileWritable(file), e.pebbleOptions().MakeWriterOptions(0, db.TableFormat())),
+		checkpoint: checkpoint, changes: changes{view: v},
 	}
-	start, end := objects(v.id)
-	// Nothing in the table itself is removed by this.
-	err = errors.Join(table.writer.DeleteRange(start, end), table.writer.Set(v.recordKey(), text))
+	t.set = t.entry
+	for _, prefix := range []string{blockPrefix, logPrefix} { // nothing in the table itself is removed by this
+		start, end := bounds(prefix, v.id)
+		err = errors.Join(err, t.writer.DeleteRange(start, end))
+	}
 	if err == nil {
-		err = write(table)
+		err = errors.Join(write(t), t.flush(), t.between())
 	}
-	if err = errors.Join(err, table.writer.Close()); err != nil {
+	if err = errors.Join(err, t.writer.Close()); err != nil {
 		return err
 	}
-	had, err := has(db, start, end)
+	had, err := v.has(db)
 	if err != nil {
 		return err
 	}
 	if err := db.Ingest(context.Background(), []string{path}); err != nil {
 		return err
 	}
+	v.kept = t.kept
 	if had { // or what was there would stay on the disk until somebody writes a lot
-		return compact(db, start, end)
+		return v.compact(db)
 	}
 	return nil
 }
 
-// has reports whether there is any key in a range.
-func has(db *pebble.DB, start, end []byte) (bool, error) {
-	all, err := db.NewIter(&pebble.IterOptions{LowerBound: start, UpperBound: end})
+// has reports whether anything is kept of the view.
+func (v *view) has(db *pebble.DB) (bool, error) {
+	_, closer, err := db.Get(v.recordKey())
+	if errors.Is(err, pebble.ErrNotFound) {
+		return false, nil
+	}
 	if err != nil {
 		return false, err
 	}
-	any := all.First()
-	return any, errors.Join(all.Error(), all.Close())
+	return true, closer.Close()
 }
 
-// table is a dynamicinformer.PersistenceWriter.
+// compact has pebble put in order what is kept of the view.
+func (v *view) compact(db *pebble.DB) error {
+	var err error
+	for _, prefix := range []string{blockPrefix, logPrefix} {
+		start, end := bounds(prefix, v.id)
+		err = errors.Join(err, db.Compact(context.Background(), start, end, false))
+	}
+	return err
+}
+
+// table is a dynamicinformer.BlockWriter for a table, whose keys come in their order: blocks, the checkpoint, the log.
 type table struct {
-	writer *sstable.Writer
-	prefix string
-	key    []byte
+	changes
+	writer     *sstable.Writer
+	checkpoint []byte // nil: written
+	blocks     uint64
+	record     []byte // memory for reuse
 }
 
-// Put implements dynamicinformer.PersistenceWriter.
-func (t *table) Put(key string, json []byte) error {
-	t.key = append(append(t.key[:0], t.prefix...), key...)
-	return t.writer.Set(t.key, json)
+var errOrder = errors.New("a block comes after what is in none")
+
+// PutBlock implements dynamicinformer.BlockWriter.
+func (t *table) PutBlock(head, bodies []byte) error {
+	if t.checkpoint == nil {
+		return errOrder
+	}
+	key := t.view.numbered(blockPrefix, t.blocks)
+	t.record = appendBlock(t.record[:0], head, bodies)
+	value := t.view.store.sealing.seal(key, t.record)
+	t.blocks++
+	t.kept.blocks += len(value)
+	return t.writer.Set(key, value)
 }
 
 var errDelete = errors.New("a whole content has nothing to delete")
 
 // Delete implements dynamicinformer.PersistenceWriter.
 func (t *table) Delete(string) error { return errDelete }
+
+// entry writes a record of the log.
+func (t *table) entry(key, value []byte) error {
+	if err := t.between(); err != nil {
+		return err
+	}
+	return t.writer.Set(key, value)
+}
+
+// between writes what is between the blocks and the log.
+func (t *table) between() error {
+	if t.checkpoint == nil {
+		return nil
+	}
+	checkpoint := t.checkpoint
+	t.checkpoint = nil
+	return t.writer.Set(t.view.recordKey(), checkpoint)
+}

@@ -1,0 +1,377 @@
+package packed
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"weak"
+)
+
+// A block is how objects are kept outside memory: in two texts, of which the head has what identifies each object and its
+// labels, and the bodies have the rest. Who reads the head has the objects, and the bodies need not be read, nor even be
+// decompressed, before somebody reads one of them. What the head has is cut out of the JSON in the bodies.
+
+// BlockWriter collects the objects of a block. Its zero value is ready for use; Reset makes it so again.
+type BlockWriter struct {
+	classes []*class
+	records []byte
+	bodies  []byte
+	record  []byte // memory for reuse
+	count   int
+}
+
+// Count is how many objects there are, and Size what their bodies come to.
+func (w *BlockWriter) Count() int { return w.count }
+func (w *BlockWriter) Size() int  { return len(w.bodies) }
+
+// Reset forgets all objects.
+func (w *BlockWriter) Reset() {
+	w.classes, w.records, w.bodies, w.count = w.classes[:0], w.records[:0], w.bodies[:0], 0
+}
+
+// maxBodies is what the bodies of a block come to at most.
+const maxBodies = 1 << 30
+
+// Add adds an object. It returns false for one that blocks cannot take, which has to be kept as JSON.
+func (w *BlockWriter) Add(o *Object) (bool, error) {
+	if o.Compressed() {
+		var plain *Object
+		err := o.Peek(func(json []byte) error {
+			plain = (*Packer)(nil).Try(json)
+			return nil
+		})
+		if err != nil || plain == nil {
+			return false, err
+		}
+		o = plain
+	}
+	text, ok := o.JSON()
+	if !ok || len(w.bodies)+len(text) > maxBodies {
+		return false, nil
+	}
+	l := layout{
+		class: w.class(o.class), bodyAt: len(w.bodies), odd: o.word.Load()&flagOddLabels != 0,
+		namespace: int(o.namespaceLen()), key: len(o.slab) - int(o.keyAt), labels: field{length: int(o.labelsLen)},
+		uid: o.literal(o.uidAt, uint32(o.uidLen)), version: o.literal(o.versionAt, uint32(o.versionLen)),
+	}
+	if o.labelsLen > 0 {
+		l.labels = o.literal(o.labelsAt, o.labelsLen)
+	}
+	from := 0
+	for _, cut := range l.cuts() {
+		w.bodies = append(w.bodies, text[from:cut.at]...)
+		from = cut.at + cut.length
+	}
+	w.bodies = append(w.bodies, text[from:]...)
+	l.body = len(w.bodies) - l.bodyAt
+	w.record = o.appendIdentity(l.append(w.record[:0]))
+	w.records = binary.AppendUvarint(w.records, uint64(len(w.record)))
+	w.records = append(w.records, w.record...)
+	w.count++
+	return true, nil
+}
+
+// literal is the field at an offset of the slab: one that stands in the JSON, or not.
+func (o *Object) literal(at, length uint32) field {
+	if length == 0 || at >= o.body {
+		return field{at: -1, length: int(length)}
+	}
+	return field{at: int(at), length: int(length)}
+}
+
+// class is the number of a class.
+func (w *BlockWriter) class(of *class) int {
+	if at := slices.Index(w.classes, of); at >= 0 {
+		return at
+	}
+	w.classes = append(w.classes, of)
+	return len(w.classes) - 1
+}
+
+// Block returns the two texts of the block, which the next call of Add or Reset changes.
+func (w *BlockWriter) Block() (head, bodies []byte) {
+	head = binary.AppendUvarint(nil, uint64(len(w.classes)))
+	for _, c := range w.classes {
+		for _, text := range []string{c.apiVersion, c.kind} {
+			head = append(binary.AppendUvarint(head, uint64(len(text))), text...)
+		}
+	}
+	head = binary.AppendUvarint(head, uint64(w.count))
+	return append(head, w.records...), w.bodies
+}
+
+// field is a string of an object: at is where it stands in the JSON; negative: it does not.
+type field struct{ at, length int }
+
+// layout says where the parts of an object are. A record of a block's head is a layout and what appendIdentity appends.
+type layout struct {
+	class                int
+	bodyAt, body         int // the JSON in the bodies, without the fields that stand in it
+	uid, version, labels field
+	namespace, key       int
+	odd                  bool
+}
+
+// cuts are the fields that stand in the JSON, in their order there.
+func (l *layout) cuts() []field {
+	cuts := make([]field, 0, 3)
+	for _, f := range [...]field{l.uid, l.version, l.labels} {
+		if f.at < 0 || f.length == 0 {
+			continue
+		}
+		at := len(cuts)
+		for at > 0 && cuts[at-1].at > f.at {
+			at--
+		}
+		cuts = slices.Insert(cuts, at, f)
+	}
+	return cuts
+}
+
+func (l *layout) append(to []byte) []byte {
+	odd := 0
+	if l.odd {
+		odd = 1
+	}
+	for _, number := range [...]int{
+		l.class, l.bodyAt, l.body, l.uid.at + 1, l.uid.length, l.version.at + 1, l.version.length, l.labels.at + 1, l.labels.length,
+		l.namespace<<1 | odd, l.key,
+	} {
+		to = binary.AppendUvarint(to, uint64(number))
+	}
+	return to
+}
+
+// errBlock is for a block that nobody has written like that.
+var errBlock = errors.New("the block is damaged")
+
+// readLayout reads the layout that a record begins with, and returns its length.
+func readLayout(record string) (l layout, length int, err error) {
+	rest := record
+	var numbers [11]int
+	for k := range numbers {
+		number, ok := number(&rest)
+		if !ok {
+			return l, 0, errBlock
+		}
+		numbers[k] = number
+	}
+	l = layout{
+		class: numbers[0], bodyAt: numbers[1], body: numbers[2], uid: field{numbers[3] - 1, numbers[4]},
+		version: field{numbers[5] - 1, numbers[6]}, labels: field{numbers[7] - 1, numbers[8]},
+		namespace: numbers[9] >> 1, odd: numbers[9]&1 != 0, key: numbers[10],
+	}
+	if l.uid.length > maxField || l.version.length > maxField || l.namespace > maxField || l.namespace >= l.key && l.namespace > 0 ||
+		int64(l.uid.length+l.version.length)+int64(l.labels.length)+int64(l.key) != int64(len(rest)) {
+		return l, 0, errBlock
+	}
+	return l, len(record) - len(rest), nil
+}
+
+// number takes a number off the front.
+func number(text *string) (int, bool) {
+	n := uint64(0)
+	for i := 0; i < len(*text) && i < 5; i++ {
+		b := (*text)[i]
+		n |= uint64(b&0x7f) << (7 * i)
+		if b < 0x80 {
+			*text = (*text)[i+1:]
+			return int(n), n <= maxSlab
+		}
+	}
+	return 0, false
+}
+
+// part takes as many bytes off the front as a number says that comes before them.
+func part(text *string) (string, bool) {
+	n, ok := number(text)
+	if !ok || n > len(*text) {
+		return "", false
+	}
+	found := (*text)[:n]
+	*text = (*text)[n:]
+	return found, true
+}
+
+// block has the bodies of some objects.
+type block struct {
+	open func() ([]byte, error)
+	// size is what it takes in memory for each object.
+	size int
+	// opened is what open returned last, if the garbage collector has not taken it.
+	opened atomic.Pointer[weak.Pointer[opened]]
+	// objects are all that were read with it.
+	objects []Object
+}
+
+type opened struct{ bodies []byte }
+
+// ReadBlock returns the objects of a head, which is theirs from then on. They count as compressed. bodies returns the bodies of the block,
+// as long as one of the objects lives in this form, and is safe for concurrent use; size is what it keeps in memory.
+func ReadBlock(head []byte, bodies func() ([]byte, error), size int) ([]*Object, error) {
+	b := &block{open: bodies}
+	rest := textOf(head)
+	count, ok := number(&rest)
+	if !ok || count > len(rest) {
+		return nil, errBlock
+	}
+	classes := make([]*class, count)
+	for k := range classes {
+		apiVersion, ok := part(&rest)
+		kind, also := part(&rest)
+		if !ok || !also {
+			return nil, errBlock
+		}
+		c := *plainClass(bytesOf(apiVersion), bytesOf(kind))
+		c.block = b
+		classes[k] = &c
+	}
+	if count, ok = number(&rest); !ok || count > len(rest) {
+		return nil, errBlock
+	}
+	b.objects = make([]Object, count)
+	b.size = (size + len(head)) / max(count, 1)
+	objects := make([]*Object, count)
+	for k := range b.objects {
+		record, ok := part(&rest)
+		if !ok {
+			return nil, errBlock
+		}
+		if err := b.objects[k].read(record, classes); err != nil {
+			return nil, err
+		}
+		objects[k] = &b.objects[k]
+	}
+	if rest != "" {
+		return nil, errBlock
+	}
+	return objects, nil
+}
+
+// read makes an object of a record.
+func (o *Object) read(record string, classes []*class) error {
+	l, length, err := readLayout(record)
+	if err != nil || l.class >= len(classes) {
+		return errBlock
+	}
+	o.slab, o.class, o.body = record, classes[l.class], uint32(length)
+	o.uidLen, o.versionLen, o.labelsLen = uint16(l.uid.length), uint16(l.version.length), uint32(l.labels.length)
+	o.placeIdentity()
+	o.word.Store(l.word())
+	return nil
+}
+
+func (l *layout) word() uint32 {
+	if l.odd {
+		return uint32(l.namespace) | flagOddLabels
+	}
+	return uint32(l.namespace)
+}
+
+// bytes returns the bodies.
+func (b *block) bytes() ([]byte, error) {
+	if last := b.opened.Load(); last != nil {
+		if now := last.Value(); now != nil {
+			return now.bodies, nil
+		}
+	}
+	bodies, err := b.open()
+	if err != nil {
+		return nil, err
+	}
+	last := weak.Make(&opened{bodies})
+	b.opened.Store(&last)
+	return bodies, nil
+}
+
+// appendBody appends the JSON of an object of a block.
+func (b *block) appendBody(dst []byte, o *Object) ([]byte, layout, error) {
+	l, _, err := readLayout(o.slab)
+	if err != nil {
+		return dst, l, err
+	}
+	bodies, err := b.bytes()
+	if err != nil {
+		return dst, l, fmt.Errorf("reading %s: %w", o.Key(), err)
+	}
+	if l.body > len(bodies) || l.bodyAt > len(bodies)-l.body {
+		return dst, l, errBlock
+	}
+	body, start := bodies[l.bodyAt:l.bodyAt+l.body], len(dst)
+	for _, cut := range l.cuts() {
+		before := cut.at - (len(dst) - start)
+		if before < 0 || before > len(body) {
+			return dst, l, errBlock
+		}
+		dst = append(dst, body[:before]...)
+		body = body[before:]
+		switch cut {
+		case l.uid:
+			dst = append(dst, o.UID()...)
+		case l.version:
+			dst = append(dst, o.Version()...)
+		default:
+			dst = append(dst, o.plainLabels()...)
+		}
+	}
+	return append(dst, body...), l, nil
+}
+
+// InBlock reports whether the object is one of those that ReadBlock returned.
+func (o *Object) InBlock() bool { return o.class.block != nil }
+
+// Unfold calls yield with each object of the block that this one is in, and what makes the same object with memory of its own.
+func (o *Object) Unfold(yield func(folded *Object, unfold func() (*Object, error)) bool) {
+	for k := range o.class.block.objects {
+		folded := &o.class.block.objects[k]
+		if !yield(folded, folded.unfold) {
+			return
+		}
+	}
+}
+
+// unfold returns an object of a block as the Packer would have made it.
+func (o *Object) unfold() (*Object, error) {
+	buffer := buffers.Get().(*buffer)
+	defer buffer.release()
+	text, l, err := o.class.block.appendBody(buffer.bytes, o)
+	if err != nil {
+		return nil, err
+	}
+	next := &Object{
+		class: plainClass(bytesOf(o.class.apiVersion), bytesOf(o.class.kind)), body: uint32(len(text)),
+		uidLen: o.uidLen, versionLen: o.versionLen, labelsLen: o.labelsLen,
+	}
+	var slab strings.Builder
+	lost := 0 // bytes of fields that are not in the JSON
+	for _, f := range []field{l.uid, l.version} {
+		if f.at < 0 {
+			lost += f.length
+		}
+	}
+	slab.Grow(len(text) + lost + l.key)
+	slab.Write(text)
+	place := func(f field, value string) uint32 {
+		if f.at >= 0 || f.length == 0 {
+			return uint32(max(f.at, 0))
+		}
+		at := slab.Len()
+		slab.WriteString(value)
+		return uint32(at)
+	}
+	next.uidAt = place(l.uid, string(o.UID()))
+	next.versionAt = place(l.version, o.Version())
+	if l.labels.length > 0 {
+		next.labelsAt = uint32(l.labels.at)
+	}
+	next.keyAt = uint32(slab.Len())
+	slab.WriteString(o.Key())
+	next.slab = slab.String()
+	buffer.bytes = text
+	next.word.Store(o.word.Load() & (maskNamespace | flagOddLabels))
+	next.decoded.Store(o.decoded.Load())
+	return next, nil
+}

@@ -1,0 +1,76 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+// TestUnfold fills a store with blocks, changes an object of each, and unfolds the others. A snapshot of before shows the same.
+func TestUnfold(t *testing.T) {
+	s := New(Options{Form: NewPacked(nil, nil)})
+	if !s.Unfolds() || New(Options{}).Unfolds() {
+		t.Error("it is packed stores that unfold")
+	}
+	const objects, each = 3000, 30
+	texts := map[string]string{}
+	var keyed []Keyed
+	for n := 0; n < objects; n += each {
+		var w packed.BlockWriter
+		for k := n; k < n+each; k++ {
+			text := fmt.Sprintf(`{"apiVersion":"v1","kind":"K","metadata":{"name":"o%d","namespace":"n%d","resourceVersion":"%d"},"spec":{"n":%d}}`, k, k%7, k, k)
+			texts[fmt.Sprintf("n%d/o%d", k%7, k)] = text
+			if added, err := w.Add(s.form.Packer().Try([]byte(text))); err != nil || !added {
+				t.Fatal(added, err)
+			}
+		}
+		head, bodies := w.Block()
+		bodies = bytes.Clone(bodies)
+		read, err := packed.ReadBlock(head, func() ([]byte, error) { return bodies, nil }, len(bodies))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range read {
+			keyed = append(keyed, Keyed{Key: o.Key(), Item: s.form.Item(o)})
+		}
+	}
+	if !s.Restore(s.PrepareAll(keyed), "7") {
+		t.Fatal("it is not restored")
+	}
+	before := s.Snapshot()
+	for k := 0; k < objects; k += each {
+		key := fmt.Sprintf("n%d/o%d", k%7, k)
+		texts[key] = fmt.Sprintf(`{"apiVersion":"v1","kind":"K","metadata":{"name":"o%d","namespace":"n%d","resourceVersion":"%d"}}`, k, k%7, objects+k)
+		o := s.form.Packer().Try([]byte(texts[key]))
+		if _, ok := s.Put(s.Prepare(Keyed{Key: key, Item: o})); !ok {
+			t.Fatal("it is not put")
+		}
+	}
+	calls := 0
+	for next := s.Unfold(0); next != 0; next = s.Unfold(next) {
+		calls++
+	}
+	if calls == 0 {
+		t.Error("all was done in one go")
+	}
+	now := s.Snapshot()
+	var size int64
+	for key, item := range now.All {
+		o := item.(*packed.Object)
+		text, plain := o.JSON()
+		if !plain || text != texts[key] {
+			t.Fatalf("%s is %q, plain: %v", key, text, plain)
+		}
+		size += int64(o.Size())
+	}
+	if now.Len() != objects || now.sizes.packed != size || now.sizes.compressed != 0 {
+		t.Errorf("%d objects, whose sizes add up to %+v, not %d", now.Len(), now.sizes, size)
+	}
+	for key, item := range before.All {
+		if o := item.(*packed.Object); o.Key() != key {
+			t.Fatalf("the earlier snapshot shows %s for %s", o.Key(), key)
+		}
+	}
+}

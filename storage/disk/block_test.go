@@ -1,0 +1,161 @@
+package disk
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// blocked is what a view holds: the bodies of blocks by their heads, and changes.
+type blocked struct {
+	Blocks  map[string]string
+	Changes []string
+}
+
+func blocksOf(v dynamicinformer.PersistedView) dynamicinformer.PersistedBlocks {
+	return v.(dynamicinformer.PersistedBlocks)
+}
+
+func loadBlocks(v dynamicinformer.PersistedView) (blocked, error) {
+	all := blocked{Blocks: map[string]string{}}
+	later := map[string]func() ([]byte, error){}
+	err := blocksOf(v).LoadBlocks(func(key string, json []byte) error {
+		all.Changes = append(all.Changes, fmt.Sprintf("%s %s %v", key, json, json == nil))
+		return nil
+	}, func(head []byte, bodies func() ([]byte, error), size int) error {
+		if size == 0 {
+			return errors.New("a block takes no room")
+		}
+		later[string(head)] = bodies
+		return nil
+	})
+	for head, bodies := range later {
+		text, failure := bodies()
+		err = errors.Join(err, failure)
+		all.Blocks[head] = string(text)
+	}
+	return all, err
+}
+
+func saveBlocks(t testing.TB, v dynamicinformer.PersistedView, blocks map[string]string, puts ...string) {
+	t.Helper()
+	err := blocksOf(v).SaveBlocks(at(1, nil), blocks != nil, func(w dynamicinformer.BlockWriter) error {
+		for _, head := range slices.Sorted(maps.Keys(blocks)) {
+			if err := w.PutBlock([]byte(head), []byte(blocks[head])); err != nil {
+				return err
+			}
+		}
+		for _, key := range puts {
+			if err := w.Put(key, []byte("json of "+key)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestBlocks saves blocks, and changes beside them, until the next whole content takes their place. Bodies can be had when the
+// store is closed.
+func TestBlocks(t *testing.T) {
+	s := newStore(t, vfs.NewMem())
+	v := claim(t, s, "widgets")
+	blocks := map[string]string{"a head": "some bodies", "b head": string(bytes.Repeat([]byte("more "), 100_000))}
+	saveBlocks(t, v, blocks, "odd")
+	saveBlocks(t, v, nil, "a", "b")
+	err := blocksOf(v).SaveBlocks(at(2, nil), false, func(w dynamicinformer.BlockWriter) error { return w.Delete("a") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := blocked{blocks, []string{"odd json of odd false", "a json of a false", "b json of b false", "a  true"}}
+	got, err := loadBlocks(v)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if err := v.Load(func([]byte) error { return nil }); !errors.Is(err, errBlocks) {
+		t.Errorf("objects are loaded one by one: %v", err)
+	}
+	var bodies func() ([]byte, error)
+	err = blocksOf(v).LoadBlocks(func(string, []byte) error { return nil }, func(_ []byte, b func() ([]byte, error), _ int) error {
+		bodies = b
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	saveBlocks(t, v, map[string]string{"c head": "others"})
+	got, err = loadBlocks(v)
+	if diff := cmp.Diff(blocked{Blocks: map[string]string{"c head": "others"}}, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := bodies(); err != nil || string(text) != blocks["b head"] {
+		t.Errorf("later, the bodies are %.20s: %v", text, err)
+	}
+}
+
+// TestFull: changes that come to a share of the blocks, or of little, make a view full, in the next process, too.
+func TestFull(t *testing.T) {
+	fs := vfs.NewMem()
+	s := newStore(t, fs)
+	v := claim(t, s, "widgets")
+	saveBlocks(t, v, map[string]string{"a head": "some bodies"})
+	change := func(round int) {
+		noise := make([]byte, 1500)
+		for k := range noise {
+			noise[k] = byte(round * k * k >> 3)
+		}
+		err := blocksOf(v).SaveBlocks(at(round, nil), false, func(w dynamicinformer.BlockWriter) error { return w.Put(fmt.Sprint(round), noise) })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	rounds := 0
+	for ; !blocksOf(v).Full(); rounds++ {
+		if rounds > 1000 {
+			t.Fatal("it is never full")
+		}
+		change(rounds)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = newStore(t, fs)
+	v = claim(t, s, "widgets")
+	if all, err := loadBlocks(v); err != nil || len(all.Changes) != rounds || !blocksOf(v).Full() {
+		t.Errorf("%d changes of %d, full: %v, %v", len(all.Changes), rounds, blocksOf(v).Full(), err)
+	}
+	saveBlocks(t, v, map[string]string{"a head": "some bodies"})
+	if blocksOf(v).Full() {
+		t.Error("it is full right after a whole content")
+	}
+}
+
+// TestBlocksComeFirst: what comes out of order is refused.
+func TestBlocksComeFirst(t *testing.T) {
+	v := claim(t, newStore(t, vfs.NewMem()), "widgets")
+	big := bytes.Repeat([]byte("x"), logRecord)
+	err := blocksOf(v).SaveBlocks(at(1, nil), true, func(w dynamicinformer.BlockWriter) error {
+		return errors.Join(w.Put("a", big), w.PutBlock([]byte("head"), nil))
+	})
+	if !errors.Is(err, errOrder) {
+		t.Errorf("a block behind an object: %v", err)
+	}
+	saveBlocks(t, v, map[string]string{"a head": "some bodies"})
+	err = blocksOf(v).SaveBlocks(at(1, nil), false, func(w dynamicinformer.BlockWriter) error { return w.PutBlock([]byte("head"), nil) })
+	if !errors.Is(err, errBlock) {
+		t.Errorf("a block among changes: %v", err)
+	}
+}

@@ -1,0 +1,159 @@
+package disk
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/google/go-cmp/cmp"
+)
+
+func key(n byte) []byte { return bytes.Repeat([]byte{n}, keyLength) }
+
+// sealed opens a store with keys, and a view of it.
+func sealed(t *testing.T, fs vfs.FS, keys ...[]byte) (*Store, *view) {
+	t.Helper()
+	s := New("/state", Options{fs: fs, Keys: keys})
+	t.Cleanup(func() { _ = s.Close() })
+	return s, claim(t, s, "widgets").(*view)
+}
+
+// TestKeys reads with and without the right key, and changes keys.
+func TestKeys(t *testing.T) {
+	fs := vfs.NewMem()
+	reopened := func(keys ...[]byte) *view {
+		s, v := sealed(t, fs, keys...)
+		t.Cleanup(func() { _ = s.Close() })
+		return v
+	}
+	end := func(v *view) {
+		t.Helper()
+		if err := v.store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fails := func(what string, keys ...[]byte) {
+		t.Helper()
+		v := reopened(keys...)
+		defer end(v)
+		if _, ok, err := v.Checkpoint(); ok || !errors.Is(err, ErrKey) {
+			t.Errorf("%s: %v, %v", what, ok, err)
+		}
+		if all, err := loadBlocks(v); !errors.Is(err, ErrKey) || len(all.Changes)+len(all.Blocks) > 0 {
+			t.Errorf("%s: %v, %v", what, all, err)
+		}
+	}
+	want := blocked{map[string]string{"a head": "some bodies"}, []string{"odd json of odd false"}}
+	reads := func(what string, stale bool, keys ...[]byte) {
+		t.Helper()
+		v := reopened(keys...)
+		defer end(v)
+		if _, ok, err := v.Checkpoint(); !ok || err != nil {
+			t.Errorf("%s: %v, %v", what, ok, err)
+		}
+		got, err := loadBlocks(v)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", what, err, diff)
+		}
+		if v.Full() != stale {
+			t.Errorf("%s: to be written anew: %v", what, v.Full())
+		}
+	}
+	save := func(keys ...[]byte) {
+		t.Helper()
+		v := reopened(keys...)
+		defer end(v)
+		saveBlocks(t, v, want.Blocks, "odd")
+	}
+	save(key(1))
+	reads("the key", false, key(1))
+	reads("the old key behind another", true, key(2), key(1))
+	reads("the key before an older one", false, key(1), key(2))
+	fails("another key", key(2))
+	fails("no key")
+	save(key(2), key(1))
+	reads("the new key alone", false, key(2))
+	fails("the old key alone", key(1))
+	save()
+	fails("a key for what is not encrypted", key(1))
+	reads("no key for what is not encrypted", false)
+}
+
+// TestWrongKeys are no keys.
+func TestWrongKeys(t *testing.T) {
+	s := New(t.TempDir(), Options{Keys: [][]byte{key(1), []byte("too short")}})
+	if _, err := s.View("widgets"); err == nil || !strings.Contains(err.Error(), "Options.Keys[1] has 9 bytes") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestSealed: nothing of what is kept can be read in the files, and what was changed or put in another place is damaged.
+func TestSealed(t *testing.T) {
+	fs := vfs.NewMem()
+	s, v := sealed(t, fs, key(1))
+	saveBlocks(t, v, map[string]string{"a confidential head": "some confidential bodies"}, "confidential")
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files(t, fs, "/state") {
+		f, err := fs.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := f.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := make([]byte, info.Size())
+		if _, err := f.ReadAt(text, 0); err != nil && len(text) > 0 {
+			t.Fatal(err)
+		}
+		for _, word := range []string{"confidential", "widgets"} {
+			if bytes.Contains(text, []byte(word)) {
+				t.Errorf("%s has %q", path, word)
+			}
+		}
+	}
+	for name, change := range map[string]func(v *view, db *pebble.DB, value []byte) error{
+		"changed": func(v *view, db *pebble.DB, value []byte) error {
+			value[len(value)-1] ^= 1
+			return db.Set(v.numbered(blockPrefix, 0), value, pebble.Sync)
+		},
+		"moved": func(v *view, db *pebble.DB, value []byte) error {
+			return db.Set(v.numbered(blockPrefix, 1), value, pebble.Sync)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, v := sealed(t, vfs.NewMem(), key(1))
+			saveBlocks(t, v, map[string]string{"a head": "some bodies"})
+			_, err := v.store.use(0, func(_ *engine, db *pebble.DB) error {
+				value, closer, err := db.Get(v.numbered(blockPrefix, 0))
+				if err != nil {
+					return err
+				}
+				value = bytes.Clone(value)
+				return errors.Join(closer.Close(), change(v, db, value))
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := loadBlocks(v); !errors.Is(err, errDamaged) {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}
+
+// TestNonces: the same content is another text each time.
+func TestNonces(t *testing.T) {
+	s, err := newSealing([][]byte{key(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(s.seal([]byte("place"), []byte("record")), s.seal([]byte("place"), []byte("record"))) {
+		t.Error("a nonce was used twice")
+	}
+}

@@ -87,6 +87,9 @@ type PersistenceStatus struct {
 	Kept bool
 	Why  string
 	Err  error
+	// Saves and Failures count how often something was saved, and how often something went wrong. What fails is tried again
+	// after a pause of twice Options.PersistenceInterval, which grows to five minutes.
+	Saves, Failures int
 	// Resumed says that the informer has gone on from what an earlier process kept, without listing everything.
 	Resumed bool
 	// Checkpoint is what is kept now, as far as this process knows; zero for nothing.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -48,29 +49,38 @@ type keeper struct {
 	// why says why nothing is kept; empty where it is.
 	why string
 
-	mu struct {
-		sync.Mutex
+	// own holds a token while somebody reads or saves, who may be held up by the disk for as long as that does not answer, and
+	// guards mine.
+	own  chan struct{}
+	mine struct {
 		view PersistedView // nil: not claimed
 		// saved is what is kept, as far as it is known; nil: not known.
 		saved *store.Snapshot
 		// of is what saved was brought by.
 		of *past
-		// due is when to try again after a failure.
+		// due is when to try again after a number of failures.
 		due      time.Time
-		timer    *time.Timer
-		finished bool
+		failures int
 	}
-	told struct {
+	// finished says that whoever gives back the token gives up the view.
+	finished atomic.Bool
+	told     struct {
 		sync.Mutex
 		status PersistenceStatus
 	}
 }
 
-// retryPause is how long nothing is tried after a failure.
-const retryPause = time.Minute
+// longestPause is how long nothing is tried after many failures. After the first it is twice the interval.
+const longestPause = 5 * time.Minute
+
+// diskPatience is how long the informer waits for what reads or saves: it goes on then as if nothing were kept, until the disk
+// answers.
+var diskPatience = 10 * time.Second
+
+var errSlowDisk = errors.New("the disk does not answer")
 
 func newKeeper(i *Informer) *keeper {
-	k := &keeper{informer: i, keeping: i.source.keeping}
+	k := &keeper{informer: i, keeping: i.source.keeping, own: make(chan struct{}, 1)}
 	k.why = i.options.whyNotKept(i.gvr)
 	if k.keeping == nil {
 		k.why = "the factory has no Persistence"
@@ -119,25 +129,66 @@ func (o ResourceOptions) persistenceKey(gvr schema.GroupVersionResource) string 
 
 // start has the content saved from now on.
 func (k *keeper) start() {
-	if k.why != "" {
-		return
+	if k.why == "" {
+		k.next()
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.mu.timer = time.AfterFunc(k.pause(), k.tick) // ended by finish
 }
+
+// next has another look later.
+func (k *keeper) next() { time.AfterFunc(k.pause(), k.tick) } // the last of which finds that it is finished
 
 // pause is between two looks. What has changed since a look is behind by that, and by what saving takes.
 func (k *keeper) pause() time.Duration { return k.interval * 4 / 5 }
 
 func (k *keeper) tick() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.mu.finished {
+	if k.finished.Load() {
 		return
 	}
-	k.saveLocked()
-	k.mu.timer.Reset(k.pause())
+	defer k.next()
+	select {
+	case k.own <- struct{}{}:
+	default: // somebody is reading or saving, and perhaps for long
+		return
+	}
+	defer k.giveBack()
+	if !k.finished.Load() {
+		k.saveLocked()
+	}
+}
+
+// giveBack gives back the token.
+func (k *keeper) giveBack() {
+	if k.finished.Load() {
+		if k.mine.view != nil {
+			k.note(k.mine.view.Close())
+		}
+		k.mine.view, k.mine.saved = nil, nil
+	}
+	<-k.own
+}
+
+// do calls f with the token, and returns when it has returned. With an error it does not wait for f any more, if it has been
+// called at all.
+func (k *keeper) do(ctx context.Context, f func()) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, diskPatience, errSlowDisk)
+	defer cancel()
+	select {
+	case k.own <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	done := make(chan struct{})
+	go func() { // ended by f, which a disk that does not answer may hold up
+		defer close(done)
+		defer k.giveBack()
+		f()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // finish saves what is left to save, and gives the view up.
@@ -145,16 +196,21 @@ func (k *keeper) finish() {
 	if k.why != "" {
 		return
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.mu.finished = true
-	k.mu.timer.Stop()
-	k.mu.due = time.Time{}
-	k.saveLocked()
-	if k.mu.view != nil {
-		k.note(k.mu.view.Close())
+	err := k.do(context.Background(), func() {
+		k.finished.Store(true)
+		k.mine.due = time.Time{}
+		k.saveLocked()
+	})
+	if err == nil {
+		return
 	}
-	k.mu.view, k.mu.saved = nil, nil
+	k.note(fmt.Errorf("keeping %s: %w", formatGVR(k.informer.gvr), err))
+	k.finished.Store(true)
+	select {
+	case k.own <- struct{}{}: // it has just been given back
+		k.giveBack()
+	default:
+	}
 }
 
 // saveLocked saves what has changed since the last time.
@@ -162,26 +218,29 @@ func (k *keeper) saveLocked() {
 	now, by, resuming := k.informer.core.Checkpoint()
 	of, ok := by.(*past)
 	if !ok && !resuming {
-		k.mu.saved = nil // or it would hold objects in memory that nobody shows any more
+		k.mine.saved = nil // or it would hold objects in memory that nobody shows any more
 	}
-	if !ok || time.Now().Before(k.mu.due) {
+	if !ok || time.Now().Before(k.mine.due) {
 		return
 	}
-	if was := k.mu.saved; was != nil && was.ResourceVersion() == now.ResourceVersion() && k.mu.of == of {
+	if was := k.mine.saved; was != nil && was.ResourceVersion() == now.ResourceVersion() && k.mine.of == of {
 		return
 	}
 	k.saving <- struct{}{} // given back by whoever saves, in as much time as that takes
 	defer func() { <-k.saving }()
 	at, err := k.save(now, of)
 	if err != nil {
-		k.mu.saved, k.mu.due = nil, time.Now().Add(retryPause)
+		k.mine.failures++
+		pause := min(k.interval<<min(k.mine.failures, 10), longestPause)
+		k.mine.saved, k.mine.due = nil, time.Now().Add(pause)
 		k.note(fmt.Errorf("keeping %s: %w", formatGVR(k.informer.gvr), err))
 		return
 	}
-	k.mu.saved, k.mu.of = now, of
+	k.mine.saved, k.mine.of, k.mine.failures = now, of, 0
 	k.told.Lock()
 	defer k.told.Unlock()
 	k.told.status.Checkpoint, k.told.status.Err = at, nil
+	k.told.status.Saves++
 }
 
 // errNoCluster is for a server that is not told apart from others.
@@ -202,11 +261,11 @@ func (k *keeper) save(now *store.Snapshot, of *past) (Checkpoint, error) {
 		ResourceVersion: strings.Clone(now.ResourceVersion()), Version: of.version, UID: of.uid,
 		Cluster: uid, Endpoint: k.cluster.endpoint, Objects: now.Len(), Time: time.Now().UTC(),
 	}
-	saved := k.mu.saved
-	if k.mu.of != of && saved != nil && (k.mu.of == nil || k.mu.of.version != of.version || k.mu.of.uid != of.uid) {
+	saved := k.mine.saved
+	if k.mine.of != of && saved != nil && (k.mine.of == nil || k.mine.of.version != of.version || k.mine.of.uid != of.uid) {
 		saved = nil // of another generation, in another form perhaps
 	}
-	if blocks, ok := k.mu.view.(PersistedBlocks); ok {
+	if blocks, ok := k.mine.view.(PersistedBlocks); ok {
 		whole := saved == nil || blocks.Full()
 		return at, blocks.SaveBlocks(at, whole, func(w BlockWriter) error {
 			if whole {
@@ -215,7 +274,7 @@ func (k *keeper) save(now *store.Snapshot, of *past) (Checkpoint, error) {
 			return k.writeChanges(w, saved, now)
 		})
 	}
-	return at, k.mu.view.Save(at, saved == nil, func(w PersistenceWriter) error {
+	return at, k.mine.view.Save(at, saved == nil, func(w PersistenceWriter) error {
 		if saved == nil {
 			return writeAll(w, now)
 		}
@@ -225,14 +284,14 @@ func (k *keeper) save(now *store.Snapshot, of *past) (Checkpoint, error) {
 
 // claimLocked claims the view.
 func (k *keeper) claimLocked() error {
-	if k.mu.view != nil {
+	if k.mine.view != nil {
 		return nil
 	}
 	view, err := k.View(k.key)
 	if err != nil {
 		return err
 	}
-	k.mu.view = view
+	k.mine.view = view
 	return nil
 }
 
@@ -247,6 +306,7 @@ func (k *keeper) note(err error) {
 		k.informer.logError(err)
 	}
 	k.told.status.Err, k.told.status.Checkpoint = err, Checkpoint{}
+	k.told.status.Failures++
 }
 
 func (k *keeper) report() PersistenceStatus {

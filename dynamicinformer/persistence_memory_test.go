@@ -31,9 +31,9 @@ func TestSavedIsNotHeld(t *testing.T) {
 	f := newFactory(t, server, Options{Persistence: s, PersistenceInterval: time.Millisecond})
 	i := synced(t, f)
 	holds := func() bool {
-		i.keeper.mu.Lock()
-		defer i.keeper.mu.Unlock()
-		return i.keeper.mu.saved != nil
+		held := false
+		must(t, i.keeper.do(t.Context(), func() { held = i.keeper.mine.saved != nil }))
+		return held
 	}
 	await(t, holds)
 	must(t, i.GetStore().Delete(widget("a", "one")))

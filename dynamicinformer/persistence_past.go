@@ -26,13 +26,21 @@ type past struct {
 // Recall implements informer.Past. Before the server has answered, what is kept counts if it is of the same address; after
 // that, the cluster has to be the same.
 func (p *past) Recall(ctx context.Context, answered bool) *informer.Kept {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	kept, err := p.recall(ctx, answered)
+	var found struct {
+		kept *informer.Kept
+		err  error
+	}
+	err := p.do(ctx, func() { found.kept, found.err = p.recall(ctx, answered) })
+	if err == nil {
+		err = found.err
+	}
 	if err != nil && ctx.Err() == nil {
 		p.note(fmt.Errorf("recalling %s: %w", formatGVR(p.informer.gvr), err))
 	}
-	return kept
+	if err != nil {
+		return nil
+	}
+	return found.kept
 }
 
 func (p *past) recall(ctx context.Context, answered bool) (*informer.Kept, error) {
@@ -46,7 +54,7 @@ func (p *past) recall(ctx context.Context, answered bool) (*informer.Kept, error
 	if err := p.claimLocked(); err != nil {
 		return nil, err
 	}
-	at, ok, err := p.keeper.mu.view.Checkpoint()
+	at, ok, err := p.mine.view.Checkpoint()
 	if err != nil || !ok || !p.fits(at) {
 		return nil, err
 	}
@@ -79,7 +87,7 @@ var errCount = errors.New("what is kept is not complete")
 
 // load reads the objects.
 func (p *past) load(at Checkpoint) (items []informer.Item, err error) {
-	if blocks, ok := p.mu.view.(PersistedBlocks); ok {
+	if blocks, ok := p.mine.view.(PersistedBlocks); ok {
 		items, err = p.loadBlocks(blocks, at)
 	} else {
 		items, err = p.loadAll(at)
@@ -93,7 +101,7 @@ func (p *past) load(at Checkpoint) (items []informer.Item, err error) {
 func (p *past) loadAll(at Checkpoint) ([]informer.Item, error) {
 	form := p.informer.core.Form()
 	items := make([]store.Item, 0, at.Objects)
-	return items, p.mu.view.Load(func(json []byte) error {
+	return items, p.mine.view.Load(func(json []byte) error {
 		object, err := form.Packer().Pack(json)
 		if err != nil {
 			return err
@@ -135,12 +143,12 @@ func (p *past) loadBlocks(view PersistedBlocks, at Checkpoint) ([]informer.Item,
 // Shows implements informer.Past.
 func (p *past) Shows(shows bool) {
 	p.informer.health.Resuming(p.generation, shows)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.mu.saved, p.mu.of = nil, nil
-	if now, _, resuming := p.informer.core.Checkpoint(); resuming { // and nobody else has written to it yet
-		p.mu.saved, p.mu.of = now, p
+	now, _, resuming := p.informer.core.Checkpoint()
+	if !resuming { // or somebody else has written to it
+		now = nil
 	}
+	// Where the disk holds that up, the next save is a whole one.
+	_ = p.do(context.Background(), func() { p.mine.saved, p.mine.of = now, p })
 }
 
 // Confirmed implements informer.Past.

@@ -10,9 +10,12 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
 // TestPowerLoss saves a random history on a file system that forgets, at any moment, a part of what was not synced, and
@@ -173,7 +176,8 @@ func write(t *testing.T, fs vfs.FS, path string, data []byte) {
 	}
 }
 
-// TestFullDisk has every write fail from some moment on: nothing can be saved, which is reported, and the process lives.
+// TestFullDisk has every write fail from some moment on: nothing can be saved, which is reported, and the process lives. Once
+// there is room again, what is saved is there.
 func TestFullDisk(t *testing.T) {
 	for after := range int64(40) {
 		mem := vfs.NewMem()
@@ -185,7 +189,7 @@ func TestFullDisk(t *testing.T) {
 			}
 			return nil
 		}))
-		s := New("/state", Options{fs: fs})
+		s := New("/state", Options{fs: fs, pause: time.Nanosecond})
 		v := claim(t, s, "widgets")
 		save(t, v, 1, numbered(50, 1))
 		full.Store(true)
@@ -201,7 +205,84 @@ func TestFullDisk(t *testing.T) {
 			t.Logf("%d writes were enough for all", after)
 		}
 		full.Store(false)
-		_ = s.Close()
+		recovers(t, v)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, claim(t, newStore(t, mem), "widgets"), "20", numbered(30, 20).texts())
+	}
+}
+
+// recovers saves until the disk has been tried again.
+func recovers(t *testing.T, v dynamicinformer.PersistedView) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		err := saveAll(v, 20, numbered(30, 20))
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// hangingFS is a file system that does not answer, when it is told to hang, to what is to be synced.
+type hangingFS struct {
+	vfs.FS
+	hangs   *atomic.Bool
+	waiting chan struct{}
+	free    chan struct{}
+}
+
+func (h hangingFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := h.FS.Create(name, category)
+	return hangingFile{f, h}, err
+}
+
+type hangingFile struct {
+	vfs.File
+	fs hangingFS
+}
+
+func (f hangingFile) hang() {
+	if f.fs.hangs.Load() {
+		f.fs.waiting <- struct{}{}
+		<-f.fs.free
+	}
+}
+
+func (f hangingFile) Sync() error {
+	f.hang()
+	return f.File.Sync()
+}
+
+func (f hangingFile) SyncData() error {
+	f.hang()
+	return f.File.SyncData()
+}
+
+// TestHangingDisk: Close does not wait for a disk that does not answer, and leaves the folder to nobody else.
+func TestHangingDisk(t *testing.T) {
+	mem := vfs.NewMem()
+	fs := hangingFS{mem, &atomic.Bool{}, make(chan struct{}, 100), make(chan struct{})}
+	s := New("/state", Options{fs: fs, patience: time.Nanosecond})
+	v := claim(t, s, "widgets")
+	save(t, v, 1, numbered(5, 1))
+	fs.hangs.Store(true)
+	saved := make(chan error)
+	go func() { saved <- saveAll(v, 2, numbered(5, 2)) }() // ended by free
+	<-fs.waiting
+	if err := s.Close(); !errors.Is(err, ErrBusy) {
+		t.Errorf("it is closed: %v", err)
+	}
+	if _, err := newStore(t, mem).View("widgets"); err == nil {
+		t.Error("another store can use the folder")
+	}
+	fs.hangs.Store(false)
+	close(fs.free)
+	if err := <-saved; err != nil {
+		t.Error(err)
 	}
 }
 

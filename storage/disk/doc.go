@@ -18,7 +18,7 @@
 // # Failures
 //
 // A folder that cannot be used, a disk that is full or read-only, or a second process on the folder show as Err in
-// Informer.Persistence, and are tried again after a minute. The informers go on as if nothing were kept.
+// Informer.Persistence, and are tried again after a pause that grows. The informers go on as if nothing were kept.
 //
 // # Concurrency
 //

@@ -3,6 +3,7 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"sync"
 	"sync/atomic"
@@ -32,6 +33,8 @@ type engine struct {
 		once    bool // broken is closed
 		why     error
 		damaged error // what was found to be damaged in the background
+		// changing counts the calls that are changing something on the disk.
+		changing int
 	}
 }
 
@@ -43,11 +46,20 @@ const (
 	openFiles = 100
 )
 
-// openEngine opens the store in a folder. One that is damaged is removed.
-func openEngine(dir string, options Options) (*engine, error) {
+// lockFolder makes a folder, if need be, and has nobody else use it. Pebble syncs what is in its folder, but not that the folder is
+// there.
+func lockFolder(dir string, options Options) (io.Closer, error) {
 	if err := options.fs.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
+	if err := syncDir(options.fs, options.fs.PathDir(dir)); err != nil {
+		return nil, err
+	}
+	return options.fs.Lock(options.fs.PathJoin(dir, "lock"))
+}
+
+// openEngine opens the store in a folder. One that is damaged is removed.
+func openEngine(dir string, options Options) (*engine, error) {
 	e, err := openOnce(dir, options)
 	if err != nil && !ofMachine(err) {
 		if err := options.fs.RemoveAll(e.dir); err != nil {
@@ -77,12 +89,8 @@ func (e *engine) open(oldest time.Time) (err error) {
 	if err := e.fs.MkdirAll(e.dir, 0o700); err != nil {
 		return err
 	}
-	// Pebble syncs what is in its folder, but not that the folder is there.
-	above := e.fs.PathDir(e.dir)
-	for _, dir := range []string{above, e.fs.PathDir(above)} {
-		if err := syncDir(e.fs, dir); err != nil {
-			return err
-		}
+	if err := syncDir(e.fs, e.fs.PathDir(e.dir)); err != nil {
+		return err
 	}
 	e.db, err = pebble.Open(e.dir, e.pebbleOptions())
 	if err != nil {
@@ -174,7 +182,7 @@ func (e *engine) fail(why error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.mu.once {
-		e.mu.once, e.mu.why = true, fmt.Errorf("nothing can be kept any more by this process: %w", why)
+		e.mu.once, e.mu.why = true, fmt.Errorf("the disk has failed: %w", why)
 		close(e.broken)
 	}
 }
@@ -206,6 +214,13 @@ func (e *engine) Infof(string, ...any) {}
 
 // Errorf implements pebble.Logger: errors are returned, too.
 func (e *engine) Errorf(string, ...any) {}
+
+// failure returns why pebble cannot go on; nil: it can.
+func (e *engine) failure() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.mu.why
+}
 
 // Fatalf implements pebble.Logger. It must not return, and must not end the process either.
 func (e *engine) Fatalf(format string, args ...any) {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 
@@ -36,7 +37,17 @@ type Options struct {
 
 	// fs is in the place of the machine's file system, with path names of its own.
 	fs vfs.FS
+	// pause is that after the first failure of the disk, and patience how long Close waits for it.
+	pause, patience time.Duration
 }
+
+const (
+	// firstPause is how long the disk is left alone after it has failed; it doubles with each failure, up to longestPause.
+	firstPause   = 10 * time.Second
+	longestPause = time.Hour
+	// closePatience is how long Close waits for what is being saved or loaded.
+	closePatience = 10 * time.Second
+)
 
 const defaultMaxAge = 30 * 24 * time.Hour
 
@@ -50,8 +61,13 @@ type Store struct {
 
 	mu struct {
 		sync.Mutex
+		// lock is held from the first use on.
+		lock io.Closer
 		// engine is nil before the first use, and after damage.
 		engine *engine
+		// retry is when the disk is tried again after it has failed, and pause is what comes after the next failure.
+		retry time.Time
+		pause time.Duration
 		// epoch counts the engines there have been.
 		epoch   int
 		closed  bool
@@ -69,7 +85,14 @@ func New(dir string, options Options) *Store {
 	if options.fs == nil {
 		options.fs = privateFS{vfs.Default}
 	}
+	if options.pause <= 0 {
+		options.pause = firstPause
+	}
+	if options.patience <= 0 {
+		options.patience = closePatience
+	}
 	s := &Store{dir: dir, options: options}
+	s.mu.pause = options.pause
 	s.sealing, s.wrong = newSealing(options.Keys)
 	s.mu.claimed = map[string]bool{}
 	return s
@@ -90,17 +113,33 @@ func (s *Store) View(key string) (dynamicinformer.PersistedView, error) {
 	return &view{store: s, key: key, id: string(hash[:idLength])}, nil
 }
 
-// Close waits for what is being saved or loaded, and ends the Store. What has been saved stays.
+// ErrBusy is reported by Close where the disk does not answer to what is being saved or loaded.
+var ErrBusy = errors.New("the disk does not answer: the folder stays in use until the process ends")
+
+// Close waits for what is being saved or loaded, ten seconds at most, and ends the Store. What has been saved stays.
 func (s *Store) Close() error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.mu.closed = true
-	e := s.mu.engine
-	s.mu.engine = nil
-	if e == nil {
+	e, lock := s.mu.engine, s.mu.lock
+	s.mu.engine, s.mu.lock = nil, nil
+	s.mu.Unlock()
+	if lock == nil {
 		return nil
 	}
-	return e.close()
+	var err error
+	if e != nil {
+		closed := make(chan error, 1)
+		go func() { closed <- e.close() }() // ended by the disk
+		select {
+		case err = <-closed:
+		case <-time.After(s.options.patience):
+			return ErrBusy
+		}
+		if !e.still() {
+			return errors.Join(err, ErrBusy)
+		}
+	}
+	return errors.Join(err, lock.Close())
 }
 
 // open returns the engine, which it opens if need be, and its number.
@@ -113,15 +152,56 @@ func (s *Store) open() (*engine, int, error) {
 	if s.wrong != nil {
 		return nil, 0, s.wrong
 	}
+	if err := s.recoverLocked(); err != nil {
+		return nil, 0, err
+	}
 	if s.mu.engine == nil {
-		e, err := openEngine(s.dir, s.options)
-		if err != nil {
+		if err := s.openLocked(); err != nil {
 			return nil, 0, fmt.Errorf("opening %s: %w", s.dir, err)
 		}
+	}
+	return s.mu.engine, s.mu.epoch, nil
+}
+
+func (s *Store) openLocked() (err error) {
+	if s.mu.lock == nil {
+		if s.mu.lock, err = lockFolder(s.dir, s.options); err != nil {
+			s.mu.lock = nil
+			return err
+		}
+	}
+	e, err := openEngine(s.dir, s.options)
+	if err == nil {
 		s.mu.engine = e
 		s.mu.epoch++
 	}
-	return s.mu.engine, s.mu.epoch, nil
+	return err
+}
+
+// recoverLocked gives an engine up that has failed, once it has been left alone for a while: the next one begins with what
+// has been saved by then, as after a crash. What goroutines of the old one wait in stays in memory, so that pauses grow.
+func (s *Store) recoverLocked() error {
+	e := s.mu.engine
+	if e == nil {
+		return nil
+	}
+	failure := e.failure()
+	if failure == nil {
+		return nil
+	}
+	now := time.Now()
+	if s.mu.retry.IsZero() {
+		s.mu.retry = now.Add(s.mu.pause)
+		s.mu.pause = min(2*s.mu.pause, longestPause)
+	}
+	switch left := s.mu.retry.Sub(now); {
+	case left > 0:
+		return fmt.Errorf("%w (tried again in %v)", failure, left.Round(time.Second))
+	case !e.still():
+		return fmt.Errorf("%w (and does not answer)", failure)
+	}
+	s.mu.engine, s.mu.retry = nil, time.Time{}
+	return nil
 }
 
 // use calls f with the engine of a number; zero: of any. What turns out to be damaged is removed: everything that was kept

@@ -1,0 +1,71 @@
+package dynamicinformer
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// hangingShelf is a shelf that answers to nothing before it is freed.
+type hangingShelf struct {
+	*shelf
+	free chan struct{}
+}
+
+func (h hangingShelf) View(key string) (PersistedView, error) {
+	<-h.free
+	return h.shelf.View(key)
+}
+
+// impatient has informers wait for the disk for a moment only.
+func impatient(t *testing.T) {
+	was := diskPatience
+	diskPatience = 20 * time.Millisecond
+	t.Cleanup(func() { diskPatience = was })
+}
+
+// TestHangingPersistence: an informer syncs and ends although what keeps its content does not answer, and says so. The view is
+// given up when it does.
+func TestHangingPersistence(t *testing.T) {
+	impatient(t)
+	server, h := newServer(t), hangingShelf{newShelf(), make(chan struct{})}
+	server.Create(t, widgets, widget("a", "one"))
+	f := newFactory(t, server, Options{Persistence: h, PersistenceInterval: time.Millisecond})
+	i := synced(t, f)
+	if err := i.Persistence().Err; !errors.Is(err, errSlowDisk) {
+		t.Errorf("once it has synced, the error is %v", err)
+	}
+	if err := f.Shutdown(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := i.Persistence().Err; !errors.Is(err, errSlowDisk) {
+		t.Errorf("after the end, the error is %v", err)
+	}
+	close(h.free)
+	await(t, func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		v := h.views[i.keeper.key]
+		return v != nil && !v.claimed
+	})
+}
+
+// TestPersistenceRecovers: what fails is tried again by itself.
+func TestPersistenceRecovers(t *testing.T) {
+	server, s := newServer(t), newShelf()
+	s.fails = errors.New("the disk is full")
+	server.Create(t, widgets, widget("a", "one"))
+	f := newFactory(t, server, Options{Persistence: s, PersistenceInterval: time.Millisecond})
+	i := synced(t, f)
+	await(t, func() bool { return i.Persistence().Failures > 1 })
+	if status := i.Persistence(); !errors.Is(status.Err, s.fails) || status.Saves > 0 || status.Checkpoint != (Checkpoint{}) {
+		t.Errorf("the status is %+v", status)
+	}
+	s.mu.Lock()
+	s.fails = nil
+	s.mu.Unlock()
+	await(t, func() bool {
+		status := i.Persistence()
+		return status.Err == nil && status.Saves > 0 && status.Checkpoint.Objects == 1
+	})
+}

@@ -12,6 +12,8 @@ type controlPlane interface {
 	restartAPIServer(ctx context.Context) error
 	// apiServerPID is the process of the API server, which runs.
 	apiServerPID(ctx context.Context) (int, error)
+	// killEtcd ends etcd at once; it stays away until restartEtcd.
+	killEtcd(ctx context.Context) error
 	restartEtcd(ctx context.Context) error
 	// compact discards etcd's history.
 	compact(ctx context.Context) error

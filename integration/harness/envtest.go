@@ -128,8 +128,12 @@ func (p *envtestPlane) apiServerPID(context.Context) (int, error) {
 	return recordedPID(p.dir, "kube-apiserver")
 }
 
+func (p *envtestPlane) killEtcd(ctx context.Context) error {
+	return p.kill(ctx, "etcd", p.etcd.Stop, p.etcd.URL.Host)
+}
+
 func (p *envtestPlane) restartEtcd(ctx context.Context) error {
-	if err := p.kill(ctx, "etcd", p.etcd.Stop, p.etcd.URL.Host); err != nil {
+	if err := p.killEtcd(ctx); err != nil {
 		return err
 	}
 	if err := p.etcd.Start(); err != nil {

@@ -66,6 +66,8 @@ func (s *sandbox) restartAPIServer(ctx context.Context) error {
 	return s.run(ctx, "restart", "apiserver")
 }
 
+func (s *sandbox) killEtcd(ctx context.Context) error { return s.run(ctx, "kill", "etcd") }
+
 func (s *sandbox) restartEtcd(ctx context.Context) error { return s.run(ctx, "restart", "etcd") }
 
 func (s *sandbox) compact(ctx context.Context) error { return s.run(ctx, "compact") }

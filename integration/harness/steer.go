@@ -26,6 +26,12 @@ func RestartAPIServer(t testing.TB) {
 	steer(t, plane(t).restartAPIServer)
 }
 
+// KillEtcd ends etcd with SIGKILL. RestartEtcd has to follow; it brings the data back.
+func KillEtcd(t testing.TB) {
+	t.Helper()
+	steer(t, plane(t).killEtcd)
+}
+
 // RestartEtcd restarts etcd with its data, and returns when it and the API server, if that runs, are ready.
 func RestartEtcd(t testing.TB) {
 	t.Helper()

@@ -8,11 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/integration/harness"
-	"github.com/crdcache/crdcache/readapi/live"
+	"github.com/crdcache/crdcache/integration/internal/cacheserver"
 )
 
 // newLivePair is newPair with a cache of the real API server in the place of a storage.
@@ -22,18 +20,11 @@ func newLivePair(t *testing.T) *pair {
 	harness.InstallCRDs(t, harness.Read(t, testdata+"crds")...)
 	harness.Apply(t, harness.Read(t, testdata+"objects")...)
 	config := harness.Config(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
-	if err != nil {
-		t.Fatal(err)
+	gvrs := []schema.GroupVersionResource{crd.GVR, {Version: "v1", Resource: "namespaces"}}
+	for _, plural := range plurals {
+		gvrs = append(gvrs, schema.GroupVersionResource{Group: group, Version: "v1", Resource: plural})
 	}
-	tracked := make(chan struct{})
-	go func() { defer close(tracked); _ = tracker.Run(ctx) }() // ended by cancel
-	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: config, Types: tracker.Types()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := live.New(live.Options{Factory: factory, Types: tracker.Types(), Config: config})
+	server, err := cacheserver.Start(config, gvrs...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,36 +32,12 @@ func newLivePair(t *testing.T) *pair {
 	t.Cleanup(func() {
 		listener.CloseClientConnections()
 		listener.Close()
-		server.Close()
-		if err := factory.Shutdown(context.Background()); err != nil {
+		if err := server.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
-		cancel()
-		<-tracked
 	})
-	gvrs := []schema.GroupVersionResource{crd.GVR, {Version: "v1", Resource: "namespaces"}}
-	for _, plural := range plurals {
-		gvrs = append(gvrs, schema.GroupVersionResource{Group: group, Version: "v1", Resource: plural})
-	}
-	for _, gvr := range gvrs {
-		informer, err := factory.ForResource(gvr)
-		if err == nil {
-			err = server.Keep(informer)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := factory.Start(ctx); err != nil {
+	if err := server.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
-	}
-	if _, err := factory.WaitForSync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for _, gvr := range gvrs {
-		if err := server.WaitForSync(t.Context(), gvr.GroupResource()); err != nil {
-			t.Fatal(err)
-		}
 	}
 	return &pair{real: config, ours: &rest.Config{Host: listener.URL, QPS: -1}}
 }

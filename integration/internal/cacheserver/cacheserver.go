@@ -1,0 +1,75 @@
+// Package cacheserver serves caches of the types of a cluster, for tests of what clients make of them.
+package cacheserver
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/readapi/live"
+)
+
+// Server is a live.Server with what it stands on.
+type Server struct {
+	*live.Server
+	factory *dynamicinformer.Factory
+	gvrs    []schema.GroupVersionResource
+	stop    func() // the tracker
+}
+
+// Start keeps types of a cluster until Close.
+func Start(config *rest.Config, gvrs ...schema.GroupVersionResource) (*Server, error) {
+	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
+	if err != nil {
+		return nil, err
+	}
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: config, Types: tracker.Types()})
+	if err != nil {
+		return nil, err
+	}
+	server, err := live.New(live.Options{Factory: factory, Types: tracker.Types(), Config: config})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	tracked := make(chan struct{})
+	go func() { defer close(tracked); _ = tracker.Run(ctx) }() // ended by stop
+	s := &Server{Server: server, factory: factory, gvrs: slices.Clone(gvrs), stop: func() { cancel(); <-tracked }}
+	for _, gvr := range gvrs {
+		informer, keepErr := factory.ForResource(gvr)
+		if keepErr == nil {
+			keepErr = server.Keep(informer)
+		}
+		err = errors.Join(err, keepErr)
+	}
+	if err := errors.Join(err, factory.Start(ctx)); err != nil {
+		return nil, errors.Join(err, s.Close(context.Background()))
+	}
+	return s, nil
+}
+
+// WaitForSync waits until all types are served from the caches.
+func (s *Server) WaitForSync(ctx context.Context) error {
+	if _, err := s.factory.WaitForSync(ctx); err != nil {
+		return err
+	}
+	for _, gvr := range s.gvrs {
+		if err := s.Server.WaitForSync(ctx, gvr.GroupResource()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close ends everything but the requests that are under way.
+func (s *Server) Close(ctx context.Context) error {
+	s.Server.Close()
+	err := s.factory.Shutdown(ctx)
+	s.stop()
+	return err
+}

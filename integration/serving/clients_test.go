@@ -1,0 +1,203 @@
+package serving_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+
+// TestInformers has client-go's informers follow a built-in type and a custom one, in all the ways there are, and sees that
+// it is the cache that they follow.
+func TestInformers(t *testing.T) {
+	widgets := installWidgets(t)
+	namespace := harness.Namespace(t)
+	server := startProcess(t, configMaps, widgets)
+	protobuf := server.config()
+	protobuf.ContentType = "application/vnd.kubernetes.protobuf"
+	protobuf.AcceptContentTypes = protobuf.ContentType + ",application/json"
+	for name, tt := range map[string]struct {
+		gvr    schema.GroupVersionResource
+		config *rest.Config
+		follow func(*testing.T, *rest.Config, schema.GroupVersionResource) cache.SharedIndexInformer
+	}{
+		"typed":             {configMaps, server.config(), followTyped},
+		"typed, protobuf":   {configMaps, protobuf, followTyped},
+		"dynamic, built-in": {configMaps, server.config(), followDynamic},
+		"dynamic":           {widgets, server.config(), followDynamic},
+		"dynamic, protobuf": {widgets, protobuf, followDynamic},
+		"metadata":          {widgets, server.config(), followMetadata},
+		"metadata, typed":   {configMaps, protobuf, followMetadata},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answers := &answers{by: map[string]int{}}
+			config := rest.CopyConfig(tt.config)
+			config.Wrap(answers.wrap)
+			followThrough(t, tt.follow(t, config, tt.gvr), tt.gvr, namespace)
+			answers.check(t)
+		})
+	}
+}
+
+// followThrough runs an informer while an object is created, changed and deleted.
+func followThrough(t *testing.T, informer cache.SharedIndexInformer, gvr schema.GroupVersionResource, namespace string) {
+	t.Helper()
+	told := make(chan string, 100)
+	tell := func(verb string, obj any) {
+		if o, ok := obj.(metav1.Object); ok && o.GetNamespace() == namespace {
+			told <- fmt.Sprint(verb, " ", o.GetName(), " ", o.GetLabels()["value"])
+		}
+	}
+	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(o any) { tell("add", o) }, UpdateFunc: func(_, o any) { tell("update", o) }, DeleteFunc: func(o any) { tell("delete", o) },
+	}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); informer.RunWithContext(ctx) }() // ended by cancel
+	defer func() { cancel(); <-ended }()
+	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		t.Fatal("the informer does not sync")
+	}
+	objects := admin(t).Resource(gvr).Namespace(namespace)
+	o := object(gvr, "a", "1")
+	created, err := objects.Create(ctx, o, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	created.SetLabels(map[string]string{"value": "2"})
+	if _, err := objects.Update(ctx, created, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := objects.Delete(ctx, "a", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"add a 1", "update a 2", "delete a 2"} {
+		select {
+		case got := <-told:
+			if got != want {
+				t.Fatalf("told %q, want %q", got, want)
+			}
+		case <-ctx.Done():
+			t.Fatalf("%q has not come", want)
+		}
+	}
+}
+
+func followTyped(t *testing.T, config *rest.Config, _ schema.GroupVersionResource) cache.SharedIndexInformer {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return informers.NewSharedInformerFactory(client, 0).Core().V1().ConfigMaps().Informer()
+}
+
+func followDynamic(t *testing.T, config *rest.Config, gvr schema.GroupVersionResource) cache.SharedIndexInformer {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dynamicinformer.NewDynamicSharedInformerFactory(client, 0).ForResource(gvr).Informer()
+}
+
+func followMetadata(t *testing.T, config *rest.Config, gvr schema.GroupVersionResource) cache.SharedIndexInformer {
+	client, err := metadata.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return metadatainformer.NewSharedInformerFactory(client, 0).ForResource(gvr).Informer()
+}
+
+// answers counts who has answered requests.
+type answers struct {
+	sync.Mutex
+	by map[string]int
+}
+
+func (a *answers) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		answer, err := next.RoundTrip(r)
+		if err == nil {
+			a.Lock()
+			defer a.Unlock()
+			a.by[fmt.Sprint(answer.StatusCode, " ", answer.Header.Get("Crdcache-Served"), " ", r.URL.Query().Get("sendInitialEvents"))]++
+		}
+		return answer, err
+	})
+}
+
+// check wants an informer to have been served by a watch-list of the cache, and by nothing else.
+func (a *answers) check(t *testing.T) {
+	t.Helper()
+	a.Lock()
+	defer a.Unlock()
+	if kinds := slices.Sorted(maps.Keys(a.by)); strings.Join(kinds, ",") != "200 cache true" {
+		t.Errorf("code, server and sendInitialEvents of the answers are %v", a.by)
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// installWidgets installs a type of the test's own.
+func installWidgets(t *testing.T) schema.GroupVersionResource {
+	t.Helper()
+	group := harness.Group(t)
+	harness.InstallCRDs(t, harness.NewCRD(group, "Widget"))
+	return schema.GroupVersionResource{Group: group, Version: "v1", Resource: "widgets"}
+}
+
+// admin writes to the cluster.
+func admin(t *testing.T) dynamic.Interface {
+	t.Helper()
+	client, err := dynamic.NewForConfig(harness.Config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// object is a new object of a type, with a value as label.
+func object(gvr schema.GroupVersionResource, name, value string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(gvr.GroupVersion().WithKind(map[string]string{"configmaps": "ConfigMap", "widgets": "Widget"}[gvr.Resource]))
+	o.SetName(name)
+	o.SetLabels(map[string]string{"value": value})
+	return o
+}
+
+// served is how many requests the cache has answered.
+func (a *answers) served() int {
+	a.Lock()
+	defer a.Unlock()
+	n := 0
+	for kind, count := range a.by {
+		if strings.HasPrefix(kind, "200 cache ") {
+			n += count
+		}
+	}
+	return n
+}

@@ -1,0 +1,133 @@
+package serving_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// follower is a handler of an informer of client-go, which notes what it is told.
+type follower struct {
+	name string
+	mu   struct {
+		sync.Mutex
+		state    map[string]written
+		told     []entry
+		nonsense []string
+	}
+}
+
+// followAll has informers follow a type: at the server that is killed, and at both in turn.
+func followAll(t *testing.T, gvr schema.GroupVersionResource, victim, other *process) []*follower {
+	t.Helper()
+	var all []*follower
+	for name, config := range map[string]*rest.Config{"the victim": victim.config(), "both": between(victim, other), "the cluster and the victim": between(victim, nil)} {
+		for form, follow := range map[string]func(*testing.T, *rest.Config, schema.GroupVersionResource) cache.SharedIndexInformer{
+			"dynamic": followDynamic, "metadata": followMetadata,
+		} {
+			f := &follower{name: form + " by " + name}
+			f.mu.state = map[string]written{}
+			informer := follow(t, config, gvr)
+			if _, err := informer.AddEventHandler(f); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			ended := make(chan struct{})
+			go func() { defer close(ended); informer.RunWithContext(ctx) }() // ended by cancel
+			t.Cleanup(func() { cancel(); <-ended })
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// between is a configuration whose requests go to one server and then to the other; to the cluster where that is nil.
+func between(a, b *process) *rest.Config {
+	config, others := a.config(), harness.Config(a)
+	if b != nil {
+		others = b.config()
+	}
+	next, err := rest.TransportFor(others)
+	if err != nil {
+		a.Fatal(err)
+	}
+	address, _, err := rest.DefaultServerUrlFor(others)
+	if err != nil {
+		a.Fatal(err)
+	}
+	var count atomic.Int64
+	config.Wrap(func(first http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if count.Add(1)%2 == 0 {
+				return first.RoundTrip(r)
+			}
+			r = r.Clone(r.Context())
+			r.URL.Scheme, r.URL.Host, r.Host = address.Scheme, address.Host, ""
+			return next.RoundTrip(r)
+		})
+	})
+	return config
+}
+
+// OnAdd implements cache.ResourceEventHandler.
+func (f *follower) OnAdd(obj any, _ bool) { f.note("add", obj.(metav1.Object)) }
+
+// OnUpdate implements cache.ResourceEventHandler.
+func (f *follower) OnUpdate(_, obj any) { f.note("update", obj.(metav1.Object)) }
+
+// OnDelete implements cache.ResourceEventHandler.
+func (f *follower) OnDelete(obj any) {
+	if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = lost.Obj
+	}
+	f.note("delete", obj.(metav1.Object))
+}
+
+func (f *follower) note(verb string, o metav1.Object) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key, now := keyOf(o), stateOf(o)
+	had, there := f.mu.state[key]
+	// After a list an informer may tell an object that took the place of another as an update; what it never may is to go back.
+	if there == (verb == "add") || now.version < had.version {
+		f.mu.nonsense = append(f.mu.nonsense, fmt.Sprintf("%s: %s %s %+v, where there is %+v", f.name, verb, key, now, had))
+	}
+	if verb == "delete" {
+		delete(f.mu.state, key)
+		return
+	}
+	f.mu.state[key] = now
+	f.mu.told = append(f.mu.told, entry{key, now})
+}
+
+func (f *follower) agrees(w *writer) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return w.diff(f.name, maps.Clone(f.mu.state))
+}
+
+// check fails the test for what makes no sense, and for what was never written.
+func (f *follower) check(t *testing.T, w *writer) {
+	t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, line := range f.mu.nonsense {
+		t.Error(line)
+	}
+	for _, e := range f.mu.told {
+		if w.log[e.version] != e {
+			t.Errorf("%s: %+v has never been written; that was %+v", f.name, e, w.log[e.version])
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package serving_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+var (
+	rounds = flag.Int("rounds", 1, "how many rounds TestHistory has")
+	seed   = flag.Uint64("seed", 0, "the seed of the first round of TestHistory; 0: by the clock")
+)
+
+// stepsAround is how often something is written while something happens, and after that.
+const stepsAround = 40
+
+// TestHistory writes at random, while the API server, etcd and one of two servers of caches are killed. Some clients change
+// between the three in the middle of watches, others stay with the server that is killed. None of them misses or invents
+// an event between its lists; client-go's informers tell nothing that makes no sense; and all agree with the cluster in the end.
+func TestHistory(t *testing.T) {
+	widgets := installWidgets(t)
+	namespaces := []string{harness.Namespace(t), harness.Namespace(t)}
+	first := *seed
+	if first == 0 {
+		first = uint64(time.Now().UnixNano()) % 1_000_000
+	}
+	victim, other := startProcess(t, widgets), startProcess(t, widgets)
+	w := newWriter(t, widgets, namespaces)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var readers []*reader
+	for n, configs := range []via{
+		{victim.config(), other.config(), harness.Config(t)}, {victim.config(), other.config()}, {victim.config()}, {harness.Config(t), victim.config()},
+	} {
+		r := newReader(t, fmt.Sprint("reader ", n), widgets, configs)
+		readers = append(readers, r)
+		ended := make(chan struct{})
+		go func() { defer close(ended); r.run(ctx) }() // ended by cancel
+		defer func() { cancel(); <-ended }()
+	}
+	followers := followAll(t, widgets, victim, other)
+	for n := range uint64(*rounds) {
+		t.Logf("round %d has the seed %d", n+1, first+n)
+		random := rand.New(rand.NewPCG(first+n, 0))
+		happen := []func(){
+			func() { victim.kill(); victim.start(); victim.await() },
+			func() { harness.KillAPIServer(t); harness.RestartAPIServer(t) },
+			func() { harness.KillEtcd(t); harness.RestartEtcd(t) },
+		}
+		for _, what := range random.Perm(len(happen)) {
+			w.during(random, happen[what])
+			t.Logf("disruption %d is over at %s, with %d writes", what, time.Now().Format("05.000"), len(w.order))
+		}
+		for _, f := range followers {
+			harness.Eventually(t, func(context.Context) error { return f.agrees(w) })
+			f.check(t, w)
+		}
+		for _, r := range readers {
+			harness.Eventually(t, func(context.Context) error { return r.agrees(w) })
+			r.check(w)
+		}
+		if t.Failed() {
+			t.Fatalf("run this round again: go test ./serving -run TestHistory -args -seed=%d", first+n)
+		}
+	}
+	for _, r := range readers {
+		t.Logf("%s listed %d times and was told %d events", r.name, len(r.segments), r.events())
+	}
+}
+
+// during writes before something happens, while it does, and after that.
+func (w *writer) during(random *rand.Rand, happen func()) {
+	w.Helper()
+	begin, over := 1+random.IntN(stepsAround), make(chan struct{})
+	for range begin {
+		w.step(random)
+	}
+	go func() { defer close(over); happen() }() // ended below
+	for range stepsAround {
+		w.step(random)
+	}
+	<-over
+	for range stepsAround {
+		w.step(random)
+	}
+}
+
+// diff says what differs from what was written; nil if nothing does.
+func (w *writer) diff(name string, state map[string]written) error {
+	if diff := cmp.Diff(w.live, state, cmp.AllowUnexported(written{})); diff != "" {
+		return fmt.Errorf("%s (-written +told):\n%s", name, diff)
+	}
+	return nil
+}

@@ -1,0 +1,225 @@
+package serving_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+// via is what requests may go to.
+type via []*rest.Config
+
+// reader lists, and watches from there on, each time at another server, until it is told that the history is lost.
+type reader struct {
+	*testing.T
+	name    string
+	gvr     schema.GroupVersionResource
+	clients []dynamic.Interface
+
+	mu struct {
+		sync.Mutex
+		state    map[string]written
+		segments []*segment
+		nonsense []string
+	}
+	segments []*segment // as they were at the last check
+}
+
+// segment is what was told after a list.
+type segment struct {
+	from, to uint64
+	told     map[uint64]entry
+	gone     map[uint64]entry
+}
+
+func newReader(t *testing.T, name string, gvr schema.GroupVersionResource, configs via) *reader {
+	t.Helper()
+	r := &reader{T: t, name: name, gvr: gvr}
+	for _, config := range configs {
+		client, err := dynamic.NewForConfig(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.clients = append(r.clients, client)
+	}
+	return r
+}
+
+// run goes on until the context ends. Which server it asks is up to chance.
+func (r *reader) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		if !r.list(ctx) {
+			pause(ctx)
+			continue
+		}
+		for ctx.Err() == nil {
+			goOn, failed := r.watch(ctx)
+			if failed {
+				pause(ctx)
+			}
+			if !goOn {
+				break
+			}
+		}
+	}
+}
+
+// pause keeps a client from asking a server that is away again and again.
+func pause(ctx context.Context) {
+	select {
+	case <-time.After(20 * time.Millisecond):
+	case <-ctx.Done():
+	}
+}
+
+func (r *reader) client() dynamic.ResourceInterface {
+	return r.clients[rand.IntN(len(r.clients))].Resource(r.gvr)
+}
+
+func (r *reader) list(ctx context.Context) bool {
+	list, err := r.client().List(ctx, metav1.ListOptions{ResourceVersion: []string{"", "0"}[rand.IntN(2)]})
+	if err != nil {
+		return false
+	}
+	state := map[string]written{}
+	for i := range list.Items {
+		state[keyOf(&list.Items[i])] = stateOf(&list.Items[i])
+	}
+	from := stateOf(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"resourceVersion": list.GetResourceVersion()}}}).version
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.state = state
+	r.mu.segments = append(r.mu.segments, &segment{from: from, to: from, told: map[uint64]entry{}, gone: map[uint64]entry{}})
+	return true
+}
+
+// watch watches for some events, and reports whether the client can go on from there, and whether the server failed.
+func (r *reader) watch(ctx context.Context) (goOn, failed bool) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r.mu.Lock()
+	at := r.mu.segments[len(r.mu.segments)-1].to
+	r.mu.Unlock()
+	lasts := int64(1 + rand.IntN(3))
+	w, err := r.client().Watch(ctx, metav1.ListOptions{
+		ResourceVersion: strconv.FormatUint(at, 10), AllowWatchBookmarks: true, TimeoutSeconds: &lasts,
+	})
+	if err != nil {
+		return true, true
+	}
+	defer w.Stop()
+	for range 1 + rand.IntN(40) {
+		e, ok := <-w.ResultChan()
+		if !ok {
+			return true, false
+		}
+		o, ok := e.Object.(*unstructured.Unstructured)
+		if !ok || e.Type == watch.Error {
+			return false, false // 410, or what else a server may say of a watch
+		}
+		r.note(e.Type, o)
+	}
+	return true, false
+}
+
+func (r *reader) note(kind watch.EventType, o *unstructured.Unstructured) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now, s := stateOf(o), r.mu.segments[len(r.mu.segments)-1]
+	told := fmt.Sprintf("%s: %s %s %+v after %d", r.name, kind, keyOf(o), now, s.to)
+	if now.version < s.to || now.version == s.to && kind != watch.Bookmark {
+		r.mu.nonsense = append(r.mu.nonsense, told+": it is late")
+	}
+	s.to = max(s.to, now.version)
+	if kind == watch.Bookmark {
+		return
+	}
+	had, there := r.mu.state[keyOf(o)]
+	if there == (kind == watch.Added) || there && had.uid != now.uid {
+		r.mu.nonsense = append(r.mu.nonsense, fmt.Sprintf("%s: there is %+v", told, had))
+	}
+	if kind == watch.Deleted {
+		s.gone[now.version] = entry{keyOf(o), had}
+		delete(r.mu.state, keyOf(o))
+		return
+	}
+	r.mu.state[keyOf(o)] = now
+	s.told[now.version] = entry{keyOf(o), now}
+}
+
+// agrees compares what the client has with what was written.
+func (r *reader) agrees(w *writer) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.mu.segments) == 0 {
+		return errors.New(r.name + " has no list")
+	}
+	return w.diff(r.name, r.mu.state)
+}
+
+// check compares what the client was told with what was written: everything in the time of a segment, and nothing else.
+func (r *reader) check(w *writer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, line := range r.mu.nonsense {
+		w.Error(line)
+	}
+	for _, s := range r.mu.segments {
+		s.check(w, r.name)
+	}
+	r.segments = append([]*segment(nil), r.mu.segments...)
+}
+
+func (s *segment) check(w *writer, name string) {
+	for version, e := range w.log {
+		if told, ok := s.told[version]; version > s.from && version <= s.to && (!ok || told != e) {
+			w.Errorf("%s, from %d to %d: %+v is told as %+v", name, s.from, s.to, e, told)
+		}
+	}
+	for version, told := range s.told {
+		if w.log[version] != told {
+			w.Errorf("%s: %+v has never been written; that was %+v", name, told, w.log[version])
+		}
+	}
+	gone := maps.Clone(s.gone)
+	for _, d := range w.gone {
+		at := uint64(0)
+		for version, e := range gone {
+			if e.uid == d.uid {
+				at = version
+			}
+		}
+		delete(gone, at)
+		switch {
+		case at > 0 && (at <= d.after || d.before > 0 && at >= d.before):
+			w.Errorf("%s: the deletion %+v is told at %d", name, d, at)
+		case at == 0 && s.from <= d.after && d.before > 0 && s.to >= d.before:
+			w.Errorf("%s, from %d to %d: the deletion %+v is not told", name, s.from, s.to, d)
+		}
+	}
+	for version, e := range gone {
+		w.Errorf("%s: %+v is told to be deleted at %d, which it never was", name, e, version)
+	}
+}
+
+// events is how many events the client was told, at the last check.
+func (r *reader) events() int {
+	n := 0
+	for _, s := range r.segments {
+		n += len(s.told) + len(s.gone)
+	}
+	return n
+}

@@ -1,0 +1,145 @@
+package serving_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// written is an object as it was written: what, and with which version.
+type written struct {
+	uid     types.UID
+	version uint64
+	value   string
+}
+
+// writer is the only one who writes objects of a type, and knows all that was written.
+type writer struct {
+	*testing.T
+	gvr        schema.GroupVersionResource
+	client     dynamic.Interface
+	namespaces []string
+	values     int // how many have been used
+	// live is what there is by key, and log what was written by version.
+	live map[string]written
+	log  map[uint64]entry
+	// order are the versions in log.
+	order []uint64
+	// gone are deletions: each came after one version, and before another.
+	gone []deletion
+}
+
+type entry struct {
+	key string
+	written
+}
+
+// deletion is the end of an object. Its version is above after, and below before; that is 0 as long as nothing has been
+// written since.
+type deletion struct {
+	key           string
+	uid           types.UID
+	after, before uint64
+}
+
+func newWriter(t *testing.T, gvr schema.GroupVersionResource, namespaces []string) *writer {
+	t.Helper()
+	return &writer{T: t, gvr: gvr, client: admin(t), namespaces: namespaces, live: map[string]written{}, log: map[uint64]entry{}}
+}
+
+// step creates, changes or deletes an object. Where it cannot be known whether that has happened, it looks, and tries again
+// until it has: once, since what is written depends on what was there.
+func (w *writer) step(r *rand.Rand) {
+	w.Helper()
+	namespace, name := w.namespaces[r.IntN(len(w.namespaces))], fmt.Sprint("o", r.IntN(8))
+	key := namespace + "/" + name
+	had, there := w.live[key]
+	objects := w.client.Resource(w.gvr).Namespace(namespace)
+	if there && r.IntN(5) == 0 {
+		w.try(func(ctx context.Context) error {
+			err := objects.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &had.uid}})
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return err
+		})
+		delete(w.live, key)
+		w.gone = append(w.gone, deletion{key: key, uid: had.uid, after: w.last()})
+		return
+	}
+	w.values++
+	o := object(w.gvr, name, strconv.Itoa(w.values))
+	o.SetUID(had.uid)
+	if there {
+		o.SetResourceVersion(strconv.FormatUint(had.version, 10))
+	}
+	var now *unstructured.Unstructured
+	w.try(func(ctx context.Context) (err error) {
+		if there {
+			now, err = objects.Update(ctx, o, metav1.UpdateOptions{})
+		} else {
+			now, err = objects.Create(ctx, o, metav1.CreateOptions{})
+		}
+		if err == nil {
+			return nil
+		}
+		found, readErr := objects.Get(ctx, name, metav1.GetOptions{})
+		if readErr == nil && found.GetLabels()["value"] == o.GetLabels()["value"] {
+			now = found
+			return nil
+		}
+		return err
+	})
+	w.note(key, stateOf(now))
+}
+
+// try does something until it succeeds.
+func (w *writer) try(f func(context.Context) error) {
+	w.Helper()
+	harness.Eventually(w, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // a server that is killed may never answer
+		defer cancel()
+		return f(ctx)
+	})
+}
+
+// note remembers what was written.
+func (w *writer) note(key string, now written) {
+	w.live[key] = now
+	w.log[now.version] = entry{key, now}
+	w.order = append(w.order, now.version)
+	for i := len(w.gone) - 1; i >= 0 && w.gone[i].before == 0; i-- {
+		w.gone[i].before = now.version
+	}
+}
+
+// last is the version of what was written last.
+func (w *writer) last() uint64 {
+	if len(w.order) == 0 {
+		return 0
+	}
+	return w.order[len(w.order)-1]
+}
+
+// stateOf is an object as a client sees it.
+func stateOf(o metav1.Object) written {
+	version, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
+	if err != nil {
+		panic(fmt.Sprintf("the resource version of %s is %q", o.GetName(), o.GetResourceVersion()))
+	}
+	return written{o.GetUID(), version, o.GetLabels()["value"]}
+}
+
+func keyOf(o metav1.Object) string { return o.GetNamespace() + "/" + o.GetName() }

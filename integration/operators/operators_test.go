@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 
 	// Keep the modules in go.mod, as package harness does for cert-manager. They are imported for their folders of
@@ -39,13 +38,10 @@ func TestSuggestionsValidate(t *testing.T) {
 	crdcache := harness.Crdcache(t)
 	for _, o := range operators {
 		t.Run(o.module, func(t *testing.T) {
-			out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", o.module).Output()
-			if err != nil {
-				t.Fatal(err)
-			}
+			module := harness.ModuleFolder(t, o.module)
 			kinds := map[string]bool{}
 			for _, folder := range o.folders {
-				for _, kind := range suggested(t, crdcache, filepath.Join(strings.TrimSpace(string(out)), folder)) {
+				for _, kind := range suggested(t, crdcache, filepath.Join(module, folder)) {
 					kinds[kind] = true
 				}
 			}

@@ -1,0 +1,140 @@
+package serving_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+const packaged = "../../packaging/crdcached/"
+
+// TestManifests has the API server take the manifests of crdcached, all fields of which it must know, and looks at what they
+// promise: rights to read and no others, and containers that can do little.
+func TestManifests(t *testing.T) {
+	monitoring, certificates := harness.PrometheusOperatorCRDs(t), harness.CertManagerCRDs(t)
+	for _, file := range []string{
+		filepath.Join(monitoring, "monitoring.coreos.com_servicemonitors.yaml"),
+		filepath.Join(certificates, "cert-manager.io_certificates.yaml"), filepath.Join(certificates, "cert-manager.io_issuers.yaml"),
+	} {
+		harness.InstallCRDs(t, harness.Read(t, file)...)
+	}
+	for _, name := range []string{"base", "example"} {
+		t.Run(name, func(t *testing.T) {
+			objects := kustomized(t, name)
+			harness.Apply(t, ofKind(objects, "Namespace")...) // what is in it cannot be tried before it is there
+			out := harness.Kubectl(t, "apply", "--dry-run=server", "--validate=strict", "-k", packaged+name)
+			if got := strings.Count(out, "(server dry run)"); got != len(objects) {
+				t.Errorf("%d of %d objects were tried:\n%s", got, len(objects), out)
+			}
+			checkRights(t, objects)
+			checkPods(t, objects)
+			for _, o := range objects {
+				if selector, _, _ := unstructured.NestedStringMap(o.Object, "spec", "podSelector", "matchLabels"); o.GetKind() == "NetworkPolicy" && len(selector) == 0 {
+					t.Errorf("the network policy is for all pods of the namespace")
+				}
+			}
+		})
+	}
+}
+
+// kustomized are the objects of a folder.
+func kustomized(t *testing.T, name string) []*unstructured.Unstructured {
+	t.Helper()
+	var objects []*unstructured.Unstructured
+	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(harness.Kubectl(t, "kustomize", packaged+name)), 4096)
+	for {
+		o := &unstructured.Unstructured{}
+		if err := decoder.Decode(&o.Object); err != nil {
+			break
+		}
+		objects = append(objects, o)
+	}
+	return objects
+}
+
+func ofKind(objects []*unstructured.Unstructured, kinds ...string) []*unstructured.Unstructured {
+	var of []*unstructured.Unstructured
+	for _, o := range objects {
+		if slices.Contains(kinds, o.GetKind()) {
+			of = append(of, o)
+		}
+	}
+	return of
+}
+
+// checkRights wants roles to give nothing but reading, of groups that they name.
+func checkRights(t *testing.T, objects []*unstructured.Unstructured) {
+	t.Helper()
+	for _, o := range ofKind(objects, "ClusterRole", "Role") {
+		rules, _, _ := unstructured.NestedSlice(o.Object, "rules")
+		for _, rule := range rules {
+			rule := rule.(map[string]any)
+			verbs, _, _ := unstructured.NestedStringSlice(rule, "verbs")
+			groups, _, _ := unstructured.NestedStringSlice(rule, "apiGroups")
+			for _, verb := range verbs {
+				if !slices.Contains([]string{"get", "list", "watch"}, verb) {
+					t.Errorf("%s gives %q", o.GetName(), verb)
+				}
+			}
+			if slices.Contains(groups, "*") || slices.Contains(groups, "") {
+				t.Errorf("%s is for the groups %q, in which there are secrets", o.GetName(), groups)
+			}
+		}
+	}
+	for _, o := range ofKind(objects, "ClusterRoleBinding", "RoleBinding") {
+		subjects, _, _ := unstructured.NestedSlice(o.Object, "subjects")
+		want := []any{map[string]any{"kind": "ServiceAccount", "name": "crdcached", "namespace": "crdcached"}}
+		if diff := cmp.Diff(want, subjects); diff != "" {
+			t.Errorf("%s binds (-want +got):\n%s", o.GetName(), diff)
+		}
+	}
+}
+
+// checkPods wants the pods to run as the user of the image, who can become nobody else, and to write nothing.
+func checkPods(t *testing.T, objects []*unstructured.Unstructured) {
+	t.Helper()
+	image, err := os.ReadFile(packaged + "Containerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	user := regexp.MustCompile(`(?m)^FROM scratch\n(?s:.*)^USER (\d+):`).FindSubmatch(image)
+	if user == nil || string(user[1]) == "0" {
+		t.Error("the image is not from scratch with a user of its own")
+		return
+	}
+	for _, o := range ofKind(objects, "Deployment") {
+		pod, _, _ := unstructured.NestedMap(o.Object, "spec", "template", "spec")
+		containers, _, _ := unstructured.NestedSlice(pod, "containers")
+		for _, want := range []struct {
+			of    map[string]any
+			path  string
+			value string
+		}{
+			{pod, "securityContext.runAsUser", string(user[1])}, {pod, "securityContext.runAsNonRoot", "true"},
+			{pod, "securityContext.seccompProfile.type", "RuntimeDefault"},
+			{containers[0].(map[string]any), "securityContext.readOnlyRootFilesystem", "true"},
+			{containers[0].(map[string]any), "securityContext.allowPrivilegeEscalation", "false"},
+			{containers[0].(map[string]any), "securityContext.capabilities.drop", "[ALL]"},
+		} {
+			if got := at(want.of, want.path); got != want.value {
+				t.Errorf("%s is %v, want %v", want.path, got, want.value)
+			}
+		}
+	}
+}
+
+// at is what is at a path, as text.
+func at(o map[string]any, path string) string {
+	value, _, _ := unstructured.NestedFieldNoCopy(o, strings.Split(path, ".")...)
+	return fmt.Sprint(value)
+}

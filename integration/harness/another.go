@@ -16,16 +16,22 @@ import (
 // EtcdAddress returns host and port of etcd.
 func EtcdAddress(t testing.TB) string {
 	t.Helper()
+	etcd, err := url.Parse(APIServerFlag(t, "--etcd-servers"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return etcd.Host
+}
+
+// APIServerFlag returns what the API server was told by a flag, such as "--etcd-servers".
+func APIServerFlag(t testing.TB, name string) string {
+	t.Helper()
 	for _, arg := range apiServerCommand(t) {
-		if value, found := strings.CutPrefix(arg, "--etcd-servers="); found {
-			etcd, err := url.Parse(value)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return etcd.Host
+		if value, found := strings.CutPrefix(arg, name+"="); found {
+			return value
 		}
 	}
-	t.Fatal("the API server is not told of any etcd")
+	t.Fatalf("the API server has no flag %s", name)
 	return ""
 }
 

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -255,6 +256,39 @@ func TestStalledReader(t *testing.T) {
 					t.Error("what was cut looks whole")
 				}
 				_ = response.Body.Close()
+			})
+		})
+	}
+}
+
+// deadlines is an answer that notes the last write deadline.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	last time.Time
+}
+
+// SetWriteDeadline is for http.ResponseController.
+func (d *deadlines) SetWriteDeadline(deadline time.Time) error {
+	d.last = deadline
+	return nil
+}
+
+// TestIdleWatchHasNoWriteDeadline: HTTP/2 ends a stream when its write deadline passes, whether something is being written or
+// not. A watch on which nothing happens must not have one that comes before its end.
+func TestIdleWatchHasNoWriteDeadline(t *testing.T) {
+	for name, query := range map[string]string{"initial objects": "watch=1", "changes": "watch=1&resourceVersion=1000"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, w := newCluster(10), &deadlines{ResponseRecorder: httptest.NewRecorder()}
+				r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, widgetsPath+"?timeoutSeconds=3600&"+query, nil)
+				go NewBackendHandler(c, HandlerOptions{}).ServeHTTP(w, r) // ended by the end of the watch
+				synctest.Wait()
+				c.change(c.objects[0], false)
+				synctest.Wait()
+				if left := time.Until(w.last); w.Body.Len() == 0 || left < time.Hour {
+					t.Errorf("after %d bytes an idle watch is cut in %v", w.Body.Len(), left)
+				}
+				time.Sleep(2 * time.Hour)
 			})
 		})
 	}

@@ -125,7 +125,7 @@ func (f *follower) run(r *http.Request, b *beginning, timeout, tick <-chan time.
 			_ = f.mark(version, nil)
 			return
 		}
-		if f.flush.Flush() != nil {
+		if f.sent() != nil {
 			return
 		}
 		select {
@@ -257,6 +257,16 @@ func (f *follower) write(line []byte) error {
 	setWriteDeadline(f.out, deadline)
 	_, err := f.out.Write(line)
 	return err
+}
+
+// sent waits until everything that was written is on its way. The deadline of the write is over then: HTTP/2 would end the
+// stream when it passes, although nothing is being written any more.
+func (f *follower) sent() error {
+	if err := f.flush.Flush(); err != nil {
+		return err
+	}
+	setWriteDeadline(f.out, f.end.Add(lastWrite))
+	return nil
 }
 
 // lastWrite is how much time there is for what is written at the end of a watch.

@@ -146,14 +146,32 @@ type meteredWriter struct {
 func (w *meteredWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Write implements http.ResponseWriter.
-func (w *meteredWriter) Write(data []byte) (int, error) {
+func (w *meteredWriter) Write(data []byte) (n int, err error) {
 	if err := w.take(len(data)); err != nil {
 		return 0, err
 	}
-	if w.Header().Get(servedHeader) != servedByCache {
-		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.patience)) // every server here can
+	err = w.inTime(func() error {
+		n, err = w.ResponseWriter.Write(data)
+		return err
+	})
+	return n, err
+}
+
+// FlushError is for http.ResponseController.
+func (w *meteredWriter) FlushError() error {
+	return w.inTime(http.NewResponseController(w.ResponseWriter).Flush)
+}
+
+// inTime does something that writes, with a deadline unless the cache has set one. That must not stay: HTTP/2 ends a stream
+// when it passes, although nothing is being written any more.
+func (w *meteredWriter) inTime(write func() error) error {
+	if w.Header().Get(servedHeader) == servedByCache {
+		return write()
 	}
-	return w.ResponseWriter.Write(data)
+	controller := http.NewResponseController(w.ResponseWriter)
+	_ = controller.SetWriteDeadline(time.Now().Add(w.patience)) // every server here can
+	defer func() { _ = controller.SetWriteDeadline(time.Time{}) }()
+	return write()
 }
 
 // The header of answers that says who has answered.

@@ -1,0 +1,331 @@
+package serving_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/integration/crdcached/running"
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+var (
+	attackWatches = flag.Int("attack-watches", 300, "how many watches TestAttacks opens, of which half stall")
+	// attackMemory is what crdcached may take more for that. A watch that stalls holds what it was last written.
+	attackMemory = flag.Int("attack-memory", 256, "how many MiB more crdcached may take for all attacks together")
+)
+
+// victimConfig gives watches a short life, and those that do not read a shorter one.
+const victimConfig = `
+types: ["*.example.com"]
+watches: {min: 5s, max: 6s, writeTimeout: 2s}
+limits: {requests: 50, watches: 20000, totalWatches: 20000, connections: 2000, bytesPerSecond: 64Mi, burstBytes: 256Mi}
+`
+
+// rules let somebody read widgets.
+var mayRead = rbacv1.PolicyRule{APIGroups: []string{"example.com"}, Resources: []string{"widgets"}, Verbs: []string{"get", "list", "watch"}}
+
+// victim is a crdcached that is attacked, with the rights that its manifests give, and who may read what there.
+type victim struct {
+	*testing.T
+	*running.Server
+	gvr schema.GroupVersionResource
+	// open is a namespace that the guest may read, closed is another one. The object in that has a value nobody else has.
+	open, closed string
+	guest        *running.User
+	guestConfig  *rest.Config
+	reader       *rest.Config // who may read all
+}
+
+const secretValue = "value-of-the-closed-namespace"
+
+func newVictim(t *testing.T) *victim {
+	t.Helper()
+	harness.InstallCRDs(t, harness.NewCRD("example.com", "Widget"))
+	v := &victim{T: t, gvr: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}}
+	v.open, v.closed = harness.Namespace(t), harness.Namespace(t)
+	for namespace, value := range map[string]string{v.open: "open", v.closed: secretValue} {
+		if _, err := admin(t).Resource(v.gvr).Namespace(namespace).Create(t.Context(), object(v.gvr, "a", value), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v.Server = running.StartIn(t, packagedKubeconfig(t), victimConfig, "--authorization-webhook-cache-authorized-ttl=1s",
+		"--authorization-webhook-cache-unauthorized-ttl=1s", "--authentication-token-webhook-cache-ttl=1s")
+	v.guest = running.NewUser(t, "guest")
+	v.guest.Grant(t, v.open, mayRead)
+	v.guestConfig = v.As(v.guest.Config(t))
+	reader := running.NewUser(t, "reader")
+	reader.Grant(t, "", mayRead)
+	v.reader = v.As(reader.Config(t))
+	return v
+}
+
+// path of the widgets of a namespace.
+func (v *victim) path(namespace string) string {
+	return "/apis/example.com/v1/namespaces/" + namespace + "/widgets"
+}
+
+// TestAttacks does to crdcached what somebody might who is up to no good. All of it is refused or bounded, and somebody who
+// follows a type meanwhile misses nothing.
+func TestAttacks(t *testing.T) {
+	v := newVictim(t)
+	bystander := followBystander(v)
+	before := v.resident()
+	t.Run("strangers", v.strangers)
+	t.Run("guests", v.guests)
+	t.Run("paths", v.paths)
+	t.Run("long requests", v.longRequests)
+	t.Run("lost rights", v.lostRights)
+	t.Run("silent connections", v.silentConnections)
+	t.Run("resets", v.resets)
+	t.Run("stalled watches", v.stalledWatches)
+	if grown := (v.resident() - before) >> 20; grown > *attackMemory {
+		t.Errorf("crdcached has grown by %d MiB, of which the limit is %d", grown, *attackMemory)
+	} else {
+		t.Logf("crdcached has grown by %d MiB from %d", grown, before>>20)
+	}
+	bystander.check(v)
+}
+
+// answer is what was answered to a GET.
+type answer struct {
+	code int
+	text string
+}
+
+// get sends a GET for a path as it is, whatever it is.
+func (v *victim) get(t *testing.T, config *rest.Config, path string, header http.Header) (answer, error) {
+	t.Helper()
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, v.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, values := range header {
+		r.Header[name] = values
+	}
+	if host := header.Get("Host"); host != "" {
+		r.Host = host
+	}
+	raw, query, _ := strings.Cut(path, "?")
+	r.URL.Opaque, r.URL.RawQuery = "//"+r.Host+raw, query
+	got, err := client.Do(r)
+	if err != nil {
+		return answer{}, err
+	}
+	defer got.Body.Close()
+	text, err := io.ReadAll(got.Body)
+	return answer{got.StatusCode, string(text)}, err
+}
+
+// wants sends a GET, and wants an answer with a code, without anything of the closed namespace.
+func (v *victim) wants(t *testing.T, config *rest.Config, path string, header http.Header, codes ...int) {
+	t.Helper()
+	got, err := v.get(t, config, path, header)
+	if err != nil {
+		t.Errorf("%.200s: %v", path, err)
+		return
+	}
+	if strings.Contains(got.text, secretValue) {
+		t.Errorf("%.200s tells what is in the closed namespace: %.2000s", path, got.text)
+	}
+	if !slices.Contains(codes, got.code) {
+		t.Errorf("%.200s is answered with %d, want %v: %.500s", path, got.code, codes, got.text)
+	}
+}
+
+// strangers have no token, or one that is good for nothing.
+func (v *victim) strangers(t *testing.T) {
+	nobody := rest.AnonymousClientConfig(v.reader)
+	as := func(token string) *rest.Config {
+		config := rest.CopyConfig(nobody)
+		config.BearerToken = token
+		return config
+	}
+	left := running.NewUser(t, "left")
+	left.Grant(t, "", mayRead)
+	good := left.Config(t).BearerToken
+	parts := strings.Split(good, ".")
+	for name, token := range map[string]string{
+		"invented": "eyJhbGciOiJub25lIn0.e30.", "expired": expired(t, good), "unsigned": parts[0] + "." + parts[1] + ".", "long": strings.Repeat("a", 1<<14),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, path := range []string{v.path(v.open), "/query" + v.path(v.open) + "?q=*", "/apis", "/openapi/v3", "/metrics", "/readyz/types", "/page/"} {
+				v.wants(t, as(token), path, nil, http.StatusUnauthorized)
+			}
+		})
+	}
+	for _, path := range []string{v.path(v.open), "/query" + v.path(v.open) + "?q=*", "/apis", "/openapi/v3", "/metrics", "/readyz/types"} {
+		v.wants(t, nobody, path, nil, http.StatusUnauthorized, http.StatusForbidden)
+	}
+	// Who a header says somebody is counts from a front proxy alone.
+	v.wants(t, nobody, v.path(v.closed), http.Header{"X-Remote-User": {"system:admin"}, "X-Remote-Group": {"system:masters"}}, http.StatusUnauthorized, http.StatusForbidden)
+}
+
+// guests ask for more than the namespace that they may read.
+func (v *victim) guests(t *testing.T) {
+	v.wants(t, v.guestConfig, v.path(v.open), nil, http.StatusOK)
+	all := "/apis/example.com/v1/widgets"
+	cluster := v.guest.Config(t)
+	for _, path := range []string{all, all + "?watch=true", all + "?fieldSelector=metadata.namespace%3D" + v.open, v.path(v.closed), v.path(v.closed) + "/a", v.path(v.closed) + "/a?resourceVersion=0"} {
+		v.wants(t, v.guestConfig, path, nil, http.StatusForbidden)
+		ours, err := v.get(t, v.guestConfig, path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		theirs := request(t, cluster, path)
+		if ours.text != theirs {
+			t.Errorf("%s is refused in the words\n%s\nrather than\n%s", path, ours.text, theirs)
+		}
+	}
+	for _, path := range []string{"/query" + all + "?q=*", "/query" + v.path(v.closed) + "?q=*", "/query" + all + "?q=*&watch=true", "/query" + all + "?q=*&fieldSelector=metadata.name%3Da", "/metrics", "/readyz/types"} {
+		v.wants(t, v.guestConfig, path, nil, http.StatusForbidden)
+	}
+	for _, header := range []http.Header{
+		{"Impersonate-User": {"system:admin"}, "Impersonate-Group": {"system:masters"}}, {"X-Remote-User": {"system:admin"}, "X-Remote-Group": {"system:masters"}},
+	} {
+		v.wants(t, v.guestConfig, v.path(v.closed), header, http.StatusForbidden)
+	}
+	for _, path := range []string{"/api/v1/secrets", "/api/v1/namespaces/" + v.open + "/secrets", "/api/v1/namespaces/" + v.open + "/pods/a/exec?command=sh", "/api/v1/nodes/a/proxy/run"} {
+		v.wants(t, v.guestConfig, path, nil, http.StatusForbidden)
+	}
+}
+
+// paths are written so that one who checks them might read something else than one who serves them.
+func (v *victim) paths(t *testing.T) {
+	refused := []int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusMovedPermanently, http.StatusMethodNotAllowed}
+	open, closed := v.path(v.open), v.path(v.closed)
+	for _, path := range []string{
+		open + "/../../" + v.closed + "/widgets", open + "/..%2f..%2f" + v.closed + "/widgets", open + "/%2e%2e/%2e%2e/" + v.closed + "/widgets",
+		"/apis/example.com/v1/namespaces/" + v.open + "%2F..%2F" + v.closed + "/widgets", "/apis/example.com/v1/namespaces/" + v.open + "/.././" + v.closed + "/widgets",
+		"//apis/example.com/v1/namespaces/" + v.closed + "/widgets", "/apis//example.com/v1/namespaces/" + v.closed + "/widgets", "/apis/example.com/v1//namespaces/" + v.closed + "/widgets",
+		"/apis/example.com/v1/watch/namespaces/" + v.closed + "/widgets", "/apis/example.com/v1/watch/widgets", "/apis/example.com/v1/namespaces//widgets",
+		"/query/" + closed, "/query/query" + closed, "/query/.." + closed, "/query%2f.." + closed, "/page/.." + closed, "/healthz/.." + closed, "/api/.." + closed, "/openapi/.." + closed,
+		closed + "/a/", closed + "/", closed + "%00", closed + ";x=1", closed + "/a/status", closed + "/a/scale", "/APIS/example.com/v1/namespaces/" + v.closed + "/widgets",
+		"/version/.." + closed, "/livez/.." + closed, "/query" + closed + "/a?q=*",
+	} {
+		v.wants(t, v.guestConfig, path, nil, refused...)
+	}
+	for _, host := range []string{"evil.example.com", "localhost:1", "kubernetes.default.svc", "[::1]"} {
+		header := http.Header{"Host": {host}, "X-Forwarded-Host": {host}, "X-Forwarded-Uri": {closed}, "X-Original-Url": {closed}, "X-Http-Method-Override": {"DELETE"}}
+		v.wants(t, v.guestConfig, closed, header, http.StatusForbidden)
+		v.wants(t, v.guestConfig, open, header, http.StatusOK)
+	}
+}
+
+// longRequests are longer than anything of use.
+func (v *victim) longRequests(t *testing.T) {
+	tooLong := []int{http.StatusRequestURITooLong, http.StatusRequestHeaderFieldsTooLarge, http.StatusBadRequest}
+	long := strings.Repeat("a", 1<<20)
+	// By HTTP/2, clients of Go keep to the limit that the server tells them.
+	config := rest.CopyConfig(v.guestConfig)
+	config.NextProtos = []string{"http/1.1"}
+	for name, path := range map[string]string{
+		"labels": v.path(v.open) + "?labelSelector=" + long, "fields": v.path(v.open) + "?fieldSelector=metadata.name%3D" + long,
+		"set": v.path(v.open) + "?labelSelector=a%20in%20(" + strings.Repeat("a,", 1<<19) + "a)", "query": "/query" + v.path(v.open) + "?q=" + long,
+		"continue": v.path(v.open) + "?continue=" + long, "path": v.path(v.open) + "/" + long,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, err := v.get(t, config, path, nil); err == nil && !slices.Contains(tooLong, got.code) {
+				t.Errorf("answered with %d: %.200s", got.code, got.text)
+			} // or the connection is closed while the request is being sent
+		})
+	}
+	t.Run("headers", func(t *testing.T) {
+		if got, err := v.get(t, config, v.path(v.open), http.Header{"X-Long": {long, long, long}}); err == nil && !slices.Contains(tooLong, got.code) {
+			t.Errorf("answered with %d: %.200s", got.code, got.text)
+		}
+	})
+	t.Run("HTTP/2", func(t *testing.T) {
+		r := v.dial(t, 1<<16)
+		_ = r.ask(v.guestConfig.BearerToken, v.path(v.open)+"?labelSelector="+long) // it may be cut off
+		harness.Eventually(t, func(context.Context) error {
+			if !r.ended(1) {
+				return errors.New("the stream goes on")
+			}
+			return nil
+		})
+	})
+	t.Run("many terms", func(t *testing.T) { // as long as it may be, which costs little
+		terms := url.QueryEscape(strings.TrimSuffix(strings.Repeat("a!=b,", 1<<13), ","))
+		v.wants(t, v.guestConfig, v.path(v.open)+"?labelSelector="+terms, nil, http.StatusOK)
+	})
+}
+
+// lostRights are taken away during a watch, which ends, and is not opened again.
+func (v *victim) lostRights(t *testing.T) {
+	user := running.NewUser(t, "former")
+	revoke := user.Grant(t, v.open, mayRead)
+	config := v.As(user.Config(t))
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := client.Resource(v.gvr).Namespace(v.open).Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	revoke()
+	for range w.ResultChan() { // until it is cut, which is after 6 s at the latest
+	}
+	harness.Eventually(t, func(context.Context) error {
+		got, err := v.get(t, config, v.path(v.open)+"?watch=true", nil)
+		if err == nil && got.code != http.StatusForbidden {
+			err = fmt.Errorf("the next watch is answered with %d", got.code)
+		}
+		return err
+	})
+}
+
+// resident is the memory of crdcached, in bytes.
+func (v *victim) resident() int {
+	v.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", v.PID()))
+	if err != nil {
+		v.Fatal(err)
+	}
+	size, err := strconv.Atoi(string(regexp.MustCompile(`VmRSS:\s+(\d+) kB`).FindSubmatch(text)[1]))
+	if err != nil {
+		v.Fatal(err)
+	}
+	return size << 10
+}
+
+// request sends a GET to the cluster, and returns what it answers.
+func request(t *testing.T, config *rest.Config, path string) string {
+	t.Helper()
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := client.Get(config.Host + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	text, err := io.ReadAll(got.Body)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,70 @@
+package serving_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/keyutil"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// packagedKubeconfig is a file with which a program has the rights that the manifests give to crdcached, and no others.
+func packagedKubeconfig(t *testing.T) string {
+	t.Helper()
+	harness.Apply(t, ofKind(kustomized(t, "base"), "Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "RoleBinding")...)
+	config, err := clientcmd.LoadFromFile(harness.Kubeconfig(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := strings.TrimSpace(harness.Kubectl(t, "create", "token", "crdcached", "-n", "crdcached"))
+	config.AuthInfos = map[string]*clientcmdapi.AuthInfo{"crdcached": {Token: token}}
+	config.Contexts[config.CurrentContext].AuthInfo = "crdcached"
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// expired is a token with the end of its time in the past, which the cluster has signed.
+func expired(t *testing.T, token string) string {
+	t.Helper()
+	key, err := keyutil.PrivateKeyFromFile(harness.APIServerFlag(t, "--service-account-signing-key-file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, ok := key.(*ecdsa.PrivateKey)
+	if !ok {
+		t.Skip("the cluster signs its tokens by other means than ECDSA")
+	}
+	parts := strings.Split(token, ".")
+	text, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var claims map[string]any
+	if err := json.Unmarshal(text, &claims); err != nil {
+		t.Fatal(err)
+	}
+	const hour = 3600
+	claims["iat"], claims["nbf"], claims["exp"] = claims["iat"].(float64)-2*hour, claims["iat"].(float64)-2*hour, claims["iat"].(float64)-hour
+	if text, err = json.Marshal(claims); err != nil {
+		t.Fatal(err)
+	}
+	signed := parts[0] + "." + base64.RawURLEncoding.EncodeToString(text)
+	sum := sha256.Sum256([]byte(signed))
+	r, s, err := ecdsa.Sign(rand.Reader, signer, sum[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signed + "." + base64.RawURLEncoding.EncodeToString(append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...))
+}

@@ -1,0 +1,314 @@
+package serving_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// silentConnections are opened, and say nothing, or begin to say something.
+func (v *victim) silentConnections(t *testing.T) {
+	for i := range 200 {
+		c, err := net.Dial("tcp", strings.TrimPrefix(v.URL, "https://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		if i%2 == 0 { // a hello that never comes to its end
+			if _, err := c.Write([]byte{0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	v.wants(t, v.guestConfig, v.path(v.open), nil, http.StatusOK)
+}
+
+// raw is a connection that speaks HTTP/2 as it likes.
+type raw struct {
+	conn   *tls.Conn
+	framer *http2.Framer
+	head   bytes.Buffer
+	hpack  *hpack.Encoder
+	stream uint32
+}
+
+// dial opens one on which nothing can be sent back but heads: the window for bodies has some bytes.
+func (v *victim) dial(t *testing.T, window uint32) *raw {
+	t.Helper()
+	conn, err := tls.Dial("tcp", strings.TrimPrefix(v.URL, "https://"), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	r := &raw{conn: conn, framer: http2.NewFramer(conn, conn)}
+	r.hpack = hpack.NewEncoder(&r.head)
+	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: window}); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// ask sends a GET on a stream of its own.
+func (r *raw) ask(token, path string) error {
+	r.head.Reset()
+	for _, field := range [][2]string{{":method", "GET"}, {":scheme", "https"}, {":authority", "crdcached"}, {":path", path}, {"authorization", "Bearer " + token}} {
+		_ = r.hpack.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}) // into memory
+	}
+	r.stream += 2
+	first := r.head.Next(frame)
+	err := r.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: r.stream - 1, BlockFragment: first, EndHeaders: r.head.Len() == 0, EndStream: true})
+	for err == nil && r.head.Len() > 0 {
+		part := r.head.Next(frame)
+		err = r.framer.WriteContinuation(r.stream-1, r.head.Len() == 0, part)
+	}
+	return err
+}
+
+// frame is how long the frames of a request may be.
+const frame = 16 << 10
+
+// resets are requests that are taken back at once, by the thousands.
+func (v *victim) resets(t *testing.T) {
+	for _, token := range []string{v.guestConfig.BearerToken, "none"} {
+		r := v.dial(t, 1<<16)
+		drained := make(chan struct{})
+		go func() { // ended by the connection
+			defer close(drained)
+			_, _ = io.Copy(io.Discard, r.conn)
+		}()
+		for range 5000 {
+			if r.ask(token, v.path(v.open)) != nil || r.framer.WriteRSTStream(r.stream-1, http2.ErrCodeCancel) != nil {
+				break // the server has had enough
+			}
+		}
+		_ = r.conn.Close()
+		<-drained
+		v.wants(t, v.guestConfig, v.path(v.open), nil, http.StatusOK)
+	}
+}
+
+// perConnection is how many watches share a connection: fewer than a server allows.
+const perConnection = 50
+
+// stalledWatches are half of very many: they read nothing. The other half is told everything, and those are cut.
+func (v *victim) stalledWatches(t *testing.T) {
+	version := v.version(t)
+	path := v.path(v.open) + "?watch=true&resourceVersion=" + version
+	var stalled []*raw
+	for range *attackWatches / 2 / perConnection {
+		r := v.dial(t, 1)
+		stalled = append(stalled, r)
+		for range perConnection {
+			if err := r.ask(v.guestConfig.BearerToken, path); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	const changes = 40
+	var told atomic.Int64
+	var readers sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for range *attackWatches / 2 / perConnection {
+		config := rest.CopyConfig(v.guestConfig)
+		config.Dial = (&net.Dialer{}).DialContext // so that the connection is one of its own
+		client, err := dynamic.NewForConfig(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range perConnection {
+			readers.Add(1)
+			go func() { // ended when it has been told everything, or by cancel
+				defer readers.Done()
+				told.Add(int64(watchChanges(ctx, client.Resource(v.gvr).Namespace(v.open), version, changes)))
+			}()
+		}
+	}
+	v.change(t, changes)
+	readers.Wait()
+	if want := int64(*attackWatches / 2 / perConnection * perConnection * changes); told.Load() != want {
+		t.Errorf("the watches that are read were told %d changes, want %d", told.Load(), want)
+	}
+	harness.Eventually(t, func(context.Context) error {
+		for _, r := range stalled {
+			if !r.ended(perConnection) {
+				return fmt.Errorf("a connection of watches that stall still has some")
+			}
+		}
+		return nil
+	})
+}
+
+// ended reports whether so many streams have ended, or the connection.
+func (r *raw) ended(streams int) bool {
+	for n := 0; n < streams; {
+		_ = r.conn.SetReadDeadline(time.Now().Add(time.Second / 10))
+		got, err := r.framer.ReadFrame()
+		var waits net.Error
+		if err != nil {
+			return !errors.As(err, &waits) || !waits.Timeout()
+		}
+		switch f := got.(type) {
+		case *http2.RSTStreamFrame:
+			n++
+		case *http2.HeadersFrame:
+			if f.StreamEnded() {
+				n++
+			}
+		case *http2.DataFrame:
+			if f.StreamEnded() {
+				n++
+			}
+		}
+	}
+	return true
+}
+
+// version is that of the widgets now.
+func (v *victim) version(t *testing.T) string {
+	t.Helper()
+	list, err := admin(t).Resource(v.gvr).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list.GetResourceVersion()
+}
+
+// change changes the widget of the open namespace so often, each time by some kilobytes.
+func (v *victim) change(t *testing.T, times int) {
+	t.Helper()
+	objects := admin(t).Resource(v.gvr).Namespace(v.open)
+	for range times {
+		o, err := objects.Get(t.Context(), "a", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.SetAnnotations(map[string]string{"large": strings.Repeat("x", 4<<10)})
+		n, _ := strconv.Atoi(o.GetLabels()["value"])
+		o.SetLabels(map[string]string{"value": strconv.Itoa(n + 1)})
+		if _, err := objects.Update(t.Context(), o, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// watchChanges watches until so many changes have been told, and goes on where a watch ends. It returns how many were.
+func watchChanges(ctx context.Context, objects dynamic.ResourceInterface, version string, changes int) (told int) {
+	for ctx.Err() == nil {
+		w, err := objects.Watch(ctx, metav1.ListOptions{ResourceVersion: version})
+		if err != nil {
+			pause(ctx)
+			continue
+		}
+		for e := range w.ResultChan() {
+			o, ok := e.Object.(metav1.Object)
+			if !ok {
+				w.Stop()
+				return told // the history is lost
+			}
+			version = o.GetResourceVersion()
+			if told++; told == changes {
+				w.Stop()
+				return told
+			}
+		}
+	}
+	return told
+}
+
+// bystander follows the open namespace while all that happens.
+type bystander struct {
+	cancel context.CancelFunc
+	ended  chan struct{}
+	from   string
+	told   []string
+}
+
+func followBystander(v *victim) *bystander {
+	v.Helper()
+	client, err := dynamic.NewForConfig(v.reader)
+	if err != nil {
+		v.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	b := &bystander{cancel: cancel, ended: make(chan struct{}), from: v.version(v.T)}
+	go func() { // ended by cancel, or by the last change
+		defer close(b.ended)
+		at := b.from
+		for ctx.Err() == nil {
+			w, err := client.Resource(v.gvr).Watch(ctx, metav1.ListOptions{ResourceVersion: at})
+			if err != nil {
+				pause(ctx)
+				continue
+			}
+			for e := range w.ResultChan() {
+				o, ok := e.Object.(metav1.Object)
+				if !ok {
+					b.told = append(b.told, fmt.Sprint(e.Object))
+					w.Stop()
+					return
+				}
+				at = o.GetResourceVersion()
+				b.told = append(b.told, fmt.Sprint(e.Type, " ", o.GetName(), " ", at))
+				if o.GetName() == "last" {
+					w.Stop()
+					return
+				}
+			}
+		}
+	}()
+	return b
+}
+
+// check compares what the bystander was told with what the cluster tells.
+func (b *bystander) check(v *victim) {
+	v.Helper()
+	defer b.cancel()
+	objects := admin(v.T).Resource(v.gvr)
+	if _, err := objects.Namespace(v.open).Create(v.Context(), object(v.gvr, "last", "1"), metav1.CreateOptions{}); err != nil {
+		v.Fatal(err)
+	}
+	select {
+	case <-b.ended:
+	case <-time.After(time.Minute):
+		v.Fatal("the bystander is not told of the last change")
+	}
+	w, err := objects.Watch(v.Context(), metav1.ListOptions{ResourceVersion: b.from})
+	if err != nil {
+		v.Fatal(err)
+	}
+	defer w.Stop()
+	var want []string
+	for e := range w.ResultChan() {
+		o := e.Object.(metav1.Object)
+		want = append(want, fmt.Sprint(e.Type, " ", o.GetName(), " ", o.GetResourceVersion()))
+		if o.GetName() == "last" {
+			break
+		}
+	}
+	if strings.Join(want, ",") != strings.Join(b.told, ",") {
+		v.Errorf("the bystander was told %d changes, the cluster tells %d:\n%v\n%v", len(b.told), len(want), b.told, want)
+	}
+}

@@ -90,15 +90,20 @@ func AnotherAPIServer(t testing.TB, etcd string) (address string) {
 	return address
 }
 
-// apiServerCommand is how the API server was started.
-func apiServerCommand(t testing.TB) []string {
+// APIServerPID returns the process of the API server, which runs.
+func APIServerPID(t testing.TB) (pid int) {
 	t.Helper()
-	var pid int
 	steer(t, func(ctx context.Context) (err error) {
 		pid, err = plane(t).apiServerPID(ctx)
 		return err
 	})
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return pid
+}
+
+// apiServerCommand is how the API server was started.
+func apiServerCommand(t testing.TB) []string {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", APIServerPID(t)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"context"
 	"sync"
 	"syscall"
 	"testing"
@@ -11,11 +10,7 @@ import (
 // the end of the test at the latest. It must not be restarted meanwhile.
 func FreezeAPIServer(t testing.TB) (thaw func()) {
 	t.Helper()
-	var pid int
-	steer(t, func(ctx context.Context) (err error) {
-		pid, err = plane(t).apiServerPID(ctx)
-		return err
-	})
+	pid := APIServerPID(t)
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func (v *victim) path(namespace string) string {
 func TestAttacks(t *testing.T) {
 	v := newVictim(t)
 	bystander := followBystander(v)
-	before := v.resident()
+	before := memoryOf(t, v.PID())
 	t.Run("strangers", v.strangers)
 	t.Run("guests", v.guests)
 	t.Run("paths", v.paths)
@@ -95,7 +95,7 @@ func TestAttacks(t *testing.T) {
 	t.Run("silent connections", v.silentConnections)
 	t.Run("resets", v.resets)
 	t.Run("stalled watches", v.stalledWatches)
-	if grown := (v.resident() - before) >> 20; grown > *attackMemory {
+	if grown := (memoryOf(t, v.PID()) - before) >> 20; grown > *attackMemory {
 		t.Errorf("crdcached has grown by %d MiB, of which the limit is %d", grown, *attackMemory)
 	} else {
 		t.Logf("crdcached has grown by %d MiB from %d", grown, before>>20)
@@ -297,16 +297,16 @@ func (v *victim) lostRights(t *testing.T) {
 	})
 }
 
-// resident is the memory of crdcached, in bytes.
-func (v *victim) resident() int {
-	v.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", v.PID()))
+// memoryOf is the memory that a process has, in bytes.
+func memoryOf(t *testing.T, pid int) int {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		v.Fatal(err)
+		t.Fatal(err)
 	}
 	size, err := strconv.Atoi(string(regexp.MustCompile(`VmRSS:\s+(\d+) kB`).FindSubmatch(text)[1]))
 	if err != nil {
-		v.Fatal(err)
+		t.Fatal(err)
 	}
 	return size << 10
 }

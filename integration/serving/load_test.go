@@ -1,0 +1,245 @@
+package serving_test
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/integration/crdcached/running"
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+var (
+	loadObjects  = flag.Int("load-objects", 100, "how many objects TestLoad has")
+	loadWatchers = flag.Int("load-watchers", 10, "how many watches TestLoad has")
+	loadUpdates  = flag.Int("load-updates", 100, "how many objects TestLoad changes in each of its phases")
+	loadRate     = flag.Int("load-rate", 200, "how many that are in a second, at most")
+	loadLists    = flag.Int("load-lists", 1, "how often TestLoad lists all")
+)
+
+// loadConfig has no limits for one user, who is all there are.
+const loadConfig = `
+types: ["*.example.com"]
+limits: {requests: 0, watches: 0, totalWatches: 0, connections: 0, bytesPerSecond: 0, burstBytes: 0}
+`
+
+// TestLoad has watches told of changes, and lists, by the API server and by crdcached, and logs what that costs each of them.
+// make load has many of everything. Here it sees that all is told.
+func TestLoad(t *testing.T) {
+	harness.InstallCRDs(t, harness.NewCRD("example.com", "Widget"))
+	l := &load{T: t, gvr: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, namespace: harness.Namespace(t)}
+	l.fill()
+	s := running.StartIn(t, packagedKubeconfig(t), loadConfig)
+	cluster := harness.Config(t)
+	servers := []measured{
+		{"kube-apiserver", cluster, harness.APIServerPID(t)}, {"crdcached", s.As(cluster), s.PID()},
+	}
+	t.Logf("%d objects; crdcached takes %d MiB, kube-apiserver %d MiB", *loadObjects, memoryOf(t, servers[1].pid)>>20, memoryOf(t, servers[0].pid)>>20)
+	for _, version := range []string{"", "0"} {
+		for _, compressed := range []bool{false, true} {
+			for _, server := range servers {
+				l.list(server, version, compressed)
+			}
+		}
+	}
+	for _, server := range servers {
+		l.watched(server, *loadWatchers, l.watched(server, 0, 0))
+	}
+}
+
+// measured is a server whose process is looked at.
+type measured struct {
+	name   string
+	config *rest.Config
+	pid    int
+}
+
+type load struct {
+	*testing.T
+	gvr       schema.GroupVersionResource
+	namespace string
+}
+
+// fill creates the objects, each of some 1.3 KB.
+func (l *load) fill() {
+	l.Helper()
+	objects := admin(l.T).Resource(l.gvr).Namespace(l.namespace)
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range 8 {
+		workers.Go(func() { // ended by the last object
+			for i := next.Add(1); i <= int64(*loadObjects); i = next.Add(1) {
+				o := object(l.gvr, fmt.Sprintf("w%06d", i), "0")
+				o.Object["spec"] = map[string]any{"text": strings.Repeat(fmt.Sprintf("%06d ", i), 140)}
+				if _, err := objects.Create(l.Context(), o, metav1.CreateOptions{}); err != nil {
+					l.Error(err)
+					return
+				}
+			}
+		})
+	}
+	workers.Wait()
+}
+
+// list lists all, and logs what that costs a server.
+func (l *load) list(server measured, version string, compressed bool) {
+	l.Helper()
+	config := rest.CopyConfig(server.config)
+	config.DisableCompression = !compressed
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		l.Fatal(err)
+	}
+	size := l.download(client, config, version) // once before, so that what is kept for lists is there
+	begin := cpuOf(l.T, server.pid)
+	for range *loadLists {
+		l.download(client, config, version)
+	}
+	used := (cpuOf(l.T, server.pid) - begin) / time.Duration(*loadLists)
+	l.Logf("LIST of %d, %d MB, resourceVersion=%q, gzip %v: %s takes %v of processor time, %d MiB", *loadObjects, size>>20, version, compressed,
+		server.name, used.Round(time.Millisecond), memoryOf(l.T, server.pid)>>20)
+}
+
+func (l *load) download(client *http.Client, config *rest.Config, version string) (size int64) {
+	l.Helper()
+	got, err := client.Get(config.Host + "/apis/example.com/v1/widgets?resourceVersion=" + version)
+	if err != nil {
+		l.Fatal(err)
+	}
+	defer got.Body.Close()
+	if got.StatusCode != http.StatusOK {
+		l.Fatalf("the list is answered with %s", got.Status)
+	}
+	if size, err = io.Copy(io.Discard, got.Body); err != nil {
+		l.Fatal(err)
+	}
+	return size
+}
+
+// watched changes objects while a server has watches, and logs what that costs, less what its process uses without. It returns
+// all of that.
+func (l *load) watched(server measured, watchers int, without time.Duration) time.Duration {
+	l.Helper()
+	client, err := rest.HTTPClientFor(server.config)
+	if err != nil {
+		l.Fatal(err)
+	}
+	list, err := admin(l.T).Resource(l.gvr).List(l.Context(), metav1.ListOptions{Limit: 1})
+	if err != nil {
+		l.Fatal(err)
+	}
+	before := memoryOf(l.T, server.pid)
+	path := server.config.Host + "/apis/example.com/v1/widgets?watch=true&timeoutSeconds=3600&resourceVersion=" + list.GetResourceVersion()
+	ctx, cancel := context.WithCancel(l.Context())
+	defer cancel()
+	var opened, readers sync.WaitGroup
+	var lost atomic.Int64
+	for range watchers {
+		opened.Add(1)
+		readers.Go(func() { // ended by the last change, or by cancel
+			lost.Add(int64(*loadUpdates - countEvents(ctx, client, path, *loadUpdates, opened.Done)))
+		})
+	}
+	opened.Wait()
+	begin, start := cpuOf(l.T, server.pid), time.Now()
+	l.change(ctx)
+	readers.Wait()
+	lasted, used := time.Since(start), cpuOf(l.T, server.pid)-begin
+	if lost.Load() != 0 {
+		l.Errorf("%s did not tell %d changes", server.name, lost.Load())
+	}
+	if watchers > 0 {
+		l.Logf("%d watches of %s, %d changes in %v: %v of processor time for each 1,000 events, %d KiB for each watch", watchers, server.name,
+			*loadUpdates, lasted.Round(time.Second), ((used - without) * 1000 / time.Duration(watchers**loadUpdates)).Round(time.Microsecond),
+			(memoryOf(l.T, server.pid)-before)>>10/watchers)
+	}
+	return used
+}
+
+// change changes objects at the rate, or as fast as the cluster can.
+func (l *load) change(ctx context.Context) {
+	l.Helper()
+	objects := admin(l.T).Resource(l.gvr).Namespace(l.namespace)
+	var next atomic.Int64
+	ticks := time.NewTicker(time.Second / time.Duration(*loadRate))
+	defer ticks.Stop()
+	var workers sync.WaitGroup
+	for range 4 {
+		workers.Go(func() { // ended by the last change
+			for i := next.Add(1); i <= int64(*loadUpdates); i = next.Add(1) {
+				<-ticks.C
+				patch := fmt.Appendf(nil, `{"metadata":{"labels":{"value":"%d-%d"}}}`, time.Now().UnixNano(), i)
+				name := fmt.Sprintf("w%06d", 1+i%int64(*loadObjects))
+				if _, err := objects.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+					l.Error(err)
+					return
+				}
+			}
+		})
+	}
+	workers.Wait()
+}
+
+// countEvents reads a watch until so many events have come, and tells when it has begun. It returns how many have.
+func countEvents(ctx context.Context, client *http.Client, path string, events int, begun func()) (told int) {
+	begin := sync.OnceFunc(begun)
+	defer begin()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return 0
+	}
+	got, err := client.Do(r)
+	if err != nil {
+		return 0
+	}
+	defer got.Body.Close()
+	begin()
+	lines := bufio.NewReaderSize(got.Body, 4096)
+	for told < events {
+		_, more, err := lines.ReadLine()
+		if err != nil {
+			return told
+		}
+		if !more {
+			told++
+		}
+	}
+	return told
+}
+
+// tick is the unit in which the kernel tells processor time.
+const tick = time.Second / 100
+
+// cpuOf is the processor time that a process has used.
+func cpuOf(t *testing.T, pid int) time.Duration {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	user, err := strconv.Atoi(fields[11])
+	if err != nil {
+		t.Fatal(err)
+	}
+	system, err := strconv.Atoi(fields[12])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(user+system) * tick
+}

@@ -29,10 +29,10 @@ type follower struct {
 }
 
 // followAll has informers follow a type: at the server that is killed, and at both in turn.
-func followAll(t *testing.T, gvr schema.GroupVersionResource, victim, other *process) []*follower {
+func followAll(t *testing.T, gvr schema.GroupVersionResource, victim, other server) []*follower {
 	t.Helper()
 	var all []*follower
-	for name, config := range map[string]*rest.Config{"the victim": victim.config(), "both": between(victim, other), "the cluster and the victim": between(victim, nil)} {
+	for name, config := range map[string]*rest.Config{"the victim": victim.config(), "both": between(t, victim.config(), other.config()), "the cluster and the victim": between(t, victim.config(), harness.Config(t))} {
 		for form, follow := range map[string]func(*testing.T, *rest.Config, schema.GroupVersionResource) cache.SharedIndexInformer{
 			"dynamic": followDynamic, "metadata": followMetadata,
 		} {
@@ -52,19 +52,16 @@ func followAll(t *testing.T, gvr schema.GroupVersionResource, victim, other *pro
 	return all
 }
 
-// between is a configuration whose requests go to one server and then to the other; to the cluster where that is nil.
-func between(a, b *process) *rest.Config {
-	config, others := a.config(), harness.Config(a)
-	if b != nil {
-		others = b.config()
-	}
+// between is a configuration whose requests go to one server and to the other in turn.
+func between(t *testing.T, config, others *rest.Config) *rest.Config {
+	t.Helper()
 	next, err := rest.TransportFor(others)
 	if err != nil {
-		a.Fatal(err)
+		t.Fatal(err)
 	}
 	address, _, err := rest.DefaultServerUrlFor(others)
 	if err != nil {
-		a.Fatal(err)
+		t.Fatal(err)
 	}
 	var count atomic.Int64
 	config.Wrap(func(first http.RoundTripper) http.RoundTripper {
@@ -74,6 +71,7 @@ func between(a, b *process) *rest.Config {
 			}
 			r = r.Clone(r.Context())
 			r.URL.Scheme, r.URL.Host, r.Host = address.Scheme, address.Host, ""
+			r.Header.Del("Authorization") // it is that of the first
 			return next.RoundTrip(r)
 		})
 	})

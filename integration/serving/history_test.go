@@ -21,7 +21,7 @@ var (
 // stepsAround is how often something is written while something happens, and after that.
 const stepsAround = 40
 
-// TestHistory writes at random, while the API server, etcd and one of two servers of caches are killed. Some clients change
+// TestHistory writes at random, while the API server, etcd and crdcached, one of two servers of caches, are killed. Some clients change
 // between the three in the middle of watches, others stay with the server that is killed. None of them misses or invents
 // an event between its lists; client-go's informers tell nothing that makes no sense; and all agree with the cluster in the end.
 func TestHistory(t *testing.T) {
@@ -31,7 +31,7 @@ func TestHistory(t *testing.T) {
 	if first == 0 {
 		first = uint64(time.Now().UnixNano()) % 1_000_000
 	}
-	victim, other := startProcess(t, widgets), startProcess(t, widgets)
+	victim, other := startDaemon(t, widgets), startProcess(t, widgets)
 	w := newWriter(t, widgets, namespaces)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -50,7 +50,7 @@ func TestHistory(t *testing.T) {
 		t.Logf("round %d has the seed %d", n+1, first+n)
 		random := rand.New(rand.NewPCG(first+n, 0))
 		happen := []func(){
-			func() { victim.kill(); victim.start(); victim.await() },
+			func() { victim.kill(); victim.restart() },
 			func() { harness.KillAPIServer(t); harness.RestartAPIServer(t) },
 			func() { harness.KillEtcd(t); harness.RestartEtcd(t) },
 		}

@@ -28,6 +28,14 @@ const (
 	envTypes   = "CRDCACHE_SERVING_TYPES"
 )
 
+// server is one that can be killed, and restarted at the same address.
+type server interface {
+	config() *rest.Config
+	kill()
+	// restart returns when all types are served from the caches.
+	restart()
+}
+
 // process is a server of caches in a process of its own, which can be killed.
 type process struct {
 	*testing.T
@@ -41,10 +49,16 @@ type process struct {
 func startProcess(t *testing.T, gvrs ...schema.GroupVersionResource) *process {
 	t.Helper()
 	p := &process{T: t, address: reserve(t), gvrs: gvrs}
-	p.start()
+	p.restart()
 	t.Cleanup(p.kill)
-	p.await()
 	return p
+}
+
+// restart implements server.
+func (p *process) restart() {
+	p.Helper()
+	p.start()
+	p.await()
 }
 
 // reserve returns an address on loopback that nothing else gets until the test ends: it is bound, and nothing listens, so
@@ -68,7 +82,7 @@ func reserve(t *testing.T) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(bound.(*syscall.SockaddrInet4).Port))
 }
 
-// config reaches the server.
+// config implements server.
 func (p *process) config() *rest.Config { return &rest.Config{Host: "http://" + p.address, QPS: -1} }
 
 func (p *process) start() {
@@ -110,7 +124,7 @@ func (p *process) await() {
 	})
 }
 
-// kill ends the server with SIGKILL.
+// kill implements server.
 func (p *process) kill() {
 	p.Helper()
 	_ = p.command.Process.Kill()

@@ -17,6 +17,7 @@ type serveFlags struct {
 	idle   time.Duration
 	all    bool
 	detach bool
+	state  string
 	web    webFlags
 }
 
@@ -36,10 +37,12 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 			"--config that are installed.\n\n" +
 			"With --detach the server goes on in the background. The command returns when it answers, and tells where its log\n" +
 			"is, or why it does not answer.\n\n" +
+			"With --state the next server goes on from what this one held, and reads only what has changed since. It is saved\n" +
+			"once a minute, and when the server ends. Secrets are read anew.\n\n" +
 			"With --web the server also shows what it keeps in a browser of this machine, with the indexes and references of\n" +
 			"--config. The link that is printed lets one browser in, once; 'serve status' prints another one.",
 		Example: "  crdcache serve certificates.cert-manager.io --config indexes.yaml\n" +
-			"  crdcache serve --config indexes.yaml --detach --idle 1h\n" +
+			"  crdcache serve --config indexes.yaml --detach --idle 1h --state ~/.cache/crdcache\n" +
 			"  crdcache serve '*.demo.crdcache.dev' --idle 30m\n" +
 			"  crdcache serve '*.demo.crdcache.dev' --config indexes.yaml --web\n" +
 			"  crdcache serve status",
@@ -58,6 +61,7 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 	f.reader.AddNamed(set)
 	set.DurationVar(&f.idle, "idle", 0, "End when nobody has asked for as long; 0: never. An open page asks.")
 	set.BoolVar(&f.all, "all", false, "Keep all types that can be listed and watched.")
+	set.StringVar(&f.state, "state", "", "Folder that keeps the objects for the next server, which then reads only what has changed. Secrets are not kept there.")
 	set.BoolVar(&f.detach, "detach", false, "Go on in the background, once the server answers.")
 	f.web.add(cmd)
 	f.reader.Complete(cmd, true)
@@ -75,13 +79,17 @@ type serveOptions struct {
 	namespace string
 	web       *webOptions // nil without --web
 	// declared says that the types are those of the config.
-	declared bool
-	detached []string // the command line of the process that serves; nil without --detach
+	declared    bool
+	stateFolder string   // empty for none
+	detached    []string // the command line of the process that serves; nil without --detach
 }
 
 func (f *serveFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*serveOptions, error) {
 	if f.idle < 0 {
 		return nil, exit.Usagef("--idle is %v: it must not be negative; 0 is for ever", f.idle)
+	}
+	if cmd.Flags().Changed("state") && f.state == "" {
+		return nil, exit.Usagef("--state names no folder: is it a variable that is not set?")
 	}
 	page, err := f.web.toOptions()
 	if err != nil {
@@ -97,7 +105,7 @@ func (f *serveFlags) toOptions(cmd *cobra.Command, args []string, streams generi
 	if read.Target.Offline() {
 		return nil, exit.Usagef("--from has no effect with serve: files are read as fast by each command")
 	}
-	o := &serveOptions{Reader: read, idle: f.idle, web: page, declared: len(args) == 0}
+	o := &serveOptions{Reader: read, idle: f.idle, stateFolder: f.state, web: page, declared: len(args) == 0}
 	if o.declared {
 		if err := read.UseTypesOfConfig(); err != nil {
 			return nil, err

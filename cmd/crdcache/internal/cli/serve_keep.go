@@ -28,6 +28,7 @@ type serving struct {
 	types   []keptType
 	// definitions are the CustomResourceDefinitions, which say how types are shown.
 	definitions *dynamicinformer.Informer
+	files       *local.State // nil without --state
 	identity    string
 	started     time.Time
 }
@@ -41,11 +42,18 @@ type keptType struct {
 
 // keep makes the informers of types, and what serves them. An error leaves nothing behind.
 func (s *serving) keep(resources []discovery.Resource) (err error) {
-	s.factory, err = dynamicinformer.New(dynamicinformer.Options{
+	options := dynamicinformer.Options{
 		Config: s.Target.Config, Types: s.tracker.Types(), Listener: dynamicinformer.Listener{StateChanged: s.stateChanged},
-	})
-	if err != nil {
-		return err
+		PersistenceInterval: local.StateInterval,
+	}
+	if s.stateFolder != "" {
+		if s.files, err = local.OpenState(s.stateFolder, s.identity); err != nil {
+			return fmt.Errorf("--state: %w", err)
+		}
+		options.Persistence = s.files
+	}
+	if s.factory, err = dynamicinformer.New(options); err != nil {
+		return errors.Join(err, s.closeFiles())
 	}
 	defer func() {
 		if err != nil {
@@ -90,7 +98,15 @@ func (s *serving) shutdown() {
 	if s.server != nil {
 		s.server.Close()
 	}
-	_ = s.factory.Shutdown(context.Background()) // nothing but requests is under way, which end at once
+	_ = s.factory.Shutdown(context.Background()) // nothing but requests is under way, which end at once, and saves of the state
+	_ = s.closeFiles()                           // it has been saved
+}
+
+func (s *serving) closeFiles() error {
+	if s.files == nil {
+		return nil
+	}
+	return s.files.Close()
 }
 
 // keeping returns the informer of a type that is kept, or nil.

@@ -69,11 +69,12 @@ type Redactor struct {
 	types map[schema.GroupResource][]Redaction
 }
 
-// Add has objects of types redacted.
+// Add has objects of types redacted, and events in both of the forms in which they are served.
 func (r *Redactor) Add(what Redaction, of ...schema.GroupResource) {
 	if r.types == nil {
 		r.types = map[schema.GroupResource][]Redaction{}
 	}
+	what, of = twins(what, of)
 	done := snapshot.Redaction{Type: what.Type, Paths: what.paths()}
 	for _, gr := range of {
 		r.types[gr] = append(r.types[gr], what)

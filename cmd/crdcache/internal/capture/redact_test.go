@@ -30,3 +30,31 @@ func TestRedactLeavesNoCopy(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// TestRedactEvents: events are served by two groups, of which one is named; neither tells what is left out of it.
+func TestRedactEvents(t *testing.T) {
+	core, group := events[0], events[1]
+	objects := map[schema.GroupResource]string{
+		core:  `{"apiVersion":"v1","kind":"Event","metadata":{"name":"a"},"message":"hunter2","involvedObject":{"name":"mallory","kind":"Pod"}}`,
+		group: `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"a"},"note":"hunter2","regarding":{"name":"mallory","kind":"Pod"}}`,
+	}
+	for _, named := range []struct {
+		gr    schema.GroupResource
+		paths []string
+	}{
+		{core, []string{".message", ".involvedObject.name"}}, {core, []string{"['message']", ".involvedObject['name']"}},
+		{group, []string{".note", ".regarding.name"}},
+	} {
+		var r Redactor
+		r.Add(Redaction{Type: "events", Paths: named.paths}, named.gr)
+		for gr, text := range objects {
+			got, err := r.redact(gr, []byte(text))
+			if err != nil || strings.Contains(string(got), "hunter2") || strings.Contains(string(got), "mallory") || !strings.Contains(string(got), "Pod") {
+				t.Errorf("%v of %s: %s, %v", named.paths, gr, got, err)
+			}
+			if r.shows(gr) {
+				t.Errorf("what the server prints of %s is kept", gr)
+			}
+		}
+	}
+}

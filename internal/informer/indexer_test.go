@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"k8s.io/client-go/tools/cache"
+
 	"github.com/crdcache/crdcache/internal/store"
 )
 
@@ -28,4 +30,52 @@ func TestGetByKeyAllocatesNothing(t *testing.T) {
 	if allocations > 0 {
 		t.Errorf("a look-up allocates %v times", allocations)
 	}
+}
+
+// TestReadersDoNotWaitForLists reads while a list is made ready, and while the informer's lock is held, under which it takes
+// the place of the content.
+func TestReadersDoNotWaitForLists(t *testing.T) {
+	reads := 0
+	var i *Informer
+	read := func() {
+		reads++
+		objects, err := i.GetIndexer().ByIndex("all", "")
+		_, exists, _ := i.GetStore().GetByKey("ns/object-7")
+		if err != nil || len(objects) != 100 || !exists || len(i.GetStore().List()) != 100 || len(i.GetStore().ListKeys()) != 100 {
+			t.Errorf("%d objects by index, %v", len(objects), err)
+		}
+	}
+	relists := false
+	i = New(nil, Options{Form: store.NewPacked(nil, nil), Indexers: cache.Indexers{"all": func(any) ([]string, error) {
+		if relists {
+			read()
+		}
+		return []string{""}, nil
+	}}})
+	list := func(spec string) []any {
+		var all []any
+		for n := range 100 {
+			o, err := i.Form().Packer().Pack(fmt.Appendf(nil, `{"apiVersion":"v1","kind":"A","metadata":{"namespace":"ns","name":"object-%d"},"spec":%q}`, n, spec))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, o)
+		}
+		return all
+	}
+	g, err := i.begin(t.Context(), func() {}, StateFresh)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { i.end(g); i.Stop(); <-i.Stopped() }()
+	if err := g.Replace(list("a"), "1"); err != nil {
+		t.Fatal(err)
+	}
+	relists = true
+	if err := g.Replace(list("b"), "2"); err != nil || reads < 100 {
+		t.Errorf("%d reads while a list was made ready, %v", reads, err)
+	}
+	i.mu.Lock()
+	read()
+	i.mu.Unlock()
 }

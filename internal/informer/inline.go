@@ -7,7 +7,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -42,6 +41,8 @@ type inline struct {
 	ordered bool
 	// endList ends the reflector's part of a round; nil when it has.
 	endList context.CancelFunc
+	// collected is what a watch-list has brought that has come to its end; nil: the reflector has collected it, or listed.
+	collected *collected
 }
 
 // listAndWatch lists, and watches until it has to be listed again, or ctx ends.
@@ -116,15 +117,12 @@ func (w *inline) options() *metav1.ListOptions {
 
 // apply has an event take effect.
 func (w *inline) apply(ctx context.Context, event watch.Event) {
-	object, err := meta.Accessor(event.Object)
-	if err == nil && isTable(event.Object) {
-		err = errTable
-	}
-	if err != nil {
-		utilruntime.HandleErrorWithContext(ctx, err, "Unable to understand watch event", "reflector", w.informer.reflectorName())
+	object, ok := w.understand(ctx, event.Object)
+	if !ok {
 		return
 	}
 	version := object.GetResourceVersion()
+	var err error
 	switch event.Type {
 	case watch.Added:
 		err = w.target.Add(event.Object)
@@ -162,6 +160,10 @@ type inlineStore struct {
 
 // Replace implements cache.ReflectorStore, and ends the reflector's part.
 func (s inlineStore) Replace(list []any, resourceVersion string) error {
+	if c := s.collected; c != nil {
+		s.collected = nil
+		list = c.list()
+	}
 	if err := s.ReflectorStore.Replace(list, resourceVersion); err != nil {
 		return err
 	}
@@ -180,14 +182,20 @@ type inlineLister struct {
 
 // ListWithContext implements cache.ListerWithContext.
 func (l inlineLister) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	l.collected = nil
 	l.renew(&options)
 	return l.lw.ListWithContext(ctx, options)
 }
 
 // WatchWithContext implements cache.WatcherWithContext.
 func (l inlineLister) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	l.collected = nil
 	l.renew(&options)
-	return l.lw.WatchWithContext(ctx, options)
+	w, err := l.lw.WatchWithContext(ctx, options)
+	if err != nil || !collects(options) {
+		return w, err
+	}
+	return l.collect(ctx, w), nil
 }
 
 func (l inlineLister) renew(options *metav1.ListOptions) {

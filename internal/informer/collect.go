@@ -1,0 +1,176 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/consistencydetector"
+)
+
+// collected is what the initial events of a watch-list have brought. A reflector puts them into a temporary store, with keys
+// of its own, and makes a list of that; nearly always all of them are ADDED, so that a list is all that it takes. The
+// reflector is given the event that ends them, and what it passes to Replace then is replaced by this list.
+type collected struct {
+	items []any
+	// transform is applied to each object; nil: none is.
+	transform cache.TransformFunc
+	keyOf     func(item any) (string, error)
+	// at is where the object of a key is in items, from the first event on that changes what came before; nil so far.
+	at map[string]int
+}
+
+// collect takes the initial events of a watch-list until their end, and returns a watch with the event that ends them, or
+// that says that they cannot be had. That event is for the reflector, which knows what follows from it.
+func (w *inline) collect(ctx context.Context, from watch.Interface) watch.Interface {
+	c := &collected{transform: w.Transformer(), keyOf: w.informer.keyOf}
+	last := &lastEvent{Interface: from, events: make(chan watch.Event, 1)}
+	returns := false
+	defer func() {
+		if !returns { // a function of the user panicked
+			from.Stop()
+		}
+	}()
+	w.collectTo(ctx, c, last)
+	returns = true
+	return last
+}
+
+// collectTo is collect with what is collected, and where the last event goes: none does when ctx has ended, as the reflector
+// ends with it.
+func (w *inline) collectTo(ctx context.Context, c *collected, last *lastEvent) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case event, ok := <-last.Interface.ResultChan():
+			switch {
+			case !ok:
+				close(last.events)
+				return
+			case event.Type == watch.Error:
+				last.events <- event
+				return
+			}
+			object, ok := w.understand(ctx, event.Object)
+			if !ok {
+				continue
+			}
+			if endsInitialEvents(event, object) {
+				w.collected = c
+				last.events <- event
+				return
+			}
+			if err := c.take(event); err != nil {
+				utilruntime.HandleErrorWithContext(ctx, err, "Unable to collect watch event", "reflector", w.informer.reflectorName(), "type", event.Type)
+			}
+		}
+	}
+}
+
+// endsInitialEvents reports whether what follows an event is news.
+func endsInitialEvents(event watch.Event, object metav1.Object) bool {
+	return event.Type == watch.Bookmark && object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
+}
+
+// collects reports whether the events of a watch are to be collected. client-go's own check of watch-lists, which only tests
+// ask for, compares what the reflector has collected.
+func collects(options metav1.ListOptions) bool {
+	return options.SendInitialEvents != nil && *options.SendInitialEvents && !consistencydetector.IsDataConsistencyDetectionForWatchListEnabled()
+}
+
+// understand returns the metadata of an object of an event, if it is one that can be kept; what is not is reported.
+func (w *inline) understand(ctx context.Context, event runtime.Object) (metav1.Object, bool) {
+	object, err := meta.Accessor(event)
+	if err == nil && isTable(event) {
+		err = errTable
+	}
+	if err != nil {
+		utilruntime.HandleErrorWithContext(ctx, err, "Unable to understand watch event", "reflector", w.informer.reflectorName())
+		return nil, false
+	}
+	return object, true
+}
+
+var errUnknownEvent = errors.New("unknown watch event")
+
+// take has an event before the end take effect.
+func (c *collected) take(event watch.Event) (err error) {
+	switch event.Type {
+	case watch.Added, watch.Modified, watch.Deleted:
+	case watch.Bookmark:
+		return nil
+	default:
+		return errUnknownEvent
+	}
+	item := any(event.Object)
+	if c.transform != nil && event.Type != watch.Deleted {
+		if item, err = c.transform(item); err != nil {
+			return err
+		}
+	}
+	key, err := c.keyOf(item)
+	if err != nil {
+		return err
+	}
+	if event.Type == watch.Added && c.at == nil {
+		c.items = append(c.items, item)
+		return nil
+	}
+	if err := c.find(); err != nil {
+		return err
+	}
+	at, had := c.at[key]
+	switch {
+	case event.Type == watch.Deleted && had:
+		c.items[at] = nil
+		delete(c.at, key)
+	case event.Type == watch.Deleted:
+	case had:
+		c.items[at] = item
+	default:
+		c.at[key] = len(c.items)
+		c.items = append(c.items, item)
+	}
+	return nil
+}
+
+// find fills at. Of several objects with one key the last counts.
+func (c *collected) find() error {
+	if c.at != nil {
+		return nil
+	}
+	at := make(map[string]int, len(c.items))
+	for n, item := range c.items {
+		key, err := c.keyOf(item)
+		if err != nil {
+			return err
+		}
+		if before, twice := at[key]; twice {
+			c.items[before] = nil
+		}
+		at[key] = n
+	}
+	c.at = at
+	return nil
+}
+
+// list returns what there is in the end.
+func (c *collected) list() []any {
+	return slices.DeleteFunc(c.items, func(item any) bool { return item == nil })
+}
+
+// lastEvent is a watch of which one event is left, or its end, or nothing.
+type lastEvent struct {
+	watch.Interface
+	events chan watch.Event
+}
+
+// ResultChan implements watch.Interface.
+func (l *lastEvent) ResultChan() <-chan watch.Event { return l.events }

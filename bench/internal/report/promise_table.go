@@ -99,6 +99,8 @@ func besides() []Promise {
 		less("live heap", experiment.Sync, experiment.HeapPerObject, subject.AdaptiveTrimmed, subject.ClientGo, 20, 10).upTo(fills),
 		most("client CPU until synced", experiment.Sync, experiment.CPU, subject.AdaptiveTrimmed, subject.PackedTrimmed, 1.1).upTo(fills).guarded(2),
 		most("Get, hot", experiment.Reads, experiment.GetHot, subject.AdaptiveTrimmed, subject.ClientGo, 2),
+		less("live heap of large objects", experiment.Sync, experiment.HeapPerObject, subject.AdaptiveTrimmed, subject.ClientGo, 15, 0).large(),
+		less("client CPU until large objects are synced", experiment.Sync, experiment.CPU, subject.AdaptiveTrimmed, subject.ClientGo, 5, 0).large(),
 		less("live heap", experiment.Sync, experiment.HeapPerObject, subject.Metadata, subject.ClientGoMetadata, 3, 2).upTo(fills),
 		less("memory of one of many types", experiment.Types, experiment.TypeMemory, subject.Packed, subject.ClientGo, 4, 2),
 		less("goroutines of one of many types", experiment.Types, experiment.TypeGoroutines, subject.Packed, subject.ClientGo, 3.4, 2),

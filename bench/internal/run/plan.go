@@ -258,7 +258,7 @@ func (o PlanOptions) sync(size string, objects int, subjects []subject.Subject) 
 		switch {
 		case s.Scales && !(objects > onceAbove && s.Name == subject.Packed): // which grows as it does without managed fields
 			main.Subjects = append(main.Subjects, s.Name)
-		case objects <= onceAbove && size == experiment.Small:
+		case objects <= onceAbove && (size == experiment.Small || s.Name == subject.AdaptiveTrimmed): // what large objects are kept by
 			others.Subjects = append(others.Subjects, s.Name)
 		}
 	}

@@ -80,13 +80,10 @@ func (l *listWatch) pass(ctx context.Context, began time.Time, events *codec.Eve
 	for {
 		event, waited, err := events.Next()
 		if err != nil {
-			if ctx.Err() != nil || err == io.EOF || err == io.ErrUnexpectedEOF || unanswered(err) {
-				if err := l.closed(ctx, VerbWatch, began, live); err != nil {
-					take(watch.Event{Type: watch.Error, Object: endedStatus(err.Error())})
-				}
-				return // which is how watches end
+			if l.ended(ctx, began, live, err, take) {
+				return
 			}
-			event = watch.Event{Type: watch.Error, Object: undecodable.AsObject(fmt.Errorf("unable to decode an event from the watch stream: %w", err))}
+			event = unreadable(err)
 		}
 		if event.Type == watch.Error {
 			l.broke(ctx, apierrors.FromObject(event.Object))
@@ -110,6 +107,23 @@ func (l *listWatch) pass(ctx context.Context, began time.Time, events *codec.Eve
 			return
 		}
 	}
+}
+
+// ended reports whether a watch has ended as watches do, with this error. Take is told where that was at once. Functions that
+// wait for events do not do this themselves: see docs/design/types.md.
+func (l *listWatch) ended(ctx context.Context, began time.Time, live bool, err error, take func(watch.Event) bool) bool {
+	if ctx.Err() == nil && err != io.EOF && err != io.ErrUnexpectedEOF && !unanswered(err) {
+		return false
+	}
+	if err := l.closed(ctx, VerbWatch, began, live); err != nil {
+		take(watch.Event{Type: watch.Error, Object: endedStatus(err.Error())})
+	}
+	return true
+}
+
+// unreadable is the event of what cannot be decoded.
+func unreadable(err error) watch.Event {
+	return watch.Event{Type: watch.Error, Object: undecodable.AsObject(fmt.Errorf("unable to decode an event from the watch stream: %w", err))}
 }
 
 // undecodable makes the object of an ERROR event of an error, as client-go does.

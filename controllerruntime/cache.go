@@ -97,6 +97,11 @@ func New(config *rest.Config, options cache.Options, ours Options) (*Cache, erro
 			return nil, fmt.Errorf("controllerruntime: %w", err)
 		}
 	}
+	if ours.Sharding != nil {
+		if err := ours.Sharding.attach(c); err != nil {
+			return nil, fmt.Errorf("controllerruntime: %w", err)
+		}
+	}
 	return c, nil
 }
 

@@ -12,19 +12,26 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// handler returns the handler that an informer calls for one that wants objects of a form.
-func (f *form) handler(inner toolscache.ResourceEventHandler) toolscache.ResourceEventHandler {
+// handler returns the handler that an informer calls for one that wants objects of a form. What note is told of deletions, it is
+// told before; nil: nobody is.
+func (f *form) handler(inner toolscache.ResourceEventHandler, note func(deleted any)) toolscache.ResourceEventHandler {
 	name := fmt.Sprintf("%T", inner)
 	if named, ok := inner.(interface{ HandlerName() string }); ok {
 		name = named.HandlerName()
 	}
-	if takesKeys(inner) {
+	keys, wants := takesKeys(inner), wantsOf(inner)
+	if note != nil {
+		inner, wants.delete = noting{inner, note}, true
+	}
+	switch {
+	case keys:
 		return dynamicinformer.Named(name, dynamicinformer.MetadataOnly(inner))
-	}
-	if f.kind == unstructuredForm {
+	case f.kind == unstructuredForm && note == nil:
 		return inner
+	case f.kind == unstructuredForm:
+		return dynamicinformer.Named(name, inner)
 	}
-	return dynamicinformer.Named(name, dynamicinformer.MetadataOnly(&decoding{form: f, inner: inner, wants: wantsOf(inner)}))
+	return dynamicinformer.Named(name, dynamicinformer.MetadataOnly(&decoding{form: f, inner: inner, wants: wants}))
 }
 
 // decoding is the handler that an informer calls for one that wants structs.

@@ -122,7 +122,7 @@ func (i *Informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHa
 	}
 	r := &registration{informer: i}
 	for _, v := range i.resource.all() {
-		part, err := v.informer().AddEventHandlerWithOptions(i.resource.form.handler(handler), options)
+		part, err := v.informer().AddEventHandlerWithOptions(i.resource.form.handler(handler, i.resource.note), options)
 		if err != nil {
 			r.remove()
 			return nil, err

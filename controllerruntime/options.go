@@ -39,6 +39,9 @@ type Options struct {
 	// the first. Default: one of the cache's own, shut down when the context of Start ends.
 	Factory *dynamicinformer.Factory
 
+	// Sharding has the cache hold the objects of some shards, as they are handed out, rather than all. Default: none.
+	Sharding *Sharding
+
 	// Metrics is where the metrics of the informers are registered from Start to the end of its context: see package
 	// metrics. Default: the registry of controller-runtime, unless Factory is set, whose owner decides then. To have none,
 	// give a registry that nobody asks.
@@ -67,7 +70,7 @@ func (o Options) defaultStorage() dynamicinformer.Storage {
 
 // isSet reports whether anything is.
 func (o Options) isSet() bool {
-	return o.Indexes != nil || o.Storage != (dynamicinformer.Storage{}) || o.hasPrune() || o.Types != nil || o.Factory != nil || o.Metrics != nil || o.Name != ""
+	return o.Indexes != nil || o.Storage != (dynamicinformer.Storage{}) || o.hasPrune() || o.Types != nil || o.Factory != nil || o.Sharding != nil || o.Metrics != nil || o.Name != ""
 }
 
 func (o Options) hasPrune() bool {

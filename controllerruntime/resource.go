@@ -41,6 +41,8 @@ type resource struct {
 	indexes  indexes
 	// awaited says that somebody has waited for it, and has not waited in vain.
 	awaited atomic.Bool
+	// note is told of deletions before handlers are; nil: nobody is.
+	note func(deleted any)
 	// cacheEnded reports whether the cache has ended as it was told to.
 	cacheEnded func() bool
 }
@@ -153,6 +155,7 @@ func (c *Cache) newResource(key resourceKey, mapping *meta.RESTMapping, form *fo
 		key: key, gvr: mapping.Resource, namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
 		form: form, views: map[string]*view{}, cacheEnded: c.ended,
 	}
+	r.note = c.options.Sharding.noteOf(r)
 	r.informer, r.indexes.suffix = &Informer{resource: r}, suffixes[key.kind]+c.suffix
 	settings := c.settings.of(key.gvk, r.namespaced)
 	for _, namespace := range slices.Sorted(maps.Keys(settings)) {
@@ -177,6 +180,7 @@ func (c *Cache) viewOptions(r *resource, namespace string, config cache.Config) 
 	if err != nil {
 		return options, err
 	}
+	options.Shard = c.options.Sharding.of(r)
 	options.LabelSelector, options.FieldSelector = config.LabelSelector, config.FieldSelector
 	if options.LabelSelector == nil {
 		options.LabelSelector = labels.Everything()

@@ -1,0 +1,120 @@
+package controllerruntime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// earlyRetry is how long an object whose shard has just been acquired waits to be looked at again.
+const earlyRetry = 250 * time.Millisecond
+
+// Reconciler wraps a reconciler of objects of a type, which has to be sharded. What is queued for objects of other replicas is
+// dropped: who holds their shard reconciles them, all of them when it begins to. The context of a reconcile ends when the shard is
+// lost, or has to be given up, and TenureFrom knows the shard; what it returns then is dropped, too.
+//
+// By UID, an object that is not in the cache is reconciled only if it was deleted while this replica had it, and not again after
+// that has succeeded: one that has left would look the same. A deletion that is not reconciled within an hour is forgotten.
+//
+// Call it when the cache, or the manager, has been made.
+func (s *Sharding) Reconciler(object client.Object, inner reconcile.Reconciler) reconcile.Reconciler {
+	r := &shardedReconciler{sharding: s, object: object, inner: inner, deletions: &deletions{}}
+	r.cache, r.err = s.register(object, r.deletions)
+	return r
+}
+
+// register has deletions of objects of a type remembered.
+func (s *Sharding) register(object client.Object, remembered *deletions) (*Cache, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.mu.cache
+	if c == nil {
+		return nil, errors.New("Sharding.Reconciler was called before the Sharding was given to a cache")
+	}
+	gvk, err := apiutil.GVKForObject(object, c.scheme)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.mu.kinds) > 0 && !slices.Contains(s.mu.kinds, gvk) {
+		return nil, fmt.Errorf("objects of %s are not sharded: ShardingOptions.Objects does not have them", gvk)
+	}
+	s.mu.reconcilers[gvk] = append(s.mu.reconcilers[gvk], remembered)
+	return c, nil
+}
+
+// shardedReconciler is what Reconciler returns.
+type shardedReconciler struct {
+	sharding  *Sharding
+	object    client.Object
+	inner     reconcile.Reconciler
+	deletions *deletions
+	// cache has the objects, unless err says what is wrong.
+	cache *Cache
+	err   error
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *shardedReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	k, uid, err := r.locate(ctx, request)
+	if err != nil || k < 0 {
+		return reconcile.Result{}, err
+	}
+	r.sharding.mu.Lock()
+	h := r.sharding.mu.holds[k]
+	r.sharding.mu.Unlock()
+	if h == nil {
+		return reconcile.Result{}, nil
+	}
+	switch h.enter() {
+	case tooLate:
+		return reconcile.Result{}, nil
+	case tooEarly:
+		return reconcile.Result{RequeueAfter: earlyRetry + rand.N(earlyRetry)}, nil
+	case admitted:
+	}
+	defer h.exit()
+	working, cancel := context.WithCancelCause(context.WithValue(ctx, tenureKey{}, h.tenure))
+	defer cancel(nil)
+	defer context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })()
+	result, err := r.inner.Reconcile(working, request)
+	if h.ctx.Err() != nil {
+		return reconcile.Result{}, nil // it is somebody else's
+	}
+	if err == nil && result == (reconcile.Result{}) {
+		r.deletions.reconciled(request.NamespacedName, uid)
+	}
+	return result, err
+}
+
+// locate returns the shard of an object, -1 where there is nothing to do; and its UID, if it was deleted.
+func (r *shardedReconciler) locate(ctx context.Context, request reconcile.Request) (k int, deleted types.UID, err error) {
+	if r.err != nil {
+		return -1, "", reconcile.TerminalError(fmt.Errorf("controllerruntime: %w", r.err))
+	}
+	s := r.sharding
+	if s.options.Key == dynamicinformer.ShardByNamespace {
+		return s.shardOf(request.Namespace), "", nil
+	}
+	uid, err := r.cache.uidOf(ctx, request.NamespacedName, r.object)
+	switch {
+	case err == nil:
+		return s.shardOf(string(uid)), "", nil
+	case !apierrors.IsNotFound(err):
+		return -1, "", err
+	}
+	if uid, ok := r.deletions.of(request.NamespacedName); ok {
+		return s.shardOf(string(uid)), uid, nil
+	}
+	return -1, "", nil
+}

@@ -1,0 +1,425 @@
+package controllerruntime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/readapi/testcluster"
+	"github.com/crdcache/crdcache/shard"
+)
+
+// fleet is a group of managers that share ConfigMaps by UID, and what they have done.
+type fleet struct {
+	*testing.T
+	cluster *testcluster.Cluster
+	client.Client
+	// working is called while a replica reconciles an object.
+	working func(ctx context.Context, replica string) error
+
+	mu struct {
+		sync.Mutex
+		changed chan struct{}
+		busy    map[types.UID]string
+		seen    map[string]string // the data, by name
+		by      map[string]string // the replica, by name
+		deleted map[string]int
+	}
+}
+
+func newFleet(t *testing.T) *fleet {
+	t.Helper()
+	cluster, err := testcluster.New(t.Context(), testcluster.Options{Scheme: clientscheme.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin, err := client.New(cluster.Config(), client.Options{Scheme: clientscheme.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fleet{T: t, cluster: cluster, Client: admin, working: func(context.Context, string) error { return nil }}
+	f.mu.changed, f.mu.busy = make(chan struct{}), map[types.UID]string{}
+	f.mu.seen, f.mu.by, f.mu.deleted = map[string]string{}, map[string]string{}, map[string]int{}
+	return f
+}
+
+// start starts a replica.
+func (f *fleet) start(name string, drain time.Duration) (stop func()) {
+	f.Helper()
+	member, err := shard.New(shard.Options{Config: f.cluster.Config(), Namespace: "default", Name: "fleet", Identity: name, Shards: 16, DrainTimeout: drain})
+	if err != nil {
+		f.Fatal(err)
+	}
+	sharding, err := NewSharding(ShardingOptions{Assigner: member, Key: dynamicinformer.ShardByUID, Objects: []client.Object{&corev1.ConfigMap{}}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	mgr, err := ctrl.NewManager(f.cluster.Config(), ctrl.Options{
+		Scheme: clientscheme.Scheme, NewCache: NewCacheFunc(Options{Sharding: sharding}), Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller: ctrlconfig.Controller{SkipNameValidation: new(true), MaxConcurrentReconciles: 64},
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
+	reconciler := reconcile.Func(func(ctx context.Context, r ctrl.Request) (ctrl.Result, error) {
+		return ctrl.Result{}, f.reconcile(ctx, name, mgr.GetClient(), r)
+	})
+	if err := errors.Join(mgr.Add(sharding), ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).Complete(sharding.Reconciler(&corev1.ConfigMap{}, reconciler))); err != nil {
+		f.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }() // ended by stop
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			f.Errorf("%s ended: %v", name, err)
+		}
+	})
+	f.Cleanup(stop)
+	return stop
+}
+
+// reconcile checks that nobody else works on the object.
+func (f *fleet) reconcile(ctx context.Context, replica string, reader client.Reader, r ctrl.Request) error {
+	var object corev1.ConfigMap
+	err := reader.Get(ctx, r.NamespacedName, &object)
+	if apierrors.IsNotFound(err) {
+		f.mu.Lock()
+		f.mu.deleted[r.Name]++
+		f.mu.Unlock()
+		f.progress()
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if TenureFrom(ctx) == nil {
+		f.Errorf("the context of a reconcile has no tenure")
+	}
+	f.mu.Lock()
+	if other := f.mu.busy[object.UID]; other != "" {
+		f.Errorf("%s works on %s while %s does", replica, r, other)
+	}
+	f.mu.busy[object.UID] = replica
+	f.mu.Unlock()
+	err = f.working(ctx, replica)
+	f.mu.Lock()
+	delete(f.mu.busy, object.UID)
+	if err == nil {
+		f.mu.seen[r.Name], f.mu.by[r.Name] = object.Data["v"], replica
+	}
+	f.mu.Unlock()
+	f.progress()
+	return err
+}
+
+func (f *fleet) progress() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	close(f.mu.changed)
+	f.mu.changed = make(chan struct{})
+}
+
+// await waits until what was done is as it should be.
+func (f *fleet) await(what string, done func() bool) {
+	f.Helper()
+	timeout := time.After(time.Minute)
+	for {
+		f.mu.Lock()
+		changed, ok := f.mu.changed, done()
+		f.mu.Unlock()
+		if ok {
+			return
+		}
+		select {
+		case <-changed:
+		case <-timeout:
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.Fatalf("%s: not within a minute: seen %v by %v, deleted %v", what, f.mu.seen, f.mu.by, f.mu.deleted)
+		}
+	}
+}
+
+// write writes a value into all objects.
+func (f *fleet) write(names []string, value string) {
+	f.Helper()
+	for _, name := range names {
+		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: map[string]string{"v": value}}
+		err := f.Create(f.Context(), object.DeepCopy())
+		if apierrors.IsAlreadyExists(err) {
+			err = f.Patch(f.Context(), object, client.RawPatch(types.MergePatchType, []byte(fmt.Sprintf(`{"data":{"v":%q}}`, value))))
+		}
+		if err != nil {
+			f.Fatal(err)
+		}
+	}
+}
+
+func (f *fleet) allSeen(names []string, value string) func() bool {
+	return func() bool {
+		for _, name := range names {
+			if f.mu.seen[name] != value {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// replicas returns who reconciled the objects last. Needs the lock.
+func (f *fleet) replicas() map[string]bool {
+	all := map[string]bool{}
+	for _, replica := range f.mu.by {
+		all[replica] = true
+	}
+	return all
+}
+
+// TestSharding: replicas come and go while objects change; each object is reconciled to its last state, by one at a time, and what
+// has left a replica is no deletion to it.
+func TestSharding(t *testing.T) {
+	f := newFleet(t)
+	var names []string
+	for i := range 60 {
+		names = append(names, fmt.Sprintf("object-%02d", i))
+	}
+	f.write(names, "one")
+	stop := f.start("first", 0)
+	f.await("one replica", f.allSeen(names, "one"))
+	f.start("second", 0)
+	f.start("third", 0)
+	f.await("three replicas", func() bool { return len(f.replicas()) == 3 }) // what comes to a replica, it reconciles
+	f.write(names, "two")
+	f.await("an update", f.allSeen(names, "two"))
+	stop()
+	f.write(names, "three")
+	f.await("another update", f.allSeen(names, "three"))
+	f.await("the first has gone", func() bool { return !f.replicas()["first"] })
+	f.mu.Lock()
+	if len(f.mu.deleted) > 0 {
+		t.Errorf("these are said to be deleted: %v", f.mu.deleted)
+	}
+	f.mu.Unlock()
+
+	for _, name := range names[:10] {
+		if err := f.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.await("deletions", func() bool { return len(f.mu.deleted) == 10 })
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for name, times := range f.mu.deleted {
+		if times != 1 {
+			t.Errorf("the deletion of %s was reconciled %d times", name, times)
+		}
+	}
+}
+
+// TestShardingCancels: work that does not end is cancelled when its shard has to be given up, and nobody else begins before it has
+// returned.
+func TestShardingCancels(t *testing.T) {
+	f := newFleet(t)
+	f.working = func(ctx context.Context, replica string) error {
+		if replica == "second" {
+			return nil
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	f.start("first", time.Millisecond)
+	var names []string
+	for i := range 40 {
+		names = append(names, fmt.Sprintf("object-%02d", i))
+	}
+	f.write(names, "one")
+	f.start("second", time.Millisecond)
+	f.await("the second works", func() bool { return f.replicas()["second"] })
+}
+
+// TestShardingByNamespace: all sharded types of a namespace are in one replica; what is queued for others is dropped.
+func TestShardingByNamespace(t *testing.T) {
+	cluster, err := testcluster.New(t.Context(), testcluster.Options{Scheme: clientscheme.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin, err := client.New(cluster.Config(), client.Options{Scheme: clientscheme.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spaces := []string{"default", "web", "search", "payments", "storage", "platform"}
+	for _, space := range spaces {
+		if space != "default" {
+			if err := admin.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: space}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, object := range []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}} {
+			object.SetNamespace(space)
+			object.SetName("a")
+			if err := admin.Create(t.Context(), object); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	seen := map[string]int{}
+	for ordinal := range 2 {
+		fixed, err := shard.Static(ordinal, 2, 16)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sharding, err := NewSharding(ShardingOptions{Assigner: fixed, Key: dynamicinformer.ShardByNamespace})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := New(cluster.Config(), cache.Options{Scheme: clientscheme.Scheme}, Options{Sharding: sharding})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start(t, c)
+		var mine []string
+		reconciler := sharding.Reconciler(&corev1.ConfigMap{}, reconcile.Func(func(ctx context.Context, r ctrl.Request) (ctrl.Result, error) {
+			mine = append(mine, r.Namespace)
+			return ctrl.Result{}, c.Get(ctx, r.NamespacedName, &corev1.Secret{})
+		}))
+		for _, object := range []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}, &corev1.Namespace{}} {
+			if _, err := c.GetInformer(t.Context(), object); err != nil {
+				t.Fatal(err)
+			}
+		}
+		run(t, sharding)
+		for _, space := range spaces {
+			for early := true; early; {
+				result, err := reconciler.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Namespace: space, Name: "a"}})
+				if err != nil {
+					t.Errorf("%s: %v", space, err)
+				}
+				if early = result.RequeueAfter > 0; early {
+					time.Sleep(result.RequeueAfter / 10)
+				}
+			}
+		}
+		var configMaps corev1.ConfigMapList
+		var all corev1.NamespaceList
+		if err := errors.Join(c.List(t.Context(), &configMaps), c.List(t.Context(), &all)); err != nil {
+			t.Fatal(err)
+		}
+		if len(configMaps.Items) != len(mine) || len(all.Items) < len(spaces) {
+			t.Errorf("replica %d has %d ConfigMaps and %d namespaces, and reconciles %v", ordinal, len(configMaps.Items), len(all.Items), mine)
+		}
+		for _, space := range mine {
+			seen[space]++
+		}
+	}
+	want := map[string]int{}
+	for _, space := range spaces {
+		want[space] = 1
+	}
+	if !maps.Equal(seen, want) {
+		t.Errorf("reconciled: %v", seen)
+	}
+}
+
+// run runs a sharding until the end of the test, and waits until it holds its shards.
+func run(t *testing.T, s *Sharding) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Start(ctx) }() // ended by the cleanup
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	for len(s.shards.Ranges()) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestShardingOptions(t *testing.T) {
+	fixed, err := shard.Static(0, 1, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, options := range map[string]ShardingOptions{
+		"Assigner is missing": {Key: dynamicinformer.ShardByNamespace},
+		`Key is ""`:           {Assigner: fixed},
+		"Objects is missing":  {Assigner: fixed, Key: dynamicinformer.ShardByUID},
+	} {
+		if _, err := NewSharding(options); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %q", err, want)
+		}
+	}
+	sharding, err := NewSharding(ShardingOptions{Assigner: fixed, Key: dynamicinformer.ShardByUID, Objects: []client.Object{&corev1.ConfigMap{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sharding.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "no cache") {
+		t.Errorf("without a cache: %v", err)
+	}
+	wrapped := sharding.Reconciler(&corev1.ConfigMap{}, nil)
+	if _, err := wrapped.Reconcile(t.Context(), ctrl.Request{}); err == nil || !strings.Contains(err.Error(), "before the Sharding") {
+		t.Errorf("a reconciler without a cache: %v", err)
+	}
+	server := newServer(t)
+	newCache(t, server, cache.Options{}, Options{Sharding: sharding})
+	if _, err := New(server.Config(), cache.Options{Mapper: newMapper()}, Options{Sharding: sharding}); err == nil || !strings.Contains(err.Error(), "another cache") {
+		t.Errorf("a second cache: %v", err)
+	}
+	wrapped = sharding.Reconciler(&corev1.Secret{}, nil)
+	if _, err := wrapped.Reconcile(t.Context(), ctrl.Request{}); err == nil || !strings.Contains(err.Error(), "not sharded") {
+		t.Errorf("a type that is not sharded: %v", err)
+	}
+	for k, r := range sharding.ranges {
+		for _, hash := range []uint64{r.Start, r.End - 1} {
+			if !r.Contains(hash) || !covers(sharding.ranges[k:k+1], r) {
+				t.Errorf("range %d", k)
+			}
+		}
+	}
+}
+
+// TestDeletionMemory: deletions that nobody reconciles are forgotten in the end.
+func TestDeletionMemory(t *testing.T) {
+	d := &deletions{}
+	key := types.NamespacedName{Name: "a"}
+	d.note(key, "1")
+	if uid, ok := d.of(key); !ok || uid != "1" {
+		t.Errorf("%q, %v", uid, ok)
+	}
+	d.reconciled(key, "0")
+	if _, ok := d.of(key); !ok {
+		t.Error("the deletion of another object was forgotten")
+	}
+	d.known[key] = deletion{"1", time.Now().Add(-2 * deletionMemory)}
+	d.swept = time.Now().Add(-2 * deletionMemory)
+	d.note(types.NamespacedName{Name: "b"}, "2")
+	if _, ok := d.of(key); ok {
+		t.Error("an old deletion is remembered")
+	}
+	d.reconciled(types.NamespacedName{Name: "b"}, "2")
+	if len(d.known) != 0 {
+		t.Errorf("%v", d.known)
+	}
+}

@@ -18,6 +18,8 @@ SKEW_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/crdcache/kubernetes
 WITHOUT_WATCH_LIST := ./conformance ./discovery ./factory ./indexers ./lifecycle
 HISTORY_DURATION ?= 10m
 HISTORY_SEED ?= 0
+# How many objects replicas share in make sharding.
+OBJECTS ?= 100000
 # How long the sample operator is run by make soak-operator.
 DURATION ?= 30m
 # How long informers are soaked by make soak, with how much of everything (integration/soak has the flags), and from which
@@ -32,7 +34,7 @@ FUZZ_PARALLEL ?= 0
 # The sandbox is several minutes of building: once, unless its sources or the versions it is made of change.
 SANDBOX_SOURCES := $(shell find sandbox -name '*.go' -not -name '*_test.go') sandbox/go.mod sandbox/build.sh
 
-.PHONY: help build crdcached install man test unit integration browser skew skew-short history load attack soak soak-operator sandbox-test lint race fuzz sandbox demo demo-cluster demo-web bench bench-ci apidiff dist release microbench generate verify
+.PHONY: help build crdcached install man test unit integration browser skew skew-short history load attack soak soak-operator sharding sandbox-test lint race fuzz sandbox demo demo-cluster demo-web bench bench-ci apidiff dist release microbench generate verify
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -123,6 +125,10 @@ soak: sandbox ## Follow many types in bad weather for SOAK_DURATION (60m), and w
 soak-operator: sandbox ## Run the sample operator for DURATION (30m) while types come and go and API servers restart
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 0 -v ./operator -run TestSoak \
 	  -args -duration=$(DURATION)
+
+sharding: sandbox ## Share OBJECTS (100000) among replicas that come, go and are killed, and tell how long hand-overs take
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 0 -v ./sharding -run TestScale \
+	  -args -objects=$(OBJECTS) -updates=200 -shards=64
 
 sandbox-test: sandbox ## Run the sandbox's own tests
 	cd sandbox && CRDCACHE_SANDBOX_BIN=$(BIN)/sandbox go test -timeout 10m ./...

@@ -13,6 +13,11 @@
 // manager.GetCache().(*controllerruntime.Cache). Metrics are registered in controller-runtime's registry.
 // [NewInformer] is for programs that keep the stock cache.
 //
+// # More replicas than one
+//
+// A [Sharding] has each replica cache and reconcile some of the objects, and no leader is elected: see docs/sharding.md. Reads of
+// sharded types find what is in the replica's shards.
+//
 // # What is different
 //
 // Typed, unstructured and metadata forms of a type share one informer, and one watch, unless a transform other than

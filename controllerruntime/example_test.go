@@ -2,17 +2,25 @@ package controllerruntime_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/crdcache/crdcache/controllerruntime"
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/readapi"
+	"github.com/crdcache/crdcache/readapi/testcluster"
+	"github.com/crdcache/crdcache/shard"
 )
 
 // storage stands for a cluster with some config maps.
@@ -36,8 +44,8 @@ func storage() *readapi.Storage {
 
 // In a manager, ctrl.Options{NewCache: controllerruntime.NewCache} is all it takes.
 func ExampleNewCache() {
-	config := readapi.Config(readapi.NewHandler(storage(), readapi.HandlerOptions{}))
-	c, err := controllerruntime.NewCache(config, cache.Options{})
+	api := readapi.Config(readapi.NewHandler(storage(), readapi.HandlerOptions{}))
+	c, err := controllerruntime.NewCache(api, cache.Options{})
 	if err != nil {
 		panic(err)
 	}
@@ -70,8 +78,8 @@ spec:
 		panic(err)
 	}
 	newCache := controllerruntime.NewCacheFunc(controllerruntime.Options{Indexes: indexes})
-	config := readapi.Config(readapi.NewHandler(storage(), readapi.HandlerOptions{}))
-	c, err := newCache(config, cache.Options{})
+	api := readapi.Config(readapi.NewHandler(storage(), readapi.HandlerOptions{}))
+	c, err := newCache(api, cache.Options{})
 	if err != nil {
 		panic(err)
 	}
@@ -86,4 +94,50 @@ spec:
 	}
 	fmt.Println(len(blue.Items), blue.Items[0].Name)
 	// Output: 1 blue
+}
+
+// The second of two replicas of a StatefulSet has half of the shards. With a shard.Member as Assigner, any number of replicas share
+// them by Leases.
+func ExampleSharding() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	cluster, err := testcluster.New(ctx, testcluster.Options{})
+	if err != nil {
+		panic(err)
+	}
+	for _, o := range []struct{ kind, namespace, name string }{{"Namespace", "", "web"}, {"ConfigMap", "web", "green"}, {"ConfigMap", "default", "green"}} {
+		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": o.kind, "metadata": map[string]any{"namespace": o.namespace, "name": o.name}}}
+		if err := cluster.Load(ctx, object); err != nil {
+			panic(err)
+		}
+	}
+
+	fixed, err := shard.Static(1, 2, shard.DefaultShards)
+	if err != nil {
+		panic(err)
+	}
+	sharding, err := controllerruntime.NewSharding(controllerruntime.ShardingOptions{Assigner: fixed, Key: dynamicinformer.ShardByNamespace})
+	if err != nil {
+		panic(err)
+	}
+	mgr, err := ctrl.NewManager(cluster.Config(), ctrl.Options{
+		NewCache: controllerruntime.NewCacheFunc(controllerruntime.Options{Sharding: sharding}),
+		Metrics:  metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: new(true)},
+	})
+	if err != nil {
+		panic(err)
+	}
+	reconciler := reconcile.Func(func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+		fmt.Println(r, "is in shard", controllerruntime.TenureFrom(ctx).Shard())
+		cancel()
+		return reconcile.Result{}, nil
+	})
+	err = errors.Join(mgr.Add(sharding), ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).Complete(sharding.Reconciler(&corev1.ConfigMap{}, reconciler)))
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(mgr.Start(ctx))
+	// Output:
+	// default/green is in shard 58
+	// <nil>
 }

@@ -3,7 +3,8 @@
 //	kubectl apply -f ../../testdata/crds/workloads.yaml -f ../../testdata/crds/environments.yaml -f ../../testdata/crds/releases.yaml
 //	go run . -leader-election-namespace default
 //
-// Routes may be installed while it runs.
+// With -sharded, any number of replicas share the Workloads, and none leads; the namespace has to be given then. Routes may be
+// installed while it runs.
 package main
 
 import (
@@ -15,14 +16,20 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/crdcache/crdcache/controllerruntime/example/delivery"
+	"github.com/crdcache/crdcache/shard"
 )
 
 func main() {
-	namespace := flag.String("leader-election-namespace", "", "the `namespace` of the lease; default: that of the pod")
+	namespace := flag.String("leader-election-namespace", "", "the `namespace` of the leases; default: that of the pod")
+	sharded := flag.Bool("sharded", false, "share the Workloads with the other replicas, rather than elect a leader")
 	metricsAddress := flag.String("metrics-address", ":8080", "where to serve metrics, with those of the cache; 0: nowhere")
 	flag.Parse()
 	ctrl.SetLogger(klog.Background())
-	if err := run(*namespace, *metricsAddress); err != nil {
+	start := run
+	if *sharded {
+		start = runSharded
+	}
+	if err := start(*namespace, *metricsAddress); err != nil {
 		klog.Background().Error(err, "The operator ended")
 		os.Exit(1)
 	}
@@ -42,6 +49,23 @@ func run(namespace, metricsAddress string) error {
 		LeaderElectionReleaseOnCancel: true,
 		Metrics:                       metricsserver.Options{BindAddress: metricsAddress},
 	})
+	if err != nil {
+		return err
+	}
+	return mgr.Start(ctrl.SetupSignalHandler())
+}
+
+// runSharded runs a replica that shares the Workloads with others, until a signal.
+func runSharded(namespace, metricsAddress string) error {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return err
+	}
+	member, err := shard.New(shard.Options{Config: config, Namespace: namespace, Name: "delivery"})
+	if err != nil {
+		return err
+	}
+	mgr, err := delivery.NewShardedManager(config, ctrl.Options{Metrics: metricsserver.Options{BindAddress: metricsAddress}}, member)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crdcache/crdcache/controllerruntime"
+	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/shard"
 )
 
 //go:embed indexes.yaml
@@ -27,6 +29,23 @@ const managedBy = "app.kubernetes.io/managed-by"
 // NewManager returns a manager that delivers Workloads. The options say how it elects a leader, where it serves metrics,
 // and whatever else is for the program to say; those of the scheme and the cache are set here.
 func NewManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error) {
+	return newManager(config, options, nil)
+}
+
+// NewShardedManager returns a manager that delivers some of the Workloads: those of the shards that it is handed out. It needs no
+// leader election. Workloads are shared by UID; what else the operator reads, each replica has as a whole.
+func NewShardedManager(config *rest.Config, options ctrl.Options, assigner shard.Assigner) (ctrl.Manager, error) {
+	sharding, err := controllerruntime.NewSharding(controllerruntime.ShardingOptions{
+		Assigner: assigner, Key: dynamicinformer.ShardByUID, Objects: []client.Object{&Workload{}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return newManager(config, options, sharding)
+}
+
+// newManager returns a manager of all Workloads, if sharding is nil.
+func newManager(config *rest.Config, options ctrl.Options, sharding *controllerruntime.Sharding) (ctrl.Manager, error) {
 	indexConfig, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: indexes})
 	if err != nil {
 		return nil, err
@@ -34,7 +53,7 @@ func NewManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error)
 	options.Scheme = runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(options.Scheme))
 	utilruntime.Must(AddToScheme(options.Scheme))
-	options.NewCache = controllerruntime.NewCacheFunc(controllerruntime.Options{Indexes: indexConfig})
+	options.NewCache = controllerruntime.NewCacheFunc(controllerruntime.Options{Indexes: indexConfig, Sharding: sharding})
 	options.Cache = cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
@@ -50,5 +69,10 @@ func NewManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error)
 		return nil, fmt.Errorf("the manager's cache is a %T", mgr.GetCache())
 	}
 	reconciler := &WorkloadReconciler{client: mgr.GetClient(), routes: &Routes{factory: shared.Factory()}}
-	return mgr, reconciler.SetupWithManager(mgr)
+	if sharding != nil {
+		if err := mgr.Add(sharding); err != nil {
+			return nil, err
+		}
+	}
+	return mgr, reconciler.setup(mgr, sharding)
 }

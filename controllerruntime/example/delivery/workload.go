@@ -18,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/crdcache/crdcache/controllerruntime"
 )
 
 const (
@@ -35,7 +37,15 @@ type WorkloadReconciler struct {
 }
 
 // SetupWithManager adds the controller to a manager.
-func (r *WorkloadReconciler) SetupWithManager(mgr ctrl.Manager) error {
+func (r *WorkloadReconciler) SetupWithManager(mgr ctrl.Manager) error { return r.setup(mgr, nil) }
+
+// setup adds the controller to a manager. With sharding, it reconciles the Workloads of the shards that are held: events of what
+// each replica has as a whole lead to the Workloads of all, and the others are left out.
+func (r *WorkloadReconciler) setup(mgr ctrl.Manager, sharding *controllerruntime.Sharding) error {
+	var reconciler reconcile.Reconciler = r
+	if sharding != nil {
+		reconciler = sharding.Reconciler(&Workload{}, r)
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&Workload{}).
 		// They are written and never read, so their bodies need not be kept.
@@ -43,7 +53,7 @@ func (r *WorkloadReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&Environment{}, handler.EnqueueRequestsFromMapFunc(r.workloadsIn)).
 		Watches(&Release{}, handler.EnqueueRequestsFromMapFunc(workloadOf)).
 		WatchesRawSource(r.routes.Source()).
-		Complete(r)
+		Complete(reconciler)
 }
 
 // Reconcile implements reconcile.Reconciler.

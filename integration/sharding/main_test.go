@@ -1,0 +1,24 @@
+// Package sharding_test has replicas of an operator share objects by Leases on a real API server, while they come, go and are killed.
+package sharding_test
+
+import (
+	"flag"
+	"testing"
+
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+var (
+	objects = flag.Int("objects", 200, "how many objects are shared")
+	updates = flag.Int("updates", 50, "how many of them are updated in a second")
+	shards  = flag.Int("shards", 16, "how many shards there are")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	ctrl.SetLogger(klog.Background())
+	harness.Main(m)
+}

@@ -208,6 +208,9 @@ func (r *resumption) watch(life context.Context) (why string, err error) {
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
 		}
+		if isPassing(err) {
+			return "", sleep(ctx, refusedPause)
+		}
 		return err.Error(), nil
 	}
 	defer w.Stop()
@@ -226,6 +229,27 @@ func (r *resumption) watch(life context.Context) (why string, err error) {
 				return "", r.confirm(life)
 			}
 		}
+	}
+}
+
+// refusedPause comes after a watch that a server refuses for now. It is a variable for the sake of tests.
+var refusedPause = time.Second
+
+// isPassing reports whether a server refuses a watch only for now: it is overloaded, or has just started. What is kept is worth
+// asking again for; listing everything would not be less work for it.
+func isPassing(err error) bool {
+	return apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsServerTimeout(err)
+}
+
+// sleep returns after a pause, or with the context's cause.
+func sleep(ctx context.Context, pause time.Duration) error {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 

@@ -5,8 +5,10 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 	"weak"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
@@ -190,6 +192,40 @@ func TestListsAreNotOlder(t *testing.T) {
 		inlineLister{inline: &inline{version: c.seen}}.renew(&options)
 		if options.ResourceVersion != c.want {
 			t.Errorf("after %q, %q %s is asked for as %q", c.seen, c.asked, c.match, options.ResourceVersion)
+		}
+	}
+}
+
+// TestResumesWhenRefusedForNow: a server that has just started refuses watches for a moment, for which nobody lists everything.
+func TestResumesWhenRefusedForNow(t *testing.T) {
+	was := refusedPause
+	refusedPause = time.Millisecond
+	t.Cleanup(func() { refusedPause = was })
+	for refused, lists := range map[int]bool{1: false, proofWatches - 1: false, proofWatches: true} {
+		f := newIdleFeed(t, Options{})
+		past := newKept("8", func() []*unstructured.Unstructured { return []*unstructured.Unstructured{object("a", 4)} })
+		from := newAsked("9", object("a", 4))
+		close(from.free)
+		var watches, listed int
+		list := from.ListWithContextFunc
+		from.ListWithContextFunc = func(ctx context.Context, options metav1.ListOptions) (apiruntime.Object, error) {
+			listed++
+			return list(ctx, options)
+		}
+		from.WatchFuncWithContext = func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+			if watches++; watches <= refused {
+				return nil, apierrors.NewTooManyRequests("storage is (re)initializing", 1)
+			}
+			w := watch.NewFakeWithChanSize(1, false)
+			bookmark := object("", 9)
+			w.Action(watch.Bookmark, bookmark)
+			return w, nil
+		}
+		done, stop := f.resumes(past, from)
+		f.await(done)
+		stop()
+		if (listed > 0) != lists {
+			t.Errorf("after %d refusals everything was listed %d times", refused, listed)
 		}
 	}
 }

@@ -159,3 +159,39 @@ func TestBlocksComeFirst(t *testing.T) {
 		t.Errorf("a block among changes: %v", err)
 	}
 }
+
+// TestTexts saves and loads objects one by one, as who knows of no blocks does.
+func TestTexts(t *testing.T) {
+	v := claim(t, newStore(t, vfs.NewMem()), "widgets")
+	before := numbered(100, 1)
+	for _, whole := range []bool{true, false} {
+		err := v.Save(at(1, before), whole, func(w dynamicinformer.PersistenceWriter) error {
+			if !whole {
+				return errors.Join(w.Delete("ns/object-0000"), w.Put("ns/new", []byte("new")))
+			}
+			for _, key := range slices.Sorted(maps.Keys(before)) {
+				if err := w.Put(key, []byte(before[key])); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := maps.Clone(before)
+	delete(want, "ns/object-0000")
+	want["ns/new"] = "new"
+	var got []string
+	if err := v.Load(func(json []byte) error {
+		got = append(got, string(json))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(want.texts(), got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,10 +1,10 @@
 package disk
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,9 +45,23 @@ func save(t testing.TB, v dynamicinformer.PersistedView, version int, c content)
 	}
 }
 
+// blockObjects is how many objects the blocks of saveAll have; what is left over comes by itself.
+const blockObjects = 7
+
+// saveAll saves a content in blocks: heads have the keys, and bodies the texts, each on a line.
 func saveAll(v dynamicinformer.PersistedView, version int, c content) error {
-	return v.Save(at(version, c), true, func(w dynamicinformer.PersistenceWriter) error {
-		for _, key := range slices.Sorted(maps.Keys(c)) {
+	return v.(dynamicinformer.PersistedBlocks).SaveBlocks(at(version, c), true, func(w dynamicinformer.BlockWriter) error {
+		keys := slices.Sorted(maps.Keys(c))
+		for ; len(keys) >= blockObjects; keys = keys[blockObjects:] {
+			var bodies []string
+			for _, key := range keys[:blockObjects] {
+				bodies = append(bodies, c[key])
+			}
+			if err := w.PutBlock([]byte(strings.Join(keys[:blockObjects], "\n")), []byte(strings.Join(bodies, "\n"))); err != nil {
+				return err
+			}
+		}
+		for _, key := range keys {
 			if err := w.Put(key, []byte(c[key])); err != nil {
 				return err
 			}
@@ -83,10 +97,28 @@ func load(v dynamicinformer.PersistedView) (version string, texts []string, err 
 	if err != nil || !ok {
 		return "", nil, err
 	}
-	err = v.Load(func(json []byte) error {
-		texts = append(texts, string(bytes.Clone(json)))
+	changed := map[string]string{}
+	err = v.(dynamicinformer.PersistedBlocks).LoadBlocks(func(key string, json []byte) error {
+		changed[key] = string(json)
+		return nil
+	}, func(head []byte, bodies func() ([]byte, error), _ int) error {
+		text, err := bodies()
+		if err != nil {
+			return err
+		}
+		lines := strings.Split(string(text), "\n")
+		for k, key := range strings.Split(string(head), "\n") {
+			if _, other := changed[key]; !other {
+				texts = append(texts, lines[k])
+			}
+		}
 		return nil
 	})
+	for _, text := range changed {
+		if text != "" {
+			texts = append(texts, text)
+		}
+	}
 	if err == nil && len(texts) != at.Objects {
 		err = fmt.Errorf("%d objects of %d", len(texts), at.Objects)
 	}

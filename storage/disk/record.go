@@ -28,7 +28,8 @@ const window = 128 << 10
 
 // encoder is shared as decoder is.
 var encoder = sync.OnceValue(func() *zstd.Encoder {
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window), zstd.WithLowerEncoderMem(true))
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window), zstd.WithLowerEncoderMem(true),
+		zstd.WithAllLitEntropyCompression(true)) // what repeats nothing may still be hexadecimal, or base64
 	if err != nil {
 		panic(err) // the options are wrong
 	}

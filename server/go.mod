@@ -6,6 +6,7 @@ require (
 	github.com/crdcache/crdcache v0.0.0
 	github.com/crdcache/crdcache/metrics v0.0.0
 	github.com/crdcache/crdcache/storage/disk v0.0.0
+	github.com/google/go-cmp v0.7.0
 	github.com/prometheus/client_golang v1.24.0
 	github.com/spf13/pflag v1.0.10
 	golang.org/x/net v0.57.0

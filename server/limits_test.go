@@ -1,0 +1,108 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// blocked serves until it is let go.
+type blocked struct{ entered, leave chan struct{} }
+
+func newBlocked() *blocked { return &blocked{make(chan struct{}), make(chan struct{})} }
+
+func (b *blocked) ServeHTTP(http.ResponseWriter, *http.Request) { b.entered <- struct{}{}; <-b.leave }
+
+// serve serves one request, and returns the answer.
+func serve(l *limits, user string, watch bool, next http.Handler) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	l.serve(w, httptest.NewRequest(http.MethodGet, "/", nil), user, watch, next)
+	return w
+}
+
+var nothing = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+
+// TestLimitsOfUsers: one who has as much as is allowed gets 429 until something of it ends, and others are served.
+func TestLimitsOfUsers(t *testing.T) {
+	for name, tt := range map[string]struct {
+		limits    Limits
+		watch     bool
+		other     int
+		remaining string
+	}{
+		"requests":     {Limits{Requests: 1}, false, http.StatusOK, "requests"},
+		"watches":      {Limits{Watches: 1}, true, http.StatusOK, "watches"},
+		"totalWatches": {Limits{TotalWatches: 1}, true, http.StatusTooManyRequests, "totalWatches"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, b := newLimits(tt.limits, time.Second), newBlocked()
+			done := make(chan struct{})
+			go func() { defer close(done); serve(l, "a", tt.watch, b) }() // ended by leave
+			<-b.entered
+			w := serve(l, "a", tt.watch, nothing)
+			var status metav1.Status
+			if err := json.Unmarshal(w.Body.Bytes(), &status); err != nil || w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "1" ||
+				status.Reason != metav1.StatusReasonTooManyRequests || status.Details.RetryAfterSeconds != 1 {
+				t.Errorf("the answer is %d, %v, %s", w.Code, w.Header(), w.Body)
+			}
+			if w := serve(l, "b", tt.watch, nothing); w.Code != tt.other {
+				t.Errorf("another user gets %d, want %d", w.Code, tt.other)
+			}
+			if w := serve(l, "a", !tt.watch, nothing); w.Code != http.StatusOK {
+				t.Errorf("what is not limited gets %d", w.Code)
+			}
+			close(b.leave)
+			<-done
+			if w := serve(l, "a", tt.watch, nothing); w.Code != http.StatusOK {
+				t.Errorf("once there is room it is %d", w.Code)
+			}
+		})
+	}
+}
+
+// TestBytesOfUsers: who was sent too much gets 429 with the time that it takes until that is made up for.
+func TestBytesOfUsers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimits(Limits{BytesPerSecond: resource.MustParse("1000"), BurstBytes: resource.MustParse("100000")}, time.Second)
+		write := func(n int) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if _, err := w.Write(make([]byte, n)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		if w := serve(l, "a", false, write(150_000)); w.Body.Len() != 150_000 {
+			t.Errorf("an answer is cut to %d", w.Body.Len())
+		}
+		if w := serve(l, "a", false, nothing); w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "50" {
+			t.Errorf("the next one gets %d, %v", w.Code, w.Header())
+		}
+		if w := serve(l, "b", false, nothing); w.Code != http.StatusOK {
+			t.Errorf("another user gets %d", w.Code)
+		}
+		time.Sleep(51 * time.Second) // of the clock of the test
+		begin := time.Now()
+		serve(l, "a", true, write(2000)) // a watch waits
+		if waited := time.Since(begin); waited != time.Second {
+			t.Errorf("a watch waits for %v", waited)
+		}
+	})
+}
+
+// TestAccountsAreForgotten: users who have nothing under way, and nothing to make up for, take no memory for ever.
+func TestAccountsAreForgotten(t *testing.T) {
+	l := newLimits(Limits{}, time.Second)
+	for i := range 5 * manyAccounts {
+		serve(l, fmt.Sprint(i), false, nothing)
+	}
+	if _, accounts := l.counts(); accounts > manyAccounts {
+		t.Errorf("there are %d accounts", accounts)
+	}
+}

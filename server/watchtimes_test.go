@@ -1,0 +1,50 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// TestWatchesAreBounded: none lasts longer than it may, whatever its client asks for.
+func TestWatchesAreBounded(t *testing.T) {
+	serving, end := context.WithCancel(t.Context())
+	times := &watchTimes{min: 10 * time.Second, max: 20 * time.Second, serving: serving}
+	var seconds string
+	var deadline time.Time
+	var ctx context.Context
+	handler := times.bound(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		ctx = r.Context()
+		seconds = r.URL.Query().Get("timeoutSeconds")
+		deadline, _ = ctx.Deadline()
+		if serving.Err() != nil {
+			<-ctx.Done()
+		}
+	}))
+	ask := func(query string) {
+		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/x?watch=1"+query, nil))
+	}
+	for query, between := range map[string][2]int{
+		"": {10, 20}, "&timeoutSeconds=0": {10, 20}, "&timeoutSeconds=9223372036": {10, 20}, "&timeoutSeconds=7": {7, 7},
+		"&timeoutSeconds=-5": {10, 20}, "&timeoutSeconds=86400&timeoutSeconds=5": {10, 20},
+	} {
+		for range 20 {
+			ask(query)
+			if n, err := strconv.Atoi(seconds); err != nil || n < between[0] || n > between[1] {
+				t.Errorf("%q lasts %s s, want %v", query, seconds, between)
+			}
+			if longest := time.Now().Add(20*time.Second + lateness); deadline.After(longest) {
+				t.Errorf("%q may last until %v", query, deadline)
+			}
+		}
+	}
+	ask("&timeoutSeconds=soon")
+	if seconds != "soon" {
+		t.Errorf("what is wrong has become %q", seconds)
+	}
+	end()
+	ask("") // ends at once
+}

@@ -22,6 +22,7 @@ type Server struct {
 	cache   *cache
 	generic *genericserver.GenericAPIServer
 	config  *genericserver.Config
+	page    *page // nil for none
 	// endWatches ends those that are served.
 	endWatches context.CancelFunc
 }
@@ -50,6 +51,13 @@ func New(options *Options) (*Server, error) {
 		cache: s.cache, limits: newLimits(options.Config.Limits, watches.WriteTimeout.Duration),
 		watches: &watchTimes{min: watches.Min.Duration, max: watches.Max.Duration, serving: serving},
 	}
+	if options.Config.Page.Enabled {
+		if s.page, err = newPage(s.cache, options.Config.Page, router.watches); err != nil {
+			return nil, err
+		}
+		s.page.codecs, s.page.authorizer = s.config.Serializer, s.config.Authorization.Authorizer
+		router.page = s.page
+	}
 	s.config.BuildHandlerChainFunc = func(generic http.Handler, config *genericserver.Config) http.Handler {
 		router.generic = generic
 		return refuseLong(bodyless(genericserver.DefaultBuildHandlerChain(router, config)))
@@ -77,6 +85,9 @@ func (s *Server) Run(ctx context.Context) error {
 	cached := make(chan error, 1)
 	go func() { cached <- s.cache.run(caching) }() // ended by stop
 	err := s.generic.PrepareRun().RunWithContext(ctx)
+	if s.page != nil {
+		s.page.close()
+	}
 	stop()
 	return errors.Join(err, <-cached)
 }

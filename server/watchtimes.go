@@ -22,7 +22,7 @@ const lateness = 10 * time.Second
 // clients go on from where they are.
 func (t *watchTimes) bound(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		lasts := t.min + rand.N(t.max-t.min+1)
+		lasts := t.random()
 		params := r.URL.Query()
 		text := params.Get("timeoutSeconds")
 		seconds, err := strconv.ParseInt(text, 10, 64)
@@ -41,6 +41,9 @@ func (t *watchTimes) bound(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
+
+// random is how long a watch lasts.
+func (t *watchTimes) random() time.Duration { return t.min + rand.N(t.max-t.min+1) }
 
 // context ends with another one, after a time, or with the server.
 func (t *watchTimes) context(parent context.Context, lasts time.Duration) (context.Context, context.CancelFunc) {

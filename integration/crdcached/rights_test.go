@@ -1,10 +1,16 @@
 package crdcached_test
 
 import (
+	"fmt"
+	"io"
 	"net/http"
+	"net/http/cookiejar"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/integration/crdcached/running"
 	"github.com/crdcache/crdcache/integration/harness"
@@ -16,23 +22,245 @@ const (
 	demo     = "/apis/" + group + "/v1"
 )
 
-// TestAnswers: whoever asks, and whatever for, gets what the API server answers.
-func TestAnswers(t *testing.T) {
+// TestRights: users get what they may read, from a server that keeps the objects of testdata.
+func TestRights(t *testing.T) {
 	harness.Needs(t, harness.WatchList, harness.SelectableFields, harness.Wording)
 	harness.InstallCRDs(t, harness.Read(t, testdata+"crds")...)
 	harness.Apply(t, harness.Read(t, testdata+"objects")...)
-	s := running.Start(t, `types: ["*.demo.crdcache.dev", namespaces, configmaps]`)
-	reader := running.NewUser(t, "reader")
-	reader.Grant(t, "", rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{"workloads", "environments"}, Verbs: []string{"get", "list", "watch"}})
-	real := reader.Config(t)
-	ours := s.As(real)
-	for _, path := range []string{
-		demo + "/workloads", demo + "/namespaces/payments/workloads", demo + "/routes", demo + "/environments?limit=1",
+	s := running.Start(t, "types: ['*.demo.crdcache.dev', namespaces, configmaps]\npage: {enabled: true}\n")
+	for name, test := range map[string]func(*testing.T, *running.Server){
+		"answers": testAnswers, "watches": testWatches, "queries": testQueries, "writing": testWriting, "paths": testPaths, "page": testPage,
 	} {
-		a, b := ask(t, real, http.MethodGet, path), ask(t, ours, http.MethodGet, path)
-		if a.code != b.code || a.body != b.body {
-			t.Errorf("%s: %d and %d\n%.600s\n%.600s", path, a.code, b.code, a.body, b.body)
+		t.Run(name, func(t *testing.T) { test(t, s) })
+	}
+}
+
+func rule(verbs, resource string, names ...string) rbacv1.PolicyRule {
+	g := group
+	if resource == "namespaces" {
+		g = ""
+	}
+	return rbacv1.PolicyRule{APIGroups: []string{g}, Resources: []string{resource}, Verbs: strings.Split(verbs, ","), ResourceNames: names}
+}
+
+// readers are users with all kinds of rights, as the API server knows them.
+func readers(t *testing.T) map[string]*rest.Config {
+	t.Helper()
+	user := func(name, namespace string, rules ...rbacv1.PolicyRule) *rest.Config {
+		u := running.NewUser(t, name)
+		if len(rules) > 0 {
+			u.Grant(t, namespace, rules...)
 		}
-		t.Log(path, a.code, b.header)
+		return u.Config(t)
+	}
+	return map[string]*rest.Config{
+		"no token": rest.AnonymousClientConfig(harness.Config(t)),
+		"nobody's token": func() *rest.Config {
+			c := rest.AnonymousClientConfig(harness.Config(t))
+			c.BearerToken = "x.y.z"
+			return c
+		}(),
+		"no rights":            user("none", ""),
+		"everywhere":           user("everywhere", "", rule("get,list,watch", "workloads"), rule("get,list,watch", "namespaces")),
+		"one namespace":        user("tenant", "payments", rule("get,list,watch", "workloads")),
+		"one object":           user("named", "payments", rule("get,list,watch", "workloads", "ledger")),
+		"get alone":            user("getter", "", rule("get", "workloads")),
+		"the status":           user("status", "payments", rule("get", "workloads/status")),
+		"one namespace itself": user("owner", "", rule("get", "namespaces", "payments")),
+	}
+}
+
+// requests are what each of them asks for.
+var requests = []string{
+	demo + "/workloads", demo + "/workloads?limit=2", demo + "/workloads?limit=two", demo + "/workloads?labelSelector=,", demo + "/workloads?resourceVersion=0",
+	demo + "/workloads?fieldSelector=metadata.name%3Dledger", demo + "/workloads?fieldSelector=metadata.name%21%3Dledger", demo + "/workloads?fieldSelector=spec.nothing%3Da",
+	demo + "/namespaces/payments/workloads", demo + "/namespaces/payments/workloads?fieldSelector=metadata.name%3Dledger",
+	demo + "/namespaces/payments/workloads?fieldSelector=metadata.name%3Dledger,metadata.name%3Dcard-gateway",
+	demo + "/namespaces/payments/workloads?fieldSelector=metadata.name%3Dledger&fieldSelector=metadata.name%3Dcard-gateway",
+	demo + "/namespaces/payments/workloads/ledger", demo + "/namespaces/payments/workloads/none", demo + "/namespaces/payments/workloads/ledger?resourceVersion=0",
+	demo + "/namespaces/payments/workloads/ledger/status", demo + "/namespaces/payments/workloads/ledger/scale", demo + "/namespaces/payments/workloads/ledger/exec",
+	demo + "/namespaces/storefront/workloads", demo + "/namespaces/none/workloads", demo + "/namespaces/storefront/workloads/ledger",
+	demo + "/routes", demo + "/environments", "/api/v1/namespaces", "/api/v1/namespaces/payments", "/api/v1/namespaces/none",
+	"/api/v1/namespaces/payments/configmaps", "/version", "/api", "/apis", "/apis/" + group, demo, "/api/v1", "/openapi/v3", "/nothing", "/metrics", "/logs",
+}
+
+// testAnswers: whoever asks, and whatever for, gets what the API server answers.
+func testAnswers(t *testing.T, s *running.Server) {
+	for name, real := range readers(t) {
+		t.Run(name, func(t *testing.T) {
+			for _, path := range requests {
+				for _, accept := range []string{"application/json", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"} {
+					compare(t, s, real, http.MethodGet, path, accept)
+				}
+			}
+			if name == "everywhere" {
+				return // who may read all may still not write: see testWriting
+			}
+			for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+				compare(t, s, real, method, demo+"/namespaces/payments/workloads/ledger", "application/json")
+				compare(t, s, real, method, demo+"/namespaces/payments/workloads", "application/json")
+			}
+		})
+	}
+}
+
+// compare asks both servers.
+func compare(t *testing.T, s *running.Server, real *rest.Config, method, path, accept string) {
+	t.Helper()
+	want, got := ask(t, real, method, path, "Accept", accept), ask(t, s.As(real), method, path, "Accept", accept)
+	if want.code != got.code {
+		t.Errorf("%s %s: %d, want %d: %.300s, want %.300s", method, path, got.code, want.code, got.body, want.body)
+		return
+	}
+	if diff := cmp.Diff(want.comparable(), got.comparable()); diff != "" {
+		t.Errorf("%s %s, %s (-API server +crdcached):\n%.2000s", method, path, accept, diff)
+	}
+	if a, b := want.header.Get("Content-Type"), got.header.Get("Content-Type"); a != b {
+		t.Errorf("%s %s: the type is %s, want %s", method, path, b, a)
+	}
+}
+
+// testWatches: a watch takes the right to watch, where a list does not do.
+func testWatches(t *testing.T, s *running.Server) {
+	lister := running.NewUser(t, "lister")
+	lister.Grant(t, "", rule("list", "workloads"))
+	for _, query := range []string{"watch=true", "watch=1", "watch=", "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan", "watch=true&watch=false"} {
+		compare(t, s, lister.Config(t), http.MethodGet, demo+"/workloads?"+query, "application/json")
+	}
+	got := ask(t, s.As(lister.Config(t)), http.MethodGet, "/query"+demo+"/workloads?watch=true")
+	if got.code != http.StatusForbidden || !strings.Contains(got.body, `cannot watch resource \"workloads\"`) {
+		t.Errorf("a query that is watched: %d, %s", got.code, got.body)
+	}
+}
+
+// testQueries: a query takes the right to list what it is on, and says so in the words of the API server.
+func testQueries(t *testing.T, s *running.Server) {
+	tenant := running.NewUser(t, "tenant")
+	tenant.Grant(t, "payments", rule("get,list,watch", "workloads"))
+	named := running.NewUser(t, "named")
+	named.Grant(t, "", rule("get,list,watch", "workloads", "ledger"))
+	real := tenant.Config(t)
+	for _, path := range []string{demo + "/workloads", demo + "/namespaces/storefront/workloads", demo + "/routes"} {
+		for _, params := range []string{"", "?q=namespace%3Dpayments", "?count=true", "?explain=true", "?values=namespace", "?fieldSelector=metadata.namespace%3Dpayments"} {
+			want, got := ask(t, real, http.MethodGet, path), ask(t, s.As(real), http.MethodGet, "/query"+path+params)
+			if want.code != http.StatusForbidden || got.code != want.code || got.body != want.body {
+				t.Errorf("%s%s: %d, want %d: %s, want %s", path, params, got.code, want.code, got.body, want.body)
+			}
+		}
+	}
+	path := "/query" + demo + "/workloads?fieldSelector=metadata.name%3Dledger"
+	if got := ask(t, s.As(named.Config(t)), http.MethodGet, path); got.code != http.StatusForbidden {
+		t.Errorf("a query with the right to one name: %d, %.300s", got.code, got.body)
+	}
+	got := ask(t, s.As(real), http.MethodGet, "/query"+demo+"/namespaces/payments/workloads?keys=true&q="+`namespace%3Dstorefront%7C%7Cnamespace%3Dpayments`+"&scan=true")
+	if got.code != http.StatusOK || strings.Contains(got.body, "storefront/") || !strings.Contains(got.body, "payments/ledger") {
+		t.Errorf("a query in a namespace: %d, %s", got.code, got.body)
+	}
+	if strings.Contains(got.body, `"plan"`) {
+		t.Errorf("the plan, which counts the objects of others, is told: %s", got.body)
+	}
+	got = ask(t, s.As(real), http.MethodGet, "/query"+demo+"/namespaces/payments/workloads?explain=true")
+	if got.code != http.StatusBadRequest {
+		t.Errorf("a plan in a namespace: %d, %s", got.code, got.body)
+	}
+	got = ask(t, s.As(real), http.MethodGet, "/query"+demo+"/namespaces/payments/workloads?values=namespace")
+	if got.code == http.StatusOK && strings.Contains(got.body, "storefront") {
+		t.Errorf("values of other namespaces: %s", got.body)
+	}
+}
+
+// testWriting: who may do everything may still only read here.
+func testWriting(t *testing.T, s *running.Server) {
+	admin := s.As(harness.Config(t))
+	for _, path := range []string{"/namespaces/payments/workloads", "/namespaces/payments/workloads/ledger"} {
+		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+			got := ask(t, admin, method, demo+path)
+			if got.code != http.StatusMethodNotAllowed || !strings.Contains(got.body, ` is not supported on resources of kind \"workloads.demo.crdcache.dev\"`) {
+				t.Errorf("%s %s: %d, %s", method, path, got.code, got.body)
+			}
+		}
+	}
+	for _, verb := range []string{"exec", "attach", "portforward", "proxy"} {
+		for _, rest := range []string{"", "/more"} {
+			if got := ask(t, admin, http.MethodGet, demo+"/namespaces/payments/workloads/ledger/"+verb+rest); got.code != http.StatusMethodNotAllowed && got.code != http.StatusNotFound {
+				t.Errorf("%s%s: %d, %s", verb, rest, got.code, got.body)
+			}
+		}
+	}
+}
+
+// TestSecretsAreNotServed: not by a pattern, a name, or in passing, unless the config says so.
+func TestSecretsAreNotServed(t *testing.T) {
+	s := running.Start(t, "types: ['*', secrets]\n")
+	admin := harness.Config(t)
+	for _, path := range []string{"/api/v1/secrets", "/api/v1/namespaces/default/secrets", "/api/v1/namespaces/default/secrets/a", "/api/v1/secrets?watch=true", "/query/api/v1/secrets"} {
+		if got := ask(t, s.As(admin), http.MethodGet, path); got.code != http.StatusNotFound || !strings.Contains(got.body, "crdcached does not keep secrets") {
+			t.Errorf("%s: %d, %s", path, got.code, got.body)
+		}
+	}
+	got := ask(t, s.As(admin), http.MethodGet, "/readyz/types")
+	if !strings.Contains(got.body, "[-]secrets secrets are kept only where the config says secrets: true") || !strings.Contains(got.body, "[+]configmaps.v1. ") {
+		t.Errorf("the types: %d, %s", got.code, got.body)
+	}
+	allowed := running.Start(t, "types: [secrets]\nsecrets: true\n")
+	compare(t, allowed, admin, http.MethodGet, "/api/v1/secrets", "application/json")
+}
+
+// testPaths: none leads around the authorization.
+func testPaths(t *testing.T, s *running.Server) {
+	tenant := running.NewUser(t, "tenant")
+	tenant.Grant(t, "payments", rule("get,list,watch", "workloads"))
+	config := s.As(tenant.Config(t))
+	for _, path := range []string{
+		"//apis/demo.crdcache.dev/v1/workloads", demo + "//workloads", demo + "/namespaces/payments/../storefront/workloads",
+		demo + "/namespaces/payments/workloads/../../storefront/workloads", demo + "/namespaces/payments%2F..%2Fstorefront/workloads",
+		demo + "/namespaces/payments/workloads%2F..%2F..%2F..%2Fworkloads", demo + "/watch/workloads", demo + "/watch/namespaces/storefront/workloads",
+		"/query/query" + demo + "/workloads", "/query/../" + demo + "/workloads", "/query/" + demo + "/workloads", "/openapi/../apis/demo.crdcache.dev/v1/workloads",
+		"/api/../apis/demo.crdcache.dev/v1/workloads", "/page/", "/page/open", "/readyz/types", "/metrics", "/debug/pprof/heap", "/debug/flags/v",
+		demo + "/namespaces/storefront/workloads/", demo + "/namespaces//workloads",
+	} {
+		if got := ask(t, config, http.MethodGet, path); got.code == http.StatusOK || strings.Contains(got.body, `"uid"`) {
+			t.Errorf("%s: %d, %.300s", path, got.code, got.body)
+		}
+	}
+	for name, bytes := range map[string]int{"selector": 200_000, "other": 200_000} {
+		path := fmt.Sprintf("%s/namespaces/payments/workloads?%s=%s", demo, name, strings.Repeat("a", bytes))
+		if got := ask(t, config, http.MethodGet, path); got.code != http.StatusRequestURITooLong {
+			t.Errorf("an address of %d bytes: %d", len(path), got.code)
+		}
+	}
+}
+
+// testPage: the page is for who may get its path, and list every type that it shows.
+func testPage(t *testing.T, s *running.Server) {
+	visitor := running.NewUser(t, "visitor")
+	visitor.Grant(t, "", rbacv1.PolicyRule{NonResourceURLs: []string{"/page/*"}, Verbs: []string{"get"}}, rule("list", "workloads"))
+	got := ask(t, s.As(visitor.Config(t)), http.MethodGet, "/page/open")
+	if got.code != http.StatusForbidden || !strings.Contains(got.body, "is forbidden: User \\\"system:serviceaccount:default:visitor-") {
+		t.Errorf("without the right to list: %d, %s", got.code, got.body)
+	}
+	admin := s.As(harness.Config(t))
+	if got := ask(t, admin, http.MethodGet, "/page/"); got.code != http.StatusUnauthorized {
+		t.Errorf("without a session: %d, %s", got.code, got.body)
+	}
+	client, err := rest.HTTPClientFor(admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if client.Jar, err = cookiejar.New(nil); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{"/page/open": "<html", "/page/api/type?type=workloads.demo.crdcache.dev%2Fv1": `"kind":"Workload"`} {
+		for _, opened := range []string{"/page/open", path} { // in whatever order they come
+			response, err := client.Get(admin.Host + opened)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(response.Body)
+			response.Body.Close()
+			if err != nil || opened == path && !strings.Contains(string(text), want) {
+				t.Errorf("%s: %s, %v, %.300s", opened, response.Status, err, text)
+			}
+		}
 	}
 }

@@ -100,7 +100,7 @@ func (s *serving) source() web.Source {
 		kept[k.Informer.GVR()] = k.Resource
 	}
 	return web.Source{
-		Title: cmp.Or(s.Target.Context, s.Target.Config.Host), Factory: s.factory, Definition: newDefinitions(s.definitions).of,
+		Title: cmp.Or(s.Target.Context, s.Target.Config.Host), Factory: s.factory, Definition: web.Definitions(s.definitions),
 		Indexes:    func(gvr schema.GroupVersionResource) []*indexers.Index { return s.Config.Indexes(kept[gvr]) },
 		References: func(gvr schema.GroupVersionResource) []*indexers.Reference { return s.Config.References(kept[gvr]) },
 	}

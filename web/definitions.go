@@ -1,4 +1,4 @@
-package cli
+package web
 
 import (
 	"bytes"
@@ -26,10 +26,12 @@ type decodedDefinition struct {
 	*crd.Definition
 }
 
-func newDefinitions(informer *dynamicinformer.Informer) *definitions {
+// Definitions returns a func for Source.Definition, which gives the CustomResourceDefinitions of types as an informer of these
+// has them now. It is safe for concurrent use.
+func Definitions(informer *dynamicinformer.Informer) func(schema.GroupVersionResource) *crd.Definition {
 	d := &definitions{informer: informer}
 	d.mu.decoded = map[schema.GroupResource]decodedDefinition{}
-	return d
+	return d.of
 }
 
 // of returns the definition of a type, or nil where there is none. It waits for no server.

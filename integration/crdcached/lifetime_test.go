@@ -1,0 +1,250 @@
+package crdcached_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	certutil "k8s.io/client-go/util/cert"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/integration/crdcached/running"
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// open begins a watch. The caller closes the body.
+func open(t *testing.T, config *rest.Config, path string) *http.Response {
+	t.Helper()
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { response.Body.Close() })
+	return response
+}
+
+// TestLostRights: a watch ends by itself, however long its client wants it, and another one is refused once the right is lost.
+func TestLostRights(t *testing.T) {
+	s := running.Start(t, "types: [namespaces]\nwatches: {min: 1s, max: 2s}\n", "--authorization-webhook-cache-authorized-ttl=1s")
+	user := running.NewUser(t, "leaver")
+	revoke := user.Grant(t, "", rule("watch", "namespaces"))
+	config := s.As(user.Config(t))
+	const path = "/api/v1/namespaces?watch=true&timeoutSeconds=86400"
+	watch := open(t, config, path)
+	if watch.StatusCode != http.StatusOK {
+		t.Fatalf("the watch is %s", watch.Status)
+	}
+	revoke()
+	events := bufio.NewScanner(watch.Body)
+	for events.Scan() {
+	}
+	if events.Err() != nil {
+		t.Errorf("the watch does not end well: %v", events.Err())
+	}
+	harness.Eventually(t, func(context.Context) error { // what has been allowed is remembered for a second
+		if again := ask(t, config, http.MethodGet, path); again.code != http.StatusForbidden {
+			return fmt.Errorf("another watch is %d", again.code)
+		}
+		return nil
+	})
+}
+
+// TestEndOfServer: watches end well when the server is asked to end, so that clients go on elsewhere from where they are.
+func TestEndOfServer(t *testing.T) {
+	s := running.Start(t, "types: [namespaces]\n")
+	watch := open(t, s.As(harness.Config(t)), "/api/v1/namespaces?watch=true&allowWatchBookmarks=true")
+	events := bufio.NewScanner(watch.Body)
+	if !events.Scan() {
+		t.Fatal("the watch has no events")
+	}
+	if err := s.Stop(); err != nil {
+		t.Errorf("the server ends with %v", err)
+	}
+	for events.Scan() {
+	}
+	if events.Err() != nil {
+		t.Errorf("the watch ends with %v", events.Err())
+	}
+}
+
+// TestTypesThatComeAndGo: a pattern means types that are installed later, and what is gone is not served.
+func TestTypesThatComeAndGo(t *testing.T) {
+	late := harness.Group(t)
+	s := running.Start(t, "types: ['*."+late+"']\n")
+	admin := s.As(harness.Config(t))
+	path := "/apis/" + late + "/v1/widgets"
+	if got := ask(t, admin, http.MethodGet, path); got.code != http.StatusNotFound {
+		t.Errorf("before the type is installed: %d", got.code)
+	}
+	t.Run("installed", func(t *testing.T) {
+		harness.InstallCRDs(t, harness.NewCRD(late, "Widget"))
+		harness.Eventually(t, func(context.Context) error {
+			if got := ask(t, admin, http.MethodGet, path+"?resourceVersion=0"); got.code != http.StatusOK || got.header.Get("Crdcache-Served") != "cache" {
+				return fmt.Errorf("once it is installed: %d, %v", got.code, got.header)
+			}
+			return nil
+		})
+	})
+	harness.Eventually(t, func(context.Context) error {
+		if got := ask(t, admin, http.MethodGet, path); got.code != http.StatusNotFound {
+			return fmt.Errorf("once it is gone: %d", got.code)
+		}
+		return nil
+	})
+}
+
+// TestCertificateReload: a certificate that is replaced is served without a restart.
+func TestCertificateReload(t *testing.T) {
+	folder := t.TempDir()
+	cert, key := filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key")
+	replace := func(host string) {
+		certificate, private, err := certutil.GenerateSelfSignedCertKey(host, nil, nil)
+		if err := errors.Join(err, os.WriteFile(cert, certificate, 0o600), os.WriteFile(key, private, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replace("127.0.0.1")
+	s := running.Start(t, "types: [namespaces]\n", "--tls-cert-file", cert, "--tls-private-key-file", key)
+	replace("replaced.example")
+	harness.Eventually(t, func(ctx context.Context) error {
+		dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
+		c, err := dialer.DialContext(ctx, "tcp", strings.TrimPrefix(s.URL, "https://"))
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		if names := c.(*tls.Conn).ConnectionState().PeerCertificates[0].DNSNames; len(names) == 0 || names[0] != "replaced.example" {
+			return fmt.Errorf("the certificate is for %v", names)
+		}
+		return nil
+	})
+}
+
+// TestAudit: each request is told of, with who has asked and whether they could.
+func TestAudit(t *testing.T) {
+	folder := t.TempDir()
+	policy, log := filepath.Join(folder, "policy.yaml"), filepath.Join(folder, "audit.log")
+	text := "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"
+	if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := running.Start(t, "types: [namespaces]\n", "--audit-policy-file", policy, "--audit-log-path", log)
+	user := running.NewUser(t, "watched")
+	if got := ask(t, s.As(user.Config(t)), http.MethodGet, "/query/api/v1/namespaces"); got.code != http.StatusForbidden {
+		t.Errorf("the answer is %d", got.code)
+	}
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	written, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(written)) {
+		var event struct {
+			Verb, RequestURI string
+			User             struct{ Username string }
+			ResponseStatus   struct{ Code int }
+			Stage            string
+		}
+		if err := json.Unmarshal([]byte(line), &event); err != nil {
+			t.Fatal(err)
+		}
+		if event.Stage == "ResponseComplete" && event.User.Username == user.Username && event.Verb == "list" && event.ResponseStatus.Code == http.StatusForbidden {
+			return
+		}
+	}
+	t.Errorf("the refusal is not in the log: %s", written)
+}
+
+// TestTooManyWatches: who has as many watches as are allowed is told to come back, in a way that clients understand.
+func TestTooManyWatches(t *testing.T) {
+	s := running.Start(t, "types: [namespaces]\nlimits: {watches: 1}\n")
+	config := s.As(harness.Config(t))
+	open(t, config, "/api/v1/namespaces?watch=true")
+	got := ask(t, config, http.MethodGet, "/api/v1/namespaces?watch=true")
+	if got.code != http.StatusTooManyRequests || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, `"retryAfterSeconds":1`) {
+		t.Errorf("the second watch: %d, %v, %s", got.code, got.header, got.body)
+	}
+	other := running.NewUser(t, "other")
+	other.Grant(t, "", rule("watch", "namespaces"))
+	if watch := open(t, s.As(other.Config(t)), "/api/v1/namespaces?watch=true"); watch.StatusCode != http.StatusOK {
+		t.Errorf("another user's watch is %s", watch.Status)
+	}
+	metrics := ask(t, config, http.MethodGet, "/metrics")
+	for _, want := range []string{
+		`crdcached_refused_requests_total{limit="watches"} 1`, "crdcached_watches 2", `crdcache_objects{`,
+		`apiserver_longrunning_requests{component="crdcached",group="",resource="namespaces"`,
+	} {
+		if !strings.Contains(metrics.body, want) {
+			t.Errorf("the metrics have no %s", want)
+		}
+	}
+}
+
+// TestOutage: while the API server is away the server stays ready, and its clients go on when it is back.
+func TestOutage(t *testing.T) {
+	s := running.Start(t, "types: [serviceaccounts]\n")
+	user := running.NewUser(t, "changed")
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: s.As(harness.Config(t))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := factory.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	accounts := schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
+	informer, err := factory.ForResource(accounts)
+	if err == nil {
+		err = factory.Start(t.Context())
+	}
+	if err == nil {
+		_, err = factory.WaitForSync(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	harness.KillAPIServer(t)
+	if got := ask(t, s.As(&rest.Config{}), http.MethodGet, "/readyz"); got.code != http.StatusOK {
+		t.Errorf("without an API server it is not ready: %s", got.body)
+	}
+	harness.RestartAPIServer(t)
+	admin, err := dynamic.NewForConfig(harness.Config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch := []byte(`{"metadata":{"annotations":{"after":"outage"}}}`)
+	if _, err := admin.Resource(accounts).Namespace("default").Patch(t.Context(), user.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	harness.Eventually(t, func(context.Context) error {
+		object, ok := informer.Snapshot().Get("default/" + user.Name)
+		if !ok || object.(metav1.Object).GetAnnotations()["after"] != "outage" {
+			return fmt.Errorf("the change has not come: %s", informer.Status())
+		}
+		return nil
+	})
+}

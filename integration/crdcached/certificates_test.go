@@ -1,0 +1,118 @@
+package crdcached_test
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+
+	"github.com/crdcache/crdcache/integration/crdcached/running"
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// authority signs the certificates of users.
+type authority struct {
+	certificate *x509.Certificate
+	key         crypto.Signer
+}
+
+// newAuthority makes one that the API server will believe, and writes it to a folder.
+func newAuthority(folder, name string) (*authority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	certificate, err := certutil.NewSelfSignedCACert(certutil.Config{CommonName: name}, key)
+	if err != nil {
+		return nil, err
+	}
+	return &authority{certificate, key}, os.WriteFile(filepath.Join(folder, name), encode(certificate.Raw), 0o600)
+}
+
+func encode(der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateBlockType, Bytes: der})
+}
+
+// user returns a configuration for the API server as somebody with a certificate, which ends at a time.
+func (a *authority) user(t *testing.T, name string, end time.Time) *rest.Config {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		Subject: pkix.Name{CommonName: name}, SerialNumber: big.NewInt(time.Now().UnixNano()),
+		NotBefore: a.certificate.NotBefore, NotAfter: end, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+	signed, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := keyutil.MarshalPrivateKeyToPEM(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := rest.AnonymousClientConfig(harness.Config(t))
+	config.CertData, config.KeyData, config.QPS = encode(signed), text, -1
+	return config
+}
+
+// TestClientCertificates: users are known by the certificates that the API server knows them by.
+func TestClientCertificates(t *testing.T) {
+	admin, err := kubernetes.NewForConfig(harness.Config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := running.Start(t, "types: [namespaces]\n")
+	const name = "certified"
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}},
+	}
+	if _, err := admin.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := admin.RbacV1().ClusterRoleBindings().Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	stranger, err := newAuthority(t.TempDir(), "stranger")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hour := time.Now().Add(time.Hour)
+	known := believed.user(t, name, hour)
+	harness.Eventually(t, func(context.Context) error { // rights are known with a delay
+		if got := ask(t, known, http.MethodGet, "/api/v1/namespaces"); got.code != http.StatusOK {
+			return fmt.Errorf("with a certificate: %d", got.code)
+		}
+		return nil
+	})
+	for reason, config := range map[string]*rest.Config{
+		"known": known, "without rights": believed.user(t, "nobody", hour), "of a stranger": stranger.user(t, name, hour),
+		"expired": believed.user(t, name, time.Now().Add(-time.Minute)),
+	} {
+		t.Run(reason, func(t *testing.T) {
+			compare(t, s, config, http.MethodGet, "/api/v1/namespaces", "application/json")
+		})
+	}
+}

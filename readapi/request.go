@@ -30,7 +30,7 @@ func ParseRequest(r *http.Request) (Request, bool) {
 		Namespace: t.namespace, Name: t.name, Subresource: t.subresource,
 	}
 	query := r.URL.Query()
-	watches := query.Has("watch") && query.Get("watch") != "false" && query.Get("watch") != "0"
+	watches := query.Has("watch") && !strings.EqualFold(query.Get("watch"), "false") && query.Get("watch") != "0"
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		out.Verb = verbOf(r.Method, t.name)

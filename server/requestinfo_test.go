@@ -60,7 +60,7 @@ func TestAgrees(t *testing.T) {
 		"/apis/g.x/v1/watch/widgets":                             false,
 		"/api/v1/watch/namespaces/n/pods":                        false,
 		"/api/v1/proxy/namespaces/n/pods/a":                      false,
-		"/apis/g.x/v1/widgets?watch=False":                       false, // a list to one, and a watch to the other
+		"/apis/g.x/v1/widgets?watch=False":                       true,
 		"/apis/g.x/v1/namespaces/n/widgets/a/status/more":        false,
 		"/apis/g.x/v1//widgets":                                  false,
 		"/apis/g.x/v1/namespaces//widgets":                       false,

@@ -19,11 +19,11 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 	"github.com/crdcache/crdcache/readapi/live"
 	"github.com/crdcache/crdcache/storage/disk"
-	"github.com/crdcache/crdcache/storage/zstd"
+	"github.com/crdcache/crdcache/storage/s2"
 )
 
 // compression is one for all types, so that equal views share an informer.
-var compression = zstd.New(zstd.Options{})
+var compression = s2.New(s2.Options{})
 
 // cache keeps the types of a selection, which come and go with the cluster.
 type cache struct {

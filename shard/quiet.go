@@ -16,6 +16,9 @@ func quiet(logger klog.Logger) klog.Logger {
 // quietSink has no errors.
 type quietSink struct{ klog.LogSink }
 
+// Init implements klog.LogSink. The sink inside is in use already, perhaps by others.
+func (quietSink) Init(klog.RuntimeInfo) {}
+
 // Error implements klog.LogSink.
 func (s quietSink) Error(err error, message string, keysAndValues ...any) {
 	if s.Enabled(debugLevel) {

@@ -62,7 +62,7 @@ func run(t *testing.T, seed uint64, script func(m *model)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := &model{T: t, config: cluster.Config(), random: rand.New(rand.NewPCG(seed, 0)), begin: time.Now()}
+		m := &model{T: t, config: cluster.Config(), random: rand.New(&source{inner: rand.NewPCG(seed, 0)}), begin: time.Now()}
 		for k := range m.mu.tokens {
 			m.mu.tokens[k] = -1
 		}
@@ -72,6 +72,19 @@ func run(t *testing.T, seed uint64, script func(m *model)) {
 		}
 		m.group.Wait()
 	})
+}
+
+// source is one that several goroutines may use.
+type source struct {
+	mu    sync.Mutex
+	inner rand.Source
+}
+
+// Uint64 implements rand.Source.
+func (s *source) Uint64() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.inner.Uint64()
 }
 
 func (m *model) between(least, most time.Duration) time.Duration {

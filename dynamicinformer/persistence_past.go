@@ -101,7 +101,7 @@ func (p *past) load(at Checkpoint) (items []informer.Item, err error) {
 func (p *past) loadAll(at Checkpoint) ([]informer.Item, error) {
 	form := p.informer.core.Form()
 	items := make([]store.Item, 0, at.Objects)
-	return items, p.mine.view.Load(func(json []byte) error {
+	err := p.mine.view.Load(func(json []byte) error {
 		object, err := form.Packer().Pack(json)
 		if err != nil {
 			return err
@@ -109,6 +109,10 @@ func (p *past) loadAll(at Checkpoint) ([]informer.Item, error) {
 		items = append(items, form.Item(object))
 		return nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 func (p *past) loadBlocks(view PersistedBlocks, at Checkpoint) ([]informer.Item, error) {
@@ -132,12 +136,15 @@ func (p *past) loadBlocks(view PersistedBlocks, at Checkpoint) ([]informer.Item,
 		}
 		return err
 	})
+	if err != nil { // what waits for a failed disk may go on for a moment
+		return nil, err
+	}
 	for _, object := range changed {
 		if object != nil {
 			items = append(items, form.Item(object))
 		}
 	}
-	return items, err
+	return items, nil
 }
 
 // Shows implements informer.Past.

@@ -74,8 +74,12 @@ func after(prefix string) []byte {
 const stampLength = 8
 
 // Checkpoint implements dynamicinformer.PersistedView.
-func (v *view) Checkpoint() (at dynamicinformer.Checkpoint, ok bool, err error) {
-	_, err = v.store.use(0, func(_ *engine, db *pebble.DB) error {
+func (v *view) Checkpoint() (dynamicinformer.Checkpoint, bool, error) {
+	var found struct { // which is looked at if nothing has failed: what waits for a failed disk may still write to it
+		at dynamicinformer.Checkpoint
+		ok bool
+	}
+	_, err := v.store.use(0, func(_ *engine, db *pebble.DB) error {
 		value, closer, err := db.Get(v.recordKey())
 		if errors.Is(err, pebble.ErrNotFound) {
 			return nil
@@ -95,10 +99,13 @@ func (v *view) Checkpoint() (at dynamicinformer.Checkpoint, ok bool, err error) 
 		if err := json.Unmarshal(text, &r); err != nil || r.View != v.key {
 			return fmt.Errorf("%w: the record of %q is %q: %w", errDamaged, v.key, text, err)
 		}
-		at, ok = r.Checkpoint, true
+		found.at, found.ok = r.Checkpoint, true
 		return nil
 	})
-	return at, ok, err
+	if err != nil {
+		return dynamicinformer.Checkpoint{}, false, err
+	}
+	return found.at, found.ok, nil
 }
 
 // checkpoint is the value of a checkpoint.
@@ -139,37 +146,36 @@ func (v *view) SaveBlocks(at dynamicinformer.Checkpoint, whole bool, write func(
 		return errLost
 	}
 	v.epoch = 0
-	used, err := v.store.use(epoch, func(e *engine, db *pebble.DB) error {
+	kept := v.kept // not v's own: what waits for a failed disk may still write to it
+	used, err := v.store.use(epoch, func(e *engine, db *pebble.DB) (err error) {
 		if err := e.room(); err != nil {
 			return err
 		}
 		if whole {
-			return v.replace(e, db, checkpoint, write)
+			kept, err = v.replace(e, db, checkpoint, write)
+		} else {
+			kept, err = v.change(db, kept, checkpoint, write)
 		}
-		return v.change(db, checkpoint, write)
+		return err
 	})
 	if err == nil {
-		v.epoch = used
+		v.epoch, v.kept = used, kept
 	}
 	return err
 }
 
-// change adds changes to the log, which take effect at once.
-func (v *view) change(db *pebble.DB, checkpoint []byte, write func(dynamicinformer.BlockWriter) error) error {
+// change adds changes to the log, which take effect at once, and returns what the view takes then.
+func (v *view) change(db *pebble.DB, kept extent, checkpoint []byte, write func(dynamicinformer.BlockWriter) error) (extent, error) {
 	batch := db.NewBatch()
 	defer batch.Close()
-	w := &changes{view: v, kept: v.kept, set: func(key, value []byte) error { return batch.Set(key, value, nil) }}
+	w := &changes{view: v, kept: kept, set: func(key, value []byte) error { return batch.Set(key, value, nil) }}
 	if err := errors.Join(write(w), w.flush()); err != nil {
-		return err
+		return kept, err
 	}
 	if err := batch.Set(v.recordKey(), checkpoint, nil); err != nil {
-		return err
+		return kept, err
 	}
-	if err := batch.Commit(pebble.Sync); err != nil {
-		return err
-	}
-	v.kept = w.kept
-	return nil
+	return w.kept, batch.Commit(pebble.Sync)
 }
 
 // changes is a dynamicinformer.BlockWriter for the log.

@@ -14,12 +14,12 @@ import (
 )
 
 // replace writes a whole content as one table, which pebble takes over as it is: it is written once, never in memory as a
-// whole, and takes the place of what was there at once.
-func (v *view) replace(e *engine, db *pebble.DB, checkpoint []byte, write func(dynamicinformer.BlockWriter) error) error {
+// whole, and takes the place of what was there at once. It returns what the view takes then.
+func (v *view) replace(e *engine, db *pebble.DB, checkpoint []byte, write func(dynamicinformer.BlockWriter) error) (kept extent, err error) {
 	path := e.fs.PathJoin(e.dir, "whole-"+hex.EncodeToString([]byte(v.id)))
 	file, err := e.fs.Create(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
-		return err
+		return kept, err
 	}
 	defer func() { _ = e.fs.Remove(path) }() // what is left of it after a failure
 	t := &table{
@@ -35,20 +35,19 @@ func (v *view) replace(e *engine, db *pebble.DB, checkpoint []byte, write func(d
 		err = errors.Join(write(t), t.flush(), t.between())
 	}
 	if err = errors.Join(err, t.writer.Close()); err != nil {
-		return err
+		return kept, err
 	}
 	had, err := v.has(db)
 	if err != nil {
-		return err
+		return kept, err
 	}
 	if err := db.Ingest(context.Background(), []string{path}); err != nil {
-		return err
+		return kept, err
 	}
-	v.kept = t.kept
 	if had { // or what was there would stay on the disk until somebody writes a lot
-		return v.compact(db)
+		return t.kept, v.compact(db)
 	}
-	return nil
+	return t.kept, nil
 }
 
 // has reports whether anything is kept of the view.

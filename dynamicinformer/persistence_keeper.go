@@ -224,6 +224,7 @@ func (k *keeper) saveLocked() {
 		return
 	}
 	if was := k.mine.saved; was != nil && was.ResourceVersion() == now.ResourceVersion() && k.mine.of == of {
+		k.tellRecalled(of)
 		return
 	}
 	k.saving <- struct{}{} // given back by whoever saves, in as much time as that takes
@@ -241,6 +242,16 @@ func (k *keeper) saveLocked() {
 	defer k.told.Unlock()
 	k.told.status.Checkpoint, k.told.status.Err = at, nil
 	k.told.status.Saves++
+}
+
+// tellRecalled tells of what was recalled, if nothing has been told of yet: a list may show that it is current as well as
+// a watch does.
+func (k *keeper) tellRecalled(of *past) {
+	k.told.Lock()
+	defer k.told.Unlock()
+	if k.told.status.Checkpoint == (Checkpoint{}) && of.at != nil {
+		k.told.status.Checkpoint = *of.at
+	}
 }
 
 // errNoCluster is for a server that is not told apart from others.

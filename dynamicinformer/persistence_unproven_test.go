@@ -1,0 +1,54 @@
+package dynamicinformer
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestPersistenceStatusAfterAList: no watch proves that what is kept is current, but the list that follows says that it is.
+// What is kept then need not be saved again, and is told of.
+func TestPersistenceStatusAfterAList(t *testing.T) {
+	server, s := newServer(t), newShelf()
+	server.Create(t, widgets, widget("a", "one"))
+	keep(t, server, s, ResourceOptions{})
+	config := server.Config()
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			query := r.URL.Query()
+			switch {
+			case query.Get("limit") == "1": // other types have changed
+				return reply(r, `{"apiVersion":"crdcache.test/v1","kind":"WidgetList","metadata":{"resourceVersion":"1000000"},"items":[]}`), nil
+			case query.Get("timeoutSeconds") == "3":
+				return reply(r, ""), nil
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	f, err := New(Options{Config: config, Persistence: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := synced(t, f)
+	if err := f.Shutdown(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	status, kept := i.Persistence(), s.only(t).at
+	if status.Resumed || status.Err != nil || status.Checkpoint != kept || kept.Objects != 1 {
+		t.Errorf("the status is %+v, what is kept %+v", status, kept)
+	}
+}
+
+// roundTripper is a transport made of a function.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// reply is a complete answer.
+func reply(r *http.Request, body string) *http.Response {
+	return &http.Response{
+		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
+	}
+}

@@ -190,7 +190,7 @@ generate: ## Write generated files, format all Go code and tidy every module
 	gofmt -w $$(git ls-files '*.go')
 	@for m in $(MODULES); do (cd $$m && go mod tidy) || exit 1; done
 
-lint: ## Run gofmt, go vet, staticcheck and the go mod tidy check in every module, and type-check for other platforms
+lint: ## Run gofmt, go vet, staticcheck and the go mod tidy check in every module, type-check for other platforms, and look for vulnerabilities
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 	  [ -z "$$unformatted" ] || { echo "gofmt wants to change (make generate): $$unformatted"; exit 1; }
 	@for m in $(MODULES); do echo "lint $$m"; \
@@ -198,5 +198,10 @@ lint: ## Run gofmt, go vet, staticcheck and the go mod tidy check in every modul
 	@echo "platforms: $(PLATFORMS) darwin/arm64"; go build -o $(BIN)/platforms ./internal/guard/platforms && $(BIN)/platforms $(PLATFORMS)
 	@for m in $(MODULES); do (cd $$m && $(BIN)/platforms darwin/arm64) || exit 1; done
 	@go vet ./testdata && go run $(STATICCHECK) ./testdata # ./... passes over folders of this name
+	./packaging/vulncheck.sh $(MODULES)
+
+.PHONY: vulncheck
+vulncheck: ## Look for known vulnerabilities that the modules can reach; says so where there is no database to ask
+	./packaging/vulncheck.sh $(MODULES)
 
 verify: lint test bench-ci ## Everything that CI runs

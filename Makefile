@@ -8,8 +8,10 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 20s
 # What is tested in 32 bits as well.
 ENGINE := ./internal/codec/... ./internal/informer ./internal/jsontext ./internal/packed ./internal/store
-# Where the library and the command have to compile; the other modules, which need the sandbox, do on darwin/arm64.
+# Where the library and the command have to compile. All other modules have to on darwin/arm64, and those that are published
+# on Windows as well; the sandbox, and what needs it, do not.
 PLATFORMS := linux/386 linux/arm64 windows/amd64
+PUBLISHED := controllerruntime metrics storage/disk
 # The version of Kubernetes that the tests run against in make skew, what of them, and where its binaries are kept.
 VERSION ?= 1.30.14
 SKEW_PACKAGES ?= ./...
@@ -196,6 +198,7 @@ lint: ## Run gofmt, go vet, staticcheck and the go mod tidy check in every modul
 	@for m in $(MODULES); do echo "lint $$m"; \
 	  (cd $$m && go vet ./... && go run $(STATICCHECK) ./... && go mod tidy -diff) || exit 1; done
 	@echo "platforms: $(PLATFORMS) darwin/arm64"; go build -o $(BIN)/platforms ./internal/guard/platforms && $(BIN)/platforms $(PLATFORMS)
+	@for m in $(PUBLISHED); do (cd $$m && $(BIN)/platforms windows/amd64) || exit 1; done
 	@for m in $(MODULES); do (cd $$m && $(BIN)/platforms darwin/arm64) || exit 1; done
 	@go vet ./testdata && go run $(STATICCHECK) ./testdata # ./... passes over folders of this name
 	./packaging/vulncheck.sh $(MODULES)

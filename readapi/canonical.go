@@ -32,7 +32,7 @@ func (c *canonical) read(src, out []byte) bool {
 	c.space()
 	ok := c.object(c.top)
 	c.space()
-	return ok && c.pos == len(c.src) && c.named && len(c.apiVersion) > 0 && len(c.kind) > 0
+	return ok && c.pos == len(c.src) && c.named && len(c.apiVersion) > 0 && len(c.kind) > 0 && bytes.Count(c.apiVersion, []byte("/")) <= 1
 }
 
 // memberFunc reads the value of a key, and reports whether it could.

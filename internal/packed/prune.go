@@ -44,7 +44,7 @@ func (p Path) String() string {
 		switch {
 		case step.Each:
 			b.WriteString("[*]")
-		case strings.ContainsAny(step.Key, `.[]'"/\ `) || step.Key == "":
+		case strings.ContainsAny(step.Key, `.[]*'"/\ `) || step.Key == "":
 			fmt.Fprintf(&b, "[%q]", step.Key)
 		default:
 			b.WriteString("." + step.Key)

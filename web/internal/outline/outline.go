@@ -35,7 +35,8 @@ const MaxDepth = 100
 // first are the fields that come before the others at the top, as in kubectl's output.
 var first = []string{"apiVersion", "kind", "metadata", "spec", "data", "status"}
 
-// Lines lays an object out. The values are what decoding JSON gives for unstructured objects.
+// Lines lays an object out. The values are what decoding JSON gives for unstructured objects. A key of more than a thousand
+// characters is written as others are, although YAML reads none of that length.
 func Lines(object map[string]any) []Line {
 	w := &writer{}
 	keys := slices.Sorted(maps.Keys(object))

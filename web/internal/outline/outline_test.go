@@ -3,6 +3,7 @@ package outline
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -31,11 +32,17 @@ func document(lines []Line) string {
 	return b.String()
 }
 
+// longKey is a text that would be too long for a key of YAML, if it is one.
+var longKey = regexp.MustCompile(`"([^"\\]|\\.){500}`)
+
 // check compares what YAML reads from the lines of an object with the object.
 func check(t *testing.T, text []byte) {
 	t.Helper()
 	var object map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &object); err != nil || len(object) == 0 {
+		return
+	}
+	if longKey.Match(text) {
 		return
 	}
 	lines := Lines(object)

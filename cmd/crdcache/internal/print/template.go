@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
@@ -82,7 +83,7 @@ func (p *templatePrinter) Print(obj *unstructured.Unstructured) error {
 		p.list.Items = append(p.list.Items, *obj)
 		return nil
 	}
-	if err := p.printer.PrintObj(obj, p.w); err != nil {
+	if err := p.evaluate(obj); err != nil {
 		return fmt.Errorf("printing %s: %w", describe(obj), err)
 	}
 	if p.open {
@@ -97,8 +98,18 @@ func (p *templatePrinter) Close() error {
 	if p.single {
 		return nil
 	}
-	if err := p.printer.PrintObj(&p.list, p.w); err != nil {
+	if err := p.evaluate(&p.list); err != nil {
 		return fmt.Errorf("printing the list: %w", err)
 	}
 	return nil
+}
+
+// evaluate prints an object, or the list. Some templates make the library panic, as {range .absent}{[*]} does.
+func (p *templatePrinter) evaluate(obj runtime.Object) (err error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			err = fmt.Errorf("the template cannot be evaluated: %v", reason)
+		}
+	}()
+	return p.printer.PrintObj(obj, p.w)
 }

@@ -75,10 +75,10 @@ func find(ctx context.Context, module string) ([]target, error) {
 	return all, nil
 }
 
-// instrumented is how programs are compiled: coverage, by which the engine finds its way, is counted in the project's
-// packages alone. go test -fuzz has all of client-go count as well; going over those counters, hundreds of thousands of
-// them, then takes most of the time of an execution.
-const instrumented = "-gcflags=" + project + "...=-d=libfuzzer"
+// instrumented are the packages whose coverage, by which the engine finds its way, is counted: the project's, and those that
+// read JSON and YAML for it. go test -fuzz has all of client-go count as well; going over those counters, hundreds of
+// thousands of them, then takes most of the time of an execution.
+var instrumented = []string{project + "...", "encoding/json/...", "sigs.k8s.io/json/...", "sigs.k8s.io/yaml/...", "go.yaml.in/..."}
 
 // programs are the programs of the packages' tests, built when they are first needed.
 type programs struct {
@@ -108,7 +108,11 @@ func (p *programs) of(ctx context.Context, t target) (string, error) {
 		return path, nil
 	}
 	path := filepath.Join(p.folder, strings.ReplaceAll(t.path, "/", "_"))
-	command := exec.CommandContext(ctx, "go", "test", "-c", "-o", path, instrumented, ".")
+	args := []string{"test", "-c", "-o", path}
+	for _, packages := range instrumented {
+		args = append(args, "-gcflags="+packages+"=-d=libfuzzer")
+	}
+	command := exec.CommandContext(ctx, "go", append(args, ".")...)
 	command.Dir = t.dir
 	if output, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the tests of %s: %w\n%s", t.path, err, output)

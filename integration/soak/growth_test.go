@@ -12,11 +12,12 @@ import (
 // too much.
 const judged = 12
 
-// measurement is what the process needs when all is quiet.
+// measurement is what the process needs when all is quiet. Goroutines are those that stacks counts.
 type measurement struct {
 	At                time.Duration
 	Heap              float64
 	Goroutines, Files int
+	stacks            map[string]int
 }
 
 // measure waits for nothing: what is being closed counts, and evens out.
@@ -31,7 +32,11 @@ func measure(t testing.TB, at time.Duration) measurement {
 	runtime.GC()
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
-	return measurement{At: at, Heap: float64(stats.HeapAlloc), Goroutines: runtime.NumGoroutine(), Files: len(files)}
+	m := measurement{At: at, Heap: float64(stats.HeapAlloc), Files: len(files), stacks: stacks(t)}
+	for _, n := range m.stacks {
+		m.Goroutines += n
+	}
+	return m
 }
 
 // trend is a line through measurements.

@@ -32,6 +32,9 @@ func TestSoak(t *testing.T) {
 	if len(w.measurements) >= judged {
 		growthOf(w.measurements).judge(t)
 	}
+	if t.Failed() {
+		moreOf(t, w.measurements[len(w.measurements)/4].stacks, w.measurements[len(w.measurements)-1].stacks)
+	}
 	// A storm of lists is what grows with the weather; some more than client-go sends are no storm.
 	ours, stock := w.ours.sent().initial()-first.initial(), w.theirs.sent().initial()-theirs.initial()
 	if ours > 2*stock+5*options.stock {

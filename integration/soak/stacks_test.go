@@ -1,0 +1,72 @@
+package soak_test
+
+import (
+	"regexp"
+	"runtime/pprof"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// stacks counts the goroutines by the functions that they are in. Those of the fault proxy do not count: it leaves some
+// behind of connections that have ended while it broke them.
+func stacks(t testing.TB) map[string]int {
+	t.Helper()
+	var text strings.Builder
+	if err := pprof.Lookup("goroutine").WriteTo(&text, 1); err != nil {
+		t.Fatal(err)
+	}
+	return countStacks(text.String())
+}
+
+var (
+	stack   = regexp.MustCompile(`(?ms)^(\d+) @[^\n]*\n(.*)`)
+	address = regexp.MustCompile(`0x[0-9a-f]+\s*`)
+)
+
+// countStacks reads a profile of goroutines as text.
+func countStacks(profile string) map[string]int {
+	counts := map[string]int{}
+	for entry := range strings.SplitSeq(profile, "\n\n") {
+		found := stack.FindStringSubmatch(entry)
+		if found == nil || strings.Contains(entry, "Shopify/toxiproxy") {
+			continue
+		}
+		if n, err := strconv.Atoi(found[1]); err == nil { // it is of digits
+			counts[address.ReplaceAllString(found[2], "")] += n
+		}
+	}
+	return counts
+}
+
+// moreOf tells of which goroutines there are more than before.
+func moreOf(t testing.TB, before, after map[string]int) {
+	t.Helper()
+	for stack, n := range after {
+		if more := n - before[stack]; more > 1 {
+			t.Logf("there are %d goroutines more in\n%s", more, stack)
+		}
+	}
+}
+
+func TestCountStacks(t *testing.T) {
+	got := countStacks(`goroutine profile: total 10
+4 @ 0x48570e 0x41a9ee
+#	0x41a9ed	main.wait+0x2d	main.go:7
+
+3 @ 0x48570e 0x41a9ff
+#	0x41a9fe	github.com/Shopify/toxiproxy/v2.(*ToxicLink).read+0x2d	link.go:122
+
+1 @ 0x41a9ee
+#	0x41b000	main.wait+0x2d	main.go:7
+
+2 @ 0x48570e
+#	0x41a9ed	main.read+0x2d	main.go:9
+`)
+	want := map[string]int{"#\tmain.wait+main.go:7": 5, "#\tmain.read+main.go:9\n": 2}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -57,7 +57,7 @@ func (p *part) admitsLocked(next store.Prepared) bool {
 	if !found || p.selection.Has(held) {
 		return true
 	}
-	order, err := compareVersions(next.ResourceVersion, resourceVersion(held))
+	order, err := compareVersions(resourceVersion(next.Item), resourceVersion(held))
 	return err != nil || order >= 0
 }
 

@@ -1,0 +1,155 @@
+package informer
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/tools/cache"
+)
+
+// initials is a selection of objects by the first letters of their UIDs.
+type initials struct{ letters atomic.Value }
+
+func ofInitials(letters string) *initials {
+	s := &initials{}
+	s.letters.Store(letters)
+	return s
+}
+
+func (s *initials) Has(object any) bool {
+	o, err := meta.Accessor(object)
+	return err != nil || strings.Contains(s.letters.Load().(string), string(o.GetUID()[:1]))
+}
+
+// departedLog is an eventLog that is Departed.
+type departedLog struct{ eventLog }
+
+func (l *departedLog) OnDeparted(obj any) { l.write("departed %s", nameAndVersion(obj)) }
+
+// selected returns running parts of these selections, with a handler that is Departed.
+func (f *feed) selected(selections ...Selection) (*departedLog, []*part) {
+	f.Helper()
+	log := &departedLog{}
+	_, err := f.AddEventHandler(log)
+	f.ok(err)
+	s := &partSet{generation: f.g, running: map[partKey]*runningPart{}}
+	added := map[partKey]*runningPart{}
+	var wanted []Part
+	var parts []*part
+	for _, selection := range selections {
+		p := Part{Selection: selection}
+		r := &runningPart{part: part{generation: f.g, selection: selection}}
+		wanted, added[p.key()], parts = append(wanted, p), r, append(parts, &r.part)
+	}
+	f.ok(s.swap(wanted, added, nil))
+	return log, parts
+}
+
+// TestOneKeyOfTwoParts: two objects that have one key, one after the other, may be of two parts, whose streams are not in
+// step. What is newer stays, and what one part says of its object says nothing of the other's.
+func TestOneKeyOfTwoParts(t *testing.T) {
+	f := newFeed(t, Options{})
+	log, parts := f.selected(ofInitials("a"), ofInitials("b"))
+	a, b := parts[0], parts[1]
+	f.listPart(a, 10, object("x@a1", 10))
+	f.listPart(b, 10)
+	f.ok(b.Add(object("x@b1", 20)))
+	f.flush()
+	expect(t, "the other", log.take(), []string{"initial x10", "lost ns/x x10", "add x20"})
+
+	f.ok(a.Update(object("x@a1", 14)))
+	f.ok(a.Delete(object("x@a1", 15)))
+	f.listPart(a, 13, object("x@a1", 13))
+	f.listPart(a, 16)
+	f.flush()
+	expect(t, "what is late", log.take(), []string(nil))
+	expect(t, "the keys", f.keys(), []string{"ns/x"})
+
+	f.ok(a.Add(object("x@a2", 30)))
+	f.ok(b.Delete(object("x@b1", 29)))
+	f.flush()
+	expect(t, "back again", log.take(), []string{"lost ns/x x20", "add x30"})
+	f.ok(a.Delete(object("x@a2", 31)))
+	f.flush()
+	expect(t, "deleted", log.take(), []string{"delete x31"})
+}
+
+// TestPartsBringTheirOwnAlone: what a part brings that it does not select is left alone, in lists as in events.
+func TestPartsBringTheirOwnAlone(t *testing.T) {
+	for _, several := range []bool{false, true} {
+		f := newFeed(t, Options{})
+		selections := []Selection{ofInitials("a")}
+		if several {
+			selections = append(selections, ofInitials("b"))
+		}
+		log, parts := f.selected(selections...)
+		f.listPart(parts[0], 1, object("x@a1", 1), object("y@b1", 1))
+		f.ok(parts[0].Add(object("z@c1", 2)))
+		f.ok(parts[0].Add(object("w@a2", 3)))
+		f.flush()
+		expect(t, fmt.Sprint("several parts: ", several), log.take(), []string{"initial x1", "add w3"})
+	}
+}
+
+// TestDepart: what does not stay leaves, and is told to those who are Departed alone. What a part brings late of it does not
+// come back.
+func TestDepart(t *testing.T) {
+	f := newFeed(t, Options{})
+	selection := ofInitials("ab")
+	log, parts := f.selected(selection)
+	plain, _ := f.handle()
+	f.listPart(parts[0], 1, object("x@a1", 1), object("y@b1", 1), object("z@b2", 1))
+	f.Depart(func() { selection.letters.Store("a") }, func(item Item) bool { return selection.Has(item) })
+	expect(t, "the keys", f.keys(), []string{"ns/x"})
+	f.ok(parts[0].Update(object("y@b1", 2)))
+	f.ok(parts[0].Delete(object("z@b2", 3)))
+	f.listPart(parts[0], 4, object("x@a1", 1), object("y@b1", 2))
+	f.flush()
+	expect(t, "events", log.sorted(), []string{"departed y1", "departed z1", "initial x1", "initial y1", "initial z1", "update x1 x1"})
+	expect(t, "events of another handler", plain.sorted(), []string{"initial x1", "initial y1", "initial z1", "update x1 x1"})
+	if n := f.Events(); n.Departures != 2 || n.Deletes != 0 {
+		t.Errorf("counted: %+v", n)
+	}
+	f.Stop()
+	f.Depart(func() {}, func(Item) bool { return false })
+	expect(t, "the keys after the end", f.keys(), []string{"ns/x"})
+}
+
+// TestSelectionsAfterAnotherGeneration: what an earlier generation left, and nobody selects any more, departs.
+func TestSelectionsAfterAnotherGeneration(t *testing.T) {
+	f := newFeed(t, Options{})
+	f.list(1, object("x@a1", 1), object("y@b1", 1))
+	f.finish()
+	f.next()
+	log, parts := f.selected(ofInitials("a"))
+	f.listPart(parts[0], 2, object("x@a1", 2))
+	f.flush()
+	expect(t, "events", log.sorted(), []string{"departed y1", "initial x1", "initial y1", "update x1 x2"})
+}
+
+// TestManyPartsOfOneSet: a part that is alone swaps its list in as a whole, and goes on object by object when it is not any
+// more.
+func TestManyPartsOfOneSet(t *testing.T) {
+	f := newFeed(t, Options{})
+	_, parts := f.selected(ofInitials("a"))
+	var list []any
+	for k := range 100 {
+		list = append(list, object(fmt.Sprintf("x%d@a%d", k, k), 1))
+	}
+	seen := map[int]bool{}
+	_, err := f.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { seen[len(f.GetStore().ListKeys())] = true }})
+	f.ok(err)
+	f.ok(parts[0].Replace(list, "1"))
+	f.flush()
+	if len(seen) != 1 || !seen[100] {
+		t.Errorf("handlers see caches of %v objects", seen)
+	}
+	parts[0].partsOfSet = 2
+	f.ok(parts[0].Replace(list[:50], "2"))
+	if n := len(f.keys()); n != 50 {
+		t.Errorf("%d objects after another list", n)
+	}
+}

@@ -176,6 +176,9 @@ func TestShard(t *testing.T) {
 						if sent := s.sharding.Sent.Load(); sent != server.sent {
 							t.Errorf("%d objects were sent", sent)
 						}
+						if dropped := s.informer.Stats().ShardDropped; (dropped == 2) != (server.sent == 0) || dropped > 2 {
+							t.Errorf("%d objects were left out here", dropped)
+						}
 						s.moves(watchList)
 					}, 0, 1)
 				})

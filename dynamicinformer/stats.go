@@ -29,6 +29,9 @@ type Stats struct {
 	// Hits and Misses count how often a packed object was read while a decoded copy of it was in memory, and
 	// how often it had to be decoded.
 	Hits, Misses int64
+	// ShardDropped counts the objects that came and were left out on arrival, because they are not in the shard (see
+	// ResourceOptions.Shard): what a server sends in vain that does not filter. Zero where everything is followed.
+	ShardDropped int64
 	// Events counts what has happened in the cache since the informer was made.
 	Events EventStats
 	// ListDuration is how long the last list took, as Status.ListDuration; zero before the first.
@@ -73,6 +76,9 @@ func (i *Informer) Stats() Stats {
 		GVR: i.gvr, Mode: i.options.Storage.effective(), Objects: inside.Objects, Compressed: inside.Compressed,
 		ObjectBytes: inside.ObjectBytes, CompressedBytes: inside.CompressedBytes, TableBytes: inside.TableBytes, Hits: inside.Hits, Misses: inside.Misses,
 		View: i.options.describe(), Events: EventStats(i.core.Events()), ListDuration: i.Status().ListDuration,
+	}
+	if i.shard != nil {
+		stats.ShardDropped = i.shard.Dropped()
 	}
 	for _, x := range inside.Indexes {
 		stats.Indexes = append(stats.Indexes, IndexStats{Name: x.Name, Values: x.Values, Entries: x.Entries, Bytes: x.Bytes})

@@ -3,6 +3,7 @@ package follow
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/crdcache/crdcache/internal/requests"
 )
@@ -15,6 +16,8 @@ type Shard struct {
 	told func()
 	// news has an element when more may be wanted than is followed.
 	news chan struct{}
+	// dropped counts what came and was not in the shard.
+	dropped atomic.Int64
 
 	mu struct {
 		sync.Mutex
@@ -63,6 +66,9 @@ func (s *Shard) changes() <-chan struct{} {
 	}
 	return s.news
 }
+
+// Dropped counts the objects that came and were not in the shard.
+func (s *Shard) Dropped() int64 { return s.dropped.Load() }
 
 // State returns what is known.
 func (s *Shard) State() requests.ShardStatus {
@@ -141,7 +147,7 @@ func (s *Shard) selections(namespaces []string) map[string][]*requests.Selection
 	}
 	for _, namespace := range namespaces {
 		if missing := wanted.Minus(followed[namespace]); len(missing) > 0 {
-			selection := requests.NewSelection(s.key, missing, s.told)
+			selection := requests.NewSelection(s.key, missing, s.told, &s.dropped)
 			s.mu.parts[selection] = &shardPart{namespace: namespace}
 			all[namespace] = append(all[namespace], selection)
 		}

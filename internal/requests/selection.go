@@ -51,13 +51,16 @@ type Selection struct {
 	// ranges are those that are wanted, asked those that the latest request has asked for.
 	ranges, asked atomic.Pointer[Ranges]
 	filter        atomic.Pointer[ShardFilter]
-	// dropped counts the objects that were left out, foreign those of them that were not asked for.
-	dropped, foreign atomic.Int64
+	// dropped counts the objects that were left out, here and by others; nil: nobody counts. foreign counts those that were not
+	// asked for.
+	dropped *atomic.Int64
+	foreign atomic.Int64
 }
 
-// NewSelection returns a selection. changed is called, with no lock held, when Filter returns something else; it may be nil.
-func NewSelection(key ShardKey, ranges Ranges, changed func()) *Selection {
-	s := &Selection{Key: key, changed: changed}
+// NewSelection returns a selection. changed is called, with no lock held, when Filter returns something else, and what is left
+// out is counted in dropped; both may be nil.
+func NewSelection(key ShardKey, ranges Ranges, changed func(), dropped *atomic.Int64) *Selection {
+	s := &Selection{Key: key, changed: changed, dropped: dropped}
 	s.ranges.Store(&ranges)
 	s.asked.Store(&ranges)
 	unknown := ShardFilterUnknown
@@ -76,9 +79,6 @@ func (s *Selection) Narrow(to Ranges) {
 
 // Filter tells who filters.
 func (s *Selection) Filter() ShardFilter { return *s.filter.Load() }
-
-// Dropped counts the objects that were left out here.
-func (s *Selection) Dropped() int64 { return s.dropped.Load() }
 
 // Has reports whether an object is selected.
 func (s *Selection) Has(object any) bool { return s.Ranges().Has(s.Key, object) }
@@ -124,7 +124,9 @@ func (s *Selection) take(hash uint64) bool {
 	if s.Ranges().Contains(hash) {
 		return true
 	}
-	s.dropped.Add(1)
+	if s.dropped != nil {
+		s.dropped.Add(1)
+	}
 	if !s.asked.Load().Contains(hash) {
 		s.foreign.Add(1)
 		s.shows(ShardFilterClient)

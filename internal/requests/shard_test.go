@@ -3,6 +3,7 @@ package requests
 import (
 	"encoding/json"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -52,7 +53,7 @@ func FuzzShardHash(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := NewSelection(key, ranges, nil)
+			s := NewSelection(key, ranges, nil, nil)
 			packer := packed.NewPacker(nil)
 			came := packer.Selecting(s.wants).Try(text) != packed.Unwanted
 			if kept := packer.Try(text); came != want || s.Has(decoded) != want || kept != nil && s.Has(kept) != want || s.keep(decoded) != want {
@@ -139,7 +140,8 @@ func TestManyRanges(t *testing.T) {
 		}
 	}
 	wanted := NewRanges(odd...)
-	s := NewSelection(ShardByUID, wanted, nil)
+	dropped := &atomic.Int64{}
+	s := NewSelection(ShardByUID, wanted, nil, dropped)
 	options := metav1.ListOptions{ResourceVersion: "0"}
 	s.ask(&options)
 	asked := *s.asked.Load()
@@ -156,7 +158,7 @@ func TestManyRanges(t *testing.T) {
 			t.Errorf("%s is kept: %v", u.GetUID(), s.keep(u))
 		}
 	}
-	if s.Dropped() == 0 || s.Filter() != ShardFilterUnknown && s.foreign.Load() == 0 {
-		t.Errorf("%d dropped, %d of them foreign", s.Dropped(), s.foreign.Load())
+	if dropped.Load() == 0 || s.Filter() != ShardFilterUnknown && s.foreign.Load() == 0 {
+		t.Errorf("%d dropped, %d of them foreign", dropped.Load(), s.foreign.Load())
 	}
 }

@@ -1,0 +1,327 @@
+package dynamicinformer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+)
+
+// TestShardAsksForTheMostRecent: each list of a shard is of the most recent state, because another replica may have worked on
+// its objects a moment ago; and all ranges that are added at once are one list and one watch.
+func TestShardAsksForTheMostRecent(t *testing.T) {
+	prepare := func(s *shardStage) { s.server.Break(fault(widgetsPath, "watch-list", 422)) }
+	onShard(t, ResourceOptions{}, prepare, func(s *shardStage) {
+		s.become(0, 1, 3)
+		synctest.Wait()
+		lists, watches := 0, 0
+		for _, request := range s.server.Requests() {
+			if strings.HasPrefix(request, "list "+widgetsPath) {
+				lists++
+				if strings.Contains(request, "resourceVersion=0") {
+					t.Errorf("what some server remembers is asked for: %s", request)
+				}
+			}
+			if strings.HasPrefix(request, "watch "+widgetsPath) {
+				watches++
+			}
+		}
+		if lists != 2 || watches != 2 {
+			t.Errorf("%d lists and %d watches", lists, watches)
+		}
+	}, 0)
+}
+
+// TestShardIsListedAgain: a relist is of one part, compares what is of it, and tells deletions that nobody saw.
+func TestShardIsListedAgain(t *testing.T) {
+	onShard(t, ResourceOptions{}, nil, func(s *shardStage) {
+		s.become(0, 1, 2)
+		s.expect("2 is added", "add ns/x0", "add ns/x1", "add ns/x2")
+		s.server.Break(fault(widgetsPath, "", 503))
+		s.server.CloseClientConnections()
+		synctest.Wait()
+		s.server.Delete(s.T, widgets, "ns", "x1")
+		s.server.Delete(s.T, widgets, "ns", "x2")
+		s.server.Delete(s.T, widgets, "ns", "x3")
+		s.server.Compact()
+		s.become(1, 2) // meanwhile
+		s.server.Repair()
+		time.Sleep(2 * time.Minute)
+		s.expect("listed again", "departed ns/x0", "gone ns/x1", "gone ns/x2")
+	}, 0, 1)
+}
+
+// TestServerBeginsToFilter: what filters is told by the answers, and may change with the server.
+func TestServerBeginsToFilter(t *testing.T) {
+	prepare := func(s *shardStage) {
+		s.sharding.Off.Store(true)
+		s.server.Break(fault(widgetsPath, "watch-list", 422))
+	}
+	onShard(t, ResourceOptions{}, prepare, func(s *shardStage) {
+		expect := func(step string, want ShardFilter) {
+			t.Helper()
+			s.server.Break(fault(widgetsPath, "watch", 410)) // so that all is listed again
+			s.server.CloseClientConnections()
+			time.Sleep(2 * time.Minute)
+			s.server.RepairPath(widgetsPath)
+			s.server.Break(fault(widgetsPath, "watch-list", 422))
+			time.Sleep(2 * time.Minute)
+			synctest.Wait()
+			if got := s.informer.Status().Shard.Filter; got != want {
+				t.Errorf("%s: who filters: %q, want %q", step, got, want)
+			}
+			s.shows(step, "x0", "x1")
+		}
+		expect("it does not", ShardFilterClient)
+		s.sharding.Off.Store(false)
+		expect("it does", ShardFilterServer)
+		s.sharding.Off.Store(true)
+		expect("it does not any more", ShardFilterClient)
+		s.sharding.Off.Store(false)
+		s.sharding.Silent.Store(true)
+		expect("it does, and is silent", ShardFilterUnknown)
+		// A watch shows it as well.
+		s.sharding.Off.Store(true)
+		s.server.CloseClientConnections()
+		time.Sleep(2 * time.Minute)
+		s.touch("x3", 3)
+		synctest.Wait()
+		if got := s.informer.Status().Shard.Filter; got != ShardFilterClient {
+			t.Errorf("who filters, as a watch shows: %q", got)
+		}
+	}, 0, 1)
+}
+
+// TestShardOfNamespaces: several namespaces are shared out, too, together with those of a pattern where not all may be read.
+func TestShardOfNamespaces(t *testing.T) {
+	for name, namespaces := range map[string]Namespaces{
+		"by name": InNamespaces("ns", "b", "c"), "all": AllNamespaces(), "by pattern": MatchingNamespaces([]string{"ns", "b", "c"}, nil),
+		"by pattern, one by one": MatchingNamespaces([]string{"ns", "b", "c"}, nil),
+	} {
+		t.Run(name, func(t *testing.T) {
+			prepare := func(s *shardStage) {
+				createNamespaces(s.T, s.server, "ns", "b", "c")
+				for _, ns := range []string{"b", "c"} {
+					for k := range quarters {
+						u := inShard(fmt.Sprint("x", k), k)
+						u.SetNamespace(ns)
+						s.server.Create(s.T, widgets, u)
+					}
+				}
+				if strings.HasSuffix(name, "one by one") {
+					deny(s.server, widgetsPath)
+				}
+			}
+			onShard(t, ResourceOptions{Namespaces: namespaces}, prepare, func(s *shardStage) {
+				s.expect("at first", "add b/x0", "add c/x0", "add ns/x0")
+				s.become(1)
+				s.expect("another", "add b/x1", "add c/x1", "add ns/x1", "departed b/x0", "departed c/x0", "departed ns/x0")
+				if err := s.informer.WaitForShard(s.Context(), quarters[1]); err != nil {
+					t.Error(err)
+				}
+				s.server.Delete(s.T, widgets, "b", "x1")
+				s.server.Delete(s.T, widgets, "c", "x0")
+				s.expect("some are deleted", "delete b/x1")
+				if s := s.informer.Status(); s.State != StateSynced {
+					t.Errorf("the status is %v", s)
+				}
+			}, 0)
+		})
+	}
+}
+
+// TestShardByNamespace: what is in one namespace stays together.
+func TestShardByNamespace(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		half := SplitHashSpace(2)
+		var inside, outside []string
+		for k := range 12 {
+			ns := strings.Repeat(string(rune('a'+k)), k+1)
+			server.Create(t, widgets, widget(ns, "x"), widget(ns, "y"))
+			if half[0].Contains(ShardHash(ns)) {
+				inside = append(inside, "add "+ns+"/x", "add "+ns+"/y")
+			} else {
+				outside = append(outside, "add "+ns+"/x", "add "+ns+"/y")
+			}
+		}
+		slices.Sort(inside)
+		slices.Sort(outside)
+		shard := NewShard(ShardByNamespace, half[0])
+		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Shard: shard}})
+		i := ask(t, f, widgets)
+		e := record(t, i)
+		start(t, f)
+		expectEvents(t, "one half", e, inside...)
+		shard.SetRanges(half[1])
+		expectEvents(t, "the other", e, outside...)
+		if i.Shard() != shard || shard.Key() != ShardByNamespace {
+			t.Errorf("it has the shard %v", i.Shard())
+		}
+	})
+}
+
+// TestShardOfAType: a type that goes takes along what was shown, as deletions; when it is back, what is wanted then is listed.
+func TestShardOfAType(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		for k := range quarters {
+			server.Create(t, widgets, inShard(fmt.Sprint("x", k), k))
+		}
+		shard := NewShard(ShardByUID, quarters[:2]...)
+		types := newRegistry("widgets")
+		f := newVirtualFactory(t, server, Options{Types: types, Defaults: ResourceOptions{Shard: shard}})
+		e := &events{}
+		_, err := f.Subscribe(Selection{Group: "example.com", Version: "v1", Resource: "widgets"}, Subscriber{
+			OnAdd:      func(_ schema.GroupVersionResource, u *unstructured.Unstructured, _ bool) { e.note("add", u) },
+			OnDelete:   func(_ schema.GroupVersionResource, u *unstructured.Unstructured, _ bool) { e.note("delete", u) },
+			OnDeparted: func(_ schema.GroupVersionResource, u *unstructured.Unstructured) { e.note("departed", u) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start(t, f)
+		expectEvents(t, "at first", e, "add ns/x0", "add ns/x1")
+		shard.SetRanges(quarters[1:3]...)
+		expectEvents(t, "0 leaves, 2 comes", e, "add ns/x2", "departed ns/x0")
+		types.remove("widgets")
+		expectEvents(t, "the type goes", e, "delete ns/x1", "delete ns/x2")
+		shard.SetRanges(quarters[2:]...)
+		expectEvents(t, "there is nothing to leave", e)
+		types.set("widgets", nil)
+		time.Sleep(time.Second)
+		expectEvents(t, "the type is back", e, "add ns/x2", "add ns/x3")
+	})
+}
+
+// TestShardAndTransform: a transform must not change by what objects are shared out.
+func TestShardAndTransform(t *testing.T) {
+	options := ResourceOptions{Transform: func(obj any) (any, error) {
+		if u := obj.(*unstructured.Unstructured); u.GetName() == "x1" {
+			u.SetUID("another")
+		}
+		return obj, nil
+	}}
+	server := newServer(t) // what fails is logged, with a pause that no virtual clock is made for
+	server.Create(t, widgets, inShard("x0", 0), inShard("x1", 1))
+	options.Shard = NewShard(ShardByUID, HashRange{})
+	i := synced(t, newFactory(t, server, Options{Defaults: options}))
+	if keys := keysOf(i); !slices.Equal(keys, []string{"ns/x0"}) {
+		t.Errorf("the keys are %q", keys)
+	}
+}
+
+// TestShardViews: each shard is a view of its own, and Unsharded is that of everything.
+func TestShardViews(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		shard := NewShard(ShardByUID, quarters[0])
+		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Shard: shard}, Linger: -1, Persistence: newShelf()})
+		acquire := func(options ...ResourceOptions) *Informer {
+			h, err := f.Acquire(widgets, options...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return h.Informer()
+		}
+		first, again := acquire(), acquire(ResourceOptions{Shard: shard})
+		other, all := acquire(ResourceOptions{Shard: NewShard(ShardByUID, quarters[0])}), acquire(ResourceOptions{Shard: Unsharded()})
+		if first != again || first == other || first == all || other == all {
+			t.Error("views are not told apart by their shards")
+		}
+		if got := first.Status().View; got != "shard by metadata.uid" {
+			t.Errorf("the view is %q", got)
+		}
+		if all.Status().View != "" || all.Status().Shard != nil || all.Shard() != nil || all.WaitForShard(t.Context()) != ErrNotSharded {
+			t.Errorf("everything is %+v", all.Status())
+		}
+		if kept := first.Persistence(); kept.Kept || !strings.Contains(kept.Why, "shard") {
+			t.Errorf("what is kept of a shard: %+v", kept)
+		}
+		Unsharded().SetRanges()
+		if !Unsharded().Contains(inShard("x", 3)) || len(Unsharded().Ranges()) != 1 {
+			t.Error("something can be set in what is no shard")
+		}
+		for _, bad := range []*Shard{{}, NewShard("metadata.name")} {
+			if _, err := f.Acquire(widgets, ResourceOptions{Shard: bad}); err == nil || !strings.Contains(err.Error(), "NewShard") {
+				t.Errorf("a shard by %q: %v", bad.Key(), err)
+			}
+		}
+	})
+}
+
+// TestTypedHandlersOfShards are told of departures.
+func TestTypedHandlersOfShards(t *testing.T) {
+	onShard(t, ResourceOptions{}, nil, func(s *shardStage) {
+		type named struct {
+			metav1.ObjectMeta `json:"metadata"`
+		}
+		var departed []string
+		if _, err := As[named](s.informer).AddEventHandler(TypedHandler[named]{
+			OnDeparted: func(n *named) { departed = append(departed, n.Name) },
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := As[named](s.informer).AddEventHandler(TypedHandler[named]{}); err != nil { // which does not ask for it
+			t.Fatal(err)
+		}
+		s.become(1)
+		synctest.Wait()
+		if !slices.Equal(departed, []string{"x0"}) {
+			t.Errorf("departed: %q", departed)
+		}
+	}, 0, 1)
+}
+
+// TestSetRangesFromHandlers: ranges may be set from anywhere, at any time.
+func TestSetRangesFromHandlers(t *testing.T) {
+	onShard(t, ResourceOptions{}, nil, func(s *shardStage) {
+		var calls atomic.Int32
+		set := func(quarter int) {
+			if calls.Add(1) <= 8 { // each set has handlers called again
+				s.become(quarter)
+			}
+		}
+		_, err := s.informer.AddEventHandler(WithDeparted(cache.ResourceEventHandlerFuncs{
+			AddFunc: func(any) { set(2) },
+		}, func(any) { set(3) }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		done := make(chan struct{})
+		for k := range 4 {
+			go func() { // ends by itself
+				defer func() { done <- struct{}{} }()
+				s.become(k, (k+1)%4)
+			}()
+		}
+		for range 4 {
+			<-done
+		}
+		s.become(0, 3)
+		synctest.Wait()
+		if err := s.informer.WaitForShard(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		s.shows("in the end", keysWithin(s)...)
+	}, 0, 1)
+}
+
+// keysWithin are the names of what is in the shard as it is set.
+func keysWithin(s *shardStage) (names []string) {
+	for k := range quarters {
+		if s.shard.Contains(inShard(fmt.Sprint("x", k), k)) {
+			names = append(names, fmt.Sprint("x", k))
+		}
+	}
+	return names
+}

@@ -1,0 +1,10 @@
+// Package shardview_test follows shards on two real API servers over the same data, of which one filters.
+package shardview_test
+
+import (
+	"testing"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+func TestMain(m *testing.M) { harness.Main(m) }

@@ -1,0 +1,278 @@
+package shardview_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/url"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/integration/harness"
+	"github.com/crdcache/crdcache/integration/internal/faultproxy"
+	"github.com/crdcache/crdcache/internal/informer/conformance"
+)
+
+// objects is how many there are of each type. One quarter of the hash space has none of them in one of 10^24 runs.
+const objects = 200
+
+var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+
+// stage has objects of a built-in type and of a custom resource, in one namespace, on two API servers: with and without the
+// feature.
+type stage struct {
+	*testing.T
+	admin     dynamic.Interface
+	namespace string
+	boats     schema.GroupVersionResource
+	with      string
+	without   string
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	config := harness.Config(t)
+	server, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stage{T: t, namespace: harness.Namespace(t), without: server.Host}
+	s.boats = schema.GroupVersionResource{Group: harness.Group(t), Version: "v1", Resource: "boats"}
+	harness.InstallCRDs(t, harness.NewCRD(s.boats.Group, "Boat"))
+	s.with = harness.AnotherAPIServer(t, harness.EtcdAddress(t), "--feature-gates=ShardedListAndWatch=true")
+	config.QPS = -1
+	if s.admin, err = dynamic.NewForConfig(config); err != nil {
+		t.Fatal(err)
+	}
+	for k := range objects {
+		s.create(fmt.Sprint("x", k))
+	}
+	return s
+}
+
+func (s *stage) create(name string) {
+	s.Helper()
+	for gvr, kind := range map[schema.GroupVersionResource]string{configMaps: "ConfigMap", s.boats: "Boat"} {
+		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": gvr.GroupVersion().String(), "kind": kind}}
+		u.SetName(name)
+		if _, err := s.admin.Resource(gvr).Namespace(s.namespace).Create(s.Context(), u, metav1.CreateOptions{}); err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
+// replica follows both types.
+type replica struct {
+	*stage
+	shard     *dynamicinformer.Shard
+	informers map[schema.GroupVersionResource]*dynamicinformer.Informer
+
+	mu sync.Mutex
+	// departed and deleted are the UIDs of what was told so.
+	departed, deleted map[types.UID]bool
+}
+
+func (s *stage) replica(host string, watchList bool, ranges ...dynamicinformer.HashRange) *replica {
+	s.Helper()
+	config := harness.Config(s.T)
+	config.Host, config.QPS = "https://"+host, -1
+	if !watchList {
+		link := conformance.NewFaults(nil)
+		link.RefuseWatchList()
+		config.Wrap(link.Wrap)
+	}
+	return s.replicaOf(config, ranges...)
+}
+
+func (s *stage) replicaOf(config *rest.Config, ranges ...dynamicinformer.HashRange) *replica {
+	s.Helper()
+	r := &replica{
+		stage: s, shard: dynamicinformer.NewShard(dynamicinformer.ShardByUID, ranges...),
+		informers: map[schema.GroupVersionResource]*dynamicinformer.Informer{}, departed: map[types.UID]bool{}, deleted: map[types.UID]bool{},
+	}
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: config, Defaults: dynamicinformer.ResourceOptions{
+		Shard: r.shard, Namespaces: dynamicinformer.InNamespaces(s.namespace),
+	}})
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() {
+		if err := factory.Shutdown(context.Background()); err != nil {
+			s.Error(err)
+		}
+	})
+	for _, gvr := range []schema.GroupVersionResource{configMaps, s.boats} {
+		i, err := factory.ForResource(gvr)
+		if err != nil {
+			s.Fatal(err)
+		}
+		if _, err := i.AddEventHandler(dynamicinformer.WithDeparted(cache.ResourceEventHandlerFuncs{
+			DeleteFunc: func(obj any) {
+				if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+					obj = lost.Obj
+				}
+				r.note(r.deleted, obj)
+			},
+		}, func(obj any) { r.note(r.departed, obj) })); err != nil {
+			s.Fatal(err)
+		}
+		r.informers[gvr] = i
+	}
+	if err := factory.Start(s.Context()); err != nil {
+		s.Fatal(err)
+	}
+	return r
+}
+
+func (r *replica) note(in map[types.UID]bool, obj any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	in[obj.(metav1.Object).GetUID()] = true
+}
+
+// agree waits until the caches hold what of the shard is on the server.
+func (r *replica) agree(step string) {
+	r.Helper()
+	harness.Eventually(r.T, func(ctx context.Context) error {
+		for gvr, i := range r.informers {
+			list, err := r.admin.Resource(gvr).Namespace(r.namespace).List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return err
+			}
+			want, has := map[string]string{}, map[string]string{}
+			for _, u := range list.Items {
+				if r.shard.Contains(&u) {
+					want[u.GetName()] = u.GetResourceVersion()
+				}
+			}
+			for _, obj := range i.GetStore().List() {
+				has[obj.(metav1.Object).GetName()] = obj.(metav1.Object).GetResourceVersion()
+			}
+			if !maps.Equal(want, has) {
+				return fmt.Errorf("%s: %s: %d objects, want %d", step, gvr.Resource, len(has), len(want))
+			}
+			if err := i.WaitForShard(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// filter checks who filters, as the status has it, and what came in vain.
+func (r *replica) filter(step string, gvr schema.GroupVersionResource, want dynamicinformer.ShardFilter, inVain bool) {
+	r.Helper()
+	i := r.informers[gvr]
+	if got := i.Status().Shard.Filter; got != want {
+		r.Errorf("%s: %s: who filters: %q, want %q", step, gvr.Resource, got, want)
+	}
+	if dropped := i.Stats().ShardDropped; dropped > 0 != inVain {
+		r.Errorf("%s: %s: %d objects came in vain", step, gvr.Resource, dropped)
+	}
+}
+
+// TestShards: replicas share the objects of a type, and hand ranges over, at a server that filters and at one that does not. The
+// former sends nothing in vain, and says that it filters where it can.
+func TestShards(t *testing.T) {
+	s := newStage(t)
+	quarters := dynamicinformer.SplitHashSpace(4)
+	for name, host := range map[string]string{"with": s.with, "without": s.without} {
+		for _, watchList := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s the feature, watch-list %v", name, watchList), func(t *testing.T) {
+				s := *s
+				s.T = t
+				one, two := s.replica(host, watchList, quarters[0], quarters[1]), s.replica(host, watchList, quarters[2], quarters[3])
+				one.agree("at first")
+				two.agree("at first")
+				filters := host == s.with
+				ofMaps, ofBoats := dynamicinformer.ShardFilterClient, dynamicinformer.ShardFilterClient
+				if filters {
+					ofMaps, ofBoats = dynamicinformer.ShardFilterServer, dynamicinformer.ShardFilterUnknown // lists of custom resources do not say it
+					if watchList {
+						ofMaps = dynamicinformer.ShardFilterUnknown
+					}
+				}
+				one.filter("at first", configMaps, ofMaps, !filters)
+				one.filter("at first", s.boats, ofBoats, !filters)
+
+				one.shard.SetRanges(quarters[0])
+				two.shard.SetRanges(quarters[1:]...)
+				one.agree("1 is handed over")
+				two.agree("1 is handed over")
+				s.create(fmt.Sprintf("new-%s-%v", name, watchList))
+				one.agree("an object comes")
+				two.agree("an object comes")
+				one.moved(quarters[1])
+				one.filter("afterwards", configMaps, ofMaps, !filters)
+			})
+		}
+	}
+}
+
+// moved checks that what was in a range has been told as departed, and nothing as deleted.
+func (r *replica) moved(from dynamicinformer.HashRange) {
+	r.Helper()
+	for gvr, i := range r.informers {
+		if err := i.Flush(r.Context()); err != nil {
+			r.Fatal(err)
+		}
+		list, err := r.admin.Resource(gvr).Namespace(r.namespace).List(r.Context(), metav1.ListOptions{})
+		if err != nil {
+			r.Fatal(err)
+		}
+		r.mu.Lock()
+		for _, u := range list.Items {
+			if in := from.Contains(dynamicinformer.ShardHash(string(u.GetUID()))); in != r.departed[u.GetUID()] && u.GetName()[0] == 'x' {
+				r.Errorf("%s %s, in the range: %v, departed: %v", gvr.Resource, u.GetName(), in, !in)
+			}
+		}
+		if len(r.deleted) > 0 {
+			r.Errorf("%d objects were told as deleted", len(r.deleted))
+		}
+		r.mu.Unlock()
+	}
+}
+
+// TestServersOfWhichOneFilters: behind a load balancer, an informer shows its shard whichever server answers, and the status
+// says what the last answers show.
+func TestServersOfWhichOneFilters(t *testing.T) {
+	s := newStage(t)
+	balancer := faultproxy.Start(t, s.with)
+	config := harness.Config(t)
+	config.Host, config.QPS = "https://"+balancer.Address(), -1
+	link := conformance.NewFaults(nil)
+	link.RefuseWatchList()
+	config.Wrap(link.Wrap)
+	r := s.replicaOf(config, dynamicinformer.SplitHashSpace(4)[1])
+	r.agree("with")
+	r.filter("with", configMaps, dynamicinformer.ShardFilterServer, false)
+	for _, step := range []struct {
+		host string
+		want dynamicinformer.ShardFilter
+	}{{s.without, dynamicinformer.ShardFilterClient}, {s.with, dynamicinformer.ShardFilterServer}} {
+		balancer.Redirect(t, step.host)
+		harness.Eventually(t, func(context.Context) error {
+			link.ExpireWatches() // so that all is listed again
+			if got := r.informers[configMaps].Status().Shard.Filter; got != step.want {
+				return fmt.Errorf("who filters: %q, want %q", got, step.want)
+			}
+			return nil
+		})
+		s.create(fmt.Sprintf("new-%s", step.want))
+		r.agree(string(step.want))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.deleted) > 0 {
+		t.Errorf("%d objects were told as deleted", len(r.deleted))
+	}
+}

@@ -187,6 +187,7 @@ func (h *shardHistory) step() {
 	case 3:
 		h.server.Compact()
 		h.server.CloseClientConnections()
+		synctest.Wait() // until nobody takes a closed connection for an idle one
 	case 4:
 		h.sharding.Off.Store(!h.sharding.Off.Load())
 	case 5:

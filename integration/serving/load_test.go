@@ -75,19 +75,34 @@ type load struct {
 	namespace string
 }
 
-// fill creates the objects, each of some 1.3 KB.
+// fill creates the objects, each of some 1.4 KB, and has them deleted in the end.
 func (l *load) fill() {
 	l.Helper()
 	objects := admin(l.T).Resource(l.gvr).Namespace(l.namespace)
+	l.Cleanup(func() { // the definition would take its time for many
+		inParallel(*loadObjects, func(i int) error {
+			return objects.Delete(context.Background(), nameOf(i), metav1.DeleteOptions{})
+		}, l.Error)
+	})
+	inParallel(*loadObjects, func(i int) error {
+		o := object(l.gvr, nameOf(i), "0")
+		o.Object["spec"] = map[string]any{"text": strings.Repeat(nameOf(i)+" ", 140)}
+		_, err := objects.Create(l.Context(), o, metav1.CreateOptions{})
+		return err
+	}, l.Error)
+}
+
+func nameOf(i int) string { return fmt.Sprintf("w%06d", i) }
+
+// inParallel does something so many times, unless it fails.
+func inParallel(times int, do func(i int) error, failed func(...any)) {
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range 8 {
-		workers.Go(func() { // ended by the last object
-			for i := next.Add(1); i <= int64(*loadObjects); i = next.Add(1) {
-				o := object(l.gvr, fmt.Sprintf("w%06d", i), "0")
-				o.Object["spec"] = map[string]any{"text": strings.Repeat(fmt.Sprintf("%06d ", i), 140)}
-				if _, err := objects.Create(l.Context(), o, metav1.CreateOptions{}); err != nil {
-					l.Error(err)
+		workers.Go(func() { // ended by the last time
+			for i := next.Add(1); i <= int64(times); i = next.Add(1) {
+				if err := do(int(i)); err != nil {
+					failed(err)
 					return
 				}
 			}
@@ -175,24 +190,14 @@ func (l *load) watched(server measured, watchers int, without time.Duration) tim
 func (l *load) change(ctx context.Context) {
 	l.Helper()
 	objects := admin(l.T).Resource(l.gvr).Namespace(l.namespace)
-	var next atomic.Int64
 	ticks := time.NewTicker(time.Second / time.Duration(*loadRate))
 	defer ticks.Stop()
-	var workers sync.WaitGroup
-	for range 4 {
-		workers.Go(func() { // ended by the last change
-			for i := next.Add(1); i <= int64(*loadUpdates); i = next.Add(1) {
-				<-ticks.C
-				patch := fmt.Appendf(nil, `{"metadata":{"labels":{"value":"%d-%d"}}}`, time.Now().UnixNano(), i)
-				name := fmt.Sprintf("w%06d", 1+i%int64(*loadObjects))
-				if _, err := objects.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-					l.Error(err)
-					return
-				}
-			}
-		})
-	}
-	workers.Wait()
+	inParallel(*loadUpdates, func(i int) error {
+		<-ticks.C
+		patch := fmt.Appendf(nil, `{"metadata":{"labels":{"value":"%d-%d"}}}`, time.Now().UnixNano(), i)
+		_, err := objects.Patch(ctx, nameOf(1+i%*loadObjects), types.MergePatchType, patch, metav1.PatchOptions{})
+		return err
+	}, l.Error)
 }
 
 // countEvents reads a watch until so many events have come, and tells when it has begun. It returns how many have.

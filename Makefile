@@ -36,7 +36,7 @@ FUZZ_PARALLEL ?= 0
 # The sandbox is several minutes of building: once, unless its sources or the versions it is made of change.
 SANDBOX_SOURCES := $(shell find sandbox -name '*.go' -not -name '*_test.go') sandbox/go.mod sandbox/build.sh
 
-.PHONY: help build crdcached install man test unit integration browser skew skew-short history load attack soak soak-operator sharding sandbox-test lint race fuzz sandbox demo demo-cluster demo-web bench bench-ci apidiff dist release microbench generate verify
+.PHONY: help build crdcached install man test unit integration browser skew skew-short history load soak soak-operator sharding sandbox-test lint race fuzz sandbox demo demo-cluster demo-web bench bench-ci apidiff dist release microbench generate verify
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -115,10 +115,6 @@ history: sandbox ## Play random histories for HISTORY_DURATION (10m), from HISTO
 load: sandbox ## Have 1,000 watches and lists of 50,000 objects served by crdcached and by the API server, and log what that costs
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 60m -v ./serving -run TestLoad \
 	  -args -load-objects=50000 -load-watchers=1000 -load-updates=2000 -load-lists=5
-
-attack: sandbox ## Attack crdcached with 10,000 watches, of which half stall, and everything else of the attack suite
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 30m -v ./serving -run TestAttacks \
-	  -args -attack-watches=10000 -attack-memory=2048
 
 soak: sandbox ## Follow many types in bad weather for SOAK_DURATION (60m), and write docs/reliability.md
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 0 -v ./soak -run TestSoak \

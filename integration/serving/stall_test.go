@@ -136,6 +136,10 @@ func (v *victim) stalledWatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		// The first request opens the connection, and the others share it: all at once would open one each.
+		if _, err := client.Resource(v.gvr).Namespace(v.open).List(ctx, metav1.ListOptions{ResourceVersion: "0"}); err != nil {
+			t.Fatal(err)
+		}
 		for range perConnection {
 			readers.Add(1)
 			go func() { // ended when it has been told everything, or by cancel

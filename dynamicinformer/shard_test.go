@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -61,7 +62,10 @@ func onShard(t *testing.T, options ResourceOptions, prepare func(*shardStage), t
 			prepare(s)
 		}
 		options.Shard = s.shard
-		f, err := New(Options{Config: server.Config(), HTTPClient: client, Defaults: options})
+		f, err := New(Options{
+			Config: server.Config(), HTTPClient: client, Defaults: options,
+			OnWatchError: func(schema.GroupVersionResource, error) {}, // the default logs, at most once a millisecond of real time
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -212,7 +212,6 @@ func TestShards(t *testing.T) {
 				one.agree("an object comes")
 				two.agree("an object comes")
 				one.moved(quarters[1])
-				one.filter("afterwards", configMaps, ofMaps, !filters)
 			})
 		}
 	}

@@ -6,19 +6,27 @@ import (
 	"github.com/crdcache/crdcache/web/internal/feed"
 )
 
-// change is a change of an object, field by field.
+// change is a change of an object, field by field, or of what is known of a type.
 type change struct {
 	// Time is when it was heard of, in milliseconds since 1970.
 	Time int64  `json:"time"`
 	Type string `json:"type"`
-	Key  string `json:"key"`
-	// Op is added, changed or deleted.
-	Op     string       `json:"op"`
-	Fields []diff.Field `json:"fields,omitempty"`
+	// Key is that of the object; empty where the type itself is told of.
+	Key string `json:"key"`
+	// Op is added, changed or deleted, and of a type what feed.State has.
+	Op string `json:"op"`
+	// Reason and Message say why a type is as it is.
+	Reason  string       `json:"reason,omitempty"`
+	Message string       `json:"message,omitempty"`
+	Fields  []diff.Field `json:"fields,omitempty"`
 	// More is how many fields are left out.
 	More int `json:"more,omitempty"`
 	// ResourceVersion is that of the object after the change, or when it was deleted.
-	ResourceVersion string `json:"resourceVersion"`
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+}
+
+func stateChange(id string, s feed.State) change {
+	return change{Time: s.Time.UnixMilli(), Type: id, Op: s.Op, Reason: s.Reason, Message: s.Message}
 }
 
 func (h *Handler) changeOf(id string, c feed.Change) change {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
@@ -54,8 +55,7 @@ func (s Source) kept() []*kept {
 	}
 	count := map[string]int{}
 	for _, k := range all {
-		gvr := k.informer.GVR()
-		k.id = gvr.GroupResource().String() + "/" + gvr.Version
+		k.id = idOf(k.informer.GVR())
 		count[k.id]++
 	}
 	taken := map[string]bool{}
@@ -69,6 +69,11 @@ func (s Source) kept() []*kept {
 		taken[k.id] = true
 	}
 	return all
+}
+
+// idOf is the id of a type that is kept once.
+func idOf(gvr schema.GroupVersionResource) string {
+	return gvr.GroupResource().String() + "/" + gvr.Version
 }
 
 // view says which objects of the type these are, where not all of them, or in another form.

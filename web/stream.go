@@ -2,11 +2,15 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/web/internal/feed"
@@ -27,12 +31,19 @@ type stream struct {
 	sent map[string]row // the rows that the browser has
 	// ids are those of informers, as of the last look at them.
 	ids    map[*dynamicinformer.Informer]string
+	views  map[view]string
 	reader *feed.Reader // nil where no changes are asked for
 	only   string       // the type whose changes are asked for; empty for all
 }
 
-// serveStream serves what happens until the browser goes: how types are and, with changes, what changes in objects, of one
-// type, of one key, or where the names of both have a text.
+// view is what the status of an informer names it by.
+type view struct {
+	gvr  schema.GroupVersionResource
+	view string
+}
+
+// serveStream serves what happens until the browser goes: how types are and, with changes, what changes in objects and what
+// becomes of types: of one type, of one key, or where the names have a text.
 func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 	select {
 	case h.streams <- struct{}{}:
@@ -46,6 +57,9 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 		key := r.FormValue("key")
 		s.reader = h.feed.Read(func(_ *dynamicinformer.Informer, k string) bool { return key == "" || k == key })
 		defer s.reader.Close()
+		if key == "" {
+			_ = s.reader.Listen(h.source.Factory) // of one that has been shut down there is nothing to hear
+		}
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	if err := s.run(r, words(r.FormValue("match"))); err != nil {
@@ -125,7 +139,7 @@ func (s *stream) follow() error {
 	if s.reader == nil {
 		return nil
 	}
-	s.ids = map[*dynamicinformer.Informer]string{}
+	s.ids, s.views = map[*dynamicinformer.Informer]string{}, map[view]string{}
 	for _, k := range s.h.source.kept() {
 		if s.only != "" && s.only != k.id {
 			continue
@@ -137,6 +151,7 @@ func (s *stream) follow() error {
 			continue // it has stopped
 		}
 		s.ids[k.informer] = k.id
+		s.views[view{k.informer.GVR(), k.informer.Status().View}] = k.id
 	}
 	return nil
 }
@@ -149,23 +164,54 @@ type changesEvent struct {
 }
 
 func (s *stream) changes(match []string) error {
+	event := changesEvent{Changes: []change{}}
+	s.addStates(&event, match)
+	s.addChanges(&event, match)
+	if len(event.Changes) == 0 && event.Skipped == 0 {
+		return nil
+	}
+	slices.SortStableFunc(event.Changes, func(a, b change) int { return cmp.Compare(a.Time, b.Time) })
+	return s.send("changes", event)
+}
+
+// addStates adds what has become of types, as many as there may be of changes besides.
+func (s *stream) addStates(event *changesEvent, match []string) {
+	taken, skipped := s.reader.TakeStates()
+	event.Skipped += skipped
+	added := 0
+	for _, state := range taken {
+		id := s.idOf(state)
+		if s.only != "" && s.only != id || !fits(strings.ToLower(id+" "+state.Op), match) {
+			continue
+		}
+		if added++; added > batch {
+			event.Skipped++
+			continue
+		}
+		event.Changes = append(event.Changes, stateChange(id, state))
+	}
+}
+
+// idOf names the type of a state: one that is no longer kept, or not known yet, by its group, version and resource.
+func (s *stream) idOf(state feed.State) string {
+	return cmp.Or(s.views[view{state.GVR, state.View}], idOf(state.GVR))
+}
+
+func (s *stream) addChanges(event *changesEvent, match []string) {
 	taken, skipped := s.reader.Take()
-	event := changesEvent{Changes: []change{}, Skipped: skipped}
+	event.Skipped += skipped
+	added := 0
 	for _, c := range taken {
 		id, wanted := s.ids[c.Informer]
 		if !wanted || !fits(strings.ToLower(id+" "+c.Key), match) {
 			continue
 		}
-		if len(event.Changes) == batch {
+		if added++; added > batch {
 			event.Skipped++
 			continue
 		}
 		event.Changes = append(event.Changes, s.h.changeOf(id, c))
 	}
-	if len(event.Changes) == 0 && event.Skipped == 0 {
-		return nil
-	}
-	return s.send("changes", event)
 }
 
 func fits(text string, match []string) bool {

@@ -19,6 +19,8 @@ import (
 const (
 	// maxTables is how many results are kept for scrolling, the latest that were looked at.
 	maxTables = 16
+	// maxKeys is how many keys these have together at most, besides the latest of them.
+	maxKeys = 1 << 19
 	// maxRows is how many rows are given at once.
 	maxRows = 200
 	// maxQuery is how long a query may be.
@@ -47,7 +49,12 @@ func (t *tables) add(typeID string, keys []string) string {
 	defer t.mu.Unlock()
 	t.mu.last++
 	id := strconv.FormatUint(t.mu.last, 36)
-	t.mu.newest = append([]*tableKeys{{id, typeID, keys}}, t.mu.newest[:min(len(t.mu.newest), maxTables-1)]...)
+	stay, sum := 0, len(keys)
+	for stay < min(len(t.mu.newest), maxTables-1) && sum+len(t.mu.newest[stay].keys) <= maxKeys {
+		sum += len(t.mu.newest[stay].keys)
+		stay++
+	}
+	t.mu.newest = append([]*tableKeys{{id, typeID, keys}}, t.mu.newest[:stay]...)
 	return id
 }
 

@@ -28,6 +28,7 @@ var (
 
 // scene is the page of a cluster.
 type scene struct {
+	factory *dynamicinformer.Factory
 	handler *web.Handler
 	server  *httptest.Server
 }
@@ -91,7 +92,7 @@ func serve(t *testing.T, config *rest.Config, indexes indexers.Source, types ...
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scene{handler: handler, server: httptest.NewServer(handler)}
+	s := &scene{factory: factory, handler: handler, server: httptest.NewServer(handler)}
 	t.Cleanup(s.server.Close)
 	t.Cleanup(handler.Close)
 	return s

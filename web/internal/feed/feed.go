@@ -1,4 +1,5 @@
-// Package feed hands what changes in informers to any number of readers, each with a bounded queue.
+// Package feed hands what changes in informers, and what becomes of their types, to any number of readers, each with bounded
+// queues.
 package feed
 
 import (
@@ -9,9 +10,6 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
-
-// maxQueue is how many changes wait for a reader at most; the oldest make way, and are counted.
-const maxQueue = 1000
 
 // Change is a change of an object. It never changes itself, and keeps both states as they are in the cache.
 type Change struct {
@@ -49,10 +47,12 @@ type Reader struct {
 	// wants says which objects the reader asks for.
 	wants func(informer *dynamicinformer.Informer, key string) bool
 	ready chan struct{}
-	mu    struct {
+	// listener is set by Listen, before the reader is used by several goroutines.
+	listener *dynamicinformer.ListenerHandle
+	mu       struct {
 		sync.Mutex
-		queue   []Change
-		skipped int
+		changes queue[Change]
+		states  queue[State]
 	}
 }
 
@@ -84,6 +84,9 @@ func (r *Reader) Follow(informers ...*dynamicinformer.Informer) error {
 
 // Close ends the reader. Informers that nobody else hears of are followed no longer.
 func (r *Reader) Close() {
+	if r.listener != nil {
+		r.listener.Remove()
+	}
 	f := r.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -96,27 +99,24 @@ func (r *Reader) Close() {
 	}
 }
 
-// Ready gets a value when changes wait.
+// Ready gets a value when changes or states wait.
 func (r *Reader) Ready() <-chan struct{} { return r.ready }
 
-// Take returns what waits, and how many changes had to make way before that.
+// Take returns the changes that wait, and how many had to make way before that.
 func (r *Reader) Take() (changes []Change, skipped int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	changes, skipped = r.mu.queue, r.mu.skipped
-	r.mu.queue, r.mu.skipped = nil, 0
-	return changes, skipped
+	return r.mu.changes.take()
 }
 
 func (r *Reader) put(c Change) {
 	r.mu.Lock()
-	if len(r.mu.queue) >= maxQueue {
-		r.mu.queue[0] = Change{} // let go of the objects
-		r.mu.queue = r.mu.queue[1:]
-		r.mu.skipped++
-	}
-	r.mu.queue = append(r.mu.queue, c)
+	r.mu.changes.put(c)
 	r.mu.Unlock()
+	r.wake()
+}
+
+func (r *Reader) wake() {
 	select {
 	case r.ready <- struct{}{}:
 	default:

@@ -1,8 +1,11 @@
-import { objectLink } from "../app/router.js";
+import { objectLink, typeLink } from "../app/router.js";
 import { h } from "./dom.js";
 import { clock, moment, number } from "./format.js";
 
 const looks = { added: ["＋", "good"], changed: ["~", "open"], deleted: ["✕", "bad"] };
+
+// What becomes of types, as the list of types shows it.
+const typeLooks = { pending: ["○", "warn"], syncing: ["◐", "warn"], resuming: ["◐", "warn"], synced: ["●", "good"], back: ["●", "good"], current: ["●", "good"], stale: ["◌", "warn"], degraded: ["▲", "bad"], gone: ["✕", "bad"], stopped: ["■", "open"], terminating: ["✕", "warn"], relisted: ["↻", "open"] };
 
 const who = (m) => h("span.by", { title: `${m.operation ?? ""} ${m.time ?? ""}` }, m.name, m.subresource ? `/${m.subresource}` : "");
 
@@ -10,14 +13,23 @@ function field(f) {
   return h("li", {}, `${f.label} `, f.before !== undefined ? h("del", {}, f.before) : null, f.before !== undefined && f.after !== undefined ? " → " : null, f.after !== undefined ? h("ins", {}, f.after) : null, (f.by ?? []).map(who));
 }
 
+const when = (c) => h("time", { datetime: moment(c.time), title: moment(c.time) }, clock(c.time));
+
+/** typeChange shows what has become of a type, and why. */
+function typeChange(c) {
+  const [sign, tone] = typeLooks[c.op] ?? ["?", "open"];
+  return h("li", {}, h("div.change-head", {}, when(c), h("span.op", { class: tone }, `${sign} ${c.op}`), h("a", { href: typeLink(c.type) }, c.type), c.reason ? h("b", {}, c.reason) : null, c.message ? h("span.quiet", {}, c.message) : null));
+}
+
 /** change shows a change of an object: when, what, and field by field; of one whose object is plain, without its name. */
 export function change(c, { named, brief } = {}) {
+  if (!c.key) return typeChange(c);
   const [sign, tone] = looks[c.op];
   const fields = c.fields ?? [];
   const makers = [...new Map(fields.flatMap((f) => f.by ?? []).map((m) => [m.name + m.subresource, m])).values()];
   const all = () => h("ul.fields", {}, fields.map(field), c.more ? h("li.quiet", {}, `and ${number(c.more)} more`) : null);
   const body = !fields.length ? null : brief ? h("details", {}, h("summary.quiet", {}, fields.slice(0, 3).map((f) => f.label).join(", "), fields.length > 3 ? ` and ${number(fields.length - 3 + (c.more ?? 0))} more` : "", makers.map(who)), all()) : all();
   return h("li", {}, h("div.change-head", {},
-    h("time", { datetime: moment(c.time), title: moment(c.time) }, clock(c.time)), h("span.op", { class: tone }, `${sign} ${c.op}`),
+    when(c), h("span.op", { class: tone }, `${sign} ${c.op}`),
     named ? [h("span.quiet", {}, c.type), c.op === "deleted" ? h("span", {}, c.key) : h("a", { href: objectLink(c.type, c.key) }, c.key)] : h("span.quiet", {}, `resource version ${c.resourceVersion}`)), body);
 }

@@ -5,14 +5,17 @@ import { number, plural } from "../parts/format.js";
 
 const most = 500; // changes that are kept, and as many while paused
 
-/** EventsPage shows what changes in all types, the latest first. */
+// group is what an event is filtered by: what happened to an object, or that it is about a type.
+const group = (c) => (c.key ? c.op : "types");
+
+/** EventsPage shows what changes in all types, and what becomes of the types themselves, the latest first. */
 export class EventsPage {
   constructor({ stream, parameters }) {
     Object.assign(this, { source: stream, title: "Events · crdcache", parameters: { ...parameters }, off: new Set(), waiting: [], dropped: 0 });
     this.search = h("input", { type: "search", placeholder: "Types and names, such as workloads payments/", "aria-label": "Filter events", value: parameters.match ?? "", oninput: () => this.filter() });
     this.pause = h("button", { type: "button", "data-key": "p", "aria-pressed": "false", onclick: () => this.toggle() }, "Pause");
     this.status = h("span.quiet", { role: "status" });
-    this.ops = ["added", "changed", "deleted"].map((op) => h("button", { type: "button", "aria-pressed": "true", onclick: (event) => this.only(op, event.currentTarget) }, op));
+    this.ops = ["added", "changed", "deleted", "types"].map((op) => h("button", { type: "button", "aria-pressed": "true", onclick: (event) => this.only(op, event.currentTarget) }, op));
     this.list = h("ol.changes");
     this.empty = h("p.quiet", {}, "Waiting for something to happen.");
     this.element = h("div.page", {}, h("h1.hidden-text", {}, "Events"), h("div.bar", {}, this.search, h("span.bar", { role: "group", "aria-label": "Kinds of events" }, this.ops), this.pause, h("button", { type: "button", onclick: () => this.clear() }, "Clear"), this.status),
@@ -73,7 +76,7 @@ export class EventsPage {
     this.empty.hidden = this.empty.hidden || changes.length > 0;
     for (const c of changes) {
       const item = change(c, { named: true, brief: true });
-      Object.assign(item, { op: c.op, names: `${c.type} ${c.key}`.toLowerCase(), hidden: this.off.has(c.op) });
+      Object.assign(item, { op: group(c), names: `${c.type} ${c.key || c.op}`.toLowerCase(), hidden: this.off.has(group(c)) });
       this.list.prepend(item);
     }
     if (skipped) this.list.prepend(h("li.quiet", {}, `${number(skipped)} events came too fast to be shown`));

@@ -1,0 +1,79 @@
+package feed
+
+import (
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// State is a change of what is known of a type, rather than of an object.
+type State struct {
+	Time time.Time
+	GVR  schema.GroupVersionResource
+	// View is Status.View of the informer.
+	View string
+	// Op is what became of the type: a state in lower case, or back, stale, current, terminating or relisted.
+	Op              string
+	Reason, Message string
+}
+
+const opBack = "back"
+
+// opOf says in a word what differs between two states of a type. It is empty where that is nothing to tell of: what is there
+// from the beginning, and reasons that no longer hold.
+func opOf(before, after dynamicinformer.Status) string {
+	switch {
+	case before.State == "":
+		return ""
+	case after.State != before.State && after.State == dynamicinformer.StateSynced && (before.State == dynamicinformer.StateDegraded || after.Generation > 1):
+		return opBack
+	case after.State != before.State:
+		return strings.ToLower(string(after.State))
+	case after.Terminating && !before.Terminating:
+		return "terminating"
+	case after.Stale && !before.Stale:
+		return "stale"
+	case before.Stale && !after.Stale:
+		return "current"
+	case after.Reason != before.Reason && after.Reason != dynamicinformer.ReasonNone:
+		return strings.ToLower(string(after.State))
+	}
+	return ""
+}
+
+// Listen has the reader hear of the states of a factory's types, from now on.
+func (r *Reader) Listen(factory *dynamicinformer.Factory) error {
+	handle, err := factory.AddListener(dynamicinformer.Listener{
+		StateChanged: func(before, after dynamicinformer.Status) {
+			if op := opOf(before, after); op != "" {
+				r.putState(State{Time: time.Now(), GVR: after.GVR, View: after.View, Op: op, Reason: string(after.Reason), Message: after.Message})
+			}
+		},
+		Relisted: func(g dynamicinformer.Generation, reason dynamicinformer.RelistReason) {
+			r.putState(State{Time: time.Now(), GVR: g.GVR, View: g.View, Op: "relisted", Reason: string(reason)})
+		},
+	})
+	if err != nil {
+		return err
+	}
+	r.listener = handle
+	return nil
+}
+
+// TakeStates returns the states that wait, and how many had to make way before that. They wait apart from the changes of
+// objects, so that a storm of these pushes out none.
+func (r *Reader) TakeStates() (states []State, skipped int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mu.states.take()
+}
+
+func (r *Reader) putState(s State) {
+	r.mu.Lock()
+	r.mu.states.put(s)
+	r.mu.Unlock()
+	r.wake()
+}

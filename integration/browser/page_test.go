@@ -105,30 +105,6 @@ func TestSecretIsNotShown(t *testing.T) {
 	}
 }
 
-// TestManyRows scrolls through a table: only what is in view is there.
-func TestManyRows(t *testing.T) {
-	const many = 5000
-	b := open(t, serve(t, inMemory(t, many).Config(), platform(t)).link(), 1280, 800)
-	b.has(".connection", "Live")
-	b.goTo(workloadsPlace + "&sort=name")
-	b.await(fmt.Sprintf(`Number(document.querySelector("[role=grid]").getAttribute("aria-rowcount")) > %d`, many))
-	b.has(".grid-row", "many-00000")
-	if n := value[int](b, `document.querySelectorAll(".grid-row").length`); n > 60 {
-		t.Errorf("%d rows are elements", n)
-	}
-	b.run(chromedp.Evaluate(`document.querySelector(".grid").scrollTop = 26 * 2500; true`, nil))
-	b.has(".grid-row", "many-025")
-	b.run(chromedp.Focus("[role=grid]"))
-	b.key(kb.End)
-	b.has(".grid-row.active", "transcoder")
-	b.key(kb.Home)
-	b.await(`document.querySelector(".grid").scrollTop === 0`)
-	b.run(chromedp.Click("//div[@role='columnheader']//button[text()='Replicas']", chromedp.BySearch))
-	b.await(`document.querySelector("[role=columnheader][aria-sort=ascending]")?.innerText.includes("Replicas")`)
-	b.goTo(workloadsPlace + "&query=team%3Dteam-3%20%26%26%20namespace%3Dpayments")
-	b.has(".plan summary", "714 of ")
-}
-
 // TestNarrowAndDark has a small screen, which is read by its structure: nothing is wider than it.
 func TestNarrowAndDark(t *testing.T) {
 	b := open(t, serve(t, inMemory(t, 0).Config(), platform(t)).link(), 1280, 800)

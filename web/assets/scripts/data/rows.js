@@ -1,11 +1,16 @@
 import { get } from "./api.js";
 
-const size = 100, most = 40;
+const size = 200; // rows of a page: as many as the server gives at once
+const most = 20; // pages that are kept, those that were in view last
+const atOnce = 2; // requests
 
-/** Rows are those of a result, of which only pages in view are asked for; the latest are kept. */
+/**
+ * Rows are those of a result, of which only what is in view is asked for. What has left the view before its turn came is
+ * not asked for, so that a drag through all rows costs no more than where it ends.
+ */
 export class Rows {
   constructor(type, onrows, onforgotten) {
-    Object.assign(this, { type, onrows, onforgotten, pages: new Map(), table: undefined });
+    Object.assign(this, { type, onrows, onforgotten, pages: new Map(), wanted: [], loading: new Set(), table: undefined });
   }
 
   /** show changes to another result. What is known of the one before is shown until rows of the new one come. */
@@ -13,32 +18,53 @@ export class Rows {
     this.table = table;
     this.stale = this.pages;
     this.pages = new Map();
+    this.wanted = [];
+    this.loading = new Set();
   }
 
   /** at returns row i, or undefined while it is not known. */
   at(i) {
     const number = Math.floor(i / size);
-    return (this.pages.get(number)?.rows ?? this.stale?.get(number)?.rows)?.[i % size];
+    return (this.pages.get(number) ?? this.stale?.get(number))?.[i % size];
   }
 
-  /** need asks for what is missing of some rows. */
+  /** need says which rows are in view; what is missing of them is asked for. */
   need(from, to) {
-    if (!this.table) return;
-    for (let page = Math.floor(from / size); page * size < to; page++) if (!this.pages.has(page)) this.load(page);
+    this.wanted = [];
+    for (let page = Math.floor(from / size); page * size < to; page++) {
+      const rows = this.pages.get(page);
+      if (!rows) { this.wanted.push(page); continue; }
+      this.pages.delete(page); // and set anew: the first in a Map is what was in view longest ago
+      this.pages.set(page, rows);
+    }
+    this.next();
+  }
+
+  next() {
+    while (this.table && this.loading.size < atOnce) {
+      const page = this.wanted.find((number) => !this.loading.has(number));
+      if (page === undefined) return;
+      this.load(page);
+    }
   }
 
   async load(page) {
-    const { table, pages } = this;
-    const entry = { rows: undefined };
-    pages.set(page, entry);
-    if (pages.size > most) pages.delete(pages.keys().next().value);
+    const { table, pages, loading } = this;
+    loading.add(page);
+    this.wanted = this.wanted.filter((number) => number !== page); // one that fails is asked for when it is drawn again
+    let rows;
     try {
-      entry.rows = (await get("rows", { type: this.type, table, from: String(page * size) })).rows.slice(0, size);
+      ({ rows } = await get("rows", { type: this.type, table, from: String(page * size) }));
     } catch (error) {
-      pages.delete(page);
-      if (error.status === 410 && pages === this.pages) this.onforgotten();
-      return;
+      if (error.status === 410 && pages === this.pages) { this.onforgotten(); return; }
     }
-    if (pages === this.pages) this.onrows();
+    loading.delete(page);
+    if (pages !== this.pages) return;
+    if (rows) {
+      pages.set(page, rows);
+      if (pages.size > most) pages.delete(pages.keys().next().value);
+      this.onrows();
+    }
+    this.next();
   }
 }

@@ -9,12 +9,13 @@ import { Indexes } from "../parts/indexes.js";
 import { QueryBox } from "../parts/querybox.js";
 import { stateOf } from "../parts/state.js";
 
-const pause = 2000; // between two looks at a table whose objects change
+const pause = 2000; // at least, between two looks at a table whose objects change
+const share = 10; // and as many times as long as a look takes, so that large tables keep nobody busy
 
 /** TypePage shows the objects of a type, and finds some of them. */
 export class TypePage {
   constructor({ types, parameters }) {
-    Object.assign(this, { types, id: parameters.id ?? "", title: `${parameters.id} · crdcache`, parameters: { ...parameters }, requests: new Latest(), events: -1, asked: 0 });
+    Object.assign(this, { types, id: parameters.id ?? "", title: `${parameters.id} · crdcache`, parameters: { ...parameters }, requests: new Latest(), events: -1, asked: 0, pause });
     this.heading = h("h1", {}, this.id);
     this.figures = h("div.figures");
     this.answer = h("summary", { role: "status" });
@@ -123,6 +124,7 @@ export class TypePage {
     try {
       const answer = await this.requests.get("table", { type: this.id, query, sort, descending });
       if (!answer || this.closed) return;
+      this.pause = Math.max(pause, share * (Date.now() - this.asked));
       this.box.fail();
       this.rows.show(answer.table);
       this.grid.resize(answer.total, answer.objects ? "No object fits the query." : "There are no objects.");
@@ -148,6 +150,6 @@ export class TypePage {
     if (!row) return;
     fill(this.figures, stateOf(row), h("span", {}, h("b", {}, number(row.objects)), " objects"), h("span", {}, h("b", {}, bytes(row.bytes))), h("span", {}, h("b", {}, rate(row.rate) || "0"), " events/s"), h("span", {}, `contact ${row.contact ? `${ago(row.contact)} ago` : "never"}`), row.message ? h("span", { class: row.reason ? "bad" : "" }, row.message) : null);
     if (!this.page || this.timer || row.events === this.events) return;
-    this.timer = setTimeout(() => this.run(), Math.max(0, this.asked + pause - Date.now()));
+    this.timer = setTimeout(() => this.run(), Math.max(0, this.asked + this.pause - Date.now()));
   }
 }

@@ -157,7 +157,7 @@ func (c *cache) reconcile(logger klog.Logger) {
 
 // acquire begins to keep a type.
 func (c *cache) acquire(r discovery.Resource) (*keptType, error) {
-	k := &keptType{resource: r, indexes: c.selection.indexesOf(r)}
+	k := &keptType{resource: r, indexes: c.selection.indexes.IndexesOf(r.GVR, r.GVK.Kind)}
 	var err error
 	k.handle, err = c.factory.Acquire(r.GVR, dynamicinformer.ResourceOptions{Storage: c.storage, Indexes: indexers.CompileIndexes(k.indexes...)})
 	if err != nil {

@@ -123,7 +123,7 @@ func (c *cache) indexesOf(gvr schema.GroupVersionResource) []*indexers.Index {
 // referencesOf are what the objects of a type that is kept refer to.
 func (c *cache) referencesOf(gvr schema.GroupVersionResource) []*indexers.Reference {
 	if k := c.get(gvr); k != nil {
-		return c.selection.referencesOf(k.resource)
+		return c.selection.indexes.ReferencesOf(k.resource.GVR, k.resource.GVK.Kind)
 	}
 	return nil
 }

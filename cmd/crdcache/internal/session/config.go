@@ -116,42 +116,15 @@ func (c *Config) TypeNames(args []string) ([]string, error) {
 // Indexes are those that apply to a type. Where several resources of the config have indexes of one name that are not
 // the same, each is called after its resource, too: certs/issuer.
 func (c *Config) Indexes(r discovery.Resource) []*indexers.Index {
-	var named []ownedIndex
-	for _, resource := range c.resources {
-		if !applies(resource.Match, r.GVR.Group, r.GVK.Kind, r.GVR.Resource, []string{r.GVR.Version}) {
-			continue
-		}
-		for _, index := range resource.Indexes {
-			if !slices.ContainsFunc(named, func(x ownedIndex) bool { return x.index.Same(index) }) {
-				named = append(named, ownedIndex{resource.Name, index})
-			}
-		}
-	}
-	all := make([]*indexers.Index, len(named))
-	for i, x := range named {
-		all[i] = x.index
-		if slices.ContainsFunc(named, func(y ownedIndex) bool { return y != x && y.index.Name == x.index.Name }) {
-			all[i] = x.index.Renamed(x.owner + "/" + x.index.Name)
-		}
-	}
-	return all
-}
-
-// ownedIndex is an index of a resource.
-type ownedIndex struct {
-	owner string
-	index *indexers.Index
+	return c.declared().IndexesOf(r.GVR, r.GVK.Kind)
 }
 
 // References are those that the objects of a type make by the config.
-func (c *Config) References(r discovery.Resource) (all []*indexers.Reference) {
-	for _, resource := range c.resources {
-		if applies(resource.Match, r.GVR.Group, r.GVK.Kind, r.GVR.Resource, []string{r.GVR.Version}) {
-			all = append(all, resource.References...)
-		}
-	}
-	return all
+func (c *Config) References(r discovery.Resource) []*indexers.Reference {
+	return c.declared().ReferencesOf(r.GVR, r.GVK.Kind)
 }
+
+func (c *Config) declared() *indexers.Config { return &indexers.Config{Resources: c.resources} }
 
 // Refers reports whether the config declares any reference.
 func (c *Config) Refers() bool {
@@ -171,7 +144,9 @@ func (c *Config) Names() []string {
 func (c *Config) ForType(t discovery.Type) []string {
 	names := []string{}
 	for _, r := range c.resources {
-		if !applies(r.Match, t.GroupResource.Group, t.Kind, t.GroupResource.Resource, t.ServedVersions()) {
+		m := r.Match
+		if !m.Matches(t.GroupResource.Group, t.GroupResource.Resource, t.Kind) ||
+			m.Version != "" && !slices.Contains(t.ServedVersions(), m.Version) {
 			continue
 		}
 		for _, index := range r.Indexes {
@@ -179,9 +154,4 @@ func (c *Config) ForType(t discovery.Type) []string {
 		}
 	}
 	return names
-}
-
-// applies reports whether a match of a config means a type in one of its versions.
-func applies(m indexers.Match, group, kind, resource string, versions []string) bool {
-	return m.Matches(group, resource, kind) && (m.Version == "" || slices.Contains(versions, m.Version))
 }

@@ -1,0 +1,42 @@
+package indexers_test
+
+import (
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// A type has the indexes and references of all resources that mean it in its version, each index once; names that
+// would be taken twice have those of their resources.
+func TestIndexesOf(t *testing.T) {
+	config := parse(t, `
+  - name: a
+    match: {group: g, version: v1, resource: ws}
+    indexes: [{name: same, path: .spec.a}, {name: other, path: .spec.b}]
+    references: [{name: r, to: {group: g, resource: xs, name: .spec.a}}]
+  - name: b
+    match: {group: g, kind: W}
+    indexes: [{name: same, path: .spec.a}, {name: other, path: .spec.c}]
+  - name: c
+    match: {group: g, version: v2, resource: ws}
+    indexes: [{name: second, path: .spec.a}]
+    references: [{name: r2, to: {group: g, resource: xs, name: .spec.a}}]
+`)
+	for version, want := range map[string][]string{
+		"v1": {"same", "a/other", "b/other", "r"},
+		"v2": {"same", "other", "second", "r2"},
+	} {
+		gvr := schema.GroupVersionResource{Group: "g", Version: version, Resource: "ws"}
+		var got []string
+		for _, index := range config.IndexesOf(gvr, "W") {
+			got = append(got, index.Name)
+		}
+		for _, reference := range config.ReferencesOf(gvr, "W") {
+			got = append(got, reference.Name)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", version, got, want)
+		}
+	}
+}

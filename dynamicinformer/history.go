@@ -50,7 +50,7 @@ func (h History) At(i int) Change { return Change(h.changes[i]) }
 // which order things have happened, nobody knows.
 //
 // It fails for views that are no copy of a type, of which the server's lists and watches could be answered: those with
-// selectors, with requests of the user's own, with a transform, or of metadata alone. It also fails for objects that are kept
+// selectors or a shard, with requests of the user's own, with a transform, or of metadata alone. It also fails for objects that are kept
 // decoded, and for several namespaces, whose watches have no common order.
 func (i *Informer) KeepHistory(changes int) error {
 	o := i.options
@@ -61,7 +61,7 @@ func (i *Informer) KeepHistory(changes int) error {
 		because = fmt.Sprintf("%d changes are not positive", changes)
 	case !one && !o.Namespaces.set.IsAll():
 		because = "several namespaces are watched one by one, without a common order"
-	case o.LabelSelector != nil || o.FieldSelector != nil || o.TweakListOptions != nil:
+	case o.LabelSelector != nil || o.FieldSelector != nil || o.TweakListOptions != nil || o.Shard.followed() != nil:
 		because = "it has a part of the objects"
 	case o.Transform != nil:
 		because = "its objects are transformed"

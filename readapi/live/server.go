@@ -74,7 +74,7 @@ func New(options Options) (*Server, error) {
 	if s.upstream, err = newUpstream(options.Config); err != nil {
 		return nil, fmt.Errorf("live: %w", err)
 	}
-	if s.definitions, err = options.Factory.Acquire(crd.GVR); err != nil {
+	if s.definitions, err = options.Factory.Acquire(crd.GVR, dynamicinformer.ResourceOptions{Shard: dynamicinformer.Unsharded()}); err != nil {
 		return nil, fmt.Errorf("live: following CustomResourceDefinitions: %w", err)
 	}
 	registration, err := s.definitions.Informer().AddEventHandler(dynamicinformer.Named("live", dynamicinformer.MetadataOnly(redefiner{s})))

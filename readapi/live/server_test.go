@@ -202,6 +202,7 @@ func TestViewsThatAreNoCopyAreRefused(t *testing.T) {
 		"metadata":   {Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}},
 		"decoded":    {Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageObject}},
 		"transform":  {Transform: func(o any) (any, error) { return o, nil }},
+		"shard":      {Shard: dynamicinformer.NewShard(dynamicinformer.ShardByUID, dynamicinformer.SplitHashSpace(2)[0])},
 	} {
 		handle, err := s.factory.Acquire(workloads, options)
 		s.ok(err)
@@ -210,6 +211,22 @@ func TestViewsThatAreNoCopyAreRefused(t *testing.T) {
 		}
 		handle.Release()
 	}
+}
+
+// TestDefinitionsAreNotSharded: how types are served is known whatever the factory follows of them.
+func TestDefinitionsAreNotSharded(t *testing.T) {
+	s := newScene(t, Options{})
+	options := dynamicinformer.Options{Config: s.cluster.Config()}
+	options.Defaults.Shard = dynamicinformer.NewShard(dynamicinformer.ShardByUID)
+	factory, err := dynamicinformer.New(options)
+	s.ok(err)
+	server, err := New(Options{Factory: factory, Types: s.server.options.Types, Config: s.cluster.Config()})
+	s.ok(err)
+	if server.definitions.Informer().Shard() != nil {
+		t.Error("the definitions are sharded")
+	}
+	server.Close()
+	s.ok(factory.Shutdown(t.Context()))
 }
 
 // TestOneNamespace answers for the one that is kept, and passes on what is about others.

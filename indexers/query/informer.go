@@ -1,6 +1,10 @@
 package query
 
-import "github.com/crdcache/crdcache/dynamicinformer"
+import (
+	"slices"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
 
 // ForInformer makes a source of an informer of this library. Its snapshots are taken at once, whatever their
 // size, and never change.
@@ -14,7 +18,7 @@ func (s informerSource) Snapshot() Snapshot {
 	return informerSnapshot{content, Stamp{
 		ResourceVersion: content.ResourceVersion(),
 		Contact:         status.LastContact,
-		Synced:          s.informer.HasSynced() && complete(status.State),
+		Synced:          s.informer.HasSynced() && complete(status.State) && holds(status.Shard),
 		Stale:           status.Stale || status.State == dynamicinformer.StateStopped,
 	}}
 }
@@ -23,6 +27,12 @@ func (s informerSource) Snapshot() Snapshot {
 // two generations.
 func complete(state dynamicinformer.State) bool {
 	return state == dynamicinformer.StateSynced || state == dynamicinformer.StateDegraded || state == dynamicinformer.StateStopped
+}
+
+// holds reports whether all that is wanted of a shard is there; nil: everything is followed. Ranges that are added to one
+// are listed while the informer stays synced.
+func holds(shard *dynamicinformer.ShardStatus) bool {
+	return shard == nil || slices.Equal(shard.Wanted, shard.Listed)
 }
 
 // informerSnapshot gives objects as they are kept, so that only those that a query has to look into are decoded.

@@ -31,7 +31,7 @@ type Stamp struct {
 	ResourceVersion string
 	// Contact is when the server last confirmed the content; zero while it never has, or where nobody knows.
 	Contact time.Time
-	// Synced is false while the content is not complete.
+	// Synced is false while the content is not complete. Of an informer with a shard, that is what is in the shard.
 	Synced bool
 	// Stale is set while the content may be behind although it was complete once.
 	Stale bool

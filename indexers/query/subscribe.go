@@ -15,7 +15,8 @@ const (
 	Added EventType = "Added"
 	// Modified: the object changed, and the query still holds for it.
 	Modified EventType = "Modified"
-	// Deleted: the query does not hold for the object any more, or the object is gone.
+	// Deleted: the query does not hold for the object any more, or the object is gone, or has left the shard that the informer
+	// follows.
 	Deleted EventType = "Deleted"
 )
 
@@ -33,7 +34,7 @@ type Event struct {
 	// Initial is set for objects that were there when the informer began to follow them.
 	Initial bool
 	// Gone is set for Deleted when the object does not exist any more, rather than that the query no longer
-	// holds for it.
+	// holds for it, or that it has left the shard.
 	Gone bool
 }
 
@@ -119,6 +120,13 @@ func (f *follower) OnDelete(obj any) {
 	}
 }
 
+// OnDeparted implements dynamicinformer.Departed.
+func (f *follower) OnDeparted(obj any) {
+	if u := objectOf(obj); u != nil {
+		f.ends(keyOf(u), u, false)
+	}
+}
+
 // change tells about an object that is there.
 func (f *follower) change(old, u *unstructured.Unstructured, initial bool) {
 	key := keyOf(u)
@@ -144,9 +152,12 @@ func equal(old, u *unstructured.Unstructured) bool {
 }
 
 // gone tells about an object that is not there any more.
-func (f *follower) gone(key string, last *unstructured.Unstructured) {
+func (f *follower) gone(key string, last *unstructured.Unstructured) { f.ends(key, last, true) }
+
+// ends tells about an object that is not shown any more, whether or not it exists.
+func (f *follower) ends(key string, last *unstructured.Unstructured, gone bool) {
 	if _, before := f.found[key]; before {
 		delete(f.found, key)
-		f.handle(Event{Type: Deleted, Key: key, Object: last, Old: last, Gone: true})
+		f.handle(Event{Type: Deleted, Key: key, Object: last, Old: last, Gone: gone})
 	}
 }

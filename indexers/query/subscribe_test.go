@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
@@ -115,6 +116,25 @@ func TestSubscription(t *testing.T) {
 	}
 	if e := (*events)[5]; e.Object != renewed || e.Old != nil {
 		t.Errorf("replaced: got %v, %v", e.Object, e.Old)
+	}
+}
+
+// TestSubscriptionToAShard: what leaves the shard is found no more, but not gone.
+func TestSubscriptionToAShard(t *testing.T) {
+	h, events := follow(t, query.Eq("team", "edge"))
+	found, other := simple("a/x", "edge", 1, nil), simple("a/y", "core", 1, nil)
+	departed, ok := h.ResourceEventHandler.(dynamicinformer.Departed)
+	if !ok {
+		t.Fatal("the handler is not told of departures")
+	}
+	departed.OnAdd(found, true)
+	departed.OnAdd(other, true)
+	departed.OnDeparted(found)
+	departed.OnDeparted(other)
+	departed.OnDeparted("no object")
+	departed.OnAdd(found, false)
+	if diff := cmp.Diff([]string{"Added a/x initial", "Deleted a/x", "Added a/x"}, summary(*events)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -31,7 +31,7 @@ type Member struct {
 	// something is not there says nothing.
 	Namespaces func(namespace string) bool
 	// Selected is set when the informer follows only objects that a selector selects. That one is not there says
-	// nothing then.
+	// nothing then. Of a *dynamicinformer.Informer that follows a shard this need not be said.
 	Selected bool
 }
 
@@ -116,7 +116,13 @@ func (g *Graph) Add(m Member) (*Membership, error) {
 
 // covers reports whether the member has all objects of a namespace.
 func (m *member) covers(namespace string) bool {
-	return !m.Selected && m.lack == "" && (m.Namespaces == nil || !m.Type.Namespaced || m.Namespaces(namespace))
+	return !m.Selected && !m.isSharded() && m.lack == "" && (m.Namespaces == nil || !m.Type.Namespaced || m.Namespaces(namespace))
+}
+
+// isSharded reports whether the informer follows a shard, which may change: that an object is not there says nothing.
+func (m *member) isSharded() bool {
+	ours, ok := m.Informer.(*dynamicinformer.Informer)
+	return ok && ours.Shard() != nil
 }
 
 // follow notes that the member has synced, and then what its informer has.
@@ -300,6 +306,9 @@ func (m *member) OnDelete(obj any) {
 		}
 	})
 }
+
+// OnDeparted implements dynamicinformer.Departed. References to an object that has left a shard do not dangle: see covers.
+func (m *member) OnDeparted(obj any) { m.OnDelete(obj) }
 
 // placeOf names an object that has been deleted, of which perhaps nothing but the key is known.
 func placeOf(obj any) (place, bool) {

@@ -89,6 +89,8 @@ func (k *kind) lack() string {
 			why = m.lack
 		case m.Selected:
 			why = "only a selection of them is followed"
+		case m.isSharded():
+			why = "only a shard of them is followed"
 		default:
 			return ""
 		}

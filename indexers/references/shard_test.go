@@ -1,0 +1,68 @@
+package references_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers/references"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+)
+
+// TestShard: a reference to an object outside the shard does not dangle, and what has left the shard refers to nothing.
+func TestShard(t *testing.T) {
+	gvr := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	server := apitest.New(t, apitest.Type{GVR: gvr, Kind: "Secret", Namespaced: true})
+	halves := dynamicinformer.SplitHashSpace(2)
+	in := object(secrets, "a", "in", "", nil)
+	for n := 0; !halves[0].Contains(dynamicinformer.ShardHash(string(in.GetUID()))); n++ {
+		in.SetUID(types.UID(fmt.Sprintf("%d-u-in", n)))
+	}
+	server.Create(t, gvr, owned(in, secrets, "out", "u-out"))
+	shard := dynamicinformer.NewShard(dynamicinformer.ShardByUID, halves[0])
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config(), Defaults: dynamicinformer.ResourceOptions{Shard: shard}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := factory.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	informer, err := factory.ForResource(gvr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	graph := references.New()
+	defer graph.Close()
+	membership, err := graph.Add(references.Member{Type: secrets, Informer: informer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := factory.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-membership.Synced()
+	waitForSync(graph)
+	if got := texts(graph.Dangling()); len(got) > 0 {
+		t.Errorf("outside of the shard: %q", got)
+	}
+	var unchecked []string
+	for _, u := range graph.Unchecked() {
+		unchecked = append(unchecked, u.String())
+	}
+	if diff := cmp.Diff([]string{"references to Secret are not checked: only a shard of them is followed"}, unchecked); diff != "" {
+		t.Errorf("what is not checked (-want +got):\n%s", diff)
+	}
+	shard.SetRanges(halves[1])
+	if err := informer.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s := graph.Stats(); s.References != 0 {
+		t.Errorf("what has left still refers to something: %+v", s)
+	}
+}

@@ -231,8 +231,9 @@ func (s *Shard) join(i *Informer) (leave func()) {
 		return func() {}
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.mu.informers[i] = struct{}{}
+	s.mu.Unlock()
+	i.shard.Changed() // other ranges may have been set since it was made
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -247,21 +248,22 @@ func (i *Informer) Shard() *Shard { return i.options.Shard.followed() }
 // ErrNotInShard as soon as one of the ranges is not wanted (any more), ErrStopped when the informer has stopped, ErrNotSharded
 // where everything is followed, and the cause of ctx.
 func (i *Informer) WaitForShard(ctx context.Context, ranges ...HashRange) error {
-	if i.Shard() == nil {
+	shard := i.Shard()
+	if shard == nil {
 		return ErrNotSharded
 	}
 	asked := mergedRanges(ranges)
 	for {
 		status, changed := i.health.Snapshot()
-		awaited := asked
+		awaited, wanted := asked, shard.wanted() // of which the status of an informer that has not begun does not hear
 		if len(ranges) == 0 {
-			awaited = status.Shard.Wanted
+			awaited = wanted
 		}
 		switch {
 		case status.State == StateStopped:
 			return ErrStopped
-		case len(awaited.Minus(status.Shard.Wanted)) > 0:
-			return fmt.Errorf("%w: %v", ErrNotInShard, rangesOf(awaited.Minus(status.Shard.Wanted)))
+		case len(awaited.Minus(wanted)) > 0:
+			return fmt.Errorf("%w: %v", ErrNotInShard, rangesOf(awaited.Minus(wanted)))
 		case len(awaited.Minus(status.Shard.Listed)) == 0:
 			return nil
 		}

@@ -9,10 +9,12 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -322,4 +324,58 @@ func TestShardHandlersThatAreNotDeparted(t *testing.T) {
 		s.become(0, 1)
 		expectEvents(t, "0 comes back", plain, "add ns/x0")
 	}, 0, 1)
+}
+
+// TestWaitForShardOfWhatHasNotBegun: ranges that are set between the making of an informer and its start are waited for.
+func TestWaitForShardOfWhatHasNotBegun(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, inShard("x0", 0))
+		shard := NewShard(ShardByUID)
+		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Shard: shard}})
+		i := ask(t, f, widgets)
+		shard.SetRanges(quarters[0])
+		for _, ranges := range [][]HashRange{nil, {quarters[0]}} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if err := i.WaitForShard(ctx, ranges...); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("not started, waiting for %v: %v", ranges, err)
+			}
+			cancel()
+		}
+		start(t, f)
+		if err := i.WaitForShard(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if got := keysOf(i); !slices.Equal(got, []string{"ns/x0"}) {
+			t.Errorf("listed: %q", got)
+		}
+	})
+}
+
+// TestShardOfNothing: where there is nothing to list, everything that is wanted is there.
+func TestShardOfNothing(t *testing.T) {
+	for name, options := range map[string]ResourceOptions{
+		"a selector that matches nothing": {LabelSelector: labels.Nothing()},
+		"patterns that no namespace fits": {Namespaces: MatchingNamespaces([]string{"team-*"}, nil)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(t *testing.T, server *apitest.Server) {
+				createNamespaces(t, server, "other")
+				deny(server, widgetsPath)
+				shard := NewShard(ShardByUID, quarters[0])
+				options.Shard = shard
+				f := newVirtualFactory(t, server, Options{})
+				i := acquire(t, f, widgets, options).Informer()
+				start(t, f)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				if err := i.WaitForShard(ctx); err != nil {
+					t.Errorf("%v: %+v", err, i.Status().Shard)
+				}
+				shard.SetRanges(quarters[1])
+				if err := i.WaitForShard(ctx, quarters[1]); err != nil {
+					t.Errorf("another range: %v: %+v", err, i.Status().Shard)
+				}
+			})
+		})
+	}
 }

@@ -54,6 +54,9 @@ func (p *plan) take(namespaces []string) bool {
 		next[key] = part
 	}
 	p.parts, p.begun = next, true
+	if !same && p.Shard != nil {
+		p.Shard.told()
+	}
 	return !same
 }
 

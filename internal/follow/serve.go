@@ -11,12 +11,15 @@ import (
 // about to end; so its errors say nothing.
 func (f *Follower) serve(ctx context.Context, g *generation) {
 	listed := func() { f.Health.Synced(g.number) }
-	if f.Nothing {
-		_ = f.Cache.RunEmpty(ctx, listed)
-		return
-	}
 	if f.Shard != nil {
 		defer f.Shard.forget()
+	}
+	if f.Nothing {
+		if f.Shard != nil {
+			f.Shard.followNothing()
+		}
+		_ = f.Cache.RunEmpty(ctx, listed)
+		return
 	}
 	if !f.Namespaces.fallsBack(g.known) {
 		f.servePart(ctx, g, listed)

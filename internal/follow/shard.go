@@ -23,6 +23,8 @@ type Shard struct {
 		sync.Mutex
 		// parts are those that are followed, by their selections.
 		parts map[*requests.Selection]*shardPart
+		// namespaces are those that are followed; none where there is none to follow, and nil while nothing is followed.
+		namespaces []string
 	}
 }
 
@@ -87,10 +89,10 @@ func (s *Shard) State() requests.ShardStatus {
 	if len(s.mu.parts) == 0 {
 		state.Filter = requests.ShardFilterUnknown
 	}
-	for _, ranges := range covered {
-		missing = missing.Or(state.Wanted.Minus(ranges))
+	for _, namespace := range s.mu.namespaces {
+		missing = missing.Or(state.Wanted.Minus(covered[namespace]))
 	}
-	if len(covered) > 0 {
+	if s.mu.namespaces != nil {
 		state.Listed = state.Wanted.Minus(missing)
 	}
 	return state
@@ -125,7 +127,14 @@ func (s *Shard) listed(selection *requests.Selection) {
 func (s *Shard) forget() {
 	s.mu.Lock()
 	clear(s.mu.parts)
+	s.mu.namespaces = nil
 	s.mu.Unlock()
+	s.told()
+}
+
+// followNothing takes note that no object is wanted, so that all is there.
+func (s *Shard) followNothing() {
+	s.selections(nil)
 	s.told()
 }
 
@@ -134,6 +143,7 @@ func (s *Shard) forget() {
 func (s *Shard) selections(namespaces []string) map[string][]*requests.Selection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.mu.namespaces = append([]string{}, namespaces...)
 	wanted := s.wanted()
 	all := map[string][]*requests.Selection{}
 	followed := map[string]requests.Ranges{}

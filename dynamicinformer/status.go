@@ -48,6 +48,9 @@ type Status struct {
 	// contact has been possible for half a minute, or what is shown is of an earlier process and not confirmed. The cache
 	// stays readable.
 	Stale bool
+	// Resuming is set while what is shown is of an earlier process (see Options.Persistence) and not confirmed, also where the
+	// state is Degraded.
+	Resuming bool
 	// Terminating is set while the type's CRD is being deleted and still has objects. The informer goes on
 	// and delivers their deletions.
 	Terminating bool
@@ -80,7 +83,7 @@ type Status struct {
 // statusOf returns a status as users see it. TestStatusIsWhole checks that nothing is left out.
 func statusOf(s health.Status) Status {
 	return Status{
-		GVR: s.GVR, View: s.View, State: s.State, Reason: s.Reason, Message: s.Message, Stale: s.Stale,
+		GVR: s.GVR, View: s.View, State: s.State, Reason: s.Reason, Message: s.Message, Stale: s.Stale, Resuming: s.Resuming,
 		Terminating: s.Terminating, Version: s.Version, Generation: s.Generation, UID: s.UID, Since: s.Since,
 		LastError: s.LastError, LastContact: s.LastContact, ListDuration: s.ListDuration, Relists: Relists(s.Relists), Shard: shardStatusOf(s.Shard),
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -75,6 +76,26 @@ func TestSubscribeLate(t *testing.T) {
 	}
 	th.create(widgets, "b")
 	th.expect("widgets v1: add b", "widgets v1: add b")
+}
+
+// TestSubscribeResuming: what an earlier process kept is told once it is confirmed, in the generation that has begun with it.
+func TestSubscribeResuming(t *testing.T) {
+	th, kept := newTheatre(t, "widgets"), newShelf()
+	th.create(widgets, "a")
+	keep(t, th.server, kept, ResourceOptions{})
+	th.server.Break(fault(widgetsPath, "list", http.StatusServiceUnavailable))
+	th.factory = newFactory(t, th.server, Options{Types: th.types, Persistence: kept})
+	th.start()
+	s := th.subscribe(everything)
+	th.expect("widgets v1: started 1 1")
+	i := ask(t, th.factory, widgets)
+	waitFor(t, i, func(s Status) bool { return s.State == StateResuming && s.Resuming })
+	th.server.Repair()
+	i.Retry()
+	th.expect("widgets v1: initial a", "widgets v1: synced 1")
+	if !i.Persistence().Resumed || len(s.Types()) != 1 {
+		t.Errorf("it follows %+v, kept is %+v", s.Types(), i.Persistence())
+	}
 }
 
 // TestSubscribeToEmptyType: a generation without objects is announced, and synced.

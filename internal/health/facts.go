@@ -134,7 +134,7 @@ func (f facts) stale(now time.Time) bool {
 	case !f.running:
 		return false
 	case !f.synced:
-		return f.resuming
+		return f.shows()
 	}
 	for _, p := range f.parts.unwell {
 		if f.degrades(p, now) || f.overdue(p, now) {
@@ -143,6 +143,9 @@ func (f facts) stale(now time.Time) bool {
 	}
 	return false
 }
+
+// shows returns whether a running generation shows what an earlier process kept.
+func (f facts) shows() bool { return f.running && !f.synced && f.resuming }
 
 // trouble is the trouble that counts: without lists there is nothing to watch. Watches are closed at once until one has
 // lasted.

@@ -194,6 +194,7 @@ func (h *Health) deriveLocked(now time.Time) {
 		c = f.complaint(now)
 	}
 	s.Reason, s.LastError, s.Message, s.Stale = c.reason, c.err, f.message(c), f.stale(now)
+	s.Resuming = f.shows()
 	h.armLocked(f.deadline(now), now)
 	if stands := f.standing(); stands.refused.says(h.mu.stood.refused) || stands.unreached.says(h.mu.stood.unreached) {
 		h.mu.stood = stands
@@ -262,7 +263,7 @@ func (h *Health) Snapshot() (Status, <-chan struct{}) {
 // differs reports whether a status says something else than another one, beyond when there was contact.
 func (s Status) differs(other Status) bool {
 	return s.State != other.State || s.Reason != other.Reason || s.Generation != other.Generation ||
-		s.Stale != other.Stale || s.Terminating != other.Terminating || s.Shard != other.Shard
+		s.Stale != other.Stale || s.Resuming != other.Resuming || s.Terminating != other.Terminating || s.Shard != other.Shard
 }
 
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

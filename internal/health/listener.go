@@ -112,11 +112,11 @@ func GenerationsBetween(before, after Status) (ended bool, reason requests.Reaso
 
 // Runs returns whether a generation runs.
 func Runs(s Status) bool {
-	return s.State == StateSyncing || s.State == StateSynced || s.State == StateDegraded
+	return s.State == StateSyncing || s.State == StateResuming || s.State == StateSynced || s.State == StateDegraded
 }
 
-// Filled returns whether the cache has been filled in this generation.
-func Filled(s Status) bool { return s.State == StateSynced || s.Stale }
+// Filled returns whether the cache has been filled in this generation: what an earlier process kept does not count.
+func Filled(s Status) bool { return s.State == StateSynced || s.Stale && !s.Resuming }
 
 func (l *Listener) relisted(g Generation, reason requests.RelistReason) []func() {
 	if l.Relisted == nil {

@@ -115,6 +115,29 @@ func TestListenerIsToldInOrder(t *testing.T) {
 		"widgets: Syncing -> Stopped ", "widgets: ended 2 ")
 }
 
+// TestResumingGeneration: what an earlier process kept belongs to the generation that shows it, and syncs it only when that
+// is confirmed, whether or not requests fail meanwhile.
+func TestResumingGeneration(t *testing.T) {
+	e := newExchange(t, true)
+	h := e.health(widgets, false)
+	d, l := e.listen()
+	h.Started()
+	h.Begin("", "1")
+	h.Resuming(1, true)
+	e.expect("shown", d, l,
+		"widgets:  -> Pending ", "Authenticated:  -> Unknown ", "Reachable:  -> Unknown ", "Ready:  -> True ", "TypesKnown:  -> True ",
+		"widgets: Pending -> Syncing ", "widgets: started 1 1", "widgets: Syncing -> Resuming ")
+	r := h.Reporter(1, "")
+	r.Answer(requests.VerbWatch, serverError(403))
+	e.expect("refused", d, l,
+		"widgets: watch failed: Forbidden: "+serverError(403).Error(), "Authenticated: Unknown -> True ", "Reachable: Unknown -> True ",
+		"widgets: Resuming -> Degraded Forbidden")
+	h.Synced(1)
+	e.expect("confirmed while it is degraded", d, l, "widgets: Degraded -> Degraded Forbidden", "widgets: synced 1")
+	h.Stopped("")
+	e.expect("ended", d, l, "widgets: Degraded -> Stopped ", "widgets: ended 1 ")
+}
+
 // TestLateListener: what a listener has missed is told by the present state, and what has ended is left out.
 func TestLateListener(t *testing.T) {
 	e := newExchange(t, false)

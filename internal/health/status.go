@@ -48,6 +48,8 @@ type Status struct {
 	// contact has been possible for half a minute, or what is shown is of an earlier process and not confirmed. The cache
 	// stays readable.
 	Stale bool
+	// Resuming is set while what is shown is of an earlier process and not confirmed, also where the state is Degraded.
+	Resuming bool
 	// Terminating is set while the type's CRD is being deleted and still has objects. The informer goes on
 	// and delivers their deletions.
 	Terminating bool

@@ -36,6 +36,8 @@ type Metrics struct {
 	// Handlers are the present event handlers, those of subscriptions included, and of informers that have stopped none:
 	// what these were not given any more is lost, and waits for nobody.
 	Handlers []HandlerStatus
+	// Persistence tells how the content of each informer is kept, of those whose content is to be kept.
+	Persistence []PersistenceStatus
 	// Counters go on when the last handle is released and the type is acquired again later.
 	Counters
 }
@@ -64,6 +66,8 @@ type Counters struct {
 	ListTime time.Duration
 	// Hits and Misses are as in Stats.
 	Hits, Misses int64
+	// Saves and SaveFailures are Saves and Failures of PersistenceStatus.
+	Saves, SaveFailures int64
 }
 
 // RequestFailureKind is what failures are counted by.
@@ -87,6 +91,8 @@ func (c *Counters) add(other Counters) {
 	c.ListTime += other.ListTime
 	c.Hits += other.Hits
 	c.Misses += other.Misses
+	c.Saves += other.Saves
+	c.SaveFailures += other.SaveFailures
 }
 
 // added returns a map to which the numbers of another one have been added: the same one, unless there was none.
@@ -104,10 +110,12 @@ func added[K comparable](to, numbers map[K]int64) map[K]int64 {
 func (i *Informer) counters() Counters {
 	events, counts := i.core.Events(), i.health.Counts()
 	hits, misses := i.core.Decodes()
+	kept := i.Persistence()
 	return Counters{
 		Adds: events.Adds, Updates: events.Updates, Deletes: events.Deletes,
 		Relists: Relists(counts.Relists), Requests: counts.Requests, Failures: failuresOf(counts.Failures),
 		Lists: counts.Lists, ListTime: counts.ListTime, Hits: hits, Misses: misses,
+		Saves: int64(kept.Saves), SaveFailures: int64(kept.Failures),
 	}
 }
 
@@ -154,6 +162,9 @@ func (m *Metrics) add(i *Informer) {
 	}
 	if !i.IsStopped() {
 		m.Handlers = append(m.Handlers, i.Handlers()...)
+	}
+	if kept := i.Persistence(); kept.Kept {
+		m.Persistence = append(m.Persistence, kept)
 	}
 	m.Counters.add(i.counters())
 }

@@ -60,6 +60,7 @@ func (c *Collector) Collect(metrics chan<- prometheus.Metric) {
 		view.content(m)
 		view.counters(m.Counters)
 		view.handlers(m.Handlers)
+		view.persistence(m)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -31,7 +32,7 @@ func expect(t *testing.T, s func() (float64, bool), what string, want float64) {
 func TestCollector(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, 0, 20, 1)
-	f := newFactory(t, s, dynamicinformer.Options{})
+	f := newFactory(t, s, dynamicinformer.Options{Persistence: shelf{}, PersistenceInterval: time.Millisecond})
 	collector := NewCollector(f, Options{Name: "main"})
 	e := exporter(t, collector)
 
@@ -52,6 +53,11 @@ func TestCollector(t *testing.T) {
 	}
 	if err := h.Informer().Flush(patient(t)); err != nil {
 		t.Fatal(err)
+	}
+	for ctx := patient(t); h.Informer().Persistence().Saves == 0; runtime.Gosched() {
+		if ctx.Err() != nil {
+			t.Fatalf("nothing is saved: %+v", h.Informer().Persistence())
+		}
 	}
 
 	got := scrape(t, e)

@@ -117,12 +117,29 @@ var (
 		name: "reads_total", kind: prometheus.CounterValue, labels: []string{"result"},
 		help: "How often a packed object was read while a decoded copy was in memory (hit), or had to be decoded (miss).",
 	}
+	persisted = metric{
+		name: "persisted_informers", kind: prometheus.GaugeValue, labels: []string{"state"},
+		help: "How many informers whose content is to be kept beyond the process are in this state: Saved, Waiting for the first save, or Failing.",
+	}
+	lastSave = metric{
+		name: "last_save_timestamp_seconds", kind: prometheus.GaugeValue,
+		help: "When the content that is kept was saved, as a Unix time; missing while nothing is kept.",
+	}
+	saves = metric{
+		name: "saves_total", kind: prometheus.CounterValue,
+		help: "How often the content, or what had changed in it, was saved beyond the process.",
+	}
+	saveFailures = metric{
+		name: "save_failures_total", kind: prometheus.CounterValue,
+		help: "How often keeping the content beyond the process failed, loading included.",
+	}
 )
 
 // all are the metrics in the order of the docs.
 var all = []metric{
 	condition, informers, stale, contact, generations, objects, compressed, compressedBytes, memory, budget, used, compressible, overBudget, indexValues, indexEntries, events,
 	relists, sent, failures, lists, lastList, queueLength, lag, reads,
+	persisted, lastSave, saves, saveFailures,
 }
 
 // describe returns what a registry is told of the metric.

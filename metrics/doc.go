@@ -17,7 +17,7 @@
 // Each view of a type has its own: what is said of a type has the labels group, version, resource and view, where view is
 // empty for all objects in their usual form. They last as long as the type is followed: when the last handle to an informer
 // has been released, its series end, and when the type is acquired again its counters go on where they were. There are about
-// 30 for each view, and a bounded number for its handlers and indexes.
+// 30 for each view, six more where its content is kept beyond the process, and a bounded number for its handlers and indexes.
 //
 // # Cost
 //

@@ -119,3 +119,35 @@ func (s sink) handlers(of []dynamicinformer.HandlerStatus) {
 		s.add(lag, h.Lag.Seconds(), h.Name)
 	}
 }
+
+// persistence writes how the content is kept beyond the process: nothing where it is not to be. Of several informers the one
+// that was saved longest ago counts.
+func (s sink) persistence(m dynamicinformer.Metrics) {
+	if len(m.Persistence) == 0 {
+		return
+	}
+	counts := map[string]int{"Saved": 0, "Waiting": 0, "Failing": 0}
+	var oldest time.Time
+	for _, one := range m.Persistence {
+		at := one.Checkpoint.Time
+		switch {
+		case one.Err != nil:
+			counts["Failing"]++
+		case at.IsZero():
+			counts["Waiting"]++
+		default:
+			counts["Saved"]++
+		}
+		if !at.IsZero() && (oldest.IsZero() || at.Before(oldest)) {
+			oldest = at
+		}
+	}
+	for state, n := range counts {
+		s.add(persisted, float64(n), state)
+	}
+	if !oldest.IsZero() {
+		s.add(lastSave, float64(oldest.UnixNano())/1e9)
+	}
+	s.add(saves, float64(m.Saves))
+	s.add(saveFailures, float64(m.SaveFailures))
+}

@@ -1,0 +1,75 @@
+package metrics
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// shelf keeps nothing beyond the test, and fails for what is told it to.
+type shelf struct{ err error }
+
+// View implements dynamicinformer.Persistence.
+func (s shelf) View(string) (dynamicinformer.PersistedView, error) { return s, s.err }
+
+// Checkpoint implements dynamicinformer.PersistedView.
+func (s shelf) Checkpoint() (at dynamicinformer.Checkpoint, ok bool, err error) {
+	return at, false, nil
+}
+
+// Load implements dynamicinformer.PersistedView.
+func (s shelf) Load(func(json []byte) error) error { return errors.New("there is nothing") }
+
+// Save implements dynamicinformer.PersistedView.
+func (s shelf) Save(_ dynamicinformer.Checkpoint, _ bool, write func(dynamicinformer.PersistenceWriter) error) error {
+	return write(s)
+}
+
+// Put implements dynamicinformer.PersistenceWriter.
+func (s shelf) Put(string, []byte) error { return nil }
+
+// Delete implements dynamicinformer.PersistenceWriter.
+func (s shelf) Delete(string) error { return nil }
+
+// Close implements dynamicinformer.PersistedView.
+func (s shelf) Close() error { return nil }
+
+// TestPersistence: what is kept, fails to be kept, and is not to be kept. Shutdown saves what has not been saved by then.
+func TestPersistence(t *testing.T) {
+	s := newServer(t)
+	s.apply(t, 0, 20, 1)
+	begun := float64(time.Now().UnixNano()) / 1e9
+	for name, test := range map[string]struct {
+		kept dynamicinformer.Persistence
+		want map[string]float64 // by state
+	}{
+		"kept":     {shelf{}, map[string]float64{"Saved": 1, "Waiting": 0, "Failing": 0}},
+		"failing":  {shelf{err: errors.New("the disk is full")}, map[string]float64{"Saved": 0, "Waiting": 0, "Failing": 1}},
+		"not kept": {nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFactory(t, s, dynamicinformer.Options{Persistence: test.kept, PersistenceInterval: time.Hour})
+			acquired(t, f, widgets)
+			if err := f.Shutdown(patient(t)); err != nil {
+				t.Fatal(err)
+			}
+			got := scrape(t, exporter(t, NewCollector(f)))
+			for state, want := range test.want {
+				expect(t, func() (float64, bool) { return value(got, "persisted_informers", of{"state": state}) }, state, want)
+			}
+			saved, found := value(got, "last_save_timestamp_seconds", nil)
+			if found != (test.want["Saved"] == 1) || found && saved < begun {
+				t.Errorf("the last save was at %v (there: %v)", saved, found)
+			}
+			saves, found := value(got, "saves_total", nil)
+			if found != (test.kept != nil) || saves != test.want["Saved"] {
+				t.Errorf("%v saves (there: %v)", saves, found)
+			}
+			if failures, _ := value(got, "save_failures_total", nil); (failures > 0) != (test.want["Failing"] == 1) {
+				t.Errorf("%v failures", failures)
+			}
+		})
+	}
+}

@@ -68,7 +68,13 @@ func (w *world) dismiss(s *subscriber) {
 // visit acquires an informer of a type, one that nobody else has asked for, or the one that visitors share already.
 func (w *world) visit(factory int, k *kind) {
 	w.Helper()
-	if len(w.followers) >= len(w.factories)*len(w.kinds)+visitors {
+	here := 0
+	for _, f := range w.followers {
+		if f.handle != nil {
+			here++
+		}
+	}
+	if here >= visitors {
 		return
 	}
 	view := dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.ExceptNamespaces(nowhere)}

@@ -26,7 +26,9 @@ func TestHistory(t *testing.T) {
 			t.Fatalf("run this round again: go test ./history -args -seed=%d -duration=0s", first+rounds)
 		}
 	}
-	t.Logf("%d rounds; %d events were delivered", rounds, w.delivered())
+	w.end(w.process, false)
+	t.Logf("%d rounds; %d events were delivered; %d processes, in which %d informers resumed", rounds, w.delivered(), w.process.begun,
+		w.process.resumed)
 }
 
 // round plays one round and checks its outcome.
@@ -49,6 +51,7 @@ func (w *world) round(r *rand.Rand) {
 			unlucky.link.ExpireWatches()
 		})
 	}
+	w.restarts(r, at)
 	for step := range stepsPerRound {
 		if len(once[step]) > 0 {
 			w.Logf("step %d at %s: %d things happen once", step, time.Now().Format("05.000"), len(once[step]))
@@ -57,7 +60,9 @@ func (w *world) round(r *rand.Rand) {
 			happen()
 		}
 		w.step(r)
+		w.look(w.process)
 	}
+	w.begin(w.process)
 	w.settle()
 }
 

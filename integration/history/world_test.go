@@ -35,6 +35,9 @@ type world struct {
 	subscribers []*subscriber
 	factories   []*dynamicinformer.Factory
 	generations []*generations
+	types       dynamicinformer.TypeSource
+	// process ends and begins again during the history.
+	process *process
 	// joined numbers the subscribers; left is how many events those that have left again were told.
 	joined, left int
 }
@@ -52,8 +55,8 @@ type follower struct {
 	handle *dynamicinformer.Handle
 }
 
-// newWorld installs the types and begins to follow them: in one factory over watch-lists, and in another over
-// lists, of each namespace by itself. Each type is kept in another way.
+// newWorld installs the types and begins to follow them: in one factory over watch-lists, in another over lists, of each
+// namespace by itself, and in a process. Each type is kept in another way.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), *duration+10*time.Minute) // t.Context ends before the cleanups
@@ -70,14 +73,16 @@ func newWorld(t *testing.T) *world {
 		t.Cleanup(func() { w.uninstall(k) })
 		w.install(k)
 	}
-	types := w.runTracker()
-	w.follow("watch-lists", conformance.NewFaults(nil), dynamicinformer.Options{Types: types, Resources: w.storages(0)})
+	w.types = w.runTracker()
+	w.stay("watch-lists", conformance.NewFaults(nil), dynamicinformer.Options{Types: w.types, Resources: w.storages(0)})
 	lists := conformance.NewFaults(nil)
 	lists.RefuseWatchList()
-	w.follow("lists", lists, dynamicinformer.Options{
-		Types: types, Resources: w.storages(1), Linger: -1, MemoryBudget: 1,
+	w.stay("lists", lists, dynamicinformer.Options{
+		Types: w.types, Resources: w.storages(1), Linger: -1, MemoryBudget: 1,
 		Defaults: dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.InNamespaces(w.namespaces...)},
 	})
+	w.process = newProcess(w)
+	w.begin(w.process)
 	w.settle()
 	return w
 }
@@ -102,16 +107,11 @@ func (w *world) runTracker() dynamicinformer.TypeSource {
 	return harness.RunTracker(w, harness.Config(w)).Types()
 }
 
-// follow makes a factory that follows all types, with one subscriber each.
-func (w *world) follow(name string, link *conformance.Faults, options dynamicinformer.Options) {
+// stay makes a factory that follows all types until the end.
+func (w *world) stay(name string, link *conformance.Faults, options dynamicinformer.Options) {
 	w.Helper()
-	g := newGenerations(name)
-	w.generations = append(w.generations, g)
-	options.Config, options.Listener = through(link, harness.Config(w)), g.listener()
-	factory, err := dynamicinformer.New(options)
-	if err != nil {
-		w.Fatal(err)
-	}
+	factory := w.follow(name, link, options)
+	w.factories = append(w.factories, factory)
 	w.Cleanup(func() {
 		for _, s := range w.subscribers {
 			s.GoOn()
@@ -120,6 +120,18 @@ func (w *world) follow(name string, link *conformance.Faults, options dynamicinf
 			w.Error(err)
 		}
 	})
+}
+
+// follow makes a factory that follows all types, with one subscriber each. Somebody has to shut it down.
+func (w *world) follow(name string, link *conformance.Faults, options dynamicinformer.Options) *dynamicinformer.Factory {
+	w.Helper()
+	g := newGenerations(name)
+	w.generations = append(w.generations, g)
+	options.Config, options.Listener = through(link, harness.Config(w)), g.listener()
+	factory, err := dynamicinformer.New(options)
+	if err != nil {
+		w.Fatal(err)
+	}
 	for _, k := range w.kinds {
 		i, err := factory.ForResource(k.gvr)
 		if err != nil {
@@ -129,10 +141,10 @@ func (w *world) follow(name string, link *conformance.Faults, options dynamicinf
 		w.followers = append(w.followers, f)
 		w.subscribeTo(f, false)
 	}
-	w.factories = append(w.factories, factory)
 	if err := factory.Start(w.ctx); err != nil {
 		w.Fatal(err)
 	}
+	return factory
 }
 
 func through(link *conformance.Faults, config *rest.Config) *rest.Config {

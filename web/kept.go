@@ -113,12 +113,12 @@ func (s Source) kind(k *kept) references.Type {
 	return t
 }
 
-// columns are the printer columns of the version that is followed.
+// columns are the printer columns of the version that is followed, and of types without a definition those of builtIn.
 func (s Source) columns(k *kept) []crd.Column {
 	gvr := k.informer.GVR()
 	d := s.definition(gvr)
 	if d == nil {
-		return nil
+		return builtIn[gvr.GroupResource()]
 	}
 	version := gvr.Version
 	if followed := k.informer.Status().Version; followed != "" {

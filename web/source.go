@@ -25,7 +25,8 @@ type Source struct {
 	Indexes    func(schema.GroupVersionResource) []*indexers.Index
 	References func(schema.GroupVersionResource) []*indexers.Reference
 	// Definition returns the CustomResourceDefinition of a type, for its kind and printer columns, or nil. It is called for
-	// each look at a type, and must not wait for a server. Default: none is known, and tables have name and age.
+	// each look at a type, and must not wait for a server. Default: none is known. Tables of types without a
+	// definition have name and age, and those of the usual built-in types some of their fields.
 	Definition func(schema.GroupVersionResource) *crd.Definition
 }
 

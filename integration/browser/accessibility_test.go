@@ -1,0 +1,145 @@
+package browser_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// spoken is an element as Chromium tells a screen reader of it.
+type spoken struct {
+	role, name string
+	// properties are those that are set: focused, live, pressed, expanded and so on.
+	properties map[string]string
+}
+
+// node is an element of the accessibility tree, as the protocol has it; cdproto does not know all names of properties.
+type node struct {
+	Ignored    bool      `json:"ignored"`
+	Role       nodeValue `json:"role"`
+	Name       nodeValue `json:"name"`
+	Properties []struct {
+		Name  string    `json:"name"`
+		Value nodeValue `json:"value"`
+	} `json:"properties"`
+}
+
+type nodeValue struct {
+	Value any `json:"value"`
+}
+
+func (v nodeValue) String() string {
+	if v.Value == nil {
+		return ""
+	}
+	return fmt.Sprint(v.Value)
+}
+
+// tree is what a screen reader is told of the page.
+func (b *tab) tree() []spoken {
+	b.Helper()
+	var answer struct {
+		Nodes []node `json:"nodes"`
+	}
+	b.run(chromedp.ActionFunc(func(ctx context.Context) error {
+		return cdp.Execute(ctx, accessibility.CommandGetFullAXTree, nil, &answer)
+	}))
+	var all []spoken
+	for _, n := range answer.Nodes {
+		if n.Ignored {
+			continue
+		}
+		s := spoken{role: n.Role.String(), name: n.Name.String(), properties: map[string]string{}}
+		for _, property := range n.Properties {
+			s.properties[property.Name] = property.Value.String()
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// named are roles that say nothing without a name. Groups are not among them: a details element is one, and its summary names it.
+var named = []string{"button", "link", "textbox", "searchbox", "combobox", "grid", "region", "navigation", "complementary", "dialog", "image", "columnheader"}
+
+// hears waits until the tree has an element with a role, a name that begins with a text, and properties: names and values in
+// turn.
+func (b *tab) hears(role, name string, properties ...string) {
+	b.Helper()
+	var tree []spoken
+	for b.ctx.Err() == nil {
+		tree = b.tree()
+		if slices.ContainsFunc(tree, func(s spoken) bool {
+			fits := s.role == role && strings.HasPrefix(s.name, name)
+			for pair := range slices.Chunk(properties, 2) {
+				fits = fits && s.properties[pair[0]] == pair[1]
+			}
+			return fits
+		}) {
+			return
+		}
+	}
+	b.Fatalf("no %s %q with %q is in %v", role, name, properties, tree)
+}
+
+// TestAccessibility reads the pages as a screen reader does, and moves as one does without a mouse.
+func TestAccessibility(t *testing.T) {
+	b := open(t, serve(t, inMemory(t, 0).Config(), platform(t), secrets).link(), 1280, 800)
+	b.has(".connection", "Live")
+	whole := func(page string) {
+		t.Helper()
+		for _, s := range b.tree() {
+			if slices.Contains(named, s.role) && strings.TrimSpace(s.name) == "" {
+				t.Errorf("%s: a %s has no name: %v", page, s.role, s.properties)
+			}
+		}
+	}
+
+	b.has(".grid-row", "workloads")
+	b.hears("grid", "Types", "focused", "true")
+	b.hears("status", "", "live", "polite")
+	b.hears("searchbox", "Search types")
+	b.hears("columnheader", "State")
+	b.hears("group", "Only this state")
+	b.hears("heading", "Types")
+	whole("types")
+	b.key(kb.ArrowDown)
+	b.hears("grid", "Types", "focused", "true")
+	b.await(`document.getElementById(document.querySelector("[role=grid]").getAttribute("aria-activedescendant"))?.matches(".grid-row.active[aria-rowindex='3']")`)
+
+	b.goTo(workloadsPlace)
+	b.has(".grid-row", "ledger")
+	b.hears("grid", "Objects", "focused", "true")
+	b.hears("combobox", "")
+	b.hears("complementary", "Indexes and references")
+	b.hears("gridcell", "ledger")
+	whole("type")
+
+	b.goTo("#/object?type=workloads.demo.crdcache.dev%2Fv1&key=payments%2Fledger")
+	b.has(".conditions", "Ready")
+	b.has(".graph .node", "production-eu")
+	b.hears("heading", "Workload payments/ledger")
+	b.hears("region", "Changes")
+	whole("object")
+
+	b.goTo("#/events")
+	b.has(".log", "Waiting")
+	b.hears("region", "Events, the latest first", "focused", "true")
+	b.hears("button", "Pause", "pressed", "false")
+	b.hears("group", "Kinds of events")
+	b.key("p")
+	b.hears("button", "Resume", "pressed", "true")
+	whole("events")
+
+	b.key("?")
+	b.hears("dialog", "Keyboard", "modal", "true")
+	whole("help")
+	b.key(kb.Escape)
+	b.await(`!document.getElementById("help").open`)
+}

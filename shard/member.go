@@ -62,6 +62,8 @@ type Member struct {
 		seats  map[int]*seat
 		// pauses says until when a shard is left alone, because electing has failed.
 		pauses map[int]time.Time
+		// reported is when the log was last told why a shard was not acquired.
+		reported time.Time
 	}
 }
 

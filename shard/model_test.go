@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
@@ -21,6 +22,7 @@ const modelShards = 8
 type model struct {
 	*testing.T
 	config *rest.Config
+	logger klog.Logger // of the replicas
 	random *rand.Rand
 	begin  time.Time
 	group  sync.WaitGroup
@@ -62,7 +64,7 @@ func run(t *testing.T, seed uint64, script func(m *model)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := &model{T: t, config: cluster.Config(), random: rand.New(&source{inner: rand.NewPCG(seed, 0)}), begin: time.Now()}
+		m := &model{T: t, config: cluster.Config(), logger: klog.Background(), random: rand.New(&source{inner: rand.NewPCG(seed, 0)}), begin: time.Now()}
 		for k := range m.mu.tokens {
 			m.mu.tokens[k] = -1
 		}
@@ -107,7 +109,7 @@ func (m *model) start(rate float64, skew time.Duration) *replica {
 	origin := time.Now()
 	member.now = func() time.Time { return origin.Add(time.Duration(float64(time.Since(origin)) * rate)) }
 	r := &replica{Member: member, network: n, name: member.Identity(), held: map[int]*work{}}
-	ctx, cancel := context.WithCancel(m.Context())
+	ctx, cancel := context.WithCancel(klog.NewContext(m.Context(), m.logger))
 	ended := make(chan struct{})
 	m.group.Go(func() { // ended by stop
 		defer close(ended)

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
 )
 
@@ -21,12 +22,44 @@ func (m *Member) bePresent(ctx context.Context, present chan<- struct{}) {
 	name := m.options.Name + "-member-" + m.id
 	once := sync.OnceFunc(func() { close(present) })
 	for ctx.Err() == nil {
-		lock := m.leaseLock(name, nil)
-		m.elect(ctx, &lock, once)
+		m.elect(ctx, &presence{LeaseLock: m.leaseLock(name, nil), logger: klog.FromContext(ctx)}, once)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.options.RetryPeriod)
 	defer cancel()
 	m.remove(ctx, name, metav1.DeleteOptions{})
+}
+
+// presence is the Lease of a member as an elector sees it. Its failures are logged: a replica that cannot write it takes no shards.
+type presence struct {
+	resourcelock.LeaseLock
+	logger klog.Logger
+}
+
+// Create creates the Lease.
+func (p *presence) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return p.report(ctx, p.LeaseLock.Create(ctx, record))
+}
+
+// Update writes the Lease.
+func (p *presence) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return p.report(ctx, p.LeaseLock.Update(ctx, record))
+}
+
+// Get reads the Lease.
+func (p *presence) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := p.LeaseLock.Get(ctx)
+	if !apierrors.IsNotFound(err) {
+		_ = p.report(ctx, err)
+	}
+	return record, raw, err
+}
+
+// report logs an error, unless the end came first, and returns it.
+func (p *presence) report(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() == nil {
+		p.logger.Error(err, "The replica cannot say that it is there, and shares no shards until it can", "lease", p.Describe())
+	}
+	return err
 }
 
 // remove deletes the Lease of a member.

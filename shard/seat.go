@@ -2,9 +2,11 @@ package shard
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
 )
@@ -78,11 +80,23 @@ func (m *Member) settle(ctx context.Context) {
 		case ended && s.acquired.IsZero() && isClosed(s.over):
 			delete(m.mu.seats, shard)
 			m.mu.pauses[shard] = time.Now().Add(m.options.retryPeriod())
+			m.reportLocked(ctx, s)
 		case ended && !s.acquired.IsZero() && !s.draining:
 			klog.FromContext(ctx).Info("A shard was lost", "lease", s.lock.Describe(), "cause", context.Cause(s.tenure.ctx))
 			m.leave(ctx, s)
 		}
 	}
+}
+
+// reportLocked logs why a shard was not acquired, unless somebody else was faster, or the log has just told of another one.
+func (m *Member) reportLocked(ctx context.Context, s *seat) {
+	cause := context.Cause(s.tenure.ctx)
+	faster := errors.Is(cause, errHeld) || apierrors.IsConflict(cause) || apierrors.IsAlreadyExists(cause)
+	if faster || ctx.Err() != nil || time.Since(m.mu.reported) < m.options.RetryPeriod {
+		return
+	}
+	m.mu.reported = time.Now()
+	klog.FromContext(ctx).Error(cause, "A shard was not acquired", "lease", s.lock.Describe())
 }
 
 // leave gives up a seat: it has its work ended, if any was begun, and then its Lease released. Needs the lock.

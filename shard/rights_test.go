@@ -1,0 +1,123 @@
+package shard
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+)
+
+// TestMissingRights: a replica that may not write Leases logs it, not too often, and takes its shards once it may.
+func TestMissingRights(t *testing.T) {
+	for name, test := range map[string]struct{ forbidden, logged string }{
+		"member": {`"name":"model-member-`, "The replica cannot say that it is there, and shares no shards until it can"},
+		"shards": {`"name":"model-00`, "A shard was not acquired"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, 1, func(m *model) {
+				rights, log := &missingRights{text: test.forbidden}, &errorLog{}
+				m.config = rest.CopyConfig(m.config)
+				m.config.Wrap(rights.wrap)
+				m.logger = klog.New(log)
+				m.start(1, 0)
+				time.Sleep(time.Minute)
+				if n := log.count(test.logged + ": you may not"); n < 2 || n > 12 {
+					m.Errorf("logged %d times within a minute", n)
+				}
+				rights.grant()
+				m.awaitFair(time.Minute, "the right was granted")
+			})
+		})
+	}
+}
+
+// missingRights has creations of what has a text in it be refused, until they are granted.
+type missingRights struct {
+	text  string
+	inner http.RoundTripper
+
+	mu      sync.Mutex
+	granted bool
+}
+
+func (r *missingRights) wrap(inner http.RoundTripper) http.RoundTripper {
+	r.inner = inner
+	return r
+}
+
+func (r *missingRights) grant() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.granted = true
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r *missingRights) RoundTrip(request *http.Request) (*http.Response, error) {
+	r.mu.Lock()
+	granted := r.granted
+	r.mu.Unlock()
+	if granted || request.Method != http.MethodPost {
+		return r.inner.RoundTrip(request)
+	}
+	body, err := io.ReadAll(request.Body)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Contains(body, []byte(r.text)) {
+		request.Body = io.NopCloser(bytes.NewReader(body))
+		return r.inner.RoundTrip(request)
+	}
+	status := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"you may not","reason":%q,"code":403}`, metav1.StatusReasonForbidden)
+	return &http.Response{
+		StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}}, Request: request,
+		Body: io.NopCloser(strings.NewReader(status)),
+	}, nil
+}
+
+// errorLog is a log that keeps errors.
+type errorLog struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+// count returns how many lines begin with a text.
+func (l *errorLog) count(text string) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.lines {
+		if strings.HasPrefix(line, text) {
+			n++
+		}
+	}
+	return n
+}
+
+// Error implements klog.LogSink.
+func (l *errorLog) Error(err error, message string, _ ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, fmt.Sprintf("%s: %v", message, err))
+}
+
+// Init implements klog.LogSink.
+func (l *errorLog) Init(klog.RuntimeInfo) {}
+
+// Enabled implements klog.LogSink.
+func (l *errorLog) Enabled(int) bool { return false }
+
+// Info implements klog.LogSink.
+func (l *errorLog) Info(int, string, ...any) {}
+
+// WithValues implements klog.LogSink.
+func (l *errorLog) WithValues(...any) klog.LogSink { return l }
+
+// WithName implements klog.LogSink.
+func (l *errorLog) WithName(string) klog.LogSink { return l }

@@ -170,11 +170,14 @@ func (c *cache) acquire(r discovery.Resource) (*keptType, error) {
 	return k, nil
 }
 
-// keeps reports whether a type is kept, in some version.
-func (c *cache) keeps(gr schema.GroupResource) bool {
+// keeps returns the version in which a type is kept; false where it is not.
+func (c *cache) keeps(gr schema.GroupResource) (discovery.Resource, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.mu.types[gr] != nil
+	if k := c.mu.types[gr]; k != nil {
+		return k.resource, true
+	}
+	return discovery.Resource{}, false
 }
 
 // list returns what is kept, by group and resource.

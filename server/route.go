@@ -11,6 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/metrics"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
+	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -95,16 +96,19 @@ func (h *router) serveType(w http.ResponseWriter, r *http.Request, info *apirequ
 	case !ok || !agrees(info, asked):
 		readapi.WriteError(w, r, apierrors.NewBadRequest(fmt.Sprintf("%s is not an address that is served here", r.URL.Path)))
 		return
-	case !h.cache.keeps(gr):
+	}
+	kept, ok := h.cache.keeps(gr)
+	if !ok {
 		readapi.WriteError(w, r, errNotKept(gr))
 		return
 	}
+	measured := measuredAs(info, kept)
 	long := info.Verb == "watch"
 	served := http.Handler(h.cache.live)
 	if long {
 		served = h.watches.bound(served)
 	}
-	instrumented := metrics.InstrumentHandlerFunc(strings.ToUpper(info.Verb), gr.Group, info.APIVersion, gr.Resource, info.Subresource,
+	instrumented := metrics.InstrumentHandlerFunc(strings.ToUpper(info.Verb), gr.Group, measured.APIVersion, gr.Resource, measured.Subresource,
 		metrics.CleanScope(info), component, false, "", func(w http.ResponseWriter, r *http.Request) {
 			h.limits.serve(w, r, user, long, served)
 		})
@@ -112,7 +116,23 @@ func (h *router) serveType(w http.ResponseWriter, r *http.Request, info *apirequ
 		instrumented(w, r)
 		return
 	}
-	metrics.RecordLongRunning(r, info, component, func() { instrumented(w, r) })
+	metrics.RecordLongRunning(r, measured, component, func() { instrumented(w, r) })
+}
+
+// other is what metrics call versions and subresources that users may have invented.
+const other = "other"
+
+// measuredAs returns what metrics take a request for. Each version and subresource that they tell apart takes memory for ever,
+// and whoever may read a type may name any version of it.
+func measuredAs(info *apirequest.RequestInfo, kept discovery.Resource) *apirequest.RequestInfo {
+	measured := *info
+	if info.APIVersion != kept.GVR.Version {
+		measured.APIVersion = other
+	}
+	if !slices.Contains([]string{"", "status", "scale"}, info.Subresource) {
+		measured.Subresource = other
+	}
+	return &measured
 }
 
 // errNotKept is for types that there may be in the cluster, and not here.

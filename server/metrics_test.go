@@ -1,0 +1,61 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/authentication/user"
+	apimetrics "k8s.io/apiserver/pkg/endpoints/metrics"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+	genericserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/rest"
+)
+
+// TestInventedNamesAreNotMeasured: versions and subresources that users invent share their metrics.
+func TestInventedNamesAreNotMeasured(t *testing.T) {
+	apimetrics.Register()
+	config := DefaultConfig()
+	c, err := newCache(&rest.Config{Host: "http://127.0.0.1:1"}, &config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.live.Close()
+	k := &keptType{}
+	k.resource.GVR = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "invented"}
+	c.mu.types[k.resource.GVR.GroupResource()] = k
+	h := &router{cache: c, limits: newLimits(Limits{}, 1), watches: &watchTimes{min: 1, max: 1, serving: t.Context()}}
+	resolver := queryResolver{genericserver.NewRequestInfoResolver(genericserver.NewConfig(serializer.NewCodecFactory(newScheme())))}
+	for i := range 20 {
+		for _, path := range []string{
+			"/apis/example.com/v%d/invented", "/apis/example.com/v%d/invented?watch=true", "/query/apis/example.com/v%d/invented",
+			"/apis/example.com/v1/namespaces/a/invented/b/s%d",
+		} {
+			r := httptest.NewRequest(http.MethodGet, fmt.Sprintf(path, 1+i), nil)
+			info, err := resolver.NewRequestInfo(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx := apirequest.WithUser(apirequest.WithRequestInfo(r.Context(), info), &user.DefaultInfo{Name: "a"})
+			h.ServeHTTP(httptest.NewRecorder(), r.WithContext(ctx))
+		}
+	}
+	exposed, err := c.metricsHandler(h.limits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := httptest.NewRecorder()
+	exposed.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	names := map[string]int{}
+	for _, found := range regexp.MustCompile(`resource="invented",.*subresource="(.*?)",.*version="(.*?)"`).FindAllStringSubmatch(answer.Body.String(), -1) {
+		names[found[1]]++
+		names[found[2]]++
+	}
+	if len(names) != 3 || names[""] == 0 || names["v1"] == 0 || names[other] == 0 {
+		t.Errorf("the metrics have the versions and subresources %v", names)
+	}
+}

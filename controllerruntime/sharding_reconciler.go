@@ -97,6 +97,19 @@ func (r *shardedReconciler) Reconcile(ctx context.Context, request reconcile.Req
 	return result, err
 }
 
+// checkScope returns an error for a type without namespaces that is not sharded. Each replica has all of its objects, and is told of
+// them once: what came before the shards did would be dropped, and never come again.
+func (r *shardedReconciler) checkScope(request reconcile.Request) error {
+	if request.Namespace != "" || len(r.sharding.options.Objects) > 0 {
+		return nil
+	}
+	namespaced, err := apiutil.IsObjectNamespaced(r.object, r.cache.scheme, r.cache.mapper)
+	if err == nil && !namespaced {
+		err = reconcile.TerminalError(fmt.Errorf("controllerruntime: objects of %T have no namespace, and are not sharded: name them in ShardingOptions.Objects", r.object))
+	}
+	return err
+}
+
 // locate returns the shard of an object, -1 where there is nothing to do; and its UID, if it was deleted.
 func (r *shardedReconciler) locate(ctx context.Context, request reconcile.Request) (k int, deleted types.UID, err error) {
 	if r.err != nil {
@@ -104,7 +117,7 @@ func (r *shardedReconciler) locate(ctx context.Context, request reconcile.Reques
 	}
 	s := r.sharding
 	if s.options.Key == dynamicinformer.ShardByNamespace {
-		return s.shardOf(request.Namespace), "", nil
+		return s.shardOf(request.Namespace), "", r.checkScope(request)
 	}
 	uid, err := r.cache.uidOf(ctx, request.NamespacedName, r.object)
 	switch {

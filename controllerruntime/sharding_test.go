@@ -319,6 +319,10 @@ func TestShardingByNamespace(t *testing.T) {
 				}
 			}
 		}
+		whole := sharding.Reconciler(&corev1.Namespace{}, nil)
+		if _, err := whole.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Name: "web"}}); err == nil || !strings.Contains(err.Error(), "not sharded") {
+			t.Errorf("a type without namespaces: %v", err)
+		}
 		var configMaps corev1.ConfigMapList
 		var all corev1.NamespaceList
 		if err := errors.Join(c.List(t.Context(), &configMaps), c.List(t.Context(), &all)); err != nil {

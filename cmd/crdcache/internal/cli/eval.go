@@ -42,7 +42,7 @@ func newEval(streams genericiooptions.IOStreams) *cobra.Command {
 		RunE:              runs(streams, f.toOptions),
 	}
 	set := cmd.Flags()
-	set.StringSliceVarP(&f.files, "filename", "f", nil, "File or directory with objects, YAML or JSON; - is standard input. May be repeated.")
+	set.StringSliceVarP(&f.files, "filename", "f", nil, "File or directory with objects, YAML or JSON, or a snapshot; - is standard input. May be repeated.")
 	set.BoolVarP(&f.recursive, "recursive", "R", false, "Read directories with everything below them.")
 	set.StringVar(&f.dialect, "dialect", jsonpath.Literal.String(), "How ['a.b'] is read: literal (one key) or kubectl (a, then b).")
 	print.CompleteWords(cmd, "dialect", []string{jsonpath.Literal.String(), jsonpath.Kubectl.String()})

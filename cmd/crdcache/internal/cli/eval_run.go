@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/offline"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/internal/manifest"
 )
@@ -45,7 +46,7 @@ func (o *evalOptions) showAll(ctx context.Context, out *bufio.Writer) error {
 	var first *unstructured.Unstructured
 	objects := 0
 	options := manifest.ReadOptions{Paths: o.files, Flat: !o.recursive, In: o.In, Warn: func(p *manifest.Problem) { o.warn(p.Error()) }}
-	err := manifest.ReadFiles(ctx, options, func(object *unstructured.Unstructured, _ func(error)) error {
+	err := offline.ReadFiles(ctx, options, nil, func(object *unstructured.Unstructured, _ func(error)) error {
 		switch objects++; objects {
 		case 1:
 			first = object

@@ -109,37 +109,64 @@ func (c *comparison) records(f *snapshot.File, gr schema.GroupResource) iter.Seq
 }
 
 // without is what is not compared of a type: what was asked for, and what one of the snapshots was saved without.
-func (c *comparison) without(gr schema.GroupResource) dynamicinformer.Prune {
-	prune := pruneOf(c.ignored)
+func (c *comparison) without(gr schema.GroupResource) omission {
+	without := omissionOf(c.ignored)
 	for _, redacted := range slices.Concat(c.before.Contents().Redacted, c.after.Contents().Redacted) {
 		if slices.Contains(redacted.Resources, gr.String()) {
-			prune.Paths = append(prune.Paths, redacted.Paths...)
+			without.prune.Paths = append(without.prune.Paths, redacted.Paths...)
 		}
 	}
-	return prune
+	return without
 }
 
 // managedFields is the name of the part of objects that says who wrote which field.
 const managedFields = "managedFields"
 
-// pruneOf leaves out fields that are named by a path, or are well known.
-func pruneOf(ignored []string) dynamicinformer.Prune {
-	var prune dynamicinformer.Prune
+// omission is what is left out of objects before they are compared.
+type omission struct {
+	prune dynamicinformer.Prune
+	// fields are those of identity.
+	fields [][]string
+}
+
+// identity are fields that a Prune does not leave out, because caches need them. A comparison does not: it goes by keys.
+var identity = map[string][]string{
+	".apiVersion": {"apiVersion"}, ".kind": {"kind"}, ".metadata": {"metadata"},
+	".metadata.name": {"metadata", "name"}, ".metadata.namespace": {"metadata", "namespace"},
+	".metadata.uid": {"metadata", "uid"}, ".metadata.resourceVersion": {"metadata", "resourceVersion"},
+}
+
+// omissionOf leaves out fields that are named by a path, or are well known.
+func omissionOf(ignored []string) omission {
+	var o omission
 	for _, one := range ignored {
 		switch {
 		case one == managedFields:
-			prune.Presets = append(prune.Presets, dynamicinformer.PruneManagedFields)
+			o.prune.Presets = append(o.prune.Presets, dynamicinformer.PruneManagedFields)
 		case one == "status":
-			prune.Paths = append(prune.Paths, ".status")
+			o.prune.Paths = append(o.prune.Paths, ".status")
+		case identity[one] != nil:
+			o.fields = append(o.fields, identity[one])
 		default:
-			prune.Paths = append(prune.Paths, one)
+			o.prune.Paths = append(o.prune.Paths, one)
 		}
 	}
-	return prune
+	return o
+}
+
+// apply leaves the same out of a decoded object, which it changes.
+func (o omission) apply(object *unstructured.Unstructured) error {
+	if err := o.prune.Apply(object); err != nil {
+		return err
+	}
+	for _, field := range o.fields {
+		unstructured.RemoveNestedField(object.Object, field...)
+	}
+	return nil
 }
 
 // differing compares two states of an object field by field.
-func differing(a, b snapshot.Record, without dynamicinformer.Prune) (objectDifference, error) {
+func differing(a, b snapshot.Record, without omission) (objectDifference, error) {
 	before, err := decodedWithout(a, without)
 	if err != nil {
 		return objectDifference{}, err
@@ -166,10 +193,10 @@ func differing(a, b snapshot.Record, without dynamicinformer.Prune) (objectDiffe
 	return d, nil
 }
 
-func decodedWithout(r snapshot.Record, without dynamicinformer.Prune) (map[string]any, error) {
+func decodedWithout(r snapshot.Record, without omission) (map[string]any, error) {
 	var u unstructured.Unstructured
 	if err := utiljson.Unmarshal(r.JSON, &u.Object); err != nil {
 		return nil, err
 	}
-	return u.Object, without.Apply(&u)
+	return u.Object, without.apply(&u)
 }

@@ -51,7 +51,7 @@ func newSnapshotDiff(streams genericiooptions.IOStreams) *cobra.Command {
 	set := cmd.Flags()
 	f.target.Add(set)
 	set.StringVarP(&f.output, "output", "o", formatText, "Output format: text, json or yaml.")
-	set.StringSliceVar(&f.ignore, "ignore", nil, "Leave out these fields: status, managedFields, or paths, as in '.metadata.annotations[\"example.com/seen\"]'. May be repeated.")
+	set.StringSliceVar(&f.ignore, "ignore", nil, "Leave out these fields: status, managedFields, or paths, as in .metadata.uid or '.metadata.annotations[\"example.com/seen\"]'. May be repeated.")
 	f.color.Add(set)
 	f.target.Complete(cmd)
 	print.CompleteWords(cmd, "output", snapshotDiffFormats)
@@ -105,7 +105,7 @@ func (f *snapshotDiffFlags) toOptions(cmd *cobra.Command, args []string, streams
 			return nil, exit.Usagef("--ignore takes status, managedFields or a path, as in .spec.replicas; got %q", one)
 		}
 	}
-	if err := pruneOf(f.ignore).Validate(); err != nil {
+	if err := omissionOf(f.ignore).prune.Validate(); err != nil {
 		return nil, exit.Usagef("--ignore: %v", err)
 	}
 	if o.color, err = f.color.Enabled(streams.Out); err != nil {

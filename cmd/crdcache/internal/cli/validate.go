@@ -40,7 +40,7 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	set := cmd.Flags()
 	f.target.Add(set)
-	set.StringSliceVar(&f.crds, "crds", nil, "File or directory with CustomResourceDefinitions to compare the paths with. May be repeated.")
+	set.StringSliceVar(&f.crds, "crds", nil, "File or directory with CustomResourceDefinitions to compare the paths with, or a snapshot. May be repeated.")
 	set.BoolVar(&f.live, "live", false, "Compare the paths with the CustomResourceDefinitions of the cluster.")
 	set.StringVarP(&f.output, "output", "o", formatText, "Output format: text, on stderr, or json, on stdout.")
 	f.target.Complete(cmd)

@@ -11,16 +11,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/offline"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/manifest"
+	"github.com/crdcache/crdcache/snapshot"
 )
 
-// DefinitionsFromFiles reads all definitions of files, and of the YAML and JSON files below directories, as --from reads them.
+// DefinitionsFromFiles reads all definitions of files, which may be snapshots, and of the YAML and JSON files below directories,
+// as --from reads them.
 // Files without any definition are fine as long as one has some. What can be read comes together with the joined errors.
 func DefinitionsFromFiles(ctx context.Context, paths []string, in io.Reader) ([]*crd.Definition, error) {
 	var all []*crd.Definition
-	err := manifest.ReadFiles(ctx, manifest.ReadOptions{Paths: paths, In: in}, func(object *unstructured.Unstructured, wrong func(error)) error {
+	wanted := func(t snapshot.Type) bool { return t.GVR().GroupResource() == crd.GVR.GroupResource() }
+	err := offline.ReadFiles(ctx, manifest.ReadOptions{Paths: paths, In: in}, wanted, func(object *unstructured.Unstructured, wrong func(error)) error {
 		if object.GetKind() != definitionKind || object.GroupVersionKind().Group != crd.GVR.Group {
 			return nil
 		}

@@ -1,0 +1,90 @@
+package offline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/crdcache/crdcache/internal/manifest"
+	"github.com/crdcache/crdcache/snapshot"
+)
+
+// ReadFiles is manifest.ReadFiles for paths of which some may be snapshots. Of these it reads the types that are wanted; nil:
+// all.
+func ReadFiles(ctx context.Context, options manifest.ReadOptions, wanted func(snapshot.Type) bool, take manifest.Take) error {
+	snapshots := map[string]func() (*snapshot.File, error){}
+	for _, path := range options.Paths {
+		source := &Options{In: options.In}
+		open, err := snapshotAt(ctx, path, source)
+		options.In = source.In
+		if err == nil && open != nil { // else reading it as a manifest says what is wrong
+			snapshots[path] = open
+		}
+	}
+	if len(snapshots) == 0 {
+		return manifest.ReadFiles(ctx, options, take)
+	}
+	var ended error
+	noted := func(object *unstructured.Unstructured, wrong func(error)) error {
+		ended = take(object, wrong)
+		return ended
+	}
+	var failed []error
+	for _, path := range options.Paths {
+		one := options
+		one.Paths = []string{path}
+		var err error
+		if open := snapshots[path]; open != nil {
+			err = readSnapshot(ctx, (&manifest.File{Path: path}).Name(), open, wanted, noted)
+		} else {
+			err = manifest.ReadFiles(ctx, one, noted)
+		}
+		switch {
+		case ended != nil:
+			return ended
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
+}
+
+// readSnapshot passes the objects of a snapshot to take, type by type. A type that was asked for when it was saved, and could
+// not be read, is an error that keeps nothing else from being read.
+func readSnapshot(ctx context.Context, name string, open func() (*snapshot.File, error), wanted func(snapshot.Type) bool, take manifest.Take) error {
+	file, err := open()
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	var failed []error
+	wrong := func(err error) { failed = append(failed, &manifest.Problem{File: name, Err: err}) }
+	for _, saved := range file.Contents().Types {
+		if wanted != nil && !wanted(saved.Type) {
+			continue
+		}
+		gr := saved.GVR().GroupResource()
+		if saved.Missing != nil && !saved.Unasked {
+			wrong(fmt.Errorf("%s was not saved: %s", gr, saved.Missing.Message))
+		}
+		for record, err := range file.Objects(gr).All {
+			if err != nil {
+				return errors.Join(append(failed, fmt.Errorf("%s: %w", name, err))...)
+			}
+			object := &unstructured.Unstructured{}
+			if err := utiljson.Unmarshal(record.JSON, &object.Object); err != nil {
+				wrong(fmt.Errorf("%s %s: %w", gr, record.Key, err))
+				continue
+			}
+			object.SetGroupVersionKind(saved.GroupVersion().WithKind(saved.Kind)) // a record has no apiVersion
+			if err := take(object, wrong); err != nil || ctx.Err() != nil {
+				return errors.Join(append(failed, err)...)
+			}
+		}
+	}
+	return errors.Join(failed...)
+}

@@ -40,11 +40,15 @@ func (w *world) settle() {
 	}
 }
 
-// agrees compares what is in the cache with what the server lists, and that with what was written.
+// agrees compares what is in the cache with what the server lists, and that with what was written. What is to be kept on disk
+// is kept.
 func (w *world) agrees(ctx context.Context, f *follower) error {
 	status := f.Status()
 	if status.State != dynamicinformer.StateSynced || !f.HasSynced() {
 		return fmt.Errorf("%s is synced: %v, with the status %+v", f.name, f.HasSynced(), status)
+	}
+	if kept := f.Persistence(); kept.Kept && (kept.Err != nil || kept.Checkpoint.ResourceVersion == "") { // for now: it is tried again
+		return fmt.Errorf("%s is not kept: %+v", f.name, kept)
 	}
 	list, err := w.admin.Resource(f.kind.gvr).List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -79,12 +79,8 @@ func (w *world) end(p *process, killed bool) {
 		if !of(f) {
 			continue
 		}
-		status := f.Persistence()
-		if status.Resumed {
+		if f.Persistence().Resumed {
 			p.resumed++
-		}
-		if status.Err != nil && !(killed && errors.Is(status.Err, errKilled)) {
-			w.Errorf("%s: what is kept: %+v", f.name, status)
 		}
 		f.generations.report(w)
 	}

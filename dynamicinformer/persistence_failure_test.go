@@ -2,6 +2,8 @@ package dynamicinformer
 
 import (
 	"errors"
+	"net/http"
+	"slices"
 	"testing"
 	"time"
 )
@@ -48,6 +50,34 @@ func TestHangingPersistence(t *testing.T) {
 		v := h.views[i.keeper.key]
 		return v != nil && !v.claimed
 	})
+}
+
+// TestLateRecall: what a disk brings too late is not taken for what is shown already, which is nothing.
+func TestLateRecall(t *testing.T) {
+	for name, options := range storages {
+		t.Run(name, func(t *testing.T) {
+			server, h := newServer(t), hangingShelf{newShelf(), make(chan struct{})}
+			h.texts = name == "texts"
+			server.Create(t, widgets, widget("a", "one"))
+			keep(t, server, h.shelf, options)
+			impatient(t)
+			server.Break(fault(widgetsPath, "list", http.StatusServiceUnavailable))
+			f := newFactory(t, server, Options{Persistence: h, Defaults: options})
+			i := ask(t, f, widgets)
+			if err := f.Start(patient(t)); err != nil {
+				t.Fatal(err)
+			}
+			await(t, func() bool { return errors.Is(i.Persistence().Err, errSlowDisk) })
+			close(h.free)
+			await(t, func() bool { return len(i.keeper.own) == 0 })
+			server.Repair()
+			i.Retry()
+			waitFor(t, i, func(s Status) bool { return s.State == StateSynced && !s.Stale })
+			if keys := i.GetStore().ListKeys(); !slices.Equal(keys, []string{"a/one"}) {
+				t.Errorf("it shows %v", keys)
+			}
+		})
+	}
 }
 
 // TestPersistenceRecovers: what fails is tried again by itself.

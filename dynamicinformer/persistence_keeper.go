@@ -158,13 +158,28 @@ func (k *keeper) tick() {
 
 // giveBack gives back the token.
 func (k *keeper) giveBack() {
-	if k.finished.Load() {
-		if k.mine.view != nil {
-			k.note(k.mine.view.Close())
-		}
-		k.mine.view, k.mine.saved = nil, nil
-	}
+	k.giveUpFinished()
 	<-k.own
+	if !k.finished.Load() {
+		return
+	}
+	select {
+	case k.own <- struct{}{}: // it may have been finished by somebody who found the token taken
+		k.giveUpFinished()
+		<-k.own
+	default: // whoever has it gives up the view
+	}
+}
+
+// giveUpFinished gives up the view of a keeper that is finished.
+func (k *keeper) giveUpFinished() {
+	if !k.finished.Load() {
+		return
+	}
+	if k.mine.view != nil {
+		k.note(k.mine.view.Close())
+	}
+	k.mine.view, k.mine.saved = nil, nil
 }
 
 // do calls f with the token, and returns when it has returned. With an error it does not wait for f any more, if it has been

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -21,6 +22,8 @@ type past struct {
 	uid        types.UID
 	// at is of what was recalled; nil: nothing was.
 	at *Checkpoint
+	// passedOn says that Recall has returned it: what comes later than the disk is waited for, nobody shows.
+	passedOn atomic.Bool
 }
 
 // Recall implements informer.Past. Before the server has answered, what is kept counts if it is of the same address; after
@@ -40,11 +43,12 @@ func (p *past) Recall(ctx context.Context, answered bool) *informer.Kept {
 	if err != nil {
 		return nil
 	}
+	p.passedOn.Store(found.kept != nil)
 	return found.kept
 }
 
 func (p *past) recall(ctx context.Context, answered bool) (*informer.Kept, error) {
-	if answered && p.at != nil { // it is shown already
+	if answered && p.passedOn.Load() { // it is shown already
 		uid, err := p.cluster.id(ctx)
 		if err != nil || !p.cluster.is(*p.at, uid) {
 			return nil, err

@@ -363,13 +363,13 @@ func TestResumeOfAnotherServer(t *testing.T) {
 func TestPastFits(t *testing.T) {
 	at := Checkpoint{Version: "v1", UID: "u1"}
 	for _, c := range []struct {
-		past past
+		past *past
 		fits bool
 	}{
-		{past{version: "v1", uid: "u1"}, true},
-		{past{version: "v1"}, true},
-		{past{version: "v1", uid: "u2"}, false},
-		{past{version: "v2", uid: "u1"}, false},
+		{&past{version: "v1", uid: "u1"}, true},
+		{&past{version: "v1"}, true},
+		{&past{version: "v1", uid: "u2"}, false},
+		{&past{version: "v2", uid: "u1"}, false},
 	} {
 		if got := c.past.fits(at); got != c.fits {
 			t.Errorf("%s %s fits: %v", c.past.version, c.past.uid, got)

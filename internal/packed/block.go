@@ -347,7 +347,7 @@ func (o *Object) unfold() (*Object, error) {
 	}
 	var slab strings.Builder
 	lost := 0 // bytes of fields that are not in the JSON
-	for _, f := range []field{l.uid, l.version} {
+	for _, f := range []field{l.uid, l.version, l.labels} {
 		if f.at < 0 {
 			lost += f.length
 		}
@@ -364,9 +364,7 @@ func (o *Object) unfold() (*Object, error) {
 	}
 	next.uidAt = place(l.uid, string(o.UID()))
 	next.versionAt = place(l.version, o.Version())
-	if l.labels.length > 0 {
-		next.labelsAt = uint32(l.labels.at)
-	}
+	next.labelsAt = place(l.labels, o.plainLabels())
 	next.keyAt = uint32(slab.Len())
 	slab.WriteString(o.Key())
 	next.slab = slab.String()

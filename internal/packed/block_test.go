@@ -97,6 +97,32 @@ func identityOf(o *packed.Object) []any {
 	return []any{o.Key(), o.Name(), o.Namespace(), o.UID(), o.Version(), o.GetAPIVersion(), o.GetKind(), o.GroupVersionKind(), o.GetLabels()}
 }
 
+// TestBlocksOfDecompressed: objects that were compressed before, as adaptive storage has them, have what identifies them, and
+// their labels, behind the JSON.
+func TestBlocksOfDecompressed(t *testing.T) {
+	codec := packed.NewCodec(&deflate{dictionary: certificate(0)})
+	for n := range 5 {
+		want := packed.NewPacker(nil).Try(certificate(n))
+		again, err := codec.Compress(want).Decompress()
+		if err != nil {
+			t.Fatal(err)
+		}
+		folded := inBlock(t, again)[0]
+		unfolded, err := folded.Decompress()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for form, o := range map[string]*packed.Object{"in the block": folded, "unfolded": unfolded} {
+			if diff := cmp.Diff(identityOf(want), identityOf(o)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", form, diff)
+			}
+			if got := textOf(t, o); got != textOf(t, want) {
+				t.Errorf("%s there is %s, want %s", form, got, textOf(t, want))
+			}
+		}
+	}
+}
+
 // TestUnfold: one call yields each object of the block.
 func TestUnfold(t *testing.T) {
 	var all []*packed.Object

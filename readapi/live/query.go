@@ -25,6 +25,7 @@ const queryPrefix = "/query"
 //
 //	q              the query as text (see package query); without it, all objects
 //	labelSelector  as for lists
+//	fieldSelector  with watch alone
 //	sortBy, descending, limit, continue
 //	               as query.Options say
 //	scan           true lets the query look at every object where no index leads to fewer
@@ -79,6 +80,9 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) error {
 	}
 	if asked.Verb == "watch" || asked.Verb == "watch-list" {
 		return c.watchQuery(w, inner, asked, q)
+	}
+	if selector := params.Get("fieldSelector"); selector != "" {
+		return apierrors.NewBadRequest(fmt.Sprintf("fieldSelector is %q: a query has it for watches alone; say it in q", selector))
 	}
 	if selector := params.Get("labelSelector"); selector != "" {
 		parsed, err := labels.Parse(selector)

@@ -93,6 +93,7 @@ func TestQueriesThatAreWrong(t *testing.T) {
 		"index":              {"q", `where("@.spec.replicas > 1")`},
 		"about references":   {"q", "dangling(environment)"},
 		"found '=='":         {"labelSelector", "=="},
+		"fieldSelector is":   {"q", "port=8080", "fieldSelector", "metadata.name=ledger"},
 		"measure":            {"compute", "x"},
 	} {
 		if _, got := s.query("", parameters...); !strings.Contains(got, want) {

@@ -91,6 +91,9 @@ func TestFlagsOverFile(t *testing.T) {
 	if err := options.Complete(set); err != nil {
 		t.Fatal(err)
 	}
+	if usage := set.Lookup("secure-port").Usage; !strings.Contains(usage, "0: a free one") {
+		t.Errorf("--secure-port: %s", usage)
+	}
 	c := options.Config
 	if diff := cmp.Diff([]string{"b", "c", "d"}, c.Types); diff != "" {
 		t.Errorf("types (-want +got):\n%s", diff)

@@ -73,6 +73,7 @@ func (o *Options) AddFlags(set *pflag.FlagSet) {
 	set.IntVar(&o.MaxRequestsInFlight, "max-requests-inflight", o.MaxRequestsInFlight, "How many requests other than watches may be under way; 0: no limit.")
 	set.DurationVar(&o.ShutdownDelay, "shutdown-delay-duration", o.ShutdownDelay, "How long to go on serving while /readyz fails, after the end was asked for.")
 	o.SecureServing.AddFlags(set)
+	set.Lookup("secure-port").Usage = "The port to serve HTTPS on; 0: a free one, which the log tells."
 	o.Authentication.AddFlags(set)
 	o.Authorization.AddFlags(set)
 	o.Audit.AddFlags(set)

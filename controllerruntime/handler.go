@@ -19,26 +19,52 @@ func (f *form) handler(inner toolscache.ResourceEventHandler, note func(deleted 
 	if named, ok := inner.(interface{ HandlerName() string }); ok {
 		name = named.HandlerName()
 	}
-	keys, wants := takesKeys(inner), wantsOf(inner)
+	keys, wants, departed := takesKeys(inner), wantsOf(inner), departedOf(inner)
 	if note != nil {
 		inner, wants.delete = noting{inner, note}, true
 	}
 	switch {
 	case keys:
-		return dynamicinformer.Named(name, dynamicinformer.MetadataOnly(inner))
+		inner = dynamicinformer.MetadataOnly(inner)
 	case f.kind == unstructuredForm && note == nil:
 		return inner
-	case f.kind == unstructuredForm:
-		return dynamicinformer.Named(name, inner)
+	case f.kind != unstructuredForm:
+		d := &decoding{form: f, inner: inner, wants: wants, departed: departed}
+		if departed != nil {
+			departed = d.onDeparted
+		}
+		inner = dynamicinformer.MetadataOnly(d)
 	}
-	return dynamicinformer.Named(name, dynamicinformer.MetadataOnly(&decoding{form: f, inner: inner, wants: wants}))
+	inner = dynamicinformer.Named(name, inner)
+	if departed == nil {
+		return inner
+	}
+	return dynamicinformer.WithDeparted(inner, departed)
+}
+
+// departedOf returns what tells a handler of objects that leave the shard; nil: it is not told. It looks through wrappers, as
+// informers do.
+func departedOf(handler toolscache.ResourceEventHandler) func(object any) {
+	for {
+		if d, ok := handler.(dynamicinformer.Departed); ok {
+			return d.OnDeparted
+		}
+		w, ok := handler.(interface {
+			Unwrap() toolscache.ResourceEventHandler
+		})
+		if !ok {
+			return nil
+		}
+		handler = w.Unwrap()
+	}
 }
 
 // decoding is the handler that an informer calls for one that wants structs.
 type decoding struct {
-	form  *form
-	inner toolscache.ResourceEventHandler
-	wants wants
+	form     *form
+	inner    toolscache.ResourceEventHandler
+	wants    wants
+	departed func(object any) // nil: inner is not told
 }
 
 // wants says which of its methods a handler does something in.
@@ -90,17 +116,29 @@ func (d *decoding) OnDelete(stored any) {
 	if isTombstone {
 		stored = tombstone.Obj
 	}
-	object, ok := d.object(stored)
-	if !ok {
-		if object = d.form.skeleton(stored); object == nil {
-			return
-		}
+	object := d.last(stored)
+	if object == nil {
+		return
 	}
 	if isTombstone {
 		d.inner.OnDelete(toolscache.DeletedFinalStateUnknown{Key: tombstone.Key, Obj: object})
 		return
 	}
 	d.inner.OnDelete(object)
+}
+
+func (d *decoding) onDeparted(stored any) {
+	if object := d.last(stored); object != nil {
+		d.departed(object)
+	}
+}
+
+// last returns the last state of an object that is no longer there: where it does not fit, what is known of it; nil: nothing is.
+func (d *decoding) last(stored any) client.Object {
+	if object, ok := d.object(stored); ok {
+		return object
+	}
+	return d.form.skeleton(stored)
 }
 
 // object returns the object, or reports that it does not fit.

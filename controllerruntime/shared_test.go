@@ -3,11 +3,14 @@ package controllerruntime
 import (
 	"context"
 	"errors"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -298,5 +301,49 @@ func TestReadingGoesOn(t *testing.T) {
 	}
 	if n := len(factory.Informers()); n != 2 {
 		t.Errorf("there are %d informers, want one of each type", n)
+	}
+}
+
+// TestDeparted: handlers of all forms are told of what leaves the shard of a factory, with objects of their form.
+func TestDeparted(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, configMaps, configMap("web", "a"))
+	part := dynamicinformer.NewShard(dynamicinformer.ShardByUID, dynamicinformer.HashRange{})
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config(), Defaults: dynamicinformer.ResourceOptions{Shard: part}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = factory.Shutdown(context.Background()) })
+	c := newCache(t, server, cache.Options{}, Options{Factory: factory})
+	start(t, c)
+	untyped, metadata := &unstructured.Unstructured{}, &metav1.PartialObjectMetadata{}
+	untyped.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	metadata.SetGroupVersionKind(untyped.GroupVersionKind())
+	for _, object := range []client.Object{&corev1.ConfigMap{}, untyped, metadata} {
+		for _, note := range []func(any){nil, func(any) { t.Error("noted as deleted") }} {
+			informer, err := c.GetInformer(t.Context(), object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			informer.(*Informer).resource.note = note
+			departed := make(chan any, 10)
+			handler := dynamicinformer.Named("test", dynamicinformer.WithDeparted(toolscache.ResourceEventHandlerFuncs{
+				DeleteFunc: func(any) { t.Error("told as deleted") },
+			}, func(object any) { departed <- object }))
+			if _, err := informer.AddEventHandler(handler); err != nil {
+				t.Fatal(err)
+			}
+			part.SetRanges()
+			got := <-departed
+			if reflect.TypeOf(got) != reflect.TypeOf(object) || got.(client.Object).GetName() != "a" {
+				t.Errorf("%T: got %T", object, got)
+			}
+			part.SetRanges(dynamicinformer.HashRange{})
+			for _, i := range factory.Informers() {
+				if err := i.WaitForShard(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
 	}
 }

@@ -27,7 +27,7 @@ func workflow(n int) []byte {
 		return fmt.Sprintf(`{"container":{"args":["--step=%[1]d","--input={{inputs.parameters.%[2]s}}"],"command":["/bin/%[2]s"],"env":[{"name":"STEP","value":"%[1]d"}],"image":"registry.example.com/%[2]s:v%[3]d","name":"","resources":{"requests":{"cpu":"100m","memory":"256Mi"}}},"inputs":{"parameters":[{"name":%[2]q}]},"metadata":{},"name":"step-%[1]d-%[2]s","outputs":{}}`, k, t.word(), t.IntN(40))
 	})
 	nodes := joined(steps, func(k int) string {
-		id := fmt.Sprintf("%s-%d", name, s.IntN(1<<31))
+		id := fmt.Sprintf("%s-%d", name, s.Int32())
 		return fmt.Sprintf(`%[1]q:{"boundaryID":%[2]q,"displayName":"step-%[3]d","finishedAt":%[4]q,"hostNodeName":"node-%[5]d.example.com","id":%[1]q,"inputs":{"parameters":[{"name":"input","value":"s3://data/%[6]s/part-%[7]d"}]},"name":"%[2]s.step-%[3]d","outputs":{"artifacts":[{"name":"main-logs","s3":{"key":"%[2]s/%[1]s/main.log"}}],"exitCode":"0"},"phase":"Succeeded","progress":"1/1","resourcesDuration":{"cpu":%[8]d,"memory":%[9]d},"startedAt":%[4]q,"templateName":"step-%[3]d","templateScope":"local/%[2]s","type":"Pod"}`,
 			id, name, k, s.time(), s.IntN(400), s.word(), s.IntN(10_000), s.IntN(300), s.IntN(900))
 	})

@@ -356,8 +356,10 @@ func run(t *testing.T, s *Sharding) {
 			t.Error(err)
 		}
 	})
-	for len(s.shards.Ranges()) == 0 {
-		time.Sleep(time.Millisecond)
+	for deadline := time.Now().Add(time.Minute); len(s.shards.Ranges()) == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it holds no shards")
+		}
 	}
 }
 

@@ -52,13 +52,18 @@ func lists(b *strings.Builder, r *Result) {
 The same without a watch-list, as with servers that have none: one LIST, served from the server's memory.
 
 `, commas(int64(objects)))
-		table{experiment: experiment.SyncList, size: experiment.Small, objects: objects, rows: caches(), columns: []column{
-			{title: "client CPU", metric: experiment.CPU, base: subject.ClientGo},
-			{title: "elapsed", metric: experiment.Wall, base: subject.ClientGo},
-			{title: "live heap per object", metric: experiment.HeapPerObject, base: subject.ClientGo},
-			{title: "peak memory", metric: experiment.PeakRSS, base: subject.ClientGo},
-		}}.write(b, r)
+		filled(experiment.SyncList, experiment.Small, objects).write(b, r)
 	}
+}
+
+// filled is the table of what it costs to fill caches.
+func filled(of, size string, objects int) table {
+	return table{experiment: of, size: size, objects: objects, rows: caches(), columns: []column{
+		{title: "client CPU", metric: experiment.CPU, base: subject.ClientGo},
+		{title: "elapsed", metric: experiment.Wall, base: subject.ClientGo},
+		{title: "live heap per object", metric: experiment.HeapPerObject, base: subject.ClientGo},
+		{title: "peak memory", metric: experiment.PeakRSS, base: subject.ClientGo},
+	}}
 }
 
 // growth writes how the cost of an object changes with their number.
@@ -110,7 +115,7 @@ func updates(b *strings.Builder, r *Result, folder string) {
 	}
 	sections := []struct{ experiment, stream, title string }{
 		{experiment.UpdatesKey, experiment.UpdatesKey, "At a steady rate, with a handler that takes the key"},
-		{experiment.UpdatesRead, experiment.UpdatesKey, "At a steady rate, with a handler that reads the spec and the status"},
+		{experiment.UpdatesRead, experiment.UpdatesRead, "At a steady rate, with a handler that reads the spec and the status"},
 		{experiment.BurstKey, experiment.BurstKey, "In a burst, with a handler that takes the key"},
 		{experiment.BurstRead, experiment.BurstKey, "In a burst, with a handler that reads the spec and the status"},
 	}

@@ -13,7 +13,8 @@ import (
 func promises(b *strings.Builder, outcomes []Outcome) {
 	b.WriteString("## Promises\n\n")
 	b.WriteString("Each is a ratio of two figures of the same run, or a figure. These are what the project set out to reach; the numbers\n" +
-		"have not been changed to fit. CI repeats them with few objects on a busy machine and fails only beyond the last\ncolumn.\n\n")
+		"have not been changed to fit. In brackets is what single rounds came to, from the least to the greatest: where a target\n" +
+		"lies between them, noise decides. CI repeats them with few objects on a busy machine and fails only beyond the last\ncolumn.\n\n")
 	promiseTable(b, outcomes, true)
 	b.WriteString("These were promised when it was seen what can be reached.\n\n")
 	promiseTable(b, outcomes, false)
@@ -96,7 +97,14 @@ func measured(o Outcome) string {
 	if !o.Measured {
 		return missing
 	}
-	return amount(o, o.Ratio)
+	if o.High == 0 {
+		return amount(o, o.Ratio)
+	}
+	low, high := amount(o, o.Low), amount(o, o.High)
+	if !o.Absolute {
+		low, high = strings.TrimSuffix(low, "×"), strings.TrimSuffix(high, "×")
+	}
+	return amount(o, o.Ratio) + " (" + low + "–" + high + ")"
 }
 
 func objects(o Outcome) string {

@@ -43,6 +43,8 @@ type Outcome struct {
 	Objects int
 	// Ratio is the measured one, or, of what is absolute, the figure.
 	Ratio float64
+	// Low and High are the least and the greatest that rounds came to by themselves; zero where there was only one.
+	Low, High float64
 	// Met is set where the ratio reaches the target, Broken where it misses the margin.
 	Met, Broken bool
 }
@@ -77,6 +79,7 @@ func (p Promise) judge(r *Result) Outcome {
 		return o
 	}
 	o.Measured, o.Objects, o.Ratio = true, over.Objects, over.Median/under.Median
+	o.Low, o.High = between(over.Values, under.Values)
 	if p.AtMost {
 		o.Met, o.Broken = o.Ratio <= p.Target, p.Margin != 0 && o.Ratio > p.Margin
 	} else {
@@ -100,7 +103,8 @@ func (p Promise) figures(r *Result) (over, under Figure, ok bool) {
 		if len(candidates) == 0 {
 			return over, under, false
 		}
-		return candidates[len(candidates)-1], Figure{Median: 1}, true
+		over := candidates[len(candidates)-1]
+		return over, Figure{Values: slices.Repeat([]float64{1}, len(over.Values)), Median: 1}, true
 	}
 	if p.Flat {
 		from := slices.IndexFunc(candidates, func(f Figure) bool { return f.Objects >= flatFrom })
@@ -122,8 +126,7 @@ func (p Promise) figures(r *Result) (over, under Figure, ok bool) {
 		off := p.Beyond
 		off.Size, off.Objects = f.Size, f.Objects
 		if less, ok := r.Get(off); ok {
-			f.Median, under.Median = max(f.Median-less.Median, 0), max(under.Median-less.Median, 0)
-			return f, under, true
+			return f.beyond(less), under.beyond(less), true
 		}
 	}
 	return over, under, false

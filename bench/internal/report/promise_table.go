@@ -7,8 +7,8 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
-// fills is the number of objects that filling caches is judged at.
-const fills = 50_000
+// Fills is the greatest number of objects that filling caches is judged at.
+const Fills = 50_000
 
 // allPromises returns all promises, in the order of the report. The two numbers are what is promised, and where a short
 // run on a busy machine fails.
@@ -22,14 +22,14 @@ func required() []Promise {
 	const trimmed, compressed = subject.PackedTrimmed, subject.CompressedTrimmed
 	const stock, ours = experiment.StockManager, experiment.OursManager
 	all := []Promise{
-		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.Packed, subject.ClientGo, 12, 3.5).upTo(fills),
-		less("client CPU until synced", experiment.Sync, experiment.CPU, trimmed, subject.ClientGo, 12, 3.5).upTo(fills),
-		less("client CPU until synced", experiment.Sync, experiment.CPU, compressed, subject.ClientGo, 9, 2.5).upTo(fills),
-		most("time until synced", experiment.Sync, experiment.Wall, subject.Packed, subject.Stream, 1.1).upTo(fills),
-		most("time until synced", experiment.Sync, experiment.Wall, trimmed, subject.Stream, 1.1).upTo(fills),
-		less("live heap", experiment.Sync, experiment.HeapPerObject, trimmed, subject.ClientGo, 8, 5).upTo(fills),
-		less("live heap", experiment.Sync, experiment.HeapPerObject, compressed, subject.ClientGo, 20, 10).upTo(fills),
-		less("peak memory", experiment.Sync, experiment.PeakRSS, trimmed, subject.ClientGo, 5, 1.5).upTo(fills),
+		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.Packed, subject.ClientGo, 12, 3.5).upTo(Fills),
+		less("client CPU until synced", experiment.Sync, experiment.CPU, trimmed, subject.ClientGo, 12, 3.5).upTo(Fills),
+		less("client CPU until synced", experiment.Sync, experiment.CPU, compressed, subject.ClientGo, 9, 2.5).upTo(Fills),
+		most("time until synced", experiment.Sync, experiment.Wall, subject.Packed, subject.Stream, 1.1).upTo(Fills),
+		most("time until synced", experiment.Sync, experiment.Wall, trimmed, subject.Stream, 1.1).upTo(Fills),
+		less("live heap", experiment.Sync, experiment.HeapPerObject, trimmed, subject.ClientGo, 8, 5).upTo(Fills),
+		less("live heap", experiment.Sync, experiment.HeapPerObject, compressed, subject.ClientGo, 20, 10).upTo(Fills),
+		less("peak memory", experiment.Sync, experiment.PeakRSS, trimmed, subject.ClientGo, 5, 1.5).upTo(Fills),
 		flat("client CPU per object until synced", experiment.Scale, experiment.CPUPerObject, trimmed, 1.15).guarded(2.5),
 		flat("client CPU per object until synced", experiment.Scale, experiment.CPUPerObject, compressed, 1.15).guarded(2.5),
 		flat("live heap per object", experiment.Scale, experiment.HeapPerObject, trimmed, 1.15).guarded(1.5),
@@ -47,7 +47,7 @@ func required() []Promise {
 		less("client CPU per update of a burst, reading the object", experiment.BurstRead, experiment.CPUPerEvent, trimmed, subject.ClientGo, 2, 0.9),
 
 		less("client CPU per update beyond the stream, taking the key", experiment.UpdatesKey, experiment.CPUPerEvent, trimmed, subject.ClientGo, 8, 0).beyond(experiment.UpdatesKey),
-		less("client CPU per update beyond the stream, reading the object", experiment.UpdatesRead, experiment.CPUPerEvent, trimmed, subject.ClientGo, 4, 0).beyond(experiment.UpdatesKey),
+		less("client CPU per update beyond the stream, reading the object", experiment.UpdatesRead, experiment.CPUPerEvent, trimmed, subject.ClientGo, 4, 0).beyond(experiment.UpdatesRead),
 		most("latency of 200 updates a second, median", experiment.LatencySlow, experiment.LatencyP50, trimmed, subject.ClientGo, 1),
 		most("latency of 200 updates a second, 99 %", experiment.LatencySlow, experiment.LatencyP99, trimmed, subject.ClientGo, 1),
 		most("latency of 200 updates a second, 99.9 %", experiment.LatencySlow, experiment.LatencyP999, trimmed, subject.ClientGo, 1),
@@ -86,22 +86,22 @@ func required() []Promise {
 // besides are promises that were made when it was seen what can be reached.
 func besides() []Promise {
 	return []Promise{
-		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.Object, subject.ClientGo, 2.5, 1.6).upTo(fills),
+		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.Object, subject.ClientGo, 2.5, 1.6).upTo(Fills),
 		less("CPU of a manager, unstructured", experiment.ManageUnstructured, experiment.CPU, experiment.CompressedManager, experiment.StockManager, 4, 1.5),
 		less("peak memory of a manager, unstructured", experiment.ManageUnstructured, experiment.PeakRSS, experiment.CompressedManager, experiment.StockManager, 4, 1.1),
 		less("CPU of a manager, typed", experiment.ManageTyped, experiment.CPU, experiment.CompressedManager, experiment.StockManager, 3, 1),
 		less("peak memory of a manager, typed", experiment.ManageTyped, experiment.PeakRSS, experiment.CompressedManager, experiment.StockManager, 2.5, 0.9),
-		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.CompressedTrimmed, subject.ClientGoTrimmed, 4, 2).upTo(fills),
-		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.Metadata, subject.ClientGoMetadata, 1, 0.5).upTo(fills),
+		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.CompressedTrimmed, subject.ClientGoTrimmed, 4, 2).upTo(Fills),
+		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.Metadata, subject.ClientGoMetadata, 1, 0.5).upTo(Fills),
 		less("client CPU until listed", experiment.SyncList, experiment.CPU, subject.Packed, subject.ClientGo, 6, 2.5),
 		less("peak memory of listing", experiment.SyncList, experiment.PeakRSS, subject.PackedTrimmed, subject.ClientGo, 3, 1.5),
-		less("live heap", experiment.Sync, experiment.HeapPerObject, subject.Packed, subject.ClientGo, 4.5, 3.5).upTo(fills),
-		less("live heap", experiment.Sync, experiment.HeapPerObject, subject.AdaptiveTrimmed, subject.ClientGo, 20, 10).upTo(fills),
-		most("client CPU until synced", experiment.Sync, experiment.CPU, subject.AdaptiveTrimmed, subject.PackedTrimmed, 1.1).upTo(fills).guarded(2),
+		less("live heap", experiment.Sync, experiment.HeapPerObject, subject.Packed, subject.ClientGo, 4.5, 3.5).upTo(Fills),
+		less("live heap", experiment.Sync, experiment.HeapPerObject, subject.AdaptiveTrimmed, subject.ClientGo, 20, 10).upTo(Fills),
+		most("client CPU until synced", experiment.Sync, experiment.CPU, subject.AdaptiveTrimmed, subject.PackedTrimmed, 1.1).upTo(Fills).guarded(2),
 		most("Get, hot", experiment.Reads, experiment.GetHot, subject.AdaptiveTrimmed, subject.ClientGo, 2),
 		less("live heap of large objects", experiment.Sync, experiment.HeapPerObject, subject.AdaptiveTrimmed, subject.ClientGo, 15, 0).large(),
 		less("client CPU until large objects are synced", experiment.Sync, experiment.CPU, subject.AdaptiveTrimmed, subject.ClientGo, 5, 0).large(),
-		less("live heap", experiment.Sync, experiment.HeapPerObject, subject.Metadata, subject.ClientGoMetadata, 3, 2).upTo(fills),
+		less("live heap", experiment.Sync, experiment.HeapPerObject, subject.Metadata, subject.ClientGoMetadata, 3, 2).upTo(Fills),
 		less("memory of one of many types", experiment.Types, experiment.TypeMemory, subject.Packed, subject.ClientGo, 4, 2),
 		less("goroutines of one of many types", experiment.Types, experiment.TypeGoroutines, subject.Packed, subject.ClientGo, 3.4, 2),
 		less("client CPU until many types are synced", experiment.Types, experiment.CPU, subject.Packed, subject.ClientGo, 2, 1),

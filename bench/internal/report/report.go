@@ -24,6 +24,7 @@ func markdown(r *Result, folder string) string {
 	intro(&b, r)
 	promises(&b, Judge(r))
 	syncs(&b, r, folder)
+	families(&b, r)
 	lists(&b, r)
 	growth(&b, r, folder)
 	scales(&b, r, folder)
@@ -60,7 +61,9 @@ API server. `+"`make bench`"+` repeats it and writes this page; all figures are 
 
 `, r.Started.Format("2 January 2006"), r.Took, orUnknown(m.Commit), orUnknown(m.CPU), m.Cores, byteCount(float64(m.MemoryBytes)),
 		m.OS, m.Kernel, m.Arch, besidesThis(r.Noise), m.Go, orUnknown(m.Kubernetes), orUnknown(m.ClientGo), orUnknown(m.ControllerRuntime))
-	b.WriteString(`**How to read it.** Each figure was measured in a process of its own and is the median of its rounds. A ratio in
+	b.WriteString(`**How to read it.** Each figure was measured in a process of its own and is the median of its rounds, in which the subjects
+take turns. (Not the least: the collector's share is a part of the cost, and falls on some rounds more than on others.)
+Quantiles of latencies are those of all rounds' updates together. A ratio in
 brackets says how many times less than client-go's dynamicinformer, unless the heading says otherwise; below 1 it
 is more. CPU is the time of all threads of the client process, user and system, garbage collection included. The
 server works on the same cores, so elapsed time is mostly the server's, and is compared with a client that

@@ -54,6 +54,17 @@ func (r *Result) Add(experiment, size string, objects int, subject string, metri
 	}
 }
 
+// Pool sets what figures come to, in place of the medians of their rounds: a quantile that only a few updates of a round are
+// beyond is that of all rounds' updates together.
+func (r *Result) Pool(experiment, size string, objects int, subject string, metrics map[string]float64) {
+	for metric, value := range metrics {
+		key := Key{Experiment: experiment, Size: size, Objects: objects, Subject: subject, Metric: metric}
+		if i := slices.IndexFunc(r.Figures, func(f Figure) bool { return f.Key == key }); i >= 0 {
+			r.Figures[i].Median = value
+		}
+	}
+}
+
 // Get returns the figure of a key, and whether there is one.
 func (r *Result) Get(key Key) (Figure, bool) {
 	i := slices.IndexFunc(r.Figures, func(f Figure) bool { return f.Key == key })
@@ -112,7 +123,7 @@ type Figure struct {
 	Key
 	// Values has one element for each round, in order.
 	Values []float64 `json:"values"`
-	// Median is that of Values.
+	// Median is that of Values, or what Pool was given.
 	Median float64 `json:"median"`
 }
 

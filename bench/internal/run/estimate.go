@@ -13,7 +13,7 @@ func (p Plan) Estimate() time.Duration {
 	most := map[string]int{}
 	for _, s := range p {
 		seconds += s.estimate()
-		if s.Experiment == experiment.Types {
+		if !s.sandboxed() {
 			continue
 		}
 		most[s.Size] = max(most[s.Size], s.inSandbox())
@@ -122,7 +122,7 @@ func (s Step) estimateObject(name string) float64 {
 	if !ok {
 		each = perObjectOurs
 	}
-	if s.Size == experiment.Large {
+	if _, ok := s.family(); ok || s.Size == experiment.Large {
 		each *= largeFactor
 	}
 	return each

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 	"time"
@@ -15,25 +16,44 @@ import (
 // attempts is how often each measurement is tried.
 const attempts = 5
 
+// measurement is what one round of one subject gave: its figures, and of updates how long each took.
+type measurement struct {
+	metrics   map[string]float64
+	latencies []time.Duration
+}
+
+// quantiles are the figures of latencies.
+func quantiles(latencies []time.Duration) map[string]float64 {
+	figures := map[string]float64{}
+	if len(latencies) == 0 {
+		return figures
+	}
+	for metric, q := range experiment.Latencies() {
+		figures[metric] = report.Quantile(latencies, q).Seconds() * 1e3
+	}
+	return figures
+}
+
 // attempt measures one subject once, and tries again where that fails: on a busy machine a server may end a
 // connection before its time.
-func (r *runner) attempt(ctx context.Context, step Step, name string) (metrics map[string]float64, err error) {
+func (r *runner) attempt(ctx context.Context, step Step, name string) (m measurement, err error) {
 	for n := range attempts {
-		if metrics, err = r.measure(ctx, step, name); err == nil || ctx.Err() != nil {
+		if m, err = r.measure(ctx, step, name); err == nil || ctx.Err() != nil {
 			break
 		}
 		if n < attempts-1 {
 			r.say("  again, %s could not be measured: %v", name, err)
 		}
 	}
-	return metrics, err
+	maps.Copy(m.metrics, quantiles(m.latencies))
+	return m, err
 }
 
 // taskTimeout is far more than any task takes.
 const taskTimeout = 10 * time.Minute
 
 // measure measures one subject once.
-func (r *runner) measure(ctx context.Context, step Step, name string) (map[string]float64, error) {
+func (r *runner) measure(ctx context.Context, step Step, name string) (measurement, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, taskTimeout, fmt.Errorf("it took more than %v", taskTimeout))
 	defer cancel()
 	task := experiment.Task{
@@ -50,11 +70,11 @@ func (r *runner) measure(ctx context.Context, step Step, name string) (map[strin
 		task.HeapProfile = strings.TrimSuffix(task.Profile, ".pprof") + "-heap.pprof"
 	}
 	switch {
-	case r.api != nil:
+	case r.api != nil && step.Events > 0:
 		return r.paced(ctx, step, task)
 	case step.Events == 0:
 		outcome, err := startChild(ctx, task, nil)
-		return outcome.Metrics, err
+		return measurement{metrics: outcome.Metrics}, err
 	case step.Rate == 0:
 		return r.burst(ctx, step, task)
 	default:
@@ -63,10 +83,10 @@ func (r *runner) measure(ctx context.Context, step Step, name string) (map[strin
 }
 
 // steady makes changes while the child follows them.
-func (r *runner) steady(ctx context.Context, step Step, task experiment.Task) (map[string]float64, error) {
+func (r *runner) steady(ctx context.Context, step Step, task experiment.Task) (measurement, error) {
 	client, err := r.sandbox.Client()
 	if err != nil {
-		return nil, err
+		return measurement{}, err
 	}
 	var sent map[string]time.Time
 	outcome, err := startChild(ctx, task, func(ctx context.Context) (err error) {
@@ -74,26 +94,20 @@ func (r *runner) steady(ctx context.Context, step Step, task experiment.Task) (m
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return measurement{}, err
 	}
-	latencies, err := latenciesOf(sent, outcome.Seen)
-	if err != nil {
-		return nil, fmt.Errorf("%s of %s: %w", step.Experiment, task.Subject, err)
-	}
-	outcome.Metrics[experiment.LatencyP50] = report.Quantile(latencies, 0.50).Seconds() * 1e3
-	outcome.Metrics[experiment.LatencyP99] = report.Quantile(latencies, 0.99).Seconds() * 1e3
-	return outcome.Metrics, nil
+	return follows(task, outcome, sent)
 }
 
 // burst makes changes, and lets the child know of them when all are made.
-func (r *runner) burst(ctx context.Context, step Step, task experiment.Task) (_ map[string]float64, err error) {
+func (r *runner) burst(ctx context.Context, step Step, task experiment.Task) (_ measurement, err error) {
 	client, err := r.sandbox.Client()
 	if err != nil {
-		return nil, err
+		return measurement{}, err
 	}
 	g, err := startGate(r.sandbox.Kubeconfig())
 	if err != nil {
-		return nil, err
+		return measurement{}, err
 	}
 	defer func() { err = errors.Join(err, g.Stop()) }()
 	task.Kubeconfig = g.Kubeconfig()
@@ -105,7 +119,16 @@ func (r *runner) burst(ctx context.Context, step Step, task experiment.Task) (_ 
 		}
 		return g.Wait(ctx, step.Events)
 	})
-	return outcome.Metrics, err
+	return measurement{metrics: outcome.Metrics}, err
+}
+
+// follows is the measurement of a child that has seen what was sent.
+func follows(task experiment.Task, outcome experiment.Outcome, sent map[string]time.Time) (measurement, error) {
+	latencies, err := latenciesOf(sent, outcome.Seen)
+	if err != nil {
+		return measurement{}, fmt.Errorf("%s of %s: %w", task.Experiment, task.Subject, err)
+	}
+	return measurement{metrics: outcome.Metrics, latencies: latencies}, nil
 }
 
 // command is what a task has to run, in experiments that run something.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/crdcache/crdcache/bench/internal/experiment"
+	"github.com/crdcache/crdcache/bench/internal/report"
 	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
@@ -43,13 +44,25 @@ func (s Step) inSandbox() int {
 	if s.synthetic() {
 		return s.recorded()
 	}
+	if !s.sandboxed() {
+		return 0
+	}
 	return s.Objects
+}
+
+// sandboxed reports whether the step needs a sandbox.
+func (s Step) sandboxed() bool {
+	_, family := s.family()
+	return !family && s.Experiment != experiment.Types
 }
 
 // String names the step in messages.
 func (s Step) String() string {
 	if s.Experiment == experiment.Types {
 		return fmt.Sprintf("%s, %d with %d objects each", s.Experiment, s.Objects, s.PerType)
+	}
+	if _, ok := s.family(); ok {
+		return fmt.Sprintf("%s, %d %s", s.Experiment, s.Objects, s.Size)
 	}
 	return fmt.Sprintf("%s, %d %s objects", s.Experiment, s.Objects, s.Size)
 }
@@ -82,6 +95,11 @@ func NewPlan(o PlanOptions) (Plan, error) {
 	if len(o.LargeSizes) > 0 {
 		p = append(p, o.decode(experiment.Large, slices.Min(o.LargeSizes)))
 	}
+	families, err := o.families(subjects)
+	if err != nil {
+		return nil, err
+	}
+	p = append(p, families...)
 	p = append(p, o.scale(subjects)...)
 	p = append(p, o.managers()...)
 	p = slices.DeleteFunc(p, func(s Step) bool {
@@ -89,8 +107,8 @@ func NewPlan(o PlanOptions) (Plan, error) {
 		return !wanted || len(s.Subjects) == 0
 	})
 	slices.SortStableFunc(p, func(a, b Step) int {
-		if (a.Experiment == experiment.Types) != (b.Experiment == experiment.Types) {
-			return map[bool]int{true: -1, false: 1}[a.Experiment == experiment.Types] // before there is a sandbox that takes processor time
+		if a.sandboxed() != b.sandboxed() {
+			return map[bool]int{true: 1, false: -1}[a.sandboxed()] // once there is one, it takes processor time
 		}
 		if a.Size != b.Size {
 			return slices.Index(sizes, a.Size) - slices.Index(sizes, b.Size)
@@ -114,16 +132,20 @@ func (o PlanOptions) small(subjects []subject.Subject) Plan {
 		Experiment: experiment.SyncList, Size: experiment.Small, Objects: o.ListObjects, Rounds: o.Rounds, Subjects: subject.Names(mainBodies),
 	})
 	changing := slices.DeleteFunc(slices.Clone(subjects), func(s subject.Subject) bool {
-		return s.Name == subject.AdaptiveTrimmed // where what changes is packed
+		return s.Name == subject.AdaptiveTrimmed || // where what changes is packed
+			s.Name == subject.ClientGoTrimmed // which follows as plain client-go does
 	})
-	bodies := slices.DeleteFunc(slices.Clone(changing), func(s subject.Subject) bool { return !s.Bodies })
+	bodies := slices.DeleteFunc(slices.Clone(changing), func(s subject.Subject) bool {
+		return !s.Bodies && s.Name != subject.Stream // which costs of reading are beyond
+	})
 	updates := Step{
 		Experiment: experiment.UpdatesKey, Size: experiment.Small, Objects: o.UpdateObjects, Rounds: 1,
 		Subjects: subject.Names(changing), Events: o.Updates, Rate: updateRate,
 	}
-	p = append(p, updates)
+	judged := []string{subject.Stream, subject.ClientGo, subject.PackedTrimmed}
+	p = append(p, updates.split(o.Judged, judged)...)
 	updates.Experiment, updates.Subjects = experiment.UpdatesRead, subject.Names(bodies)
-	p = append(p, updates)
+	p = append(p, updates.split(o.Judged, judged)...)
 	if o.Burst > 0 {
 		burst := Step{
 			Experiment: experiment.BurstKey, Size: experiment.Small, Objects: o.UpdateObjects, Rounds: 1,
@@ -223,22 +245,27 @@ func (o PlanOptions) scale(subjects []subject.Subject) Plan {
 		if objects > onceAbove || !o.ScalePeers {
 			step.Subjects = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == subject.ClientGo })
 		}
-		p = append(p, step)
+		if objects > allBelow {
+			p = append(p, step)
+			continue
+		}
+		// A tenth of a second each, which all growth is compared with.
+		p = append(p, step.split(o.Judged, slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == subject.ClientGo }))...)
 	}
 	for _, l := range []struct {
 		name   string
 		events int
 		rate   float64
-		rounds int
 	}{
-		{experiment.LatencySlow, o.SlowUpdates, updateRate, 1},
-		{experiment.LatencyFast, o.FastUpdates, fastRate, min(o.Rounds, 2)},
+		{experiment.LatencySlow, o.SlowUpdates, updateRate},
+		{experiment.LatencyFast, o.FastUpdates, fastRate},
 	} {
 		if o.SlowUpdates > 0 && l.events > 0 {
-			p = append(p, Step{
-				Experiment: l.name, Size: experiment.Small, Objects: o.UpdateObjects, Subjects: few, Rounds: l.rounds,
+			step := Step{
+				Experiment: l.name, Size: experiment.Small, Objects: o.UpdateObjects, Subjects: few, Rounds: 1,
 				Events: l.events, Rate: l.rate,
-			})
+			}
+			p = append(p, step.split(latencyRounds, []string{subject.ClientGo, subject.PackedTrimmed})...)
 		}
 	}
 	return p
@@ -246,25 +273,57 @@ func (o PlanOptions) scale(subjects []subject.Subject) Plan {
 
 // sync plans to fill caches: the subjects that matter, and where that does not take too long the others.
 func (o PlanOptions) sync(size string, objects int, subjects []subject.Subject) Plan {
-	main := Step{Experiment: experiment.Sync, Size: size, Objects: objects, Rounds: o.Rounds}
-	if objects > onceAbove || size == experiment.Large {
-		main.Rounds = 1
+	step := Step{Experiment: experiment.Sync, Size: size, Objects: objects, Rounds: o.Rounds}
+	if objects >= allBelow || size == experiment.Large {
+		step.Rounds = 1
 	}
-	others := main
-	if objects >= allBelow {
-		others.Rounds = 1
-	}
+	var main []string
 	for _, s := range subjects {
 		switch {
-		case s.Scales && !(objects > onceAbove && s.Name == subject.Packed): // which grows as it does without managed fields
-			main.Subjects = append(main.Subjects, s.Name)
-		case objects <= onceAbove && (size == experiment.Small || s.Name == subject.AdaptiveTrimmed): // what large objects are kept by
-			others.Subjects = append(others.Subjects, s.Name)
+		case (s.Scales || s.Name == subject.AdaptiveTrimmed) && objects <= onceAbove:
+			main = append(main, s.Name)
+		case s.Scales && s.Name != subject.Packed: // which grows as it does without managed fields
+			main = append(main, s.Name)
+		case size == experiment.Large || objects > onceAbove:
+			continue
+		}
+		step.Subjects = append(step.Subjects, s.Name)
+	}
+	switch {
+	case objects > onceAbove || size == experiment.Large:
+		return Plan{step}
+	case objects == o.judgedSize():
+		return step.split(max(o.Rounds, o.Judged), main)
+	default:
+		return step.split(o.Rounds, main)
+	}
+}
+
+// judgedSize is the number of objects that promises of filling are judged at.
+func (o PlanOptions) judgedSize() int {
+	judged := 0
+	for _, size := range o.Sizes {
+		if size <= report.Fills {
+			judged = max(judged, size)
 		}
 	}
-	if main.Rounds == others.Rounds { // in turn, so that a busy moment of the machine does not hit one kind alone
-		main.Subjects = append(main.Subjects, others.Subjects...)
-		return Plan{main}
+	return judged
+}
+
+// split makes two steps of one: some of its subjects in so many rounds, and the others as it says. Where the rounds are
+// the same, it stays one, so that a busy moment of the machine does not hit one kind alone.
+func (s Step) split(rounds int, some []string) Plan {
+	if rounds <= s.Rounds {
+		return Plan{s}
 	}
-	return Plan{main, others}
+	often, others := s, s
+	often.Rounds, often.Subjects, others.Subjects = rounds, nil, nil
+	for _, name := range s.Subjects {
+		if slices.Contains(some, name) {
+			often.Subjects = append(often.Subjects, name)
+		} else {
+			others.Subjects = append(others.Subjects, name)
+		}
+	}
+	return Plan{often, others}
 }

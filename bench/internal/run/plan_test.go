@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/crdcache/crdcache/bench/internal/experiment"
+	"github.com/crdcache/crdcache/bench/internal/report"
 	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
@@ -25,6 +26,12 @@ func TestOrder(t *testing.T) {
 	o.LargeSizes = []int{2_000, 1_000}
 	size, objects := experiment.Small, 0
 	for _, s := range newPlan(t, o) {
+		if !s.sandboxed() {
+			if objects > 0 {
+				t.Errorf("%s comes when there is a sandbox", s)
+			}
+			continue
+		}
 		switch {
 		case s.Size == size:
 		case slices.Index(sizes, s.Size) > slices.Index(sizes, size):
@@ -60,8 +67,8 @@ func TestChoices(t *testing.T) {
 	if len(p) != 2 || p[0].Experiment != experiment.Sync || len(p[0].Subjects) != 2 {
 		t.Fatalf("got %+v, want both subjects filled", p)
 	}
-	if p[1].Experiment != experiment.UpdatesRead || len(p[1].Subjects) != 1 {
-		t.Errorf("got %+v, want the stream, which has no objects, not to be read", p[1])
+	if p[1].Experiment != experiment.UpdatesRead || len(p[1].Subjects) != 2 {
+		t.Errorf("got %+v, want the stream beside what reads, to be taken off it", p[1])
 	}
 	o.Sizes = []int{2 * onceAbove}
 	if s := newPlan(t, o)[1]; s.Rounds != 1 {
@@ -74,6 +81,38 @@ func TestChoices(t *testing.T) {
 	}
 }
 
+// TestJudgedRounds checks that promises which noise could decide are judged by several rounds, however few are asked for.
+func TestJudgedRounds(t *testing.T) {
+	o := DefaultPlanOptions()
+	o.Rounds = 1
+	updates := map[string]int{}
+	for _, s := range newPlan(t, o) {
+		if !slices.Contains(s.Subjects, subject.PackedTrimmed) {
+			continue
+		}
+		switch {
+		case s.Experiment == experiment.Sync && s.Objects == report.Fills && s.Size == experiment.Small,
+			s.Experiment == experiment.UpdatesKey, s.Experiment == experiment.UpdatesRead:
+			if s.Rounds != o.Judged || !slices.Contains(s.Subjects, subject.Stream) || !slices.Contains(s.Subjects, subject.ClientGo) {
+				t.Errorf("%s has %d rounds of %v, want %d, with what it is compared with", s, s.Rounds, s.Subjects, o.Judged)
+			}
+		case s.Experiment == experiment.LatencySlow, s.Experiment == experiment.LatencyFast:
+			updates[s.Experiment] = s.Rounds * s.Events
+			if s.Rounds < 2 || !slices.Contains(s.Subjects, subject.ClientGo) {
+				t.Errorf("%s has %d rounds of %v, want at least two, with what it is compared with", s, s.Rounds, s.Subjects)
+			}
+		}
+	}
+	for name, count := range updates {
+		if count < 4_000 {
+			t.Errorf("one in a thousand of %d updates of %s is too few", count, name)
+		}
+	}
+	if len(updates) != 2 {
+		t.Errorf("latencies of %v are measured, want of few updates in a second and of many", updates)
+	}
+}
+
 func TestRefused(t *testing.T) {
 	tests := map[string]func(*PlanOptions){
 		"no sizes":             func(o *PlanOptions) { o.Sizes = nil },
@@ -81,6 +120,7 @@ func TestRefused(t *testing.T) {
 		"unknown experiment":   func(o *PlanOptions) { o.Experiments = []string{"nonsense"} },
 		"unknown subject":      func(o *PlanOptions) { o.Subjects = []string{"nonsense"} },
 		"not enough to update": func(o *PlanOptions) { o.UpdateObjects = o.Updates - 1 },
+		"unknown family":       func(o *PlanOptions) { o.Families = []string{"nonsense"} },
 		"too large a burst":    func(o *PlanOptions) { o.Burst = o.UpdateObjects + 1 },
 	}
 	for name, change := range tests {

@@ -53,7 +53,7 @@ type runner struct {
 
 func (r *runner) all(ctx context.Context, p Plan) (err error) {
 	// What needs none is measured first; that there is none should show before.
-	if slices.ContainsFunc(p, func(s Step) bool { return s.Experiment != experiment.Types }) {
+	if slices.ContainsFunc(p, func(s Step) bool { return s.sandboxed() }) {
 		if err := checkSandbox(r.options.Sandbox); err != nil {
 			return err
 		}
@@ -69,6 +69,12 @@ func (r *runner) all(ctx context.Context, p Plan) (err error) {
 		r.say("[%d/%d] %s", i+1, len(p), step)
 		if step.Experiment == experiment.Types {
 			if err := r.manyTypes(ctx, step); err != nil {
+				return err
+			}
+			continue
+		}
+		if family, ok := step.family(); ok {
+			if err := r.family(ctx, step, family); err != nil {
 				return err
 			}
 			continue
@@ -114,11 +120,12 @@ func (r *runner) kubeconfig() string {
 }
 
 // step measures all subjects of a step. Each round goes through all of them, so that a busy moment of the
-// machine does not hit one alone.
+// machine does not hit one alone. Quantiles are those of the updates of all rounds.
 func (r *runner) step(ctx context.Context, step Step) error {
+	pooled := map[string][]time.Duration{}
 	for round := range step.Rounds {
 		for _, name := range step.Subjects {
-			metrics, err := r.attempt(ctx, step, name)
+			measured, err := r.attempt(ctx, step, name)
 			switch {
 			case ctx.Err() != nil:
 				return context.Cause(ctx)
@@ -127,8 +134,10 @@ func (r *runner) step(ctx context.Context, step Step) error {
 				r.say("  FAILED %v", err)
 				continue
 			}
-			r.result.Add(step.Experiment, step.Size, step.Objects, name, metrics)
-			r.say("  %d/%d %-20s %s", round+1, step.Rounds, name, summary(metrics))
+			r.result.Add(step.Experiment, step.Size, step.Objects, name, measured.metrics)
+			pooled[name] = append(pooled[name], measured.latencies...)
+			r.result.Pool(step.Experiment, step.Size, step.Objects, name, quantiles(pooled[name]))
+			r.say("  %d/%d %-20s %s", round+1, step.Rounds, name, summary(measured.metrics))
 		}
 	}
 	return nil

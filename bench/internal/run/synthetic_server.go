@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/crdcache/crdcache/bench/internal/experiment"
-	"github.com/crdcache/crdcache/bench/internal/report"
 	"github.com/crdcache/crdcache/bench/internal/synthetic"
+	"github.com/crdcache/crdcache/internal/testkit/large"
 )
 
 // recordedObjects is how many objects are recorded at most, to be multiplied.
@@ -20,7 +20,7 @@ const recordedObjects = 5_000
 func (s Step) recorded() int { return min(s.Objects, recordedObjects) }
 
 // synthetic measures a step with a server that multiplies what the sandbox has.
-func (r *runner) synthetic(ctx context.Context, step Step) (err error) {
+func (r *runner) synthetic(ctx context.Context, step Step) error {
 	recorded := step
 	recorded.Experiment, recorded.Objects = experiment.Sync, step.recorded()
 	if err := r.fill(ctx, recorded); err != nil {
@@ -30,6 +30,24 @@ func (r *runner) synthetic(ctx context.Context, step Step) (err error) {
 	if err != nil {
 		return err
 	}
+	return r.multiplied(ctx, step, recording)
+}
+
+// family measures a step with made-up objects.
+func (r *runner) family(ctx context.Context, step Step, family large.Family) error {
+	var lines []byte
+	for n := range step.Objects {
+		lines = append(append(append(lines, `{"type":"ADDED","object":`...), family.Make(n)...), "}\n"...)
+	}
+	recording, err := synthetic.Record(lines)
+	if err != nil {
+		return fmt.Errorf("%s: %w", family.Name, err)
+	}
+	return r.multiplied(ctx, step, recording)
+}
+
+// multiplied measures a step with as many objects as it asks for, made of those of a recording.
+func (r *runner) multiplied(ctx context.Context, step Step, recording *synthetic.Recording) (err error) {
 	if r.api, err = synthetic.New(recording, certificatesPath, step.Objects); err != nil {
 		return err
 	}
@@ -74,7 +92,7 @@ func (r *runner) record(ctx context.Context) (*synthetic.Recording, error) {
 const recordTimeout = time.Minute
 
 // paced has a child follow the updates of the synthetic server, and list again after that where it asks for it.
-func (r *runner) paced(ctx context.Context, step Step, task experiment.Task) (map[string]float64, error) {
+func (r *runner) paced(ctx context.Context, step Step, task experiment.Task) (measurement, error) {
 	task.Last = r.api.Key(step.Objects - 1)
 	var sent map[string]time.Time
 	outcome, err := startChild(ctx, task, func(ctx context.Context) (err error) {
@@ -86,14 +104,7 @@ func (r *runner) paced(ctx context.Context, step Step, task experiment.Task) (ma
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return measurement{}, err
 	}
-	latencies, err := latenciesOf(sent, outcome.Seen)
-	if err != nil {
-		return nil, fmt.Errorf("%s of %s: %w", step.Experiment, task.Subject, err)
-	}
-	for metric, q := range experiment.Latencies() {
-		outcome.Metrics[metric] = report.Quantile(latencies, q).Seconds() * 1e3
-	}
-	return outcome.Metrics, nil
+	return follows(task, outcome, sent)
 }

@@ -10,6 +10,9 @@ import (
 // sentences says what a plan did, in words.
 func sentences(p *query.Plan) []string {
 	var out []string
+	if p.Shard != "" {
+		out = append(out, fmt.Sprintf("This is a shard (%s): counts are of this part of the objects, and unique indexes are unique in it.", p.Shard))
+	}
 	switch {
 	case len(p.Start) > 0:
 		var starts []string

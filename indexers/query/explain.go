@@ -9,6 +9,8 @@ import (
 type Plan struct {
 	// Query is the query in the text syntax.
 	Query string
+	// Shard is that of the Stamp: where it is not empty, all numbers are of this part of the objects alone.
+	Shard string
 	// Objects is how many objects there are.
 	Objects int
 	// Scan is set when every object is looked at. Otherwise Start says which conditions give the objects that
@@ -42,6 +44,9 @@ type Step struct {
 func (p *Plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "query  %s\n", p.Query)
+	if p.Shard != "" {
+		fmt.Fprintf(&b, "shard  %s; counts are of this part of the objects, and unique indexes are unique in it\n", p.Shard)
+	}
 	switch {
 	case p.Scan:
 		fmt.Fprintf(&b, "scan   all %d objects\n", p.Objects)
@@ -79,7 +84,7 @@ func count(n int, of string) string {
 
 func (x *execution) makePlan(warnings []string) *Plan {
 	p := &Plan{
-		Query: x.query.String(), Objects: x.snapshot.Len(), Scan: !x.driven,
+		Query: x.query.String(), Shard: x.snapshot.Stamp().Shard, Objects: x.snapshot.Len(), Scan: !x.driven,
 		Order: x.order.String(), Sort: x.sortText(), Warnings: warnings,
 	}
 	for _, k := range x.driver.parts {

@@ -1,7 +1,9 @@
 package query
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
@@ -20,6 +22,7 @@ func (s informerSource) Snapshot() Snapshot {
 		Contact:         status.LastContact,
 		Synced:          s.informer.HasSynced() && complete(status.State) && holds(status.Shard),
 		Stale:           status.Stale || status.State == dynamicinformer.StateStopped,
+		Shard:           part(status.Shard),
 	}}
 }
 
@@ -33,6 +36,25 @@ func complete(state dynamicinformer.State) bool {
 // are listed while the informer stays synced.
 func holds(shard *dynamicinformer.ShardStatus) bool {
 	return shard == nil || slices.Equal(shard.Wanted, shard.Listed)
+}
+
+// maxNamed is how many ranges of a shard are named.
+const maxNamed = 4
+
+// part names a shard by what is there of it; empty: everything is followed.
+func part(shard *dynamicinformer.ShardStatus) string {
+	if shard == nil {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "by %s, %s", shard.Key, count(len(shard.Listed), "range"))
+	for i, r := range shard.Listed[:min(len(shard.Listed), maxNamed)] {
+		b.WriteString([]string{": ", ", "}[min(i, 1)] + r.String())
+	}
+	if len(shard.Listed) > maxNamed {
+		b.WriteString(", …")
+	}
+	return b.String()
 }
 
 // informerSnapshot gives objects as they are kept, so that only those that a query has to look into are decoded.

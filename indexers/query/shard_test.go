@@ -1,6 +1,7 @@
 package query_test
 
 import (
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -43,6 +44,13 @@ func TestStampOfAShard(t *testing.T) {
 	querier := query.New(query.ForInformer(informer))
 	if s := querier.Stamp(); !s.Synced {
 		t.Errorf("all of the shard is there: %+v", s)
+	}
+	all, err := querier.Query(t.Context(), query.All(), query.Options{AllowScan: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := all.Plan.String(); !strings.Contains(text, "shard  by metadata.uid, 1 range: "+halves[0].String()+"; counts are of this part") {
+		t.Errorf("the plan does not say of what its numbers are:\n%s", text)
 	}
 	for _, verb := range []string{"list", "watch-list"} {
 		server.Break(apitest.Fault{Path: "/apis/example.com/v1/widgets", Verb: verb, Status: 500})

@@ -35,6 +35,9 @@ type Stamp struct {
 	Synced bool
 	// Stale is set while the content may be behind although it was complete once.
 	Stale bool
+	// Shard says which part of the objects the content is, where it is no more than a shard: its key and its ranges. Counts,
+	// groups and values are of that part, and what an index declares unique is so within it.
+	Shard string
 }
 
 // Age is how long ago the server last confirmed the content; 0 when it is not known.

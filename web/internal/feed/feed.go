@@ -18,6 +18,8 @@ type Change struct {
 	Key      string
 	// Before is nil for an object that came, After for one that went.
 	Before, After any
+	// Departed says of an object that went that it has left the shard, and exists.
+	Departed bool
 }
 
 // Feed follows informers for as long as somebody reads. It is safe for concurrent use, and made by New.
@@ -148,6 +150,9 @@ func (h *handler) OnDelete(object any) {
 	}
 	h.tell(object, Change{Before: object})
 }
+
+// OnDeparted implements dynamicinformer.Departed.
+func (h *handler) OnDeparted(object any) { h.tell(object, Change{Before: object, Departed: true}) }
 
 func (h *handler) tell(object any, c Change) {
 	key, err := cache.MetaNamespaceKeyFunc(object)

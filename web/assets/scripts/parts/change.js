@@ -2,7 +2,7 @@ import { objectLink, typeLink } from "../app/router.js";
 import { h } from "./dom.js";
 import { clock, moment, number } from "./format.js";
 
-const looks = { added: ["＋", "good"], changed: ["~", "open"], deleted: ["✕", "bad"] };
+const looks = { added: ["＋", "good"], changed: ["~", "open"], deleted: ["✕", "bad"], departed: ["→", "open"] };
 
 // What becomes of types, as the list of types shows it.
 const typeLooks = { pending: ["○", "warn"], syncing: ["◐", "warn"], resuming: ["◐", "warn"], synced: ["●", "good"], back: ["●", "good"], current: ["●", "good"], stale: ["◌", "warn"], degraded: ["▲", "bad"], gone: ["✕", "bad"], stopped: ["■", "open"], terminating: ["✕", "warn"], relisted: ["↻", "open"] };
@@ -31,5 +31,5 @@ export function change(c, { named, brief } = {}) {
   const body = !fields.length ? null : brief ? h("details", {}, h("summary.quiet", {}, fields.slice(0, 3).map((f) => f.label).join(", "), fields.length > 3 ? ` and ${number(fields.length - 3 + (c.more ?? 0))} more` : "", makers.map(who)), all()) : all();
   return h("li", {}, h("div.change-head", {},
     when(c), h("span.op", { class: tone }, `${sign} ${c.op}`),
-    named ? [h("span.quiet", {}, c.type), c.op === "deleted" ? h("span", {}, c.key) : h("a", { href: objectLink(c.type, c.key) }, c.key)] : h("span.quiet", {}, `resource version ${c.resourceVersion}`)), body);
+    named ? [h("span.quiet", {}, c.type), c.op === "deleted" || c.op === "departed" ? h("span", {}, c.key) : h("a", { href: objectLink(c.type, c.key) }, c.key)] : h("span.quiet", {}, `resource version ${c.resourceVersion}`)), body);
 }

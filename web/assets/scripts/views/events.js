@@ -5,8 +5,8 @@ import { number, plural } from "../parts/format.js";
 
 const most = 500; // changes that are kept, and as many while paused
 
-// group is what an event is filtered by: what happened to an object, or that it is about a type.
-const group = (c) => (c.key ? c.op : "types");
+// group is what an event is filtered by: what happened to an object, or that it is about a type. What has left a shard goes with what is deleted.
+const group = (c) => (!c.key ? "types" : c.op === "departed" ? "deleted" : c.op);
 
 /** EventsPage shows what changes in all types, and what becomes of the types themselves, the latest first. */
 export class EventsPage {

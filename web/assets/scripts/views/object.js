@@ -64,7 +64,8 @@ export class ObjectPage {
     for (const c of changes) this.list.prepend(change(c));
     if (skipped) this.list.prepend(h("li.quiet", {}, `${skipped} changes came too fast to be shown`));
     while (this.list.children.length > most) this.list.lastChild.remove();
-    if (changes.at(-1)?.op === "deleted") fill(this.notes, h("p.banner", {}, "This object is gone. What you see is its last state."));
+    if (changes.at(-1)?.op === "departed") fill(this.notes, h("p.banner", {}, "This object has left the shard that is kept here, and exists. What you see is the last state that was seen."));
+    else if (changes.at(-1)?.op === "deleted") fill(this.notes, h("p.banner", {}, "This object is gone. What you see is its last state."));
     else this.load(changes.flatMap((c) => c.fields ?? []).map((f) => f.path));
   }
 }

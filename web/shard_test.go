@@ -1,0 +1,56 @@
+package web
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/readapi/testcluster"
+)
+
+// TestDepartures follows an object that leaves the shard: it is not deleted. The plan of a query says that its numbers are those
+// of a shard.
+func TestDepartures(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	cluster, err := testcluster.New(ctx, testcluster.Options{Paths: []string{"../testdata/crds", "../testdata/objects"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{t: t, cluster: cluster}
+	halves := dynamicinformer.SplitHashSpace(2)
+	shard := dynamicinformer.NewShard(dynamicinformer.ShardByNamespace, halves...)
+	s.factory, err = dynamicinformer.New(dynamicinformer.Options{Config: cluster.Config(), Defaults: dynamicinformer.ResourceOptions{Shard: shard}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.factory.Shutdown(context.Background()) })
+	informer, err := s.factory.ForResource(workloads)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.factory.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := informer.WaitForSync(ctx); err != nil {
+		t.Fatal(err)
+	}
+	s.serve(Source{Factory: s.factory}, Options{})
+	s.client = s.browser()
+	events := s.listen("changes", "1", "match", "payments/ledger")
+	await(t, events, "types", anything)
+	rest := halves[:1]
+	if dynamicinformer.ShardHash("payments") < halves[0].End {
+		rest = halves[1:]
+	}
+	shard.SetRanges(rest...)
+	data := await(t, events, "changes", func(data string) bool { return strings.Contains(data, `"op":"departed"`) })
+	if strings.Contains(data, "deleted") || strings.Contains(data, "fields") {
+		t.Errorf("of what has left it tells %s", data)
+	}
+	plan := strings.Join(ask[tableAnswer](s, "table", "type", workloadsID).Plan, " ")
+	if want := "This is a shard (by metadata.namespace, 1 range: " + rest[0].String() + ")"; !strings.Contains(plan, want) {
+		t.Errorf("the plan is %q, which lacks %q", plan, want)
+	}
+}

@@ -7,6 +7,8 @@
 //	err = server.Keep(informer, indexes...) // for each type that is to be served
 //	http.Serve(listener, server)
 //
+// A [Keeper] keeps what names and patterns stand for, as types come and go.
+//
 // # What is served
 //
 // Get, list, watch and watch-list of the types that are kept, as objects, as PartialObjectMetadata and, for custom

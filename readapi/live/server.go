@@ -131,6 +131,13 @@ func (s *Server) Drop(gr schema.GroupResource) {
 	}
 }
 
+// EndWatches ends the watches of a type that is kept, so that their clients ask anew.
+func (s *Server) EndWatches(gr schema.GroupResource) {
+	if k := s.keeper(gr); k != nil {
+		k.redefine()
+	}
+}
+
 // Serves reports whether a type is served from the cache now; see WaitForSync.
 func (s *Server) Serves(gr schema.GroupResource) bool {
 	k := s.keeper(gr)

@@ -32,9 +32,9 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 			"until an interrupt, 'serve stop', or nobody has asked for as long as --idle. Those find the server by themselves where\n" +
 			"they are for the same cluster, as the same user. It reads with the rights of the kubeconfig, and listens on a socket\n" +
 			"that only the user may open.\n\n" +
-			"The types are kept in all namespaces, or with --namespace in one. A TYPE may be a pattern, which stands for the\n" +
-			"types that there are when the server starts, as does --all for all types. Without either the types are those of\n" +
-			"--config that are installed.\n\n" +
+			"The types are kept in all namespaces, or with --namespace in one. A TYPE may be a pattern: what it stands for is\n" +
+			"kept as it comes, and dropped as it goes; so are all types with --all. Without either the types are those of\n" +
+			"--config, also those that are installed later.\n\n" +
 			"With --detach the server goes on in the background. The command returns when it answers, and tells where its log\n" +
 			"is, or why it does not answer.\n\n" +
 			"With --state the next server goes on from what this one held, and reads only what has changed since. It is saved\n" +

@@ -33,7 +33,7 @@ func TestServeDetach(t *testing.T) {
 
 	said := detach(exit.OK, "--config", config)
 	t.Cleanup(func() { crdcache(t, "serve", "stop", "-s", server.URL) })
-	for _, want := range []string{"warning: a type of the config is not kept: ", "others.v1.example.com", "serving what is kept of " + server.URL, "serves; what it has to say is in "} {
+	for _, want := range []string{"warning: kept when it comes: ", "others.v1.example.com", "serving what is kept of " + server.URL, "serves; what it has to say is in "} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it says %s, without %q", said, want)
 		}

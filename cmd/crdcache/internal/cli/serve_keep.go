@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/local"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
@@ -25,23 +28,21 @@ type serving struct {
 	tracker *discovery.Tracker
 	factory *dynamicinformer.Factory
 	server  *live.Server
-	types   []keptType
+	keeper  *live.Keeper
 	// definitions are the CustomResourceDefinitions, which say how types are shown.
 	definitions *dynamicinformer.Informer
 	files       *local.State // nil without --state
 	identity    string
 	started     time.Time
+	// known are the types that were there in the beginning, and absent the names that stood for none: nobody is told of
+	// them again. Both are the keeper's.
+	known  map[schema.GroupVersionResource]bool
+	absent map[string]bool
+	ended  sync.Once
 }
 
-// keptType is one of them.
-type keptType struct {
-	discovery.Resource
-	*dynamicinformer.Informer
-	indexes []*indexers.Index
-}
-
-// keep makes the informers of types, and what serves them. An error leaves nothing behind.
-func (s *serving) keep(resources []discovery.Resource) (err error) {
+// prepare makes what keeps the types, and what serves them. An error leaves nothing behind.
+func (s *serving) prepare() (err error) {
 	options := dynamicinformer.Options{
 		Config: s.Target.Config, Types: s.tracker.Types(), Listener: dynamicinformer.Listener{StateChanged: s.stateChanged},
 		PersistenceInterval: local.StateInterval,
@@ -64,42 +65,63 @@ func (s *serving) keep(resources []discovery.Resource) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, r := range resources {
-		if err := s.keepOne(r); err != nil {
-			return err
-		}
-	}
 	definitions, err := s.factory.Acquire(crd.GVR) // released by shutdown; the view that the server has, too
 	if err != nil {
 		return err
 	}
-	if s.definitions = definitions.Informer(); s.keeping(crd.GVR) == nil {
-		return s.server.Keep(s.definitions)
+	s.definitions = definitions.Informer()
+	if err := s.server.Keep(s.definitions); err != nil {
+		return err
 	}
-	return nil
-}
-
-func (s *serving) keepOne(r discovery.Resource) error {
-	var options dynamicinformer.ResourceOptions
-	if s.namespace != "" && r.Scope == discovery.Namespaced {
-		options.Namespaces = dynamicinformer.InNamespaces(s.namespace)
-	}
-	indexes := s.Config.Indexes(r)
-	options.Indexes = indexers.CompileIndexes(indexes...)
-	handle, err := s.factory.Acquire(r.GVR, options) // released by shutdown
+	selection, err := discovery.NewSelection(s.TypeNames()...)
 	if err != nil {
 		return err
 	}
-	s.types = append(s.types, keptType{r, handle.Informer(), indexes})
-	return s.server.Keep(handle.Informer(), indexes...)
+	s.keeper, err = live.NewKeeper(live.KeeperOptions{
+		Server: s.server, Tracker: s.tracker, Selection: selection, View: s.view, Kept: s.kept, Dropped: s.dropped, Refused: s.refused,
+	})
+	return err
 }
 
-func (s *serving) shutdown() {
-	if s.server != nil {
-		s.server.Close()
+// view says how a type is kept.
+func (s *serving) view(r discovery.Resource) (options dynamicinformer.ResourceOptions, indexes []*indexers.Index) {
+	if s.namespace != "" && r.Scope == discovery.Namespaced {
+		options.Namespaces = dynamicinformer.InNamespaces(s.namespace)
 	}
-	_ = s.factory.Shutdown(context.Background()) // nothing but requests is under way, which end at once, and saves of the state
-	_ = s.closeFiles()                           // it has been saved
+	return options, s.Config.Indexes(r)
+}
+
+func (s *serving) kept(r discovery.Resource) {
+	if !s.known[r.GVR] {
+		s.tell("%s is kept from now on", r)
+	}
+}
+
+func (s *serving) dropped(r discovery.Resource) {
+	delete(s.known, r.GVR)
+	s.tell("%s is kept no longer: it has gone, or is another type by now", r)
+}
+
+func (s *serving) refused(name string, why error) {
+	if !s.absent[name] { // of which find has told
+		s.tell("%s is not kept: %v", name, why)
+	}
+	delete(s.absent, name)
+}
+
+func (s *serving) tell(format string, args ...any) {
+	fmt.Fprintf(s.ErrOut, "note: %s\n", print.Line(fmt.Sprintf(format, args...)))
+}
+
+// shutdown ends what keeps the types, and saves what is kept. Calling it again does nothing.
+func (s *serving) shutdown() {
+	s.ended.Do(func() {
+		if s.server != nil {
+			s.server.Close()
+		}
+		_ = s.factory.Shutdown(context.Background()) // nothing but requests is under way, which end at once, and saves of the state
+		_ = s.closeFiles()                           // it has been saved
+	})
 }
 
 func (s *serving) closeFiles() error {
@@ -109,35 +131,28 @@ func (s *serving) closeFiles() error {
 	return s.files.Close()
 }
 
-// keeping returns the informer of a type that is kept, or nil.
-func (s *serving) keeping(gvr schema.GroupVersionResource) *keptType {
-	i := slices.IndexFunc(s.types, func(k keptType) bool { return k.Resource.GVR == gvr })
-	switch {
-	case i >= 0:
-		return &s.types[i]
-	case s.definitions != nil && gvr == crd.GVR:
-		return &keptType{Informer: s.definitions}
+// keeping returns what is kept of a type; false where that is nothing.
+func (s *serving) keeping(gvr schema.GroupVersionResource) (live.KeptType, bool) {
+	if kept, ok := s.keeper.Type(gvr.GroupResource()); ok && kept.GVR == gvr {
+		return kept, true
 	}
-	return nil
+	return live.KeptType{Resource: discovery.Resource{GVR: crd.GVR}, Informer: s.definitions}, gvr == crd.GVR
 }
 
 // stateChanged ends the watches of a type that no longer follows the cluster: whoever asks anew is told to ask there.
 func (s *serving) stateChanged(before, after dynamicinformer.Status) {
-	if !inContact(before) || inContact(after) {
-		return
-	}
-	if k := s.keeping(after.GVR); k != nil {
-		_ = s.server.Keep(k.Informer, k.indexes...) // which it could before
+	if inContact(before) && !inContact(after) {
+		s.server.EndWatches(after.GVR.GroupResource())
 	}
 }
 
 // keeps returns why a request is not to be answered from what is kept; nil where it is.
 func (s *serving) keeps(asked readapi.Request) error {
-	k := s.keeping(asked.GVR)
-	if k == nil {
+	k, ok := s.keeping(asked.GVR)
+	if !ok {
 		return errors.New("the server does not keep it")
 	}
-	switch h := k.History(); {
+	switch h := k.Informer.History(); {
 	case !s.fresh(k):
 		return fmt.Errorf("the server's copy may be behind: %s", s.state(k))
 	case h.Namespace != "" && h.Namespace != asked.Namespace:
@@ -147,8 +162,8 @@ func (s *serving) keeps(asked readapi.Request) error {
 }
 
 // fresh reports whether a type is filled, in contact with the cluster, and served.
-func (s *serving) fresh(k *keptType) bool {
-	return inContact(k.Status()) && s.server.Serves(k.Informer.GVR().GroupResource())
+func (s *serving) fresh(k live.KeptType) bool {
+	return inContact(k.Informer.Status()) && s.server.Serves(k.Informer.GVR().GroupResource())
 }
 
 // resolve returns what a name stands for.
@@ -166,16 +181,19 @@ func (s *serving) resolve(name string) ([]discovery.Resource, error) {
 // info says what is kept.
 func (s *serving) info() local.Info {
 	i := local.Info{Identity: s.identity, Host: s.Target.Config.Host, PID: os.Getpid(), Started: s.started, Config: s.Config.Digest(), Page: s.web != nil}
-	for n := range s.types {
-		k := &s.types[n]
-		h := k.History()
+	for _, k := range s.keeper.Types() {
+		h := k.Informer.History()
 		one := local.Kept{
 			Resource: k.Resource, Namespace: h.Namespace, State: s.state(k), Objects: h.Snapshot.Len(), Fresh: s.fresh(k),
 		}
-		for _, index := range k.indexes {
+		for _, index := range k.Indexes {
 			one.Indexes = append(one.Indexes, index.Name)
 		}
 		i.Types = append(i.Types, one)
+	}
+	problems := s.keeper.Problems()
+	for _, name := range slices.Sorted(maps.Keys(problems)) {
+		i.Absent = append(i.Absent, local.Absent{Name: name, Why: problems[name].Error()})
 	}
 	return i
 }
@@ -187,8 +205,8 @@ func inContact(s dynamicinformer.Status) bool {
 }
 
 // state is that of a type in a word, with what keeps it from being read here.
-func (s *serving) state(k *keptType) string {
-	status := k.Status()
+func (s *serving) state(k live.KeptType) string {
+	status := k.Informer.Status()
 	switch {
 	case status.Reason != "":
 		return fmt.Sprintf("%s (%s)", status.State, status.Reason)

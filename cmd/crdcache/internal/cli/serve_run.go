@@ -7,12 +7,14 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/local"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
 )
 
@@ -25,27 +27,28 @@ func (o *serveOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	waiting, cancel := o.Target.Limit(ctx)
-	defer cancel()
-	types, err := o.find(waiting)
-	if err != nil {
+	s := &serving{serveOptions: o, identity: identity, started: time.Now()}
+	if err := s.find(ctx); err != nil {
 		return err
 	}
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	tracker, err := o.Target.Tracker()
-	if err != nil {
+	if s.tracker, err = o.Target.Tracker(); err != nil {
 		return err
 	}
-	tracked := make(chan struct{})
-	go func() { defer close(tracked); _ = tracker.Run(ctx) }() // ended by end
-	defer func() { end(nil); <-tracked }()
-	s := &serving{serveOptions: o, tracker: tracker, identity: identity, started: time.Now()}
-	if err := s.keep(types.Resources); err != nil {
+	if err := s.prepare(); err != nil {
 		return err
 	}
-	defer s.shutdown()
-	options := local.Options{Place: local.PlaceOf(identity), Info: s.info, Resolve: s.resolve, Keeps: s.keeps, Handler: s.server, Idle: o.idle}
+	following, end := context.WithCancel(ctx)
+	var tracked, kept sync.WaitGroup
+	defer tracked.Wait()
+	defer end()
+	keeping, release := context.WithCancel(following)
+	stop := func() {
+		release()
+		kept.Wait()
+		s.shutdown()
+	}
+	defer stop()
+	options := local.Options{Place: local.PlaceOf(identity), Info: s.info, Resolve: s.resolve, Keeps: s.keeps, Handler: s.server, Idle: o.idle, End: stop}
 	if o.web != nil {
 		page, err := newPage(s)
 		if err != nil {
@@ -54,9 +57,11 @@ func (o *serveOptions) run(ctx context.Context) error {
 		defer page.close()
 		options.Page = page.local()
 	}
-	if err := s.factory.Start(ctx); err != nil {
+	if err := s.factory.Start(following); err != nil {
 		return err
 	}
+	tracked.Go(func() { _ = s.tracker.Run(following) }) // ended by end
+	kept.Go(func() { s.keeper.Run(keeping) })           // ended by stop
 	err = local.Serve(ctx, options, func() {
 		fmt.Fprintf(o.ErrOut, "serving what is kept of %s; commands ask here from now on\n", o.Target.Config.Host)
 		if options.Page != nil {
@@ -69,20 +74,32 @@ func (o *serveOptions) run(ctx context.Context) error {
 	return err
 }
 
-// find finds the types. Those of a config that are not installed are left out.
-func (o *serveOptions) find(ctx context.Context) (*session.Types, error) {
-	types, unresolved := o.Find(ctx)
-	if unresolved == nil || types == nil || !o.declared {
-		return types, unresolved
+// find looks for the types before anything is kept, so that what is misspelled is an error. What a config declares or a pattern
+// stands for may come later.
+func (s *serving) find(ctx context.Context) error {
+	waiting, cancel := s.Target.Limit(ctx)
+	defer cancel()
+	resources, unresolved := s.Target.Resolve(waiting, s.TypeNames())
+	s.known, s.absent = map[schema.GroupVersionResource]bool{}, map[string]bool{}
+	for _, r := range resources {
+		s.known[r.GVR] = true
 	}
+	patterns := false
 	for _, err := range exit.Split(unresolved) {
 		var absent *discovery.NoMatchError
-		if !errors.As(err, &absent) {
-			return nil, unresolved
+		isAbsent := errors.As(err, &absent)
+		pattern := isAbsent && strings.Contains(absent.Name, "*")
+		if !isAbsent || !pattern && !s.declared {
+			return unresolved
 		}
-		o.Warn(fmt.Sprintf("a type of the config is not kept: %s", print.Line(err.Error())))
+		patterns = patterns || pattern
+		s.absent[absent.Name] = true
+		s.Warn(fmt.Sprintf("kept when it comes: %s", print.Line(err.Error())))
 	}
-	return types, nil
+	if len(resources) == 0 && !patterns {
+		return unresolved
+	}
+	return nil
 }
 
 // detach starts the server as a process of its own, and waits until it answers.

@@ -44,6 +44,9 @@ func newServeStatus(streams genericiooptions.IOStreams) *cobra.Command {
 			}
 			fmt.Fprintf(w, "%s\t%s\t%s\t%d\n", t.Resource, namespace, t.State, t.Objects)
 		}
+		for _, a := range info.Absent {
+			fmt.Fprintf(w, "%s\t\tnot kept: %s\t\n", a.Name, print.Line(a.Why))
+		}
 		return w.Flush()
 	})
 }
@@ -53,11 +56,12 @@ func newServeStop(streams genericiooptions.IOStreams) *cobra.Command {
 	return newServeAsk(streams, &cobra.Command{
 		Use:   "stop [flags]",
 		Short: "End the server of this cluster and user",
-		Long:  "End the server of this cluster and user. Without one the exit code is 1.",
+		Long: "End the server of this cluster and user, and return when it has ended and saved what --state keeps, so that another one\n" +
+			"may begin. Without one the exit code is 1.",
 	}, func(ctx context.Context, client *local.Client) error {
 		info, err := client.Stop(ctx)
 		if err == nil {
-			fmt.Fprintf(streams.Out, "process %d ends\n", info.PID)
+			fmt.Fprintf(streams.Out, "process %d has ended\n", info.PID)
 		}
 		return err
 	})
@@ -95,5 +99,7 @@ func (o *asking) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	ctx, cancel := o.Limit(ctx)
+	defer cancel()
 	return o.ask(ctx, client)
 }

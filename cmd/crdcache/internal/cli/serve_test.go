@@ -3,6 +3,7 @@
 package cli_test
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"os"
@@ -10,8 +11,12 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/discovery/crd"
 )
 
 // shortRuntimeDir is where servers listen: the paths of sockets have to be short.
@@ -100,7 +105,7 @@ func TestServeAnswersQueries(t *testing.T) {
 	if r := crdcache(t, "serve", "gz", "-s", server.URL); r.code != exit.Failed || !strings.Contains(r.errOut, "another server keeps types") {
 		t.Errorf("a second server: %+v", r)
 	}
-	if r := crdcache(t, "serve", "stop", "-s", server.URL); r.code != exit.OK || !strings.HasSuffix(r.out, " ends\n") {
+	if r := crdcache(t, "serve", "stop", "-s", server.URL); r.code != exit.OK || !strings.HasSuffix(r.out, " has ended\n") {
 		t.Errorf("%+v", r)
 	}
 	if code := <-stopped; code != exit.OK {
@@ -172,5 +177,43 @@ func TestNamespaceWithoutName(t *testing.T) {
 	awaitServer(t, server.URL, 1)
 	if r := crdcache(t, "serve", "status", "-s", server.URL); !strings.Contains(r.out, "<all>") {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestServeFollowsTypes: what a pattern stands for is kept as it comes and goes; so is a pattern that stands for nothing yet.
+func TestServeFollowsTypes(t *testing.T) {
+	shortRuntimeDir(t)
+	server := newShop(t)
+	var said bytes.Buffer
+	stopped := serve(t, &said, "*.example.com", "*.later.example", "-s", server.URL)
+	awaitServer(t, server.URL, 2)
+	status := func() string { return crdcache(t, "serve", "status", "-s", server.URL).out }
+	if got := status(); !strings.Contains(got, "*.later.example  ") || !strings.Contains(got, "not kept: ") {
+		t.Errorf("the status is %s", got)
+	}
+	rooms := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(roomCRD), &rooms.Object); err != nil {
+		t.Fatal(err)
+	}
+	server.Create(t, crd.GVR, rooms)
+	awaitServer(t, server.URL, 3)
+	if r := crdcache(t, "dump", "rooms", "-A", "-v", "-s", server.URL); !strings.Contains(r.errOut, "rooms.v1.example.com is read from the server that keeps it") {
+		t.Errorf("a type that has come: %+v", r)
+	}
+	server.Delete(t, crd.GVR, "", "rooms.example.com")
+	awaitServer(t, server.URL, 2)
+	if got := status(); strings.Contains(got, "rooms") {
+		t.Errorf("a type that has gone: %s", got)
+	}
+	crdcache(t, "serve", "stop", "-s", server.URL)
+	<-stopped
+	text := said.String()
+	for _, want := range []string{"warning: kept when it comes: ", "rooms.v1.example.com is kept from now on", "rooms.v1.example.com is kept no longer"} {
+		if strings.Count(text, want) != 1 {
+			t.Errorf("it says %s, without %q or more than once", text, want)
+		}
+	}
+	if strings.Contains(text, "gizmos") {
+		t.Errorf("of what was there it says %s", text)
 	}
 }

@@ -95,13 +95,13 @@ func (p *page) close() {
 
 // source is what the page shows: the informers that there are, with what the config says of their types.
 func (s *serving) source() web.Source {
-	kept := map[schema.GroupVersionResource]discovery.Resource{} // no config means another one
-	for _, k := range s.types {
-		kept[k.Informer.GVR()] = k.Resource
+	of := func(gvr schema.GroupVersionResource) discovery.Resource { // of none, no config means it
+		kept, _ := s.keeping(gvr)
+		return kept.Resource
 	}
 	return web.Source{
 		Title: cmp.Or(s.Target.Context, s.Target.Config.Host), Factory: s.factory, Definition: web.Definitions(s.definitions),
-		Indexes:    func(gvr schema.GroupVersionResource) []*indexers.Index { return s.Config.Indexes(kept[gvr]) },
-		References: func(gvr schema.GroupVersionResource) []*indexers.Reference { return s.Config.References(kept[gvr]) },
+		Indexes:    func(gvr schema.GroupVersionResource) []*indexers.Index { return s.Config.Indexes(of(gvr)) },
+		References: func(gvr schema.GroupVersionResource) []*indexers.Reference { return s.Config.References(of(gvr)) },
 	}
 }

@@ -102,7 +102,7 @@ func (o Options) run(ctx, waiting context.Context, resources []discovery.Resourc
 	r := &run{
 		Options: o, ctx: running, tracker: tracker, selector: selector, resources: resources,
 		screen: newScreen(o.Out, o.Color), teller: newTeller(o.ErrOut), watchable: newWatchable(),
-		openEnded: len(absent) > 0 || slices.ContainsFunc(selector.names, discovery.Name.Wildcard),
+		openEnded: len(absent) > 0 || selector.openEnded(),
 		begun:     newSignal(), ready: map[schema.GroupVersionResource]signal{},
 	}
 	var tracking sync.WaitGroup

@@ -89,7 +89,7 @@ func (p *part) has(t dynamicinformer.Type) bool {
 	if t.Namespaced && !p.namespaced || !t.Namespaced && !p.cluster || t.UID != "" && !p.defined || t.UID == "" && !p.others {
 		return false
 	}
-	return p.selector.has(claim{t.GroupResource, p.version})
+	return p.selector.has(discovery.Claim{GroupResource: t.GroupResource, Version: p.version})
 }
 
 // held is a type that is followed, and an informer that is kept until it is settled.

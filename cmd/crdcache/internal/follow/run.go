@@ -180,7 +180,7 @@ func (r *run) await(waiting context.Context, gvr schema.GroupVersionResource) {
 
 // awaitAny waits for a first type, which only wildcards do without end.
 func (r *run) awaitAny(waiting context.Context) error {
-	if slices.ContainsFunc(r.selector.names, discovery.Name.Wildcard) {
+	if r.selector.openEnded() {
 		return nil
 	}
 	select {

@@ -130,5 +130,5 @@ func (r *run) several() bool {
 	plain := func(n discovery.Name) bool {
 		return !n.Wildcard() && !slices.ContainsFunc(r.resources, func(one discovery.Resource) bool { return slices.Contains(one.Categories, n.Raw) })
 	}
-	return len(r.selector.names) > 1 || len(r.resources) > 1 || !plain(r.selector.names[0])
+	return len(r.selector.Names()) > 1 || len(r.resources) > 1 || !plain(r.selector.Names()[0])
 }

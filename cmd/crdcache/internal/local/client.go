@@ -102,12 +102,6 @@ func (c *Client) Link(ctx context.Context) (string, error) {
 	return link, c.ask(ctx, http.MethodPost, "/crdcache/link", nil, &link)
 }
 
-// Stop ends the server.
-func (c *Client) Stop(ctx context.Context) (Info, error) {
-	var info Info
-	return info, c.ask(ctx, http.MethodPost, "/crdcache/stop", nil, &info)
-}
-
 // Get asks for a document of any other kind, for as long as ctx lasts.
 func (c *Client) Get(ctx context.Context, path string, query url.Values, into any) error {
 	return c.send(ctx, http.MethodGet, path, query, into)
@@ -120,24 +114,34 @@ func (c *Client) ask(ctx context.Context, method, path string, query url.Values,
 }
 
 func (c *Client) send(ctx context.Context, method, path string, query url.Values, into any) error {
+	answer, err := c.do(ctx, method, path, query)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	return json.NewDecoder(answer.Body).Decode(into)
+}
+
+// do returns an answer that is none of an error; its body has to be closed.
+func (c *Client) do(ctx context.Context, method, path string, query url.Values) (*http.Response, error) {
 	to := url.URL{Scheme: "http", Host: "crdcache", Path: path, RawQuery: query.Encode()}
 	r, err := http.NewRequestWithContext(ctx, method, to.String(), nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.Header.Set("Cache-Control", "max-stale")
 	answer, err := c.http.Do(r)
 	var refused *net.OpError
 	if errors.As(err, &refused) && refused.Op == "dial" {
-		return ErrNone // it has ended, and left its socket
+		return nil, ErrNone // it has ended, and left its socket
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
+		defer answer.Body.Close()
 		text, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<16))
-		return fmt.Errorf("the server answered %s: %s", answer.Status, strings.TrimSpace(string(text)))
+		return nil, fmt.Errorf("the server answered %s: %s", answer.Status, strings.TrimSpace(string(text)))
 	}
-	return json.NewDecoder(answer.Body).Decode(into)
+	return answer, nil
 }

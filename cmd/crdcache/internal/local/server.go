@@ -25,6 +25,8 @@ type Info struct {
 	// Config is a digest of the index configs that it was given.
 	Config string `json:"config"`
 	Types  []Kept `json:"types"`
+	// Absent are the names that stand for nothing which can be kept now.
+	Absent []Absent `json:"absent,omitempty"`
 	// Page says that there is a page for browsers.
 	Page bool `json:"page,omitempty"`
 }
@@ -40,6 +42,12 @@ type Kept struct {
 	Objects int  `json:"objects"`
 	// Indexes are the names of those of the config.
 	Indexes []string `json:"indexes,omitempty"`
+}
+
+// Absent is a name that stands for nothing which can be kept.
+type Absent struct {
+	Name string `json:"name"`
+	Why  string `json:"why"`
 }
 
 // Answer is what a name of a type stands for.
@@ -64,6 +72,9 @@ type Options struct {
 	Idle time.Duration
 	// Page is served beside the socket; nil for none.
 	Page *Page
+	// End, if set, is called when nobody is answered any more. The place is held until it returns, and whoever has stopped the
+	// server hears of the end after that.
+	End func()
 }
 
 // Server answers the commands of one user on a socket.
@@ -75,6 +86,9 @@ type Server struct {
 		sync.Mutex
 		active int
 		idle   *time.Timer // nil without Options.Idle
+		// stopping are the connections of those who have stopped the server, which its end closes.
+		stopping []net.Conn
+		ended    bool
 	}
 }
 
@@ -97,7 +111,7 @@ func Serve(ctx context.Context, options Options, listening func()) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close() // which gives up the lock
+	defer file.Close() // which gives up the lock, unless that is done
 	if !lock(file) {
 		return ErrServed
 	}
@@ -120,7 +134,11 @@ func Serve(ctx context.Context, options Options, listening func()) error {
 		s.mu.idle = time.AfterFunc(options.Idle, func() { stop(ErrIdle) })
 		defer s.mu.idle.Stop()
 	}
-	return s.serve(ctx, listener, listening)
+	err = s.serve(ctx, listener, listening)
+	if options.End != nil {
+		options.End()
+	}
+	return errors.Join(err, file.Close(), s.tellEnd())
 }
 
 func (s *Server) serve(ctx context.Context, listener net.Listener, listening func()) error {
@@ -160,10 +178,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		reply(w, Answer{Info: s.options.Info(), Resources: resources})
 	case r.URL.Path == "/crdcache/link" && r.Method == http.MethodPost && s.options.Page != nil:
 		reply(w, s.options.Page.Link())
-	case r.URL.Path == "/crdcache/stop" && r.Method == http.MethodPost:
-		reply(w, s.options.Info())
-		_ = http.NewResponseController(w).Flush() // it is as good as read
-		s.stop(ErrStopped)
+	case r.URL.Path == stopPath && r.Method == http.MethodPost:
+		s.serveStop(w)
 	default:
 		s.pass(w, r)
 	}

@@ -1,0 +1,104 @@
+package discovery
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// TestClaimOf: a name is for one version where it says so, and not where a group begins like it.
+func TestClaimOf(t *testing.T) {
+	widgetsV1 := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+	for name, tt := range map[string]struct {
+		gvr  schema.GroupVersionResource
+		want string
+	}{
+		"widgets":                {widgetsV1, ""},
+		"widgets.example.com":    {widgetsV1, ""},
+		"widgets.v1":             {widgetsV1, "v1"},
+		"widgets.v1.example.com": {widgetsV1, "v1"},
+		"*.v1.example.com":       {widgetsV1, "v1"},
+		"*":                      {widgetsV1, ""},
+		"widgets.v1.x.com":       {schema.GroupVersionResource{Group: "v1.x.com", Version: "v1", Resource: "widgets"}, ""},
+		"widgets.v2.x.com":       {schema.GroupVersionResource{Group: "v2.x.com", Version: "v1", Resource: "widgets"}, ""},
+		"pods.v1.":               {schema.GroupVersionResource{Version: "v1", Resource: "pods"}, "v1"},
+	} {
+		n, err := ParseName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := claimOf(n, tt.gvr); got != (Claim{tt.gvr.GroupResource(), tt.want}) {
+			t.Errorf("%s claims %v, want version %q", name, got, tt.want)
+		}
+	}
+}
+
+// catalogWith has these types, each in the given version of its group, which come in this order. Failure is that of discovery.
+func catalogWith(failure string, gvrs ...schema.GroupVersionResource) *Catalog {
+	var groups []group
+	for _, gvr := range gvrs {
+		i := slices.IndexFunc(groups, func(g group) bool { return g.Name == gvr.Group })
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, group{Name: gvr.Group})
+		}
+		v := groups[i].version(gvr.Version)
+		v.Failure = failure
+		v.Resources = append(v.Resources, resource{Name: gvr.Resource, Kind: gvr.Resource, Verbs: []string{"list", "watch"}})
+	}
+	return newCatalog(groups)
+}
+
+// TestSelection: patterns grow and shrink, a name of one type keeps its meaning, and the first name says the version.
+func TestSelection(t *testing.T) {
+	of := func(group, version, resource string) schema.GroupVersionResource {
+		return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
+	}
+	s, err := NewSelection("widgets", "boxes.v1.demo.io", "*.demo.io", "none")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		reason, failure string
+		there           []schema.GroupVersionResource
+		want, absent    []string
+	}{
+		{"nothing is there", "", nil, nil, []string{"*.demo.io", "boxes.v1.demo.io", "none", "widgets"}},
+		{"first types", "", []schema.GroupVersionResource{of("z.io", "v1", "widgets"), of("demo.io", "v2", "boxes"), of("demo.io", "v1", "boxes")},
+			[]string{"widgets.v1.z.io", "boxes.v1.demo.io"}, []string{"none"}},
+		{"another widget comes before, a pattern grows", "", []schema.GroupVersionResource{of("a.io", "v1", "widgets"), of("z.io", "v2", "widgets"), of("demo.io", "v1", "boxes"), of("demo.io", "v1", "lids")},
+			[]string{"widgets.v2.z.io", "boxes.v1.demo.io", "lids.v1.demo.io"}, []string{"none"}},
+		{"the widget goes, another one is not meant, and the version of a box goes", "", []schema.GroupVersionResource{of("a.io", "v1", "widgets"), of("demo.io", "v2", "boxes")},
+			[]string{"boxes.v2.demo.io"}, []string{"boxes.v1.demo.io", "none", "widgets"}},
+		{"discovery fails", "no answer", []schema.GroupVersionResource{of("z.io", "v1", "widgets"), of("demo.io", "v1", "lids")},
+			[]string{"widgets.v1.z.io", "lids.v1.demo.io"}, []string{"boxes.v1.demo.io", "none"}},
+	} {
+		types, absent := s.Types(catalogWith(step.failure, step.there...))
+		var got []string
+		for _, one := range types {
+			got = append(got, one.String())
+			if one.Stale != (step.failure != "") || one.Many != (one.Name == "*.demo.io") {
+				t.Errorf("%s: %+v", step.reason, one)
+			}
+		}
+		if diff := cmp.Diff(step.want, got); diff != "" {
+			t.Errorf("%s: types (-want +got):\n%s", step.reason, diff)
+		}
+		if diff := cmp.Diff(step.absent, slices.Sorted(maps.Keys(absent))); diff != "" {
+			t.Errorf("%s: absent (-want +got):\n%s", step.reason, diff)
+		}
+		for name, err := range absent {
+			var none *NoMatchError
+			if !errors.As(err, &none) || none.Name != name {
+				t.Errorf("%s: %s: %v", step.reason, name, err)
+			}
+		}
+	}
+	if _, err := NewSelection("a b"); err == nil {
+		t.Error("what is no name is taken for one")
+	}
+}

@@ -1,0 +1,117 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/readapi/testcluster"
+)
+
+// gadgets is the definition of a type with these versions, the first of which is stored.
+func gadgets(versions ...string) *unstructured.Unstructured {
+	var all []any
+	for i, name := range versions {
+		all = append(all, map[string]any{
+			"name": name, "served": true, "storage": i == 0,
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+		})
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "gadgets." + demo},
+		"spec": map[string]any{
+			"group": demo, "scope": "Cluster", "names": map[string]any{"plural": "gadgets", "singular": "gadget", "kind": "Gadget", "listKind": "GadgetList"},
+			"versions": all,
+		},
+	}}
+}
+
+// TestKeeper: types are kept as they appear and dropped as they go, those of a pattern and those that are named.
+func TestKeeper(t *testing.T) {
+	cluster, err := testcluster.New(t.Context(), testcluster.Options{Paths: []string{"../../testdata/crds", "../../testdata/objects"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{T: t, cluster: cluster}
+	ctx, cancel := context.WithCancel(context.Background())
+	tracker, err := discovery.NewTracker(cluster.Config(), discovery.TrackerOptions{})
+	s.ok(err)
+	s.factory, err = dynamicinformer.New(dynamicinformer.Options{Config: cluster.Config(), Types: tracker.Types()})
+	s.ok(err)
+	s.server, err = New(Options{Factory: s.factory, Types: tracker.Types(), Config: cluster.Config()})
+	s.ok(err)
+	selection, err := discovery.NewSelection("*."+demo, "namespaces", "secrets", "later.example.com")
+	s.ok(err)
+	told := make(chan string)
+	tell := func(text string) {
+		select {
+		case told <- text:
+		case <-ctx.Done():
+		}
+	}
+	keeper, err := NewKeeper(KeeperOptions{
+		Server: s.server, Tracker: tracker, Selection: selection,
+		Exclude: func(r discovery.Resource) error {
+			if r.GVR.Resource == "secrets" || r.GVR.Resource == "releases" {
+				return errors.New("not this one")
+			}
+			return nil
+		},
+		Kept: func(r discovery.Resource) { tell("kept " + r.String()) }, Dropped: func(r discovery.Resource) { tell("dropped " + r.String()) },
+		Refused: func(name string, why error) { tell("refused " + name + ": " + why.Error()) },
+	})
+	s.ok(err)
+	s.ok(s.factory.Start(ctx))
+	ended := make(chan struct{}, 2)
+	go func() { _ = tracker.Run(ctx); ended <- struct{}{} }() // both ended by cancel
+	go func() { keeper.Run(ctx); ended <- struct{}{} }()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+		<-ended
+		s.server.Close()
+		s.ok(s.factory.Shutdown(context.Background()))
+	})
+	expect := func(wants ...string) {
+		t.Helper()
+		for _, want := range wants {
+			select {
+			case got := <-told:
+				if !strings.HasPrefix(got, want) {
+					t.Errorf("%q is told, want %q", got, want)
+				}
+			case <-t.Context().Done():
+				t.Fatalf("%q is not told", want)
+			}
+		}
+	}
+	expect("kept environments.v1.", "kept namespaces.v1.", "kept routes.v1.", "kept workloads.v1.", "refused later.example.com: ", "refused secrets: not this one")
+	gr := schema.GroupResource{Group: demo, Resource: "gadgets"}
+	s.ok(cluster.Load(t.Context(), gadgets("v1beta1")))
+	expect("kept gadgets.v1beta1.")
+	s.ok(s.server.WaitForSync(t.Context(), gr))
+	if kept, ok := keeper.Type(gr); !ok || kept.GVR.Version != "v1beta1" || len(keeper.Types()) != 5 || !keeper.Reconciled() {
+		t.Errorf("kept are %v, of which %+v", keeper.Types(), kept)
+	}
+	s.ok(cluster.Load(t.Context(), gadgets("v1beta1", "v1")))
+	expect("dropped gadgets.v1beta1.", "kept gadgets.v1.")
+	s.ok(cluster.Client().Resource(crd.GVR).Delete(t.Context(), gr.String(), metav1.DeleteOptions{}))
+	expect("dropped gadgets.v1.")
+	if _, ok := keeper.Type(gr); ok || s.server.Serves(gr) {
+		t.Error("a type that has gone is kept")
+	}
+	if problems := keeper.Problems(); len(problems) != 2 {
+		t.Errorf("problems are %v", problems)
+	}
+	if _, err := NewKeeper(KeeperOptions{Server: s.server}); err == nil {
+		t.Error("what lacks a tracker and a selection is a keeper")
+	}
+}

@@ -40,6 +40,9 @@
 // and errors, with parameters in many combinations. Health checks, and a watch as PartialObjectMetadataList, are not
 // among them.
 //
+// A shardSelector selects by the hash of UID or namespace, as on kube-apiservers with the feature ShardedListAndWatch, in
+// lists, of which metadata.shardInfo says so whatever the type is, and watches.
+//
 // # Consistency
 //
 // Every change gets the next resource version of the whole storage. A list is one moment's state, also over

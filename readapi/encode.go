@@ -162,10 +162,11 @@ func (e *encoder) appendTail(dst []byte, m metav1.ListMeta) ([]byte, error) {
 	}
 	// Where objects are maps, so is the metadata of a list: it always has a continue.
 	dst, err = appendValue(dst, struct {
-		Continue  string `json:"continue"`
-		Remaining *int64 `json:"remainingItemCount,omitempty"`
-		Version   string `json:"resourceVersion"`
-	}{m.Continue, m.RemainingItemCount, m.ResourceVersion})
+		Continue  string            `json:"continue"`
+		Remaining *int64            `json:"remainingItemCount,omitempty"`
+		Version   string            `json:"resourceVersion"`
+		Shard     *metav1.ShardInfo `json:"shardInfo,omitempty"`
+	}{m.Continue, m.RemainingItemCount, m.ResourceVersion, m.ShardInfo})
 	return append(dst, '}'), err
 }
 

@@ -73,7 +73,7 @@ func (t *resource) list(ctx context.Context, options *internalversion.ListOption
 	}
 	start, end := selected.keys()
 	start = max(start, from.start)
-	p := &page{meta: metav1.ListMeta{ResourceVersion: strconv.FormatUint(from.ResourceVersion(), 10)}}
+	p := &page{meta: metav1.ListMeta{ResourceVersion: strconv.FormatUint(from.ResourceVersion(), 10), ShardInfo: selected.shard.info()}}
 	limit := options.Limit
 	if options.ResourceVersion == "0" {
 		limit = 0 // any state will do, so that there is nothing to be saved by pages

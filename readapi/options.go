@@ -21,7 +21,7 @@ const maxSelector = 64 << 10
 
 // parseOptions reads the parameters of a list or watch the way a kube-apiserver does, with its code and its errors.
 func parseOptions(query url.Values) (*internalversion.ListOptions, error) {
-	for _, name := range []string{"labelSelector", "fieldSelector"} {
+	for _, name := range []string{"labelSelector", "fieldSelector", "shardSelector"} {
 		for _, value := range query[name] {
 			if len(value) > maxSelector {
 				return nil, apierrors.NewBadRequest(fmt.Sprintf("%s has %d bytes, and more than %d are not served: list all, and filter what comes", name, len(value), maxSelector))

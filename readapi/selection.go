@@ -25,6 +25,7 @@ type selection struct {
 	paths map[string]*jsonpath.Path
 	// conditions are the requirements on fields that the collection has of its own, and not in fields.
 	conditions []condition
+	shard      *shardSelection // nil: all
 }
 
 // condition is a requirement on a field of the collection.
@@ -38,6 +39,10 @@ type condition struct {
 func newSelection(t *resource, options *internalversion.ListOptions) (*selection, error) {
 	s := &selection{
 		namespace: t.namespace, namespaced: t.typ.Namespaced, labels: options.LabelSelector, paths: map[string]*jsonpath.Path{},
+	}
+	var err error
+	if s.shard, err = newShardSelection(t, options.ShardSelector); err != nil {
+		return nil, err
 	}
 	if options.FieldSelector == nil || options.FieldSelector.Empty() {
 		return s, nil
@@ -109,7 +114,7 @@ func (s *selection) within(snapshot Snapshot, from, to string) iter.Seq[Object] 
 
 // all reports whether everything in the namespace is selected.
 func (s *selection) all() bool {
-	return s.fields == nil && len(s.conditions) == 0 && s.labels.Empty()
+	return s.fields == nil && len(s.conditions) == 0 && s.labels.Empty() && s.shard.everything()
 }
 
 // one reports whether no more than one object can be selected, which a kube-apiserver reads by its name.
@@ -132,7 +137,7 @@ func (s *selection) keys() (from, to string) {
 
 // matches reports whether an object is selected.
 func (s *selection) matches(o Object) bool {
-	if !strings.HasPrefix(o.Key(), prefixOf(s.namespace)) || !s.labels.Matches(o.Labels()) {
+	if !strings.HasPrefix(o.Key(), prefixOf(s.namespace)) || !s.labels.Matches(o.Labels()) || !s.shard.has(o) {
 		return false
 	}
 	for _, c := range s.conditions {

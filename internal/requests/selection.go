@@ -152,7 +152,7 @@ func (s *Selection) ask(options *metav1.ListOptions) *asking {
 	}
 	ranges := s.Ranges().selectedBy()
 	s.asked.Store(&ranges)
-	options.ShardSelector = ranges.selector(s.Key)
+	options.ShardSelector = ranges.Selector(s.Key)
 	if options.ResourceVersion == "0" {
 		// What another process has done with an object before it gave it up has to be seen.
 		options.ResourceVersion = ""

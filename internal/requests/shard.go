@@ -157,8 +157,8 @@ func (r Ranges) selectedBy() Ranges {
 	return NewRanges(filled...)
 }
 
-// selector writes the ranges as API servers read them.
-func (r Ranges) selector(key ShardKey) string {
+// Selector writes the ranges as API servers read them.
+func (r Ranges) Selector(key ShardKey) string {
 	terms := make([]string, len(r))
 	for i, one := range r {
 		terms[i] = fmt.Sprintf("shardRange(object.%s, %s)", key, one.bounds("'", ", "))

@@ -104,8 +104,8 @@ func TestRanges(t *testing.T) {
 		check("and", a.And(b), func(p int) bool { return inA[p] && inB[p] })
 		check("or", a.Or(b), func(p int) bool { return inA[p] || inB[p] })
 		check("minus", a.Minus(b), func(p int) bool { return inA[p] && !inB[p] })
-		if want := sharding.NewSelector(requirements(ShardByUID, a)...).String(); a.selector(ShardByUID) != want {
-			t.Fatalf("the selector is %q, want %q", a.selector(ShardByUID), want)
+		if want := sharding.NewSelector(requirements(ShardByUID, a)...).String(); a.Selector(ShardByUID) != want {
+			t.Fatalf("the selector is %q, want %q", a.Selector(ShardByUID), want)
 		}
 	}
 }
@@ -145,7 +145,7 @@ func TestManyRanges(t *testing.T) {
 	options := metav1.ListOptions{ResourceVersion: "0"}
 	s.ask(&options)
 	asked := *s.asked.Load()
-	if len(asked) != selectable || len(wanted.Minus(asked)) > 0 || options.ShardSelector != asked.selector(ShardByUID) || len(options.ShardSelector) > 6000 {
+	if len(asked) != selectable || len(wanted.Minus(asked)) > 0 || options.ShardSelector != asked.Selector(ShardByUID) || len(options.ShardSelector) > 6000 {
 		t.Errorf("%d ranges are asked for, %v are not, by %d bytes", len(asked), wanted.Minus(asked), len(options.ShardSelector))
 	}
 	if options.ResourceVersion != "" {

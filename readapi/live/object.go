@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/readapi"
@@ -20,7 +22,10 @@ type object struct {
 	custom bool
 }
 
-var _ readapi.ListItem = object{}
+var (
+	_ readapi.ListItem   = object{}
+	_ readapi.Identified = object{}
+)
 
 // object makes one of what the informer keeps under a key; none of nil.
 func (c *collection) object(key string, stored any) object {
@@ -43,6 +48,14 @@ func (o object) Key() string { return o.key }
 
 // Version implements readapi.Object.
 func (o object) Version() string { return o.version }
+
+// GetUID implements readapi.Identified.
+func (o object) GetUID() types.UID {
+	if m, ok := o.stored.(metav1.Object); ok {
+		return m.GetUID()
+	}
+	return ""
+}
 
 // Labels implements readapi.Object.
 func (o object) Labels() labels.Labels { return o.stored.Labels() }

@@ -1,0 +1,145 @@
+package readapi
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"regexp"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/sharding"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Identified is what an Object may be besides where its UID is known without looking for it in the JSON.
+type Identified interface {
+	Object
+	// GetUID is metadata.uid.
+	GetUID() types.UID
+}
+
+// Part is what a Collection may be besides that has but a part of the objects of a type.
+type Part interface {
+	Collection
+	// Within reports whether every object that the collection has, or will have, is selected.
+	Within(sharding.Selector) bool
+}
+
+// ParseShardSelector reads a shard selector as API servers with the feature ShardedListAndWatch do: one
+// shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000'), or several of the same field with || between them.
+// Of the ways in which CEL writes strings it knows those two with single and double quotes, and there are no parentheses around
+// ranges.
+func ParseShardSelector(text string) (sharding.Selector, error) {
+	var all []sharding.ShardRangeRequirement
+	for term := range strings.SplitSeq(text, "||") {
+		found := shardRange.FindStringSubmatch(term)
+		if found == nil {
+			return nil, fmt.Errorf("%q is not of the form shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')", strings.TrimSpace(term))
+		}
+		one := sharding.ShardRangeRequirement{Key: found[1], Start: found[2] + found[3], End: found[4] + found[5]}
+		all = append(all, one)
+		switch {
+		case one.Key != all[0].Key:
+			return nil, fmt.Errorf("all shard ranges must use the same field, got %q and %q", all[0].Key, one.Key)
+		case len(one.Start) > len(shardStart) || len(one.End) > len(shardStart) && one.End != shardEnd:
+			return nil, errors.New("the bounds of a shard range have 16 hexadecimal digits, but for " + shardEnd)
+		case !sharding.HexLess(one.Start, one.End):
+			return nil, fmt.Errorf("shard range start %s must be less than end %s", one.Start, one.End)
+		}
+	}
+	return sharding.NewSelector(all...), nil
+}
+
+// The ends of the hash space.
+const (
+	shardStart = "0x0000000000000000"
+	shardEnd   = "0x10000000000000000"
+)
+
+// shardRange is one range of a selector.
+var shardRange = regexp.MustCompile(`^\s*shardRange\s*\(\s*(object\.metadata\.(?:uid|namespace))\s*,\s*` + quotedHash + `\s*,\s*` + quotedHash + `\s*\)\s*$`)
+
+const quotedHash = `(?:'(0x[0-9a-f]{16,17})'|"(0x[0-9a-f]{16,17})")`
+
+// shardSelection is which shard of a type is selected.
+type shardSelection struct {
+	text        string
+	byNamespace bool
+	ranges      []hashRange
+	// all says that every object of the collection is in the shard.
+	all bool
+}
+
+// hashRange is a range of the hash space with both ends.
+type hashRange struct{ first, last uint64 }
+
+// newShardSelection reads a selector; nil for none.
+func newShardSelection(t *resource, text string) (*shardSelection, error) {
+	if text == "" {
+		return nil, nil
+	}
+	selector, err := ParseShardSelector(text)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("invalid shard selector: %v", err))
+	}
+	s := &shardSelection{text: selector.String()}
+	for _, r := range selector.Requirements() {
+		s.byNamespace = r.Key == "object.metadata.namespace"
+		start, _ := strconv.ParseUint(r.Start, 0, 64) // which has been parsed
+		end, _ := strconv.ParseUint(r.End, 0, 64)     // or is that of the hash space, and too large
+		if r.End == shardEnd {
+			end = 0
+		}
+		s.ranges = append(s.ranges, hashRange{start, end - 1})
+	}
+	if part, ok := t.collection.(Part); ok {
+		s.all = part.Within(selector)
+	}
+	return s, nil
+}
+
+// has reports whether an object is in the shard.
+func (s *shardSelection) has(o Object) bool {
+	if s.everything() {
+		return true
+	}
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(s.valueOf(o))) // never fails
+	at := hash.Sum64()
+	for _, r := range s.ranges {
+		if at >= r.first && at <= r.last {
+			return true
+		}
+	}
+	return false
+}
+
+// valueOf returns what is hashed of an object; nothing where its metadata cannot be read, so that it is in one shard still.
+func (s *shardSelection) valueOf(o Object) string {
+	if s.byNamespace {
+		namespace, _ := splitKey(o.Key())
+		return namespace
+	}
+	if identified, ok := o.(Identified); ok {
+		return string(identified.GetUID())
+	}
+	m, err := partialOf(o)
+	if err != nil {
+		return ""
+	}
+	return string(m.GetUID())
+}
+
+// everything reports whether no object is left out.
+func (s *shardSelection) everything() bool { return s == nil || s.all }
+
+// info is what a list says of itself.
+func (s *shardSelection) info() *metav1.ShardInfo {
+	if s == nil {
+		return nil
+	}
+	return &metav1.ShardInfo{Selector: s.text}
+}

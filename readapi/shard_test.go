@@ -1,0 +1,167 @@
+package readapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/sharding"
+)
+
+// halves are selectors of the two halves of the hash space.
+func halves(field string) []string {
+	return []string{
+		fmt.Sprintf("shardRange(object.%s, '%s', '0x8000000000000000')", field, shardStart),
+		fmt.Sprintf("shardRange(object.%s, '0x8000000000000000', '%s')", field, shardEnd),
+	}
+}
+
+// newManyWidgets has forty widgets in four namespaces.
+func newManyWidgets(t *testing.T) *Storage {
+	t.Helper()
+	s := NewStorage(StorageOptions{})
+	apply(t, s, widgetCRD)
+	for i := range 40 {
+		apply(t, s, widget(string(rune('a'+i%4)), fmt.Sprintf("w%02d", i), []string{"red", "green"}[i/4%2]))
+	}
+	return s
+}
+
+// TestShardSelector compares what lists have of shards with what apimachinery's selectors match.
+func TestShardSelector(t *testing.T) {
+	s := newManyWidgets(t)
+	h := handlerOf(s)
+	items, _, _ := unstructured.NestedSlice(get(t, h, widgetsPath).decoded(t).Object, "items")
+	for _, field := range []string{"metadata.uid", "metadata.namespace"} {
+		two := halves(field)
+		for _, text := range append(two, two[1]+" || "+two[0], `shardRange(object.`+field+`,"0x4000000000000000","0xc000000000000000")`) {
+			selector, err := ParseShardSelector(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []string{}
+			for _, item := range items {
+				u := &unstructured.Unstructured{Object: item.(map[string]any)}
+				if ok, err := selector.Matches(u); err != nil {
+					t.Fatal(err)
+				} else if ok && u.GetLabels()["color"] == "red" {
+					want = append(want, objectKey(u.GetNamespace(), u.GetName()))
+				}
+			}
+			var got []string
+			query := url.Values{"shardSelector": {text}, "labelSelector": {"color=red"}, "limit": {"3"}}
+			for pages := 0; pages == 0 || query.Get("continue") != ""; pages++ {
+				page := get(t, h, widgetsPath+"?"+query.Encode())
+				got = append(got, page.keys(t)...)
+				list := page.decoded(t)
+				query.Set("continue", list.GetContinue())
+				if info, _, _ := unstructured.NestedString(list.Object, "metadata", "shardInfo", "selector"); info != selector.String() {
+					t.Errorf("the page of %s says it is of %q", text, info)
+				}
+			}
+			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("of %s (-want +got):\n%s", text, diff)
+			}
+		}
+	}
+}
+
+// TestShardForms looks for shardInfo in the other forms of a list.
+func TestShardForms(t *testing.T) {
+	h := handlerOf(newManyWidgets(t))
+	for _, kind := range []string{"Table", "PartialObjectMetadataList"} {
+		text := halves("metadata.uid")[0]
+		list := get(t, h, widgetsPath+"?"+url.Values{"shardSelector": {text}}.Encode(), "Accept", "application/json;as="+kind+";v=v1;g=meta.k8s.io").decoded(t)
+		if info, _, _ := unstructured.NestedString(list.Object, "metadata", "shardInfo", "selector"); list.GetKind() != kind || info != text {
+			t.Errorf("a %s says it is of %q", list.GetKind(), info)
+		}
+	}
+}
+
+// TestShardWatch follows the two halves of a type.
+func TestShardWatch(t *testing.T) {
+	s := newManyWidgets(t)
+	server := httptest.NewServer(handlerOf(s))
+	defer server.Close()
+	from := get(t, handlerOf(s), widgetsPath).decoded(t).GetResourceVersion()
+	for i := range 20 {
+		apply(t, s, widget("a", fmt.Sprintf("w%02d", 4*(i%10)), fmt.Sprint("c", i))) // changes
+	}
+	told := map[string]int{}
+	for _, text := range halves("metadata.uid") {
+		selector, err := ParseShardSelector(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		query := url.Values{"watch": {"1"}, "resourceVersion": {from}, "timeoutSeconds": {"1"}, "shardSelector": {text}}
+		response, err := http.Get(server.URL + widgetsPath + "?" + query.Encode())
+		if err != nil {
+			t.Fatal(err)
+		}
+		events := json.NewDecoder(response.Body)
+		for events.More() {
+			var event struct{ Object map[string]any }
+			if err := events.Decode(&event); err != nil {
+				t.Fatal(err)
+			}
+			u := &unstructured.Unstructured{Object: event.Object}
+			if ok, err := selector.Matches(u); err != nil || !ok {
+				t.Errorf("%s is told of in %s", u.GetName(), text)
+			}
+			told[u.GetResourceVersion()]++
+		}
+		response.Body.Close()
+	}
+	if len(told) != 20 {
+		t.Errorf("%d of 20 changes are told of", len(told))
+	}
+}
+
+func TestShardSelectorsThatAreWrong(t *testing.T) {
+	h := handlerOf(newWidgets(t, StorageOptions{}))
+	for _, text := range []string{
+		"uid", "shardRange(object.metadata.name, '0x0000000000000000', '0x8000000000000000')",
+		"shardRange(object.metadata.uid, '0x0', '0x8')", "shardRange(object.metadata.uid, 0, 1)",
+		"shardRange(object.metadata.uid, '0x8000000000000000', '0x8000000000000000')",
+		"shardRange(object.metadata.uid, '0x0000000000000000', '0x10000000000000001')",
+		halves("metadata.uid")[0] + " || " + halves("metadata.namespace")[1], halves("metadata.uid")[0] + " ||", "||",
+		halves("metadata.uid")[0] + " && " + halves("metadata.uid")[1], "!" + halves("metadata.uid")[0],
+	} {
+		for _, verb := range []string{"", "&watch=1"} {
+			if got := get(t, h, widgetsPath+"?shardSelector="+url.QueryEscape(text)+verb); got.code != http.StatusBadRequest {
+				t.Errorf("%q%s: %d %s", text, verb, got.code, got.body)
+			}
+		}
+	}
+}
+
+// halved is a collection with the lower half of the hash space.
+type halved struct{ *servedCollection }
+
+func (h halved) Within(s sharding.Selector) bool { return s.String() == halves("metadata.uid")[0] }
+
+// halvedStorage is a backend with such collections.
+type halvedStorage struct{ served }
+
+func (s halvedStorage) Collection(gr schema.GroupResource) Collection {
+	return halved{s.served.Collection(gr).(*servedCollection)}
+}
+
+// TestPart lists a collection that is a part itself: what is selected is all there is, and how much is left is known.
+func TestPart(t *testing.T) {
+	h := NewBackendHandler(halvedStorage{served{newManyWidgets(t)}}, HandlerOptions{})
+	for i, want := range []bool{true, false} {
+		query := url.Values{"shardSelector": {halves("metadata.uid")[i]}, "limit": {"1"}}
+		list := get(t, h, widgetsPath+"?"+query.Encode()).decoded(t)
+		if left := list.GetRemainingItemCount(); (left != nil && *left == 39) != want {
+			t.Errorf("with the half %d %v are left", i, left)
+		}
+	}
+}

@@ -23,13 +23,16 @@ const together = time.Millisecond
 // each element. The consumer's goroutine ends when nothing comes, and another one begins with what comes next, so that it
 // costs little to wait for what seldom happens. All methods are safe for concurrent use; Start is called once.
 type Queue[T any] struct {
-	now    func() time.Time
+	now func() time.Time
+	// began is a nanosecond before New.
+	began  time.Time
 	counts func(*T) bool
 	// length counts the elements that count and are queued or being handled.
 	length atomic.Int64
 	// closed is set for good by Close; what is still queued is then never handled.
 	closed atomic.Bool
-	// handling is when the element that is being handled was pushed, in nanoseconds since the epoch; 0: there is none.
+	// handling is when the element that is being handled was pushed, in nanoseconds since began, so that a clock that is set
+	// does not count; 0: there is none.
 	handling atomic.Int64
 
 	mu struct {
@@ -55,7 +58,7 @@ type arrival struct {
 
 // New returns an empty queue. now tells the time for Lag. counts says which elements Len counts; nil: all.
 func New[T any](now func() time.Time, counts func(*T) bool) *Queue[T] {
-	q := &Queue[T]{now: now, counts: counts}
+	q := &Queue[T]{now: now, began: now().Add(-1), counts: counts}
 	q.filled.L = &q.mu
 	return q
 }
@@ -102,7 +105,7 @@ func (q *Queue[T]) Len() int { return int(q.length.Load()) }
 // none, and after Close.
 func (q *Queue[T]) Lag() time.Duration {
 	if at := q.handling.Load(); at != 0 {
-		return max(q.now().Sub(time.Unix(0, at)), 0)
+		return max(q.now().Sub(q.began)-time.Duration(at), 0)
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -191,7 +194,7 @@ func (q *Queue[T]) run(handle func(T)) {
 		}
 		first := 0
 		for _, a := range arrivals {
-			q.handling.Store(a.at.UnixNano())
+			q.handlingSince(a.at)
 			if !q.handle(batch[first:first+a.elements], handle) {
 				break // take ends it
 			}
@@ -199,6 +202,9 @@ func (q *Queue[T]) run(handle func(T)) {
 		}
 	}
 }
+
+// handlingSince notes when the elements were pushed that are handled next.
+func (q *Queue[T]) handlingSince(pushed time.Time) { q.handling.Store(int64(pushed.Sub(q.began))) }
 
 // handle handles elements unless the queue is closed; then it returns false.
 func (q *Queue[T]) handle(elements []T, handle func(T)) bool {
@@ -247,7 +253,7 @@ func (q *Queue[T]) take(spare []T, times []arrival) ([]T, []arrival, bool) {
 		q.watchQuiet()
 	}
 	batch, arrivals := q.mu.waiting, q.mu.arrivals
-	q.handling.Store(arrivals[0].at.UnixNano())
+	q.handlingSince(arrivals[0].at)
 	q.mu.waiting, q.mu.arrivals = spare[:0], times[:0]
 	return batch, arrivals, true
 }

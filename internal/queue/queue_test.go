@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 )
 
 // positive counts elements above zero.
@@ -242,4 +243,46 @@ func TestLag(t *testing.T) {
 		expect("when all is handled", 0)
 		q.Close()
 	})
+}
+
+// TestLagWhileTheClockIsSet: who sets the clock on the wall, either way, makes nothing older, whether it waits or is at hand.
+// (The virtual clock of a bubble has no monotonic part.)
+func TestLagWhileTheClockIsSet(t *testing.T) {
+	for _, jump := range []time.Duration{24 * time.Hour, -24 * time.Hour} {
+		var clock atomic.Pointer[time.Time]
+		set := func(to time.Time) { clock.Store(&to) }
+		start := time.Now()
+		set(start)
+		q := New[int](func() time.Time { return *clock.Load() }, nil)
+		q.Push(1)
+		set(wallAhead(t, start.Add(2*time.Second), jump))
+		q.Push(2)
+		if got := q.Lag(); got != 2*time.Second {
+			t.Errorf("%v ahead, the lag is %v while nobody works, want 2s", jump, got)
+		}
+		entered, turn, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		q.Start(func(int) { entered <- struct{}{}; <-turn }, func() { close(ended) })
+		<-entered
+		for _, ahead := range []time.Duration{jump, 0} {
+			set(wallAhead(t, start.Add(3*time.Second), ahead))
+			if got := q.Lag(); got != 3*time.Second {
+				t.Errorf("%v ahead, the lag is %v while the first is handled, want 3s", ahead, got)
+			}
+		}
+		q.Close()
+		close(turn)
+		<-ended
+	}
+}
+
+// wallAhead returns a time whose clock on the wall is ahead, while its monotonic clock is what it was. The time package has no
+// function for that: seconds are above the 30 bits of nanoseconds in the first word.
+func wallAhead(t *testing.T, of time.Time, ahead time.Duration) time.Time {
+	t.Helper()
+	set := of
+	*(*uint64)(unsafe.Pointer(&set)) += uint64(ahead/time.Second) << 30
+	if wall := set.Round(0).Sub(of.Round(0)); wall != ahead || set.Sub(of) != 0 {
+		t.Fatalf("the clock on the wall is %v ahead, the monotonic clock %v; want %v, 0s", wall, set.Sub(of), ahead)
+	}
+	return set
 }

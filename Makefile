@@ -29,6 +29,8 @@ DURATION ?= 30m
 SOAK_DURATION ?= 60m
 SOAK_SEED ?= 0
 SOAK_SCALE ?= -types 200 -coming 20 -objects 50000 -updates 500 -handlers 50 -stock 20 -round 90s -longest 60
+# Builds tests in which the clock on the wall can jump: see integration/internal/wallclock.
+CLOCK_JUMPS := -tags clockjumps -ldflags=-checklinkname=0
 # What make fuzz runs, how many executions it goes on for (0: each test once), and in how many processes (0: all processors).
 FUZZ_MODULES := . controllerruntime sandbox
 FUZZ_EXECUTIONS ?= 0
@@ -83,7 +85,8 @@ integration: sandbox ## Run the tests against a real API server, with watch-list
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -timeout 20m $$(go list ./... | grep -Ev '/(cli|crdcached|dump|operators|history|serving|soak)$$')
 	@# The first four build a command while they run, which go's cache of test results can't see; the others are another
 	@# history each time.
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m ./cli ./crdcached ./dump ./operators ./history ./serving ./soak
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m ./cli ./crdcached ./dump ./operators ./history ./serving
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test $(CLOCK_JUMPS) -count=1 -timeout 20m ./internal/wallclock ./soak
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_APISERVER_ARGS=feature-gates=WatchList=false \
 	  go test -timeout 20m $(WITHOUT_WATCH_LIST)
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_APISERVER_ARGS=feature-gates=WatchList=false \
@@ -117,7 +120,7 @@ load: sandbox ## Have 1,000 watches and lists of 50,000 objects served by crdcac
 	  -args -load-objects=50000 -load-watchers=1000 -load-updates=2000 -load-lists=5
 
 soak: sandbox ## Follow many types in bad weather for SOAK_DURATION (60m), and write docs/reliability.md
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 0 -v ./soak -run TestSoak \
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test $(CLOCK_JUMPS) -count=1 -timeout 0 -v ./soak -run TestSoak \
 	  -args -duration=$(SOAK_DURATION) -seed=$(SOAK_SEED) $(SOAK_SCALE) -document=$(CURDIR)/docs/reliability.md
 
 soak-operator: sandbox ## Run the sample operator for DURATION (30m) while types come and go and API servers restart

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/crdcache/crdcache/integration/internal/document"
+	"github.com/crdcache/crdcache/integration/internal/wallclock"
 )
 
 func TestSoak(t *testing.T) {
@@ -13,6 +14,9 @@ func TestSoak(t *testing.T) {
 		seed = uint64(time.Now().UnixNano()) % 1_000_000
 	}
 	t.Logf("the seed is %d", seed)
+	if !wallclock.Available {
+		t.Log("clocks don't jump in this build: see integration/internal/wallclock")
+	}
 	w := newWorld(t, seed)
 	w.settle()
 	w.settled = nil // the first lists were not after any weather

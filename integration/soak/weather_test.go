@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/crdcache/crdcache/integration/harness"
+	"github.com/crdcache/crdcache/integration/internal/wallclock"
 )
 
 // pace is the time between two things that happen.
@@ -24,7 +25,7 @@ type fault struct {
 }
 
 func faults() []fault {
-	return []fault{
+	all := []fault{
 		{"connections cut", func(w *world) func() { return w.proxy.Cut(w) }},
 		{"connections broken at once", func(w *world) func() { w.proxy.Cut(w)(); return nil }},
 		{"connections slow", func(w *world) func() { return w.proxy.Spoil(w, "bandwidth", map[string]any{"rate": 50}) }},
@@ -59,6 +60,33 @@ func faults() []fault {
 			return func() { debug.SetMemoryLimit(math.MaxInt64) }
 		}},
 	}
+	if wallclock.Available {
+		all = append(all,
+			fault{"clock an hour ahead", func(w *world) func() { return w.setClock(time.Hour) }},
+			fault{"clock an hour back", func(w *world) func() { return w.setClock(-time.Hour) }},
+			fault{"clock a day ahead", func(w *world) func() { return w.setClock(24 * time.Hour) }},
+			// The server's certificate is not valid then.
+			fault{"clock a day back", func(w *world) func() { return w.setClock(-24 * time.Hour) }},
+		)
+	}
+	return all
+}
+
+// setClock has the clock of this process jump, until it jumps back with the function it returns. Neither makes anything older.
+func (w *world) setClock(ahead time.Duration) func() {
+	w.Helper()
+	set := func(ahead time.Duration) {
+		wallclock.Set(ahead)
+		for _, k := range w.kinds {
+			for _, h := range k.informer.Handlers() {
+				if age := time.Since(w.started); h.Lag > age {
+					w.Errorf("with the clock %v ahead, an event of %s has waited for %v; the soak is %v old", ahead, h.Name, h.Lag, age)
+				}
+			}
+		}
+	}
+	set(ahead)
+	return func() { set(0) }
 }
 
 // freeze stops this process for as long as a fault may last.

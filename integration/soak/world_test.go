@@ -85,7 +85,8 @@ func newWorld(t *testing.T, seed uint64) *world {
 		t.Fatal(err)
 	}
 	w := &world{
-		T: t, ctx: ctx, admin: admin, random: rand.New(rand.NewPCG(seed, 0)), proxy: startProxy(t),
+		started: time.Now(),
+		T:       t, ctx: ctx, admin: admin, random: rand.New(rand.NewPCG(seed, 0)), proxy: startProxy(t),
 		stock: map[*kind]cache.SharedIndexInformer{}, tally: map[string]int{},
 	}
 	for range 4 {
@@ -107,7 +108,6 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w.populate()
 	w.follow()
 	w.followStock()
-	w.started = time.Now()
 	return w
 }
 

@@ -1,0 +1,30 @@
+//go:build clockjumps && linux && amd64
+
+package wallclock
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// TestSet: the clock on the wall jumps, and nothing else does.
+func TestSet(t *testing.T) {
+	defer Set(0)
+	for _, ahead := range []time.Duration{time.Hour, -time.Hour, 24 * time.Hour, -24 * time.Hour, 0} {
+		Set(0)
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		Set(ahead)
+		<-time.After(time.Millisecond)
+		end := time.Now()
+		wall, monotonic := end.Round(0).Sub(start.Round(0)), end.Sub(start)
+		if jump := (wall - monotonic).Round(time.Minute); jump != ahead {
+			t.Errorf("the clock jumped by %v, want %v", jump, ahead)
+		}
+		if monotonic < 0 || monotonic > 10*time.Minute || ctx.Err() != nil {
+			t.Errorf("%v passed by the monotonic clock; the context of ten minutes: %v", monotonic, ctx.Err())
+		}
+		cancel()
+	}
+}

@@ -31,8 +31,10 @@ SOAK_SEED ?= 0
 SOAK_SCALE ?= -types 200 -coming 20 -objects 50000 -updates 500 -handlers 50 -stock 20 -round 90s -longest 60
 # Builds tests in which the clock on the wall can jump: see integration/internal/wallclock.
 CLOCK_JUMPS := -tags clockjumps -ldflags=-checklinkname=0
-# What make fuzz runs, how many executions it goes on for (0: each test once), and in how many processes (0: all processors).
-FUZZ_MODULES := . controllerruntime sandbox
+# What make fuzz runs, of that the tests whose package and name match FUZZ_RUN, how many executions it goes on for (0: each test
+# once), and in how many processes (0: all processors).
+FUZZ_MODULES ?= . controllerruntime sandbox server
+FUZZ_RUN ?=
 FUZZ_EXECUTIONS ?= 0
 FUZZ_PARALLEL ?= 0
 # The sandbox is several minutes of building: once, unless its sources or the versions it is made of change.
@@ -143,7 +145,7 @@ race: sandbox ## Run unit and integration tests with the race detector
 
 fuzz: ## Run every fuzz test for FUZZTIME (20s), and add what they executed to docs/reliability.md
 	cd integration && go build -o $(BIN)/fuzz ./fuzz
-	$(BIN)/fuzz -time $(FUZZTIME) -executions $(FUZZ_EXECUTIONS) -parallel $(FUZZ_PARALLEL) \
+	$(BIN)/fuzz -time $(FUZZTIME) -run '$(FUZZ_RUN)' -executions $(FUZZ_EXECUTIONS) -parallel $(FUZZ_PARALLEL) \
 	  -results docs/fuzz.json -document docs/reliability.md $(FUZZ_MODULES)
 
 sandbox: $(BIN)/sandbox ## Build bin/sandbox (etcd and kube-apiserver) and bin/kubectl

@@ -18,6 +18,7 @@ type options struct {
 	each       time.Duration
 	parallel   int
 	executions int64
+	only       string
 	results    string
 	document   string
 	modules    []string
@@ -28,6 +29,7 @@ func main() {
 	flag.DurationVar(&o.each, "time", 20*time.Second, "how long each test runs at a time")
 	flag.IntVar(&o.parallel, "parallel", 0, "how many processes a test runs in; 0: one for each processor")
 	flag.Int64Var(&o.executions, "executions", 0, "go over all tests again until the results come to this many executions; 0: go over them once")
+	flag.StringVar(&o.only, "run", "", "the tests that run: those whose package and name, with a space between, this regular expression matches; empty: all")
 	flag.StringVar(&o.results, "results", "", "the file with the results of all runs, which this run is added to; empty: this run alone")
 	flag.StringVar(&o.document, "document", "", "the document whose section is written after each round; empty: none")
 	flag.Parse()
@@ -46,7 +48,7 @@ func (o options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	targets, err := findAll(ctx, o.modules)
+	targets, err := findAll(ctx, o.modules, o.only)
 	if err != nil {
 		return err
 	}

@@ -63,9 +63,8 @@ func (r results) write(path string) error {
 
 // add adds what a run came to.
 func (r results) add(t target, run result) {
-	key := strings.TrimPrefix(t.path, project) + " " + t.name
-	was := r[key]
-	r[key] = result{
+	was := r[t.key()]
+	r[t.key()] = result{
 		Executions: was.Executions + run.Executions, Seconds: was.Seconds + run.Seconds,
 		Corpus: max(was.Corpus, run.Corpus), Failures: was.Failures + run.Failures,
 	}

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,34 +25,50 @@ PASS
 	}
 }
 
-func TestFind(t *testing.T) {
-	found, err := find(t.Context(), "../..")
-	if err != nil {
-		t.Fatal(err)
+func TestFindAll(t *testing.T) {
+	keys := func(only string) []string {
+		t.Helper()
+		found, err := findAll(t.Context(), []string{"../.."}, only)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var keys []string
+		for _, f := range found {
+			if filepath.Base(f.dir) != path.Base(f.path) {
+				t.Errorf("%s is in %s", f.path, f.dir)
+			}
+			keys = append(keys, f.key())
+		}
+		return keys
 	}
-	for _, f := range found {
-		if f.path == "github.com/crdcache/crdcache/internal/pattern" && f.name == "FuzzMatch" && filepath.Base(f.dir) == "pattern" {
-			return
+	if all := keys(""); len(all) < 30 || !slices.Contains(all, "internal/pattern FuzzMatch") {
+		t.Errorf("found %q", all)
+	}
+	if diff := cmp.Diff([]string{"internal/pattern FuzzMatch"}, keys("^internal/pattern ")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for only, modules := range map[string][]string{"(": {"../.."}, "^nothing$": {"../.."}, "": nil} {
+		if found, err := findAll(t.Context(), modules, only); err == nil {
+			t.Errorf("%q of %q found %v", only, modules, found)
 		}
 	}
-	t.Errorf("FuzzMatch of internal/pattern is not among %+v", found)
 }
 
 func TestResultsAddUp(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "results.json")
+	file := filepath.Join(t.TempDir(), "results.json")
 	one, other := target{path: project + "a", name: "FuzzOne"}, target{path: project + "b/c", name: "FuzzOther"}
 	for range 2 {
-		all, err := readResults(path)
+		all, err := readResults(file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		all.add(one, result{Executions: 1000, Seconds: 1800, Corpus: 7})
 		all.add(other, result{Executions: 1234567, Seconds: 1800, Corpus: 8, Failures: 1})
-		if err := all.write(path); err != nil {
+		if err := all.write(file); err != nil {
 			t.Fatal(err)
 		}
 	}
-	all, err := readResults(path)
+	all, err := readResults(file)
 	if err != nil {
 		t.Fatal(err)
 	}

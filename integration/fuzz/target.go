@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -27,8 +28,16 @@ type target struct {
 
 var declaration = regexp.MustCompile(`(?m)^func (Fuzz\w*)\(\w+ \*testing\.F\)`)
 
-// findAll finds the fuzz tests of modules. It reads the sources, because go test -list would have to build them all.
-func findAll(ctx context.Context, modules []string) ([]target, error) {
+// key names the test in results.
+func (t target) key() string { return strings.TrimPrefix(t.path, project) + " " + t.name }
+
+// findAll finds the fuzz tests of modules whose keys match a regular expression. It reads the sources, because go test -list
+// would have to build them all.
+func findAll(ctx context.Context, modules []string, only string) ([]target, error) {
+	wanted, err := regexp.Compile(only)
+	if err != nil {
+		return nil, err
+	}
 	var all []target
 	for _, module := range modules {
 		found, err := find(ctx, module)
@@ -42,6 +51,10 @@ func findAll(ctx context.Context, modules []string) ([]target, error) {
 	}
 	if len(all) == 0 {
 		return nil, errors.New("no modules are named")
+	}
+	all = slices.DeleteFunc(all, func(t target) bool { return !wanted.MatchString(t.key()) })
+	if len(all) == 0 {
+		return nil, fmt.Errorf("no fuzz test matches %q", only)
 	}
 	return all, nil
 }

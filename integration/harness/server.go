@@ -30,6 +30,8 @@ var (
 	UnreadyAnswers = since("1.31", "answers while a watch cache is not ready")
 	// Wording is that errors are put into the words, and carry the codes, that readapi repeats.
 	Wording = since("1.35", "errors worded as since Kubernetes 1.35")
+	// Shards is the feature gate by which lists and watches are of a shard.
+	Shards = since("1.36", "lists of a shard")
 	// Padding is that kubectl, which is of the server's version, pads columns to the whole of a cell that it cuts.
 	Padding = since("1.37", "kubectl that pads as since 1.37")
 )

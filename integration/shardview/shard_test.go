@@ -27,8 +27,8 @@ const objects = 200
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// stage has objects of a built-in type and of a custom resource, in one namespace, on two API servers: with and without the
-// feature.
+// stage has objects of a built-in type and of a custom resource, in one namespace, on two API servers: with the feature, where
+// its version has it, and without.
 type stage struct {
 	*testing.T
 	admin     dynamic.Interface
@@ -48,7 +48,9 @@ func newStage(t *testing.T) *stage {
 	s := &stage{T: t, namespace: harness.Namespace(t), without: server.Host}
 	s.boats = schema.GroupVersionResource{Group: harness.Group(t), Version: "v1", Resource: "boats"}
 	harness.InstallCRDs(t, harness.NewCRD(s.boats.Group, "Boat"))
-	s.with = harness.AnotherAPIServer(t, harness.EtcdAddress(t), "--feature-gates=ShardedListAndWatch=true")
+	if harness.Has(t, harness.Shards) {
+		s.with = harness.AnotherAPIServer(t, harness.EtcdAddress(t), "--feature-gates=ShardedListAndWatch=true")
+	}
 	config.QPS = -1
 	if s.admin, err = dynamic.NewForConfig(config); err != nil {
 		t.Fatal(err)
@@ -188,12 +190,15 @@ func TestShards(t *testing.T) {
 	for name, host := range map[string]string{"with": s.with, "without": s.without} {
 		for _, watchList := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s the feature, watch-list %v", name, watchList), func(t *testing.T) {
+				filters := name == "with"
+				if filters {
+					harness.Needs(t, harness.Shards)
+				}
 				s := *s
 				s.T = t
 				one, two := s.replica(host, watchList, quarters[0], quarters[1]), s.replica(host, watchList, quarters[2], quarters[3])
 				one.agree("at first")
 				two.agree("at first")
-				filters := host == s.with
 				ofMaps, ofBoats := dynamicinformer.ShardFilterClient, dynamicinformer.ShardFilterClient
 				if filters {
 					ofMaps, ofBoats = dynamicinformer.ShardFilterServer, dynamicinformer.ShardFilterUnknown // lists of custom resources do not say it
@@ -244,6 +249,7 @@ func (r *replica) moved(from dynamicinformer.HashRange) {
 // TestServersOfWhichOneFilters: behind a load balancer, an informer shows its shard whichever server answers, and the status
 // says what the last answers show.
 func TestServersOfWhichOneFilters(t *testing.T) {
+	harness.Needs(t, harness.Shards)
 	s := newStage(t)
 	balancer := faultproxy.Start(t, s.with)
 	config := harness.Config(t)

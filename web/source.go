@@ -15,6 +15,9 @@ import (
 type Source struct {
 	// Title says what it is a page of, such as the name of a context of a kubeconfig.
 	Title string
+	// Notice stands above all pages. It says what else there is to know of the source, such as that files are shown, or of
+	// what time it is. Default: nothing.
+	Notice string
 	// Factory has the informers, which may come and go. It is required.
 	Factory *dynamicinformer.Factory
 	// Binding has the indexes and references of a config, for informers of Factory. Default: there are none but the index

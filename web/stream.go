@@ -102,6 +102,7 @@ func (s *stream) run(r *http.Request, match []string) error {
 // typesEvent tells of types: those that differ from what the browser has, and the rates of those that had changes.
 type typesEvent struct {
 	Title      string      `json:"title"`
+	Notice     string      `json:"notice,omitempty"`
 	Interval   int64       `json:"interval"` // milliseconds between two points of a rate
 	All        bool        `json:"all,omitempty"`
 	Rows       []*sampled  `json:"rows,omitempty"`
@@ -112,7 +113,7 @@ type typesEvent struct {
 // types sends what is new about types, and returns what is closed when there is more.
 func (s *stream) types() (<-chan struct{}, error) {
 	rows, fresh := s.h.figures.now()
-	event := typesEvent{Title: s.h.source.Title, Interval: interval.Milliseconds(), All: len(s.sent) == 0, Conditions: s.h.figures.conditions()}
+	event := typesEvent{Title: s.h.source.Title, Notice: s.h.source.Notice, Interval: interval.Milliseconds(), All: len(s.sent) == 0, Conditions: s.h.figures.conditions()}
 	now := make(map[string]row, len(rows))
 	for _, r := range rows {
 		now[r.ID] = r.row

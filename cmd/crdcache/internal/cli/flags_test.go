@@ -70,8 +70,7 @@ var flagVerbs = map[string]flagVerb{
 		endless: "none",
 	},
 	"serve": {
-		args: []string{"gizmos", "--from=-"}, values: reading(map[string][]string{"idle": {"1m"}, "state": {"DIR/state"}, "web-address": {"127.0.0.1:0"}}),
-		needs: map[string][]string{"--web-address": {"--web"}, "--show-secrets": {"--web"}}, endless: "none",
+		args: []string{"gizmos", "--from=-", "--web"}, values: reading(map[string][]string{"idle": {"1m"}, "state": {"DIR/state"}, "web-address": {"127.0.0.1:0"}}),
 	},
 	"stats": {args: []string{"gizmos", "--from=-"}, values: reading(map[string][]string{"output": {"text", "json"}, "storage": {"metadata"}, "top": {"3"}, "cache": {"none"}}), endless: "none"},
 	"tree": {
@@ -192,6 +191,8 @@ func TestFilesNeedNoCluster(t *testing.T) {
 			case "version", "resources":
 			case "tree":
 				args = append(args, "gizmo/a")
+			case "serve":
+				args = append(args, "--web")
 			default:
 				args = append(args, "gizmos") // which validate does not come to open
 			}

@@ -40,17 +40,20 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 			"With --state the next server goes on from what this one held, and reads only what has changed since. It is saved\n" +
 			"once a minute, and when the server ends. Secrets are read anew.\n\n" +
 			"With --web the server also shows what it keeps in a browser of this machine, with the indexes and references of\n" +
-			"--config. The link that is printed lets one browser in, once; 'serve status' prints another one.",
+			"--config. The link that is printed lets one browser in, once; 'serve status' prints another one.\n\n" +
+			"With --from and --web the page shows files, all types of theirs or those that are named, and what changes in them as\n" +
+			"they are saved. That ends with an interrupt or --idle. Commands with --from read files by themselves, and find no server.",
 		Example: "  crdcache serve certificates.cert-manager.io --config indexes.yaml\n" +
 			"  crdcache serve --config indexes.yaml --detach --idle 1h --state ~/.cache/crdcache\n" +
 			"  crdcache serve '*.demo.crdcache.dev' --idle 30m\n" +
 			"  crdcache serve '*.demo.crdcache.dev' --config indexes.yaml --web\n" +
+			"  crdcache serve --from testdata --web\n" +
 			"  crdcache serve status",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 0 && f.all:
 				return exit.Usagef("--all and types exclude each other: give one of them")
-			case len(args) > 0 || f.all || cmd.Flags().Changed("config"):
+			case len(args) > 0 || f.all || cmd.Flags().Changed("config") || cmd.Flags().Changed("from"):
 				return nil
 			}
 			return exit.Usagef("name at least one type, as in '%s certificates.cert-manager.io', or give --config, whose types are kept, or --all", cmd.CommandPath())
@@ -95,15 +98,16 @@ func (f *serveFlags) toOptions(cmd *cobra.Command, args []string, streams generi
 	if err != nil {
 		return nil, err
 	}
-	if f.all {
+	offline := cmd.Flags().Changed("from")
+	if err := f.checkFiles(cmd, offline); err != nil {
+		return nil, err
+	}
+	if f.all || offline && len(args) == 0 {
 		args = []string{"*"}
 	}
 	read, err := f.reader.Reader(cmd.Context(), args, dynamicinformer.ResourceOptions{}, streams)
 	if err != nil {
 		return nil, err
-	}
-	if read.Target.Offline() {
-		return nil, exit.Usagef("--from has no effect with serve: files are read as fast by each command")
 	}
 	o := &serveOptions{Reader: read, idle: f.idle, stateFolder: f.state, web: page, declared: len(args) == 0}
 	if o.declared {
@@ -119,4 +123,23 @@ func (f *serveFlags) toOptions(cmd *cobra.Command, args []string, streams generi
 		o.namespace = read.Target.Namespace
 	}
 	return o, nil
+}
+
+// checkFiles refuses what has no meaning for files.
+func (f *serveFlags) checkFiles(cmd *cobra.Command, offline bool) error {
+	if !offline {
+		return nil
+	}
+	if !f.web.on {
+		return exit.Usagef("--from takes --web: commands read files as fast by themselves, and only the page shows what is kept of them")
+	}
+	if quiet := cmd.Flags().Lookup("quiet"); quiet.Value.String() == "true" {
+		return exit.Usagef("--from and --quiet exclude each other: nobody would hear of the link to the page")
+	}
+	for _, name := range []string{"detach", "state"} {
+		if cmd.Flags().Changed(name) {
+			return exit.Usagef("--from and --%s exclude each other: what is kept of files ends with the command", name)
+		}
+	}
+	return nil
 }

@@ -23,14 +23,17 @@ func (o *serveOptions) run(ctx context.Context) error {
 	if o.detached != nil {
 		return o.detach(ctx)
 	}
-	identity, err := local.Identity(o.Target.Config)
-	if err != nil {
-		return err
+	s := &serving{serveOptions: o, started: time.Now()}
+	if !o.Target.Offline() {
+		var err error
+		if s.identity, err = local.Identity(o.Target.Config); err != nil {
+			return err
+		}
 	}
-	s := &serving{serveOptions: o, identity: identity, started: time.Now()}
 	if err := s.find(ctx); err != nil {
 		return err
 	}
+	var err error
 	if s.tracker, err = o.Target.Tracker(); err != nil {
 		return err
 	}
@@ -48,7 +51,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 		s.shutdown()
 	}
 	defer stop()
-	options := local.Options{Place: local.PlaceOf(identity), Info: s.info, Resolve: s.resolve, Keeps: s.keeps, Handler: s.server, Idle: o.idle, End: stop}
+	options := local.Options{Place: local.PlaceOf(s.identity), Info: s.info, Resolve: s.resolve, Keeps: s.keeps, Handler: s.server, Idle: o.idle, End: stop}
 	if o.web != nil {
 		page, err := newPage(s)
 		if err != nil {
@@ -60,18 +63,30 @@ func (o *serveOptions) run(ctx context.Context) error {
 	if err := s.factory.Start(following); err != nil {
 		return err
 	}
-	tracked.Go(func() { _ = s.tracker.Run(following) }) // ended by end
-	kept.Go(func() { s.keeper.Run(keeping) })           // ended by stop
-	err = local.Serve(ctx, options, func() {
-		fmt.Fprintf(o.ErrOut, "serving what is kept of %s; commands ask here from now on\n", o.Target.Config.Host)
-		if options.Page != nil {
-			fmt.Fprintf(o.ErrOut, "open %s (lets one browser in, once)\n", options.Page.Link())
-		}
-	})
+	tracked.Go(func() { _ = s.tracker.Run(following) }) // both ended by end
+	tracked.Go(func() { o.Target.Follow(following, s.tracker.Refresh) })
+	kept.Go(func() { s.keeper.Run(keeping) }) // ended by stop
+	err = o.serve(ctx, options)
 	if errors.Is(context.Cause(ctx), context.Canceled) && err == nil && ctx.Err() != nil {
 		return exit.ErrInterrupted
 	}
 	return err
+}
+
+// serve listens, and tells where.
+func (o *serveOptions) serve(ctx context.Context, options local.Options) error {
+	open := func() {
+		if options.Page != nil {
+			fmt.Fprintf(o.ErrOut, "open %s (lets one browser in, once)\n", options.Page.Link())
+		}
+	}
+	if o.Target.Offline() {
+		return local.ServePage(ctx, options.Page, options.Idle, open)
+	}
+	return local.Serve(ctx, options, func() {
+		fmt.Fprintf(o.ErrOut, "serving what is kept of %s; commands ask here from now on\n", o.Target.Config.Host)
+		open()
+	})
 }
 
 // find looks for the types before anything is kept, so that what is misspelled is an error. What a config declares or a pattern
@@ -89,7 +104,11 @@ func (s *serving) find(ctx context.Context) error {
 		var absent *discovery.NoMatchError
 		isAbsent := errors.As(err, &absent)
 		pattern := isAbsent && strings.Contains(absent.Name, "*")
-		if !isAbsent || !pattern && !s.declared {
+		switch {
+		case !isAbsent && s.Target.Offline() && len(resources) > 0: // what could not be read keeps the rest from nothing
+			fmt.Fprintf(s.ErrOut, "error: %s\n", print.Line(err.Error()))
+			continue
+		case !isAbsent || !pattern && !s.declared:
 			return unresolved
 		}
 		patterns = patterns || pattern

@@ -99,8 +99,12 @@ func (s *serving) source() web.Source {
 		kept, _ := s.keeping(gvr)
 		return kept.Resource
 	}
+	title, notice := cmp.Or(s.Target.Context, s.Target.Config.Host), ""
+	if s.Target.Offline() {
+		title, notice = s.Target.FilesTitle(), s.Target.FilesNotice()
+	}
 	return web.Source{
-		Title: cmp.Or(s.Target.Context, s.Target.Config.Host), Factory: s.factory, Definition: web.Definitions(s.definitions),
+		Title: title, Notice: notice, Factory: s.factory, Definition: web.Definitions(s.definitions),
 		Indexes:    func(gvr schema.GroupVersionResource) []*indexers.Index { return s.Config.Indexes(of(gvr)) },
 		References: func(gvr schema.GroupVersionResource) []*indexers.Reference { return s.Config.References(of(gvr)) },
 	}

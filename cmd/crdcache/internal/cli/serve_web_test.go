@@ -6,14 +6,18 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -208,6 +212,92 @@ func TestServeWebIsLocal(t *testing.T) {
 	for _, flag := range []string{"--web-address=127.0.0.1:0", "--show-secrets"} {
 		if r := crdcache(t, "serve", "gizmos", flag, "-s", "http://127.0.0.1:1"); r.code != exit.Usage || !strings.Contains(r.errOut, "has no effect without --web") {
 			t.Errorf("%s: %+v", flag, r)
+		}
+	}
+}
+
+// TestServeWebOfFiles: the page shows files, says so, and hears of what changes in them. No command finds a server.
+func TestServeWebOfFiles(t *testing.T) {
+	shortRuntimeDir(t)
+	folder := t.TempDir()
+	put := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	room := func(floor int) string {
+		return fmt.Sprintf("{apiVersion: example.com/v1, kind: Room, metadata: {name: hall, namespace: web}, spec: {floor: %d, owner: eve}}", floor)
+	}
+	put("crd.yaml", roomCRD)
+	put("room.yaml", room(7))
+	put("broken.yaml", "{")
+	stderr, told := io.Pipe()
+	t.Cleanup(func() { stderr.Close() })
+	serve(t, told, "--from", folder, "--web")
+	lines := bufio.NewScanner(stderr)
+	failed := false
+	for lines.Scan() && link.FindString(lines.Text()) == "" {
+		failed = failed || strings.Contains(lines.Text(), "error: ") && strings.Contains(lines.Text(), "broken.yaml")
+	}
+	b := newBrowser(t, lines.Text())
+	go func() { _, _ = io.Copy(io.Discard, stderr) }() // ended by Close
+	if !failed {
+		t.Error("nobody hears of a file that cannot be read")
+	}
+	stream := bufio.NewScanner(b.open("/api/stream?changes=1").Body)
+	stream.Buffer(nil, 1<<20)
+	awaitEvent(t, stream, "types", func(data string) bool {
+		return strings.Contains(data, `"title":"`+filepath.Base(folder)+`"`) && strings.Contains(data, `"notice":"Files, read on `)
+	})
+	awaitEvent(t, stream, "types", func(data string) bool { return strings.Contains(data, `"rooms.example.com/v1"`) })
+	changed := make(chan struct{})
+	ended := make(chan struct{})
+	go func() { // ended by the change that is told of: when the files are followed does not show
+		defer close(ended)
+		for floor := 8; ; floor++ {
+			put("room.yaml", room(floor))
+			select {
+			case <-changed:
+				return
+			case <-time.After(200 * time.Millisecond):
+			}
+		}
+	}()
+	awaitEvent(t, stream, "changes", func(data string) bool { return strings.Contains(data, `"key":"web/hall","op":"changed"`) })
+	close(changed)
+	<-ended
+	if text := b.get("/api/table?type=rooms.example.com%2Fv1", http.StatusOK); !strings.Contains(text, `"total":1,`) {
+		t.Errorf("the table is %s", text)
+	}
+	query := []string{"query", "rooms", "--from", filepath.Join(folder, "crd.yaml"), "--from", filepath.Join(folder, "room.yaml"), "--keys-only"}
+	crdcache(t, query...).expect(t, exit.OK, "web/hall\n")
+
+	file := filepath.Join(t.TempDir(), "a.snapshot")
+	crdcache(t, "snapshot", "save", file, "gz", "-s", newShop(t).URL)
+	stderr, told = io.Pipe()
+	t.Cleanup(func() { stderr.Close() })
+	serve(t, told, "gz", "--from", file, "--web")
+	lines = bufio.NewScanner(stderr)
+	for lines.Scan() && link.FindString(lines.Text()) == "" {
+	}
+	b = newBrowser(t, lines.Text())
+	go func() { _, _ = io.Copy(io.Discard, stderr) }() // ended by Close
+	stream = bufio.NewScanner(b.open("/api/stream").Body)
+	stream.Buffer(nil, 1<<20)
+	awaitEvent(t, stream, "types", func(data string) bool {
+		return strings.Contains(data, `"notice":"The snapshot `+file+`, which was taken on `)
+	})
+
+	for why, args := range map[string][]string{
+		"--from takes --web":          {"--from", folder},
+		"--detach exclude each other": {"--from", folder, "--web", "--detach"},
+		"--state exclude each other":  {"--from", folder, "--web", "--state", t.TempDir()},
+		"--quiet exclude each other":  {"--from", folder, "--web", "--quiet"},
+		"files need no cluster":       {"--from", folder, "--web", "-s", "http://127.0.0.1:1"},
+	} {
+		if r := crdcache(t, append([]string{"serve"}, args...)...); r.code != exit.Usage || !strings.Contains(r.errOut, why) {
+			t.Errorf("%q: %+v", args, r)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Page is what a server shows to browsers. Serve closes the listener; an open page keeps a server from being idle.
+// Page is what a server shows to browsers. Serve and ServePage close the listener; an open page keeps a server from being idle.
 type Page struct {
 	Listener net.Listener
 	Handler  http.Handler

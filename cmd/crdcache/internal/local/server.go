@@ -127,13 +127,7 @@ func Serve(ctx context.Context, options Options, listening func()) error {
 		listener.Close()
 		return err
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	s := &Server{options: options, stop: stop}
-	if options.Idle > 0 {
-		s.mu.idle = time.AfterFunc(options.Idle, func() { stop(ErrIdle) })
-		defer s.mu.idle.Stop()
-	}
+	s := &Server{options: options}
 	err = s.serve(ctx, listener, listening)
 	if options.End != nil {
 		options.End()
@@ -141,25 +135,44 @@ func Serve(ctx context.Context, options Options, listening func()) error {
 	return errors.Join(err, file.Close(), s.tellEnd())
 }
 
-func (s *Server) serve(ctx context.Context, listener net.Listener, listening func()) error {
-	server := &http.Server{
-		Handler: s, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 1 << 20,
-		BaseContext: func(net.Listener) context.Context { return ctx },
+// ServePage serves a page that commands know nothing of until ctx ends, or nobody has asked for as long as idle; 0: never.
+// listening is called once it can be reached. The error is nil when it was asked to end.
+func ServePage(ctx context.Context, page *Page, idle time.Duration, listening func()) error {
+	return (&Server{options: Options{Page: page, Idle: idle}}).serve(ctx, nil, listening)
+}
+
+// serve answers on a listener, if there is one, and shows the page, if there is one.
+func (s *Server) serve(ctx context.Context, listener net.Listener, listening func()) (err error) {
+	ctx, s.stop = context.WithCancelCause(ctx)
+	defer s.stop(nil)
+	if s.options.Idle > 0 {
+		s.mu.idle = time.AfterFunc(s.options.Idle, func() { s.stop(ErrIdle) })
+		defer s.mu.idle.Stop()
 	}
+	var servers []*http.Server
 	failed := make(chan error, 2)
-	go func() { failed <- server.Serve(listener) }() // ended by Close
+	begin := func(server *http.Server, listener net.Listener) {
+		go func() { failed <- server.Serve(listener) }() // ended by Close
+		servers = append(servers, server)
+	}
+	if listener != nil {
+		begin(&http.Server{
+			Handler: s, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 1 << 20,
+			BaseContext: func(net.Listener) context.Context { return ctx },
+		}, listener)
+	}
 	if s.options.Page != nil {
-		page := s.page(ctx)
-		go func() { failed <- page.Serve(s.options.Page.Listener) }() // ended by Close
-		defer page.Close()
+		begin(s.page(ctx), s.options.Page.Listener)
 	}
 	listening()
-	var err error
 	select {
 	case err = <-failed:
 	case <-ctx.Done():
 	}
-	return errors.Join(err, server.Close())
+	for _, server := range servers {
+		err = errors.Join(err, server.Close())
+	}
+	return err
 }
 
 // ServeHTTP implements http.Handler.

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -33,6 +35,7 @@ type Target struct {
 	source  *offline.Source // nil for a cluster
 	// following is set once the files are followed: until then Err has what is wrong with them, and afterwards nobody asks.
 	following bool
+	paths     []string // of the files
 	// typesChanged, if set, is called when Follow finds types that no CRD defines.
 	typesChanged func()
 }
@@ -48,6 +51,7 @@ func (t *Target) open(ctx context.Context, paths []string, streams genericioopti
 	// Nearly all of the heap are texts that hold no pointers, and stay: collecting it more often costs a tenth more time and
 	// saves a quarter of the memory.
 	debug.SetGCPercent(gcPercentOffline)
+	t.paths = paths
 	var err error
 	t.source, err = offline.Open(ctx, offline.Options{
 		Paths: paths, In: streams.In,
@@ -83,6 +87,29 @@ func (t *Target) warnAs(out io.Writer) {
 
 // Offline reports whether files take the place of a cluster.
 func (t *Target) Offline() bool { return t.source != nil }
+
+// FilesNotice says which files are read, and of when what they have is.
+func (t *Target) FilesNotice() string {
+	paths := strings.Join(t.paths, ", ")
+	if file := t.source.Snapshot(); file != nil {
+		about := file.Contents()
+		text := fmt.Sprintf("The snapshot %s, which was taken on %s", paths, about.Created.Format(time.RFC1123))
+		if about.Server.Host != "" {
+			text += " of " + about.Server.Host
+		}
+		return text + ". Nothing changes in it."
+	}
+	return fmt.Sprintf("Files, read on %s: %s. What changes in them is shown as it is saved; standard input is read once.", time.Now().Format(time.RFC1123), paths)
+}
+
+// FilesTitle names the files in a word.
+func (t *Target) FilesTitle() string {
+	title := filepath.Base(t.paths[0])
+	if len(t.paths) > 1 {
+		title += fmt.Sprintf(" and %d more", len(t.paths)-1)
+	}
+	return title
+}
 
 // Err is what could not be read of the files; nil for a cluster.
 func (t *Target) Err() error {

@@ -37,8 +37,15 @@ export class Shell {
     const troubled = [...this.types.rows.values()].filter((row) => row.state === "Degraded" || row.state === "Gone" || row.stale).length;
     document.title = `${live ? "" : "(lost) "}${troubled ? `▲${troubled} ` : ""}${this.page ?? "crdcache"}`;
     byId("title").textContent = this.types.title ?? "";
+    this.about(this.types.notice ?? "");
     this.say(byId("connection"), live ? "Live" : since ? "Connection lost" : "Connecting", live ? "connection live" : since || refused ? "connection lost" : "connection");
     this.alarm(live, since, retry, refused);
+  }
+
+  about(text) {
+    const notice = byId("notice");
+    if (notice.textContent !== text) notice.textContent = text;
+    notice.hidden = !text;
   }
 
   say(element, text, name) {

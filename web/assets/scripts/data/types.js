@@ -24,6 +24,7 @@ export class Types {
     if (!event.all) for (const row of this.rows.values()) if (!told.has(row.id)) { row.rates.push(0); if (row.rates.length > points) row.rates.shift(); }
     for (const id of event.gone ?? []) this.rows.delete(id);
     this.title = event.title;
+    this.notice = event.notice;
     this.conditions = event.conditions ?? [];
     this.known = true;
     for (const listener of this.listeners) listener();

@@ -1,0 +1,104 @@
+package browser_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+// link is the address of a page in what crdcache says.
+var link = regexp.MustCompile(`http://127\.0\.0\.1:\d+/login\?token=\S+`)
+
+// serveFiles runs crdcache serve over files until the test ends, and returns a link to its page.
+func serveFiles(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(harness.Crdcache(t), append([]string{"serve", "--web"}, args...)...)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	drained := make(chan struct{})
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt) // unless it has ended
+		<-drained
+		_ = cmd.Wait() // 130
+	})
+	lines, said := bufio.NewScanner(stderr), ""
+	for lines.Scan() && link.FindString(said) == "" {
+		said += lines.Text() + "\n"
+		if link.FindString(said) != "" {
+			break
+		}
+	}
+	go func() { defer close(drained); _, _ = io.Copy(io.Discard, stderr) }() // ended by the end of the process
+	found := link.FindString(said)
+	if found == "" {
+		t.Fatalf("there is no link in %s", said)
+	}
+	return found
+}
+
+// TestFiles looks at what is in files, as they change, and at a snapshot of them.
+func TestFiles(t *testing.T) {
+	folder, scratch := t.TempDir(), t.TempDir()
+	if err := os.CopyFS(folder, os.DirFS(testdata+"/objects")); err != nil {
+		t.Fatal(err)
+	}
+	crds, config := "--from="+testdata+"/crds", "--config="+testdata+"/indexes/platform.yaml"
+	// Both end after the browser, which would tell of their end.
+	saved := filepath.Join(t.TempDir(), "demo.snapshot")
+	if out, err := exec.Command(harness.Crdcache(t), "snapshot", "save", saved, "--all", crds, "--from="+testdata+"/objects").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	recorded := serveFiles(t, "--from="+saved, config)
+	b := open(t, serveFiles(t, crds, "--from="+folder, config), 1280, 800)
+	b.has(".connection", "Live")
+	b.has("#notice", "Files, read on ")
+	b.has("#title", "crds and 1 more")
+	b.has(".grid-row", "workloads.demo.crdcache.dev/v1")
+	b.goTo(workloadsPlace)
+	b.has(".grid-row", "ledger")
+	b.has(".index", "environment")
+	b.picture("type")
+	b.goTo("#/object?type=workloads.demo.crdcache.dev%2Fv1&key=payments%2Fledger")
+	b.has(".graph .node", "production-eu")
+	file := filepath.Join(folder, "20-workloads-payments.yaml")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// When the files are followed does not show, so that there are changes until one is told of.
+	for replicas := 40; !strings.Contains(b.text(".changes"), ".spec.replicas"); replicas++ {
+		changed := bytes.Replace(text, []byte("  replicas: 6\n"), fmt.Appendf(nil, "  replicas: %d\n", replicas), 1)
+		if bytes.Equal(changed, text) {
+			t.Fatal("the file has no such object")
+		}
+		next := filepath.Join(scratch, "next")
+		if err := errors.Join(os.WriteFile(next, changed, 0o600), os.Rename(next, file)); err != nil {
+			t.Fatal(err)
+		}
+		if b.ctx.Err() != nil {
+			t.Fatal(b.ctx.Err())
+		}
+	}
+	b.run(chromedp.Navigate(recorded))
+	b.has("#notice", "Nothing changes in it.")
+	b.has("#title", "demo.snapshot")
+	b.goTo(workloadsPlace)
+	b.has(".grid-row", "ledger")
+}

@@ -59,6 +59,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.IntVar(&o.plan.DumpObjects, "dump-objects", o.plan.DumpObjects, "how many objects to print")
 	f.IntVar(&o.plan.ManagedObjects, "managed-objects", o.plan.ManagedObjects, "how many objects managers reconcile")
 	f.BoolVar(&o.plan.ManyTypes, "many-types", o.plan.ManyTypes, "have managers reconcile objects of many types too")
+	f.IntVar(&o.plan.ShardedObjects, "sharded-objects", o.plan.ShardedObjects, "how many objects replicas share; 0 for none")
 	f.DurationVar(&o.plan.Budget, "budget", o.plan.Budget, "processor time for each small operation")
 	f.StringVar(&o.runner.Profiles, "profiles", "", "an existing `folder` for the processor profiles of all processes that measure, and heap and goroutine profiles of many types")
 	f.StringVar(&o.runner.Sandbox, "sandbox", "../bin/sandbox", "the sandbox `program`")

@@ -27,15 +27,11 @@ func config(task Task) (*rest.Config, error) {
 
 // newCache makes the cache of the task's subject.
 func newCache(task Task, handler subject.Handler, seen func(string)) (subject.Cache, error) {
-	found, err := subject.Find([]string{task.Subject})
-	if err != nil {
-		return nil, err
-	}
 	config, err := config(task)
 	if err != nil {
 		return nil, err
 	}
-	return found[0].New(subject.Options{
+	return subject.New(task.Subject, subject.Options{
 		Config: config, Type: certificates, Kind: certificateKind, Handler: handler, Seen: seen,
 	})
 }

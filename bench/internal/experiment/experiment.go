@@ -41,6 +41,8 @@ const (
 	// LatencySlow and LatencyFast follow updates of a synthetic API server, few in a second or many.
 	LatencySlow = "latency-slow"
 	LatencyFast = "latency-fast"
+	// Shard fills the cache of one of several replicas that share the objects.
+	Shard = "shard"
 )
 
 // The subjects of experiments that are not about caches.
@@ -58,6 +60,11 @@ const (
 	CompressedManager = "manager-crdcache-compressed"
 	// OursPacked is how crdcache keeps JSON without decoding it.
 	OursPacked = "crdcache-pack"
+	// OnlyReplica is a replica that has all objects. ServerReplica is one of Replicas that share them, from a server that sends
+	// it no others, and ClientReplica one that receives all and keeps its own.
+	OnlyReplica   = "replica-of-all"
+	ServerReplica = "replica-server"
+	ClientReplica = "replica-client"
 )
 
 // experiments has what each does.
@@ -78,6 +85,7 @@ var experiments = map[string]Func{
 	Scale:       scaleCache,
 	LatencySlow: follow,
 	LatencyFast: follow,
+	Shard:       shareObjects,
 
 	ManageUnstructured: manage,
 	ManageTyped:        manage,

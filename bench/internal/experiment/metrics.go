@@ -10,6 +10,12 @@ const (
 	HeapPerObject = "heap_b_per_object"
 	// PeakRSS is the most memory that the process had resident.
 	PeakRSS = "peak_rss_b"
+	// PeakGrowth is PeakRSS beyond what the process had resident before it began.
+	PeakGrowth = "peak_growth_b"
+	// LiveHeap is HeapPerObject for all objects, Kept how many these are, and Received what came over connections.
+	LiveHeap = "heap_b"
+	Kept     = "kept_objects"
+	Received = "received_b"
 
 	CPUPerEvent   = "cpu_us_per_event"
 	AllocPerEvent = "alloc_b_per_event"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"time"
 
 	"github.com/crdcache/crdcache/bench/internal/subject"
 )
@@ -13,42 +14,57 @@ const NoWatchList = "KUBE_FEATURE_WatchListClient=false"
 
 // syncCache fills a cache without handlers.
 func syncCache(ctx context.Context, task Task, _ func() error) (Outcome, error) {
+	f, err := fillCache(ctx, func() (subject.Cache, error) { return newCache(task, subject.NoHandler, nil) })
+	if err != nil {
+		return Outcome{}, err
+	}
+	if f.objects != task.Objects {
+		return Outcome{}, fmt.Errorf("the cache has %d objects, want %d", f.objects, task.Objects)
+	}
+	return Outcome{Metrics: map[string]float64{
+		CPU:           f.cpu.Seconds(),
+		CPUPerObject:  f.cpu.Seconds() * 1e6 / float64(f.objects),
+		Wall:          f.wall.Seconds(),
+		HeapPerObject: float64(f.heap) / float64(f.objects),
+		PeakRSS:       float64(f.peak),
+	}}, nil
+}
+
+// filling is what it took to fill a cache, and what that keeps.
+type filling struct {
+	objects   int
+	cpu, wall time.Duration
+	// heap is what is live beyond what was before, peak the most memory that the process has had resident.
+	heap, peak int64
+}
+
+// fillCache makes a cache and fills it.
+func fillCache(ctx context.Context, make func() (subject.Cache, error)) (f filling, err error) {
 	before := liveHeap()
 	watch, err := startStopwatch()
 	if err != nil {
-		return Outcome{}, err
+		return f, err
 	}
-	cache, err := newCache(task, subject.NoHandler, nil)
+	cache, err := make()
 	if err != nil {
-		return Outcome{}, err
+		return f, err
 	}
 	if err := cache.Sync(ctx); err != nil {
-		return Outcome{}, err
+		return f, err
 	}
-	cpu, wall, err := watch.Elapsed()
-	if err != nil {
-		return Outcome{}, err
+	if f.cpu, f.wall, err = watch.Elapsed(); err != nil {
+		return f, err
 	}
-	peak, err := peakRSS()
-	if err != nil {
-		return Outcome{}, err
+	if f.peak, err = peakRSS(); err != nil {
+		return f, err
 	}
-	objects := cache.Len()
-	if objects != task.Objects {
-		return Outcome{}, fmt.Errorf("the cache has %d objects, want %d", objects, task.Objects)
-	}
+	f.objects = cache.Len()
 	if s, ok := cache.(subject.Settler); ok {
 		if err := s.Settle(ctx); err != nil {
-			return Outcome{}, err
+			return f, err
 		}
 	}
-	heap := liveHeap() - before
+	f.heap = liveHeap() - before
 	runtime.KeepAlive(cache)
-	return Outcome{Metrics: map[string]float64{
-		CPU:           cpu.Seconds(),
-		CPUPerObject:  cpu.Seconds() * 1e6 / float64(objects),
-		Wall:          wall.Seconds(),
-		HeapPerObject: float64(heap) / float64(objects),
-		PeakRSS:       float64(peak),
-	}}, nil
+	return f, nil
 }

@@ -73,6 +73,10 @@ var titles = map[string]string{
 	experiment.OursManager:  "manager on crdcache",
 
 	experiment.CompressedManager: "manager on crdcache, compressed",
+
+	experiment.OnlyReplica:   "one replica of all",
+	experiment.ServerReplica: fmt.Sprintf("one of %d replicas, the server filters", experiment.Replicas),
+	experiment.ClientReplica: fmt.Sprintf("one of %d replicas, the client filters", experiment.Replicas),
 }
 
 // title is the name of a subject in the report.

@@ -21,6 +21,8 @@ func allPromises() []Promise {
 func required() []Promise {
 	const trimmed, compressed = subject.PackedTrimmed, subject.CompressedTrimmed
 	const stock, ours = experiment.StockManager, experiment.OursManager
+	const share, whole = experiment.ServerReplica, experiment.OnlyReplica
+	const fair = 1.1 / experiment.Replicas // a share, and 10 % of it
 	all := []Promise{
 		less("client CPU until synced", experiment.Sync, experiment.CPU, subject.Packed, subject.ClientGo, 12, 3.5).upTo(Fills),
 		less("client CPU until synced", experiment.Sync, experiment.CPU, trimmed, subject.ClientGo, 12, 3.5).upTo(Fills),
@@ -72,6 +74,11 @@ func required() []Promise {
 		less("peak memory of a manager, unstructured", experiment.ManageUnstructured, experiment.PeakRSS, ours, stock, 3, 1.1),
 		less("CPU of a manager, typed", experiment.ManageTyped, experiment.CPU, ours, stock, 2, 1),
 		less("peak memory of a manager, typed", experiment.ManageTyped, experiment.PeakRSS, ours, stock, 1.8, 0.9),
+
+		most("bytes received by a replica", experiment.Shard, experiment.Received, share, whole, fair),
+		most("CPU of a replica until synced", experiment.Shard, experiment.CPU, share, whole, fair),
+		most("live heap of a replica", experiment.Shard, experiment.LiveHeap, share, whole, fair),
+		most("growth of a replica's process at its peak", experiment.Shard, experiment.PeakGrowth, share, whole, fair),
 
 		less("CPU of printing JSON", experiment.DumpJSON, experiment.CPU, experiment.Ours, experiment.Kubectl, 6, 3),
 		less("peak memory of printing JSON", experiment.DumpJSON, experiment.PeakRSS, experiment.Ours, experiment.Kubectl, 8, 1.3),

@@ -33,6 +33,7 @@ func markdown(r *Result, folder string) string {
 	reads(&b, r)
 	types(&b, r, folder)
 	managers(&b, r, folder)
+	shards(&b, r)
 	dumps(&b, r)
 	small(&b, r)
 	queries(&b, r)

@@ -74,12 +74,15 @@ func TestMarkdown(t *testing.T) {
 	r.Add(experiment.Scale, experiment.Small, 1_000_000, subject.CompressedTrimmed, map[string]float64{experiment.RelistPeak: 1.25})
 	r.Add(experiment.LatencyFast, experiment.Small, 10_000, subject.ClientGo, map[string]float64{experiment.LatencyP999: 8.76})
 	r.Add(experiment.Sync, "pods", 3_000, subject.ClientGo, map[string]float64{experiment.HeapPerObject: 54_321})
+	r.Add(experiment.Shard, experiment.Small, 100_000, experiment.OnlyReplica, map[string]float64{experiment.Received: 80 << 20})
+	r.Add(experiment.Shard, experiment.Small, 100_000, experiment.ServerReplica, map[string]float64{experiment.Received: 21 << 20})
 	text := markdown(r, "charts")
 	for _, want := range []string{
 		"2 January 2026", "#### 3,000 pods", "54,321 B", "a processor", "v1.2.3",
 		"### 1,000 objects\n", "### 1,000 objects, large", "1.50 s", "777 µs", "33.0 s", "### 1,000 objects, listed", "22.0 MiB", "44.0 ms", "55.0 ns", "66.0 ms",
 		"12.3 s", "300 types of 20 objects", "123 MiB", "77.0 MiB", "88.0 ns", "99.0 ns", "111 ns", "45.5 µs", "36.5 µs", "load average 0.25 before", "## Up to 1,000,000 objects", "| 1,111 B | 1,222 B | 1.10× |", "| – | 1.25× | – |",
 		"### 5,000 updates a second, 10,000 objects", "8.76 ms", "took 1.5 %", "| client CPU until synced | 2 | 66.7 % | 66.7 % |", "- sync of nobody: it broke\n",
+		"### 100,000 objects\n", "| one of 4 replicas, the server filters | 21.0 MiB (0.26×) |",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report lacks %q", want)

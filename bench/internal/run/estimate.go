@@ -10,17 +10,19 @@ import (
 // Estimate is about how long the run takes.
 func (p Plan) Estimate() time.Duration {
 	seconds := 0.0
-	most := map[string]int{}
+	type contents struct{ size, gates string }
+	most := map[contents]int{}
 	for _, s := range p {
 		seconds += s.estimate()
 		if !s.sandboxed() {
 			continue
 		}
-		most[s.Size] = max(most[s.Size], s.inSandbox())
+		of := contents{s.Size, s.Gates}
+		most[of] = max(most[of], s.inSandbox())
 	}
-	for size, objects := range most {
+	for of, objects := range most {
 		each := fillPer1000
-		switch size {
+		switch of.size {
 		case experiment.Large:
 			each *= largeFactor
 		case experiment.Many:

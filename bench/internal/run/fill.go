@@ -12,17 +12,17 @@ import (
 
 // fill sees to a sandbox with the objects of a step.
 func (r *runner) fill(ctx context.Context, step Step) error {
-	if r.sandbox != nil && r.size != step.Size {
+	if r.sandbox != nil && (r.size != step.Size || r.gates != step.Gates) {
 		if err := r.stopSandbox(); err != nil {
 			return err
 		}
 	}
 	if r.sandbox == nil {
-		started, err := startSandbox(ctx, r.options.Sandbox, r.crds, step.Size)
+		started, err := startSandbox(ctx, r.options.Sandbox, r.crds, step.Size, step.Gates)
 		if err != nil {
 			return err
 		}
-		r.sandbox, r.size = started, step.Size
+		r.sandbox, r.size, r.gates = started, step.Size, step.Gates
 		if r.result.Machine.Kubernetes, err = r.sandbox.Version(ctx); err != nil {
 			return err
 		}

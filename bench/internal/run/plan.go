@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,7 +22,9 @@ type Step struct {
 	Size       string
 	// Objects is how many there are; of many types, how many types with PerType objects each.
 	Objects, PerType int
-	Subjects         []string
+	// Gates are the feature gates of the API server.
+	Gates    string
+	Subjects []string
 	// Rounds is how often all of it is done; the median counts.
 	Rounds int
 	// Events is how many updates are made, Rate of them in a second; without a rate all of them reach the client at
@@ -78,7 +81,7 @@ func NewPlan(o PlanOptions) (Plan, error) {
 	known := []string{experiment.Sync, experiment.SyncList, experiment.UpdatesKey, experiment.UpdatesRead, experiment.BurstKey,
 		experiment.BurstRead, experiment.Reads, experiment.DumpJSON, experiment.DumpYAML, experiment.Decode, experiment.Paths, experiment.Queries,
 		experiment.ManageUnstructured, experiment.ManageTyped, experiment.ManageMetadata, experiment.ManageTypes, experiment.Types,
-		experiment.Scale, experiment.LatencySlow, experiment.LatencyFast}
+		experiment.Scale, experiment.LatencySlow, experiment.LatencyFast, experiment.Shard}
 	for _, name := range o.Experiments {
 		if !slices.Contains(known, name) {
 			return nil, fmt.Errorf("there is no experiment %q; there are: %q", name, known)
@@ -102,6 +105,7 @@ func NewPlan(o PlanOptions) (Plan, error) {
 	p = append(p, families...)
 	p = append(p, o.scale(subjects)...)
 	p = append(p, o.managers()...)
+	p = append(p, o.shards(subjects)...)
 	p = slices.DeleteFunc(p, func(s Step) bool {
 		wanted := len(o.Experiments) == 0 || slices.Contains(o.Experiments, s.Experiment)
 		return !wanted || len(s.Subjects) == 0
@@ -112,6 +116,9 @@ func NewPlan(o PlanOptions) (Plan, error) {
 		}
 		if a.Size != b.Size {
 			return slices.Index(sizes, a.Size) - slices.Index(sizes, b.Size)
+		}
+		if a.Gates != b.Gates {
+			return cmp.Compare(a.Gates, b.Gates) // none comes first
 		}
 		return a.inSandbox() - b.inSandbox()
 	})

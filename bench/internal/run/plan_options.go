@@ -44,6 +44,8 @@ type PlanOptions struct {
 	// ManagedObjects is how many objects managers reconcile; with ManyTypes, others reconcile those of many types.
 	ManagedObjects int
 	ManyTypes      bool
+	// ShardedObjects is how many objects replicas share; 0: none do.
+	ShardedObjects int
 	// Budget is the processor time for each small operation.
 	Budget time.Duration
 }
@@ -81,7 +83,7 @@ func DefaultPlanOptions() PlanOptions {
 		Updates: 500, UpdateObjects: 10_000,
 		Scales: []int{10_000, 100_000, 1_000_000}, ScalePeers: true, FastUpdates: 10_000, SlowUpdates: 2_000,
 		Burst: 2_000, ListObjects: 10_000, ReadObjects: 50_000, DumpObjects: 20_000,
-		ManagedObjects: 50_000, ManyTypes: true,
+		ManagedObjects: 50_000, ManyTypes: true, ShardedObjects: 100_000,
 		Budget: 400 * time.Millisecond,
 	}
 }

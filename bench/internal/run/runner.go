@@ -48,6 +48,7 @@ type runner struct {
 	local   *localServer   // while a step is measured that does not use the sandbox
 	api     *synthetic.API // what local serves, unless many types
 	size    string         // of the objects in sandbox
+	gates   string         // of its API server
 	settled int            // how many of them the server is known to serve
 }
 

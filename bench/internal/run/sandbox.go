@@ -41,15 +41,18 @@ const (
 )
 
 // startSandbox starts a sandbox from its binary and applies the definitions in a folder. It is for objects of one
-// size, "small" or "large". It ends with Stop, and with this process, however that ends; nothing is left of it
-// then.
-func startSandbox(ctx context.Context, binary, crds, size string) (*sandbox, error) {
+// size, "small" or "large", and its API server has the feature gates. It ends with Stop, and with this process, however
+// that ends; nothing is left of it then.
+func startSandbox(ctx context.Context, binary, crds, size, gates string) (*sandbox, error) {
 	if err := checkSandbox(binary); err != nil {
 		return nil, err
 	}
 	s := &sandbox{binary: binary, size: size, stderr: &bytes.Buffer{}}
-	s.command = exec.Command(binary, "exec", "--load", crds, "--",
-		"sh", "-c", `echo "$SANDBOX_DIR"; echo "$KUBECONFIG"; exec cat >/dev/null`)
+	arguments := []string{"exec", "--load", crds}
+	if gates != "" {
+		arguments = append(arguments, "--apiserver-arg", "feature-gates="+gates)
+	}
+	s.command = exec.Command(binary, append(arguments, "--", "sh", "-c", `echo "$SANDBOX_DIR"; echo "$KUBECONFIG"; exec cat >/dev/null`)...)
 	s.command.Stderr = s.stderr
 	// Ctrl-C is not for the sandbox: it ends when its standard input does.
 	s.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -18,6 +18,7 @@ func program(t *testing.T, ready string) (path, notes string) {
 	script := `#!/bin/sh
 case "$1" in
 exec)
+	echo "$@" >>` + notes + `
 	` + ready + `
 	while [ "$1" != -- ]; do shift; done; shift
 	SANDBOX_DIR=` + dir + ` KUBECONFIG=` + dir + `/kubeconfig "$@"
@@ -35,7 +36,7 @@ esac
 
 func TestSandbox(t *testing.T) {
 	path, notes := program(t, "")
-	b, err := startSandbox(t.Context(), path, "crds", "large")
+	b, err := startSandbox(t.Context(), path, "crds", "large", "A=true")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,22 +62,25 @@ func TestSandbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(noted)), "\n")
-	if len(lines) != 4 || lines[3] != "stopped" {
-		t.Fatalf("the sandbox did %q, want three fills and an end", lines)
+	if len(lines) != 5 || lines[4] != "stopped" {
+		t.Fatalf("the sandbox did %q, want a start, three fills and an end", lines)
+	}
+	if !strings.Contains(lines[0], "--load crds --apiserver-arg feature-gates=A=true -- ") {
+		t.Errorf("exec got %q, want the definitions and the gate", lines[0])
 	}
 	for i, want := range []string{"--count 10 ", "--count 20 ", "--count 131 "} {
-		if !strings.Contains(lines[i], want) || !strings.Contains(lines[i], "--size large") {
-			t.Errorf("fill got %q, want %q and the size", lines[i], want)
+		if !strings.Contains(lines[i+1], want) || !strings.Contains(lines[i+1], "--size large") {
+			t.Errorf("fill got %q, want %q and the size", lines[i+1], want)
 		}
 	}
 }
 
 func TestStartSandboxFailures(t *testing.T) {
-	if _, err := startSandbox(t.Context(), filepath.Join(t.TempDir(), "none"), "crds", "small"); err == nil || !strings.Contains(err.Error(), "make sandbox") {
+	if _, err := startSandbox(t.Context(), filepath.Join(t.TempDir(), "none"), "crds", "small", ""); err == nil || !strings.Contains(err.Error(), "make sandbox") {
 		t.Errorf("the error is %v, want it to say how to build the sandbox", err)
 	}
 	broken, _ := program(t, "echo no port >&2; exit 125")
-	if _, err := startSandbox(t.Context(), broken, "crds", "small"); err == nil || !strings.Contains(err.Error(), "no port") {
+	if _, err := startSandbox(t.Context(), broken, "crds", "small", ""); err == nil || !strings.Contains(err.Error(), "no port") {
 		t.Errorf("the error is %v, want what the sandbox said", err)
 	}
 }
@@ -86,7 +90,7 @@ func TestStartSandboxInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(interrupted)
 	slow, _ := program(t, "exec sleep 600")
-	if _, err := startSandbox(ctx, slow, "crds", "small"); !errors.Is(err, interrupted) {
+	if _, err := startSandbox(ctx, slow, "crds", "small", ""); !errors.Is(err, interrupted) {
 		t.Errorf("the error is %v, want %v", err, interrupted)
 	}
 }

@@ -19,14 +19,18 @@ const (
 	Metadata          = "crdcache-metadata"
 )
 
+// packed and trimmed are how crdcache keeps objects where the subject does not say otherwise.
+var (
+	packed  = dynamicinformer.Storage{Mode: dynamicinformer.StoragePacked}
+	trimmed = dynamicinformer.Prune{Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}}
+)
+
 // ours returns crdcache's storage modes.
 func ours() []Subject {
 	object := dynamicinformer.Storage{Mode: dynamicinformer.StorageObject}
-	packed := dynamicinformer.Storage{Mode: dynamicinformer.StoragePacked}
 	compressed := dynamicinformer.Storage{Mode: dynamicinformer.StorageCompressed, Compression: s2.New(s2.Options{})}
 	adaptive := dynamicinformer.Storage{Mode: dynamicinformer.StorageAdaptive, Compression: s2.New(s2.Options{})}
 	metadata := dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}
-	trimmed := dynamicinformer.Prune{Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}}
 	return []Subject{
 		{Name: Object, Title: "crdcache, object", Ours: true, Bodies: true,
 			New: mode(dynamicinformer.ResourceOptions{Storage: object})},
@@ -46,31 +50,50 @@ func ours() []Subject {
 // mode returns a constructor for the informer of a factory that follows the type in a certain way.
 func mode(way dynamicinformer.ResourceOptions) func(Options) (Cache, error) {
 	return func(o Options) (Cache, error) {
-		factory, err := dynamicinformer.New(dynamicinformer.Options{Config: o.Config, Defaults: way})
-		if err != nil {
-			return nil, err
-		}
-		informer, err := factory.ForResource(o.Type)
-		if err != nil {
-			return nil, err
-		}
-		functions, err := compiledIndexes(o)
-		if err != nil {
-			return nil, err
-		}
-		handler := o.handler()
-		if o.Handler == KeyHandler {
-			handler = dynamicinformer.MetadataOnly(handler)
-		}
-		return &sharedInformer{
-			informer: informer,
-			lister:   informer.Lister(),
-			handler:  handler,
-			run:      func(ctx context.Context) { informer.RunWithContext(ctx) },
-			addIndex: func() error { return informer.AddIndexes(functions) },
-			settle:   informer.Compress,
-		}, nil
+		cache, _, err := inMode(way, o)
+		return cache, err
 	}
+}
+
+// inMode returns the informer of a factory that follows the type in a certain way, also as a cache.
+func inMode(way dynamicinformer.ResourceOptions, o Options) (Cache, *dynamicinformer.Informer, error) {
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: o.Config, Defaults: way})
+	if err != nil {
+		return nil, nil, err
+	}
+	informer, err := factory.ForResource(o.Type)
+	if err != nil {
+		return nil, nil, err
+	}
+	functions, err := compiledIndexes(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	handler := o.handler()
+	if o.Handler == KeyHandler {
+		handler = dynamicinformer.MetadataOnly(handler)
+	}
+	return &sharedInformer{
+		informer: informer,
+		lister:   informer.Lister(),
+		handler:  handler,
+		run:      func(ctx context.Context) { informer.RunWithContext(ctx) },
+		addIndex: func() error { return informer.AddIndexes(functions) },
+		settle:   informer.Compress,
+	}, informer, nil
+}
+
+// NewReplica returns the cache of the first of some replicas that share the objects by their UIDs, kept as PackedTrimmed keeps
+// them. dropped counts those that have come and are not the replica's.
+func NewReplica(o Options, replicas int) (cache Cache, dropped func() int64, err error) {
+	cache, informer, err := inMode(dynamicinformer.ResourceOptions{
+		Storage: packed, Prune: trimmed,
+		Shard: dynamicinformer.NewShard(dynamicinformer.ShardByUID, dynamicinformer.SplitHashSpace(replicas)[0]),
+	}, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	return cache, func() int64 { return informer.Stats().ShardDropped }, nil
 }
 
 // compiledIndexes are the indexes that users of crdcache have: those of an index config.

@@ -92,6 +92,15 @@ func Find(names []string) ([]Subject, error) {
 	return found, nil
 }
 
+// New makes the cache of the subject with a name, and contacts nobody.
+func New(name string, o Options) (Cache, error) {
+	found, err := Find([]string{name})
+	if err != nil {
+		return nil, err
+	}
+	return found[0].New(o)
+}
+
 // Names lists the names of subjects.
 func Names(subjects []Subject) []string {
 	names := make([]string, len(subjects))

@@ -1,0 +1,102 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync/atomic"
+
+	"github.com/crdcache/crdcache/bench/internal/subject"
+)
+
+// Replicas is how many share the objects.
+const Replicas = 4
+
+// ShardingGate has an API server send a replica its own objects alone.
+const ShardingGate = "ShardedListAndWatch=true"
+
+// shareObjects fills the cache of a replica: one that has all objects, or the first of some that share them.
+func shareObjects(ctx context.Context, task Task, _ func() error) (Outcome, error) {
+	before, err := statusBytes("VmRSS:")
+	if err != nil {
+		return Outcome{}, err
+	}
+	config, err := config(task)
+	if err != nil {
+		return Outcome{}, err
+	}
+	var received atomic.Int64
+	config.Dial = counting(&received)
+	o := subject.Options{Config: config, Type: certificates, Kind: certificateKind}
+	var dropped func() int64
+	f, err := fillCache(ctx, func() (cache subject.Cache, err error) {
+		switch task.Subject {
+		case ServerReplica, ClientReplica:
+			cache, dropped, err = subject.NewReplica(o, Replicas)
+		case OnlyReplica:
+			cache, err = subject.New(subject.PackedTrimmed, o)
+		default:
+			cache, err = subject.New(task.Subject, o)
+		}
+		return cache, err
+	})
+	if err != nil {
+		return Outcome{}, err
+	}
+	came := received.Load()
+	if err := checkShare(task, f.objects, dropped); err != nil {
+		return Outcome{}, err
+	}
+	return Outcome{Metrics: map[string]float64{
+		Kept:       float64(f.objects),
+		Received:   float64(came),
+		CPU:        f.cpu.Seconds(),
+		Wall:       f.wall.Seconds(),
+		LiveHeap:   float64(f.heap),
+		PeakRSS:    float64(f.peak),
+		PeakGrowth: float64(f.peak - before),
+	}}, nil
+}
+
+// checkShare checks that a cache has all objects, or about as many as it should have of them, and that it was the server, or was
+// not, that left out the others.
+func checkShare(task Task, objects int, dropped func() int64) error {
+	if dropped == nil {
+		if objects != task.Objects {
+			return fmt.Errorf("the cache has %d objects, want %d", objects, task.Objects)
+		}
+		return nil
+	}
+	// A share is binomial: of 1,000 objects, it is outside of this once in 10^12 runs.
+	if fair := task.Objects / Replicas; objects < fair*2/3 || objects > fair*4/3 {
+		return fmt.Errorf("the cache has %d of %d objects, want about a share of %d", objects, task.Objects, Replicas)
+	}
+	if in := dropped(); (in == 0) != (task.Subject == ServerReplica) {
+		return fmt.Errorf("%d objects came that are not of the shard: that is not %s", in, task.Subject)
+	}
+	return nil
+}
+
+// counting returns a dialer that counts what comes over all of its connections.
+func counting(received *atomic.Int64) func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		connection, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &countedConnection{connection, received}, nil
+	}
+}
+
+// countedConnection is a connection of which it is counted what comes.
+type countedConnection struct {
+	net.Conn
+	received *atomic.Int64
+}
+
+// Read implements net.Conn.
+func (c *countedConnection) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.received.Add(int64(n))
+	return n, err
+}

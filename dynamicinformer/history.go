@@ -12,6 +12,8 @@ type History struct {
 	// Snapshot is the present content. Synced says whether it has been listed.
 	Snapshot *Snapshot
 	Synced   bool
+	// Shard is the part of the objects that is followed; nil: it is all of them.
+	Shard *Shard
 	// Namespace is the only one that is followed; empty for all. Pruned says that parts of the objects are left out.
 	Namespace string
 	Pruned    bool
@@ -50,8 +52,9 @@ func (h History) At(i int) Change { return Change(h.changes[i]) }
 // which order things have happened, nobody knows.
 //
 // It fails for views that are no copy of a type, of which the server's lists and watches could be answered: those with
-// selectors or a shard, with requests of the user's own, with a transform, or of metadata alone. It also fails for objects that are kept
-// decoded, and for several namespaces, whose watches have no common order.
+// selectors, with requests of the user's own, with a transform, or of metadata alone. It also fails for objects that are kept
+// decoded, for several namespaces, whose watches have no common order, and for shards whose ranges may change. That of
+// NewFixedShard has a history, which is of its part alone: History.Shard says so.
 func (i *Informer) KeepHistory(changes int) error {
 	o := i.options
 	_, one := o.Namespaces.set.Only()
@@ -61,8 +64,10 @@ func (i *Informer) KeepHistory(changes int) error {
 		because = fmt.Sprintf("%d changes are not positive", changes)
 	case !one && !o.Namespaces.set.IsAll():
 		because = "several namespaces are watched one by one, without a common order"
-	case o.LabelSelector != nil || o.FieldSelector != nil || o.TweakListOptions != nil || o.Shard.followed() != nil:
+	case o.LabelSelector != nil || o.FieldSelector != nil || o.TweakListOptions != nil:
 		because = "it has a part of the objects"
+	case o.Shard.followed() != nil && !o.Shard.fixed:
+		because = "it has a part of the objects, which may change"
 	case o.Transform != nil:
 		because = "its objects are transformed"
 	case mode == StorageObject || mode == StorageMetadata:
@@ -80,7 +85,7 @@ func (i *Informer) History() History {
 	h := i.core.History()
 	namespace, _ := i.options.Namespaces.set.Only()
 	return History{
-		Snapshot: &Snapshot{h.Snapshot}, Synced: h.Synced, Namespace: namespace, Pruned: i.options.Prune.isSet(),
+		Snapshot: &Snapshot{h.Snapshot}, Synced: h.Synced, Shard: i.Shard(), Namespace: namespace, Pruned: i.options.Prune.isSet(),
 		Version: h.Version, Oldest: h.Oldest, Epoch: h.Epoch, Next: h.Next, changes: h.Changes,
 	}
 }

@@ -148,7 +148,7 @@ func (h *handler) serveCollection(w http.ResponseWriter, r *http.Request, t *res
 		writeError(w, r, err)
 		return
 	}
-	switch options, err := parseOptions(r.URL.Query()); {
+	switch options, err := ParseListOptions(r.URL.Query()); {
 	case err != nil:
 		writeError(w, r, err)
 	case options.Watch:

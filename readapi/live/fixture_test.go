@@ -164,18 +164,28 @@ type stream struct {
 // watch begins a watch of a path of the server.
 func (s *scene) watch(path string) *stream {
 	s.Helper()
-	r, err := http.NewRequestWithContext(s.Context(), http.MethodGet, "http://server"+path, nil)
-	s.ok(err)
-	answer, err := readapi.NewTransport(s.server).RoundTrip(r)
-	s.ok(err)
+	return watchOf(s.T, s.server, path)
+}
+
+// watchOf begins a watch of a path of a handler.
+func watchOf(t *testing.T, h http.Handler, path string) *stream {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://server"+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := readapi.NewTransport(h).RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if answer.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(answer.Body)
-		s.Fatalf("%s: %s", answer.Status, text)
+		t.Fatalf("%s: %s", answer.Status, text)
 	}
-	s.Cleanup(func() { answer.Body.Close() })
+	t.Cleanup(func() { answer.Body.Close() })
 	lines := bufio.NewScanner(answer.Body)
 	lines.Buffer(nil, 1<<20)
-	return &stream{s.T, answer.Body, lines}
+	return &stream{t, answer.Body, lines}
 }
 
 // event is one of a watch.

@@ -16,13 +16,15 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// ServedHeader is the header of answers that says who has answered: "cache" or "cluster". An answer without it says that
+// ServedHeader is the header of answers that says who has answered: "cache", "cluster", or "part" for the cache of
+// another server, which has the part of the objects that was asked for. An answer without it says that
 // nobody could.
 const ServedHeader = "Crdcache-Served"
 
 // Values of ServedHeader, and other headers of answers.
 const (
 	servedByCache   = "cache"
+	servedByPart    = "part" // by the cache of the server that has it
 	servedByCluster = "cluster"
 	prunedHeader    = "Crdcache-Pruned"
 )
@@ -73,13 +75,19 @@ func subresource(path string) string {
 
 // serveKept answers from the cache, if that can, and reports whether it has answered.
 func (s *Server) serveKept(w http.ResponseWriter, r *http.Request, asked readapi.Request) bool {
-	k := s.keeper(asked.GVR.GroupResource())
-	if k == nil {
-		return false
+	var c *collection
+	if k := s.keeper(asked.GVR.GroupResource()); k != nil {
+		c = k.collection()
 	}
-	c := k.collection()
 	if c == nil || !c.serves(r, asked) {
-		return false
+		if r.Header.Get(partHeader) == "" {
+			return false
+		}
+		readapi.WriteError(w, r, errUnavailable("%s is not served from the cache now", asked.GVR.GroupResource()))
+		return true
+	}
+	if c.shard != nil && s.serveShare(w, r, asked, c) {
+		return true
 	}
 	if err := c.wait(r, asked); err != nil {
 		if r.Context().Err() == nil {

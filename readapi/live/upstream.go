@@ -111,7 +111,7 @@ func statusError(answer *http.Response) error {
 	}
 	if err != nil || status.Code == 0 {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{
-			Status: metav1.StatusFailure, Code: int32(answer.StatusCode), Message: fmt.Sprintf("the API server answered %s", answer.Status),
+			Status: metav1.StatusFailure, Code: int32(answer.StatusCode), Message: fmt.Sprintf("the server answered %s", answer.Status),
 		}}
 	}
 	return &apierrors.StatusError{ErrStatus: status}

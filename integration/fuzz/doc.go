@@ -6,5 +6,5 @@
 // file of results came to. The coverage of the project's packages, and of those that read JSON and YAML, guides it,
 // which is many times faster than go test -fuzz, where that of client-go counts as well. The input of a test that fails is
 // kept below the package's testdata, where every run of its tests tries it again. The program goes on with the other tests
-// then, and ends with 1.
+// then, and ends with 1. With -run it goes over some of the tests alone.
 package main

@@ -165,6 +165,9 @@ func (p *programs) fuzz(ctx context.Context, t target, each time.Duration, paral
 
 var progress = regexp.MustCompile(`^fuzz: elapsed: .*, execs: (\d+) .*new interesting: \d+ \(total: (\d+)\)`)
 
+// baseline is of a run that first tries the inputs it has, and which it may not get beyond.
+var baseline = regexp.MustCompile(`^fuzz: elapsed: .*, gathering baseline coverage: `)
+
 // parse finds what a run came to in what go test prints: the last line of progress counts.
 func parse(output io.Reader) (result, error) {
 	r, found := result{}, false
@@ -172,6 +175,7 @@ func parse(output io.Reader) (result, error) {
 	for lines.Scan() {
 		match := progress.FindStringSubmatch(lines.Text())
 		if match == nil {
+			found = found || baseline.MatchString(lines.Text())
 			continue
 		}
 		executions, err := strconv.ParseInt(match[1], 10, 64)

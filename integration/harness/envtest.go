@@ -75,6 +75,7 @@ func startEnvtest(ctx context.Context, assets, dir string, apiServerArgs []strin
 	if err := p.writeTokens(tokens); err != nil {
 		return nil, errors.Join(err, p.stop())
 	}
+	p.apiServer.SecureServing.Authn = tokensAlone{}
 	p.apiServer.Configure().Append("token-auth-file", tokens)
 	for _, arg := range apiServerArgs {
 		name, value, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
@@ -192,8 +193,27 @@ func (p *envtestPlane) host() string {
 	return "https://" + net.JoinHostPort(p.apiServer.SecureServing.Address, p.apiServer.SecureServing.Port)
 }
 
-// writeTokens writes the file by which the API server knows both users. envtest would give them client certificates,
-// with which a server does not look at the token of a request, be it good or bad.
+// tokensAlone has envtest give nobody a client certificate, with which a server does not look at the token of a request, be it
+// good or bad, and leaves it to tests which authority the server believes.
+type tokensAlone struct{}
+
+var _ envtest.Authn = tokensAlone{}
+
+// Configure implements envtest.Authn.
+func (tokensAlone) Configure(string, *envtest.Arguments) error { return nil }
+
+// Start implements envtest.Authn.
+func (tokensAlone) Start() error { return nil }
+
+// AddUser implements envtest.Authn.
+func (tokensAlone) AddUser(user envtest.User, _ *rest.Config) (*rest.Config, error) {
+	return nil, fmt.Errorf("%s is not in the file of tokens", user.Name)
+}
+
+// Stop implements envtest.Authn.
+func (tokensAlone) Stop() error { return nil }
+
+// writeTokens writes the file by which the API server knows both users.
 func (p *envtestPlane) writeTokens(path string) error {
 	lines := fmt.Sprintf("%s,%s,1,system:masters\n%s,%s,2\n",
 		p.tokens[AdminContext], AdminContext, p.tokens[UnprivilegedContext], UnprivilegedContext)

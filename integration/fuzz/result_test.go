@@ -29,6 +29,18 @@ PASS
 	}
 }
 
+func TestTimeWasUp(t *testing.T) {
+	for output, want := range map[string]bool{
+		"fuzz: elapsed: 9s\n--- FAIL: FuzzOne (10.13s)\n    context deadline exceeded\nFAIL\n":                 true,
+		"--- FAIL: FuzzOne (10.13s)\n    --- FAIL: FuzzOne (0.00s)\n        context deadline exceeded\nFAIL\n": false,
+		"context deadline exceeded\n": false,
+	} {
+		if got := timeWasUp.MatchString(output); got != want {
+			t.Errorf("%v for %q", got, output)
+		}
+	}
+}
+
 func TestFindAll(t *testing.T) {
 	keys := func(only string) []string {
 		t.Helper()

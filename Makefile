@@ -29,6 +29,8 @@ DURATION ?= 30m
 SOAK_DURATION ?= 60m
 SOAK_SEED ?= 0
 SOAK_SCALE ?= -types 200 -coming 20 -objects 50000 -updates 500 -handlers 50 -stock 20 -round 90s -longest 60
+# How many packages of integration are tested at a time. They wait for servers four fifths of their time.
+AT_ONCE ?= 4
 # Builds tests in which the clock on the wall can jump: see integration/internal/wallclock.
 CLOCK_JUMPS := -tags clockjumps -ldflags=-checklinkname=0
 # What make fuzz runs, of that the tests whose package and name match FUZZ_RUN, how many executions it goes on for (0: each test
@@ -84,13 +86,13 @@ unit: ## Run the tests that need nothing but Go, those of the engine also in 32 
 	  echo "GOARCH=386 go test $(ENGINE)"; GOARCH=386 CGO_ENABLED=0 go test -timeout 10m $(ENGINE); fi
 
 integration: sandbox ## Run the tests against a real API server, with watch-list and without
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -timeout 20m $$(go list ./... | grep -Ev '/(cli|crdcached|dump|operators|history|serving|soak)$$')
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -p $(AT_ONCE) -timeout 20m $$(go list ./... | grep -Ev '/(cli|crdcached|dump|operators|history|serving|soak)$$')
 	@# The first four build a command while they run, which go's cache of test results can't see; the others are another
 	@# history each time.
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m ./cli ./crdcached ./dump ./operators ./history ./serving
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test $(CLOCK_JUMPS) -count=1 -timeout 20m ./internal/wallclock ./soak
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test $(CLOCK_JUMPS) -p $(AT_ONCE) -count=1 -timeout 20m \
+	  ./cli ./crdcached ./dump ./operators ./history ./serving ./soak ./internal/wallclock
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_APISERVER_ARGS=feature-gates=WatchList=false \
-	  go test -timeout 20m $(WITHOUT_WATCH_LIST)
+	  go test -p $(AT_ONCE) -timeout 20m $(WITHOUT_WATCH_LIST)
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_APISERVER_ARGS=feature-gates=WatchList=false \
 	  go test -count=1 -timeout 20m ./cli
 
@@ -102,7 +104,7 @@ browser: sandbox ## Test the page with headless Chromium, which is installed whe
 # The results are events, which compatibility turns into a summary.
 SKEW_TEST = cd integration && go build -o $(BIN)/compatibility ./compatibility && \
 	CRDCACHE_SANDBOX_BIN= KUBEBUILDER_ASSETS=$(SKEW_CACHE)/$(VERSION) CRDCACHE_KUBECTL_BIN=$(SKEW_CACHE)/$(VERSION)/kubectl \
-	CRDCACHE_REQUIRE_SANDBOX=1 go test -json -count=1 -timeout 30m
+	CRDCACHE_REQUIRE_SANDBOX=1 go test -p $(AT_ONCE) -json -count=1 -timeout 30m
 
 skew: ## Run the integration tests against Kubernetes VERSION (1.30.14), and write docs/compatibility.md; builds it first (10 minutes once)
 	./sandbox/build-version.sh $(VERSION) $(SKEW_CACHE)/$(VERSION)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"time"
+	"unique"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -37,16 +38,16 @@ var (
 	errFactoryShut = errors.New("the factory was shut down")
 )
 
-// entryKey tells entries apart.
+// entryKey tells entries apart. Of the views, which are large and few, there is one copy each.
 type entryKey struct {
 	gvr  schema.GroupVersionResource
-	view viewKey
+	view unique.Handle[viewKey]
 	// own marks what the factory needs for itself. It runs until Shutdown, whatever becomes of the contexts of Start.
 	own bool
 }
 
 func entryKeyOf(gvr schema.GroupVersionResource, options ResourceOptions) entryKey {
-	return entryKey{gvr: gvr, view: options.view()}
+	return entryKey{gvr: gvr, view: unique.Make(options.view())}
 }
 
 // entry is an informer and what the factory did with it.
@@ -199,7 +200,6 @@ func (f *Factory) run(ctx context.Context, e *entry) {
 		close(e.done)
 	}()
 	defer e.cancel(nil)
-	defer context.AfterFunc(f.ctx, func() { e.cancel(errFactoryShut) })()
 	e.informer.RunWithContext(ctx)
 }
 

@@ -19,6 +19,11 @@ func (f *Factory) Shutdown(ctx context.Context) error {
 	if f.stopTypes != nil {
 		f.stopTypes()
 	}
+	for _, e := range all {
+		if e.cancel != nil {
+			e.cancel(errFactoryShut)
+		}
+	}
 	failure := &ShutdownError{}
 	for _, e := range all {
 		if !f.awaitEnd(ctx, e) {

@@ -50,7 +50,7 @@ var namespacesGVR = schema.GroupVersionResource{Version: "v1", Resource: "namesp
 func (f *Factory) namespaces() (follow.NamespaceList, error) {
 	options := ResourceOptions{
 		Namespaces: AllNamespaces(), Storage: Storage{Mode: StorageMetadata},
-		Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
+		Indexers: byNamespace,
 	}
 	key := entryKeyOf(namespacesGVR, options)
 	key.own = true

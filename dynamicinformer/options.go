@@ -155,8 +155,11 @@ func (o Options) resource(gvr schema.GroupVersionResource, overrides ...Resource
 	for _, override := range overrides {
 		options = override.over(options)
 	}
-	return ResourceOptions{Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}}.over(options)
+	return ResourceOptions{Indexers: byNamespace}.over(options)
 }
+
+// byNamespace is the index that all types have. It never changes, so that they can share it.
+var byNamespace = cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 
 // requiredTypes returns the types that Resources says the program cannot do without, in order.
 func (o Options) requiredTypes() []schema.GroupVersionResource {

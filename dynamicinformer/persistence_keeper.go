@@ -79,16 +79,25 @@ var diskPatience = 10 * time.Second
 
 var errSlowDisk = errors.New("the disk does not answer")
 
+// keepsNothing is the keeper of all informers of factories that have no Persistence.
+var keepsNothing = idleKeeper("the factory has no Persistence")
+
+// idleKeeper returns a keeper that keeps nothing, and says why.
+func idleKeeper(why string) *keeper {
+	k := &keeper{why: why}
+	k.told.status = PersistenceStatus{Why: why}
+	return k
+}
+
 func newKeeper(i *Informer) *keeper {
-	k := &keeper{informer: i, keeping: i.source.keeping, own: make(chan struct{}, 1)}
-	k.why = i.options.whyNotKept(i.gvr)
-	if k.keeping == nil {
-		k.why = "the factory has no Persistence"
+	if i.source.keeping == nil {
+		return keepsNothing
 	}
-	k.told.status = PersistenceStatus{Kept: k.why == "", Why: k.why}
-	if k.why == "" {
-		k.key = i.options.persistenceKey(i.gvr)
+	if why := i.options.whyNotKept(i.gvr); why != "" {
+		return idleKeeper(why)
 	}
+	k := &keeper{informer: i, keeping: i.source.keeping, own: make(chan struct{}, 1), key: i.options.persistenceKey(i.gvr)}
+	k.told.status = PersistenceStatus{Kept: true}
 	return k
 }
 

@@ -238,15 +238,20 @@ func (o ResourceOptions) noBookmarks() bool { return o.WatchBookmarks != nil && 
 
 // tweak returns what completes the options of each request.
 func (o ResourceOptions) tweak(gvr schema.GroupVersionResource) func(*metav1.ListOptions) {
+	// Not all of o, which is large and would be kept for each type.
+	labels, fields, tweak := o.LabelSelector, o.FieldSelector, o.TweakListOptions
+	if labels == nil && fields == nil && tweak == nil {
+		return func(*metav1.ListOptions) {}
+	}
 	return func(request *metav1.ListOptions) {
-		if o.LabelSelector != nil {
-			request.LabelSelector = o.LabelSelector.String()
+		if labels != nil {
+			request.LabelSelector = labels.String()
 		}
-		if o.FieldSelector != nil {
-			request.FieldSelector = o.FieldSelector.String()
+		if fields != nil {
+			request.FieldSelector = fields.String()
 		}
-		if o.TweakListOptions != nil {
-			o.TweakListOptions(gvr, request)
+		if tweak != nil {
+			tweak(gvr, request)
 		}
 	}
 }

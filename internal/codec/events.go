@@ -1,8 +1,10 @@
 package codec
 
 import (
+	"context"
 	"errors"
 	"io"
+	"reflect"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
@@ -59,6 +61,18 @@ func (e *Events) Next() (event watch.Event, waited bool, err error) {
 	event.Type, event.Object, err = e.unusual.Decode()
 	return event, true, err
 }
+
+// CloseWith has the watch end with the context of its request, and returns what calls that off. The bodies of HTTP/2 do so by
+// themselves, but those of other transports may only when they are closed, for which a context needs room for each watch.
+func (e *Events) CloseWith(ctx context.Context) (stop func() bool) {
+	if reflect.TypeOf(e.lines.source).PkgPath() == http2Package {
+		return func() bool { return true }
+	}
+	return context.AfterFunc(ctx, func() { _ = e.Close() })
+}
+
+// http2Package has the type of the bodies of HTTP/2.
+const http2Package = "golang.org/x/net/http2"
 
 // Close ends the watch. A call of Next that waits returns.
 func (e *Events) Close() error { return e.lines.Close() }

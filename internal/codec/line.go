@@ -15,7 +15,7 @@ const (
 	// lineBuffer is the size of the buffer of a lineReader. Only long frames need more.
 	lineBuffer = 64 << 10
 	// firstBytes is how much of what comes next is read before there is a buffer: watches that nothing comes on need none.
-	firstBytes = 64
+	firstBytes = 16
 	// maxFrame is the size from which on client-go refuses frames.
 	maxFrame = 16 << 20
 )

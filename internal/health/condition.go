@@ -140,7 +140,7 @@ func (b *Hub) readyLocked(members []*member) Condition {
 	}
 	for _, m := range members {
 		if m.required && m.status.State != StateSynced {
-			return lacking(m.status)
+			return lacking(*m.status)
 		}
 	}
 	for _, gvr := range b.mu.expected {

@@ -25,20 +25,54 @@ type Failure struct {
 	Reason requests.Reason
 }
 
-func newCounts() Counts {
-	return Counts{Requests: map[string]int64{}, Failures: map[Failure]int64{}}
+// counts are the Counts as they are kept: without a map for the few verbs that there are, of which each type has one.
+type counts struct {
+	requests []verbCount
+	failures map[Failure]int64 // nil: there are none
+	lists    int64
+	listTime time.Duration
 }
 
-func (c *Counts) failed(verb requests.Verb, reason requests.Reason) {
-	c.Failures[Failure{verb.String(), reason}]++
+// verbCount is how many requests of a verb were sent.
+type verbCount struct {
+	verb string
+	sent int64
+}
+
+// sent counts a request.
+func (c *counts) sent(verb requests.Verb) {
+	name := verb.String()
+	for i := range c.requests {
+		if c.requests[i].verb == name {
+			c.requests[i].sent++
+			return
+		}
+	}
+	c.requests = append(c.requests, verbCount{name, 1})
+}
+
+func (c *counts) failed(verb requests.Verb, reason requests.Reason) {
+	if c.failures == nil {
+		c.failures = map[Failure]int64{}
+	}
+	c.failures[Failure{verb.String(), reason}]++
+}
+
+// public returns the Counts.
+func (c *counts) public() Counts {
+	all := Counts{Requests: make(map[string]int64, len(c.requests)), Failures: map[Failure]int64{}, Lists: c.lists, ListTime: c.listTime}
+	for _, r := range c.requests {
+		all.Requests[r.verb] = r.sent
+	}
+	maps.Copy(all.Failures, c.failures)
+	return all
 }
 
 // Counts returns what has been counted so far.
 func (h *Health) Counts() Counts {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c := h.mu.counts
-	c.Requests, c.Failures = maps.Clone(c.Requests), maps.Clone(c.Failures)
+	c := h.mu.counts.public()
 	c.Relists = h.mu.status.Relists
 	return c
 }

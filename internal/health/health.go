@@ -26,10 +26,10 @@ type Health struct {
 		sync.Mutex
 		status  Status
 		facts   facts
-		counts  Counts
+		counts  counts
 		changed chan struct{} // closed and replaced when told changes
-		// told is the status that was last told of, stood the standing.
-		told  Status
+		// told is the status that was last told of, which never changes and is shared with who was told; stood the standing.
+		told  *Status
 		stood standing
 		// required says that somebody cannot do without the type.
 		required bool
@@ -44,7 +44,7 @@ type Health struct {
 // news is told what happens to an informer. Implementations must not block and must not call back.
 type news interface {
 	// changed tells of a new status, and of the one that was told of before.
-	changed(before, after Status)
+	changed(before, after *Status)
 	// stands tells what the requests that run now say about the factory.
 	stands(s standing)
 	// answered tells how the server answered a request; err is nil where it accepted it.
@@ -59,8 +59,7 @@ type news interface {
 func New(gvr schema.GroupVersionResource, view string, now func() time.Time) *Health {
 	h := &Health{gvr: gvr, now: now, news: noNews{}}
 	h.mu.status = Status{GVR: gvr, View: view, State: StatePending, Message: "not started", Since: now()}
-	h.mu.told = h.mu.status
-	h.mu.counts = newCounts()
+	h.tellLocked()
 	h.mu.changed = make(chan struct{})
 	return h
 }
@@ -96,7 +95,7 @@ func (h *Health) Required() bool {
 // Begin records that a generation begins to follow a version of the type whose CRD has this UID, and numbers it.
 func (h *Health) Begin(version string, uid types.UID) (generation int) {
 	h.update(func(f *facts, s *Status) {
-		*f = facts{started: true, running: true, exists: f.exists, parts: newParts()}
+		*f = facts{started: true, running: true, exists: f.exists}
 		s.Generation++
 		s.Version, s.UID = version, uid
 		generation = s.Generation
@@ -200,14 +199,27 @@ func (h *Health) deriveLocked(now time.Time) {
 		h.mu.stood = stands
 		h.news.stands(stands)
 	}
-	if before := h.mu.told; s.differs(before) {
-		h.mu.told = *s
+	if before := h.mu.told; s.differs(*before) {
+		h.tellLocked()
 		h.wakeLocked()
-		h.news.changed(before, *s)
+		h.news.changed(before, h.mu.told)
 		for _, w := range h.mu.watchers {
-			w.changed(before, *s)
+			w.changed(*before, *h.mu.told)
 		}
 	}
+}
+
+// tellLocked makes the present status the one that is told of.
+func (h *Health) tellLocked() {
+	told := h.mu.status
+	h.mu.told = &told
+}
+
+// lastTold is the status that was last told of, which never changes.
+func (h *Health) lastTold() *Status {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.mu.told
 }
 
 // wakeLocked wakes those who wait for another status.
@@ -225,7 +237,7 @@ type watcher struct{ changed func(before, after Status) }
 func (h *Health) Follow(changed func(before, after Status), join func(Status) error) (unfollow func(), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err := join(h.mu.told); err != nil {
+	if err := join(*h.mu.told); err != nil {
 		return nil, err
 	}
 	w := &watcher{changed}
@@ -272,7 +284,7 @@ func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 type noNews struct{}
 
 func (noNews) stands(standing)                                {}
-func (noNews) changed(Status, Status)                         {}
+func (noNews) changed(*Status, *Status)                       {}
 func (noNews) answered(requests.Verb, requests.Reason, error) {}
 func (noNews) relisted(Status, requests.RelistReason)         {}
 func (noNews) requires(bool)                                  {}

@@ -32,7 +32,7 @@ var errRefused = &url.Error{Op: "Get", URL: "https://x", Err: &net.OpError{
 func TestState(t *testing.T) {
 	begun := time.Unix(1000, 0)
 	with := func(changes ...func(*facts, *part)) facts {
-		f := facts{started: true, running: true, parts: newParts()}
+		f := facts{started: true, running: true}
 		everything := &part{}
 		f.parts.set(everything)
 		for _, change := range changes {

@@ -45,7 +45,8 @@ type member struct {
 
 	// The rest is guarded by the hub's lock.
 
-	status Status
+	// status is the one that was last told of.
+	status *Status
 	// required says that the factory is not ready without the type.
 	required bool
 	standing standing
@@ -72,14 +73,13 @@ func (b *Hub) Expect(types ...schema.GroupVersionResource) {
 
 // Join lets the hub know of an informer, through its health, before that has anything to report.
 func (b *Hub) Join(h *Health) {
-	m := &member{hub: b, required: h.Required()}
-	m.status, _ = h.Snapshot()
+	m := &member{hub: b, required: h.Required(), status: h.lastTold()}
 	h.news = m
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	at, _ := slices.BinarySearchFunc(b.mu.members, m, compareMembers)
 	b.mu.members = slices.Insert(b.mu.members, at, m)
-	b.tellLocked(func(l *Listener) []func() { return l.stateChanged(m.unknown(), m.status) })
+	b.tellLocked(func(l *Listener) []func() { return l.stateChanged(m.unknown(), *m.status) })
 	b.reviewLocked()
 }
 
@@ -92,7 +92,7 @@ func (b *Hub) Add(listener Listener) (*ListenerHandle, error) {
 	}
 	l := &ListenerHandle{hub: b, listener: listener, queue: queue.NewCalls()}
 	for _, m := range b.mu.members {
-		l.queue.Push(l.listener.stateChanged(Status{GVR: m.status.GVR}, m.status)...)
+		l.queue.Push(l.listener.stateChanged(Status{GVR: m.status.GVR}, *m.status)...)
 	}
 	for _, c := range b.conditionsLocked() {
 		l.queue.Push(l.listener.conditionChanged(Condition{Type: c.Type}, c)...)
@@ -132,12 +132,12 @@ func (b *Hub) LearntTypes() {
 func (m *member) unknown() Status { return Status{GVR: m.status.GVR, View: m.status.View} }
 
 // changed implements news.
-func (m *member) changed(before, after Status) {
+func (m *member) changed(before, after *Status) {
 	b := m.hub
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	m.status = after
-	b.tellLocked(func(l *Listener) []func() { return l.stateChanged(before, after) })
+	b.tellLocked(func(l *Listener) []func() { return l.stateChanged(*before, *after) })
 	if after.State == StateStopped {
 		b.mu.members = slices.DeleteFunc(b.mu.members, func(other *member) bool { return other == m })
 	}

@@ -11,10 +11,10 @@ import (
 // well says nothing about the state, and usually all are but a few: to look at a thousand of them for each request of each
 // would take seconds. So those that are not are kept apart.
 type parts struct {
-	all, unwell map[string]*part
+	only   *part            // where there is one, as of most types; nil: they are in all
+	all    map[string]*part // by name
+	unwell map[string]*part // nil: all are well
 }
-
-func newParts() parts { return parts{all: map[string]*part{}, unwell: map[string]*part{}} }
 
 // part is what is known of the requests for one part of a type.
 type part struct {
@@ -58,26 +58,50 @@ func (p *part) well() bool {
 }
 
 // set adds a part, or puts it in the place of the one of its name.
-func (p parts) set(one *part) {
-	p.all[one.name] = one
+func (p *parts) set(one *part) {
+	switch {
+	case p.all == nil && (p.only == nil || p.only.name == one.name):
+		p.only = one
+	case p.all == nil:
+		p.all = map[string]*part{p.only.name: p.only, one.name: one}
+		p.only = nil
+	default:
+		p.all[one.name] = one
+	}
 	p.note(one)
 }
 
 // note has to be called for each change of a part that is among all.
-func (p parts) note(one *part) {
-	if one.well() {
-		delete(p.unwell, one.name)
-	} else {
+func (p *parts) note(one *part) {
+	switch {
+	case !one.well():
+		if p.unwell == nil {
+			p.unwell = map[string]*part{}
+		}
 		p.unwell[one.name] = one
+	case p.unwell != nil:
+		delete(p.unwell, one.name)
+		p.forgetWell()
+	}
+}
+
+// forgetWell gives up the room of what was unwell: nearly all types stay well for good.
+func (p *parts) forgetWell() {
+	if len(p.unwell) == 0 {
+		p.unwell = nil
 	}
 }
 
 // has reports whether a part is the one of its name.
-func (p parts) has(one *part) bool { return p.all[one.name] == one }
+func (p *parts) has(one *part) bool { return p.only == one || p.all[one.name] == one }
 
 // keep removes all parts but those of these names.
-func (p parts) keep(names map[string]bool) {
+func (p *parts) keep(names map[string]bool) {
 	other := func(name string, _ *part) bool { return !names[name] }
+	if p.only != nil && !names[p.only.name] {
+		p.only = nil
+	}
 	maps.DeleteFunc(p.all, other)
 	maps.DeleteFunc(p.unwell, other)
+	p.forgetWell()
 }

@@ -49,7 +49,7 @@ func (r Reporter) countsLocked() bool {
 // from being sent, such as a bound on how many there may be, must be waited for before.
 func (r Reporter) RequestStarted(verb requests.Verb) {
 	r.update(func(p *part, _ *Status, now time.Time) {
-		r.mu.counts.Requests[verb.String()]++
+		r.mu.counts.sent(verb)
 		if p.waitingSince.IsZero() {
 			p.waitingSince = now
 		}
@@ -183,8 +183,8 @@ func (r Reporter) Throttled(verb requests.Verb) {
 func (r Reporter) Listed(took time.Duration) {
 	r.update(func(_ *part, status *Status, _ time.Time) {
 		status.ListDuration = took
-		r.mu.counts.Lists++
-		r.mu.counts.ListTime += took
+		r.mu.counts.lists++
+		r.mu.counts.listTime += took
 	})
 }
 

@@ -162,18 +162,29 @@ func (i *Informer) newReflector(ctx context.Context, g *generation, target cache
 
 // repeat lists and watches, again and again, until ctx ends.
 func (i *Informer) repeat(ctx context.Context, g *generation, r *cache.Reflector, listAndWatch func(context.Context) error) {
-	clock := i.clock
-	afterEnd := i.options.Backoff.DelayWithReset(clock, backoffReset)
-	afterPanic := standardBackoff().DelayWithReset(clock, backoffReset)
+	var delays delays
 	for {
-		delay := afterEnd
-		if !g.listAndWatch(ctx, r, listAndWatch) {
-			delay = afterPanic
-		}
-		if !pause(ctx, clock, delay()) {
+		panicked := !g.listAndWatch(ctx, r, listAndWatch)
+		if !pause(ctx, i.clock, delays.next(i, panicked)) {
 			return
 		}
 	}
+}
+
+// delays are the pauses between rounds, of those that end and of those in which something panics. They come into being with the
+// first round that does: that of most types lasts.
+type delays struct{ afterEnd, afterPanic wait.DelayFunc }
+
+// next returns the pause after a round.
+func (d *delays) next(i *Informer, panicked bool) time.Duration {
+	of, backoff := &d.afterEnd, i.options.Backoff
+	if panicked {
+		of, backoff = &d.afterPanic, standardBackoff()
+	}
+	if *of == nil {
+		*of = backoff.DelayWithReset(i.clock, backoffReset)
+	}
+	return (*of)()
 }
 
 // listAndWatch lists and watches once. It returns false when a function of the user panicked (a transform, a key or an

@@ -43,8 +43,7 @@ func (w *inlineWatcher) WatchInline(ctx context.Context, options *metav1.ListOpt
 		return err
 	}
 	defer events.Close()
-	// Bodies of net/http end with ctx, but those of other transports may only when they are closed.
-	defer context.AfterFunc(ctx, func() { _ = events.Close() })()
+	defer events.CloseWith(ctx)()
 	w.requests.pass(ctx, began, events, take)
 	return nil
 }

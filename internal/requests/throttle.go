@@ -37,6 +37,7 @@ func watchThrottling(client *http.Client) *http.Client {
 func (t throttleWatcher) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(r)
 	if err == nil {
+		response = detached(response)
 		decompressUnasked(r, response)
 	}
 	if err == nil && response.StatusCode == http.StatusTooManyRequests {
@@ -47,6 +48,17 @@ func (t throttleWatcher) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	return response, err
+}
+
+// detached returns a response like one of HTTP/2, whose stream keeps what it has returned for as long as the body is read: the
+// request and the headers of both, which nobody needs any more once a watch is open.
+func detached(response *http.Response) *http.Response {
+	if response.ProtoMajor != 2 {
+		return response
+	}
+	own := *response
+	response.Request, response.Header = nil, nil
+	return &own
 }
 
 // WrappedRoundTripper lets client-go find the transport below.

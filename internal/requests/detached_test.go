@@ -1,0 +1,57 @@
+package requests
+
+import (
+	"context"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+)
+
+// TestOpenWatchesKeepNoRequest: the stream of a watch keeps the response that it returned for as long as the watch lasts, but
+// neither the request nor the headers of both, of which there is a kilobyte for each type. A watch on which nothing comes ends
+// with its context.
+func TestOpenWatchesKeepNoRequest(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	config := &rest.Config{Host: server.URL, QPS: -1, TLSClientConfig: rest.TLSClientConfig{
+		CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+	}}
+	var kept *http.Response
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
+			response, err := next.RoundTrip(r)
+			kept = response
+			cancel() // the watch is open
+			return response, err
+		})
+	})
+	w := inlineRequests(t, config, nil, packedForm)
+	_ = w.WatchInline(ctx, &metav1.ListOptions{ResourceVersion: "7"}, func(watch.Event) bool { return true }) // or what ctx makes of it
+	if kept == nil || kept.ProtoMajor != 2 || kept.Request != nil || kept.Header != nil {
+		t.Errorf("the stream keeps %+v", kept)
+	}
+}
+
+// TestDetached: the caller of a request gets all of the response.
+func TestDetached(t *testing.T) {
+	for _, major := range []int{1, 2} {
+		request := &http.Request{}
+		response := &http.Response{ProtoMajor: major, StatusCode: http.StatusOK, Header: http.Header{"A": {"b"}}, Request: request, Body: http.NoBody}
+		own := detached(response)
+		if own.StatusCode != http.StatusOK || own.Header.Get("A") != "b" || own.Request != request || own.Body != http.NoBody || own.ProtoMajor != major {
+			t.Errorf("HTTP/%d: got %+v", major, own)
+		}
+	}
+}

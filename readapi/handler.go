@@ -125,9 +125,7 @@ func (h *handler) serveResource(w http.ResponseWriter, r *http.Request) {
 		notFound(w)
 		return
 	}
-	if t.version.Deprecated {
-		w.Header().Add("Warning", warning(t))
-	}
+	t.typ.warn(w.Header(), *t.version)
 	storage, writable := h.writable()
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead && writable:

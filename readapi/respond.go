@@ -9,19 +9,33 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 )
 
 // notFound is the answer of a kube-apiserver for paths that it does not know.
 func notFound(w http.ResponseWriter) { http.Error(w, "404 page not found", http.StatusNotFound) }
 
-// warning is the header that tells of a deprecated version.
-func warning(t *resource) string {
-	text := t.version.DeprecationWarning
-	if text == "" {
-		text = fmt.Sprintf("%s %s is deprecated", t.gv, t.typ.Names.Kind)
+// warn adds the header that tells of a deprecated version.
+func (t Type) warn(header http.Header, version Version) {
+	if !version.Deprecated {
+		return
 	}
-	return warningHeader(text)
+	text := version.DeprecationWarning
+	if text == "" {
+		text = fmt.Sprintf("%s %s is deprecated", schema.GroupVersion{Group: t.Group, Version: version.Name}, t.Names.Kind)
+	}
+	header.Add("Warning", warningHeader(text))
+}
+
+// Warn adds to the headers of an answer the warning that clients get for a version of the type that is deprecated, as a handler
+// of this package does. It is for handlers around one.
+func (t Type) Warn(header http.Header, version string) {
+	for _, v := range t.Versions {
+		if v.Name == version {
+			t.warn(header, v)
+		}
+	}
 }
 
 // warningHeader is the value of a header of that name, as clients print it.

@@ -116,6 +116,7 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) error {
 	if conceals {
 		answer.Plan, answer.Warnings = "", nil
 	}
+	c.typ.Warn(w.Header(), c.gvr.Version)
 	return c.server.writeAnswer(w, answer)
 }
 

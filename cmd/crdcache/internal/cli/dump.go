@@ -132,6 +132,9 @@ func (o *dumpOptions) run(ctx context.Context) error {
 		defer cancel()
 		return o.get(waiting, o.named)
 	}
+	if done, err := o.askServer(ctx); done {
+		return err
+	}
 	return o.Sync(ctx, session.Steps{
 		Instead: func(waiting context.Context, types *session.Types, unresolved error) (bool, error) {
 			if unresolved != nil {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 )
 
@@ -21,6 +22,7 @@ type Client struct {
 	place    Place
 	identity string
 	http     *http.Client
+	warnings rest.WarningHandler // nil: nobody is warned
 }
 
 // ErrNone is the error where no server listens.
@@ -36,7 +38,7 @@ func NewClient(config *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newClient(identity, PlaceOf(identity))
+	return newClient(config, identity, PlaceOf(identity))
 }
 
 // NewClientAt is NewClient for a server with this socket, which is asked whether it is for the cluster and the user.
@@ -45,7 +47,7 @@ func NewClientAt(ctx context.Context, config *rest.Config, socket string) (*Clie
 	if err != nil {
 		return nil, err
 	}
-	c, err := newClient(identity, placeAt(socket))
+	c, err := newClient(config, identity, placeAt(socket))
 	if err == nil {
 		_, err = c.Info(ctx)
 	}
@@ -55,8 +57,8 @@ func NewClientAt(ctx context.Context, config *rest.Config, socket string) (*Clie
 	return c, err
 }
 
-func newClient(identity string, place Place) (*Client, error) {
-	c := &Client{place: place, identity: identity}
+func newClient(config *rest.Config, identity string, place Place) (*Client, error) {
+	c := &Client{place: place, identity: identity, warnings: config.WarningHandler}
 	if err := c.place.check(); errors.Is(err, os.ErrNotExist) {
 		return nil, ErrNone
 	} else if err != nil {
@@ -137,6 +139,12 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values) 
 	}
 	if err != nil {
 		return nil, err
+	}
+	if c.warnings != nil {
+		told, _ := utilnet.ParseWarningHeaders(answer.Header["Warning"])
+		for _, w := range told {
+			c.warnings.HandleWarningHeader(w.Code, w.Agent, w.Text)
+		}
 	}
 	if answer.StatusCode != http.StatusOK {
 		defer answer.Body.Close()

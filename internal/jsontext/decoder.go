@@ -121,7 +121,7 @@ func (d *Decoder) parser(data []byte) *parser {
 
 // begin makes p read data from its beginning.
 func (p *parser) begin(data []byte) {
-	p.data, p.pos, p.depth, p.failure, p.lastKey = data, 0, 0, "", 0
+	p.data, p.pos, p.depth, p.failure, p.lastKey = data, 0, 0, "", &p.decoder.strings.start
 }
 
 // maxPooledStack is the number of elements from which on a parser is left to the garbage

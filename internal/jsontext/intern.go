@@ -10,18 +10,25 @@ const (
 	// maxInterned is the length up to which strings are shared. Longer ones seldom repeat.
 	maxInterned = 48
 	// internBits is the logarithm of the number of shared strings. With maxInterned this bounds the memory of a
-	// table to less than a megabyte, whatever it is fed.
+	// table to less than a megabyte, and twice that of strings that were evicted while others lead to them, whatever it
+	// is fed.
 	internBits = 12
 	// ageBits is the logarithm of the number of documents within which a string has to occur again.
 	ageBits = 8
 )
 
 // interned is a string that many objects share, also as an interface value: putting a string into an
-// interface costs an allocation too.
+// interface costs an allocation too. It is 64 bytes, a line of the processor's caches: where objects are decoded now and
+// then, fetching what is known of their strings takes longer than using it.
 type interned struct {
 	text  string
 	value any
-	plain bool // a text between quotes that looks like this one is this one
+	// next is the key that came after this one: objects of one type have their keys in the same order, and comparing with
+	// a guess is cheaper than searching. usual is the last shared value of this key: many fields have one value nearly always.
+	next, usual atomic.Pointer[interned]
+	slot        uint32
+	evicted     atomic.Bool // another one has its slot
+	plain       bool        // a text between quotes that looks like this one is this one
 }
 
 // internTable remembers recent strings, one for each slot. It is safe for concurrent use without locks: a slot
@@ -34,53 +41,56 @@ type internTable struct {
 	seen [1 << internBits]atomic.Uint32
 	// documents counts what has been read.
 	documents atomic.Uint32
-	// next holds the slot of the key that came after the key in each slot: objects of one type have their
-	// keys in the same order, and comparing with a guess is cheaper than searching. Slots, because pointers
-	// from entry to entry would keep evicted ones alive.
-	next [1 << internBits]atomic.Uint32
-	// usual holds the slot of the last shared value of the key in each slot: many fields have one value nearly
-	// always.
-	usual [1 << internBits]atomic.Uint32
+	// start is what the first key of a document comes after.
+	start interned
 }
 
-// share returns the shared form of text and its slot, or nil when it is too long or has not occurred recently.
-func (t *internTable) share(text []byte) (*interned, uint32) {
+// share returns the shared form of text, or nil when it is too long or has not occurred recently.
+func (t *internTable) share(text []byte) *interned {
 	if len(text) > maxInterned {
-		return nil, 0
+		return nil
 	}
 	hash := mix(text)
 	slot := uint32(hash >> (64 - internBits))
 	if e := t.slots[slot].Load(); e != nil && e.text == string(text) {
-		return e, slot
+		return e
 	}
 	if mark := uint32(hash)<<8 | t.age(); t.seen[slot].Load() != mark {
 		t.seen[slot].Store(mark)
-		return nil, 0
+		return nil
 	}
 	s := string(text)
-	e := &interned{text: s, value: s, plain: isPlain(text)}
-	t.slots[slot].Store(e)
-	return e, slot
+	e := &interned{text: s, value: s, slot: slot, plain: isPlain(text)}
+	if old := t.slots[slot].Swap(e); old != nil {
+		old.evict()
+	}
+	return e
+}
+
+// evict has nobody find the string any more, and it nothing that others have evicted: what an entry still leads to
+// would stay in memory with it.
+func (e *interned) evict() {
+	e.evicted.Store(true)
+	e.next.Store(nil)
+	e.usual.Store(nil)
 }
 
 // age is the low byte of the number of an age, which is some hundred documents long.
 func (t *internTable) age() uint32 { return t.documents.Load() >> ageBits & 0xff }
 
-// guess returns the string, and its slot, that link has for slot, or nil if data does not begin with that
-// string and a quote.
-func (t *internTable) guess(link *[1 << internBits]atomic.Uint32, slot uint32, data []byte) (*interned, uint32) {
-	next := link[slot%(1<<internBits)].Load() % (1 << internBits) // for the compiler to see that they are in range
-	e := t.slots[next].Load()
-	if e == nil || !e.plain || len(data) <= len(e.text) || data[len(e.text)] != '"' || string(data[:len(e.text)]) != e.text {
-		return nil, 0
+// guess returns the string that link has, or nil if data does not begin with that string and a quote.
+func guess(link *atomic.Pointer[interned], data []byte) *interned {
+	e := link.Load()
+	if e == nil || !e.plain || len(data) <= len(e.text) || data[len(e.text)] != '"' || string(data[:len(e.text)]) != e.text || e.evicted.Load() {
+		return nil
 	}
-	return e, next
+	return e
 }
 
-// follow notes in link that the string in slot next belongs to the one in slot.
-func follow(link *[1 << internBits]atomic.Uint32, slot, next uint32) {
-	if l := &link[slot%(1<<internBits)]; l.Load() != next {
-		l.Store(next)
+// follow notes in link, of a string that has not been evicted, that e belongs to it.
+func (e *interned) follow(link *atomic.Pointer[interned], of *interned) {
+	if link.Load() != e && !of.evicted.Load() {
+		link.Store(e)
 	}
 }
 

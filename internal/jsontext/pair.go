@@ -41,8 +41,9 @@ const (
 type twin struct {
 	mode  twinMode
 	first []byte
-	// marks are the values of the first text, each before those within it.
+	// marks are the values of the first text, each before those within it, and most how many there were at once.
 	marks []mark
+	most  int
 	// level is where the marks of the object or array at hand are.
 	level level
 }
@@ -50,10 +51,10 @@ type twin struct {
 // mark is an object, an array, or a string that is not shared with other objects anyway.
 type mark struct {
 	key        string // in an object
-	index      int    // in an array
-	start, end int    // of its text
-	next       int    // the mark after it and all within it
 	value      any
+	start, end uint32 // of its text
+	index      int32  // in an array
+	next       int32  // the mark after it and all within it
 }
 
 // level is the marks of what is directly in one object or array: the one at the cursor is expected next.
@@ -78,14 +79,15 @@ func (p *parser) record(key string, index int) any {
 		return p.value()
 	}
 	start, owned, at := p.pos, p.owned, len(t.marks)
-	t.marks = append(t.marks, mark{key: key, index: index, start: start})
+	t.marks = append(t.marks, mark{key: key, index: int32(index), start: uint32(start)})
+	t.most = max(t.most, len(t.marks))
 	value := p.value()
 	if c == '"' && p.owned == owned {
 		t.marks = t.marks[:at]
 		return value
 	}
 	m := &t.marks[at]
-	m.end, m.next, m.value = p.pos, len(t.marks), value
+	m.end, m.next, m.value = uint32(p.pos), int32(len(t.marks)), value
 	return value
 }
 
@@ -103,12 +105,12 @@ func (p *parser) shared(key string, index int) any {
 	}
 	m := &t.marks[at]
 	text := t.first[m.start:m.end]
-	t.level.cursor = m.next
+	t.level.cursor = int(m.next)
 	if rest := p.data[p.pos:]; len(rest) >= len(text) && string(rest[:len(text)]) == string(text) {
 		p.pos += len(text)
 		return m.value
 	}
-	return p.within(level{cursor: at + 1, end: m.next})
+	return p.within(level{cursor: at + 1, end: int(m.next)})
 }
 
 // within reads the value at pos, whose contents are expected to be like those at l.
@@ -128,10 +130,10 @@ func (t *twin) find(key string, index int) int {
 			break
 		}
 		m := &t.marks[at]
-		if m.index == index && m.key == key {
+		if m.index == int32(index) && m.key == key {
 			return at
 		}
-		at = m.next
+		at = int(m.next)
 	}
 	return -1
 }
@@ -141,6 +143,6 @@ func (t *twin) forget() {
 	if t.mode == twinNone {
 		return
 	}
-	clear(t.marks[:cap(t.marks)])
+	clear(t.marks[:t.most])
 	*t = twin{marks: t.marks[:0]}
 }

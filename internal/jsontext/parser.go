@@ -15,11 +15,11 @@ type parser struct {
 	failure  string // why the document is refused; "" while it is not
 	failedAt int
 	elements []any
-	text     []byte // a string without its escapes
-	lastKey  uint32 // the slot of the last shared key
-	fresh    int    // how many strings were not shared although short: what holds one has not occurred lately
-	owned    int    // how many strings were not shared, whatever their length
-	twin     twin   // of two texts that are read together
+	text     []byte    // a string without its escapes
+	lastKey  *interned // the last shared key
+	fresh    int       // how many strings were not shared although short: what holds one has not occurred lately
+	owned    int       // how many strings were not shared, whatever their length
+	twin     twin      // of two texts that are read together
 }
 
 func (p *parser) fail(reason string) {
@@ -137,25 +137,25 @@ func (p *parser) more(closing byte) bool {
 // container reads the object or array at pos, by copying it if its text is known.
 func (p *parser) container() any {
 	start := p.pos
-	slot, ok := templateSlot(p.data[start:], p.lastKey)
+	slot, ok := templateSlot(p.data[start:], p.lastKey.slot)
 	if !ok || p.data[start+1] == p.data[start]+2 { // {} and [] are made faster than found
 		return p.parseContainer(0)
 	}
-	table := &p.decoder.templates
-	if t := table.find(slot, p.data[start:]); t != nil && p.depth+t.nesting <= maxDepth {
+	place := &p.decoder.templates.slots[slot]
+	if t := place.find(p.data[start:]); t != nil && p.depth+t.nesting <= maxDepth {
 		p.pos += len(t.text)
 		return t.copy()
 	}
 	fresh := p.fresh
-	value := p.parseContainer(table.size(slot))
+	value := p.parseContainer(int(place.size.Load()))
 	if p.failure != "" {
 		return nil
 	}
 	if object, ok := value.(map[string]any); ok {
-		table.learnSize(slot, len(object))
+		place.learnSize(len(object))
 	}
 	if p.fresh == fresh {
-		table.learn(slot, p.data[start:p.pos], value)
+		p.decoder.templates.learn(slot, p.data[start:p.pos], value)
 	}
 	return value
 }
@@ -200,19 +200,18 @@ func (p *parser) key() string {
 		p.unexpected("a key")
 		return ""
 	}
-	table := &p.decoder.strings
-	if shared, slot := table.guess(&table.next, p.lastKey, p.data[p.pos+1:]); shared != nil {
+	if shared := guess(&p.lastKey.next, p.data[p.pos+1:]); shared != nil {
 		p.pos += len(shared.text) + len(`""`)
-		p.lastKey = slot
+		p.lastKey = shared
 		p.colon()
 		return shared.text
 	}
 	text := p.quoted()
 	var key string
-	if shared, slot := table.share(text); shared != nil {
+	if shared := p.decoder.strings.share(text); shared != nil {
 		key = shared.text
-		follow(&table.next, p.lastKey, slot)
-		p.lastKey = slot
+		shared.follow(&p.lastKey.next, p.lastKey)
+		p.lastKey = shared
 	} else {
 		key = p.own(text)
 	}
@@ -254,14 +253,13 @@ func (p *parser) array() any {
 
 // stringValue reads the string at pos as a value.
 func (p *parser) stringValue() any {
-	table := &p.decoder.strings
-	if shared, _ := table.guess(&table.usual, p.lastKey, p.data[p.pos+1:]); shared != nil {
+	if shared := guess(&p.lastKey.usual, p.data[p.pos+1:]); shared != nil {
 		p.pos += len(shared.text) + len(`""`)
 		return shared.value
 	}
 	text := p.quoted()
-	if shared, slot := table.share(text); shared != nil {
-		follow(&table.usual, p.lastKey, slot)
+	if shared := p.decoder.strings.share(text); shared != nil {
+		shared.follow(&p.lastKey.usual, p.lastKey)
 		return shared.value
 	}
 	return p.own(text)

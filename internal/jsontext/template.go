@@ -135,16 +135,18 @@ func (t *template) copyArray() any {
 // templateTable remembers one template for each slot. As in internTable, slots are replaced as a whole, and
 // only by a text that misses twice in turn.
 type templateTable struct {
-	slots [1 << templateBits]atomic.Pointer[template]
-	seen  [1 << templateBits]atomic.Uint64 // the hash of the last text that missed
-	// sizes holds how many members the last object that was read had, if more than smallMap. Objects
-	// that begin alike tend to be of one type: their maps are made large enough, instead of growing.
-	sizes [1 << templateBits]atomic.Uint32
+	slots [1 << templateBits]templatePlace
 	seed  maphash.Seed
 }
 
-// size guesses how many members an object will have, 0 if few.
-func (t *templateTable) size(slot uint32) int { return int(t.sizes[slot].Load()) }
+// templatePlace is one slot.
+type templatePlace struct {
+	template atomic.Pointer[template]
+	seen     atomic.Uint64 // the hash of the last text that missed
+	// size is how many members the last object that was read had, if more than smallMap. Objects
+	// that begin alike tend to be of one type: their maps are made large enough, instead of growing.
+	size atomic.Uint32
+}
 
 // templateSlot returns where a template for the text that data begins with would be. The key before the text
 // tells apart what begins alike.
@@ -158,9 +160,9 @@ func templateSlot(data []byte, key uint32) (slot uint32, ok bool) {
 	return uint32(h >> (64 - templateBits)), true
 }
 
-// find returns the template in slot if data begins with its text.
-func (t *templateTable) find(slot uint32, data []byte) *template {
-	e := t.slots[slot].Load()
+// find returns the template if data begins with its text.
+func (p *templatePlace) find(data []byte) *template {
+	e := p.template.Load()
 	if e == nil || len(data) < len(e.text) || string(data[:len(e.text)]) != e.text {
 		return nil
 	}
@@ -172,25 +174,25 @@ func (t *templateTable) learn(slot uint32, text []byte, value any) {
 	if len(text) < templatePrefix || len(text) > maxTemplateText {
 		return
 	}
-	hash := maphash.Bytes(t.seed, text)
-	if t.seen[slot].Load() != hash {
-		t.seen[slot].Store(hash)
+	place, hash := &t.slots[slot], maphash.Bytes(t.seed, text)
+	if place.seen.Load() != hash {
+		place.seen.Store(hash)
 		return
 	}
 	parts := maxTemplateParts
 	if e := newTemplate(value, &parts); e != nil {
 		e.text = string(text)
-		t.slots[slot].Store(e)
+		place.template.Store(e)
 	}
 }
 
 // learnSize is told of the members of an object that had no template.
-func (t *templateTable) learnSize(slot uint32, members int) {
+func (p *templatePlace) learnSize(members int) {
 	size := uint32(min(members, maxSizeGuess))
 	if size <= smallMap {
 		size = 0
 	}
-	if t.sizes[slot].Load() != size {
-		t.sizes[slot].Store(size)
+	if p.size.Load() != size {
+		p.size.Store(size)
 	}
 }

@@ -1,8 +1,12 @@
 package packed_test
 
 import (
+	"bytes"
+	"fmt"
 	"runtime"
+	"slices"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -205,4 +209,29 @@ func BenchmarkFromUnstructured(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkAtRest decodes an object before and after an update when nothing of it, nor of what it takes, is in the
+// processor's caches, as where an update comes now and then. The metric is the median.
+func BenchmarkAtRest(b *testing.B) {
+	all, _ := certificates()
+	packer := withoutNoise(b)
+	others := make([]byte, 64<<20) // more than the caches hold
+	var took []time.Duration
+	touched := 0
+	for n := 0; b.Loop(); n++ {
+		text := all[n%benchObjects]
+		before := packer.Try(text)
+		after := packer.Try(bytes.Replace(text, []byte(`"status":{`), fmt.Appendf(nil, `"status":{"attempts":%d,`, n), 1))
+		for at := 0; at < len(others); at += 64 {
+			others[at]++
+			touched += int(others[at])
+		}
+		start := time.Now()
+		packed.Pair(before, after)
+		took = append(took, time.Since(start))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Nanoseconds()), "median-ns/pair")
+	runtime.KeepAlive(touched)
 }

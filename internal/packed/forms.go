@@ -14,6 +14,16 @@ type forms struct {
 	structured   *structured // nil: there was none
 }
 
+// roomy is a decoded copy with so much room around it that few fit into a span of the runtime, which walks a list of all
+// weak pointers into a span to find one. By itself a copy takes 8 bytes, of which a span has a thousand.
+type roomy struct {
+	unstructured.Unstructured
+	_ [120]byte
+}
+
+// newCopy returns an object to decode into, whose weak pointer is found fast.
+func newCopy() *unstructured.Unstructured { return &new(roomy).Unstructured }
+
 // structured is a copy in a struct. The weak pointer is to its first byte, because its type is only known at run time.
 type structured struct {
 	typ reflect.Type

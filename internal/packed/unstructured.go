@@ -37,7 +37,7 @@ func (o *Object) Decode() (*unstructured.Unstructured, error) {
 	if kept := o.class.kept; kept != nil {
 		return copyOf(kept), nil
 	}
-	u := &unstructured.Unstructured{}
+	u := newCopy()
 	err := o.Peek(func(json []byte) (err error) {
 		u.Object, err = o.class.decoder.Decode(json)
 		return err
@@ -101,7 +101,7 @@ func Pair(before, after *Object) (previous, current *unstructured.Unstructured) 
 	if !before.pairs(after) {
 		return before.Shown(), after.Shown()
 	}
-	previous, current = &unstructured.Unstructured{}, &unstructured.Unstructured{}
+	previous, current = newCopy(), newCopy()
 	err := before.Peek(func(old []byte) error {
 		return after.Peek(func(new []byte) (err error) {
 			current.Object, previous.Object, err = after.class.decoder.DecodePair(new, old)

@@ -33,6 +33,9 @@ func readCache(ctx context.Context, task Task, _ func() error) (Outcome, error) 
 	if err := reader.Sync(ctx); err != nil {
 		return Outcome{}, err
 	}
+	if err := comeToRest(ctx, cache); err != nil {
+		return Outcome{}, err
+	}
 	r := &reading{reader: reader, budget: task.Budget, metrics: map[string]float64{}, copies: task.Subject == subject.ControllerRuntime}
 	r.keys = reader.Keys()
 	slices.Sort(r.keys) // the same ones for all subjects

@@ -59,12 +59,19 @@ func fillCache(ctx context.Context, make func() (subject.Cache, error)) (f filli
 		return f, err
 	}
 	f.objects = cache.Len()
-	if s, ok := cache.(subject.Settler); ok {
-		if err := s.Settle(ctx); err != nil {
-			return f, err
-		}
+	if err := comeToRest(ctx, cache); err != nil {
+		return f, err
 	}
 	f.heap = liveHeap() - before
 	runtime.KeepAlive(cache)
 	return f, nil
+}
+
+// comeToRest returns when a cache is as it will be at rest, so that what it does behind a fill is not counted as something
+// else.
+func comeToRest(ctx context.Context, cache subject.Cache) error {
+	if s, ok := cache.(subject.Settler); ok {
+		return s.Settle(ctx)
+	}
+	return nil
 }

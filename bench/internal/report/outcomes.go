@@ -14,7 +14,8 @@ func promises(b *strings.Builder, outcomes []Outcome) {
 	b.WriteString("## Promises\n\n")
 	b.WriteString("Each is a ratio of two figures of the same run, or a figure. These are what the project set out to reach; the numbers\n" +
 		"have not been changed to fit. In brackets is what single rounds came to, from the least to the greatest: where a target\n" +
-		"lies between them, noise decides. CI repeats them with few objects on a busy machine and fails only beyond the last\ncolumn.\n\n")
+		"lies between them, noise decides. CI repeats them with few objects on a busy machine and fails only beyond the last\ncolumn. " +
+		"What is missed, and why, is told with profiles in [storage.md](design/storage.md#what-is-missed-and-why).\n\n")
 	promiseTable(b, outcomes, true)
 	b.WriteString("These were promised when it was seen what can be reached.\n\n")
 	promiseTable(b, outcomes, false)

@@ -1,71 +1,60 @@
 package crdcached_test
 
 import (
-	"context"
-	"encoding/json"
-	"io"
 	"net/http"
 	"regexp"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/integration/crdcached/running"
+	"github.com/crdcache/crdcache/integration/harness"
+	"github.com/crdcache/crdcache/integration/internal/answers"
 )
 
-// answer is a response whose body has been read.
-type answer struct {
-	code   int
-	header http.Header
-	body   string
+// byDesign is where crdcached answers an administrator otherwise than the API server. For others 403 comes before all of it, in
+// the words of the API server: see testAnswers.
+var byDesign = []answers.Difference{
+	{
+		Why:    "it says in one form that it only reads, whatever the path",
+		Writes: true, Path: regexp.MustCompile("^(/nope|/healthz|/version|/api|/api/v1|" + demo + "/nope)$"), Code: http.StatusMethodNotAllowed,
+	},
+	{
+		Why:  "of types that it does not keep it says so, whether the cluster has them or not",
+		Path: regexp.MustCompile("/v[19]/(nope(/x(/y)?)?|namespace|environment|Environments|apiservices/none|namespaces/payments/nope(/x)?)$"),
+		Code: http.StatusNotFound, Says: "crdcached does not keep",
+	},
+	{
+		Why:  "namespaces in a group, and a version without a name, are types that it does not keep, too",
+		Path: regexp.MustCompile("^" + demo + "/namespaces(/edge(/|/status|/namespaces/x|%2Fx/workloads)?)?$|^/apis/" + group + "//v1$"),
+		Code: http.StatusNotFound, Says: "crdcached does not keep",
+	},
+	{
+		Why:  "paths that could be read in two ways are refused rather than not found",
+		Path: regexp.MustCompile("^(/apis//v1/x|" + demo + "//environments|/apis/nope/v1/x/y/z/a/b|/api/v1/nope/x/y/z)$"),
+		Code: http.StatusBadRequest, Says: "is not an address that is served here",
+	},
 }
 
-// ask sends one request.
-func ask(t *testing.T, config *rest.Config, method, path string, header ...string) answer {
+// TestAnswers: whatever is asked, an administrator is answered as by the API server, but for what byDesign has.
+func TestAnswers(t *testing.T) {
+	harness.Needs(t, harness.WatchList, harness.SelectableFields, harness.Wording)
+	harness.InstallCRDs(t, harness.Read(t, testdata+"crds")...)
+	harness.Apply(t, harness.Read(t, testdata+"objects")...)
+	s := running.Start(t, "types: ['*.demo.crdcache.dev', namespaces, customresourcedefinitions]\nlimits: {requests: 0, watches: 0, bytesPerSecond: 0}\n")
+	admin := harness.Config(t)
+	ours := answers.Server{Name: "crdcached", Config: s.As(admin), Differs: byDesign}
+	for _, suite := range answers.Suites() {
+		t.Run(suite.Name, func(t *testing.T) { answers.Compare(t, admin, []answers.Server{ours}, suite.Questions) })
+	}
+}
+
+// ask sends one request, with headers as names and values in turn.
+func ask(t *testing.T, config *rest.Config, method, path string, header ...string) answers.Answer {
 	t.Helper()
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, method, config.Host+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := http.Header{}
 	for i := 0; i+1 < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
+		all.Set(header[i], header[i+1])
 	}
-	response, err := client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer{response.StatusCode, response.Header, string(body)}
-}
-
-var (
-	// moments are what depends on when something was asked.
-	moments = regexp.MustCompile(`"(\d+[ydhms])+"`)
-	// addresses are where a server can be reached, which discovery tells.
-	addresses = regexp.MustCompile(`"serverAddress":"[^"]*"`)
-)
-
-// comparable leaves out what two servers cannot have in common: how far they are, where they are, and the time of day.
-func (a answer) comparable() any {
-	body := addresses.ReplaceAllString(moments.ReplaceAllString(a.body, `"AGE"`), `"serverAddress":"HERE"`)
-	var content map[string]any
-	if json.Unmarshal([]byte(body), &content) != nil {
-		return body
-	}
-	if metadata, ok := content["metadata"].(map[string]any); ok && (content["items"] != nil || content["kind"] == "Table") {
-		metadata["resourceVersion"] = "N"
-		if text, _ := metadata["continue"].(string); text != "" {
-			metadata["continue"] = "TOKEN"
-		}
-	}
-	return content
+	return answers.Ask(t, config, method, path, all)
 }

@@ -102,8 +102,8 @@ func TestClientCertificates(t *testing.T) {
 	hour := time.Now().Add(time.Hour)
 	known := believed.user(t, name, hour)
 	harness.Eventually(t, func(context.Context) error { // rights are known with a delay
-		if got := ask(t, known, http.MethodGet, "/api/v1/namespaces"); got.code != http.StatusOK {
-			return fmt.Errorf("with a certificate: %d", got.code)
+		if got := ask(t, known, http.MethodGet, "/api/v1/namespaces"); got.Code != http.StatusOK {
+			return fmt.Errorf("with a certificate: %d", got.Code)
 		}
 		return nil
 	})

@@ -63,8 +63,8 @@ func TestLostRights(t *testing.T) {
 		t.Errorf("the watch does not end well: %v", events.Err())
 	}
 	harness.Eventually(t, func(context.Context) error { // what has been allowed is remembered for a second
-		if again := ask(t, config, http.MethodGet, path); again.code != http.StatusForbidden {
-			return fmt.Errorf("another watch is %d", again.code)
+		if again := ask(t, config, http.MethodGet, path); again.Code != http.StatusForbidden {
+			return fmt.Errorf("another watch is %d", again.Code)
 		}
 		return nil
 	})
@@ -94,21 +94,21 @@ func TestTypesThatComeAndGo(t *testing.T) {
 	s := running.Start(t, "types: ['*."+late+"']\n")
 	admin := s.As(harness.Config(t))
 	path := "/apis/" + late + "/v1/widgets"
-	if got := ask(t, admin, http.MethodGet, path); got.code != http.StatusNotFound {
-		t.Errorf("before the type is installed: %d", got.code)
+	if got := ask(t, admin, http.MethodGet, path); got.Code != http.StatusNotFound {
+		t.Errorf("before the type is installed: %d", got.Code)
 	}
 	t.Run("installed", func(t *testing.T) {
 		harness.InstallCRDs(t, harness.NewCRD(late, "Widget"))
 		harness.Eventually(t, func(context.Context) error {
-			if got := ask(t, admin, http.MethodGet, path+"?resourceVersion=0"); got.code != http.StatusOK || got.header.Get("Crdcache-Served") != "cache" {
-				return fmt.Errorf("once it is installed: %d, %v", got.code, got.header)
+			if got := ask(t, admin, http.MethodGet, path+"?resourceVersion=0"); got.Code != http.StatusOK || got.Header.Get("Crdcache-Served") != "cache" {
+				return fmt.Errorf("once it is installed: %d, %v", got.Code, got.Header)
 			}
 			return nil
 		})
 	})
 	harness.Eventually(t, func(context.Context) error {
-		if got := ask(t, admin, http.MethodGet, path); got.code != http.StatusNotFound {
-			return fmt.Errorf("once it is gone: %d", got.code)
+		if got := ask(t, admin, http.MethodGet, path); got.Code != http.StatusNotFound {
+			return fmt.Errorf("once it is gone: %d", got.Code)
 		}
 		return nil
 	})
@@ -151,8 +151,8 @@ func TestAudit(t *testing.T) {
 	}
 	s := running.Start(t, "types: [namespaces]\n", "--audit-policy-file", policy, "--audit-log-path", log)
 	user := running.NewUser(t, "watched")
-	if got := ask(t, s.As(user.Config(t)), http.MethodGet, "/query/api/v1/namespaces"); got.code != http.StatusForbidden {
-		t.Errorf("the answer is %d", got.code)
+	if got := ask(t, s.As(user.Config(t)), http.MethodGet, "/query/api/v1/namespaces"); got.Code != http.StatusForbidden {
+		t.Errorf("the answer is %d", got.Code)
 	}
 	if err := s.Stop(); err != nil {
 		t.Fatal(err)
@@ -184,8 +184,8 @@ func TestTooManyWatches(t *testing.T) {
 	config := s.As(harness.Config(t))
 	open(t, config, "/api/v1/namespaces?watch=true")
 	got := ask(t, config, http.MethodGet, "/api/v1/namespaces?watch=true")
-	if got.code != http.StatusTooManyRequests || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, `"retryAfterSeconds":1`) {
-		t.Errorf("the second watch: %d, %v, %s", got.code, got.header, got.body)
+	if got.Code != http.StatusTooManyRequests || got.Header.Get("Retry-After") == "" || !strings.Contains(got.Body, `"retryAfterSeconds":1`) {
+		t.Errorf("the second watch: %d, %v, %s", got.Code, got.Header, got.Body)
 	}
 	other := running.NewUser(t, "other")
 	other.Grant(t, "", rule("watch", "namespaces"))
@@ -197,7 +197,7 @@ func TestTooManyWatches(t *testing.T) {
 		`crdcached_refused_requests_total{limit="watches"} 1`, "crdcached_watches 2", `crdcache_objects{`,
 		`apiserver_longrunning_requests{component="crdcached",group="",resource="namespaces"`,
 	} {
-		if !strings.Contains(metrics.body, want) {
+		if !strings.Contains(metrics.Body, want) {
 			t.Errorf("the metrics have no %s", want)
 		}
 	}
@@ -228,8 +228,8 @@ func TestOutage(t *testing.T) {
 		t.Fatal(err)
 	}
 	harness.KillAPIServer(t)
-	if got := ask(t, s.As(&rest.Config{}), http.MethodGet, "/readyz"); got.code != http.StatusOK {
-		t.Errorf("without an API server it is not ready: %s", got.body)
+	if got := ask(t, s.As(&rest.Config{}), http.MethodGet, "/readyz"); got.Code != http.StatusOK {
+		t.Errorf("without an API server it is not ready: %s", got.Body)
 	}
 	harness.RestartAPIServer(t)
 	admin, err := dynamic.NewForConfig(harness.Config(t))

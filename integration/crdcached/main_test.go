@@ -2,7 +2,6 @@
 package crdcached_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,18 +13,12 @@ import (
 var believed *authority
 
 func TestMain(m *testing.M) {
-	folder, err := os.MkdirTemp("", "crdcached-")
-	if err == nil {
-		believed, err = newAuthority(folder, "client-ca.crt")
-	}
-	if err == nil {
+	running.Main(m, func(folder string) (err error) {
+		if believed, err = newAuthority(folder, "client-ca.crt"); err != nil {
+			return err
+		}
 		// The control plane, which starts with the first test that needs it, takes its flags from there.
 		const flags = "CRDCACHE_APISERVER_ARGS"
-		err = os.Setenv(flags, os.Getenv(flags)+" client-ca-file="+filepath.Join(folder, "client-ca.crt"))
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	running.Main(m)
+		return os.Setenv(flags, os.Getenv(flags)+" client-ca-file="+filepath.Join(folder, "client-ca.crt"))
+	})
 }

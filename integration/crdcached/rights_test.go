@@ -14,6 +14,7 @@ import (
 
 	"github.com/crdcache/crdcache/integration/crdcached/running"
 	"github.com/crdcache/crdcache/integration/harness"
+	"github.com/crdcache/crdcache/integration/internal/answers"
 )
 
 const (
@@ -108,14 +109,14 @@ func testAnswers(t *testing.T, s *running.Server) {
 func compare(t *testing.T, s *running.Server, real *rest.Config, method, path, accept string) {
 	t.Helper()
 	want, got := ask(t, real, method, path, "Accept", accept), ask(t, s.As(real), method, path, "Accept", accept)
-	if want.code != got.code {
-		t.Errorf("%s %s: %d, want %d: %.300s, want %.300s", method, path, got.code, want.code, got.body, want.body)
+	if want.Code != got.Code {
+		t.Errorf("%s %s: %d, want %d: %.300s, want %.300s", method, path, got.Code, want.Code, got.Body, want.Body)
 		return
 	}
-	if diff := cmp.Diff(want.comparable(), got.comparable()); diff != "" {
+	if diff := cmp.Diff(answers.Comparable(want.Body), answers.Comparable(got.Body)); diff != "" {
 		t.Errorf("%s %s, %s (-API server +crdcached):\n%.2000s", method, path, accept, diff)
 	}
-	if a, b := want.header.Get("Content-Type"), got.header.Get("Content-Type"); a != b {
+	if a, b := want.Header.Get("Content-Type"), got.Header.Get("Content-Type"); a != b {
 		t.Errorf("%s %s: the type is %s, want %s", method, path, b, a)
 	}
 }
@@ -128,8 +129,8 @@ func testWatches(t *testing.T, s *running.Server) {
 		compare(t, s, lister.Config(t), http.MethodGet, demo+"/workloads?"+query, "application/json")
 	}
 	got := ask(t, s.As(lister.Config(t)), http.MethodGet, "/query"+demo+"/workloads?watch=true")
-	if got.code != http.StatusForbidden || !strings.Contains(got.body, `cannot watch resource \"workloads\"`) {
-		t.Errorf("a query that is watched: %d, %s", got.code, got.body)
+	if got.Code != http.StatusForbidden || !strings.Contains(got.Body, `cannot watch resource \"workloads\"`) {
+		t.Errorf("a query that is watched: %d, %s", got.Code, got.Body)
 	}
 }
 
@@ -143,29 +144,29 @@ func testQueries(t *testing.T, s *running.Server) {
 	for _, path := range []string{demo + "/workloads", demo + "/namespaces/storefront/workloads", demo + "/routes"} {
 		for _, params := range []string{"", "?q=namespace%3Dpayments", "?count=true", "?explain=true", "?values=namespace", "?fieldSelector=metadata.namespace%3Dpayments"} {
 			want, got := ask(t, real, http.MethodGet, path), ask(t, s.As(real), http.MethodGet, "/query"+path+params)
-			if want.code != http.StatusForbidden || got.code != want.code || got.body != want.body {
-				t.Errorf("%s%s: %d, want %d: %s, want %s", path, params, got.code, want.code, got.body, want.body)
+			if want.Code != http.StatusForbidden || got.Code != want.Code || got.Body != want.Body {
+				t.Errorf("%s%s: %d, want %d: %s, want %s", path, params, got.Code, want.Code, got.Body, want.Body)
 			}
 		}
 	}
 	path := "/query" + demo + "/workloads?fieldSelector=metadata.name%3Dledger"
-	if got := ask(t, s.As(named.Config(t)), http.MethodGet, path); got.code != http.StatusForbidden {
-		t.Errorf("a query with the right to one name: %d, %.300s", got.code, got.body)
+	if got := ask(t, s.As(named.Config(t)), http.MethodGet, path); got.Code != http.StatusForbidden {
+		t.Errorf("a query with the right to one name: %d, %.300s", got.Code, got.Body)
 	}
 	got := ask(t, s.As(real), http.MethodGet, "/query"+demo+"/namespaces/payments/workloads?keys=true&q="+`namespace%3Dstorefront%7C%7Cnamespace%3Dpayments`+"&scan=true")
-	if got.code != http.StatusOK || strings.Contains(got.body, "storefront/") || !strings.Contains(got.body, "payments/ledger") {
-		t.Errorf("a query in a namespace: %d, %s", got.code, got.body)
+	if got.Code != http.StatusOK || strings.Contains(got.Body, "storefront/") || !strings.Contains(got.Body, "payments/ledger") {
+		t.Errorf("a query in a namespace: %d, %s", got.Code, got.Body)
 	}
-	if strings.Contains(got.body, `"plan"`) {
-		t.Errorf("the plan, which counts the objects of others, is told: %s", got.body)
+	if strings.Contains(got.Body, `"plan"`) {
+		t.Errorf("the plan, which counts the objects of others, is told: %s", got.Body)
 	}
 	got = ask(t, s.As(real), http.MethodGet, "/query"+demo+"/namespaces/payments/workloads?explain=true")
-	if got.code != http.StatusBadRequest {
-		t.Errorf("a plan in a namespace: %d, %s", got.code, got.body)
+	if got.Code != http.StatusBadRequest {
+		t.Errorf("a plan in a namespace: %d, %s", got.Code, got.Body)
 	}
 	got = ask(t, s.As(real), http.MethodGet, "/query"+demo+"/namespaces/payments/workloads?values=namespace")
-	if got.code == http.StatusOK && strings.Contains(got.body, "storefront") {
-		t.Errorf("values of other namespaces: %s", got.body)
+	if got.Code == http.StatusOK && strings.Contains(got.Body, "storefront") {
+		t.Errorf("values of other namespaces: %s", got.Body)
 	}
 }
 
@@ -175,15 +176,15 @@ func testWriting(t *testing.T, s *running.Server) {
 	for _, path := range []string{"/namespaces/payments/workloads", "/namespaces/payments/workloads/ledger"} {
 		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 			got := ask(t, admin, method, demo+path)
-			if got.code != http.StatusMethodNotAllowed || !strings.Contains(got.body, ` is not supported on resources of kind \"workloads.demo.crdcache.dev\"`) {
-				t.Errorf("%s %s: %d, %s", method, path, got.code, got.body)
+			if got.Code != http.StatusMethodNotAllowed || !strings.Contains(got.Body, ` is not supported on resources of kind \"workloads.demo.crdcache.dev\"`) {
+				t.Errorf("%s %s: %d, %s", method, path, got.Code, got.Body)
 			}
 		}
 	}
 	for _, verb := range []string{"exec", "attach", "portforward", "proxy"} {
 		for _, rest := range []string{"", "/more"} {
-			if got := ask(t, admin, http.MethodGet, demo+"/namespaces/payments/workloads/ledger/"+verb+rest); got.code != http.StatusMethodNotAllowed && got.code != http.StatusNotFound {
-				t.Errorf("%s%s: %d, %s", verb, rest, got.code, got.body)
+			if got := ask(t, admin, http.MethodGet, demo+"/namespaces/payments/workloads/ledger/"+verb+rest); got.Code != http.StatusMethodNotAllowed && got.Code != http.StatusNotFound {
+				t.Errorf("%s%s: %d, %s", verb, rest, got.Code, got.Body)
 			}
 		}
 	}
@@ -194,13 +195,13 @@ func TestSecretsAreNotServed(t *testing.T) {
 	s := running.Start(t, "types: ['*', secrets]\n")
 	admin := harness.Config(t)
 	for _, path := range []string{"/api/v1/secrets", "/api/v1/namespaces/default/secrets", "/api/v1/namespaces/default/secrets/a", "/api/v1/secrets?watch=true", "/query/api/v1/secrets"} {
-		if got := ask(t, s.As(admin), http.MethodGet, path); got.code != http.StatusNotFound || !strings.Contains(got.body, "crdcached does not keep secrets") {
-			t.Errorf("%s: %d, %s", path, got.code, got.body)
+		if got := ask(t, s.As(admin), http.MethodGet, path); got.Code != http.StatusNotFound || !strings.Contains(got.Body, "crdcached does not keep secrets") {
+			t.Errorf("%s: %d, %s", path, got.Code, got.Body)
 		}
 	}
 	got := ask(t, s.As(admin), http.MethodGet, "/readyz/types")
-	if !strings.Contains(got.body, "[-]secrets secrets are kept only where the config says secrets: true") || !strings.Contains(got.body, "[+]configmaps.v1. ") {
-		t.Errorf("the types: %d, %s", got.code, got.body)
+	if !strings.Contains(got.Body, "[-]secrets secrets are kept only where the config says secrets: true") || !strings.Contains(got.Body, "[+]configmaps.v1. ") {
+		t.Errorf("the types: %d, %s", got.Code, got.Body)
 	}
 	allowed := running.Start(t, "types: [secrets]\nsecrets: true\n")
 	compare(t, allowed, admin, http.MethodGet, "/api/v1/secrets", "application/json")
@@ -219,14 +220,14 @@ func testPaths(t *testing.T, s *running.Server) {
 		"/api/../apis/demo.crdcache.dev/v1/workloads", "/page/", "/page/open", "/readyz/types", "/metrics", "/debug/pprof/heap", "/debug/flags/v",
 		demo + "/namespaces/storefront/workloads/", demo + "/namespaces//workloads",
 	} {
-		if got := ask(t, config, http.MethodGet, path); got.code == http.StatusOK || strings.Contains(got.body, `"uid"`) {
-			t.Errorf("%s: %d, %.300s", path, got.code, got.body)
+		if got := ask(t, config, http.MethodGet, path); got.Code == http.StatusOK || strings.Contains(got.Body, `"uid"`) {
+			t.Errorf("%s: %d, %.300s", path, got.Code, got.Body)
 		}
 	}
 	for name, bytes := range map[string]int{"selector": 200_000, "other": 200_000} {
 		path := fmt.Sprintf("%s/namespaces/payments/workloads?%s=%s", demo, name, strings.Repeat("a", bytes))
-		if got := ask(t, config, http.MethodGet, path); got.code != http.StatusRequestURITooLong {
-			t.Errorf("an address of %d bytes: %d", len(path), got.code)
+		if got := ask(t, config, http.MethodGet, path); got.Code != http.StatusRequestURITooLong {
+			t.Errorf("an address of %d bytes: %d", len(path), got.Code)
 		}
 	}
 }
@@ -236,12 +237,12 @@ func testPage(t *testing.T, s *running.Server) {
 	visitor := running.NewUser(t, "visitor")
 	visitor.Grant(t, "", rbacv1.PolicyRule{NonResourceURLs: []string{"/page/*"}, Verbs: []string{"get"}}, rule("list", "workloads"))
 	got := ask(t, s.As(visitor.Config(t)), http.MethodGet, "/page/open")
-	if got.code != http.StatusForbidden || !strings.Contains(got.body, "is forbidden: User \\\"system:serviceaccount:default:visitor-") {
-		t.Errorf("without the right to list: %d, %s", got.code, got.body)
+	if got.Code != http.StatusForbidden || !strings.Contains(got.Body, "is forbidden: User \\\"system:serviceaccount:default:visitor-") {
+		t.Errorf("without the right to list: %d, %s", got.Code, got.Body)
 	}
 	admin := s.As(harness.Config(t))
-	if got := ask(t, admin, http.MethodGet, "/page/"); got.code != http.StatusUnauthorized {
-		t.Errorf("without a session: %d, %s", got.code, got.body)
+	if got := ask(t, admin, http.MethodGet, "/page/"); got.Code != http.StatusUnauthorized {
+		t.Errorf("without a session: %d, %s", got.Code, got.Body)
 	}
 	client, err := rest.HTTPClientFor(admin)
 	if err != nil {

@@ -17,17 +17,24 @@ import (
 const patience = 90 * time.Second
 
 // Main runs the tests of a package and exits. It fails a run that leaves goroutines of the library or of a
-// reflector behind. Call it from TestMain and from nowhere else.
-func Main(m *testing.M) { os.Exit(run(m)) }
+// reflector behind. What has to be there before the control plane starts is prepared in a folder that goes with the run. Call
+// Main from TestMain and from nowhere else.
+func Main(m *testing.M, prepare ...func(folder string) error) { os.Exit(run(m, prepare)) }
 
 // run exists so that deferred calls happen before the process exits.
-func run(m *testing.M) int {
+func run(m *testing.M, prepare []func(folder string) error) int {
 	dir, err := os.MkdirTemp("", "crdcache-integration-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	defer os.RemoveAll(dir)
+	for _, prepare := range prepare {
+		if err := prepare(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
 	shared = &suite{dir: dir}
 	code := leakcheck.Main(m, "crdcache/", "tools/cache.")
 	if err := shared.stop(); err != nil {

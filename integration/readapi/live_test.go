@@ -16,9 +16,13 @@ import (
 // newLivePair is newPair with a cache of the real API server in the place of a storage.
 func newLivePair(t *testing.T) *pair {
 	t.Helper()
-	harness.Needs(t, harness.WatchList, harness.SelectableFields, harness.Wording)
-	harness.InstallCRDs(t, harness.Read(t, testdata+"crds")...)
-	harness.Apply(t, harness.Read(t, testdata+"objects")...)
+	fill(t)
+	return newCache(t)
+}
+
+// newCache keeps what the real API server has.
+func newCache(t *testing.T) *pair {
+	t.Helper()
 	config := harness.Config(t)
 	gvrs := []schema.GroupVersionResource{crd.GVR, {Version: "v1", Resource: "namespaces"}}
 	for _, plural := range plurals {

@@ -1,15 +1,8 @@
 package readapi_test
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
-	"io"
-	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,12 +11,13 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/integration/harness"
+	"github.com/crdcache/crdcache/integration/internal/answers"
 	"github.com/crdcache/crdcache/readapi"
 )
 
 const (
 	testdata = "../../testdata/"
-	group    = "demo.crdcache.dev"
+	group    = answers.Group
 )
 
 var plurals = []string{"environments", "releases", "routes", "workloads"}
@@ -34,12 +28,24 @@ type pair struct {
 	storage    *readapi.Storage
 }
 
-// newPair fills both from the project's own manifests. It needs a server that answers as readapi does.
-func newPair(t *testing.T) *pair {
+// fill fills the real API server from the project's own manifests. It has to be one that answers as readapi does.
+func fill(t *testing.T) {
 	t.Helper()
 	harness.Needs(t, harness.WatchList, harness.SelectableFields, harness.Wording)
 	harness.InstallCRDs(t, harness.Read(t, testdata+"crds")...)
 	harness.Apply(t, harness.Read(t, testdata+"objects")...)
+}
+
+// newPair fills both from the project's own manifests.
+func newPair(t *testing.T) *pair {
+	t.Helper()
+	fill(t)
+	return newCopy(t)
+}
+
+// newCopy fills a storage from the real API server.
+func newCopy(t *testing.T) *pair {
+	t.Helper()
 	p := &pair{real: harness.Config(t), storage: readapi.NewStorage(readapi.StorageOptions{})}
 	err := p.storage.SetType(readapi.Type{
 		Names:    crd.Names{Plural: "namespaces", Kind: "Namespace", ShortNames: []string{"ns"}},
@@ -74,74 +80,5 @@ func (p *pair) copy(t *testing.T, gvr schema.GroupVersionResource) {
 		if _, err := p.storage.Restore(&list.Items[i]); err != nil {
 			t.Fatal(err)
 		}
-	}
-}
-
-// answer is a response whose body has been read.
-type answer struct {
-	code   int
-	header http.Header
-	body   string
-}
-
-// ask sends one request to a server.
-func ask(t *testing.T, config *rest.Config, method, path string, header http.Header) answer {
-	t.Helper()
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute/3)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, method, config.Host+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header = header.Clone()
-	response, err := client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Fatal(err)
-	}
-	return answer{response.StatusCode, response.Header, string(body)}
-}
-
-var (
-	// moments are what depends on when something was asked.
-	moments = regexp.MustCompile(`"(\d+[ydhms])+"`)
-	// current is how far a server is: the real one has seen more than the objects.
-	current = regexp.MustCompile(`current: \d+`)
-)
-
-// comparable leaves out what two servers cannot have in common: how far they are, and the time of day.
-func comparableJSON(t *testing.T, body string) any {
-	t.Helper()
-	body = current.ReplaceAllString(moments.ReplaceAllString(body, `"AGE"`), "current: N")
-	var content any
-	if err := json.Unmarshal([]byte(body), &content); err != nil {
-		return body
-	}
-	if object, ok := content.(map[string]any); ok {
-		maskVersions(object)
-	}
-	return content
-}
-
-// maskVersions hides the resource version of lists and tables, and what is derived of it.
-func maskVersions(object map[string]any) {
-	metadata, _ := object["metadata"].(map[string]any)
-	if object["kind"] == "PartialObjectMetadataList" && object["items"] == nil {
-		object["items"] = []any{} // null there, for no reason that anybody could rely on
-	}
-	if metadata == nil || object["items"] == nil && object["kind"] != "Table" {
-		return
-	}
-	metadata["resourceVersion"] = "N"
-	if text, _ := metadata["continue"].(string); text != "" {
-		metadata["continue"] = "TOKEN"
 	}
 }

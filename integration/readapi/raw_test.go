@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/integration/internal/answers"
 )
 
 const (
@@ -75,16 +77,16 @@ func TestRawResponses(t *testing.T) {
 // same compares two answers.
 func same(t *testing.T, p *pair, method, path string, header http.Header) {
 	t.Helper()
-	want, got := ask(t, p.real, method, path, header), ask(t, p.ours, method, path, header)
-	if want.code != got.code {
-		t.Errorf("code %d, want %d", got.code, want.code)
+	want, got := answers.Ask(t, p.real, method, path, header), answers.Ask(t, p.ours, method, path, header)
+	if want.Code != got.Code {
+		t.Errorf("code %d, want %d", got.Code, want.Code)
 	}
 	for _, name := range []string{"Content-Type", "Retry-After", "Warning"} {
-		if w, g := want.header.Get(name), got.header.Get(name); w != g {
+		if w, g := want.Header.Get(name), got.Header.Get(name); w != g {
 			t.Errorf("%s: %q, want %q", name, g, w)
 		}
 	}
-	if diff := cmp.Diff(comparableJSON(t, want.body), comparableJSON(t, got.body)); diff != "" {
+	if diff := cmp.Diff(answers.Comparable(want.Body), answers.Comparable(got.Body)); diff != "" {
 		t.Errorf("body (-want +got):\n%s", diff)
 	}
 }
@@ -101,39 +103,13 @@ func testWatchList(t *testing.T, p *pair) {
 				t.Parallel() // each takes the second that it asks for
 				path := base + "environments?" + query
 				header := http.Header{"Accept": {accept}}
-				want, got := ask(t, p.real, http.MethodGet, path, header), ask(t, p.ours, http.MethodGet, path, header)
-				if diff := cmp.Diff(events(t, want.body), events(t, got.body)); diff != "" {
+				want, got := answers.Ask(t, p.real, http.MethodGet, path, header), answers.Ask(t, p.ours, http.MethodGet, path, header)
+				if diff := cmp.Diff(answers.Events(t, want.Body), answers.Events(t, got.Body)); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 			})
 		}
 	}
-}
-
-// events decodes the lines of a watch. The bookmark of the end is left out, which a server may send or not.
-func events(t *testing.T, body string) []any {
-	t.Helper()
-	var all []any
-	for line := range strings.Lines(body) {
-		event, ok := comparableJSON(t, line).(map[string]any)
-		if !ok {
-			t.Fatalf("no event: %s", line)
-		}
-		object := event["object"].(map[string]any)
-		if event["type"] == "BOOKMARK" {
-			if !strings.Contains(line, "initial-events-end") {
-				continue
-			}
-			// A table has the bookmark in its only row.
-			if rows, ok := object["rows"].([]any); ok {
-				object["metadata"].(map[string]any)["resourceVersion"] = "N"
-				object = rows[0].(map[string]any)["object"].(map[string]any)
-			}
-			object["metadata"].(map[string]any)["resourceVersion"] = "N"
-		}
-		all = append(all, event)
-	}
-	return all
 }
 
 // testPages reads the same list in pages from both.
@@ -147,10 +123,10 @@ func testPages(t *testing.T, p *pair) {
 				if config == "ours" {
 					c = p.ours
 				}
-				a := ask(t, c, http.MethodGet, base+path+"&continue="+next[i], http.Header{"Accept": {"application/json"}})
+				a := answers.Ask(t, c, http.MethodGet, base+path+"&continue="+next[i], http.Header{"Accept": {"application/json"}})
 				var list struct{ Metadata struct{ Continue string } }
-				decode(t, a.body, &list)
-				bodies[i], next[i] = comparableJSON(t, a.body), list.Metadata.Continue
+				decode(t, a.Body, &list)
+				bodies[i], next[i] = answers.Comparable(a.Body), list.Metadata.Continue
 			}
 			if diff := cmp.Diff(bodies[0], bodies[1]); diff != "" {
 				t.Fatalf("%s, page %d (-want +got):\n%s", path, page, diff)

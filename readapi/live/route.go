@@ -40,7 +40,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		err := apierrors.NewMethodNotSupported(asked.GVR.GroupResource(), asked.Verb)
 		readapi.WriteError(w, r, err)
-	case pathpkg.Clean(path) != "/"+strings.Trim(path, "/"):
+	case pathpkg.Clean(path) != "/"+strings.TrimRight(strings.TrimPrefix(path, "/"), "/"):
 		s.handler.ServeHTTP(w, r) // it knows no such path, and the API server might take it for another one
 	case slices.Contains(asGoodAsWriting, subresource(path)):
 		readapi.WriteError(w, r, apierrors.NewMethodNotSupported(schema.GroupResource{}, subresource(path)))

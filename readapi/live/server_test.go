@@ -91,9 +91,9 @@ func TestNothingIsWritten(t *testing.T) {
 			t.Errorf("%s %s is answered with %d: %s", r.method, r.path, w.Code, w.Body)
 		}
 	}
-	for _, path := range []string{"/api/v1/../v1/nodes/a/proxy", "/api/v1//nodes/a/proxy", "/api/v1/nodes/a/./proxy/x"} {
-		if w := ask(t, s.server, path); w.Code != http.StatusNotFound {
-			t.Errorf("%s is answered with %d: %s", path, w.Code, w.Body)
+	for _, path := range []string{"/api/v1/../v1/nodes/a/proxy", "/api/v1//nodes/a/proxy", "/api/v1/nodes/a/./proxy/x", "//api/v1/nodes", "//apis/" + demo + "/v1"} {
+		if w := ask(t, s.server, path); w.Code != http.StatusNotFound || w.Header().Get(ServedHeader) != "" {
+			t.Errorf("%s is answered with %d by %q: %s", path, w.Code, w.Header().Get(ServedHeader), w.Body)
 		}
 	}
 }

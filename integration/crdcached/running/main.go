@@ -7,8 +7,8 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// Main runs the tests of a package over the sandbox and exits. Call it from TestMain and from nowhere else.
-func Main(m *testing.M) { harness.Main(m) }
+// Main runs the tests of a package over the sandbox and exits, as harness.Main does.
+func Main(m *testing.M, prepare ...func(folder string) error) { harness.Main(m, prepare...) }
 
 // splitResource splits what a rule calls a resource: "widgets/status".
 func splitResource(text string) (resource, subresource string) {

@@ -1,48 +1,45 @@
-package readapi_test
+package answers
 
 import (
 	"net/http"
 	"net/url"
 	"strings"
-	"testing"
 )
 
-// TestLabelSelectors compares what label selectors select, and how wrong ones are refused.
-func TestLabelSelectors(t *testing.T) {
+// labelSelectors compares what label selectors select, and how wrong ones are refused.
+func labelSelectors() (all []Question) {
 	selectors := []string{
 		"a", "!a", "a=b", "a==b", "a!=b", "a in (b)", "a in (b,c)", "a notin (b,c)", "a in ()", "a in (", "a in (b", "a in b", "a in (b,,c)", "a notin", "a>1", "a<1", "a>x", "a>=1",
 		"a=b,c=d", "a=b,", ",a", "a b", "a=b c", "=", "a=", "a=,b=", "!", "!a=b", "a=-", "-a=b", "a/b/c=d", "a=" + strings.Repeat("y", 64), "ä=b", "a=ä", "()", "in", "in in (in)", "a=='b'", "   ", "a = b", "a\t=\nb", "a=\x00",
 		"demo.crdcache.dev/team", "!demo.crdcache.dev/team", "demo.crdcache.dev/team=cards", "demo.crdcache.dev/team!=cards", "demo.crdcache.dev/team in (cards, shop)", "demo.crdcache.dev/team notin (cards)",
 	}
-	var all []question
 	for _, selector := range selectors {
 		for _, how := range []string{"workloads?", "workloads?limit=2&", "workloads?watch=true&timeoutSeconds=1&"} {
-			all = append(all, question{http.MethodGet, base + how + "labelSelector=" + url.QueryEscape(selector), "application/json"})
+			all = append(all, Question{http.MethodGet, base + how + "labelSelector=" + url.QueryEscape(selector), "application/json"})
 		}
 	}
-	compare(t, all)
+	return all
 }
 
-// TestFieldSelectors does so for fields, of which some types have more.
-func TestFieldSelectors(t *testing.T) {
+// fieldSelectors does so for fields, of which some types have more.
+func fieldSelectors() (all []Question) {
 	selectors := []string{
 		"a", "a=b", ",", "=", "=x", "metadata.name", "metadata.name=", "metadata.name=dns", "metadata.name==dns", "metadata.name!=dns", "metadata.name=dns,", " metadata.name=dns", "metadata.name= dns", "metadata.name>a", "metadata.name in (dns)",
 		`metadata.name=d\ns`, `metadata.name=d\,s`, `metadata.name=d\`, "metadata.name=a=b", "metadata.name=a/b", "metadata.name=.", "metadata.name=%", "metadata.name=dns,metadata.name=dns", "metadata.name=dns,spec.nope=x",
 		"metadata.namespace=edge", "metadata.namespace!=edge", "metadata.name=dns,metadata.namespace=edge", "metadata.uid=x", "metadata.labels.x=y", "kind=Workload",
 		"spec.tier", "spec.tier=", "spec.tier=critical", "spec.tier!=critical", ".spec.tier=critical", "spec.tier=critical,spec.tier=x", "spec.replicas=3", "spec.replicas=03", "spec.paused=True",
 	}
-	var all []question
 	for _, selector := range selectors {
 		for _, how := range []string{"workloads?", "namespaces/edge/workloads?limit=1&", "environments?limit=1&", "workloads?limit=1&", "workloads?watch=true&timeoutSeconds=1&"} {
-			all = append(all, question{http.MethodGet, base + how + "fieldSelector=" + url.QueryEscape(selector), "application/json"})
+			all = append(all, Question{http.MethodGet, base + how + "fieldSelector=" + url.QueryEscape(selector), "application/json"})
 		}
 	}
-	compare(t, all)
+	return all
 }
 
-// TestParameterValues sends values that parameters can't have or have more than one of. Errors that name Go types of
+// parameterValues sends values that parameters can't have or have more than one of. Errors that name Go types of
 // the server are left out.
-func TestParameterValues(t *testing.T) {
+func parameterValues() (all []Question) {
 	parameters := []string{
 		"watch=false&watch=true", "watch=0", "limit=", "limit=1&limit=2", "limit=99999999999999999999", "limit=1.5", "limit=+1", "limit=0", "timeoutSeconds=1.5", "timeoutSeconds=99999999999999999999",
 		"resourceVersion=", "resourceVersion=%20", "resourceVersion=+1", "resourceVersion=0x1", "resourceVersion=1e3", "resourceVersion=9223372036854775808", "resourceVersion=0&limit=3",
@@ -52,23 +49,22 @@ func TestParameterValues(t *testing.T) {
 		"continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0Ijoia2V5In0", "continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0IjoiLy4uL2tleSJ9",
 		"continue=eyJ2IjoiIiwicnYiOi0xLCJzdGFydCI6Ii9rZXkifQ", "continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTUsInN0YXJ0IjoiL2tleSJ9",
 	}
-	var all []question
 	for _, parameter := range parameters {
 		for _, how := range []string{"workloads?", "environments/production-eu?", "environments/none?", "environments/production-eu?watch=true&timeoutSeconds=1&", "workloads?watch=true&timeoutSeconds=1&"} {
-			all = append(all, question{http.MethodGet, base + how + parameter, "application/json"})
+			all = append(all, Question{http.MethodGet, base + how + parameter, "application/json"})
 		}
 	}
 	for _, parameter := range []string{"watch", "watch=", "watch=1", "watch=t", "watch=True", "watch=yes", "watch=true&watch=false"} {
-		all = append(all, question{http.MethodGet, base + "environments?timeoutSeconds=1&" + parameter, "application/json"})
+		all = append(all, Question{http.MethodGet, base + "environments?timeoutSeconds=1&" + parameter, "application/json"})
 	}
-	compare(t, all)
+	return all
 }
 
-// TestPaths asks for what is there with slashes too many and names in odd writing, and for what isn't.
-func TestPaths(t *testing.T) {
+// paths asks for what is there with slashes too many and names in odd writing, and for what isn't.
+func paths() (all []Question) {
 	paths := []string{
-		"//apis/" + group + "/v1", "/API/v1/namespaces", "/favicon.ico", "/healthz/", "/openapi", "/apis//v1/x", "/apis/nope/", "/apis/nope/v1/x/y/z/a/b", "/apis/v1/namespaces", "/apis/demo",
-		"/apis/" + group + "/", "/apis/" + group + "?timeout=32s", "/apis/" + group + "/v9/", "/apis/" + group + "//v1", "/apis/" + group + "/V1/environments", "/apis/" + group + "%2Fv1/environments",
+		"//apis/" + Group + "/v1", "/API/v1/namespaces", "/favicon.ico", "/healthz/", "/openapi", "/apis//v1/x", "/apis/nope/", "/apis/nope/v1/x/y/z/a/b", "/apis/v1/namespaces", "/apis/demo",
+		"/apis/" + Group + "/", "/apis/" + Group + "?timeout=32s", "/apis/" + Group + "/v9/", "/apis/" + Group + "//v1", "/apis/" + Group + "/V1/environments", "/apis/" + Group + "%2Fv1/environments",
 		base + "environments/", base + "environments//", base + "/environments", base + "Environments", base + "environment", base + "environments%2Fproduction-eu",
 		base + "environments/production-eu/", base + "environments/production-eu//", base + "environments/production-eu/status/", base + "environments/production-eu/scale", base + "environments/production-eu%2Fstatus",
 		base + "environments/production%2Deu", base + "environments/production%2Feu", base + "environments/%20", base + "environments/a%25b", base + "environments/a+b", base + "environments/a%3Fb", base + "environments/ä", base + "environments/A", base + "environments/.", base + "environments/%2e", base + "environments/..",
@@ -77,11 +73,10 @@ func TestPaths(t *testing.T) {
 		"/api/v2/namespaces", "/api/v1/namespace", "/api/v1/nope/x", "/api/v1/nope/x/y", "/api/v1/nope/x/y/z", "/api/v1/namespaces/payments/nope", "/api/v1/namespaces/payments/nope/x", "/api/v1/namespaces/payments/namespaces",
 		"/apis/apiextensions.k8s.io/v1/nope", "/apis/apiextensions.k8s.io/v9/nope", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/none", "/apis/apiregistration.k8s.io/v1/apiservices/none", "/apis/apiregistration.k8s.io/v1/nope",
 	}
-	var all []question
 	for _, path := range paths {
 		for _, accept := range []string{"", asTable} {
-			all = append(all, question{http.MethodGet, path, accept})
+			all = append(all, Question{http.MethodGet, path, accept})
 		}
 	}
-	compare(t, all)
+	return all
 }

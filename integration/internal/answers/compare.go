@@ -1,0 +1,169 @@
+package answers
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
+)
+
+// Server is one whose answers are compared.
+type Server struct {
+	Name   string
+	Config *rest.Config
+	// Differs says where it answers otherwise by design.
+	Differs []Difference
+}
+
+// Difference is between the answers of a server and those of a kube-apiserver.
+type Difference struct {
+	// Why says so in words.
+	Why string
+	// Writes is whether it is about questions that ask for more than to read, or about others.
+	Writes bool
+	// Path matches the paths of these questions, without parameters.
+	Path *regexp.Regexp
+	// Code is that of the answer, and Says is in its body.
+	Code int
+	Says string
+}
+
+func (d Difference) is(q Question) bool {
+	path, _, _ := strings.Cut(q.Path, "?")
+	return d.Writes == q.Writes() && d.Path.MatchString(path)
+}
+
+// problem says what of an answer is not as it should be.
+func (d Difference) problem(q Question, got Answer) string {
+	if got.Code == d.Code && (strings.Contains(got.Body, d.Says) || q.Method == http.MethodHead) {
+		return ""
+	}
+	return fmt.Sprintf("%s: the answer is %d, %s; want %d, %q", d.Why, got.Code, got.Body, d.Code, d.Says)
+}
+
+// atOnce is how many requests each server has under way. Most of the time they wait for watches to end.
+const atOnce = 64
+
+// Compare compares the answers of servers with those of a real API server.
+func Compare(t *testing.T, real *rest.Config, servers []Server, questions []Question) {
+	t.Helper()
+	ofReal := placeholders(t, real)
+	ofServers := make([]*strings.Replacer, len(servers))
+	for i, s := range servers {
+		ofServers[i] = placeholders(t, s.Config)
+	}
+	slots := make(chan struct{}, atOnce)
+	var asking sync.WaitGroup
+	for _, q := range questions {
+		slots <- struct{}{}
+		asking.Go(func() { // ended by its answers
+			defer func() { <-slots }()
+			want := q.future(t, real, ofReal)
+			var got []func() (Answer, error)
+			for i, s := range servers {
+				got = append(got, q.future(t, s.Config, ofServers[i]))
+			}
+			for i, s := range servers {
+				if problems := s.problems(t, q, want, got[i]); problems != "" {
+					t.Errorf("%s: %s %s (%s):\n%s", s.Name, q.Method, q.Path, q.Accept, problems)
+				}
+			}
+		})
+	}
+	asking.Wait()
+}
+
+// future begins to ask, and returns what waits for the answer.
+func (q Question) future(t *testing.T, config *rest.Config, fill *strings.Replacer) func() (Answer, error) {
+	header := http.Header{}
+	if q.Accept != "" {
+		header.Set("Accept", q.Accept)
+	}
+	type outcome struct {
+		Answer
+		error
+	}
+	answered := make(chan outcome, 1)
+	go func() { // ended by the answer
+		answer, err := ask(t.Context(), config, q.Method, fill.Replace(q.Path), header)
+		answered <- outcome{answer, err}
+	}()
+	return sync.OnceValues(func() (Answer, error) {
+		o := <-answered
+		return o.Answer, o.error
+	})
+}
+
+// problems says what is wrong with an answer of a server.
+func (s Server) problems(t *testing.T, q Question, ofReal, ofServer func() (Answer, error)) string {
+	t.Helper()
+	want, err := ofReal()
+	if err != nil {
+		return err.Error()
+	}
+	got, err := ofServer()
+	if err != nil {
+		return err.Error()
+	}
+	found := differences(t, want, got)
+	for _, d := range s.Differs {
+		switch {
+		case !d.is(q):
+		case found == "":
+			return fmt.Sprintf("there is no difference (%s)", d.Why)
+		default:
+			return d.problem(q, got)
+		}
+	}
+	return found
+}
+
+// placeholders fills in what paths leave open.
+func placeholders(t *testing.T, config *rest.Config) *strings.Replacer {
+	t.Helper()
+	var list struct {
+		Metadata struct{ Continue, ResourceVersion string }
+	}
+	text := Ask(t, config, http.MethodGet, base+"workloads?limit=2", http.Header{}).Body
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	return strings.NewReplacer("NOW", list.Metadata.ResourceVersion, "TOKEN", list.Metadata.Continue)
+}
+
+// protobuf is what readapi doesn't serve, and so doesn't list among what it does. What a cache passes on lists it.
+var protobuf = strings.NewReplacer(", application/vnd.kubernetes.protobuf;stream=watch", "", ", application/vnd.kubernetes.protobuf", "")
+
+func differences(t *testing.T, want, got Answer) string {
+	t.Helper()
+	var problems []string
+	note := func(what, diff string) {
+		if diff != "" {
+			problems = append(problems, what+" (-want +got): "+diff)
+		}
+	}
+	note("code", cmp.Diff(want.Code, got.Code))
+	for _, name := range []string{"Content-Type", "Retry-After", "Warning", "Cache-Control", "X-Content-Type-Options"} {
+		note(name, cmp.Diff(want.Header.Get(name), got.Header.Get(name)))
+	}
+	var err error
+	if want, err = want.fromYAML(); err != nil {
+		return err.Error()
+	}
+	if got, err = got.fromYAML(); err != nil {
+		return err.Error()
+	}
+	const event = `{"type":`
+	if strings.HasPrefix(want.Body, event) || strings.HasPrefix(got.Body, event) {
+		note("events", cmp.Diff(Events(t, want.Body), Events(t, got.Body)))
+	} else {
+		note("body", cmp.Diff(Comparable(protobuf.Replace(want.Body)), Comparable(protobuf.Replace(got.Body))))
+	}
+	return strings.Join(problems, "\n")
+}

@@ -201,7 +201,11 @@ func (c *cache) conditions() []condition {
 	var out []condition
 	for _, k := range c.list() {
 		status := k.handle.Informer().Status()
-		out = append(out, condition{k.resource.String(), status.String(), status.State == dynamicinformer.StateSynced && !status.Stale})
+		text, good := status.String(), status.State == dynamicinformer.StateSynced && !status.Stale
+		if good && !c.live.Serves(k.resource.GVR.GroupResource()) {
+			text, good = errNotServed.Error(), false
+		}
+		out = append(out, condition{k.resource.String(), text, good})
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -210,6 +214,9 @@ func (c *cache) conditions() []condition {
 	}
 	return out
 }
+
+// errNotServed is why a type is passed on to the API server although it has been read.
+var errNotServed = errors.New("it is not known how it is served: that takes CustomResourceDefinitions, which have to be readable")
 
 // ready returns why not every type has been settled yet: read, or known not to be readable. Once that was so it stays so: what
 // fails later fails for other replicas, too, and what has been read can still be served.
@@ -224,8 +231,12 @@ func (c *cache) ready() error {
 		return errors.New("it is not known yet which types there are")
 	}
 	for _, k := range types {
-		if status := k.handle.Informer().Status(); !status.Settled() {
+		status := k.handle.Informer().Status()
+		switch {
+		case !status.Settled():
 			return fmt.Errorf("%s: %s", k.resource, status)
+		case status.State == dynamicinformer.StateSynced && !c.live.Serves(k.resource.GVR.GroupResource()):
+			return fmt.Errorf("%s: %w", k.resource, errNotServed)
 		}
 	}
 	c.mu.settled = true

@@ -1,17 +1,17 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
-	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
-	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
@@ -24,22 +24,38 @@ const (
 	// pagePrefix is where the page is, and openPath what a browser opens first.
 	pagePrefix = "/page"
 	openPath   = pagePrefix + "/open"
+	// namespacesPrefix is where it shows, besides what may be listed in all namespaces, what may be in those that follow.
+	namespacesPrefix = pagePrefix + "/namespaces/"
+	// maxNamespaces is how many these may be: for each type, the right to each of them is asked for.
+	maxNamespaces = 16
 )
 
 func isPage(path string) bool { return strings.HasPrefix(path, pagePrefix+"/") }
 
-// isStream reports whether a path is that of the changes that the page shows.
-func isStream(path string) bool { return path == pagePrefix+"/api/stream" }
+// splitPage returns where the page is that a path is of, and for which namespaces.
+func splitPage(path string) (prefix string, namespaces []string) {
+	rest, ok := strings.CutPrefix(path, namespacesPrefix)
+	names, _, whole := strings.Cut(rest, "/")
+	if !ok || !whole {
+		return pagePrefix, nil
+	}
+	return namespacesPrefix + names, strings.Split(names, ",")
+}
 
-// page shows in a browser what is kept. It knows no namespaces, so it is for users who may list every type in all of them;
-// each request is authorized, as those of the API are. The session of package web is asked for besides, which keeps other
-// sites from making requests of the browser's certificate.
+// isStream reports whether a path is that of the changes that the page shows.
+func isStream(path string) bool {
+	prefix, _ := splitPage(path)
+	return path == prefix+"/api/stream"
+}
+
+// page shows in a browser what is kept: to each user what they may list, in all namespaces or in those that they name. Each
+// request is authorized, as those of the API are. The session of package web is asked for besides, which keeps other sites
+// from making requests of the browser's certificate.
 type page struct {
 	cache       *cache
 	handler     *web.Handler
 	definitions *dynamicinformer.Handle
 	authorizer  authorizer.UnconditionalAuthorizer
-	codecs      runtime.NegotiatedSerializer
 	watches     *watchTimes
 }
 
@@ -49,12 +65,12 @@ func newPage(c *cache, config PageConfig, watches *watchTimes) (*page, error) {
 		return nil, err
 	}
 	source := web.Source{Title: "crdcached", Factory: c.factory, Definition: web.Definitions(definitions.Informer()), Indexes: c.indexesOf, References: c.referencesOf}
-	handler, err := web.NewHandler(source, web.Options{Hosts: config.Hosts})
-	if err != nil {
+	p := &page{cache: c, definitions: definitions, watches: watches}
+	if p.handler, err = web.NewHandler(source, web.Options{Hosts: config.Hosts, Visible: p.visible}); err != nil {
 		definitions.Release()
 		return nil, err
 	}
-	return &page{cache: c, handler: handler, definitions: definitions, watches: watches}, nil
+	return p, nil
 }
 
 // close ends what the page follows.
@@ -63,53 +79,82 @@ func (p *page) close() {
 	p.definitions.Release()
 }
 
+// namespacesKey is of what a context has for a page of namespaces.
+type namespacesKey struct{}
+
 // ServeHTTP implements http.Handler.
 func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if attributes, reason, err := p.refusal(r); err != nil {
-		readapi.WriteError(w, r, apierrors.NewInternalError(err))
-		return
-	} else if attributes != nil {
-		responsewriters.Forbidden(attributes, w, r, reason, p.codecs)
-		return
-	}
 	if r.URL.Path == openPath {
-		w.Header().Set("Cache-Control", "no-store")
-		w.Header().Set("Location", strings.TrimPrefix(p.handler.Login(), "/")) // relative: a proxy may have a path before it
-		w.WriteHeader(http.StatusSeeOther)
+		p.open(w, r)
 		return
 	}
+	prefix, namespaces := splitPage(r.URL.Path)
+	if err := checkNamespaces(namespaces); err != nil {
+		readapi.WriteError(w, r, err)
+		return
+	}
+	r = r.WithContext(context.WithValue(r.Context(), namespacesKey{}, namespaces))
 	if isStream(r.URL.Path) {
 		ctx, cancel := p.watches.context(r.Context(), p.watches.random())
 		defer cancel()
 		r = r.WithContext(ctx)
 	}
-	http.StripPrefix(pagePrefix, p.handler).ServeHTTP(w, r)
+	http.StripPrefix(prefix, p.handler).ServeHTTP(w, r)
 }
 
-// refusal returns what the user may not do of what the page takes; nil for nothing.
-func (p *page) refusal(r *http.Request) (attributes authorizer.Attributes, reason string, err error) {
-	user, ok := apirequest.UserFrom(r.Context())
-	if !ok {
-		return nil, "", errors.New("the request was not authenticated")
+// open lets a browser in, whose user may list something.
+func (p *page) open(w http.ResponseWriter, r *http.Request) {
+	var namespaces []string
+	for _, names := range r.URL.Query()["namespace"] {
+		namespaces = append(namespaces, strings.Split(names, ",")...)
 	}
+	slices.Sort(namespaces)
+	namespaces = slices.Compact(namespaces)
+	err := checkNamespaces(namespaces)
+	if err == nil {
+		err = p.admit(r.WithContext(context.WithValue(r.Context(), namespacesKey{}, namespaces)))
+	}
+	if err != nil {
+		readapi.WriteError(w, r, err)
+		return
+	}
+	below := "" // relative: a proxy may have a path before it
+	if len(namespaces) > 0 {
+		below = "namespaces/" + strings.Join(namespaces, ",") + "/"
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Location", below+strings.TrimPrefix(p.handler.Login(), "/"))
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+func checkNamespaces(names []string) error {
+	if len(names) > maxNamespaces {
+		return apierrors.NewBadRequest(fmt.Sprintf("%d namespaces are named, and the page shows %d at once", len(names), maxNamespaces))
+	}
+	for _, name := range names {
+		if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+			return apierrors.NewBadRequest(fmt.Sprintf("namespace %q: %s", name, strings.Join(problems, "; ")))
+		}
+	}
+	return nil
+}
+
+// admit refuses those who would see nothing.
+func (p *page) admit(r *http.Request) error {
 	types := []schema.GroupVersionResource{crd.GVR}
 	for _, k := range p.cache.list() {
 		types = append(types, k.resource.GVR)
 	}
-	for _, gvr := range types {
-		asked := authorizer.AttributesRecord{
-			User: user, Verb: "list", APIGroup: gvr.Group, APIVersion: gvr.Version, Resource: gvr.Resource, ResourceRequest: true,
-		}
-		decision, reason, err := p.authorizer.Authorize(r.Context(), asked)
-		if decision == authorizer.DecisionAllow {
-			continue
-		}
-		if err != nil {
-			return nil, "", fmt.Errorf("asking for the right to list %s: %w", gvr.GroupResource(), err)
-		}
-		return asked, reason, nil
+	scopes, err := p.visible(r, types)
+	if err != nil {
+		return apierrors.NewInternalError(err)
 	}
-	return nil, "", nil
+	for _, s := range scopes {
+		if s.All || len(s.Namespaces) > 0 {
+			return nil
+		}
+	}
+	return apierrors.NewForbidden(schema.GroupResource{}, "", errors.New(scopes[len(scopes)-1].Reason))
 }
 
 // indexesOf are those of a type that is kept.

@@ -55,7 +55,7 @@ func New(options *Options) (*Server, error) {
 		if s.page, err = newPage(s.cache, options.Config.Page, router.watches); err != nil {
 			return nil, err
 		}
-		s.page.codecs, s.page.authorizer = s.config.Serializer, s.config.Authorization.Authorizer
+		s.page.authorizer = s.config.Authorization.Authorizer
 		router.page = s.page
 	}
 	s.config.BuildHandlerChainFunc = func(generic http.Handler, config *genericserver.Config) http.Handler {

@@ -47,7 +47,7 @@ func (h *Handler) complete(r *http.Request) (any, error) {
 	out := completeAnswer{From: at - len(utf16.Encode([]rune(place.Word))), To: at, Proposals: []proposal{}}
 	switch place.Kind {
 	case complete.Term:
-		out.Proposals = h.terms(k, place)
+		out.Proposals, err = h.terms(r, k, place)
 	case complete.Operator:
 		for _, i := range h.indexes(k) {
 			if i.Name == place.Index {
@@ -65,7 +65,7 @@ func (h *Handler) complete(r *http.Request) (any, error) {
 }
 
 // terms are what a condition can begin with.
-func (h *Handler) terms(k *kept, place complete.Place) []proposal {
+func (h *Handler) terms(r *http.Request, k *kept, place complete.Place) ([]proposal, error) {
 	out := []proposal{}
 	add := func(text, note string) {
 		if strings.HasPrefix(strings.ToLower(text), strings.ToLower(place.Word)) && len(out) < maxProposals {
@@ -84,21 +84,24 @@ func (h *Handler) terms(k *kept, place complete.Place) []proposal {
 	}
 	add("label(", "a label selector")
 	if h.hidden(k) {
-		return out
+		return out, nil
 	}
 	add("where(", "a condition on fields")
+	if all, err := h.seesAll(r); err != nil || !all {
+		return out, err
+	}
 	add("dangling()", "refers to something that is not there")
 	for _, reference := range k.references {
 		add("dangling("+reference.Name+")", "a reference that leads to nothing")
 	}
 	add("refersTo(", "what refers to an object")
 	add("referredBy(", "what an object refers to")
-	return out
+	return out, nil
 }
 
 // proposedValues are values of an index that have what is written so far, the most frequent first.
 func (h *Handler) proposedValues(r *http.Request, k *kept, place complete.Place) ([]proposal, error) {
-	counts, err := h.querier(k).Values(r.Context(), place.Index, query.All(), query.Options{})
+	counts, err := h.asker(k).values(r.Context(), place.Index, query.All())
 	if err != nil {
 		return []proposal{}, nil // there is no such index, which the answer to the query says
 	}

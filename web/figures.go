@@ -1,8 +1,10 @@
 package web
 
 import (
+	"context"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,9 +35,11 @@ type row struct {
 	Stale       bool  `json:"stale,omitempty"`
 	Terminating bool  `json:"terminating,omitempty"`
 	Generation  int   `json:"generation"`
-	Objects     int   `json:"objects"`
-	Bytes       int64 `json:"bytes"`
-	Relists     int   `json:"relists"`
+	// Partial says that Objects are those that are seen, of more perhaps, and that nothing is told of size and changes.
+	Partial bool  `json:"partial,omitempty"`
+	Objects int   `json:"objects"`
+	Bytes   int64 `json:"bytes"`
+	Relists int   `json:"relists"`
 	// Events counts all changes, Rate those of each second of the last interval.
 	Events int64   `json:"events"`
 	Rate   float64 `json:"rate"`
@@ -128,6 +132,50 @@ func rowOf(k *kept, status dynamicinformer.Status, m dynamicinformer.Metrics) ro
 		r.Message = status.LastError.Error()
 	}
 	return r
+}
+
+// stateWithheld is that of types of which nothing is seen.
+const stateWithheld = "Withheld"
+
+// rowsFor returns the rows as somebody sees them: of types of which not all objects are seen, figures of what is, and none that
+// tell of the others.
+func (h *Handler) rowsFor(ctx context.Context, all []*kept, rows []*sampled) ([]*sampled, error) {
+	if h.visible == nil {
+		return rows, nil
+	}
+	byID := map[string]*kept{}
+	for _, k := range all {
+		byID[k.id] = k
+	}
+	out := make([]*sampled, 0, len(rows))
+	for _, r := range rows {
+		k := byID[r.ID]
+		if k == nil {
+			continue // it has just gone
+		}
+		seen, err := h.rowFor(ctx, k, r)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, seen)
+	}
+	return out, nil
+}
+
+func (h *Handler) rowFor(ctx context.Context, k *kept, r *sampled) (*sampled, error) {
+	if k.scope.All {
+		return r, nil
+	}
+	seen := &sampled{row: row{ID: r.ID, Group: r.Group, Version: r.Version, Resource: r.Resource, View: r.View}}
+	if k.scope.empty() {
+		seen.State, seen.Message = stateWithheld, k.scope.Reason
+		return seen, nil
+	}
+	seen.State, seen.Reason, seen.Since, seen.Contact, seen.Stale, seen.Terminating = r.State, r.Reason, r.Since, r.Contact, r.Stale, r.Terminating
+	seen.Partial, seen.Message = true, "only in "+strings.Join(k.scope.Namespaces, ", ")
+	var err error
+	seen.Objects, err = h.asker(k).count(ctx)
+	return seen, err
 }
 
 func milliseconds(t time.Time) int64 {

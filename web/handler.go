@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/crdcache/crdcache/web/internal/feed"
 	"github.com/crdcache/crdcache/web/internal/gate"
 	"github.com/crdcache/crdcache/web/internal/redact"
@@ -27,6 +29,7 @@ const (
 // Handler serves the page. It is made by NewHandler.
 type Handler struct {
 	source   Source
+	visible  func(r *http.Request, types []schema.GroupVersionResource) ([]Scope, error) // nil: all
 	gate     *gate.Gate
 	redactor *redact.Redactor
 	feed     *feed.Feed
@@ -45,7 +48,7 @@ func NewHandler(source Source, options Options) (*Handler, error) {
 		return nil, err
 	}
 	h := &Handler{
-		source: source, redactor: redact.New(options.ShowSecrets), feed: feed.New(), figures: newFigures(source), tables: newTables(),
+		source: source, visible: options.Visible, redactor: redact.New(options.ShowSecrets), feed: feed.New(), figures: newFigures(source), tables: newTables(),
 		work: make(chan struct{}, maxWork), streams: make(chan struct{}, maxStreams), closed: make(chan struct{}),
 	}
 	h.gate = gate.New(h.routes(), options.Hosts, func(w http.ResponseWriter, _ *http.Request, status int, err error) { fail(w, status, err) })

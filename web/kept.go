@@ -24,6 +24,8 @@ type kept struct {
 	// indexes and references are what is declared of the objects.
 	indexes    []*indexers.Index
 	references []*indexers.Reference
+	// scope is what is seen of it by the sender of the request that it was looked up for.
+	scope Scope
 }
 
 // declare sets the indexes and references of a type that the binding does not have.
@@ -141,8 +143,11 @@ func decoded(object any) *unstructured.Unstructured {
 	return nil
 }
 
-// content is what may be shown of the object of a key; nil where there is none.
+// content is what may be shown of the object of a key; nil where there is none, or none that is seen.
 func (h *Handler) content(k *kept, key string) *unstructured.Unstructured {
+	if !k.scope.sees(key) {
+		return nil
+	}
 	object, ok := k.informer.Snapshot().Stored(key)
 	if !ok {
 		return nil
@@ -162,7 +167,10 @@ func (h *Handler) shown(informer *dynamicinformer.Informer, object any) *unstruc
 // hidden reports whether the values of a type's objects are not to be seen.
 func (h *Handler) hidden(k *kept) bool { return h.redactor.Hides(k.informer.GVR().GroupResource()) }
 
-// querier answers queries over a type. Of one whose values are hidden, nothing but namespaces, labels and owners can be asked.
+// asker answers queries over what is seen of a type. Of one whose values are hidden, nothing but namespaces, labels and owners
+// can be asked.
+func (h *Handler) asker(k *kept) asker { return asker{h.querier(k), k.scope} }
+
 func (h *Handler) querier(k *kept) *query.Querier {
 	if h.hidden(k) {
 		return query.New(byNamespace{query.ForInformer(k.informer)})

@@ -7,6 +7,14 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
+// explained says what a plan did, or to whom does not see all objects, what of them it is about.
+func explained(seen Scope, p *query.Plan) []string {
+	if seen.All {
+		return sentences(p)
+	}
+	return []string{fmt.Sprintf("Of what you may see: %s in %s.", counted(p.Objects, "object"), strings.Join(seen.Namespaces, ", "))}
+}
+
 // sentences says what a plan did, in words.
 func sentences(p *query.Plan) []string {
 	var out []string

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -34,38 +35,49 @@ type relation struct {
 	State string `json:"state"`
 }
 
-// ids finds types by group and resource, or group and kind.
-type ids struct {
-	byResource, byKind map[schema.GroupResource]string
+// known finds types by group and resource, or group and kind.
+type known struct {
+	byResource, byKind map[schema.GroupResource]*kept
 }
 
-func (s Source) ids() ids {
-	all := ids{map[schema.GroupResource]string{}, map[schema.GroupResource]string{}}
-	for _, k := range s.kept() {
+func (s Source) known(all []*kept) known {
+	found := known{map[schema.GroupResource]*kept{}, map[schema.GroupResource]*kept{}}
+	for _, k := range all {
 		kind := s.kind(k)
-		for of, name := range map[*map[schema.GroupResource]string]string{&all.byResource: kind.Resource, &all.byKind: kind.Kind} {
+		for of, name := range map[*map[schema.GroupResource]*kept]string{&found.byResource: kind.Resource, &found.byKind: kind.Kind} {
 			at := schema.GroupResource{Group: kind.Group, Resource: name}
 			if _, taken := (*of)[at]; !taken && name != "" {
-				(*of)[at] = k.id
+				(*of)[at] = k
 			}
 		}
 	}
-	return all
+	return found
 }
 
-func (i ids) of(o references.Object) string {
+// of returns the type of an object, or nil.
+func (i known) of(o references.Object) *kept {
 	if o.Resource != "" {
 		return i.byResource[schema.GroupResource{Group: o.Group, Resource: o.Resource}]
 	}
 	return i.byKind[schema.GroupResource{Group: o.Group, Resource: o.Kind}]
 }
 
-func (i ids) relation(r references.Reference, other references.Object) relation {
-	kind := other.Kind
-	if kind == "" {
-		kind = other.Resource
+// sees reports whether an object is seen, or of a type that nobody sees here.
+func (i known) sees(o references.Object) bool {
+	k := i.of(o)
+	return k == nil || k.scope.sees(o.Key())
+}
+
+func (i known) relation(r references.Reference, other references.Object) relation {
+	out := relation{Kind: cmp.Or(other.Kind, other.Resource), Key: other.Key(), Name: r.Name, State: string(r.State)}
+	switch k := i.of(other); {
+	case k == nil:
+	case k.scope.sees(other.Key()):
+		out.Type = k.id
+	default:
+		out.State = string(references.Unknown)
 	}
-	return relation{Type: i.of(other), Kind: kind, Key: other.Key(), Name: r.Name, State: string(r.State)}
+	return out
 }
 
 // tells reports whether a reference may be told of: what an object with hidden values refers to may be one of these.
@@ -88,7 +100,11 @@ func (h *Handler) related(r *http.Request) (any, error) {
 	}
 	kind := h.source.kind(k)
 	at := references.Object{Group: kind.Group, Resource: kind.Resource, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName(), UID: string(object.GetUID())}
-	known := h.source.ids()
+	all, err := h.seen(r)
+	if err != nil {
+		return nil, err
+	}
+	known := h.source.known(all)
 	out := relatedAnswer{Owners: []relation{}, Refers: []relation{}, Owned: []relation{}, Referred: []relation{}}
 	add := func(to *[]relation, r references.Reference, other references.Object) {
 		if len(*to) >= maxRelated {
@@ -107,6 +123,7 @@ func (h *Handler) related(r *http.Request) (any, error) {
 	}
 	for _, reference := range graph.To(at) {
 		switch {
+		case !known.sees(reference.From):
 		case reference.Name == references.Owners:
 			add(&out.Owned, reference, reference.From)
 		case h.tells(reference):
@@ -134,6 +151,9 @@ func (h *Handler) dangling(r *http.Request) (any, error) {
 	k, err := h.named(r)
 	if err != nil {
 		return nil, err
+	}
+	if all, err := h.seesAll(r); err != nil || !all {
+		return danglingAnswer{References: []danglingReference{}, Unchecked: []string{"what dangles is for who sees all types in all namespaces"}}, err
 	}
 	graph, err := h.graph.of(r.Context(), h.source)
 	if err != nil {

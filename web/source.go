@@ -2,6 +2,7 @@ package web
 
 import (
 	"errors"
+	"net/http"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -37,6 +38,10 @@ type Source struct {
 type Options struct {
 	// ShowSecrets has the values of Secrets shown. Default: they never leave the process.
 	ShowSecrets bool
+	// Visible returns what the sender of a request sees of each of these types. It is called for each answer, for streams every
+	// two seconds, and by several goroutines. Who does not see all objects of all types is told nothing that would tell of the
+	// others: neither figures nor plans, and no references to or from them. Default: everybody sees everything.
+	Visible func(r *http.Request, types []schema.GroupVersionResource) ([]Scope, error)
 	// Hosts are what the Host of a request may be, each a name with its port. Default: loopback addresses and localhost,
 	// with any port.
 	Hosts []string

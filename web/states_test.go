@@ -48,17 +48,17 @@ func TestStates(t *testing.T) {
 
 // TestTablesAreBounded asks for more rows than are remembered: the latest result stays whatever it has.
 func TestTablesAreBounded(t *testing.T) {
-	all := newTables()
-	first, second := all.add("a", make([]string, maxKeys/2)), all.add("a", make([]string, maxKeys/2))
-	if all.get(second, "a") == nil || all.get(first, "a") == nil {
+	all, k := newTables(), &kept{id: "a"}
+	first, second := all.add(k, make([]string, maxKeys/2)), all.add(k, make([]string, maxKeys/2))
+	if all.get(second, k) == nil || all.get(first, k) == nil {
 		t.Error("what has room is forgotten")
 	}
-	third := all.add("a", make([]string, 1))
-	if all.get(second, "a") != nil || all.get(first, "a") == nil || all.get(third, "a") == nil {
+	third := all.add(k, make([]string, 1))
+	if all.get(second, k) != nil || all.get(first, k) == nil || all.get(third, k) == nil {
 		t.Error("what was looked at longest ago does not make way")
 	}
-	large := all.add("a", make([]string, maxKeys+1))
-	if all.get(large, "a") == nil || all.get(third, "a") != nil {
+	large := all.add(k, make([]string, maxKeys+1))
+	if all.get(large, k) == nil || all.get(third, k) != nil {
 		t.Error("the latest is not the one that stays")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,10 +29,12 @@ const (
 type stream struct {
 	h    *Handler
 	w    http.ResponseWriter
+	r    *http.Request
 	sent map[string]row // the rows that the browser has
-	// ids are those of informers, as of the last look at them.
-	ids    map[*dynamicinformer.Informer]string
-	views  map[view]string
+	// shown are the types of which something is seen, as of the last look at them, by informer and by view.
+	shown  atomic.Pointer[map[*dynamicinformer.Informer]*kept]
+	views  map[view]*kept
+	all    bool         // everything is seen
 	reader *feed.Reader // nil where no changes are asked for
 	only   string       // the type whose changes are asked for; empty for all
 }
@@ -52,25 +55,34 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusServiceUnavailable, errors.New("too many pages are open"))
 		return
 	}
-	s := &stream{h: h, w: w, sent: map[string]row{}, only: r.FormValue("type")}
+	s := &stream{h: h, w: w, r: r, sent: map[string]row{}, only: r.FormValue("type")}
 	if r.FormValue("changes") != "" {
 		key := r.FormValue("key")
-		s.reader = h.feed.Read(func(_ *dynamicinformer.Informer, k string) bool { return key == "" || k == key })
+		s.shown.Store(&map[*dynamicinformer.Informer]*kept{})
+		s.reader = h.feed.Read(func(informer *dynamicinformer.Informer, k string) bool {
+			return (key == "" || k == key) && s.sees(informer, k)
+		})
 		defer s.reader.Close()
 		if key == "" {
 			_ = s.reader.Listen(h.source.Factory) // of one that has been shut down there is nothing to hear
 		}
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	if err := s.run(r, words(r.FormValue("match"))); err != nil {
+	if err := s.run(words(r.FormValue("match"))); err != nil {
 		return // the browser has gone, or is too slow
 	}
+}
+
+// sees reports whether the object of a key is seen, as of the last look at the types.
+func (s *stream) sees(informer *dynamicinformer.Informer, key string) bool {
+	k := (*s.shown.Load())[informer]
+	return k != nil && k.scope.sees(key)
 }
 
 // words are what has to be in the names of a change, in any order.
 func words(text string) []string { return strings.Fields(strings.ToLower(text)) }
 
-func (s *stream) run(r *http.Request, match []string) error {
+func (s *stream) run(match []string) error {
 	alive := time.NewTicker(beat)
 	defer alive.Stop()
 	var ready <-chan struct{}
@@ -92,8 +104,8 @@ func (s *stream) run(r *http.Request, match []string) error {
 			err = s.send("beat", struct{}{})
 		case <-s.h.closed:
 			return s.send("end", struct{}{})
-		case <-r.Context().Done():
-			return r.Context().Err()
+		case <-s.r.Context().Done():
+			return s.r.Context().Err()
 		}
 	}
 	return err
@@ -113,6 +125,13 @@ type typesEvent struct {
 // types sends what is new about types, and returns what is closed when there is more.
 func (s *stream) types() (<-chan struct{}, error) {
 	rows, fresh := s.h.figures.now()
+	all, err := s.h.seen(s.r)
+	if err != nil {
+		return fresh, err
+	}
+	if rows, err = s.h.rowsFor(s.r.Context(), all, rows); err != nil {
+		return fresh, err
+	}
 	event := typesEvent{Title: s.h.source.Title, Notice: s.h.source.Notice, Interval: interval.Milliseconds(), All: len(s.sent) == 0, Conditions: s.h.figures.conditions()}
 	now := make(map[string]row, len(rows))
 	for _, r := range rows {
@@ -129,32 +148,29 @@ func (s *stream) types() (<-chan struct{}, error) {
 		}
 	}
 	s.sent = now
-	if err := s.follow(); err != nil {
-		return fresh, err
-	}
+	s.follow(all)
 	return fresh, s.send("types", event)
 }
 
-// follow has the reader hear of informers that are new.
-func (s *stream) follow() error {
+// follow has the reader hear of informers that are new, and of none of which nothing is seen.
+func (s *stream) follow(all []*kept) {
 	if s.reader == nil {
-		return nil
+		return
 	}
-	s.ids, s.views = map[*dynamicinformer.Informer]string{}, map[view]string{}
-	for _, k := range s.h.source.kept() {
-		if s.only != "" && s.only != k.id {
+	shown := map[*dynamicinformer.Informer]*kept{}
+	s.views, s.all = map[view]*kept{}, true
+	for _, k := range all {
+		s.all = s.all && k.scope.All
+		if s.only != "" && s.only != k.id || k.scope.empty() || shown[k.informer] != nil {
 			continue
 		}
-		if _, known := s.ids[k.informer]; known {
-			continue
-		}
-		if err := s.reader.Follow(k.informer); err != nil {
-			continue // it has stopped
-		}
-		s.ids[k.informer] = k.id
-		s.views[view{k.informer.GVR(), k.informer.Status().View}] = k.id
+		shown[k.informer] = k
+		s.views[view{k.informer.GVR(), k.informer.Status().View}] = k
 	}
-	return nil
+	s.shown.Store(&shown)
+	for informer := range shown {
+		_ = s.reader.Follow(informer) // of one that has stopped there is nothing to hear
+	}
 }
 
 // changesEvent tells of changes.
@@ -178,24 +194,33 @@ func (s *stream) changes(match []string) error {
 // addStates adds what has become of types, as many as there may be of changes besides.
 func (s *stream) addStates(event *changesEvent, match []string) {
 	taken, skipped := s.reader.TakeStates()
-	event.Skipped += skipped
+	if s.all {
+		event.Skipped += skipped
+	}
 	added := 0
 	for _, state := range taken {
-		id := s.idOf(state)
-		if s.only != "" && s.only != id || !fits(strings.ToLower(id+" "+state.Op), match) {
+		id, seen := s.idOf(state)
+		if !seen || s.only != "" && s.only != id || !fits(strings.ToLower(id+" "+state.Op), match) {
 			continue
 		}
 		if added++; added > batch {
 			event.Skipped++
 			continue
 		}
+		if !s.all {
+			state.Message = "" // which may name objects
+		}
 		event.Changes = append(event.Changes, stateChange(id, state))
 	}
 }
 
-// idOf names the type of a state: one that is no longer kept, or not known yet, by its group, version and resource.
-func (s *stream) idOf(state feed.State) string {
-	return cmp.Or(s.views[view{state.GVR, state.View}], idOf(state.GVR))
+// idOf names the type of a state: one that is no longer kept, or not known yet, by its group, version and resource. Only who
+// sees everything sees that.
+func (s *stream) idOf(state feed.State) (id string, seen bool) {
+	if k := s.views[view{state.GVR, state.View}]; k != nil {
+		return k.id, true
+	}
+	return idOf(state.GVR), s.all
 }
 
 func (s *stream) addChanges(event *changesEvent, match []string) {
@@ -203,8 +228,11 @@ func (s *stream) addChanges(event *changesEvent, match []string) {
 	event.Skipped += skipped
 	added := 0
 	for _, c := range taken {
-		id, wanted := s.ids[c.Informer]
-		if !wanted || !fits(strings.ToLower(id+" "+c.Key), match) {
+		if !s.sees(c.Informer, c.Key) { // any more
+			continue
+		}
+		id := (*s.shown.Load())[c.Informer].id
+		if !fits(strings.ToLower(id+" "+c.Key), match) {
 			continue
 		}
 		if added++; added > batch {

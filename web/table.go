@@ -2,7 +2,6 @@ package web
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -38,13 +37,13 @@ type tables struct {
 }
 
 type tableKeys struct {
-	id, typeID string
-	keys       []string
+	id, typeID, scope string
+	keys              []string
 }
 
 func newTables() *tables { return &tables{} }
 
-func (t *tables) add(typeID string, keys []string) string {
+func (t *tables) add(k *kept, keys []string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.last++
@@ -54,15 +53,16 @@ func (t *tables) add(typeID string, keys []string) string {
 		sum += len(t.mu.newest[stay].keys)
 		stay++
 	}
-	t.mu.newest = append([]*tableKeys{{id, typeID, keys}}, t.mu.newest[:stay]...)
+	t.mu.newest = append([]*tableKeys{{id, k.id, k.scope.id(), keys}}, t.mu.newest[:stay]...)
 	return id
 }
 
-func (t *tables) get(id, typeID string) *tableKeys {
+// get returns a result of those who see the same of a type; nil for others, and what has been forgotten.
+func (t *tables) get(id string, k *kept) *tableKeys {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, table := range t.mu.newest {
-		if table.id == id && table.typeID == typeID {
+		if table.id == id && table.typeID == k.id && table.scope == k.scope.id() {
 			copy(t.mu.newest[1:i+1], t.mu.newest[:i])
 			t.mu.newest[0] = table
 			return table
@@ -92,7 +92,7 @@ func (h *Handler) table(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, querier, err := h.ask(r.Context(), k, r.FormValue("query"))
+	q, asker, err := h.ask(r, k, r.FormValue("query"))
 	if err != nil {
 		return nil, err
 	}
@@ -104,13 +104,13 @@ func (h *Handler) table(r *http.Request) (any, error) {
 		return nil, refuse("the order of hidden values is hidden, too")
 	}
 	began := time.Now()
-	result, err := querier.Query(r.Context(), q, options)
+	result, err := asker.query(r.Context(), q, options)
 	if err != nil {
 		return nil, err
 	}
 	keys := result.Keys()
 	return tableAnswer{
-		Table: h.tables.add(k.id, keys), Total: len(keys), Objects: result.Plan.Objects, Plan: sentences(result.Plan), Scan: result.Plan.Scan,
+		Table: h.tables.add(k, keys), Total: len(keys), Objects: result.Plan.Objects, Plan: explained(k.scope, result.Plan), Scan: result.Plan.Scan,
 		Warnings: result.Plan.Warnings, ResourceVersion: result.Stamp.ResourceVersion, Stale: result.Stamp.Stale, Microseconds: time.Since(began).Microseconds(),
 	}, nil
 }
@@ -119,30 +119,33 @@ func (h *Handler) table(r *http.Request) (any, error) {
 var openSort = map[string]bool{"": true, "name": true, "namespace": true, "age": true}
 
 // ask reads a query and returns it with what answers it, which waits for references where it asks about these.
-func (h *Handler) ask(ctx context.Context, k *kept, text string) (query.Query, *query.Querier, error) {
+func (h *Handler) ask(r *http.Request, k *kept, text string) (query.Query, asker, error) {
+	asker := h.asker(k)
 	if len(text) > maxQuery {
-		return nil, nil, &problem{http.StatusRequestEntityTooLarge, fmt.Errorf("a query may have %d bytes", maxQuery)}
+		return nil, asker, &problem{http.StatusRequestEntityTooLarge, fmt.Errorf("a query may have %d bytes", maxQuery)}
 	}
-	querier := h.querier(k)
 	if strings.TrimSpace(text) == "" {
-		return query.All(), querier, nil
+		return query.All(), asker, nil
 	}
 	q, err := query.Parse(text)
 	if err != nil {
-		return nil, nil, err
+		return nil, asker, err
 	}
 	follows, _ := query.FollowsReferences(q)
 	if h.hidden(k) && (follows || query.LooksIntoObjects(q)) {
-		return nil, nil, refuse("the values of these objects are hidden, also from queries")
+		return nil, asker, refuse("the values of these objects are hidden, also from queries")
 	}
 	if follows {
-		view, err := h.graph.view(ctx, h.source, k)
-		if err != nil {
-			return nil, nil, err
+		if all, err := h.seesAll(r); err != nil || !all {
+			return nil, asker, cmp.Or(err, refuse("queries about references are for who sees all types in all namespaces"))
 		}
-		querier = querier.WithReferences(view)
+		view, err := h.graph.view(r.Context(), h.source, k)
+		if err != nil {
+			return nil, asker, err
+		}
+		asker.querier = asker.querier.WithReferences(view)
 	}
-	return q, querier, nil
+	return q, asker, nil
 }
 
 // rowsAnswer has some rows of a result.
@@ -164,7 +167,7 @@ func (h *Handler) rows(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	table := h.tables.get(r.FormValue("table"), k.id)
+	table := h.tables.get(r.FormValue("table"), k)
 	if table == nil {
 		return nil, &problem{http.StatusGone, errors.New("this result has been forgotten; ask again")}
 	}

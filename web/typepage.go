@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -42,11 +43,19 @@ type index struct {
 	Unique bool     `json:"unique,omitempty"`
 }
 
+// named returns the type that a request names. It fails where its sender sees nothing of that.
 func (h *Handler) named(r *http.Request) (*kept, error) {
-	if k := h.source.find(r.FormValue("type")); k != nil {
-		return k, nil
+	k := h.source.find(r.FormValue("type"))
+	if k == nil {
+		return nil, notFound("this type is not kept")
 	}
-	return nil, notFound("this type is not kept")
+	if err := h.scoped(r, k); err != nil {
+		return nil, err
+	}
+	if k.scope.empty() {
+		return nil, refuse(cmp.Or(k.scope.Reason, "you may not see this type"))
+	}
+	return k, nil
 }
 
 func (h *Handler) typeOf(r *http.Request) (any, error) {
@@ -59,7 +68,11 @@ func (h *Handler) typeOf(r *http.Request) (any, error) {
 	for _, c := range h.declared(k) {
 		page.Columns = append(page.Columns, column{Name: c.Name, Type: c.Type, Description: c.Description, Wide: c.Priority > 0, Sort: sortPath(c.JSONPath)})
 	}
-	if !page.Hidden {
+	all, err := h.seesAll(r)
+	if err != nil {
+		return nil, err
+	}
+	if all && !page.Hidden {
 		for _, reference := range k.references {
 			page.References = append(page.References, reference.Name)
 		}

@@ -33,12 +33,12 @@ func (h *Handler) values(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, querier, err := h.ask(r.Context(), k, r.FormValue("query"))
+	q, asker, err := h.ask(r, k, r.FormValue("query"))
 	if err != nil {
 		return nil, err
 	}
 	name := r.FormValue("index")
-	counts, err := querier.Values(r.Context(), name, q, query.Options{AllowScan: true})
+	counts, err := asker.values(r.Context(), name, q)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package browser_test
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,6 +30,8 @@ type tab struct {
 	*testing.T
 	ctx context.Context
 	mu  sync.Mutex
+	// origin is where everything has to come from.
+	origin string
 	// errors are what the console has said, expected what it may say.
 	errors, expected []string
 	requests         []string
@@ -37,6 +40,16 @@ type tab struct {
 // open starts a browser and opens an address.
 func open(t *testing.T, address string, width, height int, flags ...chromedp.ExecAllocatorOption) *tab {
 	t.Helper()
+	return openAs(t, address, nil, width, height, flags...)
+}
+
+// openAs is open with headers for all requests.
+func openAs(t *testing.T, address string, headers network.Headers, width, height int, flags ...chromedp.ExecAllocatorOption) *tab {
+	t.Helper()
+	at, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
 	path, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Fatalf("%v: make browser installs it", err)
@@ -51,9 +64,9 @@ func open(t *testing.T, address string, width, height int, flags ...chromedp.Exe
 	ctx, cancelTab := chromedp.NewContext(allocated)
 	ctx, cancelTime := context.WithTimeout(ctx, 3*patience)
 	t.Cleanup(func() { _ = chromedp.Cancel(ctx); cancelTime(); cancelTab() }) // waits until the browser has ended
-	b := &tab{T: t, ctx: ctx}
+	b := &tab{T: t, ctx: ctx, origin: at.Scheme + "://" + at.Host + "/"}
 	chromedp.ListenTarget(ctx, b.hear)
-	b.run(cdplog.Enable(), network.Enable(), runtime.Enable(), chromedp.Navigate(address))
+	b.run(cdplog.Enable(), network.Enable(), runtime.Enable(), network.SetExtraHTTPHeaders(headers), chromedp.Navigate(address))
 	t.Cleanup(b.judge)
 	return b
 }
@@ -93,7 +106,7 @@ func (b *tab) judge() {
 		}
 	}
 	for _, address := range b.requests {
-		if !strings.HasPrefix(address, "http://127.0.0.1:") {
+		if !strings.HasPrefix(address, b.origin) {
 			b.Errorf("the page asked for %s", address)
 		}
 	}

@@ -232,36 +232,75 @@ func testPaths(t *testing.T, s *running.Server) {
 	}
 }
 
-// testPage: the page is for who may get its path, and list every type that it shows.
+// testPage: the page is for who may get its path, and shows what they may list, in all namespaces or in those that they name.
 func testPage(t *testing.T, s *running.Server) {
-	visitor := running.NewUser(t, "visitor")
-	visitor.Grant(t, "", rbacv1.PolicyRule{NonResourceURLs: []string{"/page/*"}, Verbs: []string{"get"}}, rule("list", "workloads"))
-	got := ask(t, s.As(visitor.Config(t)), http.MethodGet, "/page/open")
-	if got.Code != http.StatusForbidden || !strings.Contains(got.Body, "is forbidden: User \\\"system:serviceaccount:default:visitor-") {
-		t.Errorf("without the right to list: %d, %s", got.Code, got.Body)
+	pages := rbacv1.PolicyRule{NonResourceURLs: []string{"/page/*"}, Verbs: []string{"get"}}
+	user := func(name, namespace string, rules ...rbacv1.PolicyRule) *rest.Config {
+		u := running.NewUser(t, name)
+		u.Grant(t, "", pages)
+		if len(rules) > 0 {
+			u.Grant(t, namespace, rules...)
+		}
+		return s.As(u.Config(t))
 	}
-	admin := s.As(harness.Config(t))
-	if got := ask(t, admin, http.MethodGet, "/page/"); got.Code != http.StatusUnauthorized {
+	stranger := running.NewUser(t, "stranger")
+	stranger.Grant(t, "", rule("list", "workloads"))
+	const (
+		workloads, routes = "/api/type?type=workloads.demo.crdcache.dev%2Fv1", "/api/type?type=routes.demo.crdcache.dev%2Fv1"
+		ledger, dns       = "/api/object?type=workloads.demo.crdcache.dev%2Fv1&key=payments%2Fledger", "/api/object?type=workloads.demo.crdcache.dev%2Fv1&key=edge%2Fdns"
+	)
+	visitor, tenant, nobody := user("visitor", "", rule("list", "workloads")), user("tenant", "payments", rule("list", "workloads")), user("nobody", "")
+	for _, visit := range []struct {
+		who        *rest.Config
+		open, base string
+		codes      map[string]int
+	}{
+		{s.As(stranger.Config(t)), "/page/open", "/page", map[string]int{"/": 403, workloads: 403}},
+		{nobody, "/page/open", "/page", map[string]int{"/open": 403, "/": 401}},
+		{visitor, "/page/open", "/page", map[string]int{"/": 200, workloads: 200, ledger: 200, dns: 200, routes: 403}},
+		{tenant, "/page/open", "/page", map[string]int{"/open": 403, "/": 401}},
+		{tenant, "/page/open?namespace=edge", "/page/namespaces/edge", map[string]int{"/": 401}},
+		{tenant, "/page/open?namespace=payments", "/page/namespaces/payments", map[string]int{"/": 200, workloads: 200, ledger: 200, dns: 404, routes: 403}},
+		{tenant, "/page/open?namespace=payments", "/page", map[string]int{workloads: 403, ledger: 403}},
+		{tenant, "/page/open?namespace=payments,edge", "/page/namespaces/edge,payments", map[string]int{ledger: 200, dns: 404}},
+		{tenant, "/page/open?namespace=payments", "/page/namespaces/edge", map[string]int{workloads: 403, dns: 403}},
+		{tenant, "/page/open?namespace=..", "/page/namespaces/..,a", map[string]int{ledger: 400}},
+		{s.As(harness.Config(t)), "/page/open", "/page", map[string]int{"/": 200, workloads: 200, dns: 200, routes: 200}},
+	} {
+		browser := newBrowser(t, visit.who)
+		browser(visit.open)
+		for path, want := range visit.codes {
+			if got, text := browser(visit.base + path); got != want {
+				t.Errorf("%s, then %s: %d, want %d: %.300s", visit.open, path, got, want, text)
+			}
+		}
+	}
+	if got := ask(t, s.As(harness.Config(t)), http.MethodGet, "/page/"); got.Code != http.StatusUnauthorized {
 		t.Errorf("without a session: %d, %s", got.Code, got.Body)
 	}
-	client, err := rest.HTTPClientFor(admin)
+}
+
+// newBrowser returns what gets a path, as a user, with what has been set before.
+func newBrowser(t *testing.T, user *rest.Config) func(path string) (code int, body string) {
+	t.Helper()
+	client, err := rest.HTTPClientFor(user)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if client.Jar, err = cookiejar.New(nil); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{"/page/open": "<html", "/page/api/type?type=workloads.demo.crdcache.dev%2Fv1": `"kind":"Workload"`} {
-		for _, opened := range []string{"/page/open", path} { // in whatever order they come
-			response, err := client.Get(admin.Host + opened)
-			if err != nil {
-				t.Fatal(err)
-			}
-			text, err := io.ReadAll(response.Body)
-			response.Body.Close()
-			if err != nil || opened == path && !strings.Contains(string(text), want) {
-				t.Errorf("%s: %s, %v, %.300s", opened, response.Status, err, text)
-			}
+	return func(path string) (int, string) {
+		t.Helper()
+		response, err := client.Get(user.Host + path)
+		if err != nil {
+			t.Fatal(err)
 		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response.StatusCode, string(text)
 	}
 }

@@ -8,6 +8,7 @@ const states = {
   Pending: { sign: "○", tone: "warn", severity: 2 },
   Syncing: { sign: "◐", tone: "warn", severity: 1 },
   Synced: { sign: "●", tone: "good", severity: 0 },
+  Withheld: { sign: "⊘", tone: "open", severity: -1 },
 };
 
 const look = (row) => (row.state === "Synced" && row.stale ? { sign: "◌", tone: "warn", severity: 4.5 } : states[row.state] ?? { sign: "?", tone: "open", severity: 2 });

@@ -148,8 +148,8 @@ export class TypePage {
   changed() {
     const row = this.types.rows.get(this.id);
     if (!row) return;
-    fill(this.figures, stateOf(row), h("span", {}, h("b", {}, number(row.objects)), " objects"), h("span", {}, h("b", {}, bytes(row.bytes))), h("span", {}, h("b", {}, rate(row.rate) || "0"), " events/s"), h("span", {}, `contact ${row.contact ? `${ago(row.contact)} ago` : "never"}`), row.message ? h("span", { class: row.reason ? "bad" : "" }, row.message) : null);
-    if (!this.page || this.timer || row.events === this.events) return;
+    fill(this.figures, stateOf(row), h("span", {}, h("b", {}, number(row.objects)), " objects"), row.partial ? null : h("span", {}, h("b", {}, bytes(row.bytes))), row.partial ? null : h("span", {}, h("b", {}, rate(row.rate) || "0"), " events/s"), h("span", {}, `contact ${row.contact ? `${ago(row.contact)} ago` : "never"}`), row.message ? h("span", { class: row.reason ? "bad" : "" }, row.message) : null);
+    if (!this.page || this.timer || (!row.partial && row.events === this.events)) return; // whether others see changes is not told
     this.timer = setTimeout(() => this.run(), Math.max(0, this.asked + this.pause - Date.now()));
   }
 }

@@ -1,0 +1,100 @@
+package browser_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/crdcache/crdcache/integration/crdcached/running"
+	"github.com/crdcache/crdcache/integration/harness"
+)
+
+const workloadsID = "workloads.demo.crdcache.dev/v1"
+
+// TestCrdcached looks at the page of crdcached: as somebody who may list everything, and as somebody who may list one type in
+// one namespace.
+func TestCrdcached(t *testing.T) {
+	harness.InstallCRDs(t, harness.Read(t, testdata+"/crds")...)
+	harness.Apply(t, harness.Read(t, testdata+"/objects")...)
+	indexes, err := filepath.Abs(testdata + "/indexes/platform.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := running.Start(t, fmt.Sprintf("types: ['*.demo.crdcache.dev', namespaces]\nindexConfigs: [%s]\npage: {enabled: true}\n", indexes))
+	t.Run("administrator", func(t *testing.T) { testAdministrator(t, s) })
+	t.Run("tenant", func(t *testing.T) { testTenant(t, s) })
+}
+
+// visit opens the page of crdcached as a user.
+func visit(t *testing.T, s *running.Server, user *running.User, path string) *tab {
+	t.Helper()
+	headers := network.Headers{"Authorization": "Bearer " + user.Config(t).BearerToken}
+	return openAs(t, s.URL+path, headers, 1280, 800, chromedp.Flag("ignore-certificate-errors", true))
+}
+
+var pageRight = rbacv1.PolicyRule{NonResourceURLs: []string{"/page/*"}, Verbs: []string{"get"}}
+
+func testAdministrator(t *testing.T, s *running.Server) {
+	user := running.NewUser(t, "administrator")
+	user.Grant(t, "", pageRight, rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}})
+	b := visit(t, s, user, "/page/open")
+	b.has(".connection", "Live")
+	b.has(".grid-row", workloadsID)
+	b.has(".grid-row", "namespaces/v1")
+	b.await("document.querySelector('#withheld').hidden")
+	b.goTo("#/type?id=" + workloadsID)
+	b.has(".grid-row", "ledger")
+	b.has(".grid-row", "storefront")
+	b.has(".side", "environment")
+	b.goTo("#/object?type=" + workloadsID + "&key=payments%2Fledger")
+	b.has(".graph .node", "production-eu")
+	b.change("payments", "ledger")
+	b.picture("object")
+}
+
+func testTenant(t *testing.T, s *running.Server) {
+	user := running.NewUser(t, "tenant")
+	user.Grant(t, "", pageRight)
+	user.Grant(t, "payments", rbacv1.PolicyRule{APIGroups: []string{workloads.Group}, Resources: []string{"workloads"}, Verbs: []string{"list"}})
+	b := visit(t, s, user, "/page/open?namespace=payments")
+	b.has(".connection", "Live")
+	b.has(".grid-row", "⊘ Withheld")
+	b.has("#withheld", "you may not list it")
+	b.await("[...document.querySelectorAll('.grid-row')].some((e) => e.innerText.includes('workloads') && e.innerText.includes('● Synced'))")
+	b.picture("types")
+	b.goTo("#/type?id=" + workloadsID)
+	b.has(".grid-row", "ledger")
+	b.has("details.plan", "5 of 5 objects")
+	b.has(".side", "1 types were not checked")
+	if text := b.text("body"); strings.Contains(text, "storefront") || strings.Contains(text, "dns") {
+		t.Errorf("the page shows other namespaces: %s", text)
+	}
+	b.goTo("#/object?type=" + workloadsID + "&key=payments%2Fledger")
+	b.has(".yaml li", "ledger")
+	b.change("payments", "ledger")
+	b.picture("object")
+}
+
+// change changes an object until the page, which shows it, has told of a change: when it begins to hear of changes does not show.
+func (b *tab) change(namespace, name string) {
+	b.Helper()
+	admin, err := dynamic.NewForConfig(harness.Config(b))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for replicas := 10; !strings.Contains(b.text(".changes"), ".spec.replicas"); replicas++ {
+		patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
+		if _, err := admin.Resource(workloads).Namespace(namespace).Patch(b.ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "night-shift"}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.has(".changes .by", "night-shift")
+}

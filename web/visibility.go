@@ -1,0 +1,113 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/indexers/query"
+)
+
+// Scope says which objects of a type somebody sees.
+type Scope struct {
+	// All has objects of all namespaces seen, and those of types that have none.
+	All bool
+	// Namespaces are those whose objects are seen, where not all are. Without any, the type is named, and nothing else of it
+	// is shown.
+	Namespaces []string
+	// Reason says in words why not all are seen.
+	Reason string
+}
+
+func (s Scope) empty() bool { return !s.All && len(s.Namespaces) == 0 }
+
+// sees reports whether the object of a key is seen.
+func (s Scope) sees(key string) bool {
+	namespace, _, namespaced := strings.Cut(key, "/")
+	return s.All || namespaced && slices.Contains(s.Namespaces, namespace)
+}
+
+// id is equal for scopes in which the same is seen of a type.
+func (s Scope) id() string {
+	if s.All {
+		return "*"
+	}
+	return strings.Join(s.Namespaces, ",") // of which none has a comma
+}
+
+// scoped sets what the sender of a request sees of types. Before, nothing of them is seen.
+func (h *Handler) scoped(r *http.Request, all ...*kept) error {
+	if h.visible == nil {
+		for _, k := range all {
+			k.scope = Scope{All: true}
+		}
+		return nil
+	}
+	types := make([]schema.GroupVersionResource, 0, len(all))
+	for _, k := range all {
+		types = append(types, k.informer.GVR())
+	}
+	scopes, err := h.visible(r, types)
+	if err != nil {
+		return &problem{http.StatusInternalServerError, fmt.Errorf("asking what you may see: %w", err)}
+	}
+	for i, k := range all {
+		k.scope = scopes[i]
+	}
+	return nil
+}
+
+// seen returns all types, with what the sender of a request sees of each.
+func (h *Handler) seen(r *http.Request) ([]*kept, error) {
+	all := h.source.kept()
+	return all, h.scoped(r, all...)
+}
+
+// seesAll reports whether the sender of a request sees everything. What leads from objects to others may be told to nobody
+// else: that it leads nowhere says what there is.
+func (h *Handler) seesAll(r *http.Request) (bool, error) {
+	if h.visible == nil {
+		return true, nil
+	}
+	all, err := h.seen(r)
+	return err == nil && !slices.ContainsFunc(all, func(k *kept) bool { return !k.scope.All }), err
+}
+
+// asker answers queries about the objects of a type that somebody sees, and about no others.
+type asker struct {
+	querier *query.Querier
+	scope   Scope
+}
+
+// within narrows a query down to what is seen.
+func (a asker) within(q query.Query) query.Query {
+	if a.scope.All {
+		return q
+	}
+	return query.And(q, query.In(namespaceIndex, a.scope.Namespaces...))
+}
+
+// query is as that of query.Querier. Where not all objects are seen it tells nothing of the others: no plan, and no warnings.
+func (a asker) query(ctx context.Context, q query.Query, options query.Options) (*query.Result, error) {
+	result, err := a.querier.Query(ctx, a.within(q), options)
+	if err != nil || a.scope.All {
+		return result, err
+	}
+	objects, err := a.count(ctx)
+	result.Plan = &query.Plan{Objects: objects, Scan: result.Plan.Scan}
+	return result, err
+}
+
+// values is as that of query.Querier.
+func (a asker) values(ctx context.Context, index string, q query.Query) ([]query.ValueCount, error) {
+	return a.querier.Values(ctx, index, a.within(q), query.Options{AllowScan: true})
+}
+
+// count returns how many objects are seen.
+func (a asker) count(ctx context.Context) (int, error) {
+	return a.querier.Count(ctx, a.within(query.All()), query.Options{AllowScan: true})
+}

@@ -1,0 +1,152 @@
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// tenant sees workloads in one namespace, environments, and nothing else.
+func tenant(_ *http.Request, types []schema.GroupVersionResource) ([]Scope, error) {
+	scopes := make([]Scope, len(types))
+	for i, gvr := range types {
+		switch gvr.Resource {
+		case "workloads":
+			scopes[i] = Scope{Namespaces: []string{"payments"}, Reason: "not in others"}
+		case "environments":
+			scopes[i] = Scope{All: true}
+		default:
+			scopes[i] = Scope{Reason: "ask for it"}
+		}
+	}
+	return scopes, nil
+}
+
+// TestVisibility asks for what somebody does not see, in every way there is: objects of other namespaces and types, how many
+// there are, and what refers to them.
+func TestVisibility(t *testing.T) {
+	s := newScene(t, Options{Visible: tenant})
+	const own, envs = "workloads.demo.crdcache.dev/v1", "environments.demo.crdcache.dev/v1"
+	for _, endpoint := range []string{"type", "table", "rows", "values", "complete", "dangling", "object", "related"} {
+		if got := s.get(address(endpoint, "type", "routes.demo.crdcache.dev/v1", "key", "storefront/shop"), http.StatusForbidden); !strings.Contains(got, "ask for it") {
+			t.Errorf("%s of a type of which nothing is seen: %s", endpoint, got)
+		}
+	}
+	s.get(address("object", "type", own, "key", "payments/ledger"), http.StatusOK)
+	for _, endpoint := range []string{"object", "related"} {
+		s.get(address(endpoint, "type", own, "key", "edge/dns"), http.StatusNotFound)
+	}
+	for _, q := range []string{"", "namespace=edge || namespace=payments", "!(namespace=none)", `where(.metadata.name)`, "label('!x')"} {
+		table := ask[tableAnswer](s, "table", "type", own, "query", q)
+		rows := s.get(address("rows", "type", own, "table", table.Table, "from", "0"), http.StatusOK)
+		if table.Total == 0 || table.Total != table.Objects || strings.Contains(rows, "edge/") || !strings.Contains(rows, "payments/ledger") {
+			t.Errorf("%q finds %d of %d: %s", q, table.Total, table.Objects, rows)
+		}
+		if want := []string{"Of what you may see: 5 objects in payments."}; cmp.Diff(want, table.Plan) != "" {
+			t.Errorf("the plan of %q is %q", q, table.Plan)
+		}
+	}
+	if got := s.get(address("values", "type", own, "index", "namespace"), http.StatusOK); strings.Contains(got, "edge") || !strings.Contains(got, "payments") {
+		t.Errorf("values are %s", got)
+	}
+	if got := s.get(address("complete", "type", own, "query", "namespace="), http.StatusOK); strings.Contains(got, "edge") {
+		t.Errorf("completions are %s", got)
+	}
+	if got := s.get(address("complete", "type", own, "query", "d"), http.StatusOK); strings.Contains(got, "dangling") {
+		t.Errorf("completions are %s", got)
+	}
+	for _, q := range []string{"dangling()", "refersTo(Environment.demo.crdcache.dev, production-eu)", "referredBy(Route.demo.crdcache.dev, storefront/shop)"} {
+		s.get(address("table", "type", own, "query", q), http.StatusForbidden)
+	}
+	if got := ask[danglingAnswer](s, "dangling", "type", own); len(got.References) > 0 || len(got.Unchecked) != 1 {
+		t.Errorf("what dangles is %v", got)
+	}
+	if got := ask[typePage](s, "type", "type", own); len(got.References) > 0 || got.Kind != "Workload" {
+		t.Errorf("the type is %+v", got)
+	}
+	related := ask[relatedAnswer](s, "related", "type", envs, "key", "production-eu")
+	for _, r := range append(related.Owned, related.Referred...) {
+		if !strings.HasPrefix(r.Key, "payments/") || r.Type != own {
+			t.Errorf("what refers to an environment is %+v", r)
+		}
+	}
+	if len(related.Referred) == 0 {
+		t.Error("nothing refers to an environment")
+	}
+}
+
+// TestVisibilityOfStreams: figures and changes are of what is seen.
+func TestVisibilityOfStreams(t *testing.T) {
+	s := newScene(t, Options{Visible: tenant})
+	events := s.listen("changes", "1")
+	rows := map[string]*sampled{}
+	await(t, events, "types", func(data string) bool {
+		for _, r := range typesOf(t, data).Rows {
+			rows[r.Resource] = r
+		}
+		return len(rows) > 4
+	})
+	if got := rows["routes"].row; got.State != stateWithheld || got.Message != "ask for it" || got.Objects != 0 || got.Bytes != 0 || got.Since != 0 {
+		t.Errorf("a type of which nothing is seen is told of as %+v", got)
+	}
+	if got := rows["workloads"].row; got.State != "Synced" || got.Objects != 5 || !got.Partial || got.Bytes != 0 || got.Events != 0 {
+		t.Errorf("a type of which some is seen is told of as %+v", got)
+	}
+	if got := rows["environments"].row; got.State != "Synced" || got.Objects < 2 || got.Partial || got.Bytes == 0 {
+		t.Errorf("a type of which all is seen is told of as %+v", got)
+	}
+	s.update(workloads, "edge", "dns", `{"spec":{"replicas":7}}`)
+	s.update(workloads, "payments", "ledger", `{"spec":{"replicas":7}}`)
+	await(t, events, "changes", func(data string) bool {
+		if strings.Contains(data, "edge/dns") || strings.Contains(data, "skipped") {
+			t.Errorf("changes are %s", data)
+		}
+		return strings.Contains(data, "payments/ledger")
+	})
+}
+
+// TestTablesOfOthers: what somebody has found is not for those who see other objects.
+func TestTablesOfOthers(t *testing.T) {
+	s := newScene(t, Options{Visible: func(r *http.Request, types []schema.GroupVersionResource) ([]Scope, error) {
+		if r.Header.Get("Fails") != "" {
+			return nil, errors.New("nobody answers")
+		}
+		scopes := make([]Scope, len(types))
+		for i := range types {
+			scopes[i] = Scope{Namespaces: r.Header.Values("Sees"), All: r.Header.Get("Sees") == ""}
+		}
+		return scopes, nil
+	}})
+	const id = "workloads.demo.crdcache.dev/v1"
+	table := ask[tableAnswer](s, "table", "type", id)
+	path := address("rows", "type", id, "table", table.Table, "from", "0")
+	s.get(path, http.StatusOK)
+	for header, want := range map[string]int{"Sees": http.StatusGone, "Fails": http.StatusInternalServerError} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.server.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set(header, "edge")
+		response, err := s.client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("with %s the answer is %s", header, response.Status)
+		}
+	}
+}
+
+func typesOf(t *testing.T, data string) (event typesEvent) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(data), &event); err != nil {
+		t.Fatal(err)
+	}
+	return event
+}

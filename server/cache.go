@@ -60,7 +60,10 @@ func newCache(client *rest.Config, config *Config) (c *cache, err error) {
 	if c.tracker, err = discovery.NewTracker(client, discovery.TrackerOptions{}); err != nil {
 		return nil, err
 	}
-	options := dynamicinformer.Options{Config: client, Types: c.tracker.Types(), MemoryBudget: config.MemoryBudget.Value()}
+	// The defaults are for what the page and live follow besides, so that there is one informer for each type.
+	options := dynamicinformer.Options{
+		Config: client, Types: c.tracker.Types(), MemoryBudget: config.MemoryBudget.Value(), Defaults: dynamicinformer.ResourceOptions{Storage: c.storage},
+	}
 	if config.PersistenceDirectory != "" {
 		c.kept = disk.New(config.PersistenceDirectory, disk.Options{})
 		options.Persistence = c.kept
@@ -204,6 +207,9 @@ func (c *cache) conditions() []condition {
 		text, good := status.String(), status.State == dynamicinformer.StateSynced && !status.Stale
 		if good && !c.live.Serves(k.resource.GVR.GroupResource()) {
 			text, good = errNotServed.Error(), false
+		}
+		if kept := k.handle.Informer().Persistence(); kept.Err != nil {
+			text, good = fmt.Sprintf("%s; not kept for the next start: %v", text, kept.Err), false
 		}
 		out = append(out, condition{k.resource.String(), text, good})
 	}

@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
@@ -80,6 +79,9 @@ type Limits struct {
 	BurstBytes     resource.Quantity `json:"burstBytes"`
 	// Connections is how many connections are accepted at once; more wait. Default: 10,000.
 	Connections int `json:"connections"`
+	// ConnectionsPerAddress is how many of these one address of clients may have; more are closed. Where a proxy or load balancer
+	// stands before the server, its address is that of all clients. Default: 1,000.
+	ConnectionsPerAddress int `json:"connectionsPerAddress"`
 }
 
 // DefaultConfig returns what counts where a file says nothing else. It keeps no types.
@@ -91,13 +93,13 @@ func DefaultConfig() Config {
 			WriteTimeout: metav1.Duration{Duration: 30 * time.Second},
 		},
 		Limits: Limits{
-			Requests: 100, Watches: 1000, TotalWatches: 10_000, Connections: 10_000,
+			Requests: 100, Watches: 1000, TotalWatches: 10_000, Connections: 10_000, ConnectionsPerAddress: 1000,
 			BytesPerSecond: resource.MustParse("64Mi"), BurstBytes: resource.MustParse("1Gi"),
 		},
 	}
 }
 
-// LoadConfig reads a file over the defaults. It refuses fields that it does not know. What the config lacks or contradicts is
+// LoadConfig reads a file over the defaults. It refuses fields that it does not know, in the case in which they are written. What the config lacks or contradicts is
 // for Validate to say.
 func LoadConfig(file string) (Config, error) {
 	config := DefaultConfig()
@@ -106,7 +108,7 @@ func LoadConfig(file string) (Config, error) {
 	if err != nil {
 		return config, err
 	}
-	if err := yaml.UnmarshalStrict(text, &config); err != nil {
+	if err := decode(text, &config); err != nil {
 		return config, fmt.Errorf("%s: %w", file, err)
 	}
 	if config.APIVersion != ConfigAPIVersion || config.Kind != ConfigKind {
@@ -164,7 +166,8 @@ func (l Limits) validate() error {
 	var problems []error
 	for name, value := range map[string]int64{
 		"requests": int64(l.Requests), "watches": int64(l.Watches), "totalWatches": int64(l.TotalWatches), "connections": int64(l.Connections),
-		"bytesPerSecond": l.BytesPerSecond.Value(), "burstBytes": l.BurstBytes.Value(),
+		"connectionsPerAddress": int64(l.ConnectionsPerAddress),
+		"bytesPerSecond":        l.BytesPerSecond.Value(), "burstBytes": l.BurstBytes.Value(),
 	} {
 		if value < 0 {
 			problems = append(problems, fmt.Errorf("limits.%s: %d is negative; 0 is no limit", name, value))

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,20 +54,31 @@ limits: {watches: 5, bytesPerSecond: 0}
 
 func TestConfigsThatAreWrong(t *testing.T) {
 	for text, want := range map[string]string{
-		"types: [a]":                                       `apiVersion "" and kind ""`,
-		header + "type: [a]":                               `unknown field "type"`,
-		header + "types: [a]\nstorage: metadata":           "cannot be served",
-		header + "types: [a]\nstorage: fast":               "no storage mode",
-		header:                                             "name what is to be kept",
-		header + "types: ['a b']":                          "types:",
-		header + "types: [a]\nwatches: {max: 1s}":          "watches.max: 1s is less than watches.min",
-		header + "types: [a]\nwatches: {min: 1ms}":         "watches.min: 1ms is less than 1s",
-		header + "types: [a]\nwatches: {writeTimeout: 0s}": "watches.writeTimeout",
-		header + "types: [a]\nlimits: {watches: -1}":       "limits.watches: -1 is negative",
-		header + "types: [a]\nlimits: {burstBytes: 1}":     "limits.burstBytes: 1 is less than",
-		header + "types: [a]\npage: {hosts: ['a:1']}":      "page.hosts: have no effect",
-		header + "types: [a]\nhistory: 0":                  "history: 0 is less than 1",
-		header + "types: [a]\nmemoryBudget: -1":            "memoryBudget: -1 is negative",
+		"types: [a]":                                               `apiVersion "" and kind ""`,
+		header + "type: [a]":                                       `unknown field "type"`,
+		header + "types: [a]\nstorage: metadata":                   "cannot be served",
+		header + "types: [a]\nstorage: fast":                       "no storage mode",
+		header:                                                     "name what is to be kept",
+		header + "types: ['a b']":                                  "types:",
+		header + "types: [a]\nwatches: {max: 1s}":                  "watches.max: 1s is less than watches.min",
+		header + "types: [a]\nwatches: {min: 1ms}":                 "watches.min: 1ms is less than 1s",
+		header + "types: [a]\nwatches: {writeTimeout: 0s}":         "watches.writeTimeout",
+		header + "types: [a]\nlimits: {watches: -1}":               "limits.watches: -1 is negative",
+		header + "types: [a]\nlimits: {burstBytes: 1}":             "limits.burstBytes: 1 is less than",
+		header + "types: [a]\npage: {hosts: ['a:1']}":              "page.hosts: have no effect",
+		header + "types: [a]\nmemorybudget: 1Gi":                   `unknown field "memorybudget"`,
+		header + "types: [a]\nlimits: {Watches: 1, watch: 2}":      `unknown field "limits.Watches"`,
+		header + "types: [a]\nmemoryBudget: lots":                  "memoryBudget: quantities must match",
+		header + "types: [a]\nlimits: {burstBytes: 1 GB}":          "limits.burstBytes: quantities must match",
+		header + "types: [a]\nlimits: {watches: many}":             "limits.watches: a string is no int",
+		header + "types: [a]\nlimits: 5":                           "limits: a number is no server.Limits",
+		header + "types: a":                                        "types: a string is no []string",
+		header + "types: [a]\nwatches: {min: soon}":                `watches.min: time: invalid duration "soon"`,
+		header + "types: [a]\nsecrets: sometimes":                  "secrets: a string is no bool",
+		header + "types: [a]\nlimits: {connectionsPerAddress: -1}": "limits.connectionsPerAddress: -1 is negative",
+		"[a]":                                   "a array is no server.Config",
+		header + "types: [a]\nhistory: 0":       "history: 0 is less than 1",
+		header + "types: [a]\nmemoryBudget: -1": "memoryBudget: -1 is negative",
 		header + "types: [a]\nlimits: {requests: 1, watches: 1}\nlimits: {requests: 2}": `key "limits" already set`,
 	} {
 		config, err := LoadConfig(write(t, text))
@@ -117,5 +129,52 @@ func TestFlagsThatAreWrong(t *testing.T) {
 		if err := options.Complete(set); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s gives %v, want %q", flag, err, want)
 		}
+	}
+}
+
+// TestEverythingWrongIsTold: not only what comes first.
+func TestEverythingWrongIsTold(t *testing.T) {
+	_, err := LoadConfig(write(t, header+"types: [a]\nmemoryBudget: lots\nlimits: {watches: many, burstBytes: 1 GB}\n"))
+	for _, want := range []string{"memoryBudget:", "limits.watches:", "limits.burstBytes:"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %s", err, want)
+		}
+	}
+	if _, err := LoadConfig(write(t, "")); err == nil || !strings.Contains(err.Error(), `kind ""`) {
+		t.Errorf("of an empty file: %v", err)
+	}
+}
+
+// TestIndexNames: an index is not named like a field, by which authorizers might know it.
+func TestIndexNames(t *testing.T) {
+	for name, refused := range map[string]bool{"spec.nodeName": true, "metadata.name": true, "type": true, "node": false, "image-host": false} {
+		file := write(t, fmt.Sprintf(`apiVersion: crdcache.dev/v1alpha1
+kind: IndexConfig
+metadata: {name: pods}
+spec:
+  resources:
+  - name: pods
+    match: {group: "", version: v1, resource: pods}
+    indexes: [{name: %s, path: .metadata.labels.a}]
+`, name))
+		_, err := newSelection(&Config{IndexConfigs: []string{file}})
+		if refused != (err != nil && strings.Contains(err.Error(), "named like a field")) || !refused && err != nil {
+			t.Errorf("an index %q gives %v", name, err)
+		}
+	}
+}
+
+// TestCertificatesThatAreWrong: the error names the file.
+func TestCertificatesThatAreWrong(t *testing.T) {
+	options := NewOptions()
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	options.AddFlags(set)
+	file := write(t, "no certificate")
+	if err := set.Parse([]string{"--bind-address=127.0.0.1", "--secure-port=0", "--tls-cert-file", file, "--tls-private-key-file", file}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := options.genericConfig(newLimits(Limits{}, 0))
+	if err == nil || !strings.Contains(err.Error(), "--tls-cert-file "+file) {
+		t.Errorf("the error is %v", err)
 	}
 }

@@ -30,6 +30,9 @@ func newSelection(config *Config) (*selection, error) {
 	if s.indexes, err = indexers.Load(config.IndexConfigs...); err != nil {
 		return nil, err
 	}
+	if err := checkIndexNames(s.indexes); err != nil {
+		return nil, err
+	}
 	for _, r := range s.indexes.Resources {
 		name := nameOf(r.Match)
 		if _, err := discovery.ParseName(name); err != nil {

@@ -1,11 +1,13 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,8 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	genericserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/util/compatibility"
-
-	"golang.org/x/net/netutil"
 )
 
 // Server serves a cache of a cluster. It is made by New.
@@ -41,14 +41,15 @@ func New(options *Options) (*Server, error) {
 	if s.cache, err = newCache(client, &options.Config); err != nil {
 		return nil, err
 	}
-	if s.config, err = options.genericConfig(); err != nil {
+	limits := newLimits(options.Config.Limits, options.Config.Watches.WriteTimeout.Duration)
+	if s.config, err = options.genericConfig(limits); err != nil {
 		return nil, err
 	}
 	serving, end := context.WithCancel(context.Background()) // ended by the shutdown of the generic server
 	s.endWatches = end
 	watches := options.Config.Watches
 	router := &router{
-		cache: s.cache, limits: newLimits(options.Config.Limits, watches.WriteTimeout.Duration),
+		cache: s.cache, limits: limits,
 		watches: &watchTimes{min: watches.Min.Duration, max: watches.Max.Duration, serving: serving},
 	}
 	if options.Config.Page.Enabled {
@@ -93,7 +94,7 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 // genericConfig is that of the generic server, as far as the options say it.
-func (o *Options) genericConfig() (*genericserver.Config, error) {
+func (o *Options) genericConfig(limits *limits) (*genericserver.Config, error) {
 	config := genericserver.NewConfig(serializer.NewCodecFactory(newScheme()))
 	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
 	config.RequestTimeout, config.ShutdownDelayDuration = o.RequestTimeout, o.ShutdownDelay
@@ -109,11 +110,9 @@ func (o *Options) genericConfig() (*genericserver.Config, error) {
 		return nil, fmt.Errorf("making a certificate: %w", err)
 	}
 	if err := o.SecureServing.ApplyToConfig(config); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("serving with %s: %w", o.certificates(), err)
 	}
-	if most := o.Config.Limits.Connections; most > 0 {
-		config.SecureServing.Listener = netutil.LimitListener(config.SecureServing.Listener, most)
-	}
+	config.SecureServing.Listener = boundConnections(config.SecureServing.Listener, o.Config.Limits, limits.refused.WithLabelValues("connectionsPerAddress"))
 	if err := o.Authentication.ApplyTo(&config.Authentication, config.SecureServing, nil); err != nil {
 		return nil, fmt.Errorf("authentication: %w", err)
 	}
@@ -124,6 +123,18 @@ func (o *Options) genericConfig() (*genericserver.Config, error) {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
 	return config, nil
+}
+
+// certificates names the files that the server is to show.
+func (o *Options) certificates() string {
+	var files []string
+	if pair := o.SecureServing.ServerCert.CertKey; pair.CertFile != "" {
+		files = append(files, fmt.Sprintf("--tls-cert-file %s and --tls-private-key-file %s", pair.CertFile, pair.KeyFile))
+	}
+	for _, pair := range o.SecureServing.SNICertKeys {
+		files = append(files, fmt.Sprintf("--tls-sni-cert-key %s,%s", pair.CertFile, pair.KeyFile))
+	}
+	return cmp.Or(strings.Join(files, ", "), "a certificate of its own")
 }
 
 // listen takes a free port where none is named. The log says which.

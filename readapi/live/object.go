@@ -70,8 +70,12 @@ func (o object) JSON() ([]byte, error) {
 // AppendJSON implements readapi.Object. Requests for other versions than the one that is kept never get here.
 func (o object) AppendJSON(dst []byte, _ string) ([]byte, error) {
 	err := o.view(func(text []byte) {
+		if o.custom {
+			dst = append(dst, text...)
+			return
+		}
 		kind, version, rest, found := cutType(text)
-		if o.custom || !found {
+		if !found {
 			dst = append(dst, text...)
 			return
 		}
@@ -85,8 +89,12 @@ func (o object) AppendJSON(dst []byte, _ string) ([]byte, error) {
 // AppendItem implements readapi.ListItem.
 func (o object) AppendItem(dst []byte) ([]byte, error) {
 	err := o.view(func(text []byte) {
+		if o.custom {
+			dst = append(dst, text...)
+			return
+		}
 		_, _, rest, found := cutType(text)
-		if o.custom || !found {
+		if !found {
 			dst = append(dst, text...)
 			return
 		}

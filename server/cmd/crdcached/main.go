@@ -35,6 +35,7 @@ func run(ctx context.Context, args []string) error {
 	set.SetNormalizeFunc(flag.WordSepNormalizeFunc)
 	options.AddFlags(set)
 	logsapi.AddFlags(logging, set)
+	printVersion := set.Bool("version", false, "Print the version, and end.")
 	if err := set.Parse(args); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			return nil
@@ -43,6 +44,10 @@ func run(ctx context.Context, args []string) error {
 	}
 	if set.NArg() > 0 {
 		return fmt.Errorf("%q is no flag: types are named by --type", set.Arg(0))
+	}
+	if *printVersion {
+		_, err := fmt.Println(version())
+		return err
 	}
 	if err := logsapi.ValidateAndApply(logging, nil); err != nil {
 		return err

@@ -1,0 +1,34 @@
+package server
+
+import (
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/discovery/crd"
+)
+
+// TestOneInformerOfDefinitions: what live and the page follow of CustomResourceDefinitions is what is kept of them, where they are
+// kept, too. Two of them would be listed twice, and could not both be kept in one folder.
+func TestOneInformerOfDefinitions(t *testing.T) {
+	config := DefaultConfig()
+	c, err := newCache(&rest.Config{Host: "https://cluster.example"}, &config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.live.Close()
+	p, err := newPage(c, PageConfig{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	k, err := c.acquire(discovery.Resource{GVR: crd.GVR})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.handle.Release()
+	if all := c.factory.Informers(); len(all) != 1 {
+		t.Errorf("there are %d informers of definitions", len(all))
+	}
+}

@@ -1,0 +1,124 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+)
+
+// arrivals are connections that come from addresses, in this order.
+type arrivals struct {
+	net.Listener
+	from []string
+}
+
+func (a *arrivals) Accept() (net.Conn, error) {
+	if len(a.from) == 0 {
+		return nil, io.EOF
+	}
+	ours, theirs := net.Pipe()
+	_ = theirs.Close()
+	c := &arrival{Conn: ours, from: &net.TCPAddr{IP: net.ParseIP(a.from[0]), Port: 1000 + len(a.from)}}
+	a.from = a.from[1:]
+	return c, nil
+}
+
+type arrival struct {
+	net.Conn
+	from net.Addr
+}
+
+func (a *arrival) RemoteAddr() net.Addr { return a.from }
+
+// TestConnectionsOfAnAddress: one address cannot take what others need.
+func TestConnectionsOfAnAddress(t *testing.T) {
+	refused := prometheus.NewCounter(prometheus.CounterOpts{Name: "refused"})
+	from := &arrivals{from: []string{"10.0.0.1", "10.0.0.1", "10.0.0.1", "10.0.0.2", "fd00::1", "10.0.0.1"}}
+	l := boundConnections(from, Limits{Connections: 5, ConnectionsPerAddress: 2}, refused)
+	var got []string
+	var open []net.Conn
+	for range 4 {
+		c, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		open = append(open, c)
+		got = append(got, c.RemoteAddr().(*net.TCPAddr).IP.String())
+	}
+	if diff := cmp.Diff([]string{"10.0.0.1", "10.0.0.1", "10.0.0.2", "fd00::1"}, got); diff != "" {
+		t.Errorf("accepted are (-want +got):\n%s", diff)
+	}
+	if n := testutil.ToFloat64(refused); n != 1 {
+		t.Errorf("%v are refused, want 1", n)
+	}
+	for range 2 { // closing twice gives back one
+		_ = open[0].Close()
+	}
+	if c, err := l.Accept(); err != nil || c.RemoteAddr().(*net.TCPAddr).IP.String() != "10.0.0.1" {
+		t.Errorf("after one has gone: %v", err)
+	}
+	if _, err := l.Accept(); !errors.Is(err, io.EOF) {
+		t.Errorf("at the end: %v", err)
+	}
+}
+
+// deadlines records those that are set on the connections of a listener.
+type deadlines struct {
+	net.Listener
+	mu  sync.Mutex
+	set []time.Time
+}
+
+func (d *deadlines) Accept() (net.Conn, error) {
+	c, err := d.Listener.Accept()
+	return &timed{c, d}, err
+}
+
+type timed struct {
+	net.Conn
+	of *deadlines
+}
+
+func (c *timed) SetReadDeadline(t time.Time) error {
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	c.of.set = append(c.of.set, t)
+	return c.Conn.SetReadDeadline(t)
+}
+
+// TestHandshakesEndSoon: net/http sets a deadline for the handshake, which is made an earlier one, and takes it back after that,
+// from when on its deadlines count.
+func TestHandshakesEndSoon(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	recorded := &deadlines{Listener: server.Listener}
+	server.Listener = boundConnections(recorded, Limits{}, prometheus.NewCounter(prometheus.CounterOpts{Name: "refused"}))
+	server.Config.ReadHeaderTimeout = time.Hour
+	server.StartTLS()
+	defer server.Close()
+	before := time.Now()
+	response, err := server.Client().Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	recorded.mu.Lock()
+	defer recorded.mu.Unlock()
+	if len(recorded.set) < 3 {
+		t.Fatalf("deadlines are %v", recorded.set)
+	}
+	if first := recorded.set[0]; first.Before(before) || first.After(time.Now().Add(helloTime)) {
+		t.Errorf("the handshake may last until %v, and began after %v", first, before)
+	}
+	if !recorded.set[1].IsZero() || recorded.set[2].Before(before.Add(time.Hour)) {
+		t.Errorf("after the handshake deadlines are %v", recorded.set[1:])
+	}
+}

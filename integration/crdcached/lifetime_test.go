@@ -248,3 +248,24 @@ func TestOutage(t *testing.T) {
 		return nil
 	})
 }
+
+// TestFolderThatCannotBeUsed: what cannot be kept for the next start is served all the same, and an operator sees why it is not kept.
+func TestFolderThatCannotBeUsed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := running.Start(t, "types: [namespaces]\npersistenceDirectory: "+file+"\n")
+	admin := s.As(harness.Config(t))
+	if got := ask(t, admin, http.MethodGet, "/api/v1/namespaces?resourceVersion=0"); got.Code != http.StatusOK || got.Header.Get("Crdcache-Served") != "cache" {
+		t.Errorf("the list is %d, %v", got.Code, got.Header)
+	}
+	harness.Eventually(t, func(context.Context) error {
+		for path, want := range map[string]string{"/readyz/types": "[-]namespaces.v1. Synced; not kept for the next start: ", "/metrics": `crdcache_persisted_informers{state="Failing"} 1`} {
+			if got := ask(t, admin, http.MethodGet, path); !strings.Contains(got.Body, want) {
+				return fmt.Errorf("%s does not have %q", path, want)
+			}
+		}
+		return nil
+	})
+}

@@ -35,7 +35,7 @@ var (
 const victimConfig = `
 types: ["*.example.com"]
 watches: {min: 5s, max: 6s, writeTimeout: 2s}
-limits: {requests: 50, watches: 20000, totalWatches: 20000, connections: 2000, bytesPerSecond: 64Mi, burstBytes: 256Mi}
+limits: {requests: 50, watches: 20000, totalWatches: 20000, connections: 600, connectionsPerAddress: 300, bytesPerSecond: 64Mi, burstBytes: 256Mi}
 `
 
 // rules let somebody read widgets.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/crdcache/crdcache/integration/crdcached/running"
 	"github.com/crdcache/crdcache/integration/harness"
+	"github.com/crdcache/crdcache/integration/internal/document"
 )
 
 var (
@@ -30,6 +32,7 @@ var (
 	loadUpdates  = flag.Int("load-updates", 100, "how many objects TestLoad changes in each of its phases")
 	loadRate     = flag.Int("load-rate", 200, "how many that are in a second, at most")
 	loadLists    = flag.Int("load-lists", 1, "how often TestLoad lists all")
+	loadDocument = flag.String("load-document", "", "document whose section \"Load\" is to have the figures")
 )
 
 // loadConfig has no limits for one user, who is all there are.
@@ -49,17 +52,35 @@ func TestLoad(t *testing.T) {
 	servers := []measured{
 		{"kube-apiserver", cluster, harness.APIServerPID(t)}, {"crdcached", s.As(cluster), s.PID()},
 	}
-	t.Logf("%d objects; crdcached takes %d MiB, kube-apiserver %d MiB", *loadObjects, memoryOf(t, servers[1].pid)>>20, memoryOf(t, servers[0].pid)>>20)
+	l.record("memory with the objects in it, before anybody reads", "MiB", float64(memoryOf(t, servers[0].pid)>>20), float64(memoryOf(t, servers[1].pid)>>20))
 	for _, version := range []string{"", "0"} {
 		for _, compressed := range []bool{false, true} {
+			var used []float64
 			for _, server := range servers {
-				l.list(server, version, compressed)
+				used = append(used, l.list(server, version, compressed))
 			}
+			l.record(listName(version, compressed), "ms", used...)
 		}
 	}
+	var events, memory []float64
 	for _, server := range servers {
-		l.watched(server, *loadWatchers, l.watched(server, 0, 0))
+		event, watch := l.watched(server, *loadWatchers, l.changes(server, 0).used)
+		events, memory = append(events, event), append(memory, watch)
 	}
+	l.record("1,000 events told", "ms", events...)
+	l.record("memory of a watch", "KiB", memory...)
+	l.tell()
+}
+
+func listName(version string, compressed bool) string {
+	name := "LIST of all, as recent as it gets"
+	if version != "" {
+		name = "LIST of all with `resourceVersion=" + version + "`"
+	}
+	if compressed {
+		name += ", the client accepts gzip"
+	}
+	return name
 }
 
 // measured is a server whose process is looked at.
@@ -73,6 +94,37 @@ type load struct {
 	*testing.T
 	gvr       schema.GroupVersionResource
 	namespace string
+	size      int64 // of a list
+	rates     []string
+	rows      []string
+}
+
+// record adds what was measured of kube-apiserver and of crdcached.
+func (l *load) record(what, unit string, figures ...float64) {
+	times := "" // where a figure is lost in what else the process does, there is no factor
+	if figures[0] > 0 && figures[1] > 0 {
+		times = fmt.Sprintf("%.1f ×", figures[0]/figures[1])
+	}
+	l.rows = append(l.rows, fmt.Sprintf("| %s | %.4g %s | %.4g %s | %s |", what, figures[0], unit, figures[1], unit, times))
+}
+
+// tell logs a table of all that was measured, with what else the machine did meanwhile, and writes it into the document.
+func (l *load) tell() {
+	l.Helper()
+	busy, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		l.Fatal(err)
+	}
+	text := fmt.Sprintf("%d objects, %d MB as a list; %d watches by one client, %d changes, which came at %s a second for %d asked for; %d processors, with a load of %s at the end.\n\n",
+		*loadObjects, l.size/1e6, *loadWatchers, *loadUpdates, strings.Join(l.rates, " and "), *loadRate, runtime.NumCPU(), strings.Fields(string(busy))[0])
+	text += "| | kube-apiserver | crdcached | less by |\n|---|--:|--:|--:|\n" + strings.Join(l.rows, "\n") + "\n"
+	l.Logf("\n%s", text)
+	if *loadDocument == "" {
+		return
+	}
+	if err := document.WriteSection(*loadDocument, "Load", text); err != nil {
+		l.Error(err)
+	}
 }
 
 // fill creates the objects, each of some 1.4 KB, and has them deleted in the end.
@@ -111,8 +163,8 @@ func inParallel(times int, do func(i int) error, failed func(...any)) {
 	workers.Wait()
 }
 
-// list lists all, and logs what that costs a server.
-func (l *load) list(server measured, version string, compressed bool) {
+// list lists all, and returns how many milliseconds of processor time that costs a server.
+func (l *load) list(server measured, version string, compressed bool) float64 {
 	l.Helper()
 	config := rest.CopyConfig(server.config)
 	config.DisableCompression = !compressed
@@ -120,15 +172,15 @@ func (l *load) list(server measured, version string, compressed bool) {
 	if err != nil {
 		l.Fatal(err)
 	}
-	size := l.download(client, config, version) // once before, so that what is kept for lists is there
+	l.size = l.download(client, config, version) // once before, so that what is kept for lists is there
 	begin := cpuOf(l.T, server.pid)
 	for range *loadLists {
 		l.download(client, config, version)
 	}
-	used := (cpuOf(l.T, server.pid) - begin) / time.Duration(*loadLists)
-	l.Logf("LIST of %d, %d MB, resourceVersion=%q, gzip %v: %s takes %v of processor time, %d MiB", *loadObjects, size>>20, version, compressed,
-		server.name, used.Round(time.Millisecond), memoryOf(l.T, server.pid)>>20)
+	return milliseconds(cpuOf(l.T, server.pid)-begin) / float64(*loadLists)
 }
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 func (l *load) download(client *http.Client, config *rest.Config, version string) (size int64) {
 	l.Helper()
@@ -146,9 +198,23 @@ func (l *load) download(client *http.Client, config *rest.Config, version string
 	return size
 }
 
-// watched changes objects while a server has watches, and logs what that costs, less what its process uses without. It returns
-// all of that.
-func (l *load) watched(server measured, watchers int, without time.Duration) time.Duration {
+// watched changes objects while a server has watches. It returns how many milliseconds of processor time 1,000 events cost, less
+// what its process uses for the changes without watches, and how many KiB of memory a watch takes.
+func (l *load) watched(server measured, watchers int, without time.Duration) (event, watch float64) {
+	l.Helper()
+	before := memoryOf(l.T, server.pid)
+	with := l.changes(server, watchers)
+	l.rates = append(l.rates, fmt.Sprintf("%.0f", float64(*loadUpdates)/with.lasted.Seconds()))
+	told := float64(watchers * *loadUpdates)
+	return milliseconds(with.used-without) * 1000 / told, float64(memoryOf(l.T, server.pid)-before) / 1024 / float64(watchers)
+}
+
+// spent is what changes take.
+type spent struct{ used, lasted time.Duration }
+
+// changes changes objects while a server has watches, all of which have to be told. It returns the processor time of the server,
+// and how long the changes took.
+func (l *load) changes(server measured, watchers int) spent {
 	l.Helper()
 	client, err := rest.HTTPClientFor(server.config)
 	if err != nil {
@@ -158,7 +224,6 @@ func (l *load) watched(server measured, watchers int, without time.Duration) tim
 	if err != nil {
 		l.Fatal(err)
 	}
-	before := memoryOf(l.T, server.pid)
 	path := server.config.Host + "/apis/example.com/v1/widgets?watch=true&timeoutSeconds=3600&resourceVersion=" + list.GetResourceVersion()
 	ctx, cancel := context.WithCancel(l.Context())
 	defer cancel()
@@ -173,17 +238,12 @@ func (l *load) watched(server measured, watchers int, without time.Duration) tim
 	opened.Wait()
 	begin, start := cpuOf(l.T, server.pid), time.Now()
 	l.change(ctx)
+	lasted := time.Since(start)
 	readers.Wait()
-	lasted, used := time.Since(start), cpuOf(l.T, server.pid)-begin
 	if lost.Load() != 0 {
 		l.Errorf("%s did not tell %d changes", server.name, lost.Load())
 	}
-	if watchers > 0 {
-		l.Logf("%d watches of %s, %d changes in %v: %v of processor time for each 1,000 events, %d KiB for each watch", watchers, server.name,
-			*loadUpdates, lasted.Round(time.Second), ((used - without) * 1000 / time.Duration(watchers**loadUpdates)).Round(time.Microsecond),
-			(memoryOf(l.T, server.pid)-before)>>10/watchers)
-	}
-	return used
+	return spent{cpuOf(l.T, server.pid) - begin, lasted}
 }
 
 // change changes objects at the rate, or as fast as the cluster can.

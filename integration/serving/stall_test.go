@@ -25,18 +25,17 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// silentConnections are opened, and say nothing, or begin to say something.
+// silentConnections are more than the server accepts, all of one address. They say nothing, or begin to say something.
 func (v *victim) silentConnections(t *testing.T) {
-	for i := range 200 {
-		c, err := net.Dial("tcp", strings.TrimPrefix(v.URL, "https://"))
+	stranger := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	for i := range 700 {
+		c, err := stranger.DialContext(t.Context(), "tcp", strings.TrimPrefix(v.URL, "https://"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = c.Close() })
 		if i%2 == 0 { // a hello that never comes to its end
-			if _, err := c.Write([]byte{0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01}); err != nil {
-				t.Fatal(err)
-			}
+			_, _ = c.Write([]byte{0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01}) // which the server may not want
 		}
 	}
 	v.wants(t, v.guestConfig, v.path(v.open), nil, http.StatusOK)

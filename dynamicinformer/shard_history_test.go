@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -24,8 +25,8 @@ type shardHistory struct {
 	// live are the objects on the server, by key; told what the handler was told, the versions by key and UID.
 	live map[string]*unstructured.Unstructured
 	told map[string]string
-	// deleted are the UIDs of what was deleted on the server.
-	deleted sync.Map
+	// deleted are the UIDs of what was deleted on the server, buried those of what the handler was told to be deleted.
+	deleted, buried sync.Map
 }
 
 func identity(obj any) string {
@@ -33,7 +34,16 @@ func identity(obj any) string {
 	return o.GetNamespace() + "/" + o.GetName() + " " + string(o.GetUID())
 }
 
-// handler checks that what it is told adds up: nothing twice, and nothing deleted that exists.
+// version is that of an object; those of the server are numbers.
+func (h *shardHistory) version(obj any) int {
+	version, err := strconv.Atoi(obj.(metav1.Object).GetResourceVersion())
+	if err != nil {
+		h.Error(err)
+	}
+	return version
+}
+
+// handler checks that what it is told adds up: nothing twice, nothing older than before, and nothing deleted that exists.
 func (h *shardHistory) handler() cache.ResourceEventHandler {
 	gone := func(what string, obj any) {
 		id := identity(obj)
@@ -47,11 +57,17 @@ func (h *shardHistory) handler() cache.ResourceEventHandler {
 			if _, known := h.told[identity(obj)]; known {
 				h.Errorf("added %s twice", identity(obj))
 			}
+			if _, buried := h.buried.Load(obj.(metav1.Object).GetUID()); buried {
+				h.Errorf("added %s, after it was deleted", identity(obj))
+			}
 			h.told[identity(obj)] = obj.(metav1.Object).GetResourceVersion()
 		},
 		UpdateFunc: func(before, obj any) {
 			if h.told[identity(obj)] != before.(metav1.Object).GetResourceVersion() {
 				h.Errorf("updated %s, told of %s before", identity(obj), h.told[identity(obj)])
+			}
+			if h.version(obj) < h.version(before) {
+				h.Errorf("updated %s from %d to %d", identity(obj), h.version(before), h.version(obj))
 			}
 			h.told[identity(obj)] = obj.(metav1.Object).GetResourceVersion()
 		},
@@ -63,6 +79,7 @@ func (h *shardHistory) handler() cache.ResourceEventHandler {
 			if _, deleted := h.deleted.Load(obj.(metav1.Object).GetUID()); !deleted {
 				h.Errorf("deleted %s, which exists", identity(obj))
 			}
+			h.buried.Store(obj.(metav1.Object).GetUID(), true)
 		},
 	}, func(obj any) { gone("departed", obj) })
 }
@@ -142,12 +159,19 @@ func (h *shardHistory) settle(step string) {
 	if err := h.informer.WaitForShard(context.Background()); err != nil {
 		h.Error(err)
 	}
+	namespaces := 1
+	if !h.informer.options.Namespaces.set.IsAll() {
+		namespaces = 3
+	}
+	if open := int(h.sharding.Watches.Load()); open > namespaces {
+		h.Errorf("%s: %d watches are open", step, open)
+	}
 }
 
 // TestShardHistories: whatever happens, the cache comes to hold what of the shard is on the server, and what handlers are told
 // adds up to the same; no object is told as deleted that exists.
 func TestShardHistories(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range uint64(24) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			options := ResourceOptions{}
 			if seed%3 == 1 {

@@ -56,6 +56,8 @@ type Part struct {
 	Name string
 	// Selection is what is read of a shard; nil: everything.
 	Selection *requests.Selection
+	// Joins are the names of the parts whose place it takes.
+	Joins []string
 	// Known says that a source of types says that the type is there, Late that the namespace has come while the type was
 	// followed, so that rights in it may come a moment later.
 	Known, Late bool

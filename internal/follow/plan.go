@@ -33,25 +33,30 @@ type plannedPart struct {
 // take makes the parts of these namespaces the ones that run, and reports whether that changes anything.
 func (p *plan) take(namespaces []string) bool {
 	var keys []partKey
+	joins := map[*requests.Selection][]*requests.Selection{}
 	if p.Shard == nil {
 		for _, name := range namespaces {
 			keys = append(keys, partKey{namespace: name})
 		}
 	} else {
 		for name, selections := range p.Shard.selections(namespaces) {
-			for _, selection := range selections {
+			for selection := range selections {
 				keys = append(keys, partKey{name, selection})
+				joins[selection] = selections[selection]
 			}
 		}
 	}
 	next := make(map[partKey]plannedPart, len(keys))
-	same := p.begun && len(keys) == len(p.parts)
 	for _, key := range keys {
-		part, ok := p.parts[key]
-		if !ok {
-			part, same = p.make(key), false
+		if part, ok := p.parts[key]; ok {
+			next[key] = part
 		}
-		next[key] = part
+	}
+	same := p.begun && len(keys) == len(p.parts) && len(next) == len(keys)
+	for _, key := range keys {
+		if _, ok := next[key]; !ok {
+			next[key] = p.make(key, joins[key.selection], next)
+		}
 	}
 	p.parts, p.begun = next, true
 	if !same && p.Shard != nil {
@@ -60,21 +65,27 @@ func (p *plan) take(namespaces []string) bool {
 	return !same
 }
 
-// make returns a part that has not run.
-func (p *plan) make(key partKey) plannedPart {
+// make returns a part that has not run, and joins some that do. Others are beside it.
+func (p *plan) make(key partKey, joins []*requests.Selection, beside map[partKey]plannedPart) plannedPart {
 	described := p.describe(p.generation, key.namespace)
 	described.Selection = key.selection
-	if p.follows(key.namespace) { // ranges have been added
+	if partIn(beside, key.namespace) { // ranges have been added
 		described.Name = fmt.Sprintf("%s, hashes %v", cmp.Or(key.namespace, "all namespaces"), key.selection.Ranges())
-	} else {
-		described.Late = p.begun && key.namespace != ""
 	}
-	return plannedPart{p.part(described, p.forbidden), described.Name}
+	described.Late = p.begun && key.namespace != "" && !partIn(p.parts, key.namespace)
+	var joined []informer.Selection
+	for _, selection := range joins {
+		joined = append(joined, selection)
+		described.Joins = append(described.Joins, p.parts[partKey{key.namespace, selection}].name)
+	}
+	part := p.part(described, p.forbidden)
+	part.Joins = joined
+	return plannedPart{part, described.Name}
 }
 
-// follows reports whether there is a part in a namespace.
-func (p *plan) follows(namespace string) bool {
-	for key := range p.parts {
+// partIn reports whether one of some parts is in a namespace.
+func partIn(parts map[partKey]plannedPart, namespace string) bool {
+	for key := range parts {
 		if key.namespace == namespace {
 			return true
 		}

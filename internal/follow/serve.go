@@ -94,7 +94,7 @@ func (f *Follower) describe(g *generation, namespace string) Part {
 func (f *Follower) part(p Part, forbidden func(error)) informer.Part {
 	part := informer.Part{Namespace: p.Namespace, ListerWatcher: f.Requests.ListWatch(p, forbidden)}
 	if p.Selection != nil {
-		part.Selection, part.Listed = p.Selection, func() { f.Shard.listed(p.Selection) }
+		part.Selection, part.Listed = p.Selection, func(ordered bool) { f.Shard.listed(p.Selection, ordered) }
 	}
 	return part
 }

@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,7 +15,7 @@ type Shard struct {
 	wanted func() requests.Ranges
 	// told is called, with no lock held, when State returns something else.
 	told func()
-	// news has an element when more may be wanted than is followed.
+	// news has an element when other parts may have to be followed.
 	news chan struct{}
 	// dropped counts what came and was not in the shard.
 	dropped atomic.Int64
@@ -23,6 +24,8 @@ type Shard struct {
 		sync.Mutex
 		// parts are those that are followed, by their selections.
 		parts map[*requests.Selection]*shardPart
+		// ending are the selections of parts that others take the place of, which may still run.
+		ending []*requests.Selection
 		// namespaces are those that are followed; none where there is none to follow, and nil while nothing is followed.
 		namespaces []string
 	}
@@ -32,6 +35,10 @@ type Shard struct {
 type shardPart struct {
 	namespace string
 	listed    bool
+	// ordered says that its resource versions have an order, so that it can be joined with others.
+	ordered bool
+	// joins are the selections of the parts that it takes the place of.
+	joins []*requests.Selection
 }
 
 // NewShard returns a shard of the ranges that wanted returns, of which nothing is followed yet. told is called, with no lock
@@ -50,18 +57,25 @@ func (s *Shard) Narrow() {
 	for selection := range s.mu.parts {
 		selection.Narrow(wanted)
 	}
+	for _, selection := range s.mu.ending {
+		selection.Narrow(wanted)
+	}
 }
 
 // Changed says that something else is wanted, after Narrow.
 func (s *Shard) Changed() {
+	s.wake()
+	s.told()
+}
+
+func (s *Shard) wake() {
 	select {
 	case s.news <- struct{}{}:
 	default:
 	}
-	s.told()
 }
 
-// changes has an element when more may be wanted than is followed. It never has where there is no shard.
+// changes has an element when other parts may have to be followed. It never has where there is no shard.
 func (s *Shard) changes() <-chan struct{} {
 	if s == nil {
 		return nil
@@ -84,7 +98,7 @@ func (s *Shard) State() requests.ShardStatus {
 			missing = missing.Or(selection.Ranges())
 		}
 		covered[p.namespace] = covered[p.namespace].Or(selection.Ranges())
-		state.Filter = weaker(state.Filter, selection.Filter())
+		state.Filter = state.Filter.And(selection.Filter())
 	}
 	if len(s.mu.parts) == 0 {
 		state.Filter = requests.ShardFilterUnknown
@@ -98,27 +112,17 @@ func (s *Shard) State() requests.ShardStatus {
 	return state
 }
 
-// weaker returns what is known of two parts together.
-func weaker(a, b requests.ShardFilter) requests.ShardFilter {
-	switch {
-	case a == requests.ShardFilterClient || b == requests.ShardFilterClient:
-		return requests.ShardFilterClient
-	case a == b:
-		return a
-	}
-	return requests.ShardFilterUnknown
-}
-
-// listed takes note that a part has listed.
-func (s *Shard) listed(selection *requests.Selection) {
+// listed records that a part has listed, and whether it can be joined with others since.
+func (s *Shard) listed(selection *requests.Selection, ordered bool) {
 	s.mu.Lock()
 	p, ok := s.mu.parts[selection]
 	news := ok && !p.listed
-	if news {
-		p.listed = true
+	if ok {
+		p.listed, p.ordered = true, ordered
 	}
 	s.mu.Unlock()
 	if news {
+		s.wake()
 		s.told()
 	}
 }
@@ -127,7 +131,7 @@ func (s *Shard) listed(selection *requests.Selection) {
 func (s *Shard) forget() {
 	s.mu.Lock()
 	clear(s.mu.parts)
-	s.mu.namespaces = nil
+	s.mu.namespaces, s.mu.ending = nil, nil
 	s.mu.Unlock()
 	s.told()
 }
@@ -138,29 +142,54 @@ func (s *Shard) followNothing() {
 	s.told()
 }
 
-// selections returns the selections of some namespaces: those that there are, as far as anything is left of them, and, for what is
-// wanted besides, one more each.
-func (s *Shard) selections(namespaces []string) map[string][]*requests.Selection {
+// selections returns the selections of the parts of some namespaces, each with those of the parts that it joins: the selections
+// that there are, as far as anything is left of them, and, for what is wanted besides, one more each. Of those that there are,
+// those that have listed become one. What was returned before has taken effect.
+func (s *Shard) selections(namespaces []string) map[string]map[*requests.Selection][]*requests.Selection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.namespaces = append([]string{}, namespaces...)
+	s.mu.namespaces, s.mu.ending = append([]string{}, namespaces...), nil
+	maps.DeleteFunc(s.mu.parts, func(selection *requests.Selection, p *shardPart) bool {
+		return len(selection.Ranges()) == 0 || !slices.Contains(namespaces, p.namespace)
+	})
+	s.joinLocked()
 	wanted := s.wanted()
-	all := map[string][]*requests.Selection{}
+	all := map[string]map[*requests.Selection][]*requests.Selection{}
+	for _, namespace := range namespaces {
+		all[namespace] = map[*requests.Selection][]*requests.Selection{}
+	}
 	followed := map[string]requests.Ranges{}
 	for selection, p := range s.mu.parts {
-		if len(selection.Ranges()) == 0 || !slices.Contains(namespaces, p.namespace) {
-			delete(s.mu.parts, selection)
-			continue
-		}
-		all[p.namespace] = append(all[p.namespace], selection)
+		all[p.namespace][selection] = p.joins
 		followed[p.namespace] = followed[p.namespace].Or(selection.Ranges())
 	}
-	for _, namespace := range namespaces {
+	for namespace, those := range all {
 		if missing := wanted.Minus(followed[namespace]); len(missing) > 0 {
 			selection := requests.NewSelection(s.key, missing, s.told, &s.dropped)
 			s.mu.parts[selection] = &shardPart{namespace: namespace}
-			all[namespace] = append(all[namespace], selection)
+			those[selection] = nil
 		}
 	}
 	return all
+}
+
+// joinLocked has one part of each namespace take the place of those that have listed, so that there are no more watches than it
+// takes, however often ranges are added.
+func (s *Shard) joinLocked() {
+	joining := map[string][]*requests.Selection{}
+	for selection, p := range s.mu.parts {
+		if p.listed && p.ordered {
+			joining[p.namespace] = append(joining[p.namespace], selection)
+		}
+	}
+	for namespace, those := range joining {
+		if len(those) < 2 {
+			continue
+		}
+		for _, selection := range those {
+			delete(s.mu.parts, selection)
+		}
+		s.mu.ending = append(s.mu.ending, those...)
+		s.mu.parts[those[0].Join(those[1:]...)] = &shardPart{namespace: namespace, listed: true, ordered: true, joins: those}
+	}
 }

@@ -50,6 +50,14 @@ type trouble struct {
 	err      error
 }
 
+// worse returns the trouble that has lasted longer.
+func (t trouble) worse(other trouble) trouble {
+	if t.reason == requests.ReasonNone || other.reason != requests.ReasonNone && other.since.Before(t.since) {
+		return other
+	}
+	return t
+}
+
 // state is the state that facts amount to at a time. It is pure: every rule about states is here.
 func (f facts) state(now time.Time) State {
 	switch {

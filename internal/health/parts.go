@@ -57,6 +57,15 @@ func (p *part) well() bool {
 	return p.waitingSince.IsZero() && p.list.reason == requests.ReasonNone && p.watch.reason == requests.ReasonNone
 }
 
+// join has the part take over what is wrong with another: of several troubles, the one that has lasted longest.
+func (p *part) join(other *part) {
+	p.listed = p.listed || other.listed
+	if p.waitingSince.IsZero() || !other.waitingSince.IsZero() && other.waitingSince.Before(p.waitingSince) {
+		p.waitingSince = other.waitingSince
+	}
+	p.list, p.watch = p.list.worse(other.list), p.watch.worse(other.watch)
+}
+
 // set adds a part, or puts it in the place of the one of its name.
 func (p *parts) set(one *part) {
 	switch {

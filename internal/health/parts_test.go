@@ -73,3 +73,33 @@ func BenchmarkManyParts(b *testing.B) {
 		})
 	}
 }
+
+// TestJoinedParts: what is wrong with the parts that one joins is not forgotten with them, but is over when a request succeeds.
+func TestJoinedParts(t *testing.T) {
+	h := New(schema.GroupVersionResource{}, "", time.Now)
+	h.Started()
+	defer h.Stopped("")
+	g := h.Begin("v1", "")
+	well, troubled := h.Reporter(g, "well"), h.Reporter(g, "troubled")
+	for _, r := range []Reporter{well, troubled} {
+		r.RequestStarted(requests.VerbList)
+		r.Answer(requests.VerbList, nil)
+	}
+	h.Synced(g)
+	troubled.Answer(requests.VerbWatch, apierrors.NewForbidden(schema.GroupResource{}, "", nil))
+	before, _ := h.Snapshot()
+	joined := h.Reporter(g, "all", "well", "troubled", "unknown")
+	h.Consists([]string{"all"}, nil, "")
+	if s, _ := h.Snapshot(); before.State != StateDegraded || s.State != StateDegraded || !strings.HasPrefix(s.Message, "in all: ") {
+		t.Errorf("joined: %v, %q; before: %v", s.State, s.Message, before.State)
+	}
+	troubled.Answer(requests.VerbWatch, nil) // nobody listens any more
+	if s, _ := h.Snapshot(); s.State != StateDegraded {
+		t.Errorf("after what one that is gone reports: %v", s.State)
+	}
+	joined.RequestStarted(requests.VerbWatch)
+	joined.Answer(requests.VerbWatch, nil)
+	if s, _ := h.Snapshot(); s.State != StateSynced {
+		t.Errorf("after a watch: %v, %q", s.State, s.Message)
+	}
+}

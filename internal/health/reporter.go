@@ -19,11 +19,17 @@ type Reporter struct {
 var _ requests.Reporter = Reporter{}
 
 // Reporter returns the one for a part of a generation, by its name, empty for everything; the one before it for the same
-// part records nothing any more.
-func (h *Health) Reporter(generation int, name string) Reporter {
+// part records nothing any more. What is wrong with parts that it joins, by their names, is wrong with it until its own
+// requests say otherwise.
+func (h *Health) Reporter(generation int, name string, joins ...string) Reporter {
 	p := &part{name: name}
 	h.update(func(f *facts, s *Status) {
 		if f.running && s.Generation == generation {
+			for _, joined := range joins {
+				if other, ok := f.parts.all[joined]; ok {
+					p.join(other)
+				}
+			}
 			f.parts.set(p)
 		}
 	})

@@ -32,9 +32,10 @@ type InlineWatcher interface {
 type inline struct {
 	*generation
 	lw     InlineWatcher
-	target cache.ReflectorStore
-	// version is the resource version that was seen last; empty before the first list.
-	version string
+	target target
+	// version is the resource version that was seen last; empty before the first list. latest is one that some of the target had
+	// come to before, or empty.
+	version, latest string
 	// resumes says that the target has come to version already, so that the first round has no list.
 	resumes bool
 	// ordered says that what comes is in the order of resource versions.
@@ -131,7 +132,7 @@ func (w *inline) apply(ctx context.Context, event watch.Event) {
 	case watch.Deleted:
 		err = w.target.Delete(event.Object)
 	case watch.Bookmark:
-		err = w.Bookmark(version)
+		err = w.target.Bookmark(version)
 	}
 	if err != nil {
 		utilruntime.HandleErrorWithContext(ctx, err, "Unable to apply watch event", "reflector", w.informer.reflectorName(), "type", event.Type)
@@ -203,6 +204,6 @@ func (l inlineLister) renew(options *metav1.ListOptions) {
 	// before it.
 	oldest := options.ResourceVersion == "0" && l.version != ""
 	if (oldest || !unordered(options.ResourceVersion)) && options.ResourceVersionMatch != metav1.ResourceVersionMatchExact {
-		options.ResourceVersion = l.version
+		options.ResourceVersion = later(l.version, l.latest)
 	}
 }

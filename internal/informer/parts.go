@@ -22,8 +22,12 @@ type Part struct {
 	Namespace string
 	// Selection tells which objects of the namespace are of the part; nil: all.
 	Selection Selection
-	// Listed is called, with no lock held, whenever the part has listed; nil: nobody is told.
-	Listed func()
+	// Listed is called, with no lock held, whenever the part has listed; nil: nobody is told. ordered says that it may be joined
+	// with others from then on: its resource versions have an order.
+	Listed func(ordered bool)
+	// Joins are the selections of parts of the namespace that run and that this one takes the place of: it selects what they do,
+	// and goes on from what they have come to.
+	Joins []Selection
 	// ListerWatcher lists and watches the part.
 	ListerWatcher cache.ListerWatcher
 	// Past is what an earlier process kept, for a part that is alone; nil: nothing.
@@ -116,9 +120,10 @@ func (i *Informer) RunEmpty(ctx context.Context, listed func()) error {
 // part is the store that the reflector of one of several parts writes to.
 type part struct {
 	*generation
-	prefix    string    // of its keys
-	selection Selection // of the objects with these keys; nil: all
-	listed    func()    // called when it has listed; may be nil
+	prefix    string     // of its keys
+	selection Selection  // of the objects with these keys; nil: all
+	listed    func(bool) // called when it has listed; may be nil
+	progress
 	// hasListed says that the generation does not wait for the part to list, relisting that the next list is not its
 	// first. Both are guarded by Informer.mu.
 	hasListed, relisting bool
@@ -140,8 +145,9 @@ func (p *part) Replace(list []any, resourceVersion string) error {
 		}
 		if done {
 			p.announce()
+			p.progress = progress{version: resourceVersion}
 			if p.listed != nil {
-				p.listed()
+				p.listed(isVersion(resourceVersion))
 			}
 			return nil
 		}

@@ -14,7 +14,8 @@ import (
 // RunChangingParts is RunParts with parts that come and go. next returns the parts, each with a namespace or a selection, that
 // run from then on; it is called again as soon as they do and those that are no longer among them have ended, and may
 // take its time. It ends the generation by returning false, which it has to when its context has ended. Parts are
-// told apart by their namespaces and selections: one that was there before goes on as it is. Objects outside all namespaces are
+// told apart by their namespaces and selections: one that was there before goes on as it is, and one that joins others goes on
+// where they are. Objects outside all namespaces are
 // removed, and handlers told of deletions; those inside that no part selects depart.
 //
 // The informer has synced, and listed is called, when each part has listed; parts that come later change neither.
@@ -62,6 +63,9 @@ func (p Part) key() partKey { return partKey{p.Namespace, p.Selection} }
 // runningPart is a part with the reflector that feeds it.
 type runningPart struct {
 	part
+	// joins are the selections of the parts that it takes the place of; joined says that another has taken its place.
+	joins  []Selection
+	joined bool
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the reflector has ended
 }
@@ -75,7 +79,8 @@ func (s *partSet) become(ctx context.Context, parts []Part) error {
 		wanted[key] = true
 		if s.running[key] == nil {
 			added[key] = &runningPart{
-				part: part{generation: s.generation, prefix: p.prefix(), selection: p.Selection, listed: p.Listed}, done: make(chan struct{}),
+				part:  part{generation: s.generation, prefix: p.prefix(), selection: p.Selection, listed: p.Listed},
+				joins: p.Joins, done: make(chan struct{}),
 			}
 		}
 	}
@@ -87,6 +92,9 @@ func (s *partSet) become(ctx context.Context, parts []Part) error {
 			gone = append(gone, r)
 			delete(s.running, key)
 		}
+	}
+	for _, r := range added {
+		r.join(gone)
 	}
 	if err := s.swap(parts, added, gone); err != nil {
 		return err
@@ -102,13 +110,29 @@ func (s *partSet) become(ctx context.Context, parts []Part) error {
 	return nil
 }
 
+// join has the part take the place of some of those that have gone.
+func (r *runningPart) join(gone []*runningPart) {
+	if len(r.joins) == 0 {
+		return
+	}
+	var from []*runningPart
+	for _, g := range gone {
+		if g.prefix == r.prefix && slices.Contains(r.joins, g.selection) {
+			g.joined = true
+			from = append(from, g)
+		}
+	}
+	r.progress = joined(from)
+	r.hasListed, r.relisting = true, true
+}
+
 // run starts the reflector of a part.
 func (s *partSet) run(ctx context.Context, r *runningPart, lw cache.ListerWatcher) {
 	ctx, r.cancel = context.WithCancel(ctx)
 	// Ended by become, or with the generation.
 	s.workers.Go(func() {
 		defer close(r.done)
-		s.informer.reflect(ctx, s.generation, source{target: &r.part, lw: lw}, 0)
+		s.informer.reflect(ctx, s.generation, source{target: &r.part, lw: lw, version: r.version, latest: r.latest()}, 0)
 	})
 }
 
@@ -123,11 +147,11 @@ func (s *partSet) swap(wanted []Part, added map[partKey]*runningPart, gone []*ru
 	}
 	i.mu.wholeOf = nil
 	s.partsOfSet = len(s.running) + len(added)
-	if s.unlisted > 0 {
-		s.unlisted += len(added)
-	} else {
-		for _, r := range added {
+	for _, r := range added {
+		if s.unlisted == 0 {
 			r.hasListed = true // as far as the generation goes
+		} else if !r.hasListed {
+			s.unlisted++
 		}
 	}
 	for _, r := range gone {
@@ -137,7 +161,9 @@ func (s *partSet) swap(wanted []Part, added map[partKey]*runningPart, gone []*ru
 	}
 	var changes []store.Change
 	for _, r := range gone {
-		changes = append(changes, i.removeLocked(r.prefix, r.ownsLocked)...)
+		if !r.joined {
+			changes = append(changes, i.removeLocked(r.prefix, r.ownsLocked)...)
+		}
 	}
 	if !s.begun {
 		changes = i.removeOutsideLocked(wanted)

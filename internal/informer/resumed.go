@@ -18,9 +18,10 @@ var errResumed = errors.New("the content is there already")
 // resumed has a reflector that does all by itself begin with a watch. It answers the reflector's first list with nothing but
 // the resource version, and keeps what follows from that away from the store, which has the content already.
 type resumed struct {
-	*generation
+	target
 	cache.ListerWatcherWithContext
-	version string
+	// version is what the content has come to, latest what some of it has, or empty.
+	version, latest string
 	// answers says that the first list has still to be answered, skips that its result has still to come.
 	answers, skips bool
 }
@@ -45,6 +46,7 @@ func (r *resumed) Watch(options metav1.ListOptions) (watch.Interface, error) {
 // ListWithContext implements cache.ListerWithContext.
 func (r *resumed) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	if !r.answers {
+		r.renew(&options)
 		return r.ListerWatcherWithContext.ListWithContext(ctx, options)
 	}
 	r.answers, r.skips = false, true
@@ -55,10 +57,20 @@ func (r *resumed) ListWithContext(ctx context.Context, options metav1.ListOption
 
 // WatchWithContext implements cache.WatcherWithContext.
 func (r *resumed) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	if r.answers && options.SendInitialEvents != nil && *options.SendInitialEvents {
-		return nil, errResumed
+	if options.SendInitialEvents != nil && *options.SendInitialEvents {
+		if r.answers {
+			return nil, errResumed
+		}
+		r.renew(&options)
 	}
 	return r.ListerWatcherWithContext.WatchWithContext(ctx, options)
+}
+
+// renew has everything be listed as it was when some of it was last seen, or later.
+func (r *resumed) renew(options *metav1.ListOptions) {
+	if !unordered(options.ResourceVersion) && options.ResourceVersionMatch != metav1.ResourceVersionMatchExact {
+		options.ResourceVersion = later(options.ResourceVersion, r.latest)
+	}
 }
 
 // Replace implements cache.ReflectorStore.
@@ -67,5 +79,5 @@ func (r *resumed) Replace(list []any, resourceVersion string) error {
 		r.skips = false
 		return nil
 	}
-	return r.generation.Replace(list, resourceVersion)
+	return r.target.Replace(list, resourceVersion)
 }

@@ -103,26 +103,36 @@ func (i *Informer) end(g *generation) {
 // source is what a reflector lists and watches through, and where that goes.
 type source struct {
 	// target is the generation or a part of it.
-	target cache.ReflectorStore
+	target target
 	lw     cache.ListerWatcher
 	// version is what the target has come to already; empty: everything is to be listed.
 	version string
+	// latest is what some of it has come to, before which nothing is listed again; empty where that is version.
+	latest string
+}
+
+// target is where a reflector writes to.
+type target interface {
+	cache.TransformingStore
+	cache.ReflectorBookmarkStore
 }
 
 // reflect lists and watches, again and again with a growing pause, until the context ends.
 func (i *Informer) reflect(ctx context.Context, g *generation, from source, resync time.Duration) {
 	// The reflector knows what to do with objects that are not of the type.
 	if direct, ok := from.lw.(InlineWatcher); ok && i.options.ExampleObject == nil {
-		i.reflectInline(ctx, g, &inline{generation: g, lw: direct, target: from.target, version: from.version, resumes: from.version != ""}, resync)
+		i.reflectInline(ctx, g, &inline{
+			generation: g, lw: direct, target: from.target, version: from.version, latest: from.latest, resumes: from.version != "",
+		}, resync)
 		return
 	}
-	target, lw := from.target, from.lw
+	to, lw := cache.ReflectorStore(from.target), from.lw
 	if direct, ok := lw.(cache.ListerWatcherWithContext); ok && from.version != "" {
-		continued := &resumed{generation: g, ListerWatcherWithContext: direct, version: from.version, answers: true}
-		target, lw = continued, continued
+		continued := &resumed{target: from.target, ListerWatcherWithContext: direct, version: from.version, latest: from.latest, answers: true}
+		to, lw = continued, continued
 	}
-	r := i.newReflector(ctx, g, target, lw, resync)
-	if from.target == cache.ReflectorStore(g) {
+	r := i.newReflector(ctx, g, to, lw, resync)
+	if from.target == target(g) {
 		i.reflector.Store(r)
 	}
 	i.repeat(ctx, g, r, r.ListAndWatchWithContext)

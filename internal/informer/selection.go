@@ -54,12 +54,12 @@ func (p *part) admitsLocked(next store.Prepared) bool {
 		return false
 	}
 	held, found := p.informer.store.Snapshot().Get(next.Key)
-	if !found || p.selection.Has(held) {
-		return true
-	}
-	order, err := compareVersions(resourceVersion(next.Item), resourceVersion(held))
-	return err != nil || order >= 0
+	return !found || p.holds(held) || !older(resourceVersion(next.Item), resourceVersion(held))
 }
+
+// holds reports whether an object that the cache has is of the part, and has come to it by its own stream, so that what the
+// stream brings next is newer.
+func (p *part) holds(held Item) bool { return p.selection.Has(held) && len(p.ahead) == 0 }
 
 // ownsLocked reports whether the object that is held under a key, which has the part's prefix, is of the part.
 func (p *part) ownsLocked(key string) bool {
@@ -71,13 +71,39 @@ func (p *part) ownsLocked(key string) bool {
 }
 
 // Add implements cache.ReflectorStore.
-func (p *part) Add(obj any) error { return p.putIf(obj, p.admitsLocked) }
+func (p *part) Add(obj any) error {
+	return p.apply(obj, func() error { return p.putIf(obj, p.admitsLocked) })
+}
 
 // Update implements cache.ReflectorStore.
-func (p *part) Update(obj any) error { return p.putIf(obj, p.admitsLocked) }
+func (p *part) Update(obj any) error { return p.Add(obj) }
 
 // Delete implements cache.ReflectorStore. An object that is held for another part is another one.
-func (p *part) Delete(obj any) error { return p.deleteIf(obj, p.ownsLocked) }
+func (p *part) Delete(obj any) error {
+	return p.apply(obj, func() error {
+		return p.deleteIf(obj, func(key string) bool {
+			held, found := p.informer.store.Snapshot().Get(key)
+			return p.selection == nil || !found || p.holds(held) || p.selection.Has(held) && !older(resourceVersion(obj), resourceVersion(held))
+		})
+	})
+}
+
+// Bookmark implements cache.ReflectorBookmarkStore.
+func (p *part) Bookmark(resourceVersion string) error {
+	p.reach(resourceVersion)
+	return p.generation.Bookmark(resourceVersion)
+}
+
+// apply applies an event of an object, unless the part knows of it. Should that panic, everything is listed again: the part has
+// not come to it then.
+func (p *part) apply(obj any, change func() error) error {
+	if p.knows(obj) {
+		return nil
+	}
+	err := change()
+	p.reach(resourceVersion(obj))
+	return err
+}
 
 // Depart has objects leave the cache that exist, as far as is known: those that do not stay. Handlers are told if they are
 // Departed, and it is no deletion. Before, narrow is called, which may have selections of parts select fewer objects: nothing

@@ -25,6 +25,17 @@ const (
 	ShardFilterClient ShardFilter = "client"
 )
 
+// And returns what is known of two parts together.
+func (f ShardFilter) And(other ShardFilter) ShardFilter {
+	switch {
+	case f == ShardFilterClient || other == ShardFilterClient:
+		return ShardFilterClient
+	case f == other:
+		return f
+	}
+	return ShardFilterUnknown
+}
+
 // ShardStatus is what is known of the shard that an informer follows. It never changes.
 type ShardStatus struct {
 	// Key is what is hashed.
@@ -66,6 +77,17 @@ func NewSelection(key ShardKey, ranges Ranges, changed func(), dropped *atomic.I
 	unknown := ShardFilterUnknown
 	s.filter.Store(&unknown)
 	return s
+}
+
+// Join returns a selection of what is selected now by this one and others of the same key.
+func (s *Selection) Join(others ...*Selection) *Selection {
+	ranges, filter := s.Ranges(), s.Filter()
+	for _, other := range others {
+		ranges, filter = ranges.Or(other.Ranges()), filter.And(other.Filter())
+	}
+	joined := NewSelection(s.Key, ranges, s.changed, s.dropped)
+	joined.filter.Store(&filter)
+	return joined
 }
 
 // Ranges are those that are selected.

@@ -20,8 +20,8 @@ type Sharding struct {
 	http.Handler
 	// Off has requests passed on as they are, Silent has lists not say that they are of a shard, as those of custom resources.
 	Off, Silent atomic.Bool
-	// Sent counts the objects that have been passed on.
-	Sent atomic.Int64
+	// Sent counts the objects that have been passed on, Watches the watches that are open.
+	Sent, Watches atomic.Int64
 }
 
 // ServeHTTP implements http.Handler.
@@ -31,6 +31,10 @@ func (s *Sharding) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query.Del("shardSelector")
 	r.URL.RawQuery = query.Encode()
 	selector, err := parseSelector(text)
+	if query.Get("watch") == "true" {
+		s.Watches.Add(1)
+		defer s.Watches.Add(-1)
+	}
 	switch {
 	case err != nil:
 		http.Error(w, err.Error(), http.StatusInternalServerError)

@@ -1,0 +1,120 @@
+package informer
+
+import (
+	"fmt"
+	"testing"
+)
+
+// join has a part take the place of others, as a partSet does.
+func (f *feed) join(selection Selection, parts ...*part) *part {
+	f.Helper()
+	s := &partSet{generation: f.g, running: map[partKey]*runningPart{}, begun: true}
+	r := &runningPart{part: part{generation: f.g, selection: selection}}
+	var gone []*runningPart
+	for _, p := range parts {
+		gone = append(gone, &runningPart{part: *p})
+		r.joins = append(r.joins, p.selection)
+	}
+	r.join(gone)
+	wanted := Part{Selection: selection}
+	f.ok(s.swap([]Part{wanted}, map[partKey]*runningPart{wanted.key(): r}, gone))
+	return &r.part
+}
+
+// TestJoinedParts: one part in the place of two goes on where the one is that is behind. What the other knows does not come a
+// second time, nor does what has been deleted come back.
+func TestJoinedParts(t *testing.T) {
+	f := newFeed(t, Options{})
+	log, parts := f.selected(ofInitials("a"), ofInitials("b"))
+	a, b := parts[0], parts[1]
+	f.listPart(a, 10, object("x@a1", 10), object("y@a2", 8))
+	f.listPart(b, 10, object("z@b1", 9))
+	f.ok(b.Update(object("z@b1", 12)))
+	f.ok(b.Add(object("x@b2", 15))) // a has not heard that its x is gone
+	f.ok(b.Add(object("w@b3", 16)))
+	f.ok(b.Delete(object("w@b3", 17)))
+	f.ok(b.Bookmark("20"))
+	f.flush()
+	log.take()
+
+	j := f.join(ofInitials("ab"), a, b)
+	if j.version != "10" || j.latest() != "20" {
+		t.Fatalf("it goes on from %s, and has come to %s", j.version, j.latest())
+	}
+	f.ok(j.Update(object("x@a1", 11))) // older than what has its name now
+	f.ok(j.Update(object("z@b1", 12)))
+	f.ok(j.Delete(object("x@a1", 14)))
+	f.ok(j.Add(object("x@b2", 15)))
+	f.ok(j.Add(object("w@b3", 16)))
+	f.ok(j.Delete(object("w@b3", 17)))
+	f.flush()
+	expect(t, "what is known", log.take(), []string(nil))
+	expect(t, "the keys", f.keys(), []string{"ns/x", "ns/y", "ns/z"})
+
+	f.ok(j.Update(object("y@a2", 18)))
+	f.ok(j.Update(object("z@b1", 21)))
+	f.ok(j.Delete(object("x@b2", 22)))
+	f.flush()
+	expect(t, "news", log.take(), []string{"update y8 y18", "update z12 z21", "delete x22"})
+	if len(j.ahead) != 0 || j.version != "22" {
+		t.Errorf("it has come to %s, and some of it to %v", j.version, j.ahead)
+	}
+}
+
+// TestJoinedAgain: what a part knows of that has joined others is not forgotten when it is joined itself.
+func TestJoinedAgain(t *testing.T) {
+	f := newFeed(t, Options{})
+	log, parts := f.selected(ofInitials("a"), ofInitials("b"), ofInitials("c"))
+	for k, p := range parts {
+		f.listPart(p, 10*(k+1), object(fmt.Sprintf("x%d@%c1", k, 'a'+k), 10*(k+1)))
+	}
+	f.flush()
+	log.take()
+	narrowed := ofInitials("ab")
+	ab := f.join(narrowed, parts[0], parts[1])
+	f.ok(ab.Update(object("x0@a1", 12)))
+	abc := f.join(ofInitials("abc"), ab, parts[2])
+	if abc.version != "12" || abc.latest() != "30" {
+		t.Fatalf("it goes on from %s, and has come to %s", abc.version, abc.latest())
+	}
+	for version, name := range map[int]string{19: "x1@b1", 20: "x1@b1", 30: "x2@c1"} {
+		f.ok(abc.Update(object(name, version)))
+	}
+	f.flush()
+	expect(t, "events", log.take(), []string{"update x010 x012"})
+	f.ok(abc.Update(object("x1@b1", 31)))
+	f.listPart(abc, 32, object("x2@c1", 30))
+	f.flush()
+	expect(t, "events, and a list", log.sorted(), []string{"lost ns/x0 x012", "lost ns/x1 x131", "update x120 x131", "update x230 x230"})
+}
+
+// TestJoinedWithoutOrder: where the versions of one of the parts have no order, all is listed.
+func TestJoinedWithoutOrder(t *testing.T) {
+	f := newFeed(t, Options{})
+	log, parts := f.selected(ofInitials("a"), ofInitials("b"))
+	f.listPart(parts[0], 10, object("x@a1", 10))
+	f.ok(parts[1].Replace([]any{object("y@b1", 3)}, "three"))
+	f.flush()
+	log.take()
+	j := f.join(ofInitials("ab"), parts...)
+	if j.version != "" || j.latest() != "" {
+		t.Errorf("it goes on from %q", j.version)
+	}
+	f.listPart(j, 20, object("x@a1", 10))
+	f.flush()
+	expect(t, "events", log.take(), []string{"lost ns/y y3", "update x10 x10"})
+}
+
+// TestListedParts: a part says whether it can be joined.
+func TestListedParts(t *testing.T) {
+	f := newFeed(t, Options{})
+	_, parts := f.selected(ofInitials("a"))
+	var listed []bool
+	parts[0].listed = func(ordered bool) { listed = append(listed, ordered) }
+	f.ok(parts[0].Replace(nil, "three"))
+	f.ok(parts[0].Replace(nil, ""))
+	f.ok(parts[0].Replace(nil, "3"))
+	if got := fmt.Sprint(listed); got != "[false false true]" {
+		t.Errorf("it can be joined: %s", got)
+	}
+}

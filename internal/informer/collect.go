@@ -30,6 +30,7 @@ type collected struct {
 // that says that they cannot be had. That event is for the reflector, which knows what follows from it.
 func (w *inline) collect(ctx context.Context, from watch.Interface) watch.Interface {
 	c := &collected{transform: w.Transformer(), keyOf: w.informer.keyOf}
+	c.items = make([]any, 0, w.informer.store.Snapshot().Len()) // about as many as there are already
 	last := &lastEvent{Interface: from, events: make(chan watch.Event, 1)}
 	returns := false
 	defer func() {
@@ -120,7 +121,7 @@ func (c *collected) take(event watch.Event) (err error) {
 		return err
 	}
 	if event.Type == watch.Added && c.at == nil {
-		c.items = append(c.items, item)
+		c.append(item)
 		return nil
 	}
 	if err := c.find(); err != nil {
@@ -136,9 +137,17 @@ func (c *collected) take(event watch.Event) (err error) {
 		c.items[at] = item
 	default:
 		c.at[key] = len(c.items)
-		c.items = append(c.items, item)
+		c.append(item)
 	}
 	return nil
+}
+
+// append appends an item. Room is doubled where it runs out: append adds a quarter, and leaves four times as much behind.
+func (c *collected) append(item any) {
+	if len(c.items) == cap(c.items) {
+		c.items = slices.Grow(c.items, len(c.items))
+	}
+	c.items = append(c.items, item)
 }
 
 // find fills at. Of several objects with one key the last counts.

@@ -27,23 +27,34 @@ type eventCounts struct{ adds, updates, deletes, relists, departures atomic.Int6
 
 // count counts what notifications tell of.
 func (c *eventCounts) count(notifications ...notification) {
-	var adds, updates, deletes, departures int64
+	var sum tally
 	for i := range notifications {
-		switch n := &notifications[i]; {
-		case n.kind == kindAdd:
-			adds++
-		case n.kind == kindUpdate && !n.resync:
-			updates++
-		case n.kind == kindDelete || n.kind == kindLost:
-			deletes++
-		case n.kind == kindDeparted:
-			departures++
-		}
+		sum.add(&notifications[i])
 	}
-	add(&c.adds, adds)
-	add(&c.updates, updates)
-	add(&c.deletes, deletes)
-	add(&c.departures, departures)
+	c.add(sum)
+}
+
+// tally is what some notifications tell of.
+type tally struct{ adds, updates, deletes, departures int64 }
+
+func (t *tally) add(n *notification) {
+	switch {
+	case n.kind == kindAdd:
+		t.adds++
+	case n.kind == kindUpdate && !n.resync:
+		t.updates++
+	case n.kind == kindDelete || n.kind == kindLost:
+		t.deletes++
+	case n.kind == kindDeparted:
+		t.departures++
+	}
+}
+
+func (c *eventCounts) add(t tally) {
+	add(&c.adds, t.adds)
+	add(&c.updates, t.updates)
+	add(&c.deletes, t.deletes)
+	add(&c.departures, t.departures)
 }
 
 // add spares the processors' caches what adds nothing.

@@ -9,7 +9,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crdcache/crdcache/internal/queue"
-	"github.com/crdcache/crdcache/internal/store"
 )
 
 // minResyncPeriod is the shortest resync period of a handler.
@@ -45,7 +44,7 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 		name:      how.name,
 		view:      i.viewFor(how),
 		logger:    *i.options.Logger,
-		queue:     queue.New(i.clock.Now, func(n *notification) bool { return n.kind != kindMark }),
+		queue:     queue.New(i.clock.Now, (*notification).count, (*notification).next),
 		dismissed: make(chan struct{}),
 		finished:  make(chan struct{}),
 		resyncing: true,
@@ -192,16 +191,20 @@ func (i *Informer) tellLocked(notifications ...notification) {
 	}
 }
 
-// tellOfLocked is tellLocked for the changes of a list; see notifications.
-func (i *Informer) tellOfLocked(changes []store.Change, initial, takeover bool) {
-	if len(i.mu.handlers) > 0 {
-		i.tellLocked(notifications(changes, initial, takeover)...)
+// tellOfLocked is tellLocked for the changes of a list.
+func (i *Informer) tellOfLocked(l listing) {
+	if i.mu.unconfirmed {
 		return
 	}
-	var one []notification // nobody needs them all at once
-	for _, c := range changes {
-		one = appendNotifications(one[:0], c, initial, takeover)
-		i.events.count(one...)
+	all, resyncs := l.count(&i.events)
+	for _, r := range i.mu.handlers {
+		left := all
+		if !r.resyncing {
+			left -= resyncs
+		}
+		if left > 0 {
+			r.queue.Push(notification{kind: kindList, current: &cursor{listing: l, left: left, resyncs: r.resyncing}})
+		}
 	}
 }
 

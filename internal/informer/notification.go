@@ -22,6 +22,8 @@ const (
 	kindDeparted
 	// kindMark is for the queue itself: mark is called in its turn, the handler is not called.
 	kindMark
+	// kindList is for the queue as well: current is the *cursor of notifications of a list.
+	kindList
 )
 
 // notification is one element of a subscriber's queue. It carries store items, not objects: what is packed is

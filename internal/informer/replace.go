@@ -5,22 +5,23 @@ import (
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
+	"github.com/crdcache/crdcache/internal/packed"
 	"github.com/crdcache/crdcache/internal/store"
 )
 
 // Replace implements cache.ReflectorStore: the result of a list or watch-list becomes the content, and the
 // handlers learn the differences, deletions first. The first one of a generation's life, as long as the store
-// has not synced, is the initial list.
+// has not synced, is the initial list. It takes the list over.
 func (g *generation) Replace(list []any, resourceVersion string) error {
-	keyed, err := g.keyedList(list)
+	all, err := g.itemsOf(list)
 	if err != nil {
 		return err
 	}
-	for _, k := range keyed {
-		g.informer.mutations.AddObject(k.Item)
+	for _, item := range all.items {
+		g.informer.mutations.AddObject(item)
 	}
 	for {
-		batch := g.informer.store.PrepareAll(keyed)
+		batch := g.informer.store.PrepareList(len(all.items), all.at)
 		done, err := g.commitAll(batch, resourceVersion)
 		if err != nil {
 			return err
@@ -35,8 +36,50 @@ func (g *generation) Replace(list []any, resourceVersion string) error {
 // keyedList transforms the list and computes the keys; the versions of objects do not matter for a whole content. An object that the transform fails on is reported; what
 // the store holds for it stays, so that nobody is told of a deletion that did not happen.
 func (g *generation) keyedList(list []any) ([]store.Keyed, error) {
+	all, err := g.itemsOf(list)
+	if err != nil {
+		return nil, err
+	}
+	keyed := make([]store.Keyed, len(all.items))
+	for n := range keyed {
+		keyed[n] = all.at(n)
+	}
+	return keyed, nil
+}
+
+// items are what is to be stored, with their keys. Those of packed objects are not kept beside them: with a million objects that
+// would be a good part of what a list takes beyond what stays.
+type items struct {
+	items []Item
+	keys  []string // nil: all are those of packed objects
+}
+
+// at is item n with its key.
+func (l *items) at(n int) store.Keyed {
+	if l.keys != nil {
+		return store.Keyed{Key: l.keys[n], Item: l.items[n]}
+	}
+	return store.Keyed{Key: l.items[n].(*packed.Object).Key(), Item: l.items[n]}
+}
+
+// add appends an item.
+func (l *items) add(key string, item Item) {
+	if o, ok := item.(*packed.Object); l.keys == nil && (!ok || o.Key() != key) {
+		l.keys = make([]string, 0, cap(l.items))
+		for _, before := range l.items {
+			l.keys = append(l.keys, before.(*packed.Object).Key())
+		}
+	}
+	l.items = append(l.items, item)
+	if l.keys != nil {
+		l.keys = append(l.keys, key)
+	}
+}
+
+// itemsOf is keyedList in the memory of the list.
+func (g *generation) itemsOf(list []any) (*items, error) {
 	i := g.informer
-	all := make([]store.Keyed, 0, len(list))
+	all := &items{items: list[:0]}
 	var firstFailure error
 	failures := 0
 	for _, obj := range list {
@@ -49,14 +92,14 @@ func (g *generation) keyedList(list []any) ([]store.Keyed, error) {
 			return nil, err
 		}
 		if failure == nil {
-			all = append(all, store.Keyed{Key: key, Item: item})
+			all.add(key, item)
 			continue
 		}
 		if failures++; failures == 1 {
 			firstFailure = fmt.Errorf("object %q: %w", key, failure)
 		}
 		if kept, found := i.store.Snapshot().Get(key); found {
-			all = append(all, store.Keyed{Key: key, Item: kept})
+			all.add(key, kept)
 		}
 	}
 	if failures > 0 {
@@ -73,30 +116,34 @@ func (g *generation) commitAll(batch *store.Batch, resourceVersion string) (bool
 	if i.mu.current != g {
 		return false, ErrGenerationOver
 	}
-	changes, ok := i.store.Replace(batch, resourceVersion)
+	differences, ok := i.store.ReplaceList(batch, resourceVersion)
 	if !ok {
 		return false, nil
 	}
-	if i.mu.unconfirmed {
-		i.mu.unconfirmed = false
-		changes = newToHandlers(changes)
-	}
+	l := listing{changes: differences, untold: i.mu.unconfirmed}
+	i.mu.unconfirmed = false
 	i.mu.wholeOf = g.past
 	i.mu.log.reset(resourceVersion)
 	if g.unlisted == 0 {
 		i.events.relists.Add(1)
 	}
-	g.recordListLocked(changes, g.unlisted > 0)
+	g.recordListingLocked(l, g.unlisted > 0)
 	return true, nil
 }
 
-// recordListLocked records the changes that a list has made, first being set for the first list of a part in this
-// generation: the handlers are told, and the informer has synced with the last of those.
+// recordListLocked is recordListingLocked for changes that are in memory.
 func (g *generation) recordListLocked(changes []store.Change, first bool) {
+	g.recordListingLocked(listing{changes: changeList(changes)}, first)
+}
+
+// recordListingLocked records the changes that a list has made, first being set for the first list of a part in this
+// generation: the handlers are told, and the informer has synced with the last of those.
+func (g *generation) recordListingLocked(l listing, first bool) {
 	i := g.informer
 	synced := i.synced.Load()
 	initial := !synced.reached()
-	i.tellOfLocked(changes, initial, first && !initial)
+	l.initial, l.takeover = initial, first && !initial
+	i.tellOfLocked(l)
 	if first {
 		g.unlisted--
 	}
@@ -122,30 +169,5 @@ func (g *generation) announce() {
 	i.mu.Unlock()
 	if listed != nil {
 		listed()
-	}
-}
-
-// notifications turns the changes of a list into what handlers are told. Where the list is the first of a
-// generation that takes over from another, an object of the same resource version may be in another form, that of
-// another version of its type, so that everyone hears of it.
-func notifications(changes []store.Change, initial, takeover bool) []notification {
-	batch := make([]notification, 0, len(changes))
-	for _, c := range changes {
-		batch = appendNotifications(batch, c, initial, takeover)
-	}
-	return batch
-}
-
-// appendNotifications is notifications for one change, which has two where one object has taken the place of another.
-func appendNotifications(to []notification, c store.Change, initial, takeover bool) []notification {
-	switch {
-	case c.New == nil:
-		return append(to, lost(c.Key, c.Old))
-	case c.Old == nil:
-		return append(to, added(c.New, initial))
-	case sameUID(c.Old, c.New):
-		return append(to, updated(c.Old, c.New, !takeover && sameVersion(c.Old, c.New)))
-	default:
-		return append(to, lost(c.Key, c.Old), added(c.New, initial))
 	}
 }

@@ -329,15 +329,3 @@ func (r *resumption) confirmAll() error {
 	r.recordListLocked(changes, true)
 	return nil
 }
-
-// newToHandlers turns the changes of a list, where what was there before was never told to anybody.
-func newToHandlers(changes []store.Change) []store.Change {
-	told := changes[:0]
-	for _, c := range changes {
-		if c.New != nil {
-			c.Old = nil
-			told = append(told, c)
-		}
-	}
-	return told
-}

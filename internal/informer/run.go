@@ -270,7 +270,7 @@ func (i *Informer) Forget() error {
 	}
 	i.dropUnconfirmedLocked()
 	changes := i.clearLocked()
-	i.tellOfLocked(changes, false, false)
+	i.tellOfLocked(listing{changes: changeList(changes)})
 	if i.synced.Load().reached() {
 		i.synced.Store(newSyncPoint())
 		for _, r := range i.mu.handlers {

@@ -26,7 +26,8 @@ type Queue[T any] struct {
 	now func() time.Time
 	// began is a nanosecond before New.
 	began  time.Time
-	counts func(*T) bool
+	counts func(*T) int
+	next   func(*T) (T, bool)
 	// length counts the elements that count and are queued or being handled.
 	length atomic.Int64
 	// closed is set for good by Close; what is still queued is then never handled.
@@ -56,9 +57,11 @@ type arrival struct {
 	elements int
 }
 
-// New returns an empty queue. now tells the time for Lag. counts says which elements Len counts; nil: all.
-func New[T any](now func() time.Time, counts func(*T) bool) *Queue[T] {
-	q := &Queue[T]{now: now, began: now().Add(-1), counts: counts}
+// New returns an empty queue. now tells the time for Lag. counts says how much of Len each element is; nil: one. An element can
+// stand for many, which need not be in memory then: next takes the first of them out of it, which is what is handled, and reports
+// whether there are more; nil: each stands for itself.
+func New[T any](now func() time.Time, counts func(*T) int, next func(*T) (T, bool)) *Queue[T] {
+	q := &Queue[T]{now: now, began: now().Add(-1), counts: counts, next: next}
 	q.filled.L = &q.mu
 	return q
 }
@@ -72,9 +75,7 @@ func (q *Queue[T]) Push(elements ...T) {
 	if q.counts != nil {
 		counted = 0
 		for i := range elements {
-			if q.counts(&elements[i]) {
-				counted++
-			}
+			counted += int64(q.counts(&elements[i]))
 		}
 	}
 	now := q.now()
@@ -209,18 +210,35 @@ func (q *Queue[T]) handlingSince(pushed time.Time) { q.handling.Store(int64(push
 // handle handles elements unless the queue is closed; then it returns false.
 func (q *Queue[T]) handle(elements []T, handle func(T)) bool {
 	for i := range elements {
-		if q.closed.Load() {
-			return false
-		}
-		e := elements[i]
-		var none T
-		elements[i] = none // what has been handled must not be kept alive by what waits behind it
-		handle(e)
-		if q.counts == nil || q.counts(&e) {
-			q.length.Add(-1)
+		for more := true; more; {
+			if q.closed.Load() {
+				return false
+			}
+			var e T
+			e, more = q.first(&elements[i])
+			handle(e)
+			if q.counts == nil {
+				q.length.Add(-1)
+			} else if n := q.counts(&e); n > 0 {
+				q.length.Add(int64(-n))
+			}
 		}
 	}
 	return true
+}
+
+// first takes out of an element what is to be handled next, and reports whether there is more in it.
+func (q *Queue[T]) first(from *T) (first T, more bool) {
+	if q.next != nil {
+		first, more = q.next(from)
+	} else {
+		first = *from
+	}
+	if !more {
+		var none T
+		*from = none // what has been handled must not be kept alive by what waits behind it
+	}
+	return first, more
 }
 
 // take waits for elements and returns all of them, or false when the goroutine is to end. The slices are those returned

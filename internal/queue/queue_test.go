@@ -12,10 +12,15 @@ import (
 )
 
 // positive counts elements above zero.
-func positive(n *int) bool { return *n > 0 }
+func positive(n *int) int {
+	if *n > 0 {
+		return 1
+	}
+	return 0
+}
 
 func TestKeepsOrderAndLength(t *testing.T) {
-	q := New(time.Now, positive)
+	q := New(time.Now, positive, nil)
 	q.Push(1, 2)
 	q.Push(0)
 	q.Push()
@@ -48,7 +53,7 @@ func run[T any](q *Queue[T], handle func(T)) {
 // TestQuietQueueHasNoGoroutine: it ends when nothing comes for a while, and another one handles what comes next.
 func TestQuietQueueHasNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New[int](time.Now, nil)
+		q := New[int](time.Now, nil, nil)
 		handled := 0
 		ended := false
 		q.Start(func(int) { handled++ }, func() { ended = true })
@@ -84,7 +89,7 @@ func TestQuietQueueHasNoGoroutine(t *testing.T) {
 // TestGoroutineEndsAfterALongCall: also where something came during a call that took longer than the goroutine waits.
 func TestGoroutineEndsAfterALongCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New[int](time.Now, nil)
+		q := New[int](time.Now, nil, nil)
 		handled := 0
 		q.Start(func(n int) {
 			handled++
@@ -108,7 +113,7 @@ func TestGoroutineEndsAfterALongCall(t *testing.T) {
 // TestCallThatEndsItsGoroutine closes the queue: a test that fails in a handler does that, and must not wait for it forever.
 func TestCallThatEndsItsGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New[int](time.Now, nil)
+		q := New[int](time.Now, nil, nil)
 		ended := 0
 		q.Start(func(int) { runtime.Goexit() }, func() { ended++ })
 		q.Push(1, 2)
@@ -124,7 +129,7 @@ func TestCallThatEndsItsGoroutine(t *testing.T) {
 // TestCloseWhileHandling: it has ended when the call has returned, and not before.
 func TestCloseWhileHandling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New[int](time.Now, nil)
+		q := New[int](time.Now, nil, nil)
 		turn := make(chan struct{})
 		var ended atomic.Bool
 		q.Start(func(int) { <-turn }, func() { ended.Store(true) })
@@ -150,7 +155,7 @@ func goroutines() int {
 }
 
 func TestReusesOnlySmallSlices(t *testing.T) {
-	q := New[int](time.Now, nil)
+	q := New[int](time.Now, nil, nil)
 	small, large := make([]int, 3, roomKept), make([]int, 3, roomKept+1)
 	q.Push(1)
 	q.take(small, nil)
@@ -166,7 +171,7 @@ func TestReusesOnlySmallSlices(t *testing.T) {
 }
 
 func TestClosedIgnoresAndDrops(t *testing.T) {
-	q := New[int](time.Now, nil)
+	q := New[int](time.Now, nil, nil)
 	ended := 0
 	q.Start(func(int) { t.Error("handled after Close") }, func() { ended++ })
 	q.Close()
@@ -179,7 +184,7 @@ func TestClosedIgnoresAndDrops(t *testing.T) {
 		t.Error("a closed queue grows")
 	}
 
-	q = New[int](time.Now, nil)
+	q = New[int](time.Now, nil, nil)
 	q.Push(1, 2, 3)
 	run(q, func(int) { q.Close() })
 	if q.Len() != 2 || q.Lag() != 0 {
@@ -189,7 +194,7 @@ func TestClosedIgnoresAndDrops(t *testing.T) {
 
 func TestManyProducers(t *testing.T) {
 	const producers, each = 8, 2000
-	q := New[[2]int](time.Now, nil)
+	q := New[[2]int](time.Now, nil, nil)
 	var wg sync.WaitGroup
 	for p := range producers {
 		wg.Go(func() { // ends after its elements
@@ -215,7 +220,7 @@ func TestManyProducers(t *testing.T) {
 // TestLag: the age is that of the oldest element that has not been handled, whether it waits or is at hand.
 func TestLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New[int](time.Now, nil)
+		q := New[int](time.Now, nil, nil)
 		expect := func(when string, want time.Duration) {
 			t.Helper()
 			if got := q.Lag(); got != want {
@@ -253,7 +258,7 @@ func TestLagWhileTheClockIsSet(t *testing.T) {
 		set := func(to time.Time) { clock.Store(&to) }
 		start := time.Now()
 		set(start)
-		q := New[int](func() time.Time { return *clock.Load() }, nil)
+		q := New[int](func() time.Time { return *clock.Load() }, nil, nil)
 		q.Push(1)
 		set(wallAhead(t, start.Add(2*time.Second), jump))
 		q.Push(2)
@@ -285,4 +290,41 @@ func wallAhead(t *testing.T, of time.Time, ahead time.Duration) time.Time {
 		t.Fatalf("the clock on the wall is %v ahead, the monotonic clock %v; want %v, 0s", wall, set.Sub(of), ahead)
 	}
 	return set
+}
+
+// TestElementsStandForMany: what an element stands for is handled one by one and counted so, and an end in the middle leaves the
+// rest.
+func TestElementsStandForMany(t *testing.T) {
+	type span struct{ from, to int }
+	count := func(s *span) int { return s.to - s.from }
+	next := func(s *span) (span, bool) {
+		one := span{s.from, s.from + 1}
+		s.from++
+		return one, s.from < s.to
+	}
+	q := New(time.Now, count, next)
+	q.Push(span{0, 3}, span{3, 4}, span{4, 9})
+	if q.Len() != 9 {
+		t.Errorf("the length is %d", q.Len())
+	}
+	handled := make(chan int)
+	ended := make(chan struct{})
+	q.Start(func(s span) { handled <- s.from }, func() { close(ended) })
+	for want := range 6 {
+		if got := <-handled; got != want {
+			t.Fatalf("got %d, want %d", got, want)
+		}
+	}
+	if left := q.Len(); left < 3 || left > 4 {
+		t.Errorf("the length is %d", left)
+	}
+	q.Close()
+	select {
+	case <-handled: // the one at hand
+	case <-ended:
+	}
+	<-ended
+	if left := q.Len(); left < 2 || left > 3 {
+		t.Errorf("%d are left", left)
+	}
 }

@@ -2,9 +2,12 @@ package store
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/packed"
 )
 
 // AddIndexers adds index functions over present and future objects, all or none; readers see the new indexes
@@ -34,7 +37,15 @@ func (s *Store) add(a addition, replaced ...string) error {
 	var failures Failures
 	late := make([]lateValues, 0, before.rows.len)
 	for r := range before.rows.all {
-		late = append(late, lateValues{r, slices.Clone(added.evaluate(r.key, r.keptItem(), s.decodedOnce, &failures))})
+		late = append(late, lateValues{row: r})
+	}
+	for some := range slices.Chunk(late, fetchedTogether) {
+		fetch(some)
+		for k := range some {
+			l := &some[k]
+			l.hash = hashOf(l.row.key)
+			l.values = slices.Clone(added.evaluate(l.row.key, l.row.keptItem(), s.decodedOnce, &failures))
+		}
 	}
 	// What others have announced since then is for them to publish, under whatever name.
 	s.publish(added, late, func(f *function) bool {
@@ -64,7 +75,41 @@ func (s *Store) announce(a addition, replaced []string) (functions, *Snapshot, e
 // lateValues are values of a row that was stored without them.
 type lateValues struct {
 	row    *row
+	hash   uint64 // of the row's key
 	values []byte
+}
+
+// fetchedTogether is how many objects fetch is for at a time: together they fit into a processor's nearest cache.
+const fetchedTogether = 32
+
+// fetch has the objects of some rows brought into the processor's cache, all at the same time. Rows are in the order of hashes,
+// and so in none in memory: to wait for one object after the other takes longer than what is to be done with it.
+func fetch(some []lateValues) {
+	var objects [fetchedTogether]*packed.Object
+	for k := range some {
+		objects[k] = some[k].row.object.Load()
+	}
+	touched := byte(0)
+	for _, o := range objects[:len(some)] {
+		if o != nil {
+			touched += o.Touch()
+		}
+	}
+	runtime.KeepAlive(touched)
+}
+
+// hashesOf returns the rows of a trie with the hashes of their keys. To hash a key is to wait for memory, so those that are known
+// from before are used, as long as the trie has the same rows in the same places.
+func hashesOf(rows *trie[row], late []lateValues) []hashed[*row] {
+	list := make([]hashed[*row], 0, rows.len)
+	for r := range rows.all {
+		if k := len(list); k < len(late) && late[k].row == r {
+			list = append(list, hashed[*row]{late[k].hash, r})
+		} else {
+			list = append(list, hashed[*row]{hashOf(r.key), r})
+		}
+	}
+	return list
 }
 
 // publish is the third step. late has the values of the rows from before announce; what was written since has
@@ -79,13 +124,11 @@ func (s *Store) publish(added functions, late []lateValues, replaced func(*funct
 	for _, l := range late {
 		l.row.keep(l.row.values().only(next.functions), l.values)
 	}
-	rows := make([]*row, 0, next.rows.len)
-	for r := range next.rows.all {
-		rows = append(rows, r)
-	}
+	rows := hashesOf(&next.rows, late)
+	var room indexRoom
 	for _, f := range added {
 		if slices.Contains(next.functions, f) { // and has not been removed meanwhile
-			next.indexes = append(next.indexes, buildIndex(f, hashRows(rows)))
+			next.indexes = append(next.indexes, buildIndex(f, rows, nil, &room))
 		}
 	}
 	s.current.Store(next)

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/crdcache/crdcache/internal/packed"
@@ -14,6 +13,11 @@ type Batch struct {
 	next *Snapshot
 	// changes is Store.changes when next was made.
 	changes int
+	// beside is the content beside which the batch was prepared. Of its rows found have their keys in the batch, and stays says
+	// which of the batch's are among them; nil: that is not known.
+	beside *Snapshot
+	found  int
+	stays  []bool
 }
 
 // Change is one difference that a Replace made: Old is nil for a new key, New is nil for a key that went.
@@ -26,14 +30,25 @@ type Change struct {
 // fails is reported once, and the objects are left out of that index. What the store holds already in the same
 // form stays as it is, and no index function runs for it.
 func (s *Store) PrepareAll(objects []Keyed) *Batch {
+	return s.PrepareList(len(objects), func(i int) Keyed { return objects[i] })
+}
+
+// PrepareList is PrepareAll for objects that need not be in memory with their keys all at once. at may be called more than once
+// for each.
+func (s *Store) PrepareList(count int, at func(i int) Keyed) *Batch {
 	for {
 		now := s.current.Load()
-		b := &Batch{rows: make([]hashed[*row], len(objects))}
+		b := &Batch{rows: make([]hashed[*row], count), beside: now, stays: make([]bool, count)}
 		var failures Failures
-		for i, o := range objects {
+		for i := range count {
+			o := at(i)
 			hash := hashOf(o.Key)
-			r := s.kept(now, hash, o)
-			if r == nil {
+			had := findHashed(&now.rows, hash, o.Key)
+			if had != nil {
+				b.found++
+			}
+			r := had
+			if b.stays[i] = s.stays(now, had, o); !b.stays[i] {
 				r = s.newRow(now, o, &failures)
 			}
 			b.rows[i] = hashed[*row]{hash, r}
@@ -45,13 +60,9 @@ func (s *Store) PrepareAll(objects []Keyed) *Batch {
 	}
 }
 
-// kept returns the row that the store has for an object, if it can stay.
-func (s *Store) kept(now *Snapshot, hash uint64, o Keyed) *row {
-	had := findHashed(&now.rows, hash, o.Key)
-	if had == nil || !now.filled() || !s.form.Same(had.keptItem(), o.Item) {
-		return nil
-	}
-	return had
+// stays reports whether the row that the store has for an object, if there is one, can stay.
+func (s *Store) stays(now *Snapshot, had *row, o Keyed) bool {
+	return had != nil && now.filled() && s.form.Same(had.keptItem(), o.Item)
 }
 
 // newRow returns a row without a place. The key of a packed object is made a part of the object, of which there
@@ -72,14 +83,14 @@ func (s *Store) newRow(now *Snapshot, o Keyed, failures *Failures) *row {
 func (s *Snapshot) filled() bool { return len(s.indexes) == len(s.functions) }
 
 // sorted returns the rows in the order of a trie. Of several with one key the last stays, where the first was.
-func (b *Batch) sorted() []hashed[*row] {
-	list := slices.Clone(b.rows)
-	sortHashed(list)
+func (b *Batch) sorted(sorting *buckets[*row]) []hashed[*row] {
+	list := make([]hashed[*row], len(b.rows))
+	sorting.sortInto(list, b.rows)
 	for i := 1; i < len(list); i++ {
 		if list[i].hash == list[i-1].hash {
-			b.rows = lastOfEach(b.rows)
-			list = slices.Clone(b.rows)
-			sortHashed(list)
+			b.rows, b.stays = lastOfEach(b.rows), nil
+			list = list[:len(b.rows)]
+			sorting.sortInto(list, b.rows)
 			break
 		}
 	}
@@ -109,10 +120,14 @@ func (s *Store) build(b *Batch, now *Snapshot) bool {
 		return false
 	}
 	b.next = &Snapshot{functions: now.functions, version: now.version}
-	b.next.rows = buildTrie(b.sorted())
+	var room indexRoom
+	sorted := b.sorted(&room.sorting)
+	b.next.rows = buildTrie(sorted)
 	b.next.sizes, b.changes = b.sizes(now), s.changes // of the rows that sorted has left
+	room.entries = sorted
 	for i := range now.indexes {
-		b.next.indexes = append(b.next.indexes, buildIndex(now.indexes[i].function, b.rows))
+		x := &now.indexes[i]
+		b.next.indexes = append(b.next.indexes, buildIndex(x.function, b.rows, x, &room))
 	}
 	return true
 }
@@ -129,13 +144,26 @@ func (b *Batch) sizes(now *Snapshot) sizes {
 // Replace swaps the whole content at once and returns the differences: first what went, then the new content in
 // the order in which it was prepared. It refuses as Put does. A batch can be used once.
 func (s *Store) Replace(b *Batch, resourceVersion string) (changes []Change, ok bool) {
+	d, ok := s.ReplaceList(b, resourceVersion)
+	if !ok {
+		return nil, false
+	}
+	changes = make([]Change, 0, d.Len())
+	for i := range d.Len() {
+		changes = append(changes, d.At(i))
+	}
+	return changes, true
+}
+
+// ReplaceList is Replace for contents whose differences should not be in memory all at once.
+func (s *Store) ReplaceList(b *Batch, resourceVersion string) (d Differences, ok bool) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	now := s.current.Load()
 	if !s.swap(now, b, resourceVersion) {
-		return nil, false
+		return Differences{}, false
 	}
-	return differences(now, b), true
+	return newDifferences(now, b), true
 }
 
 // Restore is Replace for a content whose differences nobody is told of.
@@ -162,22 +190,4 @@ func (s *Store) swap(now *Snapshot, b *Batch, resourceVersion string) bool {
 		(*filled)()
 	}
 	return true
-}
-
-func differences(old *Snapshot, b *Batch) []Change {
-	changes := make([]Change, 0, len(b.rows))
-	for r := range old.rows.all {
-		if findRow(&b.next.rows, r.key) == nil {
-			changes = append(changes, Change{Key: r.key, Old: r.keptItem()})
-		}
-	}
-	for _, h := range b.rows {
-		r := h.entry
-		change := Change{Key: r.key, New: r.keptItem()}
-		if had := findHashed(&old.rows, h.hash, r.key); had != nil {
-			change.Old = had.keptItem()
-		}
-		changes = append(changes, change)
-	}
-	return changes
 }

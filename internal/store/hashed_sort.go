@@ -9,36 +9,68 @@ import (
 // bucketsFrom is from how many entries on buckets pay.
 const bucketsFrom = 64
 
-// sortHashed puts entries in the order of a trie: those that share a node are next to each other. Hashes are spread evenly, so
-// that as many buckets as there are entries hold about one each.
+// buckets sort entries by their hashes: those that share a node of a trie are next to each other then. Hashes are spread evenly,
+// so that as many buckets as there are entries hold about one each. The room that it takes is used again.
+type buckets[T any] struct {
+	ends  []int32
+	other []hashed[T]
+}
+
+// sortHashed puts entries in the order of a trie.
 func sortHashed[T any](entries []hashed[T]) {
+	var b buckets[T]
+	b.sort(entries)
+}
+
+// sort puts entries in the order of a trie.
+func (b *buckets[T]) sort(entries []hashed[T]) {
 	if len(entries) < bucketsFrom {
 		sortFew(entries)
 		return
 	}
+	b.other = append(b.other[:0], entries...)
+	b.sortInto(entries, b.other)
+}
+
+// sortInto puts entries in the order of a trie into other memory, which has room for as many.
+func (b *buckets[T]) sortInto(to, entries []hashed[T]) {
+	if len(entries) < bucketsFrom {
+		copy(to, entries)
+		sortFew(to)
+		return
+	}
 	shift := 64 - bits.Len(uint(len(entries)-1))
-	ends := make([]int32, 1<<(64-shift))
+	ends := b.emptyEnds(1 << (64 - shift))
 	for i := range entries {
 		ends[entries[i].hash>>shift]++
 	}
 	sum := int32(0)
-	for b, count := range ends {
-		ends[b] = sum
+	for i, count := range ends {
+		ends[i] = sum
 		sum += count
 	}
-	unsorted := slices.Clone(entries)
-	for _, e := range unsorted {
-		b := e.hash >> shift
-		entries[ends[b]] = e
-		ends[b]++
+	for _, e := range entries {
+		i := e.hash >> shift
+		to[ends[i]] = e
+		ends[i]++
 	}
 	from := int32(0)
 	for _, end := range ends {
 		if end-from > 1 {
-			sortFew(entries[from:end])
+			sortFew(to[from:end])
 		}
 		from = end
 	}
+}
+
+// emptyEnds returns as many zeros.
+func (b *buckets[T]) emptyEnds(count int) []int32 {
+	if cap(b.ends) < count {
+		b.ends = make([]int32, count)
+	}
+	b.ends = b.ends[:count]
+	clear(b.ends)
+	return b.ends
 }
 
 // sortFew sorts what is short, unless all have the same hash.

@@ -13,6 +13,8 @@ type index struct {
 	order order
 	// entries counts the rows of all postings: one that has two values counts twice.
 	entries int
+	// stretches is how many stretches of rows with one value it was built of.
+	stretches int
 }
 
 // posting is one value and the rows that have it. Most indexes have many values with one row, for which there is no
@@ -173,20 +175,35 @@ type stretch struct {
 	from, to int
 }
 
-// buildIndex returns the index of rows, no two of which have the same key.
-func buildIndex(f *function, rows []hashed[*row]) index {
-	entries, stretches := stretchesOf(f, rows)
+// indexRoom is the memory that building an index takes, to be used again for the next one: with a million rows, what is left for
+// the collector counts.
+type indexRoom struct {
+	entries, gathered, sorted []hashed[*row]
+	sorting                   buckets[*row]
+}
+
+// buildIndex returns the index of rows, no two of which have the same key. before is the one that it takes the place of, which
+// tells how much room it takes; nil: there is none.
+func buildIndex(f *function, rows []hashed[*row], before *index, room *indexRoom) index {
+	var stretches []hashed[stretch]
+	var postings []hashed[*posting]
+	if before != nil {
+		stretches = make([]hashed[stretch], 0, before.stretches)
+		postings = make([]hashed[*posting], 0, before.postings.len)
+	}
+	entries, stretches := stretchesOf(f, rows, room.entries[:0], stretches)
+	room.entries = entries
 	sortHashed(stretches)
-	postings := make([]hashed[*posting], 0)
+	count := len(stretches)
 	for len(stretches) > 0 {
 		end := 1
 		for end < len(stretches) && stretches[end].hash == stretches[0].hash {
 			end++
 		}
-		postings = appendPostings(f, postings, entries, stretches[:end])
+		postings = appendPostings(f, postings, stretches[:end], room)
 		stretches = stretches[end:]
 	}
-	x := index{function: f, postings: buildTrie(postings), entries: len(entries)}
+	x := index{function: f, postings: buildTrie(postings), entries: len(entries), stretches: count}
 	if f.sorted {
 		values := make([]string, len(postings))
 		for i, p := range postings {
@@ -200,8 +217,9 @@ func buildIndex(f *function, rows []hashed[*row]) index {
 
 // stretchesOf returns the rows under each of their values, and which of these follow each other: lists are sorted by namespace, so
 // that what comes next has the same value as often as not.
-func stretchesOf(f *function, rows []hashed[*row]) (entries []hashed[*row], stretches []hashed[stretch]) {
-	entries = make([]hashed[*row], 0, len(rows))
+// Both are appended to what has room for them.
+func stretchesOf(f *function, rows, entries []hashed[*row], stretches []hashed[stretch]) ([]hashed[*row], []hashed[stretch]) {
+	entries = slices.Grow(entries, len(rows))
 	for _, r := range rows {
 		for c := f.valuesOf(r.entry); c.next(); {
 			if last := len(stretches) - 1; last >= 0 && stretches[last].entry.value == c.value {
@@ -216,25 +234,29 @@ func stretchesOf(f *function, rows []hashed[*row]) (entries []hashed[*row], stre
 }
 
 // appendPostings appends the postings of stretches whose values have one hash, which means one value as good as always.
-func appendPostings(f *function, to []hashed[*posting], entries []hashed[*row], stretches []hashed[stretch]) []hashed[*posting] {
+func appendPostings(f *function, to []hashed[*posting], stretches []hashed[stretch], room *indexRoom) []hashed[*posting] {
 	for len(stretches) > 0 {
 		first := stretches[0].entry
-		rows := entries[first.from:first.to:first.to]
+		rows := room.entries[first.from:first.to]
 		var others []hashed[stretch]
-		for _, r := range stretches[1:] {
-			if r.entry.value == first.value {
-				rows = append(rows, entries[r.entry.from:r.entry.to]...)
-			} else {
-				others = append(others, r)
+		if len(stretches) > 1 {
+			rows = append(room.gathered[:0], rows...)
+			for _, r := range stretches[1:] {
+				if r.entry.value == first.value {
+					rows = append(rows, room.entries[r.entry.from:r.entry.to]...)
+				} else {
+					others = append(others, r)
+				}
 			}
+			room.gathered = rows
 		}
-		to = append(to, hashed[*posting]{stretches[0].hash, newPosting(f, first.value, rows)})
+		to = append(to, hashed[*posting]{stretches[0].hash, newPosting(f, first.value, rows, room)})
 		stretches = others
 	}
 	return to
 }
 
-func newPosting(f *function, value string, rows []hashed[*row]) *posting {
+func newPosting(f *function, value string, rows []hashed[*row], room *indexRoom) *posting {
 	first := rows[0].entry
 	value = f.own(value, first)
 	if len(rows) == 1 {
@@ -245,6 +267,7 @@ func newPosting(f *function, value string, rows []hashed[*row]) *posting {
 			r.entry.share(first)
 		}
 	}
-	sortHashed(rows)
-	return postingOf(value, buildTrie(rows))
+	room.sorted = slices.Grow(room.sorted[:0], len(rows))[:len(rows)]
+	room.sorting.sortInto(room.sorted, rows)
+	return postingOf(value, buildTrie(room.sorted))
 }

@@ -128,6 +128,7 @@ func (s *scaling) await(ctx context.Context, what *sightings, ready func() error
 // listAgain measures a list of everything into the filled cache, with the memory that it takes beyond what the cache keeps
 // at rest, and the longest of reads meanwhile.
 func (s *scaling) listAgain(ctx context.Context, ready func() error) error {
+	read := s.someRead() // whose list of keys is none of the cache's memory
 	rest, err := takeFootprint()
 	if err != nil {
 		return err
@@ -140,7 +141,7 @@ func (s *scaling) listAgain(ctx context.Context, ready func() error) error {
 		return err
 	}
 	var cpu, wall time.Duration
-	longest, err := longestReadOf(s.someRead(), func() error {
+	longest, err := longestReadOf(read, func() error {
 		if err := s.await(ctx, s.relist, ready); err != nil {
 			return err
 		}

@@ -1,0 +1,115 @@
+package store
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+// TestDifferences: whatever is replaced by whatever, also where something was written after a batch was prepared, and keys come
+// twice.
+func TestDifferences(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	content := func() (list []Keyed) {
+		for range r.IntN(200) {
+			n := r.IntN(100)
+			list = append(list, Keyed{Key: fmt.Sprint("ns/o", n), Item: fmt.Sprint(n, "/", r.IntN(2))})
+		}
+		return list
+	}
+	for range 300 {
+		s := New(Options{})
+		if _, ok := s.Replace(s.PrepareAll(content()), "1"); !ok {
+			t.Fatal("refused")
+		}
+		list := content()
+		if r.IntN(2) == 0 { // what is there already
+			list = nil
+			for key, item := range s.Snapshot().All {
+				list = append(list, Keyed{Key: key, Item: item})
+			}
+		}
+		batch := s.PrepareAll(list)
+		if r.IntN(3) == 0 {
+			s.Put(s.Prepare(Keyed{Key: fmt.Sprint("ns/o", r.IntN(120)), Item: "later"}))
+		}
+		before := contentOf(s.Snapshot())
+		d, ok := s.ReplaceList(batch, "2")
+		if !ok {
+			t.Fatal("refused")
+		}
+		var want []Change
+		after := contentOf(s.Snapshot())
+		for key, item := range before {
+			if _, stays := after[key]; !stays {
+				want = append(want, Change{Key: key, Old: item})
+			}
+		}
+		went := len(want)
+		for key, item := range after {
+			want = append(want, Change{Key: key, Old: before[key], New: item})
+		}
+		if d.Len() != len(want) {
+			t.Fatalf("there are %d differences, want %d", d.Len(), len(want))
+		}
+		got := map[string]Change{}
+		for n := range d.Len() {
+			c := d.At(n)
+			if (c.New == nil) != (n < went) {
+				t.Fatalf("difference %d of %d, of which %d are deletions, is %v", n, d.Len(), went, c)
+			}
+			got[c.Key] = c
+		}
+		for _, c := range want {
+			if diff := cmp.Diff(c, got[c.Key]); diff != "" {
+				t.Fatal(diff)
+			}
+		}
+	}
+}
+
+func contentOf(s *Snapshot) map[string]Item {
+	all := map[string]Item{}
+	for key, item := range s.All {
+		all[key] = item
+	}
+	return all
+}
+
+// TestListsAgainTakeLittleRoom: what it takes to make a list the content, beside the objects, is what the memory peaks by when
+// everything is listed again; the collector may leave all of it lying about until the end.
+func TestListsAgainTakeLittleRoom(t *testing.T) {
+	const objects = 20_000
+	s := New(Options{Form: NewPacked(nil, nil), Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}})
+	list := make([]Keyed, objects)
+	for n := range list {
+		o, err := packed.NewPacker(nil).Pack(fmt.Appendf(nil, `{"apiVersion":"v1","kind":"A","metadata":{"namespace":"ns-%d","name":"object-%d","uid":"%d"}}`, n/100, n, n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list[n] = Keyed{Key: o.Key(), Item: o}
+	}
+	at := func(n int) Keyed { return list[n] }
+	if _, ok := s.ReplaceList(s.PrepareList(objects, at), "1"); !ok {
+		t.Fatal("refused")
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	d, ok := s.ReplaceList(s.PrepareList(objects, at), "2")
+	for n := range d.Len() {
+		if c := d.At(n); c.Old != c.New {
+			t.Fatalf("difference %d is %v", n, c)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if each := (after.TotalAlloc - before.TotalAlloc) / objects; !ok || each > 110 {
+		t.Errorf("it takes %d bytes for each object", each)
+	}
+	runtime.KeepAlive(list)
+}

@@ -42,7 +42,7 @@ FUZZ_PARALLEL ?= 0
 # The sandbox is several minutes of building: once, unless its sources or the versions it is made of change.
 SANDBOX_SOURCES := $(shell find sandbox -name '*.go' -not -name '*_test.go') sandbox/go.mod sandbox/build.sh
 
-.PHONY: help build crdcached install man test unit integration browser skew skew-short history load attack soak soak-operator sharding sandbox-test lint race fuzz sandbox demo demo-cluster demo-web bench bench-ci apidiff dist release microbench generate verify
+.PHONY: help build crdcached install man test unit integration browser skew skew-short history load attack image soak soak-operator sharding sandbox-test lint race fuzz sandbox demo demo-cluster demo-web bench bench-ci apidiff dist release microbench generate verify
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -125,6 +125,10 @@ load: sandbox ## Have 1,000 watches and lists of 50,000 objects served by crdcac
 
 attack: sandbox ## Do to crdcached what somebody might who is up to no good, with 10,000 watches of which half read nothing
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m -v ./serving -run TestAttacks -args -attack-watches=10000
+
+image: ## Build the image of crdcached without a registry, and check that it fits the manifests; buildah is installed where missing
+	@command -v buildah >/dev/null || { apt-get -o Acquire::Retries=3 update && apt-get -o Acquire::Retries=3 install -y --no-install-recommends buildah; }
+	packaging/crdcached/check-image.sh
 
 soak: sandbox ## Follow many types in bad weather for SOAK_DURATION (60m), and write docs/reliability.md
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test $(CLOCK_JUMPS) -count=1 -timeout 0 -v ./soak -run TestSoak \

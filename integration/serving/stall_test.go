@@ -18,7 +18,9 @@ import (
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -223,9 +225,12 @@ func watchChanges(ctx context.Context, objects dynamic.ResourceInterface, versio
 		}
 		for e := range w.ResultChan() {
 			o, ok := e.Object.(metav1.Object)
-			if !ok {
+			if !ok && !isCut(e) {
 				w.Stop()
 				return told // the history is lost
+			}
+			if !ok {
+				break
 			}
 			version = o.GetResourceVersion()
 			if told++; told == changes {
@@ -233,8 +238,16 @@ func watchChanges(ctx context.Context, objects dynamic.ResourceInterface, versio
 				return told
 			}
 		}
+		w.Stop()
 	}
 	return told
+}
+
+// isCut reports whether an event says that the watch was cut: that its client, on a machine that has much else to do, took too long
+// to read. It can go on from where it is.
+func isCut(e watch.Event) bool {
+	err := apierrors.FromObject(e.Object)
+	return e.Type == watch.Error && !apierrors.IsGone(err) && !apierrors.IsResourceExpired(err)
 }
 
 // bystander follows the open namespace while all that happens.
@@ -264,6 +277,9 @@ func followBystander(v *victim) *bystander {
 			}
 			for e := range w.ResultChan() {
 				o, ok := e.Object.(metav1.Object)
+				if !ok && isCut(e) {
+					break
+				}
 				if !ok {
 					b.told = append(b.told, fmt.Sprint(e.Object))
 					w.Stop()
@@ -276,6 +292,7 @@ func followBystander(v *victim) *bystander {
 					return
 				}
 			}
+			w.Stop()
 		}
 	}()
 	return b

@@ -25,7 +25,7 @@ else
   (cd "$root/server" && eval "${build/-o \/crdcached/-o \"$work/crdcached\"}")
 fi
 sed -n '/^FROM scratch/,$ { s/^COPY --from=build \/crdcached /COPY crdcached /; p }' "$root/packaging/crdcached/Containerfile" >"$work/Containerfile"
-buildah "${options[@]}" bud --isolation chroot --network none -f "$work/Containerfile" -t "$name" "$work" >/dev/null
+buildah "${options[@]}" bud --isolation chroot -f "$work/Containerfile" -t "$name" "$work" >"$work/said" 2>&1 || { cat "$work/said" >&2; exit 1; }
 
 is() { # WHAT GOT WANT
   [ "$2" = "$3" ] || { echo "$1 of the image is $2, and the manifests have $3" >&2; exit 1; }
@@ -35,7 +35,7 @@ of_image() { buildah "${options[@]}" inspect --type image --format "$1" "$name";
 of_pod() { sed -n "s/^ *-\? *$1: //p" "$deployment" | head -1; }
 is user "$(of_image '{{.OCIv1.Config.User}}')" "$(of_pod runAsUser):$(of_pod runAsGroup)"
 is port "$(of_image '{{range $port, $_ := .OCIv1.Config.ExposedPorts}}{{$port}}{{end}}' | sed 's,/tcp,,')" "$(of_pod containerPort)"
-is entrypoint "$(of_image '{{join .OCIv1.Config.Entrypoint " "}}')" /crdcached
+is entrypoint "$(of_image '{{range .OCIv1.Config.Entrypoint}}{{.}}{{end}}')" /crdcached
 
 # What is in the image is all that there is for the program. Arguments are those that come behind the entrypoint.
 container=$(buildah "${options[@]}" from --pull-never "$name")

@@ -58,26 +58,59 @@ func Compare(t *testing.T, real *rest.Config, servers []Server, questions []Ques
 	for i, s := range servers {
 		ofServers[i] = placeholders(t, s.Config)
 	}
+	compare := func(q Question) (problems []string) {
+		want := q.future(t, real, ofReal)
+		var got []func() (Answer, error)
+		for i, s := range servers {
+			got = append(got, q.future(t, s.Config, ofServers[i]))
+		}
+		for i, s := range servers {
+			if found := s.problems(t, q, want, got[i]); found != "" {
+				problems = append(problems, fmt.Sprintf("%s: %s %s (%s):\n%s", s.Name, q.Method, q.Path, q.Accept, found))
+			}
+		}
+		return problems
+	}
 	slots := make(chan struct{}, atOnce)
 	var asking sync.WaitGroup
+	var again struct {
+		sync.Mutex
+		questions []Question
+	}
 	for _, q := range questions {
 		slots <- struct{}{}
 		asking.Go(func() { // ended by its answers
 			defer func() { <-slots }()
-			want := q.future(t, real, ofReal)
-			var got []func() (Answer, error)
-			for i, s := range servers {
-				got = append(got, q.future(t, s.Config, ofServers[i]))
+			problems := compare(q)
+			if len(problems) > 0 && q.ends() {
+				again.Lock()
+				defer again.Unlock()
+				again.questions = append(again.questions, q)
+				return
 			}
-			for i, s := range servers {
-				if problems := s.problems(t, q, want, got[i]); problems != "" {
-					t.Errorf("%s: %s %s (%s):\n%s", s.Name, q.Method, q.Path, q.Accept, problems)
-				}
+			for _, problem := range problems {
+				t.Error(problem)
 			}
 		})
 	}
 	asking.Wait()
+	for _, q := range again.questions {
+		problems := compare(q)
+		for try := 1; try < tries && len(problems) > 0; try++ {
+			problems = compare(q)
+		}
+		for _, problem := range problems {
+			t.Error(problem)
+		}
+	}
 }
+
+// tries is how often a watch is compared by itself that has differed while others were asked for. It lasts for a second, after which
+// a server on a busy machine may not have told everything. What is wrong stays wrong.
+const tries = 5
+
+// ends reports whether a question is for what a server tells in a second.
+func (q Question) ends() bool { return strings.Contains(q.Path, "timeoutSeconds=1") }
 
 // future begins to ask, and returns what waits for the answer.
 func (q Question) future(t *testing.T, config *rest.Config, fill *strings.Replacer) func() (Answer, error) {

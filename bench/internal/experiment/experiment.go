@@ -36,6 +36,8 @@ const (
 	Queries = "queries"
 	// Types keeps caches of many types with few objects each.
 	Types = "types"
+	// Restart ends a process and begins the next, beside processes that begin with nothing.
+	Restart = "restart"
 	// Scale fills, updates, lists again, indexes and reads a cache of very many objects, from a synthetic API server.
 	Scale = "scale"
 	// LatencySlow and LatencyFast follow updates of a synthetic API server, few in a second or many.
@@ -58,6 +60,10 @@ const (
 	StockManager      = "manager-stock"
 	OursManager       = "manager-crdcache"
 	CompressedManager = "manager-crdcache-compressed"
+	// Unchanged and Changed are crdcache, in a process that goes on from what an earlier one kept on the disk: nothing has
+	// changed meanwhile, or RestartChanges objects have.
+	Unchanged = "restart-unchanged"
+	Changed   = "restart-changed"
 	// OursPacked is how crdcache keeps JSON without decoding it.
 	OursPacked = "crdcache-pack"
 	// OnlyReplica is a replica that has all objects. ServerReplica is one of Replicas that share them, from a server that sends
@@ -82,6 +88,7 @@ var experiments = map[string]Func{
 	Paths:       evaluatePaths,
 	Queries:     askQueries,
 	Types:       holdTypes,
+	Restart:     restart,
 	Scale:       scaleCache,
 	LatencySlow: follow,
 	LatencyFast: follow,

@@ -6,6 +6,8 @@ const (
 	CPU          = "cpu_s"
 	Wall         = "wall_s"
 	CPUPerObject = "cpu_us_per_object"
+	// Readable is elapsed time until the cache shows something, if only what an earlier process kept.
+	Readable = "readable_s"
 	// Heap is what is live after a garbage collection, beyond what was before.
 	HeapPerObject = "heap_b_per_object"
 	// PeakRSS is the most memory that the process had resident.

@@ -32,6 +32,9 @@ type Task struct {
 	Last string
 	// Budget is the processor time to spend on each small operation.
 	Budget time.Duration
+	// Folder is where caches keep what they hold, and Resumes says that they go on from what is there; empty: nothing is kept.
+	Folder  string
+	Resumes bool
 	// Command is a program with its arguments.
 	Command []string
 	// Env has environment variables for the child, each as "name=value".

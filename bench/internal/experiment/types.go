@@ -57,7 +57,7 @@ func holdTypes(ctx context.Context, task Task, _ func() error) (Outcome, error) 
 	if err != nil {
 		return Outcome{}, err
 	}
-	if err := fleet.Sync(ctx); err != nil {
+	if err := fleet.Sync(ctx, func() {}); err != nil {
 		return Outcome{}, err
 	}
 	cpu, wall, err := watch.Elapsed()

@@ -78,6 +78,9 @@ var titles = map[string]string{
 	experiment.OnlyReplica:   "one replica of all",
 	experiment.ServerReplica: fmt.Sprintf("one of %d replicas, the server filters", experiment.Replicas),
 	experiment.ClientReplica: fmt.Sprintf("one of %d replicas, the client filters", experiment.Replicas),
+
+	experiment.Unchanged: "crdcache, restarted: nothing has changed",
+	experiment.Changed:   "crdcache, restarted: " + commas(experiment.RestartChanges) + " objects have changed",
 }
 
 // title is the name of a subject in the report.

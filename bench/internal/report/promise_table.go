@@ -80,6 +80,10 @@ func required() []Promise {
 		most("live heap of a replica", experiment.Shard, experiment.LiveHeap, share, whole, fair),
 		most("growth of a replica's process at its peak", experiment.Shard, experiment.PeakGrowth, share, whole, fair),
 
+		most("client CPU of a restart until synced", experiment.Restart, experiment.CPU, experiment.Unchanged, subject.Packed, 0.1).guarded(0.8),
+		most("bytes that a restart reads from the server", experiment.Restart, experiment.Received, experiment.Unchanged, subject.Packed, 0.1).guarded(0.3),
+		absolute("time of a restart until synced", experiment.Restart, experiment.Wall, experiment.Unchanged, 0.5),
+
 		less("CPU of printing JSON", experiment.DumpJSON, experiment.CPU, experiment.Ours, experiment.Kubectl, 6, 3),
 		less("peak memory of printing JSON", experiment.DumpJSON, experiment.PeakRSS, experiment.Ours, experiment.Kubectl, 8, 1.3),
 		less("time of printing JSON", experiment.DumpJSON, experiment.Wall, experiment.Ours, experiment.Kubectl, 4, 0),

@@ -32,6 +32,7 @@ func markdown(r *Result, folder string) string {
 	latencies(&b, r, folder)
 	reads(&b, r)
 	types(&b, r, folder)
+	restarts(&b, r)
 	managers(&b, r, folder)
 	shards(&b, r)
 	dumps(&b, r)

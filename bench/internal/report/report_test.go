@@ -67,6 +67,9 @@ func TestMarkdown(t *testing.T) {
 	r.Add(experiment.Decode, experiment.Small, 1_000, experiment.Ours, map[string]float64{experiment.DecodeObject: 88})
 	r.Add(experiment.ManageTyped, experiment.Small, 1_000, experiment.OursManager, map[string]float64{experiment.CPU: 12.3})
 	r.Add(experiment.ManageTypes, experiment.Many, 6_000, experiment.StockManager, map[string]float64{experiment.PeakRSS: 123 << 20})
+	r.Add(experiment.Restart, experiment.Small, 1_000, subject.Packed, map[string]float64{experiment.Received: 1 << 20})
+	r.Add(experiment.Restart, experiment.Small, 1_000, experiment.Unchanged, map[string]float64{experiment.Received: 1 << 15})
+	r.Add(experiment.Restart, experiment.Many, 6_000, experiment.Unchanged, map[string]float64{experiment.Readable: 0.135})
 	r.Add(experiment.Paths, experiment.Small, 1_000, experiment.Ours, map[string]float64{experiment.PathEight: 99})
 	for objects, heap := range map[int]float64{10_000: 1_111, 1_000_000: 1_222} {
 		r.Add(experiment.Scale, experiment.Small, objects, subject.PackedTrimmed, map[string]float64{experiment.HeapPerObject: heap})
@@ -81,7 +84,7 @@ func TestMarkdown(t *testing.T) {
 		"2 January 2026", "#### 3,000 pods", "54,321 B", "a processor", "v1.2.3",
 		"### 1,000 objects\n", "### 1,000 objects, large", "1.50 s", "777 µs", "33.0 s", "### 1,000 objects, listed", "22.0 MiB", "44.0 ms", "55.0 ns", "66.0 ms",
 		"12.3 s", "300 types of 20 objects", "123 MiB", "77.0 MiB", "88.0 ns", "99.0 ns", "111 ns", "45.5 µs", "36.5 µs", "load average 0.25 before", "## Up to 1,000,000 objects", "| 1,111 B | 1,222 B | 1.10× |", "| – | 1.25× | – |",
-		"### 5,000 updates a second, 10,000 objects", "8.76 ms", "took 1.5 %", "| client CPU until synced | 2 | 66.7 % | 66.7 % |", "- sync of nobody: it broke\n",
+		"### 5,000 updates a second, 10,000 objects", "8.76 ms", "took 1.5 %", "| client CPU until synced | 2 | 66.7 % | 66.7 % |", "| 32,768 B (32.0×) |", "### 6,000 objects of 300 types, 20 of each", "135 ms", "- sync of nobody: it broke\n",
 		"### 100,000 objects\n", "| one of 4 replicas, the server filters | 21.0 MiB (0.26×) |",
 	} {
 		if !strings.Contains(text, want) {

@@ -72,6 +72,9 @@ const (
 	perType          = 4 // of a thousand types
 )
 
+// restartSeconds is what the second process takes, and the changes before it, by subject.
+var restartSeconds = map[string]float64{experiment.Unchanged: childSeconds + 2, experiment.Changed: childSeconds + 4}
+
 // operations is how many small operations with a budget an experiment has.
 var operations = map[string]int{experiment.Reads: 4, experiment.Decode: 3, experiment.Paths: 5, experiment.Queries: 4, experiment.Scale: 4}
 
@@ -93,7 +96,7 @@ func (s Step) estimate() float64 {
 		if s.Experiment == experiment.Scale {
 			one += relistSeconds + 2*s.estimateObject(name)*float64(s.Objects)/1e6 // filled and listed again, and what follows
 		}
-		one += childSeconds + float64(operations[s.Experiment])*s.Budget.Seconds()
+		one += childSeconds + restartSeconds[name] + float64(operations[s.Experiment])*s.Budget.Seconds()
 		switch {
 		case s.Rate > 0:
 			one += float64(s.Events) / s.Rate

@@ -70,6 +70,8 @@ func (r *runner) measure(ctx context.Context, step Step, name string) (measureme
 		task.HeapProfile = strings.TrimSuffix(task.Profile, ".pprof") + "-heap.pprof"
 	}
 	switch {
+	case step.Experiment == experiment.Restart:
+		return r.restart(ctx, step, task)
 	case r.api != nil && step.Events > 0:
 		return r.paced(ctx, step, task)
 	case step.Events == 0:

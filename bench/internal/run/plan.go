@@ -80,7 +80,7 @@ func NewPlan(o PlanOptions) (Plan, error) {
 	}
 	known := []string{experiment.Sync, experiment.SyncList, experiment.UpdatesKey, experiment.UpdatesRead, experiment.BurstKey,
 		experiment.BurstRead, experiment.Reads, experiment.DumpJSON, experiment.DumpYAML, experiment.Decode, experiment.Paths, experiment.Queries,
-		experiment.ManageUnstructured, experiment.ManageTyped, experiment.ManageMetadata, experiment.ManageTypes, experiment.Types,
+		experiment.ManageUnstructured, experiment.ManageTyped, experiment.ManageMetadata, experiment.ManageTypes, experiment.Types, experiment.Restart,
 		experiment.Scale, experiment.LatencySlow, experiment.LatencyFast, experiment.Shard}
 	for _, name := range o.Experiments {
 		if !slices.Contains(known, name) {
@@ -106,6 +106,7 @@ func NewPlan(o PlanOptions) (Plan, error) {
 	p = append(p, o.scale(subjects)...)
 	p = append(p, o.managers()...)
 	p = append(p, o.shards(subjects)...)
+	p = append(p, o.restarts()...)
 	p = slices.DeleteFunc(p, func(s Step) bool {
 		wanted := len(o.Experiments) == 0 || slices.Contains(o.Experiments, s.Experiment)
 		return !wanted || len(s.Subjects) == 0
@@ -209,6 +210,21 @@ func (o PlanOptions) managers() Plan {
 	}
 	if o.ManyTypes {
 		step.Experiment, step.Size, step.Objects = experiment.ManageTypes, experiment.Many, experiment.ManyTypes*experiment.ManyEach
+		p = append(p, step)
+	}
+	return p
+}
+
+// restarts plans to begin processes anew.
+func (o PlanOptions) restarts() Plan {
+	step := Step{
+		Experiment: experiment.Restart, Size: experiment.Small, Objects: o.RestartObjects, Rounds: min(o.Rounds, 2),
+		Subjects: []string{subject.ClientGo, subject.Packed, experiment.Unchanged, experiment.Changed},
+	}
+	p := Plan{step}
+	if o.ManyTypes {
+		step.Size, step.Objects, step.Rounds = experiment.Many, experiment.ManyTypes*experiment.ManyEach, 1
+		step.Subjects = []string{subject.ClientGo, subject.Packed, experiment.Unchanged}
 		p = append(p, step)
 	}
 	return p

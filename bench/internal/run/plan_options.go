@@ -41,9 +41,10 @@ type PlanOptions struct {
 	// ListObjects is how many objects are listed, ReadObjects how many are read, DumpObjects how many are
 	// dumped.
 	ListObjects, ReadObjects, DumpObjects int
-	// ManagedObjects is how many objects managers reconcile; with ManyTypes, others reconcile those of many types.
-	ManagedObjects int
-	ManyTypes      bool
+	// ManagedObjects is how many objects managers reconcile, and RestartObjects how many a process has that is begun anew; with
+	// ManyTypes, others do so with those of many types.
+	ManagedObjects, RestartObjects int
+	ManyTypes                      bool
 	// ShardedObjects is how many objects replicas share; 0: none do.
 	ShardedObjects int
 	// Budget is the processor time for each small operation.
@@ -83,7 +84,7 @@ func DefaultPlanOptions() PlanOptions {
 		Updates: 500, UpdateObjects: 10_000,
 		Scales: []int{10_000, 100_000, 1_000_000}, ScalePeers: true, FastUpdates: 10_000, SlowUpdates: 2_000,
 		Burst: 2_000, ListObjects: 10_000, ReadObjects: 50_000, DumpObjects: 20_000,
-		ManagedObjects: 50_000, ManyTypes: true, ShardedObjects: 100_000,
+		ManagedObjects: 50_000, RestartObjects: 50_000, ManyTypes: true, ShardedObjects: 100_000,
 		Budget: 400 * time.Millisecond,
 	}
 }
@@ -98,7 +99,7 @@ func CIPlanOptions() PlanOptions {
 		Updates: 300, UpdateObjects: 5_000,
 		Scales: []int{10_000, 30_000}, FastUpdates: 5_000,
 		Burst: 1_000, ListObjects: 5_000, ReadObjects: 5_000, DumpObjects: 3_000,
-		ManagedObjects: 5_000,
-		Budget:         200 * time.Millisecond,
+		ManagedObjects: 5_000, RestartObjects: 5_000,
+		Budget: 200 * time.Millisecond,
 	}
 }

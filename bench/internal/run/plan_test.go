@@ -54,8 +54,8 @@ func TestTime(t *testing.T) {
 	if e := newPlan(t, DefaultPlanOptions()).Estimate(); e > 33*time.Minute {
 		t.Errorf("the report takes about %v, want at most 33 minutes", e)
 	}
-	if e := newPlan(t, CIPlanOptions()).Estimate(); e > 6*time.Minute+30*time.Second {
-		t.Errorf("the short run takes about %v, want at most 6 and a half minutes", e)
+	if e := newPlan(t, CIPlanOptions()).Estimate(); e > 7*time.Minute {
+		t.Errorf("the short run takes about %v, want at most 7 minutes", e)
 	}
 }
 

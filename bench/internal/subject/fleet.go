@@ -48,12 +48,15 @@ func NewFleet(name string, config *rest.Config, types []Type) (*Fleet, error) {
 	return nil, fmt.Errorf("%s is not measured with many types; these are: %q", name, Fleets())
 }
 
-// Sync starts the caches and returns when each holds all of its objects.
-func (f *Fleet) Sync(ctx context.Context) error {
+// Sync starts the caches and returns when each holds all of its objects. Then, or when each shows what an earlier process kept, it
+// calls readable.
+func (f *Fleet) Sync(ctx context.Context, readable func()) error {
 	if err := f.start(ctx); err != nil {
 		return err
 	}
-	return awaitSynced(ctx, f.synced...)
+	err := awaitSynced(ctx, f.synced...)
+	readable()
+	return err
 }
 
 // Len counts the objects of all types.

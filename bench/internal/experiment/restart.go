@@ -1,0 +1,88 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/bench/internal/subject"
+)
+
+// RestartChanges is how many objects change between two processes, where any do.
+const RestartChanges = 1_000
+
+// restart fills caches of all types that the server has, from the server or from what an earlier process kept. Where they keep
+// what they hold, all of it is in the folder in the end.
+func restart(ctx context.Context, task Task, _ func() error) (_ Outcome, err error) {
+	config, err := config(task)
+	if err != nil {
+		return Outcome{}, err
+	}
+	var received atomic.Int64
+	config.Dial = counting(&received)
+	watch, err := startStopwatch()
+	if err != nil {
+		return Outcome{}, err
+	}
+	fleet, err := restartFleet(task, config)
+	if err != nil {
+		return Outcome{}, err
+	}
+	kept, _ := fleet.(*subject.Kept)
+	if kept != nil {
+		defer func() { err = errors.Join(err, kept.Close(ctx)) }()
+	}
+	var readable time.Duration
+	if err := fleet.Sync(ctx, func() { readable = time.Since(watch.wall) }); err != nil {
+		return Outcome{}, err
+	}
+	cpu, wall, err := watch.Elapsed()
+	if err != nil {
+		return Outcome{}, err
+	}
+	bytes := received.Load()
+	peak, err := peakRSS()
+	if err != nil {
+		return Outcome{}, err
+	}
+	if objects := fleet.Len(); objects != task.Objects {
+		return Outcome{}, fmt.Errorf("the caches have %d objects, want %d", objects, task.Objects)
+	}
+	if all := len(restartTypes(task)); task.Resumes && kept.Resumed() != all {
+		return Outcome{}, fmt.Errorf("%d of %d caches have gone on from what was kept", kept.Resumed(), all)
+	}
+	return Outcome{Metrics: map[string]float64{
+		CPU: cpu.Seconds(), Wall: wall.Seconds(), Readable: readable.Seconds(), Received: float64(bytes), PeakRSS: float64(peak),
+	}}, nil
+}
+
+// fleet is caches of all types.
+type fleet interface {
+	Sync(ctx context.Context, readable func()) error
+	Len() int
+}
+
+// restartFleet makes the caches. Those of crdcache are a *subject.Kept, also where they keep nothing.
+func restartFleet(task Task, config *rest.Config) (fleet, error) {
+	if task.Subject == subject.ClientGo {
+		return subject.NewFleet(task.Subject, config, restartTypes(task))
+	}
+	return subject.NewKept(config, restartTypes(task), task.Folder)
+}
+
+// restartTypes are the types that the task is about.
+func restartTypes(task Task) []subject.Type {
+	if task.Size != Many {
+		return []subject.Type{{GVR: certificates, Kind: certificateKind}}
+	}
+	types := make([]subject.Type, ManyTypes)
+	for n := range types {
+		types[n] = subject.Type{GVR: ManyGroupVersion.WithResource(strings.ToLower(ManyKind(n)) + "s"), Kind: ManyKind(n)}
+	}
+	return types
+}

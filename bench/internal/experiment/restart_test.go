@@ -1,0 +1,71 @@
+package experiment
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/crdcache/crdcache/bench/internal/subject"
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/readapi"
+)
+
+// certificateServer is an API server of so many Certificates. It returns a file with its address.
+func certificateServer(t *testing.T, count int) (kubeconfig string) {
+	t.Helper()
+	storage := readapi.NewStorage(readapi.StorageOptions{Stamp: true})
+	err := storage.SetType(readapi.Type{
+		Group: certificates.Group, Names: crd.Names{Plural: certificates.Resource, Kind: certificateKind}, Namespaced: true,
+		Versions: []readapi.Version{{Name: certificates.Version}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range count {
+		object := fmt.Sprintf(`{"apiVersion":"cert-manager.io/v1","kind":"Certificate","metadata":{"name":"c%d","namespace":"a"}}`, n)
+		if _, err := storage.ApplyJSON([]byte(object)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server := httptest.NewServer(readapi.NewHandler(storage, readapi.HandlerOptions{}))
+	t.Cleanup(server.Close)
+	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	text := `{"apiVersion":"v1","kind":"Config","current-context":"c","clusters":[{"name":"c","cluster":{"server":"` + server.URL +
+		`"}}],"contexts":[{"name":"c","context":{"cluster":"c"}}]}`
+	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return kubeconfig
+}
+
+// TestRestart begins with nothing, keeps that, and goes on from it, which takes fewer bytes of the server.
+func TestRestart(t *testing.T) {
+	task := Task{Experiment: Restart, Size: Small, Objects: 100, Kubeconfig: certificateServer(t, 100)}
+	read := map[string]float64{}
+	begin := func(name string) {
+		t.Helper()
+		task.Subject = name
+		outcome, err := Run(t.Context(), task, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if m := outcome.Metrics; m[Readable] <= 0 || m[Readable] > m[Wall] {
+			t.Errorf("%s: it can be read after %v s, and has synced after %v s", name, m[Readable], m[Wall])
+		}
+		read[name] = outcome.Metrics[Received]
+	}
+	begin(subject.Packed)
+	task.Folder = t.TempDir()
+	begin("the earlier process")
+	task.Resumes = true
+	begin(Unchanged)
+	if read[Unchanged] == 0 || 2*read[Unchanged] > read[subject.Packed] {
+		t.Errorf("read from the server: %v", read)
+	}
+	task.Folder = t.TempDir()
+	if _, err := Run(t.Context(), task, nil); err == nil {
+		t.Error("there is no error for a cache that has begun with nothing")
+	}
+}

@@ -1,0 +1,99 @@
+package subject
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/storage/disk"
+)
+
+// Kept is caches of many types, of crdcache with its default options, which keep what they hold in a folder and go on from that.
+type Kept struct {
+	factory   *dynamicinformer.Factory
+	informers []*dynamicinformer.Informer
+	store     *disk.Store
+}
+
+// NewKept returns the caches of some types, which keep what they hold in a folder; empty: nowhere. It contacts nobody.
+func NewKept(config *rest.Config, types []Type, folder string) (*Kept, error) {
+	k := &Kept{}
+	options := dynamicinformer.Options{Config: config}
+	if folder != "" {
+		k.store = disk.New(folder, disk.Options{})
+		options.Persistence = k.store
+	}
+	var err error
+	if k.factory, err = dynamicinformer.New(options); err != nil {
+		return nil, errors.Join(err, k.closeStore())
+	}
+	for _, t := range types {
+		informer, err := k.factory.ForResource(t.GVR)
+		if err != nil {
+			return nil, errors.Join(err, k.closeStore())
+		}
+		k.informers = append(k.informers, informer)
+	}
+	return k, nil
+}
+
+// Sync is Fleet.Sync. It waits in the library's way, without asking again and again.
+func (k *Kept) Sync(ctx context.Context, readable func()) error {
+	if err := k.factory.Start(ctx); err != nil {
+		return err
+	}
+	for _, i := range k.informers {
+		status, changed := i.StatusChange()
+		for status.State != dynamicinformer.StateResuming && status.State != dynamicinformer.StateSynced {
+			select {
+			case <-changed:
+				status, changed = i.StatusChange()
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+	}
+	readable()
+	_, err := k.factory.WaitForSync(ctx)
+	return err
+}
+
+// Len counts the objects of all types.
+func (k *Kept) Len() int {
+	objects := 0
+	for _, i := range k.informers {
+		objects += i.Snapshot().Len()
+	}
+	return objects
+}
+
+// Resumed counts the caches that have gone on from what was kept.
+func (k *Kept) Resumed() int {
+	count := 0
+	for _, i := range k.informers {
+		if i.Persistence().Resumed {
+			count++
+		}
+	}
+	return count
+}
+
+// Close ends the caches, and returns when all that they hold is in the folder.
+func (k *Kept) Close(ctx context.Context) error {
+	err := k.factory.Shutdown(ctx)
+	if k.store != nil {
+		for _, i := range k.informers {
+			err = errors.Join(err, i.Persistence().Err)
+		}
+	}
+	return errors.Join(err, k.closeStore())
+}
+
+func (k *Kept) closeStore() error {
+	if k.store == nil {
+		return nil
+	}
+	return k.store.Close()
+}

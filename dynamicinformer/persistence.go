@@ -38,7 +38,7 @@ type PersistedBlocks interface {
 	PersistedView
 	// SaveBlocks is Save, whose whole contents come in blocks, and what blocks cannot take after them.
 	SaveBlocks(at Checkpoint, whole bool, write func(BlockWriter) error) error
-	// LoadBlocks is Load. It calls block for each block: head is the caller's, and bodies, which may be called at any time
+	// LoadBlocks is Load. It calls block for each block: head is good until block returns, and bodies, which may be called at any time
 	// later and at the same time as anything else, returns the bodies; size is how many bytes it keeps in memory. Before
 	// that, it calls changed for each change since, in their order; json is nil for what was deleted, and good until changed
 	// returns.

@@ -133,7 +133,7 @@ func (o ResourceOptions) persistenceKey(gvr schema.GroupVersionResource) string 
 	if isStripManagedFields(o.Transform) {
 		prune.Presets = append(slices.Clone(prune.Presets), PruneManagedFields)
 	}
-	return fmt.Sprintf("2 %q %q %q %q %q %q %q %s", gvr.Group, gvr.Version, gvr.Resource, view.versions, view.namespaces, view.labels, view.fields, content+" "+prune.key())
+	return fmt.Sprintf("3 %q %q %q %q %q %q %q %s", gvr.Group, gvr.Version, gvr.Resource, view.versions, view.namespaces, view.labels, view.fields, content+" "+prune.key())
 }
 
 // start has the content saved from now on.

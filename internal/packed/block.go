@@ -12,11 +12,13 @@ import (
 
 // A block is how objects are kept outside memory: in two texts, of which the head has what identifies each object and its
 // labels, and the bodies have the rest. Who reads the head has the objects, and the bodies need not be read, nor even be
-// decompressed, before somebody reads one of them. What the head has is cut out of the JSON in the bodies.
+// decompressed, before somebody reads one of them. What the head has is cut out of the JSON in the bodies. UIDs, which nothing
+// compresses, are taken out of the head's records, as numbers.
 
 // BlockWriter collects the objects of a block. Its zero value is ready for use; Reset makes it so again.
 type BlockWriter struct {
 	classes []*class
+	uids    []byte
 	records []byte
 	bodies  []byte
 	record  []byte // memory for reuse
@@ -29,7 +31,7 @@ func (w *BlockWriter) Size() int  { return len(w.bodies) }
 
 // Reset forgets all objects.
 func (w *BlockWriter) Reset() {
-	w.classes, w.records, w.bodies, w.count = w.classes[:0], w.records[:0], w.bodies[:0], 0
+	w.classes, w.uids, w.records, w.bodies, w.count = w.classes[:0], w.uids[:0], w.records[:0], w.bodies[:0], 0
 }
 
 // maxBodies is what the bodies of a block come to at most.
@@ -67,7 +69,13 @@ func (w *BlockWriter) Add(o *Object) (bool, error) {
 	}
 	w.bodies = append(w.bodies, text[from:]...)
 	l.body = len(w.bodies) - l.bodyAt
-	w.record = o.appendIdentity(l.append(w.record[:0]))
+	w.uids, l.numbered = appendNumber(w.uids, string(o.UID()))
+	w.record = l.append(w.record[:0])
+	at := len(w.record)
+	w.record = o.appendIdentity(w.record)
+	if l.numbered {
+		w.record = slices.Delete(w.record, at, at+l.uid.length)
+	}
 	w.records = binary.AppendUvarint(w.records, uint64(len(w.record)))
 	w.records = append(w.records, w.record...)
 	w.count++
@@ -100,19 +108,22 @@ func (w *BlockWriter) Block() (head, bodies []byte) {
 		}
 	}
 	head = binary.AppendUvarint(head, uint64(w.count))
+	head = append(binary.AppendUvarint(head, uint64(len(w.uids))), w.uids...)
 	return append(head, w.records...), w.bodies
 }
 
 // field is a string of an object: at is where it stands in the JSON; negative: it does not.
 type field struct{ at, length int }
 
-// layout says where the parts of an object are. A record of a block's head is a layout and what appendIdentity appends.
+// layout says where the parts of an object are. A record of a block's head is a layout and what appendIdentity appends, without
+// the UID if that is numbered.
 type layout struct {
 	class                int
 	bodyAt, body         int // the JSON in the bodies, without the fields that stand in it
 	uid, version, labels field
 	namespace, key       int
 	odd                  bool
+	numbered             bool // the UID is among the numbers of the head
 }
 
 // cuts are the fields that stand in the JSON, in their order there.
@@ -132,13 +143,16 @@ func (l *layout) cuts() []field {
 }
 
 func (l *layout) append(to []byte) []byte {
-	odd := 0
+	flags := 0
 	if l.odd {
-		odd = 1
+		flags |= 1
+	}
+	if l.numbered {
+		flags |= 2
 	}
 	for _, number := range [...]int{
 		l.class, l.bodyAt, l.body, l.uid.at + 1, l.uid.length, l.version.at + 1, l.version.length, l.labels.at + 1, l.labels.length,
-		l.namespace<<1 | odd, l.key,
+		l.namespace<<2 | flags, l.key,
 	} {
 		to = binary.AppendUvarint(to, uint64(number))
 	}
@@ -148,7 +162,7 @@ func (l *layout) append(to []byte) []byte {
 // errBlock is for a block that nobody has written like that.
 var errBlock = errors.New("the block is damaged")
 
-// readLayout reads the layout that a record begins with, and returns its length.
+// readLayout reads the layout that a record begins with, and returns its length. The rest of the record is checked by whole.
 func readLayout(record string) (l layout, length int, err error) {
 	rest := record
 	var numbers [11]int
@@ -162,13 +176,22 @@ func readLayout(record string) (l layout, length int, err error) {
 	l = layout{
 		class: numbers[0], bodyAt: numbers[1], body: numbers[2], uid: field{numbers[3] - 1, numbers[4]},
 		version: field{numbers[5] - 1, numbers[6]}, labels: field{numbers[7] - 1, numbers[8]},
-		namespace: numbers[9] >> 1, odd: numbers[9]&1 != 0, key: numbers[10],
+		namespace: numbers[9] >> 2, odd: numbers[9]&1 != 0, numbered: numbers[9]&2 != 0, key: numbers[10],
 	}
 	if l.uid.length > maxField || l.version.length > maxField || l.namespace > maxField || l.namespace >= l.key && l.namespace > 0 ||
-		int64(l.uid.length+l.version.length)+int64(l.labels.length)+int64(l.key) != int64(len(rest)) {
+		l.numbered && l.uid.length != uidLength {
 		return l, 0, errBlock
 	}
 	return l, len(record) - len(rest), nil
+}
+
+// identity is the length of what follows a layout in a record.
+func (l *layout) identity() int64 {
+	length := int64(l.version.length) + int64(l.labels.length) + int64(l.key)
+	if !l.numbered {
+		length += int64(l.uid.length)
+	}
+	return length
 }
 
 // number takes a number off the front.
@@ -209,8 +232,8 @@ type block struct {
 
 type opened struct{ bodies []byte }
 
-// ReadBlock returns the objects of a head, which is theirs from then on. They count as compressed. bodies returns the bodies of the block,
-// as long as one of the objects lives in this form, and is safe for concurrent use; size is what it keeps in memory.
+// ReadBlock returns the objects of a head, of which they have a copy. They count as compressed. bodies returns the bodies of the
+// block, as long as one of the objects lives in this form, and is safe for concurrent use; size is what it keeps in memory.
 func ReadBlock(head []byte, bodies func() ([]byte, error), size int) ([]*Object, error) {
 	b := &block{open: bodies}
 	rest := textOf(head)
@@ -233,35 +256,58 @@ func ReadBlock(head []byte, bodies func() ([]byte, error), size int) ([]*Object,
 		return nil, errBlock
 	}
 	b.objects = make([]Object, count)
-	b.size = (size + len(head)) / max(count, 1)
+	if err := b.read(rest, classes, size); err != nil {
+		return nil, err
+	}
 	objects := make([]*Object, count)
 	for k := range b.objects {
-		record, ok := part(&rest)
-		if !ok {
-			return nil, errBlock
-		}
-		if err := b.objects[k].read(record, classes); err != nil {
-			return nil, err
-		}
 		objects[k] = &b.objects[k]
-	}
-	if rest != "" {
-		return nil, errBlock
 	}
 	return objects, nil
 }
 
-// read makes an object of a record.
-func (o *Object) read(record string, classes []*class) error {
-	l, length, err := readLayout(record)
-	if err != nil || l.class >= len(classes) {
+// read makes the objects of the numbers and records of a head.
+func (b *block) read(rest string, classes []*class, size int) error {
+	uids, ok := part(&rest)
+	if !ok {
 		return errBlock
 	}
-	o.slab, o.class, o.body = record, classes[l.class], uint32(length)
+	// All slabs are pieces of one text, which must not move while they are made.
+	text := make([]byte, 0, len(rest)+len(uids)/numberLength*uidLength)
+	for k := range b.objects {
+		record, ok := part(&rest)
+		if !ok {
+			return errBlock
+		}
+		l, length, err := readLayout(record)
+		if err != nil || l.class >= len(classes) || l.identity() != int64(len(record)-length) {
+			return errBlock
+		}
+		start := len(text)
+		text = append(text, record[:length]...)
+		if l.numbered {
+			if len(uids) < numberLength {
+				return errBlock
+			}
+			text = appendUID(text, uids[:numberLength])
+			uids = uids[numberLength:]
+		}
+		text = append(text, record[length:]...)
+		b.objects[k].place(textOf(text[start:]), classes[l.class], &l, length)
+	}
+	if rest != "" || uids != "" {
+		return errBlock
+	}
+	b.size = (size + cap(text)) / max(len(b.objects), 1)
+	return nil
+}
+
+// place makes an object of a slab that begins with a layout of some length.
+func (o *Object) place(slab string, class *class, l *layout, length int) {
+	o.slab, o.class, o.body = slab, class, uint32(length)
 	o.uidLen, o.versionLen, o.labelsLen = uint16(l.uid.length), uint16(l.version.length), uint32(l.labels.length)
 	o.placeIdentity()
 	o.word.Store(l.word())
-	return nil
 }
 
 func (l *layout) word() uint32 {

@@ -40,6 +40,7 @@ func (v *view) LoadBlocks(changed func(key string, json []byte) error, block fun
 	var kept extent
 	used, err := v.store.use(0, func(_ *engine, db *pebble.DB) error {
 		kept = extent{}
+		var memory []byte // for heads, again and again
 		err := v.each(db, logPrefix, &kept, func(key, record []byte) error {
 			kept.next = binary.BigEndian.Uint64(key) + 1
 			return readChanges(record, changed)
@@ -48,10 +49,11 @@ func (v *view) LoadBlocks(changed func(key string, json []byte) error, block fun
 			return err
 		}
 		return v.each(db, blockPrefix, &kept, func(_, record []byte) error {
-			head, bodies, err := readBlock(record)
+			head, bodies, err := readBlock(memory, record)
 			if err != nil {
 				return err
 			}
+			memory = head
 			return block(head, func() ([]byte, error) { return decompress(bodies) }, len(bodies))
 		}, &kept.blocks)
 	})

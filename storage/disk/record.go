@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -46,21 +47,26 @@ func decompress(data []byte) ([]byte, error) {
 	return text, nil
 }
 
-// appendBlock appends the record of a block.
+// appendBlock appends the record of a block. Heads are read at each start, so that they are compressed by what is fast to read.
 func appendBlock(to, head, bodies []byte) []byte {
-	small := compress(head)
+	small := s2.EncodeBest(nil, head)
 	to = append(binary.AppendUvarint(to, uint64(len(small))), small...)
 	return append(to, compress(bodies)...)
 }
 
-// readBlock reads the record of a block. The bodies have memory of their own, and are still compressed.
-func readBlock(record []byte) (head, bodies []byte, err error) {
+// readBlock reads the record of a block. The head takes the place of what is in memory, if there is room for it; the bodies have
+// memory of their own, and are still compressed.
+func readBlock(memory, record []byte) (head, bodies []byte, err error) {
 	length, n := binary.Uvarint(record)
 	if n <= 0 || length > uint64(len(record)-n) {
 		return nil, nil, errDamaged
 	}
-	if head, err = decompress(record[n : n+int(length)]); err != nil {
-		return nil, nil, err
+	small := record[n : n+int(length)]
+	if size, err := s2.DecodedLen(small); err != nil || size > maxRecord {
+		return nil, nil, errDamaged
+	}
+	if head, err = s2.Decode(memory[:cap(memory)], small); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	return head, append([]byte(nil), record[n+int(length):]...), nil
 }

@@ -107,6 +107,12 @@ func TestClientCertificates(t *testing.T) {
 		}
 		return nil
 	})
+	harness.Eventually(t, func(context.Context) error { // authorities are read while it runs, and count for connections made after that
+		if got := ask(t, s.As(believed.user(t, name, hour)), http.MethodGet, "/api/v1/namespaces"); got.code != http.StatusOK {
+			return fmt.Errorf("crdcached, with a certificate: %d", got.code)
+		}
+		return nil
+	})
 	for reason, config := range map[string]*rest.Config{
 		"known": known, "without rights": believed.user(t, "nobody", hour), "of a stranger": stranger.user(t, name, hour),
 		"expired": believed.user(t, name, time.Now().Add(-time.Minute)),

@@ -1,9 +1,13 @@
 package soak_test
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"runtime"
+	"runtime/pprof"
 	"testing"
 	"time"
 )
@@ -36,7 +40,22 @@ func measure(t testing.TB, at time.Duration) measurement {
 	for _, n := range m.stacks {
 		m.Goroutines += n
 	}
+	if options.heaps != "" {
+		writeHeap(t, filepath.Join(options.heaps, fmt.Sprintf("heap-%.0fs.pprof", at.Seconds())))
+	}
 	return m
+}
+
+// writeHeap writes a profile for go tool pprof, whose -base shows what has grown since an earlier one.
+func writeHeap(t testing.TB, path string) {
+	t.Helper()
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(pprof.Lookup("heap").WriteTo(file, 0), file.Close()); err != nil {
+		t.Error(err)
+	}
 }
 
 // trend is a line through measurements.

@@ -11,6 +11,7 @@ package soak_test
 
 import (
 	"flag"
+	"runtime"
 	"testing"
 	"time"
 
@@ -24,7 +25,7 @@ var options struct {
 	duration, round                                         time.Duration
 	types, coming, objects, updates, handlers, stock, limit int
 	seed                                                    uint64
-	document                                                string
+	document, heaps                                         string
 }
 
 func init() {
@@ -38,11 +39,15 @@ func init() {
 	flag.IntVar(&options.stock, "stock", 6, "how many of the types that stay client-go's informers follow as well")
 	flag.IntVar(&options.limit, "longest", 6, "how many seconds a fault lasts at most")
 	flag.Uint64Var(&options.seed, "seed", 0, "what happens; 0: by the clock")
+	flag.StringVar(&options.heaps, "heaps", "", "the folder where a profile of the live heap is written after each round; empty: none")
 	flag.StringVar(&options.document, "document", "", "the document whose section is written; empty: none")
 }
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	if options.heaps != "" {
+		runtime.MemProfileRate = 16 << 10 // enough samples to see where a megabyte more is
+	}
 	klog.SetLogger(klog.Logger{}) // discards: everybody tells of every fault
 	harness.Main(m)
 }

@@ -61,7 +61,7 @@ func (f *following) await(t *testing.T, text string) {
 		if strings.Contains(f.text(), text) {
 			return nil
 		}
-		return fmt.Errorf("no %q in the output of %q:\n%s", text, f.cmd.Args, f.text())
+		return fmt.Errorf("no %q in the output of %q:\n%s%s", text, f.cmd.Args, f.text(), f.errorText())
 	})
 }
 

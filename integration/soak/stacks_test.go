@@ -26,6 +26,19 @@ var (
 	address = regexp.MustCompile(`0x[0-9a-f]+\s*`)
 )
 
+// known are the stacks of all measurements so far. These are kept, and have the same ones over and over, which would count as
+// growth of the heap.
+var known = map[string]string{}
+
+// once returns the string that was known first.
+func once(stack string) string {
+	if was, found := known[stack]; found {
+		return was
+	}
+	known[stack] = stack
+	return stack
+}
+
 // countStacks reads a profile of goroutines as text.
 func countStacks(profile string) map[string]int {
 	counts := map[string]int{}
@@ -35,7 +48,7 @@ func countStacks(profile string) map[string]int {
 			continue
 		}
 		if n, err := strconv.Atoi(found[1]); err == nil { // it is of digits
-			counts[address.ReplaceAllString(found[2], "")] += n
+			counts[once(address.ReplaceAllString(found[2], ""))] += n
 		}
 	}
 	return counts

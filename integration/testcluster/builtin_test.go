@@ -22,7 +22,7 @@ var leftOut = []string{
 
 // TestBuiltInTypes compares the built-in types with those of a real server.
 func TestBuiltInTypes(t *testing.T) {
-	harness.Needs(t, harness.Wording)
+	harness.Needs(t, harness.Since("1.37")) // which testcluster is like
 	cluster, err := testcluster.New(t.Context(), testcluster.Options{})
 	if err != nil {
 		t.Fatal(err)

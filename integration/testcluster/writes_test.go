@@ -25,7 +25,7 @@ const (
 
 // TestRandomWrites writes the same at random on both, and compares every answer and all that watches tell.
 func TestRandomWrites(t *testing.T) {
-	harness.Needs(t, harness.Wording)
+	harness.Needs(t, harness.Since("1.37")) // which testcluster is like
 	for seed := range uint64(seeds) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { testRandomWrites(t, rand.New(rand.NewPCG(seed, 1))) })
 	}

@@ -108,8 +108,8 @@ func TestClientCertificates(t *testing.T) {
 		return nil
 	})
 	harness.Eventually(t, func(context.Context) error { // authorities are read while it runs, and count for connections made after that
-		if got := ask(t, s.As(believed.user(t, name, hour)), http.MethodGet, "/api/v1/namespaces"); got.code != http.StatusOK {
-			return fmt.Errorf("crdcached, with a certificate: %d", got.code)
+		if got := ask(t, s.As(believed.user(t, name, hour)), http.MethodGet, "/api/v1/namespaces"); got.Code != http.StatusOK {
+			return fmt.Errorf("crdcached, with a certificate: %d", got.Code)
 		}
 		return nil
 	})

@@ -85,7 +85,7 @@ func holdTypes(ctx context.Context, task Task, _ func() error) (Outcome, error) 
 	runtime.KeepAlive(fleet)
 	types := float64(task.Objects)
 	heap, stack, kernel := float64(after.heap-before.heap)/types, float64(after.stack-before.stack)/types, float64(after.kernel-before.kernel)/types
-	return Outcome{Metrics: map[string]float64{
+	metrics := map[string]float64{
 		CPU:            cpu.Seconds(),
 		Wall:           wall.Seconds(),
 		PeakRSS:        float64(peak),
@@ -95,8 +95,11 @@ func holdTypes(ctx context.Context, task Task, _ func() error) (Outcome, error) 
 		TypeMemory:     heap + stack + kernel,
 		TypeRSS:        float64(after.resident-before.resident) / types,
 		TypeGoroutines: float64(after.goroutines-before.goroutines) / types,
-		IdleCPU:        100 * idle,
-	}}, nil
+	}
+	if task.Idle > 0 {
+		metrics[IdleCPU] = 100 * idle
+	}
+	return Outcome{Metrics: metrics}, nil
 }
 
 // writeProfiles writes what is in use to a file, and the goroutines to one beside it.

@@ -37,10 +37,10 @@ func (p Plan) Estimate() time.Duration {
 // cores that it shares with the server. It only serves the estimate.
 var perObject = map[string]float64{
 	subject.Stream:            100,
-	subject.ClientGo:          240,
-	subject.ClientGoTrimmed:   240,
-	subject.ControllerRuntime: 240,
-	subject.ClientGoMetadata:  80,
+	subject.ClientGo:          210,
+	subject.ClientGoTrimmed:   220,
+	subject.ControllerRuntime: 210,
+	subject.ClientGoMetadata:  50,
 }
 
 // Otherwise, for the modes of crdcache.
@@ -60,7 +60,7 @@ var perManaged = map[string]float64{experiment.StockManager: 300, experiment.Our
 
 // What else takes time, in seconds.
 const (
-	childSeconds     = 1.5
+	childSeconds     = 1.0
 	sandboxSeconds   = 8
 	fillPer1000      = 0.6
 	manyPer1000      = 8   // with their types

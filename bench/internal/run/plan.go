@@ -237,6 +237,9 @@ func (o PlanOptions) types(subjects []subject.Subject) Plan {
 		step := Step{
 			Experiment: experiment.Types, Size: experiment.Small, Objects: count, PerType: o.PerType, Rounds: 1, Idle: o.Idle,
 		}
+		if count < slices.Max(o.Types) { // for the curves of what a type costs
+			step.Idle = 0
+		}
 		for _, s := range subjects {
 			if slices.Contains(subject.Fleets(), s.Name) {
 				step.Subjects = append(step.Subjects, s.Name)

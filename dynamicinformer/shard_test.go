@@ -247,17 +247,24 @@ func TestShardLeavesAtOnce(t *testing.T) {
 		if s.shard.Contains(inShard("x0", 0)) || !s.shard.Contains(inShard("x1", 1)) {
 			t.Error("the shard does not know what is in it")
 		}
+		s.server.Break(fault(widgetsPath, "", 503)) // so that nothing is listed for now
 		s.become(0, 1)
 		s.shows("0 comes back, at first", "x1")
+		s.server.Repair()
 		if err := s.informer.WaitForShard(s.Context()); err != nil {
 			t.Error(err)
 		}
 		s.shows("0 comes back", "x0", "x1")
 		s.expect("0 leaves and comes back", "add ns/x0", "departed ns/x0")
+		s.server.Break(fault(widgetsPath, "", 503))
 		for k := range 5 {
 			s.become(k%2, 2+k%2)
 		}
 		s.become(0, 1)
+		s.server.Repair()
+		if err := s.informer.WaitForShard(s.Context()); err != nil {
+			t.Error(err)
+		}
 		s.expect("1 has been away", "add ns/x0", "add ns/x1", "departed ns/x0", "departed ns/x1")
 	}, 0, 1)
 }

@@ -1,8 +1,10 @@
-// Package sharding_test has replicas of an operator share objects by Leases on a real API server, while they come, go and are killed.
+// Package sharding_test has replicas of an operator, each a process of its own, share objects by Leases on a real API server, while
+// they come, go, are killed, are paused, and are cut off.
 package sharding_test
 
 import (
 	"flag"
+	"os"
 	"testing"
 
 	"k8s.io/klog/v2"
@@ -20,5 +22,8 @@ var (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	ctrl.SetLogger(klog.Background())
+	if options, child := os.LookupEnv(childVariable); child {
+		os.Exit(runChild(options))
+	}
 	harness.Main(m)
 }

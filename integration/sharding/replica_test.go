@@ -1,140 +1,82 @@
 package sharding_test
 
 import (
-	"context"
-	"errors"
-	"io"
-	"net/http"
+	"encoding/json"
+	"os"
+	"os/exec"
 	"sync"
-	"sync/atomic"
-	"time"
+	"syscall"
 
-	corev1 "k8s.io/api/core/v1"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-
-	"github.com/crdcache/crdcache/controllerruntime"
-	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/integration/harness"
-	"github.com/crdcache/crdcache/shard"
 )
 
-// Leases that are taken sooner than by default, and leave 3 s between the end of a tenure and the next.
-const (
-	leaseDuration = 8 * time.Second
-	renewDeadline = 5 * time.Second
-	retryPeriod   = time.Second
-)
-
-// replica is a manager that shares ConfigMaps.
+// replica is a process that shares objects.
 type replica struct {
-	name   string
-	member *shard.Member
-	stop   func()
-	// dead cuts it off from the API server: for all others that is as if it had been killed.
-	dead atomic.Bool
+	name    string
+	process *os.Process
+	// end ends the process as a Deployment does, and waits for that.
+	end func()
+
+	// The rest is guarded by scene.mu. gone says that it was killed, paused that it was stopped, and may not know yet that its time
+	// is over.
+	gone, paused bool
+	// stale counts what it has told since of shards that are somebody else's by now.
+	stale int
 }
 
-var errDead = errors.New("the replica was killed")
-
-// through returns a transport that ends with the replica.
-func (r *replica) through(inner http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(request *http.Request) (*http.Response, error) {
-		if r.dead.Load() {
-			return nil, errDead
-		}
-		response, err := inner.RoundTrip(request)
-		if err != nil {
-			return nil, err
-		}
-		response.Body = &body{response.Body, r}
-		return response, nil
-	})
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-type body struct {
-	io.ReadCloser
-	replica *replica
-}
-
-func (b *body) Read(p []byte) (int, error) {
-	read, err := b.ReadCloser.Read(p)
-	if b.replica.dead.Load() {
-		return 0, errDead
-	}
-	return read, err
-}
-
-// watched is an Assigner that tells the scene what is handed over.
-type watched struct {
-	*shard.Member
-	scene *scene
-	of    *replica
-}
-
-// Run implements shard.Assigner.
-func (w watched) Run(ctx context.Context, handler shard.Handler) error {
-	return w.Member.Run(ctx, shard.Handler{
-		Acquired: handler.Acquired,
-		Drain: func(ctx context.Context, tenure *shard.Tenure) {
-			w.scene.left(w.of, tenure.Shard(), graceful)
-			handler.Drain(ctx, tenure)
-		},
-	})
-}
-
-// start starts a replica.
-func (s *scene) start(name string) *replica {
+// start starts a replica that reaches the API server at an address.
+func (s *scene) start(name, host string) *replica {
 	s.Helper()
+	options, err := json.Marshal(childOptions{
+		Name: name, Namespace: s.namespace, Kubeconfig: harness.Kubeconfig(s), Host: host, Scene: s.address, Shards: *shards,
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		s.Fatal(err)
+	}
+	command := exec.Command(program)
+	command.Env = append(os.Environ(), childVariable+"="+string(options))
+	command.Stderr = os.Stderr
+	stdin, err := command.StdinPipe() // whose end it ends with
+	if err != nil {
+		s.Fatal(err)
+	}
 	r := &replica{name: name}
-	rest := harness.Config(s)
-	rest.Wrap(r.through)
-	var err error
-	r.member, err = shard.New(shard.Options{
-		Config: rest, Namespace: s.namespace, Name: "scale", Identity: name, Shards: *shards,
-		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod, DrainTimeout: time.Second,
-	})
-	if err != nil {
+	s.mu.Lock()
+	s.mu.replicas[name] = r
+	s.mu.Unlock()
+	if err := command.Start(); err != nil {
 		s.Fatal(err)
 	}
-	sharding, err := controllerruntime.NewSharding(controllerruntime.ShardingOptions{
-		Assigner: watched{r.member, s, r}, Key: dynamicinformer.ShardByUID, Objects: []client.Object{&corev1.ConfigMap{}},
-	})
-	if err != nil {
-		s.Fatal(err)
-	}
-	mgr, err := ctrl.NewManager(rest, ctrl.Options{
-		NewCache:   controllerruntime.NewCacheFunc(controllerruntime.Options{Sharding: sharding}),
-		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{s.namespace: {}}},
-		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: new(true), MaxConcurrentReconciles: 4},
-	})
-	if err != nil {
-		s.Fatal(err)
-	}
-	reconciler := sharding.Reconciler(&corev1.ConfigMap{}, reconcile.Func(func(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-		return ctrl.Result{}, s.reconcile(ctx, r, mgr.GetClient(), request)
-	}))
-	if err := errors.Join(mgr.Add(sharding), ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).Complete(reconciler)); err != nil {
-		s.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- mgr.Start(ctx) }() // ended by stop
-	r.stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-ended; err != nil && !r.dead.Load() {
+	r.process = command.Process
+	r.end = sync.OnceFunc(func() {
+		_ = r.process.Signal(syscall.SIGCONT) // a test that has failed may have left it paused
+		_ = r.process.Signal(syscall.SIGTERM)
+		err := command.Wait()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err != nil && !r.gone {
 			s.Errorf("%s ended: %v", name, err)
 		}
 	})
-	s.Cleanup(r.stop)
+	s.Cleanup(func() {
+		r.end()
+		_ = stdin.Close()
+	})
 	return r
+}
+
+// signal sends a signal to the process of a replica, whose shards somebody else is to take.
+func (s *scene) signal(r *replica, signal syscall.Signal, how manner) {
+	s.Helper()
+	s.mu.Lock()
+	r.gone, r.paused = signal == syscall.SIGKILL, signal == syscall.SIGSTOP
+	s.leavesLocked(r, how)
+	s.mu.Unlock()
+	if err := r.process.Signal(signal); err != nil {
+		s.Fatal(err)
+	}
 }

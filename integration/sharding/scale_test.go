@@ -3,21 +3,22 @@ package sharding_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"net/url"
 	"slices"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/crdcache/crdcache/controllerruntime"
 	"github.com/crdcache/crdcache/integration/harness"
+	"github.com/crdcache/crdcache/integration/internal/faultproxy"
 )
 
 // scene is a namespace of objects, and what replicas have made of them.
@@ -25,16 +26,28 @@ type scene struct {
 	testing.TB
 	client.Client
 	namespace string
+	// address is where replicas tell of themselves.
+	address string
 
 	mu struct {
 		sync.Mutex
+		replicas     map[string]*replica
 		wanted, seen []string // the value of each object, by number
-		busy         map[types.UID]*replica
+		busy         map[types.UID]work
 		deleted      []string
-		// leaving has when a shard was begun to be given up, or its replica was killed, and how.
+		// holders has who has last acquired each shard, tokens the greatest token that has come with it.
+		holders map[int]*replica
+		tokens  map[int]int64
+		// leaving has when a shard was begun to be given up, or its replica was stopped, and how.
 		leaving map[int]departure
 		took    map[manner][]time.Duration
 	}
+}
+
+// work is what a replica does in a tenure.
+type work struct {
+	by    *replica
+	token int64
 }
 
 // departure is the end of a tenure.
@@ -49,6 +62,8 @@ type manner string
 const (
 	graceful manner = "given up"
 	killed   manner = "left by a replica that was killed"
+	paused   manner = "left by a replica that was paused"
+	cutOff   manner = "left by a replica that was cut off"
 )
 
 func newScene(t testing.TB) *scene {
@@ -59,61 +74,19 @@ func newScene(t testing.TB) *scene {
 	}
 	s := &scene{TB: t, Client: admin, namespace: harness.Namespace(t)}
 	s.mu.wanted, s.mu.seen = make([]string, *objects), make([]string, *objects)
-	s.mu.busy, s.mu.leaving, s.mu.took = map[types.UID]*replica{}, map[int]departure{}, map[manner][]time.Duration{}
+	s.mu.replicas, s.mu.busy, s.mu.leaving, s.mu.took = map[string]*replica{}, map[types.UID]work{}, map[int]departure{}, map[manner][]time.Duration{}
+	s.mu.holders, s.mu.tokens = map[int]*replica{}, map[int]int64{}
+	s.listen()
 	return s
 }
 
-// left notes that a replica is about to have a shard no more.
-func (s *scene) left(r *replica, shard int, how manner) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, known := s.mu.leaving[shard]; !known || how == killed {
-		s.mu.leaving[shard] = departure{r, time.Now(), how}
-	}
-}
-
-// reconcile notes the value of an object, and checks that nobody else is about to.
-func (s *scene) reconcile(ctx context.Context, r *replica, reader client.Reader, request ctrl.Request) error {
-	if r.dead.Load() {
-		return errDead
-	}
-	var object corev1.ConfigMap
-	err := reader.Get(ctx, request.NamespacedName, &object)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err != nil {
-		if apierrors.IsNotFound(err) {
-			s.mu.deleted = append(s.mu.deleted, request.Name)
+// leavesLocked notes that a replica is about to lose its shards.
+func (s *scene) leavesLocked(r *replica, how manner) {
+	for k, holder := range s.mu.holders {
+		if holder == r {
+			s.mu.leaving[k] = departure{r, time.Now(), how}
 		}
-		return client.IgnoreNotFound(err)
 	}
-	var number int
-	if _, err := fmt.Sscanf(object.Name, "object-%d", &number); err != nil {
-		return nil // kube-root-ca.crt
-	}
-	if other := s.mu.busy[object.UID]; other != nil && !other.dead.Load() {
-		s.Errorf("%s works on %s while %s does", r.name, object.Name, other.name)
-	}
-	tenure := controllerruntime.TenureFrom(ctx)
-	if d, ok := s.mu.leaving[tenure.Shard()]; ok && d.from != r {
-		delete(s.mu.leaving, tenure.Shard())
-		s.mu.took[d.manner] = append(s.mu.took[d.manner], time.Since(d.at))
-	}
-	s.mu.busy[object.UID] = r
-	s.mu.Unlock()
-	select { // some work
-	case <-time.After(time.Millisecond):
-	case <-ctx.Done():
-	}
-	s.mu.Lock()
-	if s.mu.busy[object.UID] == r {
-		delete(s.mu.busy, object.UID)
-	}
-	if ctx.Err() != nil || r.dead.Load() {
-		return ctx.Err()
-	}
-	s.mu.seen[number] = object.Data["v"]
-	return nil
 }
 
 // create creates the objects.
@@ -162,45 +135,77 @@ func (s *scene) update(ctx context.Context) {
 	}
 }
 
+// patience is how long nothing may get any better.
+const patience = 90 * time.Second
+
+// await waits until check says that nothing is left to wait for. However much that is: it may take its time as long as it gets less.
+func (s *scene) await(check func() (left int, what string)) {
+	s.Helper()
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for least, since := math.MaxInt, time.Now(); ; <-ticker.C {
+		s.mu.Lock()
+		left, what := check()
+		s.mu.Unlock()
+		switch {
+		case left == 0:
+			return
+		case left < least:
+			least, since = left, time.Now()
+		case time.Since(since) > patience:
+			s.Fatalf("for %v: %s", patience, what)
+		}
+	}
+}
+
 // awaitReconciled waits until all objects have been reconciled to their last state.
 func (s *scene) awaitReconciled() {
 	s.Helper()
-	harness.Eventually(s, func(context.Context) error {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+	s.await(func() (left int, what string) {
 		for n, wanted := range s.mu.wanted {
 			if s.mu.seen[n] != wanted {
-				return fmt.Errorf("object-%d was last reconciled with %q, and has %q", n, s.mu.seen[n], wanted)
+				left, what = left+1, fmt.Sprintf("object-%d was last reconciled with %q, and has %q", n, s.mu.seen[n], wanted)
 			}
 		}
-		return nil
+		return left, what
 	})
 }
 
-// awaitShares waits until all shards are held, by fair shares.
+// awaitShares waits until all shards are held by some replicas, by fair shares.
 func (s *scene) awaitShares(replicas ...*replica) {
 	s.Helper()
-	harness.Eventually(s, func(context.Context) error {
-		least, sum := *shards/len(replicas), 0
+	s.await(func() (left int, what string) {
+		held, sum := map[*replica]int{}, 0
+		for _, holder := range s.mu.holders {
+			held[holder]++
+		}
 		for _, r := range replicas {
-			n := len(r.member.Tenures())
-			if sum += n; n < least {
-				return fmt.Errorf("%s has %d shards, want at least %d", r.name, n, least)
+			sum += held[r]
+			if least := *shards / len(replicas); held[r] < least {
+				left, what = left+least-held[r], fmt.Sprintf("%s has %d shards, want at least %d", r.name, held[r], least)
 			}
 		}
 		if sum != *shards {
-			return fmt.Errorf("%d of %d shards are held", sum, *shards)
+			left, what = left+*shards-sum, fmt.Sprintf("%d of %d shards are held: %s", sum, *shards, what)
 		}
-		return nil
+		return left, what
 	})
 }
 
-// TestScale: from one replica to four and back to two, of which one is killed and one ends, while objects change: each is
-// reconciled to its last state, by one replica at a time, and none is taken for deleted.
+// TestScale: from one replica to four, of which one is killed, one is paused for longer than its Leases last, and one is cut off
+// from the API server for as long; then the latter two come back, and the first ends. Objects change all the time: each is
+// reconciled to its last state, by one replica at a time, and none is taken for deleted. The replica that was paused is fenced: it
+// begins nothing in the shards that others have taken.
 func TestScale(t *testing.T) {
 	s := newScene(t)
 	s.create()
-	first := s.start("first")
+	host := harness.Config(t).Host
+	server, err := url.Parse(host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := faultproxy.Start(t, server.Host)
+	first := s.start("first", host)
 	s.awaitReconciled()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -209,15 +214,23 @@ func TestScale(t *testing.T) {
 		defer close(updated)
 		s.update(ctx)
 	}()
-	second, third, fourth := s.start("second"), s.start("third"), s.start("fourth")
+	second, third, fourth := s.start("second", host), s.start("third", host), s.start("fourth", "https://"+link.Address())
 	s.awaitShares(first, second, third, fourth)
 
-	for _, tenure := range second.member.Tenures() {
-		s.left(second, tenure.Shard(), killed)
+	s.signal(second, syscall.SIGKILL, killed)
+	s.signal(third, syscall.SIGSTOP, paused)
+	s.mu.Lock()
+	s.leavesLocked(fourth, cutOff)
+	s.mu.Unlock()
+	restore := link.Cut(t)
+	s.awaitShares(first)
+
+	restore()
+	if err := third.process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
 	}
-	second.dead.Store(true)
-	go second.stop() // ended by the cleanup at the latest
-	first.stop()
+	s.awaitShares(first, third, fourth)
+	first.end()
 	s.awaitShares(third, fourth)
 	cancel()
 	<-updated
@@ -227,6 +240,9 @@ func TestScale(t *testing.T) {
 	defer s.mu.Unlock()
 	if len(s.mu.deleted) > 0 {
 		t.Errorf("these were taken for deleted: %v", s.mu.deleted)
+	}
+	if third.stale > workers { // each of which may have been paused between a look at the clock and telling
+		t.Errorf("%d times something was told of shards that others have", third.stale)
 	}
 	for how, took := range s.mu.took {
 		slices.Sort(took)

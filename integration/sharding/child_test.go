@@ -1,0 +1,189 @@
+package sharding_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/rpc"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/crdcache/crdcache/controllerruntime"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/shard"
+)
+
+// childVariable has the childOptions of a process that is a replica, as JSON.
+const childVariable = "CRDCACHE_TEST_SHARDING_REPLICA"
+
+// Leases that are taken sooner than by default, and leave 3 s between the end of a tenure and the next.
+const (
+	leaseDuration = 8 * time.Second
+	renewDeadline = 5 * time.Second
+	retryPeriod   = time.Second
+)
+
+// workers is how many objects a replica works on at a time.
+const workers = 4
+
+// childOptions say what a replica is to do.
+type childOptions struct {
+	Name, Namespace string
+	// Kubeconfig is a file, Host the address to reach the API server at.
+	Kubeconfig, Host string
+	// Scene is the address of the test.
+	Scene  string
+	Shards int
+}
+
+// Report is what a replica tells the test; net/rpc takes exported types alone. The test answers each before the replica goes on, so that what it hears of several
+// replicas is in the order in which it happened.
+type Report struct {
+	Replica string
+	UID     types.UID
+	Object  string
+	Value   string
+	Shard   int
+	Token   int64
+}
+
+// child is a manager that shares ConfigMaps.
+type child struct {
+	childOptions
+	scene *rpc.Client
+}
+
+// runChild runs a replica until it is told to end, and returns the exit code of its process.
+func runChild(text string) int {
+	var c child
+	if err := errors.Join(json.Unmarshal([]byte(text), &c.childOptions), c.run()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func (c *child) run() (err error) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	go func() { // ends with the process, and ends it with the test
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(1)
+	}()
+	if c.scene, err = rpc.Dial("tcp", c.Scene); err != nil {
+		return err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	config.Host = c.Host
+	mgr, err := c.manager(config)
+	if err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+func (c *child) manager(rest *rest.Config) (ctrl.Manager, error) {
+	member, err := shard.New(shard.Options{
+		Config: rest, Namespace: c.Namespace, Name: "scale", Identity: c.Name, Shards: c.Shards,
+		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod, DrainTimeout: time.Second,
+	})
+	if err != nil {
+		return nil, err
+	}
+	sharding, err := controllerruntime.NewSharding(controllerruntime.ShardingOptions{
+		Assigner: told{member, c}, Key: dynamicinformer.ShardByUID, Objects: []client.Object{&corev1.ConfigMap{}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	mgr, err := ctrl.NewManager(rest, ctrl.Options{
+		NewCache:   controllerruntime.NewCacheFunc(controllerruntime.Options{Sharding: sharding}),
+		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{c.Namespace: {}}},
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Controller: config.Controller{MaxConcurrentReconciles: workers},
+	})
+	if err != nil {
+		return nil, err
+	}
+	reconciler := sharding.Reconciler(&corev1.ConfigMap{}, reconcile.Func(func(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+		return ctrl.Result{}, c.reconcile(ctx, mgr.GetClient(), request)
+	}))
+	return mgr, errors.Join(mgr.Add(sharding), ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).Complete(reconciler))
+}
+
+// told is an Assigner that tells the test which shards come and go.
+type told struct {
+	*shard.Member
+	child *child
+}
+
+// Run implements shard.Assigner.
+func (t told) Run(ctx context.Context, handler shard.Handler) error {
+	return t.Member.Run(ctx, shard.Handler{
+		Acquired: func(tenures []*shard.Tenure) {
+			for _, tenure := range tenures {
+				t.child.tell("Acquired", Report{Shard: tenure.Shard(), Token: tenure.Token()})
+			}
+			handler.Acquired(tenures)
+		},
+		Drain: func(ctx context.Context, tenure *shard.Tenure) {
+			t.child.tell("Left", Report{Shard: tenure.Shard(), Token: tenure.Token()})
+			handler.Drain(ctx, tenure)
+		},
+	})
+}
+
+// tell tells the test, and ends the process when there is none any more.
+func (c *child) tell(what string, r Report) {
+	r.Replica = c.Name
+	if err := c.scene.Call("Scene."+what, r, &struct{}{}); err != nil {
+		fmt.Fprintln(os.Stderr, what, err)
+		os.Exit(1)
+	}
+}
+
+// reconcile works on an object for a moment, and tells the value it has, unless its time is over then.
+func (c *child) reconcile(ctx context.Context, reader client.Reader, request ctrl.Request) error {
+	var object corev1.ConfigMap
+	if err := reader.Get(ctx, request.NamespacedName, &object); apierrors.IsNotFound(err) {
+		c.tell("Deleted", Report{Object: request.Name})
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if object.Data["v"] == "" {
+		return nil // kube-root-ca.crt
+	}
+	tenure := controllerruntime.TenureFrom(ctx)
+	r := Report{UID: object.UID, Object: object.Name, Value: object.Data["v"], Shard: tenure.Shard(), Token: tenure.Token()}
+	c.tell("Begin", r)
+	select { // some work
+	case <-time.After(time.Millisecond):
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil || !tenure.Valid() {
+		c.tell("GiveUp", r)
+		return context.Cause(ctx)
+	}
+	c.tell("End", r)
+	return nil
+}

@@ -1,0 +1,141 @@
+package sharding_test
+
+import (
+	"fmt"
+	"net"
+	"net/rpc"
+	"time"
+)
+
+// listen has replicas tell of themselves until the test ends.
+func (s *scene) listen() {
+	s.Helper()
+	server := rpc.NewServer()
+	if err := server.RegisterName("Scene", &toldScene{s}); err != nil {
+		s.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.address = listener.Addr().String()
+	s.Cleanup(func() { _ = listener.Close() })
+	go func() { // ended by the cleanup
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go server.ServeConn(connection) // ends with the replica
+		}
+	}()
+}
+
+// toldScene is what replicas call.
+type toldScene struct{ scene *scene }
+
+// Acquired is told when a replica has acquired a shard.
+func (t *toldScene) Acquired(r Report, _ *struct{}) error {
+	s := t.scene
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isStaleLocked(r) {
+		return nil
+	}
+	if known := s.mu.tokens[r.Shard]; r.Token <= known && s.mu.holders[r.Shard] != nil {
+		s.Errorf("%s has acquired shard %d by token %d after %d", r.Replica, r.Shard, r.Token, known)
+	}
+	s.mu.holders[r.Shard], s.mu.tokens[r.Shard] = s.mu.replicas[r.Replica], r.Token
+	return nil
+}
+
+// Left is told when a replica is about to give up a shard, or has lost it.
+func (t *toldScene) Left(r Report, _ *struct{}) error {
+	s := t.scene
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.tokens[r.Shard] != r.Token {
+		return nil // somebody else has it
+	}
+	delete(s.mu.holders, r.Shard)
+	if _, known := s.mu.leaving[r.Shard]; !known {
+		s.mu.leaving[r.Shard] = departure{s.mu.replicas[r.Replica], time.Now(), graceful}
+	}
+	return nil
+}
+
+// isStaleLocked reports whether a report is of a tenure after which there has been another. Only a replica that was paused may
+// not know that.
+func (s *scene) isStaleLocked(r Report) bool {
+	if r.Token >= s.mu.tokens[r.Shard] {
+		return false
+	}
+	if by := s.mu.replicas[r.Replica]; by.paused {
+		by.stale++
+	} else {
+		s.Errorf("%s works in shard %d by token %d, after %d", r.Replica, r.Shard, r.Token, s.mu.tokens[r.Shard])
+	}
+	return true
+}
+
+// Begin is told when a replica begins to work on an object.
+func (t *toldScene) Begin(r Report, _ *struct{}) error {
+	s := t.scene
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isStaleLocked(r) {
+		return nil
+	}
+	by := s.mu.replicas[r.Replica]
+	other, working := s.mu.busy[r.UID]
+	if pausedOrGone := working && (other.by.gone || other.by.paused && other.token < r.Token); working && !pausedOrGone {
+		s.Errorf("%s works on %s while %s does", r.Replica, r.Object, other.by.name)
+	}
+	if d, ok := s.mu.leaving[r.Shard]; ok && d.from != by {
+		delete(s.mu.leaving, r.Shard)
+		s.mu.took[d.manner] = append(s.mu.took[d.manner], time.Since(d.at))
+	}
+	s.mu.busy[r.UID] = work{by, r.Token}
+	return nil
+}
+
+// GiveUp is told when it leaves the work to others.
+func (t *toldScene) GiveUp(r Report, _ *struct{}) error {
+	s := t.scene
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.doneLocked(r)
+	return nil
+}
+
+// End is told when it has done it.
+func (t *toldScene) End(r Report, _ *struct{}) error {
+	s := t.scene
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.doneLocked(r)
+	if s.isStaleLocked(r) {
+		return nil
+	}
+	var number int
+	if _, err := fmt.Sscanf(r.Object, "object-%d", &number); err != nil {
+		return err
+	}
+	s.mu.seen[number] = r.Value
+	return nil
+}
+
+func (s *scene) doneLocked(r Report) {
+	if w := s.mu.busy[r.UID]; w.by == s.mu.replicas[r.Replica] && w.token == r.Token {
+		delete(s.mu.busy, r.UID)
+	}
+}
+
+// Deleted is told when a replica takes an object for deleted.
+func (t *toldScene) Deleted(r Report, _ *struct{}) error {
+	s := t.scene
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.deleted = append(s.mu.deleted, r.Object+" by "+r.Replica)
+	return nil
+}

@@ -17,7 +17,7 @@ VERSION ?= 1.30.14
 SKEW_PACKAGES ?= ./...
 SKEW_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/crdcache/kubernetes
 # The tests for which it can make a difference that a server has no watch-list.
-WITHOUT_WATCH_LIST := ./conformance ./discovery ./factory ./indexers ./lifecycle
+WITHOUT_WATCH_LIST := ./conformance ./discovery ./factory ./indexers ./lifecycle ./shardview
 HISTORY_DURATION ?= 10m
 HISTORY_SEED ?= 0
 # How many objects replicas share in make sharding.

@@ -202,7 +202,7 @@ func TestShards(t *testing.T) {
 				ofMaps, ofBoats := dynamicinformer.ShardFilterClient, dynamicinformer.ShardFilterClient
 				if filters {
 					ofMaps, ofBoats = dynamicinformer.ShardFilterServer, dynamicinformer.ShardFilterUnknown // lists of custom resources do not say it
-					if watchList {
+					if watchList && harness.Has(t, harness.WatchList) {
 						ofMaps = dynamicinformer.ShardFilterUnknown
 					}
 				}

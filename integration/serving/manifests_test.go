@@ -28,7 +28,7 @@ func TestManifests(t *testing.T) {
 	} {
 		harness.InstallCRDs(t, harness.Read(t, file)...)
 	}
-	for _, name := range []string{"base", "example"} {
+	for _, name := range []string{"base", "example", "example-sharded"} {
 		t.Run(name, func(t *testing.T) {
 			objects := kustomized(t, name)
 			harness.Apply(t, ofKind(objects, "Namespace")...) // what is in it cannot be tried before it is there
@@ -112,7 +112,7 @@ func checkPods(t *testing.T, objects []*unstructured.Unstructured) {
 		t.Error("the image is not from scratch with a user of its own")
 		return
 	}
-	for _, o := range ofKind(objects, "Deployment") {
+	for _, o := range ofKind(objects, "Deployment", "StatefulSet") {
 		pod, _, _ := unstructured.NestedMap(o.Object, "spec", "template", "spec")
 		containers, _, _ := unstructured.NestedSlice(pod, "containers")
 		for _, want := range []struct {

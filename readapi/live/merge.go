@@ -46,6 +46,9 @@ func (s *Server) listParts(w http.ResponseWriter, r *http.Request, asked readapi
 		if m.token, m.start, err = readapi.ParseContinueToken(m.options.Continue, asked.Namespace); err != nil {
 			return err
 		}
+		if rv := m.options.ResourceVersion; rv != "" && rv != "0" {
+			return apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
+		}
 	}
 	if m.limit = m.options.Limit; m.options.ResourceVersion == "0" {
 		m.limit = 0 // as in the parts: any state will do, so that there is nothing to be saved by pages

@@ -99,9 +99,6 @@ func (a asker) ask(ctx context.Context, part int, q question) (*http.Response, e
 		ranges = ranges.And(a.of.ranges)
 	}
 	query.Set("shardSelector", ranges.Selector(s.Shard.Key()))
-	ctx, cancel := context.WithCancelCause(ctx) // the context of the answer ends with its parent
-	timer := time.AfterFunc(a.server.options.FreshTimeout+lateness, func() { cancel(errLate) })
-	defer timer.Stop()
 	to := &url.URL{Scheme: "https", Host: "part", Path: a.request.URL.Path, RawQuery: query.Encode()}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, to.String(), nil)
 	if err != nil {
@@ -111,17 +108,29 @@ func (a asker) ask(ctx context.Context, part int, q question) (*http.Response, e
 	if q.stale {
 		r.Header.Set("Cache-Control", "max-stale")
 	}
-	send := func(r *http.Request) (*http.Response, error) { return s.Ask(part, r) }
-	if part == s.Own {
-		send = a.server.self.RoundTrip
-	}
-	answer, err := send(r)
+	answer, err := a.server.send(part, r)
 	if err != nil {
-		return nil, a.unanswered(part, cmp.Or(context.Cause(ctx), err))
+		return nil, a.unanswered(part, err)
 	}
 	if err := a.refusal(part, answer); err != nil {
 		answer.Body.Close()
 		return nil, err
+	}
+	return answer, nil
+}
+
+// send sends a request to the server of a part, and waits for an answer to begin, but not for ever.
+func (s *Server) send(part int, r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(r.Context()) // that of the answer, which ends with its parent
+	timer := time.AfterFunc(s.options.FreshTimeout+lateness, func() { cancel(errLate) })
+	defer timer.Stop()
+	send := func(r *http.Request) (*http.Response, error) { return s.options.Sharding.Ask(part, r) }
+	if part == s.options.Sharding.Own {
+		send = s.self.RoundTrip
+	}
+	answer, err := send(r.WithContext(ctx))
+	if err != nil {
+		return nil, cmp.Or(context.Cause(ctx), err)
 	}
 	return answer, nil
 }
@@ -213,7 +222,7 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, part int) {
 	w.Header().Del(ServedHeader)
 	proxy := httputil.ReverseProxy{
 		FlushInterval: -1, // events of watches
-		Transport:     roundTripper(func(out *http.Request) (*http.Response, error) { return s.options.Sharding.Ask(part, out) }),
+		Transport:     roundTripper(func(out *http.Request) (*http.Response, error) { return s.send(part, out) }),
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.Header = http.Header{partHeader: {fmt.Sprint(part)}}
 			for _, name := range forwardedToParts {
@@ -243,6 +252,24 @@ func (s *Server) forward(w http.ResponseWriter, r *http.Request, part int) {
 		},
 	}
 	proxy.ServeHTTP(w, r)
+}
+
+// partPatience is how long a part of a list may wait until it is its turn to be read.
+const partPatience = time.Minute
+
+// patientWriter is for a part of a list. Who puts the list together reads no part before the others have got as far, so that one may
+// wait for as long as a client takes for all of them.
+type patientWriter struct{ http.ResponseWriter }
+
+// Unwrap is for http.ResponseController.
+func (w patientWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// SetWriteDeadline is for http.ResponseController.
+func (w patientWriter) SetWriteDeadline(at time.Time) error {
+	if least := time.Now().Add(partPatience); !at.IsZero() && at.Before(least) {
+		at = least
+	}
+	return http.NewResponseController(w.ResponseWriter).SetWriteDeadline(at)
 }
 
 // roundTripper is a function as a transport.

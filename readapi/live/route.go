@@ -100,6 +100,9 @@ func (s *Server) serveKept(w http.ResponseWriter, r *http.Request, asked readapi
 	if c.informer.History().Pruned {
 		w.Header().Set(prunedHeader, "true")
 	}
+	if asked.Verb == "list" && r.Header.Get(partHeader) != "" {
+		w = patientWriter{w}
+	}
 	s.handler.ServeHTTP(w, r)
 	return true
 }

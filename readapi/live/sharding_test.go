@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -311,4 +312,74 @@ func TestOtherNumberOfServers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSharedTokens continues lists by tokens of all kinds.
+func TestSharedTokens(t *testing.T) {
+	s := shared(t, dynamicinformer.ShardByUID, 3)
+	for range 4 {
+		s.change()
+	}
+	version, err := strconv.ParseInt(s.list(s.servers[0], nil).GetResourceVersion(), 10, 64)
+	s.ok(err)
+	for reason, token := range map[string]string{
+		"in order": readapi.NewContinueToken(version, "", "payments/a"), "of a list that is forgotten": readapi.NewContinueToken(-1, "", "payments/a"),
+		"after the last": readapi.NewContinueToken(version, "", "zz/zz"), "of the future": readapi.NewContinueToken(version+1000, "", "payments/a"),
+		"of no version": readapi.NewContinueToken(0, "", "payments/a"), "with dots": readapi.NewContinueToken(version, "", "../a"), "of nothing": "e30", "no token": "%25",
+		"of another form": "eyJ2IjoidjIiLCJydiI6MSwic3RhcnQiOiJhIn0",
+	} {
+		for _, query := range []string{"?continue=", "?limit=2&continue=", "?resourceVersion=0&continue=", "?resourceVersion=1&continue="} {
+			path := allWorkloads + query + token
+			want, got := ask(t, s.cluster, path), ask(t, s.servers[1], path)
+			if diff := cmp.Diff(content(t, want.Body.String()), content(t, got.Body.String())); diff != "" || got.Code != want.Code {
+				t.Errorf("%s: %s: %d, want %d (-want +got):\n%s", reason, query, got.Code, want.Code, diff)
+			}
+		}
+	}
+	got := ask(t, s.servers[1], allWorkloads+"?continue="+readapi.NewContinueToken(1, "", "payments/a"))
+	var status metav1.Status
+	if err := json.Unmarshal(got.Body.Bytes(), &status); err != nil || got.Code != http.StatusGone || status.Continue == "" {
+		t.Fatalf("of a forgotten version: %d %s", got.Code, got.Body)
+	}
+	if got := ask(t, s.servers[2], allWorkloads+"?continue="+status.Continue); got.Code != http.StatusOK {
+		t.Errorf("with the token of that: %d %s", got.Code, got.Body)
+	}
+}
+
+// deadlines records those of a writer.
+type deadlines struct {
+	http.ResponseWriter
+	at []time.Time
+}
+
+func (d *deadlines) SetWriteDeadline(at time.Time) error {
+	d.at = append(d.at, at)
+	return nil
+}
+
+// TestPartsArePatient: a part waits longer for its turn than a client may take for a chunk.
+func TestPartsArePatient(t *testing.T) {
+	var recorded deadlines
+	controller, now := http.NewResponseController(patientWriter{&recorded}), time.Now()
+	for _, at := range []time.Time{now.Add(time.Second), now.Add(time.Hour), {}} {
+		if err := controller.SetWriteDeadline(at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := recorded.at; got[0].Before(now.Add(partPatience)) || !got[1].Equal(now.Add(time.Hour)) || !got[2].IsZero() {
+		t.Errorf("the deadlines are %v", got)
+	}
+}
+
+// TestServerThatHangs: one that takes a request and says nothing is not waited for without end.
+func TestServerThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Server{options: Options{FreshTimeout: time.Second, Sharding: &Sharding{Ask: func(_ int, r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}}}}
+		if _, err := s.send(1, httptest.NewRequestWithContext(t.Context(), http.MethodGet, allWorkloads, nil)); !errors.Is(err, errLate) {
+			t.Errorf("the error is %v", err)
+		}
+	})
 }

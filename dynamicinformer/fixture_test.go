@@ -54,7 +54,7 @@ func patient(t testing.TB) context.Context {
 func newFactory(t testing.TB, server *apitest.Server, options Options) *Factory {
 	t.Helper()
 	ctx := patient(t)
-	options.Config = server.Config()
+	options.Config, options.HTTPClient = server.Config(), server.HTTPClient(t)
 	f, err := New(options)
 	if err != nil {
 		t.Fatal(err)

@@ -65,8 +65,10 @@ type PersistenceWriter interface {
 
 // Checkpoint says what a content is of.
 type Checkpoint struct {
-	// ResourceVersion is what a watch goes on from.
+	// ResourceVersion is what a watch goes on from. It is empty where namespaces are read one by one: Namespaces has that of each,
+	// as "a=12,b=7", in the order of their names.
 	ResourceVersion string `json:"resourceVersion"`
+	Namespaces      string `json:"namespaces,omitempty"`
 	// Version is that of the API which the objects are in, UID that of the CRD, where it is known.
 	Version string    `json:"version"`
 	UID     types.UID `json:"uid,omitempty"`

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,55 +31,96 @@ func (s *shelf) image() *shelf {
 // handler was told must be what the server has.
 func TestResumeHistory(t *testing.T) {
 	for seed := range uint64(3) {
-		random := rand.New(rand.NewPCG(seed, 5))
-		server, kept := newServer(t), newShelf()
-		kept.texts = seed == 0
-		there := map[string]int{}
-		change := func() {
-			for range random.IntN(8) {
-				name := fmt.Sprint("w", random.IntN(20))
-				w := widget("a", name)
-				w.SetAnnotations(map[string]string{"round": fmt.Sprint(random.Uint64())})
-				_, exists := there[name]
-				switch {
-				case !exists:
-					server.Create(t, widgets, w)
-					there[name] = 1
-				case random.IntN(3) == 0:
-					server.Delete(t, widgets, "a", name)
-					delete(there, name)
-				default:
-					server.Update(t, widgets, w)
-				}
+		newResumeHistory(seed, ResourceOptions{}, "a").run(t, func() *apitest.Server { return newServer(t) })
+	}
+}
+
+// TestResumeHistoryOfNamespaces is TestResumeHistory for namespaces that are read one by one: those in which nothing has changed
+// wait for bookmarks.
+func TestResumeHistoryOfNamespaces(t *testing.T) {
+	for seed := range uint64(4) {
+		synctest.Test(t, func(t *testing.T) {
+			options := ResourceOptions{Namespaces: InNamespaces("a", "b", "c")}
+			if seed%2 == 1 {
+				options.Storage.Mode = StorageObject
 			}
+			newResumeHistory(seed, options, "a", "b", "c").run(t, func() *apitest.Server {
+				server := apitest.NewInMemory(t, apitest.Type{GVR: widgets, Kind: "Widget", Namespaced: true}, apitest.Type{GVR: namespacesGVR, Kind: "Namespace"})
+				createNamespaces(t, server, metav1.NamespaceSystem) // by which servers in memory are told apart
+				return server
+			})
+		})
+	}
+}
+
+// resumeHistory is what happens to the objects of some namespaces, and to what is kept of them.
+type resumeHistory struct {
+	random     *rand.Rand
+	options    ResourceOptions
+	namespaces []string
+	server     *apitest.Server
+	kept       *shelf
+	there      map[string]bool
+}
+
+func newResumeHistory(seed uint64, options ResourceOptions, namespaces ...string) *resumeHistory {
+	h := &resumeHistory{random: rand.New(rand.NewPCG(seed, 5)), options: options, namespaces: namespaces, kept: newShelf(), there: map[string]bool{}}
+	h.kept.texts = seed == 0
+	return h
+}
+
+// change changes some objects.
+func (h *resumeHistory) change(t *testing.T) {
+	for range h.random.IntN(8) {
+		namespace := h.namespaces[h.random.IntN(len(h.namespaces))]
+		name := fmt.Sprint("w", namespace, h.random.IntN(20))
+		w := widget(namespace, name)
+		w.SetAnnotations(map[string]string{"round": fmt.Sprint(h.random.Uint64())})
+		switch {
+		case !h.there[name]:
+			h.server.Create(t, widgets, w)
+			h.there[name] = true
+		case h.random.IntN(3) == 0:
+			h.server.Delete(t, widgets, namespace, name)
+			delete(h.there, name)
+		default:
+			h.server.Update(t, widgets, w)
 		}
-		older := kept.image()
-		for range 40 {
-			change()
-			switch random.IntN(12) {
-			case 0:
-				server.Compact()
-			case 1:
-				server = newServer(t)
-				clear(there)
-				change()
-			case 2:
-				kept = older
-			}
-			older = runOnce(t, server, kept, random.IntN(2) == 0, change)
-			if random.IntN(3) == 0 { // a process that was killed
-				kept = older
-			}
+	}
+}
+
+func (h *resumeHistory) run(t *testing.T, newServer func() *apitest.Server) {
+	t.Helper()
+	h.server = newServer()
+	older := h.kept.image()
+	for range 40 {
+		h.change(t)
+		switch h.random.IntN(12) {
+		case 0:
+			h.server.Compact()
+		case 1:
+			h.server = newServer()
+			clear(h.there)
+			h.change(t)
+		case 2:
+			h.kept = older
+		}
+		older = runOnce(t, h.server, h.kept, h.options, h.random.IntN(2) == 0, func() { h.change(t) })
+		if h.random.IntN(3) == 0 { // a process that was killed
+			h.kept = older
 		}
 	}
 }
 
 // runOnce follows widgets through changes, and returns what was kept before the end. writes has it saved all the time.
-func runOnce(t *testing.T, server *apitest.Server, kept *shelf, writes bool, change func()) *shelf {
+func runOnce(t *testing.T, server *apitest.Server, kept *shelf, view ResourceOptions, writes bool, change func()) *shelf {
 	t.Helper()
-	options := Options{Persistence: kept, Config: server.Config()}
+	options := Options{Persistence: kept, Config: server.Config(), HTTPClient: server.HTTPClient(t), Defaults: view}
 	if writes {
 		options.PersistenceInterval = time.Millisecond
+		if view.Namespaces.set.IsSet() { // hours pass on the virtual clock
+			options.PersistenceInterval = 100 * time.Millisecond
+		}
 	}
 	f, err := New(options)
 	if err != nil {
@@ -98,7 +140,7 @@ func runOnce(t *testing.T, server *apitest.Server, kept *shelf, writes bool, cha
 		}
 		versions := map[string]string{}
 		for _, o := range list.Items {
-			versions["a/"+o.GetName()] = o.GetResourceVersion()
+			versions[o.GetNamespace()+"/"+o.GetName()] = o.GetResourceVersion()
 		}
 		return versions
 	}()
@@ -106,7 +148,7 @@ func runOnce(t *testing.T, server *apitest.Server, kept *shelf, writes bool, cha
 		shown := map[string]string{}
 		for _, obj := range i.GetStore().List() {
 			o := obj.(metav1.Object)
-			shown["a/"+o.GetName()] = o.GetResourceVersion()
+			shown[o.GetNamespace()+"/"+o.GetName()] = o.GetResourceVersion()
 		}
 		return maps.Equal(expected, shown)
 	})
@@ -119,11 +161,11 @@ func runOnce(t *testing.T, server *apitest.Server, kept *shelf, writes bool, cha
 		if _, err := fmt.Sscan(line, &verb, &name); err != nil {
 			t.Fatal(err)
 		}
-		if had := told["a/"+name]; had == (verb == "add") {
+		if had := told[name]; had == (verb == "add") {
 			t.Fatalf("the handler was told %q of what it %v", line, had)
 		}
-		if told["a/"+name] = true; verb == "delete" {
-			delete(told, "a/"+name)
+		if told[name] = true; verb == "delete" {
+			delete(told, name)
 		}
 	}
 	if len(told) != len(expected) {

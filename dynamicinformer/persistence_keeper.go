@@ -16,7 +16,6 @@ import (
 
 	"github.com/crdcache/crdcache/internal/follow"
 	"github.com/crdcache/crdcache/internal/informer"
-	"github.com/crdcache/crdcache/internal/store"
 )
 
 // keeping is what the informers of a factory share to keep what they hold.
@@ -55,7 +54,7 @@ type keeper struct {
 	mine struct {
 		view PersistedView // nil: not claimed
 		// saved is what is kept, as far as it is known; nil: not known.
-		saved *store.Snapshot
+		saved *keptContent
 		// of is what saved was brought by.
 		of *past
 		// due is when to try again after a number of failures.
@@ -239,15 +238,18 @@ func (k *keeper) finish() {
 
 // saveLocked saves what has changed since the last time.
 func (k *keeper) saveLocked() {
-	now, by, resuming := k.informer.core.Checkpoint()
-	of, ok := by.(*past)
-	if !ok && !resuming {
+	c := k.informer.core.Checkpoint()
+	of, ok := c.Of.(*past)
+	if !ok && !c.Resuming {
 		k.mine.saved = nil // or it would hold objects in memory that nobody shows any more
 	}
-	if !ok || time.Now().Before(k.mine.due) {
+	// Of namespaces that are read one by one, some may not be confirmed for long. They are kept as they are, when it is known
+	// that this is their cluster.
+	if !ok || c.Resuming && !of.verified.Load() || time.Now().Before(k.mine.due) {
 		return
 	}
-	if was := k.mine.saved; was != nil && was.ResourceVersion() == now.ResourceVersion() && k.mine.of == of {
+	now := &keptContent{c.Now, c.Namespaces}
+	if was := k.mine.saved; was != nil && was.isAt(now) && k.mine.of == of {
 		k.tellRecalled(of)
 		return
 	}
@@ -281,7 +283,7 @@ func (k *keeper) tellRecalled(of *past) {
 // errNoCluster is for a server that is not told apart from others.
 var errNoCluster = errors.New("it is not known which cluster this is: the namespace kube-system cannot be read, and the client is not one of this package")
 
-func (k *keeper) save(now *store.Snapshot, of *past) (Checkpoint, error) {
+func (k *keeper) save(now *keptContent, of *past) (Checkpoint, error) {
 	uid, err := k.cluster.id(context.Background()) // which has patience of its own
 	if err != nil {
 		return Checkpoint{}, err
@@ -294,11 +296,17 @@ func (k *keeper) save(now *store.Snapshot, of *past) (Checkpoint, error) {
 	}
 	at := Checkpoint{
 		ResourceVersion: strings.Clone(now.ResourceVersion()), Version: of.version, UID: of.uid,
-		Cluster: uid, Endpoint: k.cluster.endpoint, Objects: now.Len(), Time: time.Now().UTC(),
+		Cluster: uid, Endpoint: k.cluster.endpoint, Objects: now.count(), Time: time.Now().UTC(),
+	}
+	if now.namespaces != nil {
+		at.ResourceVersion, at.Namespaces = "", formatVersions(now.namespaces)
 	}
 	saved := k.mine.saved
 	if k.mine.of != of && saved != nil && (k.mine.of == nil || k.mine.of.version != of.version || k.mine.of.uid != of.uid) {
 		saved = nil // of another generation, in another form perhaps
+	}
+	if saved != nil && !saved.comparable(now) {
+		saved = nil
 	}
 	if blocks, ok := k.mine.view.(PersistedBlocks); ok {
 		whole := saved == nil || blocks.Full()
@@ -358,5 +366,5 @@ func (k *keeper) past(p follow.Part, uid types.UID) informer.Past {
 	k.told.Lock()
 	defer k.told.Unlock()
 	k.told.status.Resumed = false
-	return &past{keeper: k, generation: p.Generation, version: p.Version, uid: uid}
+	return &past{keeper: k, generation: p.Generation, version: p.Version, uid: uid, several: p.Several}
 }

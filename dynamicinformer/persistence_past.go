@@ -20,6 +20,10 @@ type past struct {
 	generation int
 	version    string
 	uid        types.UID
+	// several says that namespaces are read one by one.
+	several bool
+	// verified says that what is kept is known to be of this cluster.
+	verified atomic.Bool
 	// at is of what was recalled; nil: nothing was.
 	at *Checkpoint
 	// passedOn says that Recall has returned it: what comes later than the disk is waited for, nobody shows.
@@ -53,6 +57,7 @@ func (p *past) recall(ctx context.Context, answered bool) (*informer.Kept, error
 		if err != nil || !p.cluster.is(*p.at, uid) {
 			return nil, err
 		}
+		p.verified.Store(true)
 		return &informer.Kept{ResourceVersion: p.at.ResourceVersion}, nil
 	}
 	if err := p.claimLocked(); err != nil {
@@ -77,14 +82,22 @@ func (p *past) recall(ctx context.Context, answered bool) (*informer.Kept, error
 	if err != nil {
 		return nil, err
 	}
+	kept := &informer.Kept{Items: items, ResourceVersion: at.ResourceVersion}
+	if at.Namespaces != "" {
+		if kept.Namespaces, err = parseVersions(at.Namespaces); err != nil {
+			return nil, err
+		}
+	}
 	p.at = &at
-	return &informer.Kept{Items: items, ResourceVersion: at.ResourceVersion}, nil
+	p.verified.Store(answered)
+	return kept, nil
 }
 
 // fits reports whether a checkpoint is of what the generation follows. A UID that is not known is no difference: the
-// server does not have the history of a type that was deleted and made again.
+// server does not have the history of a type that was deleted and made again. From what was read at once, each namespace can be
+// gone on from.
 func (p *past) fits(at Checkpoint) bool {
-	return at.Version == p.version && (at.UID == p.uid || at.UID == "" || p.uid == "")
+	return (at.Namespaces == "" || p.several) && at.Version == p.version && (at.UID == p.uid || at.UID == "" || p.uid == "")
 }
 
 var errCount = errors.New("what is kept is not complete")
@@ -154,12 +167,16 @@ func (p *past) loadBlocks(view PersistedBlocks, at Checkpoint) ([]informer.Item,
 // Shows implements informer.Past.
 func (p *past) Shows(shows bool) {
 	p.informer.health.Resuming(p.generation, shows)
-	now, _, resuming := p.informer.core.Checkpoint()
-	if !resuming { // or somebody else has written to it
-		now = nil
+	if !shows && p.several { // some namespaces, of which the others have been confirmed
+		return
+	}
+	var saved *keptContent
+	// Somebody else may have written to it, or it is not all of what is kept.
+	if c := p.informer.core.Checkpoint(); c.Resuming && c.Now.Len() == p.at.Objects {
+		saved = &keptContent{c.Now, c.Namespaces}
 	}
 	// Where the disk holds that up, the next save is a whole one.
-	_ = p.do(context.Background(), func() { p.mine.saved, p.mine.of = now, p })
+	_ = p.do(context.Background(), func() { p.mine.saved, p.mine.of = saved, p })
 }
 
 // Confirmed implements informer.Past.

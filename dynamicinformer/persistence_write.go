@@ -15,17 +15,19 @@ type keptObject struct {
 }
 
 // inOrder returns a content in the order of its keys, in which neighbours have much in common.
-func inOrder(now *store.Snapshot) []keptObject {
+func inOrder(now *keptContent) []keptObject {
 	all := make([]keptObject, 0, now.Len())
 	for key, item := range now.All {
-		all = append(all, keptObject{key, item})
+		if now.has(key) {
+			all = append(all, keptObject{key, item})
+		}
 	}
 	slices.SortFunc(all, func(a, b keptObject) int { return strings.Compare(a.key, b.key) })
 	return all
 }
 
 // writeAll writes a content in the order of its keys.
-func writeAll(w PersistenceWriter, now *store.Snapshot) error {
+func writeAll(w PersistenceWriter, now *keptContent) error {
 	for _, o := range inOrder(now) {
 		if err := readJSON(o.key, o.item, (*packed.Object).Peek, w.Put); err != nil {
 			return err
@@ -39,7 +41,7 @@ func writeAll(w PersistenceWriter, now *store.Snapshot) error {
 const blockSize = 64 << 10
 
 // writeBlocks is writeAll in blocks. What they cannot take comes at the end.
-func writeBlocks(w BlockWriter, now *store.Snapshot) error {
+func writeBlocks(w BlockWriter, now *keptContent) error {
 	var block packed.BlockWriter
 	var others []keptObject
 	for _, o := range inOrder(now) {
@@ -86,10 +88,11 @@ func addToBlock(block *packed.BlockWriter, o keptObject) (added bool, err error)
 }
 
 // writeChanges writes what differs between two contents.
-func (k *keeper) writeChanges(w PersistenceWriter, saved, now *store.Snapshot) (err error) {
+func (k *keeper) writeChanges(w PersistenceWriter, saved, now *keptContent) (err error) {
 	form := k.informer.core.Form()
-	now.Since(saved, func(key string, old, next store.Item) bool {
+	now.Since(saved.Snapshot, func(key string, old, next store.Item) bool {
 		switch {
+		case !now.has(key) && !saved.has(key):
 		case next == nil:
 			err = w.Delete(key)
 		case old == nil || !form.Same(old, next):

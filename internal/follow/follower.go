@@ -30,8 +30,8 @@ type Follower struct {
 	Requests Requests
 	Cache    Cache
 	Health   Health
-	// Past returns what an earlier process kept of a part that is alone, of a type whose CRD has this UID; nil: nothing is
-	// kept.
+	// Past returns what an earlier process kept of a part that is alone, or of several namespaces, of a type whose CRD has this
+	// UID; nil: nothing is kept.
 	Past func(p Part, uid types.UID) informer.Past
 	// AllNamespaces tells which namespaces there are, for sets of them where not everything may be read at once.
 	AllNamespaces func() (NamespaceList, error)
@@ -54,6 +54,8 @@ type Part struct {
 	Version, Namespace string
 	// Name is what reporters know the part by: the namespace, unless there are several parts in one.
 	Name string
+	// Several says that namespaces are read one by one, and this stands for all of them.
+	Several bool
 	// Selection is what is read of a shard; nil: everything.
 	Selection *requests.Selection
 	// Joins are the names of the parts whose place it takes.

@@ -21,7 +21,8 @@ type plan struct {
 	// forbidden is what parts are told that listing is forbidden; nil: that is a failure.
 	forbidden func(error)
 	parts     map[partKey]plannedPart
-	begun     bool // there has been a set
+	past      informer.Past // of namespaces that are read one by one; nil: nothing is kept
+	begun     bool          // there has been a set
 }
 
 // plannedPart is a part with what reporters know it by.
@@ -80,6 +81,7 @@ func (p *plan) make(key partKey, joins []*requests.Selection, beside map[partKey
 	}
 	part := p.part(described, p.forbidden)
 	part.Joins = joined
+	part.Past = p.past
 	return plannedPart{part, described.Name}
 }
 

@@ -73,16 +73,32 @@ func (f *Follower) parts(g *generation) []informer.Part {
 	if len(parts) == 1 {
 		parts[0].Past = f.past(g, parts[0].Namespace)
 		parts[0].Namespace = "" // it brings everything there is to read
+		return parts
+	}
+	past := f.pastOfEach(g)
+	for k := range parts {
+		parts[k].Past = past
 	}
 	return parts
 }
 
 // past is what an earlier process kept of a part that is alone.
 func (f *Follower) past(g *generation, namespace string) informer.Past {
+	return f.pastOf(g, f.describe(g, namespace))
+}
+
+// pastOfEach is what an earlier process kept of namespaces that are read one by one.
+func (f *Follower) pastOfEach(g *generation) informer.Past {
+	all := f.describe(g, "")
+	all.Several = true
+	return f.pastOf(g, all)
+}
+
+func (f *Follower) pastOf(g *generation, p Part) informer.Past {
 	if f.Past == nil {
 		return nil
 	}
-	return f.Past(f.describe(g, namespace), g.known.UID)
+	return f.Past(p, g.known.UID)
 }
 
 // describe says what the part of a generation in a namespace is.
@@ -144,7 +160,7 @@ func (f *Follower) serveEach(ctx context.Context, g *generation, listed func(), 
 	}
 	defer namespaces.Release()
 	each := &eachNamespace{
-		plan: &plan{Follower: f, generation: g}, all: namespaces, allowed: allowed, refusal: refusal,
+		plan: &plan{Follower: f, generation: g, past: f.pastOfEach(g)}, all: namespaces, allowed: allowed, refusal: refusal,
 		news: make(chan struct{}, 1),
 	}
 	defer namespaces.Notify(each.notify)()

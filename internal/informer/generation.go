@@ -27,6 +27,9 @@ type generation struct {
 	logger klog.Logger
 	// past is that of the only part; nil where there are several, or where nothing is kept.
 	past Past
+	// settled, unless nil, is called when nothing that an earlier process kept of the parts is unconfirmed any more. It is
+	// guarded by Informer.mu.
+	settled func()
 
 	// unlisted counts the parts that have not listed in this generation; listed, unless nil, is called when there
 	// are none left. Both are guarded by Informer.mu.
@@ -70,13 +73,13 @@ func (g *generation) Transformer() cache.TransformFunc {
 }
 
 // Add implements cache.ReflectorStore.
-func (g *generation) Add(obj any) error { return g.putIf(obj, nil) }
+func (g *generation) Add(obj any) error { return g.put(obj, nil) }
 
 // Update implements cache.ReflectorStore.
-func (g *generation) Update(obj any) error { return g.putIf(obj, nil) }
+func (g *generation) Update(obj any) error { return g.put(obj, nil) }
 
-// putIf stores an object if admits, which is called under the lock, says so; nil: in any case.
-func (g *generation) putIf(obj any, admits func(store.Prepared) bool) error {
+// put stores an object for a part, if that admits it; nil: for the only part.
+func (g *generation) put(obj any, of *part) error {
 	item, err := g.item(obj)
 	if err != nil {
 		return err
@@ -87,7 +90,7 @@ func (g *generation) putIf(obj any, admits func(store.Prepared) bool) error {
 	}
 	g.informer.mutations.AddObject(item)
 	for {
-		if done, err := g.commit(g.informer.store.Prepare(keyed), admits); done || err != nil {
+		if done, err := g.commit(g.informer.store.Prepare(keyed), of); done || err != nil {
 			return err
 		}
 	}
@@ -95,20 +98,21 @@ func (g *generation) putIf(obj any, admits func(store.Prepared) bool) error {
 
 // commit stores one prepared object and tells the handlers. It returns false when the object has to be prepared
 // again because indexers were added meanwhile.
-func (g *generation) commit(p store.Prepared, admits func(store.Prepared) bool) (bool, error) {
+func (g *generation) commit(p store.Prepared, of *part) (bool, error) {
 	i := g.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.mu.current != g {
 		return false, ErrGenerationOver
 	}
-	if admits != nil && !admits(p) {
+	if of != nil && !of.admitsLocked(p) {
 		return true, nil
 	}
 	old, ok := i.store.Put(p)
 	if !ok {
 		return false, nil
 	}
+	of.reachLocked(p.ResourceVersion)
 	i.mu.log.replace(p, old)
 	switch {
 	case old == nil:
@@ -123,10 +127,10 @@ func (g *generation) commit(p store.Prepared, admits func(store.Prepared) bool) 
 
 // Delete implements cache.ReflectorStore. A key that the store does not hold was never shown to anyone (or was
 // shown as deleted), so nobody is told.
-func (g *generation) Delete(obj any) error { return g.deleteIf(obj, nil) }
+func (g *generation) Delete(obj any) error { return g.delete(obj, nil) }
 
-// deleteIf removes an object if owns, which is called under the lock with its key, says so; nil: in any case.
-func (g *generation) deleteIf(obj any, owns func(key string) bool) error {
+// delete removes an object of a part, if what is held under its key is of that; nil: of the only part.
+func (g *generation) delete(obj any, of *part) error {
 	i := g.informer
 	item, failure := g.item(obj)
 	if failure != nil {
@@ -136,7 +140,7 @@ func (g *generation) deleteIf(obj any, owns func(key string) bool) error {
 	if err != nil {
 		return err
 	}
-	if err := g.remove(key, item, failure == nil, owns); err != nil {
+	if err := g.remove(key, item, failure == nil, of); err != nil {
 		return err
 	}
 	if failure != nil {
@@ -145,17 +149,18 @@ func (g *generation) deleteIf(obj any, owns func(key string) bool) error {
 	return nil
 }
 
-func (g *generation) remove(key string, final Item, known bool, owns func(key string) bool) error {
+func (g *generation) remove(key string, final Item, known bool, of *part) error {
 	i := g.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.mu.current != g {
 		return ErrGenerationOver
 	}
-	if owns != nil && !owns(key) {
+	version := resourceVersion(final)
+	if of != nil && !of.losesLocked(key, version) {
 		return nil
 	}
-	version := resourceVersion(final)
+	of.reachLocked(version)
 	old := i.store.Remove(key, version)
 	if old == nil {
 		i.mu.log.reach(version)
@@ -173,7 +178,10 @@ func (g *generation) remove(key string, final Item, known bool, owns func(key st
 }
 
 // Bookmark implements cache.ReflectorBookmarkStore.
-func (g *generation) Bookmark(resourceVersion string) error {
+func (g *generation) Bookmark(resourceVersion string) error { return g.bookmark(resourceVersion, nil) }
+
+// bookmark records how far the stream of a part has come; nil: that of the only part.
+func (g *generation) bookmark(resourceVersion string, of *part) error {
 	i := g.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -181,6 +189,7 @@ func (g *generation) Bookmark(resourceVersion string) error {
 		return ErrGenerationOver
 	}
 	i.store.SetResourceVersion(resourceVersion)
+	of.reachLocked(resourceVersion)
 	i.mu.log.reach(resourceVersion)
 	return nil
 }

@@ -83,9 +83,9 @@ func (i *Informer) admit(r *Registration) bool {
 
 // joinLocked lets a handler in on a running informer: what is there first, then what happens next.
 func (i *Informer) joinLocked(r *Registration) {
-	var items []Item
-	if !i.mu.unconfirmed {
-		items = i.store.Snapshot().Items()
+	items := i.store.Snapshot().Items()
+	if i.mu.unconfirmed.any() {
+		items = slices.DeleteFunc(items, i.mu.unconfirmed.has)
 	}
 	batch := make([]notification, 0, len(items)+1)
 	for _, item := range items {
@@ -177,8 +177,8 @@ func (i *Informer) Registrations() []*Registration {
 // tellLocked queues notifications for every handler; those of a resync only for the handlers that take part. Of what is
 // not confirmed nobody is told.
 func (i *Informer) tellLocked(notifications ...notification) {
-	if i.mu.unconfirmed {
-		return
+	if i.mu.unconfirmed.any() {
+		notifications = i.mu.unconfirmed.without(notifications)
 	}
 	i.events.count(notifications...)
 	for _, r := range i.mu.handlers {
@@ -193,8 +193,8 @@ func (i *Informer) tellLocked(notifications ...notification) {
 
 // tellOfLocked is tellLocked for the changes of a list.
 func (i *Informer) tellOfLocked(l listing) {
-	if i.mu.unconfirmed {
-		return
+	if i.mu.unconfirmed.any() {
+		l.changes = i.mu.unconfirmed.changesWithout(l.changes)
 	}
 	all, resyncs := l.count(&i.events)
 	for _, r := range i.mu.handlers {

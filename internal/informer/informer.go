@@ -49,11 +49,13 @@ type Informer struct {
 		// resyncCheck is how often the reflector asks whether a handler is due for a resync.
 		resyncCheck time.Duration
 		transform   cache.TransformFunc
-		// unconfirmed says that the store shows what an earlier process kept, of which no handler has been told.
-		unconfirmed bool
+		// unconfirmed is what the store shows of an earlier process, of which no handler has been told.
+		unconfirmed unconfirmed
 		// wholeOf is the Past of the part whose stream has brought all that the store shows, up to its resource version; nil
 		// where the store shows anything else.
-		wholeOf      Past
+		wholeOf Past
+		// kept are the parts of the current generation that are kept by themselves.
+		kept         []*part
 		watchFailure cache.WatchErrorHandlerWithContext
 		log          changeLog
 	}

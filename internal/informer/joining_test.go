@@ -9,16 +9,16 @@ import (
 func (f *feed) join(selection Selection, parts ...*part) *part {
 	f.Helper()
 	s := &partSet{generation: f.g, running: map[partKey]*runningPart{}, begun: true}
-	r := &runningPart{part: part{generation: f.g, selection: selection}}
+	r := &runningPart{part: &part{generation: f.g, selection: selection}}
 	var gone []*runningPart
 	for _, p := range parts {
-		gone = append(gone, &runningPart{part: *p})
+		gone = append(gone, &runningPart{part: p})
 		r.joins = append(r.joins, p.selection)
 	}
 	r.join(gone)
 	wanted := Part{Selection: selection}
 	f.ok(s.swap([]Part{wanted}, map[partKey]*runningPart{wanted.key(): r}, gone))
-	return &r.part
+	return r.part
 }
 
 // TestJoinedParts: one part in the place of two goes on where the one is that is behind. What the other knows does not come a

@@ -30,7 +30,7 @@ type Part struct {
 	Joins []Selection
 	// ListerWatcher lists and watches the part.
 	ListerWatcher cache.ListerWatcher
-	// Past is what an earlier process kept, for a part that is alone; nil: nothing.
+	// Past is what an earlier process kept, of all parts without a Selection, which have the same one; nil: nothing.
 	Past Past
 }
 
@@ -90,12 +90,34 @@ func (i *Informer) RunParts(ctx context.Context, listed func(), parts ...Part) e
 func (i *Informer) reflectParts(ctx context.Context, g *generation, parts []Part) {
 	var running sync.WaitGroup
 	running.Go(func() { g.resyncs(ctx) }) // ended by ctx, as all of these
-	for _, p := range parts {
-		running.Go(func() {
-			i.reflect(ctx, g, source{target: &part{generation: g, prefix: p.prefix()}, lw: p.ListerWatcher}, 0)
-		})
+	all := make([]*part, len(parts))
+	for k, p := range parts {
+		all[k] = g.part(p)
+	}
+	g.keep(all)
+	g.recall(ctx, all)
+	for _, p := range all {
+		running.Go(func() { i.reflectPart(ctx, p) })
 	}
 	running.Wait()
+}
+
+// reflectPart is reflect for one of several parts, which may have come to a version already.
+func (i *Informer) reflectPart(ctx context.Context, p *part) {
+	from := source{target: p, lw: p.lw, version: p.version, latest: p.latest()}
+	if version := i.resumePart(ctx, p); version != "" {
+		from.version = version
+	}
+	i.reflect(ctx, p.generation, from, 0)
+}
+
+// part returns the store of one of several parts.
+func (g *generation) part(p Part) *part {
+	made := &part{generation: g, prefix: p.prefix(), selection: p.Selection, listed: p.Listed, lw: p.ListerWatcher}
+	if p.Selection == nil && p.Namespace != "" {
+		made.past = p.Past
+	}
+	return made
 }
 
 // RunEmpty is RunParts for what is known to have no objects: nothing is listed or watched, and the informer has synced at
@@ -124,6 +146,12 @@ type part struct {
 	selection Selection  // of the objects with these keys; nil: all
 	listed    func(bool) // called when it has listed; may be nil
 	progress
+	lw   cache.ListerWatcher
+	past Past // nil: it is not kept
+	// at is the resource version that one stream has brought all objects of the part up to; empty where they are anything
+	// else, or where the part is not kept. It is guarded by Informer.mu.
+	at      string
+	resumes *resumedParts // nil: nothing is shown of an earlier process
 	// hasListed says that the generation does not wait for the part to list, relisting that the next list is not its
 	// first. Both are guarded by Informer.mu.
 	hasListed, relisting bool
@@ -144,6 +172,7 @@ func (p *part) Replace(list []any, resourceVersion string) error {
 			return err
 		}
 		if done {
+			p.settle()
 			p.announce()
 			p.progress = progress{version: resourceVersion}
 			if p.listed != nil {
@@ -176,7 +205,7 @@ func (p *part) commitPart(prepared []store.Prepared, resourceVersion string) (bo
 	if i.mu.current != p.generation {
 		return false, ErrGenerationOver
 	}
-	i.mu.wholeOf = nil
+	i.mu.wholeOf, p.at = nil, ""
 	changes := p.removeMissingLocked(prepared)
 	done := true
 	for _, next := range prepared {
@@ -193,6 +222,11 @@ func (p *part) commitPart(prepared []store.Prepared, resourceVersion string) (bo
 	i.mu.log.reset(resourceVersion)
 	if done {
 		i.store.SetResourceVersion(resourceVersion)
+		p.beginLocked(resourceVersion)
+	}
+	if done && p.confirmLocked() {
+		p.resumes.listed = true
+		changes = newToHandlers(changes)
 	}
 	p.recordPartLocked(changes, done)
 	return done, nil

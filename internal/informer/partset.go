@@ -6,8 +6,6 @@ import (
 	"strings"
 	"sync"
 
-	"k8s.io/client-go/tools/cache"
-
 	"github.com/crdcache/crdcache/internal/store"
 )
 
@@ -62,7 +60,7 @@ func (p Part) key() partKey { return partKey{p.Namespace, p.Selection} }
 
 // runningPart is a part with the reflector that feeds it.
 type runningPart struct {
-	part
+	*part
 	// joins are the selections of the parts that it takes the place of; joined says that another has taken its place.
 	joins  []Selection
 	joined bool
@@ -78,10 +76,7 @@ func (s *partSet) become(ctx context.Context, parts []Part) error {
 		key := p.key()
 		wanted[key] = true
 		if s.running[key] == nil {
-			added[key] = &runningPart{
-				part:  part{generation: s.generation, prefix: p.prefix(), selection: p.Selection, listed: p.Listed},
-				joins: p.Joins, done: make(chan struct{}),
-			}
+			added[key] = &runningPart{part: s.generation.part(p), joins: p.Joins, done: make(chan struct{})}
 		}
 	}
 	var gone []*runningPart
@@ -96,13 +91,18 @@ func (s *partSet) become(ctx context.Context, parts []Part) error {
 	for _, r := range added {
 		r.join(gone)
 	}
+	first := !s.begun
 	if err := s.swap(parts, added, gone); err != nil {
 		return err
 	}
+	s.settle()
 	s.announce()
+	if first {
+		s.recall(ctx, partsOf(added))
+	}
 	for _, p := range parts {
 		if r := added[p.key()]; r != nil {
-			s.run(ctx, r, p.ListerWatcher)
+			s.run(ctx, r)
 			s.running[p.key()] = r
 			delete(added, p.key()) // should it be there twice
 		}
@@ -127,13 +127,21 @@ func (r *runningPart) join(gone []*runningPart) {
 }
 
 // run starts the reflector of a part.
-func (s *partSet) run(ctx context.Context, r *runningPart, lw cache.ListerWatcher) {
+func (s *partSet) run(ctx context.Context, r *runningPart) {
 	ctx, r.cancel = context.WithCancel(ctx)
 	// Ended by become, or with the generation.
 	s.workers.Go(func() {
 		defer close(r.done)
-		s.informer.reflect(ctx, s.generation, source{target: &r.part, lw: lw, version: r.version, latest: r.latest()}, 0)
+		s.informer.reflectPart(ctx, r.part)
 	})
+}
+
+func partsOf(running map[partKey]*runningPart) []*part {
+	parts := make([]*part, 0, len(running))
+	for _, r := range running {
+		parts = append(parts, r.part)
+	}
+	return parts
 }
 
 // swap records that parts come and go: what is to be listed before the informer has synced, and which objects
@@ -146,6 +154,7 @@ func (s *partSet) swap(wanted []Part, added map[partKey]*runningPart, gone []*ru
 		return ErrGenerationOver
 	}
 	i.mu.wholeOf = nil
+	s.keepLocked(append(partsOf(s.running), partsOf(added)...))
 	s.partsOfSet = len(s.running) + len(added)
 	for _, r := range added {
 		if s.unlisted == 0 {
@@ -171,6 +180,9 @@ func (s *partSet) swap(wanted []Part, added map[partKey]*runningPart, gone []*ru
 		s.unlisted--
 	}
 	s.recordListLocked(changes, false)
+	for _, r := range gone { // of which nobody has been told
+		r.confirmLocked()
+	}
 	return nil
 }
 

@@ -139,7 +139,7 @@ func TestChangingPartsAfterAnotherGeneration(t *testing.T) {
 	log.take()
 	s := &partSet{generation: f.g, running: map[partKey]*runningPart{}}
 	f.g.unlisted = 1
-	f.ok(s.swap([]Part{{Namespace: "ab"}}, map[partKey]*runningPart{{namespace: "ab"}: {}}, nil))
+	f.ok(s.swap([]Part{{Namespace: "ab"}}, map[partKey]*runningPart{{namespace: "ab"}: {part: &part{}}}, nil))
 	f.flush()
 	got := log.take()
 	slices.Sort(got)
@@ -162,9 +162,9 @@ func TestLatePart(t *testing.T) {
 	f.flush()
 	log.take()
 	s := &partSet{generation: f.g, begun: true}
-	late := &runningPart{part: part{generation: f.g, prefix: "a/"}}
+	late := &runningPart{part: &part{generation: f.g, prefix: "a/"}}
 	f.ok(s.swap([]Part{{Namespace: "a"}}, map[partKey]*runningPart{{namespace: "a"}: late}, nil))
-	f.listPart(&late.part, 2, in("a", object("x", 1)), in("a", object("y", 2)))
+	f.listPart(late.part, 2, in("a", object("x", 1)), in("a", object("y", 2)))
 	f.flush()
 	expect(t, "events", log.take(), []string{"add y2"})
 	if f.g.unlisted != 0 {

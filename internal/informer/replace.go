@@ -120,8 +120,8 @@ func (g *generation) commitAll(batch *store.Batch, resourceVersion string) (bool
 	if !ok {
 		return false, nil
 	}
-	l := listing{changes: differences, untold: i.mu.unconfirmed}
-	i.mu.unconfirmed = false
+	l := listing{changes: differences, untold: i.mu.unconfirmed.any()}
+	i.mu.unconfirmed = unconfirmed{}
 	i.mu.wholeOf = g.past
 	i.mu.log.reset(resourceVersion)
 	if g.unlisted == 0 {

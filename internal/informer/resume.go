@@ -31,8 +31,9 @@ type Past interface {
 // Kept is a content of an earlier process.
 type Kept struct {
 	Items []Item
-	// ResourceVersion is the one that a watch can go on from.
+	// ResourceVersion is the one that a watch can go on from; or Namespaces has that of each namespace.
 	ResourceVersion string
+	Namespaces      map[string]string
 }
 
 // VersionAsker is a ListerWatcher that can ask how far the server has come.
@@ -56,12 +57,15 @@ const proofWatches = 4
 // accepted is no proof: events may be on their way.
 type resumption struct {
 	*generation
-	lw   VersionAsker
-	past Past
+	// target is where events go: the generation, or one of its parts.
+	target target
+	part   *part // nil: there is one for everything
+	lw     VersionAsker
+	past   Past
 	// shows says that the store holds what was kept.
 	shows bool
-	// version is what the content has come to, target what it has to come to.
-	version, target string
+	// version is what the content has come to, goal what it has to come to.
+	version, goal string
 }
 
 // resume returns the resource version to watch from. It is empty where everything is to be listed.
@@ -72,13 +76,18 @@ func (i *Informer) resume(ctx context.Context, g *generation, p Part) (version s
 	}
 	// A panic of an index function has the type listed, as in listAndWatch.
 	defer utilruntime.HandleCrashWithContext(ctx)
-	r := &resumption{generation: g, lw: lw, past: p.Past}
+	r := &resumption{generation: g, target: g, lw: lw, past: p.Past}
+	return r.resume(ctx)
+}
+
+// resume returns the resource version to watch from. It is empty where everything is to be listed.
+func (r *resumption) resume(ctx context.Context) (version string) {
 	why, err := r.run(ctx)
 	if err == nil && why == "" {
 		return r.version
 	}
 	if err == nil && r.shows {
-		klog.FromContext(ctx).Info("Listing what was kept by an earlier process", "reflector", i.reflectorName(), "why", why)
+		klog.FromContext(ctx).Info("Listing what was kept by an earlier process", "reflector", r.informer.reflectorName(), "why", why)
 	}
 	return ""
 }
@@ -94,11 +103,13 @@ func (i *Informer) tellsOfObjects() bool {
 // run returns why everything is to be listed: empty when the content is current. The error is that of ctx, or of a
 // generation that is over.
 func (r *resumption) run(ctx context.Context) (why string, err error) {
-	// The server may stay away for long, when nothing but the store should hold what was kept.
-	if err := r.show(r.past.Recall(ctx, false)); err != nil {
-		return "", err
+	if r.part == nil {
+		// The server may stay away for long, when nothing but the store should hold what was kept.
+		if err := r.show(r.past.Recall(ctx, false)); err != nil {
+			return "", err
+		}
 	}
-	if r.target, err = r.lw.CurrentVersion(ctx); err != nil {
+	if r.goal, err = r.lw.CurrentVersion(ctx); err != nil {
 		return "", err
 	}
 	confirmed := r.past.Recall(ctx, true)
@@ -112,12 +123,12 @@ func (r *resumption) run(ctx context.Context) (why string, err error) {
 		}
 	}
 	for range proofWatches {
-		order, err := compareVersions(r.version, r.target)
+		order, err := compareVersions(r.version, r.goal)
 		switch {
 		case err != nil:
 			return err.Error(), nil
 		case order > 0:
-			return fmt.Sprintf("the server has come to version %s only, and not to %s", r.target, r.version), nil
+			return fmt.Sprintf("the server has come to version %s only, and not to %s", r.goal, r.version), nil
 		case order == 0:
 			return "", r.confirm(ctx)
 		}
@@ -136,10 +147,11 @@ func (r *resumption) show(kept *Kept) error {
 	i := r.informer
 	keyed := make([]store.Keyed, len(kept.Items))
 	for k, item := range kept.Items {
-		var err error
-		if keyed[k], err = i.keyed(item); err != nil {
+		key, err := i.keyOf(item)
+		if err != nil {
 			return err
 		}
+		keyed[k] = store.Keyed{Key: key, Item: item}
 	}
 	for {
 		batch := i.store.PrepareAll(keyed)
@@ -164,7 +176,7 @@ func (r *resumption) commitKept(batch *store.Batch, version string) (bool, error
 	if !i.store.Restore(batch, version) {
 		return false, nil
 	}
-	i.mu.unconfirmed, i.mu.wholeOf = true, r.generation.past
+	i.mu.unconfirmed, i.mu.wholeOf = unconfirmed{all: true}, r.generation.past
 	i.mu.log.reset(version)
 	return true, nil
 }
@@ -172,6 +184,10 @@ func (r *resumption) commitKept(batch *store.Batch, version string) (bool, error
 // hide empties the store again, which nobody was told of.
 func (r *resumption) hide() {
 	if !r.shows {
+		return
+	}
+	if r.part != nil {
+		r.part.hide()
 		return
 	}
 	i := r.informer
@@ -183,17 +199,9 @@ func (r *resumption) hide() {
 	r.past.Shows(false)
 }
 
-// dropUnconfirmedLocked empties the store of what was kept and is not confirmed. No handler knows of it.
-func (i *Informer) dropUnconfirmedLocked() {
-	if i.mu.unconfirmed {
-		i.clearLocked()
-		i.mu.unconfirmed = false
-	}
-}
-
 // unproven reports whether the content still has to be proved current.
 func (r *resumption) unproven() bool {
-	order, err := compareVersions(r.version, r.target)
+	order, err := compareVersions(r.version, r.goal)
 	return err != nil || order < 0
 }
 
@@ -270,13 +278,13 @@ func (r *resumption) take(event watch.Event) (why string, err error) {
 	}
 	switch event.Type {
 	case watch.Added:
-		err = r.Add(event.Object)
+		err = r.target.Add(event.Object)
 	case watch.Modified:
-		err = r.Update(event.Object)
+		err = r.target.Update(event.Object)
 	case watch.Deleted:
-		err = r.Delete(event.Object)
+		err = r.target.Delete(event.Object)
 	case watch.Bookmark:
-		err = r.Bookmark(version)
+		err = r.target.Bookmark(version)
 	}
 	r.version = version
 	return "", err
@@ -284,11 +292,17 @@ func (r *resumption) take(event watch.Event) (why string, err error) {
 
 // confirm records that the content is current: handlers get it as their initial list, and the informer has synced.
 func (r *resumption) confirm(ctx context.Context) error {
-	if err := r.confirmAll(); err != nil {
-		return err
+	if r.part != nil {
+		if err := r.part.confirm(); err != nil {
+			return err
+		}
+	} else {
+		if err := r.confirmAll(); err != nil {
+			return err
+		}
+		r.past.Confirmed()
+		r.announce()
 	}
-	r.past.Confirmed()
-	r.announce()
 	if r.informer.store.Unfolds() {
 		r.informer.workers.Go(func() { r.unfold(ctx) }) // ended by ctx, with the generation
 	}
@@ -320,12 +334,17 @@ func (r *resumption) confirmAll() error {
 	if i.mu.current != r.generation {
 		return ErrGenerationOver
 	}
+	i.mu.unconfirmed = unconfirmed{}
 	now := i.store.Snapshot()
+	if len(i.mu.handlers) == 0 {
+		i.events.adds.Add(int64(now.Len()))
+		r.recordListLocked(nil, true)
+		return nil
+	}
 	changes := make([]store.Change, 0, now.Len())
 	for key, item := range now.All {
 		changes = append(changes, store.Change{Key: key, New: item})
 	}
-	i.mu.unconfirmed = false
 	r.recordListLocked(changes, true)
 	return nil
 }

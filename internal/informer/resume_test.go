@@ -140,14 +140,14 @@ func TestWritesWhileResuming(t *testing.T) {
 	listed, stop := f.resumes(past, from)
 	defer stop()
 	f.await(from.waits)
-	if _, of, resuming := f.Checkpoint(); of != nil || !resuming {
-		t.Errorf("what is not confirmed is of %v, resuming %v", of, resuming)
+	if c := f.Checkpoint(); c.Of != nil || !c.Resuming {
+		t.Errorf("what is not confirmed is of %v, resuming %v", c.Of, c.Resuming)
 	}
 	f.ok(f.GetStore().Add(object("mine", 7)))
 	close(from.free)
 	f.await(listed)
-	if _, of, resuming := f.Checkpoint(); of != nil || resuming {
-		t.Errorf("what a user has written to is of %v, resuming %v", of, resuming)
+	if c := f.Checkpoint(); c.Of != nil || c.Resuming {
+		t.Errorf("what a user has written to is of %v, resuming %v", c.Of, c.Resuming)
 	}
 }
 

@@ -74,7 +74,7 @@ func (i *Informer) begin(ctx context.Context, cancel context.CancelFunc, from ..
 		g.onError = cache.DefaultWatchErrorHandler
 	}
 	i.dropUnconfirmedLocked() // which the generation before has not confirmed
-	i.mu.wholeOf = nil
+	i.mu.wholeOf, i.mu.kept = nil, nil
 	i.mu.current = g
 	i.workers.Add(1)
 	if fresh {

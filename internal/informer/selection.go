@@ -72,7 +72,7 @@ func (p *part) ownsLocked(key string) bool {
 
 // Add implements cache.ReflectorStore.
 func (p *part) Add(obj any) error {
-	return p.apply(obj, func() error { return p.putIf(obj, p.admitsLocked) })
+	return p.apply(obj, func() error { return p.put(obj, p) })
 }
 
 // Update implements cache.ReflectorStore.
@@ -80,18 +80,13 @@ func (p *part) Update(obj any) error { return p.Add(obj) }
 
 // Delete implements cache.ReflectorStore. An object that is held for another part is another one.
 func (p *part) Delete(obj any) error {
-	return p.apply(obj, func() error {
-		return p.deleteIf(obj, func(key string) bool {
-			held, found := p.informer.store.Snapshot().Get(key)
-			return p.selection == nil || !found || p.holds(held) || p.selection.Has(held) && !older(resourceVersion(obj), resourceVersion(held))
-		})
-	})
+	return p.apply(obj, func() error { return p.delete(obj, p) })
 }
 
 // Bookmark implements cache.ReflectorBookmarkStore.
 func (p *part) Bookmark(resourceVersion string) error {
 	p.reach(resourceVersion)
-	return p.generation.Bookmark(resourceVersion)
+	return p.bookmark(resourceVersion, p)
 }
 
 // apply applies an event of an object, unless the part knows of it. Should that panic, everything is listed again: the part has
@@ -103,6 +98,12 @@ func (p *part) apply(obj any, change func() error) error {
 	err := change()
 	p.reach(resourceVersion(obj))
 	return err
+}
+
+// losesLocked reports whether the object that is held under a key goes with one of the part that was deleted.
+func (p *part) losesLocked(key, version string) bool {
+	held, found := p.informer.store.Snapshot().Get(key)
+	return p.selection == nil || !found || p.holds(held) || p.selection.Has(held) && !older(version, resourceVersion(held))
 }
 
 // Depart has objects leave the cache that exist, as far as is known: those that do not stay. Handlers are told if they are

@@ -41,8 +41,8 @@ func (f *feed) selected(selections ...Selection) (*departedLog, []*part) {
 	var parts []*part
 	for _, selection := range selections {
 		p := Part{Selection: selection}
-		r := &runningPart{part: part{generation: f.g, selection: selection}}
-		wanted, added[p.key()], parts = append(wanted, p), r, append(parts, &r.part)
+		r := &runningPart{part: &part{generation: f.g, selection: selection}}
+		wanted, added[p.key()], parts = append(wanted, p), r, append(parts, r.part)
 	}
 	f.ok(s.swap(wanted, added, nil))
 	return log, parts

@@ -1,0 +1,209 @@
+package dynamicinformer
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+)
+
+// both are namespaces that are read one by one.
+var both = ResourceOptions{Namespaces: InNamespaces("a", "b")}
+
+// TestResumeWhereOneNamespaceIsForbidden: each namespace is confirmed by itself. What was kept of another one that may not be read
+// any more can be read, as stale, and no handler is told of it; and it stays kept.
+func TestResumeWhereOneNamespaceIsForbidden(t *testing.T) {
+	virtual(t, resumeWhereOneNamespaceIsForbidden)
+}
+
+func resumeWhereOneNamespaceIsForbidden(t *testing.T, server *apitest.Server) {
+	s := newShelf()
+	server.Create(t, widgets, widget("a", "one"), widget("b", "two"))
+	keep(t, server, s, both)
+	deny(server, inNamespace("b"))
+	f := newFactory(t, server, Options{Persistence: s, Defaults: both, PersistenceInterval: time.Millisecond})
+	i, d := ask(t, f, widgets), &diary{}
+	if _, err := i.AddEventHandler(d.handler()); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Start(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	await(t, func() bool { return slices.Equal(d.all(), []string{"add one true"}) })
+	status := waitFor(t, i, func(s Status) bool { return s.State == StateDegraded && s.Reason == ReasonForbidden })
+	if !status.Stale || !status.Resuming || i.HasSynced() {
+		t.Errorf("the status is %+v, synced %v", status, i.HasSynced())
+	}
+	late := &diary{}
+	if _, err := i.AddEventHandler(late.handler()); err != nil {
+		t.Fatal(err)
+	}
+	server.Create(t, widgets, widget("a", "three"))
+	await(t, func() bool {
+		kept := i.Persistence()
+		return len(late.all()) == 2 && kept.Checkpoint.Objects == 3 && kept.Err == nil
+	})
+	if got := i.GetStore().ListKeys(); len(got) != 3 {
+		t.Errorf("it shows %v", got)
+	}
+	server.Repair()
+	i.Retry()
+	waitFor(t, i, func(s Status) bool { return s.State == StateSynced && !s.Stale && !s.Resuming })
+	if err := i.Flush(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	for _, told := range [][]string{d.all(), late.all()} {
+		if slices.Sort(told); len(told) != 3 || told[2] != "add two true" {
+			t.Errorf("the handler was told %v", told)
+		}
+	}
+	await(t, func() bool { return i.Persistence().Resumed })
+}
+
+// TestNamespacesThatWent: what was kept of a namespace that is not there any more is neither shown nor told of, and not kept either.
+func TestNamespacesThatWent(t *testing.T) { virtual(t, namespacesThatWent) }
+
+func namespacesThatWent(t *testing.T, server *apitest.Server) {
+	s := newShelf()
+	createNamespaces(t, server, "team-a", "team-b")
+	server.Create(t, widgets, widget("team-a", "one"), widget("team-b", "two"))
+	deny(server, widgetsPath)
+	options := ResourceOptions{Namespaces: teams}
+	keep(t, server, s, options)
+	namespaces := server.Client(t).Resource(namespacesGVR)
+	if err := namespaces.Delete(t.Context(), "team-b", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	server.Delete(t, widgets, "team-b", "two")
+	createNamespaces(t, server, "team-c")
+	server.Create(t, widgets, widget("team-c", "three"))
+	r := resume(t, server, s, options)
+	if got := r.diary.all(); !slices.Contains(got, "add one true") || !slices.Contains(got, "add three true") || len(got) != 2 {
+		t.Errorf("the handler was told %v", got)
+	}
+	lists := 0
+	for _, request := range r.server.Requests()[r.before:] {
+		if strings.HasPrefix(request, "watch-list "+inNamespace("team-a")) || strings.HasPrefix(request, "list "+inNamespace("team-a")) && !strings.Contains(request, "limit=1") {
+			lists++
+		}
+	}
+	if lists != 0 {
+		t.Errorf("what is kept was listed %d times", lists)
+	}
+	if err := r.factory.Shutdown(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	at := r.Persistence().Checkpoint
+	if versions, err := parseVersions(at.Namespaces); err != nil || versions["team-a"] == "" || versions["team-c"] == "" || len(versions) != 2 || at.Objects != 2 {
+		t.Errorf("what is kept is %+v: %v", at, err)
+	}
+}
+
+// TestNamespacesOfOneList: from what was listed and watched for all namespaces at once, each is gone on from where that is not
+// allowed any more; but not the other way round.
+func TestNamespacesOfOneList(t *testing.T) { virtual(t, namespacesOfOneList) }
+
+func namespacesOfOneList(t *testing.T, server *apitest.Server) {
+	s := newShelf()
+	createNamespaces(t, server, "team-a", "team-b", "other")
+	server.Create(t, widgets, widget("team-a", "one"), widget("team-b", "two"), widget("other", "not"))
+	options := ResourceOptions{Namespaces: teams}
+	keep(t, server, s, options)
+	deny(server, widgetsPath)
+	r := resume(t, server, s, options)
+	if got := r.diary.all(); !slices.Contains(got, "add one true") || !slices.Contains(got, "add two true") || len(got) != 2 {
+		t.Errorf("the handler was told %v", got)
+	}
+	if !r.Persistence().Resumed {
+		t.Error("it has not resumed")
+	}
+	server.Create(t, widgets, widget("team-b", "four"))
+	await(t, func() bool { return len(r.diary.all()) == 3 })
+	if err := r.factory.Shutdown(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	server.Repair()
+	r = resume(t, server, s, options)
+	if got := r.diary.all(); len(got) != 3 || r.Persistence().Resumed {
+		t.Errorf("the handler was told %v, resumed: %v", got, r.Persistence().Resumed)
+	}
+}
+
+// TestWrittenNamespaces: what a user has written into the cache is not kept, until the namespace is listed again.
+func TestWrittenNamespaces(t *testing.T) { virtual(t, writtenNamespaces) }
+
+func writtenNamespaces(t *testing.T, server *apitest.Server) {
+	s := newShelf()
+	server.Create(t, widgets, widget("a", "one"), widget("b", "two"))
+	f := newFactory(t, server, Options{Persistence: s, Defaults: both})
+	i := synced(t, f)
+	if err := i.GetStore().Add(widget("a", "mine")); err != nil {
+		t.Fatal(err)
+	}
+	server.Create(t, widgets, widget("a", "three"))
+	await(t, func() bool { return len(i.GetStore().ListKeys()) == 4 })
+	if err := f.Shutdown(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	if at := i.Persistence().Checkpoint; at.Objects != 0 {
+		t.Errorf("what is kept is %+v", at)
+	}
+	r := resume(t, server, s, both)
+	r.check(t, "add one true", "add three true", "add two true")
+}
+
+// TestRefusedNamespace: one namespace whose history is gone is listed, and the others are not.
+func TestRefusedNamespace(t *testing.T) { virtual(t, refusedNamespace) }
+
+func refusedNamespace(t *testing.T, server *apitest.Server) {
+	s := newShelf()
+	server.Create(t, widgets, widget("a", "one"), widget("b", "two"))
+	keep(t, server, s, both)
+	server.Create(t, widgets, widget("a", "three"), widget("b", "four"))
+	server.Delete(t, widgets, "b", "two")
+	server.Break(fault(inNamespace("b"), "watch", http.StatusGone))
+	f := newFactory(t, server, Options{Persistence: s, Defaults: both})
+	i, d := ask(t, f, widgets), &diary{}
+	if _, err := i.AddEventHandler(d.handler()); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Start(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WaitForSync(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	server.Repair()
+	if err := i.Flush(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	// It may have been listed more than once, as its watch still failed.
+	got := slices.DeleteFunc(d.all(), func(line string) bool { return strings.HasPrefix(line, "update ") })
+	if slices.Sort(got); !slices.Equal(got, []string{"add four true", "add one true", "add three true"}) {
+		t.Errorf("the handler was told %v", got)
+	}
+	if i.Persistence().Resumed {
+		t.Error("it says that nothing was listed")
+	}
+}
+
+func TestParseVersions(t *testing.T) {
+	versions := map[string]string{"b": "7", "a": "12"}
+	text := formatVersions(versions)
+	if text != "a=12,b=7" {
+		t.Errorf("it is %q", text)
+	}
+	if got, err := parseVersions(text); err != nil || len(got) != 2 || got["a"] != "12" || got["b"] != "7" {
+		t.Errorf("it is %v: %v", got, err)
+	}
+	for _, wrong := range []string{"", "a", "a=", "=1", "a=1,"} {
+		if got, err := parseVersions(wrong); err == nil {
+			t.Errorf("%q is %v", wrong, got)
+		}
+	}
+}

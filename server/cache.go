@@ -1,13 +1,12 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -33,28 +32,16 @@ type cache struct {
 	factory   *dynamicinformer.Factory
 	live      *live.Server
 	kept      *disk.Store // nil without persistence
-	changed   chan struct{}
-	part      string // of the objects that is kept; empty: all
-
-	mu struct {
-		sync.Mutex
-		types    map[schema.GroupResource]*keptType
-		problems map[string]error
-		// reconciled is set once it was known which types there are, and settled once each of them was.
-		reconciled, settled bool
-	}
-}
-
-// keptType is a type that is kept.
-type keptType struct {
-	resource discovery.Resource
-	handle   *dynamicinformer.Handle
-	indexes  []*indexers.Index
+	keeper    *live.Keeper
+	// keeps returns the version in which a type is kept; false where it is not.
+	keeps func(schema.GroupResource) (discovery.Resource, bool)
+	// settled is set once each type was.
+	settled atomic.Bool
+	part    string // of the objects that is kept; empty: all
 }
 
 func newCache(client *rest.Config, config *Config) (c *cache, err error) {
-	c = &cache{storage: config.storage(), changed: make(chan struct{}, 1)}
-	c.mu.types = map[schema.GroupResource]*keptType{}
+	c = &cache{storage: config.storage()}
 	if c.selection, err = newSelection(config); err != nil {
 		return nil, err
 	}
@@ -85,7 +72,31 @@ func newCache(client *rest.Config, config *Config) (c *cache, err error) {
 		Handler: readapi.HandlerOptions{WriteTimeout: config.Watches.WriteTimeout.Duration}, ConcealPlans: true,
 		Sharding: sharding,
 	})
-	return c, err
+	if err != nil {
+		return nil, err
+	}
+	return c, c.follow()
+}
+
+// follow makes what keeps the types of the selection.
+func (c *cache) follow() error {
+	selected, err := discovery.NewSelection(c.selection.names...)
+	if err != nil {
+		return err
+	}
+	c.keeper, err = live.NewKeeper(live.KeeperOptions{
+		Server: c.live, Tracker: c.tracker, Selection: selected, View: c.view, Exclude: c.selection.excludes,
+		Kept:    func(r discovery.Resource) { klog.InfoS("Keeping a type", "type", r.String()) },
+		Dropped: func(r discovery.Resource) { klog.InfoS("No longer keeping a type", "type", r.String()) },
+		Refused: func(name string, why error) {
+			klog.InfoS("A type cannot be kept", "name", name, "reason", why.Error())
+		},
+	})
+	c.keeps = func(gr schema.GroupResource) (discovery.Resource, bool) {
+		k, ok := c.keeper.Type(gr)
+		return k.Resource, ok
+	}
+	return err
 }
 
 // run follows the cluster until ctx ends, and then ends everything.
@@ -95,9 +106,7 @@ func (c *cache) run(ctx context.Context) error {
 	go func() { defer close(tracked); _ = c.tracker.Run(tracking) }() // ended by stop
 	err := c.factory.Start(tracking)
 	if err == nil {
-		subscription := c.tracker.Subscribe(func(discovery.Event) { c.wake() })
-		err = c.follow(ctx)
-		subscription.Stop()
+		c.keeper.Run(ctx)
 	}
 	c.live.Close()
 	err = errors.Join(err, c.factory.Shutdown(context.WithoutCancel(ctx)))
@@ -109,98 +118,9 @@ func (c *cache) run(ctx context.Context) error {
 	return err
 }
 
-// wake asks for another look at the types.
-func (c *cache) wake() {
-	select {
-	case c.changed <- struct{}{}:
-	default:
-	}
-}
-
-// follow keeps what the selection means until ctx ends.
-func (c *cache) follow(ctx context.Context) error {
-	if err := c.tracker.WaitForSync(ctx); err != nil {
-		return nil // the end came first
-	}
-	for {
-		c.reconcile(klog.FromContext(ctx))
-		select {
-		case <-c.changed:
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-// reconcile keeps what is meant among the types that there are now, and nothing else.
-func (c *cache) reconcile(logger klog.Logger) {
-	wanted, problems := c.selection.wanted(c.tracker.Snapshot().Catalog())
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for gr, k := range c.mu.types {
-		if r, ok := wanted[gr]; !ok || r.GVR != k.resource.GVR {
-			logger.Info("No longer keeping a type", "type", k.resource.String())
-			if !ok {
-				c.live.Drop(gr)
-			}
-			k.handle.Release()
-			delete(c.mu.types, gr)
-		}
-	}
-	for gr, r := range wanted {
-		if c.mu.types[gr] != nil {
-			continue
-		}
-		k, err := c.acquire(r)
-		if err != nil {
-			c.live.Drop(gr)
-			problems[r.String()] = err
-			continue
-		}
-		logger.Info("Keeping a type", "type", r.String())
-		c.mu.types[gr] = k
-	}
-	for name, err := range problems {
-		if before := c.mu.problems[name]; before == nil || before.Error() != err.Error() {
-			logger.Info("A type cannot be kept", "name", name, "reason", err.Error())
-		}
-	}
-	c.mu.problems, c.mu.reconciled = problems, true
-}
-
-// acquire begins to keep a type.
-func (c *cache) acquire(r discovery.Resource) (*keptType, error) {
-	k := &keptType{resource: r, indexes: c.selection.indexes.IndexesOf(r.GVR, r.GVK.Kind)}
-	var err error
-	k.handle, err = c.factory.Acquire(r.GVR, dynamicinformer.ResourceOptions{Storage: c.storage, Indexes: indexers.CompileIndexes(k.indexes...)})
-	if err != nil {
-		return nil, err
-	}
-	if err := c.live.Keep(k.handle.Informer(), k.indexes...); err != nil {
-		k.handle.Release()
-		return nil, err
-	}
-	return k, nil
-}
-
-// keeps returns the version in which a type is kept; false where it is not.
-func (c *cache) keeps(gr schema.GroupResource) (discovery.Resource, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if k := c.mu.types[gr]; k != nil {
-		return k.resource, true
-	}
-	return discovery.Resource{}, false
-}
-
-// list returns what is kept, by group and resource.
-func (c *cache) list() []*keptType {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.SortedFunc(maps.Values(c.mu.types), func(a, b *keptType) int {
-		x, y := a.resource.GVR, b.resource.GVR
-		return cmp.Or(cmp.Compare(x.Group, y.Group), cmp.Compare(x.Resource, y.Resource))
-	})
+// view says how a type is kept.
+func (c *cache) view(r discovery.Resource) (dynamicinformer.ResourceOptions, []*indexers.Index) {
+	return dynamicinformer.ResourceOptions{Storage: c.storage}, c.selection.indexes.IndexesOf(r.GVR, r.GVK.Kind)
 }
 
 // condition is how a name or a type of the config is doing.
@@ -212,21 +132,20 @@ type condition struct {
 // conditions tells of all types that are kept, and of what could not be.
 func (c *cache) conditions() []condition {
 	var out []condition
-	for _, k := range c.list() {
-		status := k.handle.Informer().Status()
+	for _, k := range c.keeper.Types() {
+		status := k.Informer.Status()
 		text, good := status.String(), status.State == dynamicinformer.StateSynced && !status.Stale
-		if good && !c.live.Serves(k.resource.GVR.GroupResource()) {
+		if good && !c.live.Serves(k.GVR.GroupResource()) {
 			text, good = errNotServed.Error(), false
 		}
-		if kept := k.handle.Informer().Persistence(); kept.Err != nil {
+		if kept := k.Informer.Persistence(); kept.Err != nil {
 			text, good = fmt.Sprintf("%s; not kept for the next start: %v", text, kept.Err), false
 		}
-		out = append(out, condition{k.resource.String(), text, good})
+		out = append(out, condition{k.Resource.String(), text, good})
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(c.mu.problems)) {
-		out = append(out, condition{name, c.mu.problems[name].Error(), false})
+	problems := c.keeper.Problems()
+	for _, name := range slices.Sorted(maps.Keys(problems)) {
+		out = append(out, condition{name, problems[name].Error(), false})
 	}
 	return out
 }
@@ -237,24 +156,21 @@ var errNotServed = errors.New("it is not known how it is served: that takes Cust
 // ready returns why not every type has been settled yet: read, or known not to be readable. Once that was so it stays so: what
 // fails later fails for other replicas, too, and what has been read can still be served.
 func (c *cache) ready() error {
-	types := c.list()
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	switch {
-	case c.mu.settled:
+	case c.settled.Load():
 		return nil
-	case !c.mu.reconciled:
+	case !c.keeper.Reconciled():
 		return errors.New("it is not known yet which types there are")
 	}
-	for _, k := range types {
-		status := k.handle.Informer().Status()
+	for _, k := range c.keeper.Types() {
+		status := k.Informer.Status()
 		switch {
 		case !status.Settled():
-			return fmt.Errorf("%s: %s", k.resource, status)
-		case status.State == dynamicinformer.StateSynced && !c.live.Serves(k.resource.GVR.GroupResource()):
-			return fmt.Errorf("%s: %w", k.resource, errNotServed)
+			return fmt.Errorf("%s: %s", k.Resource, status)
+		case status.State == dynamicinformer.StateSynced && !c.live.Serves(k.GVR.GroupResource()):
+			return fmt.Errorf("%s: %w", k.Resource, errNotServed)
 		}
 	}
-	c.mu.settled = true
+	c.settled.Store(true)
 	return nil
 }

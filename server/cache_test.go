@@ -23,11 +23,12 @@ func TestOneInformerOfDefinitions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.close()
-	k, err := c.acquire(discovery.Resource{GVR: crd.GVR})
+	view, _ := c.view(discovery.Resource{GVR: crd.GVR})
+	kept, err := c.factory.Acquire(crd.GVR, view)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer k.handle.Release()
+	defer kept.Release()
 	if all := c.factory.Informers(); len(all) != 1 {
 		t.Errorf("there are %d informers of definitions", len(all))
 	}

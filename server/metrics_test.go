@@ -14,6 +14,8 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/discovery"
 )
 
 // TestInventedNamesAreNotMeasured: versions and subresources that users invent share their metrics.
@@ -25,9 +27,9 @@ func TestInventedNamesAreNotMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.live.Close()
-	k := &keptType{}
-	k.resource.GVR = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "invented"}
-	c.mu.types[k.resource.GVR.GroupResource()] = k
+	c.keeps = func(schema.GroupResource) (discovery.Resource, bool) {
+		return discovery.Resource{GVR: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "invented"}}, true
+	}
 	h := &router{cache: c, limits: newLimits(Limits{}, 1), watches: &watchTimes{min: 1, max: 1, serving: t.Context()}}
 	resolver := queryResolver{genericserver.NewRequestInfoResolver(genericserver.NewConfig(serializer.NewCodecFactory(newScheme())))}
 	for i := range 20 {

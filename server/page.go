@@ -17,6 +17,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/readapi"
+	"github.com/crdcache/crdcache/readapi/live"
 	"github.com/crdcache/crdcache/web"
 )
 
@@ -142,8 +143,8 @@ func checkNamespaces(names []string) error {
 // admit refuses those who would see nothing.
 func (p *page) admit(r *http.Request) error {
 	types := []schema.GroupVersionResource{crd.GVR}
-	for _, k := range p.cache.list() {
-		types = append(types, k.resource.GVR)
+	for _, k := range p.cache.keeper.Types() {
+		types = append(types, k.GVR)
 	}
 	scopes, err := p.visible(r, types)
 	if err != nil {
@@ -159,26 +160,22 @@ func (p *page) admit(r *http.Request) error {
 
 // indexesOf are those of a type that is kept.
 func (c *cache) indexesOf(gvr schema.GroupVersionResource) []*indexers.Index {
-	if k := c.get(gvr); k != nil {
-		return k.indexes
+	if k, ok := c.get(gvr); ok {
+		return k.Indexes
 	}
 	return nil
 }
 
 // referencesOf are what the objects of a type that is kept refer to.
 func (c *cache) referencesOf(gvr schema.GroupVersionResource) []*indexers.Reference {
-	if k := c.get(gvr); k != nil {
-		return c.selection.indexes.ReferencesOf(k.resource.GVR, k.resource.GVK.Kind)
+	if k, ok := c.get(gvr); ok {
+		return c.selection.indexes.ReferencesOf(k.GVR, k.GVK.Kind)
 	}
 	return nil
 }
 
-// get returns what keeps a type in a version, or nil.
-func (c *cache) get(gvr schema.GroupVersionResource) *keptType {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if k := c.mu.types[gvr.GroupResource()]; k != nil && k.resource.GVR == gvr {
-		return k
-	}
-	return nil
+// get returns what keeps a type in a version; false where nothing does.
+func (c *cache) get(gvr schema.GroupVersionResource) (live.KeptType, bool) {
+	k, ok := c.keeper.Type(gvr.GroupResource())
+	return k, ok && k.GVR == gvr
 }

@@ -40,9 +40,9 @@ func (p *page) scope(ctx context.Context, gvr schema.GroupVersionResource) (web.
 		return web.Scope{All: all}, err
 	}
 	named, _ := ctx.Value(namespacesKey{}).([]string)
-	k := p.cache.get(gvr)
+	k, kept := p.cache.get(gvr)
 	switch {
-	case k == nil || k.resource.Scope != discovery.Namespaced:
+	case !kept || k.Scope != discovery.Namespaced:
 		return web.Scope{Reason: "you may not list it"}, nil
 	case len(named) == 0:
 		return web.Scope{Reason: "you may not list it in all namespaces; " + openPath + "?namespace=NAME shows what you may list in one"}, nil

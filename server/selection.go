@@ -58,33 +58,10 @@ func nameOf(m indexers.Match) string {
 	return name
 }
 
-// wanted are the types that are meant, one version of each, and what is meant and cannot be kept, by name.
-func (s *selection) wanted(catalog *discovery.Catalog) (types map[schema.GroupResource]discovery.Resource, problems map[string]error) {
-	types, problems = map[schema.GroupResource]discovery.Resource{}, map[string]error{}
-	for _, name := range s.names {
-		found, err := catalog.Resolve(name)
-		if err != nil {
-			problems[name] = err
-			continue
-		}
-		pattern := isPattern(name)
-		for _, r := range found.Resources {
-			gr := r.GVR.GroupResource()
-			_, taken := types[gr]
-			switch {
-			case taken:
-			case gr == secrets && !s.secrets && !pattern:
-				problems[name] = errors.New("secrets are kept only where the config says secrets: true")
-			case gr == secrets && !s.secrets:
-			case !r.Watchable():
-				problems[name] = fmt.Errorf("%s cannot be listed and watched", r)
-			default:
-				types[gr] = r
-			}
-		}
+// excludes returns why a type is not kept that is named or fits a pattern; nil where it is.
+func (s *selection) excludes(r discovery.Resource) error {
+	if r.GVR.GroupResource() == secrets && !s.secrets {
+		return errors.New("secrets are kept only where the config says secrets: true")
 	}
-	return types, problems
+	return nil
 }
-
-// isPattern reports whether a name stands for any number of types.
-func isPattern(name string) bool { return slices.Contains([]byte(name), '*') }

@@ -63,7 +63,7 @@ func (s *Selection) Claims(catalog *Catalog) map[Claim]bool {
 // Selected is a type that is selected.
 type Selected struct {
 	Resource
-	// Name is the first name that stands for it.
+	// Name is the first name that stands for it alone, or else the first one that stands for it.
 	Name string
 	// Many says that the name is a pattern or a category, which stands for any number of types.
 	Many bool
@@ -80,7 +80,7 @@ func (s *Selection) Types(catalog *Catalog) (types []Selected, absent map[string
 		}
 	}
 	absent = map[string]error{}
-	seen := map[schema.GroupResource]bool{}
+	seen := map[schema.GroupResource]int{}
 	for i, m := range s.meanings(catalog) {
 		name := s.names[i]
 		there := m.many && m.err == nil
@@ -90,9 +90,14 @@ func (s *Selection) Types(catalog *Catalog) (types []Selected, absent map[string
 				r, ok = catalog.Lookup(c.WithVersion(c.Version))
 			}
 			there = there || ok
-			if ok && !seen[c.GroupResource] {
-				seen[c.GroupResource] = true
+			before, known := seen[c.GroupResource]
+			switch {
+			case !ok:
+			case !known:
+				seen[c.GroupResource] = len(types)
 				types = append(types, Selected{r, name.Raw, m.many})
+			case types[before].Many && !m.many:
+				types[before].Name, types[before].Many = name.Raw, false
 			}
 		}
 		if !there {

@@ -55,6 +55,14 @@ func catalogWith(failure string, gvrs ...schema.GroupVersionResource) *Catalog {
 
 // TestSelection: patterns grow and shrink, a name of one type keeps its meaning, and the first name says the version.
 func TestSelection(t *testing.T) {
+	named, err := NewSelection("*.z.io", "widgets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := schema.GroupVersionResource{Group: "z.io", Version: "v1", Resource: "widgets"}
+	if types, absent := named.Types(catalogWith("", one)); len(types) != 1 || types[0].Name != "widgets" || types[0].Many || len(absent) > 0 {
+		t.Errorf("a type that a pattern and a name stand for: %+v, %v", types, absent)
+	}
 	of := func(group, version, resource string) schema.GroupVersionResource {
 		return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
 	}

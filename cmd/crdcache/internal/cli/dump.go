@@ -39,7 +39,8 @@ func newDump(streams genericiooptions.IOStreams) *cobra.Command {
 			"may not be read is reported, and does not keep the others from being printed; the exit code tells.\n\n" +
 			"The objects of one type come page by page when another program reads them, as in 'dump cert | head', as a table,\n" +
 			"csv, jsonl, name or custom-columns. The columns of a table are then as wide as what has come needs them to be. A\n" +
-			"file, a terminal, json, yaml, templates and --sort-by get what is there once all of it has been read.\n\n" +
+			"file, a terminal, json, yaml, templates and --sort-by get what is there once all of it has been read; so does a pipe\n" +
+			"a table of up to 5,000 objects that 'serve' keeps.\n\n" +
 			"With names, those objects are got and printed, as kubectl get does: one alone as it is, several as a list.\n\n" +
 			"With --watch, what changes is printed as well until interrupted, as kubectl get --watch does, of several types\n" +
 			"and wildcards, too, and each object on its own in json and yaml. Types may come and go meanwhile, as with watch.",

@@ -216,6 +216,21 @@ func TestServeWebIsLocal(t *testing.T) {
 	}
 }
 
+// showFiles runs serve until the test ends, and opens its page; said is what it says before it gives the link.
+func showFiles(t *testing.T, args ...string) (b *browser, said string) {
+	t.Helper()
+	stderr, told := io.Pipe()
+	t.Cleanup(func() { stderr.Close() })
+	serve(t, told, args...)
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() && link.FindString(lines.Text()) == "" {
+		said += lines.Text() + "\n"
+	}
+	b = newBrowser(t, lines.Text())
+	go func() { _, _ = io.Copy(io.Discard, stderr) }() // ended by Close
+	return b, said
+}
+
 // TestServeWebOfFiles: the page shows files, says so, and hears of what changes in them. No command finds a server.
 func TestServeWebOfFiles(t *testing.T) {
 	shortRuntimeDir(t)
@@ -232,18 +247,9 @@ func TestServeWebOfFiles(t *testing.T) {
 	put("crd.yaml", roomCRD)
 	put("room.yaml", room(7))
 	put("broken.yaml", "{")
-	stderr, told := io.Pipe()
-	t.Cleanup(func() { stderr.Close() })
-	serve(t, told, "--from", folder, "--web")
-	lines := bufio.NewScanner(stderr)
-	failed := false
-	for lines.Scan() && link.FindString(lines.Text()) == "" {
-		failed = failed || strings.Contains(lines.Text(), "error: ") && strings.Contains(lines.Text(), "broken.yaml")
-	}
-	b := newBrowser(t, lines.Text())
-	go func() { _, _ = io.Copy(io.Discard, stderr) }() // ended by Close
-	if !failed {
-		t.Error("nobody hears of a file that cannot be read")
+	b, said := showFiles(t, "--from", folder, "--web")
+	if !strings.Contains(said, "error: ") || !strings.Contains(said, "broken.yaml") {
+		t.Errorf("of a file that cannot be read it says %s", said)
 	}
 	stream := bufio.NewScanner(b.open("/api/stream?changes=1").Body)
 	stream.Buffer(nil, 1<<20)
@@ -275,14 +281,7 @@ func TestServeWebOfFiles(t *testing.T) {
 
 	file := filepath.Join(t.TempDir(), "a.snapshot")
 	crdcache(t, "snapshot", "save", file, "gz", "-s", newShop(t).URL)
-	stderr, told = io.Pipe()
-	t.Cleanup(func() { stderr.Close() })
-	serve(t, told, "gz", "--from", file, "--web")
-	lines = bufio.NewScanner(stderr)
-	for lines.Scan() && link.FindString(lines.Text()) == "" {
-	}
-	b = newBrowser(t, lines.Text())
-	go func() { _, _ = io.Copy(io.Discard, stderr) }() // ended by Close
+	b, _ = showFiles(t, "gz", "--from", file, "--web")
 	stream = bufio.NewScanner(b.open("/api/stream").Body)
 	stream.Buffer(nil, 1<<20)
 	awaitEvent(t, stream, "types", func(data string) bool {

@@ -29,8 +29,10 @@ type teller struct {
 		news map[schema.GroupVersionResource]bool
 		// waits are for what is said unless it passes.
 		waits map[schema.GroupVersionResource]*time.Timer
-		// failing counts the factories for which a condition does not hold; missed are those of which that was said.
+		// failing counts the factories for which a condition does not hold, and reasons are why, the latest of each;
+		// missed are those of which that was said.
 		failing map[dynamicinformer.ConditionType]int
+		reasons map[dynamicinformer.ConditionType]string
 		missed  map[dynamicinformer.ConditionType]bool
 		ended   bool
 	}
@@ -41,6 +43,7 @@ func newTeller(w io.Writer) *teller {
 	t.mu.news = map[schema.GroupVersionResource]bool{}
 	t.mu.waits = map[schema.GroupVersionResource]*time.Timer{}
 	t.mu.failing = map[dynamicinformer.ConditionType]int{}
+	t.mu.reasons = map[dynamicinformer.ConditionType]string{}
 	t.mu.missed = map[dynamicinformer.ConditionType]bool{}
 	return t
 }
@@ -50,8 +53,8 @@ func (t *teller) begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.begun = true
-	for of, text := range connection {
-		t.connectionLocked(of, text.lost, text.back)
+	for of := range connection {
+		t.connectionLocked(of)
 	}
 }
 
@@ -124,7 +127,7 @@ var connection = map[dynamicinformer.ConditionType]struct{ lost, back string }{
 
 // conditionChanged takes the news of a condition of a factory. In the beginning it is the errors that tell of it.
 func (t *teller) conditionChanged(before, after dynamicinformer.Condition) {
-	text, told := connection[after.Type]
+	_, told := connection[after.Type]
 	failed, fails := before.Status == metav1.ConditionFalse, after.Status == metav1.ConditionFalse
 	if !told || failed == fails {
 		return
@@ -133,23 +136,24 @@ func (t *teller) conditionChanged(before, after dynamicinformer.Condition) {
 	defer t.mu.Unlock()
 	if fails {
 		t.mu.failing[after.Type]++
+		t.mu.reasons[after.Type] = print.Printable(after.Message)
 	} else {
 		t.mu.failing[after.Type]--
 	}
-	t.connectionLocked(after.Type, text.lost+": "+print.Printable(after.Message), text.back)
+	t.connectionLocked(after.Type)
 }
 
 // connectionLocked says that a condition does not hold, or does again, if that is news.
-func (t *teller) connectionLocked(of dynamicinformer.ConditionType, lost, back string) {
+func (t *teller) connectionLocked(of dynamicinformer.ConditionType) {
 	fails := t.mu.failing[of] > 0
 	if !t.mu.begun || fails == t.mu.missed[of] {
 		return
 	}
 	t.mu.missed[of] = fails
 	if fails {
-		t.sayLocked("warning: %s", lost)
+		t.sayLocked("warning: %s: %s", connection[of].lost, t.mu.reasons[of])
 	} else {
-		t.sayLocked("%s", back)
+		t.sayLocked("%s", connection[of].back)
 	}
 }
 

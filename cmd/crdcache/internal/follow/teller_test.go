@@ -82,10 +82,10 @@ func TestTellerOfConditions(t *testing.T) {
 	const yes, no, none = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
 	change(dynamicinformer.ConditionReachable, none, no)
 	change(dynamicinformer.ConditionReachable, no, yes)
+	change(dynamicinformer.ConditionAuthenticated, none, yes)
+	change(dynamicinformer.ConditionAuthenticated, yes, no) // said with its reason when it begins to be news
 	teller.begin()
 	change(dynamicinformer.ConditionReady, yes, no)
-	change(dynamicinformer.ConditionAuthenticated, none, yes)
-	change(dynamicinformer.ConditionAuthenticated, yes, no)
 	change(dynamicinformer.ConditionAuthenticated, none, no)
 	change(dynamicinformer.ConditionAuthenticated, no, yes)
 	change(dynamicinformer.ConditionAuthenticated, no, yes)

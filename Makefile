@@ -124,7 +124,7 @@ load: sandbox ## Have 1,000 watches and lists of 50,000 objects served by crdcac
 	  -args -load-objects=50000 -load-watchers=1000 -load-updates=2000 -load-lists=5 -load-document=$(CURDIR)/docs/serving.md
 
 attack: sandbox ## Do to crdcached what somebody might who is up to no good, with 10,000 watches of which half read nothing
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m -v ./serving -run TestAttacks -args -attack-watches=10000
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m -v ./serving -run TestAttacks -args -attack-watches=10000 -attack-memory=1024
 
 image: ## Build the image of crdcached without a registry, and check that it fits the manifests; buildah is installed where missing
 	@command -v buildah >/dev/null || { apt-get -o Acquire::Retries=3 update && apt-get -o Acquire::Retries=3 install -y --no-install-recommends buildah; }

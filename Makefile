@@ -30,7 +30,7 @@ SOAK_DURATION ?= 60m
 SOAK_SEED ?= 0
 SOAK_SCALE ?= -types 200 -coming 20 -objects 50000 -updates 500 -handlers 50 -stock 20 -round 90s -longest 60
 # How many packages of integration are tested at a time. They wait for servers four fifths of their time.
-AT_ONCE ?= 4
+AT_ONCE ?= 2
 # Builds tests in which the clock on the wall can jump: see integration/internal/wallclock.
 CLOCK_JUMPS := -tags clockjumps -ldflags=-checklinkname=0
 # What make fuzz runs, of that the tests whose package and name match FUZZ_RUN, how many executions it goes on for (0: each test

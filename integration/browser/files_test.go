@@ -13,8 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/chromedp"
-
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
@@ -96,7 +94,7 @@ func TestFiles(t *testing.T) {
 			t.Fatal(b.ctx.Err())
 		}
 	}
-	b.run(chromedp.Navigate(recorded))
+	b.visit(recorded)
 	b.has("#notice", "Nothing changes in it.")
 	b.has("#title", "demo.snapshot")
 	b.goTo(workloadsPlace)

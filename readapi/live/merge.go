@@ -112,6 +112,11 @@ func (m *merge) open(ctx context.Context, fresh bool) ([]*http.Response, error) 
 // version returns the newest version that all parts have reached.
 func (m *merge) version(ctx context.Context, fresh bool) (string, error) {
 	q := question{query: url.Values{"limit": {"1"}}, accept: []string{acceptPartials}}
+	for _, name := range []string{"labelSelector", "fieldSelector"} { // by which the client may have the right to list
+		if values := m.request.URL.Query()[name]; len(values) > 0 {
+			q.query[name] = values
+		}
+	}
 	wanted := m.options.ResourceVersion
 	q.stale = !fresh && (wanted == "0" || m.token < 0 || maxStale(m.request))
 	if wanted != "" && wanted != "0" {

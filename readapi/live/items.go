@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 	"github.com/crdcache/crdcache/internal/jsontext"
@@ -80,6 +81,11 @@ func (l *itemReader) member() error {
 	}
 	l.members = append(l.members, member{name, bytes.Clone(value)})
 	return l.expect(',')
+}
+
+// head is what comes before the items and is not of this list alone.
+func (l *itemReader) head() []member {
+	return slices.DeleteFunc(slices.Clone(l.members[:l.leading]), func(m member) bool { return m.name == "metadata" })
 }
 
 // next reads the item after the present one.

@@ -36,6 +36,9 @@ func (m *merge) write(w http.ResponseWriter, answers []*http.Response) error {
 		}
 		g.lists = append(g.lists, list)
 	}
+	if err := g.agree(); err != nil {
+		return err
+	}
 	copyHeaders(w, answers[0].Header)
 	if info := m.info(); info != nil {
 		w.Header().Set(ShardHeader, info.Selector)
@@ -49,6 +52,20 @@ func (m *merge) write(w http.ResponseWriter, answers []*http.Response) error {
 		panic(http.ErrAbortHandler)
 	}
 	return err
+}
+
+// errHeads says that parts do not mean the same by a row.
+var errHeads = errors.New("the list has another kind or other columns, as while a definition changes")
+
+// agree refuses lists that differ in what comes before their items but for the metadata, such as the columns of a table.
+func (g *merging) agree() error {
+	first := g.lists[0].head()
+	for i, list := range g.lists {
+		if !slices.EqualFunc(first, list.head(), func(a, b member) bool { return a.name == b.name && bytes.Equal(a.value, b.value) }) {
+			return g.unanswered(g.of.parts[i], errHeads)
+		}
+	}
+	return nil
 }
 
 // info says which shard the client has asked for; nil for none.

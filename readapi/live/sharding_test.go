@@ -1,10 +1,12 @@
 package live
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -311,6 +313,31 @@ func TestOtherNumberOfServers(t *testing.T) {
 				t.Errorf("the one of another number: %d %s", got.Code, got.Body)
 			}
 		})
+	}
+}
+
+// TestOtherColumns has a server answer with other columns than the others, as one does that is first, or last, to hear of a new
+// definition: cells of the one do not go under the columns of the other.
+func TestOtherColumns(t *testing.T) {
+	s := shared(t, dynamicinformer.ShardByUID, 2, func(_ int, sharding *Sharding) {
+		ask := sharding.Ask
+		sharding.Ask = func(part int, r *http.Request) (*http.Response, error) {
+			answer, err := ask(part, r)
+			if err == nil {
+				text, _ := io.ReadAll(answer.Body)
+				answer.Body = io.NopCloser(bytes.NewReader(bytes.Replace(text, []byte(`{"name":"Tier"`), []byte(`{"name":"Level"`), 1)))
+			}
+			return answer, err
+		}
+	})
+	for _, query := range []string{"", "?limit=3"} {
+		got := ask(t, s.servers[0], allWorkloads+query, "Accept", asTable)
+		if got.Code != http.StatusServiceUnavailable || got.Header().Get("Retry-After") == "" {
+			t.Errorf("%q: %d %s", query, got.Code, got.Body)
+		}
+		if got := ask(t, s.servers[0], allWorkloads+query); got.Code != http.StatusOK {
+			t.Errorf("%q as objects: %d %s", query, got.Code, got.Body)
+		}
 	}
 }
 

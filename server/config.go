@@ -49,8 +49,8 @@ type Config struct {
 	Limits Limits `json:"limits,omitempty"`
 }
 
-// PageConfig is the part of a Config about the page. It is below /page, for users who may get that path and list every type
-// that is kept in all namespaces.
+// PageConfig is the part of a Config about the page. It is below /page, for users who may get that path, and shows to each what
+// they may list.
 type PageConfig struct {
 	// Enabled serves it. Default: false.
 	Enabled bool `json:"enabled,omitempty"`

@@ -32,6 +32,9 @@ func decode(text []byte, config *Config) error {
 
 // misfits returns what of a value cannot be read as a type, by the names of fields, which encoding/json tells only of some.
 func misfits(document []byte, as reflect.Type, path string) []error {
+	if as.Kind() == reflect.Pointer {
+		as = as.Elem()
+	}
 	fields := map[string]json.RawMessage{}
 	if !isPlain(as) || json.Unmarshal(document, &fields) != nil {
 		err := kjson.UnmarshalCaseSensitivePreserveInts(document, reflect.New(as).Interface())
@@ -57,6 +60,6 @@ func misfits(document []byte, as reflect.Type, path string) []error {
 // isPlain reports whether a type is a struct of this package, which is read field by field.
 func isPlain(t reflect.Type) bool {
 	return slices.Contains([]reflect.Type{
-		reflect.TypeFor[Config](), reflect.TypeFor[PageConfig](), reflect.TypeFor[WatchConfig](), reflect.TypeFor[Limits](),
+		reflect.TypeFor[Config](), reflect.TypeFor[PageConfig](), reflect.TypeFor[WatchConfig](), reflect.TypeFor[Limits](), reflect.TypeFor[ShardingConfig](),
 	}, t)
 }

@@ -38,12 +38,16 @@ type scene struct {
 	server  *Server
 }
 
-// newScene keeps workloads with indexes, environments, and namespaces, which are a built-in type.
-func newScene(t *testing.T, options Options) *scene {
+// newScene keeps workloads with indexes, environments, and namespaces, which are a built-in type. prepare may break the cluster
+// before.
+func newScene(t *testing.T, options Options, prepare ...func(*testcluster.Cluster)) *scene {
 	t.Helper()
 	cluster, err := testcluster.New(t.Context(), testcluster.Options{Paths: []string{"../../testdata/crds", "../../testdata/objects"}})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, change := range prepare {
+		change(cluster)
 	}
 	s := &scene{T: t, cluster: cluster}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -165,7 +165,12 @@ func (c *collection) wait(r *http.Request, asked readapi.Request) error {
 	text := query.Get("resourceVersion")
 	version, err := strconv.ParseUint(text, 10, 64)
 	switch {
-	case text == "0" || text != "" && err != nil, query.Get("continue") != "", maxStale(r):
+	case query.Get("continue") != "":
+		if version, _, err := readapi.ParseContinueToken(query.Get("continue"), asked.Namespace); err == nil && version > 0 && c.ResourceVersion() < uint64(version) {
+			return c.reach(r.Context(), uint64(version)) // the list has begun at another server
+		}
+		return nil
+	case text == "0" || text != "" && err != nil, maxStale(r):
 		return nil // or it is the handler that says what is wrong
 	case text != "" && asked.Verb != "watch" && c.ResourceVersion() < version:
 		return c.reach(r.Context(), version)

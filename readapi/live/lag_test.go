@@ -1,0 +1,109 @@
+package live
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/readapi/faults"
+	"github.com/crdcache/crdcache/readapi/testcluster"
+)
+
+// valve holds what watches of a type tell, for as long as it is shut.
+type valve struct{ shut atomic.Pointer[chan struct{}] }
+
+// of has the watches of a type of a cluster go through the valve.
+func (v *valve) of(resource string) func(*testcluster.Cluster) {
+	return func(cluster *testcluster.Cluster) {
+		cluster.Faults().Add(faults.Fault{
+			Match: faults.Match{Verbs: []string{"watch", "watch-list"}, Resource: resource},
+			Effect: func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+				next.ServeHTTP(&valved{w, v, r.Context()}, r)
+			},
+		})
+	}
+}
+
+// close shuts the valve, until open is called.
+func (v *valve) close() (open func()) {
+	until := make(chan struct{})
+	v.shut.Store(&until)
+	return func() {
+		v.shut.Store(nil)
+		close(until)
+	}
+}
+
+// valved is what is written through a valve.
+type valved struct {
+	http.ResponseWriter
+	*valve
+	ctx context.Context
+}
+
+// Unwrap is for http.ResponseController.
+func (w *valved) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// Write implements http.ResponseWriter.
+func (w *valved) Write(data []byte) (int, error) {
+	if until := w.shut.Load(); until != nil {
+		select {
+		case <-*until:
+		case <-w.ctx.Done():
+			return 0, w.ctx.Err()
+		}
+	}
+	return w.ResponseWriter.Write(data)
+}
+
+// TestWatchTellsOfWhatComesLate: an object is created and deleted before the informer hears of it. That the cache has all objects
+// is right then, as a list shows. A watch that comes from the API server, or another cache, where the object was, hears of its end
+// all the same, and one that comes from before hears of all of it.
+func TestWatchTellsOfWhatComesLate(t *testing.T) {
+	var events valve
+	s := newScene(t, Options{}, events.of("environments"))
+	first := s.put("first", "a")
+	s.reached(first)
+	open := events.close()
+	brief := s.put("brief", "a")
+	s.remove("brief")
+	if list := ask(t, s.server, environmentsPath); list.Code != http.StatusOK {
+		t.Fatalf("%d %s", list.Code, list.Body)
+	}
+	before := s.watch(environmentsPath + "?watch=true&resourceVersion=" + first.GetResourceVersion())
+	during := s.watch(environmentsPath + "?watch=true&resourceVersion=" + brief.GetResourceVersion())
+	bookmarks := s.watch(environmentsPath + "?watch=true&allowWatchBookmarks=true&timeoutSeconds=1&resourceVersion=" + first.GetResourceVersion())
+	if e, _ := bookmarks.next(); e.Type != "BOOKMARK" || number(e.Object.Metadata.ResourceVersion) >= number(brief.GetResourceVersion()) {
+		t.Errorf("who goes on from %+v misses what has not been told", e)
+	}
+	open()
+	for watch, wants := range map[*stream][]string{before: {"ADDED brief", "DELETED brief"}, during: {"DELETED brief"}} {
+		for _, want := range wants {
+			if e, _ := watch.next(); e.Type+" "+e.Object.Metadata.Name != want {
+				t.Errorf("got %+v, want %s", e, want)
+			}
+		}
+	}
+}
+
+// TestPagesOfOthers: a list that has begun at the API server, or another cache, goes on at one that has not heard yet that it has
+// got as far.
+func TestPagesOfOthers(t *testing.T) {
+	s := newScene(t, Options{})
+	s.reached(s.put("zz", "a"))
+	s.ok(s.cluster.Load(t.Context(), &unstructured.Unstructured{Object: map[string]any{ // another type: the version rises
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "later"},
+	}}))
+	page, err := s.cluster.Client().Resource(environments).List(t.Context(), metav1.ListOptions{Limit: 1})
+	s.ok(err)
+	got := ask(t, s.server, environmentsPath+"?limit=1&continue="+url.QueryEscape(page.GetContinue()))
+	want := ask(t, s.cluster, environmentsPath+"?limit=1&continue="+url.QueryEscape(page.GetContinue()))
+	if got.Code != http.StatusOK || got.Body.String() != want.Body.String() {
+		t.Errorf("got %d %s, want %s", got.Code, got.Body, want.Body)
+	}
+}

@@ -24,8 +24,10 @@ type wireToken struct {
 	Query  uint64    `json:"q"`
 }
 
-// sum tells queries apart: those of different texts, and those whose operands have no text.
+// sum tells queries apart: those of different texts, and those whose operands have no text. Among which objects they are asked
+// makes no difference.
 func sum(query Query, options Options) uint64 {
+	query = asked(query)
 	h := fnv.New64a()
 	write := func(part string) { _, _ = io.WriteString(h, strconv.Quote(part)) } // a hash takes everything
 	write(query.String())

@@ -24,6 +24,8 @@ type Query interface {
 type junction struct {
 	or   bool
 	subs []Query
+	// narrows says that the first of subs is what is asked, and the others of which objects.
+	narrows bool
 }
 
 // negation holds for all objects for which sub does not.
@@ -150,6 +152,23 @@ func All() Query { return everything{} }
 
 // And holds for the objects for which all queries do; without any, for all objects.
 func And(queries ...Query) Query { return junction{subs: queries} }
+
+// Narrow is And of a query and others that say among which objects it is asked, such as those of a namespace. Its continue tokens
+// are those of the query alone, so that they fit where there are no other objects in the first place.
+func Narrow(q Query, to ...Query) Query {
+	return junction{subs: append([]Query{q}, to...), narrows: true}
+}
+
+// asked returns a query without what narrows it.
+func asked(q Query) Query {
+	for {
+		j, ok := q.(junction)
+		if !ok || !j.narrows {
+			return q
+		}
+		q = j.subs[0]
+	}
+}
 
 // Or holds for the objects for which at least one query does; without any, for none.
 func Or(queries ...Query) Query { return junction{or: true, subs: queries} }

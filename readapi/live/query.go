@@ -90,15 +90,8 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) error {
 	if selector := params.Get("fieldSelector"); selector != "" {
 		return apierrors.NewBadRequest(fmt.Sprintf("fieldSelector is %q: a query has it for watches alone; say it in q", selector))
 	}
-	if selector := params.Get("labelSelector"); selector != "" {
-		parsed, err := labels.Parse(selector)
-		if err != nil {
-			return apierrors.NewBadRequest(err.Error())
-		}
-		q = query.And(q, query.Selector(parsed))
-	}
-	if asked.Namespace != "" {
-		q = query.And(q, query.Namespace(asked.Namespace))
+	if q, err = narrowed(q, params.Get("labelSelector"), asked.Namespace); err != nil {
+		return err
 	}
 	if !maxStale(r) {
 		if err := c.fresh(r.Context()); err != nil {
@@ -118,6 +111,21 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) error {
 	}
 	c.typ.Warn(w.Header(), c.gvr.Version)
 	return c.server.writeAnswer(w, answer)
+}
+
+// narrowed is a query of what a selector selects, in a namespace. Both may be empty.
+func narrowed(q query.Query, selector, namespace string) (query.Query, error) {
+	if selector != "" {
+		parsed, err := labels.Parse(selector)
+		if err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+		q = query.Narrow(q, query.Selector(parsed))
+	}
+	if namespace != "" {
+		q = query.Narrow(q, query.Namespace(namespace))
+	}
+	return q, nil
 }
 
 // queried returns the objects of a type that is asked for.

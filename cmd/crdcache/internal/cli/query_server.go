@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -37,6 +38,9 @@ func (o *queryOptions) fromServer(ctx context.Context) (*live.Answer, *session.L
 	from, err := o.Local(ctx)
 	if err != nil {
 		return nil, nil, err
+	}
+	if o.explain && (o.LocalNamespace(from.Resource) != "" || o.Cached().LabelSelector != nil) {
+		return nil, nil, errors.New("its plans count all objects that it keeps")
 	}
 	answer, err := from.Query(ctx, o.LocalNamespace(from.Resource), o.parameters())
 	return answer, from, err

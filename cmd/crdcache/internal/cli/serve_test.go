@@ -69,7 +69,8 @@ func TestServeAnswersQueries(t *testing.T) {
 		{"--values", "size"}, {"--group-by", "color,namespace"}, {"--group-by", "color", "--compute", "sum(size)", "-o", "json"}, {"--explain", "--index", "size<50"},
 		{"-l", "none=x", "--count"}, {"--where", "@.spec.size > 9", "--keys-only"}, {"--index", "color=none"},
 		{"-o", "wide", "--show-labels"}, {"--sort-by", "size", "-o", "wide", "--no-headers", "-L", "app"}, {"-o", "csv"}, {"-o", "wide", "--show-kind", "--limit", "2"},
-		{"-o", "custom-columns=N:.metadata.name,S:.spec.size"}, {"-n", "web"},
+		{"-o", "custom-columns=N:.metadata.name,S:.spec.size"}, {"-n", "web"}, {"-n", "web", "--sort-by", "size", "--limit", "1", "--keys-only"},
+		{"-l", "none=x", "--limit", "1", "-o", "name"}, {"--where", "@.spec.size > 9", "--limit", "1", "-o", "name"},
 	} {
 		if args[0] != "-n" {
 			args = append(args, "-A")
@@ -85,6 +86,12 @@ func TestServeAnswersQueries(t *testing.T) {
 		}
 	}
 	crdcache(t, "query", "gz", "-n", "db", "--index", "color=red", "--keys-only", "-s", server.URL).expect(t, exit.OK, "db/c\n")
+	for _, args := range [][]string{{"-n", "web"}, {"-A", "-l", "none"}} { // plans are of the objects that are meant, with a server as without
+		args = append([]string{"query", "gz", "--config", config, "--index", "size<50", "--explain", "-s", server.URL}, args...)
+		if want, got := crdcache(t, append(args, "--cache", "none")...), crdcache(t, args...); got != want {
+			t.Errorf("%q: %+v, without a server %+v", args, got, want)
+		}
+	}
 
 	other := write(t, "d.yaml", strings.Replace(gizmoIndexes, ".spec.color", ".spec.colour", 1))
 	for why, args := range map[string][]string{

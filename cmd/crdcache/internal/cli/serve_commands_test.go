@@ -4,7 +4,9 @@ package cli_test
 
 import (
 	"io"
+	"net"
 	"net/http"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -121,6 +123,35 @@ func TestCachePath(t *testing.T) {
 		if r := crdcache(t, append([]string{"dump", "gz"}, args...)...); r.code == exit.OK || !strings.Contains(r.errOut, why) {
 			t.Errorf("%+v, without %q", r, why)
 		}
+	}
+}
+
+// TestServerThatIsSuspended: a server that listens and does not answer, as one that was suspended by Ctrl-Z, keeps nobody from the
+// cluster.
+func TestServerThatIsSuspended(t *testing.T) {
+	shortRuntimeDir(t)
+	server := newShop(t)
+	stopped := serve(t, io.Discard, "gz", "-s", server.URL)
+	awaitServer(t, server.URL, 1)
+	_, socket, _ := strings.Cut(crdcache(t, "serve", "status", "-s", server.URL).out, "socket: ")
+	socket, _, _ = strings.Cut(socket, "\n")
+	crdcache(t, "serve", "stop", "-s", server.URL)
+	<-stopped
+	listener, err := net.Listen("unix", socket) // whose connections nobody accepts
+	if err == nil {
+		err = os.Chmod(socket, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	r := crdcache(t, "query", "gz", "-A", "--count", "-v", "-s", server.URL)
+	r.expect(t, exit.OK, "4\n")
+	if !strings.Contains(r.errOut, "the cluster is read: the server does not answer") {
+		t.Errorf("%+v", r)
+	}
+	if r := crdcache(t, "serve", "status", "-s", server.URL); r.code != exit.Failed || !strings.Contains(r.errOut, "has it been suspended?") {
+		t.Errorf("%+v", r)
 	}
 }
 

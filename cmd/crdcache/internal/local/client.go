@@ -22,6 +22,7 @@ type Client struct {
 	place    Place
 	identity string
 	http     *http.Client
+	reads    *http.Transport     // to read objects, of which the first are not waited for without end
 	warnings rest.WarningHandler // nil: nobody is warned
 }
 
@@ -30,6 +31,12 @@ var ErrNone = errors.New("no server keeps types for this cluster and user: start
 
 // patience bounds what a server takes to say what it has.
 const patience = 2 * time.Second
+
+// beginning bounds what a server takes to begin with the objects that it is asked for, which it has.
+const beginning = 10 * time.Second
+
+// errHangs is the error of a server that listens and does nothing else, as one that was suspended.
+var errHangs = fmt.Errorf("the server does not answer within %v: has it been suspended?", patience)
 
 // NewClient returns a client for the server of the cluster and the user of a config, if there may be one: the error is ErrNone
 // where there is no socket, and otherwise says why that is not trusted. It asks nothing.
@@ -64,12 +71,14 @@ func newClient(config *rest.Config, identity string, place Place) (*Client, erro
 	} else if err != nil {
 		return nil, err
 	}
-	c.http = &http.Client{Transport: &http.Transport{
+	transport := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", c.place.Socket())
 		},
 		DisableCompression: true,
-	}}
+	}
+	c.http, c.reads = &http.Client{Transport: transport}, transport.Clone()
+	c.reads.ResponseHeaderTimeout = beginning
 	return c, nil
 }
 
@@ -110,9 +119,13 @@ func (c *Client) Get(ctx context.Context, path string, query url.Values, into an
 }
 
 func (c *Client) ask(ctx context.Context, method, path string, query url.Values, into any) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errHangs)
 	defer cancel()
-	return c.send(ctx, method, path, query, into)
+	err := c.send(ctx, method, path, query, into)
+	if err != nil && context.Cause(ctx) == errHangs {
+		return errHangs
+	}
+	return err
 }
 
 func (c *Client) send(ctx context.Context, method, path string, query url.Values, into any) error {

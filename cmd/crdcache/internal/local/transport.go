@@ -100,7 +100,7 @@ func (t *Transport) ask(r *http.Request, path string) *http.Response {
 	} else if path != "/api" && path != "/apis" || t.hasEnded() {
 		return nil
 	}
-	response, err := t.client.http.Transport.RoundTrip(inner)
+	response, err := t.client.reads.RoundTrip(inner)
 	if err == nil && response.Header.Get(live.ServedHeader) != "" {
 		if ofType {
 			t.use(asked.GVR)

@@ -114,7 +114,7 @@ func (o *Options) genericConfig(limits *limits) (*genericserver.Config, error) {
 		return nil, fmt.Errorf("serving with %s: %w", o.certificates(), err)
 	}
 	config.SecureServing.Listener = boundConnections(config.SecureServing.Listener, o.Config.Limits, limits.refused.WithLabelValues("connectionsPerAddress"))
-	if err := o.Authentication.ApplyTo(&config.Authentication, config.SecureServing, nil); err != nil {
+	if err := o.authenticate(config); err != nil {
 		return nil, fmt.Errorf("authentication: %w", err)
 	}
 	if err := o.Authorization.ApplyTo(&config.Authorization); err != nil {
@@ -124,6 +124,21 @@ func (o *Options) genericConfig(limits *limits) (*genericserver.Config, error) {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
 	return config, nil
+}
+
+// authenticate says who is believed to be whom.
+func (o *Options) authenticate(config *genericserver.Config) error {
+	options := *o.Authentication
+	users, err := userAuthorities(&options)
+	if err == nil {
+		err = options.ApplyTo(&config.Authentication, config.SecureServing, nil)
+	}
+	if err != nil {
+		return err
+	}
+	config.SecureServing.ClientCA = users.whole(config.SecureServing.ClientCA)
+	config.AddReadyzChecks(users.readiness())
+	return nil
 }
 
 // certificates names the files that the server is to show.

@@ -1,0 +1,184 @@
+package server
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	certutil "k8s.io/client-go/util/cert"
+
+	"github.com/crdcache/crdcache/readapi/faults"
+	"github.com/crdcache/crdcache/readapi/testcluster"
+)
+
+// signer is an authority in a test.
+type signer struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+}
+
+func newSigner(t *testing.T, name string) *signer {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := certutil.NewSelfSignedCACert(certutil.Config{CommonName: name}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &signer{certificate, key}
+}
+
+func (s *signer) pem() string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateBlockType, Bytes: s.certificate.Raw}))
+}
+
+// user signs a certificate of a user.
+func (s *signer) user(t *testing.T, name string) tls.Certificate {
+	t.Helper()
+	template := &x509.Certificate{
+		Subject: pkix.Name{CommonName: name}, SerialNumber: big.NewInt(1), NotBefore: s.certificate.NotBefore, NotAfter: s.certificate.NotAfter,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+	signed, err := x509.CreateCertificate(rand.Reader, template, s.certificate, s.key.Public(), s.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{signed}, PrivateKey: s.key}
+}
+
+// reviewing is a cluster that lets nobody do anything, and remembers who was last asked for.
+type reviewing struct {
+	*testcluster.Cluster
+	mu   sync.Mutex
+	last string
+}
+
+// ServeHTTP implements http.Handler.
+func (c *reviewing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		c.Cluster.ServeHTTP(w, r)
+		return
+	}
+	review := &unstructured.Unstructured{}
+	_ = json.NewDecoder(r.Body).Decode(&review.Object) // of nobody, if it is none
+	user, _, _ := unstructured.NestedString(review.Object, "spec", "user")
+	review.Object["status"] = map[string]any{"allowed": false}
+	c.mu.Lock()
+	c.last = user
+	c.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusCreated)
+	_ = json.NewEncoder(w).Encode(review.Object) // the server has gone: nobody is left to tell
+}
+
+func (c *reviewing) asked() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last
+}
+
+// TestUsersOfTheFirstMoment: the server is not ready before it knows the authorities of users, and who has connected before then is
+// known as soon as it does, by the connection that there is, as of HTTP/1.1.
+func TestUsersOfTheFirstMoment(t *testing.T) {
+	users, proxies := newSigner(t, "users"), newSigner(t, "proxies")
+	memory, err := testcluster.New(t.Context(), testcluster.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := memory.Load(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": authoritiesName, "namespace": authoritiesNamespace},
+		"data": map[string]any{
+			authoritiesKey: users.pem(), "requestheader-client-ca-file": proxies.pem(), "requestheader-allowed-names": `["proxy"]`,
+			"requestheader-username-headers": `["X-Remote-User"]`, "requestheader-group-headers": `["X-Remote-Group"]`, "requestheader-extra-headers-prefix": `["X-Remote-Extra-"]`,
+		},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	known := make(chan struct{})
+	memory.Faults().Add(faults.Fault{Match: faults.Match{Verbs: []string{"list", "watch", "watch-list"}, Resource: "configmaps"}, Effect: faults.Hold(known)})
+	cluster := &reviewing{Cluster: memory}
+	address := startServer(t, cluster)
+	dials := 0
+	client := &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{users.user(t, "alice")}},
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			dials++
+			return (&net.Dialer{}).DialContext(ctx, network, address)
+		},
+	}}
+	defer client.CloseIdleConnections()
+	get := func(path string) (code int, text string) {
+		t.Helper()
+		answer, err := client.Get("https://" + address + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		body, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.StatusCode, string(body)
+	}
+	if code, text := get("/readyz?verbose"); code == http.StatusOK || !strings.Contains(text, "[-]user-authorities") {
+		t.Errorf("without authorities it is ready: %d %s", code, text)
+	}
+	if code, text := get("/metrics"); code != http.StatusForbidden || cluster.asked() != "system:anonymous" {
+		t.Errorf("without authorities somebody is %q: %d %s", cluster.asked(), code, text)
+	}
+	close(known)
+	for t.Context().Err() == nil {
+		if code, _ := get("/readyz"); code == http.StatusOK {
+			break
+		}
+		time.Sleep(5 * time.Millisecond) // between polls
+	}
+	if code, text := get("/metrics"); code != http.StatusForbidden || cluster.asked() != "alice" || dials != 1 {
+		t.Errorf("by connection %d alice is %q: %d %s", dials, cluster.asked(), code, text)
+	}
+}
+
+// startServer runs a server of a cluster until the test ends, and returns where it listens.
+func startServer(t *testing.T, cluster http.Handler) (address string) {
+	t.Helper()
+	api := httptest.NewServer(cluster)
+	options := NewOptions()
+	options.Kubeconfig = write(t, fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: a, cluster: {server: %q}}]\ncontexts: [{name: a, context: {cluster: a}}]\ncurrent-context: a\n", api.URL))
+	options.Config.Types = []string{"namespaces"}
+	options.SecureServing.BindAddress, options.SecureServing.BindPort = net.IPv4(127, 0, 0, 1), 0
+	s, err := New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }() // ended by cancel
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		api.CloseClientConnections()
+		api.Close()
+	})
+	return s.Address().String()
+}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
@@ -67,7 +68,7 @@ func newPage(c *cache, config PageConfig, watches *watchTimes) (*page, error) {
 	}
 	source := web.Source{Title: "crdcached", Factory: c.factory, Definition: web.Definitions(definitions.Informer()), Indexes: c.indexesOf, References: c.referencesOf}
 	p := &page{cache: c, definitions: definitions, watches: watches}
-	if p.handler, err = web.NewHandler(source, web.Options{Hosts: config.Hosts, Visible: p.visible}); err != nil {
+	if p.handler, err = web.NewHandler(source, web.Options{Hosts: config.Hosts, Visible: p.visible, User: userOf}); err != nil {
 		definitions.Release()
 		return nil, err
 	}
@@ -78,6 +79,15 @@ func newPage(c *cache, config PageConfig, watches *watchTimes) (*page, error) {
 func (p *page) close() {
 	p.handler.Close()
 	p.definitions.Release()
+}
+
+// userOf is who sends a request.
+func userOf(r *http.Request) string {
+	user, ok := apirequest.UserFrom(r.Context())
+	if !ok {
+		return ""
+	}
+	return user.GetName()
 }
 
 // namespacesKey is of what a context has for a page of namespaces.
@@ -119,12 +129,13 @@ func (p *page) open(w http.ResponseWriter, r *http.Request) {
 		readapi.WriteError(w, r, err)
 		return
 	}
-	below := "" // relative: a proxy may have a path before it
+	below := "./" // relative: a proxy may have a path before it
 	if len(namespaces) > 0 {
 		below = "namespaces/" + strings.Join(namespaces, ",") + "/"
 	}
+	p.handler.Admit(w) // rather than by a link, of which others could use up all that are remembered
 	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("Location", below+strings.TrimPrefix(p.handler.Login(), "/"))
+	w.Header().Set("Location", below)
 	w.WriteHeader(http.StatusSeeOther)
 }
 

@@ -16,12 +16,15 @@ import (
 )
 
 const (
-	// maxWork is how many requests that cost more than a look run at once, and workTime how long each may take, with the
-	// time that it waits for its turn.
+	// maxWork is how many requests of a user that cost more than a look run at once, and workTime how long each may take, with
+	// the time that it waits for its turn.
 	maxWork  = 4
 	workTime = 10 * time.Second
-	// maxStreams is how many streams there may be at once.
+	// maxStreams is how many streams a user may have at once.
 	maxStreams = 32
+	// maxAllWork and maxAllStreams are how many of these there may be of all users.
+	maxAllWork    = 64
+	maxAllStreams = 1024
 	// writeTime is how long a browser may take nothing of what it is sent.
 	writeTime = 10 * time.Second
 )
@@ -36,8 +39,9 @@ type Handler struct {
 	figures  *figures
 	tables   *tables
 	graph    graph
-	work     chan struct{}
-	streams  chan struct{}
+	user     func(*http.Request) string // who sends a request
+	work     *shares
+	streams  *shares
 	closed   chan struct{}
 	close    sync.Once
 }
@@ -49,7 +53,10 @@ func NewHandler(source Source, options Options) (*Handler, error) {
 	}
 	h := &Handler{
 		source: source, visible: options.Visible, redactor: redact.New(options.ShowSecrets), feed: feed.New(), figures: newFigures(source), tables: newTables(),
-		work: make(chan struct{}, maxWork), streams: make(chan struct{}, maxStreams), closed: make(chan struct{}),
+		user: options.User, work: newShares(maxWork, maxAllWork), streams: newShares(maxStreams, maxAllStreams), closed: make(chan struct{}),
+	}
+	if h.user == nil {
+		h.user = func(*http.Request) string { return "" }
 	}
 	h.gate = gate.New(h.routes(), options.Hosts, func(w http.ResponseWriter, _ *http.Request, status int, err error) { fail(w, status, err) })
 	go h.figures.run(h.closed) // ended by Close
@@ -59,6 +66,10 @@ func NewHandler(source Source, options Options) (*Handler, error) {
 // Login returns a path, with a query, that lets one browser in, once, within an hour: "/login?token=…". Each call gives
 // another one; the last sixteen that nobody has opened are good.
 func (h *Handler) Login() string { return h.gate.Login() }
+
+// Admit lets the browser in that is answered, as the path of a Login does. It is for whoever has found out by other means that it may
+// come in.
+func (h *Handler) Admit(w http.ResponseWriter) { h.gate.Admit(w) }
 
 // Close ends all streams and what the handler follows; it is not to be used any more. Calling it again does nothing.
 func (h *Handler) Close() {
@@ -122,12 +133,11 @@ func (h *Handler) bounded(get func(r *http.Request) (any, error)) http.HandlerFu
 	return answer(func(r *http.Request) (any, error) {
 		ctx, cancel := context.WithTimeoutCause(r.Context(), workTime, &problem{http.StatusGatewayTimeout, errors.New("this took too long; ask for less")})
 		defer cancel()
-		select {
-		case h.work <- struct{}{}:
-			defer func() { <-h.work }()
-		case <-ctx.Done():
+		release, ok := h.work.take(ctx, h.user(r))
+		if !ok {
 			return nil, &problem{http.StatusServiceUnavailable, errors.New("too much is asked at once")}
 		}
+		defer release()
 		value, err := get(r.WithContext(ctx))
 		if err != nil && ctx.Err() != nil {
 			return nil, context.Cause(ctx)

@@ -62,22 +62,54 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// TestStreamsAreBounded opens more streams than there may be.
+// TestStreamsAreBounded opens more streams than a user may have. Another one has places of its own.
 func TestStreamsAreBounded(t *testing.T) {
-	s := newScene(t, Options{})
+	s := newScene(t, Options{User: func(r *http.Request) string { return r.FormValue("user") }})
 	for range maxStreams {
-		s.listen()
+		s.listen("user", "a")
 	}
-	if got := s.get(address("stream"), http.StatusServiceUnavailable); !strings.Contains(got, "too many pages") {
+	if got := s.get(address("stream", "user", "a"), http.StatusServiceUnavailable); !strings.Contains(got, "too many pages") {
 		t.Errorf("the answer is %s", got)
+	}
+	await(t, s.listen("user", "b"), "types", anything)
+}
+
+// TestShares: what is bounded for a user, and for all, and that nothing is kept of who has nothing.
+func TestShares(t *testing.T) {
+	s := newShares(1, 2)
+	now, cancel := context.WithCancel(t.Context())
+	cancel()
+	take := func(user string, want bool) func() {
+		t.Helper()
+		release, ok := s.take(now, user)
+		if ok != want {
+			t.Errorf("%s has a place: %v", user, ok)
+		}
+		return release
+	}
+	a, b := take("a", true), take("b", true)
+	take("a", false)
+	take("c", false)
+	waiting := make(chan func())
+	go func() { // ended by the release below
+		release, _ := s.take(t.Context(), "a")
+		waiting <- release
+	}()
+	a()
+	a = <-waiting
+	b()
+	a()
+	if len(s.mu.users)+len(s.all) != 0 {
+		t.Errorf("%d users have %d places", len(s.mu.users), len(s.all))
 	}
 }
 
 // TestWorkIsBounded keeps all places taken: a request waits for one for as long as its client does.
 func TestWorkIsBounded(t *testing.T) {
 	s := newScene(t, Options{})
+	var release func()
 	for range maxWork {
-		s.handler.work <- struct{}{}
+		release, _ = s.handler.work.take(t.Context(), "")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -90,7 +122,7 @@ func TestWorkIsBounded(t *testing.T) {
 		t.Errorf("with all places taken: %d %s", got.Code, got.Body)
 	}
 	ctx = context.Background()
-	<-s.handler.work
+	release()
 	if got := ask(); got.Code != http.StatusOK {
 		t.Errorf("with a free place: %d %s", got.Code, got.Body)
 	}
@@ -105,7 +137,7 @@ func TestSlowReadersAreCut(t *testing.T) {
 	if w.deadline.IsZero() || w.writes != 1 {
 		t.Errorf("%d writes, with the deadline %v", w.writes, w.deadline)
 	}
-	if len(s.handler.streams) != 0 {
+	if len(s.handler.streams.all) != 0 {
 		t.Error("the place of the stream is still taken")
 	}
 }

@@ -42,6 +42,8 @@ type Options struct {
 	// two seconds, and by several goroutines. Who does not see all objects of all types is told nothing that would tell of the
 	// others: neither figures nor plans, and no references to or from them. Default: everybody sees everything.
 	Visible func(r *http.Request, types []schema.GroupVersionResource) ([]Scope, error)
+	// User returns who sends a request. What may be under way at once is bounded for each user by itself. Default: all are one.
+	User func(*http.Request) string
 	// Hosts are what the Host of a request may be, each a name with its port. Default: loopback addresses and localhost,
 	// with any port.
 	Hosts []string

@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -48,13 +49,14 @@ type view struct {
 // serveStream serves what happens until the browser goes: how types are and, with changes, what changes in objects and what
 // becomes of types: of one type, of one key, or where the names have a text.
 func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
-	select {
-	case h.streams <- struct{}{}:
-		defer func() { <-h.streams }()
-	default:
+	now, over := context.WithCancel(r.Context())
+	over() // nobody waits for a page to be closed
+	release, ok := h.streams.take(now, h.user(r))
+	if !ok {
 		fail(w, http.StatusServiceUnavailable, errors.New("too many pages are open"))
 		return
 	}
+	defer release()
 	s := &stream{h: h, w: w, r: r, sent: map[string]row{}, only: r.FormValue("type")}
 	if r.FormValue("changes") != "" {
 		key := r.FormValue("key")
@@ -132,7 +134,7 @@ func (s *stream) types() (<-chan struct{}, error) {
 	if rows, err = s.h.rowsFor(s.r.Context(), all, rows); err != nil {
 		return fresh, err
 	}
-	event := typesEvent{Title: s.h.source.Title, Notice: s.h.source.Notice, Interval: interval.Milliseconds(), All: len(s.sent) == 0, Conditions: s.h.figures.conditions()}
+	event := typesEvent{Title: s.h.source.Title, Notice: s.h.source.Notice, Interval: interval.Milliseconds(), All: len(s.sent) == 0, Conditions: conditionsFor(all, s.h.figures.conditions())}
 	now := make(map[string]row, len(rows))
 	for _, r := range rows {
 		now[r.ID] = r.row

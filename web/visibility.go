@@ -74,7 +74,22 @@ func (h *Handler) seesAll(r *http.Request) (bool, error) {
 		return true, nil
 	}
 	all, err := h.seen(r)
-	return err == nil && !slices.ContainsFunc(all, func(k *kept) bool { return !k.scope.All }), err
+	return err == nil && everything(all), err
+}
+
+// everything reports whether all objects of types are seen.
+func everything(all []*kept) bool {
+	return !slices.ContainsFunc(all, func(k *kept) bool { return !k.scope.All })
+}
+
+// conditionsFor returns conditions as they are told to who sees types as they are here. Their messages are errors of any type.
+func conditionsFor(all []*kept, conditions []condition) []condition {
+	if !everything(all) {
+		for i := range conditions {
+			conditions[i].Message = ""
+		}
+	}
+	return conditions
 }
 
 // asker answers queries about the objects of a type that somebody sees, and about no others.

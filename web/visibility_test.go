@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/readapi/faults"
 )
 
 // tenant sees workloads in one namespace, environments, and nothing else.
@@ -108,6 +110,33 @@ func TestVisibilityOfStreams(t *testing.T) {
 		}
 		return strings.Contains(data, "payments/ledger")
 	})
+}
+
+// TestConditionsOfOthers: what the API server says of types that somebody does not see is for others. That something is the matter
+// is not.
+func TestConditionsOfOthers(t *testing.T) {
+	for name, options := range map[string]Options{"all": {}, "some": {Visible: tenant}} {
+		s := newScene(t, options)
+		s.cluster.Faults().Add(faults.Fault{Match: faults.Match{Resource: "services"}, Effect: faults.Status(http.StatusUnauthorized, "", "not for edge/dns")})
+		if _, err := s.factory.ForResource(schema.GroupVersionResource{Version: "v1", Resource: "services"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.factory.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		await(t, s.listen(), "types", func(data string) bool {
+			told := strings.Contains(data, "edge/dns")
+			for _, c := range typesOf(t, data).Conditions {
+				if c.Status == "False" {
+					if told != (name == "all") {
+						t.Errorf("who sees %s is told %s", name, data)
+					}
+					return true
+				}
+			}
+			return false
+		})
+	}
 }
 
 // TestTablesOfOthers: what somebody has found is not for those who see other objects.

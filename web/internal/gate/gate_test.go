@@ -180,3 +180,21 @@ func TestPolicy(t *testing.T) {
 		t.Errorf("headers are %v", w.Header())
 	}
 }
+
+// TestManySessions: whoever lets more browsers in throws none out.
+func TestManySessions(t *testing.T) {
+	g := newGate()
+	w := httptest.NewRecorder()
+	g.Admit(w)
+	first := w.Result().Cookies()
+	for range 1000 {
+		ask(g, "GET", "localhost", g.Login(), nil)
+	}
+	if got := ask(g, "GET", "localhost", "/", first).Code; got != 200 {
+		t.Errorf("the first is answered %d", got)
+	}
+	first[0].Value = first[0].Value[:5] + "B" + first[0].Value[6:]
+	if got := ask(g, "GET", "localhost", "/", first).Code; got != 401 {
+		t.Errorf("a session that has been lengthened is answered %d", got)
+	}
+}

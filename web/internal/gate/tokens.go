@@ -1,8 +1,11 @@
 package gate
 
 import (
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
 	"net/http"
 	"sync"
 	"time"
@@ -13,8 +16,8 @@ const (
 	tokenLife = time.Hour
 	// sessionLife is how long a browser stays let in: a long day.
 	sessionLife = 16 * time.Hour
-	// maxTokens and maxSessions bound what is remembered; the oldest makes way.
-	maxTokens, maxSessions = 16, 64
+	// maxTokens bounds what is remembered; the oldest makes way.
+	maxTokens = 16
 	// maxSecret bounds what is hashed of a request.
 	maxSecret = 128
 )
@@ -22,24 +25,25 @@ const (
 // digest is what is kept of a secret. Looking a digest up in a map takes a time that says nothing about the secret.
 type digest = [sha256.Size]byte
 
-// Tokens are the links that have been given out and the browsers that are let in. They are safe for concurrent use, and
-// made by NewTokens.
+// Tokens are the links that have been given out, and what lets browsers in: a cookie that says until when, sealed by a key of the
+// process, so that there may be any number of them. They are safe for concurrent use, and made by NewTokens.
 type Tokens struct {
 	now func() time.Time
 	// name is that of the cookie. Browsers do not tell the ports of a host apart, so that several pages of one machine
 	// would otherwise overwrite each other's.
 	name string
+	key  []byte
 	mu   struct {
 		sync.Mutex
-		links, sessions expiring
+		links expiring
 	}
 }
 
 // NewTokens returns tokens without any, by a clock.
 func NewTokens(now func() time.Time) *Tokens {
-	t := &Tokens{now: now, name: "crdcache-" + rand.Text()[:8]}
+	t := &Tokens{now: now, name: "crdcache-" + rand.Text()[:8], key: make([]byte, sha256.Size)}
+	_, _ = rand.Read(t.key) // never fails
 	t.mu.links = expiring{life: tokenLife, most: maxTokens, ends: map[digest]time.Time{}}
-	t.mu.sessions = expiring{life: sessionLife, most: maxSessions, ends: map[digest]time.Time{}}
 	return t
 }
 
@@ -58,32 +62,44 @@ func (t *Tokens) Exchange(token string) (*http.Cookie, bool) {
 		return nil, false
 	}
 	hashed := sha256.Sum256([]byte(token))
-	secret := rand.Text()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := t.now()
-	if !t.mu.links.has(hashed, now) {
+	if !t.mu.links.has(hashed, t.now()) {
 		return nil, false
 	}
 	delete(t.mu.links.ends, hashed)
-	t.mu.sessions.add(sha256.Sum256([]byte(secret)), now)
-	return &http.Cookie{
-		Name: t.name, Value: secret, Path: "/", MaxAge: int(sessionLife / time.Second),
-		HttpOnly: true, SameSite: http.SameSiteStrictMode,
-	}, true
+	return t.session(), true
 }
 
-// Admits reports whether a request has a cookie that Exchange gave.
+// session returns a cookie that lets a browser in.
+func (t *Tokens) session() *http.Cookie {
+	value := binary.BigEndian.AppendUint64(nil, uint64(t.now().Add(sessionLife).Unix()))
+	value = t.seal(value)
+	return &http.Cookie{
+		Name: t.name, Value: base64.RawURLEncoding.EncodeToString(value), Path: "/", MaxAge: int(sessionLife / time.Second),
+		HttpOnly: true, SameSite: http.SameSiteStrictMode,
+	}
+}
+
+// seal appends what nobody can who has not the key.
+func (t *Tokens) seal(value []byte) []byte {
+	hash := hmac.New(sha256.New, t.key)
+	_, _ = hash.Write(value) // never fails
+	return hash.Sum(value)
+}
+
+// Admits reports whether a request has a cookie of a session.
 func (t *Tokens) Admits(r *http.Request) bool {
 	for _, cookie := range r.CookiesNamed(t.name) {
 		if len(cookie.Value) > maxSecret {
 			continue
 		}
-		hashed := sha256.Sum256([]byte(cookie.Value))
-		t.mu.Lock()
-		admitted := t.mu.sessions.has(hashed, t.now())
-		t.mu.Unlock()
-		if admitted {
+		const said = 8 // bytes before the seal
+		value, err := base64.RawURLEncoding.DecodeString(cookie.Value)
+		if err != nil || len(value) < said || !hmac.Equal(value, t.seal(value[:said:said])) {
+			continue
+		}
+		if t.now().Unix() < int64(binary.BigEndian.Uint64(value)) {
 			return true
 		}
 	}

@@ -105,7 +105,13 @@ func (l *load) record(what, unit string, figures ...float64) {
 	if figures[0] > 0 && figures[1] > 0 {
 		times = fmt.Sprintf("%.1f ×", figures[0]/figures[1])
 	}
-	l.rows = append(l.rows, fmt.Sprintf("| %s | %.4g %s | %.4g %s | %s |", what, figures[0], unit, figures[1], unit, times))
+	cells := make([]string, len(figures))
+	for i, figure := range figures {
+		if cells[i] = "not seen"; figure > 0 {
+			cells[i] = fmt.Sprintf("%.4g %s", figure, unit)
+		}
+	}
+	l.rows = append(l.rows, fmt.Sprintf("| %s | %s | %s |", what, strings.Join(cells, " | "), times))
 }
 
 // tell logs a table of all that was measured, with what else the machine did meanwhile, and writes it into the document.

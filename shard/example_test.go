@@ -3,7 +3,13 @@ package shard_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/readapi/testcluster"
 	"github.com/crdcache/crdcache/shard"
 )
@@ -34,6 +40,70 @@ func ExampleMember() {
 	fmt.Println("ended:", err)
 	// Output:
 	// alone, it holds all 4
+	// ended: <nil>
+}
+
+// Without a manager, the informers of a factory follow what the replica holds.
+func ExampleHandler() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	cluster, err := testcluster.New(ctx, testcluster.Options{})
+	if err != nil {
+		panic(err)
+	}
+	mine := dynamicinformer.NewShard(dynamicinformer.ShardByUID) // of nothing, until shards are acquired
+	factory, err := dynamicinformer.New(dynamicinformer.Options{
+		Config: cluster.Config(), Defaults: dynamicinformer.ResourceOptions{Shard: mine},
+	})
+	if err != nil {
+		panic(err)
+	}
+	defer factory.Shutdown(context.Background())
+	namespaces, err := factory.ForResource(corev1.SchemeGroupVersion.WithResource("namespaces"))
+	if err != nil {
+		panic(err)
+	}
+	if err := factory.Start(ctx); err != nil {
+		panic(err)
+	}
+	member, err := shard.New(shard.Options{Config: cluster.Config(), Namespace: "default", Name: "example", Shards: 4})
+	if err != nil {
+		panic(err)
+	}
+
+	ranges := dynamicinformer.SplitHashSpace(member.Shards()) // shard k is ranges[k]
+	held := map[int]dynamicinformer.HashRange{}
+	var lock sync.Mutex // Drain is called for several shards at a time
+	hold := func(change func()) (all bool) {
+		lock.Lock()
+		defer lock.Unlock()
+		change()
+		mine.SetRanges(slices.Collect(maps.Values(held))...)
+		return len(held) == member.Shards()
+	}
+	err = member.Run(ctx, shard.Handler{
+		Acquired: func(tenures []*shard.Tenure) { // must not block
+			all := hold(func() {
+				for _, tenure := range tenures {
+					held[tenure.Shard()] = ranges[tenure.Shard()]
+				}
+			})
+			if all {
+				go func() { // ended with ctx
+					err := namespaces.WaitForShard(ctx) // work may begin
+					fmt.Println(slices.Sorted(slices.Values(namespaces.GetStore().ListKeys())), err)
+					cancel()
+				}()
+			}
+		},
+		Drain: func(_ context.Context, tenure *shard.Tenure) {
+			// Wait for the work in tenure.Shard() here.
+			hold(func() { delete(held, tenure.Shard()) })
+		},
+	})
+	fmt.Println("ended:", err)
+	// Output:
+	// [default kube-node-lease kube-public kube-system] <nil>
 	// ended: <nil>
 }
 

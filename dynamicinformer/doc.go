@@ -21,6 +21,9 @@
 // an informer's objects as a struct of one's own. [Listener] is for metrics, logs and alarms, and
 // [Factory.Conditions] for readiness.
 //
+// [Options.Persistence] keeps caches for the next process, which package storage/disk does in a folder. A [Shard] has each
+// replica of a program follow a part of the objects.
+//
 // # Memory
 //
 // Objects are kept as JSON and decoded when somebody reads them; decoded copies live until the garbage collector

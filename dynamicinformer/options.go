@@ -60,8 +60,8 @@ type Options struct {
 
 	// Persistence keeps what the informers hold for the next process, which goes on from there without listing everything
 	// again. Informers whose content depends on funcs (TweakListOptions, and Transform but for StripManagedFields) or that
-	// read several namespaces one by one are not kept, nor are Secrets unless ResourceOptions.Persist says so;
-	// Informer.Persistence tells. Default: nothing is kept.
+	// follow a shard are not kept, nor are Secrets unless ResourceOptions.Persist says so; Informer.Persistence tells.
+	// Package storage/disk has one. Default: nothing is kept.
 	Persistence Persistence
 
 	// PersistenceInterval is how far behind what is kept may be; at the end of an informer, and so at Shutdown, it is

@@ -1,0 +1,72 @@
+package server
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestFieldsAreDocumented: docs/serving.md has each field of a config file, and says its default.
+func TestFieldsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/serving.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "| field | default | says |\n|---|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var documented []string
+	got := Config{APIVersion: ConfigAPIVersion, Kind: ConfigKind}
+	for _, row := range strings.Split(table, "\n") {
+		cells := strings.Split(row, "|")
+		if len(cells) != 5 {
+			t.Fatalf("the row %q has not three cells", row)
+		}
+		values := strings.Split(strings.TrimSpace(cells[2]), ", ")
+		for i, name := range strings.Split(strings.TrimSpace(cells[1]), ", ") {
+			name = strings.Trim(name, "`")
+			documented = append(documented, name)
+			if i >= len(values) {
+				continue
+			}
+			value := strings.Trim(values[i], "`")
+			if _, err := strconv.Atoi(value); err != nil && value == values[i] {
+				continue // it is told in words
+			}
+			nested := strings.ReplaceAll(name, ".", ": {") + ": " + value + strings.Repeat("}", strings.Count(name, "."))
+			if err := decode([]byte(nested), &got); err != nil {
+				t.Errorf("%s: %v", nested, err)
+			}
+		}
+	}
+	want := fieldNames(reflect.TypeFor[Config](), "")
+	slices.Sort(documented)
+	if diff := cmp.Diff(want, documented); diff != "" {
+		t.Errorf("fields that there are and that are documented differ (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(DefaultConfig(), got); diff != "" {
+		t.Errorf("the defaults and what is documented differ (-want +got):\n%s", diff)
+	}
+}
+
+// fieldNames returns the names of the fields of a config, sorted, as an error has them. Sharding is described elsewhere.
+func fieldNames(of reflect.Type, path string) []string {
+	var names []string
+	for _, field := range reflect.VisibleFields(of) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch {
+		case name == "apiVersion" || name == "kind":
+		case isPlain(field.Type):
+			names = append(names, fieldNames(field.Type, fmt.Sprintf("%s%s.", path, name))...)
+		default:
+			names = append(names, path+name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

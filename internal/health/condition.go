@@ -64,10 +64,7 @@ func (b *Hub) conditionsLocked() []Condition {
 
 // reviewLocked brings the conditions in line with what is known.
 func (b *Hub) reviewLocked() {
-	members := b.mu.members
-	for _, now := range []Condition{
-		authenticated(members, b.mu.reached), reachable(members, b.mu.reached), typesKnown(b.mu.typesKnown), b.readyLocked(members),
-	} {
+	for _, now := range []Condition{b.authenticatedLocked(), b.reachableLocked(), typesKnown(b.mu.typesKnown), b.readyLocked()} {
 		before := b.mu.conditions[now.Type]
 		now.Since = before.Since
 		if before.Status != now.Status {
@@ -80,14 +77,14 @@ func (b *Hub) reviewLocked() {
 	}
 }
 
-func authenticated(members []*member, reached bool) Condition {
-	c := Condition{Type: ConditionAuthenticated, Status: heard(reached)}
-	return c.unless(members, func(m *member) trouble { return m.standing.refused })
+func (b *Hub) authenticatedLocked() Condition {
+	c := Condition{Type: ConditionAuthenticated, Status: heard(b.mu.reached)}
+	return c.unless(b.mu.sums.refused, b.mu.members, func(m *member) trouble { return m.standing.refused })
 }
 
-func reachable(members []*member, reached bool) Condition {
-	c := Condition{Type: ConditionReachable, Status: heard(reached)}
-	return c.unless(members, func(m *member) trouble { return m.standing.unreached })
+func (b *Hub) reachableLocked() Condition {
+	c := Condition{Type: ConditionReachable, Status: heard(b.mu.reached)}
+	return c.unless(b.mu.sums.unreached, b.mu.members, func(m *member) trouble { return m.standing.unreached })
 }
 
 func heard(reached bool) metav1.ConditionStatus {
@@ -97,18 +94,13 @@ func heard(reached bool) metav1.ConditionStatus {
 	return metav1.ConditionUnknown
 }
 
-// unless returns the condition, false if some informers have a trouble.
-func (c Condition) unless(members []*member, of func(*member) trouble) Condition {
-	affected := 0
-	for _, m := range members {
-		t := of(m)
-		if t.err == nil {
-			continue
-		}
-		if affected++; affected == 1 {
-			c.Status, c.Reason, c.Message = metav1.ConditionFalse, t.reason, OneLine(t.err.Error())
-		}
+// unless returns the condition, false if some informers have a trouble, whose message is that of the first of them.
+func (c Condition) unless(affected int, members []*member, of func(*member) trouble) Condition {
+	if affected == 0 {
+		return c
 	}
+	first := of(members[slices.IndexFunc(members, func(m *member) bool { return of(m).err != nil })])
+	c.Status, c.Reason, c.Message = metav1.ConditionFalse, first.reason, OneLine(first.err.Error())
 	if affected > 1 {
 		c.Message = fmt.Sprintf("%d of %d types: %s", affected, len(members), c.Message)
 	}
@@ -127,7 +119,7 @@ func typesKnown(known bool) Condition {
 
 // readyLocked returns ConditionReady: of the required types that are not synced it names one that an informer follows, or
 // else one that nobody has asked for.
-func (b *Hub) readyLocked(members []*member) Condition {
+func (b *Hub) readyLocked() Condition {
 	c := typesKnown(b.mu.typesKnown)
 	c.Type = ConditionReady
 	if !b.mu.typesKnown {
@@ -138,13 +130,11 @@ func (b *Hub) readyLocked(members []*member) Condition {
 		c.Message = fmt.Sprintf("%s: %s", FormatGVR(s.GVR), Describe(s.State, s.Reason, s.Message))
 		return c
 	}
-	for _, m := range members {
-		if m.required && m.status.State != StateSynced {
-			return lacking(*m.status)
-		}
+	if b.mu.sums.lacking > 0 {
+		return lacking(*b.mu.members[slices.IndexFunc(b.mu.members, (*member).lacks)].status)
 	}
 	for _, gvr := range b.mu.expected {
-		if !slices.ContainsFunc(members, func(m *member) bool { return m.status.GVR == gvr }) {
+		if b.mu.sums.types[gvr] == 0 {
 			return lacking(NotAskedFor(gvr))
 		}
 	}

@@ -26,9 +26,10 @@ type Hub struct {
 		sync.Mutex
 		shutdown  bool
 		listeners []*ListenerHandle
-		// members are the informers that have not been stopped, in the order of their types: all are looked at whenever one
-		// of them changes.
+		// members are the informers that have not been stopped, in the order of their types.
 		members []*member
+		// sums are of the members: a change of one among many is not to cost a look at all of them.
+		sums sums
 		// typesKnown is set once a source of types has told all there are, or when there is none.
 		typesKnown bool
 		// reached is set once a server has answered anything.
@@ -50,6 +51,14 @@ type member struct {
 	// required says that the factory is not ready without the type.
 	required bool
 	standing standing
+	// counted says that it is one of the hub's members, and in their sums.
+	counted bool
+}
+
+// sums is how many informers conditions have something to say of.
+type sums struct {
+	refused, unreached, lacking int
+	types                       map[schema.GroupVersionResource]int
 }
 
 var _ news = (*member)(nil)
@@ -59,6 +68,7 @@ func NewHub(typesKnown bool, now func() time.Time) *Hub {
 	b := &Hub{now: now}
 	b.mu.typesKnown = typesKnown
 	b.mu.conditions = map[ConditionType]Condition{}
+	b.mu.sums.types = map[schema.GroupVersionResource]int{}
 	b.reviewLocked()
 	return b
 }
@@ -79,6 +89,8 @@ func (b *Hub) Join(h *Health) {
 	defer b.mu.Unlock()
 	at, _ := slices.BinarySearchFunc(b.mu.members, m, compareMembers)
 	b.mu.members = slices.Insert(b.mu.members, at, m)
+	m.counted = true
+	m.addLocked(1)
 	b.tellLocked(func(l *Listener) []func() { return l.stateChanged(m.unknown(), *m.status) })
 	b.reviewLocked()
 }
@@ -136,9 +148,11 @@ func (m *member) changed(before, after *Status) {
 	b := m.hub
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	m.status = after
+	m.changeLocked(func() { m.status = after })
 	b.tellLocked(func(l *Listener) []func() { return l.stateChanged(*before, *after) })
 	if after.State == StateStopped {
+		m.addLocked(-1)
+		m.counted = false
 		b.mu.members = slices.DeleteFunc(b.mu.members, func(other *member) bool { return other == m })
 	}
 	b.reviewLocked()
@@ -149,7 +163,7 @@ func (m *member) stands(s standing) {
 	b := m.hub
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	m.standing = s
+	m.changeLocked(func() { m.standing = s })
 	b.reviewLocked()
 }
 
@@ -181,9 +195,40 @@ func (m *member) requires(required bool) {
 	b := m.hub
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	m.required = required
+	m.changeLocked(func() { m.required = required })
 	b.reviewLocked()
 }
+
+// changeLocked changes what is known of an informer, and the sums with it.
+func (m *member) changeLocked(change func()) {
+	m.addLocked(-1)
+	change()
+	m.addLocked(1)
+}
+
+// addLocked adds an informer to the sums so many times.
+func (m *member) addLocked(times int) {
+	if !m.counted {
+		return
+	}
+	sums := &m.hub.mu.sums
+	if m.standing.refused.err != nil {
+		sums.refused += times
+	}
+	if m.standing.unreached.err != nil {
+		sums.unreached += times
+	}
+	if m.lacks() {
+		sums.lacking += times
+	}
+	gvr := m.status.GVR
+	if sums.types[gvr] += times; sums.types[gvr] == 0 {
+		delete(sums.types, gvr)
+	}
+}
+
+// lacks reports whether the factory is not ready for want of the type.
+func (m *member) lacks() bool { return m.required && m.status.State != StateSynced }
 
 // tellLocked queues calls for every listener.
 func (b *Hub) tellLocked(calls func(*Listener) []func()) {

@@ -1,0 +1,89 @@
+package health
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/internal/requests"
+)
+
+// TestSums changes informers at random: the conditions are those that a look at all of them gives.
+func TestSums(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	e := newExchange(t, true)
+	e.Expect(numbered(0), numbered(7))
+	some := func() trouble {
+		if random.IntN(2) == 0 {
+			return trouble{}
+		}
+		return trouble{reason: requests.ReasonUnauthorized, err: errors.New("refused")}
+	}
+	var members []*member
+	for range 4000 {
+		if len(members) < 8 && random.IntN(10) == 0 {
+			members = append(members, e.health(numbered(random.IntN(8)), random.IntN(2) == 0).news.(*member))
+		}
+		if len(members) == 0 {
+			continue
+		}
+		at := random.IntN(len(members))
+		m := members[at]
+		switch random.IntN(4) {
+		case 0:
+			m.stands(standing{refused: some(), unreached: some()})
+		case 1:
+			m.requires(random.IntN(2) == 0)
+		default:
+			after := *m.status
+			after.State = []State{StatePending, StateSynced, StateSyncing, StateStopped}[random.IntN(4)]
+			m.changed(m.status, &after)
+			if after.State == StateStopped {
+				members = slices.Delete(members, at, at+1)
+				m.stands(standing{refused: some()}) // says nothing any more
+			}
+		}
+		for condition, holds := range map[ConditionType]bool{
+			ConditionAuthenticated: !slices.ContainsFunc(members, func(m *member) bool { return m.standing.refused.err != nil }),
+			ConditionReachable:     !slices.ContainsFunc(members, func(m *member) bool { return m.standing.unreached.err != nil }),
+			ConditionReady: !slices.ContainsFunc(members, (*member).lacks) && !slices.ContainsFunc(e.Hub.mu.expected, func(gvr schema.GroupVersionResource) bool {
+				return !slices.ContainsFunc(members, func(m *member) bool { return m.status.GVR == gvr })
+			}),
+		} {
+			if got := e.Condition(condition); (got.Status != metav1.ConditionFalse) != holds {
+				t.Fatalf("%+v, want %v", got, holds)
+			}
+		}
+	}
+}
+
+func numbered(n int) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: fmt.Sprintf("things%06d", n)}
+}
+
+// BenchmarkManyTypes changes one informer among many.
+func BenchmarkManyTypes(b *testing.B) {
+	for _, n := range []int{10, 1_000, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			hub := NewHub(true, time.Now)
+			var all []*member
+			for i := range n {
+				h := New(numbered(i), "", time.Now)
+				hub.Join(h)
+				all = append(all, h.news.(*member))
+			}
+			for i := 0; b.Loop(); i++ {
+				m := all[i%n]
+				after := *m.status
+				after.State = StateSynced
+				m.changed(m.status, &after)
+			}
+		})
+	}
+}

@@ -63,7 +63,9 @@ type keeper struct {
 	}
 	// finished says that whoever gives back the token gives up the view.
 	finished atomic.Bool
-	told     struct {
+	// relieving says that relieve is under way.
+	relieving atomic.Bool
+	told      struct {
 		sync.Mutex
 		status PersistenceStatus
 	}
@@ -153,6 +155,14 @@ func (k *keeper) tick() {
 		return
 	}
 	defer k.next()
+	k.look()
+	if k.relieving.CompareAndSwap(false, true) {
+		k.relieve()
+	}
+}
+
+// look saves what has changed since the last look.
+func (k *keeper) look() {
 	select {
 	case k.own <- struct{}{}:
 	default: // somebody is reading or saving, and perhaps for long
@@ -162,6 +172,19 @@ func (k *keeper) tick() {
 	if !k.finished.Load() {
 		k.saveLocked()
 	}
+}
+
+// relievePause is between two blocks that relieve is done with, each of which takes less than a millisecond.
+const relievePause = 2 * time.Millisecond
+
+// relieve gives objects memory of their own whose blocks have been replaced but for them (see store.Relieve), block by block,
+// until there is none or the keeper is finished. It comes behind a save: what has been replaced since is in memory anyway.
+func (k *keeper) relieve() {
+	if !k.finished.Load() && k.informer.core.Store().Relieve() {
+		time.AfterFunc(relievePause, k.relieve)
+		return
+	}
+	k.relieving.Store(false)
 }
 
 // giveBack gives back the token.

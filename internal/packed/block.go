@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"unsafe"
 	"weak"
 )
 
@@ -219,11 +220,13 @@ func part(text *string) (string, bool) {
 	return found, true
 }
 
-// block has the bodies of some objects.
-type block struct {
+// Block has the bodies of some objects, which stay in memory, as does what identifies each of them, as long as one of them does.
+type Block struct {
 	open func() ([]byte, error)
-	// size is what it takes in memory for each object.
-	size int
+	// held is what it takes in memory. kept is what open needs, and bodies is what it returns comes to.
+	held, kept, bodies int
+	// shares is what the objects come to, without what the allocator adds to it.
+	shares int
 	// opened is what open returned last, if the garbage collector has not taken it.
 	opened atomic.Pointer[weak.Pointer[opened]]
 	// objects are all that were read with it.
@@ -235,7 +238,7 @@ type opened struct{ bodies []byte }
 // ReadBlock returns the objects of a head, of which they have a copy. They count as compressed. bodies returns the bodies of the
 // block, as long as one of the objects lives in this form, and is safe for concurrent use; size is what it keeps in memory.
 func ReadBlock(head []byte, bodies func() ([]byte, error), size int) ([]*Object, error) {
-	b := &block{open: bodies}
+	b := &Block{open: bodies, kept: size}
 	rest := textOf(head)
 	count, ok := number(&rest)
 	if !ok || count > len(rest) {
@@ -256,7 +259,7 @@ func ReadBlock(head []byte, bodies func() ([]byte, error), size int) ([]*Object,
 		return nil, errBlock
 	}
 	b.objects = make([]Object, count)
-	if err := b.read(rest, classes, size); err != nil {
+	if err := b.read(rest, classes); err != nil {
 		return nil, err
 	}
 	objects := make([]*Object, count)
@@ -267,7 +270,7 @@ func ReadBlock(head []byte, bodies func() ([]byte, error), size int) ([]*Object,
 }
 
 // read makes the objects of the numbers and records of a head.
-func (b *block) read(rest string, classes []*class, size int) error {
+func (b *Block) read(rest string, classes []*class) error {
 	uids, ok := part(&rest)
 	if !ok {
 		return errBlock
@@ -294,11 +297,14 @@ func (b *block) read(rest string, classes []*class, size int) error {
 		}
 		text = append(text, record[length:]...)
 		b.objects[k].place(textOf(text[start:]), classes[l.class], &l, length)
+		b.bodies += l.body
 	}
 	if rest != "" || uids != "" {
 		return errBlock
 	}
-	b.size = (size + cap(text)) / max(len(b.objects), 1)
+	objects := len(b.objects) * int(unsafe.Sizeof(Object{}))
+	b.held = int(unsafe.Sizeof(*b)) + len(classes)*int(unsafe.Sizeof(class{})) + Allocated(objects) + Allocated(cap(text)) + Allocated(b.kept)
+	b.shares = objects + len(text) + b.kept
 	return nil
 }
 
@@ -318,7 +324,7 @@ func (l *layout) word() uint32 {
 }
 
 // bytes returns the bodies.
-func (b *block) bytes() ([]byte, error) {
+func (b *Block) bytes() ([]byte, error) {
 	if last := b.opened.Load(); last != nil {
 		if now := last.Value(); now != nil {
 			return now.bodies, nil
@@ -334,7 +340,7 @@ func (b *block) bytes() ([]byte, error) {
 }
 
 // appendBody appends the JSON of an object of a block.
-func (b *block) appendBody(dst []byte, o *Object) ([]byte, layout, error) {
+func (b *Block) appendBody(dst []byte, o *Object) ([]byte, layout, error) {
 	l, _, err := readLayout(o.slab)
 	if err != nil {
 		return dst, l, err
@@ -366,13 +372,28 @@ func (b *block) appendBody(dst []byte, o *Object) ([]byte, layout, error) {
 	return append(dst, body...), l, nil
 }
 
-// InBlock reports whether the object is one of those that ReadBlock returned.
-func (o *Object) InBlock() bool { return o.class.block != nil }
+// Block returns the block that the object is in; nil: it has memory of its own.
+func (o *Object) Block() *Block { return o.class.block }
 
-// Unfold calls yield with each object of the block that this one is in, and what makes the same object with memory of its own.
-func (o *Object) Unfold(yield func(folded *Object, unfold func() (*Object, error)) bool) {
-	for k := range o.class.block.objects {
-		folded := &o.class.block.objects[k]
+// Held is how many bytes of heap the block occupies, its objects included, as long as any of these is in memory.
+func (b *Block) Held() int { return b.held }
+
+// Len counts the objects.
+func (b *Block) Len() int { return len(b.objects) }
+
+// share is what an object has of what its block holds.
+func (b *Block) share(o *Object) int {
+	size := float64(int(unsafe.Sizeof(*o)) + len(o.slab))
+	if l, _, err := readLayout(o.slab); err == nil && b.bodies > 0 {
+		size += float64(b.kept) * float64(l.body) / float64(b.bodies)
+	}
+	return int(size / float64(b.shares) * float64(b.held))
+}
+
+// Unfold calls yield with each object of the block, and what makes the same object with memory of its own.
+func (b *Block) Unfold(yield func(folded *Object, unfold func() (*Object, error)) bool) {
+	for k := range b.objects {
+		folded := &b.objects[k]
 		if !yield(folded, folded.unfold) {
 			return
 		}

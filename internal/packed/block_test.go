@@ -73,7 +73,7 @@ func TestBlocks(t *testing.T) {
 				if got := textOf(t, o); got != textOf(t, want) {
 					t.Fatalf("there is %s, want %s", got, textOf(t, want))
 				}
-				if !o.Compressed() || !o.InBlock() || want.InBlock() {
+				if !o.Compressed() || o.Block() == nil || want.Block() != nil {
 					t.Error("it does not count as compressed, or as one of a block")
 				}
 				own, err := o.Decompress()
@@ -131,9 +131,9 @@ func TestUnfold(t *testing.T) {
 	}
 	read := inBlock(t, all...)
 	var got []*packed.Object
-	read[2].Unfold(func(folded *packed.Object, unfold func() (*packed.Object, error)) bool {
+	read[2].Block().Unfold(func(folded *packed.Object, unfold func() (*packed.Object, error)) bool {
 		own, err := unfold()
-		if err != nil || !own.Same(all[len(got)]) || own.InBlock() {
+		if err != nil || !own.Same(all[len(got)]) || own.Block() != nil {
 			t.Errorf("%s is unfolded to %v: %v", folded.Key(), own, err)
 		}
 		got = append(got, folded)
@@ -193,7 +193,9 @@ func readAll(head, bodies []byte) {
 		_ = fmt.Sprint(identityOf(o)...)
 		_, _ = o.AppendJSON(nil)
 		_, _ = o.Decompress()
-		_ = o.Size()
+		if size := o.Size(); size > o.Block().Held() {
+			panic(fmt.Sprintf("%d bytes of %d", size, o.Block().Held()))
+		}
 	}
 }
 

@@ -20,7 +20,7 @@ type class struct {
 	// compressor is what the JSON was compressed with; nil: it is not compressed.
 	compressor Compressor
 	// block has the bodies of the objects that were read with it; nil: they have their own. Each block has its own classes.
-	block *block
+	block *Block
 	// kept is the object itself, where JSON cannot express it. Such an object has a class of its own.
 	kept *unstructured.Unstructured
 }

@@ -81,7 +81,7 @@ func (o *Object) Decompress() (*Object, error) {
 	if !o.Compressed() {
 		return o, nil
 	}
-	if o.InBlock() {
+	if o.Block() != nil {
 		return o.unfold()
 	}
 	buffer := buffers.Get().(*buffer)

@@ -143,10 +143,10 @@ func (o *Object) Touch() (touched byte) {
 func (o *Object) Len() int { return int(o.body) }
 
 // Size is how many bytes of heap the object occupies, without a decoded copy. Objects that Unstructured has
-// been called for occupy up to 24 more.
+// been called for occupy up to 24 more. Of an object in a block it is the object's share of that.
 func (o *Object) Size() int {
 	if b := o.class.block; b != nil {
-		return int(unsafe.Sizeof(*o)) + b.size
+		return b.share(o)
 	}
 	size := int(unsafe.Sizeof(*o)) + Allocated(len(o.slab))
 	if o.class.kept != nil {

@@ -11,7 +11,8 @@ type Batch struct {
 	// rows are in the order of the list, with the hashes of their keys: reading these once more is waiting for memory.
 	rows []hashed[*row]
 	next *Snapshot
-	// changes is Store.changes when next was made.
+	// blocks are those of next, and changes is Store.changes when they were counted.
+	blocks  blocks
 	changes int
 	// beside is the content beside which the batch was prepared. Of its rows found have their keys in the batch, and stays says
 	// which of the batch's are among them; nil: that is not known.
@@ -71,7 +72,7 @@ func (s *Store) newRow(now *Snapshot, o Keyed, failures *Failures) *row {
 	r := &row{key: o.Key}
 	r.setItem(o.Item)
 	r.keep("", now.functions.evaluate(o.Key, o.Item, s.form.Shown, failures))
-	if p, ok := o.Item.(*packed.Object); ok && (s.Adaptive() != nil || p.InBlock()) {
+	if p, ok := o.Item.(*packed.Object); ok && (s.Adaptive() != nil || p.Block() != nil) {
 		r.key = strings.Clone(r.key)
 	} else if ok && p.Key() == r.key {
 		r.key = p.Key()
@@ -123,7 +124,7 @@ func (s *Store) build(b *Batch, now *Snapshot) bool {
 	var room indexRoom
 	sorted := b.sorted(&room.sorting)
 	b.next.rows = buildTrie(sorted)
-	b.next.sizes, b.changes = b.sizes(now), s.changes // of the rows that sorted has left
+	s.count(b, now) // the rows that sorted has left
 	room.entries = sorted
 	for i := range now.indexes {
 		x := &now.indexes[i]
@@ -132,13 +133,10 @@ func (s *Store) build(b *Batch, now *Snapshot) bool {
 	return true
 }
 
-// sizes adds up the rows.
-func (b *Batch) sizes(now *Snapshot) sizes {
-	all := sizes{replaced: now.sizes.replaced}
-	for _, r := range b.rows {
-		all.replace(nil, r.entry)
-	}
-	return all
+// count adds up the rows of a batch. It is called by those who hold s.write.
+func (s *Store) count(b *Batch, now *Snapshot) {
+	b.next.sizes, b.blocks, b.changes = sizes{replaced: now.sizes.replaced}, blocks{}, s.changes
+	b.blocks.countAll(&b.next.sizes, b.rows)
 }
 
 // Replace swaps the whole content at once and returns the differences: first what went, then the new content in
@@ -180,8 +178,9 @@ func (s *Store) swap(now *Snapshot, b *Batch, resourceVersion string) bool {
 	}
 	b.next.resourceVersion = resourceVersion
 	if b.changes != s.changes { // and rows that stay may be among those
-		b.next.sizes = b.sizes(now)
+		s.count(b, now)
 	}
+	s.blocks = b.blocks
 	s.current.Store(b.next)
 	if f := s.Adaptive(); f != nil {
 		f.listEnds()

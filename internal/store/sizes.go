@@ -5,7 +5,8 @@ import "github.com/crdcache/crdcache/internal/packed"
 // sizes add up what the objects of a snapshot occupy, row by row as these change, so that nobody has to look at all of
 // them to know.
 type sizes struct {
-	// packed are the bytes of packed objects. Of these, compressed are compressed, which come to compressedBytes.
+	// packed are the bytes of packed objects, and of blocks as a whole that have some of them. Of these, compressed are
+	// compressed, which come to compressedBytes.
 	packed, compressedBytes int64
 	compressed              int
 	// decoded counts the objects that are not packed, whose bytes are extrapolated.
@@ -14,28 +15,10 @@ type sizes struct {
 	replaced int64
 }
 
-// replace takes old out and puts next in; either may be nil.
-func (z *sizes) replace(old, next *row) {
-	if old != nil {
-		z.count(old.keptItem(), -1)
-	}
-	if next != nil {
-		z.count(next.keptItem(), 1)
-	}
-	z.replaced++
-}
-
 // plain is what the objects come to that are packed and not compressed.
 func (z *sizes) plain() int64 { return z.packed - z.compressedBytes }
 
-func (z *sizes) count(item Item, by int) {
-	if o, ok := item.(*packed.Object); ok {
-		z.countPacked(o, by)
-	} else {
-		z.decoded += by
-	}
-}
-
+// countPacked counts a packed object that is in no block.
 func (z *sizes) countPacked(o *packed.Object, by int) {
 	size := int64(by * o.Size())
 	z.packed += size
@@ -43,4 +26,11 @@ func (z *sizes) countPacked(o *packed.Object, by int) {
 		z.compressed += by
 		z.compressedBytes += size
 	}
+}
+
+// countBlock counts a block as a whole, but not its objects.
+func (z *sizes) countBlock(b *packed.Block, by int) {
+	size := int64(by * b.Held())
+	z.packed += size
+	z.compressedBytes += size
 }

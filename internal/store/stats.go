@@ -49,9 +49,10 @@ func (s *Store) Stats() Stats {
 	now := s.current.Load()
 	stats := Stats{Objects: now.rows.len}
 	var plain sample
+	blocks := map[*packed.Block]bool{}
 	for r := range now.rows.all {
 		if o := r.object.Load(); o != nil {
-			size := int64(o.Size())
+			size := int64(sizeOf(o, blocks))
 			stats.ObjectBytes += size
 			if o.Compressed() {
 				stats.Compressed++
@@ -79,6 +80,19 @@ func (s *Store) Stats() Stats {
 	}
 	stats.Hits, stats.Misses = s.Decodes()
 	return stats
+}
+
+// sizeOf is what a packed object occupies. The first one of a block counts for all of it.
+func sizeOf(o *packed.Object, known map[*packed.Block]bool) int {
+	switch b := o.Block(); {
+	case b == nil:
+		return o.Size()
+	case known[b]:
+		return 0
+	default:
+		known[b] = true
+		return b.Held()
+	}
 }
 
 // rowBytes is what a row occupies, without its values. The key may be a part of the object.

@@ -37,6 +37,8 @@ type Store struct {
 	ids int
 	// changes counts the calls that put objects in another form in the place of what they show, under write.
 	changes int
+	// blocks are those of the content, under write.
+	blocks blocks
 	// current is changed under write.
 	current atomic.Pointer[Snapshot]
 	// filled is called when the whole content has been replaced, under write.

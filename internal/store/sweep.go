@@ -153,8 +153,8 @@ func (s *Store) change(changes []change) (saved int64) {
 	next := *now
 	for _, c := range changes {
 		if findRow(&now.rows, c.row.key) == c.row && c.row.object.CompareAndSwap(c.old, c.next) {
-			next.sizes.countPacked(c.old, -1)
-			next.sizes.countPacked(c.next, 1)
+			s.blocks.count(&next.sizes, c.old, -1)
+			s.blocks.count(&next.sizes, c.next, 1)
 		}
 	}
 	s.changes++

@@ -54,8 +54,9 @@ func sweepAll(s *Store, how Sweep) (saved int64) {
 // sizesOf adds up the rows, as the sums of a snapshot should be.
 func sizesOf(s *Snapshot) sizes {
 	all := sizes{replaced: s.sizes.replaced}
+	var b blocks
 	for r := range s.rows.all {
-		all.count(r.keptItem(), 1)
+		b.count(&all, r.keptItem(), 1)
 	}
 	return all
 }

@@ -43,6 +43,7 @@ func (s *Store) Put(p Prepared) (old Item, ok bool) {
 	}
 	next.rows = withRow(&now.rows, p.row)
 	next.reindex(had, p.row)
+	s.blocks.replace(&next.sizes, had, p.row)
 	if p.ResourceVersion != "" {
 		next.resourceVersion = p.ResourceVersion
 	}
@@ -62,6 +63,7 @@ func (s *Store) Remove(key, resourceVersion string) (old Item) {
 		old = had.keptItem()
 		next.rows = withoutRow(&next.rows, key)
 		next.reindex(had, nil)
+		s.blocks.replace(&next.sizes, had, nil)
 	}
 	s.current.Store(next)
 	return old
@@ -83,9 +85,8 @@ func (s *Snapshot) copy() *Snapshot {
 	return &next
 }
 
-// reindex replaces a row in all indexes, and in the sizes; either may be nil.
+// reindex replaces a row in all indexes; either may be nil.
 func (s *Snapshot) reindex(old, next *row) {
-	s.sizes.replace(old, next)
 	for i := range s.indexes {
 		s.indexes[i].replace(old, next)
 	}

@@ -1,0 +1,373 @@
+package store
+
+import (
+	"bytes"
+	"compress/flate"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/storage/s2"
+)
+
+// perBlock is how many objects the blocks of these tests have.
+const perBlock = 40
+
+// restore has a store hold certificates in blocks, as it would what an earlier process kept. Those that left says are in the blocks,
+// but not in the store.
+func restore(t testing.TB, s *Store, objects, version int, left func(n int) bool) {
+	t.Helper()
+	var all []Keyed
+	for first := 0; first < objects; first += perBlock {
+		var w packed.BlockWriter
+		for n := first; n < min(first+perBlock, objects); n++ {
+			o, err := s.form.Packer().Pack(certificate(n, version))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if added, err := w.Add(o); err != nil || !added {
+				t.Fatal(added, err)
+			}
+		}
+		head, bodies := w.Block()
+		small := deflated(t, bodies)
+		read, err := packed.ReadBlock(head, func() ([]byte, error) { return io.ReadAll(flate.NewReader(bytes.NewReader(small))) }, len(small))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, o := range read {
+			if left == nil || !left(first+k) {
+				all = append(all, Keyed{Key: o.Key(), Item: s.form.Item(o)})
+			}
+		}
+	}
+	if !s.Restore(s.PrepareAll(all), fmt.Sprint(version)) {
+		t.Fatal("it is not restored")
+	}
+}
+
+func deflated(t testing.TB, text []byte) []byte {
+	t.Helper()
+	var small bytes.Buffer
+	w, err := flate.NewWriter(&small, flate.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Clone(small.Bytes())
+}
+
+// put puts a version of a certificate.
+func put(t testing.TB, s *Store, n, version int) {
+	t.Helper()
+	if _, ok := s.Put(s.Prepare(keyedCertificate(t, s.form, n, version))); !ok {
+		t.Fatal("refused")
+	}
+}
+
+// relieveAll gives up the blocks that can be given up.
+func relieveAll(s *Store) {
+	for s.Relieve() {
+	}
+}
+
+// TestReplacedBlocksAreGivenUp replaces all objects of each block but one. What the store says it occupies agrees with the heap
+// throughout, and the blocks do not stay in memory for the sake of the last one.
+func TestReplacedBlocksAreGivenUp(t *testing.T) {
+	const objects = 4000
+	for name, form := range map[string]func() Form{
+		"compressed": func() Form { return NewPacked(nil, s2.New(s2.Options{})) },
+		"adaptive":   func() Form { return NewAdaptive(nil, s2.New(s2.Options{})) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			fill(t, New(Options{Form: form(), Indexers: byNamespace()}), 300, 1) // whatever is allocated once
+			s := New(Options{Form: form(), Indexers: byNamespace()})
+			before := heap()
+			agrees := func(when string) (said int64) {
+				grown, said := heap()-before, s.Stats().Bytes()
+				t.Logf("%s: %d B for an object, %d by Stats", when, grown/objects, said/objects)
+				if said < grown*9/10 || said > grown*11/10 {
+					t.Errorf("%s the store says %d bytes, the heap has grown by %d", when, said, grown)
+				}
+				compareMeasure(t, s)
+				return said
+			}
+			restore(t, s, objects, 1, nil)
+			agrees("in blocks")
+			held := s.Stats().ObjectBytes
+			for n := range objects {
+				if n%perBlock != 7 {
+					put(t, s, n, 2)
+				}
+			}
+			if s.Adaptive() != nil { // as its sweeper would
+				sweepAll(s, BehindFill)
+				sweepAll(s, BehindFill)
+			}
+			replaced := agrees("replaced")
+			relieveAll(s)
+			relieved := agrees("relieved")
+			if len(s.blocks.held) != 0 || replaced-relieved < held*8/10 {
+				t.Errorf("%d blocks stay, %d of %d bytes are given back", len(s.blocks.held), replaced-relieved, held)
+			}
+			model := map[int]int{}
+			for n := range objects {
+				if model[n] = 2; n%perBlock == 7 {
+					model[n] = 1
+				}
+			}
+			wantTexts(t, s.Snapshot(), model)
+			runtime.KeepAlive(s)
+		})
+	}
+}
+
+// wantTexts compares what a snapshot has with a model: the version of each certificate.
+func wantTexts(t testing.TB, now *Snapshot, model map[int]int) {
+	t.Helper()
+	if now.Len() != len(model) {
+		t.Errorf("%d objects, want %d", now.Len(), len(model))
+	}
+	for n, version := range model {
+		key := fmt.Sprintf("tenant-%d/certificate-%d", n%100, n)
+		item, found := now.Get(key)
+		if !found {
+			t.Fatalf("%s is not there", key)
+		}
+		if text, err := item.(*packed.Object).AppendJSON(nil); err != nil || !bytes.Equal(text, certificate(n, version)) {
+			t.Fatalf("%s is %s, %v; want version %d", key, text, err, version)
+		}
+	}
+}
+
+// wantBlocks compares what a store knows of its blocks, and its sums, with what its rows show.
+func wantBlocks(t testing.TB, s *Store) {
+	t.Helper()
+	s.write.Lock()
+	defer s.write.Unlock()
+	now := s.current.Load()
+	var rows []hashed[*row]
+	for r := range now.rows.all {
+		rows = append(rows, hashed[*row]{entry: r})
+	}
+	var want blocks
+	sums := sizes{replaced: now.sizes.replaced - int64(len(rows))}
+	want.countAll(&sums, rows)
+	if sums != now.sizes {
+		t.Fatalf("the sums are %+v, want %+v", now.sizes, sums)
+	}
+	living := func(b *blocks) map[*packed.Block]int {
+		all := map[*packed.Block]int{}
+		for block, h := range b.held {
+			all[block] = h.living
+		}
+		return all
+	}
+	if !maps.Equal(living(&want), living(&s.blocks)) {
+		t.Fatalf("%d blocks are known, want %d", len(s.blocks.held), len(want.held))
+	}
+	for block := range s.blocks.sparse {
+		if s.blocks.held[block] == nil {
+			t.Fatal("a block is sparse that has no objects")
+		}
+	}
+}
+
+// wantBound: what stays of the blocks comes to about twice what their living objects do, in them or by themselves, at most.
+func wantBound(t testing.TB, s *Store) {
+	t.Helper()
+	for block, h := range s.blocks.held {
+		inside, outside := 0, 0
+		block.Unfold(func(folded *packed.Object, unfold func() (*packed.Object, error)) bool {
+			if s.held(folded.Key()) != folded {
+				return true
+			}
+			own, err := unfold()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f := s.form.(*Packed); f.press != nil {
+				own = f.press.compress(own)
+			}
+			inside, outside = inside+folded.Size(), outside+own.Size()
+			return true
+		})
+		const rounding = 500 // bytes of a block that are no object's
+		if most := 2*max(inside, outside) + rounding; block.Held() > most {
+			t.Errorf("a block of %d bytes stays for %d objects that take %d in it and %d outside", block.Held(), h.living, inside, outside)
+		}
+	}
+}
+
+// TestBlocksInHistories plays random writes, lists and sweeps on stores whose objects are in blocks: they agree with a model, and
+// so does what they know of their blocks.
+func TestBlocksInHistories(t *testing.T) {
+	const keys, steps = 200, 300
+	for name, form := range map[string]func() *Packed{
+		"packed":     func() *Packed { return NewPacked(nil, nil) },
+		"compressed": func() *Packed { return NewPacked(nil, shorthand{}) },
+		"adaptive":   func() *Packed { return NewAdaptive(nil, shorthand{}) },
+	} {
+		for seed := range uint64(5) {
+			t.Run(fmt.Sprint(name, seed), func(t *testing.T) {
+				random := rand.New(rand.NewPCG(seed, 1))
+				s := New(Options{Form: form(), Indexers: byNamespace()})
+				left := func(n int) bool { return n%7 == 0 && n < keys/2 }
+				restore(t, s, keys, 1, left)
+				model := map[int]int{}
+				for n := range keys {
+					if !left(n) {
+						model[n] = 1
+					}
+				}
+				wantBlocks(t, s)
+				for step := range steps {
+					n := random.IntN(keys)
+					key := fmt.Sprintf("tenant-%d/certificate-%d", n%100, n)
+					switch random.IntN(12) {
+					default:
+						put(t, s, n, 2+step)
+						model[n] = 2 + step
+					case 0, 1:
+						s.Remove(key, "")
+						delete(model, n)
+					case 2: // the same comes once more
+						if version, found := model[n]; found {
+							put(t, s, n, version)
+						}
+					case 3: // what was there before comes back, perhaps out of a block
+						if o := s.held(key); o != nil {
+							before := model[n]
+							put(t, s, n, 2+step)
+							s.Relieve()
+							if _, ok := s.Put(s.Prepare(Keyed{Key: key, Item: o})); !ok {
+								t.Fatal("refused")
+							}
+							model[n] = before
+						}
+					case 4:
+						if s.Adaptive() != nil {
+							sweepAll(s, []Sweep{Periodic, Unread, Everything}[random.IntN(3)])
+							if o := s.held(key); o != nil {
+								s.form.Object(o) // a reader
+							}
+						}
+					case 5:
+						if step%5 == 0 {
+							relist(t, s, model)
+						}
+					case 6:
+						s.Relieve()
+					}
+					wantBlocks(t, s)
+				}
+				relieveAll(s)
+				wantBlocks(t, s)
+				wantBound(t, s)
+				wantTexts(t, s.Snapshot(), model)
+				for next := s.Unfold(0); next != 0; next = s.Unfold(next) {
+				}
+				if s.Unfolds() && len(s.blocks.held) > 0 {
+					t.Errorf("%d blocks are left", len(s.blocks.held))
+				}
+				wantBlocks(t, s)
+				wantTexts(t, s.Snapshot(), model)
+			})
+		}
+	}
+}
+
+// TestBlocksAreGivenUpBesideReaders reads everything, in snapshots of all moments, while objects are replaced and leave their
+// blocks: each reader finds each object as it was at the moment of its snapshot.
+func TestBlocksAreGivenUpBesideReaders(t *testing.T) {
+	const objects = 120
+	for name, form := range map[string]*Packed{
+		"compressed": NewPacked(nil, shorthand{}),
+		"adaptive":   NewAdaptive(nil, shorthand{}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := New(Options{Form: form, Indexers: byNamespace()})
+			restore(t, s, objects, 1, nil)
+			// moments are contents with what they should show.
+			type moment struct {
+				now   *Snapshot
+				model map[int]int
+			}
+			moments := make(chan moment)
+			var others sync.WaitGroup
+			for range 2 {
+				others.Go(func() { // ended by moments
+					for m := range moments {
+						wantTextsBeside(t, m.now, m.model)
+					}
+				})
+			}
+			stop := make(chan struct{})
+			others.Go(func() { // ended by stop
+				for next := uint64(0); ; {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					if !s.Relieve() {
+						runtime.Gosched()
+					}
+					if s.Adaptive() != nil {
+						next = s.Sweep(next, Periodic).Next
+					}
+				}
+			})
+			model := map[int]int{}
+			for n := range objects {
+				model[n] = 1
+			}
+			random := rand.New(rand.NewPCG(1, 1))
+			for step := range 20 {
+				moments <- moment{s.Snapshot(), maps.Clone(model)}
+				for range 15 {
+					n := random.IntN(objects)
+					put(t, s, n, 2+step)
+					model[n] = 2 + step
+				}
+			}
+			close(moments)
+			close(stop)
+			others.Wait()
+			relieveAll(s)
+			wantBlocks(t, s)
+			wantBound(t, s)
+			wantTexts(t, s.Snapshot(), model)
+		})
+	}
+}
+
+// wantTextsBeside is wantTexts for other goroutines than the test's.
+func wantTextsBeside(t testing.TB, now *Snapshot, model map[int]int) {
+	got, want := map[string]string{}, map[string]string{}
+	for key, item := range now.All {
+		text, err := item.(*packed.Object).AppendJSON(nil)
+		if err != nil {
+			t.Error(err)
+		}
+		got[key] = string(text)
+	}
+	for n, version := range model {
+		want[fmt.Sprintf("tenant-%d/certificate-%d", n%100, n)] = string(certificate(n, version))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

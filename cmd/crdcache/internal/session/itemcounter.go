@@ -45,14 +45,15 @@ func (c *itemCounter) Write(p []byte) (int, error) {
 		case b == '}' || b == ']':
 			c.depth--
 			objects += c.close()
+			if c.known && c.depth == 0 && c.remaining >= 0 { // the end of the page
+				c.tell(objects, -1)
+				c.tell(0, c.remaining)
+				objects, c.remaining = 0, -1
+			}
 		}
 	}
 	if objects > 0 {
 		c.tell(objects, -1)
-	}
-	if c.known && c.depth == 0 && c.remaining >= 0 {
-		c.tell(0, c.remaining)
-		c.remaining = -1
 	}
 	return len(p), nil
 }

@@ -207,3 +207,32 @@ func TestParseVersions(t *testing.T) {
 		}
 	}
 }
+
+// TestShownNoMore: what was kept of everything is not shown where everything may not be read and it is not known which namespaces
+// there are, and the status does not say that it is.
+func TestShownNoMore(t *testing.T) { virtual(t, shownNoMore) }
+
+func shownNoMore(t *testing.T, server *apitest.Server) {
+	s := newShelf()
+	createNamespaces(t, server, "team-a")
+	server.Create(t, widgets, widget("team-a", "one"))
+	options := ResourceOptions{Namespaces: MatchingNamespaces([]string{"team-*"}, nil)}
+	keep(t, server, s, options)
+	deny(server, widgetsPath, namespacesPath)
+	f := newFactory(t, server, Options{Persistence: s, Defaults: options})
+	i := ask(t, f, widgets)
+	if err := f.Start(patient(t)); err != nil {
+		t.Fatal(err)
+	}
+	status := waitFor(t, i, func(s Status) bool { return s.Reason == ReasonForbidden })
+	time.Sleep(time.Second)
+	if status = i.Status(); len(i.GetStore().ListKeys()) > 0 || status.Resuming || status.Stale {
+		t.Errorf("it shows %v, and the status is %+v", i.GetStore().ListKeys(), status)
+	}
+	server.Repair()
+	i.Retry()
+	waitFor(t, i, func(s Status) bool { return s.State == StateSynced })
+	if got := i.GetStore().ListKeys(); len(got) != 1 {
+		t.Errorf("it shows %v", got)
+	}
+}

@@ -326,3 +326,40 @@ func keysWithin(s *shardStage) (names []string) {
 	}
 	return names
 }
+
+// TestShardIsListedAnew: where a pattern's namespaces may neither be read together nor told, nothing is followed, and nothing counts
+// as listed; nor does it when all may be read again, before it is.
+func TestShardIsListedAnew(t *testing.T) {
+	onShard(t, ResourceOptions{Namespaces: MatchingNamespaces([]string{"n*"}, nil)}, nil, func(s *shardStage) {
+		s.become(0, 1)
+		s.expect("at first", "add ns/x0", "add ns/x1")
+		listed := func(step string, want int) {
+			t.Helper()
+			synctest.Wait()
+			if got := s.informer.Status().Shard.Listed; len(got) != want {
+				t.Errorf("%s: listed is %v", step, got)
+			}
+		}
+		listed("at first", 1) // two that are one
+		deny(s.server, widgetsPath, namespacesPath)
+		s.server.CloseClientConnections()
+		time.Sleep(10 * time.Minute)
+		listed("nothing may be read", 0)
+		s.server.Create(s.T, widgets, inShard("late", 0))
+		s.server.Repair()
+		s.server.Break(apitest.Fault{Path: widgetsPath, Verb: "watch-list"}) // which is not answered
+		s.informer.Retry()
+		synctest.Wait()
+		listed("all may be read, and has not come", 0)
+		waiting, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err := s.informer.WaitForShard(waiting); err == nil {
+			t.Error("the shard is there, and the cache lacks an object of it")
+		}
+		s.server.Repair()
+		if err := s.informer.WaitForShard(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		s.shows("at last", "late", "x0", "x1")
+	}, 0)
+}

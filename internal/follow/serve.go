@@ -11,12 +11,10 @@ import (
 // about to end; so its errors say nothing.
 func (f *Follower) serve(ctx context.Context, g *generation) {
 	listed := func() { f.Health.Synced(g.number) }
-	if f.Shard != nil {
-		defer f.Shard.forget()
-	}
 	if f.Nothing {
 		if f.Shard != nil {
 			f.Shard.followNothing()
+			defer f.Shard.forget()
 		}
 		_ = f.Cache.RunEmpty(ctx, listed)
 		return
@@ -48,6 +46,7 @@ func (f *Follower) servePart(ctx context.Context, g *generation, listed func()) 
 
 // serveRanges lists and watches the ranges of a shard, as they come and go, until ctx ends.
 func (f *Follower) serveRanges(ctx context.Context, p *plan, listed func()) {
+	defer f.Shard.forget()
 	_ = f.Cache.RunChangingParts(ctx, listed, func(ctx context.Context) ([]informer.Part, bool) {
 		for ctx.Err() == nil {
 			changed := p.take(f.Namespaces.requested())
@@ -164,5 +163,8 @@ func (f *Follower) serveEach(ctx context.Context, g *generation, listed func(), 
 		news: make(chan struct{}, 1),
 	}
 	defer namespaces.Notify(each.notify)()
+	if f.Shard != nil {
+		defer f.Shard.forget()
+	}
 	_ = f.Cache.RunChangingParts(ctx, listed, each.next)
 }

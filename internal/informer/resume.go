@@ -176,7 +176,7 @@ func (r *resumption) commitKept(batch *store.Batch, version string) (bool, error
 	if !i.store.Restore(batch, version) {
 		return false, nil
 	}
-	i.mu.unconfirmed, i.mu.wholeOf = unconfirmed{all: true}, r.generation.past
+	i.mu.unconfirmed, i.mu.wholeOf = unconfirmed{all: true, past: r.generation.past}, r.generation.past
 	i.mu.log.reset(version)
 	return true, nil
 }

@@ -142,7 +142,7 @@ func (g *generation) commitKeptParts(batch *store.Batch, versions map[string]str
 	if !i.store.Restore(batch, "") {
 		return false, nil
 	}
-	i.mu.unconfirmed = unconfirmed{namespaces: map[string]bool{}}
+	i.mu.unconfirmed = unconfirmed{namespaces: map[string]bool{}, past: past}
 	resumes := &resumedParts{past: past}
 	for _, p := range parts {
 		if version := versions[p.namespace()]; version != "" {

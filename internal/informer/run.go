@@ -49,19 +49,28 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 // begin makes the next generation the one that may write, if the informer is in one of some states. The first one starts
 // the handlers.
 func (i *Informer) begin(ctx context.Context, cancel context.CancelFunc, from ...State) (*generation, error) {
+	g, hidden, err := i.take(ctx, cancel, from)
+	if hidden != nil {
+		hidden.Shows(false)
+	}
+	return g, err
+}
+
+// take is begin. It returns who showed what the generation before has not confirmed; nil: nobody did.
+func (i *Informer) take(ctx context.Context, cancel context.CancelFunc, from []State) (g *generation, hidden Past, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	next, err := step(i.mu.state, inputRun)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	fresh := i.mu.state == StateFresh
 	if !slices.Contains(from, i.mu.state) {
-		return nil, ErrStarted
+		return nil, nil, ErrStarted
 	}
 	i.mu.state = next
 	i.mu.generations++
-	g := &generation{
+	g = &generation{
 		informer:  i,
 		cancel:    cancel,
 		transform: i.mu.transform,
@@ -73,7 +82,7 @@ func (i *Informer) begin(ctx context.Context, cancel context.CancelFunc, from ..
 	if g.onError == nil {
 		g.onError = cache.DefaultWatchErrorHandler
 	}
-	i.dropUnconfirmedLocked() // which the generation before has not confirmed
+	hidden = i.dropUnconfirmedLocked() // which the generation before has not confirmed
 	i.mu.wholeOf, i.mu.kept = nil, nil
 	i.mu.current = g
 	i.workers.Add(1)
@@ -84,7 +93,7 @@ func (i *Informer) begin(ctx context.Context, cancel context.CancelFunc, from ..
 			i.startLocked(r)
 		}
 	}
-	return g, nil
+	return g, hidden, nil
 }
 
 // end takes the right to write from the generation.

@@ -10,6 +10,7 @@ import (
 type unconfirmed struct {
 	all        bool
 	namespaces map[string]bool
+	past       Past // that shows it
 }
 
 func (u *unconfirmed) any() bool { return u.all || len(u.namespaces) > 0 }
@@ -55,16 +56,21 @@ func (n notification) item() Item {
 	}
 }
 
-// dropUnconfirmedLocked empties the store of what was kept and is not confirmed. No handler knows of it.
-func (i *Informer) dropUnconfirmedLocked() {
+// dropUnconfirmedLocked empties the store of what was kept and is not confirmed. No handler knows of it. It returns who is to be
+// told, with no lock held, that it is not shown any more; nil: nobody is.
+func (i *Informer) dropUnconfirmedLocked() Past {
 	was := i.mu.unconfirmed
 	i.mu.unconfirmed = unconfirmed{}
+	if !was.any() {
+		return nil
+	}
 	if was.all {
 		i.clearLocked()
 	}
 	for namespace := range was.namespaces {
 		i.removeLocked(namespace+"/", func(string) bool { return true })
 	}
+	return was.past
 }
 
 // newToHandlers turns the changes of a list, where what was there before was never told to anybody.

@@ -30,7 +30,7 @@ type collected struct {
 // that says that they cannot be had. That event is for the reflector, which knows what follows from it.
 func (w *inline) collect(ctx context.Context, from watch.Interface) watch.Interface {
 	c := &collected{transform: w.Transformer(), keyOf: w.informer.keyOf}
-	c.items = make([]any, 0, w.informer.store.Snapshot().Len()) // about as many as there are already
+	c.items = make([]any, 0, w.held()) // about as many as there are already
 	last := &lastEvent{Interface: from, events: make(chan watch.Event, 1)}
 	returns := false
 	defer func() {
@@ -41,6 +41,24 @@ func (w *inline) collect(ctx context.Context, from watch.Interface) watch.Interf
 	w.collectTo(ctx, c, last)
 	returns = true
 	return last
+}
+
+// held is about how many objects the store has of what is listed. Where parts share a store, what it has of others does not count:
+// each that lists would make room for all.
+func (w *inline) held() int {
+	now := w.informer.store.Snapshot()
+	p, ok := w.target.(*part)
+	switch {
+	case !ok, p.isWhole():
+		return now.Len()
+	case p.selection != nil:
+		return 0
+	}
+	byNamespace, ok := now.Index(cache.NamespaceIndex)
+	if !ok {
+		return 0
+	}
+	return byNamespace.Count(p.namespace())
 }
 
 // collectTo is collect with what is collected, and where the last event goes: none does when ctx has ended, as the reflector

@@ -228,3 +228,26 @@ func TestRunPartsNeedsParts(t *testing.T) {
 		t.Errorf("running nothing ends with %v", err)
 	}
 }
+
+// TestRoomForAList: what a watch-list makes room for before it has come is what there is of the part, and not of all.
+func TestRoomForAList(t *testing.T) {
+	f := newFeed(t, Options{Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}})
+	parts, _ := f.parts("a", "b")
+	f.listPart(parts[0], 1, in("a", object("x", 1)))
+	f.listPart(parts[1], 1, in("b", object("x", 1)), in("b", object("y", 1)))
+	shard := &part{generation: f.g, selection: ofInitials("a")}
+	for what, tt := range map[string]struct {
+		target target
+		want   int
+	}{
+		"everything": {f.g, 3}, "a": {parts[0], 1}, "b": {parts[1], 2}, "one of several ranges": {shard, 0},
+	} {
+		if got := (&inline{generation: f.g, target: tt.target}).held(); got != tt.want {
+			t.Errorf("%s: room for %d objects, want %d", what, got, tt.want)
+		}
+	}
+	f.g.partsOfSet = 1
+	if got := (&inline{generation: f.g, target: shard}).held(); got != 3 {
+		t.Errorf("the only range: room for %d objects", got)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -96,9 +97,13 @@ func (k *Keeper) Run(ctx context.Context) {
 		return // the end came first
 	}
 	for {
-		k.reconcile()
+		var again <-chan time.Time
+		if k.reconcile() {
+			again = time.After(doubtPause)
+		}
 		select {
 		case <-k.changed:
+		case <-again:
 		case <-ctx.Done():
 			return
 		}
@@ -152,9 +157,14 @@ func (k *Keeper) Reconciled() bool {
 	return k.mu.reconciled
 }
 
-// reconcile keeps what is selected among the types that there are now, and nothing else.
-func (k *Keeper) reconcile() {
-	wanted, problems := k.wanted(k.options.Tracker.Snapshot().Catalog())
+// doubtPause is between looks at types of which discovery could not say whether they are there: that it can again is no change of
+// a type, so that nobody tells of it. It is a variable for the sake of tests.
+var doubtPause = 30 * time.Second
+
+// reconcile keeps what is selected among the types that there are now, and nothing else. It reports whether it is not known of
+// some whether they are there.
+func (k *Keeper) reconcile() (doubtful bool) {
+	wanted, problems, doubtful := k.wanted(k.options.Tracker.Snapshot().Catalog())
 	for _, kept := range k.Types() {
 		gr := kept.GVR.GroupResource()
 		r, ok := wanted[gr]
@@ -189,10 +199,12 @@ func (k *Keeper) reconcile() {
 			k.options.Refused(name, problems[name])
 		}
 	}
+	return doubtful
 }
 
-// wanted are the types that are selected and can be kept, and what is selected and cannot be, by name.
-func (k *Keeper) wanted(catalog *discovery.Catalog) (types map[schema.GroupResource]discovery.Resource, problems map[string]error) {
+// wanted are the types that are selected and can be kept, and what is selected and cannot be, by name. doubtful says that there are
+// others of which discovery does not know whether they are there. That there is a definition is said by itself.
+func (k *Keeper) wanted(catalog *discovery.Catalog) (types map[schema.GroupResource]discovery.Resource, problems map[string]error, doubtful bool) {
 	types = map[schema.GroupResource]discovery.Resource{}
 	selected, problems := k.options.Selection.Types(catalog)
 	for _, s := range selected {
@@ -206,12 +218,13 @@ func (k *Keeper) wanted(catalog *discovery.Catalog) (types map[schema.GroupResou
 		case err != nil && !s.Many:
 			problems[s.Name] = err
 		case err != nil:
-		case s.Many && s.Stale && !kept: // it is not known whether it is there
+		case s.Many && s.Stale && s.CRDUID == "" && !kept:
+			doubtful = true
 		default:
 			types[gr] = s.Resource
 		}
 	}
-	return types, problems
+	return types, problems, doubtful
 }
 
 // acquire begins to keep a type.

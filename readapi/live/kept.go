@@ -20,6 +20,9 @@ type kept struct {
 	set      dynamicinformer.IndexSet // of indexes
 	checks   checks
 
+	// over is closed when the type is not served from the informer any more: that has stopped, or is kept no longer.
+	over chan struct{}
+
 	mu struct {
 		sync.Mutex
 		// typ is how the type is served, and ended is closed when that changes; nil as long as it is not known.
@@ -34,6 +37,34 @@ type kept struct {
 			from, version uint64
 			epoch         int
 		}
+	}
+}
+
+// end has the type not be served from the informer any more, and ends the watches. It may be called again.
+func (k *kept) end() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.isOver() {
+		close(k.over)
+	}
+	k.redefineLocked()
+}
+
+func (k *kept) isOver() bool {
+	select {
+	case <-k.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// untilStopped ends with the informer: what it shows would be what was there then, for good.
+func (k *kept) untilStopped() {
+	select {
+	case <-k.informer.Stopped():
+		k.end()
+	case <-k.over:
 	}
 }
 
@@ -64,6 +95,9 @@ func (k *kept) redefineLocked() {
 func (k *kept) served() (readapi.Type, <-chan struct{}, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.isOver() {
+		return readapi.Type{}, nil, false
+	}
 	if k.mu.typ == nil {
 		t, spec, ok := k.server.typeOf(k.gvr)
 		if !ok {

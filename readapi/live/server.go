@@ -110,7 +110,8 @@ func (s *Server) Close() {
 }
 
 // Keep serves the type of an informer of the factory from its cache, with these indexes, which the informer has. Another
-// informer of the type takes the place of an earlier one. It fails for views that are no copy of the type, see
+// informer of the type takes the place of an earlier one. Once the informer has stopped, the type is no longer served from its
+// cache, and its watches end. Keep fails for views that are no copy of the type, see
 // dynamicinformer.Informer.KeepHistory, and for shards other than that of Options.Sharding.
 func (s *Server) Keep(informer *dynamicinformer.Informer, indexes ...*indexers.Index) error {
 	if shard := informer.Shard(); shard != nil && shard != s.options.Sharding.shard() {
@@ -119,14 +120,18 @@ func (s *Server) Keep(informer *dynamicinformer.Informer, indexes ...*indexers.I
 	if err := informer.KeepHistory(s.options.History); err != nil {
 		return err
 	}
-	k := &kept{server: s, informer: informer, gvr: informer.GVR(), indexes: indexes, set: indexers.CompileIndexes(indexes...)}
+	k := &kept{
+		server: s, informer: informer, gvr: informer.GVR(), indexes: indexes, set: indexers.CompileIndexes(indexes...),
+		over: make(chan struct{}),
+	}
 	k.checks.timeout = s.options.FreshTimeout
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if before := s.mu.kept[k.gvr.GroupResource()]; before != nil {
-		defer before.redefine()
+		defer before.end()
 	}
 	s.mu.kept[k.gvr.GroupResource()] = k
+	go k.untilStopped() // ended with the informer, or when it is kept no longer
 	return nil
 }
 
@@ -137,7 +142,7 @@ func (s *Server) Drop(gr schema.GroupResource) {
 	delete(s.mu.kept, gr)
 	s.mu.Unlock()
 	if k != nil {
-		k.redefine()
+		k.end()
 	}
 }
 

@@ -140,13 +140,13 @@ func (s *Server) typeOf(gvr schema.GroupVersionResource) (t readapi.Type, spec s
 
 // WaitForSync waits until a type is served from the cache: it is kept, its informer has synced, and it is known how it is
 // served, for which CustomResourceDefinitions have to be readable. The error is the context's cause, or says that the type is
-// not kept.
+// not kept, or not any more; it is an ErrStopped when its informer has stopped.
 func (s *Server) WaitForSync(ctx context.Context, gr schema.GroupResource) error {
-	k := s.keeper(gr)
-	if k == nil {
-		return fmt.Errorf("live: %s is not kept", gr)
-	}
 	for {
+		k := s.keeper(gr)
+		if k == nil {
+			return fmt.Errorf("live: %s is not kept", gr)
+		}
 		_, _, types := s.types.lookup(gr)
 		definitions, objects := s.definitions.Informer().History(), k.informer.History()
 		if k.collection() != nil {
@@ -156,6 +156,10 @@ func (s *Server) WaitForSync(ctx context.Context, gr schema.GroupResource) error
 		case <-types:
 		case <-definitions.Next:
 		case <-objects.Next:
+		case <-k.over:
+			if s.keeper(gr) == k {
+				return fmt.Errorf("live: the informer of %s: %w", gr, dynamicinformer.ErrStopped)
+			}
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

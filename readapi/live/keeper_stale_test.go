@@ -1,0 +1,105 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/readapi"
+	"github.com/crdcache/crdcache/readapi/testcluster"
+)
+
+// doubtful is a cluster whose discovery calls all groups stale while it is in doubt.
+type doubtful struct {
+	http.Handler
+	doubts atomic.Bool
+}
+
+func (d *doubtful) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if path := strings.TrimRight(r.URL.Path, "/"); path != "/apis" && path != "/api" {
+		d.Handler.ServeHTTP(w, r)
+		return
+	}
+	r.Header.Del("If-None-Match")
+	r.Header.Del("Accept-Encoding")
+	answer := httptest.NewRecorder()
+	d.Handler.ServeHTTP(answer, r)
+	w.Header().Set("Content-Type", answer.Header().Get("Content-Type"))
+	text := answer.Body.String()
+	if d.doubts.Load() {
+		text = strings.ReplaceAll(text, `"freshness":"Current"`, `"freshness":"Stale"`)
+	}
+	if !json.Valid([]byte(text)) {
+		http.Error(w, text, http.StatusInternalServerError)
+		return
+	}
+	_, _ = w.Write([]byte(text))
+}
+
+// TestKeeperInDoubt: a pattern has the types that there are definitions of, whatever discovery says of their group, and
+// others as soon as discovery knows of them, although nothing of them has changed.
+func TestKeeperInDoubt(t *testing.T) {
+	doubtPause = 10 * time.Millisecond
+	t.Cleanup(func() { doubtPause = 30 * time.Second })
+	cluster, err := testcluster.New(t.Context(), testcluster.Options{Paths: []string{"../../testdata/crds", "../../testdata/objects"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := &doubtful{Handler: cluster}
+	front.doubts.Store(true)
+	config := readapi.Config(front)
+	s := &scene{T: t, cluster: cluster}
+	ctx, cancel := context.WithCancel(context.Background())
+	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
+	s.ok(err)
+	s.factory, err = dynamicinformer.New(dynamicinformer.Options{Config: config, Types: tracker.Types()})
+	s.ok(err)
+	s.server, err = New(Options{Factory: s.factory, Types: tracker.Types(), Config: config})
+	s.ok(err)
+	selection, err := discovery.NewSelection("*."+demo, "*.apiextensions.k8s.io")
+	s.ok(err)
+	told := make(chan string, 100)
+	keeper, err := NewKeeper(KeeperOptions{
+		Server: s.server, Tracker: tracker, Selection: selection, Kept: func(r discovery.Resource) { told <- r.GVR.Resource },
+	})
+	s.ok(err)
+	s.ok(s.factory.Start(ctx))
+	ended := make(chan struct{}, 2)
+	go func() { _ = tracker.Run(ctx); ended <- struct{}{} }() // both ended by cancel
+	go func() { keeper.Run(ctx); ended <- struct{}{} }()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+		<-ended
+		s.server.Close()
+		s.ok(s.factory.Shutdown(context.Background()))
+	})
+	expect := func(wants ...string) {
+		t.Helper()
+		for _, want := range wants {
+			select {
+			case got := <-told:
+				if got != want {
+					t.Errorf("%s is kept, want %s", got, want)
+				}
+			case <-t.Context().Done():
+				t.Fatalf("%s is not kept", want)
+			}
+		}
+	}
+	expect("environments", "releases", "routes", "workloads")
+	if _, ok := keeper.Type(crd.GVR.GroupResource()); ok {
+		t.Error("a type is kept that may not be there")
+	}
+	front.doubts.Store(false)
+	tracker.Refresh()
+	expect("customresourcedefinitions")
+}

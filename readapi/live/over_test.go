@@ -1,0 +1,64 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// TestStoppedInformer: what an informer shows that has stopped is what was there then. It is served no more, and its watches end.
+func TestStoppedInformer(t *testing.T) {
+	s := newScene(t, Options{})
+	w := s.watch("/apis/" + demo + "/v1/environments?watch=true&resourceVersion=" + s.put("moon-1", "dev").GetResourceVersion())
+	s.ok(s.factory.Shutdown(context.Background()))
+	for { // until its end
+		if _, ok := w.next(); !ok {
+			break
+		}
+	}
+	s.put("moon-2", "dev")
+	answer := ask(t, s.server, "/apis/"+demo+"/v1/environments/moon-2?resourceVersion=0")
+	if answer.Code != 200 || answer.Header().Get(ServedHeader) != servedByCluster {
+		t.Errorf("what came later: %d, served by the %s", answer.Code, answer.Header().Get(ServedHeader))
+	}
+	if err := s.server.WaitForSync(t.Context(), environments.GroupResource()); !errors.Is(err, dynamicinformer.ErrStopped) {
+		t.Errorf("waiting for what has stopped: %v", err)
+	}
+}
+
+// TestWaitingEnds: who waits for a type that is dropped meanwhile is told, and who waits for one that another informer takes the
+// place of waits for that.
+func TestWaitingEnds(t *testing.T) {
+	s := newScene(t, Options{})
+	absent := schema.GroupVersionResource{Group: demo, Version: "v1", Resource: "absents"}
+	informer, err := s.factory.ForResource(absent)
+	s.ok(err)
+	s.ok(s.server.Keep(informer))
+	done := make(chan error, 1)
+	wait := func(gvr schema.GroupVersionResource) {
+		begun := make(chan struct{})
+		go func() { // ended by what the test does next
+			close(begun)
+			done <- s.server.WaitForSync(context.Background(), gvr.GroupResource())
+		}()
+		<-begun
+	}
+	wait(absent)
+	s.server.Drop(absent.GroupResource())
+	if err := <-done; err == nil {
+		t.Error("a type that was dropped is served")
+	}
+	workload, err := s.factory.ForResource(workloads)
+	s.ok(err)
+	later := workloads.GroupResource().WithVersion("v0") // which is not there
+	informer, err = s.factory.ForResource(later)
+	s.ok(err)
+	s.ok(s.server.Keep(informer))
+	wait(workloads)
+	s.ok(s.server.Keep(workload))
+	s.ok(<-done)
+}

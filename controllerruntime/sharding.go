@@ -131,14 +131,17 @@ func (s *Sharding) shardOf(value string) int {
 
 // acquired has the caches follow more shards. Reconcilers wait until all that they may read is there.
 func (s *Sharding) acquired(ctx context.Context, tenures []*shard.Tenure) {
-	for _, t := range tenures {
-		h := newHeldShard(t)
-		s.mu.Lock()
-		s.mu.holds[t.Shard()] = h
-		s.mu.Unlock()
+	held := make([]*heldShard, len(tenures))
+	s.mu.Lock()
+	for k, t := range tenures {
+		held[k] = newHeldShard(t)
+		s.mu.holds[t.Shard()] = held[k]
+	}
+	s.mu.Unlock()
+	s.setRanges()
+	for _, h := range held { // informers that are made from now on begin with these ranges
 		go s.awaitCaches(h) // ended with the tenure
 	}
-	s.setRanges()
 	klog.FromContext(ctx).V(2).Info("Shards were acquired", "shards", len(tenures))
 }
 
@@ -194,22 +197,13 @@ func (s *Sharding) awaitCaches(h *heldShard) {
 	}
 }
 
-// informers returns the sharded informers that the cache has.
+// informers returns the sharded informers of the cache, those included of what is being made: they may have synced with fewer
+// ranges.
 func (s *Sharding) informers() []*dynamicinformer.Informer {
 	s.mu.Lock()
 	c := s.mu.cache
 	s.mu.Unlock()
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	var sharded []*dynamicinformer.Informer
-	for _, r := range c.mu.resources {
-		for _, v := range r.views {
-			if v.informer().Shard() == s.shards {
-				sharded = append(sharded, v.informer())
-			}
-		}
-	}
-	return sharded
+	return slices.DeleteFunc(c.factory.Informers(), func(i *dynamicinformer.Informer) bool { return i.Shard() != s.shards })
 }
 
 // awaitRange waits until an informer has the objects of a range, has stopped, or follows a type that is not there: then it has none.

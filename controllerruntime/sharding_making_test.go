@@ -1,0 +1,124 @@
+package controllerruntime
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/shard"
+)
+
+// heldAssigner hands out shards when it is told to.
+type heldAssigner struct {
+	*shard.Fixed
+	begin, begun chan struct{}
+}
+
+func (a *heldAssigner) Run(ctx context.Context, h shard.Handler) error {
+	<-a.begin
+	acquired := h.Acquired
+	h.Acquired = func(tenures []*shard.Tenure) {
+		acquired(tenures)
+		close(a.begun)
+	}
+	return a.Fixed.Run(ctx, h)
+}
+
+// slowSelector holds up who looks at it, from when it is armed.
+type slowSelector struct {
+	labels.Selector
+	armed           atomic.Bool
+	looked, release chan struct{}
+	once            sync.Once
+}
+
+func (s *slowSelector) String() string {
+	if s.armed.Load() {
+		s.once.Do(func() { close(s.looked) })
+		<-s.release
+	}
+	return s.Selector.String()
+}
+
+// TestShardAwaitsWhatIsBeingMade: an informer that has synced with fewer ranges is waited for before a new shard is worked on, also
+// where the type that it is of, in several namespaces, is only being made.
+func TestShardAwaitsWhatIsBeingMade(t *testing.T) {
+	const path = "/api/v1/namespaces/a/configmaps"
+	server := newServer(t)
+	server.Create(t, configMaps, configMap("a", "x"))
+	fixed, err := shard.Static(0, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	assigner := &heldAssigner{fixed, make(chan struct{}), make(chan struct{})}
+	sharding, err := NewSharding(ShardingOptions{Assigner: assigner, Key: dynamicinformer.ShardByNamespace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow := &slowSelector{Selector: labels.SelectorFromSet(labels.Set{"k": "v"}), looked: make(chan struct{}), release: make(chan struct{})}
+	c := newCache(t, server, cache.Options{ByObject: map[client.Object]cache.ByObject{
+		&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{"a": {}, "b": {LabelSelector: slow}}},
+	}}, Options{Sharding: sharding})
+	start(t, c)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 2)
+	go func() { ended <- sharding.Start(ctx) }() // ended by cancel
+	slow.armed.Store(true)
+	go func() { // ended by release
+		_, err := c.GetInformer(ctx, &corev1.ConfigMap{}, cache.BlockUntilSynced(false))
+		ended <- err
+	}()
+	<-slow.looked
+	first := c.Factory().Informers()[0]
+	if err := first.WaitForSync(t.Context()); err != nil { // with no ranges
+		t.Fatal(err)
+	}
+	server.Break(hanging(path))
+	close(assigner.begin)
+	<-assigner.begun
+	server.AwaitRequest(t, path)
+	slow.armed.Store(false)
+	close(slow.release)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	var found atomic.Bool
+	reconciler := sharding.Reconciler(&corev1.ConfigMap{}, reconcile.Func(func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+		if err := c.Get(ctx, r.NamespacedName, &corev1.ConfigMap{}); err != nil {
+			t.Errorf("what is there: %v", err)
+		}
+		found.Store(true)
+		return reconcile.Result{}, nil
+	}))
+	work := func() {
+		t.Helper()
+		if _, err := reconciler.Reconcile(ctx, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "a", Name: "x"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 20 {
+		work()
+		time.Sleep(time.Millisecond) // for what would be ready too early
+	}
+	server.Repair()
+	server.CloseClientConnections()
+	first.Retry()
+	for !found.Load() {
+		work()
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+}

@@ -206,7 +206,7 @@ func cellText(value any) string {
 	if value == nil {
 		return ""
 	}
-	text := fmt.Sprint(value)
+	text := fmt.Sprint(printcolumn.Decoded(value))
 	if len(text) > maxCell {
 		text = strings.ToValidUTF8(text[:maxCell], "") + "…"
 	}

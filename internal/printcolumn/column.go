@@ -4,6 +4,7 @@ package printcolumn
 import (
 	"bytes"
 	"reflect"
+	"strconv"
 
 	metatable "k8s.io/apimachinery/pkg/api/meta/table"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -103,6 +104,19 @@ func typed(columnType string, value any) any {
 		}
 	}
 	return nil
+}
+
+// Decoded is a cell as a client has it that reads a table: a number without a fraction is an int64, if it is one in JSON.
+func Decoded(cell any) any {
+	number, ok := cell.(float64)
+	if !ok {
+		return cell
+	}
+	whole, err := strconv.ParseInt(strconv.FormatFloat(number, 'f', -1, 64), 10, 64)
+	if err != nil {
+		return number
+	}
+	return whole
 }
 
 // age turns a timestamp into how long ago it was.

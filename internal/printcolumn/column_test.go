@@ -1,10 +1,13 @@
 package printcolumn
 
 import (
+	"encoding/json"
+	"math"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
 func TestCell(t *testing.T) {
@@ -62,5 +65,24 @@ func TestNew(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"Age"}, names(New(nil))); diff != "" {
 		t.Errorf("without any (-want +got):\n%s", diff)
+	}
+}
+
+// TestDecoded: cells are what a client makes of their JSON.
+func TestDecoded(t *testing.T) {
+	for _, cell := range []any{
+		nil, "2", true, int64(7), 0.0, 3.0, -3.0, 2e6, 2.5, -1e-7, 1e15, 9007199254740993.0, 1234567890123456789.0, 9.3e18, -9.3e18, 1e20, 1e21, 1e300, math.Copysign(0, -1),
+	} {
+		text, err := json.Marshal(cell)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want any
+		if err := utiljson.Unmarshal(text, &want); err != nil {
+			t.Fatal(err)
+		}
+		if got := Decoded(cell); got != want {
+			t.Errorf("%v is %T %v, want %T %v", cell, got, got, want, want)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/readapi"
 )
 
 // shortRuntimeDir is where servers listen: the paths of sockets have to be short.
@@ -129,6 +131,34 @@ func TestServeEndsWhenIdle(t *testing.T) {
 	shortRuntimeDir(t)
 	if code := <-serve(t, io.Discard, "gz", "--idle", "1ms", "-s", newShop(t).URL); code != exit.OK {
 		t.Errorf("it ends with %d", code)
+	}
+}
+
+// TestServeShowsNumbers: large numbers are shown as kubectl does, whoever has computed them.
+func TestServeShowsNumbers(t *testing.T) {
+	shortRuntimeDir(t)
+	storage := readapi.NewStorage(readapi.StorageOptions{})
+	for _, text := range []string{
+		strings.Replace(roomCRD, "{name: Floor, type: integer,", "{name: Floor, type: number,", 1),
+		"{apiVersion: example.com/v1, kind: Room, metadata: {name: a, namespace: web}, spec: {floor: 2000000}}",
+		"{apiVersion: example.com/v1, kind: Room, metadata: {name: b, namespace: web}, spec: {floor: 2.5}}",
+	} {
+		var object unstructured.Unstructured
+		if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := storage.Apply(&object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server := httptest.NewServer(readapi.NewHandler(storage, readapi.HandlerOptions{}))
+	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	serve(t, io.Discard, "rooms", "-s", server.URL)
+	awaitServer(t, server.URL, 1)
+	for _, args := range [][]string{{"dump", "rooms", "-n", "web", "--no-headers"}, {"query", "rooms", "-n", "web", "--no-headers"}} {
+		for _, cache := range []string{"auto", "none"} {
+			crdcache(t, append(args, "--cache", cache, "-s", server.URL)...).expect(t, exit.OK, "a     2000000\nb     2.5\n")
+		}
 	}
 }
 

@@ -36,7 +36,7 @@ func safe(cell any) any {
 	if text, ok := cell.(string); ok {
 		return printable(text)
 	}
-	return cell
+	return printcolumn.Decoded(cell)
 }
 
 // printable replaces the control characters that the table printer lets through to the terminal: among

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/apiserver/pkg/server/healthz"
@@ -46,7 +47,8 @@ func userAuthorities(options *genericoptions.DelegatingAuthenticationOptions) (*
 	ctx, cancel := context.WithTimeout(context.Background(), authoritiesTime)
 	defer cancel()
 	told, err := client.CoreV1().ConfigMaps(authoritiesNamespace).Get(ctx, authoritiesName, metav1.GetOptions{})
-	if err == nil && told.Data[authoritiesKey] == "" || err != nil && options.TolerateInClusterLookupFailure {
+	none := err == nil && told.Data[authoritiesKey] == "" || apierrors.IsNotFound(err) // by an API server without any
+	if none || err != nil && options.TolerateInClusterLookupFailure {
 		return nil, nil
 	}
 	provider, err := dynamiccertificates.NewDynamicCAFromConfigMapController("client-ca", authoritiesNamespace, authoritiesName, authoritiesKey, client)

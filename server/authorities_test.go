@@ -157,12 +157,42 @@ func TestUsersOfTheFirstMoment(t *testing.T) {
 	}
 }
 
+// TestNoAuthorities: the server does not wait for authorities that its cluster does not have.
+func TestNoAuthorities(t *testing.T) {
+	for name, data := range map[string]map[string]any{"no ConfigMap": nil, "none in it": {"requestheader-client-ca-file": "a"}} {
+		memory, err := testcluster.New(t.Context(), testcluster.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if data != nil {
+			if err := memory.Load(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": authoritiesName, "namespace": authoritiesNamespace}, "data": data,
+			}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		api := httptest.NewServer(memory)
+		defer api.Close()
+		options := NewOptions().Authentication
+		options.RemoteKubeConfigFile = kubeconfig(t, api)
+		if found, err := userAuthorities(options); err != nil || !found.known() || options.ClientCert.CAContentProvider != nil {
+			t.Errorf("%s: known: %v, %v", name, found.known(), err)
+		}
+	}
+}
+
+// kubeconfig writes one for a server, and returns its path.
+func kubeconfig(t *testing.T, api *httptest.Server) string {
+	t.Helper()
+	return write(t, fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: a, cluster: {server: %q}}]\ncontexts: [{name: a, context: {cluster: a}}]\ncurrent-context: a\n", api.URL))
+}
+
 // startServer runs a server of a cluster until the test ends, and returns where it listens.
 func startServer(t *testing.T, cluster http.Handler) (address string) {
 	t.Helper()
 	api := httptest.NewServer(cluster)
 	options := NewOptions()
-	options.Kubeconfig = write(t, fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: a, cluster: {server: %q}}]\ncontexts: [{name: a, context: {cluster: a}}]\ncurrent-context: a\n", api.URL))
+	options.Kubeconfig = kubeconfig(t, api)
 	options.Config.Types = []string{"namespaces"}
 	options.SecureServing.BindAddress, options.SecureServing.BindPort = net.IPv4(127, 0, 0, 1), 0
 	s, err := New(options)

@@ -10,6 +10,7 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/component-base/cli/flag"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
@@ -58,8 +59,18 @@ func NewOptions() *Options {
 	}
 }
 
-// AddFlags adds the flags.
+// AddFlags adds the flags of all sections.
 func (o *Options) AddFlags(set *pflag.FlagSet) {
+	sections := o.Flags()
+	for _, name := range sections.Order {
+		set.AddFlagSet(sections.FlagSet(name))
+	}
+}
+
+// Flags returns the flags in sections, for help: those of crdcached come first.
+func (o *Options) Flags() flag.NamedFlagSets {
+	var sections flag.NamedFlagSets
+	set := sections.FlagSet("crdcached")
 	set.StringVar(&o.Kubeconfig, "kubeconfig", "", "Kubeconfig of the cluster that is kept. Default: the service account of the pod.")
 	set.StringVar(&o.flags.file, "config", "", "File with a ServerConfig. Other flags take precedence over it.")
 	set.StringSliceVar(&o.flags.types, "type", nil, "Type to keep, as kubectl takes it, or a pattern such as '*.example.com'. May be repeated.")
@@ -72,11 +83,13 @@ func (o *Options) AddFlags(set *pflag.FlagSet) {
 	set.DurationVar(&o.RequestTimeout, "request-timeout", o.RequestTimeout, "How long a request other than a watch may take.")
 	set.IntVar(&o.MaxRequestsInFlight, "max-requests-inflight", o.MaxRequestsInFlight, "How many requests other than watches may be under way; 0: no limit.")
 	set.DurationVar(&o.ShutdownDelay, "shutdown-delay-duration", o.ShutdownDelay, "How long to go on serving while /readyz fails, after the end was asked for.")
+	set = sections.FlagSet("secure serving")
 	o.SecureServing.AddFlags(set)
 	set.Lookup("secure-port").Usage = "The port to serve HTTPS on; 0: a free one, which the log tells."
-	o.Authentication.AddFlags(set)
-	o.Authorization.AddFlags(set)
-	o.Audit.AddFlags(set)
+	o.Authentication.AddFlags(sections.FlagSet("authentication"))
+	o.Authorization.AddFlags(sections.FlagSet("authorization"))
+	o.Audit.AddFlags(sections.FlagSet("audit"))
+	return sections
 }
 
 // Complete reads the config file that the flags of a set name, puts the other flags over it, and says what is wrong.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -31,16 +32,20 @@ func main() {
 // run serves until ctx ends.
 func run(ctx context.Context, args []string) error {
 	options, logging := server.NewOptions(), logs.NewOptions()
+	sections := options.Flags()
+	logsapi.AddFlags(logging, sections.FlagSet("logs"))
+	printVersion := sections.FlagSet("crdcached").Bool("version", false, "Print the version, and end.")
 	set := pflag.NewFlagSet("crdcached", pflag.ContinueOnError)
 	set.SetNormalizeFunc(flag.WordSepNormalizeFunc)
-	options.AddFlags(set)
-	logsapi.AddFlags(logging, set)
-	printVersion := set.Bool("version", false, "Print the version, and end.")
+	for _, name := range sections.Order {
+		set.AddFlagSet(sections.FlagSet(name))
+	}
+	set.Usage = func() { printHelp(os.Stdout, sections) }
 	if err := set.Parse(args); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			return nil
 		}
-		return err
+		return fmt.Errorf("%w; see crdcached --help", err)
 	}
 	if set.NArg() > 0 {
 		return fmt.Errorf("%q is no flag: types are named by --type", set.Arg(0))
@@ -60,4 +65,12 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	return s.Run(ctx)
+}
+
+// printHelp prints the flags in sections.
+func printHelp(w io.Writer, sections flag.NamedFlagSets) {
+	fmt.Fprint(w, "crdcached keeps types of a cluster in memory, and serves them as the Kubernetes API to whom may read them.\n\n"+
+		"  crdcached --config crdcached.yaml --tls-cert-file tls.crt --tls-private-key-file tls.key\n"+
+		"  crdcached --kubeconfig ~/.kube/config --type '*.example.com' --bind-address 127.0.0.1\n")
+	flag.PrintSections(w, sections, 0) // lines are not wrapped
 }

@@ -57,6 +57,8 @@ type keeper struct {
 		saved *keptContent
 		// of is what saved was brought by.
 		of *past
+		// answered is how many requests had been answered when it was last known that the cluster is the same as at first.
+		answered int64
 		// due is when to try again after a number of failures.
 		due      time.Time
 		failures int
@@ -276,9 +278,10 @@ func (k *keeper) saveLocked() {
 		k.tellRecalled(of)
 		return
 	}
-	k.saving <- struct{}{} // given back by whoever saves, in as much time as that takes
+	taken, answered := time.Now(), k.informer.health.Answered() // and so of all that has brought the content
+	k.saving <- struct{}{}                                      // given back by whoever saves, in as much time as that takes
 	defer func() { <-k.saving }()
-	at, err := k.save(now, of)
+	at, err := k.save(now, of, answered, taken)
 	if err != nil {
 		k.mine.failures++
 		pause := min(k.interval<<min(k.mine.failures, 10), longestPause)
@@ -306,11 +309,17 @@ func (k *keeper) tellRecalled(of *past) {
 // errNoCluster is for a server that is not told apart from others.
 var errNoCluster = errors.New("it is not known which cluster this is: the namespace kube-system cannot be read, and the client is not one of this package")
 
-func (k *keeper) save(now *keptContent, of *past) (Checkpoint, error) {
-	uid, err := k.cluster.id(context.Background()) // which has patience of its own
+// save saves a content that was taken then, and brought by no more than that many answers.
+func (k *keeper) save(now *keptContent, of *past, answered int64, taken time.Time) (Checkpoint, error) {
+	since := taken
+	if k.mine.answered == answered {
+		since = time.Time{} // all of it came from where the last one did
+	}
+	uid, err := k.cluster.id(context.Background(), since, 0) // which has patience of its own
 	if err != nil {
 		return Checkpoint{}, err
 	}
+	k.mine.answered = answered
 	if uid == "" && k.cluster.endpoint == "" {
 		return Checkpoint{}, errNoCluster
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -53,12 +54,17 @@ func (p *past) Recall(ctx context.Context, answered bool) *informer.Kept {
 
 func (p *past) recall(ctx context.Context, answered bool) (*informer.Kept, error) {
 	if answered && p.passedOn.Load() { // it is shown already
-		uid, err := p.cluster.id(ctx)
+		uid, err := p.cluster.id(ctx, time.Now(), sameCluster)
 		if err != nil || !p.cluster.is(*p.at, uid) {
 			return nil, err
 		}
 		p.verified.Store(true)
 		return &informer.Kept{ResourceVersion: p.at.ResourceVersion}, nil
+	}
+	var uid types.UID
+	var unknown error
+	if answered { // also where nothing is kept: what follows is of this cluster, or of another one when it is saved
+		uid, unknown = p.cluster.id(ctx, time.Now(), sameCluster)
 	}
 	if err := p.claimLocked(); err != nil {
 		return nil, err
@@ -67,15 +73,10 @@ func (p *past) recall(ctx context.Context, answered bool) (*informer.Kept, error
 	if err != nil || !ok || !p.fits(at) {
 		return nil, err
 	}
-	fits := p.cluster.mayBe(at)
-	if answered {
-		uid, err := p.cluster.id(ctx)
-		if err != nil {
-			return nil, err
-		}
-		fits = p.cluster.is(at, uid)
-	}
-	if !fits {
+	switch {
+	case unknown != nil:
+		return nil, unknown
+	case answered && !p.cluster.is(at, uid), !answered && !p.cluster.mayBe(at):
 		return nil, nil
 	}
 	items, err := p.load(at)

@@ -31,6 +31,8 @@ type counts struct {
 	failures map[Failure]int64 // nil: there are none
 	lists    int64
 	listTime time.Duration
+	// answered counts the requests that the server accepted.
+	answered int64
 }
 
 // verbCount is how many requests of a verb were sent.
@@ -66,6 +68,13 @@ func (c *counts) public() Counts {
 	}
 	maps.Copy(all.Failures, c.failures)
 	return all
+}
+
+// Answered counts the requests that the server has accepted. What a stream brings is brought after it counts.
+func (h *Health) Answered() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.mu.counts.answered
 }
 
 // Counts returns what has been counted so far.

@@ -74,6 +74,7 @@ func (r Reporter) Answer(verb requests.Verb, err error) {
 		}
 		p.throttled = false
 		if err == nil {
+			r.mu.counts.answered++
 			r.acceptLocked(p, verb, now)
 		} else {
 			r.failLocked(p, verb, reason, err, now)

@@ -8,7 +8,11 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-var objects = flag.Int("objects", 300, "how many objects there are; what restarts cost is logged")
+var (
+	objects = flag.Int("objects", 300, "how many objects there are; what restarts cost is logged")
+	types   = flag.Int("types", 3, "of how many types they are")
+	changes = flag.Int("changes", 100, "how many of them change between two processes, and how many while one runs")
+)
 
 func TestMain(m *testing.M) {
 	flag.Parse()

@@ -1,0 +1,206 @@
+package persistence_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/integration/harness"
+	"github.com/crdcache/crdcache/storage/disk"
+)
+
+// process is what a process is made of that follows the types.
+type process struct {
+	informers []*dynamicinformer.Informer
+	told      []*told
+}
+
+// count returns how many objects the caches hold.
+func (r *process) count() (n int) {
+	for _, i := range r.informers {
+		n += len(i.GetStore().ListKeys())
+	}
+	return n
+}
+
+// outcome is what a process has come to.
+type outcome struct{ lists, resumed int }
+
+// run is what a process does: it follows the types until they have synced, compares what the caches hold and what handlers were
+// told with the server, and ends. It returns how many lists of everything it sent, and how many informers resumed.
+func (p *place) run(what string, meanwhile func(*process)) outcome {
+	p.Helper()
+	config := rest.CopyConfig(harness.Config(p.T))
+	config.QPS = -1
+	var traffic traffic
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counter{next, &traffic} })
+	kept := disk.New(p.dir, disk.Options{})
+	began, before := time.Now(), processorTime()
+	f, err := dynamicinformer.New(dynamicinformer.Options{Config: config, Persistence: kept})
+	if err != nil {
+		p.Fatal(err)
+	}
+	r := &process{}
+	for _, gvr := range p.types {
+		i, err := f.ForResource(gvr)
+		if err != nil {
+			p.Fatal(err)
+		}
+		told := &told{versions: map[string]string{}}
+		if _, err := i.AddEventHandler(told.handler()); err != nil {
+			p.Fatal(err)
+		}
+		r.informers, r.told = append(r.informers, i), append(r.told, told)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	if err := f.Start(ctx); err != nil {
+		p.Fatal(err)
+	}
+	if _, err := f.WaitForSync(ctx); err != nil {
+		p.Fatal(err)
+	}
+	p.Logf("%s: synced after %v, with %v of processor time and %d KB read", what, time.Since(began).Round(time.Millisecond), processorTime()-before,
+		traffic.bytes.Load()>>10)
+	if meanwhile != nil {
+		meanwhile(r)
+	}
+	var o outcome
+	for n, i := range r.informers {
+		if err := i.Flush(ctx); err != nil {
+			p.Fatal(err)
+		}
+		p.compare(what, n, i, r.told[n])
+	}
+	if err := f.Shutdown(ctx); err != nil {
+		p.Fatal(err)
+	}
+	for _, i := range r.informers {
+		status := i.Persistence()
+		if status.Err != nil || status.Checkpoint.Objects != len(i.GetStore().ListKeys()) {
+			p.Errorf("%s: what is kept: %+v", what, status)
+		}
+		if status.Resumed {
+			o.resumed++
+		}
+	}
+	if err := kept.Close(); err != nil {
+		p.Error(err)
+	}
+	o.lists = int(traffic.lists.Load())
+	p.Logf("%s: %d of %d informers resumed; everything was listed %d times", what, o.resumed, len(p.types), o.lists)
+	return o
+}
+
+// compare compares a cache that has nothing more to come, and what its handler was told, with the server.
+func (p *place) compare(what string, number int, i *dynamicinformer.Informer, told *told) {
+	p.Helper()
+	list, err := p.clients[number].List(p.Context(), metav1.ListOptions{})
+	if err != nil {
+		p.Fatal(err)
+	}
+	want := map[string]string{}
+	for _, o := range list.Items {
+		want[p.namespace+"/"+o.GetName()] = o.GetResourceVersion()
+	}
+	got := map[string]string{}
+	for _, obj := range i.GetStore().List() {
+		o := obj.(*unstructured.Unstructured)
+		got[p.namespace+"/"+o.GetName()] = o.GetResourceVersion()
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		p.Errorf("%s: the cache (-server +cache): %.2000s", what, diff)
+	}
+	told.mu.Lock()
+	defer told.mu.Unlock()
+	if diff := cmp.Diff(want, told.versions); diff != "" || len(told.wrong) > 0 {
+		p.Errorf("%s: the handler was told %v (-server +told): %.2000s", what, told.wrong, diff)
+	}
+}
+
+// told is what a handler was told.
+type told struct {
+	mu       sync.Mutex
+	versions map[string]string
+	wrong    []string
+}
+
+func (t *told) handler() cache.ResourceEventHandler {
+	note := func(obj any, had bool, gone bool) {
+		if last, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+			obj = last.Obj
+		}
+		o := obj.(metav1.Object)
+		key := o.GetNamespace() + "/" + o.GetName()
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if _, there := t.versions[key]; there != had {
+			t.wrong = append(t.wrong, key)
+		}
+		if t.versions[key] = o.GetResourceVersion(); gone {
+			delete(t.versions, key)
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { note(obj, false, false) },
+		UpdateFunc: func(_, obj any) { note(obj, true, false) },
+		DeleteFunc: func(obj any) { note(obj, true, true) },
+	}
+}
+
+// traffic is what a process has asked for and read.
+type traffic struct {
+	// lists counts the lists and watch-lists of everything.
+	lists, bytes atomic.Int64
+}
+
+// counter counts what goes through it.
+type counter struct {
+	http.RoundTripper
+	*traffic
+}
+
+func (c counter) RoundTrip(r *http.Request) (*http.Response, error) {
+	query := r.URL.Query()
+	watches, initial := query.Has("watch"), query.Get("sendInitialEvents") == "true"
+	if strings.Contains(r.URL.Path, "/thing") && (initial || !watches && query.Get("limit") != "1") {
+		c.lists.Add(1)
+	}
+	response, err := c.RoundTripper.RoundTrip(r)
+	if err == nil {
+		response.Body = counted{response.Body, c.traffic}
+	}
+	return response, err
+}
+
+func (c counter) WrappedRoundTripper() http.RoundTripper { return c.RoundTripper }
+
+// counted counts the bytes of an answer.
+type counted struct {
+	io.ReadCloser
+	*traffic
+}
+
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	c.bytes.Add(int64(n))
+	return n, err
+}
+
+func processorTime() time.Duration {
+	var usage syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Round(time.Millisecond)
+}

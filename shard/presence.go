@@ -115,6 +115,9 @@ func (m *Member) observe(ctx context.Context, present <-chan struct{}) {
 			m.mu.Lock()
 			m.mu.listed = false
 			m.mu.Unlock()
+			if ctx.Err() != nil {
+				return // that is why it failed
+			}
 			klog.FromContext(ctx).Info("Following the Leases failed", "group", m.options.Name, "err", err)
 			pause(ctx, m.options.RetryPeriod/4+rand.N(m.options.RetryPeriod/4+1))
 		}

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
 )
 
 // TestMissingRights: a replica that may not write Leases logs it, not too often, and takes its shards once it may.
@@ -80,6 +82,32 @@ func (r *missingRights) RoundTrip(request *http.Request) (*http.Response, error)
 		StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}}, Request: request,
 		Body: io.NopCloser(strings.NewReader(status)),
 	}, nil
+}
+
+// TestEndIsNoFailure: what the end of the context breaks off is not logged as failed.
+func TestEndIsNoFailure(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	config := &rest.Config{Host: "http://localhost", Transport: endsTheContext(cancel)}
+	member, err := New(Options{Config: config, Namespace: "default", Name: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	present := make(chan struct{})
+	close(present)
+	member.observe(klog.NewContext(ctx, textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&out)))), present)
+	if out.Len() > 0 {
+		t.Errorf("logged: %s", &out)
+	}
+}
+
+// endsTheContext fails each request, and ends a context before.
+type endsTheContext func()
+
+// RoundTrip implements http.RoundTripper.
+func (end endsTheContext) RoundTrip(*http.Request) (*http.Response, error) {
+	end()
+	return nil, io.ErrUnexpectedEOF
 }
 
 // errorLog is a log that keeps errors.

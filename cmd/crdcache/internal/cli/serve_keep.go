@@ -139,10 +139,14 @@ func (s *serving) keeping(gvr schema.GroupVersionResource) (live.KeptType, bool)
 	return live.KeptType{Resource: discovery.Resource{GVR: crd.GVR}, Informer: s.definitions}, gvr == crd.GVR
 }
 
-// stateChanged ends the watches of a type that no longer follows the cluster: whoever asks anew is told to ask there.
+// stateChanged ends the watches of a type that no longer follows the cluster: whoever asks anew is told to ask there. It tells of
+// types that cannot be read, such as those that the user has no right to, which would otherwise seem to be served.
 func (s *serving) stateChanged(before, after dynamicinformer.Status) {
 	if inContact(before) && !inContact(after) {
 		s.server.EndWatches(after.GVR.GroupResource())
+	}
+	if after.State == dynamicinformer.StateDegraded && before.State != after.State {
+		s.tell("%s is read from the cluster until it can be kept: %s", after.GVR.GroupResource(), after.Message)
 	}
 }
 

@@ -3,9 +3,11 @@
 package cli_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -18,6 +20,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -215,6 +218,25 @@ func TestNamespaceWithoutName(t *testing.T) {
 	if r := crdcache(t, "serve", "status", "-s", server.URL); !strings.Contains(r.out, "<all>") {
 		t.Errorf("%+v", r)
 	}
+}
+
+// TestServeTellsWhatIsForbidden: a type that may not be read is not kept in silence.
+func TestServeTellsWhatIsForbidden(t *testing.T) {
+	shortRuntimeDir(t)
+	server := newShop(t)
+	server.Break(apitest.Fault{Path: "/apis/example.com/v1/gizmos", Status: http.StatusForbidden, Message: "eve may not"})
+	said, out := io.Pipe()
+	stopped := serve(t, out, "gizmos", "-s", server.URL)
+	lines := bufio.NewScanner(said)
+	for lines.Scan() && !strings.HasPrefix(lines.Text(), "note: ") {
+	}
+	got := lines.Text()
+	said.Close() // nothing else is read
+	if !strings.HasPrefix(got, "note: gizmos.example.com is read from the cluster until it can be kept: ") || !strings.HasSuffix(got, "eve may not") {
+		t.Errorf("it says %q", got)
+	}
+	crdcache(t, "serve", "stop", "-s", server.URL)
+	<-stopped
 }
 
 // TestServeFollowsTypes: what a pattern stands for is kept as it comes and goes; so is a pattern that stands for nothing yet.

@@ -36,8 +36,13 @@ func UnprivilegedConfig(t testing.TB) *rest.Config {
 
 func config(t testing.TB, context string) *rest.Config {
 	t.Helper()
+	return configFrom(t, Kubeconfig(t), context)
+}
+
+func configFrom(t testing.TB, path, context string) *rest.Config {
+	t.Helper()
 	c, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		&clientcmd.ClientConfigLoadingRules{ExplicitPath: Kubeconfig(t)},
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: path},
 		&clientcmd.ConfigOverrides{CurrentContext: context},
 	).ClientConfig()
 	if err != nil {

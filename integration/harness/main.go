@@ -89,7 +89,7 @@ func plane(t testing.TB) controlPlane {
 	p := &s.plane
 	p.once.Do(func() {
 		// A control plane that has not come up is a nil pointer, which is not a nil interface.
-		if started, unavailable, err := s.start(); unavailable != nil || err != nil {
+		if started, unavailable, err := start(s.dir); unavailable != nil || err != nil {
 			p.unavailable, p.err = unavailable, err
 		} else {
 			p.controlPlane = started
@@ -107,7 +107,8 @@ func plane(t testing.TB) controlPlane {
 	return p.controlPlane
 }
 
-func (s *suite) start() (p controlPlane, unavailable, err error) {
+// start starts a control plane with its files in a folder.
+func start(dir string) (p controlPlane, unavailable, err error) {
 	root, err := moduleRoot()
 	if err != nil {
 		return nil, nil, err
@@ -120,9 +121,9 @@ func (s *suite) start() (p controlPlane, unavailable, err error) {
 	defer cancel()
 	args := strings.Fields(os.Getenv(envAPIServerArgs))
 	if where.sandbox != "" {
-		p, err = startSandbox(ctx, where.sandbox, s.dir, args)
+		p, err = startSandbox(ctx, where.sandbox, dir, args)
 	} else {
-		p, err = startEnvtest(ctx, where.assets, s.dir, args)
+		p, err = startEnvtest(ctx, where.assets, dir, args)
 	}
 	return p, nil, err
 }

@@ -42,6 +42,9 @@ func (s *TLSServer) Stop() {
 	s.server.Close()
 }
 
+// BreakConnections breaks all connections. New ones are accepted.
+func (s *TLSServer) BreakConnections() { s.server.CloseClientConnections() }
+
 // Restart listens at the same address again, after Stop.
 func (s *TLSServer) Restart(t testing.TB) {
 	t.Helper()

@@ -77,25 +77,22 @@ func (g *generations) check(now dynamicinformer.Generation, what string, sensibl
 	}
 }
 
-// agrees compares what the listener was told of an informer with its status.
-func (g *generations) agrees(f *follower) error {
+// agree compares what the listener was told of an informer with its status.
+func (g *generations) agree(status dynamicinformer.Status) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	status := f.Status()
 	want := course{number: status.Generation, running: true, synced: true}
 	if c := g.mu.informers[status.GVR.Resource+"|"+status.View]; c == nil || *c != want {
-		return fmt.Errorf("the listener to %s was told of %+v, want %+v", f.name, c, want)
+		return fmt.Errorf("the listener to %s was told of %+v, want %+v", g.name, c, want)
 	}
 	return nil
 }
 
-// report fails the test for what made no sense.
-func (g *generations) report(w *world) {
-	w.Helper()
+// takeNonsense returns what made no sense, each time once.
+func (g *generations) takeNonsense() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, line := range g.mu.nonsense {
-		w.Error(line)
-	}
+	nonsense := g.mu.nonsense
 	g.mu.nonsense = nil
+	return nonsense
 }

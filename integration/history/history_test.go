@@ -27,8 +27,9 @@ func TestHistory(t *testing.T) {
 		}
 	}
 	w.end(w.process, false)
-	t.Logf("%d rounds; %d events were delivered; %d processes, in which %d informers resumed", rounds, w.delivered(), w.process.begun,
-		w.process.resumed)
+	t.Logf("%d rounds; %d events were delivered; %d restarts of API servers, %d compactions, %d definitions made again", rounds, w.delivered(),
+		w.restarted, w.compacted, w.recreated+w.other.recreated)
+	t.Log(w.process.tally)
 }
 
 // round plays one round and checks its outcome.
@@ -43,14 +44,19 @@ func (w *world) round(r *rand.Rand) {
 	victim := w.kinds[r.IntN(len(w.kinds))]
 	away := at(0, stepsPerRound/2, func() { w.uninstall(victim) })
 	at(away, stepsPerRound/2, func() { w.install(victim) })
-	at(0, stepsPerRound, func() { harness.RestartAPIServer(w) })
+	at(0, stepsPerRound, func() {
+		harness.RestartAPIServer(w)
+		w.restarted++
+	})
 	if r.IntN(3) == 0 {
-		unlucky := w.follower(r)
+		unlucky := w.link(r)
 		at(0, stepsPerRound, func() {
 			harness.Compact(w)
-			unlucky.link.ExpireWatches()
+			w.compacted++
+			unlucky.ExpireWatches()
 		})
 	}
+	w.elsewhere(r, at)
 	w.restarts(r, at)
 	for step := range stepsPerRound {
 		if len(once[step]) > 0 {
@@ -60,26 +66,48 @@ func (w *world) round(r *rand.Rand) {
 			happen()
 		}
 		w.step(r)
-		w.look(w.process)
+		if step%4 == 0 {
+			w.look(w.process, false)
+		}
 	}
-	w.begin(w.process)
 	w.settle()
+}
+
+// elsewhere has some of this happen to the other cluster.
+func (w *world) elsewhere(r *rand.Rand, at func(from, steps int, happen func()) int) {
+	if r.IntN(2) == 0 {
+		victim := w.other.kinds[r.IntN(len(w.other.kinds))]
+		away := at(0, stepsPerRound/2, func() { w.other.uninstall(victim) })
+		at(away, stepsPerRound/2, func() { w.other.install(victim) })
+	}
+	if r.IntN(4) == 0 {
+		at(0, stepsPerRound, func() {
+			w.beside.Compact(w)
+			w.beside.RestartAPIServer(w)
+			w.compacted++
+			w.restarted++
+		})
+	}
 }
 
 // step does one small thing.
 func (w *world) step(r *rand.Rand) {
 	w.Helper()
 	switch n := r.IntN(100); {
-	case n < 87:
+	case n < 65:
 		w.write(r)
+	case n < 87:
+		w.other.write(r)
 	case n < 89:
-		w.follower(r).link.EndWatches()
+		w.link(r).EndWatches()
 	case n < 90:
-		w.follower(r).link.BreakWatches()
+		w.link(r).BreakWatches()
 	case n < 91:
-		w.follower(r).link.ExpireWatches()
-	case n < 96:
+		w.link(r).ExpireWatches()
+	case n < 94:
 		w.subscriber(r).Toggle()
+	case n < 96:
+		w.toggle(w.process, r.IntN(1000))
 	case n < 98:
 		w.subscribe(w.follower(r), r.IntN(2) == 0)
 	case n < 99:

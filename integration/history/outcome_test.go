@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
@@ -23,7 +24,7 @@ func (w *world) settle() {
 	for _, f := range w.followers {
 		harness.Eventually(w, func(ctx context.Context) error { return w.agrees(ctx, f) })
 		if f.handle == nil {
-			harness.Eventually(w, func(context.Context) error { return f.generations.agrees(f) })
+			harness.Eventually(w, func(context.Context) error { return f.generations.agree(f.Status()) })
 		}
 	}
 	for _, s := range w.subscribers {
@@ -36,47 +37,64 @@ func (w *world) settle() {
 		s.check(w)
 	}
 	for _, g := range w.generations {
-		g.report(w)
+		for _, line := range g.takeNonsense() {
+			w.Error(line)
+		}
 	}
+	w.settleProcess(w.process)
 }
 
-// agrees compares what is in the cache with what the server lists, and that with what was written. What is to be kept on disk
-// is kept.
+// agrees compares what is in the cache with what the server lists, and that with what was written.
 func (w *world) agrees(ctx context.Context, f *follower) error {
 	status := f.Status()
 	if status.State != dynamicinformer.StateSynced || !f.HasSynced() {
 		return fmt.Errorf("%s is synced: %v, with the status %+v", f.name, f.HasSynced(), status)
 	}
-	if kept := f.Persistence(); kept.Kept && (kept.Err != nil || kept.Checkpoint.ResourceVersion == "") { // for now: it is tried again
-		return fmt.Errorf("%s is not kept: %+v", f.name, kept)
-	}
-	list, err := w.admin.Resource(f.kind.gvr).List(ctx, metav1.ListOptions{})
+	list, err := w.list(ctx, f.kind)
 	if err != nil {
 		return err
 	}
 	server, cached := map[string]any{}, map[string]any{}
-	expected := map[string]witness.Object{}
-	for _, o := range list.Items {
+	for _, o := range list {
 		server[o.GetNamespace()+"/"+o.GetName()] = o.Object
-		value, _, _ := unstructured.NestedInt64(o.Object, "spec", "value")
-		expected[o.GetNamespace()+"/"+o.GetName()] = witness.Object{UID: o.GetUID(), Value: value}
 	}
 	for _, o := range f.GetStore().List() {
 		u := o.(*unstructured.Unstructured)
 		cached[u.GetNamespace()+"/"+u.GetName()] = u.Object
 	}
-	if diff := cmp.Diff(f.kind.expected(), expected); diff != "" {
-		return fmt.Errorf("%s on the server (-written +listed):\n%s", f.name, diff)
-	}
 	if diff := cmp.Diff(server, cached); diff != "" {
 		return fmt.Errorf("%s (-server +cache):\n%s", f.name, diff)
 	}
-	definition, err := w.admin.Resource(crd.GVR).Get(ctx, f.kind.definition.GetName(), metav1.GetOptions{})
+	return w.follows(ctx, f.kind, f.name, status.UID)
+}
+
+// list returns what the cluster has of a type, which is what was written.
+func (c *cluster) list(ctx context.Context, k *kind) ([]*unstructured.Unstructured, error) {
+	list, err := c.admin.Resource(k.gvr).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	objects, listed := []*unstructured.Unstructured{}, map[string]witness.Object{}
+	for n := range list.Items {
+		o := &list.Items[n]
+		objects = append(objects, o)
+		value, _, _ := unstructured.NestedInt64(o.Object, "spec", "value")
+		listed[o.GetNamespace()+"/"+o.GetName()] = witness.Object{UID: o.GetUID(), Value: value}
+	}
+	if diff := cmp.Diff(k.expected(), listed); diff != "" {
+		return nil, fmt.Errorf("%s on the server (-written +listed):\n%s", k.name, diff)
+	}
+	return objects, nil
+}
+
+// follows reports whether an informer follows the definition that the cluster has.
+func (c *cluster) follows(ctx context.Context, k *kind, informer string, uid types.UID) error {
+	definition, err := c.admin.Resource(crd.GVR).Get(ctx, k.definition.GetName(), metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	if status.UID != definition.GetUID() {
-		return fmt.Errorf("%s follows the definition %s, the server has %s", f.name, status.UID, definition.GetUID())
+	if uid != definition.GetUID() {
+		return fmt.Errorf("%s follows the definition %s, the server has %s", informer, uid, definition.GetUID())
 	}
 	return nil
 }

@@ -6,8 +6,9 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
@@ -26,11 +27,10 @@ const (
 
 // world is everything that takes part in a history.
 type world struct {
-	*testing.T
-	ctx         context.Context
-	admin       dynamic.Interface
-	namespaces  []string
-	kinds       []*kind
+	*cluster
+	// other is another cluster with types and objects of the same names, which runs beside the first one.
+	other       *cluster
+	beside      *harness.Cluster
 	followers   []*follower
 	subscribers []*subscriber
 	factories   []*dynamicinformer.Factory
@@ -38,6 +38,8 @@ type world struct {
 	types       dynamicinformer.TypeSource
 	// process ends and begins again during the history.
 	process *process
+	// restarted and compacted count restarts of API servers, and compactions.
+	restarted, compacted int
 	// joined numbers the subscribers; left is how many events those that have left again were told.
 	joined, left int
 }
@@ -61,34 +63,50 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), *duration+10*time.Minute) // t.Context ends before the cleanups
 	t.Cleanup(cancel)
-	admin, err := dynamic.NewForConfig(harness.Config(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &world{T: t, ctx: ctx, admin: admin, namespaces: []string{harness.Namespace(t), harness.Namespace(t)}}
-	group := harness.Group(t)
-	for _, name := range []string{"Widget", "Gadget", "Gizmo"} {
-		k := newKind(group, name)
-		w.kinds = append(w.kinds, k)
-		t.Cleanup(func() { w.uninstall(k) })
-		w.install(k)
-	}
+	namespaces, group := []string{harness.Namespace(t), harness.Namespace(t)}, harness.Group(t)
+	w := &world{cluster: newCluster(t, ctx, func() *rest.Config { return harness.Config(t) }, group, namespaces)}
+	t.Cleanup(func() {
+		for _, k := range w.kinds {
+			w.uninstall(k)
+		}
+	})
+	w.newOther(group)
 	w.types = w.runTracker()
-	w.stay("watch-lists", conformance.NewFaults(nil), dynamicinformer.Options{Types: w.types, Resources: w.storages(0)})
+	w.stay("watch-lists", conformance.NewFaults(nil), dynamicinformer.Options{Types: w.types, Resources: storages(gvrs(w.kinds), 0)})
 	lists := conformance.NewFaults(nil)
 	lists.RefuseWatchList()
 	w.stay("lists", lists, dynamicinformer.Options{
-		Types: w.types, Resources: w.storages(1), Linger: -1, MemoryBudget: 1,
+		Types: w.types, Resources: storages(gvrs(w.kinds), 1), Linger: -1, MemoryBudget: 1,
 		Defaults: dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.InNamespaces(w.namespaces...)},
 	})
 	w.process = newProcess(w)
-	w.begin(w.process)
 	w.settle()
 	return w
 }
 
+// newOther starts the other cluster.
+func (w *world) newOther(group string) {
+	w.Helper()
+	w.beside = harness.AnotherCluster(w)
+	w.other = newCluster(w.T, w.ctx, func() *rest.Config { return w.beside.Config(w) }, group, w.namespaces)
+	for _, name := range w.namespaces {
+		namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
+		if _, err := w.other.admin.Resource(namespacesResource).Create(w.ctx, namespace, metav1.CreateOptions{}); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+func gvrs(kinds []*kind) []schema.GroupVersionResource {
+	var all []schema.GroupVersionResource
+	for _, k := range kinds {
+		all = append(all, k.gvr)
+	}
+	return all
+}
+
 // storages gives each type a storage mode, another one for each shift.
-func (w *world) storages(shift int) map[schema.GroupVersionResource]dynamicinformer.ResourceOptions {
+func storages(types []schema.GroupVersionResource, shift int) map[schema.GroupVersionResource]dynamicinformer.ResourceOptions {
 	modes := []dynamicinformer.Storage{
 		{Mode: dynamicinformer.StoragePacked},
 		{Mode: dynamicinformer.StorageCompressed, Compression: zstd.New(zstd.Options{})},
@@ -96,8 +114,8 @@ func (w *world) storages(shift int) map[schema.GroupVersionResource]dynamicinfor
 		{Mode: dynamicinformer.StorageAdaptive, Compression: s2.New(s2.Options{})},
 	}
 	all := map[schema.GroupVersionResource]dynamicinformer.ResourceOptions{}
-	for n, k := range w.kinds {
-		all[k.gvr] = dynamicinformer.ResourceOptions{Storage: modes[(n+shift)%len(modes)]}
+	for n, gvr := range types {
+		all[gvr] = dynamicinformer.ResourceOptions{Storage: modes[(n+shift)%len(modes)]}
 	}
 	return all
 }
@@ -153,6 +171,14 @@ func through(link *conformance.Faults, config *rest.Config) *rest.Config {
 }
 
 func (w *world) follower(r *rand.Rand) *follower { return w.followers[r.IntN(len(w.followers))] }
+
+// link returns one to a server: of a factory, or of the process.
+func (w *world) link(r *rand.Rand) *conformance.Faults {
+	if n := r.IntN(len(w.followers) + len(w.kinds)); n < len(w.followers) {
+		return w.followers[n].link
+	}
+	return w.process.front.link
+}
 
 func (w *world) subscriber(r *rand.Rand) *subscriber {
 	return w.subscribers[r.IntN(len(w.subscribers))]

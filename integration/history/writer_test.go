@@ -4,16 +4,47 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/integration/harness"
 )
+
+// cluster is a server, and what has been written to it.
+type cluster struct {
+	*testing.T
+	ctx        context.Context
+	config     func() *rest.Config
+	admin      dynamic.Interface
+	namespaces []string
+	kinds      []*kind
+	// recreated counts the definitions that came back.
+	recreated int
+}
+
+// newCluster installs the types.
+func newCluster(t *testing.T, ctx context.Context, config func() *rest.Config, group string, namespaces []string) *cluster {
+	t.Helper()
+	admin, err := dynamic.NewForConfig(config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{T: t, ctx: ctx, config: config, admin: admin, namespaces: namespaces}
+	for _, name := range []string{"Widget", "Gadget", "Gizmo"} {
+		k := newKind(group, name)
+		c.kinds = append(c.kinds, k)
+		c.install(k)
+	}
+	c.recreated = 0
+	return c
+}
 
 // kind is a type whose definition comes and goes. The one writer knows all that there is of it.
 type kind struct {
@@ -43,40 +74,40 @@ func newKind(group, name string) *kind {
 }
 
 // write creates, changes or deletes an object of a type that is there.
-func (w *world) write(r *rand.Rand) {
-	w.Helper()
-	k := w.kinds[r.IntN(len(w.kinds))]
-	namespace, name := w.namespaces[r.IntN(len(w.namespaces))], fmt.Sprintf("o%d", r.IntN(6))
+func (c *cluster) write(r *rand.Rand) {
+	c.Helper()
+	k := c.kinds[r.IntN(len(c.kinds))]
+	namespace, name := c.namespaces[r.IntN(len(c.namespaces))], fmt.Sprintf("o%d", r.IntN(6))
 	remove := r.IntN(5) == 0
 	if !k.installed {
 		return
 	}
-	objects := w.admin.Resource(k.gvr).Namespace(namespace)
+	objects := c.admin.Resource(k.gvr).Namespace(namespace)
 	switch o := k.live[namespace+"/"+name]; {
 	case o == nil:
-		w.create(k, objects, namespace, name)
+		c.create(k, objects, namespace, name)
 	case remove:
-		if err := objects.Delete(w.ctx, name, metav1.DeleteOptions{}); err != nil {
-			w.Fatal(err)
+		if err := objects.Delete(c.ctx, name, metav1.DeleteOptions{}); err != nil {
+			c.Fatal(err)
 		}
 		delete(k.live, o.key)
 	default:
 		o.value++
 		patch := fmt.Appendf(nil, `{"spec":{"value":%d}}`, o.value)
-		if _, err := objects.Patch(w.ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-			w.Fatal(err)
+		if _, err := objects.Patch(c.ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			c.Fatal(err)
 		}
 	}
 }
 
 // create creates an object, as soon as the server takes it: it may not know yet that the type is there again.
-func (w *world) create(k *kind, objects dynamic.ResourceInterface, namespace, name string) {
-	w.Helper()
+func (c *cluster) create(k *kind, objects dynamic.ResourceInterface, namespace, name string) {
+	c.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"value": int64(1)}}}
 	object.SetGroupVersionKind(k.gvr.GroupVersion().WithKind(k.name))
 	object.SetName(name)
 	o := &written{key: namespace + "/" + name, value: 1}
-	harness.Eventually(w, func(ctx context.Context) error {
+	harness.Eventually(c, func(ctx context.Context) error {
 		created, err := objects.Create(ctx, object, metav1.CreateOptions{})
 		if err == nil {
 			o.uid = created.GetUID()
@@ -87,27 +118,28 @@ func (w *world) create(k *kind, objects dynamic.ResourceInterface, namespace, na
 }
 
 // uninstall deletes a definition, and with it all objects, and does not wait for that.
-func (w *world) uninstall(k *kind) {
-	w.Helper()
+func (c *cluster) uninstall(k *kind) {
+	c.Helper()
 	if !k.installed {
 		return
 	}
-	if err := w.admin.Resource(crd.GVR).Delete(w.ctx, k.definition.GetName(), metav1.DeleteOptions{}); err != nil {
-		w.Fatal(err)
+	if err := c.admin.Resource(crd.GVR).Delete(c.ctx, k.definition.GetName(), metav1.DeleteOptions{}); err != nil {
+		c.Fatal(err)
 	}
 	k.installed = false
 	clear(k.live)
 }
 
 // install creates a definition as soon as its name is free.
-func (w *world) install(k *kind) {
-	w.Helper()
+func (c *cluster) install(k *kind) {
+	c.Helper()
 	if k.installed {
 		return
 	}
-	harness.Eventually(w, func(ctx context.Context) error {
-		_, err := w.admin.Resource(crd.GVR).Create(ctx, k.definition, metav1.CreateOptions{})
+	harness.Eventually(c, func(ctx context.Context) error {
+		_, err := c.admin.Resource(crd.GVR).Create(ctx, k.definition, metav1.CreateOptions{})
 		return err
 	})
 	k.installed = true
+	c.recreated++
 }

@@ -1,0 +1,248 @@
+package history_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/rpc"
+	"os"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/integration/internal/witness"
+	"github.com/crdcache/crdcache/storage/disk"
+)
+
+// childVariable has the childOptions of a process that keeps what it holds on disk, as JSON.
+const childVariable = "CRDCACHE_TEST_HISTORY_PROCESS"
+
+// saveInterval is how often a process saves: some times in the life of each.
+const saveInterval = 200 * time.Millisecond
+
+// childOptions say what a process is to do.
+type childOptions struct {
+	Name, Host string
+	Authority  []byte
+	// Folder is where it keeps what it holds.
+	Folder     string
+	Types      []schema.GroupVersionResource
+	Namespaces []string
+}
+
+// Child is a process that follows all types twice, and keeps what it holds on disk: everything, by a tracker of types, and each
+// namespace by itself, without knowing of a type but by its lists. net/rpc takes exported types alone.
+type Child struct {
+	childOptions
+	kept      *disk.Store
+	factories []*dynamicinformer.Factory
+	informers []*childInformer
+	listeners []*generations
+	stop      func() error
+	ended     bool
+}
+
+// childInformer is an informer of a process. One of its witnesses may be slow.
+type childInformer struct {
+	*dynamicinformer.Informer
+	name        string
+	number      int // of the type
+	tracked     bool
+	generations *generations
+	witnesses   []*witness.Witness
+}
+
+// Report is what a process tells of its informers.
+type Report struct {
+	Informers []InformerReport
+	// Nonsense is what made no sense since the last report.
+	Nonsense []string
+}
+
+// InformerReport is what a process tells of an informer.
+type InformerReport struct {
+	Name string
+	Type int
+	// Trouble says why it is not to be compared with the server yet; empty: it has synced, and is kept.
+	Trouble string
+	Resumed bool
+	// UID is that of the definition, where it is Tracked.
+	Tracked bool
+	UID     types.UID
+	Objects map[string]Shown
+	Told    []map[string]witness.Object
+	Last    []map[types.UID]int64
+	Events  int
+}
+
+// Shown is an object that a cache shows.
+type Shown struct {
+	UID     types.UID
+	Version string
+	JSON    string
+}
+
+// runChild runs a process until it is told to end, and returns its exit code.
+func runChild(text string) int {
+	c := &Child{}
+	if err := errors.Join(json.Unmarshal([]byte(text), &c.childOptions), c.run()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// run answers the test until its standard input ends, as it does with the test at the latest.
+func (c *Child) run() error {
+	if err := c.begin(); err != nil {
+		return err
+	}
+	server := rpc.NewServer()
+	if err := server.Register(c); err != nil {
+		return err
+	}
+	server.ServeConn(struct {
+		io.Reader
+		io.WriteCloser
+	}{os.Stdin, os.Stdout})
+	if !c.ended {
+		return errors.New("the test has ended")
+	}
+	return nil
+}
+
+func (c *Child) begin() error {
+	config := &rest.Config{Host: c.Host, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAData: c.Authority}}
+	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	tracked := make(chan error, 1)
+	go func() { tracked <- tracker.Run(ctx) }() // ended by cancel
+	c.stop = func() error {
+		cancel()
+		return <-tracked
+	}
+	c.kept = disk.New(c.Folder, disk.Options{})
+	err = c.follow(c.Name, dynamicinformer.Options{Config: config, Types: tracker.Types(), Resources: storages(c.Types, 2)})
+	return errors.Join(err, c.follow(c.Name+", by namespaces", dynamicinformer.Options{
+		Config: config, Resources: storages(c.Types, 3),
+		Defaults: dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.InNamespaces(c.Namespaces...)},
+	}))
+}
+
+// follow makes a factory that follows all types.
+func (c *Child) follow(name string, options dynamicinformer.Options) error {
+	g := newGenerations(name)
+	c.listeners = append(c.listeners, g)
+	options.Listener, options.Persistence, options.PersistenceInterval = g.listener(), c.kept, saveInterval
+	factory, err := dynamicinformer.New(options)
+	if err != nil {
+		return err
+	}
+	c.factories = append(c.factories, factory)
+	for number, gvr := range c.Types {
+		informer, err := factory.ForResource(gvr)
+		if err != nil {
+			return err
+		}
+		i := &childInformer{Informer: informer, name: gvr.Resource + " over " + name, number: number, tracked: options.Types != nil, generations: g}
+		for n := range 2 {
+			i.witnesses = append(i.witnesses, witness.New(fmt.Sprintf("handler %d of %s", n, i.name), func() int { return informer.Status().Generation }))
+			if _, err := informer.AddEventHandler(i.witnesses[n]); err != nil {
+				return err
+			}
+		}
+		c.informers = append(c.informers, i)
+	}
+	return factory.Start(context.Background())
+}
+
+// Look reports how things are, with the objects whole or not.
+func (c *Child) Look(whole bool, report *Report) error {
+	for _, i := range c.informers {
+		report.Informers = append(report.Informers, i.report(whole))
+		for _, w := range i.witnesses {
+			report.Nonsense = append(report.Nonsense, w.Nonsense()...)
+		}
+	}
+	for _, g := range c.listeners {
+		report.Nonsense = append(report.Nonsense, g.takeNonsense()...)
+	}
+	return nil
+}
+
+func (i *childInformer) report(whole bool) InformerReport {
+	status, kept := i.Status(), i.Persistence()
+	r := InformerReport{Name: i.name, Type: i.number, Resumed: kept.Resumed, Tracked: i.tracked, UID: status.UID, Objects: map[string]Shown{}}
+	switch {
+	case status.State != dynamicinformer.StateSynced || !i.HasSynced():
+		r.Trouble = fmt.Sprintf("it is synced: %v, with the status %+v", i.HasSynced(), status)
+		i.Retry() // no pause is waited for
+	case kept.Err != nil || kept.Checkpoint == dynamicinformer.Checkpoint{}: // for now: it is tried again
+		r.Trouble = fmt.Sprintf("it is not kept: %+v", kept)
+	default:
+		if err := i.generations.agree(status); err != nil {
+			r.Trouble = err.Error()
+		}
+	}
+	for _, obj := range i.GetStore().List() {
+		o := obj.(*unstructured.Unstructured)
+		shown := Shown{UID: o.GetUID(), Version: o.GetResourceVersion()}
+		if whole {
+			shown.JSON = jsonOf(o)
+		}
+		r.Objects[o.GetNamespace()+"/"+o.GetName()] = shown
+	}
+	for _, w := range i.witnesses {
+		r.Told, r.Last = append(r.Told, w.Live()), append(r.Last, w.Last())
+		r.Events += w.Counts().Events
+	}
+	return r
+}
+
+// jsonOf returns an object in a form in which two can be compared.
+func jsonOf(o *unstructured.Unstructured) string {
+	text, err := json.Marshal(o.Object)
+	if err != nil {
+		panic(err) // it came as JSON
+	}
+	return string(text)
+}
+
+// Toggle has one of the handlers wait at its next event, or lets it go on.
+func (c *Child) Toggle(n int, _ *struct{}) error {
+	c.informers[n%len(c.informers)].witnesses[1].Toggle()
+	return nil
+}
+
+// GoOn lets all handlers go on.
+func (c *Child) GoOn(struct{}, *struct{}) error {
+	for _, i := range c.informers {
+		for _, w := range i.witnesses {
+			w.GoOn()
+		}
+	}
+	return nil
+}
+
+// End ends all there is, which saves what has not been saved.
+func (c *Child) End(struct{}, *struct{}) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	errs := []error{}
+	for _, f := range slices.Backward(c.factories) {
+		errs = append(errs, f.Shutdown(ctx))
+	}
+	c.ended = true
+	return errors.Join(append(errs, c.stop(), c.kept.Close())...)
+}

@@ -1,0 +1,63 @@
+package history_test
+
+import (
+	"io"
+	"log"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync/atomic"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/integration/harness"
+	"github.com/crdcache/crdcache/internal/informer/conformance"
+)
+
+// front is the address at which a process reaches one of several clusters.
+type front struct {
+	*harness.TLSServer
+	// link is between the front and the clusters.
+	link     *conformance.Faults
+	backends map[*cluster]http.Handler
+	current  atomic.Pointer[http.Handler]
+}
+
+func newFront(w *world, clusters ...*cluster) *front {
+	w.Helper()
+	f := &front{link: conformance.NewFaults(nil), backends: map[*cluster]http.Handler{}}
+	for _, c := range clusters {
+		config := c.config()
+		target, err := url.Parse(config.Host)
+		if err != nil {
+			w.Fatal(err)
+		}
+		transport, err := rest.TransportFor(config)
+		if err != nil {
+			w.Fatal(err)
+		}
+		f.backends[c] = &httputil.ReverseProxy{
+			Rewrite: func(r *httputil.ProxyRequest) {
+				r.SetURL(target)
+				r.Out.Header.Del("Accept-Encoding") // the transport decompresses, so that the link finds whole events
+			},
+			Transport: f.link.Wrap(transport), FlushInterval: -1,
+			ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }, // as if the client had met it itself
+			ErrorLog:     log.New(io.Discard, "", 0),
+		}
+	}
+	f.lead(clusters[0])
+	f.TLSServer = harness.NewTLSServer(w, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { (*f.current.Load()).ServeHTTP(rw, r) }))
+	return f
+}
+
+func (f *front) lead(to *cluster) {
+	handler := f.backends[to]
+	f.current.Store(&handler)
+}
+
+// swap leads to another cluster from now on, and breaks all connections.
+func (f *front) swap(to *cluster) {
+	f.lead(to)
+	f.BreakConnections()
+}

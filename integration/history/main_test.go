@@ -21,7 +21,7 @@ import (
 )
 
 var (
-	duration = flag.Duration("duration", 30*time.Second, "how long rounds are begun")
+	duration = flag.Duration("duration", 20*time.Second, "how long rounds are begun")
 	seed     = flag.Uint64("seed", 0, "the seed of the first round; 0: by the clock")
 )
 

@@ -65,7 +65,9 @@ func (y *yamlReader) run() error {
 	}
 }
 
-// next returns the next line with its break, or io.EOF. A line that does not end is one, too.
+// next returns the next line with a newline, or io.EOF. A line that does not end is one, too. Of the break of a line that ends with
+// a carriage return and a newline the return is left out, as kubectl's libraries do: YAML takes further ones before it for
+// breaks of their own.
 func (y *yamlReader) next() ([]byte, error) {
 	y.line++
 	if !y.back.empty() {
@@ -85,6 +87,9 @@ func (y *yamlReader) next() ([]byte, error) {
 		}
 		if isLogStart(line) {
 			return y.pastLog(line)
+		}
+		if text, ok := bytes.CutSuffix(line, []byte("\r\n")); ok {
+			line = append(text, '\n')
 		}
 		return line, err
 	}

@@ -72,11 +72,30 @@ func canonical(t *testing.T, text []byte) []byte {
 	if err := json.Unmarshal(text, &value); err != nil {
 		t.Fatal(err)
 	}
-	out, err := json.Marshal(value)
+	out, err := json.Marshal(withoutMinusZero(value))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// withoutMinusZero makes zeros below zero plain ones: JSON has them, and in YAML they are integers.
+func withoutMinusZero(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, value := range v {
+			v[key] = withoutMinusZero(value)
+		}
+	case []any:
+		for i, value := range v {
+			v[i] = withoutMinusZero(value)
+		}
+	case float64:
+		if v == 0 {
+			return 0.0
+		}
+	}
+	return value
 }
 
 var objects = []string{

@@ -96,9 +96,13 @@ func (p *parser) parseNot() (*condition, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
 	}
-	defer p.leave()
 	p.pos++
 	p.skipBlanks()
+	if p.peek() == '(' {
+		p.leave() // they are a level by themselves, so that what is printed, with them, nests no deeper
+	} else {
+		defer p.leave()
+	}
 	if p.peek() == '=' {
 		return nil, p.fail(CodeOperand, from, from+2, "", `"!=" needs a value on its left`)
 	}

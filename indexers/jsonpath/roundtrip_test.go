@@ -1,6 +1,7 @@
 package jsonpath_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/crdcache/crdcache/indexers/jsonpath"
@@ -77,5 +78,21 @@ func TestCanonicalForm(t *testing.T) {
 			t.Errorf("Compile(%s) = %s, want %s", tt.expr, p, tt.want)
 		}
 		checkRoundTrip(t, p)
+	}
+}
+
+// TestNestedNots: what is printed, with parentheses, nests no deeper than what was read.
+func TestNestedNots(t *testing.T) {
+	for n := 1; ; n++ {
+		filter, err := jsonpath.CompileFilter(strings.Repeat("!", n) + "@.a")
+		if err != nil {
+			if n < 60 {
+				t.Error(err)
+			}
+			return
+		}
+		if again, err := jsonpath.CompileFilter(filter.String()); err != nil || again.String() != filter.String() {
+			t.Fatalf("%d: %v: %v", n, again, err)
+		}
 	}
 }

@@ -7,18 +7,18 @@ import (
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
-// element is where the parts of an index are looked up: an object, or what "each" leads to. It is either decoded,
-// or a place in a document whose values have been found.
+// element is the value in which the parts of an index are looked up: an object, or a value that "each" selects.
+// collecting.document decides which field is used.
 type element struct {
 	decoded any
-	found   [][]jsonpath.Value // of each path; nil for what is decoded
+	found   [][]jsonpath.Value // the values of each path of Index.inner in the document
 }
 
 // collecting gathers the keys of one object for one index. It can be used for one index after the other.
 type collecting struct {
 	*function
-	object   map[string]any     // either this
-	document []byte             // or this
+	object   map[string]any     // the decoded object; nil if document is set
+	document []byte             // the object's JSON; nil if object is set
 	root     [][]jsonpath.Value // of a document: what the paths lead to that begin at the object in spite of each
 	found    []string           // what was there before, and then the keys of the object
 	before   int                // where the latter begin
@@ -137,7 +137,7 @@ func (c *collecting) partKeys(e element, n int) []partKey {
 // read reads the values of one source.
 func (c *collecting) read(e element, from source) {
 	c.scalars = c.scalars[:0]
-	if e.found != nil {
+	if c.document != nil { // found may be nil: an index can have root paths only
 		found := e.found
 		if from.root {
 			found = c.root

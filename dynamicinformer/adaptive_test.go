@@ -69,52 +69,6 @@ func TestAdaptiveStorage(t *testing.T) {
 	}
 }
 
-// trainedWhen is a Compression that notes whether the informer had synced when it was asked first.
-type trainedWhen struct {
-	Compression
-	informer *Informer
-	synced   chan bool
-}
-
-// Train implements Compression.
-func (c *trainedWhen) Train(samples [][]byte) (Compressor, error) {
-	select {
-	case c.synced <- c.informer.HasSynced():
-	default:
-	}
-	return c.Compression.Train(samples)
-}
-
-// TestCompressLists fills a cache: it is compressed meanwhile.
-func TestCompressLists(t *testing.T) {
-	server := newServer(t)
-	const large = 600 // 2.4 MB
-	for n := range large {
-		u := painted("web", fmt.Sprint("w", n), "red")
-		u.Object["status"] = map[string]any{"message": strings.Repeat("the same in all widgets; ", 160)}
-		server.Create(t, widgets, u)
-	}
-	f, err := New(Options{Config: server.Config()})
-	must(t, err)
-	ctx := patient(t)
-	defer func() { must(t, f.Shutdown(ctx)) }()
-	when := &trainedWhen{Compression: adaptive.Compression, synced: make(chan bool, 1)}
-	handle, err := f.Acquire(widgets, ResourceOptions{Storage: Storage{Mode: StorageAdaptive, Compression: when, CompressLists: true}})
-	must(t, err)
-	when.informer = handle.Informer()
-	must(t, f.Start(ctx))
-	if _, err := f.WaitForSync(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if <-when.synced {
-		t.Error("nothing was compressed before the cache was filled")
-	}
-	must(t, handle.Informer().Compress(ctx))
-	if s := handle.Informer().Stats(); s.Compressed != large {
-		t.Errorf("afterwards: %+v", s)
-	}
-}
-
 // TestMemoryBudget follows a type in two views, of which one can be compressed: it is, and the rest is told.
 func TestMemoryBudget(t *testing.T) {
 	server := newServer(t)

@@ -47,11 +47,12 @@ type Options struct {
 	// Default: 10.
 	ListConcurrency int
 
-	// MemoryBudget is how many bytes of heap the caches of all running informers should come to together, counted as
-	// Stats.Bytes are. It is kept by compressing objects of types with StorageAdaptive: first those that nobody reads, then
-	// the others, and what arrives at once. Other modes of storage count, and stay as they are; nothing is ever dropped, so
-	// that what cannot be made to fit is told by Factory.MemoryStats. The caches are looked at each second. Copies that were
-	// decoded for readers do not count, nor does what a list needs until it is stored. Default: zero, no budget.
+	// MemoryBudget is the number of heap bytes that the caches of all running informers together should not exceed,
+	// counted as in Stats.Bytes. The factory compresses objects of types with StorageAdaptive to stay within it: lists on
+	// arrival, as with Storage.CompressLists; then unread objects; then all others. It compares the caches with the budget
+	// each second. Other modes of storage count, and stay as they are. Nothing is ever dropped: Factory.MemoryStats
+	// reports the bytes over budget. Copies that were decoded for readers do not count, and neither does the first MB
+	// of each list. Default: zero, no budget.
 	MemoryBudget int64
 
 	// Linger is how long an informer stays after the last Handle to it is released, so that one that is
@@ -154,6 +155,9 @@ func (o Options) resource(gvr schema.GroupVersionResource, overrides ...Resource
 	options := o.Resources[gvr].over(o.Defaults)
 	for _, override := range overrides {
 		options = override.over(options)
+	}
+	if options.Storage.Mode == StorageAdaptive && o.MemoryBudget > 0 {
+		options.Storage.CompressLists = true // uncompressed lists would exceed the budget while a cache is filled
 	}
 	return ResourceOptions{Indexers: byNamespace}.over(options)
 }

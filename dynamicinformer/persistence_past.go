@@ -124,7 +124,7 @@ func (p *past) loadAll(at Checkpoint) ([]informer.Item, error) {
 		if err != nil {
 			return err
 		}
-		items = append(items, form.Item(object))
+		items = append(items, form.Listed(form.Item(object)))
 		return nil
 	})
 	if err != nil {
@@ -149,7 +149,7 @@ func (p *past) loadBlocks(view PersistedBlocks, at Checkpoint) ([]informer.Item,
 		objects, err := packed.ReadBlock(head, bodies, size)
 		for _, o := range objects {
 			if _, other := changed[o.Key()]; !other {
-				items = append(items, form.Item(o))
+				items = append(items, form.Listed(form.Item(o)))
 			}
 		}
 		return err
@@ -159,7 +159,7 @@ func (p *past) loadBlocks(view PersistedBlocks, at Checkpoint) ([]informer.Item,
 	}
 	for _, object := range changed {
 		if object != nil {
-			items = append(items, form.Item(object))
+			items = append(items, form.Listed(form.Item(object)))
 		}
 	}
 	return items, nil

@@ -25,9 +25,9 @@ type Storage struct {
 	// large.
 	Compression Compression
 
-	// CompressLists has StorageAdaptive compress what a watch-list brings as it arrives, from 1 MB on, rather than right after:
-	// while a cache is filled it takes no more memory than with StorageCompressed, and as much time. With other modes it is
-	// ignored.
+	// CompressLists has StorageAdaptive compress the objects of lists and watch-lists on arrival, from 1 MB on, rather than
+	// after the cache has synced. Filling a cache then takes as much memory and time as with StorageCompressed. Other modes
+	// ignore it. Options.MemoryBudget implies it.
 	CompressLists bool
 }
 

@@ -24,8 +24,8 @@ const (
 	maxItem = 128 << 20
 )
 
-// ReadList reads the JSON of a list and packs its items one by one, so that never more than one of them is in
-// memory as it came.
+// ReadList reads the JSON of a list and packs its items one by one. At most one item at a time is in memory as it came:
+// the list holds each in the form that packer.Listed returns.
 func ReadList(r io.Reader, packer *packed.Packer) (*packed.List, error) {
 	l := &listReader{source: r, packer: packer, data: make([]byte, 0, listBuffer), list: &packed.List{Items: []*packed.Object{}}}
 	if err := l.read(); err != nil {
@@ -171,7 +171,7 @@ func (l *listReader) item() error {
 			l.pos = end
 			return nil
 		case object != nil:
-			l.list.Items = append(l.list.Items, object)
+			l.list.Items = append(l.list.Items, l.packer.Listed(object))
 			l.pos = end
 			return nil
 		case more:
@@ -211,7 +211,7 @@ func (l *listReader) finish() error {
 		if object == nil {
 			return ErrUnusual
 		}
-		l.list.Items[item.index] = object
+		l.list.Items[item.index] = l.packer.Listed(object)
 	}
 	content := unstructured.UnstructuredList{Object: l.members}
 	l.list.APIVersion, l.list.Kind = version, gvk.Kind

@@ -50,19 +50,15 @@ var (
 // earlier list take no second room. Replace transforms once more. An object that the transform fails on is passed
 // on as it came, so that it does not vanish from the list unnoticed; Replace then decides.
 func (g *generation) Transformer() cache.TransformFunc {
-	form, packs := g.informer.store.Form().(*store.Packed)
-	if g.transform == nil && !packs {
+	if _, packs := g.informer.store.Form().(*store.Packed); g.transform == nil && !packs {
 		return nil
 	}
 	return func(obj any) (any, error) {
-		item, err := g.item(obj)
+		item, err := g.listedItem(obj)
 		if err != nil {
 			return obj, nil
 		}
 		i := g.informer
-		if packs {
-			item = form.Listed(item)
-		}
 		if key, err := i.keyOf(item); err == nil {
 			if had, found := i.store.Snapshot().Get(key); found && i.store.Form().Same(had, item) {
 				item = had

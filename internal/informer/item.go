@@ -30,6 +30,15 @@ func (g *generation) item(obj any) (Item, error) {
 	return form.Item(obj), nil
 }
 
+// listedItem is item for an object of a list or watch-list, all of which are in memory before the first is stored.
+func (g *generation) listedItem(obj any) (Item, error) {
+	item, err := g.item(obj)
+	if err != nil {
+		return nil, err
+	}
+	return g.informer.store.Form().Listed(item), nil
+}
+
 // transformed is an object that has been transformed. Where parts select objects by what never changes of them, that includes
 // the transform.
 func (g *generation) transformed(obj any) (any, error) {

@@ -82,8 +82,11 @@ func (g *generation) itemsOf(list []any) (*items, error) {
 	all := &items{items: list[:0]}
 	var firstFailure error
 	failures := 0
+	if form, packs := i.store.Form().(*store.Packed); packs {
+		form.CountAgain()
+	}
 	for _, obj := range list {
-		item, failure := g.item(obj)
+		item, failure := g.listedItem(obj)
 		if failure != nil {
 			item = obj
 		}

@@ -17,6 +17,8 @@ type Packer struct {
 	held func(key string) *Object
 	// wants tells which objects are packed, by their namespace and UID; nil: all.
 	wants func(namespace, uid []byte) bool
+	// listed returns the form in which a list holds an object; nil: as it was packed.
+	listed func(*Object) *Object
 }
 
 // NewPacker returns a Packer that leaves out what pruner does; nil: nothing.
@@ -26,6 +28,17 @@ func NewPacker(pruner *Pruner) *Packer { return &Packer{pruner: pruner} }
 // listed again takes no second room, not even for a moment. held must not keep the key. Reuse must be called before the
 // Packer is used.
 func (p *Packer) Reuse(held func(key string) *Object) { p.held = held }
+
+// OnList sets a function that Listed calls for each object. It must be called before the Packer is used.
+func (p *Packer) OnList(listed func(*Object) *Object) { p.listed = listed }
+
+// Listed returns the form in which a list holds an object until the list is complete: compressed, for example.
+func (p *Packer) Listed(o *Object) *Object {
+	if p == nil || p.listed == nil {
+		return o
+	}
+	return p.listed(o)
+}
 
 // Unwanted stands for an object that a Packer of Selecting was not asked to pack.
 var Unwanted = &Object{class: &class{}}

@@ -15,6 +15,8 @@ type Form interface {
 	Open(object any) any
 	// Item returns what is kept of an object that arrives, or of an item. The object must not be changed any more.
 	Item(object any) Item
+	// Listed returns the form in which an item of a list, watch-list or persisted content waits until all items are there.
+	Listed(item Item) Item
 	// Object returns the object that readers and handlers get: shared and read-only.
 	Object(item Item) any
 	// Shown is Object for what is shown to somebody who has not asked for it, as to handlers and index functions. It does
@@ -37,6 +39,8 @@ func (f *objects) Open(object any) any { return open(object, f.packer.Pruner()) 
 func (f *objects) Item(object any) Item {
 	return open(object, f.packer.Pruner())
 }
+
+func (f *objects) Listed(item Item) Item { return item }
 
 func (f *objects) Object(item Item) any { return item }
 

@@ -17,8 +17,8 @@ type Packed struct {
 	// while eager is set.
 	adaptive bool
 	eager    atomic.Bool
-	// compressLists says that an adaptive form compresses what is listed when it arrives, and listed counts the bytes that
-	// the present list has brought.
+	// compressLists says that an adaptive form compresses listed objects when they arrive. listed counts the uncompressed
+	// bytes of the present list.
 	compressLists bool
 	listed        atomic.Int64
 	// metadataOnly says that objects are cut down to their metadata.
@@ -33,6 +33,7 @@ func NewPacked(pruner *packed.Pruner, trainer packed.Trainer) *Packed {
 	f := &Packed{packer: packed.NewPacker(pruner)}
 	if trainer != nil {
 		f.press = newPress(trainer)
+		f.packer.OnList(f.compressListed)
 	}
 	return f
 }
@@ -50,17 +51,35 @@ func (f *Packed) CompressLists() *Packed {
 	return f
 }
 
-// Listed is called with each item that a watch-list brings, before the content is replaced by all of them, and returns what
-// is kept of it: compressed, if lists are compressed and this one is large enough. What the store has and is in use stays.
+// Listed implements Form: an item is compressed if the form compresses lists and the list is large enough. An object that
+// the store holds and that is in use stays as it is.
 func (f *Packed) Listed(item Item) Item {
-	o, ok := item.(*packed.Object)
-	if !ok || !f.compressLists || f.listed.Add(int64(o.Len())) < worthwhile {
-		return item
+	if o, ok := item.(*packed.Object); ok && f.press != nil {
+		return f.compressListed(o)
+	}
+	return item
+}
+
+func (f *Packed) compressListed(o *packed.Object) *packed.Object {
+	switch {
+	case o.Compressed():
+		return o
+	case !f.adaptive:
+		return f.press.compress(o)
+	case !f.compressLists || f.listed.Add(int64(o.Len())) < worthwhile:
+		return o
 	}
 	if use := o.Use(); use.Used || use.Stays {
-		return item
+		return o
 	}
 	return f.press.compress(o)
+}
+
+// CountAgain has Listed count the objects of a list from the first one on once more, unless there are already enough.
+func (f *Packed) CountAgain() {
+	if f.listed.Load() < worthwhile {
+		f.listed.Store(0)
+	}
 }
 
 // listEnds begins another list.

@@ -1,0 +1,154 @@
+package dynamicinformer
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+)
+
+// The server of TestMemoryBudgetHoldsWhileListing has manyObjects of objectBytes each: 36 MB of JSON.
+const (
+	manyObjects  = 3000
+	objectBytes  = 12 << 10
+	memoryBudget = 8 << 20
+)
+
+// peak is the largest live heap above the heap at the beginning.
+type peak struct {
+	mu         sync.Mutex
+	begin, top int64
+}
+
+func (p *peak) start() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.begin = heap()
+}
+
+func (p *peak) measure() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.top = max(p.top, heap()-p.begin)
+}
+
+// above returns the peak.
+func (p *peak) above() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.top
+}
+
+// largeType serves a type that it does not hold in memory. It measures the heap when it has sent the last object, before
+// the client learns that the list is complete.
+type largeType struct {
+	watchLists bool
+	peak       *peak
+}
+
+// ServeHTTP implements http.Handler.
+func (l largeType) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	query := r.URL.Query()
+	switch {
+	case query.Get("sendInitialEvents") != "":
+		if !l.watchLists {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		l.write(w, `{"type":"ADDED","object":`, "}\n")
+		fmt.Fprintln(w, `{"type":"BOOKMARK","object":{"apiVersion":"example.com/v1","kind":"Widget","metadata":`+
+			`{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}`)
+	case query.Get("watch") == "":
+		fmt.Fprint(w, `{"apiVersion":"example.com/v1","kind":"WidgetList","metadata":{"resourceVersion":"9"},"items":[`)
+		l.write(w, "", ",")
+		fmt.Fprint(w, strings.TrimSuffix(largeWidget(manyObjects), ",")+"]}")
+		return
+	}
+	_ = http.NewResponseController(w).Flush()
+	<-r.Context().Done()
+}
+
+func (l largeType) write(w http.ResponseWriter, before, after string) {
+	l.peak.start()
+	for n := range manyObjects {
+		fmt.Fprint(w, before, largeWidget(n), after)
+	}
+	_ = http.NewResponseController(w).Flush()
+	l.peak.measure()
+}
+
+// largeWidget returns an object of which a tenth differs from the others.
+func largeWidget(n int) string {
+	r := rand.New(rand.NewPCG(uint64(n), 1))
+	var own strings.Builder
+	for own.Len() < objectBytes/10 {
+		fmt.Fprintf(&own, "%016x", r.Uint64())
+	}
+	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w%d","namespace":"web",`+
+		`"resourceVersion":"7"},"spec":{"own":%q,"common":%q}}`, n, own.String(), strings.Repeat("common text; ", objectBytes*9/10/13))
+}
+
+// TestMemoryBudgetHoldsWhileListing measures the live heap while a cache is filled, at the moment before the list is
+// complete, and with a transform also while the list is being stored.
+func TestMemoryBudgetHoldsWhileListing(t *testing.T) {
+	transform := func(p *peak) cache.TransformFunc {
+		calls := 0
+		return func(obj any) (any, error) {
+			if calls++; calls%manyObjects == 0 {
+				p.measure()
+			}
+			return obj, nil
+		}
+	}
+	compressed := Storage{Mode: StorageCompressed, Compression: adaptive.Compression}
+	tests := map[string]struct {
+		watchLists bool
+		storage    Storage
+		transform  func(*peak) cache.TransformFunc
+	}{
+		"watch-list":                 {watchLists: true, storage: adaptive},
+		"watch-list, with transform": {watchLists: true, storage: adaptive, transform: transform},
+		"list":                       {storage: adaptive},
+		"list, with transform":       {storage: adaptive, transform: transform},
+		"list, always compressed":    {storage: compressed},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := &peak{}
+			server := httptest.NewServer(largeType{watchLists: tt.watchLists, peak: p})
+			defer server.Close()
+			defer server.CloseClientConnections()
+			options := ResourceOptions{Storage: tt.storage}
+			if tt.transform != nil {
+				options.Transform = tt.transform(p)
+			}
+			f, err := New(Options{Config: &rest.Config{Host: server.URL, QPS: -1}, MemoryBudget: memoryBudget, Defaults: options})
+			must(t, err)
+			ctx := patient(t)
+			defer func() { must(t, f.Shutdown(ctx)) }()
+			i := ask(t, f, widgets)
+			must(t, f.Start(ctx))
+			if _, err := f.WaitForSync(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if count := len(i.Snapshot().Keys()); count < manyObjects {
+				t.Errorf("%d objects", count)
+			}
+			// Beside the cache there are the buffers of the stream, the first MB of the list and the dictionary.
+			const buffers = 4 << 20
+			t.Logf("the live heap grew by %d KB", p.above()>>10)
+			if most := int64(memoryBudget + buffers); p.above() > most {
+				t.Errorf("the live heap grew by %d bytes, at most %d are within the budget", p.above(), most)
+			}
+			runtime.KeepAlive(i)
+		})
+	}
+}

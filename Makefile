@@ -86,11 +86,11 @@ unit: ## Run the tests that need nothing but Go, those of the engine also in 32 
 	  echo "GOARCH=386 go test $(ENGINE)"; GOARCH=386 CGO_ENABLED=0 go test -timeout 10m $(ENGINE); fi
 
 integration: sandbox ## Run the tests against a real API server, with watch-list and without
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -p $(AT_ONCE) -timeout 20m $$(go list ./... | grep -Ev '/(cli|crdcached|dump|operators|history|serving|shardserving|soak)$$')
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -p $(AT_ONCE) -timeout 20m $$(go list ./... | grep -Ev '/(cli|crdcached|dump|operators|history|serving|soak)$$')
 	@# The first five build a command while they run, which go's cache of test results can't see; the others are another
 	@# history each time.
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test $(CLOCK_JUMPS) -p $(AT_ONCE) -count=1 -timeout 20m \
-	  ./cli ./crdcached ./dump ./operators ./shardserving ./history ./serving ./soak ./internal/wallclock
+	  ./cli ./crdcached ./dump ./operators ./history ./serving ./soak ./internal/wallclock
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_APISERVER_ARGS=feature-gates=WatchList=false \
 	  go test -p $(AT_ONCE) -timeout 20m $(WITHOUT_WATCH_LIST)
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_APISERVER_ARGS=feature-gates=WatchList=false \

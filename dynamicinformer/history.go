@@ -12,8 +12,6 @@ type History struct {
 	// Snapshot is the present content. Synced says whether it has been listed.
 	Snapshot *Snapshot
 	Synced   bool
-	// Shard is the part of the objects that is followed; nil: it is all of them.
-	Shard *Shard
 	// Namespace is the only one that is followed; empty for all. Pruned says that parts of the objects are left out.
 	Namespace string
 	Pruned    bool
@@ -53,8 +51,7 @@ func (h History) At(i int) Change { return Change(h.changes[i]) }
 //
 // It fails for views that are no copy of a type, of which the server's lists and watches could be answered: those with
 // selectors, with requests of the user's own, with a transform, or of metadata alone. It also fails for objects that are kept
-// decoded, for several namespaces, whose watches have no common order, and for shards whose ranges may change. That of
-// NewFixedShard has a history, which is of its part alone: History.Shard says so.
+// decoded, for several namespaces, whose watches have no common order, and for shards, whose ranges may change.
 func (i *Informer) KeepHistory(changes int) error {
 	o := i.options
 	_, one := o.Namespaces.set.Only()
@@ -66,7 +63,7 @@ func (i *Informer) KeepHistory(changes int) error {
 		because = "several namespaces are watched one by one, without a common order"
 	case o.LabelSelector != nil || o.FieldSelector != nil || o.TweakListOptions != nil:
 		because = "it has a part of the objects"
-	case o.Shard.followed() != nil && !o.Shard.fixed:
+	case o.Shard.followed() != nil:
 		because = "it has a part of the objects, which may change"
 	case o.Transform != nil:
 		because = "its objects are transformed"
@@ -85,7 +82,7 @@ func (i *Informer) History() History {
 	h := i.core.History()
 	namespace, _ := i.options.Namespaces.set.Only()
 	return History{
-		Snapshot: &Snapshot{h.Snapshot}, Synced: h.Synced, Shard: i.Shard(), Namespace: namespace, Pruned: i.options.Prune.isSet(),
+		Snapshot: &Snapshot{h.Snapshot}, Synced: h.Synced, Namespace: namespace, Pruned: i.options.Prune.isSet(),
 		Version: h.Version, Oldest: h.Oldest, Epoch: h.Epoch, Next: h.Next, changes: h.Changes,
 	}
 }

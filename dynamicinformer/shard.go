@@ -118,8 +118,7 @@ var (
 // A sharded informer is not kept by Options.Persistence. A Transform must leave UID and namespace alone: it fails otherwise.
 // Nothing is promised about the order of what ranges show that were added at different times.
 type Shard struct {
-	key   ShardKey
-	fixed bool // the ranges never change
+	key ShardKey
 	// setting is held while informers are brought in line, so that all see the same history of ranges.
 	setting sync.Mutex
 	ranges  atomic.Pointer[requests.Ranges]
@@ -145,14 +144,6 @@ func NewShard(key ShardKey, ranges ...HashRange) *Shard {
 	merged := mergedRanges(ranges)
 	s.ranges.Store(&merged)
 	s.mu.informers = map[*Informer]struct{}{}
-	return s
-}
-
-// NewFixedShard is NewShard for ranges that never change: SetRanges has no effect. It is for processes whose part is decided
-// before they start, as that of a replica of a StatefulSet. An informer with such a shard can keep a history.
-func NewFixedShard(key ShardKey, ranges ...HashRange) *Shard {
-	s := NewShard(key, ranges...)
-	s.fixed = true
 	return s
 }
 
@@ -184,7 +175,7 @@ func (s *Shard) ContainsHash(hash uint64) bool { return s.wanted().Contains(hash
 // Contains knows the new ranges before caches do. Calls take effect one after the other and are never merged: objects of a range
 // that leaves and comes back depart, and are added.
 func (s *Shard) SetRanges(ranges ...HashRange) {
-	if s.mu.informers == nil || s.fixed { // the first is Unsharded
+	if s.mu.informers == nil { // it is Unsharded
 		return
 	}
 	s.setting.Lock()

@@ -48,7 +48,7 @@ func (c *change) delete(options *metav1.DeleteOptions) (*written, error) {
 
 // deleteCollection deletes what a list selects, one after the other.
 func (c *change) deleteCollection(r *http.Request, e *encoder, body []byte) (*written, error) {
-	selection, err := ParseListOptions(r.URL.Query())
+	selection, err := parseListOptions(r.URL.Query())
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ func FuzzRequest(f *testing.F) {
 	for _, path := range []string{widgetsPath, inDefaultPath + "/a", "/api/v1/namespaces/a/status", "/apis", "/openapi/v3/apis/example.com/v1", "/version", "//", "/apis//v1/x"} {
 		f.Add(path, "limit=1&labelSelector=a in (b)&fieldSelector=spec.color%3Dred", asTable)
 		f.Add(path, "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=1", "application/json;q=0.5,*/*")
-		f.Add(path, "continue="+NewContinueToken(7, "default", "default/a")+"&resourceVersion=0&timeoutSeconds=1", asPartialList)
+		f.Add(path, "continue="+newContinueToken(7, "default", "default/a")+"&resourceVersion=0&timeoutSeconds=1", asPartialList)
 		f.Add(path, "resourceVersionMatch=Exact&resourceVersion=8&includeObject=Object&watch=false", "application/yaml")
 	}
 	s := newWidgets(f, StorageOptions{})
@@ -50,7 +50,7 @@ func FuzzToken(f *testing.F) {
 	f.Fuzz(func(t *testing.T, version int64, namespace, name, text string) {
 		_, _, _ = ParseContinueToken(text, namespace)
 		key := objectKey(namespace, name)
-		got, start, err := ParseContinueToken(NewContinueToken(version, namespace, key), namespace)
+		got, start, err := ParseContinueToken(newContinueToken(version, namespace, key), namespace)
 		valid := version != 0 && slashed.Clean("/"+name+"\x00") == "/"+name+"\x00" // what is no name is no key
 		if valid != (err == nil) || valid && (got != version || len(start) < len(prefixOf(namespace))) {
 			t.Errorf("%d %q became %d %q, %v", version, key, got, start, err)

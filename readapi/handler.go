@@ -146,7 +146,7 @@ func (h *handler) serveCollection(w http.ResponseWriter, r *http.Request, t *res
 		writeError(w, r, err)
 		return
 	}
-	switch options, err := ParseListOptions(r.URL.Query()); {
+	switch options, err := parseListOptions(r.URL.Query()); {
 	case err != nil:
 		writeError(w, r, err)
 	case options.Watch:

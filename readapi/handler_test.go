@@ -58,7 +58,7 @@ func TestErrors(t *testing.T) {
 		"discovery":                         {"/apis", asTable, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"only the following media types are accepted: application/json, application/yaml","reason":"NotAcceptable","code":406}`, 406},
 		"no name":                           {inDefaultPath + "/a%25b", "", bad(`Name parameter invalid: \"a%b\": may not contain '%'`), 400},
 		"watch goes on":                     {widgetsPath + "?watch=1&continue=abc", "", invalid("resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided", `{"reason":"FieldValueForbidden","message":"Forbidden: resourceVersionMatch is forbidden when continue is provided","field":"resourceVersionMatch"}`), 422},
-		"version with continue":             {widgetsPath + "?resourceVersion=3&continue=" + NewContinueToken(5, "", "default/a"), "", bad("specifying resource version is not allowed when using continue"), 400},
+		"version with continue":             {widgetsPath + "?resourceVersion=3&continue=" + newContinueToken(5, "", "default/a"), "", bad("specifying resource version is not allowed when using continue"), 400},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

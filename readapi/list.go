@@ -85,7 +85,7 @@ func (t *resource) list(ctx context.Context, options *internalversion.ListOption
 		}
 		// Whether any of the rest is selected shows on the next page, which may be empty.
 		if limit > 0 && !selected.one() && int64(len(p.objects)) == limit {
-			p.meta.Continue = NewContinueToken(from.pinned, t.namespace, p.objects[limit-1].Key())
+			p.meta.Continue = newContinueToken(from.pinned, t.namespace, p.objects[limit-1].Key())
 			if selected.all() {
 				left := int64(from.Count(o.Key(), end))
 				p.meta.RemainingItemCount = &left
@@ -142,7 +142,7 @@ func (t *resource) from(options *internalversion.ListOptions) (*origin, error) {
 		return &origin{Snapshot: s, pinned: int64(s.ResourceVersion()), start: start}, nil
 	}
 	if options.Continue != "" {
-		return nil, errContinueTooOld(NewContinueToken(latest, t.namespace, strings.TrimSuffix(start, "\x00")))
+		return nil, errContinueTooOld(newContinueToken(latest, t.namespace, strings.TrimSuffix(start, "\x00")))
 	}
 	return nil, apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")
 }

@@ -72,7 +72,7 @@ func TestSelectScalars(t *testing.T) {
 func TestListForms(t *testing.T) {
 	h := handlerOf(newWidgets(t, StorageOptions{}))
 	path := inDefaultPath + "?limit=1"
-	next := NewContinueToken(10, "default", "default/a")
+	next := newContinueToken(10, "default", "default/a")
 	tests := map[string]struct{ path, accept, want string }{
 		"json":       {path, "application/json", `{"apiVersion":"example.com/v1","items":[{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"labels":{"color":"red"},"name":"a","namespace":"default","resourceVersion":"7"},"spec":{"color":"red"}}],"kind":"WidgetList","metadata":{"continue":"` + next + `","remainingItemCount":1,"resourceVersion":"10"}}`},
 		"metadata":   {path, asPartialList, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"10","continue":"` + next + `","remainingItemCount":1},"items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","namespace":"default","resourceVersion":"7","labels":{"color":"red"}}}]}`},
@@ -140,7 +140,7 @@ func TestTokenErrors(t *testing.T) {
 	}{"future": {99, 504}, "zero": {0, 400}, "latest": {latest, 200}, "any negative": {-2, 200}}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := get(t, h, widgetsPath+"?continue="+NewContinueToken(tt.version, "", "default/a")); got.code != tt.code {
+			if got := get(t, h, widgetsPath+"?continue="+newContinueToken(tt.version, "", "default/a")); got.code != tt.code {
 				t.Errorf("%d %s", got.code, got.body)
 			}
 		})

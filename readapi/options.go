@@ -19,8 +19,8 @@ import (
 // keep a server busy that nobody asked to filter by lists.
 const maxSelector = 64 << 10
 
-// ParseListOptions reads the parameters of a list or watch the way a kube-apiserver does, with its code and its errors.
-func ParseListOptions(query url.Values) (*internalversion.ListOptions, error) {
+// parseListOptions reads the parameters of a list or watch the way a kube-apiserver does, with its code and its errors.
+func parseListOptions(query url.Values) (*internalversion.ListOptions, error) {
 	for _, name := range []string{"labelSelector", "fieldSelector", "shardSelector"} {
 		for _, value := range query[name] {
 			if len(value) > maxSelector {

@@ -114,7 +114,7 @@ func (s *selection) within(snapshot Snapshot, from, to string) iter.Seq[Object] 
 
 // all reports whether everything in the namespace is selected.
 func (s *selection) all() bool {
-	return s.fields == nil && len(s.conditions) == 0 && s.labels.Empty() && s.shard.everything()
+	return s.fields == nil && len(s.conditions) == 0 && s.labels.Empty() && s.shard == nil
 }
 
 // one reports whether no more than one object can be selected, which a kube-apiserver reads by its name.

@@ -21,13 +21,6 @@ type Identified interface {
 	GetUID() types.UID
 }
 
-// Part is what a Collection may be besides that has but a part of the objects of a type.
-type Part interface {
-	Collection
-	// Within reports whether every object that the collection has, or will have, is selected.
-	Within(sharding.Selector) bool
-}
-
 // ParseShardSelector reads a shard selector as API servers with the feature ShardedListAndWatch do: one
 // shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000'), or several of the same field with || between them.
 // Of the ways in which CEL writes strings it knows those two with single and double quotes, and there are no parentheses around
@@ -69,8 +62,6 @@ type shardSelection struct {
 	text        string
 	byNamespace bool
 	ranges      []hashRange
-	// all says that every object of the collection is in the shard.
-	all bool
 }
 
 // hashRange is a range of the hash space with both ends.
@@ -95,15 +86,12 @@ func newShardSelection(t *resource, text string) (*shardSelection, error) {
 		}
 		s.ranges = append(s.ranges, hashRange{start, end - 1})
 	}
-	if part, ok := t.collection.(Part); ok {
-		s.all = part.Within(selector)
-	}
 	return s, nil
 }
 
 // has reports whether an object is in the shard.
 func (s *shardSelection) has(o Object) bool {
-	if s.everything() {
+	if s == nil {
 		return true
 	}
 	hash := fnv.New64a()
@@ -132,9 +120,6 @@ func (s *shardSelection) valueOf(o Object) string {
 	}
 	return string(m.GetUID())
 }
-
-// everything reports whether no object is left out.
-func (s *shardSelection) everything() bool { return s == nil || s.all }
 
 // info is what a list says of itself.
 func (s *shardSelection) info() *metav1.ShardInfo {

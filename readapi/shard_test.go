@@ -11,8 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/sharding"
 )
 
 // halves are selectors of the two halves of the hash space.
@@ -138,30 +136,6 @@ func TestShardSelectorsThatAreWrong(t *testing.T) {
 			if got := get(t, h, widgetsPath+"?shardSelector="+url.QueryEscape(text)+verb); got.code != http.StatusBadRequest {
 				t.Errorf("%q%s: %d %s", text, verb, got.code, got.body)
 			}
-		}
-	}
-}
-
-// halved is a collection with the lower half of the hash space.
-type halved struct{ *servedCollection }
-
-func (h halved) Within(s sharding.Selector) bool { return s.String() == halves("metadata.uid")[0] }
-
-// halvedStorage is a backend with such collections.
-type halvedStorage struct{ served }
-
-func (s halvedStorage) Collection(gr schema.GroupResource) Collection {
-	return halved{s.served.Collection(gr).(*servedCollection)}
-}
-
-// TestPart lists a collection that is a part itself: what is selected is all there is, and how much is left is known.
-func TestPart(t *testing.T) {
-	h := NewBackendHandler(halvedStorage{served{newManyWidgets(t)}}, HandlerOptions{})
-	for i, want := range []bool{true, false} {
-		query := url.Values{"shardSelector": {halves("metadata.uid")[i]}, "limit": {"1"}}
-		list := get(t, h, widgetsPath+"?"+query.Encode()).decoded(t)
-		if left := list.GetRemainingItemCount(); (left != nil && *left == 39) != want {
-			t.Errorf("with the half %d %v are left", i, left)
 		}
 	}
 }

@@ -24,9 +24,9 @@ const (
 	latest = -1
 )
 
-// NewContinueToken returns the token that continues a list of a namespace, or of all (""), after the object of a key, with the state of a
+// newContinueToken returns the token that continues a list of a namespace, or of all (""), after the object of a key, with the state of a
 // version. It is in the form of a kube-apiserver.
-func NewContinueToken(version int64, namespace, key string) string {
+func newContinueToken(version int64, namespace, key string) string {
 	key = strings.TrimPrefix(key, prefixOf(namespace))
 	data, _ := json.Marshal(token{tokenVersion, version, "/" + key + "\x00"}) // cannot fail
 	return base64.RawURLEncoding.EncodeToString(data)

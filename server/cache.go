@@ -37,7 +37,6 @@ type cache struct {
 	keeps func(schema.GroupResource) (discovery.Resource, bool)
 	// settled is set once each type was.
 	settled atomic.Bool
-	part    string // of the objects that is kept; empty: all
 }
 
 func newCache(client *rest.Config, config *Config) (c *cache, err error) {
@@ -48,10 +47,6 @@ func newCache(client *rest.Config, config *Config) (c *cache, err error) {
 	if c.tracker, err = discovery.NewTracker(client, discovery.TrackerOptions{}); err != nil {
 		return nil, err
 	}
-	sharding, err := config.Sharding.live()
-	if err != nil {
-		return nil, err
-	}
 	// The defaults are for what the page and live follow besides, so that there is one informer for each type.
 	options := dynamicinformer.Options{
 		Config: client, Types: c.tracker.Types(), MemoryBudget: config.MemoryBudget.Value(), Defaults: dynamicinformer.ResourceOptions{Storage: c.storage},
@@ -60,17 +55,12 @@ func newCache(client *rest.Config, config *Config) (c *cache, err error) {
 		c.kept = disk.New(config.PersistenceDirectory, disk.Options{})
 		options.Persistence = c.kept
 	}
-	if sharding != nil {
-		c.part = fmt.Sprintf("%d of %d, by %s", sharding.Own+1, len(sharding.Parts), sharding.Shard.Key())
-		options.Defaults.Shard = sharding.Shard
-	}
 	if c.factory, err = dynamicinformer.New(options); err != nil {
 		return nil, err
 	}
 	c.live, err = live.New(live.Options{
 		Factory: c.factory, Types: c.tracker.Types(), Config: client, History: config.History,
 		Handler: readapi.HandlerOptions{WriteTimeout: config.Watches.WriteTimeout.Duration}, ConcealPlans: true,
-		Sharding: sharding,
 	})
 	if err != nil {
 		return nil, err

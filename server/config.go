@@ -39,8 +39,6 @@ type Config struct {
 	PersistenceDirectory string `json:"persistenceDirectory,omitempty"`
 	// History is how many changes of each type can be watched after the fact. Default: live.DefaultHistory.
 	History int `json:"history,omitempty"`
-	// Sharding has replicas share the objects. Default: each keeps all.
-	Sharding *ShardingConfig `json:"sharding,omitempty"`
 	// Page says whether there is a page for browsers.
 	Page PageConfig `json:"page,omitempty"`
 	// Watches say how long watches last.
@@ -145,13 +143,7 @@ func (c *Config) Validate() error {
 	if len(c.Page.Hosts) > 0 && !c.Page.Enabled {
 		wrong("page.hosts: have no effect while page.enabled is false")
 	}
-	if c.Sharding != nil && c.Page.Enabled {
-		wrong("page.enabled: a page of one replica would show a part of the objects: there is none with sharding")
-	}
-	if c.Sharding != nil && c.PersistenceDirectory != "" {
-		wrong("persistenceDirectory: parts of the objects are not kept for the next start: there is none with sharding")
-	}
-	problems = append(problems, c.Sharding.validate(), c.Watches.validate(), c.Limits.validate())
+	problems = append(problems, c.Watches.validate(), c.Limits.validate())
 	return errors.Join(problems...)
 }
 

@@ -54,7 +54,7 @@ func TestFieldsAreDocumented(t *testing.T) {
 	}
 }
 
-// fieldNames returns the names of the fields of a config, sorted, as an error has them. Sharding is described elsewhere.
+// fieldNames returns the names of the fields of a config, sorted, as an error has them.
 func fieldNames(of reflect.Type, path string) []string {
 	var names []string
 	for _, field := range reflect.VisibleFields(of) {

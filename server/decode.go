@@ -60,6 +60,6 @@ func misfits(document []byte, as reflect.Type, path string) []error {
 // isPlain reports whether a type is a struct of this package, which is read field by field.
 func isPlain(t reflect.Type) bool {
 	return slices.Contains([]reflect.Type{
-		reflect.TypeFor[Config](), reflect.TypeFor[PageConfig](), reflect.TypeFor[WatchConfig](), reflect.TypeFor[Limits](), reflect.TypeFor[ShardingConfig](),
+		reflect.TypeFor[Config](), reflect.TypeFor[PageConfig](), reflect.TypeFor[WatchConfig](), reflect.TypeFor[Limits](),
 	}, t)
 }

@@ -23,9 +23,6 @@ func (c *cache) serveConditions(w http.ResponseWriter) {
 	if err != nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	if c.part != "" {
-		fmt.Fprintf(w, "[+]part %s\n", c.part)
-	}
 	for _, condition := range c.conditions() {
 		sign := "-"
 		if condition.good {

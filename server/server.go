@@ -103,7 +103,6 @@ func (o *Options) genericConfig(limits *limits) (*genericserver.Config, error) {
 	config.SkipOpenAPIInstallation = true
 	config.RequestInfoResolver = queryResolver{genericserver.NewRequestInfoResolver(config)}
 	o.delegate()
-	o.trustPeers()
 	if err := o.listen(); err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func TestManifests(t *testing.T) {
 	} {
 		harness.InstallCRDs(t, harness.Read(t, file)...)
 	}
-	for _, name := range []string{"base", "example", "example-sharded"} {
+	for _, name := range []string{"base", "example"} {
 		t.Run(name, func(t *testing.T) {
 			objects := kustomized(t, name)
 			harness.Apply(t, ofKind(objects, "Namespace")...) // what is in it cannot be tried before it is there

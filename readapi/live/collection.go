@@ -17,13 +17,11 @@ type collection struct {
 	typ   readapi.Type
 	ended <-chan struct{}
 	epoch int
-	shard *dynamicinformer.Shard // nil: all objects are there
 }
 
 var (
 	_ readapi.Collection = (*collection)(nil)
 	_ readapi.Fields     = (*collection)(nil)
-	_ readapi.Part       = (*collection)(nil)
 )
 
 // Type implements readapi.Collection.

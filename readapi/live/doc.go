@@ -33,17 +33,6 @@
 // A watch goes on from any version that is not older than the history that is kept ([Options.History]), and gets 410
 // otherwise, and also where the informer has had to list again: the order of what happened meanwhile is not known.
 //
-// # Shards
-//
-// With [Options.Sharding] the informers have a part of the objects, and other servers have the rest. What lies within one part,
-// by shardSelector or, where objects are shared by namespace, in one namespace, is answered from its cache: here, or by the server
-// that has it, to which the request is passed on. A list of more is put together of the parts, which are all of one version: each
-// says how far it is, and lists what it had at the lowest of that. Such a list says nothing of shards, has one continue token, which
-// any of the servers takes, and a watch from its version misses nothing. A get by name asks all who may have the object. A watch of
-// more than one part is the API server's, which alone knows the order of all changes; a watch-list is refused as by API servers
-// that have none, so that clients list and watch; a query is refused. Where a server that may have something of the answer is
-// away, is not ready, or takes its part for another one, the answer is 503 with Retry-After, and never a part of what was asked for.
-//
 // # Concurrency
 //
 // A Server is safe for concurrent use. Nothing runs but the requests of its clients, and for those that ask for the present

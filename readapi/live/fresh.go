@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/url"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -95,7 +94,6 @@ type item struct {
 	Metadata struct {
 		Name            string `json:"name"`
 		Namespace       string `json:"namespace"`
-		UID             string `json:"uid"`
 		ResourceVersion string `json:"resourceVersion"`
 	} `json:"metadata"`
 }
@@ -114,7 +112,7 @@ const (
 // where they are many, if another watch from there on brings nothing that the cache has not got before a bookmark says
 // that it has got to the version.
 func (c *collection) compare(ctx context.Context) error {
-	body, err := c.server.upstream.get(ctx, c.path(), c.selecting(url.Values{"limit": {strconv.Itoa(compared)}}), acceptPartials)
+	body, err := c.server.upstream.get(ctx, c.path(), url.Values{"limit": {strconv.Itoa(compared)}}, acceptPartials)
 	if err != nil {
 		return err
 	}
@@ -123,7 +121,6 @@ func (c *collection) compare(ctx context.Context) error {
 	if err := json.NewDecoder(body).Decode(&list); err != nil {
 		return errUnreachable(err)
 	}
-	list.Items = slices.DeleteFunc(list.Items, func(i item) bool { return !c.has(i) })
 	present, err := strconv.ParseUint(list.Metadata.ResourceVersion, 10, 64)
 	if err != nil {
 		return apierrors.NewInternalError(err)
@@ -147,25 +144,6 @@ func (c *collection) compare(ctx context.Context) error {
 			return readapi.NewTooLargeError(present, c.complete(h))
 		}
 	}
-}
-
-// selecting has a request be for the shard that is kept, where API servers know shards. Where they do not, more comes.
-func (c *collection) selecting(query url.Values) url.Values {
-	if c.shard != nil {
-		query.Set("shardSelector", c.server.options.Sharding.ownSelector())
-	}
-	return query
-}
-
-// has reports whether an object that came is in the shard that is kept.
-func (c *collection) has(i item) bool {
-	switch {
-	case c.shard == nil:
-		return true
-	case c.shard.Key() == dynamicinformer.ShardByNamespace:
-		return c.shard.ContainsHash(dynamicinformer.ShardHash(i.Metadata.Namespace))
-	}
-	return c.shard.ContainsHash(dynamicinformer.ShardHash(i.Metadata.UID))
 }
 
 // path is that of lists of the type.
@@ -239,10 +217,10 @@ func (c *collection) probe(ctx context.Context, begin dynamicinformer.History, p
 
 // watchTo watches from one version to another, and returns the version of the last change in between, or that it began with.
 func (c *collection) watchTo(ctx context.Context, from, to uint64) (uint64, error) {
-	body, err := c.server.upstream.get(ctx, c.path(), c.selecting(url.Values{
+	body, err := c.server.upstream.get(ctx, c.path(), url.Values{
 		"watch": {"true"}, "allowWatchBookmarks": {"true"}, "timeoutSeconds": {probeSeconds},
 		"resourceVersion": {strconv.FormatUint(from, 10)},
-	}), acceptPartial)
+	}, acceptPartial)
 	if err != nil {
 		return 0, err
 	}
@@ -271,7 +249,7 @@ func (c *collection) watchTo(ctx context.Context, from, to uint64) (uint64, erro
 			return 0, apierrors.NewInternalError(err)
 		case version > to:
 			return last, nil
-		case event.Type != "BOOKMARK" && c.has(of):
+		case event.Type != "BOOKMARK":
 			last = version
 		}
 		if version == to {

@@ -118,7 +118,7 @@ func (k *kept) collection() *collection {
 	if !h.Synced {
 		return nil
 	}
-	return &collection{kept: k, typ: typ, ended: ended, epoch: h.Epoch, shard: h.Shard}
+	return &collection{kept: k, typ: typ, ended: ended, epoch: h.Epoch}
 }
 
 // complete is the version up to which the cache is known to be complete.

@@ -35,7 +35,6 @@ const queryPrefix = "/query"
 //	values         the name of an index: its values, with the number of objects that have them
 //	groupBy, compute
 //	               groups, and what is computed of each; both may be repeated
-//	shardSelector  where several servers share the objects: what one of them has; watches also take less
 //	explain        true says how the query would be answered
 //	watch          true follows what the query finds, with the events and the parameters of a watch of the Kubernetes API
 //
@@ -73,11 +72,6 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) error {
 	c, err := s.queried(asked)
 	if err != nil {
 		return err
-	}
-	if c.shard != nil {
-		if answered, err := s.shareQuery(w, r, asked, c); answered || err != nil {
-			return err
-		}
 	}
 	params := r.URL.Query()
 	q, err := parseQuery(params.Get("q"))

@@ -16,15 +16,13 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// ServedHeader is the header of answers that says who has answered: "cache", "cluster", or "part" for the cache of
-// another server, which has the part of the objects that was asked for. An answer without it says that
-// nobody could.
+// ServedHeader is the response header that names the source of an answer: "cache" or "cluster". An answer without it is
+// an error.
 const ServedHeader = "Crdcache-Served"
 
 // Values of ServedHeader, and other headers of answers.
 const (
 	servedByCache   = "cache"
-	servedByPart    = "part" // by the cache of the server that has it
 	servedByCluster = "cluster"
 	prunedHeader    = "Crdcache-Pruned"
 )
@@ -80,14 +78,7 @@ func (s *Server) serveKept(w http.ResponseWriter, r *http.Request, asked readapi
 		c = k.collection()
 	}
 	if c == nil || !c.serves(r, asked) {
-		if r.Header.Get(partHeader) == "" {
-			return false
-		}
-		readapi.WriteError(w, r, errUnavailable("%s is not served from the cache now", asked.GVR.GroupResource()))
-		return true
-	}
-	if c.shard != nil && s.serveShare(w, r, asked, c) {
-		return true
+		return false
 	}
 	if err := c.wait(r, asked); err != nil {
 		if r.Context().Err() == nil {
@@ -99,9 +90,6 @@ func (s *Server) serveKept(w http.ResponseWriter, r *http.Request, asked readapi
 	w.Header().Set(ServedHeader, servedByCache)
 	if c.informer.History().Pruned {
 		w.Header().Set(prunedHeader, "true")
-	}
-	if asked.Verb == "list" && r.Header.Get(partHeader) != "" {
-		w = patientWriter{w}
 	}
 	s.handler.ServeHTTP(w, r)
 	return true

@@ -39,8 +39,6 @@ type Options struct {
 	// ConcealPlans leaves plans and warnings out of answers to queries in one namespace, and refuses to explain them: they
 	// count the objects of all namespaces. It is for readers who may not list these.
 	ConcealPlans bool
-	// Sharding says that other servers have the rest of the objects. Default: the informers have all of them.
-	Sharding *Sharding
 	// Handler adjusts watches; Writes has no effect.
 	Handler readapi.HandlerOptions
 }
@@ -50,7 +48,6 @@ type Server struct {
 	options     Options
 	handler     http.Handler
 	upstream    *upstream
-	self        http.RoundTripper // to the server
 	types       *typeBoard
 	definitions *dynamicinformer.Handle
 	stops       []func()
@@ -70,11 +67,7 @@ func New(options Options) (*Server, error) {
 	options.History = cmp.Or(max(options.History, 0), DefaultHistory)
 	options.FreshTimeout = cmp.Or(max(options.FreshTimeout, 0), DefaultFreshTimeout)
 	options.Handler.Writes = false
-	if err := options.Sharding.validate(); err != nil {
-		return nil, err
-	}
 	s := &Server{options: options}
-	s.self = readapi.NewTransport(s)
 	s.mu.kept = map[schema.GroupResource]*kept{}
 	s.handler = readapi.NewBackendHandler(backend{s}, options.Handler)
 	var err error
@@ -112,11 +105,8 @@ func (s *Server) Close() {
 // Keep serves the type of an informer of the factory from its cache, with these indexes, which the informer has. Another
 // informer of the type takes the place of an earlier one. Once the informer has stopped, the type is no longer served from its
 // cache, and its watches end. Keep fails for views that are no copy of the type, see
-// dynamicinformer.Informer.KeepHistory, and for shards other than that of Options.Sharding.
+// dynamicinformer.Informer.KeepHistory.
 func (s *Server) Keep(informer *dynamicinformer.Informer, indexes ...*indexers.Index) error {
-	if shard := informer.Shard(); shard != nil && shard != s.options.Sharding.shard() {
-		return fmt.Errorf("live: %s: no history is kept: the informer has a shard, and not that of the server", informer.GVR())
-	}
 	if err := informer.KeepHistory(s.options.History); err != nil {
 		return err
 	}

@@ -202,7 +202,6 @@ func TestViewsThatAreNoCopyAreRefused(t *testing.T) {
 		"metadata":   {Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}},
 		"decoded":    {Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageObject}},
 		"transform":  {Transform: func(o any) (any, error) { return o, nil }},
-		"fixed":      {Shard: dynamicinformer.NewFixedShard(dynamicinformer.ShardByUID, dynamicinformer.SplitHashSpace(2)[0])},
 		"shard":      {Shard: dynamicinformer.NewShard(dynamicinformer.ShardByUID, dynamicinformer.SplitHashSpace(2)[0])},
 	} {
 		handle, err := s.factory.Acquire(workloads, options)

@@ -70,7 +70,7 @@ var flagVerbs = map[string]flagVerb{
 		endless: "none",
 	},
 	"serve": {
-		args: []string{"gizmos", "--from=-", "--web"}, values: reading(map[string][]string{"idle": {"1m"}, "state": {"DIR/state"}, "web-address": {"127.0.0.1:0"}}),
+		args: []string{"gizmos", "--from=-", "--web"}, values: reading(map[string][]string{"idle": {"1m"}, "web-address": {"127.0.0.1:0"}}),
 	},
 	"stats": {args: []string{"gizmos", "--from=-"}, values: reading(map[string][]string{"output": {"text", "json"}, "storage": {"metadata"}, "top": {"3"}, "cache": {"none"}}), endless: "none"},
 	"tree": {

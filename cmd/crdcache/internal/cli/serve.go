@@ -17,7 +17,6 @@ type serveFlags struct {
 	idle   time.Duration
 	all    bool
 	detach bool
-	state  string
 	web    webFlags
 }
 
@@ -37,14 +36,12 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 			"--config, also those that are installed later.\n\n" +
 			"With --detach the server goes on in the background. The command returns when it answers, and tells where its log\n" +
 			"is, or why it does not answer.\n\n" +
-			"With --state the next server goes on from what this one held, and reads only what has changed since. It is saved\n" +
-			"once a minute, and when the server ends. Secrets are read anew.\n\n" +
 			"With --web the server also shows what it keeps in a browser of this machine, with the indexes and references of\n" +
 			"--config. The link that is printed lets one browser in, once; 'serve status' prints another one.\n\n" +
 			"With --from and --web the page shows files, all types of theirs or those that are named, and what changes in them as\n" +
 			"they are saved. That ends with an interrupt or --idle. Commands with --from read files by themselves, and find no server.",
 		Example: "  crdcache serve certificates.cert-manager.io --config indexes.yaml\n" +
-			"  crdcache serve --config indexes.yaml --detach --idle 1h --state ~/.cache/crdcache\n" +
+			"  crdcache serve --config indexes.yaml --detach --idle 1h\n" +
 			"  crdcache serve '*.demo.crdcache.dev' --idle 30m\n" +
 			"  crdcache serve '*.demo.crdcache.dev' --config indexes.yaml --web\n" +
 			"  crdcache serve --from testdata --web\n" +
@@ -64,7 +61,6 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 	f.reader.AddNamed(set)
 	set.DurationVar(&f.idle, "idle", 0, "End when nobody has asked for as long; 0: never. An open page asks.")
 	set.BoolVar(&f.all, "all", false, "Keep all types that can be listed and watched.")
-	set.StringVar(&f.state, "state", "", "Folder that keeps the objects for the next server, which then reads only what has changed. Secrets are not kept there.")
 	set.BoolVar(&f.detach, "detach", false, "Go on in the background, once the server answers.")
 	f.web.add(cmd)
 	f.reader.Complete(cmd, true)
@@ -82,17 +78,13 @@ type serveOptions struct {
 	namespace string
 	web       *webOptions // nil without --web
 	// declared says that the types are those of the config.
-	declared    bool
-	stateFolder string   // empty for none
-	detached    []string // the command line of the process that serves; nil without --detach
+	declared bool
+	detached []string // the command line of the process that serves; nil without --detach
 }
 
 func (f *serveFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*serveOptions, error) {
 	if f.idle < 0 {
 		return nil, exit.Usagef("--idle is %v: it must not be negative; 0 is for ever", f.idle)
-	}
-	if cmd.Flags().Changed("state") && f.state == "" {
-		return nil, exit.Usagef("--state names no folder: is it a variable that is not set?")
 	}
 	page, err := f.web.toOptions()
 	if err != nil {
@@ -109,7 +101,7 @@ func (f *serveFlags) toOptions(cmd *cobra.Command, args []string, streams generi
 	if err != nil {
 		return nil, err
 	}
-	o := &serveOptions{Reader: read, idle: f.idle, stateFolder: f.state, web: page, declared: len(args) == 0}
+	o := &serveOptions{Reader: read, idle: f.idle, web: page, declared: len(args) == 0}
 	if o.declared {
 		if err := read.UseTypesOfConfig(); err != nil {
 			return nil, err
@@ -136,10 +128,8 @@ func (f *serveFlags) checkFiles(cmd *cobra.Command, offline bool) error {
 	if quiet := cmd.Flags().Lookup("quiet"); quiet.Value.String() == "true" {
 		return exit.Usagef("--from and --quiet exclude each other: nobody would hear of the link to the page")
 	}
-	for _, name := range []string{"detach", "state"} {
-		if cmd.Flags().Changed(name) {
-			return exit.Usagef("--from and --%s exclude each other: what is kept of files ends with the command", name)
-		}
+	if cmd.Flags().Changed("detach") {
+		return exit.Usagef("--from and --detach exclude each other: what is kept of files ends with the command")
 	}
 	return nil
 }

@@ -188,34 +188,3 @@ func TestServeEndsWatches(t *testing.T) {
 	w.stop()
 	<-w.code
 }
-
-// TestServeState: a server goes on from what the last one held. It reads what has changed, and does not list again.
-func TestServeState(t *testing.T) {
-	shortRuntimeDir(t)
-	server := newShop(t)
-	folder := t.TempDir()
-	stopped := serve(t, io.Discard, "gz", "--state", folder, "-s", server.URL)
-	awaitServer(t, server.URL, 1)
-	crdcache(t, "serve", "stop", "-s", server.URL)
-	if code := <-stopped; code != exit.OK {
-		t.Fatalf("the server ends with %d", code)
-	}
-	server.Delete(t, gizmos, "web", "b")
-	server.Create(t, gizmos, object("Gizmo", "web", "e", map[string]any{"color": "green"}))
-	args := []string{"dump", "gz", "-A", "-o", "yaml", "-s", server.URL}
-	want := crdcache(t, args...)
-	for _, verb := range []string{"list", "watch-list"} {
-		server.Break(apitest.Fault{Path: "/apis/example.com/v1/gizmos", Verb: verb, Effect: func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-			if r.URL.Query().Get("limit") == "1" { // which asks how far the API server is
-				next.ServeHTTP(w, r)
-				return
-			}
-			http.Error(w, "everything is listed", http.StatusForbidden)
-		}})
-	}
-	serve(t, io.Discard, "gz", "--state", folder, "-s", server.URL)
-	awaitServer(t, server.URL, 1)
-	if got := crdcache(t, args...); got != want {
-		t.Errorf("%+v, of the cluster %+v", got, want)
-	}
-}

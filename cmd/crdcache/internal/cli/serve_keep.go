@@ -31,7 +31,6 @@ type serving struct {
 	keeper  *live.Keeper
 	// definitions are the CustomResourceDefinitions, which say how types are shown.
 	definitions *dynamicinformer.Informer
-	files       *local.State // nil without --state
 	identity    string
 	started     time.Time
 	// known are the types that were there in the beginning, and absent the names that stood for none: nobody is told of
@@ -45,16 +44,9 @@ type serving struct {
 func (s *serving) prepare() (err error) {
 	options := dynamicinformer.Options{
 		Config: s.Target.Config, Types: s.tracker.Types(), Listener: dynamicinformer.Listener{StateChanged: s.stateChanged},
-		PersistenceInterval: local.StateInterval,
-	}
-	if s.stateFolder != "" {
-		if s.files, err = local.OpenState(s.stateFolder, s.identity); err != nil {
-			return fmt.Errorf("--state: %w", err)
-		}
-		options.Persistence = s.files
 	}
 	if s.factory, err = dynamicinformer.New(options); err != nil {
-		return errors.Join(err, s.closeFiles())
+		return err
 	}
 	defer func() {
 		if err != nil {
@@ -113,22 +105,14 @@ func (s *serving) tell(format string, args ...any) {
 	fmt.Fprintf(s.ErrOut, "note: %s\n", print.Line(fmt.Sprintf(format, args...)))
 }
 
-// shutdown ends what keeps the types, and saves what is kept. Calling it again does nothing.
+// shutdown stops the informers and their server. Calling it again has no effect.
 func (s *serving) shutdown() {
 	s.ended.Do(func() {
 		if s.server != nil {
 			s.server.Close()
 		}
-		_ = s.factory.Shutdown(context.Background()) // nothing but requests is under way, which end at once, and saves of the state
-		_ = s.closeFiles()                           // it has been saved
+		_ = s.factory.Shutdown(context.Background()) // only requests are under way, which end at once
 	})
-}
-
-func (s *serving) closeFiles() error {
-	if s.files == nil {
-		return nil
-	}
-	return s.files.Close()
 }
 
 // keeping returns what is kept of a type; false where that is nothing.

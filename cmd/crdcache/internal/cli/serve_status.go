@@ -56,8 +56,8 @@ func newServeStop(streams genericiooptions.IOStreams) *cobra.Command {
 	return newServeAsk(streams, &cobra.Command{
 		Use:   "stop [flags]",
 		Short: "End the server of this cluster and user",
-		Long: "End the server of this cluster and user, and return when it has ended and saved what --state keeps, so that another one\n" +
-			"may begin. Without one the exit code is 1.",
+		Long: "End the server of this cluster and user, and return when it has ended, so that another one may\n" +
+			"begin. Without one the exit code is 1.",
 	}, func(ctx context.Context, client *local.Client) error {
 		info, err := client.Stop(ctx)
 		if err == nil {

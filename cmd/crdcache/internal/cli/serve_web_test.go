@@ -291,7 +291,6 @@ func TestServeWebOfFiles(t *testing.T) {
 	for why, args := range map[string][]string{
 		"--from takes --web":          {"--from", folder},
 		"--detach exclude each other": {"--from", folder, "--web", "--detach"},
-		"--state exclude each other":  {"--from", folder, "--web", "--state", t.TempDir()},
 		"--quiet exclude each other":  {"--from", folder, "--web", "--quiet"},
 		"files need no cluster":       {"--from", folder, "--web", "-s", "http://127.0.0.1:1"},
 	} {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -19,7 +18,7 @@ import (
 const (
 	// DefaultPollInterval is the mean time between two discovery rounds that nothing asked for.
 	DefaultPollInterval = 10 * time.Minute
-	// DefaultBlindPollInterval is the same while something that should be watched cannot be.
+	// DefaultBlindPollInterval is the same while CustomResourceDefinitions cannot be watched.
 	DefaultBlindPollInterval = 30 * time.Second
 	// DefaultDiscoveryLag is how long discovery may go on listing a type whose CRD is deleted: that takes seconds.
 	DefaultDiscoveryLag = time.Minute
@@ -35,8 +34,7 @@ type TrackerOptions struct {
 	// PollInterval is the mean time between discovery rounds while watches work; each is spread by a
 	// fifth. Default DefaultPollInterval.
 	PollInterval time.Duration
-	// BlindPollInterval is the same in Polling mode, and while a group is unknown and APIServices are not
-	// watched. Default DefaultBlindPollInterval.
+	// BlindPollInterval is the same in Polling mode. Default DefaultBlindPollInterval.
 	BlindPollInterval time.Duration
 	// DiscoveryLag is how long a type whose CRD was deleted is not believed to exist just because discovery lists it.
 	// After this time discovery is asked again, and somebody else serves a type that it lists. Default
@@ -49,7 +47,8 @@ type TrackerOptions struct {
 // Custom resources are learnt from a watch on CustomResourceDefinitions, without any discovery request.
 // Everything else is learnt from discovery, asked when an APIService changes and polled slowly. Without
 // the right to watch CRDs, everything is polled; see Mode. A group that discovery cannot confirm keeps
-// its types. A list that lacks most of what was known is only believed when the next one says the same.
+// its types, and discovery is asked again until it can, after pauses that grow from 1 s to 30 s.
+// A list that lacks most of the known types is only believed when the next one says the same.
 //
 // All methods are safe for concurrent use, and all but Run return at once or with their context.
 type Tracker struct {
@@ -72,6 +71,7 @@ type Tracker struct {
 		status        TrackerStatus
 		running, over bool
 		discovering   bool // the first round has begun
+		pace          pace
 	}
 }
 
@@ -268,28 +268,28 @@ func (t *Tracker) discover(ctx context.Context) {
 	t.mu.Lock()
 	t.mu.discovering = true
 	t.mu.Unlock()
-	failures := 0
 	for {
-		again := t.round(ctx, &failures)
+		again := t.round(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		if again {
 			continue // the client keeps its distance
 		}
-		if !t.awaitRound(ctx, failures) {
+		if !t.awaitRound(ctx) {
 			return
 		}
 	}
 }
 
-// awaitRound waits until a round is due or wanted, and returns false when ctx ends. Types whose CRD was deleted make one
-// due when discovery is no longer expected to be late.
-func (t *Tracker) awaitRound(ctx context.Context, failures int) bool {
-	poll := time.Now().Add(t.pause(failures))
+// awaitRound waits until a round is due or requested, and returns false when ctx ends. A round is also due when
+// discovery can no longer lag behind the deletion of a CRD.
+func (t *Tracker) awaitRound(ctx context.Context) bool {
+	pause, failed := t.pause()
+	poll := time.Now().Add(pause)
 	for {
 		due := poll
-		if at := t.exhumed(); failures == 0 && !at.IsZero() && at.Before(due) {
+		if at := t.exhumed(); !failed && !at.IsZero() && at.Before(due) {
 			due = at
 		}
 		timer := time.NewTimer(time.Until(due))
@@ -313,34 +313,32 @@ func (t *Tracker) exhumed() time.Time {
 }
 
 // round does one discovery round, and returns whether another must follow at once.
-func (t *Tracker) round(ctx context.Context, failures *int) (again bool) {
+func (t *Tracker) round(ctx context.Context) (again bool) {
 	catalog, err := t.options.Client.Refresh(ctx)
 	if ctx.Err() != nil {
 		return false
 	}
 	t.update(func(s *state, status *TrackerStatus) (events []Event) {
 		if err != nil {
-			*failures++
 			status.Discovery.LastError = err
-			return nil
+		} else {
+			status.Discovery.ok(time.Now())
+			status.Discovery.Synced = true
+			events, again = s.take(catalog)
 		}
-		*failures = 0
-		status.Discovery.ok(time.Now())
-		status.Discovery.Synced = true
-		events, again = s.take(catalog)
+		t.mu.pace.done(err, len(s.unknown))
 		return events
 	})
 	return again
 }
 
-// pause returns how long to wait after a round.
-func (t *Tracker) pause(failures int) time.Duration {
-	if failures > 0 {
-		return jitter(min(time.Second<<min(failures, 5), DefaultBlindPollInterval), rand.Float64())
+// pause returns the time until the next round, and whether the last round failed.
+func (t *Tracker) pause() (pause time.Duration, failed bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	usual := t.options.PollInterval
+	if t.mu.status.Mode != Watching {
+		usual = t.options.BlindPollInterval
 	}
-	s := t.Status()
-	if s.Mode != Watching || len(s.Unknown) > 0 && !s.APIServices.Synced {
-		return jitter(t.options.BlindPollInterval, rand.Float64())
-	}
-	return jitter(t.options.PollInterval, rand.Float64())
+	return t.mu.pace.pause(usual), t.mu.pace.failed
 }

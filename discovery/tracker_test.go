@@ -102,14 +102,7 @@ func TestTrackerFollowsAPIServices(t *testing.T) {
 	run(t, tracker)
 	l := listen(t, tracker)
 	l.until(syncedText)
-	server.discovery.set(func(groups *[]group, _ map[string]int) { *groups = append(*groups, oneGroup("agg.io", "as")) })
-	server.put(apiServicePath, apiServiceObject("v1.agg.io", "1", true))
-	l.until("Added as.agg.io")
-	server.discovery.set(func(groups *[]group, _ map[string]int) { *groups = (*groups)[:len(*groups)-1] })
-	server.remove(apiServicePath, "v1.agg.io")
-	l.until("Removed as.agg.io")
-
-	// Those that the server keeps for CRDs and built-in types change nothing that the watch does not say.
+	// Those that the server keeps for CRDs and built-in types cost no discovery.
 	server.discovery.took()
 	server.put(apiServicePath, apiServiceObject("v1.example.com", "1", false))
 	server.put(crdPath, crdObjectOf(ws("1")))
@@ -117,6 +110,61 @@ func TestTrackerFollowsAPIServices(t *testing.T) {
 	if took := server.discovery.took(); len(took) != 0 {
 		t.Errorf("a local APIService cost %v", took)
 	}
+
+	server.discovery.set(func(groups *[]group, _ map[string]int) { *groups = append(*groups, oneGroup("agg.io", "as")) })
+	server.put(apiServicePath, apiServiceObject("v1.agg.io", "1", true))
+	l.until("Added as.agg.io")
+	server.discovery.set(func(groups *[]group, _ map[string]int) { *groups = (*groups)[:len(*groups)-1] })
+	server.remove(apiServicePath, "v1.agg.io")
+	l.until("Removed as.agg.io")
+}
+
+// TestTrackerAsksAgain: discovery is later than the APIService, and says first that there is no such group or that it is
+// unknown. No further change of an APIService, and no poll, is needed to find the types.
+func TestTrackerAsksAgain(t *testing.T) {
+	for name, late := range map[string]*group{
+		"absent": nil, "stale": {Name: "agg.io", Versions: []version{{Name: "v1", Stale: true}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := newTypeServer(t, sampleGroups()...)
+			tracker := server.tracker(t, TrackerOptions{PollInterval: time.Hour})
+			run(t, tracker)
+			l := listen(t, tracker)
+			l.until(syncedText)
+			if late != nil {
+				server.discovery.set(func(groups *[]group, _ map[string]int) { *groups = append(*groups, *late) })
+			}
+			server.discovery.took()
+			server.put(apiServicePath, apiServiceObject("v1.agg.io", "1", true))
+			for len(server.discovery.took()) == 0 {
+				runtime.Gosched()
+			}
+			server.discovery.set(func(groups *[]group, _ map[string]int) {
+				*groups = append(sampleGroups(), oneGroup("agg.io", "as"))
+			})
+			l.until("Added as.agg.io")
+		})
+	}
+}
+
+func TestPace(t *testing.T) {
+	var p pace
+	expect := func(what string, err error, unknown int, want ...time.Duration) {
+		t.Helper()
+		for i, mean := range want {
+			p.done(err, unknown)
+			if got := p.pause(time.Hour); got < mean*4/5 || got > mean*6/5 {
+				t.Errorf("%s: pause %d is %v, want about %v", what, i, got, mean)
+			}
+		}
+	}
+	expect("all known", nil, 0, time.Hour)
+	expect("unknown", nil, 1, 1*time.Second, 2*time.Second, 4*time.Second, 8*time.Second, 16*time.Second, longestRetry, longestRetry)
+	p.changed()
+	expect("unknown after a change", nil, 1, 1*time.Second, 2*time.Second)
+	expect("known after a change", nil, 0, 4*time.Second, 8*time.Second, 16*time.Second, time.Hour)
+	expect("failing", errors.New("refused"), 0, 1*time.Second, 2*time.Second)
 }
 
 func TestTrackerWithoutRights(t *testing.T) {

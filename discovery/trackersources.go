@@ -68,7 +68,7 @@ func (t *Tracker) crdReports() watchReports {
 	return reports
 }
 
-// apiServiceStore asks for a discovery round when an aggregated API changes. Group versions that the
+// apiServiceStore requests discovery rounds when an aggregated API changes. Group versions that the
 // server serves itself only matter while CRDs cannot be watched.
 func (t *Tracker) apiServiceStore() *apiServiceStore {
 	return &apiServiceStore{
@@ -85,9 +85,13 @@ func (t *Tracker) apiServiceStore() *apiServiceStore {
 			}
 		},
 		changed: func(remote bool) {
-			if remote || t.Status().Mode == Polling {
-				t.Refresh()
+			if !remote && t.Status().Mode != Polling {
+				return
 			}
+			t.mu.Lock()
+			t.mu.pace.changed()
+			t.mu.Unlock()
+			t.Refresh()
 		},
 	}
 }

@@ -172,7 +172,7 @@ demo-web: build sandbox ## Look at a real API server on a page in the browser, w
 	$(BIN)/sandbox exec --load testdata/crds --load testdata/objects -- ./testdata/demo-web.sh $(BIN)/crdcache $(BIN)/kubectl
 
 bench: build sandbox $(BIN)/bench ## Compare with client-go and others, and write docs/benchmarks.md (BENCH_FLAGS=-help for choices)
-	cd bench && $(BIN)/bench -report ../docs/benchmarks.md -results ../docs/benchmarks.json $(BENCH_FLAGS)
+	cd bench && $(BIN)/bench -report ../docs/benchmarks.md -results $(BIN)/benchmarks.json $(BENCH_FLAGS)
 
 bench-ci: build sandbox $(BIN)/bench ## A short comparison, which fails where a promise is broken by a wide margin
 	cd bench && $(BIN)/bench -ci $(BENCH_FLAGS)

@@ -1,2 +1,3 @@
-// Package report holds the figures of a run, judges by them what is promised, and writes both for people.
+// Package report holds the figures of a benchmark run, compares them with the promises, and writes both as
+// a page.
 package report

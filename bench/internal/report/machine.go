@@ -29,8 +29,8 @@ type Machine struct {
 type Noise struct {
 	// Load is how many processes wanted to run on average in the minute before the run.
 	Load float64 `json:"load"`
-	// Others is the processor time that processes used which the run had not started, and Stolen what a host gave to
-	// other machines, both as a share of what all cores had to give.
+	// Others is the processor time that processes used which the run had not started, and Stolen what a
+	// host gave to other machines, both as a share of what all cores had to give.
 	Others float64 `json:"others"`
 	Stolen float64 `json:"stolen"`
 }

@@ -6,62 +6,60 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/experiment"
 )
 
-// Promise is about the ratio of two figures, Over / Under, at the greatest number of objects for which both were
-// measured.
+// Promise is a bound on the ratio Over / Under of two figures. It is judged at the greatest number of
+// objects for which both were measured. Keys leave Size and Objects empty.
 type Promise struct {
-	// Required is set for what the project was set out to reach; other promises were made since.
-	Required bool
-	// What is measured, of Who, in comparison with Against; both are names of subjects.
-	What, Who, Against string
-	// Over and Under are the figures; of their keys, Size and Objects are not set.
-	Over, Under Key
-	// Beyond is a figure that is taken off both; of its key, Size and Objects are not set. Without an experiment: none is.
-	Beyond Key
-	// Flat makes Under the same figure as Over with fewer objects: at least flatFrom of them.
+	// Title names the measured cost, Subject the subject that keeps the promise, and Peer the compared
+	// subject.
+	Title, Subject, Peer string
+	Over, Under          Key
+	// Floor is a figure that is subtracted from Over and Under, unless it is empty.
+	Floor Key
+	// Flat compares the figure Over with itself at the least number of objects from flatFrom on.
 	Flat bool
-	// Large is set where it is about large objects, not small ones.
+	// Large selects large objects instead of small ones.
 	Large bool
-	// UpTo is the number of objects above which figures don't count; 0: all do.
+	// UpTo is the greatest number of objects to judge at. Zero means no limit.
 	UpTo int
-	// Absolute is set where there is no Under: Target is in the unit of Over.
+	// Absolute bounds Over itself, in the unit of its metric.
 	Absolute bool
-	// AtMost is set where the ratio must not be greater than Target; otherwise it must not be less.
+	// AtMost makes Target an upper bound. It is a lower bound otherwise.
 	AtMost bool
-	// Target is what is promised.
 	Target float64
-	// Margin is how bad the ratio has to be in a short run to fail it: far beyond what a busy machine does.
-	// Zero: it is not guarded.
+	// Margin is the bound for short runs on a busy machine. Zero means that short runs do not check the
+	// promise.
 	Margin float64
+	// Headline shows the promise on the page even if it is kept.
+	Headline bool
 }
 
-// Outcome is how a promise was kept.
+// Outcome is the comparison of a promise with a result.
 type Outcome struct {
 	Promise
-	// Measured is false where a figure is missing.
+	// Measured is false if a figure is missing.
 	Measured bool
-	// Objects is how many objects there were.
+	// Objects is the number of objects at which the promise was judged.
 	Objects int
-	// Ratio is the measured one, or, of what is absolute, the figure.
-	Ratio float64
-	// Low and High are the least and the greatest that rounds came to by themselves; zero where there was only one.
-	Low, High float64
-	// Met is set where the ratio reaches the target, Broken where it misses the margin.
+	// Ratio is the measured ratio, or the figure itself for an absolute promise. Low and High are its
+	// extremes within one round; both are zero if there was one round.
+	Ratio, Low, High float64
+	// Met reports whether the target was reached, and Broken whether the margin was missed.
 	Met, Broken bool
 }
 
-// flatFrom is where growth is measured from: with fewer objects, what is done once counts too much.
+// flatFrom is the number of objects at which flat promises begin: below, fixed costs dominate.
 const flatFrom = 10_000
 
-// Judge returns the outcome of every promise.
+// Judge compares every promise with the result.
 func Judge(r *Result) []Outcome {
 	var outcomes []Outcome
-	for _, p := range allPromises() {
+	for _, p := range promises() {
 		outcomes = append(outcomes, p.judge(r))
 	}
 	return outcomes
 }
 
-// Broken returns the outcomes of guarded promises that are broken, or could not be judged.
+// Broken returns the outcomes whose margin is missed, or whose promise has a margin and was not measured.
 func Broken(outcomes []Outcome) []Outcome {
 	var broken []Outcome
 	for _, o := range outcomes {
@@ -79,7 +77,7 @@ func (p Promise) judge(r *Result) Outcome {
 		return o
 	}
 	o.Measured, o.Objects, o.Ratio = true, over.Objects, over.Median/under.Median
-	o.Low, o.High = between(over.Values, under.Values)
+	o.Low, o.High = ratioRange(over.Values, under.Values)
 	if p.AtMost {
 		o.Met, o.Broken = o.Ratio <= p.Target, p.Margin != 0 && o.Ratio > p.Margin
 	} else {
@@ -88,46 +86,57 @@ func (p Promise) judge(r *Result) Outcome {
 	return o
 }
 
-// figures returns what the promise is about, and whether there is both.
+// figures returns the compared figures, and whether both were measured.
 func (p Promise) figures(r *Result) (over, under Figure, ok bool) {
-	size := experiment.Small
-	if p.Large {
-		size = experiment.Large
+	candidates := p.candidates(r)
+	if len(candidates) == 0 {
+		return over, under, false
 	}
-	candidates := r.Select(func(f Figure) bool {
-		return f.Size == size && f.Experiment == p.Over.Experiment && (p.UpTo == 0 || f.Objects <= p.UpTo) &&
-			f.Subject == p.Over.Subject && f.Metric == p.Over.Metric
-	})
-	slices.SortFunc(candidates, func(a, b Figure) int { return a.Objects - b.Objects })
-	if p.Absolute {
-		if len(candidates) == 0 {
-			return over, under, false
-		}
-		over := candidates[len(candidates)-1]
-		return over, Figure{Values: slices.Repeat([]float64{1}, len(over.Values)), Median: 1}, true
-	}
-	if p.Flat {
+	last := candidates[len(candidates)-1]
+	switch {
+	case p.Absolute:
+		return last, Figure{Values: slices.Repeat([]float64{1}, len(last.Values)), Median: 1}, true
+	case p.Flat:
 		from := slices.IndexFunc(candidates, func(f Figure) bool { return f.Objects >= flatFrom })
 		if from < 0 || from == len(candidates)-1 {
 			return over, under, false
 		}
-		return candidates[len(candidates)-1], candidates[from], true
+		return last, candidates[from], true
 	}
 	for _, f := range slices.Backward(candidates) {
-		key := p.Under
-		key.Size, key.Objects = f.Size, f.Objects
-		under, ok := r.Get(key)
+		under, ok := r.Get(p.Under.at(f))
 		if !ok {
 			continue
 		}
-		if p.Beyond.Experiment == "" {
+		if p.Floor.Experiment == "" {
 			return f, under, true
 		}
-		off := p.Beyond
-		off.Size, off.Objects = f.Size, f.Objects
-		if less, ok := r.Get(off); ok {
-			return f.beyond(less), under.beyond(less), true
+		if floor, ok := r.Get(p.Floor.at(f)); ok {
+			return f.minus(floor), under.minus(floor), true
 		}
 	}
 	return over, under, false
+}
+
+// candidates returns the figures that Over names, with ascending numbers of objects.
+func (p Promise) candidates(r *Result) []Figure {
+	at := Figure{Key: Key{Size: experiment.Small}}
+	if p.Large {
+		at.Size = experiment.Large
+	}
+	var found []Figure
+	for _, f := range r.Figures {
+		at.Objects = f.Objects
+		if f.Key == p.Over.at(at) && (p.UpTo == 0 || f.Objects <= p.UpTo) {
+			found = append(found, f)
+		}
+	}
+	slices.SortFunc(found, func(a, b Figure) int { return a.Objects - b.Objects })
+	return found
+}
+
+// at returns the key with the size and the number of objects of a figure.
+func (k Key) at(f Figure) Key {
+	k.Size, k.Objects = f.Size, f.Objects
+	return k
 }

@@ -46,8 +46,8 @@ func TestJudge(t *testing.T) {
 		"up to a number of objects": {
 			Promise{Over: base, Under: us, UpTo: 9_999, Target: 1}, 1.25, 1_000, true, true, false},
 		"beyond what both need": {
-			Promise{Over: base, Under: us, UpTo: 1_000, Beyond: Key{Experiment: "sync", Subject: "floor", Metric: "cost"}, Target: 6}, 1.5, 1_000, true, false, false},
-		"beyond what is not known": {Promise{Over: base, Under: us, Beyond: other, Target: 6}, 0, 0, false, false, false},
+			Promise{Over: base, Under: us, UpTo: 1_000, Floor: Key{Experiment: "sync", Subject: "floor", Metric: "cost"}, Target: 6}, 1.5, 1_000, true, false, false},
+		"beyond what is not known": {Promise{Over: base, Under: us, Floor: other, Target: 6}, 0, 0, false, false, false},
 		"large":                    {Promise{Over: base, Under: us, Large: true, Target: 2}, 1, 90_000, true, false, false},
 		"absolute":                 {Promise{Over: us, Absolute: true, AtMost: true, Target: 12}, 12, 50_000, true, true, false},
 		"absolute, missed":         {Promise{Over: us, Absolute: true, AtMost: true, Target: 11}, 12, 50_000, true, false, false},
@@ -71,47 +71,47 @@ func TestBroken(t *testing.T) {
 		outcome Outcome
 		want    bool
 	}{
-		"kept":            {Outcome{Promise: guarded, Measured: true, Met: true}, false},
-		"missed":          {Outcome{Promise: guarded, Measured: true}, false},
-		"broken":          {Outcome{Promise: guarded, Measured: true, Broken: true}, true},
-		"not measured":    {Outcome{Promise: guarded}, true},
-		"nobody guards":   {Outcome{}, false},
-		"nobody measures": {Outcome{Promise: Promise{Flat: true}}, false},
+		"kept":                    {Outcome{Promise: guarded, Measured: true, Met: true}, false},
+		"missed":                  {Outcome{Promise: guarded, Measured: true}, false},
+		"broken":                  {Outcome{Promise: guarded, Measured: true, Broken: true}, true},
+		"not measured":            {Outcome{Promise: guarded}, true},
+		"no margin":               {Outcome{}, false},
+		"no margin, not measured": {Outcome{Promise: Promise{Flat: true}}, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := Broken([]Outcome{{Promise: guarded, Measured: true, Met: true}, tt.outcome})
 			if (len(got) == 1) != tt.want || len(got) > 1 {
-				t.Errorf("broken are %v; want that of the test to be: %v", got, tt.want)
+				t.Errorf("Broken returns %v, want the outcome: %v", got, tt.want)
 			}
 		})
 	}
 }
 
-// TestPromises holds the table against its own rules: margins are wide, and subjects exist.
+// TestPromises checks the table: titles are unique, margins are wide, and subjects exist.
 func TestPromises(t *testing.T) {
-	type subjectOf struct{ what, who, against string }
-	there := map[subjectOf]bool{}
-	for _, p := range allPromises() {
-		name := subjectOf{p.What, p.Who, p.Against}
-		if there[name] {
-			t.Errorf("%v is there twice", name)
+	type identity struct{ title, subject, peer string }
+	seen := map[identity]bool{}
+	for _, p := range promises() {
+		id := identity{p.Title, p.Subject, p.Peer}
+		if seen[id] {
+			t.Errorf("%v: duplicate promise", id)
 		}
-		there[name] = true
+		seen[id] = true
 		switch {
 		case p.Margin == 0:
 		case p.AtMost && p.Margin < 1.25*p.Target, !p.AtMost && p.Margin > 0.8*p.Target:
-			t.Errorf("%v: a margin of %v is too close to the target %v for a busy machine", name, p.Margin, p.Target)
+			t.Errorf("%v: margin %v is too close to target %v for a busy machine", id, p.Margin, p.Target)
 		}
 		if p.Over.Size != "" || p.Over.Objects != 0 || p.Under.Size != "" || p.Under.Objects != 0 {
-			t.Errorf("%v says at which size", name)
+			t.Errorf("%v: a key sets Size or Objects", id)
 		}
-		if p.Absolute && (p.Against != "" || !p.AtMost) {
-			t.Errorf("%v is absolute and compares, or has no upper limit", name)
+		if p.Absolute && (p.Peer != "" || !p.AtMost) {
+			t.Errorf("%v: an absolute promise has no peer, and an upper bound", id)
 		}
 		if p.Over.Experiment == experiment.Sync {
-			if _, err := subject.Find([]string{p.Who, p.Against}); err != nil {
-				t.Errorf("%v: %v", name, err)
+			if _, err := subject.Find([]string{p.Subject, p.Peer}); err != nil {
+				t.Errorf("%v: %v", id, err)
 			}
 		}
 	}

@@ -24,8 +24,8 @@ func TestAdd(t *testing.T) {
 	if diff := cmp.Diff(want, r.Figures); diff != "" {
 		t.Errorf("figures (-want +got):\n%s", diff)
 	}
-	if f, ok := r.Get(key); !ok || f.Spread() != 1 {
-		t.Errorf("got %v, %v, want a figure with a spread of 1", f, ok)
+	if f, ok := r.Get(key); !ok || len(f.Values) != 2 {
+		t.Errorf("got %v, %v, want a figure of two rounds", f, ok)
 	}
 	key.Objects = 11
 	if f, ok := r.Get(key); ok {

@@ -1,0 +1,69 @@
+package report
+
+import (
+	"bytes"
+	_ "embed"
+	"html/template"
+	"strings"
+
+	"github.com/crdcache/crdcache/bench/internal/subject"
+)
+
+//go:embed chart.svg.tmpl
+var chartText string
+
+var chartTemplate = template.Must(template.New("chart").Funcs(template.FuncMap{
+	"add": func(a, b int) int { return a + b },
+}).Parse(chartText))
+
+// chart is a horizontal bar chart.
+type chart struct {
+	Title, File string
+	svg         []byte
+}
+
+// bar is one row of a chart. Y and Width are in pixels.
+type bar struct {
+	Name, Text string
+	Ours       bool
+	Y, Width   int
+}
+
+const (
+	barRow    = 26
+	barsTop   = 40
+	barsWidth = 300 // of the longest bar
+)
+
+// draw returns the chart of a column. It returns false if there is nothing to compare.
+func (s section) draw(r *Result, c column) (chart, bool) {
+	most := 0.0
+	for _, name := range s.subjects {
+		value, _ := s.value(r, name, c)
+		most = max(most, value)
+	}
+	var bars []bar
+	for _, name := range s.subjects {
+		value, ok := s.value(r, name, c)
+		if !ok {
+			continue
+		}
+		found, _ := subject.Find([]string{name})
+		bars = append(bars, bar{
+			Name: title(name), Text: s.cell(r, name, c), Ours: len(found) > 0 && found[0].Ours,
+			Y: barsTop + barRow*len(bars), Width: int(barsWidth * value / most),
+		})
+	}
+	if len(bars) < 2 {
+		return chart{}, false
+	}
+	var b bytes.Buffer
+	err := chartTemplate.Execute(&b, map[string]any{
+		"Title": c.chart, "Bars": bars, "Height": barsTop + barRow*len(bars) + 10,
+	})
+	if err != nil {
+		panic(err) // the template has no input that can fail
+	}
+	file := strings.ReplaceAll(strings.ToLower(c.chart), " ", "-") + ".svg"
+	return chart{Title: c.chart, File: file, svg: b.Bytes()}, true
+}

@@ -1,0 +1,114 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/crdcache/crdcache/bench/internal/experiment"
+	"github.com/crdcache/crdcache/bench/internal/subject"
+)
+
+// titles names the subjects that are not caches.
+var titles = map[string]string{
+	experiment.Stock:      "client-go, apimachinery",
+	experiment.Ours:       "crdcache",
+	experiment.OursPacked: "crdcache, packed",
+	experiment.Kubectl:    "kubectl",
+
+	experiment.StockManager: "manager, controller-runtime's cache",
+	experiment.OursManager:  "manager, crdcache",
+
+	experiment.CompressedManager: "manager, crdcache, compressed",
+
+	experiment.OnlyReplica:   "one replica with all objects",
+	experiment.ServerReplica: fmt.Sprintf("one of %d replicas, filtered by the server", experiment.Replicas),
+	experiment.ClientReplica: fmt.Sprintf("one of %d replicas, filtered by the client", experiment.Replicas),
+
+	experiment.Unchanged: "crdcache, restart, no changes",
+	experiment.Changed:   "crdcache, restart, " + commas(experiment.RestartChanges) + " changes",
+}
+
+// title returns the name of a subject in the report.
+func title(name string) string {
+	if t, ok := titles[name]; ok {
+		return t
+	}
+	if found, err := subject.Find([]string{name}); err == nil {
+		return found[0].Title
+	}
+	return name
+}
+
+// WriteOutcomes writes outcomes as plain text.
+func WriteOutcomes(w io.Writer, outcomes []Outcome) {
+	for _, o := range outcomes {
+		fmt.Fprintf(w, "%-8s %s, %s against %s: promised %s, measured %s",
+			o.verdict(), o.Title, title(o.Subject), o.peer(), o.bound(o.Target), o.measured())
+		if o.Margin != 0 {
+			fmt.Fprintf(w, " (margin %s)", o.bound(o.Margin))
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+// promiseRows returns the rows of the page's table: headline promises and missed promises.
+func promiseRows(outcomes []Outcome) [][]string {
+	var rows [][]string
+	for _, o := range outcomes {
+		if o.Measured && (o.Headline || !o.Met) {
+			rows = append(rows, []string{o.Title + ", " + title(o.Subject), o.peer(), commas(int64(o.Objects)),
+				o.bound(o.Target), o.measured(), o.verdict()})
+		}
+	}
+	return rows
+}
+
+// peer names the compared subject.
+func (o Outcome) peer() string {
+	switch {
+	case o.Flat:
+		return commas(flatFrom) + " objects"
+	case o.Absolute:
+		return missing
+	}
+	return title(o.Peer)
+}
+
+// amount formats a ratio, or the figure of an absolute promise.
+func (o Outcome) amount(value float64) string {
+	if o.Absolute {
+		return quantity(o.Over.Metric, value)
+	}
+	return times(value)
+}
+
+func (o Outcome) bound(value float64) string {
+	if o.AtMost {
+		return "≤ " + o.amount(value)
+	}
+	return "≥ " + o.amount(value)
+}
+
+// measured formats the ratio, followed by the extremes of single rounds.
+func (o Outcome) measured() string {
+	if !o.Measured {
+		return missing
+	}
+	if o.High == 0 {
+		return o.amount(o.Ratio)
+	}
+	low, high := strings.TrimSuffix(o.amount(o.Low), "×"), strings.TrimSuffix(o.amount(o.High), "×")
+	return o.amount(o.Ratio) + " (" + low + "–" + high + ")"
+}
+
+func (o Outcome) verdict() string {
+	switch {
+	case !o.Measured:
+		return "unknown"
+	case o.Met:
+		return "met"
+	default:
+		return "missed"
+	}
+}

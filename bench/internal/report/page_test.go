@@ -1,0 +1,146 @@
+package report
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/bench/internal/experiment"
+	"github.com/crdcache/crdcache/bench/internal/subject"
+)
+
+func TestSectionRows(t *testing.T) {
+	r := &Result{}
+	add := func(objects int, name string, metrics map[string]float64) {
+		r.Add("e", "small", objects, name, metrics)
+	}
+	add(10, "base", map[string]float64{"cpu_s": 10, "object_allocs": 8})
+	add(10, "ours", map[string]float64{"cpu_s": 2, "object_allocs": 0})
+	add(20, "base", map[string]float64{"cpu_s": 1000})
+	s := section{base: "base", size: "small", subjects: []string{"base", "ours", "unmeasured"}, columns: []column{
+		{"CPU", "e", "cpu_s", ""}, {"not measured", "e", "heap_b", ""}, {"allocations", "e", "object_allocs", ""},
+	}}
+	want := [][]string{
+		{"", "CPU", "allocations"},
+		{"base", "10.0 s", "8.00"},
+		{"ours", "2.00 s (5.00×)", "0"}, // no ratio to zero
+	}
+	if diff := cmp.Diff(want, s.rows(r)); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	if rows := s.rows(&Result{}); rows != nil {
+		t.Errorf("rows of an empty result: %v", rows)
+	}
+}
+
+// TestPage checks that the page shows figures, promises, charts and failures, and leaves out sections
+// without figures.
+func TestPage(t *testing.T) {
+	r := &Result{
+		Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Noise: &Noise{Load: 0.25, Others: 0.015},
+		Machine: Machine{CPU: "a processor", Cores: 2, Kubernetes: "v1.2.3"}, Failures: []string{"sync: broken\nwith details"},
+	}
+	for name, cpu := range map[string]float64{subject.ClientGo: 30, subject.PackedTrimmed: 2} {
+		r.Add(experiment.Sync, experiment.Small, 1_000, name, map[string]float64{experiment.CPU: cpu})
+	}
+	text, charts, err := page(r, "charts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"2 January 2026", "a processor", "v1.2.3", "load average 0.25", "used 1.5", "At 1,000 objects.",
+		"|crdcache, packed, without managedFields|2.00 s (15.0×)|", "|≥ 12.0×|15.0×|met|", "- sync: broken\n",
+		"(charts/client-cpu-until-synced.svg)",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the page lacks %q:\n%s", want, text)
+		}
+	}
+	for _, unwanted := range []string{"with details", "## Latency", "%!"} {
+		if strings.Contains(string(text), unwanted) {
+			t.Errorf("the page has %q", unwanted)
+		}
+	}
+	if len(charts) != 1 {
+		t.Fatalf("%d charts, want 1", len(charts))
+	}
+	words := svgText(t, charts[0].svg)
+	for _, want := range []string{"Client CPU until synced", "client-go dynamicinformer", "2.00 s (15.0×)"} {
+		if !slices.Contains(words, want) {
+			t.Errorf("the chart lacks %q: %q", want, words)
+		}
+	}
+}
+
+// svgText returns the texts of a well-formed SVG.
+func svgText(t *testing.T, svg []byte) []string {
+	t.Helper()
+	decoder := xml.NewDecoder(strings.NewReader(string(svg)))
+	var texts []string
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			return texts
+		}
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, svg)
+		}
+		if data, ok := token.(xml.CharData); ok {
+			texts = append(texts, string(data))
+		}
+	}
+}
+
+// TestPublishedPage checks that docs/benchmarks.md is short, and shows the charts of docs/benchmarks.
+func TestPublishedPage(t *testing.T) {
+	const docs = "../../../docs"
+	text, err := os.ReadFile(filepath.Join(docs, "benchmarks.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if words := len(strings.Fields(string(text))); words > 1_500 {
+		t.Errorf("the page has %d words, want at most 1,500", words)
+	}
+	var shown []string
+	for _, match := range regexp.MustCompile(`\((benchmarks/[^)]+)\)`).FindAllStringSubmatch(string(text), -1) {
+		shown = append(shown, match[1])
+	}
+	files, err := filepath.Glob(filepath.Join(docs, "benchmarks", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, file := range files {
+		files[i] = "benchmarks/" + filepath.Base(file)
+	}
+	slices.Sort(shown)
+	if diff := cmp.Diff(files, shown); diff != "" || len(shown) != 3 {
+		t.Errorf("charts (-files +shown):\n%s", diff)
+	}
+}
+
+func TestWriteOutcomes(t *testing.T) {
+	p := Promise{Title: "speed", Subject: subject.Stream, Peer: "kubectl", Target: 10, Margin: 4}
+	var text strings.Builder
+	WriteOutcomes(&text, []Outcome{
+		{Promise: p, Measured: true, Ratio: 3, Broken: true},
+		{Promise: Promise{Title: "size", Subject: "us", Flat: true, AtMost: true, Target: 1.15}},
+		{Promise: Promise{Title: "pause", Subject: "us", Absolute: true, AtMost: true, Target: 10,
+			Over: Key{Metric: "index_pause_ms"}}, Measured: true, Ratio: 4.5, Met: true},
+	})
+	const want = `missed   speed, bytes of the stream alone against kubectl: promised ≥ 10.0×, measured 3.00× (margin ≥ 4.00×)
+unknown  size, us against 10,000 objects: promised ≤ 1.15×, measured –
+met      pause, us against –: promised ≤ 10.0 ms, measured 4.50 ms
+`
+	if diff := cmp.Diff(want, text.String()); diff != "" {
+		t.Errorf("text (-want +got):\n%s", diff)
+	}
+}

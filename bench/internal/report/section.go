@@ -1,0 +1,154 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/crdcache/crdcache/bench/internal/experiment"
+	"github.com/crdcache/crdcache/bench/internal/subject"
+)
+
+// section is one table of the page, for the number of objects at which most subjects were measured.
+type section struct {
+	title, text string
+	// base is the subject that the others are compared with: a ratio of 2× means half its cost.
+	base     string
+	size     string
+	subjects []string
+	columns  []column
+	// unit names the things that Objects counts.
+	unit string
+}
+
+// column is one metric of an experiment.
+type column struct {
+	title, experiment, metric string
+	// chart is the title of a bar chart of the column. Empty means no chart.
+	chart string
+}
+
+// sections returns the tables of the page.
+func sections() []section {
+	var caches []string
+	for _, s := range subject.All() {
+		caches = append(caches, s.Name)
+	}
+	const clientGo, sync, scale, reads = subject.ClientGo, experiment.Sync, experiment.Scale, experiment.Reads
+	const slow, fast, types = experiment.LatencySlow, experiment.LatencyFast, experiment.Types
+	return []section{
+		{"Filling a cache", "From creating the client until the cache is synced, without handlers. " +
+			"Live heap is measured after a garbage collection.",
+			clientGo, experiment.Small, caches, []column{
+				{"client CPU", sync, experiment.CPU, "Client CPU until synced"},
+				{"elapsed", sync, experiment.Wall, ""},
+				{"live heap per object", sync, experiment.HeapPerObject, ""},
+				{"peak memory", sync, experiment.PeakRSS, "Peak memory until synced"}}, "objects"},
+		{"Large objects", "The same with Certificates of 10 KB.",
+			clientGo, experiment.Large, caches, []column{
+				{"client CPU", sync, experiment.CPU, ""},
+				{"live heap per object", sync, experiment.HeapPerObject, ""},
+				{"peak memory", sync, experiment.PeakRSS, ""}}, "objects"},
+		{"Many objects", "A synthetic API server sends a recorded watch-list with other names. " +
+			"After the fill, the watch expires and the client relists.",
+			clientGo, experiment.Small, caches, []column{
+				{"CPU per object", scale, experiment.CPUPerObject, ""},
+				{"heap per object", scale, experiment.HeapPerObject, ""},
+				{"relist CPU per object", scale, experiment.RelistCPU, ""},
+				{"relist peak, of rest", scale, experiment.RelistPeak, ""}}, "objects"},
+		{"Following updates", "Client CPU for each update, with a handler that takes the key or reads the object. " +
+			"The updates of a burst have been made before the client receives the first.",
+			clientGo, experiment.Small, caches, []column{
+				{"key", experiment.UpdatesKey, experiment.CPUPerEvent, ""},
+				{"object", experiment.UpdatesRead, experiment.CPUPerEvent, ""},
+				{"burst, key", experiment.BurstKey, experiment.CPUPerEvent, "Client CPU per update of a burst"},
+				{"burst, object", experiment.BurstRead, experiment.CPUPerEvent, ""}}, "objects"},
+		{"Latency", "From the write of a synthetic API server until the handler is called.",
+			clientGo, experiment.Small, caches, []column{
+				{"200/s: 50 %", slow, experiment.LatencyP50, ""}, {"99 %", slow, experiment.LatencyP99, ""},
+				{"99.9 %", slow, experiment.LatencyP999, ""}, {"5,000/s: 50 %", fast, experiment.LatencyP50, ""},
+				{"99 %", fast, experiment.LatencyP99, ""}, {"99.9 %", fast, experiment.LatencyP999, ""}}, "objects"},
+		{"Reading", "A cold read is the first read of an object after a garbage collection.",
+			clientGo, experiment.Small, caches, []column{
+				{"Get, hot", reads, experiment.GetHot, ""}, {"Get, cold", reads, experiment.GetCold, ""},
+				{"List, hot", reads, experiment.ListHot, ""}, {"by index, hot", reads, experiment.IndexHot, ""},
+				{"adding an index", reads, experiment.IndexAdd, ""}}, "objects"},
+		{"Many types", fmt.Sprintf("One cache for each type, with %d objects of 0.3 KB each.", experiment.ObjectsPerType),
+			clientGo, experiment.Small, caches, []column{
+				{"CPU", types, experiment.CPU, ""}, {"elapsed", types, experiment.Wall, ""},
+				{"memory per type", types, experiment.TypeMemory, ""},
+				{"goroutines per type", types, experiment.TypeGoroutines, ""},
+				{"idle CPU, %", types, experiment.IdleCPU, ""}}, "types"},
+		{"Restarts", "A process that restores its caches from [storage/disk](persistence.md), compared with a cold start.",
+			subject.Packed, experiment.Small,
+			[]string{clientGo, subject.Packed, experiment.Unchanged, experiment.Changed}, []column{
+				{"client CPU", experiment.Restart, experiment.CPU, ""},
+				{"received", experiment.Restart, experiment.Received, ""},
+				{"until readable", experiment.Restart, experiment.Readable, ""},
+				{"until synced", experiment.Restart, experiment.Wall, ""}}, "objects"},
+		{"Managers of controller-runtime", "From creating the manager until every object is reconciled with one Get.",
+			experiment.StockManager, experiment.Small,
+			[]string{experiment.StockManager, experiment.OursManager, experiment.CompressedManager}, []column{
+				{"unstructured: CPU", experiment.ManageUnstructured, experiment.CPU, ""},
+				{"peak", experiment.ManageUnstructured, experiment.PeakRSS, ""},
+				{"typed: CPU", experiment.ManageTyped, experiment.CPU, ""},
+				{"peak", experiment.ManageTyped, experiment.PeakRSS, ""}}, "objects"},
+		{"Sharded replicas", "One replica until synced, compared with one replica that caches all objects.",
+			experiment.OnlyReplica, experiment.Small,
+			[]string{experiment.OnlyReplica, experiment.ServerReplica, experiment.ClientReplica}, []column{
+				{"received", experiment.Shard, experiment.Received, ""}, {"CPU", experiment.Shard, experiment.CPU, ""},
+				{"live heap", experiment.Shard, experiment.LiveHeap, ""},
+				{"growth at the peak", experiment.Shard, experiment.PeakGrowth, ""}}, "objects"},
+		{"Printing all objects", "`kubectl get -A -o json` and `crdcache dump -A -o json`, and the same with YAML.",
+			experiment.Kubectl, experiment.Small, []string{experiment.Kubectl, experiment.Ours}, []column{
+				{"JSON: CPU", experiment.DumpJSON, experiment.CPU, ""}, {"elapsed", experiment.DumpJSON, experiment.Wall, ""},
+				{"peak", experiment.DumpJSON, experiment.PeakRSS, ""}, {"YAML: CPU", experiment.DumpYAML, experiment.CPU, ""},
+				{"peak", experiment.DumpYAML, experiment.PeakRSS, ""}}, "objects"},
+	}
+}
+
+// objects returns the number of objects at which most subjects have a figure of the first measured column,
+// and the greatest such number if several have equally many. It returns zero if there are no figures.
+func (s section) objects(r *Result) int {
+	counts := map[int]int{}
+	best := 0
+	for _, c := range s.columns {
+		for _, f := range r.Figures {
+			if f.Experiment != c.experiment || f.Metric != c.metric || f.Size != s.size || !slices.Contains(s.subjects, f.Subject) {
+				continue
+			}
+			counts[f.Objects]++
+			if n := counts[f.Objects] - counts[best]; n > 0 || n == 0 && f.Objects > best {
+				best = f.Objects
+			}
+		}
+		if best > 0 {
+			return best
+		}
+	}
+	return 0
+}
+
+// value returns the figure of a cell. Columns of other experiments may have been measured at other numbers
+// of objects.
+func (s section) value(r *Result, name string, c column) (float64, bool) {
+	at := section{size: s.size, subjects: s.subjects, columns: []column{c}}.objects(r)
+	f, ok := r.Get(Key{Experiment: c.experiment, Size: s.size, Objects: at, Subject: name, Metric: c.metric})
+	return f.Median, ok
+}
+
+// cell formats a figure and its ratio to the base's.
+func (s section) cell(r *Result, name string, c column) string {
+	value, ok := s.value(r, name, c)
+	if !ok {
+		return missing
+	}
+	text := quantity(c.metric, value)
+	base, ok := s.value(r, s.base, c)
+	if !ok || name == s.base || digits(base) == "0" || digits(value) == "0" {
+		return text
+	}
+	return text + " (" + times(base/value) + ")"
+}
+
+// missing is the cell of a figure that was not measured.
+const missing = "–"

@@ -1,0 +1,60 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Quantile returns the value of the nearest rank for a share q from 0 to 1. It returns zero without values.
+func Quantile[T cmp.Ordered](values []T, q float64) T {
+	var zero T
+	if len(values) == 0 {
+		return zero
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	rank := int(q*float64(len(sorted)) + 0.5)
+	return sorted[min(max(rank-1, 0), len(sorted)-1)]
+}
+
+// median returns the middle value, or the mean of the two middle values. It returns zero without values.
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}
+
+// ratioRange returns the least and the greatest ratio of two figures within one round, because figures of
+// one round share its noise. If the figures have different numbers of rounds, it compares all rounds with
+// each other. It returns zeros for a single round, and if a divisor is zero.
+func ratioRange(over, under []float64) (low, high float64) {
+	if max(len(over), len(under)) < 2 || len(over) == 0 || len(under) == 0 || slices.Min(under) <= 0 {
+		return 0, 0
+	}
+	if len(over) != len(under) {
+		return slices.Min(over) / slices.Max(under), slices.Max(over) / slices.Min(under)
+	}
+	ratios := make([]float64, len(over))
+	for i := range over {
+		ratios[i] = over[i] / under[i]
+	}
+	return slices.Min(ratios), slices.Max(ratios)
+}
+
+// minus returns the figure less another one, round by round, and never less than zero. The result has no
+// rounds if the numbers of rounds differ.
+func (f Figure) minus(other Figure) Figure {
+	rounds := f.Values
+	f.Median, f.Values = max(f.Median-other.Median, 0), nil
+	if len(rounds) == len(other.Values) {
+		for i, value := range rounds {
+			f.Values = append(f.Values, max(value-other.Values[i], 0))
+		}
+	}
+	return f
+}

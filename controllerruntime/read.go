@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,14 +45,9 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, out client.Object
 	if err := r.awaitViews(ctx, out, v); err != nil {
 		return err
 	}
-	content := v.informer().Snapshot()
-	stored, ok := content.Stored(storeKey(key))
-	if !ok && key.Namespace != "" {
-		// Objects of types without namespaces, whatever the type was when it was first asked for.
-		stored, ok = content.Stored(key.Name)
-	}
-	if !ok {
-		return apierrors.NewNotFound(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, key.Name)
+	stored, err := r.stored(v, key)
+	if err != nil {
+		return err
 	}
 	if reflect.TypeOf(out) != r.form.pointer {
 		return fmt.Errorf("cache had type %s, but %T was asked for", r.form.pointer, out)
@@ -75,12 +71,19 @@ func (c *Cache) reading(ctx context.Context, gvk schema.GroupVersionKind, object
 	return c.resource(ctx, key, object)
 }
 
-// storeKey is the key of an object in a cache.
-func storeKey(key client.ObjectKey) string {
-	if key.Namespace == "" {
-		return key.Name
+// stored returns the object of a key as a view stores it. The error is NotFound if there is none.
+func (r *resource) stored(v *view, key client.ObjectKey) (any, error) {
+	content, name := v.informer().Snapshot(), toolscache.ObjectName(key)
+	stored, ok := content.Lookup(name)
+	if !ok && name.Namespace != "" {
+		// For a cluster-scoped type the namespace does not count. The type may have had another scope when it was first read.
+		name.Namespace = ""
+		stored, ok = content.Lookup(name)
 	}
-	return key.Namespace + "/" + key.Name
+	if !ok {
+		return nil, apierrors.NewNotFound(schema.GroupResource{Group: r.key.gvk.Group, Resource: r.key.gvk.Kind}, key.Name)
+	}
+	return stored, nil
 }
 
 // errContinue is for what a cache cannot do.

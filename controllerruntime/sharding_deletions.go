@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -122,9 +121,9 @@ func (c *Cache) uidOf(ctx context.Context, key client.ObjectKey, object client.O
 	if err := r.awaitViews(ctx, object, v); err != nil {
 		return "", err
 	}
-	stored, ok := v.informer().Snapshot().Stored(storeKey(key))
-	if !ok {
-		return "", apierrors.NewNotFound(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, key.Name)
+	stored, err := r.stored(v, key)
+	if err != nil {
+		return "", err
 	}
 	return stored.(metav1.Object).GetUID(), nil
 }

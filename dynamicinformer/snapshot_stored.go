@@ -8,8 +8,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/internal/pattern"
 	"github.com/crdcache/crdcache/internal/store"
 )
 
@@ -43,6 +45,16 @@ var _ PackedObject = (*packed.Object)(nil)
 // Stored returns the object of a key as it is kept, and whether there is one: a PackedObject, or with StorageObject, and
 // where a transform has made something else of an object, what readers get.
 func (s *Snapshot) Stored(key string) (object any, ok bool) { return s.content.Get(key) }
+
+// Lookup returns the object of a name as Stored does. Unlike a key, a name with a slash never leads to another namespace:
+// there is no such object.
+func (s *Snapshot) Lookup(name cache.ObjectName) (object any, ok bool) {
+	key, ok := pattern.Key(name)
+	if !ok {
+		return nil, false
+	}
+	return s.content.Get(key)
+}
 
 // AllStored calls yield for each object as it is kept (see Stored) with its key, in no particular order, until it
 // returns false. The key may be a part of the object's memory: clone it to keep it without the object.

@@ -5,6 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/pattern"
 )
 
 // lister is a cache.GenericLister that decodes no more than it returns.
@@ -17,7 +19,8 @@ func (l lister) List(selector labels.Selector) ([]runtime.Object, error) {
 	return runtimeObjects(l.informer.core.Select(selector)), nil
 }
 
-// Get implements cache.GenericLister: name is a key.
+// Get implements cache.GenericLister. As with client-go's, name is a key: "namespace/name", or the name of an object without
+// a namespace.
 func (l lister) Get(name string) (runtime.Object, error) { return l.informer.get(name, name) }
 
 // ByNamespace implements cache.GenericLister.
@@ -41,10 +44,19 @@ func (l namespaceLister) List(selector labels.Selector) ([]runtime.Object, error
 
 // Get implements cache.GenericNamespaceLister.
 func (l namespaceLister) Get(name string) (runtime.Object, error) {
-	return l.informer.get(l.namespace+"/"+name, name)
+	return l.informer.named(cache.NewObjectName(l.namespace, name))
 }
 
-// get returns the object of a key, or an error with its name that apierrors.IsNotFound knows.
+// named returns the object of a name, or an error for which apierrors.IsNotFound is true.
+func (i *Informer) named(name cache.ObjectName) (runtime.Object, error) {
+	key, ok := pattern.Key(name)
+	if !ok {
+		return nil, apierrors.NewNotFound(i.gvr.GroupResource(), name.Name)
+	}
+	return i.get(key, name.Name)
+}
+
+// get is named for a key.
 func (i *Informer) get(key, name string) (runtime.Object, error) {
 	obj, _, err := i.GetIndexer().GetByKey(key)
 	if err != nil {

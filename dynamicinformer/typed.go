@@ -55,12 +55,7 @@ func (t *Typed[T]) Informer() *Informer { return t.informer }
 // Get returns the object of that name; the namespace of a cluster-scoped one is empty. An object that is not in
 // the cache is an error that apierrors.IsNotFound knows.
 func (t *Typed[T]) Get(namespace, name string) (*T, error) {
-	lister := t.informer.Lister()
-	get := lister.Get
-	if namespace != "" {
-		get = lister.ByNamespace(namespace).Get
-	}
-	obj, err := get(name)
+	obj, err := t.informer.named(cache.NewObjectName(namespace, name))
 	if err != nil {
 		return nil, err
 	}

@@ -93,6 +93,9 @@ func TestTypedReads(t *testing.T) {
 	if _, err := typed.Get("", "a"); !apierrors.IsNotFound(err) {
 		t.Errorf("getting without the namespace ends with %v", err)
 	}
+	if _, err := typed.Get("", "web/a"); !apierrors.IsNotFound(err) {
+		t.Errorf("getting by a key ends with %v", err)
+	}
 	if _, err := typed.ByIndex("none", ""); err == nil {
 		t.Error("reading an index that there is none of does not fail")
 	}

@@ -3,6 +3,8 @@ package indexers
 import (
 	"slices"
 
+	"k8s.io/client-go/tools/cache"
+
 	"github.com/crdcache/crdcache/indexers/internal/config"
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
@@ -220,12 +222,5 @@ func objectKey(object map[string]any) string {
 		s, _ := v.(string)
 		return s
 	}
-	return joinKey(text(namespacePath), text(namePath))
-}
-
-func joinKey(namespace, name string) string {
-	if namespace == "" {
-		return name
-	}
-	return namespace + "/" + name
+	return cache.NewObjectName(text(namespacePath), text(namePath)).String()
 }

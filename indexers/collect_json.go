@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
@@ -117,7 +118,7 @@ func documentKey(json []byte) string {
 		b, _ := v.Text()
 		return string(b)
 	}
-	return joinKey(text(namespacePath), text(namePath))
+	return cache.NewObjectName(text(namespacePath), text(namePath)).String()
 }
 
 // storedObject is an object whose JSON is kept, such as a dynamicinformer.PackedObject.

@@ -10,6 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/pattern"
 )
 
 // object is one stored state of an object. It never changes.
@@ -80,12 +83,10 @@ func splitKey(key string) (namespace, name string) {
 	return key[:at], key[at+1:]
 }
 
-// objectKey is the key of an object.
+// objectKey returns the store key of an object, or "" if no object can have the name.
 func objectKey(namespace, name string) string {
-	if namespace == "" {
-		return name
-	}
-	return namespace + "/" + name
+	key, _ := pattern.Key(cache.NewObjectName(namespace, name))
+	return key
 }
 
 // decode returns an object, with any apiVersion or none.

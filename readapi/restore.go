@@ -37,7 +37,7 @@ func (s *Storage) restoreText(data []byte) (Outcome, bool) {
 		return "", false
 	}
 	key := objectKey(string(c.namespace), string(c.name))
-	if into.objects[key] != nil {
+	if key == "" || into.objects[key] != nil {
 		return "", false
 	}
 	s.mu.version = max(s.mu.version+1, kept)

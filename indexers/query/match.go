@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/indexers"
 )
@@ -44,12 +45,7 @@ func (m *Matcher) Warnings() []string {
 	return c.warnings
 }
 
-func keyOf(object *unstructured.Unstructured) string {
-	if ns := object.GetNamespace(); ns != "" {
-		return ns + "/" + object.GetName()
-	}
-	return object.GetName()
-}
+func keyOf(object *unstructured.Unstructured) string { return cache.MetaObjectToName(object).String() }
 
 // compile makes conditions of the query for one object, which is a cache of its own.
 func (m *Matcher) compile(object *unstructured.Unstructured) (cond, error) {

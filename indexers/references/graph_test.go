@@ -171,6 +171,18 @@ func TestUnknownTypes(t *testing.T) {
 	}
 }
 
+// TestReferencesWithSlashes lead to no object: the key of the name "a/s" is that of the object s in another namespace.
+func TestReferencesWithSlashes(t *testing.T) {
+	graph := references.New()
+	defer graph.Close()
+	from, _ := add(t, graph, references.Member{Type: clusterIssuers, References: declared(t)})
+	from.handler.OnAdd(object(clusterIssuers, "", "ci", "u", m{"secretName": "a/s"}), false)
+	at := references.Object{Group: clusterIssuers.Group, Kind: clusterIssuers.Kind, Name: "ci"}
+	if got := graph.View(secrets).ReferredBy(at, ""); len(got) != 0 {
+		t.Errorf("got %v", got)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	graph := references.New()
 	for _, m := range []references.Member{{Informer: newFeed()}, {Type: issuers}, {Type: references.Type{Resource: "issuers"}, Informer: newFeed()}, {Type: issuers, Informer: &feed{refuses: true}}} {

@@ -3,6 +3,10 @@ package references
 import (
 	"cmp"
 	"strings"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/pattern"
 )
 
 // Type is a type of objects in a graph.
@@ -27,12 +31,13 @@ type Object struct {
 	UID string
 }
 
-// Key is namespace/name, or the name of what has no namespace.
-func (o Object) Key() string {
-	if o.Namespace == "" {
-		return o.Name
-	}
-	return o.Namespace + "/" + o.Name
+// Key returns "namespace/name", or the name of an object without a namespace. It is a text for people: a reference may name
+// anything. StoreKey is the key for looking the object up.
+func (o Object) Key() string { return cache.NewObjectName(o.Namespace, o.Name).String() }
+
+// StoreKey returns the key of the object in a cache, or false if no object can have the name.
+func (o Object) StoreKey() (key string, ok bool) {
+	return pattern.Key(cache.NewObjectName(o.Namespace, o.Name))
 }
 
 // String names the object as in "Issuer.cert-manager.io prod/ca".

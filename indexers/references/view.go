@@ -58,8 +58,9 @@ func (v *View) keys(all []Reference, name string, of func(Reference) Object) []s
 	keys := []string{}
 	for _, r := range all {
 		o := of(r)
-		if v.is(Type{Group: o.Group, Resource: o.Resource, Kind: o.Kind}) && (name == "" || r.Name == name) {
-			keys = append(keys, o.Key())
+		key, ok := o.StoreKey()
+		if ok && v.is(Type{Group: o.Group, Resource: o.Resource, Kind: o.Kind}) && (name == "" || r.Name == name) {
+			keys = append(keys, key)
 		}
 	}
 	slices.SortFunc(keys, strings.Compare)

@@ -1,6 +1,6 @@
-// Package pattern matches names with patterns, in the two dialects that there are: that of configs, namespaces and the
-// command, in which "*" stands for any run of characters and nothing else means anything, and that of path.Match for
-// the selections of subscriptions.
+// Package pattern matches names with patterns and makes store keys of names. There are two dialects of patterns. In configs,
+// namespaces and commands "*" matches any run of characters and no other character is special. Selections of subscriptions
+// use the dialect of path.Match.
 package pattern
 
 import (

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/dynamicinformer"
@@ -124,7 +125,7 @@ func (g *grower) read(o references.Object) *unstructured.Unstructured {
 	if snapshot == nil {
 		return nil
 	}
-	item, ok := snapshot.Stored(o.Key())
+	item, ok := snapshot.Lookup(cache.NewObjectName(o.Namespace, o.Name))
 	if !ok {
 		return nil
 	}

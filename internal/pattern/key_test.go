@@ -1,0 +1,24 @@
+package pattern
+
+import (
+	"testing"
+
+	"k8s.io/client-go/tools/cache"
+)
+
+// FuzzKey: a key leads back to the name that it was made of, so that no two names share one.
+func FuzzKey(f *testing.F) {
+	for _, name := range []string{"", "a", "a/b", "/", "..", " ", "a/", "/a"} {
+		f.Add("", name)
+		f.Add("web", name)
+		f.Add(name, "a")
+	}
+	f.Fuzz(func(t *testing.T, namespace, name string) {
+		want := cache.NewObjectName(namespace, name)
+		key, ok := Key(want)
+		got, err := cache.ParseObjectName(key)
+		if ok != (err == nil && name != "" && got == want) {
+			t.Errorf("Key(%q, %q) = %q, %v, which is parsed as %q, %v", namespace, name, key, ok, got, err)
+		}
+	})
+}

@@ -122,6 +122,13 @@ func (l *listener) RemoveType(gr schema.GroupResource) {
 	l.to.RemoveType(gr)
 }
 
+// SetUnknown implements dynamicinformer.TypeListener.
+func (l *listener) SetUnknown(unknown map[schema.GroupVersion]error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.to.SetUnknown(unknown)
+}
+
 // SetComplete implements dynamicinformer.TypeListener.
 func (l *listener) SetComplete() {
 	l.mu.Lock()

@@ -30,6 +30,8 @@ type GroupFailure struct {
 	Err error
 }
 
+func (f GroupFailure) equal(other GroupFailure) bool { return f.String() == other.String() }
+
 func (f GroupFailure) String() string {
 	return fmt.Sprintf("%s: %v", f.GroupVersion, f.Err)
 }

@@ -19,6 +19,9 @@ const (
 	// Synced is sent once, after the types that existed when the tracker first had a complete picture.
 	// Its Type is empty.
 	Synced EventKind = "Synced"
+	// Unknown is sent when discovery fails for other group versions than before; see Event.Unknown. A group version that
+	// is no longer unknown is reported after its types. Its Type is empty.
+	Unknown EventKind = "Unknown"
 )
 
 // Event is one change of what exists.
@@ -30,6 +33,8 @@ type Event struct {
 	Old Type
 	// Changes say what differs between Old and Type, for Changed only.
 	Changes Change
+	// Unknown are all group versions that discovery cannot confirm now, for Unknown only.
+	Unknown []GroupFailure
 }
 
 // Change is a set of the aspects of a type that changed.

@@ -123,7 +123,6 @@ func TestSkipped(t *testing.T) {
 	}
 	want := []Skip{
 		{schema.GroupVersionResource{Version: "v1", Resource: "bindings"}, SkipNoList},
-		{schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}, SkipStale},
 		{schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "reports"}, SkipNoWatch},
 		{schema.GroupVersionResource{Version: "v1", Resource: "pods/log"}, SkipSubresource},
 		{schema.GroupVersionResource{Version: "v1", Resource: "pods/status"}, SkipSubresource},
@@ -131,6 +130,10 @@ func TestSkipped(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, all.Skipped); diff != "" {
 		t.Errorf("skipped (-want +got):\n%s", diff)
+	}
+	stale := schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}
+	if !slices.ContainsFunc(all.Resources, func(r Resource) bool { return r.GVR == stale && r.Stale }) {
+		t.Error("the wildcard lacks a known member whose group version is stale")
 	}
 	if len(all.Unknown) != 1 || !errors.Is(all.Unknown[0].Err, ErrStale) {
 		t.Errorf("unknown = %v, want storage.k8s.io/v1 as stale", all.Unknown)
@@ -156,6 +159,7 @@ func TestNoMatch(t *testing.T) {
 		"storageclass.v9.storag.k8s.io": {suggestion: "storageclasses.storage.k8s.io"},
 		"volumes.storage.k8s.io":        {unknown: 1},
 		"xyzzyxyzzy":                    {unknown: 1},
+		"xyz*.storage.k8s.io":           {unknown: 1}, // not the input again
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

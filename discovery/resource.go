@@ -77,8 +77,6 @@ const (
 	SkipNoList SkipReason = "no list verb"
 	// SkipNoWatch marks a type that can be listed but not watched.
 	SkipNoWatch SkipReason = "no watch verb"
-	// SkipStale marks a type whose group version the server could not confirm.
-	SkipStale SkipReason = "discovery of its group version failed or is stale"
 )
 
 // Skip is a type that matched a wildcard or category and was left out.
@@ -98,16 +96,14 @@ type Resolution struct {
 	// Skipped are members of a category or wildcard that cannot be listed and watched. It stays empty
 	// for a plain name: that is resolved whatever its verbs are.
 	Skipped []Skip
-	// Unknown are the group versions whose discovery failed or is stale. A wildcard or category may
-	// have members there that are missing from Resources.
+	// Unknown are the group versions whose discovery failed or is stale. A wildcard or category has the
+	// members that were known there before, marked Stale, and may have others.
 	Unknown []GroupFailure
 }
 
 // skipReason returns why r is left out of wildcards and categories, and "" when it is not.
 func skipReason(r Resource) SkipReason {
 	switch {
-	case r.Stale:
-		return SkipStale
 	case !r.HasVerbs("list"):
 		return SkipNoList
 	case !r.HasVerbs("watch"):

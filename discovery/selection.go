@@ -136,11 +136,6 @@ func (s *Selection) meanings(catalog *Catalog) []meaning {
 		for _, r := range resolution.Resources {
 			m.claims = append(m.claims, claimOf(n, r.GVR))
 		}
-		for _, skipped := range resolution.Skipped {
-			if skipped.Reason == SkipStale {
-				m.claims = append(m.claims, claimOf(n, skipped.GVR))
-			}
-		}
 		if m.many = n.Wildcard() || resolution.isCategory(n); !m.many {
 			s.mu.single[n.Raw] = m.claims[0]
 		}

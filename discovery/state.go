@@ -176,6 +176,7 @@ func (s *state) take(c *Catalog) (events []Event, again bool) {
 		return nil, true
 	}
 	s.listDoubt = false
+	before := s.unknown
 	s.listed, s.order, s.unknown, s.listedAt = next, c.order, c.Unknown(), c.fetched
 	for gr, at := range s.buried {
 		_, still := next[gr]
@@ -183,7 +184,11 @@ func (s *state) take(c *Catalog) (events []Event, again bool) {
 			delete(s.buried, gr)
 		}
 	}
-	return s.settleAll(), false
+	events = s.settleAll()
+	if !slices.EqualFunc(before, s.unknown, GroupFailure.equal) {
+		events = append(events, Event{Kind: Unknown, Unknown: s.unknown})
+	}
+	return events, false
 }
 
 // exhumed is when discovery is to be asked for types whose CRD was deleted, and was believed to be late until then; zero

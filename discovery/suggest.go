@@ -9,7 +9,7 @@ import (
 // maxSuggestions bounds how many near names an error carries.
 const maxSuggestions = 5
 
-// suggest returns names that exist and look like n, the nearest first.
+// suggest returns other names that exist and look like n, the nearest first.
 func (c *Catalog) suggest(n Name) []string {
 	type candidate struct {
 		text  string
@@ -17,6 +17,9 @@ func (c *Catalog) suggest(n Name) []string {
 	}
 	best := map[string]int{}
 	offer := func(text string, score int) {
+		if strings.EqualFold(text, n.Raw) {
+			return
+		}
 		if old, ok := best[text]; !ok || score < old {
 			best[text] = score
 		}

@@ -155,6 +155,9 @@ func (t *Tracker) Subscribe(handler func(Event)) *Subscription {
 	for _, known := range t.snapshotLocked().Types() {
 		replay = append(replay, Event{Kind: Added, Type: known})
 	}
+	if unknown := t.mu.state.unknown; len(unknown) > 0 {
+		replay = append(replay, Event{Kind: Unknown, Unknown: unknown})
+	}
 	if t.mu.status.Synced {
 		replay = append(replay, Event{Kind: Synced})
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
@@ -23,6 +25,12 @@ func (s typeSource) Subscribe(listener dynamicinformer.TypeListener) (stop func(
 			listener.SetType(informerType(e.Type))
 		case Removed:
 			listener.RemoveType(e.Type.GroupResource)
+		case Unknown:
+			unknown := make(map[schema.GroupVersion]error, len(e.Unknown))
+			for _, f := range e.Unknown {
+				unknown[f.GroupVersion] = f.Err
+			}
+			listener.SetUnknown(unknown)
 		case Synced:
 			listener.SetComplete()
 		}

@@ -1,12 +1,17 @@
 package discovery
 
 import (
+	"context"
+	"errors"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
@@ -27,6 +32,66 @@ func TestInformerType(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the type (-want +got):\n%s", diff)
+	}
+}
+
+// TestTypeSourceReportsUnknownGroups: an informer of a type whose group is stale from the start waits for it, and WaitForSync
+// with it. Names and patterns resolve the members that were known before.
+func TestTypeSourceReportsUnknownGroups(t *testing.T) {
+	server := newTypeServer(t, append(sampleGroups(), group{Name: "agg.io", Versions: []version{{Name: "v1", Stale: true}}})...)
+	tracker := server.tracker(t, TrackerOptions{PollInterval: time.Hour})
+	run(t, tracker)
+	client, err := dynamic.NewForConfig(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Client: client, Types: tracker.Types()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	informer, err := factory.ForResource(schema.GroupVersionResource{Group: "agg.io", Version: "v1", Resource: "as"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := factory.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = factory.Shutdown(ctx) }()
+	await := func(reason dynamicinformer.Reason) dynamicinformer.Status {
+		for {
+			status, changed := informer.StatusChange()
+			if status.Reason == reason {
+				return status
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				t.Fatalf("the status is %v, want %s", status, reason)
+			}
+		}
+	}
+	if status := await(dynamicinformer.ReasonGroupUnknown); status.Settled() || !errors.Is(status.LastError, ErrStale) {
+		t.Errorf("the status is %v", status)
+	}
+	server.discovery.set(func(groups *[]group, _ map[string]int) { *groups = sampleGroups() })
+	tracker.Refresh()
+	if status := await(dynamicinformer.ReasonNotInstalled); !status.Settled() {
+		t.Errorf("the status is %v", status)
+	}
+	l := listen(t, tracker)
+	server.discovery.set(func(groups *[]group, _ map[string]int) { *groups = append(*groups, oneGroup("agg.io", "as")) })
+	tracker.Refresh()
+	l.until("Added as.agg.io")
+	server.discovery.set(func(groups *[]group, _ map[string]int) {
+		*groups = append(sampleGroups(), group{Name: "agg.io", Versions: []version{{Name: "v1", Stale: true}}})
+	})
+	tracker.Refresh()
+	l.until("Unknown ")
+	resolved, err := tracker.Snapshot().Catalog().Resolve("*.agg.io")
+	if err != nil || len(resolved.Resources) != 1 || !resolved.Resources[0].Stale {
+		t.Errorf("the pattern resolves to %+v, %v", resolved, err)
 	}
 }
 

@@ -2,6 +2,8 @@ package dynamicinformer
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -130,6 +132,26 @@ func (s *stage) await(state State, reason Reason) Status {
 			s.Fatalf("the status is %+v, want %s (%s)", status, state, reason)
 		}
 	}
+}
+
+// TestFollowUnknownGroup: a type in a group that could not be discovered is neither absent nor settled, and its status has
+// the error of discovery.
+func TestFollowUnknownGroup(t *testing.T) {
+	s := newStage(t, Options{})
+	s.create("a")
+	failed := errors.New("the service is down")
+	s.types.listener.SetUnknown(map[schema.GroupVersion]error{widgets.GroupVersion(): failed})
+	s.types.listener.SetComplete()
+	status := s.await(StatePending, ReasonGroupUnknown)
+	if status.Settled() || !errors.Is(status.LastError, failed) || !strings.Contains(status.Message, "example.com/v1: the service is down") {
+		t.Errorf("the status is %+v", status)
+	}
+	s.types.listener.SetUnknown(nil)
+	s.await(StatePending, ReasonNotInstalled)
+	s.types.listener.SetUnknown(map[schema.GroupVersion]error{widgets.GroupVersion(): failed})
+	s.await(StatePending, ReasonGroupUnknown)
+	s.types.set(nil)
+	s.await(StateSynced, ReasonNone)
 }
 
 func TestFollowTypeThatComesGoesAndReturns(t *testing.T) {

@@ -31,6 +31,8 @@ const (
 	ReasonWatchClosed = requests.ReasonWatchClosed
 	// ReasonTypesUnknown: the source of types has not said yet which there are.
 	ReasonTypesUnknown = requests.ReasonTypesUnknown
+	// ReasonGroupUnknown: the type may exist in an API group that could not be discovered. Waiting goes on.
+	ReasonGroupUnknown = requests.ReasonGroupUnknown
 	// ReasonNotInstalled: there is no such type.
 	ReasonNotInstalled = requests.ReasonNotInstalled
 	// ReasonNotEstablished: the type's CRD is there and the server does not serve it yet.

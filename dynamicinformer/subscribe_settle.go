@@ -28,6 +28,9 @@ func (s typeNews) RemoveType(gr schema.GroupResource) {
 	s.work.Push(func() { s.settle(gr) })
 }
 
+// SetUnknown implements TypeListener.
+func (typeNews) SetUnknown(map[schema.GroupVersion]error) {}
+
 // SetComplete implements TypeListener.
 func (typeNews) SetComplete() {}
 

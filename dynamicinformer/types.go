@@ -31,6 +31,10 @@ type TypeListener interface {
 	// RemoveType tells that a type is known to exist no longer. That it could not be looked at is no
 	// reason to call this.
 	RemoveType(gr schema.GroupResource)
+	// SetUnknown replaces the group versions that could not be discovered, with the cause of each. Types of them
+	// may exist although SetType was not called. Call it before SetComplete, and after SetType for the types of
+	// group versions that are no longer unknown. The listener keeps the map; do not change it.
+	SetUnknown(unknown map[schema.GroupVersion]error)
 	// SetComplete tells that the types told so far are all there are. It is called once, unless the
 	// source never gets to know.
 	SetComplete()
@@ -64,6 +68,9 @@ func (b typeBoard) SetType(t Type) { b.Set(follow.Type(t)) }
 
 // RemoveType implements TypeListener.
 func (b typeBoard) RemoveType(gr schema.GroupResource) { b.Remove(gr) }
+
+// SetUnknown implements TypeListener.
+func (b typeBoard) SetUnknown(unknown map[schema.GroupVersion]error) { b.Board.SetUnknown(unknown) }
 
 // SetComplete implements TypeListener.
 func (b typeBoard) SetComplete() { b.Complete() }

@@ -19,6 +19,7 @@ type Board struct {
 		// watchers are called at each change.
 		watchers map[schema.GroupResource][]*func()
 		news     map[schema.GroupResource]chan struct{} // closed and removed at the next change
+		unknown  map[schema.GroupVersion]error          // the group versions that could not be discovered
 		complete bool
 	}
 }
@@ -42,7 +43,7 @@ func (b *Board) know(gr schema.GroupResource) (*knowledge, <-chan struct{}) {
 		news = make(chan struct{})
 		b.mu.news[gr] = news
 	}
-	return &knowledge{Type: t, exists: exists, complete: b.mu.complete}, news
+	return &knowledge{Type: t, exists: exists, complete: b.mu.complete, unknown: b.mu.unknown}, news
 }
 
 // notify has changed called, with no lock held, after each change of what is known of a type, until stop is called; a call
@@ -71,11 +72,21 @@ func (b *Board) Remove(gr schema.GroupResource) {
 	b.change(gr, func() { delete(b.mu.types, gr) })
 }
 
-// Complete records that all types have been told.
+// SetUnknown replaces the group versions that could not be discovered.
+func (b *Board) SetUnknown(unknown map[schema.GroupVersion]error) {
+	b.changeAll(func() { b.mu.unknown = unknown })
+}
+
+// Complete records that the source has reported all types.
 func (b *Board) Complete() {
 	defer b.completed()
+	b.changeAll(func() { b.mu.complete = true })
+}
+
+// changeAll changes the knowledge of every type, and wakes all waiters.
+func (b *Board) changeAll(set func()) {
 	b.mu.Lock()
-	b.mu.complete = true
+	set()
 	var changed []func()
 	for gr := range b.mu.news {
 		b.wakeLocked(gr)

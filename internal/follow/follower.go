@@ -76,7 +76,7 @@ type Cache interface {
 // Health is told how the type is followed. A *health.Health is one.
 type Health interface {
 	Seen(exists, terminating bool)
-	Pending(reason requests.Reason)
+	Pending(reason requests.Reason, cause error)
 	Begin(version string, uid types.UID) (generation int)
 	Consists(parts []string, err error, namespaces string)
 	Synced(generation int)
@@ -99,9 +99,9 @@ func (f *Follower) Run(ctx context.Context) {
 	}
 	for ctx.Err() == nil {
 		known, news := f.observe()
-		version, reason := known.runnable(f.Type.Version, f.Versions, f.Namespaces)
+		version, reason, cause := known.runnable(f.Type, f.Versions, f.Namespaces)
 		if reason != requests.ReasonNone {
-			f.Health.Pending(reason)
+			f.Health.Pending(reason, cause)
 			await(ctx, news)
 			continue
 		}

@@ -37,10 +37,10 @@ func (d *diary) note(format string, args ...any) {
 	d.lines = append(d.lines, fmt.Sprintf(format, args...))
 }
 
-func (d *diary) Seen(bool, bool)                {}
-func (d *diary) Pending(reason requests.Reason) { d.note("pending %s", reason) }
-func (d *diary) Synced(generation int)          { d.note("synced %d", generation) }
-func (d *diary) Gone(reason requests.Reason)    { d.note("gone %s", reason) }
+func (d *diary) Seen(bool, bool)                         {}
+func (d *diary) Pending(reason requests.Reason, _ error) { d.note("pending %s", reason) }
+func (d *diary) Synced(generation int)                   { d.note("synced %d", generation) }
+func (d *diary) Gone(reason requests.Reason)             { d.note("gone %s", reason) }
 func (d *diary) Begin(version string, uid types.UID) int {
 	d.generations++
 	d.note("begin %s of %q", version, uid)

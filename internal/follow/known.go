@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -45,24 +46,46 @@ type knowledge struct {
 	Type
 	exists   bool
 	complete bool // the source has told all there are
+	// unknown are the group versions that could not be discovered.
+	unknown map[schema.GroupVersion]error
 }
 
-// runnable returns which version can be followed in these namespaces, asked being the version that was asked for, and
-// otherwise what has to be waited for.
-func (k *knowledge) runnable(asked string, policy Versions, namespaces Namespaces) (version string, waits requests.Reason) {
+// undiscovered returns why discovery failed for the first version that the policy accepts; nil if it failed for none.
+func (k *knowledge) undiscovered(asked schema.GroupVersionResource, policy Versions) error {
+	var found error
+	for gv, err := range k.unknown {
+		if gv.Group == asked.Group && policy.accepts(asked.Version, gv.Version) {
+			if text := fmt.Errorf("%s: %w", gv, err); found == nil || text.Error() < found.Error() {
+				found = text
+			}
+		}
+	}
+	return found
+}
+
+// runnable returns the version to follow in these namespaces, or the reason to wait and its cause, which may be nil.
+func (k *knowledge) runnable(
+	asked schema.GroupVersionResource, policy Versions, namespaces Namespaces,
+) (version string, waits requests.Reason, cause error) {
 	switch {
 	case !k.exists && !k.complete:
-		return "", requests.ReasonTypesUnknown
+		return "", requests.ReasonTypesUnknown, nil
 	case !k.exists:
-		return "", requests.ReasonNotInstalled
+		waits = requests.ReasonNotInstalled
 	case !k.Established:
-		return "", requests.ReasonNotEstablished
+		return "", requests.ReasonNotEstablished, nil
+	default:
+		version, waits = policy.choose(asked.Version, k.Type)
 	}
-	version, waits = policy.choose(asked, k.Type)
+	if waits == requests.ReasonNotInstalled || waits == requests.ReasonVersionNotServed {
+		if cause = k.undiscovered(asked, policy); cause != nil {
+			return "", requests.ReasonGroupUnknown, cause
+		}
+	}
 	if waits == requests.ReasonNone && namespaces.Limited() && !k.Namespaced {
-		return "", requests.ReasonScopeConflict
+		return "", requests.ReasonScopeConflict, nil
 	}
-	return version, waits
+	return version, waits, nil
 }
 
 // ended returns why a generation that follows the type as it was must end, whatever its version. A type that is

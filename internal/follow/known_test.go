@@ -1,7 +1,10 @@
 package follow
 
 import (
+	"errors"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/internal/requests"
 )
@@ -15,6 +18,8 @@ func TestRunnable(t *testing.T) {
 		Established: true, Versions: []string{"v1"}, Unwatchable: []string{"v2"},
 	}}
 	with := func(change func(*knowledge)) knowledge { k := installed; change(&k); return k }
+	unknown := map[schema.GroupVersion]error{{Group: "example.com", Version: "v4"}: errors.New("stale")}
+	failed := with(func(k *knowledge) { k.unknown = unknown })
 	in := func(n Namespaces) options { return options{namespaces: n} }
 	by := func(v Versions) options { return options{versions: v} }
 	several := with(func(k *knowledge) { k.Versions, k.Unwatchable = []string{"v3", "v1"}, []string{"v2"} })
@@ -35,6 +40,12 @@ func TestRunnable(t *testing.T) {
 		{"not established", with(func(k *knowledge) { k.Established = false }), "v1", in(Namespaces{}), "", requests.ReasonNotEstablished},
 		{"absent", knowledge{complete: true}, "v1", in(Namespaces{}), "", requests.ReasonNotInstalled},
 		{"not known", knowledge{}, "v1", in(Namespaces{}), "", requests.ReasonTypesUnknown},
+		{"absent, and the version is unknown", knowledge{complete: true, unknown: unknown}, "v4", in(Namespaces{}), "", requests.ReasonGroupUnknown},
+		{"absent, and another version is unknown", knowledge{complete: true, unknown: unknown}, "v1", in(Namespaces{}), "", requests.ReasonNotInstalled},
+		{"absent, and any version may be there", knowledge{complete: true, unknown: unknown}, "", by(Preferred()), "", requests.ReasonGroupUnknown},
+		{"not served, and the version is unknown", failed, "v4", in(Namespaces{}), "", requests.ReasonGroupUnknown},
+		{"served, and another version is unknown", failed, "v1", in(Namespaces{}), "v1", requests.ReasonNone},
+		{"none of the order, and one is unknown", failed, "v1", by(Ordered("v5", "v4")), "", requests.ReasonGroupUnknown},
 		{"the preferred version", several, "v1", by(Preferred()), "v3", requests.ReasonNone},
 		{"the preferred version of those that can be watched", with(func(k *knowledge) { k.Versions = nil }), "", by(Preferred()), "", requests.ReasonVerbUnsupported},
 		{"no version at all", with(func(k *knowledge) { k.Versions, k.Unwatchable = nil, nil }), "v1", by(Preferred()), "", requests.ReasonVersionNotServed},
@@ -44,7 +55,7 @@ func TestRunnable(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.reason, func(t *testing.T) {
-			version, got := test.known.runnable(test.asked, test.options.versions, test.options.namespaces)
+			version, got, _ := test.known.runnable(schema.GroupVersionResource{Group: "example.com", Version: test.asked}, test.options.versions, test.options.namespaces)
 			if got != test.want || version != test.version {
 				t.Errorf("runnable = %q, %q; want %q, %q", version, got, test.version, test.want)
 			}

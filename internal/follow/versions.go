@@ -66,6 +66,17 @@ func (v Versions) Validate() error {
 	return nil
 }
 
+// accepts reports whether the policy may choose a version when asked is the requested one.
+func (v Versions) accepts(asked, version string) bool {
+	switch v.kind {
+	case versionsPreferred:
+		return true
+	case versionsOrdered:
+		return slices.Contains(v.order, version)
+	}
+	return version == asked
+}
+
 // choose returns the version to follow, asked being the one that was asked for, or why there is none.
 func (v Versions) choose(asked string, t Type) (version string, none requests.Reason) {
 	wanted := []string{asked}

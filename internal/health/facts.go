@@ -32,6 +32,8 @@ type facts struct {
 	running, gone bool
 	// reason is why no generation runs, or why the last one ended.
 	reason requests.Reason
+	// err is the cause of reason; often nil.
+	err error
 	// synced is true once the first list of the generation has been stored.
 	synced bool
 	// resuming is true while the cache shows what an earlier process kept.
@@ -240,6 +242,9 @@ func (f facts) message(c complaint) string {
 	case !f.started:
 		return "not started"
 	case !f.running:
+		if f.err != nil {
+			return requests.Explain(f.reason) + ": " + OneLine(f.err.Error())
+		}
 		return requests.Explain(f.reason)
 	case c.reason != requests.ReasonNone:
 		return c.String()

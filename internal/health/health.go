@@ -161,9 +161,9 @@ func (h *Health) Gone(reason requests.Reason) {
 	h.update(func(f *facts, _ *Status) { *f = facts{started: true, gone: true, reason: reason, exists: f.exists} })
 }
 
-// Pending records what a started informer waits for.
-func (h *Health) Pending(reason requests.Reason) {
-	h.update(func(f *facts, _ *Status) { *f = facts{started: true, reason: reason, exists: f.exists} })
+// Pending records why a started informer waits; cause may be nil.
+func (h *Health) Pending(reason requests.Reason, cause error) {
+	h.update(func(f *facts, _ *Status) { *f = facts{started: true, reason: reason, err: cause, exists: f.exists} })
 }
 
 // check looks at what time has changed. The timer calls it.
@@ -188,7 +188,7 @@ func (h *Health) deriveLocked(now time.Time) {
 	if next := f.state(now); next != s.State {
 		s.State, s.Since = next, now
 	}
-	c := complaint{trouble: trouble{reason: f.reason}}
+	c := complaint{trouble: trouble{reason: f.reason, err: f.err}}
 	if f.running {
 		c = f.complaint(now)
 	}

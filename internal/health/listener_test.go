@@ -91,7 +91,7 @@ func TestListenerIsToldInOrder(t *testing.T) {
 		"Authenticated:  -> Unknown ", "Reachable:  -> Unknown ", "Ready:  -> True ", "TypesKnown:  -> True ",
 		"widgets:  -> Pending ")
 	h.Started()
-	h.Pending(requests.ReasonNotInstalled)
+	h.Pending(requests.ReasonNotInstalled, nil)
 	h.Begin("", "1")
 	r := h.Reporter(1, "")
 	r.Answer(requests.VerbListMore, serverError(500))

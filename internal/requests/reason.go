@@ -42,6 +42,8 @@ const (
 	ReasonWatchClosed Reason = "WatchClosed"
 	// ReasonTypesUnknown: the source of types has not said yet which there are.
 	ReasonTypesUnknown Reason = "TypesUnknown"
+	// ReasonGroupUnknown: the type may exist in an API group that could not be discovered.
+	ReasonGroupUnknown Reason = "GroupUnknown"
 	// ReasonNotInstalled: there is no such type.
 	ReasonNotInstalled Reason = "NotInstalled"
 	// ReasonNotEstablished: the type's CRD is there and the server does not serve it yet.
@@ -89,6 +91,8 @@ func Explain(r Reason) string {
 	switch r {
 	case ReasonTypesUnknown:
 		return "waiting to learn which types the server has"
+	case ReasonGroupUnknown:
+		return "the type's API group could not be discovered"
 	case ReasonNotInstalled:
 		return "the server has no such type"
 	case ReasonNotEstablished:

@@ -49,6 +49,9 @@ func (b *typeBoard) RemoveType(gr schema.GroupResource) {
 	b.notifyLocked()
 }
 
+// SetUnknown implements dynamicinformer.TypeListener.
+func (b *typeBoard) SetUnknown(map[schema.GroupVersion]error) {}
+
 // SetComplete implements dynamicinformer.TypeListener.
 func (b *typeBoard) SetComplete() {}
 

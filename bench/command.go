@@ -16,13 +16,13 @@ import (
 // Exit codes.
 const (
 	exitOK = iota
-	// exitFailed: something could not be measured, or a guarded promise is broken.
+	// exitFailed means that a measurement failed, or that a promise misses its margin.
 	exitFailed
 	exitUsage
 	exitInterrupted = 130
 )
 
-// errFailed is returned for what has been said already.
+// errFailed is returned after the failures have been printed.
 var errFailed = errors.New("failed")
 
 // command runs the benchmark and returns the exit code.
@@ -41,7 +41,7 @@ func command(args []string, stderr io.Writer) int {
 	err = o.run(ctx, stderr)
 	switch {
 	case ctx.Err() != nil:
-		fmt.Fprintln(stderr, "bench: interrupted; the sandbox is gone and nothing was written")
+		fmt.Fprintln(stderr, "bench: interrupted; no file was written")
 		return exitInterrupted
 	case errors.Is(err, errFailed):
 		return exitFailed
@@ -52,7 +52,7 @@ func command(args []string, stderr io.Writer) int {
 	return exitOK
 }
 
-// run measures, or reads what was measured before, and writes and checks what was asked for.
+// run measures or reads a result, writes it, and checks the promises.
 func (o *options) run(ctx context.Context, stderr io.Writer) error {
 	r, err := o.measure(ctx, stderr)
 	if err != nil || r == nil {
@@ -73,13 +73,13 @@ func (o *options) run(ctx context.Context, stderr io.Writer) error {
 	outcomes := report.Judge(r)
 	report.WriteOutcomes(stderr, outcomes)
 	failed := len(r.Failures) > 0
-	if broken := report.Broken(outcomes); o.guard && len(broken) > 0 {
+	if broken := report.Broken(outcomes); o.ci && len(broken) > 0 {
 		failed = true
-		fmt.Fprintln(stderr, "\nbroken by more than the margin, or not measured:")
+		fmt.Fprintln(stderr, "\nmargin missed, or not measured:")
 		report.WriteOutcomes(stderr, broken)
 	}
 	for _, failure := range r.Failures {
-		fmt.Fprintln(stderr, "could not be measured:", failure)
+		fmt.Fprintln(stderr, "measurement failed:", failure)
 	}
 	if failed {
 		return errFailed
@@ -87,19 +87,22 @@ func (o *options) run(ctx context.Context, stderr io.Writer) error {
 	return nil
 }
 
-// measure returns a result, or none where only the plan was asked for.
+// measure returns a result, or nil if -plan is set.
 func (o *options) measure(ctx context.Context, stderr io.Writer) (*report.Result, error) {
 	if o.from != "" {
 		return report.ReadResult(o.from)
 	}
-	p, err := run.NewPlan(o.plan)
+	p := run.FullPlan()
+	if o.ci {
+		p = run.CIPlan()
+	}
+	p, err := p.Choose(o.choice)
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(stderr, "%d steps, about %v\n", len(p), p.Estimate())
 	if o.planOnly {
 		for _, step := range p {
-			fmt.Fprintf(stderr, "  %s: %v for %d rounds of %v\n", step, step.Estimate(), step.Rounds, step.Subjects)
+			fmt.Fprintf(stderr, "%s: %d rounds of %v\n", step, step.Rounds, step.Subjects)
 		}
 		return nil, nil
 	}

@@ -18,9 +18,9 @@ func TestCommand(t *testing.T) {
 		says string
 	}{
 		"usage":         {[]string{"extra"}, exitUsage, "extra"},
-		"plan":          {[]string{"-plan"}, exitOK, "sync, 1000 small objects"},
+		"plan":          {[]string{"-plan"}, exitOK, "sync, 50000 small objects"},
 		"no such file":  {[]string{"-from", "testdata/none.json"}, exitFailed, "none.json"},
-		"bad plan":      {[]string{"-plan", "-rounds", "0"}, exitFailed, "one round"},
+		"bad plan":      {[]string{"-plan", "-experiments", "sync", "-subjects", "kubectl"}, exitFailed, "no step"},
 		"no sandbox":    {[]string{"-sandbox", "testdata/none"}, exitFailed, "make sandbox"},
 		"unknown cache": {[]string{"-plan", "-subjects", "nonsense"}, exitFailed, "client-go"},
 	}
@@ -48,7 +48,7 @@ func TestGuard(t *testing.T) {
 	if code := command([]string{"-from", path}, &free); code != exitOK || !strings.Contains(free.String(), "measured 1.11×") {
 		t.Errorf("the code is %d and it says %q, want the ratio and no failure", code, free.String())
 	}
-	if code := command([]string{"-ci", "-from", path}, &guarded); code != exitFailed || !strings.Contains(guarded.String(), "\nbroken by more") {
+	if code := command([]string{"-ci", "-from", path}, &guarded); code != exitFailed || !strings.Contains(guarded.String(), "\nmargin missed") {
 		t.Errorf("the code is %d and it says %q, want a failure", code, guarded.String())
 	}
 }

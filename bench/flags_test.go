@@ -4,43 +4,33 @@ import (
 	"bytes"
 	"errors"
 	"flag"
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdcache/crdcache/bench/internal/run"
 )
 
 func TestParse(t *testing.T) {
-	var usage bytes.Buffer
-	o, err := parse([]string{"-sizes", "10,200", "-large=", "-subjects", "stream,client-go", "-rounds", "2"}, &usage)
+	o, err := parse([]string{"-ci", "-subjects", "stream,client-go", "-rounds", "2", "-objects", "10"}, &bytes.Buffer{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(o.plan.Sizes, []int{10, 200}) || len(o.plan.LargeSizes) != 0 ||
-		!slices.Equal(o.plan.Subjects, []string{"stream", "client-go"}) || o.plan.Rounds != 2 {
-		t.Errorf("the plan is %+v", o.plan)
-	}
-	if o.plan.Updates != run.DefaultPlanOptions().Updates {
-		t.Errorf("%d updates, want the default", o.plan.Updates)
-	}
-	short, err := parse([]string{"-ci", "-rounds", "1"}, &usage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !short.guard || short.plan.Rounds != 1 || short.plan.Updates != run.CIPlanOptions().Updates {
-		t.Errorf("the short form is %+v", short)
+	want := run.Choice{Subjects: []string{"stream", "client-go"}, Objects: 10, Rounds: 2}
+	if diff := cmp.Diff(want, o.choice); diff != "" || !o.ci {
+		t.Errorf("-ci is %v; choice (-want +got):\n%s", o.ci, diff)
 	}
 }
 
-func TestParseRefuses(t *testing.T) {
-	for _, args := range [][]string{{"extra"}, {"-sizes", "x"}, {"-sizes", "0"}, {"-nonsense"}} {
+func TestParseErrors(t *testing.T) {
+	for _, args := range [][]string{{"extra"}, {"-objects", "x"}, {"-rounds", "-1"}, {"-nonsense"}} {
 		if o, err := parse(args, &bytes.Buffer{}); err == nil {
-			t.Errorf("%q gives %+v", args, o)
+			t.Errorf("%q: no error, but %+v", args, o)
 		}
 	}
 	var usage bytes.Buffer
-	if _, err := parse([]string{"-help"}, &usage); !errors.Is(err, flag.ErrHelp) || !strings.Contains(usage.String(), "-sizes") {
-		t.Errorf("-help gives %v and %q", err, usage.String())
+	if _, err := parse([]string{"-help"}, &usage); !errors.Is(err, flag.ErrHelp) || !strings.Contains(usage.String(), "-objects") {
+		t.Errorf("-help: %v and %q", err, usage.String())
 	}
 }

@@ -15,7 +15,8 @@ import (
 // the peak memory of the one that started it as its own, and a child is small.
 func command(ctx context.Context, task Task, _ func() error) (Outcome, error) {
 	cmd := exec.CommandContext(ctx, task.Command[0], task.Command[1:]...)
-	// What it remembers of the server goes where the sandbox is, and with it; the user's settings don't count.
+	// What it remembers of the server goes where the sandbox is, and with it; the user's settings don't
+	// count.
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+task.Kubeconfig, "KUBERC=off",
 		"KUBECACHEDIR="+filepath.Join(filepath.Dir(task.Kubeconfig), "kubectl-cache"))
 	var stderr bytes.Buffer

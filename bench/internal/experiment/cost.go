@@ -13,8 +13,8 @@ type callCost struct {
 	Allocations, Bytes float64
 }
 
-// costOfOperation calls f again and again for as much processor time as budget, and at least once. f gets the number
-// of the call.
+// costOfOperation calls f again and again for as much processor time as budget, and at least once. f gets
+// the number of the call.
 func costOfOperation(budget time.Duration, f func(n int) error) (callCost, error) {
 	if err := tryOut(budget, f); err != nil {
 		return callCost{}, err
@@ -43,8 +43,8 @@ func costOfOperation(budget time.Duration, f func(n int) error) (callCost, error
 	return average(calls, spent, bytes, objects), nil
 }
 
-// tryOut calls f a few times, or once where that takes long, so that what happens only once is not measured, as
-// the filling of pools.
+// tryOut calls f a few times, or once where that takes long, so that what happens only once is not
+// measured, as the filling of pools.
 func tryOut(budget time.Duration, f func(n int) error) error {
 	before, err := cpuTime()
 	if err != nil {
@@ -80,8 +80,8 @@ func costOfCalls(count int, f func(n int) error) (callCost, error) {
 	return average(count, after-before, bytes, objects), nil
 }
 
-// average is the cost of one of the calls that have just been made: the processor time that was spent, and what has been
-// allocated beyond the bytes and objects of before.
+// average is the cost of one of the calls that have just been made: the processor time that was spent, and
+// what has been allocated beyond the bytes and objects of before.
 func average(calls int, spent time.Duration, bytes, objects uint64) callCost {
 	bytesAfter, objectsAfter := allocations()
 	return callCost{

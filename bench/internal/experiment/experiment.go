@@ -26,19 +26,17 @@ const (
 	Decode = "decode"
 	// Paths evaluates JSONPath expressions.
 	Paths = "paths"
-	// ManageUnstructured, ManageTyped and ManageMetadata run a manager that reconciles each object with one Get of that
-	// form; ManageTypes does so with many types of few unstructured objects.
+	// ManageUnstructured and ManageTyped run a manager that reconciles each object with one Get of that form.
 	ManageUnstructured = "manage-unstructured"
 	ManageTyped        = "manage-typed"
-	ManageMetadata     = "manage-metadata"
-	ManageTypes        = "manage-types"
 	// Queries asks a cache of generated objects, and a graph of their references.
 	Queries = "queries"
 	// Types keeps caches of many types with few objects each.
 	Types = "types"
 	// Restart ends a process and begins the next, beside processes that begin with nothing.
 	Restart = "restart"
-	// Scale fills, updates, lists again, indexes and reads a cache of very many objects, from a synthetic API server.
+	// Scale fills, updates, lists again, indexes and reads a cache of very many objects, from a synthetic
+	// API server.
 	Scale = "scale"
 	// LatencySlow and LatencyFast follow updates of a synthetic API server, few in a second or many.
 	LatencySlow = "latency-slow"
@@ -55,19 +53,19 @@ const (
 	Kubectl = "kubectl"
 	// Ours is what crdcache has.
 	Ours = "crdcache"
-	// StockManager is a manager with the cache of controller-runtime, and OursManager one with that of crdcache, which
-	// CompressedManager has compress what it keeps.
+	// StockManager is a manager with the cache of controller-runtime, and OursManager one with that of
+	// crdcache, which CompressedManager has compress what it keeps.
 	StockManager      = "manager-stock"
 	OursManager       = "manager-crdcache"
 	CompressedManager = "manager-crdcache-compressed"
-	// Unchanged and Changed are crdcache, in a process that goes on from what an earlier one kept on the disk: nothing has
-	// changed meanwhile, or RestartChanges objects have.
+	// Unchanged and Changed are crdcache, in a process that goes on from what an earlier one kept on the
+	// disk: nothing has changed meanwhile, or RestartChanges objects have.
 	Unchanged = "restart-unchanged"
 	Changed   = "restart-changed"
 	// OursPacked is how crdcache keeps JSON without decoding it.
 	OursPacked = "crdcache-pack"
-	// OnlyReplica is a replica that has all objects. ServerReplica is one of Replicas that share them, from a server that sends
-	// it no others, and ClientReplica one that receives all and keeps its own.
+	// OnlyReplica is a replica that has all objects. ServerReplica is one of Replicas that share them, from
+	// a server that sends it no others, and ClientReplica one that receives all and keeps its own.
 	OnlyReplica   = "replica-of-all"
 	ServerReplica = "replica-server"
 	ClientReplica = "replica-client"
@@ -96,8 +94,6 @@ var experiments = map[string]Func{
 
 	ManageUnstructured: manage,
 	ManageTyped:        manage,
-	ManageMetadata:     manage,
-	ManageTypes:        manage,
 }
 
 // Run does a task. It is what a child process calls.

@@ -9,12 +9,9 @@ import (
 
 	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	"github.com/go-logr/logr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -25,17 +22,7 @@ import (
 	"github.com/crdcache/crdcache/storage/s2"
 )
 
-// managed is a type with a controller.
-type managed struct {
-	// name is that of the controller.
-	name string
-	// object makes an empty object in the form that the controller reads.
-	object  func() client.Object
-	options []builder.ForOption
-}
-
-// manage runs a manager with a controller of each type, until each object has been reconciled, which means to get it
-// once.
+// manage runs a manager with one controller until each object has been reconciled with one Get.
 func manage(ctx context.Context, task Task, _ func() error) (Outcome, error) {
 	before := liveHeap()
 	watch, err := startStopwatch()
@@ -74,7 +61,7 @@ func manage(ctx context.Context, task Task, _ func() error) (Outcome, error) {
 	}}, nil
 }
 
-// newManager makes a manager with the cache that the task is about, and with all controllers.
+// newManager makes a manager with the cache that the task is about, and its controller.
 func newManager(task Task, reconciled *tally) (ctrl.Manager, error) {
 	config, err := config(task)
 	if err != nil {
@@ -105,54 +92,32 @@ func newManager(task Task, reconciled *tally) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range managedBy(task.Experiment) {
-		err := ctrl.NewControllerManagedBy(manager).Named(m.name).For(m.object(), m.options...).Complete(
-			reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-				if err := manager.GetClient().Get(ctx, request.NamespacedName, m.object()); err != nil {
-					return reconcile.Result{}, err
-				}
-				reconciled.add(m.name, request)
-				return reconcile.Result{}, nil
-			}))
-		if err != nil {
-			return nil, err
-		}
+	object := func() client.Object { return managedObject(task.Experiment) }
+	err = ctrl.NewControllerManagedBy(manager).Named("bench").For(object()).Complete(
+		reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+			if err := manager.GetClient().Get(ctx, request.NamespacedName, object()); err != nil {
+				return reconcile.Result{}, err
+			}
+			reconciled.add(request)
+			return reconcile.Result{}, nil
+		}))
+	if err != nil {
+		return nil, err
 	}
 	return manager, nil
 }
 
-// managedBy returns the types that the manager of an experiment has controllers for.
-func managedBy(experiment string) []managed {
-	kind := certificates.GroupVersion().WithKind(certificateKind)
-	switch experiment {
-	case ManageTyped:
-		return []managed{{name: "typed", object: func() client.Object { return &certmanagerv1.Certificate{} }}}
-	case ManageMetadata:
-		return []managed{{name: "metadata", object: func() client.Object {
-			o := &metav1.PartialObjectMetadata{}
-			o.SetGroupVersionKind(kind)
-			return o
-		}, options: []builder.ForOption{builder.OnlyMetadata}}}
-	case ManageTypes:
-		all := make([]managed, ManyTypes)
-		for i := range all {
-			all[i] = managedUnstructured(ManyGroupVersion.WithKind(ManyKind(i)))
-		}
-		return all
-	default:
-		return []managed{managedUnstructured(kind)}
+// managedObject returns an empty object in the form that the controller of an experiment reads.
+func managedObject(experiment string) client.Object {
+	if experiment == ManageTyped {
+		return &certmanagerv1.Certificate{}
 	}
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(certificates.GroupVersion().WithKind(certificateKind))
+	return o
 }
 
-func managedUnstructured(kind schema.GroupVersionKind) managed {
-	return managed{name: kind.Kind, object: func() client.Object {
-		o := &unstructured.Unstructured{}
-		o.SetGroupVersionKind(kind)
-		return o
-	}}
-}
-
-// tally counts which objects have been reconciled, in little memory: it keeps their hashes.
+// tally counts the reconciled objects. It stores their hashes to use little memory.
 type tally struct {
 	complete chan struct{} // closed with the last one
 	want     int
@@ -164,20 +129,14 @@ type tally struct {
 	}
 }
 
-// tallied is an object of the controller with that name.
-type tallied struct {
-	controller string
-	reconcile.Request
-}
-
 func newTally(want int) *tally {
 	t := &tally{complete: make(chan struct{}), want: want, seed: maphash.MakeSeed()}
 	t.mu.seen = make(map[uint64]struct{}, want)
 	return t
 }
 
-func (t *tally) add(controller string, request reconcile.Request) {
-	hash := maphash.Comparable(t.seed, tallied{controller, request})
+func (t *tally) add(request reconcile.Request) {
+	hash := maphash.Comparable(t.seed, request)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := len(t.mu.seen)

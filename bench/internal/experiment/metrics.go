@@ -14,15 +14,16 @@ const (
 	PeakRSS = "peak_rss_b"
 	// PeakGrowth is PeakRSS beyond what the process had resident before it began.
 	PeakGrowth = "peak_growth_b"
-	// LiveHeap is HeapPerObject for all objects, Kept how many these are, and Received what came over connections.
+	// LiveHeap is HeapPerObject for all objects, Kept how many these are, and Received what came over
+	// connections.
 	LiveHeap = "heap_b"
 	Kept     = "kept_objects"
 	Received = "received_b"
 
 	CPUPerEvent   = "cpu_us_per_event"
 	AllocPerEvent = "alloc_b_per_event"
-	// Latency is from sending an update to the API server until the handler is called; of a synthetic server, from its
-	// write until then.
+	// Latency is from sending an update to the API server until the handler is called; of a synthetic
+	// server, from its write until then.
 	LatencyP50  = "latency_p50_ms"
 	LatencyP90  = "latency_p90_ms"
 	LatencyP99  = "latency_p99_ms"
@@ -31,8 +32,8 @@ const (
 	// Hot reads objects again that were read just before; cold reads each object once after a collection.
 	GetHot  = "get_hot_ns"
 	GetCold = "get_cold_ns"
-	// GetCopy is a cold read and a copy of what was read, which is what it takes to get an object of one's own where
-	// objects are shared.
+	// GetCopy is a cold read and a copy of what was read, which is what it takes to get an object of one's
+	// own where objects are shared.
 	GetCopy   = "get_copy_ns"
 	IndexHot  = "by_index_hot_ns"
 	IndexCold = "by_index_cold_ns"
@@ -51,9 +52,9 @@ const (
 	// IndexAddPerObject is IndexAdd for each object.
 	IndexAddPerObject = "index_add_us_per_object"
 
-	// RestRSS is the resident memory of a process with a filled cache that has given back what it can, and RelistPeak how
-	// many times that the peak is while everything is listed again. RelistRead is the longest that a read took
-	// meanwhile.
+	// RestRSS is the resident memory of a process with a filled cache that has given back what it can, and
+	// RelistPeak how many times that the peak is while everything is listed again. RelistRead is the
+	// longest that a read took meanwhile.
 	RestRSS    = "rest_rss_b_per_object"
 	RelistPeak = "relist_peak_times"
 	RelistCPU  = "relist_cpu_us_per_object"
@@ -79,9 +80,9 @@ const (
 	PathEight        = "eight_raw_ns"
 	PathEightAllocs  = "eight_raw_allocs"
 
-	// QueryFew finds a few objects and reads them, QuerySorted does so in an order, and QueryFirst gives the first of all
-	// in that order. QueryKeys and QuerySortedKeys find the few, too, and look at their keys alone. QueryDangling gives a
-	// few references that lead to nothing.
+	// QueryFew finds a few objects and reads them, QuerySorted does so in an order, and QueryFirst gives
+	// the first of all in that order. QueryKeys and QuerySortedKeys find the few, too, and look at their
+	// keys alone. QueryDangling gives a few references that lead to nothing.
 	QueryFew        = "query_few_ns"
 	QuerySorted     = "query_sorted_ns"
 	QueryKeys       = "query_keys_ns"
@@ -89,8 +90,8 @@ const (
 	QueryFirst      = "query_first_ns"
 	QueryDangling   = "query_dangling_ns"
 
-	// What a type occupies once it is synced: live heap, stacks, what the kernel holds for its connections, the sum of
-	// these, and resident memory; and its goroutines.
+	// What a type occupies once it is synced: live heap, stacks, what the kernel holds for its connections,
+	// the sum of these, and resident memory; and its goroutines.
 	TypeHeap       = "type_heap_b"
 	TypeStack      = "type_stack_b"
 	TypeKernel     = "type_kernel_b"

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// longestPause is about how long the collector has stopped this process at most, so far: the end of the range that the
-// longest pause was in.
+// longestPause is about how long the collector has stopped this process at most, so far: the end of the
+// range that the longest pause was in.
 func longestPause() time.Duration {
 	sample := []metrics.Sample{{Name: "/sched/pauses/total/gc:seconds"}}
 	metrics.Read(sample)
@@ -31,8 +31,8 @@ func longestPause() time.Duration {
 // readInterval is how often longestReadOf reads: so seldom that waking up for it costs next to nothing.
 const readInterval = 20 * time.Millisecond
 
-// longestReadOf calls read now and then on a goroutine of its own while f runs, and returns how long the longest of those
-// calls took.
+// longestReadOf calls read now and then on a goroutine of its own while f runs, and returns how long the
+// longest of those calls took.
 func longestReadOf(read func(n int) error, f func() error) (time.Duration, error) {
 	stop := make(chan struct{})
 	type outcome struct {

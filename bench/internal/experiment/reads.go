@@ -95,8 +95,8 @@ func (r *reading) gets() error {
 	return err
 }
 
-// each measures a read of single objects: hot, the same few again and again, and cold, each of many once after
-// everything that is not kept has been collected.
+// each measures a read of single objects: hot, the same few again and again, and cold, each of many once
+// after everything that is not kept has been collected.
 func (r *reading) each(hotMetric, coldMetric string, names []string, read func(string) error) error {
 	coldNames := spread(names, coldObjects)
 	runtime.GC()
@@ -130,8 +130,9 @@ func (r *reading) namespaces() error {
 	return r.whole(NamespaceHot, NamespaceCold, func() (int, error) { return r.reader.ByNamespace(namespace) }, want)
 }
 
-// whole measures a read of many objects at once: cold first, then hot. Where objects are decoded when they are
-// read, the first read leaves decoded ones behind, which the second finds unless a collection came between.
+// whole measures a read of many objects at once: cold first, then hot. Where objects are decoded when they
+// are read, the first read leaves decoded ones behind, which the second finds unless a collection came
+// between.
 func (r *reading) whole(hotMetric, coldMetric string, list func() (int, error), want int) error {
 	read := func(int) error {
 		got, err := list()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -13,11 +12,13 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
+var restartTypes = []subject.Type{{GVR: certificates, Kind: certificateKind}}
+
 // RestartChanges is how many objects change between two processes, where any do.
 const RestartChanges = 1_000
 
-// restart fills caches of all types that the server has, from the server or from what an earlier process kept. Where they keep
-// what they hold, all of it is in the folder in the end.
+// restart fills caches of all types that the server has, from the server or from what an earlier process
+// kept. Where they keep what they hold, all of it is in the folder in the end.
 func restart(ctx context.Context, task Task, _ func() error) (_ Outcome, err error) {
 	config, err := config(task)
 	if err != nil {
@@ -53,7 +54,7 @@ func restart(ctx context.Context, task Task, _ func() error) (_ Outcome, err err
 	if objects := fleet.Len(); objects != task.Objects {
 		return Outcome{}, fmt.Errorf("the caches have %d objects, want %d", objects, task.Objects)
 	}
-	if all := len(restartTypes(task)); task.Resumes && kept.Resumed() != all {
+	if all := len(restartTypes); task.Resumes && kept.Resumed() != all {
 		return Outcome{}, fmt.Errorf("%d of %d caches have gone on from what was kept", kept.Resumed(), all)
 	}
 	return Outcome{Metrics: map[string]float64{
@@ -70,19 +71,7 @@ type fleet interface {
 // restartFleet makes the caches. Those of crdcache are a *subject.Kept, also where they keep nothing.
 func restartFleet(task Task, config *rest.Config) (fleet, error) {
 	if task.Subject == subject.ClientGo {
-		return subject.NewFleet(task.Subject, config, restartTypes(task))
+		return subject.NewFleet(task.Subject, config, restartTypes)
 	}
-	return subject.NewKept(config, restartTypes(task), task.Folder)
-}
-
-// restartTypes are the types that the task is about.
-func restartTypes(task Task) []subject.Type {
-	if task.Size != Many {
-		return []subject.Type{{GVR: certificates, Kind: certificateKind}}
-	}
-	types := make([]subject.Type, ManyTypes)
-	for n := range types {
-		types[n] = subject.Type{GVR: ManyGroupVersion.WithResource(strings.ToLower(ManyKind(n)) + "s"), Kind: ManyKind(n)}
-	}
-	return types
+	return subject.NewKept(config, restartTypes, task.Folder)
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
-// scaleCache fills a cache, follows updates, lists again, adds an index and reads, and measures what each of these costs
-// for an object, so that it shows whether more objects make any of it dearer. It is ready twice: for the updates, and for
-// its watch to end.
+// scaleCache fills a cache, follows updates, lists again, adds an index and reads, and measures what each
+// of these costs for an object, so that it shows whether more objects make any of it dearer. It is ready
+// twice: for the updates, and for its watch to end.
 func scaleCache(ctx context.Context, task Task, ready func() error) (Outcome, error) {
 	s := &scaling{task: task, metrics: map[string]float64{}, updates: newSightings(task.Events), relist: newSightings(1)}
 	cache, err := newCache(task, subject.KeyHandler, s.see)
@@ -52,7 +52,8 @@ type scaling struct {
 	current         atomic.Pointer[sightings] // where the handler's calls go; nil: nowhere
 }
 
-// see is what the handler calls. Of what a list brings only the last object counts, which all others come before.
+// see is what the handler calls. Of what a list brings only the last object counts, which all others come
+// before.
 func (s *scaling) see(key string) {
 	current := s.current.Load()
 	if current == nil || current == s.relist && key != s.task.Last {
@@ -125,8 +126,8 @@ func (s *scaling) await(ctx context.Context, what *sightings, ready func() error
 	}
 }
 
-// listAgain measures a list of everything into the filled cache, with the memory that it takes beyond what the cache keeps
-// at rest, and the longest of reads meanwhile.
+// listAgain measures a list of everything into the filled cache, with the memory that it takes beyond what
+// the cache keeps at rest, and the longest of reads meanwhile.
 func (s *scaling) listAgain(ctx context.Context, ready func() error) error {
 	read := s.someRead() // whose list of keys is none of the cache's memory
 	rest, err := takeFootprint()

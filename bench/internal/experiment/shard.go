@@ -58,8 +58,8 @@ func shareObjects(ctx context.Context, task Task, _ func() error) (Outcome, erro
 	}}, nil
 }
 
-// checkShare checks that a cache has all objects, or about as many as it should have of them, and that it was the server, or was
-// not, that left out the others.
+// checkShare checks that a cache has all objects, or about as many as it should have of them, and that it
+// was the server, or was not, that left out the others.
 func checkShare(task Task, objects int, dropped func() int64) error {
 	if dropped == nil {
 		if objects != task.Objects {

@@ -12,8 +12,8 @@ import (
 // socketSize is about what the kernel keeps of a TCP connection at rest, with its file.
 const socketSize = 4 << 10
 
-// socketMemory returns about how many bytes the kernel holds for the TCP connections of this process: socketSize for each,
-// and what waits to be read or sent.
+// socketMemory returns about how many bytes the kernel holds for the TCP connections of this process:
+// socketSize for each, and what waits to be read or sent.
 func socketMemory() (int64, error) {
 	own, err := ownSockets()
 	if err != nil {
@@ -53,8 +53,8 @@ func ownSockets() (map[string]bool, error) {
 	return inodes, nil
 }
 
-// parseSockets adds up what the sockets of some inodes occupy. A line is "sl local remote st tx:rx tr:when retrnsmt uid
-// timeout inode …".
+// parseSockets adds up what the sockets of some inodes occupy. A line is "sl local remote st tx:rx tr:when
+// retrnsmt uid timeout inode …".
 func parseSockets(table []byte, inodes map[string]bool) (int64, error) {
 	var total int64
 	for line := range bytes.Lines(table) {

@@ -67,8 +67,8 @@ func fillCache(ctx context.Context, make func() (subject.Cache, error)) (f filli
 	return f, nil
 }
 
-// comeToRest returns when a cache is as it will be at rest, so that what it does behind a fill is not counted as something
-// else.
+// comeToRest returns when a cache is as it will be at rest, so that what it does behind a fill is not
+// counted as something else.
 func comeToRest(ctx context.Context, cache subject.Cache) error {
 	if s, ok := cache.(subject.Settler); ok {
 		return s.Settle(ctx)

@@ -5,12 +5,10 @@ import (
 	"time"
 )
 
-// What a sandbox is filled with: objects of one size of a single type, or of many types.
+// The sizes of the objects in a sandbox.
 const (
 	Small = "small" // 2 KB
 	Large = "large" // 10 KB
-	// Many is for few objects each of ManyTypes types.
-	Many = "many"
 )
 
 // Task is what a child has to do. Which fields count depends on the experiment.
@@ -20,8 +18,8 @@ type Task struct {
 	Size    string
 	Objects int
 	Subject string
-	// PerType is how many objects each type has, where Objects is the number of types; and Idle is for how long to watch
-	// what happens while nothing does.
+	// PerType is how many objects each type has, where Objects is the number of types; and Idle is for how
+	// long to watch what happens while nothing does.
 	PerType int
 	Idle    time.Duration
 	// Kubeconfig is a file with the API server's address.
@@ -32,7 +30,8 @@ type Task struct {
 	Last string
 	// Budget is the processor time to spend on each small operation.
 	Budget time.Duration
-	// Folder is where caches keep what they hold, and Resumes says that they go on from what is there; empty: nothing is kept.
+	// Folder is where caches keep what they hold, and Resumes says that they go on from what is there;
+	// empty: nothing is kept.
 	Folder  string
 	Resumes bool
 	// Command is a program with its arguments.

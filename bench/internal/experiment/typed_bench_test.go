@@ -35,9 +35,10 @@ var coldTypes = []struct {
 // coldObjectsOfType is how many objects of each type there are: more than caches of processors hold.
 const coldObjectsOfType = 20_000
 
-// BenchmarkColdGet compares a Get of the cache of controllerruntime, which decodes, with one of controller-runtime's, which
-// copies. Batches of both take turns, and what counts is the median of their ratio: this machine may have other work. It
-// reports the CPU of a Get of each, with what it makes the garbage collector do.
+// BenchmarkColdGet compares a Get of the cache of controllerruntime, which decodes, with one of
+// controller-runtime's, which copies. Batches of both take turns, and what counts is the median of their
+// ratio: this machine may have other work. It reports the CPU of a Get of each, with what it makes the
+// garbage collector do.
 func BenchmarkColdGet(b *testing.B) {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	var types fixedTypes

@@ -35,8 +35,8 @@ func TypesOf(count int) []subject.Type {
 	return types
 }
 
-// holdTypes fills a cache of each of many types, and measures what that costs, what it keeps, and what it costs from then
-// on, when nothing happens but bookmarks.
+// holdTypes fills a cache of each of many types, and measures what that costs, what it keeps, and what it
+// costs from then on, when nothing happens but bookmarks.
 func holdTypes(ctx context.Context, task Task, _ func() error) (Outcome, error) {
 	config, err := config(task)
 	if err != nil {

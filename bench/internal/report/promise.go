@@ -19,8 +19,6 @@ type Promise struct {
 	Flat bool
 	// Large selects large objects instead of small ones.
 	Large bool
-	// UpTo is the greatest number of objects to judge at. Zero means no limit.
-	UpTo int
 	// Absolute bounds Over itself, in the unit of its metric.
 	Absolute bool
 	// AtMost makes Target an upper bound. It is a lower bound otherwise.
@@ -127,7 +125,7 @@ func (p Promise) candidates(r *Result) []Figure {
 	var found []Figure
 	for _, f := range r.Figures {
 		at.Objects = f.Objects
-		if f.Key == p.Over.at(at) && (p.UpTo == 0 || f.Objects <= p.UpTo) {
+		if f.Key == p.Over.at(at) {
 			found = append(found, f)
 		}
 	}

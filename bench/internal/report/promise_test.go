@@ -43,10 +43,8 @@ func TestJudge(t *testing.T) {
 		"at most, missed":  {Promise{Over: base, Under: us, AtMost: true, Target: 5, Margin: 7}, 6, 10_000, true, false, false},
 		"at most, broken":  {Promise{Over: base, Under: us, AtMost: true, Target: 4, Margin: 5}, 6, 10_000, true, false, true},
 		"flat from 10,000": {Promise{Over: us, Flat: true, AtMost: true, Target: 1.25}, 1.2, 50_000, true, true, false},
-		"up to a number of objects": {
-			Promise{Over: base, Under: us, UpTo: 9_999, Target: 1}, 1.25, 1_000, true, true, false},
 		"beyond what both need": {
-			Promise{Over: base, Under: us, UpTo: 1_000, Floor: Key{Experiment: "sync", Subject: "floor", Metric: "cost"}, Target: 6}, 1.5, 1_000, true, false, false},
+			Promise{Over: base, Under: us, Floor: Key{Experiment: "sync", Subject: "floor", Metric: "cost"}, Target: 6}, 1.5, 1_000, true, false, false},
 		"beyond what is not known": {Promise{Over: base, Under: us, Floor: other, Target: 6}, 0, 0, false, false, false},
 		"large":                    {Promise{Over: base, Under: us, Large: true, Target: 2}, 1, 90_000, true, false, false},
 		"absolute":                 {Promise{Over: us, Absolute: true, AtMost: true, Target: 12}, 12, 50_000, true, true, false},

@@ -5,9 +5,6 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/subject"
 )
 
-// Fills is the greatest number of objects at which filling a cache is judged.
-const Fills = 50_000
-
 // promises returns all promises. Targets are goals that were set before the measurement; they are not
 // adjusted to it.
 func promises() []Promise {
@@ -17,20 +14,20 @@ func promises() []Promise {
 	const fair = 1.1 / experiment.Replicas // an equal share, and 10 % of it
 	return []Promise{
 		less("client CPU until synced", experiment.Sync, experiment.CPU,
-			subject.Packed, subject.ClientGo, 12, 3.5).upTo(Fills),
+			subject.Packed, subject.ClientGo, 12, 3.5),
 		less("client CPU until synced", experiment.Sync, experiment.CPU,
-			trimmed, subject.ClientGo, 12, 3.5).upTo(Fills).headline(),
+			trimmed, subject.ClientGo, 12, 3.5).headline(),
 		less("client CPU until synced", experiment.Sync, experiment.CPU,
-			compressed, subject.ClientGo, 9, 2.5).upTo(Fills).headline(),
+			compressed, subject.ClientGo, 9, 2.5).headline(),
 		most("time until synced", experiment.Sync, experiment.Wall,
-			subject.Packed, subject.Stream, 1.1).upTo(Fills),
-		most("time until synced", experiment.Sync, experiment.Wall, trimmed, subject.Stream, 1.1).upTo(Fills),
+			subject.Packed, subject.Stream, 1.1),
+		most("time until synced", experiment.Sync, experiment.Wall, trimmed, subject.Stream, 1.1),
 		less("live heap", experiment.Sync, experiment.HeapPerObject,
-			trimmed, subject.ClientGo, 8, 5).upTo(Fills).headline(),
+			trimmed, subject.ClientGo, 8, 5).headline(),
 		less("live heap", experiment.Sync, experiment.HeapPerObject,
-			compressed, subject.ClientGo, 20, 10).upTo(Fills).headline(),
+			compressed, subject.ClientGo, 20, 10).headline(),
 		less("peak memory", experiment.Sync, experiment.PeakRSS,
-			trimmed, subject.ClientGo, 5, 1.5).upTo(Fills).headline(),
+			trimmed, subject.ClientGo, 5, 1.5).headline(),
 		flat("client CPU per object until synced", experiment.Scale, experiment.CPUPerObject,
 			trimmed, 1.15).guarded(2.5),
 		flat("client CPU per object until synced", experiment.Scale, experiment.CPUPerObject,
@@ -125,7 +122,7 @@ func promises() []Promise {
 			experiment.Ours, experiment.Kubectl, 4, 0),
 
 		less("client CPU until synced", experiment.Sync, experiment.CPU,
-			subject.Object, subject.ClientGo, 2.5, 1.6).upTo(Fills),
+			subject.Object, subject.ClientGo, 2.5, 1.6),
 		less("CPU of a manager, unstructured", experiment.ManageUnstructured, experiment.CPU,
 			experiment.CompressedManager, experiment.StockManager, 4, 1.5),
 		less("peak memory of a manager, unstructured", experiment.ManageUnstructured, experiment.PeakRSS,
@@ -135,26 +132,26 @@ func promises() []Promise {
 		less("peak memory of a manager, typed", experiment.ManageTyped, experiment.PeakRSS,
 			experiment.CompressedManager, experiment.StockManager, 2.5, 0.9),
 		less("client CPU until synced", experiment.Sync, experiment.CPU,
-			subject.CompressedTrimmed, subject.ClientGoTrimmed, 4, 2).upTo(Fills),
+			subject.CompressedTrimmed, subject.ClientGoTrimmed, 4, 2),
 		less("client CPU until synced", experiment.Sync, experiment.CPU,
-			subject.Metadata, subject.ClientGoMetadata, 1, 0.5).upTo(Fills),
+			subject.Metadata, subject.ClientGoMetadata, 1, 0.5),
 		less("client CPU until listed", experiment.SyncList, experiment.CPU,
 			subject.Packed, subject.ClientGo, 6, 2.5),
 		less("peak memory of listing", experiment.SyncList, experiment.PeakRSS,
 			subject.PackedTrimmed, subject.ClientGo, 3, 1.5),
 		less("live heap", experiment.Sync, experiment.HeapPerObject,
-			subject.Packed, subject.ClientGo, 4.5, 3.5).upTo(Fills),
+			subject.Packed, subject.ClientGo, 4.5, 3.5),
 		less("live heap", experiment.Sync, experiment.HeapPerObject,
-			subject.AdaptiveTrimmed, subject.ClientGo, 20, 10).upTo(Fills),
+			subject.AdaptiveTrimmed, subject.ClientGo, 20, 10),
 		most("client CPU until synced", experiment.Sync, experiment.CPU,
-			subject.AdaptiveTrimmed, subject.PackedTrimmed, 1.1).upTo(Fills).guarded(2),
+			subject.AdaptiveTrimmed, subject.PackedTrimmed, 1.1).guarded(2),
 		most("Get, hot", experiment.Reads, experiment.GetHot, subject.AdaptiveTrimmed, subject.ClientGo, 2),
 		less("live heap of large objects", experiment.Sync, experiment.HeapPerObject,
 			subject.AdaptiveTrimmed, subject.ClientGo, 15, 0).large(),
 		less("client CPU until large objects are synced", experiment.Sync, experiment.CPU,
 			subject.AdaptiveTrimmed, subject.ClientGo, 5, 0).large(),
 		less("live heap", experiment.Sync, experiment.HeapPerObject,
-			subject.Metadata, subject.ClientGoMetadata, 3, 2).upTo(Fills),
+			subject.Metadata, subject.ClientGoMetadata, 3, 2),
 		less("memory of one of many types", experiment.Types, experiment.TypeMemory,
 			subject.Packed, subject.ClientGo, 4, 2).headline(),
 		less("goroutines of one of many types", experiment.Types, experiment.TypeGoroutines,
@@ -223,12 +220,6 @@ func absolute(title, name, metric, subject string, target float64) Promise {
 // against replaces the metric of the peer.
 func (p Promise) against(metric string) Promise {
 	p.Under.Metric = metric
-	return p
-}
-
-// upTo limits the number of objects.
-func (p Promise) upTo(objects int) Promise {
-	p.UpTo = objects
 	return p
 }
 

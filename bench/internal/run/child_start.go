@@ -14,8 +14,8 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/experiment"
 )
 
-// startChild does a task in a child and waits for it. It calls ready, on this goroutine, when the child is. When ctx
-// ends, the child is killed.
+// startChild does a task in a child and waits for it. It calls ready, on this goroutine, when the child is.
+// When ctx ends, the child is killed.
 func startChild(ctx context.Context, task experiment.Task, ready func(context.Context) error) (experiment.Outcome, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -48,7 +48,8 @@ func startCommand(ctx context.Context, command *exec.Cmd, task experiment.Task, 
 	if err != nil {
 		_ = command.Process.Kill() // it may be in the middle of something
 	}
-	// Wait closes the standard input behind the child. Closed before, it would end the child in its last moment.
+	// Wait closes the standard input behind the child. Closed before, it would end the child in its last
+	// moment.
 	if ended := command.Wait(); err == nil {
 		err = ended
 	}

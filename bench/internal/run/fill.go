@@ -27,9 +27,6 @@ func (r *runner) fill(ctx context.Context, step Step) error {
 			return err
 		}
 	}
-	if step.Size == experiment.Many {
-		return r.sandbox.FillMany(ctx)
-	}
 	if err := r.sandbox.Fill(ctx, step.Objects); err != nil {
 		return err
 	}

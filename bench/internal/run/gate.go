@@ -16,8 +16,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// gate is an HTTP server on loopback that passes everything on to an API server. It is open at first. It reads what the
-// server sends without delay, however long the gate is closed.
+// gate is an HTTP server on loopback that passes everything on to an API server. It is open at first. It
+// reads what the server sends without delay, however long the gate is closed.
 type gate struct {
 	server     *http.Server
 	dir        string
@@ -26,8 +26,8 @@ type gate struct {
 	mu struct {
 		sync.Mutex
 		closed bool
-		// events counts those that have come since the gate was closed; changed is closed when that, or whether the
-		// gate is closed, has changed.
+		// events counts those that have come since the gate was closed; changed is closed when that, or
+		// whether the gate is closed, has changed.
 		events  int
 		changed chan struct{}
 	}

@@ -45,8 +45,8 @@ func behind(t *testing.T, handler http.HandlerFunc) (g *gate, get func(path stri
 	}
 }
 
-// TestHeldBack closes the gate in the middle of a watch: nothing gets through, the server can go on, and everything
-// comes when the gate is opened.
+// TestHeldBack closes the gate in the middle of a watch: nothing gets through, the server can go on, and
+// everything comes when the gate is opened.
 func TestHeldBack(t *testing.T) {
 	send := make(chan int)
 	done := make(chan struct{})

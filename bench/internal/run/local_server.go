@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// localServer is an API server on loopback, in this process: its costs are none of the clients' that are measured. It
-// speaks TLS and HTTP/2, as a kube-apiserver does.
+// localServer is an API server on loopback, in this process: its costs are none of the clients' that are
+// measured. It speaks TLS and HTTP/2, as a kube-apiserver does.
 type localServer struct {
 	server          *http.Server
 	dir, kubeconfig string

@@ -25,8 +25,8 @@ func loadAverage() (float64, error) {
 	return strconv.ParseFloat(first, 64)
 }
 
-// machineTime is the processor time that everything on this machine has used since it was started: Busy that of its
-// processes, Stolen what a host gave to other machines when this one wanted it.
+// machineTime is the processor time that everything on this machine has used since it was started: Busy
+// that of its processes, Stolen what a host gave to other machines when this one wanted it.
 type machineTime struct{ Busy, Stolen time.Duration }
 
 // readMachineTime reads it.
@@ -64,7 +64,8 @@ func parseMachineTime(stat []byte) (machineTime, error) {
 	return machineTime{}, fmt.Errorf("there is no line for all processors in /proc/stat")
 }
 
-// ownCPU returns the processor time that this process, and all that it started and that have ended, have used.
+// ownCPU returns the processor time that this process, and all that it started and that have ended, have
+// used.
 func ownCPU() (time.Duration, error) {
 	var children syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &children); err != nil {

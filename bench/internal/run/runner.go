@@ -26,9 +26,9 @@ type Options struct {
 	Progress io.Writer
 }
 
-// Run makes the experiments of the plan. What can't be measured becomes a failure of the result; the error is for
-// what ends the run: an interrupt, or a sandbox that does not work. What was measured until then is returned in
-// any case.
+// Run makes the experiments of the plan. What can't be measured becomes a failure of the result; the error
+// is for what ends the run: an interrupt, or a sandbox that does not work. What was measured until then is
+// returned in any case.
 func (p Plan) Run(ctx context.Context, o Options) (*report.Result, error) {
 	r := &runner{options: o, result: &report.Result{Started: time.Now().UTC(), Machine: report.ThisMachine()}}
 	quiet := listen()
@@ -70,12 +70,6 @@ func (r *runner) all(ctx context.Context, p Plan) (err error) {
 		r.say("[%d/%d] %s", i+1, len(p), step)
 		if step.Experiment == experiment.Types {
 			if err := r.manyTypes(ctx, step); err != nil {
-				return err
-			}
-			continue
-		}
-		if family, ok := step.family(); ok {
-			if err := r.family(ctx, step, family); err != nil {
 				return err
 			}
 			continue

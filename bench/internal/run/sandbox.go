@@ -40,9 +40,9 @@ const (
 	certificatesPath = "/apis/cert-manager.io/v1/certificates"
 )
 
-// startSandbox starts a sandbox from its binary and applies the definitions in a folder. It is for objects of one
-// size, "small" or "large", and its API server has the feature gates. It ends with Stop, and with this process, however
-// that ends; nothing is left of it then.
+// startSandbox starts a sandbox from its binary and applies the definitions in a folder. It is for objects
+// of one size, "small" or "large", and its API server has the feature gates. It ends with Stop, and with
+// this process, however that ends; nothing is left of it then.
 func startSandbox(ctx context.Context, binary, crds, size, gates string) (*sandbox, error) {
 	if err := checkSandbox(binary); err != nil {
 		return nil, err
@@ -121,8 +121,8 @@ func (s *sandbox) Stop() error {
 	return nil
 }
 
-// certManagerCRDs returns the folder of cert-manager's definitions, in the module cache. It has to be called in
-// the folder of this module.
+// certManagerCRDs returns the folder of cert-manager's definitions, in the module cache. It has to be
+// called in the folder of this module.
 func certManagerCRDs(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/cert-manager/cert-manager").Output()
 	if err != nil {

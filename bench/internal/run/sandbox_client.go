@@ -22,8 +22,8 @@ func (s *sandbox) Client() (*rest.RESTClient, error) {
 	return rest.UnversionedRESTClientFor(config)
 }
 
-// CaughtUp asks the API server, at next to no cost, whether its memory holds everything that has been written, and
-// gives it a while. Before that it ends watches that begin with all objects.
+// CaughtUp asks the API server, at next to no cost, whether its memory holds everything that has been
+// written, and gives it a while. Before that it ends watches that begin with all objects.
 func (s *sandbox) CaughtUp(ctx context.Context) error {
 	client, err := s.Client()
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/crdcache/crdcache/bench/internal/experiment"
 	"github.com/crdcache/crdcache/bench/internal/synthetic"
-	"github.com/crdcache/crdcache/internal/testkit/large"
 )
 
 // recordedObjects is how many objects are recorded at most, to be multiplied.
@@ -29,19 +28,6 @@ func (r *runner) synthetic(ctx context.Context, step Step) error {
 	recording, err := r.record(ctx)
 	if err != nil {
 		return err
-	}
-	return r.multiplied(ctx, step, recording)
-}
-
-// family measures a step with made-up objects.
-func (r *runner) family(ctx context.Context, step Step, family large.Family) error {
-	var lines []byte
-	for n := range step.Objects {
-		lines = append(append(append(lines, `{"type":"ADDED","object":`...), family.Make(n)...), "}\n"...)
-	}
-	recording, err := synthetic.Record(lines)
-	if err != nil {
-		return fmt.Errorf("%s: %w", family.Name, err)
 	}
 	return r.multiplied(ctx, step, recording)
 }
@@ -91,7 +77,8 @@ func (r *runner) record(ctx context.Context) (*synthetic.Recording, error) {
 // recordTimeout is far more than it takes.
 const recordTimeout = time.Minute
 
-// paced has a child follow the updates of the synthetic server, and list again after that where it asks for it.
+// paced has a child follow the updates of the synthetic server, and list again after that where it asks for
+// it.
 func (r *runner) paced(ctx context.Context, step Step, task experiment.Task) (measurement, error) {
 	task.Last = r.api.Key(step.Objects - 1)
 	var sent map[string]time.Time

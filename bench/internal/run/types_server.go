@@ -10,12 +10,13 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// bookmarkInterval is how often each watch gets a bookmark, six times as often as from a kube-apiserver: while nothing
-// happens these are all that a client has to do.
+// bookmarkInterval is how often each watch gets a bookmark, six times as often as from a kube-apiserver:
+// while nothing happens these are all that a client has to do.
 const bookmarkInterval = 10 * time.Second
 
-// startTypesServer starts an API server of some types with so many objects each: a kube-apiserver takes minutes to install
-// as many definitions. It compresses watch-lists as a kube-apiserver does, and ends with Stop.
+// startTypesServer starts an API server of some types with so many objects each: a kube-apiserver takes
+// minutes to install as many definitions. It compresses watch-lists as a kube-apiserver does, and ends with
+// Stop.
 func startTypesServer(types, perType int) (*localServer, error) {
 	storage, err := manyTypes(types, perType)
 	if err != nil {

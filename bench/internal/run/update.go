@@ -15,9 +15,9 @@ import (
 // updateWorkers is how many requests may be under way at once.
 const updateWorkers = 8
 
-// updateObjects changes count objects, each once, rate of them in a second (0: as fast as the server accepts them): the
-// status and the metadata of one in turn. It returns the time before the request of each was sent, by "namespace/name".
-// There have to be that many objects. The first error ends it.
+// updateObjects changes count objects, each once, rate of them in a second (0: as fast as the server
+// accepts them): the status and the metadata of one in turn. It returns the time before the request of each
+// was sent, by "namespace/name". There have to be that many objects. The first error ends it.
 func updateObjects(ctx context.Context, client *rest.RESTClient, count int, rate float64) (map[string]time.Time, error) {
 	keys, err := listKeys(ctx, client, count)
 	if err != nil {
@@ -52,7 +52,8 @@ func updateObjects(ctx context.Context, client *rest.RESTClient, count int, rate
 	return sent.times, context.Cause(ctx)
 }
 
-// pace hands out the numbers below count, number n at n/rate seconds, so that a slow moment is caught up with.
+// pace hands out the numbers below count, number n at n/rate seconds, so that a slow moment is caught up
+// with.
 func pace(ctx context.Context, count int, rate float64, work chan<- int) {
 	start := time.Now()
 	for n := range count {

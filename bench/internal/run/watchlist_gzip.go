@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// compressWatchLists has a server answer watch-lists as a kube-apiserver since 1.36 does: compressed, each piece that is
-// flushed by itself.
+// compressWatchLists has a server answer watch-lists as a kube-apiserver since 1.36 does: compressed, each
+// piece that is flushed by itself.
 func compressWatchLists(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("sendInitialEvents") != "true" || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
@@ -60,7 +60,8 @@ func (w *gzipWriter) end() error {
 	if w.piece == nil {
 		return nil
 	}
-	// The end of a piece alone, after its last bytes, has readers wait for the next one before they hand those out.
+	// The end of a piece alone, after its last bytes, has readers wait for the next one before they hand
+	// those out.
 	err := errors.Join(w.piece.Flush(), w.piece.Close())
 	gzipWriters.Put(w.piece)
 	w.piece = nil

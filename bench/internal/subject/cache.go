@@ -2,8 +2,8 @@ package subject
 
 import "context"
 
-// Cache is a cache of one type. Sync is called once, and the cache runs from then on until the context that was
-// given to it ends.
+// Cache is a cache of one type. Sync is called once, and the cache runs from then on until the context that
+// was given to it ends.
 type Cache interface {
 	// Sync starts the cache and returns when it holds all objects and the handler has been told of them.
 	Sync(ctx context.Context) error

@@ -26,8 +26,8 @@ type Type struct {
 type Fleet struct {
 	// start starts all caches.
 	start func(ctx context.Context) error
-	// synced tells of each cache whether it has all objects, and stores is where they are; both are complete once
-	// start has returned.
+	// synced tells of each cache whether it has all objects, and stores is where they are; both are
+	// complete once start has returned.
 	synced []cache.InformerSynced
 	stores []interface{ ListKeys() []string }
 }
@@ -35,7 +35,8 @@ type Fleet struct {
 // Fleets are the names of the subjects that NewFleet knows.
 func Fleets() []string { return []string{ClientGo, ControllerRuntime, Packed} }
 
-// NewFleet returns the caches of some types, in the way of a subject and with its default options. It contacts nobody.
+// NewFleet returns the caches of some types, in the way of a subject and with its default options. It
+// contacts nobody.
 func NewFleet(name string, config *rest.Config, types []Type) (*Fleet, error) {
 	switch name {
 	case ClientGo:
@@ -48,8 +49,8 @@ func NewFleet(name string, config *rest.Config, types []Type) (*Fleet, error) {
 	return nil, fmt.Errorf("%s is not measured with many types; these are: %q", name, Fleets())
 }
 
-// Sync starts the caches and returns when each holds all of its objects. Then, or when each shows what an earlier process kept, it
-// calls readable.
+// Sync starts the caches and returns when each holds all of its objects. Then, or when each shows what an
+// earlier process kept, it calls readable.
 func (f *Fleet) Sync(ctx context.Context, readable func()) error {
 	if err := f.start(ctx); err != nil {
 		return err

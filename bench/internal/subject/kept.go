@@ -10,14 +10,16 @@ import (
 	"github.com/crdcache/crdcache/storage/disk"
 )
 
-// Kept is caches of many types, of crdcache with its default options, which keep what they hold in a folder and go on from that.
+// Kept is caches of many types, of crdcache with its default options, which keep what they hold in a folder
+// and go on from that.
 type Kept struct {
 	factory   *dynamicinformer.Factory
 	informers []*dynamicinformer.Informer
 	store     *disk.Store
 }
 
-// NewKept returns the caches of some types, which keep what they hold in a folder; empty: nowhere. It contacts nobody.
+// NewKept returns the caches of some types, which keep what they hold in a folder; empty: nowhere. It
+// contacts nobody.
 func NewKept(config *rest.Config, types []Type, folder string) (*Kept, error) {
 	k := &Kept{}
 	options := dynamicinformer.Options{Config: config}

@@ -32,15 +32,15 @@ func ours() []Subject {
 	adaptive := dynamicinformer.Storage{Mode: dynamicinformer.StorageAdaptive, Compression: s2.New(s2.Options{})}
 	metadata := dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}
 	return []Subject{
-		{Name: Object, Title: "crdcache, object", Ours: true, Bodies: true,
+		{Name: Object, Title: "crdcache, object", Ours: true,
 			New: mode(dynamicinformer.ResourceOptions{Storage: object})},
-		{Name: Packed, Title: "crdcache, packed", Ours: true, Bodies: true, Scales: true,
+		{Name: Packed, Title: "crdcache, packed", Ours: true,
 			New: mode(dynamicinformer.ResourceOptions{Storage: packed})},
-		{Name: PackedTrimmed, Title: "crdcache, packed, without managedFields", Ours: true, Bodies: true, Scales: true,
+		{Name: PackedTrimmed, Title: "crdcache, packed, without managedFields", Ours: true,
 			New: mode(dynamicinformer.ResourceOptions{Storage: packed, Prune: trimmed})},
-		{Name: CompressedTrimmed, Title: "crdcache, compressed, without managedFields", Ours: true, Bodies: true, Scales: true,
+		{Name: CompressedTrimmed, Title: "crdcache, compressed, without managedFields", Ours: true,
 			New: mode(dynamicinformer.ResourceOptions{Storage: compressed, Prune: trimmed})},
-		{Name: AdaptiveTrimmed, Title: "crdcache, adaptive, without managedFields", Ours: true, Bodies: true,
+		{Name: AdaptiveTrimmed, Title: "crdcache, adaptive, without managedFields", Ours: true,
 			New: mode(dynamicinformer.ResourceOptions{Storage: adaptive, Prune: trimmed})},
 		{Name: Metadata, Title: "crdcache, metadata", Ours: true,
 			New: mode(dynamicinformer.ResourceOptions{Storage: metadata, Prune: trimmed})},
@@ -83,8 +83,8 @@ func inMode(way dynamicinformer.ResourceOptions, o Options) (Cache, *dynamicinfo
 	}, informer, nil
 }
 
-// NewReplica returns the cache of the first of some replicas that share the objects by their UIDs, kept as PackedTrimmed keeps
-// them. dropped counts those that have come and are not the replica's.
+// NewReplica returns the cache of the first of some replicas that share the objects by their UIDs, kept as
+// PackedTrimmed keeps them. dropped counts those that have come and are not the replica's.
 func NewReplica(o Options, replicas int) (cache Cache, dropped func() int64, err error) {
 	cache, informer, err := inMode(dynamicinformer.ResourceOptions{
 		Storage: packed, Prune: trimmed,

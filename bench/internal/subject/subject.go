@@ -25,10 +25,6 @@ type Subject struct {
 	Title string
 	// Ours is set for crdcache's own modes.
 	Ours bool
-	// Bodies is set where the cache has whole objects, rather than their metadata or nothing.
-	Bodies bool
-	// Scales is set for those that are measured with very many and with large objects too.
-	Scales bool
 	// New makes the cache and contacts nobody.
 	New func(Options) (Cache, error)
 }
@@ -62,10 +58,10 @@ const (
 // All returns every subject, in the order of the report.
 func All() []Subject {
 	peers := []Subject{
-		{Name: Stream, Title: "bytes of the stream alone", Scales: true, New: newStream},
-		{Name: ClientGo, Title: "client-go dynamicinformer", Bodies: true, Scales: true, New: newClientGo},
-		{Name: ClientGoTrimmed, Title: "client-go dynamicinformer, without managedFields", Bodies: true, New: newClientGoTrimmed},
-		{Name: ControllerRuntime, Title: "controller-runtime unstructured cache", Bodies: true, New: newControllerRuntime},
+		{Name: Stream, Title: "bytes of the stream alone", New: newStream},
+		{Name: ClientGo, Title: "client-go dynamicinformer", New: newClientGo},
+		{Name: ClientGoTrimmed, Title: "client-go dynamicinformer, without managedFields", New: newClientGoTrimmed},
+		{Name: ControllerRuntime, Title: "controller-runtime unstructured cache", New: newControllerRuntime},
 		{Name: ClientGoMetadata, Title: "client-go metadata informer", New: newClientGoMetadata},
 	}
 	return append(peers, ours()...)

@@ -21,7 +21,8 @@ type API struct {
 		sync.Mutex
 		version uint64
 		changed map[int]revision // of the objects that are not as they were at first
-		// pieces are the initial events, objectsPerPiece in each, compressed by themselves; nil: to be made again.
+		// pieces are the initial events, objectsPerPiece in each, compressed by themselves; nil: to be made
+		// again.
 		pieces [][]byte
 		// log has the events since version logged; a watch from before has expired.
 		log    [][]byte
@@ -44,8 +45,8 @@ const (
 	firstVersion = 1_000_000_000
 )
 
-// New returns an API that has count objects, at a path as "/apis/example.com/v1/things". It makes their initial events,
-// which takes some 10 µs for each.
+// New returns an API that has count objects, at a path as "/apis/example.com/v1/things". It makes their
+// initial events, which takes some 10 µs for each.
 func New(recording *Recording, path string, count int) (*API, error) {
 	if count < 1 || count >= 1<<(4*nameDigits) {
 		return nil, errors.New("there must be at least one object, and fewer than 16 million")
@@ -102,7 +103,8 @@ func (a *API) appendEvent(dst []byte, kind string, n int, is revision) []byte {
 	return append(a.recording.appendObject(dst, n, is.version, is.generation), '}', '\n')
 }
 
-// compress makes a piece that readers can hand out before they have the next one: a flush comes before its end.
+// compress makes a piece that readers can hand out before they have the next one: a flush comes before its
+// end.
 func compress(zip *gzip.Writer, text []byte) []byte {
 	var piece bytes.Buffer
 	zip.Reset(&piece)

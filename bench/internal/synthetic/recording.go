@@ -29,7 +29,8 @@ const (
 	partGeneration
 )
 
-// The lengths of what copies have in place of the end of a name and of a UID. All copies of an object are equally long.
+// The lengths of what copies have in place of the end of a name and of a UID. All copies of an object are
+// equally long.
 const (
 	nameDigits = 6
 	uidDigits  = 12

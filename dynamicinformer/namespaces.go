@@ -1,6 +1,7 @@
 package dynamicinformer
 
 import (
+	"cmp"
 	"errors"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -31,7 +32,8 @@ func ExceptNamespaces(names ...string) Namespaces { return Namespaces{follow.Exc
 // the type in all namespaces is forbidden, an informer of all namespaces, shared by the factory and part of its
 // Status, tells which there are, and each that matches is listed and watched by itself, from when it comes until it
 // goes. Should the server not tell the namespaces either, those that include has by name are followed, and the state
-// is degraded, with ReasonForbidden. Meanwhile the server is asked again every one to five minutes, and on Retry,
+// is degraded, with ReasonForbidden. While listing the namespaces fails in another way, the state is not synced, with the
+// reason of that failure or ReasonNamespacesUnknown. Meanwhile the server is asked again every one to five minutes, and on Retry,
 // whether everything may be read, and then it is. The cache stays readable through all of that. A type that may be
 // cluster-scoped, as each may be without Options.Types, is followed by namespaces only if include has any.
 func MatchingNamespaces(include, except []string) Namespaces {
@@ -66,17 +68,26 @@ type namespaceList struct{ *Handle }
 
 var _ follow.NamespaceList = namespaceList{}
 
-// Names implements follow.NamespaceList. Credentials that are refused say nothing about namespaces.
-func (l namespaceList) Names() (names []string, known bool, changed <-chan struct{}, err error) {
+// Known implements follow.NamespaceList. That credentials are not accepted says nothing about namespaces.
+func (l namespaceList) Known() (follow.KnownNamespaces, <-chan struct{}) {
 	i := l.Informer()
 	status, changed := i.StatusChange()
-	switch {
-	case i.HasSynced():
-		return i.GetStore().ListKeys(), true, changed, nil
-	case !status.Settled(), status.Reason == ReasonUnauthorized, status.State == StateStopped:
-		return nil, false, changed, nil
+	var known follow.KnownNamespaces
+	if known.Listed = i.HasSynced(); known.Listed {
+		known.Names = i.GetStore().ListKeys()
 	}
-	return nil, false, changed, errors.New(status.Message)
+	if known.Listed && status.State != StateDegraded || status.State == StateStopped {
+		return known, changed
+	}
+	known.Refused = status.Settled() && status.Reason != ReasonUnauthorized
+	known.Err = cmp.Or(status.LastError, errors.New(status.Message))
+	switch known.Reason = status.Reason; {
+	case known.Refused:
+		known.Reason = ReasonForbidden // whatever the reason, it is not that the type itself does not exist
+	case known.Reason == ReasonNone:
+		known.Reason = ReasonNamespacesUnknown
+	}
+	return known, changed
 }
 
 // Notify implements follow.NamespaceList.

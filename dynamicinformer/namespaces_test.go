@@ -180,6 +180,75 @@ func TestPatternsWithoutNamespaces(t *testing.T) {
 	})
 }
 
+// TestPatternsWithUnknownNamespaces checks that an informer is not synced while nothing says which namespaces to watch.
+func TestPatternsWithUnknownNamespaces(t *testing.T) {
+	namespacesFail := map[string]struct {
+		broken []apitest.Fault
+		reason Reason
+	}{
+		"hanging":   {[]apitest.Fault{silence(namespacesPath)}, ReasonNoAnswer},
+		"broken":    {[]apitest.Fault{fault(namespacesPath, "", 500)}, ReasonRequestFailed},
+		"throttled": {[]apitest.Fault{fault(namespacesPath, "", 429)}, ReasonThrottled},
+	}
+	for name, tt := range namespacesFail {
+		breakAll := func(server *apitest.Server) { server.Break(tt.broken...) }
+		t.Run(name+" at startup", func(t *testing.T) {
+			onPatterns(t, teams, breakAll, func(s *patternStage) {
+				start(s.T, s.factory)
+				time.Sleep(time.Minute)
+				status := s.expectStatus("unknown", StateDegraded, tt.reason)
+				for _, cause := range []string{widgetsPath, "which namespaces"} {
+					if !strings.Contains(status.Message, cause) {
+						s.Errorf("the message is %q, without %s", status.Message, cause)
+					}
+				}
+				s.recover()
+			})
+		})
+		t.Run(name+" once synced", func(t *testing.T) {
+			onPatterns(t, teams, func(server *apitest.Server) { server.Repair() }, func(s *patternStage) {
+				start(s.T, s.factory)
+				s.expectStatus("allowed", StateSynced, ReasonNone)
+				deny(s.server, widgetsPath)
+				breakAll(s.server)
+				s.server.CloseClientConnections()
+				time.Sleep(time.Minute)
+				status := s.expectStatus("revoked", StateDegraded, tt.reason)
+				if !status.Stale || status.Settled() {
+					s.Errorf("the status is %+v", status)
+				}
+				s.recover()
+			})
+		})
+	}
+}
+
+// TestPatternsWithOutdatedNamespaces checks that the status says so when new namespaces cannot be noticed any more.
+func TestPatternsWithOutdatedNamespaces(t *testing.T) {
+	onPatterns(t, teams, nil, func(s *patternStage) {
+		start(s.T, s.factory)
+		s.expectStatus("at first", StateSynced, ReasonNone)
+		deny(s.server, namespacesPath)
+		s.server.CloseClientConnections()
+		time.Sleep(2 * time.Minute)
+		if status := s.expectStatus("outdated", StateDegraded, ReasonForbidden); !status.Stale {
+			s.Errorf("the status is %+v", status)
+		}
+		s.recover()
+	})
+}
+
+// recover has the namespaces listed again, and checks that all of the set are watched.
+func (s *patternStage) recover() {
+	s.server.RepairPath(namespacesPath)
+	s.server.CloseClientConnections() // ends the requests that hang
+	time.Sleep(6 * time.Minute)
+	s.expectStatus("recovered", StateSynced, ReasonNone)
+	s.events.take()
+	s.server.Create(s.T, widgets, widget("team-b", "new"))
+	expectEvents(s.T, "recovered", s.events, "add team-b/new")
+}
+
 // TestPatternsGrantedAndRevoked: what may be listed at once is, and the cache keeps its content while that changes.
 func TestPatternsGrantedAndRevoked(t *testing.T) {
 	onPatterns(t, teams, nil, func(s *patternStage) {

@@ -33,6 +33,8 @@ const (
 	ReasonTypesUnknown = requests.ReasonTypesUnknown
 	// ReasonGroupUnknown: the type may exist in an API group that could not be discovered. Waiting goes on.
 	ReasonGroupUnknown = requests.ReasonGroupUnknown
+	// ReasonNamespacesUnknown: each namespace is read by itself, and the server has not said yet which exist.
+	ReasonNamespacesUnknown = requests.ReasonNamespacesUnknown
 	// ReasonNotInstalled: there is no such type.
 	ReasonNotInstalled = requests.ReasonNotInstalled
 	// ReasonNotEstablished: the type's CRD is there and the server does not serve it yet.

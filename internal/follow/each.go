@@ -6,17 +6,29 @@ import (
 	"slices"
 
 	"github.com/crdcache/crdcache/internal/informer"
+	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// NamespaceList tells which namespaces there are.
+// NamespaceList tells which namespaces exist.
 type NamespaceList interface {
-	// Names returns the namespaces, if they are known; otherwise an error if they cannot be told, and none while that is
-	// not known either. changed is closed when it says something else than that.
-	Names() (names []string, known bool, changed <-chan struct{}, err error)
-	// Notify has changed called, with no lock held, when a namespace comes or goes, until stop is called.
+	// Known returns the namespaces, and a channel that is closed when that may have changed.
+	Known() (KnownNamespaces, <-chan struct{})
+	// Notify has changed called, with no lock held, when a namespace is created or deleted, until stop is called.
 	Notify(changed func()) (stop func())
 	// Release gives the list up.
 	Release()
+}
+
+// KnownNamespaces are the namespaces that the server has listed.
+type KnownNamespaces struct {
+	// Names are the namespaces. They count only where Listed is set.
+	Names  []string
+	Listed bool
+	// Refused says that the server is not expected to list them.
+	Refused bool
+	// Reason says why they are not listed, or may be out of date; ReasonNone: they are current.
+	Reason requests.Reason
+	Err    error
 }
 
 // eachNamespace says which namespaces are followed one by one. Its fields are used by one goroutine.
@@ -43,9 +55,11 @@ func (e *eachNamespace) notify() {
 // next waits for another set of parts than those that run; false when they are to end.
 func (e *eachNamespace) next(ctx context.Context) ([]informer.Part, bool) {
 	for ctx.Err() == nil {
-		names, known, changed, err := e.namespaces()
-		e.Health.Consists(e.names(), err, "namespaces "+e.Namespaces.String())
-		if known && e.take(names) {
+		known, changed := e.all.Known()
+		names := e.selected(known)
+		became := (known.Listed || len(names) > 0) && e.take(names)
+		e.report(known)
+		if became {
 			return e.set(), true
 		}
 		select {
@@ -60,15 +74,25 @@ func (e *eachNamespace) next(ctx context.Context) ([]informer.Part, bool) {
 	return nil, false
 }
 
-// namespaces returns those to follow; false while there is nothing to say about that. When the server does not
-// tell which namespaces there are, these are those that the set has by name, and the error says so.
-func (e *eachNamespace) namespaces() (names []string, known bool, changed <-chan struct{}, err error) {
-	names, known, changed, err = e.all.Names()
-	if err != nil {
-		names = e.Namespaces.named()
-		err = fmt.Errorf("%w; nor is it known which namespaces there are: %w", e.refusal, err)
-		return names, len(names) > 0, changed, err
+// selected returns the namespaces to read. Where the server does not list any, these are the ones that the set names.
+func (e *eachNamespace) selected(known KnownNamespaces) []string {
+	switch {
+	case known.Listed:
+		return slices.DeleteFunc(known.Names, func(name string) bool { return !e.Namespaces.Has(name) })
+	case known.Refused:
+		return e.Namespaces.named()
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return !e.Namespaces.Has(name) })
-	return names, known, changed, nil
+	return nil
+}
+
+// report records which parts there are, and why there may be others.
+func (e *eachNamespace) report(known KnownNamespaces) {
+	var err error
+	switch {
+	case known.Reason == requests.ReasonNone && !known.Listed:
+		return // the factory shuts down
+	case known.Reason != requests.ReasonNone:
+		err = fmt.Errorf("%w; nor is it known which namespaces there are: %w", e.refusal, known.Err)
+	}
+	e.Health.Consists(e.names(), "namespaces "+e.Namespaces.String(), known.Reason, err)
 }

@@ -78,7 +78,7 @@ type Health interface {
 	Seen(exists, terminating bool)
 	Pending(reason requests.Reason, cause error)
 	Begin(version string, uid types.UID) (generation int)
-	Consists(parts []string, err error, namespaces string)
+	Consists(parts []string, namespaces string, reason requests.Reason, err error)
 	Synced(generation int)
 	Gone(reason requests.Reason)
 }

@@ -27,7 +27,7 @@ type diary struct {
 	// forbidden refuses requests for all namespaces, until allowed is closed.
 	forbidden error
 	allowed   chan struct{}
-	// namespaces are those there are; unknown is why that cannot be told.
+	// namespaces are those that exist; unknown is why they are not listed.
 	namespaces []string
 	unknown    error
 	notify     func()
@@ -47,7 +47,7 @@ func (d *diary) Begin(version string, uid types.UID) int {
 	return d.generations
 }
 
-func (d *diary) Consists(_ []string, err error, namespaces string) {
+func (d *diary) Consists(_ []string, namespaces string, _ requests.Reason, err error) {
 	if err != nil {
 		d.note("%s: %v", namespaces, err)
 	}
@@ -111,8 +111,11 @@ func (d *diary) Forget() error {
 	return nil
 }
 
-func (d *diary) Names() ([]string, bool, <-chan struct{}, error) {
-	return slices.Clone(d.namespaces), d.unknown == nil, nil, d.unknown
+func (d *diary) Known() (KnownNamespaces, <-chan struct{}) {
+	if d.unknown != nil {
+		return KnownNamespaces{Refused: true, Reason: requests.ReasonForbidden, Err: d.unknown}, nil
+	}
+	return KnownNamespaces{Names: slices.Clone(d.namespaces), Listed: true}, nil
 }
 
 func (d *diary) Notify(changed func()) func() {
@@ -198,7 +201,7 @@ func TestFollowerReadsNamespaces(t *testing.T) {
 		f.Board.Set(served("1", "v1"))
 	}, func(_ *Board, expect func(string, ...string)) {
 		const told = "namespaces matching a*,prod: not for you; nor is it known which namespaces there are: nor are these"
-		expect("by name", `begin v1 of "1"`, `read v1 in ""`, told, `read v1 in "prod"`, "run in prod", "synced 1", told)
+		expect("by name", `begin v1 of "1"`, `read v1 in ""`, `read v1 in "prod"`, told, "run in prod", "synced 1", told)
 	})
 }
 

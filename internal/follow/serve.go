@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/crdcache/crdcache/internal/informer"
+	"github.com/crdcache/crdcache/internal/requests"
 )
 
 // serve lists and watches a generation until ctx ends. The cache refuses only while it runs or after the stop, when ctx is
@@ -16,6 +17,7 @@ func (f *Follower) serve(ctx context.Context, g *generation) {
 			f.Shard.followNothing()
 			defer f.Shard.forget()
 		}
+		f.Health.Consists(nil, "", requests.ReasonNone, nil)
 		_ = f.Cache.RunEmpty(ctx, listed)
 		return
 	}
@@ -50,7 +52,7 @@ func (f *Follower) serveRanges(ctx context.Context, p *plan, listed func()) {
 	_ = f.Cache.RunChangingParts(ctx, listed, func(ctx context.Context) ([]informer.Part, bool) {
 		for ctx.Err() == nil {
 			changed := p.take(f.Namespaces.requested())
-			f.Health.Consists(p.names(), nil, "")
+			f.Health.Consists(p.names(), "", requests.ReasonNone, nil)
 			if changed {
 				return p.set(), true
 			}
@@ -128,8 +130,8 @@ func (f *Follower) serveAll(ctx context.Context, g *generation, listed func()) (
 		f.serveRanges(ctx, &plan{Follower: f, generation: g, forbidden: forbidden}, listed)
 		return refusal
 	}
-	f.Health.Consists([]string{""}, nil, "")
 	all := f.part(f.describe(g, ""), forbidden)
+	f.Health.Consists([]string{""}, "", requests.ReasonNone, nil)
 	all.Past = f.past(g, "")
 	_ = f.Cache.RunParts(ctx, listed, all)
 	return refusal

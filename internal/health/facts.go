@@ -41,7 +41,13 @@ type facts struct {
 	// exists is true when a source of types says that the type is there.
 	exists bool
 	parts  parts
+	// empty says that there is nothing to read: no partition is needed.
+	empty bool
 }
+
+// covered reports whether everything selected is read. A generation without partitions is not synced, unless there is
+// nothing to read: no event could reach its cache.
+func (f facts) covered() bool { return f.empty || f.parts.any() }
 
 // trouble is what is wrong with one kind of request; zero while nothing is.
 type trouble struct {
@@ -71,9 +77,9 @@ func (f facts) state(now time.Time) State {
 		return StatePending
 	case f.degraded(now):
 		return StateDegraded
-	case f.synced:
+	case f.synced && f.covered():
 		return StateSynced
-	case f.resuming:
+	case !f.synced && f.resuming:
 		return StateResuming
 	default:
 		return StateSyncing
@@ -94,6 +100,8 @@ func (f facts) degraded(now time.Time) bool {
 func (f facts) degrades(p *part, now time.Time) bool {
 	t := p.trouble(now)
 	switch {
+	case p.incomplete && f.synced:
+		return true
 	case requests.OfFactory(t.reason):
 		return false // conditions of the factory: types keep their state
 	case degradesAtOnce(t.reason):
@@ -145,6 +153,8 @@ func (f facts) stale(now time.Time) bool {
 		return false
 	case !f.synced:
 		return f.shows()
+	case !f.covered():
+		return true
 	}
 	for _, p := range f.parts.unwell {
 		if f.degrades(p, now) || f.overdue(p, now) {
@@ -248,9 +258,9 @@ func (f facts) message(c complaint) string {
 		return requests.Explain(f.reason)
 	case c.reason != requests.ReasonNone:
 		return c.String()
-	case f.synced:
+	case f.synced && f.covered():
 		return ""
-	case f.resuming:
+	case !f.synced && f.resuming:
 		return "showing what an earlier process kept, until that is known to be current"
 	default:
 		return "waiting for the first list"

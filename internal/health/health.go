@@ -110,20 +110,24 @@ func (h *Health) Seen(exists, terminating bool) {
 	})
 }
 
-// Consists records of which parts the type is read, so that nothing is known of others any more. An error is why
-// those namespaces, for a person, cannot be told that there should be parts for.
-func (h *Health) Consists(parts []string, err error, namespaces string) {
+// Consists records the partitions that the type is read in, and forgets all others. Without any, there is nothing to
+// read. A reason says why there may be more partitions: which of these namespaces exist is not known.
+func (h *Health) Consists(parts []string, namespaces string, reason requests.Reason, err error) {
 	known := make(map[string]bool, len(parts)+1)
 	for _, name := range parts {
 		known[name] = true
 	}
-	if err != nil {
+	if reason != requests.ReasonNone {
 		known[namespaces] = true
 	}
 	h.update(func(f *facts, _ *Status) {
+		if !f.running {
+			return
+		}
 		f.parts.keep(known)
-		if err != nil && f.running {
-			f.parts.set(&part{name: namespaces, list: trouble{reason: requests.ReasonForbidden, failures: 1, since: h.now(), err: err}})
+		f.empty = len(known) == 0
+		if reason != requests.ReasonNone {
+			f.parts.miss(namespaces, trouble{reason: reason, since: h.now(), err: err})
 		}
 	})
 }

@@ -62,6 +62,9 @@ func TestState(t *testing.T) {
 			f.parts.set(&part{name: "other", list: trouble{reason: r, failures: 1, since: begun}, waitingSince: begun})
 		}
 	}
+	missing := func(r requests.Reason) func(*facts, *part) {
+		return func(f *facts, _ *part) { f.parts.miss("namespaces", trouble{reason: r, since: begun}) }
+	}
 	tests := []struct {
 		name  string
 		facts facts
@@ -115,6 +118,11 @@ func TestState(t *testing.T) {
 		{"unauthorized once synced", with(synced, failed(9, requests.ReasonUnauthorized)), time.Hour, StateSynced, true, true, 0},
 
 		{"one of two parts is forbidden", with(elsewhere(requests.ReasonForbidden)), 0, StateDegraded, false, true, 10 * time.Second},
+		{"nothing is read", facts{started: true, running: true, synced: true}, 0, StateSyncing, true, false, 0},
+		{"nothing is to be read", facts{started: true, running: true, synced: true, empty: true}, 0, StateSynced, false, true, 0},
+		{"unknown namespaces", with(missing(requests.ReasonRequestFailed)), 0, StateSyncing, false, false, 10 * time.Second},
+		{"... for 10 s", with(missing(requests.ReasonRequestFailed)), 10 * time.Second, StateDegraded, false, false, 0},
+		{"... once synced", with(synced, missing(requests.ReasonUnreachable)), 0, StateDegraded, true, false, 30 * time.Second},
 		{"worst part counts", with(failed(1, requests.ReasonUnreachable), elsewhere(requests.ReasonForbidden)), 0, StateDegraded, false, true, 10 * time.Second},
 	}
 	for _, tt := range tests {

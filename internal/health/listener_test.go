@@ -301,7 +301,7 @@ func TestConditions(t *testing.T) {
 	b.Answer(requests.VerbList, serverError(401))
 	check("one of two parts each", "Authenticated=False Unauthorized: "+denied, "Reachable=False Unreachable: "+errRefused.Error(), "Ready=True", "TypesKnown=True")
 	b.Answer(requests.VerbList, serverError(403)) // an answer, and credentials that are good
-	two.Consists([]string{"b"}, nil, "")
+	two.Consists([]string{"b"}, "", requests.ReasonNone, nil)
 	check("a part that is gone has no say", "Authenticated=True", "Reachable=True", "Ready=True", "TypesKnown=True")
 	b.Answer(requests.VerbList, serverError(401))
 	two.Stopped("")

@@ -30,6 +30,8 @@ type part struct {
 	opened time.Time
 	// throttled is set while a 429 that Throttled has counted may still be reported as an answer, too.
 	throttled bool
+	// incomplete marks the partition of the namespaces that are not known: the others may not be all there are.
+	incomplete bool
 	// sentBack counts the answers that have the type listed again, as long as no watch brings anything.
 	sentBack streak
 }
@@ -80,6 +82,15 @@ func (p *parts) set(one *part) {
 	p.note(one)
 }
 
+// miss records why it is not known which namespaces exist.
+func (p *parts) miss(namespaces string, t trouble) {
+	since := t.since
+	if before := p.named(namespaces); before != nil {
+		since = before.waitingSince
+	}
+	p.set(&part{name: namespaces, incomplete: true, waitingSince: since, list: t})
+}
+
 // note has to be called for each change of a part that is among all.
 func (p *parts) note(one *part) {
 	switch {
@@ -101,8 +112,19 @@ func (p *parts) forgetWell() {
 	}
 }
 
+// any reports whether there is a part.
+func (p *parts) any() bool { return p.only != nil || len(p.all) > 0 }
+
+// named returns the part of a name; nil: there is none.
+func (p *parts) named(name string) *part {
+	if p.only != nil && p.only.name == name {
+		return p.only
+	}
+	return p.all[name]
+}
+
 // has reports whether a part is the one of its name.
-func (p *parts) has(one *part) bool { return p.only == one || p.all[one.name] == one }
+func (p *parts) has(one *part) bool { return p.named(one.name) == one }
 
 // keep removes all parts but those of these names.
 func (p *parts) keep(names map[string]bool) {

@@ -26,7 +26,7 @@ func (h *Health) Reporter(generation int, name string, joins ...string) Reporter
 	h.update(func(f *facts, s *Status) {
 		if f.running && s.Generation == generation {
 			for _, joined := range joins {
-				if other, ok := f.parts.all[joined]; ok {
+				if other := f.parts.named(joined); other != nil {
 					p.join(other)
 				}
 			}

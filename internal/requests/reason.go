@@ -44,6 +44,8 @@ const (
 	ReasonTypesUnknown Reason = "TypesUnknown"
 	// ReasonGroupUnknown: the type may exist in an API group that could not be discovered.
 	ReasonGroupUnknown Reason = "GroupUnknown"
+	// ReasonNamespacesUnknown: each namespace is read by itself, and the server has not said yet which exist.
+	ReasonNamespacesUnknown Reason = "NamespacesUnknown"
 	// ReasonNotInstalled: there is no such type.
 	ReasonNotInstalled Reason = "NotInstalled"
 	// ReasonNotEstablished: the type's CRD is there and the server does not serve it yet.

@@ -1,7 +1,6 @@
 package bind_test
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -27,7 +26,7 @@ func TestUncheckedTypesAreNamed(t *testing.T) {
 		s.eventually(what, func() bool {
 			got = nil
 			for _, u := range graph.Unchecked() {
-				got = append(got, fmt.Sprint(u.References, " ", u))
+				got = append(got, u.String())
 			}
 			return slices.Equal(got, want) && len(want) == 0 == (len(graph.Dangling()) > 0)
 		})

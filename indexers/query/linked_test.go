@@ -189,7 +189,7 @@ func TestUncheckedReferencesAreDoubted(t *testing.T) {
 		t.Errorf("without a reference: %v", got)
 	}
 	widgets.OnAdd(simple("a/x", "edge", 1, "gold"), true)
-	want := []string{"dangling(gadget): references to Gadget.example.com are not checked: nobody follows them, so that they do not count as dangling"}
+	want := []string{"dangling(gadget): 1 reference to Gadget.example.com is not checked: nobody follows them, so that they do not count as dangling"}
 	if diff := cmp.Diff(want, doubts("dangling(gadget)")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

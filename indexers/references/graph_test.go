@@ -79,6 +79,38 @@ func TestOwnersAreOfOneUID(t *testing.T) {
 	}
 }
 
+// A reference without a namespace to a type that has namespaces may lead to an object in any: it does not dangle, and it is
+// counted. The same reference is judged once the type is known to be cluster-scoped.
+func TestReferenceWithoutNamespace(t *testing.T) {
+	graph := references.New()
+	defer graph.Close()
+	nodes, _ := add(t, graph, references.Member{Type: references.Type{Group: "example.com", Resource: "roots", Kind: "Root"}, References: declared(t)})
+	root := object(clusterIssuers, "", "r", "u", m{"secretName": "s", "issuerRef": m{"name": "ca", "kind": "ClusterIssuer"}})
+	nodes.handler.OnAdd(root, false)
+	secret, _ := add(t, graph, references.Member{Type: secrets})
+	add(t, graph, references.Member{Type: clusterIssuers})
+	secret.handler.OnAdd(object(secrets, "a", "s", "u-s", nil), false)
+	want := []string{"Root.example.com r issuer → ClusterIssuer.cert-manager.io ca (dangling)"}
+	if diff := cmp.Diff(want, texts(graph.Dangling())); diff != "" {
+		t.Errorf("dangling (-want +got):\n%s", diff)
+	}
+	want = []string{
+		"Root.example.com r issuer → ClusterIssuer.cert-manager.io ca (dangling)",
+		"Root.example.com r secret → Secret s (unknown)",
+	}
+	if diff := cmp.Diff(want, texts(graph.From(references.Object{Group: "example.com", Kind: "Root", Name: "r"}))); diff != "" {
+		t.Errorf("references (-want +got):\n%s", diff)
+	}
+	unchecked := graph.View(references.Type{Group: "example.com", Kind: "Root"}).Unchecked("secret")
+	if len(unchecked) != 1 || unchecked[0].String() != "1 reference to Secret is not checked: they name no namespace" {
+		t.Errorf("unchecked: %v", unchecked)
+	}
+	nodes.handler.OnDelete(root)
+	if unchecked := graph.Unchecked(); len(unchecked) != 0 {
+		t.Errorf("unchecked references of a deleted object: %v", unchecked)
+	}
+}
+
 // What is not known not to exist does not dangle.
 func TestUnknownIsNotDangling(t *testing.T) {
 	spec := m{"issuerRef": m{"name": "ca"}}

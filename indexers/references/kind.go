@@ -15,6 +15,8 @@ type kind struct {
 type referrer struct {
 	kind *kind
 	name string
+	// unplaced is set for references without a namespace to a type that has namespaces: they may lead to an object of any.
+	unplaced bool
 }
 
 func newKind(t Type) *kind {

@@ -79,6 +79,7 @@ func (m *model) resolve(to references.Object) (references.Object, references.Sta
 			switch {
 			case u != nil && (to.UID == "" || to.UID == string(u.GetUID())):
 				state = references.Resolved
+			case typ.Namespaced && at.Namespace == "": // it may lead to any namespace
 			case state == references.Unknown && v.synced && !v.Selected && (v.Namespaces == nil || v.Namespaces(at.Namespace)):
 				state = references.Dangling
 			}

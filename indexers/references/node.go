@@ -32,6 +32,8 @@ type edge struct {
 	// holders counts the members whose object makes it.
 	holders  int
 	dangling bool
+	// by is where the kind of node counts the reference.
+	by referrer
 	// next and previous are the other references to the same node.
 	next, previous *edge
 }
@@ -92,7 +94,8 @@ func (n *node) object() Object {
 func (e *edge) lead(k *kind) {
 	e.cut()
 	e.node = k.node(k.at(e.to.Namespace, e.to.Name))
-	k.referrers[referrer{e.from.kind, e.name}]++
+	e.by = referrer{e.from.kind, e.name, k.known && k.Namespaced && e.to.Namespace == ""}
+	k.referrers[e.by]++
 	if e.next = e.node.in; e.next != nil {
 		e.next.previous = e
 	}
@@ -113,9 +116,8 @@ func (e *edge) cut() {
 		e.next.previous = e.previous
 	}
 	old := e.node
-	by := referrer{e.from.kind, e.name}
-	if old.kind.referrers[by]--; old.kind.referrers[by] == 0 {
-		delete(old.kind.referrers, by)
+	if old.kind.referrers[e.by]--; old.kind.referrers[e.by] == 0 {
+		delete(old.kind.referrers, e.by)
 	}
 	e.node, e.next, e.previous = nil, nil, nil
 	old.drop()
@@ -126,6 +128,8 @@ func (e *edge) state() State {
 	switch {
 	case e.node.has(e.to.UID):
 		return Resolved
+	case e.by.unplaced:
+		return Unknown
 	case e.node.kind.complete(e.node.namespace):
 		return Dangling
 	}

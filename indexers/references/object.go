@@ -65,7 +65,8 @@ const (
 	Resolved State = "Resolved"
 	// Dangling references lead to nothing: there is no object of the name, or it has another UID.
 	Dangling State = "Dangling"
-	// Unknown is the state of references to a type that no member follows completely, or that has not synced yet.
+	// Unknown is the state of references to a type that no member follows completely, or that has not synced yet, and of
+	// references without a namespace to a type that has namespaces.
 	Unknown State = "Unknown"
 )
 

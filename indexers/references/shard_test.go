@@ -55,7 +55,7 @@ func TestShard(t *testing.T) {
 	for _, u := range graph.Unchecked() {
 		unchecked = append(unchecked, u.String())
 	}
-	if diff := cmp.Diff([]string{"references to Secret are not checked: only a shard of them is followed"}, unchecked); diff != "" {
+	if diff := cmp.Diff([]string{"1 reference to Secret is not checked: only a shard of them is followed"}, unchecked); diff != "" {
 		t.Errorf("what is not checked (-want +got):\n%s", diff)
 	}
 	shard.SetRanges(halves[1])

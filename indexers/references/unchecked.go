@@ -2,28 +2,34 @@ package references
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 )
 
-// Unchecked is a type that is referred to without its being known which of its objects there are. Such references do not
-// dangle, and are [Unknown] unless their object has been seen.
+// Unchecked counts references to a type that cannot be resolved, because the graph does not know which objects the type
+// has, or because the references name no namespace. They do not dangle; their state is [Unknown] unless the graph has
+// the object.
 type Unchecked struct {
 	// Type is the type, as far as it is known: of one that nobody has followed, the group and one of the names.
 	Type Type
-	// References counts the references to its objects.
+	// References is the number of such references.
 	References int
 	// Why says why in a few words.
 	Why string
 }
 
-// String says it in one line.
+// String describes the references and the reason in one line.
 func (u Unchecked) String() string {
 	name := cmp.Or(u.Type.Kind, u.Type.Resource)
 	if u.Type.Group != "" {
 		name += "." + u.Type.Group
 	}
-	return "references to " + name + " are not checked: " + u.Why
+	verb, s := "are", "s"
+	if u.References == 1 {
+		verb, s = "is", ""
+	}
+	return fmt.Sprintf("%d reference%s to %s %s not checked: %s", u.References, s, name, verb, u.Why)
 }
 
 // Explain sets what says why nobody follows a type that is referred to, such as that the server has no such type. It
@@ -51,28 +57,42 @@ func (v *View) Unchecked(name string) []Unchecked {
 func (g *Graph) unchecked(of func(referrer) bool) []Unchecked {
 	g.mu.Lock()
 	why := g.mu.why
-	all := map[*kind]Unchecked{} // a kind may have two names
+	seen := map[*kind]bool{} // a kind may have two names
+	var out []Unchecked
 	for _, byName := range []map[typeName]*kind{g.mu.byKind, g.mu.byResource} {
 		for _, k := range byName {
-			lack, n := k.lack(), k.referred(of)
-			if lack != "" && n > 0 {
-				all[k] = Unchecked{Type: k.Type, References: n, Why: lack}
+			if !seen[k] {
+				out = append(out, k.unchecked(of)...)
 			}
+			seen[k] = true
 		}
 	}
 	g.mu.Unlock()
-	var out []Unchecked
-	for _, u := range all {
+	for i, u := range out {
 		if u.Why == unfollowed && why != nil {
-			u.Why = cmp.Or(why(u.Type), u.Why)
+			out[i].Why = cmp.Or(why(u.Type), u.Why)
 		}
-		out = append(out, u)
 	}
 	slices.SortFunc(out, func(a, b Unchecked) int {
-		return cmp.Or(strings.Compare(a.Type.Group, b.Type.Group), strings.Compare(a.Type.Kind, b.Type.Kind), strings.Compare(a.Type.Resource, b.Type.Resource))
+		return cmp.Or(strings.Compare(a.Type.Group, b.Type.Group), strings.Compare(a.Type.Kind, b.Type.Kind), strings.Compare(a.Type.Resource, b.Type.Resource), strings.Compare(a.Why, b.Why))
 	})
 	return out
 }
+
+// unchecked counts the references of some referrers to the kind that cannot be checked, by reason.
+func (k *kind) unchecked(of func(referrer) bool) (out []Unchecked) {
+	lack := k.lack()
+	if n := k.referred(func(by referrer) bool { return of(by) && !by.unplaced }); n > 0 && lack != "" {
+		out = append(out, Unchecked{Type: k.Type, References: n, Why: lack})
+	}
+	if n := k.referred(func(by referrer) bool { return of(by) && by.unplaced }); n > 0 {
+		out = append(out, Unchecked{Type: k.Type, References: n, Why: unplaced})
+	}
+	return out
+}
+
+// unplaced is the reason for references without a namespace to a type that has namespaces.
+const unplaced = "they name no namespace"
 
 // unfollowed is why nothing is known of a type without members.
 const unfollowed = "nobody follows them"

@@ -48,6 +48,9 @@ func (c *compiler) compileLinking(q *linking) (cond, error) {
 		}
 	case linkTo:
 		l.keys = c.references.RefersTo(q.object, q.reference)
+		if n := c.references.LeftOut(q.object, q.reference); n > 0 {
+			c.warn("%s: %d more refer to another object of that name, with another UID", q, n)
+		}
 	case linkFrom:
 		l.keys = c.references.ReferredBy(q.object, q.reference)
 	}

@@ -63,11 +63,22 @@ func TestOwnersAreOfOneUID(t *testing.T) {
 	if diff := cmp.Diff(want, texts(graph.Dangling())); diff != "" {
 		t.Errorf("another UID (-want +got):\n%s", diff)
 	}
+	// An owner reference with a stale UID dangles; so the present object of that name is not the owner for any question.
+	ca := references.Object{Group: "cert-manager.io", Kind: "Issuer", Namespace: "a", Name: "ca"}
+	view := graph.View(secrets)
+	if to, from := graph.To(ca), view.RefersTo(ca, ""); len(to) > 0 || len(from) > 0 {
+		t.Errorf("another UID: the references to %v are %v, from %v", ca, to, from)
+	}
+	if others := graph.ToOthers(ca); len(others) != 1 || view.LeftOut(ca, "") != 1 {
+		t.Errorf("another UID: the references that are left out are %v", others)
+	}
+	if to := graph.View(issuers).ReferredBy(references.Object{Kind: "Secret", Namespace: "a", Name: "s"}, ""); len(to) > 0 {
+		t.Errorf("another UID: the owners are %v", to)
+	}
 	issuer.handler.OnUpdate(nil, object(issuers, "a", "ca", "u-1", nil))
 	if got := texts(graph.Dangling()); len(got) > 0 {
 		t.Errorf("got %v", got)
 	}
-	ca := references.Object{Group: "cert-manager.io", Kind: "Issuer", Namespace: "a", Name: "ca"}
 	if got := graph.To(ca); len(got) != 1 || got[0].State != references.Resolved {
 		t.Errorf("got %v", got)
 	}

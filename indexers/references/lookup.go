@@ -5,15 +5,21 @@ import (
 	"slices"
 )
 
-// To gives the references to an object, sorted: who refers to it. An object with a UID leaves out the references to
-// another object of its name.
-func (g *Graph) To(o Object) []Reference {
+// To returns the references to an object, sorted. It leaves out references to another object of that name: with a UID
+// other than that of o, or, if o has none, than that of the objects in the graph. See [Graph.ToOthers].
+func (g *Graph) To(o Object) []Reference { return g.to(o, false) }
+
+// ToOthers returns the references that [Graph.To] leaves out, sorted. Their object was deleted and created again, or was
+// copied from elsewhere.
+func (g *Graph) ToOthers(o Object) []Reference { return g.to(o, true) }
+
+func (g *Graph) to(o Object, others bool) []Reference {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var all []Reference
 	for _, n := range g.at(o) {
 		for e := n.in; e != nil; e = e.next {
-			if o.UID == "" || e.to.UID == "" || e.to.UID == o.UID {
+			if e.meansOther(o.UID) == others {
 				all = append(all, e.reference())
 			}
 		}
@@ -21,14 +27,19 @@ func (g *Graph) To(o Object) []Reference {
 	return sorted(all)
 }
 
-// From gives the references that an object makes, sorted: what it refers to.
-func (g *Graph) From(o Object) []Reference {
+// From returns the references that an object makes, sorted.
+func (g *Graph) From(o Object) []Reference { return g.from(o, func(*edge) bool { return true }) }
+
+// from is From for some of the references.
+func (g *Graph) from(o Object, fits func(*edge) bool) []Reference {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var all []Reference
 	for _, n := range g.at(o) {
 		for _, e := range n.out {
-			all = append(all, e.reference())
+			if fits(e) {
+				all = append(all, e.reference())
+			}
 		}
 	}
 	return sorted(all)

@@ -123,6 +123,15 @@ func (e *edge) cut() {
 	old.drop()
 }
 
+// meansOther reports whether the reference names the UID of another object than the one with this UID or, if that is empty,
+// than the objects at the node.
+func (e *edge) meansOther(uid string) bool {
+	if uid == "" {
+		return e.to.UID != "" && len(e.node.present) > 0 && !e.node.has(e.to.UID)
+	}
+	return e.to.UID != "" && e.to.UID != uid
+}
+
 // state says whether the reference leads to something.
 func (e *edge) state() State {
 	switch {

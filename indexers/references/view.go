@@ -43,14 +43,21 @@ func (v *View) Dangling(name string) []string {
 	return v.keys(v.graph.Dangling(), name, func(r Reference) Object { return r.From })
 }
 
-// RefersTo gives the objects that refer to one, by the reference of one name, or by any if it is empty.
+// RefersTo returns the objects that refer to o, by the reference of one name, or by any if it is empty. Like [Graph.To], it
+// leaves out references to another object of that name.
 func (v *View) RefersTo(o Object, name string) []string {
 	return v.keys(v.graph.To(o), name, func(r Reference) Object { return r.From })
 }
 
-// ReferredBy gives the objects that one refers to, whether they are there or not.
+// LeftOut counts the references that RefersTo leaves out because they are to another object of that name.
+func (v *View) LeftOut(o Object, name string) int {
+	return len(v.keys(v.graph.ToOthers(o), name, func(r Reference) Object { return r.From }))
+}
+
+// ReferredBy returns the objects that o refers to, whether they exist or not. It leaves out references that name the UID of
+// another object than the existing one.
 func (v *View) ReferredBy(o Object, name string) []string {
-	return v.keys(v.graph.From(o), name, func(r Reference) Object { return r.To })
+	return v.keys(v.graph.from(o, func(e *edge) bool { return !e.meansOther("") }), name, func(r Reference) Object { return r.To })
 }
 
 // keys gives the keys of the objects of the type.

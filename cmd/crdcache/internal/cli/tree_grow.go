@@ -203,9 +203,7 @@ func (g *grower) related(o references.Object, follow ways) (all []related) {
 			if r.Name == references.Owners {
 				one.as = isOwned
 			}
-			if r.State == references.Resolved { // else it is of another object that had the name
-				all = append(all, one)
-			}
+			all = append(all, one)
 		}
 	}
 	order := []relation{isOwner, isTarget, isOwned, isReferrer}

@@ -90,13 +90,7 @@ func (w *wood) tellOfNamesakes() {
 	typ := referenceType(w.roots.Resource)
 	for _, object := range w.roots.Objects {
 		at := references.Object{Group: typ.Group, Resource: typ.Resource, Kind: typ.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
-		n := 0
-		for _, r := range w.graph.To(at) {
-			if r.Name == references.Owners && r.State == references.Dangling {
-				n++
-			}
-		}
-		if n > 0 {
+		if n := len(w.graph.ToOthers(at)); n > 0 {
 			fmt.Fprintf(w.ErrOut, "warning: left out as dependents of %s, because their owner of that name has another UID: %s\n",
 				print.Printable(typ.Kind+" "+at.Key()), countOf(n, "object"))
 		}

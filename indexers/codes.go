@@ -42,6 +42,7 @@ const (
 	CodeNotIndexable Code = config.CodeNotIndexable // the path ends at a list or a map
 	CodeTypeMismatch Code = config.CodeTypeMismatch // a type that no value of the path has
 	CodeUnselectable Code = config.CodeUnselectable // a field selector over a field that the server does not select by
+	CodeNoNamespace  Code = config.CodeNoNamespace  // a reference without a namespace to a type that has namespaces
 
 	CodeOpenField    Code = config.CodeOpenField    // a field that the schema leaves open
 	CodeNoSchema     Code = config.CodeNoSchema     // a version without a schema
@@ -54,5 +55,4 @@ const (
 	CodeTextQuantity Code = config.CodeTextQuantity // quantities that are compared as text
 	CodeLackedBySome Code = config.CodeLackedBySome // what some of the types lack that a pattern matches
 	CodeNoTarget     Code = config.CodeNoTarget     // a reference to a type that no CRD defines
-	CodeNoNamespace  Code = config.CodeNoNamespace  // a reference without a namespace to a type that has namespaces
 )

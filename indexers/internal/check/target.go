@@ -9,10 +9,11 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers/internal/config"
+	"github.com/crdcache/crdcache/internal/builtin"
 )
 
-// targets compares what the references lead to with the definitions. Fields of objects may say the type; then what stands
-// for missing ones is compared.
+// targets compares the targets of the references with the definitions. Where fields of objects name the type, it compares the
+// values for missing fields.
 func (k *checking) targets(definitions []*crd.Definition) {
 	for _, r := range k.resource.References {
 		t, ok := targetOf(r)
@@ -35,14 +36,44 @@ func (k *checking) targets(definitions []*crd.Definition) {
 				continue
 			}
 			found = true
-			if at := r.Part(config.PartNamespace); at.Constant && d.Namespaced {
-				k.fail(config.CodeNoNamespace, r.At, fmt.Sprintf("objects of %s have namespaces, and with namespace: none the reference leads to none of them", d.GroupResource()), "leave it out for the object's own namespace, or write the path to it")
-			}
+			k.namespace(r, d.GroupResource(), d.Namespaced, definitions)
+		}
+		if known, ok := builtin.Find(t.Group, t.Kind, t.Resource); ok && !found {
+			k.namespace(r, schema.GroupResource{Group: known.Group, Resource: known.Plural}, known.Namespaced, definitions)
 		}
 		if !found && (len(names) > 0 || !builtIn(t.Group)) {
 			k.noTarget(r, t, groups, names)
 		}
 	}
+}
+
+// namespace reports a reference without a namespace to a type that has namespaces.
+func (k *checking) namespace(r *config.Reference, to schema.GroupResource, namespaced bool, definitions []*crd.Definition) {
+	const hint = "write namespace: with {value: NAME} for a namespace, or the path to it"
+	switch part := r.Part(config.PartNamespace); {
+	case !namespaced:
+	case part.Constant && part.Missing.Value == "" && part.Missing.At == nil:
+		k.fail(config.CodeNoNamespace, r.At, fmt.Sprintf("objects of %s have namespaces, and the reference names none", to), hint)
+	case r.To.IsFixed() && len(part.Sources) == 1 && part.Sources[0].At.Node == nil && k.clusterScoped(definitions):
+		k.fail(config.CodeNoNamespace, r.At,
+			fmt.Sprintf("objects of %s have namespaces, and the objects that refer to them have none", to), hint)
+	}
+}
+
+// clusterScoped reports whether the definitions of the resource are known and all are cluster-scoped.
+func (k *checking) clusterScoped(definitions []*crd.Definition) bool {
+	m, found := k.resource.Match, false
+	for _, d := range definitions {
+		if m.Matches(d.Group, d.Names.Plural, d.Names.Kind) {
+			if found = true; d.Namespaced {
+				return false
+			}
+		}
+	}
+	if known, ok := builtin.Find(m.Group, m.Kind, m.Resource); ok && !found {
+		return !known.Namespaced
+	}
+	return found
 }
 
 // Targets gives the types that the references of a resource are to.

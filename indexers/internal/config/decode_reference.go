@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
 
@@ -153,7 +154,7 @@ func (d *decoding) textOrEmpty(n *yaml.Node, what, hint string, empty bool) (str
 	return d.text(n, what, hint)
 }
 
-// targetNamespace reads where targets are: in the object's own namespace unless something else is said.
+// targetNamespace reads the namespace of targets: the object's own by default.
 func (d *decoding) targetNamespace(n *yaml.Node, dialect jsonpath.Dialect, within bool) Part {
 	own := ownNamespace()
 	own.Root = within
@@ -163,6 +164,18 @@ func (d *decoding) targetNamespace(n *yaml.Node, dialect jsonpath.Dialect, withi
 		p.Sources = []Source{own}
 	case n.Kind == yaml.ScalarNode && n.Value == "none":
 		p.Constant = true
+	case n.Kind == yaml.MappingNode:
+		if d.unquoted(n, `"namespace"`) {
+			return p
+		}
+		f, _ := form[targetNamespaceForm](d, n, `"namespace"`)
+		p.Constant, p.Missing.At = true, n
+		if v := f.get("value"); v != nil {
+			p.Missing.Value, _ = patterned[targetNamespaceForm](d, "value", v, "the name of a namespace")
+		}
+	case n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" && n.Value != "" && !strings.ContainsAny(n.Value[:1], ".$@{["):
+		d.failAt(CodeUnknownValue, n, fmt.Sprintf("%q is neither own nor none nor a path", n.Value),
+			fmt.Sprintf("write {value: %s} for the namespace of that name, or .%s for the path to a field", n.Value, n.Value))
 	default:
 		p.Sources = d.appendSource(nil, n, `"namespace"`, dialect, within)
 		if len(p.Sources) > 0 && !p.Singular() {

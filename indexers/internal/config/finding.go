@@ -57,6 +57,7 @@ const (
 	CodeNotIndexable = "E306" // the path ends at a list or a map
 	CodeTypeMismatch = "E307" // a type that no value of the path has
 	CodeUnselectable = "E308" // a field selector over a field that the server does not select by
+	CodeNoNamespace  = "E309" // a reference without a namespace to a type that has namespaces
 
 	CodeOpenField    = "W301" // a field that the schema leaves open
 	CodeNoSchema     = "W302" // a version without a schema
@@ -69,5 +70,4 @@ const (
 	CodeTextQuantity = "W309" // quantities that are compared as text
 	CodeLackedBySome = "W310" // what some of the types lack that a pattern matches
 	CodeNoTarget     = "W311" // a reference to a type that no CRD defines
-	CodeNoNamespace  = "W312" // a reference without a namespace to a type that has namespaces
 )

@@ -90,7 +90,7 @@ type targetForm struct {
 	Resource   string              `json:"resource" doc:"The plural name of the type." hint:"write the plural name, such as issuers" pattern:"name"`
 	Kind       fixedOrFieldForm    `json:"kind" doc:"The kind, the same for all; or the path to it."`
 	Name       pathForm            `json:"name" doc:"Where the name is." required:"true" hint:"add name: with the path to the name"`
-	Namespace  targetNamespaceForm `json:"namespace" doc:"own: that of the object; none: there is none; or where it is, and the object's own where it is missing. It does not matter for types without namespaces." default:"own"`
+	Namespace  targetNamespaceForm `json:"namespace" doc:"own: the namespace of the object; none: for types without namespaces; {value: NAME}: the same for all; or the path to it, and the object's own namespace where it is missing." default:"own"`
 }
 
 // fixedOrFieldForm is a text, or the map that its fields make.
@@ -101,8 +101,10 @@ type fieldForm struct {
 	Missing string   `json:"missing" doc:"The text where there is none." empty:"true"`
 }
 
-// targetNamespaceForm is a word or a path.
-type targetNamespaceForm struct{}
+// targetNamespaceForm is a word, a path, or the map that its fields make.
+type targetNamespaceForm struct {
+	Value string `json:"value" doc:"The name of a namespace." required:"true" hint:"add value: with the name of a namespace" pattern:"label"`
+}
 
 type matchForm struct {
 	_        struct{} `oneOf:"resource|kind"`
@@ -246,12 +248,14 @@ type textForm struct {
 var textForms = map[string]textForm{
 	"name":      {nameForm, "use letters, digits, and between them . _ -, at most 253 in all"},
 	"namespace": {namespaceForm, "use lower-case letters, digits, - and, for any run of characters, *"},
+	"label":     {labelForm, "use lower-case letters, digits and between them -, at most 63 in all"},
 	"pattern":   {patternForm, "use letters, digits, - . and, for any run of characters, *"},
 }
 
 var (
 	nameForm      = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$`)
 	namespaceForm = regexp.MustCompile(`^[a-z0-9*]([a-z0-9*-]{0,61}[a-z0-9*])?$`)
+	labelForm     = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 	patternForm   = regexp.MustCompile(`^[A-Za-z0-9*]([A-Za-z0-9.*-]{0,251}[A-Za-z0-9*])?$`)
 )
 

@@ -47,7 +47,10 @@ func schemaOfType(t reflect.Type, tag reflect.StructTag) schemaMap {
 	case reflect.TypeFor[fixedOrFieldForm]():
 		return schemaMap{"oneOf": []any{schemaMap{"type": "string"}, objectSchema(reflect.TypeFor[fieldForm]())}}
 	case reflect.TypeFor[targetNamespaceForm]():
-		return schemaOfType(reflect.TypeFor[pathForm](), "") // the words are texts like paths
+		path := schemaMap{"type": "string", "pattern": `^[.$@{\[]`}
+		return schemaMap{"oneOf": []any{
+			schemaMap{"enum": []any{"own", "none"}}, path, schemaMap{"type": "array", "items": text, "minItems": 1}, objectSchema(t),
+		}}
 	case reflect.TypeFor[missingForm]():
 		return schemaMap{"oneOf": []any{schemaMap{"enum": []any{"skip", "report", "null", nil}}, objectSchema(t)}}
 	case reflect.TypeFor[transformForm]():

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/internal/builtin"
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
@@ -151,13 +152,13 @@ func TestKnownKinds(t *testing.T) {
 // TestKnownKindsTable checks the table by itself.
 func TestKnownKindsTable(t *testing.T) {
 	plurals, kinds := map[schema.GroupResource]bool{}, map[schema.GroupKind]bool{}
-	for _, k := range knownKinds {
-		gr, gk := schema.GroupResource{Group: k.group, Resource: k.plural}, schema.GroupKind{Group: k.group, Kind: k.kind}
-		if plurals[gr] || kinds[gk] || strings.ToLower(k.plural) != k.plural {
+	for _, k := range builtin.Types {
+		gr, gk := schema.GroupResource{Group: k.Group, Resource: k.Plural}, schema.GroupKind{Group: k.Group, Kind: k.Kind}
+		if plurals[gr] || kinds[gk] || strings.ToLower(k.Plural) != k.Plural {
 			t.Errorf("%s, %s is there twice or odd", gr, gk)
 		}
 		plurals[gr], kinds[gk] = true, true
-		if typ, ok := knownType(gk.WithVersion("v1")); !ok || typ.GroupResource() != gr || typ.Namespaced != k.namespaced {
+		if typ, ok := knownType(gk.WithVersion("v1")); !ok || typ.GroupResource() != gr || typ.Namespaced != k.Namespaced {
 			t.Errorf("%s: %v %+v", gk, ok, typ)
 		}
 	}

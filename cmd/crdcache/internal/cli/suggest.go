@@ -42,7 +42,10 @@ func newSuggest(streams genericiooptions.IOStreams) *cobra.Command {
 			if len(found) == 0 {
 				return err
 			}
-			text, failed := renderConfig(found, known)
+			text, warnings, failed := renderConfig(found, known)
+			for _, warning := range warnings {
+				fmt.Fprintf(streams.ErrOut, "warning: %s\n", warning)
+			}
 			if failed == nil {
 				_, failed = streams.Out.Write(text)
 			}
@@ -61,20 +64,21 @@ type servedType struct {
 	crd.Version
 }
 
-// find looks the types up in files or in the cluster. What it finds comes with all definitions that it read, and with
-// the joined errors of the others.
-func (f *suggestFlags) find(ctx context.Context, names []string, streams genericiooptions.IOStreams) ([]servedType, []*crd.Definition, error) {
-	names, err := session.SplitTypes(names)
-	if err != nil {
+// find looks the types up in files or in the cluster. It returns all types of that source, too, and the joined errors of the
+// names that it did not find.
+func (f *suggestFlags) find(
+	ctx context.Context, names []string, streams genericiooptions.IOStreams,
+) (found []servedType, known knownTypes, err error) {
+	if names, err = session.SplitTypes(names); err != nil {
 		return nil, nil, err
 	}
 	if len(f.crds) > 0 {
 		if err := f.target.RefuseAll("with --crds: give one of them"); err != nil {
 			return nil, nil, err
 		}
-		known, err := session.DefinitionsFromFiles(ctx, f.crds, streams.In)
-		found, missing := typesInFiles(names, known)
-		return found, known, errors.Join(err, missing)
+		definitions, err := session.DefinitionsFromFiles(ctx, f.crds, streams.In)
+		found, missing := typesInFiles(names, definitions)
+		return found, typesOfDefinitions(definitions), errors.Join(err, missing)
 	}
 	on, err := f.target.Target(ctx, streams)
 	if err != nil {
@@ -90,15 +94,15 @@ func (f *suggestFlags) find(ctx context.Context, names []string, streams generic
 	if err != nil {
 		return nil, nil, err
 	}
+	catalog, err := on.Catalog(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
 	found, errs := definedTypes(ctx, on, client, resources)
 	if len(resources) > len(names) && len(found) > 0 { // wildcards and categories stand for what can be done
 		errs = slices.DeleteFunc(errs, func(err error) bool { return apierrors.IsNotFound(err) })
 	}
-	known := make([]*crd.Definition, len(found))
-	for i, t := range found {
-		known[i] = t.Definition
-	}
-	return found, known, errors.Join(append([]error{missing}, errs...)...)
+	return found, typesOfCatalog(catalog), errors.Join(append([]error{missing}, errs...)...)
 }
 
 // definedTypes reads the definitions of types. What it finds comes with the errors of the others.

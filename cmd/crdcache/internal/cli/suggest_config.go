@@ -14,6 +14,7 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/indexers/references"
 )
 
 // suggestedConfig is the part of an index config that is proposed, in the order in which a person reads it.
@@ -60,21 +61,19 @@ type suggestedKey struct {
 // sortedTypes are the types of indexes for columns of whose values one asks for ranges.
 var sortedTypes = map[string]string{"integer": "int", "number": "number", "date": "time"}
 
-// renderConfig gives a config with what the CRDs say is worth looking at. known are all definitions at hand, which say
-// what types there are to refer to.
-func renderConfig(types []servedType, known []*crd.Definition) ([]byte, error) {
+// renderConfig returns a config for types, and warnings about what it lacks. known are the types that references may lead to.
+func renderConfig(types []servedType, known knownTypes) (text []byte, warnings []string, err error) {
 	var all []suggestedResource
 	taken := map[string]bool{}
 	for _, t := range types {
-		kinds := []string{}
-		for _, d := range known {
-			if d.Group == t.Group {
-				kinds = append(kinds, d.Names.Kind)
-			}
+		one, doubts := suggestResource(t, uniqueName(t.Names.Plural, taken), known)
+		all = append(all, one)
+		for _, doubt := range doubts {
+			warnings = append(warnings, t.GroupResource().String()+": "+doubt)
 		}
-		all = append(all, suggestResource(t, uniqueName(t.Names.Plural, taken), kinds))
 	}
-	return marshalConfig(all...)
+	text, err = marshalConfig(all...)
+	return text, warnings, err
 }
 
 func marshalConfig(resources ...suggestedResource) ([]byte, error) {
@@ -87,24 +86,28 @@ func marshalConfig(resources ...suggestedResource) ([]byte, error) {
 	return text, nil
 }
 
-// suggestResource gives the indexes and references of one type. Each of them stands the check that validate makes; what
-// does not in one form may do in another.
-func suggestResource(t servedType, name string, kinds []string) suggestedResource {
-	r := suggestedResource{Name: name}
+// suggestResource returns the indexes and references of one type, each in the first form that validate accepts, and warnings
+// about those that are left out.
+func suggestResource(t servedType, name string, known knownTypes) (r suggestedResource, warnings []string) {
+	r = suggestedResource{Name: name}
 	r.Match.Group, r.Match.Version, r.Match.Resource = t.Group, t.Version.Name, t.Names.Plural
+	definitions := append([]*crd.Definition{t.Definition}, known.definitions(t.GroupResource())...)
 	fits := func(with suggestedResource) bool {
 		with.Name, with.Match = r.Name, r.Match
-		return stands(with, t.Definition)
+		return stands(with, definitions)
 	}
-	names, seen := map[string]bool{cache.NamespaceIndex: true}, map[string]bool{}
+	names, seen, more := map[string]bool{cache.NamespaceIndex: true}, map[string]bool{}, false
 	add := func(candidate suggestedIndex) {
-		if len(r.Indexes) >= mostSuggestion {
+		if more {
 			return
 		}
 		for _, form := range candidate.forms() {
 			form.Name = "x"
 			if source := form.source(); seen[source] || !fits(suggestedResource{Indexes: []suggestedIndex{form}}) {
 				continue
+			}
+			if more = len(r.Indexes) >= mostSuggestion; more {
+				return
 			}
 			seen[form.source()] = true
 			form.Name = form.name(candidate.named, names)
@@ -120,43 +123,58 @@ func suggestResource(t servedType, name string, kinds []string) suggestedResourc
 		for _, candidate := range proposeFromSchema(fields) {
 			add(candidate)
 		}
-		r.References = suggestReferences(proposeReferences(t.Group, kinds, fields), fits)
+		r.References, warnings = suggestReferences(proposeReferences(t.Group, known, fields), !t.Namespaced, fits)
 	}
 	if len(r.Indexes) == 0 {
 		add(suggestedIndex{Label: "app.kubernetes.io/name", named: "label-name"})
 	}
 	add(suggestedIndex{Owner: "any", named: "owner"})
-	return r
+	if more {
+		warnings = append(warnings, fmt.Sprintf("the schema suggests more indexes than the %d that are printed; add those that you need", mostSuggestion))
+	}
+	return r, warnings
 }
 
-// suggestReferences gives those references that fit, under names of their own.
-func suggestReferences(candidates []suggestedReference, fits func(suggestedResource) bool) []suggestedReference {
-	var out []suggestedReference
-	names := map[string]bool{}
+// suggestReferences returns the references that fit, with unique names, and warnings about the others.
+func suggestReferences(
+	candidates []suggestedReference, clusterScoped bool, fits func(suggestedResource) bool,
+) (out []suggestedReference, warnings []string) {
+	names := map[string]bool{references.Owners: true}
 	for _, candidate := range candidates {
 		path := candidate.Name
 		candidate.Name = "x"
-		if len(out) < mostSuggestion && fits(suggestedResource{References: []suggestedReference{candidate}}) {
-			base, _ := referenceName(lastKey(jsonpath.MustCompile(path)))
-			if base == "" {
-				base = lastKey(jsonpath.MustCompile(path))
+		with := func(r suggestedReference) bool { return fits(suggestedResource{References: []suggestedReference{r}}) }
+		if !with(candidate) {
+			placed := candidate
+			placed.To.Namespace = "$.metadata.name"
+			if clusterScoped && candidate.To.Namespace == "" && with(placed) {
+				warnings = append(warnings, fmt.Sprintf("no reference for %s, because the schema does not say the namespace of the %v; "+
+					"add one with namespace: {value: NAME}", path, candidate.To.Kind))
 			}
-			candidate.Name = uniqueName(base, names)
-			out = append(out, candidate)
+			continue
 		}
+		if len(out) >= mostSuggestion {
+			warnings = append(warnings, fmt.Sprintf("the schema suggests more references than the %d that are printed; add those that you need", mostSuggestion))
+			break
+		}
+		base, _ := referenceName(lastKey(jsonpath.MustCompile(path)))
+		if base == "" {
+			base = lastKey(jsonpath.MustCompile(path))
+		}
+		candidate.Name = uniqueName(base, names)
+		out = append(out, candidate)
 	}
-	return out
+	return out, warnings
 }
 
-// stands reports whether validate says nothing about a resource but that the schema leaves things open. References to
-// other types are not looked at: their definitions are not here.
-func stands(r suggestedResource, d *crd.Definition) bool {
+// stands reports whether validate has no objection to a resource but that the schema leaves fields open.
+func stands(r suggestedResource, definitions []*crd.Definition) bool {
 	text, err := marshalConfig(r)
 	if err != nil {
 		return false
 	}
 	config, err := indexers.CheckSources(indexers.CheckOptions{Definitions: func([]string) ([]*crd.Definition, error) {
-		return []*crd.Definition{d}, nil
+		return definitions, nil
 	}}, indexers.Source{Data: text})
 	return err == nil && !slices.ContainsFunc(config.Warnings, func(w indexers.Diagnostic) bool {
 		return !slices.Contains([]indexers.Code{indexers.CodeOpenField, indexers.CodeNoSchema, indexers.CodeNoTarget}, w.Code)

@@ -4,7 +4,11 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/builtin"
 )
 
 // suggestedReference is a reference as a person reads it.
@@ -37,8 +41,8 @@ var referenceTypes = []struct{ suffix, kind string }{
 }
 
 // proposeReferences gives the references that a schema suggests: fields called something like issuerRef or parentRefs
-// whose name says which object is meant. kinds are those that are known of the group.
-func proposeReferences(group string, kinds []string, fields []schemaField) []suggestedReference {
+// whose name says which object is meant.
+func proposeReferences(group string, known knownTypes, fields []schemaField) []suggestedReference {
 	var all []suggestedReference
 	for _, f := range fields {
 		base, ok := referenceName(f.name)
@@ -55,7 +59,7 @@ func proposeReferences(group string, kinds []string, fields []schemaField) []sug
 		if name := object.Properties["name"]; name == nil || name.Type != "string" {
 			continue
 		}
-		if to, ok := targetOf(object, path, base, group, kinds); ok {
+		if to, ok := targetOf(object, path, base, group, known); ok {
 			all = append(all, suggestedReference{Name: f.path, Each: each, To: to})
 		}
 	}
@@ -72,13 +76,13 @@ func referenceName(name string) (string, bool) {
 	return "", strings.EqualFold(name, "ref") || strings.EqualFold(name, "refs")
 }
 
-// targetOf says what an object with a name refers to; false when nobody can tell which type that is.
-func targetOf(object *crd.Schema, path, base, group string, kinds []string) (suggestedTarget, bool) {
+// targetOf returns the target of an object with a name, or false if the schema does not say its type.
+func targetOf(object *crd.Schema, path, base, group string, types knownTypes) (suggestedTarget, bool) {
 	to := suggestedTarget{Name: path + ".name"}
 	if s := object.Properties["namespace"]; s != nil && s.Type == "string" {
 		to.Namespace = path + ".namespace"
 	}
-	known := kindNamed(base, kinds)
+	known := types.kindNamed(group, base)
 	kind := object.Properties["kind"]
 	if kind == nil || kind.Type != "string" {
 		lower := strings.ToLower(base)
@@ -105,17 +109,67 @@ func targetOf(object *crd.Schema, path, base, group string, kinds []string) (sug
 		to.APIVersion = &suggestedField{Path: path + ".apiVersion", Missing: defaultOf(s, "")}
 		return to, true
 	}
+	// Without a field for the group, all kinds that the schema allows must be of one group.
+	allowed := kindsOf(kind)
+	for _, one := range []string{group, ""} {
+		if len(allowed) > 0 && !slices.ContainsFunc(allowed, func(kind string) bool { return !types.has(one, kind) }) {
+			to.Group = one
+			return to, true
+		}
+	}
 	to.Group = group
-	return to, true
+	return to, len(allowed) == 0 && known != ""
 }
 
-// kindNamed gives the kind that a field is named after: Issuer for issuer.
-func kindNamed(base string, kinds []string) string {
-	i := slices.IndexFunc(kinds, func(kind string) bool { return strings.EqualFold(kind, base) })
-	if i < 0 {
-		return ""
+// kindsOf returns the kinds that the schema of a field allows or has as default.
+func kindsOf(s *crd.Schema) (kinds []string) {
+	for _, v := range append(slices.Clone(s.Enum), s.Default) {
+		if kind, ok := v.(string); ok && kind != "" {
+			kinds = append(kinds, kind)
+		}
 	}
-	return kinds[i]
+	return kinds
+}
+
+// knownTypes are the types that references may lead to.
+type knownTypes []*crd.Definition
+
+// typesOfDefinitions returns the types of definitions and the built-in ones.
+func typesOfDefinitions(definitions []*crd.Definition) knownTypes {
+	known := slices.Clone(definitions)
+	for _, t := range builtin.Types {
+		known = append(known, &crd.Definition{Group: t.Group, Names: crd.Names{Plural: t.Plural, Kind: t.Kind}, Namespaced: t.Namespaced})
+	}
+	return known
+}
+
+// typesOfCatalog returns the types of a server, without versions, and the built-in ones.
+func typesOfCatalog(catalog *discovery.Catalog) knownTypes {
+	var served []*crd.Definition
+	for _, r := range catalog.Resources() {
+		if r.Preferred {
+			names := crd.Names{Plural: r.GVR.Resource, Kind: r.GVK.Kind}
+			served = append(served, &crd.Definition{Group: r.GVR.Group, Names: names, Namespaced: r.Scope == discovery.Namespaced})
+		}
+	}
+	return typesOfDefinitions(served)
+}
+
+// definitions returns all types but one.
+func (t knownTypes) definitions(but schema.GroupResource) []*crd.Definition {
+	return slices.DeleteFunc(slices.Clone(t), func(d *crd.Definition) bool { return d.GroupResource() == but })
+}
+
+func (t knownTypes) has(group, kind string) bool { return t.kindNamed(group, kind) == kind }
+
+// kindNamed returns the kind of a group that a field is named after: Issuer for issuer.
+func (t knownTypes) kindNamed(group, base string) string {
+	for _, d := range t {
+		if d.Group == group && strings.EqualFold(d.Names.Kind, base) {
+			return d.Names.Kind
+		}
+	}
+	return ""
 }
 
 // defaultOf is what stands for a missing value: what the schema says, or something else unless that is empty.

@@ -1,0 +1,122 @@
+package cli_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+)
+
+// vaultCRD returns the definition of a type of the group vault.io with these properties of spec.
+func vaultCRD(plural, kind, scope, properties string) string {
+	return fmt.Sprintf(`apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %[1]s.vault.io}
+spec:
+  group: vault.io
+  scope: %[3]s
+  names: {plural: %[1]s, singular: %[5]s, kind: %[2]s}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {%[4]s}}}}}
+`, plural, kind, scope, properties, strings.ToLower(kind))
+}
+
+const textField = "{type: string}"
+
+var vaultCRDs = []string{
+	vaultCRD("issuers", "Issuer", "Namespaced", ""),
+	vaultCRD("vaults", "Vault", "Cluster", strings.Join([]string{
+		"caSecretRef: {type: object, properties: {name: " + textField + "}}",
+		"tokenSecretRef: {type: object, properties: {name: " + textField + ", namespace: " + textField + "}}",
+		"issuerRef: {type: object, properties: {name: " + textField + ", kind: " + textField + ", group: " + textField + "}}",
+		"sourceRef: {type: object, properties: {name: " + textField + ", namespace: " + textField + ", kind: {type: string, enum: [Secret, ConfigMap]}}}",
+		"otherRef: {type: object, properties: {name: " + textField + ", kind: " + textField + "}}",
+	}, ", ")),
+}
+
+// TestSuggestReferences: suggest knows the scope of all types and the kinds of the group, whether it reads files or a cluster.
+// It leaves out references that cannot be right, and says so.
+func TestSuggestReferences(t *testing.T) {
+	const references = `      references:
+        - name: issuer
+          to:
+            group:
+                path: .spec.issuerRef.group
+                missing: vault.io
+            kind:
+                path: .spec.issuerRef.kind
+                missing: Issuer
+            name: .spec.issuerRef.name
+        - name: source
+          to:
+            group: ""
+            kind:
+                path: .spec.sourceRef.kind
+            name: .spec.sourceRef.name
+            namespace: .spec.sourceRef.namespace
+        - name: tokenSecret
+          to:
+            group: ""
+            kind: Secret
+            name: .spec.tokenSecretRef.name
+            namespace: .spec.tokenSecretRef.namespace
+`
+	gvr := func(resource string) schema.GroupVersionResource {
+		return schema.GroupVersionResource{Group: "vault.io", Version: "v1", Resource: resource}
+	}
+	server := apitest.New(t,
+		apitest.Type{GVR: gvr("vaults"), Kind: "Vault", Singular: "vault"},
+		apitest.Type{GVR: gvr("issuers"), Kind: "Issuer", Singular: "issuer", Namespaced: true})
+	for _, document := range vaultCRDs {
+		definition := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &definition.Object); err != nil {
+			t.Fatal(err)
+		}
+		server.Create(t, crds, definition)
+	}
+	file := write(t, "crds.yaml", strings.Join(vaultCRDs, "---\n"))
+	for name, source := range map[string][]string{"files": {"--crds", file}, "cluster": {"-s", server.URL}} {
+		r := crdcache(t, append([]string{"suggest", "vaults"}, source...)...)
+		if r.code != exit.OK || !strings.HasSuffix(words(r.out), words(references)) {
+			t.Errorf("%s: exit code %d, stdout\n%s", name, r.code, r.out)
+		}
+		want := "warning: vaults.vault.io: no reference for .spec.caSecretRef, because the schema does not say the namespace of " +
+			"the Secret; add one with namespace: {value: NAME}\n"
+		if r.errOut != want {
+			t.Errorf("%s: stderr %q", name, r.errOut)
+		}
+		if v := crdcache(t, "validate", write(t, "s.yaml", r.out), "--crds", file); v.code != exit.OK {
+			t.Errorf("%s: the config is not valid:\n%s", name, v.errOut)
+		}
+	}
+}
+
+// TestSuggestLimit: a config that lacks indexes that the schema suggests comes with a warning.
+func TestSuggestLimit(t *testing.T) {
+	const most = 40
+	suggest := func(fields int) result {
+		var properties []string
+		for i := range fields {
+			properties = append(properties, fmt.Sprintf("f%d: {type: string, enum: [a, b]}", i))
+		}
+		file := write(t, "crds.yaml", vaultCRD("wides", "Wide", "Namespaced", strings.Join(properties, ", ")))
+		return crdcache(t, "suggest", "wides", "--crds", file)
+	}
+	if r := suggest(most - 1); r.code != exit.OK || r.errOut != "" {
+		t.Errorf("exit code %d, stderr %q", r.code, r.errOut)
+	}
+	r := suggest(most + 1)
+	want := fmt.Sprintf("warning: wides.vault.io: the schema suggests more indexes than the %d that are printed", most)
+	if r.code != exit.OK || !strings.HasPrefix(r.errOut, want) || strings.Count(r.out, "path: ") != most {
+		t.Errorf("exit code %d, stderr %q, stdout\n%s", r.code, r.errOut, r.out)
+	}
+}

@@ -41,6 +41,9 @@ type Config struct {
 	History int `json:"history,omitempty"`
 	// Page says whether there is a page for browsers.
 	Page PageConfig `json:"page,omitempty"`
+	// TokenAudiences are the audiences of the bearer tokens that are accepted; a token needs one of them. Default: those of
+	// the API server.
+	TokenAudiences []string `json:"tokenAudiences,omitempty"`
 	// Watches say how long watches last.
 	Watches WatchConfig `json:"watches,omitempty"`
 	// Limits bound what users take.

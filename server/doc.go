@@ -18,7 +18,7 @@
 //
 // # What it refuses
 //
-// Types that it does not keep (404), every verb that writes (405), requests of which the authorization and the cache read
+// Types that it does not cache (421), every verb that writes (405), requests of which the authorization and the cache read
 // something else (400), addresses of more than 128 KB (414), and users beyond their limits (429, with Retry-After).
 //
 // # Concurrency

@@ -84,7 +84,7 @@ func (l *limits) begin(user string, watch bool) (*account, error) {
 	}
 	if tokens := a.bytes.Tokens(); a.bytes.Limit() != rate.Inf && tokens < 0 {
 		wait := int(math.Ceil(-tokens / float64(a.bytes.Limit())))
-		return nil, l.refuse("bytesPerSecond", wait, "the user %q has been sent too much: no more is served for %d s", user, wait)
+		return nil, l.refuse("bytesPerSecond", wait, "the user %q has been sent too much", user)
 	}
 	if watch {
 		a.watches++
@@ -98,7 +98,8 @@ func (l *limits) begin(user string, watch bool) (*account, error) {
 // refuse counts a refusal, and makes the answer.
 func (l *limits) refuse(limit string, seconds int, format string, args ...any) error {
 	l.refused.WithLabelValues(limit).Inc()
-	return apierrors.NewTooManyRequests(fmt.Sprintf(format, args...), seconds)
+	text := fmt.Sprintf(format, args...)
+	return apierrors.NewTooManyRequests(fmt.Sprintf("crdcached: %s (limits.%s of its config): retry after %d s", text, limit, seconds), seconds)
 }
 
 // counts returns how many watches and accounts there are.

@@ -133,7 +133,9 @@ func (p *page) open(w http.ResponseWriter, r *http.Request) {
 	if len(namespaces) > 0 {
 		below = "namespaces/" + strings.Join(namespaces, ",") + "/"
 	}
-	p.handler.Admit(w) // rather than by a link, of which others could use up all that are remembered
+	if !p.handler.Admit(w, r) { // a link would use up one of the few that are remembered
+		return
+	}
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Location", below)
 	w.WriteHeader(http.StatusSeeOther)

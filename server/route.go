@@ -35,6 +35,7 @@ func refuseLong(next http.Handler) http.Handler {
 // router serves what has been authorized.
 type router struct {
 	cache   *cache
+	reviews *reviews
 	limits  *limits
 	watches *watchTimes
 	page    http.Handler // nil for none
@@ -51,6 +52,8 @@ func (h *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	path := r.URL.Path
 	switch {
+	case isReview(r):
+		h.limits.serve(w, r, user.GetName(), false, h.reviews)
 	case info.IsResourceRequest:
 		h.serveType(w, r, info, user.GetName())
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
@@ -88,10 +91,10 @@ func (h *router) serveType(w http.ResponseWriter, r *http.Request, info *apirequ
 	gr := schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
-		readapi.WriteError(w, r, apierrors.NewMethodNotSupported(gr, info.Verb))
+		readapi.WriteError(w, r, errReadOnly(gr, info.Verb))
 		return
 	case !ok && slices.Contains([]string{"proxy", "exec", "attach", "portforward"}, info.Subresource):
-		readapi.WriteError(w, r, apierrors.NewMethodNotSupported(gr, info.Subresource))
+		readapi.WriteError(w, r, errReadOnly(gr, info.Subresource))
 		return
 	case !ok || !agrees(info, asked):
 		readapi.WriteError(w, r, apierrors.NewBadRequest(fmt.Sprintf("%s is not an address that is served here", r.URL.Path)))
@@ -99,7 +102,7 @@ func (h *router) serveType(w http.ResponseWriter, r *http.Request, info *apirequ
 	}
 	kept, ok := h.cache.keeps(gr)
 	if !ok {
-		readapi.WriteError(w, r, errNotKept(gr))
+		readapi.WriteError(w, r, h.cache.errNotCached(gr))
 		return
 	}
 	measured := measuredAs(info, kept)
@@ -135,23 +138,21 @@ func measuredAs(info *apirequest.RequestInfo, kept discovery.Resource) *apireque
 	return &measured
 }
 
-// errNotKept is for types that there may be in the cluster, and not here.
-func errNotKept(gr schema.GroupResource) error {
-	err := apierrors.NewGenericServerResponse(http.StatusNotFound, "get", gr, "", "", 0, false)
-	err.ErrStatus.Message = fmt.Sprintf("crdcached does not keep %s: ask the API server", gr)
-	return err
-}
-
 // isLong reports whether a request is one that goes on: a watch, or the stream of the page.
 func isLong(r *http.Request, info *apirequest.RequestInfo) bool {
 	return info.Verb == "watch" && info.IsResourceRequest || !info.IsResourceRequest && isStream(info.Path)
 }
 
-// bodyless drops what reading needs none of: a body, and the wish for another protocol.
+// bodyless removes the parts of a request that reading does not need: the body, except of reviews, and a protocol upgrade.
 func bodyless(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body := r.Body
 		r = r.Clone(r.Context())
-		r.Body, r.ContentLength, r.TransferEncoding = http.NoBody, 0, nil
+		if isReview(r) {
+			r.Body = http.MaxBytesReader(w, body, maxReview)
+		} else {
+			r.Body, r.ContentLength, r.TransferEncoding = http.NoBody, 0, nil
+		}
 		r.Header.Del("Upgrade")
 		r.Header.Del("Connection")
 		next.ServeHTTP(w, r)

@@ -9,10 +9,13 @@ import (
 	"net/http"
 	"strings"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	genericserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/util/compatibility"
 )
@@ -50,6 +53,7 @@ func New(options *Options) (*Server, error) {
 	watches := options.Config.Watches
 	router := &router{
 		cache: s.cache, limits: limits,
+		reviews: &reviews{cache: s.cache, authorizer: s.config.Authorization.Authorizer, codecs: serializer.NewCodecFactory(newScheme())},
 		watches: &watchTimes{min: watches.Min.Duration, max: watches.Max.Duration, serving: serving},
 	}
 	if options.Config.Page.Enabled {
@@ -61,7 +65,7 @@ func New(options *Options) (*Server, error) {
 	}
 	s.config.BuildHandlerChainFunc = func(generic http.Handler, config *genericserver.Config) http.Handler {
 		router.generic = generic
-		return refuseLong(bodyless(genericserver.DefaultBuildHandlerChain(router, config)))
+		return refuseLong(explainRefusals(bodyless(genericserver.DefaultBuildHandlerChain(router, config))))
 	}
 	s.config.LongRunningFunc = isLong
 	s.config.AddReadyzChecks(s.cache.readiness())
@@ -119,6 +123,7 @@ func (o *Options) genericConfig(limits *limits) (*genericserver.Config, error) {
 	if err := o.Authorization.ApplyTo(&config.Authorization); err != nil {
 		return nil, fmt.Errorf("authorization: %w", err)
 	}
+	config.Authorization.Authorizer = reportingAuthorizer{config.Authorization.Authorizer}
 	if err := o.Audit.ApplyTo(config); err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
@@ -135,6 +140,8 @@ func (o *Options) authenticate(config *genericserver.Config) error {
 	if err != nil {
 		return err
 	}
+	config.Authentication.Authenticator = reportingAuthenticator{config.Authentication.Authenticator}
+	config.Authentication.APIAudiences = o.Config.TokenAudiences
 	config.SecureServing.ClientCA = users.whole(config.SecureServing.ClientCA)
 	config.AddReadyzChecks(users.readiness())
 	return nil
@@ -170,11 +177,13 @@ func (o *Options) delegate() {
 	}
 }
 
-// newScheme is what answers of the generic server are written with: errors.
+// newScheme returns the types that the generic server writes: errors, discovery and reviews.
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	version := schema.GroupVersion{Version: "v1"}
 	metav1.AddToGroupVersion(scheme, version)
+	utilruntime.Must(authenticationv1.AddToScheme(scheme))
+	utilruntime.Must(authorizationv1.AddToScheme(scheme))
 	scheme.AddUnversionedTypes(version, &metav1.Status{}, &metav1.APIVersions{}, &metav1.APIGroupList{}, &metav1.APIGroup{}, &metav1.APIResourceList{})
 	return scheme
 }

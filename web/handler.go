@@ -67,9 +67,9 @@ func NewHandler(source Source, options Options) (*Handler, error) {
 // another one; the last sixteen that nobody has opened are good.
 func (h *Handler) Login() string { return h.gate.Login() }
 
-// Admit lets the browser in that is answered, as the path of a Login does. It is for whoever has found out by other means that it may
-// come in.
-func (h *Handler) Admit(w http.ResponseWriter) { h.gate.Admit(w) }
+// Admit sets the cookie that lets a browser in, as the path of a Login does. It is for callers that authenticate users by other
+// means. A request for another host, or by another site, is refused: Admit answers it and returns false.
+func (h *Handler) Admit(w http.ResponseWriter, r *http.Request) bool { return h.gate.Admit(w, r) }
 
 // Close ends all streams and what the handler follows; it is not to be used any more. Calling it again does nothing.
 func (h *Handler) Close() {

@@ -20,14 +20,18 @@ var byDesign = []answers.Difference{
 		Writes: true, Path: regexp.MustCompile("^(/nope|/healthz|/version|/api|/api/v1|" + demo + "/nope)$"), Code: http.StatusMethodNotAllowed,
 	},
 	{
+		Why:    "it says in its own words that it only reads",
+		Writes: true, Path: regexp.MustCompile("^" + demo + "/environments(/[^/]+)?$"), Code: http.StatusMethodNotAllowed, Says: "crdcached only reads",
+	},
+	{
 		Why:  "of types that it does not keep it says so, whether the cluster has them or not",
 		Path: regexp.MustCompile("/v[19]/(nope(/x(/y)?)?|namespace|environment|Environments|apiservices/none|namespaces/payments/nope(/x)?)$"),
-		Code: http.StatusNotFound, Says: "crdcached does not keep",
+		Code: http.StatusMisdirectedRequest, Says: "crdcached does not cache",
 	},
 	{
 		Why:  "namespaces in a group, and a version without a name, are types that it does not keep, too",
 		Path: regexp.MustCompile("^" + demo + "/namespaces(/edge(/|/status|/namespaces/x|%2Fx/workloads)?)?$|^/apis/" + group + "//v1$"),
-		Code: http.StatusNotFound, Says: "crdcached does not keep",
+		Code: http.StatusMisdirectedRequest, Says: "crdcached does not cache",
 	},
 	{
 		Why:  "paths that could be read in two ways are refused rather than not found",

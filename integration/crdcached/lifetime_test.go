@@ -95,7 +95,7 @@ func TestTypesThatComeAndGo(t *testing.T) {
 	s := running.Start(t, "types: ['*."+late+"']\n")
 	admin := s.As(harness.Config(t))
 	path := "/apis/" + late + "/v1/widgets"
-	if got := ask(t, admin, http.MethodGet, path); got.Code != http.StatusNotFound {
+	if got := ask(t, admin, http.MethodGet, path); got.Code != http.StatusMisdirectedRequest {
 		t.Errorf("before the type is installed: %d", got.Code)
 	}
 	t.Run("installed", func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestTypesThatComeAndGo(t *testing.T) {
 		})
 	})
 	harness.Eventually(t, func(context.Context) error {
-		if got := ask(t, admin, http.MethodGet, path); got.Code != http.StatusNotFound {
+		if got := ask(t, admin, http.MethodGet, path); got.Code != http.StatusMisdirectedRequest {
 			return fmt.Errorf("once it is gone: %d", got.Code)
 		}
 		return nil

@@ -212,7 +212,7 @@ func (v *victim) guests(t *testing.T) {
 
 // paths are written so that one who checks them might read something else than one who serves them.
 func (v *victim) paths(t *testing.T) {
-	refused := []int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusMovedPermanently, http.StatusMethodNotAllowed}
+	refused := []int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusMisdirectedRequest, http.StatusMovedPermanently, http.StatusMethodNotAllowed}
 	open, closed := v.path(v.open), v.path(v.closed)
 	for _, path := range []string{
 		open + "/../../" + v.closed + "/widgets", open + "/..%2f..%2f" + v.closed + "/widgets", open + "/%2e%2e/%2e%2e/" + v.closed + "/widgets",

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/crdcache/crdcache/integration/harness"
@@ -38,11 +39,7 @@ func TestManifests(t *testing.T) {
 			}
 			checkRights(t, objects)
 			checkPods(t, objects)
-			for _, o := range objects {
-				if selector, _, _ := unstructured.NestedStringMap(o.Object, "spec", "podSelector", "matchLabels"); o.GetKind() == "NetworkPolicy" && len(selector) == 0 {
-					t.Errorf("the network policy is for all pods of the namespace")
-				}
-			}
+			checkSelectors(t, objects)
 		})
 	}
 }
@@ -100,6 +97,35 @@ func checkRights(t *testing.T, objects []*unstructured.Unstructured) {
 	}
 }
 
+// checkSelectors wants each selector to be there, and to match the pods, or the Service, of the manifests.
+func checkSelectors(t *testing.T, objects []*unstructured.Unstructured) {
+	t.Helper()
+	pods, _, _ := unstructured.NestedStringMap(ofKind(objects, "Deployment")[0].Object, "spec", "template", "metadata", "labels")
+	service := ofKind(objects, "Service")[0].GetLabels()
+	matches := []string{"spec", "selector", "matchLabels"}
+	for kind, of := range map[string]struct {
+		path   []string
+		labels map[string]string
+	}{
+		"Deployment": {matches, pods}, "PodDisruptionBudget": {matches, pods}, "Service": {matches[:2], pods},
+		"NetworkPolicy": {[]string{"spec", "podSelector", "matchLabels"}, pods}, "ServiceMonitor": {matches, service},
+	} {
+		for _, o := range ofKind(objects, kind) {
+			selector, _, err := unstructured.NestedStringMap(o.Object, of.path...)
+			if err != nil || len(selector) == 0 || !labels.SelectorFromSet(selector).Matches(labels.Set(of.labels)) {
+				t.Errorf("%s %s selects %v (%v), and the labels are %v", kind, o.GetName(), selector, err, of.labels)
+			}
+		}
+	}
+	spread, _, _ := unstructured.NestedSlice(ofKind(objects, "Deployment")[0].Object, "spec", "template", "spec", "topologySpreadConstraints")
+	for _, constraint := range spread {
+		selector, _, _ := unstructured.NestedStringMap(constraint.(map[string]any), "labelSelector", "matchLabels")
+		if len(selector) == 0 || !labels.SelectorFromSet(selector).Matches(labels.Set(pods)) {
+			t.Errorf("the pods are spread among those of %v, and theirs are %v", selector, pods)
+		}
+	}
+}
+
 // checkPods wants the pods to run as the user of the image, who can become nobody else, and to write nothing.
 func checkPods(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
@@ -112,7 +138,7 @@ func checkPods(t *testing.T, objects []*unstructured.Unstructured) {
 		t.Error("the image is not from scratch with a user of its own")
 		return
 	}
-	for _, o := range ofKind(objects, "Deployment", "StatefulSet") {
+	for _, o := range ofKind(objects, "Deployment") {
 		pod, _, _ := unstructured.NestedMap(o.Object, "spec", "template", "spec")
 		containers, _, _ := unstructured.NestedSlice(pod, "containers")
 		for _, want := range []struct {

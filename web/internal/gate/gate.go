@@ -36,14 +36,29 @@ func New(next http.Handler, hosts []string, refused func(w http.ResponseWriter, 
 // Login returns the path, with its query, that lets one browser in, once.
 func (g *Gate) Login() string { return "/login?token=" + g.tokens.Issue() }
 
-// Admit lets the browser in that is answered, as the path of a Login does.
-func (g *Gate) Admit(w http.ResponseWriter) { http.SetCookie(w, g.tokens.session()) }
+// Admit sets the cookie that lets a browser in, as the path of a Login does. It answers a request that fails the checks of Host
+// and Origin, and returns false.
+func (g *Gate) Admit(w http.ResponseWriter, r *http.Request) bool {
+	if !g.passes(w, r) {
+		return false
+	}
+	http.SetCookie(w, g.tokens.session())
+	return true
+}
+
+// passes sets the security headers and checks Host, method and Origin. It answers a request that fails.
+func (g *Gate) passes(w http.ResponseWriter, r *http.Request) bool {
+	setHeaders(w.Header())
+	status, err := g.check(r)
+	if err != nil {
+		g.refused(w, r, status, err)
+	}
+	return err == nil
+}
 
 // ServeHTTP implements http.Handler.
 func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	setHeaders(w.Header())
-	if status, err := g.check(r); err != nil {
-		g.refused(w, r, status, err)
+	if !g.passes(w, r) {
 		return
 	}
 	if r.URL.Path == "/login" {

@@ -185,7 +185,7 @@ func TestPolicy(t *testing.T) {
 func TestManySessions(t *testing.T) {
 	g := newGate()
 	w := httptest.NewRecorder()
-	g.Admit(w)
+	g.Admit(w, httptest.NewRequest("GET", "http://localhost/open", nil))
 	first := w.Result().Cookies()
 	for range 1000 {
 		ask(g, "GET", "localhost", g.Login(), nil)

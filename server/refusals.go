@@ -1,0 +1,177 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/responsewriter"
+
+	"github.com/crdcache/crdcache/readapi"
+)
+
+// ReasonNotCached is the reason in the Status of requests for a type that crdcached does not cache. The code is 421 rather than
+// 404, which controllers take for a deleted object.
+const ReasonNotCached metav1.StatusReason = "NotCached"
+
+// errNotCached returns the error for a type without a cache. It is 503 as long as the type may still belong to the config.
+func (c *cache) errNotCached(gr schema.GroupResource) error {
+	if !c.knows(gr) {
+		return errUnavailable("crdcached does not know yet whether it caches %s: retry, or ask the API server", gr)
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusMisdirectedRequest, Reason: ReasonNotCached,
+		Details: &metav1.StatusDetails{Group: gr.Group, Kind: gr.Resource},
+		Message: fmt.Sprintf("crdcached does not cache %s: ask the API server, or add the type to the config of crdcached", gr),
+	}}
+}
+
+// knows reports whether the types of the config are known as far as they can be in the group of a type.
+func (c *cache) knows(gr schema.GroupResource) bool {
+	if !c.keeper.Reconciled() {
+		return false
+	}
+	for _, unknown := range c.tracker.Snapshot().Catalog().Unknown() {
+		if unknown.GroupVersion.Group == gr.Group {
+			return false
+		}
+	}
+	return true
+}
+
+// errReadOnly returns the error for a verb or subresource that does more than reading.
+func errReadOnly(gr schema.GroupResource, verb string) error {
+	err := apierrors.NewMethodNotSupported(gr, verb)
+	err.ErrStatus.Message += ": crdcached only reads; send the request to the API server"
+	return err
+}
+
+// errUnavailable returns a 503 with Retry-After.
+func errUnavailable(format string, args ...any) error {
+	err := apierrors.NewServiceUnavailable(fmt.Sprintf(format, args...))
+	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfter}
+	return err
+}
+
+// refusal is the cause why the generic server refuses a request.
+type refusal struct {
+	// unauthenticated is set if the credentials were refused.
+	unauthenticated atomic.Bool
+	// unanswered is set if the API server did not answer who the user is, or which rights the user has.
+	unanswered atomic.Bool
+}
+
+type refusalKey struct{}
+
+// refusalOf returns the refusal of a request, which may be one of no request.
+func refusalOf(ctx context.Context) *refusal {
+	if of, ok := ctx.Value(refusalKey{}).(*refusal); ok {
+		return of
+	}
+	return &refusal{}
+}
+
+// reportingAuthenticator records refusals.
+type reportingAuthenticator struct{ authenticator.Request }
+
+// AuthenticateRequest implements authenticator.Request.
+func (a reportingAuthenticator) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
+	response, ok, err := a.Request.AuthenticateRequest(r)
+	if !ok || err != nil {
+		of := refusalOf(r.Context())
+		of.unauthenticated.Store(true)
+		of.unanswered.Store(isUnanswered(err))
+	}
+	return response, ok, err
+}
+
+// isUnanswered reports whether a TokenReview failed. Other errors are those of the credentials.
+func isUnanswered(err error) bool {
+	var many utilerrors.Aggregate
+	if errors.As(err, &many) {
+		for _, one := range many.Errors() {
+			if isUnanswered(one) {
+				return true
+			}
+		}
+		return false
+	}
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		switch code := status.Status().Code; code {
+		case 0, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
+			return true // crdcached may not ask, or not now
+		default:
+			return code >= http.StatusInternalServerError
+		}
+	}
+	var unreached *url.Error
+	return errors.As(err, &unreached) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// reportingAuthorizer records refusals.
+type reportingAuthorizer struct{ authorizer.Authorizer }
+
+// Authorize implements authorizer.Authorizer.
+func (a reportingAuthorizer) Authorize(ctx context.Context, of authorizer.Attributes) (authorizer.Decision, string, error) {
+	decision, reason, err := a.Authorizer.Authorize(ctx, of)
+	if err != nil && decision != authorizer.DecisionAllow {
+		refusalOf(ctx).unanswered.Store(true)
+	}
+	return decision, reason, err
+}
+
+// explainRefusals replaces the answers of the generic server to requests whose user or rights are not known: 503 if the API
+// server did not answer, and otherwise a 401 that names crdcached.
+func explainRefusals(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		of := &refusal{}
+		r = r.WithContext(context.WithValue(r.Context(), refusalKey{}, of))
+		next.ServeHTTP(responsewriter.WrapForHTTP1Or2(&explainingWriter{ResponseWriter: w, request: r, of: of}), r)
+	})
+}
+
+// explainingWriter writes another error than the one that the handler writes.
+type explainingWriter struct {
+	http.ResponseWriter
+	request  *http.Request
+	of       *refusal
+	replaced bool
+}
+
+// Unwrap is for http.ResponseController.
+func (w *explainingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *explainingWriter) WriteHeader(code int) {
+	var err error
+	switch {
+	case w.of.unanswered.Load() && (code == http.StatusUnauthorized || code == http.StatusInternalServerError):
+		err = errUnavailable("crdcached cannot check who the user is and what the user may read: the API server does not answer it; retry")
+	case w.of.unauthenticated.Load() && code == http.StatusUnauthorized:
+		err = apierrors.NewUnauthorized("crdcached does not accept the credentials: send a token or a client certificate that the API server accepts, and check tokenAudiences of the config of crdcached")
+	default:
+		w.ResponseWriter.WriteHeader(code)
+		return
+	}
+	w.replaced = true
+	w.Header().Del("Content-Length")
+	readapi.WriteError(w.ResponseWriter, w.request, err)
+}
+
+// Write implements http.ResponseWriter.
+func (w *explainingWriter) Write(data []byte) (int, error) {
+	if w.replaced {
+		return len(data), nil
+	}
+	return w.ResponseWriter.Write(data)
+}

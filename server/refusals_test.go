@@ -1,0 +1,141 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+)
+
+const workloadsPath = "/apis/demo.crdcache.dev/v1/workloads"
+
+// TestTypesWithoutCache: an object of a type that is not cached is never reported as absent.
+func TestTypesWithoutCache(t *testing.T) {
+	a := newAPIServer(t)
+	a.held = make(chan struct{})
+	d := start(t, a, cached("workloads.demo.crdcache.dev"))
+	for _, path := range []string{workloadsPath, "/api/v1/namespaces/default/configmaps/a"} {
+		got := d.ask("admin", http.MethodGet, path, "")
+		if got.code != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" || !strings.Contains(got.status().Message, "crdcached") {
+			t.Errorf("%s before discovery is %d, %s", path, got.code, got.body)
+		}
+	}
+	close(a.held)
+	d.awaitReady()
+	if got := d.ask("admin", http.MethodGet, workloadsPath+"?resourceVersion=0", ""); got.code != http.StatusOK {
+		t.Errorf("the cached type is %d, %s", got.code, got.body)
+	}
+	got := d.ask("admin", http.MethodGet, "/api/v1/namespaces/default/configmaps/a", "")
+	if s := got.status(); got.code != http.StatusMisdirectedRequest || s.Reason != ReasonNotCached || !strings.Contains(s.Message, "ask the API server") {
+		t.Errorf("the other type is %d, %s", got.code, got.body)
+	}
+}
+
+// TestRefusalsNameCrdcached: a refusal says that it is crdcached's, and how to go on.
+func TestRefusalsNameCrdcached(t *testing.T) {
+	d := start(t, newAPIServer(t), cached("workloads.demo.crdcache.dev"))
+	d.awaitReady()
+	for _, test := range []struct {
+		user, method string
+		code         int
+		remedy       string
+	}{
+		{"wrong", http.MethodGet, http.StatusUnauthorized, "that the API server accepts"},
+		{"admin", http.MethodPost, http.StatusMethodNotAllowed, "send the request to the API server"},
+		{"admin", http.MethodDelete, http.StatusMethodNotAllowed, "send the request to the API server"},
+	} {
+		got := d.ask(test.user, test.method, workloadsPath, "")
+		if text := got.status().Message; got.code != test.code || !strings.Contains(text, "crdcached") || !strings.Contains(text, test.remedy) {
+			t.Errorf("%s by %s is %d, %s", test.method, test.user, got.code, got.body)
+		}
+	}
+}
+
+// TestOutageIsNoRefusal: without an API server that knows users and rights the answer is 503, and not 401 or 500.
+func TestOutageIsNoRefusal(t *testing.T) {
+	a := newAPIServer(t)
+	d := start(t, a, cached("workloads.demo.crdcache.dev"))
+	d.awaitReady()
+	if got := d.ask("known", http.MethodGet, workloadsPath+"?resourceVersion=0", ""); got.code != http.StatusOK {
+		t.Fatalf("with an API server: %d, %s", got.code, got.body)
+	}
+	a.stop()
+	for _, ask := range []struct{ user, path string }{
+		{"new", workloadsPath + "?resourceVersion=0"}, {"new", "/readyz"}, {"known", "/api/v1/namespaces"}, {"", workloadsPath},
+	} {
+		got := d.ask(ask.user, http.MethodGet, ask.path, "")
+		if got.code != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" || got.status().Code != http.StatusServiceUnavailable {
+			t.Errorf("%s of %q without an API server is %d, %s", ask.path, ask.user, got.code, got.body)
+		}
+	}
+	if got := d.ask("known", http.MethodGet, workloadsPath+"?resourceVersion=0", ""); got.code != http.StatusOK {
+		t.Errorf("what the user has read before is %d, %s", got.code, got.body)
+	}
+}
+
+// TestReviews: clients learn who they are, and what they may do here.
+func TestReviews(t *testing.T) {
+	d := start(t, newAPIServer(t), cached("workloads.demo.crdcache.dev"))
+	d.awaitReady()
+	var who authenticationv1.SelfSubjectReview
+	got := d.ask("admin", http.MethodPost, userReviewPath, `{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`)
+	if err := json.Unmarshal(got.body, &who); got.code != http.StatusCreated || err != nil || who.Status.UserInfo.Username != "admin" {
+		t.Errorf("the review of the user is %d, %s", got.code, got.body)
+	}
+	for _, test := range []struct {
+		user, spec string
+		allowed    bool
+		reason     string
+	}{
+		{"admin", `"resourceAttributes":{"verb":"list","group":"demo.crdcache.dev","resource":"workloads"}`, true, ""},
+		{"admin", `"resourceAttributes":{"verb":"delete","group":"demo.crdcache.dev","resource":"workloads"}`, false, "only reads"},
+		{"admin", `"resourceAttributes":{"verb":"list","resource":"pods"}`, false, "does not cache pods"},
+		{"admin", `"nonResourceAttributes":{"verb":"get","path":"/metrics"}`, true, ""},
+	} {
+		var review authorizationv1.SelfSubjectAccessReview
+		got := d.ask(test.user, http.MethodPost, accessReviewPath, `{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{`+test.spec+`}}`)
+		err := json.Unmarshal(got.body, &review)
+		if err != nil || got.code != http.StatusCreated || review.Status.Allowed != test.allowed || !strings.Contains(review.Status.Reason, test.reason) {
+			t.Errorf("%s is %d, %s", test.spec, got.code, got.body)
+		}
+	}
+	for _, body := range []string{"", "{", `{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{}}`} {
+		if got := d.ask("admin", http.MethodPost, accessReviewPath, body); got.code != http.StatusBadRequest {
+			t.Errorf("%q is %d, %s", body, got.code, got.body)
+		}
+	}
+	if got := d.ask("nobody", http.MethodPost, userReviewPath, "{}"); got.code != http.StatusForbidden {
+		t.Errorf("a review without the right to create it is %d, %s", got.code, got.body)
+	}
+}
+
+// TestTokenAudiences: tokens have to be for the audiences of the config.
+func TestTokenAudiences(t *testing.T) {
+	a := newAPIServer(t)
+	config := cached("workloads.demo.crdcache.dev")
+	config.TokenAudiences = []string{"crdcached"}
+	d := start(t, a, config)
+	d.awaitReady()
+	if got := d.ask("admin", http.MethodGet, workloadsPath+"?resourceVersion=0", ""); got.code != http.StatusOK {
+		t.Errorf("%d, %s", got.code, got.body)
+	}
+	if diff := cmp.Diff([]string{"crdcached"}, *a.audiences.Load()); diff != "" {
+		t.Errorf("the token is reviewed for (-want +got):\n%s", diff)
+	}
+}
+
+// TestPageHosts: a page is opened only under the hosts of the config.
+func TestPageHosts(t *testing.T) {
+	config := cached("workloads.demo.crdcache.dev")
+	config.Page = PageConfig{Enabled: true, Hosts: []string{"crdcached.example"}}
+	d := start(t, newAPIServer(t), config)
+	d.awaitReady()
+	got := d.ask("admin", http.MethodGet, "/page/open", "")
+	if got.code != http.StatusMisdirectedRequest || got.header.Get("Set-Cookie") != "" {
+		t.Errorf("another host gets %d, %v", got.code, got.header)
+	}
+}

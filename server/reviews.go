@@ -1,0 +1,126 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/crdcache/crdcache/readapi"
+)
+
+// The paths of reviews, which clients create to learn who they are and what they may do. Nothing is stored.
+const (
+	accessReviewPath = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+	userReviewPath   = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+	// maxReview is the size limit of a review in bytes.
+	maxReview = 64 << 10
+)
+
+// isReview reports whether a request creates a review.
+func isReview(r *http.Request) bool {
+	return r.Method == http.MethodPost && (r.URL.Path == accessReviewPath || r.URL.Path == userReviewPath)
+}
+
+// reviews answers SelfSubjectAccessReview and SelfSubjectReview.
+type reviews struct {
+	cache      *cache
+	authorizer authorizer.UnconditionalAuthorizer
+	codecs     serializer.CodecFactory
+}
+
+// ServeHTTP implements http.Handler.
+func (v *reviews) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	answer, gv, err := v.answer(r)
+	if err != nil {
+		readapi.WriteError(w, r, err)
+		return
+	}
+	responsewriters.WriteObjectNegotiated(v.codecs, negotiation.DefaultEndpointRestrictions, gv, w, r, http.StatusCreated, answer, false)
+}
+
+func (v *reviews) answer(r *http.Request) (answer runtime.Object, gv schema.GroupVersion, err error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, gv, apierrors.NewBadRequest(fmt.Sprintf("read the review: %v", err))
+	}
+	kind := authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview")
+	if r.URL.Path == userReviewPath {
+		kind = authenticationv1.SchemeGroupVersion.WithKind("SelfSubjectReview")
+	}
+	sent, _, err := v.codecs.UniversalDeserializer().Decode(body, &kind, nil)
+	if err != nil {
+		return nil, gv, apierrors.NewBadRequest(fmt.Sprintf("decode the review: %v", err))
+	}
+	who, ok := apirequest.UserFrom(r.Context())
+	if !ok {
+		return nil, gv, apierrors.NewInternalError(fmt.Errorf("the request was not authenticated"))
+	}
+	switch review := sent.(type) {
+	case *authorizationv1.SelfSubjectAccessReview:
+		review.Status, err = v.accessOf(r.Context(), who, review.Spec)
+	case *authenticationv1.SelfSubjectReview:
+		review.Status.UserInfo = userInfo(who)
+	default:
+		err = apierrors.NewBadRequest(fmt.Sprintf("%T is not a review for %s", sent, r.URL.Path))
+	}
+	return sent, kind.GroupVersion(), err
+}
+
+// accessOf returns whether a user may do something here: crdcached serves it, and the cluster gives the right. Selectors of the
+// review are not considered: the answer is about all objects.
+func (v *reviews) accessOf(ctx context.Context, who user.Info, spec authorizationv1.SelfSubjectAccessReviewSpec) (status authorizationv1.SubjectAccessReviewStatus, err error) {
+	attributes := authorizer.AttributesRecord{User: who}
+	switch of, path := spec.ResourceAttributes, spec.NonResourceAttributes; {
+	case (of == nil) == (path == nil):
+		return status, apierrors.NewBadRequest("specify exactly one of resourceAttributes and nonResourceAttributes")
+	case of != nil:
+		gr := schema.GroupResource{Group: of.Group, Resource: of.Resource}
+		attributes = authorizer.AttributesRecord{
+			User: who, ResourceRequest: true, Verb: of.Verb, Namespace: of.Namespace, APIGroup: of.Group, APIVersion: of.Version,
+			Resource: of.Resource, Subresource: of.Subresource, Name: of.Name,
+		}
+		if _, cached := v.cache.keeps(gr); !cached {
+			status.Reason = fmt.Sprintf("crdcached does not cache %s: ask the API server", gr)
+		}
+	default:
+		attributes.Path, attributes.Verb = path.Path, path.Verb
+	}
+	if !slices.Contains([]string{"get", "list", "watch"}, attributes.Verb) {
+		status.Reason = "crdcached only reads: ask the API server"
+	}
+	if status.Reason != "" {
+		return status, nil
+	}
+	decision, reason, err := v.authorizer.Authorize(ctx, attributes)
+	status.Allowed, status.Reason = decision == authorizer.DecisionAllow, reason
+	if err != nil && !status.Allowed {
+		return status, apierrors.NewInternalError(err)
+	}
+	return status, nil
+}
+
+// userInfo returns a user in the form of a review.
+func userInfo(who user.Info) authenticationv1.UserInfo {
+	info := authenticationv1.UserInfo{Username: who.GetName(), UID: who.GetUID(), Groups: who.GetGroups()}
+	for name, values := range who.GetExtra() {
+		if info.Extra == nil {
+			info.Extra = map[string]authenticationv1.ExtraValue{}
+		}
+		info.Extra[name] = values
+	}
+	return info
+}

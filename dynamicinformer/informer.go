@@ -59,9 +59,9 @@ import (
 // Failures. An index function that fails is reported and its object left out of that index (TestFailingIndexFunction).
 // Where a transform fails, it is reported, the cache keeps what it had, and deletions are delivered all the same
 // (TestFailingTransform). A panic of a handler ends the process (TestPanicCrashesByDefault) unless utilruntime.ReallyCrash
-// is off, when that notification is skipped and the next one comes a second later (TestPanickingHandler). One of a
-// transform or an index function ends the process as well, or has the type listed again after client-go's pauses
-// (TestPanickingTransform).
+// is off, when that notification is skipped and the next one comes a second later (TestPanickingHandler). Of a transform
+// or an index function, a panic is then an error that concerns one object (TestPanickingTransform). Any other panic shows
+// as ReasonPanicked, and the type is listed again after a pause (TestPanickingRound).
 //
 // Generations. With Options.Types the informer follows its type from each coming to each going, and starts again by
 // itself (TestFollowTypeThatComesGoesAndReturns). Handlers and indexes stay, and what has ended cannot write any more

@@ -29,6 +29,8 @@ const (
 	// ReasonWatchClosed: the server accepts watches and closes them at once, again and again. The type is listed now and
 	// then instead.
 	ReasonWatchClosed = requests.ReasonWatchClosed
+	// ReasonPanicked: a function of the program panicked while a list or watch was handled. The type is listed again.
+	ReasonPanicked = requests.ReasonPanicked
 	// ReasonTypesUnknown: the source of types has not said yet which there are.
 	ReasonTypesUnknown = requests.ReasonTypesUnknown
 	// ReasonGroupUnknown: the type may exist in an API group that could not be discovered. Waiting goes on.

@@ -4,12 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/crdcache/crdcache/internal/health"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 func TestStatusInOneLine(t *testing.T) {
@@ -74,4 +80,39 @@ func fill(t *testing.T, v reflect.Value) {
 	default:
 		t.Fatalf("a %s", v.Kind())
 	}
+}
+
+// TestPanickedRoundShows checks that a type whose lists cannot be handled is degraded until a watch has lasted. The test
+// changes process-wide settings and therefore runs alone.
+func TestPanickedRoundShows(t *testing.T) {
+	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
+	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })
+	utilruntime.ReallyCrash, utilruntime.PanicHandlers = false, nil
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		var trouble atomic.Bool
+		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{
+			TweakListOptions: func(schema.GroupVersionResource, *metav1.ListOptions) {
+				if trouble.Load() {
+					panic("tweak trouble")
+				}
+			},
+		}})
+		i := ask(t, f, widgets)
+		start(t, f)
+		trouble.Store(true)
+		server.CloseClientConnections()
+		for range 10 {
+			time.Sleep(31 * time.Second)
+			synctest.Wait()
+			if s := i.Status(); s.State != StateDegraded || s.Reason != ReasonPanicked || !s.Stale || !strings.Contains(s.Message, "tweak trouble") {
+				t.Fatalf("the status is %+v", s)
+			}
+		}
+		trouble.Store(false)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if s := i.Status(); s.State != StateSynced || s.Reason != ReasonNone {
+			t.Errorf("afterwards the status is %+v", s)
+		}
+	})
 }

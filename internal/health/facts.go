@@ -117,7 +117,7 @@ func (f facts) degrades(p *part, now time.Time) bool {
 // degradesAtOnce returns whether a trouble is not expected to pass by itself.
 func degradesAtOnce(reason requests.Reason) bool {
 	switch reason {
-	case requests.ReasonForbidden, requests.ReasonVerbUnsupported, requests.ReasonConversionFailed:
+	case requests.ReasonForbidden, requests.ReasonVerbUnsupported, requests.ReasonConversionFailed, requests.ReasonPanicked:
 		return true
 	}
 	return false
@@ -167,13 +167,13 @@ func (f facts) stale(now time.Time) bool {
 // shows returns whether a running generation shows what an earlier process kept.
 func (f facts) shows() bool { return f.running && !f.synced && f.resuming }
 
-// trouble is the trouble that counts: without lists there is nothing to watch. Watches are closed at once until one has
-// lasted.
+// trouble is the trouble that counts: without lists there is nothing to watch. What ends watches soon is over when one
+// has lasted.
 func (p *part) trouble(now time.Time) trouble {
 	switch {
 	case p.list.reason != requests.ReasonNone:
 		return p.list
-	case p.watch.reason == requests.ReasonWatchClosed && !p.opened.IsZero() && reached(now, p.opened.Add(requests.ShortWatch)):
+	case requests.EndsWatches(p.watch.reason) && !p.opened.IsZero() && reached(now, p.opened.Add(requests.ShortWatch)):
 		return trouble{}
 	}
 	return p.watch
@@ -235,7 +235,7 @@ func (c complaint) String() string {
 		if !strings.Contains(text, string(c.verb)) { // as the server's own words do
 			text = string(c.verb) + " denied: " + text
 		}
-	case c.verb == requests.VerbWatch && c.err != nil:
+	case c.verb == requests.VerbWatch && c.err != nil && c.reason != requests.ReasonPanicked:
 		text = string(c.verb) + ": " + text
 	}
 	if c.part != "" {
@@ -284,7 +284,7 @@ func (f facts) deadline(now time.Time) time.Time {
 		if t := p.trouble(now); p.degradesLater(t) {
 			consider(t.since, ContactPatience)
 		}
-		if p.watch.reason == requests.ReasonWatchClosed {
+		if requests.EndsWatches(p.watch.reason) {
 			consider(p.opened, requests.ShortWatch)
 		}
 	}

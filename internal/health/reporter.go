@@ -91,8 +91,8 @@ func (r Reporter) Answer(verb requests.Verb, err error) {
 func (r Reporter) acceptLocked(p *part, verb requests.Verb, now time.Time) {
 	p.waitingSince = time.Time{}
 	p.list = trouble{}
-	// That a watch is accepted is no news where they are closed at once.
-	if verb.Watches() && p.watch.reason != requests.ReasonWatchClosed || requests.OfFactory(p.watch.reason) {
+	// That a watch is accepted is no news where each ends soon.
+	if verb.Watches() && !requests.EndsWatches(p.watch.reason) || requests.OfFactory(p.watch.reason) {
 		p.watch = trouble{}
 	}
 	if verb == requests.VerbWatch || verb == requests.VerbListMore {
@@ -146,7 +146,7 @@ func (r Reporter) failLocked(p *part, verb requests.Verb, reason requests.Reason
 // known to have failed, it has lasted: watches are not closed at once any more.
 func (r Reporter) WatchOpened() {
 	r.update(func(p *part, _ *Status, now time.Time) {
-		if p.watch.reason == requests.ReasonWatchClosed && !p.opened.IsZero() {
+		if requests.EndsWatches(p.watch.reason) && !p.opened.IsZero() {
 			p.watch = trouble{}
 		}
 		p.opened = now
@@ -211,7 +211,7 @@ func (r Reporter) Contact(initial bool) {
 		return
 	}
 	p.waitingSince, p.list = time.Time{}, trouble{}
-	if p.watch.reason != requests.ReasonWatchClosed || !p.opened.IsZero() { // initial events come with every list
+	if !requests.EndsWatches(p.watch.reason) || !p.opened.IsZero() { // initial events come with every list
 		p.watch = trouble{}
 	}
 	if initial {

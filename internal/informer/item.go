@@ -41,12 +41,13 @@ func (g *generation) listedItem(obj any) (Item, error) {
 
 // transformed is an object that has been transformed. Where parts select objects by what never changes of them, that includes
 // the transform.
-func (g *generation) transformed(obj any) (any, error) {
+func (g *generation) transformed(obj any) (next any, err error) {
+	defer store.Recover(&err)
 	if !g.informer.options.SelectsObjects {
 		return g.transform(obj)
 	}
 	uid, namespace := uidOf(obj), namespaceOf(obj)
-	next, err := g.transform(obj)
+	next, err = g.transform(obj)
 	if err == nil && (uidOf(next) != uid || namespaceOf(next) != namespace) {
 		return nil, errIdentityChanged
 	}

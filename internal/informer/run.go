@@ -144,7 +144,7 @@ func (i *Informer) reflect(ctx context.Context, g *generation, from source, resy
 	if from.target == target(g) {
 		i.reflector.Store(r)
 	}
-	i.repeat(ctx, g, r, r.ListAndWatchWithContext)
+	i.repeat(ctx, g, &rounds{Reflector: r, lw: from.lw, run: r.ListAndWatchWithContext})
 }
 
 // reflectInline is reflect for what can be watched without the reflector.
@@ -154,7 +154,7 @@ func (i *Informer) reflectInline(ctx context.Context, g *generation, w *inline, 
 	}
 	i.reflector.Store(nil)
 	r := i.newReflector(ctx, g, inlineStore{w.target, w}, inlineLister{w.lw, w}, 0)
-	i.repeat(ctx, g, r, func(ctx context.Context) error { return w.listAndWatch(ctx, r) })
+	i.repeat(ctx, g, &rounds{Reflector: r, lw: w.lw, run: func(ctx context.Context) error { return w.listAndWatch(ctx, r) }})
 }
 
 // startResyncs has handlers be told again of everything, now and then, until ctx ends. It returns what waits for that.
@@ -179,11 +179,28 @@ func (i *Informer) newReflector(ctx context.Context, g *generation, target cache
 	return r
 }
 
+// rounds are the rounds of list and watch of a reflector.
+type rounds struct {
+	*cache.Reflector
+	lw  cache.ListerWatcher
+	run func(context.Context) error
+}
+
+// PanicReporter is a ListerWatcher that is called when a round of list and watch has panicked.
+type PanicReporter interface{ Panicked(value any) }
+
+// panicked reports a panic of a round.
+func (r *rounds) panicked(_ context.Context, value any) {
+	if reporter, ok := r.lw.(PanicReporter); ok {
+		reporter.Panicked(value)
+	}
+}
+
 // repeat lists and watches, again and again, until ctx ends.
-func (i *Informer) repeat(ctx context.Context, g *generation, r *cache.Reflector, listAndWatch func(context.Context) error) {
+func (i *Informer) repeat(ctx context.Context, g *generation, r *rounds) {
 	var delays delays
 	for {
-		panicked := !g.listAndWatch(ctx, r, listAndWatch)
+		panicked := !g.listAndWatch(ctx, r)
 		if !pause(ctx, i.clock, delays.next(i, panicked)) {
 			return
 		}
@@ -206,15 +223,14 @@ func (d *delays) next(i *Informer, panicked bool) time.Duration {
 	return (*of)()
 }
 
-// listAndWatch lists and watches once. It returns false when a function of the user panicked (a transform, a key or an
-// index function, an error handler) and the process is set to survive that (utilruntime.ReallyCrash is off; it is on by
-// default). As in client-go the type is then listed again. The pause before that is client-go's also where the requests
-// have a pace of their own, which does not know of panics.
-func (g *generation) listAndWatch(ctx context.Context, r *cache.Reflector, listAndWatch func(context.Context) error) (ok bool) {
-	defer utilruntime.HandleCrashWithContext(ctx)
+// listAndWatch lists and watches once. It returns false when a function of the user panicked (a key function, an error
+// handler) and utilruntime.ReallyCrash, which is on by default, is off. As in client-go the type is then listed again,
+// after client-go's pause. Panics of transforms and index functions only concern their object (see store.Recover).
+func (g *generation) listAndWatch(ctx context.Context, r *rounds) (ok bool) {
+	defer utilruntime.HandleCrashWithContext(ctx, r.panicked)
 	// What the end of the context breaks off has not failed.
-	if err := listAndWatch(ctx); err != nil && ctx.Err() == nil {
-		g.onError(ctx, r, err)
+	if err := r.run(ctx); err != nil && ctx.Err() == nil {
+		g.onError(ctx, r.Reflector, err)
 	}
 	return true
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -171,32 +172,61 @@ func TestRunPartsTwice(t *testing.T) {
 	<-i.Stopped()
 }
 
-// TestPanickingTransform: where the process is set to survive panics, as in client-go, one in a transform costs a pause
-// and another list. The test changes process-wide settings and therefore runs alone.
+// TestPanickingTransform checks that a panic of a transform concerns one object where the process survives panics: it is
+// reported, and the others are kept at once. The test changes process-wide settings and therefore runs alone.
 func TestPanickingTransform(t *testing.T) {
+	crash := utilruntime.ReallyCrash
+	t.Cleanup(func() { utilruntime.ReallyCrash = crash })
+	utilruntime.ReallyCrash = false
+	reports := reported(t)
+	f := newIdleFeed(t, Options{})
+	f.ok(f.SetTransform(func(obj any) (any, error) {
+		if obj.(*unstructured.Unstructured).GetName() == "bad" {
+			panic("transform trouble")
+		}
+		return obj, nil
+	}))
+	f.next()
+	f.list(2, object("bad", 1), object("good", 2))
+	if got := reports(); len(got) != 1 || !strings.Contains(got[0], `object "ns/bad": transforming: panic: transform trouble`) {
+		t.Errorf("reported: %q", got)
+	}
+	expect(t, "keys", f.keys(), []string{"ns/good"})
+}
+
+// panicCounter is a ListerWatcher that counts the panics it is called for.
+type panicCounter struct {
+	*requests
+	values []any
+}
+
+func (p *panicCounter) Panicked(value any) { p.values = append(p.values, value) }
+
+// TestPanickingRound checks that a round that panics is reported to the requests, and that the next one begins after
+// client-go's pause. The test changes process-wide settings and therefore runs alone.
+func TestPanickingRound(t *testing.T) {
 	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
 	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })
 	utilruntime.ReallyCrash, utilruntime.PanicHandlers = false, nil
 	synctest.Test(t, func(t *testing.T) {
-		i := New(nil, Options{ExampleObject: &unstructured.Unstructured{}, Backoff: &wait.Backoff{Duration: time.Millisecond, Factor: 1}})
 		trouble := true
-		must := func(err error) {
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		must(i.SetTransform(func(obj any) (any, error) {
-			if trouble {
-				trouble = false
-				panic("transform trouble")
-			}
-			return obj, nil
-		}))
-		q := &requests{seen: make(chan metav1.ListOptions, 10), items: []unstructured.Unstructured{*object("a", 1)}}
+		i := New(nil, Options{
+			ExampleObject: &unstructured.Unstructured{}, Backoff: &wait.Backoff{Duration: time.Millisecond, Factor: 1},
+			KeyFunc: func(obj any) (string, error) {
+				if trouble {
+					trouble = false
+					panic("key trouble")
+				}
+				return keyFunc(obj)
+			},
+		})
+		q := &panicCounter{requests: &requests{seen: make(chan metav1.ListOptions, 10), items: []unstructured.Unstructured{*object("a", 1)}}}
 		start := time.Now()
 		ended := make(chan error, 1)
 		go func() { ended <- i.RunParts(t.Context(), nil, Part{ListerWatcher: q}) }() // ended by Stop
-		must(i.WaitForSync(t.Context()))
+		if err := i.WaitForSync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		if keys := i.GetStore().ListKeys(); len(keys) != 1 || trouble {
 			t.Errorf("the cache holds %v", keys)
 		}
@@ -204,7 +234,12 @@ func TestPanickingTransform(t *testing.T) {
 			t.Errorf("listed again after %v, client-go waits at least %v", paused, backoffFirst)
 		}
 		i.Stop()
-		must(<-ended)
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
 		<-i.Stopped()
+		if len(q.values) != 1 || q.values[0] != "key trouble" {
+			t.Errorf("reported panics: %v", q.values)
+		}
 	})
 }

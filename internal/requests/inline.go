@@ -30,6 +30,9 @@ type inlineWatcher struct {
 	resource inlineResource
 }
 
+// Panicked implements informer.PanicReporter.
+func (w *inlineWatcher) Panicked(value any) { w.requests.panicked(value) }
+
 // WatchInline passes the events of a watch to take. It asks again, after a pause, while the server cannot be reached or
 // wants to be left alone.
 func (w *inlineWatcher) WatchInline(ctx context.Context, options *metav1.ListOptions, take func(watch.Event) bool) error {

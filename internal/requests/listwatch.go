@@ -2,6 +2,7 @@ package requests
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -66,6 +67,13 @@ func (l *listWatch) record(o outcome) {
 	if e.tells {
 		l.tell(e.err)
 	}
+}
+
+// panicked records that a list or watch could not be handled.
+func (l *listWatch) panicked(value any) {
+	err := fmt.Errorf("%w: %v", errPanicked, value)
+	l.reports.Answer(VerbWatch, err)
+	l.tell(err)
 }
 
 // asked is how long the server wants to be left alone, as it answers a request.

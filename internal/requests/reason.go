@@ -40,6 +40,8 @@ const (
 	// ReasonWatchClosed: the server accepts watches and closes them at once, again and again. The type is listed now and
 	// then instead.
 	ReasonWatchClosed Reason = "WatchClosed"
+	// ReasonPanicked: a function of the program panicked while a list or watch was handled. The type is listed again.
+	ReasonPanicked Reason = "Panicked"
 	// ReasonTypesUnknown: the source of types has not said yet which there are.
 	ReasonTypesUnknown Reason = "TypesUnknown"
 	// ReasonGroupUnknown: the type may exist in an API group that could not be discovered.
@@ -69,6 +71,13 @@ const (
 
 // errWatchClosed is what is wrong with watches that are closed at once and have brought nothing.
 var errWatchClosed = errors.New("the server accepts watches and closes them at once")
+
+// errPanicked is what is wrong when a list or watch could not be handled.
+var errPanicked = errors.New("a function of the program panicked")
+
+// EndsWatches reports whether the reason ends each watch soon after it was accepted. Such a trouble is over when a watch
+// has lasted.
+func EndsWatches(r Reason) bool { return r == ReasonWatchClosed || r == ReasonPanicked }
 
 // Settles reports whether trying on is not expected to help, so that nobody should wait for it.
 func Settles(r Reason) bool {
@@ -123,6 +132,8 @@ func ReasonOf(err error) Reason {
 		return ReasonNone
 	case errors.Is(err, errWatchClosed):
 		return ReasonWatchClosed
+	case errors.Is(err, errPanicked):
+		return ReasonPanicked
 	case apierrors.IsForbidden(err):
 		return ReasonForbidden
 	case apierrors.IsUnauthorized(err):

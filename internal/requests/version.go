@@ -17,6 +17,9 @@ type reflected struct {
 	client   dynamic.Interface
 }
 
+// Panicked implements informer.PanicReporter.
+func (r *reflected) Panicked(value any) { r.requests.panicked(value) }
+
 // IsWatchListSemanticsUnSupported tells client-go whether the client has watch-lists, as fake ones have not.
 func (r *reflected) IsWatchListSemanticsUnSupported() bool {
 	return watchlist.DoesClientNotSupportWatchListSemantics(r.client)

@@ -11,7 +11,7 @@ import (
 )
 
 // AddIndexers adds index functions over present and future objects, all or none; readers see the new indexes
-// when they are complete, all at once. It fails when a name is taken.
+// when they are complete, all at once. It fails when a name is taken. If an index function panics, no index is added.
 //
 // It works in three steps: from the first on, writers compute the new values too; the second, the long one, runs
 // the index functions over what was there before, without any lock; the third builds the indexes, which keeps
@@ -34,6 +34,12 @@ func (s *Store) add(a addition, replaced ...string) error {
 	if err != nil {
 		return err
 	}
+	published := false
+	defer func() {
+		if !published { // an index function has panicked
+			s.removeThat(func(f *function) bool { return slices.Contains(added, f) })
+		}
+	}()
 	var failures Failures
 	late := make([]lateValues, 0, before.rows.len)
 	for r := range before.rows.all {
@@ -51,6 +57,7 @@ func (s *Store) add(a addition, replaced ...string) error {
 	s.publish(added, late, func(f *function) bool {
 		return slices.Contains(replaced, f.name) && slices.Contains(before.functions, f) && !slices.Contains(added, f)
 	})
+	published = true
 	failures.to(s.report)
 	return nil
 }
@@ -137,10 +144,14 @@ func (s *Store) publish(added functions, late []lateValues, replaced func(*funct
 // RemoveIndexes removes indexes by name; names that there are none of do nothing. Snapshots that were taken
 // before keep them.
 func (s *Store) RemoveIndexes(names ...string) {
+	s.removeThat(func(f *function) bool { return slices.Contains(names, f.name) })
+}
+
+func (s *Store) removeThat(gone func(*function) bool) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	next := s.current.Load().copy()
-	next.remove(func(f *function) bool { return slices.Contains(names, f.name) })
+	next.remove(gone)
 	s.current.Store(next)
 }
 

@@ -50,7 +50,8 @@ func (x *extraction) of(e Extractor, item Item) bool {
 		return x.values != nil
 	}
 	x.extractor, x.values = e, nil
-	err := o.Peek(func(json []byte) error {
+	err := o.Peek(func(json []byte) (err error) {
+		defer Recover(&err)
 		x.values = e.KeysJSON(json, nil)
 		return nil
 	})

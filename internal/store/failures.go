@@ -1,5 +1,23 @@
 package store
 
+import (
+	"fmt"
+	"runtime/debug"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+)
+
+// Recover is deferred around a function of the user that gets one object. It returns a panic as an error, where
+// utilruntime.ReallyCrash is off, so that one object never stops its type; otherwise the panic goes on.
+func Recover(err *error) {
+	if utilruntime.ReallyCrash {
+		return
+	}
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+	}
+}
+
 // Failure sums up what one index function could not index.
 type Failure struct {
 	// Key and Err are those of the first failure.

@@ -120,7 +120,7 @@ func (fs functions) evaluate(key string, item Item, object func(Item) any, failu
 		case decoded == nil:
 			decoded = object(item)
 		}
-		list, err := f.fn(decoded)
+		list, err := f.call(decoded)
 		if err != nil {
 			failures.note(f.name, key, err)
 			continue
@@ -128,6 +128,12 @@ func (fs functions) evaluate(key string, item Item, object func(Item) any, failu
 		packed = appendValues(packed, f.id, distinct(list))
 	}
 	return packed
+}
+
+// call returns the values of an object.
+func (f *function) call(object any) (values []string, err error) {
+	defer Recover(&err)
+	return f.fn(object)
 }
 
 // distinct returns a list without repetitions.

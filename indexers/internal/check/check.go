@@ -9,6 +9,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers/internal/config"
+	"github.com/crdcache/crdcache/internal/builtin"
 )
 
 // Config compares resources with the definitions of custom resources, and gives what it finds in the order of the
@@ -146,8 +147,16 @@ func (k *checking) definitions(definitions []*crd.Definition) []*crd.Definition 
 	case len(inGroup) > 0:
 		hint = fmt.Sprintf("the group has %s", strings.Join(slices.Sorted(slices.Values(inGroup)), ", "))
 	case builtIn(m.Group):
-		k.fail(config.CodeBuiltIn, at, fmt.Sprintf("%s is built into Kubernetes", schema.GroupResource{Group: m.Group, Resource: asked}), "its paths are not checked")
-		return nil
+		name := schema.GroupResource{Group: m.Group, Resource: asked}.String()
+		near, wrong := notBuiltIn(m)
+		if !wrong {
+			k.fail(config.CodeBuiltIn, at, name+" is built into Kubernetes", "its paths are not checked")
+			return nil
+		}
+		message, hint = name+" is no type of Kubernetes that can be listed and watched", "correct its name"
+		if near != "" {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		}
 	default:
 		if near := config.Nearest(m.Group, groups); near != "" {
 			at, hint = k.resource.At.Group, fmt.Sprintf("did you mean the group %q?", near)
@@ -159,6 +168,26 @@ func (k *checking) definitions(definitions []*crd.Definition) []*crd.Definition 
 		k.fail(config.CodeNoResource, at, message, hint)
 	}
 	return nil
+}
+
+// notBuiltIn reports whether a group of Kubernetes lacks the type for certain: another one has nearly the same name, or the
+// group is the core group, which nothing extends.
+func notBuiltIn(m config.Match) (near string, wrong bool) {
+	if _, ok := builtin.Find(m.Group, m.Kind, m.Resource); ok {
+		return "", false
+	}
+	var names []string
+	for _, t := range builtin.Types {
+		switch {
+		case t.Group != m.Group:
+		case m.Kind != "":
+			names = append(names, t.Kind)
+		default:
+			names = append(names, t.Plural)
+		}
+	}
+	near = config.Nearest(m.Kind+m.Resource, names)
+	return near, near != "" || m.Group == ""
 }
 
 // absent says that there is no CRD of the resource, and the way out if none is known to be nearer.

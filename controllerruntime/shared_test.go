@@ -145,7 +145,7 @@ spec:
   - name: configs
     match: {group: "", resource: configmaps}
     indexes:
-    - {name: name, path: .metadata.name}
+    - {name: title, path: .metadata.name}
     ` + besides + "\n")})
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ func compileAll(t testing.TB, list ...string) *indexers.Functions {
 
 // manyIndexes are of every form there is.
 var manyIndexes = []string{
-	"{name: name, path: .metadata.name, order: sorted}",
+	"{name: named, path: .metadata.name, order: sorted}",
 	"{name: label, label: example.com/team, missing: null}",
 	"{name: list, path: '.spec.a[*]', transform: [trim, lower], maxValues: 3}",
 	"{name: int, path: '.spec.a[*]', type: int, order: sorted}",
@@ -94,7 +94,7 @@ func TestDocumentsGiveTheSameKeys(t *testing.T) {
 		t.Errorf("stats (-decoded +document):\n%s", diff)
 	}
 	for _, s := range raw.Stats() {
-		if s.Matched == 0 || s.Matched == s.Seen && s.Index != "name" && s.Index != "label" && s.Index != "time" {
+		if s.Matched == 0 || s.Matched == s.Seen && s.Index != "named" && s.Index != "label" && s.Index != "time" {
 			t.Errorf("the objects do not try the index: %+v", s)
 		}
 	}

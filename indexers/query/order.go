@@ -169,8 +169,7 @@ var builtin = map[string]func(key string, item any) sortValue{
 	"age": ageOf,
 }
 
-// IsBuiltinOrder reports whether objects of all types can be sorted by a name, unless they have a sorted index that is
-// called so.
+// IsBuiltinOrder reports whether objects of all types can be sorted by a name. No index of a config has such a name.
 func IsBuiltinOrder(name string) bool { return builtin[name] != nil }
 
 // creation leads to the time of creation.

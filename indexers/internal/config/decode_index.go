@@ -74,8 +74,11 @@ func (d *decoding) indexName(v *yaml.Node, names map[string]string) string {
 		return ""
 	}
 	d.claim(names, "index", name, v)
-	if name == cache.NamespaceIndex {
+	switch name {
+	case cache.NamespaceIndex:
 		d.failAt(CodeTaken, v, fmt.Sprintf("%q is the name of an index that informers have already", name), "choose another name, or use that index")
+	case "name", "age":
+		d.failAt(CodeTaken, v, fmt.Sprintf("all objects can be sorted by %q", name), "choose another name")
 	}
 	return name
 }

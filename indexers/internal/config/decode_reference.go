@@ -19,6 +19,9 @@ func (d *decoding) reference(n *yaml.Node, names map[string]string) (*Reference,
 	if v := f.get("name"); v != nil {
 		if r.Name, ok = patterned[referenceForm](d, "name", v, "the name of a reference"); ok {
 			d.claim(names, "reference", r.Name, v)
+			if r.Name == OwnersName {
+				d.failAt(CodeTaken, v, fmt.Sprintf("%q is the reference of all objects to their owners", r.Name), "choose another name, or use that reference")
+			}
 		}
 	}
 	dialect := d.defaults.limits.dialect

@@ -58,6 +58,9 @@ func ownNamespace() Source {
 	return Source{Path: jsonpath.FromSegments("metadata", "namespace"), Root: true}
 }
 
+// OwnersName is the name of the reference to owners. No reference of a config has it.
+const OwnersName = "owners"
+
 // Owners is the reference that every object has: to its owners. It has the UID as another part.
 func Owners() *Reference {
 	part := func(name, field string) Part {
@@ -68,9 +71,9 @@ func Owners() *Reference {
 	namespace := Part{Name: PartNamespace, Sources: []Source{ownNamespace()}, Missing: Missing{Kind: MissingValue}}
 	uid := part(PartUID, "uid")
 	uid.Missing = Missing{Kind: MissingValue}
-	index := newReferenceIndex("owners", group, part(PartKind, "kind"), part(PartName, "name"), namespace, uid)
+	index := newReferenceIndex(OwnersName, group, part(PartKind, "kind"), part(PartName, "name"), namespace, uid)
 	index.Each = jsonpath.MustCompile(".metadata.ownerReferences[*]")
-	return &Reference{Name: "owners", Index: index}
+	return &Reference{Name: OwnersName, Index: index}
 }
 
 // newReferenceIndex makes the index of a reference. No target is left out for being one of many.

@@ -96,7 +96,7 @@ func suggestResource(t servedType, name string, known knownTypes) (r suggestedRe
 		with.Name, with.Match = r.Name, r.Match
 		return stands(with, definitions)
 	}
-	names, seen, more := map[string]bool{cache.NamespaceIndex: true}, map[string]bool{}, false
+	names, seen, more := map[string]bool{cache.NamespaceIndex: true, "name": true, "age": true}, map[string]bool{}, false
 	add := func(candidate suggestedIndex) {
 		if more {
 			return

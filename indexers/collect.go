@@ -125,6 +125,9 @@ func (c *collecting) partKeys(e element, n int) []partKey {
 			case unfit:
 				c.kind.Add(1)
 				there = true
+			case tooLong:
+				c.limit.Add(1)
+				there = true
 			case absent: // a null is as if it were not there
 			}
 		}

@@ -76,6 +76,7 @@ func TestValues(t *testing.T) {
 		{"no match is missing", "{name: i, path: .spec.a, missing: {value: none}, transform: {regex: {match: '(x)?y', group: 1}}}", spec(m{"a": "y"}), []string{"none"}, indexers.Stats{Values: 1}},
 		{"too many values", "{name: i, path: '.spec.a[*]', maxValues: 2}", spec(m{"a": []any{"a", "b", "a", "c", "d"}}), []string{"a", "b"}, indexers.Stats{Values: 2, SkippedLimit: 2}},
 		{"too long a value", "{name: i, path: '.spec.a[*]', maxValueBytes: 3}", spec(m{"a": []any{"abcd", "abc"}}), []string{"abc"}, indexers.Stats{Values: 1, SkippedLimit: 1}},
+		{"too long a value for a regular expression", "{name: i, path: '.spec.a[*]', transform: {regex: {match: '^a'}}}", spec(m{"a": []any{strings.Repeat("a", 64<<10+1), strings.Repeat("a", 64<<10)}}), []string{"a"}, indexers.Stats{Values: 1, SkippedLimit: 1}},
 		{"when holds", "{name: i, path: .spec.a, when: '@.spec.b > 1'}", spec(m{"a": "x", "b": int64(2)}), []string{"x"}, indexers.Stats{Values: 1}},
 		{"when does not hold", "{name: i, path: .spec.a, when: '@.spec.b > 1'}", spec(m{"a": "x", "b": int64(1)}), nil, indexers.Stats{SkippedWhen: 1}},
 		{"fields of one element", "{name: i, each: '.spec.a[*]', key: [{name: x, path: .x}, {name: y, path: .y}]}", spec(m{"a": []any{m{"x": "1", "y": "2"}, m{"x": "3"}, m{"x": "a/b", "y": `c\`}}}), []string{"1/2", `a\/b/c\\`}, indexers.Stats{Values: 2, SkippedMissing: 1}},

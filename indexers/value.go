@@ -115,9 +115,10 @@ func scalarOfJSON(v jsonpath.Value) scalar {
 type outcome uint8
 
 const (
-	keyed  outcome = iota
-	absent         // there is no value
-	unfit          // the value is not what the index holds
+	keyed   outcome = iota
+	absent          // there is no value
+	unfit           // the value is not what the index holds
+	tooLong         // the value is too long for a transform
 )
 
 // partKey is the key of a part, with the length of the value that it stands for, as people write it.
@@ -138,8 +139,11 @@ func keyOf(p *config.Part, s scalar, sorted bool) (partKey, outcome) {
 	if s.text == Null || p.Type == sortkey.String && s.kind != jsonpath.KindString {
 		return partKey{}, unfit
 	}
-	text, ok := p.Transformed(s.text)
-	if !ok {
+	text, ok, long := p.Transformed(s.text)
+	switch {
+	case long:
+		return partKey{}, tooLong
+	case !ok:
 		return partKey{}, absent
 	}
 	key, ok := p.Encode(text, sorted)

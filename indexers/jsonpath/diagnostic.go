@@ -31,6 +31,7 @@ const (
 	CodeLimit         Code = "E117" // the expression is too long or nested too deeply
 	CodeEmpty         Code = "E118" // nothing to compile
 	CodeInvalidUTF8   Code = "E119" // the expression is not valid UTF-8
+	CodeWork          Code = "E120" // evaluating can take far more time than reading the object
 )
 
 // The warnings.

@@ -72,7 +72,7 @@ func (t *test) holds(v any) bool {
 		s, ok := v.(string)
 		return ok && s == t.text
 	}
-	var ev evaluator
+	ev := evaluator{check: never}
 	return t.cond == nil || ev.test(node{v: v}, t.cond)
 }
 

@@ -37,8 +37,9 @@
 // a later duplicate could replace what was already found; so broken JSON gives a [*SyntaxError] and
 // no results.
 //
-// Hostile input costs time in proportion to its size, except for expressions that ask for more, such
-// as several ".." in a row. Expressions and documents have limits on their size and nesting.
+// An evaluation takes time in proportion to the size of the document and the length of the expression.
+// An expression that could take more, such as one with two ".." in a row, does not compile. Expressions
+// and documents have limits on their size and nesting. Methods with a context end early when it ends.
 //
 // # Concurrency
 //

@@ -66,6 +66,8 @@ var badPaths = []string{
 	`.a[?(length(@.b)>1)]`, `.a[?(@.b.length()>1)]`, `.a[(@.length-1)]`, `.a[?(@.b==$.c)]`, `.a[?($.c)]`, `.a[?(@.b in ['x'])]`,
 	// Limits.
 	`.a[?` + strings.Repeat("(", 100), `.a[?` + strings.Repeat("!", 100) + `@]`, strings.Repeat("[?@", 70), "." + strings.Repeat("a", 20000), ".a\xffb",
+	// Work.
+	`..a..b`, `.a..b[0]..c`, `..a[?(@..b)]`, `.a[?(@..b..c)]`, `.a[0,0].b[0,0].c[0,0].d[0,0].e[0,0].f`, `.a[0,-1,*,:][0,-1,*,:].b[0,0]`, `..a[?(@.b==@.c)]`, `..a[?(@.b[?(@.c == @.d)])]`,
 	// Positions beyond ASCII and on later lines.
 	`.größe[?(@.名="x")]`, ".spec\n\t.conditions[?(@.type=\"Ready\")]\n\t.status",
 }
@@ -77,7 +79,7 @@ var badFilters = []string{
 
 // badKubectlPaths do not compile in the kubectl dialect.
 var badKubectlPaths = []string{
-	`.a['b`, `.a['b.']`, `.a['b[x]']`, `.a['.b']`, `.a['b["c"]']`, `.a['b[?(@)]']`, `.a['b c']`, `.a['b\']`, `.a['b[0']`, `.a['$b']`,
+	`['a..b']..c`, `['a.b','a.c']['a.b','a.c']['a.b','a.c']['a.b','a.c']['a.b','a.c']`, `.a['b`, `.a['b.']`, `.a['b[x]']`, `.a['.b']`, `.a['b["c"]']`, `.a['b[?(@)]']`, `.a['b c']`, `.a['b\']`, `.a['b[0']`, `.a['$b']`,
 }
 
 func TestErrors(t *testing.T) {

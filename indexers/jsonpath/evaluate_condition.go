@@ -2,6 +2,8 @@ package jsonpath
 
 // test tells whether the condition holds for n. It is total: a comparison with a value that is not
 // there is false, whatever the operator, because there is nothing to compare.
+//
+// Once the context has ended, the result means nothing.
 func (ev *evaluator) test(n node, c *condition) bool {
 	switch c.kind {
 	case condOr:
@@ -25,6 +27,9 @@ func (ev *evaluator) test(n node, c *condition) bool {
 	}
 	return compareOperands(n, c)
 }
+
+// holds is test that is false once the context has ended.
+func (ev *evaluator) holds(n node, c *condition) bool { return ev.test(n, c) && ev.err == nil }
 
 func (ev *evaluator) exists(n node, o *op) bool {
 	n, o, ok := follow(n, o)

@@ -148,7 +148,7 @@ func TestPaths(t *testing.T) {
 		{"recursion with brackets", `..["a","b"]`, `{"b":1,"c":{"a":2,"b":3}}`, `[1,2,3]`},
 		{"recursion with an index", "..[0]", `{"a":[[1,2],3]}`, `[[1,2],1]`},
 		{"recursion with a filter", "..[?(@.a)]", `[{"a":1,"b":[{"a":2}]}]`, `[{"a":1,"b":[{"a":2}]},{"a":2}]`},
-		{"recursion twice", "..a..b", `{"a":{"a":{"b":1}}}`, `[1,1]`},
+		{"recursion in each of two filters", "[?(@..b)][?(@..c)]", `{"a":{"x":{"b":{"c":1}}}}`, `[{"b":{"c":1}}]`},
 		{"everything", "$..*", `{"b":[1,{"c":2}],"a":0}`, `[0,[1,{"c":2}],1,{"c":2},2]`},
 		{"a digit is a key", ".a.0", `{"a":{"0":"x"}}`, `["x"]`},
 		{"an empty key", `$[""]['']`, `{"":{"":1}}`, `[1]`},

@@ -1,6 +1,7 @@
 package jsonpath
 
 import (
+	"context"
 	"slices"
 	"sync"
 )
@@ -9,6 +10,10 @@ import (
 // paths over decoded objects is never.
 type evaluator struct {
 	scratch *scratch
+	ctx     context.Context // ends the evaluation early; nil if check is never
+	visited int             // the number of visited values
+	check   int             // the number from which on ctx is looked at again
+	err     error           // why the evaluation ended early
 }
 
 // scratch is what an evaluation needs beyond the stack. It belongs to one evaluation at a time.
@@ -61,7 +66,7 @@ func follow(n node, o *op) (result node, rest *op, ok bool) {
 }
 
 // walk calls yield for each result of the program o on n, in order. It returns false as soon as
-// yield does.
+// yield does, and once the context has ended. Its loops count the values that they visit.
 func (ev *evaluator) walk(n node, o *op, yield func(node) bool) bool {
 	n, o, ok := follow(n, o)
 	switch {
@@ -95,6 +100,9 @@ func (ev *evaluator) descend(n node, o *op, depth int, yield func(node) bool) bo
 	s := ev.space()
 	base := s.pushChildren(n)
 	top := len(s.stack)
+	if !ev.work(top - base) {
+		return false
+	}
 	for i := base; i < top; i++ {
 		if k := s.stack[i].kind(); (k == KindObject || k == KindArray) && !ev.descend(s.stack[i], o, depth+1, yield) {
 			return false
@@ -135,7 +143,10 @@ func (ev *evaluator) pickMembers(n node, p *pick, yield func(node) bool) bool {
 	top := len(s.stack)
 	for i := base; i < top; i++ {
 		m := s.stack[i]
-		if (p.cond == nil || ev.test(m, p.cond)) && !ev.walk(m, p.next, yield) {
+		if !ev.work(1) {
+			return false
+		}
+		if (p.cond == nil || ev.holds(m, p.cond)) && !ev.walk(m, p.next, yield) {
 			return false
 		}
 	}
@@ -149,7 +160,10 @@ func (ev *evaluator) pickElements(n node, p *pick, yield func(node) bool) bool {
 		if !ok {
 			return true
 		}
-		if (p.cond == nil || ev.test(m, p.cond)) && !ev.walk(m, p.next, yield) {
+		if !ev.work(1) {
+			return false
+		}
+		if (p.cond == nil || ev.holds(m, p.cond)) && !ev.walk(m, p.next, yield) {
 			return false
 		}
 	}
@@ -159,9 +173,12 @@ func (ev *evaluator) pickSlice(n node, p *pick, yield func(node) bool) bool {
 	s := ev.space()
 	base := len(s.stack)
 	s.pushElements(n)
+	if !ev.work(len(s.stack) - base) {
+		return false
+	}
 	first, stop, step := p.slice.bounds(len(s.stack) - base)
 	for i := first; step > 0 && i < stop || step < 0 && i > stop; i += step {
-		if !ev.walk(s.stack[base+i], p.next, yield) {
+		if !ev.work(1) || !ev.walk(s.stack[base+i], p.next, yield) {
 			return false
 		}
 	}

@@ -1,6 +1,9 @@
 package jsonpath
 
-import "strings"
+import (
+	"context"
+	"strings"
+)
 
 // Filter is a compiled condition on a value, such as
 //
@@ -22,6 +25,9 @@ func CompileFilter(expr string, options ...Option) (*Filter, error) {
 	p := newParser(expr, c)
 	cond, err := p.parseCondition()
 	if err != nil {
+		return nil, err
+	}
+	if err := p.checkFilter(cond); err != nil {
 		return nil, err
 	}
 	f := newFilter(cond, c.dialect)
@@ -88,19 +94,31 @@ func (f *Filter) Existences() [][]Step {
 // Match tells whether the condition holds for obj; see [Path.Find] for what obj can be. A comparison
 // with a value that obj does not have is false.
 func (f *Filter) Match(obj any) bool {
-	var ev evaluator
+	ev := evaluator{check: never}
 	defer ev.release()
 	return ev.test(node{v: obj}, f.cond)
+}
+
+// MatchContext is [Filter.Match] that ends early, with the cause, once the context has ended.
+func (f *Filter) MatchContext(ctx context.Context, obj any) (bool, error) {
+	ev := evaluator{ctx: ctx}
+	defer ev.release()
+	return ev.holds(node{v: obj}, f.cond), ev.err
 }
 
 // MatchJSON tells whether the condition holds for the JSON document raw, as [Filter.Match] does for
 // the decoded document. A document that is not valid JSON gives a [*SyntaxError] and false.
 func (f *Filter) MatchJSON(raw []byte) (bool, error) {
-	var ev evaluator
+	return f.MatchJSONContext(context.Background(), raw)
+}
+
+// MatchJSONContext is [Filter.MatchJSON] that ends early, with the cause, once the context has ended.
+func (f *Filter) MatchJSONContext(ctx context.Context, raw []byte) (bool, error) {
+	ev := evaluator{ctx: ctx}
 	defer ev.release()
 	t := &ev.space().tape
 	if err := t.scan(raw, &f.wanted); err != nil {
 		return false, err
 	}
-	return ev.test(node{t: t}, f.cond), nil
+	return ev.holds(node{t: t}, f.cond), ev.err
 }

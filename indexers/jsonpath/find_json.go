@@ -1,5 +1,7 @@
 package jsonpath
 
+import "context"
+
 // FindJSON calls yield for each value the path leads to in the JSON document raw, in order, until
 // yield returns false. The results are those of [Path.Find] on the decoded document.
 //
@@ -10,14 +12,19 @@ package jsonpath
 // The values refer to raw. Paths of keys, indexes and [*] allocate nothing. To look for several
 // paths use a [Set], which scans the document once.
 func (p *Path) FindJSON(raw []byte, yield func(v Value) bool) error {
-	var ev evaluator
+	return p.FindJSONContext(context.Background(), raw, yield)
+}
+
+// FindJSONContext is [Path.FindJSON] that ends early, with the cause, once the context has ended.
+func (p *Path) FindJSONContext(ctx context.Context, raw []byte, yield func(v Value) bool) error {
+	ev := evaluator{ctx: ctx}
 	defer ev.release()
 	t := &ev.space().tape
 	if err := t.scan(raw, &p.wanted); err != nil {
 		return err
 	}
 	ev.walk(node{t: t}, p.prog, func(n node) bool { return yield(n.t.value(n.i)) })
-	return nil
+	return ev.err
 }
 
 // AppendJSON appends the values the path leads to in raw; see [Path.FindJSON]. With an error dst is

@@ -36,13 +36,11 @@ func FuzzCompile(f *testing.F) {
 		checkError(t, expr, err)
 		if err == nil {
 			checkRoundTrip(t, p)
-			if !strings.Contains(expr, "..") && strings.Count(expr, ",") < 5 && len(p.Steps()) < 20 { // may be costly
-				evaluate(t, p, doc)
-			}
+			evaluate(t, p, doc)
 		}
 		filter, err := jsonpath.CompileFilter(expr, jsonpath.WithDialect(dialect))
 		checkError(t, expr, err)
-		if err == nil && strings.Count(expr, "..") < 3 {
+		if err == nil {
 			matchesAgree(t, filter, doc)
 		}
 	})

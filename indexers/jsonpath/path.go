@@ -1,6 +1,9 @@
 package jsonpath
 
-import "strings"
+import (
+	"context"
+	"strings"
+)
 
 // Path is a compiled path. It never changes and may be used from any number of goroutines.
 type Path struct {
@@ -23,6 +26,9 @@ func Compile(expr string, options ...Option) (*Path, error) {
 	p := newParser(expr, c)
 	steps, err := p.parsePath()
 	if err != nil {
+		return nil, err
+	}
+	if err := p.checkPath(steps); err != nil {
 		return nil, err
 	}
 	path := newPath(expr, steps, c.dialect, p.notes)
@@ -107,15 +113,24 @@ func (p *Path) Find(obj any, yield func(v any) bool) {
 		return
 	}
 	if p.direct == nil || !p.direct.find(obj, yield) {
-		p.evaluate(obj, yield)
+		p.evaluate(evaluator{check: never}, obj, yield)
 	}
 }
 
-// evaluate is Find by the program, which all paths have.
-func (p *Path) evaluate(obj any, yield func(v any) bool) {
-	var ev evaluator
+// FindContext is [Path.Find] that ends early, with the cause, once the context has ended.
+func (p *Path) FindContext(ctx context.Context, obj any, yield func(v any) bool) error {
+	if p.names != nil {
+		p.Find(obj, yield)
+		return nil
+	}
+	return p.evaluate(evaluator{ctx: ctx}, obj, yield)
+}
+
+// evaluate finds by the program, which all paths have.
+func (p *Path) evaluate(ev evaluator, obj any, yield func(v any) bool) error {
 	defer ev.release()
 	ev.walk(node{v: obj}, p.prog, func(n node) bool { return yield(n.v) })
+	return ev.err
 }
 
 // Append appends the values the path leads to in obj; see [Path.Find].

@@ -2,10 +2,13 @@ package jsonpath_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
 // random makes documents and paths that often meet: both use the same few keys.
@@ -95,6 +98,24 @@ func (r random) name() string {
 
 // path gives a path without a root.
 func (r random) path(steps int) string {
+	return bounded(func() string { return r.anyPath(steps) }, func(text string) error {
+		_, err := jsonpath.Compile("$" + text)
+		return err
+	})
+}
+
+// bounded makes texts until one does not fail for the work that it can take.
+func bounded(text func() string, compile func(string) error) string {
+	for {
+		one := text()
+		var e *jsonpath.Error
+		if !errors.As(compile(one), &e) || e.Code != jsonpath.CodeWork {
+			return one
+		}
+	}
+}
+
+func (r random) anyPath(steps int) string {
 	var b strings.Builder
 	many := false
 	for range steps {
@@ -189,6 +210,13 @@ func (r random) selector(depth int) string {
 }
 
 func (r random) condition(depth int) string {
+	return bounded(func() string { return r.anyCondition(depth) }, func(text string) error {
+		_, err := jsonpath.CompileFilter(text)
+		return err
+	})
+}
+
+func (r random) anyCondition(depth int) string {
 	if depth <= 0 {
 		return r.of("@", "@.a", "@.b==1", "@==@.a", `@!="x"`)
 	}

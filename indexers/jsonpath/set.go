@@ -48,7 +48,7 @@ func (s *Set) Len() int { return len(s.programs) }
 // values it leads to; a filter gives the whole document when it holds, and else nothing. What
 // [Path.FindJSON] says of checking, errors and lifetimes applies here too.
 func (s *Set) FindJSON(raw []byte, yield func(i int, v Value) bool) error {
-	var ev evaluator
+	ev := evaluator{check: never}
 	defer ev.release()
 	t := &ev.space().tape
 	if err := t.scan(raw, &s.wanted); err != nil {

@@ -51,7 +51,7 @@ func (x *execution) column(name string) (column, error) {
 		}
 		return column{name: name, of: func(_ string, item any) (cells []cell) {
 			x.work(bodyWork)
-			for _, text := range textsOf(item, path) {
+			for _, text := range textsOf(x.meter, item, path) {
 				cells = append(cells, cell{order: naturalKey(text), text: text})
 			}
 			return cells

@@ -45,7 +45,7 @@ func (c *compiler) compile(q Query) (cond, error) {
 		return labelled{q.selector, q.String(), c.meter, func() []*keyed { return c.labelStarts(q.selector) }}, nil
 	case *condition:
 		t, err := q.compile()
-		return body{newProbe(t), q.String(), c.meter}, q.at.locate(err)
+		return body{newProbe(t, c.meter), q.String(), c.meter}, q.at.locate(err)
 	case *linking:
 		linked, err := c.compileLinking(q)
 		return linked, q.at.locate(err)

@@ -1,6 +1,9 @@
 package query
 
-import "context"
+import (
+	"cmp"
+	"context"
+)
 
 // meter counts the work of one query and asks now and then whether anybody still waits for the answer. A nil meter is
 // never full. It is not safe for concurrent use.
@@ -28,6 +31,22 @@ func (m *meter) work(steps int) bool {
 		}
 	}
 	return m.err == nil
+}
+
+// context returns the context of the caller.
+func (m *meter) context() context.Context {
+	if m == nil {
+		return context.Background()
+	}
+	return m.ctx
+}
+
+// failed reports whether an evaluation has ended early with an error, and keeps the reason.
+func (m *meter) failed(err error) bool {
+	if err != nil && m != nil && m.err == nil {
+		m.err = cmp.Or(context.Cause(m.ctx), err)
+	}
+	return err != nil
 }
 
 // ended reports whether nobody waits any more, without counting.

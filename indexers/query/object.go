@@ -1,6 +1,7 @@
 package query
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -41,18 +42,20 @@ func labelsOf(item any) labels.Labels {
 	return labels.Set(nil)
 }
 
-// textsOf gives the texts, numbers and booleans that a path leads to in an item, as text.
-func textsOf(item any, path *jsonpath.Path) (texts []string) {
+// textsOf returns the texts, numbers and booleans that a path leads to in an item, as text. Once the meter's context has
+// ended, the result is incomplete.
+func textsOf(m *meter, item any, path *jsonpath.Path) (texts []string) {
+	ctx := m.context()
 	if o, ok := item.(dynamicinformer.PackedObject); ok && o.Decoded() == nil {
 		err := o.View(func(json []byte) error {
-			return path.FindJSON(json, func(v jsonpath.Value) bool {
+			return path.FindJSONContext(ctx, json, func(v jsonpath.Value) bool {
 				if text, ok := textOf(v.Any()); ok {
 					texts = append(texts, text)
 				}
 				return true
 			})
 		})
-		if err == nil {
+		if err == nil || m.failed(ctx.Err()) {
 			return texts
 		}
 		texts = nil // damaged: what is left of it
@@ -61,12 +64,13 @@ func textsOf(item any, path *jsonpath.Path) (texts []string) {
 	if u == nil {
 		return nil
 	}
-	path.Find(u.Object, func(v any) bool {
+	err := path.FindContext(ctx, u.Object, func(v any) bool {
 		if text, ok := textOf(v); ok {
 			texts = append(texts, text)
 		}
 		return true
 	})
+	m.failed(err)
 	return texts
 }
 
@@ -83,23 +87,30 @@ func textOf(v any) (string, bool) {
 	return "", false
 }
 
-// tester tells whether a condition holds for an object.
+// tester reports whether a condition holds for an object. The error is the cause of the context's end, or a
+// *jsonpath.SyntaxError.
 type tester interface {
-	Match(obj any) bool
-	MatchJSON(raw []byte) (bool, error)
+	MatchContext(ctx context.Context, obj any) (bool, error)
+	MatchJSONContext(ctx context.Context, raw []byte) (bool, error)
 }
 
 // existence holds where a path leads to something.
 type existence struct{ path *jsonpath.Path }
 
-func (e existence) Match(obj any) bool {
-	_, ok := e.path.First(obj)
-	return ok
+func (e existence) MatchContext(ctx context.Context, obj any) (found bool, err error) {
+	err = e.path.FindContext(ctx, obj, func(any) bool {
+		found = true
+		return false
+	})
+	return found, err
 }
 
-func (e existence) MatchJSON(raw []byte) (bool, error) {
-	_, ok, err := e.path.FirstJSON(raw)
-	return ok, err
+func (e existence) MatchJSONContext(ctx context.Context, raw []byte) (found bool, err error) {
+	err = e.path.FindJSONContext(ctx, raw, func(jsonpath.Value) bool {
+		found = true
+		return false
+	})
+	return found, err
 }
 
 // compileCondition reads a condition as such, or as a path. When it is neither, the error is about what it
@@ -116,39 +127,52 @@ func compileCondition(text string) (tester, error) {
 	return nil, err
 }
 
-// probe tests items, one after the other: what it needs for that is made once.
+// probe tests one item after the other. What it needs for a test is made once.
 type probe struct {
 	test  tester
+	meter *meter
 	match bool
 	read  func(json []byte) error // look
 }
 
-func newProbe(test tester) *probe {
-	p := &probe{test: test}
+func newProbe(test tester, m *meter) *probe {
+	p := &probe{test: test, meter: m}
 	p.read = p.look
 	return p
 }
 
 func (p *probe) look(json []byte) (err error) {
-	p.match, err = p.test.MatchJSON(json)
+	p.match, err = p.test.MatchJSONContext(p.meter.context(), json)
 	return err
 }
 
-// holds tests an item. One that cannot be read does not fit.
+// decoded tests a decoded object.
+func (p *probe) decoded(u *unstructured.Unstructured) bool {
+	if u == nil {
+		return false
+	}
+	match, err := p.test.MatchContext(p.meter.context(), u.Object)
+	return !p.meter.failed(err) && match
+}
+
+// holds tests an item. One that cannot be read does not fit. Once the meter's context has ended, no item fits.
 func (p *probe) holds(item any) bool {
 	o, ok := item.(dynamicinformer.PackedObject)
 	if !ok {
-		u := objectOf(item)
-		return u != nil && p.test.Match(u.Object)
+		return p.decoded(objectOf(item))
 	}
 	if u := o.Decoded(); u != nil {
-		return p.test.Match(u.Object)
+		return p.decoded(u)
 	}
 	p.match = false
-	if err := o.View(p.read); err != nil {
-		var syntax *jsonpath.SyntaxError
-		// What is kept may be valid for its decoder alone.
-		return errors.As(err, &syntax) && p.test.Match(o.Unstructured().Object)
+	err := o.View(p.read)
+	var syntax *jsonpath.SyntaxError
+	switch {
+	case err == nil:
+		return p.match
+	case errors.As(err, &syntax): // the cached JSON may be valid for its decoder alone
+		return p.decoded(o.Unstructured())
 	}
-	return p.match
+	p.meter.failed(p.meter.context().Err())
+	return false
 }

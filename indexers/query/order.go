@@ -122,7 +122,7 @@ func (c *compiler) compileTerm(text string, around bool) (term, error) {
 	}
 	t := term{name: name, descending: (directions[direction] < 0) != around}
 	if isPath(name) {
-		return t, t.ofPath()
+		return t, t.ofPath(c.meter)
 	}
 	index, err := c.schema.open(c.snapshot, name)
 	switch {
@@ -177,7 +177,7 @@ var creation = jsonpath.FromSegments("metadata", "creationTimestamp")
 
 // ageOf puts the youngest first.
 func ageOf(_ string, item any) sortValue {
-	for _, text := range textsOf(item, creation) {
+	for _, text := range textsOf(nil, item, creation) {
 		if created, err := time.Parse(time.RFC3339, text); err == nil {
 			key, ok := sortkey.Int.Key(strconv.FormatInt(-created.Unix(), 10))
 			return sortValue{key, ok}

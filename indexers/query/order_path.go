@@ -55,14 +55,14 @@ var directions = map[string]int{"asc": 1, "ascending": 1, "desc": -1, "descendin
 
 // ofPath gives what a path leads to first, in the order of the term: numbers and quantities come before times, and these
 // before other text, as in an aggregation.
-func (t *term) ofPath() error {
+func (t *term) ofPath(m *meter) error {
 	path, err := jsonpath.Compile(t.name)
 	if err != nil {
 		return &SortError{Text: t.name, Err: err}
 	}
 	t.body = true
 	t.of = func(_ string, item any) (first sortValue) {
-		for _, text := range textsOf(item, path) {
+		for _, text := range textsOf(m, item, path) {
 			if v := (sortValue{naturalKey(text), true}); !first.present || t.compare(v, first) < 0 {
 				first = v
 			}

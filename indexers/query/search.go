@@ -3,18 +3,20 @@ package query
 import (
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strings"
 
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/internal/regex"
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 )
 
 // searchedKeys looks at all values of an index: what it costs follows their number, and not that of the objects.
 func (c *compiler) searchedKeys(index access, q *comparison) ([]string, error) {
-	test, err := index.searched(q)
+	test, err := c.searched(index, q)
 	if err != nil {
 		return nil, err
 	}
@@ -36,8 +38,8 @@ func (c *compiler) searchedKeys(index access, q *comparison) ([]string, error) {
 	return keys, nil
 }
 
-// searched gives what is tested of each value.
-func (a access) searched(q *comparison) (func(value string) bool, error) {
+// searched returns the test of each value.
+func (c *compiler) searched(a access, q *comparison) (func(value string) bool, error) {
 	operand := q.values[0].parts[0]
 	if q.op == opWithin {
 		return a.within(operand)
@@ -50,14 +52,42 @@ func (a access) searched(q *comparison) (func(value string) bool, error) {
 		}
 	}
 	if q.op == opMatches {
-		expression, err := regexp.Compile(operand)
+		expression, err := regex.Compile(operand)
+		if large := (*regex.TooLargeError)(nil); errors.As(err, &large) {
+			return nil, err
+		}
 		if err != nil {
 			return nil, fmt.Errorf("this is not a regular expression: %w", err)
 		}
-		return expression.MatchString, nil
+		return func(value string) bool { return c.meter.matches(expression, value) }, nil
 	}
 	operand = a.folded(operand)
 	return func(value string) bool { return strings.Contains(value, operand) }, nil
+}
+
+// longText is the number of bytes from which on a match looks at the context in between.
+const longText = 1 << 10
+
+// matches tests a text. Once the caller's context has ended, the result means nothing.
+func (m *meter) matches(e *regexp.Regexp, text string) bool {
+	if len(text) < longText {
+		return m.work(1+len(text)/8) && e.MatchString(text)
+	}
+	return e.MatchReader(&meteredText{strings.NewReader(text), m})
+}
+
+// meteredText is a text that ends once the meter is full.
+type meteredText struct {
+	*strings.Reader
+	meter *meter
+}
+
+// ReadRune implements io.RuneReader.
+func (t *meteredText) ReadRune() (r rune, size int, err error) {
+	if !t.meter.work(1) {
+		return 0, 0, io.EOF
+	}
+	return t.Reader.ReadRune()
 }
 
 // folded gives a part of a text in the case that the index has it in. Blanks at its ends stay, which may be within the

@@ -107,7 +107,7 @@ func (d *decoding) source(f fieldMap, index *Index, dialect jsonpath.Dialect) {
 	}
 	if v := f.get("each"); v != nil {
 		if names[0] == "key" {
-			index.Each, index.EachAt = d.path(v, `"each"`, dialect)
+			index.Each, index.EachAt = d.each(v, dialect)
 			index.Unreadable = index.Each == nil
 		} else {
 			d.failAt(CodeContradict, f.keys["each"], fmt.Sprintf("%q without %q has no meaning", "each", "key"), "add key: with paths into the element, or write path: to the value itself")
@@ -291,6 +291,35 @@ func (d *decoding) unquoted(n *yaml.Node, what string) bool {
 	}
 	d.failAt(CodeWrongType, n, what+" needs quotes around it", "write '"+strings.ReplaceAll(text, "'", "''")+"'")
 	return true
+}
+
+// each reads the path to the elements. It must not have "..": elements within elements would be read many times.
+func (d *decoding) each(n *yaml.Node, dialect jsonpath.Dialect) (*jsonpath.Path, Origin) {
+	path, at := d.path(n, `"each"`, dialect)
+	if path == nil {
+		return nil, at
+	}
+	if step, ok := recursiveStep(path.Steps()); ok {
+		d.fail(Code(jsonpath.CodeWork), d.file.Within(n, step.Offset, step.End), `".." in "each" reads elements many times`,
+			"name the fields on the way to the elements")
+		return nil, at
+	}
+	return path, at
+}
+
+// recursiveStep returns the step with "..", which can be within a union.
+func recursiveStep(steps []jsonpath.Step) (jsonpath.Step, bool) {
+	for _, step := range steps {
+		if step.Recursive {
+			return step, true
+		}
+		for _, s := range step.Selectors {
+			if inner, ok := recursiveStep(s.Path); ok {
+				return inner, true
+			}
+		}
+	}
+	return jsonpath.Step{}, false
 }
 
 func (d *decoding) filter(n *yaml.Node, dialect jsonpath.Dialect) *jsonpath.Filter {

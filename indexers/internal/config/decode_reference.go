@@ -28,7 +28,7 @@ func (d *decoding) reference(n *yaml.Node, names map[string]string) (*Reference,
 	var each *jsonpath.Path
 	var eachAt Origin
 	if v := f.get("each"); v != nil {
-		each, eachAt = d.path(v, `"each"`, dialect)
+		each, eachAt = d.each(v, dialect)
 	}
 	v := f.get("to")
 	if v == nil {

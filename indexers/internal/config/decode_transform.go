@@ -9,6 +9,7 @@ import (
 
 	yaml "go.yaml.in/yaml/v3"
 
+	"github.com/crdcache/crdcache/indexers/internal/regex"
 	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
@@ -16,12 +17,14 @@ import (
 type Transform struct {
 	// Name tells it from others.
 	Name string
-	// Apply gives false when there is no value any more.
+	// Apply returns false if it leaves no value.
 	Apply func(string) (string, bool)
+	// MaxInput is the number of bytes of the longest value that Apply takes; 0 for no limit.
+	MaxInput int
 }
 
 func always(name string, f func(string) string) Transform {
-	return Transform{name, func(s string) (string, bool) { return f(s), true }}
+	return Transform{Name: name, Apply: func(s string) (string, bool) { return f(s), true }}
 }
 
 var namedTransforms = map[string]Transform{
@@ -80,7 +83,7 @@ func (d *decoding) regex(n *yaml.Node) Transform {
 	if !ok {
 		return Transform{}
 	}
-	re, err := regexp.Compile(text)
+	re, err := regex.Compile(text)
 	if err != nil {
 		d.regexError(v, text, err)
 		return Transform{}
@@ -91,7 +94,7 @@ func (d *decoding) regex(n *yaml.Node) Transform {
 			return Transform{}
 		}
 	}
-	return Transform{fmt.Sprintf("regex %d %q", group, text), func(s string) (string, bool) {
+	return Transform{Name: fmt.Sprintf("regex %d %q", group, text), MaxInput: regex.MaxInput, Apply: func(s string) (string, bool) {
 		m := re.FindStringSubmatchIndex(s)
 		if m == nil || m[2*group] < 0 {
 			return "", false
@@ -103,6 +106,10 @@ func (d *decoding) regex(n *yaml.Node) Transform {
 // regexError shows the part of the expression that is wrong.
 func (d *decoding) regexError(n *yaml.Node, text string, err error) {
 	at, message := d.file.PlaceOf(n), err.Error()
+	if large := (*regex.TooLargeError)(nil); errors.As(err, &large) {
+		d.fail(CodeRegex, at, message, "match a part of the text")
+		return
+	}
 	var e *syntax.Error
 	if errors.As(err, &e) {
 		message = e.Code.String() + ": " + e.Expr

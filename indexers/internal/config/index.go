@@ -89,15 +89,19 @@ func (p *Part) Encode(text string, sorted bool) (string, bool) {
 	return p.Type.Canonical(text)
 }
 
-// Transformed gives the value after all transforms.
-func (p *Part) Transformed(s string) (string, bool) {
-	for _, t := range p.Transforms {
-		var ok bool
+// Transformed returns the value after all transforms: ok is false if they leave none, and long is true if the value is
+// too long for one of them.
+func (p *Part) Transformed(s string) (value string, ok, long bool) {
+	for i := range p.Transforms {
+		t := &p.Transforms[i]
+		if t.MaxInput > 0 && len(s) > t.MaxInput {
+			return "", false, true
+		}
 		if s, ok = t.Apply(s); !ok {
-			return "", false
+			return "", false, false
 		}
 	}
-	return s, true
+	return s, true, false
 }
 
 // Missing says what stands for a value that an object does not have.

@@ -45,7 +45,7 @@ const (
 )
 
 // groupOf is the transform of an apiVersion to its group, which is empty for the core group.
-var groupOf = Transform{"group", func(apiVersion string) (string, bool) {
+var groupOf = Transform{Name: "group", Apply: func(apiVersion string) (string, bool) {
 	group, _, ok := strings.Cut(apiVersion, "/")
 	if !ok {
 		return "", true

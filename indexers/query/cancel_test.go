@@ -1,0 +1,73 @@
+package query_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers/query"
+)
+
+// TestWorkWithinOneObjectEnds: a query whose context ends while it looks into one large object stops there.
+func TestWorkWithinOneObjectEnds(t *testing.T) {
+	large := simple("a/w", "edge", 1, "gold")
+	var list []any
+	for range 50_000 {
+		list = append(list, m{"n": int64(1)})
+	}
+	large.Object["spec"].(m)["list"] = list
+	large.Object["spec"].(m)["class"] = strings.Repeat("ab", 50_000) // too long for the index
+	for _, mode := range []dynamicinformer.StorageMode{dynamicinformer.StorageObject, dynamicinformer.StoragePacked} {
+		f := functions(t)
+		s := newCache(t, mode, f)
+		if err := s.GetIndexer().Replace([]any{large}, "1"); err != nil {
+			t.Fatal(err)
+		}
+		querier := query.New(query.CacheSource{Informer: s}, f.Indexes()...)
+		options := query.Options{AllowScan: true}
+		for name, ask := range map[string]func(context.Context) error{
+			"where": func(ctx context.Context) error {
+				_, err := querier.Count(ctx, query.Where("@.spec.list[?(@.n==2)]"), options)
+				return err
+			},
+			"a path": func(ctx context.Context) error {
+				_, err := querier.Count(ctx, query.Not(query.Where("..none")), options)
+				return err
+			},
+			"sort": func(ctx context.Context) error {
+				_, err := querier.Query(ctx, query.All(), query.Options{SortBy: ".spec.list[*].n", AllowScan: true})
+				return err
+			},
+			"aggregate": func(ctx context.Context) error {
+				_, err := querier.Aggregate(ctx, query.All(), query.Aggregation{Measures: measures(t, "max(.spec.list[*].n)")}, options)
+				return err
+			},
+		} {
+			if err := ask(t.Context()); err != nil {
+				t.Fatalf("%v, %s: %v", mode, name, err)
+			}
+			if err := ask(&impatient{Context: t.Context(), patience: 20}); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%v, %s: %v", mode, name, err)
+			}
+		}
+	}
+}
+
+// TestRegularExpressionsAreBounded: a large program is refused, and the match of a long text ends with its context.
+func TestRegularExpressionsAreBounded(t *testing.T) {
+	querier := stock(t, someObjects()...)
+	if _, err := querier.Count(t.Context(), query.Matches("team", "(?:(?:a?b?){30}){30}"), query.Options{}); err == nil || !strings.Contains(err.Error(), "shorten repetitions") {
+		t.Error(err)
+	}
+	namespace := strings.Repeat("n", 100_000) // of an index without a limit
+	querier = stock(t, simple(namespace+"/w", "edge", 1, "gold"))
+	q := query.Matches("namespace", "n$")
+	if n, err := querier.Count(t.Context(), q, query.Options{}); n != 1 || err != nil {
+		t.Error(n, err)
+	}
+	if _, err := querier.Count(&impatient{Context: t.Context(), patience: 20}, q, query.Options{}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+}

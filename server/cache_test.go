@@ -18,7 +18,7 @@ func TestOneInformerOfDefinitions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.live.Close()
-	p, err := newPage(c, PageConfig{}, nil)
+	p, err := newPage(c, PageConfig{}, nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

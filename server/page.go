@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -28,7 +27,7 @@ const (
 	openPath   = pagePrefix + "/open"
 	// namespacesPrefix is where it shows, besides what may be listed in all namespaces, what may be in those that follow.
 	namespacesPrefix = pagePrefix + "/namespaces/"
-	// maxNamespaces is how many these may be: for each type, the right to each of them is asked for.
+	// maxNamespaces is how many these may be: for each type, the server asks for the right to each of them.
 	maxNamespaces = 16
 )
 
@@ -50,34 +49,40 @@ func isStream(path string) bool {
 	return path == prefix+"/api/stream"
 }
 
-// page shows in a browser what is kept: to each user what they may list, in all namespaces or in those that they name. Each
-// request is authorized, as those of the API are. The session of package web is asked for besides, which keeps other sites
-// from making requests of the browser's certificate.
+// page shows the cached objects in a browser: to each user the objects that they may list, in all namespaces or in those
+// that they name. Each request is authorized like a request of the API. It needs no session, so that several replicas can
+// serve one browser; the headers of browsers tell requests of other sites apart.
 type page struct {
 	cache       *cache
 	handler     *web.Handler
 	definitions *dynamicinformer.Handle
 	authorizer  authorizer.UnconditionalAuthorizer
+	rights      *rights
 	watches     *watchTimes
 }
 
-func newPage(c *cache, config PageConfig, watches *watchTimes) (*page, error) {
+// newPage returns the page of a cache. The authorizer answers requests, and reviews fills the lists of types; it has its own
+// client, so that a user of the page slows no other requests down.
+func newPage(c *cache, config PageConfig, watches *watchTimes, requests, reviews authorizer.UnconditionalAuthorizer) (*page, error) {
 	definitions, err := c.factory.Acquire(crd.GVR) // released by close
 	if err != nil {
 		return nil, err
 	}
 	source := web.Source{Title: "crdcached", Factory: c.factory, Definition: web.Definitions(definitions.Informer()), Indexes: c.indexesOf, References: c.referencesOf}
-	p := &page{cache: c, definitions: definitions, watches: watches}
-	if p.handler, err = web.NewHandler(source, web.Options{Hosts: config.Hosts, Visible: p.visible, User: userOf}); err != nil {
+	p := &page{cache: c, definitions: definitions, watches: watches, authorizer: requests}
+	options := web.Options{Hosts: config.Hosts, Visible: p.visible, Known: p.known, User: userOf, Authenticated: true}
+	if p.handler, err = web.NewHandler(source, options); err != nil {
 		definitions.Release()
 		return nil, err
 	}
+	p.rights = newRights(reviews)
 	return p, nil
 }
 
 // close ends what the page follows.
 func (p *page) close() {
 	p.handler.Close()
+	p.rights.close()
 	p.definitions.Release()
 }
 
@@ -113,7 +118,7 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.StripPrefix(prefix, p.handler).ServeHTTP(w, r)
 }
 
-// open lets a browser in, whose user may list something.
+// open leads a browser to the page of the namespaces that it names.
 func (p *page) open(w http.ResponseWriter, r *http.Request) {
 	var namespaces []string
 	for _, names := range r.URL.Query()["namespace"] {
@@ -121,11 +126,7 @@ func (p *page) open(w http.ResponseWriter, r *http.Request) {
 	}
 	slices.Sort(namespaces)
 	namespaces = slices.Compact(namespaces)
-	err := checkNamespaces(namespaces)
-	if err == nil {
-		err = p.admit(r.WithContext(context.WithValue(r.Context(), namespacesKey{}, namespaces)))
-	}
-	if err != nil {
+	if err := checkNamespaces(namespaces); err != nil {
 		readapi.WriteError(w, r, err)
 		return
 	}
@@ -133,7 +134,7 @@ func (p *page) open(w http.ResponseWriter, r *http.Request) {
 	if len(namespaces) > 0 {
 		below = "namespaces/" + strings.Join(namespaces, ",") + "/"
 	}
-	if !p.handler.Admit(w, r) { // a link would use up one of the few that are remembered
+	if !p.handler.Allow(w, r) {
 		return
 	}
 	w.Header().Set("Cache-Control", "no-store")
@@ -151,24 +152,6 @@ func checkNamespaces(names []string) error {
 		}
 	}
 	return nil
-}
-
-// admit refuses those who would see nothing.
-func (p *page) admit(r *http.Request) error {
-	types := []schema.GroupVersionResource{crd.GVR}
-	for _, k := range p.cache.keeper.Types() {
-		types = append(types, k.GVR)
-	}
-	scopes, err := p.visible(r, types)
-	if err != nil {
-		return apierrors.NewInternalError(err)
-	}
-	for _, s := range scopes {
-		if s.All || len(s.Namespaces) > 0 {
-			return nil
-		}
-	}
-	return apierrors.NewForbidden(schema.GroupResource{}, "", errors.New(scopes[len(scopes)-1].Reason))
 }
 
 // indexesOf are those of a type that is kept.

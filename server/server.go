@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/util/compatibility"
 )
@@ -57,10 +58,13 @@ func New(options *Options) (*Server, error) {
 		watches: &watchTimes{min: watches.Min.Duration, max: watches.Max.Duration, serving: serving},
 	}
 	if options.Config.Page.Enabled {
-		if s.page, err = newPage(s.cache, options.Config.Page, router.watches); err != nil {
+		reviews, err := options.reviewAuthorizer()
+		if err != nil {
 			return nil, err
 		}
-		s.page.authorizer = s.config.Authorization.Authorizer
+		if s.page, err = newPage(s.cache, options.Config.Page, router.watches, s.config.Authorization.Authorizer, reviews); err != nil {
+			return nil, err
+		}
 		router.page = s.page
 	}
 	s.config.BuildHandlerChainFunc = func(generic http.Handler, config *genericserver.Config) http.Handler {
@@ -128,6 +132,16 @@ func (o *Options) genericConfig(limits *limits) (*genericserver.Config, error) {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
 	return config, nil
+}
+
+// reviewAuthorizer returns an authorizer with a client of its own and without a memory.
+func (o *Options) reviewAuthorizer() (authorizer.Authorizer, error) {
+	options, info := *o.Authorization, genericserver.AuthorizationInfo{}
+	options.AllowCacheTTL, options.DenyCacheTTL = 0, 0
+	if err := options.ApplyTo(&info); err != nil {
+		return nil, fmt.Errorf("authorization: %w", err)
+	}
+	return info.Authorizer, nil
 }
 
 // authenticate says who is believed to be whom.

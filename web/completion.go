@@ -87,8 +87,8 @@ func (h *Handler) terms(r *http.Request, k *kept, place complete.Place) ([]propo
 		return out, nil
 	}
 	add("where(", "a condition on fields")
-	if all, err := h.seesAll(r); err != nil || !all {
-		return out, err
+	if h.needAll(r) != nil {
+		return out, nil
 	}
 	add("dangling()", "refers to something that is not there")
 	for _, reference := range k.references {

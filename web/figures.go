@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -134,8 +135,11 @@ func rowOf(k *kept, status dynamicinformer.Status, m dynamicinformer.Metrics) ro
 	return r
 }
 
-// stateWithheld is that of types of which nothing is seen.
-const stateWithheld = "Withheld"
+// stateWithheld is the state of types of which nothing is seen, and stateChecking while the rights are not known.
+const (
+	stateWithheld = "Withheld"
+	stateChecking = "Checking"
+)
 
 // rowsFor returns the rows as somebody sees them: of types of which not all objects are seen, figures of what is, and none that
 // tell of the others.
@@ -167,6 +171,10 @@ func (h *Handler) rowFor(ctx context.Context, k *kept, r *sampled) (*sampled, er
 		return r, nil
 	}
 	seen := &sampled{row: row{ID: r.ID, Group: r.Group, Version: r.Version, Resource: r.Resource, View: r.View}}
+	if k.scope.Unknown {
+		seen.State, seen.Message = stateChecking, cmp.Or(k.scope.Reason, "your rights are being checked")
+		return seen, nil
+	}
 	if k.scope.empty() {
 		seen.State, seen.Message = stateWithheld, k.scope.Reason
 		return seen, nil

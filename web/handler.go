@@ -33,6 +33,7 @@ const (
 type Handler struct {
 	source   Source
 	visible  func(r *http.Request, types []schema.GroupVersionResource) ([]Scope, error) // nil: all
+	known    func(r *http.Request, types []schema.GroupVersionResource) []Scope          // nil: visible
 	gate     *gate.Gate
 	redactor *redact.Redactor
 	feed     *feed.Feed
@@ -52,24 +53,27 @@ func NewHandler(source Source, options Options) (*Handler, error) {
 		return nil, err
 	}
 	h := &Handler{
-		source: source, visible: options.Visible, redactor: redact.New(options.ShowSecrets), feed: feed.New(), figures: newFigures(source), tables: newTables(),
+		source: source, visible: options.Visible, known: options.Known, redactor: redact.New(options.ShowSecrets), feed: feed.New(), figures: newFigures(source), tables: newTables(),
 		user: options.User, work: newShares(maxWork, maxAllWork), streams: newShares(maxStreams, maxAllStreams), closed: make(chan struct{}),
 	}
 	if h.user == nil {
 		h.user = func(*http.Request) string { return "" }
 	}
-	h.gate = gate.New(h.routes(), options.Hosts, func(w http.ResponseWriter, _ *http.Request, status int, err error) { fail(w, status, err) })
+	newGate := gate.New
+	if options.Authenticated {
+		newGate = gate.NewAuthenticated
+	}
+	h.gate = newGate(h.routes(), options.Hosts, func(w http.ResponseWriter, _ *http.Request, status int, err error) { fail(w, status, err) })
 	go h.figures.run(h.closed) // ended by Close
 	return h, nil
 }
 
 // Login returns a path, with a query, that lets one browser in, once, within an hour: "/login?token=…". Each call gives
-// another one; the last sixteen that nobody has opened are good.
+// another one; the last sixteen that nobody has opened are good. It must not be called with Options.Authenticated.
 func (h *Handler) Login() string { return h.gate.Login() }
 
-// Admit sets the cookie that lets a browser in, as the path of a Login does. It is for callers that authenticate users by other
-// means. A request for another host, or by another site, is refused: Admit answers it and returns false.
-func (h *Handler) Admit(w http.ResponseWriter, r *http.Request) bool { return h.gate.Admit(w, r) }
+// Allow reports whether the page answers a request by its Host, method and origin. It answers one that it refuses.
+func (h *Handler) Allow(w http.ResponseWriter, r *http.Request) bool { return h.gate.Allow(w, r) }
 
 // Close ends all streams and what the handler follows; it is not to be used any more. Calling it again does nothing.
 func (h *Handler) Close() {

@@ -70,10 +70,6 @@ func TestTable(t *testing.T) {
 	}
 	s.get(address("rows", "type", "routes.demo.crdcache.dev/v1", "table", found.Table, "from", "0"), http.StatusGone)
 	s.get(address("rows", "type", workloadsID, "table", found.Table, "from", "-1"), http.StatusBadRequest)
-	for range maxTables {
-		ask[tableAnswer](s, "table", "type", workloadsID)
-	}
-	s.get(address("rows", "type", workloadsID, "table", found.Table, "from", "0"), http.StatusGone)
 }
 
 func TestQueriesThatAreWrong(t *testing.T) {

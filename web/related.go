@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"errors"
 	"net/http"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -152,8 +153,10 @@ func (h *Handler) dangling(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if all, err := h.seesAll(r); err != nil || !all {
-		return danglingAnswer{References: []danglingReference{}, Unchecked: []string{"what dangles is for who sees all types in all namespaces"}}, err
+	if err := h.needAll(r); errors.Is(err, errNotAll) {
+		return danglingAnswer{References: []danglingReference{}, Unchecked: []string{err.Error()}}, nil
+	} else if err != nil {
+		return nil, err
 	}
 	graph, err := h.graph.of(r.Context(), h.source)
 	if err != nil {

@@ -216,11 +216,20 @@ func address(endpoint string, arguments ...string) string {
 	return "/api/" + endpoint + "?" + values.Encode()
 }
 
+// streamAddress is that of a stream of types, or with "changes", of these and of the changes that the other arguments select.
+func streamAddress(arguments ...string) string {
+	if i := slices.Index(arguments, "changes"); i >= 0 {
+		ask := address("", slices.Delete(slices.Clone(arguments), i, i+2)...)
+		return address("stream", "ask", ask[strings.Index(ask, "?")+1:])
+	}
+	return address("stream", arguments...)
+}
+
 // listen opens a stream and returns its events as they come: name and data.
 func (s *scene) listen(arguments ...string) <-chan [2]string {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.server.URL+address("stream", arguments...), nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.server.URL+streamAddress(arguments...), nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -38,10 +38,17 @@ type Source struct {
 type Options struct {
 	// ShowSecrets has the values of Secrets shown. Default: they never leave the process.
 	ShowSecrets bool
-	// Visible returns what the sender of a request sees of each of these types. It is called for each answer, for streams every
-	// two seconds, and by several goroutines. Who does not see all objects of all types is told nothing that would tell of the
-	// others: neither figures nor plans, and no references to or from them. Default: everybody sees everything.
+	// Visible returns the part of each type that the sender of a request may see. It is called for each answer about one type,
+	// by several goroutines, and may wait for a server. A user who may not see all objects of all types learns nothing about
+	// the others: no figures, no plans, and no references to or from them. Default: every user sees everything.
 	Visible func(r *http.Request, types []schema.GroupVersionResource) ([]Scope, error)
+	// Known returns the same for all types at once, and does not wait for a server: Scope.Unknown marks the types whose
+	// rights are not known yet. Streams call it every two seconds. Default: Visible.
+	Known func(r *http.Request, types []schema.GroupVersionResource) []Scope
+	// Authenticated says that the caller authenticates and authorizes each request itself. Then the page needs no link and
+	// no cookie, so that several replicas can serve one browser. The page still refuses requests from other sites, by the
+	// headers Host, Origin and Sec-Fetch-Site. Default: only browsers that have opened a Login are served.
+	Authenticated bool
 	// User returns who sends a request. What may be under way at once is bounded for each user by itself. Default: all are one.
 	User func(*http.Request) string
 	// Hosts are what the Host of a request may be, each a name with its port. Default: loopback addresses and localhost,

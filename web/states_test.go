@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -46,19 +47,63 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestTablesAreBounded asks for more rows than are remembered: the latest result stays whatever it has.
+// TestTablesAreBounded remembers more rows than fit, of one user and of many.
 func TestTablesAreBounded(t *testing.T) {
 	all, k := newTables(), &kept{id: "a"}
-	first, second := all.add(k, make([]string, maxKeys/2)), all.add(k, make([]string, maxKeys/2))
-	if all.get(second, k) == nil || all.get(first, k) == nil {
-		t.Error("what has room is forgotten")
+	number := 0
+	add := func(user string, keys int) *tableKeys {
+		number++
+		table := &tableKeys{user: user, typeID: k.id, id: strconv.Itoa(number), keys: make([]string, keys)}
+		all.add(table)
+		return table
 	}
-	third := all.add(k, make([]string, 1))
-	if all.get(second, k) != nil || all.get(first, k) == nil || all.get(third, k) == nil {
-		t.Error("what was looked at longest ago does not make way")
+	known := func(table *tableKeys) bool { return all.get(table.user, table.id, k) != nil }
+	first, second := add("u", maxKeys/2), add("u", maxKeys/2)
+	if !known(second) || !known(first) {
+		t.Error("a result that has room is forgotten")
 	}
-	large := all.add(k, make([]string, maxKeys+1))
-	if all.get(large, k) == nil || all.get(third, k) != nil {
-		t.Error("the latest is not the one that stays")
+	third := add("u", 1)
+	if known(second) || !known(first) || !known(third) {
+		t.Error("the result that was used longest ago does not make way")
 	}
+	large := add("u", maxKeys+1)
+	if !known(large) || known(third) {
+		t.Error("the newest is not the one that stays")
+	}
+	var small []*tableKeys
+	for range maxTables {
+		small = append(small, add("v", 1))
+	}
+	for range 10 * maxTables {
+		add("w", 1)
+	}
+	for _, table := range append(small, large) {
+		if !known(table) {
+			t.Fatal("a user takes the room of another")
+		}
+	}
+	for n := range 2 * maxAllKeys / maxKeys {
+		add("many"+strconv.Itoa(n), maxKeys)
+	}
+	sum := 0
+	for _, table := range all.mu.newest {
+		sum += len(table.keys)
+	}
+	if sum > maxAllKeys {
+		t.Errorf("all users have %d keys", sum)
+	}
+}
+
+// TestRowsWithoutMemory asks for rows of a result that is not remembered, such as behind another replica.
+func TestRowsWithoutMemory(t *testing.T) {
+	s := newScene(t, Options{})
+	query := []string{"type", workloadsID, "query", "namespace=payments", "sort", "name", "descending", "1"}
+	table := ask[tableAnswer](s, "table", query...).Table
+	s.handler.tables = newTables()
+	rows := s.get(address("rows", append(query, "table", table, "from", "0")...), http.StatusOK)
+	if !strings.Contains(rows, "payments/ledger") || strings.Contains(rows, "edge/") {
+		t.Errorf("rows are %s", rows)
+	}
+	s.handler.tables = newTables()
+	s.get(address("rows", "type", workloadsID, "table", table, "from", "0"), http.StatusGone)
 }

@@ -6,7 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -26,18 +28,28 @@ const (
 	batch = 100
 )
 
-// stream is what one browser is told as it happens: a stream of server-sent events.
+// maxInterests is how many pages may share a stream.
+const maxInterests = 16
+
+// stream sends server-sent events to one browser: how types are, and the changes in which its pages are interested.
 type stream struct {
-	h    *Handler
-	w    http.ResponseWriter
-	r    *http.Request
-	sent map[string]row // the rows that the browser has
+	h         *Handler
+	w         http.ResponseWriter
+	r         *http.Request
+	sent      map[string]row // the rows that the browser has
+	ready     chan struct{}  // receives a value when a reader has changes or states
+	interests []*interest
+}
+
+// interest says which changes one page of the browser shows.
+type interest struct {
+	only   string   // the type; empty for all
+	match  []string // words that the names of a change contain, in any order
+	reader *feed.Reader
 	// shown are the types of which something is seen, as of the last look at them, by informer and by view.
-	shown  atomic.Pointer[map[*dynamicinformer.Informer]*kept]
-	views  map[view]*kept
-	all    bool         // everything is seen
-	reader *feed.Reader // nil where no changes are asked for
-	only   string       // the type whose changes are asked for; empty for all
+	shown atomic.Pointer[map[*dynamicinformer.Informer]*kept]
+	views map[view]*kept
+	all   bool // everything is seen
 }
 
 // view is what the status of an informer names it by.
@@ -46,8 +58,9 @@ type view struct {
 	view string
 }
 
-// serveStream serves what happens until the browser goes: how types are and, with changes, what changes in objects and what
-// becomes of types: of one type, of one key, or where the names have a text.
+// serveStream serves events until the browser leaves. Each value of "ask" is an interest in changes, encoded like a query:
+// "type" and "key" select one type and one object, and "match" has words that the names contain. An empty interest selects
+// everything. Events of changes name the interest by its number.
 func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 	now, over := context.WithCancel(r.Context())
 	over() // nobody waits for a page to be closed
@@ -57,51 +70,58 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer release()
-	s := &stream{h: h, w: w, r: r, sent: map[string]row{}, only: r.FormValue("type")}
-	if r.FormValue("changes") != "" {
-		key := r.FormValue("key")
-		s.shown.Store(&map[*dynamicinformer.Informer]*kept{})
-		s.reader = h.feed.Read(func(informer *dynamicinformer.Informer, k string) bool {
-			return (key == "" || k == key) && s.sees(informer, k)
-		})
-		defer s.reader.Close()
-		if key == "" {
-			_ = s.reader.Listen(h.source.Factory) // of one that has been shut down there is nothing to hear
-		}
+	s := &stream{h: h, w: w, r: r, sent: map[string]row{}, ready: make(chan struct{}, 1)}
+	asked := r.URL.Query()["ask"]
+	if len(asked) > maxInterests {
+		fail(w, http.StatusBadRequest, fmt.Errorf("%d pages ask for one stream, which serves %d at most", len(asked), maxInterests))
+		return
+	}
+	for _, ask := range asked {
+		i := s.interest(ask)
+		defer i.reader.Close()
+		s.interests = append(s.interests, i)
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	if err := s.run(words(r.FormValue("match"))); err != nil {
+	if err := s.run(); err != nil {
 		return // the browser has gone, or is too slow
 	}
 }
 
+func (s *stream) interest(ask string) *interest {
+	values, _ := url.ParseQuery(ask) // what is malformed is missing
+	i := &interest{only: values.Get("type"), match: strings.Fields(strings.ToLower(values.Get("match")))}
+	i.shown.Store(&map[*dynamicinformer.Informer]*kept{})
+	key := values.Get("key")
+	i.reader = s.h.feed.Read(s.ready, func(informer *dynamicinformer.Informer, k string) bool {
+		return (key == "" || k == key) && i.sees(informer, k)
+	})
+	if key == "" {
+		_ = i.reader.Listen(s.h.source.Factory) // a factory that has been shut down sends nothing
+	}
+	return i
+}
+
 // sees reports whether the object of a key is seen, as of the last look at the types.
-func (s *stream) sees(informer *dynamicinformer.Informer, key string) bool {
-	k := (*s.shown.Load())[informer]
+func (i *interest) sees(informer *dynamicinformer.Informer, key string) bool {
+	k := (*i.shown.Load())[informer]
 	return k != nil && k.scope.sees(key)
 }
 
-// words are what has to be in the names of a change, in any order.
-func words(text string) []string { return strings.Fields(strings.ToLower(text)) }
-
-func (s *stream) run(match []string) error {
+func (s *stream) run() error {
 	alive := time.NewTicker(beat)
 	defer alive.Stop()
-	var ready <-chan struct{}
+	ready := s.ready
 	var pause <-chan time.Time
-	if s.reader != nil {
-		ready = s.reader.Ready()
-	}
 	fresh, err := s.types()
 	for err == nil {
 		select {
 		case <-fresh:
 			fresh, err = s.types()
 		case <-ready:
-			err = s.changes(match)
+			err = s.changes()
 			ready, pause = nil, time.After(pace)
 		case <-pause:
-			ready, pause = s.reader.Ready(), nil
+			ready, pause = s.ready, nil
 		case <-alive.C:
 			err = s.send("beat", struct{}{})
 		case <-s.h.closed:
@@ -150,98 +170,104 @@ func (s *stream) types() (<-chan struct{}, error) {
 		}
 	}
 	s.sent = now
-	s.follow(all)
+	for _, i := range s.interests {
+		i.follow(all)
+	}
 	return fresh, s.send("types", event)
 }
 
-// follow has the reader hear of informers that are new, and of none of which nothing is seen.
-func (s *stream) follow(all []*kept) {
-	if s.reader == nil {
-		return
-	}
+// follow subscribes the reader to new informers, except those of which nothing is seen.
+func (i *interest) follow(all []*kept) {
 	shown := map[*dynamicinformer.Informer]*kept{}
-	s.views, s.all = map[view]*kept{}, true
+	i.views, i.all = map[view]*kept{}, true
 	for _, k := range all {
-		s.all = s.all && k.scope.All
-		if s.only != "" && s.only != k.id || k.scope.empty() || shown[k.informer] != nil {
+		i.all = i.all && k.scope.All
+		if i.only != "" && i.only != k.id || k.scope.empty() || shown[k.informer] != nil {
 			continue
 		}
 		shown[k.informer] = k
-		s.views[view{k.informer.GVR(), k.informer.Status().View}] = k
+		i.views[view{k.informer.GVR(), k.informer.Status().View}] = k
 	}
-	s.shown.Store(&shown)
+	i.shown.Store(&shown)
 	for informer := range shown {
-		_ = s.reader.Follow(informer) // of one that has stopped there is nothing to hear
+		_ = i.reader.Follow(informer) // one that has stopped sends nothing
 	}
 }
 
 // changesEvent tells of changes.
 type changesEvent struct {
+	// Ask is the number of the interest.
+	Ask     int      `json:"ask"`
 	Changes []change `json:"changes"`
 	// Skipped is how many more there were that came too fast.
 	Skipped int `json:"skipped,omitempty"`
 }
 
-func (s *stream) changes(match []string) error {
-	event := changesEvent{Changes: []change{}}
-	s.addStates(&event, match)
-	s.addChanges(&event, match)
-	if len(event.Changes) == 0 && event.Skipped == 0 {
-		return nil
+func (s *stream) changes() error {
+	for number, i := range s.interests {
+		event := changesEvent{Ask: number, Changes: []change{}}
+		i.addStates(&event)
+		i.addChanges(&event, s.h)
+		if len(event.Changes) == 0 && event.Skipped == 0 {
+			continue
+		}
+		slices.SortStableFunc(event.Changes, func(a, b change) int { return cmp.Compare(a.Time, b.Time) })
+		if err := s.send("changes", event); err != nil {
+			return err
+		}
 	}
-	slices.SortStableFunc(event.Changes, func(a, b change) int { return cmp.Compare(a.Time, b.Time) })
-	return s.send("changes", event)
+	return nil
 }
 
-// addStates adds what has become of types, as many as there may be of changes besides.
-func (s *stream) addStates(event *changesEvent, match []string) {
-	taken, skipped := s.reader.TakeStates()
-	if s.all {
+// addStates adds the changes of types, as many as there may be changes of objects besides.
+func (i *interest) addStates(event *changesEvent) {
+	taken, skipped := i.reader.TakeStates()
+	if i.all {
 		event.Skipped += skipped
 	}
 	added := 0
 	for _, state := range taken {
-		id, seen := s.idOf(state)
-		if !seen || s.only != "" && s.only != id || !fits(strings.ToLower(id+" "+state.Op), match) {
+		id, seen := i.idOf(state)
+		if !seen || i.only != "" && i.only != id || !fits(strings.ToLower(id+" "+state.Op), i.match) {
 			continue
 		}
 		if added++; added > batch {
 			event.Skipped++
 			continue
 		}
-		if !s.all {
+		if !i.all {
 			state.Message = "" // which may name objects
 		}
 		event.Changes = append(event.Changes, stateChange(id, state))
 	}
 }
 
-// idOf names the type of a state: one that is no longer kept, or not known yet, by its group, version and resource. Only who
-// sees everything sees that.
-func (s *stream) idOf(state feed.State) (id string, seen bool) {
-	if k := s.views[view{state.GVR, state.View}]; k != nil {
+// idOf names the type of a state: one that is no longer kept, or not known yet, by its group, version and resource. Only
+// users who see everything see such a type.
+func (i *interest) idOf(state feed.State) (id string, seen bool) {
+	if k := i.views[view{state.GVR, state.View}]; k != nil {
 		return k.id, true
 	}
-	return idOf(state.GVR), s.all
+	return idOf(state.GVR), i.all
 }
 
-func (s *stream) addChanges(event *changesEvent, match []string) {
-	taken, skipped := s.reader.Take()
+func (i *interest) addChanges(event *changesEvent, h *Handler) {
+	taken, skipped := i.reader.Take()
 	event.Skipped += skipped
 	added := 0
 	for _, c := range taken {
-		if !s.sees(c.Informer, c.Key) { // any more
+		if !i.sees(c.Informer, c.Key) { // any more
 			continue
 		}
-		id := (*s.shown.Load())[c.Informer].id
-		if !fits(strings.ToLower(id+" "+c.Key), match) {
+		id := (*i.shown.Load())[c.Informer].id
+		if !fits(strings.ToLower(id+" "+c.Key), i.match) {
 			continue
 		}
 		if added++; added > batch {
 			event.Skipped++
 			continue
 		}
-		event.Changes = append(event.Changes, s.h.changeOf(id, c))
+		event.Changes = append(event.Changes, h.changeOf(id, c))
 	}
 }
 

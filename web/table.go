@@ -2,8 +2,11 @@ package web
 
 import (
 	"cmp"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -16,53 +19,74 @@ import (
 )
 
 const (
-	// maxTables is how many results are kept for scrolling, the latest that were looked at.
+	// maxTables is how many results of a user are remembered, and maxKeys how many keys these have in all, besides the newest.
 	maxTables = 16
-	// maxKeys is how many keys these have together at most, besides the latest of them.
-	maxKeys = 1 << 19
+	maxKeys   = 1 << 19
+	// maxAllKeys is how many keys the results of all users have, besides the newest.
+	maxAllKeys = 1 << 23
 	// maxRows is how many rows are given at once.
 	maxRows = 200
 	// maxQuery is how long a query may be.
 	maxQuery = 8 << 10
 )
 
-// tables are results that a browser scrolls through: the keys alone. What the objects say is read when rows are asked for,
-// so that it is that of now.
+// tables remembers results through which browsers scroll: the keys alone. Rows are read from the cache when a browser asks
+// for them, so that they are current. A result that is not remembered is computed again; its id says whether it is equal,
+// on each replica.
 type tables struct {
 	mu struct {
 		sync.Mutex
-		last   uint64
-		newest []*tableKeys // the one that was looked at last comes first
+		newest []*tableKeys // the one that was used last comes first
 	}
 }
 
 type tableKeys struct {
-	id, typeID, scope string
-	keys              []string
+	user, typeID, scope string
+	id                  string
+	keys                []string
 }
 
 func newTables() *tables { return &tables{} }
 
-func (t *tables) add(k *kept, keys []string) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.mu.last++
-	id := strconv.FormatUint(t.mu.last, 36)
-	stay, sum := 0, len(keys)
-	for stay < min(len(t.mu.newest), maxTables-1) && sum+len(t.mu.newest[stay].keys) <= maxKeys {
-		sum += len(t.mu.newest[stay].keys)
-		stay++
+// newTableKeys returns a result. Its id depends on the type, the scope and the keys, and on nothing else.
+func newTableKeys(user string, k *kept, keys []string) *tableKeys {
+	hash := fnv.New128a()
+	for _, text := range []string{k.id, k.scope.id()} {
+		_, _ = hash.Write(append([]byte(text), 0)) // never fails
 	}
-	t.mu.newest = append([]*tableKeys{{id, k.id, k.scope.id(), keys}}, t.mu.newest[:stay]...)
-	return id
+	for _, key := range keys {
+		_, _ = io.WriteString(hash, key)
+		_, _ = hash.Write([]byte{0})
+	}
+	return &tableKeys{user, k.id, k.scope.id(), hex.EncodeToString(hash.Sum(nil)), keys}
 }
 
-// get returns a result of those who see the same of a type; nil for others, and what has been forgotten.
-func (t *tables) get(id string, k *kept) *tableKeys {
+// add remembers a result. What was used longest ago makes way.
+func (t *tables) add(table *tableKeys) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	remembered, own := []*tableKeys{table}, 1
+	ownKeys, allKeys := len(table.keys), len(table.keys)
+	for _, old := range t.mu.newest {
+		n, mine := len(old.keys), old.user == table.user
+		if mine && old.id == table.id || mine && (own == maxTables || ownKeys+n > maxKeys) || allKeys+n > maxAllKeys {
+			continue
+		}
+		if allKeys += n; mine {
+			ownKeys += n
+			own++
+		}
+		remembered = append(remembered, old)
+	}
+	t.mu.newest = remembered
+}
+
+// get returns a result of a user who still sees the same of a type; nil if there is none.
+func (t *tables) get(user, id string, k *kept) *tableKeys {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i, table := range t.mu.newest {
-		if table.id == id && table.typeID == k.id && table.scope == k.scope.id() {
+		if table.user == user && table.id == id && table.typeID == k.id && table.scope == k.scope.id() {
 			copy(t.mu.newest[1:i+1], t.mu.newest[:i])
 			t.mu.newest[0] = table
 			return table
@@ -73,7 +97,7 @@ func (t *tables) get(id string, k *kept) *tableKeys {
 
 // tableAnswer is the result of a query, without its rows.
 type tableAnswer struct {
-	// Table is what rows are asked for by, as long as it is remembered.
+	// Table identifies the result in requests for its rows.
 	Table string `json:"table"`
 	Total int    `json:"total"`
 	// Objects is how many objects there are in all.
@@ -92,27 +116,37 @@ func (h *Handler) table(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, asker, err := h.ask(r, k, r.FormValue("query"))
+	began := time.Now()
+	table, result, err := h.find(r, k)
 	if err != nil {
 		return nil, err
+	}
+	return tableAnswer{
+		Table: table.id, Total: len(table.keys), Objects: result.Plan.Objects, Plan: explained(k.scope, result.Plan), Scan: result.Plan.Scan,
+		Warnings: result.Plan.Warnings, ResourceVersion: result.Stamp.ResourceVersion, Stale: result.Stamp.Stale, Microseconds: time.Since(began).Microseconds(),
+	}, nil
+}
+
+// find runs the query of a request in its order, and remembers the result.
+func (h *Handler) find(r *http.Request, k *kept) (*tableKeys, *query.Result, error) {
+	q, asker, err := h.ask(r, k, r.FormValue("query"))
+	if err != nil {
+		return nil, nil, err
 	}
 	options := query.Options{SortBy: r.FormValue("sort"), Descending: r.FormValue("descending") != "", AllowScan: true}
 	if options.SortBy == "" {
 		options.Descending = false
 	}
 	if h.hidden(k) && !openSort[options.SortBy] {
-		return nil, refuse("the order of hidden values is hidden, too")
+		return nil, nil, refuse("the order of hidden values is hidden, too")
 	}
-	began := time.Now()
 	result, err := asker.query(r.Context(), q, options)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	keys := result.Keys()
-	return tableAnswer{
-		Table: h.tables.add(k, keys), Total: len(keys), Objects: result.Plan.Objects, Plan: explained(k.scope, result.Plan), Scan: result.Plan.Scan,
-		Warnings: result.Plan.Warnings, ResourceVersion: result.Stamp.ResourceVersion, Stale: result.Stamp.Stale, Microseconds: time.Since(began).Microseconds(),
-	}, nil
+	table := newTableKeys(h.user(r), k, result.Keys())
+	h.tables.add(table)
+	return table, result, nil
 }
 
 // openSort is what objects with hidden values may be sorted by.
@@ -136,8 +170,8 @@ func (h *Handler) ask(r *http.Request, k *kept, text string) (query.Query, asker
 		return nil, asker, refuse("the values of these objects are hidden, also from queries")
 	}
 	if follows {
-		if all, err := h.seesAll(r); err != nil || !all {
-			return nil, asker, cmp.Or(err, refuse("queries about references are for who sees all types in all namespaces"))
+		if err := h.needAll(r); err != nil {
+			return nil, asker, err
 		}
 		view, err := h.graph.view(r.Context(), h.source, k)
 		if err != nil {
@@ -167,9 +201,14 @@ func (h *Handler) rows(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	table := h.tables.get(r.FormValue("table"), k)
+	table := h.tables.get(h.user(r), r.FormValue("table"), k)
 	if table == nil {
-		return nil, &problem{http.StatusGone, errors.New("this result has been forgotten; ask again")}
+		if table, _, err = h.find(r, k); err != nil {
+			return nil, err
+		}
+		if table.id != r.FormValue("table") {
+			return nil, &problem{http.StatusGone, errors.New("the objects have changed since this result: ask again")}
+		}
 	}
 	from, err := strconv.Atoi(r.FormValue("from"))
 	if err != nil || from < 0 {

@@ -68,11 +68,7 @@ func (h *Handler) typeOf(r *http.Request) (any, error) {
 	for _, c := range h.declared(k) {
 		page.Columns = append(page.Columns, column{Name: c.Name, Type: c.Type, Description: c.Description, Wide: c.Priority > 0, Sort: sortPath(c.JSONPath)})
 	}
-	all, err := h.seesAll(r)
-	if err != nil {
-		return nil, err
-	}
-	if all && !page.Hidden {
+	if h.needAll(r) == nil && !page.Hidden {
 		for _, reference := range k.references {
 			page.References = append(page.References, reference.Name)
 		}

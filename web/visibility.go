@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -12,8 +13,10 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// Scope says which objects of a type somebody sees.
+// Scope is the part of a type that a user may see.
 type Scope struct {
+	// Unknown is set while the rights of the user are not known. Nothing of the type is shown.
+	Unknown bool
 	// All has objects of all namespaces seen, and those of types that have none.
 	All bool
 	// Namespaces are those whose objects are seen, where not all are. Without any, the type is named, and nothing else of it
@@ -47,11 +50,7 @@ func (h *Handler) scoped(r *http.Request, all ...*kept) error {
 		}
 		return nil
 	}
-	types := make([]schema.GroupVersionResource, 0, len(all))
-	for _, k := range all {
-		types = append(types, k.informer.GVR())
-	}
-	scopes, err := h.visible(r, types)
+	scopes, err := h.visible(r, gvrs(all))
 	if err != nil {
 		return &problem{http.StatusInternalServerError, fmt.Errorf("asking what you may see: %w", err)}
 	}
@@ -61,21 +60,42 @@ func (h *Handler) scoped(r *http.Request, all ...*kept) error {
 	return nil
 }
 
-// seen returns all types, with what the sender of a request sees of each.
+// seen returns all types with the scopes that are known for the sender of a request.
 func (h *Handler) seen(r *http.Request) ([]*kept, error) {
 	all := h.source.kept()
-	return all, h.scoped(r, all...)
+	if h.known == nil {
+		return all, h.scoped(r, all...)
+	}
+	for i, scope := range h.known(r, gvrs(all)) {
+		all[i].scope = scope
+	}
+	return all, nil
 }
 
-// seesAll reports whether the sender of a request sees everything. What leads from objects to others may be told to nobody
-// else: that it leads nowhere says what there is.
-func (h *Handler) seesAll(r *http.Request) (bool, error) {
-	if h.visible == nil {
-		return true, nil
+func gvrs(all []*kept) []schema.GroupVersionResource {
+	types := make([]schema.GroupVersionResource, 0, len(all))
+	for _, k := range all {
+		types = append(types, k.informer.GVR())
 	}
-	all, err := h.seen(r)
-	return err == nil && everything(all), err
+	return types
 }
+
+// needAll returns an error unless the sender of a request sees everything. References are only for such users: that a
+// reference leads nowhere reveals which objects exist.
+func (h *Handler) needAll(r *http.Request) error {
+	all, err := h.seen(r)
+	switch {
+	case err != nil:
+		return err
+	case everything(all):
+		return nil
+	case slices.ContainsFunc(all, func(k *kept) bool { return !k.scope.Unknown && !k.scope.All }):
+		return errNotAll
+	}
+	return &problem{http.StatusServiceUnavailable, errors.New("your rights to some types are not known yet: try again in a few seconds")}
+}
+
+var errNotAll = refuse("references are only for users who may list all types in all namespaces")
 
 // everything reports whether all objects of types are seen.
 func everything(all []*kept) bool {

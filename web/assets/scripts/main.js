@@ -17,7 +17,7 @@ let page;
 const stream = new Stream((name, event) => {
   if (name === "types") types.update(event);
   else page?.changes?.(event);
-}, (state) => shell.connection(state));
+}, (state) => shell.connection(state), (since) => page?.resumed?.(since));
 
 const shell = new Shell(types, () => stream.retry());
 

@@ -48,7 +48,7 @@ type Reader struct {
 	feed *Feed
 	// wants says which objects the reader asks for.
 	wants func(informer *dynamicinformer.Informer, key string) bool
-	ready chan struct{}
+	ready chan<- struct{}
 	// listener is set by Listen, before the reader is used by several goroutines.
 	listener *dynamicinformer.ListenerHandle
 	mu       struct {
@@ -58,10 +58,11 @@ type Reader struct {
 	}
 }
 
-// Read returns a reader of the objects for which wants holds, which is called with no lock held, by many goroutines. It
-// hears of nothing before Follow.
-func (f *Feed) Read(wants func(informer *dynamicinformer.Informer, key string) bool) *Reader {
-	return &Reader{feed: f, wants: wants, ready: make(chan struct{}, 1)}
+// Read returns a reader of the objects for which wants returns true. Many goroutines call wants; no lock is held. The
+// reader receives nothing before Follow. When changes or states wait, it sends to ready, unless the buffer of ready is
+// full; several readers may share one channel.
+func (f *Feed) Read(ready chan<- struct{}, wants func(informer *dynamicinformer.Informer, key string) bool) *Reader {
+	return &Reader{feed: f, wants: wants, ready: ready}
 }
 
 // Follow has the reader hear of informers, besides those that it hears of already.
@@ -100,9 +101,6 @@ func (r *Reader) Close() {
 		}
 	}
 }
-
-// Ready gets a value when changes or states wait.
-func (r *Reader) Ready() <-chan struct{} { return r.ready }
 
 // Take returns the changes that wait, and how many had to make way before that.
 func (r *Reader) Take() (changes []Change, skipped int) {

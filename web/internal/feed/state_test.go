@@ -57,7 +57,7 @@ func TestQueueIsBounded(t *testing.T) {
 
 // TestStatesWaitApart puts more changes than there is room for: none of them takes the place of a state.
 func TestStatesWaitApart(t *testing.T) {
-	r := New().Read(nil)
+	r := New().Read(make(chan struct{}, 1), nil)
 	r.putState(State{Op: "degraded"})
 	for range maxQueue + 1 {
 		r.put(Change{})

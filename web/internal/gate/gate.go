@@ -23,31 +23,27 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 type Gate struct {
 	hosts   []string
 	next    http.Handler
-	tokens  *Tokens
+	tokens  *Tokens // nil if the caller authenticates requests
 	refused func(w http.ResponseWriter, r *http.Request, status int, err error)
 }
 
-// New returns a gate before a handler. Hosts are what the Host of a request may be, each a name with or without a port;
+// New returns a gate before a handler, with links and cookies. Hosts are what the Host of a request may be, each a name with or without a port;
 // without any, it has to be a loopback address or localhost, with any port. What is refused is answered by refused.
 func New(next http.Handler, hosts []string, refused func(w http.ResponseWriter, r *http.Request, status int, err error)) *Gate {
 	return &Gate{hosts: hosts, next: next, tokens: NewTokens(time.Now), refused: refused}
 }
 
+// NewAuthenticated returns a gate like New for requests that the caller has authenticated: it needs no link and no cookie,
+// keeps no state, and serves equally behind each of several replicas.
+func NewAuthenticated(next http.Handler, hosts []string, refused func(w http.ResponseWriter, r *http.Request, status int, err error)) *Gate {
+	return &Gate{hosts: hosts, next: next, refused: refused}
+}
+
 // Login returns the path, with its query, that lets one browser in, once.
 func (g *Gate) Login() string { return "/login?token=" + g.tokens.Issue() }
 
-// Admit sets the cookie that lets a browser in, as the path of a Login does. It answers a request that fails the checks of Host
-// and Origin, and returns false.
-func (g *Gate) Admit(w http.ResponseWriter, r *http.Request) bool {
-	if !g.passes(w, r) {
-		return false
-	}
-	http.SetCookie(w, g.tokens.session())
-	return true
-}
-
-// passes sets the security headers and checks Host, method and Origin. It answers a request that fails.
-func (g *Gate) passes(w http.ResponseWriter, r *http.Request) bool {
+// Allow sets the security headers and checks Host, method and Origin. It answers a request that fails.
+func (g *Gate) Allow(w http.ResponseWriter, r *http.Request) bool {
 	setHeaders(w.Header())
 	status, err := g.check(r)
 	if err != nil {
@@ -58,7 +54,11 @@ func (g *Gate) passes(w http.ResponseWriter, r *http.Request) bool {
 
 // ServeHTTP implements http.Handler.
 func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !g.passes(w, r) {
+	if !g.Allow(w, r) {
+		return
+	}
+	if g.tokens == nil {
+		g.next.ServeHTTP(w, r)
 		return
 	}
 	if r.URL.Path == "/login" {

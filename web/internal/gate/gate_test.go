@@ -184,9 +184,7 @@ func TestPolicy(t *testing.T) {
 // TestManySessions: whoever lets more browsers in throws none out.
 func TestManySessions(t *testing.T) {
 	g := newGate()
-	w := httptest.NewRecorder()
-	g.Admit(w, httptest.NewRequest("GET", "http://localhost/open", nil))
-	first := w.Result().Cookies()
+	first := ask(g, "GET", "localhost", g.Login(), nil).Result().Cookies()
 	for range 1000 {
 		ask(g, "GET", "localhost", g.Login(), nil)
 	}
@@ -196,5 +194,27 @@ func TestManySessions(t *testing.T) {
 	first[0].Value = first[0].Value[:5] + "B" + first[0].Value[6:]
 	if got := ask(g, "GET", "localhost", "/", first).Code; got != 401 {
 		t.Errorf("a session that has been lengthened is answered %d", got)
+	}
+}
+
+// TestAuthenticated has a caller that authenticates requests: no cookie is needed, and other sites are refused.
+func TestAuthenticated(t *testing.T) {
+	g := newGate()
+	g = NewAuthenticated(g.next, nil, g.refused)
+	for _, tt := range []struct {
+		host    string
+		headers []string
+		want    int
+	}{
+		{"localhost", nil, 200},
+		{"localhost", []string{"Sec-Fetch-Site", "same-origin"}, 200},
+		{"localhost", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors"}, 403},
+		{"localhost", []string{"Origin", "https://evil.example"}, 403},
+		{"evil.example", nil, 421},
+	} {
+		w := ask(g, "GET", tt.host, "/", nil, tt.headers...)
+		if w.Code != tt.want || len(w.Result().Cookies()) > 0 {
+			t.Errorf("%s with %v: %d with %d cookies, want %d", tt.host, tt.headers, w.Code, len(w.Result().Cookies()), tt.want)
+		}
 	}
 }

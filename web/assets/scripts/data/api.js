@@ -6,7 +6,7 @@ export class Failure extends Error {
   }
 }
 
-/** get asks for something; arguments that are empty are left out. */
+/** get asks for something; empty arguments are left out, and lists are repeated arguments. */
 export async function get(endpoint, parameters, signal) {
   const response = await fetch(address(endpoint, parameters), { signal, headers: { Accept: "application/json" } });
   if (!response.ok) throw new Failure(response.status, await response.json().catch(() => ({})));
@@ -15,7 +15,8 @@ export async function get(endpoint, parameters, signal) {
 
 export function address(endpoint, parameters) {
   const query = new URLSearchParams();
-  for (const [key, value] of Object.entries(parameters)) if (value !== undefined && value !== null && value !== "" && value !== false) query.set(key, value === true ? "1" : value);
+  for (const [key, value] of Object.entries(parameters)) if (Array.isArray(value)) for (const each of value) query.append(key, each);
+  else if (value !== undefined && value !== null && value !== "" && value !== false) query.set(key, value === true ? "1" : value);
   return `api/${endpoint}?${query}`;
 }
 

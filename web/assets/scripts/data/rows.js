@@ -13,9 +13,9 @@ export class Rows {
     Object.assign(this, { type, onrows, onforgotten, pages: new Map(), wanted: [], loading: new Set(), table: undefined });
   }
 
-  /** show changes to another result. What is known of the one before is shown until rows of the new one come. */
-  show(table) {
-    this.table = table;
+  /** show changes to the result of a question. What is known of the one before is shown until rows of the new one come. */
+  show(table, question) {
+    Object.assign(this, { table, question });
     this.stale = this.pages;
     this.pages = new Map();
     this.wanted = [];
@@ -49,12 +49,12 @@ export class Rows {
   }
 
   async load(page) {
-    const { table, pages, loading } = this;
+    const { table, question, pages, loading } = this;
     loading.add(page);
     this.wanted = this.wanted.filter((number) => number !== page); // one that fails is asked for when it is drawn again
     let rows;
     try {
-      ({ rows } = await get("rows", { type: this.type, table, from: String(page * size) }));
+      ({ rows } = await get("rows", { ...question, type: this.type, table, from: String(page * size) }));
     } catch (error) {
       if (error.status === 410 && pages === this.pages) { this.onforgotten(); return; }
     }

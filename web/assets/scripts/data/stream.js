@@ -1,78 +1,66 @@
-import { address, get } from "./api.js";
+import { Channel } from "./channel.js";
+import { Connection } from "./connection.js";
 
-const silence = 15_000; // the server says every five seconds that it is there
-const pauses = [500, 1000, 2000, 4000, 8000];
+const silence = 15_000; // the server sends a beat every five seconds
 
 /**
- * Stream is what the server tells as it happens. It connects anew when the connection is lost, and says so:
- * onstate({ live, since, retry, refused }) with the moment of the last sign of life, that of the next try, and why the
- * server does not want this browser.
+ * Stream receives what the server sends. All visible tabs of a browser share one connection, because browsers have six to a
+ * server over HTTP/1.1 at most; a hidden tab has none.
+ * onstate({ live, since, retry, refused }) gives the moment of the last sign of life, that of the next try, and why the
+ * server refuses this browser. onresume(since) says that changes after a moment were missed.
  */
 export class Stream {
-  constructor(onevent, onstate) {
-    Object.assign(this, { onevent, onstate, failures: 0, seen: 0, parameters: {} });
-    document.addEventListener("visibilitychange", () => (document.hidden ? this.sleep() : this.wake()));
+  constructor(onevent, onstate, onresume) {
+    Object.assign(this, { onevent, onstate, onresume, seen: 0, missed: 0, parameters: {} });
+    const connection = new Connection((message, ask) => this.channel.tell(message, ask));
+    this.channel = new Channel((asks) => connection.ask(asks), (message) => this.hear(message));
+    document.addEventListener("visibilitychange", () => this.join());
+    addEventListener("pagehide", () => this.leave());
+    addEventListener("pageshow", () => this.join());
     addEventListener("online", () => this.retry());
   }
 
-  /** ask connects for something else. */
+  /** ask says which changes this tab shows: { changes, type, key, match }, or {} for none. */
   ask(parameters) {
-    if (this.source && JSON.stringify(parameters) === JSON.stringify(this.parameters)) return;
     this.parameters = parameters;
-    this.connect();
+    this.missed = 0; // by another page
+    this.join();
   }
 
-  connect() {
-    this.close();
-    const source = (this.source = new EventSource(address("stream", this.parameters)));
-    const alive = () => {
-      this.failures = 0;
-      this.seen = Date.now();
-      clearTimeout(this.watchdog);
-      this.watchdog = setTimeout(() => this.lost(), silence);
-      this.onstate({ live: true, since: this.seen });
-    };
-    for (const name of ["types", "changes", "beat"]) {
-      source.addEventListener(name, (event) => {
-        if (source !== this.source) return;
-        alive();
-        if (name !== "beat") this.onevent(name, JSON.parse(event.data));
-      });
-    }
-    source.addEventListener("end", () => source === this.source && this.lost());
-    source.onerror = () => source === this.source && this.lost();
-    this.watchdog = setTimeout(() => source === this.source && this.lost(), silence);
+  join() {
+    if (document.hidden) { this.leave(); return; }
+    if (!this.joined) this.miss();
+    this.joined = true;
+    this.watch();
+    this.channel.ask(this.parameters);
   }
 
-  async lost() {
-    this.close();
-    const pause = pauses[Math.min(this.failures++, pauses.length - 1)];
-    this.onstate({ live: false, since: this.seen, retry: Date.now() + pause });
-    this.timer = setTimeout(() => this.connect(), pause);
-    try {
-      await get("type", { type: "?" });
-    } catch (error) {
-      if (error.status !== 401) return; // nobody answers, or the answer is that there is no such type
-      clearTimeout(this.timer);
-      this.onstate({ live: false, since: this.seen, refused: error.message });
-    }
-  }
-
-  retry() { if (!this.source && !document.hidden) this.connect(); }
-
-  close() {
-    this.source?.close();
-    this.source = undefined;
-    clearTimeout(this.timer);
+  leave() {
+    this.joined = false;
     clearTimeout(this.watchdog);
+    this.channel.leave();
   }
 
-  // A page that nobody looks at costs nothing; browsers allow few connections to one server, for all pages together.
-  sleep() { this.napping = setTimeout(() => { this.close(); this.asleep = true; }, 30_000); }
+  retry() { if (this.joined) this.channel.retry(); }
 
-  wake() {
-    clearTimeout(this.napping);
-    if (this.asleep) this.connect();
-    this.asleep = false;
+  miss() { this.missed ||= this.seen; }
+
+  watch() {
+    clearTimeout(this.watchdog);
+    this.watchdog = setTimeout(() => this.hear({ state: { live: false } }), silence);
+  }
+
+  /** hear takes a message of the tab that has the connection: an event, how the connection is, or that there was none. */
+  hear({ name, event, state, gap }) {
+    if (!this.joined) return;
+    if (gap || state) this.miss();
+    if (state) this.onstate({ ...state, since: this.seen });
+    if (!name) return;
+    this.seen = Date.now();
+    this.watch();
+    this.onstate({ live: true, since: this.seen });
+    if (this.missed) this.onresume(this.missed);
+    this.missed = 0;
+    if (name !== "beat") this.onevent(name, event);
   }
 }

@@ -8,6 +8,7 @@ const states = {
   Pending: { sign: "○", tone: "warn", severity: 2 },
   Syncing: { sign: "◐", tone: "warn", severity: 1 },
   Synced: { sign: "●", tone: "good", severity: 0 },
+  Checking: { sign: "…", tone: "open", severity: -0.5 },
   Withheld: { sign: "⊘", tone: "open", severity: -1 },
 };
 

@@ -1,7 +1,7 @@
 import { remember } from "../app/router.js";
 import { change } from "../parts/change.js";
 import { h, fill } from "../parts/dom.js";
-import { number, plural } from "../parts/format.js";
+import { clock, number, plural } from "../parts/format.js";
 
 const most = 500; // changes that are kept, and as many while paused
 
@@ -68,6 +68,10 @@ export class EventsPage {
     this.dropped += skipped + Math.max(0, this.waiting.length - most);
     this.waiting = this.waiting.slice(-most);
     this.tell();
+  }
+
+  resumed(since) {
+    if (this.list.children.length) this.list.prepend(h("li.quiet", {}, `Events from ${clock(since)} to ${clock(Date.now())} are missing: this page was not connected`));
   }
 
   tell() { fill(this.status, this.paused ? `Paused; ${plural(this.waiting.length + this.dropped, "event")} since` : ""); }

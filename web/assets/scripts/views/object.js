@@ -3,7 +3,7 @@ import { Latest } from "../data/api.js";
 import { change } from "../parts/change.js";
 import { conditions } from "../parts/conditions.js";
 import { h, fill } from "../parts/dom.js";
-import { ago } from "../parts/format.js";
+import { ago, clock } from "../parts/format.js";
 import { Graph } from "../parts/graph.js";
 import { Yaml } from "../parts/yaml.js";
 
@@ -56,6 +56,11 @@ export class ObjectPage {
       fill(this.connections, this.graph.element);
     }
     this.graph.update();
+  }
+
+  resumed(since) {
+    this.list.prepend(h("li.quiet", {}, `Changes from ${clock(since)} to ${clock(Date.now())} are missing: this page was not connected`));
+    this.load([]);
   }
 
   changes({ changes, skipped = 0 }) {

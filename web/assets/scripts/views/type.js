@@ -22,7 +22,7 @@ export class TypePage {
     this.plan = h("ul");
     this.box = new QueryBox(this.id, parameters.query ?? "", () => this.ask({ query: this.box.text }));
     this.wide = h("button", { type: "button", "aria-pressed": String(!!parameters.wide), onclick: () => this.widen() }, "All columns");
-    this.rows = new Rows(this.id, () => this.grid.draw(), () => this.run());
+    this.rows = new Rows(this.id, () => this.grid.draw(), () => this.later());
     this.grid = new Grid("Objects", {
       cells: (i) => this.cells(this.rows.at(i)), href: (i) => { const row = this.rows.at(i); return row && objectLink(this.id, row.key); },
       need: (from, to) => this.rows.need(from, to), marked: (i) => (this.rows.at(i)?.gone ? "gone" : ""),
@@ -126,7 +126,7 @@ export class TypePage {
       if (!answer || this.closed) return;
       this.pause = Math.max(pause, share * (Date.now() - this.asked));
       this.box.fail();
-      this.rows.show(answer.table);
+      this.rows.show(answer.table, { query, sort, descending });
       this.grid.resize(answer.total, answer.objects ? "No object fits the query." : "There are no objects.");
       this.explain(answer);
       this.indexes?.update();
@@ -144,12 +144,14 @@ export class TypePage {
     fill(this.plan, answer.plan.map((sentence) => h("li", {}, sentence)), (answer.warnings ?? []).map((warning) => h("li.warn", {}, warning)), h("li.quiet", {}, `At resource version ${answer.resourceVersion || "unknown"}.`));
   }
 
+  later() { this.timer ??= setTimeout(() => this.run(), Math.max(0, this.asked + this.pause - Date.now())); }
+
   /** changed is called when the server has told of types. */
   changed() {
     const row = this.types.rows.get(this.id);
     if (!row) return;
     fill(this.figures, stateOf(row), h("span", {}, h("b", {}, number(row.objects)), " objects"), row.partial ? null : h("span", {}, h("b", {}, bytes(row.bytes))), row.partial ? null : h("span", {}, h("b", {}, rate(row.rate) || "0"), " events/s"), h("span", {}, `contact ${row.contact ? `${ago(row.contact)} ago` : "never"}`), row.message ? h("span", { class: row.reason ? "bad" : "" }, row.message) : null);
     if (!this.page || this.timer || (!row.partial && row.events === this.events)) return; // whether others see changes is not told
-    this.timer = setTimeout(() => this.run(), Math.max(0, this.asked + this.pause - Date.now()));
+    this.later();
   }
 }

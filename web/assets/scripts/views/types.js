@@ -9,7 +9,7 @@ const total = (row) => row.rates.reduce((sum, rate) => sum + rate, 0);
 
 // What a column shows, and what it is sorted by; narrow screens have the columns that say so.
 const columns = [
-  { name: "Type", least: 16, grow: 3, sort: "name", narrow: 10, value: (row) => row.id, cell: (row) => h(row.state === "Withheld" ? "span" : "a", row.state === "Withheld" ? {} : { href: typeLink(row.id), tabindex: -1 }, row.resource, h("span.quiet", {}, `${row.group ? `.${row.group}` : ""}/${row.version}${row.view ? ` · ${row.view}` : ""}`)) },
+  { name: "Type", least: 16, grow: 3, sort: "name", narrow: 10, value: (row) => row.id, cell: (row) => h(closed(row) ? "span" : "a", closed(row) ? {} : { href: typeLink(row.id), tabindex: -1 }, row.resource, h("span.quiet", {}, `${row.group ? `.${row.group}` : ""}/${row.version}${row.view ? ` · ${row.view}` : ""}`)) },
   { name: "State", least: 9, grow: 2, sort: "state", narrow: 7, first: "descending", value: severity, cell: stateOf },
   { name: "Since", least: 4.5, number: true, sort: "since", first: "descending", value: (row) => row.since, cell: (row) => h("span", { title: moment(row.since) }, ago(row.since)) },
   { name: "Objects", least: 6, number: true, sort: "objects", narrow: 5, first: "descending", value: (row) => row.objects, cell: (row) => number(row.objects) },
@@ -20,7 +20,8 @@ const columns = [
   { name: "Contact", least: 5, number: true, sort: "contact", title: "When the server last gave a sign of life", value: (row) => row.contact, cell: (row) => h("span", { class: row.stale ? "warn" : "", title: moment(row.contact) }, row.contact ? `${ago(row.contact)} ago` : "never") },
 ];
 
-const states = ["Degraded", "Gone", "Stopped", "Pending", "Syncing", "Synced", "Withheld"];
+const states = ["Degraded", "Gone", "Stopped", "Pending", "Syncing", "Synced", "Checking", "Withheld"];
+const closed = (row) => row.state === "Withheld" || row.state === "Checking";
 
 /** TypesPage lists all types. */
 export class TypesPage {
@@ -34,7 +35,7 @@ export class TypesPage {
     this.chips = h("span.bar", { role: "group", "aria-label": "Only this state" });
     this.figures = h("div.figures", { id: "figures" });
     this.withheld = h("p.quiet", { id: "withheld", role: "note", hidden: true });
-    this.grid = new Grid("Types", { cells: (i) => this.shown.map((c) => c.cell(this.rows[i])), href: (i) => (this.rows[i].state === "Withheld" ? undefined : typeLink(this.rows[i].id)) }, (sort) => this.sort(sort));
+    this.grid = new Grid("Types", { cells: (i) => this.shown.map((c) => c.cell(this.rows[i])), href: (i) => (closed(this.rows[i]) ? undefined : typeLink(this.rows[i].id)) }, (sort) => this.sort(sort));
     this.element = h("div.page", {}, h("h1.hidden-text", {}, "Types"), h("div.bar", {}, this.search, this.chips, h("span.grow"), this.figures), this.withheld, this.grid.element);
     this.narrow = matchMedia("(max-width: 700px)");
     this.resized = () => this.layout();

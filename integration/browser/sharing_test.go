@@ -1,0 +1,95 @@
+package browser_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// TestTabsShareAStream has more tabs than a browser has connections to a server over HTTP/1.1. All are live and hear of
+// changes by one stream, whichever tab closes. Hidden tabs have none.
+func TestTabsShareAStream(t *testing.T) {
+	cluster := inMemory(t, 0)
+	s := serve(t, cluster.Config(), platform(t))
+	var streams atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/stream") {
+			streams.Add(1)
+			defer streams.Add(-1)
+		}
+		s.handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(s.handler.Close)
+	first := open(t, server.URL+s.handler.Login(), 1000, 700)
+	first.has(".connection", "Live")
+	object := "#/object?type=workloads.demo.crdcache.dev%2Fv1&key=payments%2Fledger"
+	tabs := []*tab{first}
+	var ends []func()
+	for i := range 7 {
+		ctx, cancel := chromedp.NewContext(first.ctx)
+		ends = append(ends, cancel)
+		b := &tab{T: t, ctx: ctx, origins: []string{server.URL + "/"}}
+		place := []string{"#/events", object, "#/", workloadsPlace}[i%4]
+		b.run(chromedp.Navigate(server.URL + "/" + place))
+		b.has(".connection", "Live")
+		tabs = append(tabs, b)
+	}
+	number := 0
+	// A window of its own would be visible: a browser without a screen shows one tab.
+	const visibility = `Object.defineProperty(document, "hidden", { configurable: true, get: () => %v }); document.dispatchEvent(new Event("visibilitychange")); true`
+	show := func(b *tab, shown bool) {
+		b.run(chromedp.Evaluate(fmt.Sprintf(visibility, !shown), nil))
+	}
+	for _, b := range tabs {
+		show(b, true)
+	}
+	change := func(of ...*tab) {
+		t.Helper()
+		for _, b := range of {
+			const told = `[...document.querySelectorAll(".changes li")].filter((e) => e.innerText.includes(".spec.replicas")).length`
+			for before := value[int](b, told); value[int](b, told) == before; time.Sleep(100 * time.Millisecond) {
+				number++
+				patch(t, cluster, "ledger", fmt.Sprintf(`{"spec":{"replicas":%d}}`, 1000+number))
+				if number > 500 {
+					b.picture("failure")
+					t.Fatalf("no change is told of: %s", b.text("body"))
+				}
+			}
+		}
+	}
+	awaitStreams := func(want int32) {
+		t.Helper()
+		for end := time.Now().Add(patience); streams.Load() != want; time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%d streams, want %d", streams.Load(), want)
+			}
+		}
+	}
+	change(tabs[2], tabs[6])
+	for _, b := range tabs {
+		b.has(".connection", "Live")
+	}
+	awaitStreams(1)
+
+	// The first tab, which has the connection, is hidden, and two others close.
+	show(first, false)
+	ends[0]()
+	ends[3]()
+	change(tabs[2], tabs[6])
+	awaitStreams(1)
+	for _, b := range []*tab{tabs[2], tabs[3], tabs[5], tabs[6], tabs[7]} {
+		b.has(".connection", "Live")
+		show(b, false)
+	}
+	awaitStreams(0)
+	show(tabs[2], true)
+	tabs[2].has(".changes", "are missing: this page was not connected")
+	change(tabs[2])
+}

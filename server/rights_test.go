@@ -1,0 +1,172 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/rest"
+)
+
+// reviewer answers reviews after 5 ms: a user may list the resources that have their name.
+type reviewer struct {
+	mu      sync.Mutex
+	asked   int
+	under   int // way, and the most of that
+	most    int
+	refuses bool
+}
+
+func (v *reviewer) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	v.mu.Lock()
+	v.asked++
+	v.under++
+	v.most = max(v.most, v.under)
+	v.mu.Unlock()
+	time.Sleep(5 * time.Millisecond)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.under--
+	if !v.refuses && strings.HasPrefix(a.GetResource(), a.GetUser().GetName()) {
+		return authorizer.DecisionAllow, "", nil
+	}
+	return authorizer.DecisionNoOpinion, "", nil
+}
+
+func (v *reviewer) count() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.asked
+}
+
+// TestStreamsShareReviews has one user open three streams for a minute: the API server is asked for each right twice, rather
+// than by each stream every two seconds.
+func TestStreamsShareReviews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config := DefaultConfig()
+		c, err := newCache(&rest.Config{Host: "https://cluster.example"}, &config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { c.live.Close(); _ = c.factory.Shutdown(context.Background()) }()
+		asked := &reviewer{}
+		watches := &watchTimes{min: time.Minute, max: time.Minute, serving: t.Context()}
+		p, err := newPage(c, PageConfig{}, watches, asked, asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.close()
+		var streams sync.WaitGroup
+		for range 3 {
+			streams.Go(func() {
+				r := httptest.NewRequest("GET", "http://localhost/page/api/stream", nil)
+				w := httptest.NewRecorder()
+				p.ServeHTTP(w, r.WithContext(apirequest.WithUser(r.Context(), &user.DefaultInfo{Name: "customresourcedefinitions"})))
+				if text := w.Body.String(); !strings.Contains(text, `"state":"Pending"`) || strings.Contains(text, "Checking") {
+					t.Errorf("the events do not show what the user may list: %s", text)
+				}
+			})
+		}
+		streams.Wait()
+		if n := asked.count(); n != 2 {
+			t.Errorf("the API server was asked %d times for one right", n)
+		}
+	})
+}
+
+// TestReviewsAreBounded has a user look at many types in many namespaces. Types appear as rights become known, another user
+// gets theirs meanwhile, and the API server is not asked more often than it is meant to be.
+func TestReviewsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := &reviewer{}
+		r := newRights(asked)
+		defer r.close()
+		// look returns how many types are known in all namespaces, and how many rights the user has.
+		look := func(name string, namespaces int) (known, granted, unknown int) {
+			r.look(&user.DefaultInfo{Name: name}, func(of *userRights) {
+				for i := range 258 {
+					gvr := schema.GroupVersionResource{Group: "many.example", Version: "v1", Resource: fmt.Sprintf("%c%d", "abc"[i%3], i)}
+					all, err := of.may(listRight{gvr, ""})
+					if err != nil {
+						unknown++
+						continue
+					}
+					known++
+					if all {
+						granted++
+						continue
+					}
+					for n := range namespaces {
+						if _, err := of.may(listRight{gvr, fmt.Sprintf("ns-%d", n)}); err != nil {
+							unknown++
+						}
+					}
+				}
+			})
+			return known, granted, unknown
+		}
+		began := time.Now()
+		pass := func(d time.Duration) { time.Sleep(d); synctest.Wait() }
+		look("none", 16)
+		pass(time.Second)
+		if known, _, _ := look("none", 16); known < 200 {
+			t.Errorf("after a second, %d types are known", known)
+		}
+		pass(5 * time.Second)
+		look("none", 16)
+		look("a", 0)
+		pass(5 * time.Second)
+		if known, granted, _ := look("a", 0); known < 200 || granted < 60 {
+			t.Errorf("beside a user with many rights, another knows %d types after 5 s, and has %d", known, granted)
+		}
+		for range 60 {
+			pass(time.Second)
+			look("none", 16)
+			look("a", 0)
+		}
+		if _, _, unknown := look("none", 16); unknown > 0 {
+			t.Errorf("%d rights are unknown after a minute", unknown)
+		}
+		if most := reviewBurst + int(time.Since(began).Seconds()*reviewsPerSecond); asked.count() > most || asked.most > 2*reviewsOfUser {
+			t.Errorf("%d reviews, and %d at once", asked.count(), asked.most)
+		}
+		asked.mu.Lock()
+		asked.refuses = true
+		asked.mu.Unlock()
+		for range 45 {
+			pass(time.Second)
+			look("none", 16)
+			look("a", 0)
+		}
+		if _, granted, _ := look("a", 0); granted > 0 {
+			t.Errorf("%d rights that were taken still count after 45 s", granted)
+		}
+		pass(2 * unusedAge)
+		look("b", 0)
+		if ids := slices.Collect(keysOf(r)); len(ids) != 1 {
+			t.Errorf("users that are remembered: %v", ids)
+		}
+	})
+}
+
+func keysOf(r *rights) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for id := range r.mu.users {
+			if !yield(id) {
+				return
+			}
+		}
+	}
+}

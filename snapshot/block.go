@@ -14,6 +14,12 @@ const blockSize = 256 << 10
 // maxObjects is how many objects a block has at most, so that a small file cannot have a large number of empty ones.
 const maxObjects = 8 << 10
 
+// minObject is the size of the smallest object in a block: three lengths, a key, and JSON with a name.
+const minObject = 3 + len("a") + len(`{"metadata":{"name":"a"}}`)
+
+// minSlack lets a small block have a few smaller ones.
+const minSlack = 256
+
 // builder gathers the records of a block.
 type builder struct {
 	lengths []byte
@@ -50,10 +56,11 @@ func (b *builder) reset() {
 	b.objects = 0
 }
 
-// parseBlock returns the records of a block, which refer to its content.
+// parseBlock returns the records of a block, which refer to its content. Content, keys and records together take parsedCost
+// times the size of the content at most.
 func parseBlock(content []byte) ([]Record, error) {
 	count, at := binary.Uvarint(content)
-	if at <= 0 || count > maxObjects {
+	if at <= 0 || count > maxObjects || count*uint64(minObject) > uint64(len(content)+minSlack) {
 		return nil, fmt.Errorf("a block claims to have %d objects in %d bytes", count, len(content))
 	}
 	var total uint64
@@ -124,10 +131,28 @@ func appendContent(dst []byte, kind byte, content []byte) []byte {
 	defer encoders.Put(encoder)
 	small := encoder.EncodeAll(content, nil)
 	f := frame{kind: kind, coding: codingZstd, raw: uint32(len(content)), stored: uint32(len(small))}
-	if len(small) >= len(content) || len(content)/maxRatio >= len(small) {
+	if len(small) >= len(content) || contentCost(kind, content) > allowedCost(kind, len(small)) {
 		f.coding, f.stored, small = codingPlain, f.raw, content
 	}
 	return appendFrame(dst, f, small)
+}
+
+// contentCost is how many bytes of memory content takes at most, and allowedCost how many it may take by its size in the
+// file.
+func contentCost(kind byte, content []byte) uint64 {
+	cost := uint64(len(content)) * parsedCost
+	if kind == kindIndex {
+		cost += indexCost(content)
+	}
+	return cost
+}
+
+func allowedCost(kind byte, stored int) uint64 {
+	allowed := uint64(stored) * maxCost
+	if kind == kindIndex {
+		allowed += indexBase
+	}
+	return allowed
 }
 
 // plainContent returns the content of a frame, which may be that of the text.

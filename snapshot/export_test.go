@@ -3,7 +3,9 @@ package snapshot
 import (
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"hash/crc32"
+	"math/rand/v2"
 )
 
 // SealHeader writes the checksum of a header that was changed.
@@ -31,6 +33,19 @@ func Assemble(frame, index []byte) []byte {
 	at := len(text)
 	last := appendContent(nil, kindIndex, index)
 	return append(append(text, last...), trailer(int64(at), len(last))...)
+}
+
+// Squeeze is a file of an index alone, an object, which is compressed. Noise in it keeps the ratio below the bound.
+func Squeeze(index []byte) []byte {
+	noise := make([]byte, len(index)/200)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise) // never fails
+	index = fmt.Appendf(index[:len(index)-1], `,"noise":"%x"}`, noise)
+	encoder := encoders.Get().(interface{ EncodeAll(src, dst []byte) []byte })
+	defer encoders.Put(encoder)
+	small := encoder.EncodeAll(index, nil)
+	last := appendFrame(nil, frame{kind: kindIndex, coding: codingZstd, raw: uint32(len(index)), stored: uint32(len(small))}, small)
+	text := header()
+	return append(append(text, last...), trailer(int64(len(text)), len(last))...)
 }
 
 // Raw are cells.

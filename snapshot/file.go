@@ -118,6 +118,9 @@ func (f *File) readIndex(at int64, length int, size int64) error {
 	if err != nil {
 		return err
 	}
+	if cost := contentCost(kindIndex, text); cost > allowedCost(kindIndex, length-frameSize) {
+		return damaged(at, "the index has %d bytes in the file, and would take %d in memory", length, cost)
+	}
 	var read index
 	if err := json.Unmarshal(text, &read); err != nil {
 		return damaged(at, "the index is not understood: %v", err)

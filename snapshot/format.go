@@ -40,9 +40,11 @@ const (
 const (
 	// maxRaw is the size of the largest content of a frame.
 	maxRaw = 64 << 20
-	// maxRatio is how much larger content may be than what it is compressed to. A writer leaves content as it is that
-	// would be compressed better, so that what reading costs is bounded by the size of the file.
-	maxRatio = 1024
+	// maxCost is how many bytes of memory a byte of the file may take. A writer leaves content uncompressed that would take
+	// more.
+	maxCost = 1024
+	// parsedCost is how many bytes a byte of content takes at most when it is parsed: see parseBlock.
+	parsedCost = 5
 )
 
 // ErrNoSnapshot is the error for what does not begin as a snapshot does.
@@ -121,7 +123,7 @@ func parseFrame(text []byte, offset int64) (frame, []byte, error) {
 
 // check refuses content that would cost more than the bytes of the file justify.
 func (f frame) check(offset int64) error {
-	if f.raw > maxRaw || uint64(f.raw) > uint64(f.stored)*maxRatio {
+	if f.raw > maxRaw || uint64(f.raw)*parsedCost > uint64(f.stored)*maxCost {
 		return damaged(offset, "a block claims to have %d bytes, compressed to %d", f.raw, f.stored)
 	}
 	return nil

@@ -4,20 +4,62 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
+	"runtime/metrics"
+	"strings"
 	"testing"
 
 	"github.com/crdcache/crdcache/snapshot"
 )
+
+// bounded reads a file, and fails if that takes more memory than its size justifies.
+func bounded(t *testing.T, text []byte) {
+	t.Helper()
+	allocated := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(allocated)
+	before := allocated[0].Value.Uint64()
+	if file, err := open(text); err == nil {
+		_ = file.Verify(t.Context())
+	}
+	metrics.Read(allocated)
+	const fixed = 128 << 20 // the index of a small file, and the decoder, which is made once and used again
+	if cost := allocated[0].Value.Uint64() - before; cost > fixed+1024*uint64(len(text)) {
+		t.Errorf("a file of %d bytes takes %d", len(text), cost)
+	}
+}
+
+// TestIndexThatGrows has small files whose indexes would take gigabytes, by each of their lists and maps.
+func TestIndexThatGrows(t *testing.T) {
+	const many = 4 << 20
+	names := strings.Builder{}
+	for i := range many / 8 {
+		fmt.Fprintf(&names, `"%x":0,`, i)
+	}
+	for name, index := range map[string]string{
+		"types":     `{"types":[` + strings.Repeat(`{},`, many) + `{}]}`,
+		"redacted":  `{"redacted":[` + strings.Repeat(`{},`, many) + `{}]}`,
+		"requires":  `{"types":[],"requires":[` + strings.Repeat(`"",`, many) + `""]}`,
+		"documents": `{"server":{"documents":{` + names.String() + `"":0}}}`,
+		"blocks":    `{"types":[{"version":"v1","resource":"a","kind":"A","blocks":[` + strings.Repeat(`{},`, many) + `{}]}]}`,
+		"names":     `{"types":[{"version":"v1","resource":"a","kind":"A","shortNames":[` + strings.Repeat(`"",`, many) + `""]}]}`,
+		"columns":   `{"types":[{"version":"v1","resource":"a","kind":"A","columns":[` + strings.Repeat(`{},`, many) + `{}]}]}`,
+		"missing":   `{"types":[{"version":"v1","resource":"a","kind":"A","missing":{"details":{"causes":[` + strings.Repeat(`{},`, many) + `{}]}}}]}`,
+		"a server":  `{"server":{},"tool":"server","types":[` + strings.Repeat(`{},`, many) + `{}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			bounded(t, snapshot.Squeeze([]byte(index)))
+		})
+	}
+	bounded(t, snapshot.Assemble(snapshot.Frame('O', append([]byte{0x80, 0x40}, make([]byte, 3*8192)...)), []byte(`{"types":[{"version":"v1","resource":"a","kind":"A","objects":8192,"blocks":[{"at":16,"stored":24594,"objects":8192,"first":"","last":""}]}]}`)))
+}
 
 // FuzzFile reads whatever is in a file: there is an error or an end, and no more than its size justifies.
 func FuzzFile(f *testing.F) {
 	f.Add(written(f, 3))
 	f.Add(snapshot.Assemble(snapshot.Bomb(1<<20), []byte(`{"types":[{"version":"v1","resource":"a","kind":"A","objects":1,"blocks":[{"at":16,"stored":99,"objects":1,"first":"a","last":"a"}]}]}`)))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if file, err := open(text); err == nil {
-			_, _ = readAll(file)
-		}
+		bounded(t, text)
 	})
 }
 
@@ -25,9 +67,7 @@ func FuzzFile(f *testing.F) {
 func FuzzIndex(f *testing.F) {
 	f.Add([]byte("\x01\x01\x02\x00a{}"), []byte(`{"types":[{"version":"v1","resource":"a","kind":"A","objects":1,"blocks":[{"at":16,"stored":23,"objects":1,"first":"a","last":"a"}]}]}`))
 	f.Fuzz(func(t *testing.T, block, index []byte) {
-		if file, err := open(snapshot.Assemble(snapshot.Frame('O', block), index)); err == nil {
-			_, _ = readAll(file)
-		}
+		bounded(t, snapshot.Assemble(snapshot.Frame('O', block), index))
 	})
 }
 

@@ -65,7 +65,7 @@ func TestTour(t *testing.T) {
 	b.has(".yaml li", "artifactBytes: 9007199254740993")
 	b.has(".conditions", "Ready")
 	b.has(".graph .node", "production-eu")
-	for replicas := 41; !strings.Contains(b.text(".changes"), ".spec.replicas"); replicas++ {
+	for replicas := 400; !strings.Contains(b.text(".changes"), ".spec.replicas"); replicas++ {
 		patch(t, cluster, "ledger", fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
 		if b.ctx.Err() != nil {
 			t.Fatal(b.ctx.Err())

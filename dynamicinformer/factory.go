@@ -65,6 +65,7 @@ func New(options Options) (*Factory, error) {
 		Server: &requests.Server{
 			Client:    client,
 			Limiter:   requests.NewLimiter(options.ListConcurrency, time.Now),
+			Restores:  requests.NewRestores(),
 			OnFailure: options.OnWatchError,
 		},
 		onWatchError: options.OnWatchError,

@@ -32,7 +32,9 @@ func virtual(t *testing.T, test func(*testing.T, *apitest.Server)) {
 // newVirtualFactory returns a factory on a server in memory that is shut down with the test.
 func newVirtualFactory(t *testing.T, server *apitest.Server, options Options) *Factory {
 	t.Helper()
-	options.Config, options.HTTPClient = server.Config(), server.HTTPClient(t)
+	if options.Client == nil {
+		options.Config, options.HTTPClient = server.Config(), server.HTTPClient(t)
+	}
 	if options.OnWatchError == nil { // the default logs, at most once a millisecond of real time
 		options.OnWatchError = func(schema.GroupVersionResource, error) {}
 	}

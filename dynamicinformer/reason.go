@@ -31,6 +31,9 @@ const (
 	ReasonWatchClosed = requests.ReasonWatchClosed
 	// ReasonPanicked: a function of the program panicked while a list or watch was handled. The type is listed again.
 	ReasonPanicked = requests.ReasonPanicked
+	// ReasonRestored: the server was restored from an older backup. The cache shows what is lost until the type has been
+	// listed again.
+	ReasonRestored = requests.ReasonRestored
 	// ReasonTypesUnknown: the source of types has not said yet which there are.
 	ReasonTypesUnknown = requests.ReasonTypesUnknown
 	// ReasonGroupUnknown: the type may exist in an API group that could not be discovered. Waiting goes on.

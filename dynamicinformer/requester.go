@@ -29,7 +29,7 @@ func (r requester) target(p follow.Part) requests.Target {
 	return requests.Target{
 		GVR: gvr, Namespace: p.Namespace, Form: r.form,
 		Tweak: r.options.tweak(gvr), Keep: r.options.Namespaces.set.Filter(),
-		Selection: p.Selection, NoBookmarks: r.options.noBookmarks(),
+		Selection: p.Selection, Custom: p.Custom, NoBookmarks: r.options.noBookmarks(),
 	}
 }
 

@@ -121,6 +121,8 @@ const (
 	RelistExpired = requests.RelistExpired
 	// RelistTooLarge: the server has not reached the resource version that was asked for.
 	RelistTooLarge = requests.RelistTooLarge
+	// RelistRestored: the server was restored from an older backup.
+	RelistRestored = requests.RelistRestored
 	// RelistFailed: a request failed, or a watch broke off, in any other way.
 	RelistFailed = requests.RelistFailed
 )
@@ -129,7 +131,7 @@ const (
 // few a day follow from compaction of the server's history, and each change of a CRD's schema makes one.
 type Relists struct {
 	// Expired counts those with RelistExpired, and so on.
-	Expired, TooLarge, Failed int
+	Expired, TooLarge, Restored, Failed int
 }
 
 // Total is the sum over all reasons.

@@ -100,6 +100,7 @@ func (s sink) counters(c dynamicinformer.Counters) {
 	s.add(events, float64(c.Deletes), "delete")
 	s.add(relists, float64(c.Relists.Expired), string(dynamicinformer.RelistExpired))
 	s.add(relists, float64(c.Relists.TooLarge), string(dynamicinformer.RelistTooLarge))
+	s.add(relists, float64(c.Relists.Restored), string(dynamicinformer.RelistRestored))
 	s.add(relists, float64(c.Relists.Failed), string(dynamicinformer.RelistFailed))
 	for _, verb := range []string{"list", "watch", "watch-list"} {
 		s.add(sent, float64(c.Requests[verb]), verb)

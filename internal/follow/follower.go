@@ -63,6 +63,8 @@ type Part struct {
 	// Known says that a source of types says that the type is there, Late that the namespace has come while the type was
 	// followed, so that rights in it may come a moment later.
 	Known, Late bool
+	// Custom says that the type is known to have a CRD.
+	Custom bool
 }
 
 // Cache keeps the objects. An *informer.Informer is one.

@@ -104,7 +104,7 @@ func (f *Follower) pastOf(g *generation, p Part) informer.Past {
 
 // describe says what the part of a generation in a namespace is.
 func (f *Follower) describe(g *generation, namespace string) Part {
-	return Part{Generation: g.number, Version: g.version, Namespace: namespace, Name: namespace, Known: g.known.exists}
+	return Part{Generation: g.number, Version: g.version, Namespace: namespace, Name: namespace, Known: g.known.exists, Custom: g.known.UID != ""}
 }
 
 // part is a part of a generation for the cache to run.

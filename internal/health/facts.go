@@ -117,7 +117,8 @@ func (f facts) degrades(p *part, now time.Time) bool {
 // degradesAtOnce returns whether a trouble is not expected to pass by itself.
 func degradesAtOnce(reason requests.Reason) bool {
 	switch reason {
-	case requests.ReasonForbidden, requests.ReasonVerbUnsupported, requests.ReasonConversionFailed, requests.ReasonPanicked:
+	case requests.ReasonForbidden, requests.ReasonVerbUnsupported, requests.ReasonConversionFailed, requests.ReasonPanicked,
+		requests.ReasonRestored:
 		return true
 	}
 	return false

@@ -122,8 +122,8 @@ func (r Reporter) failLocked(p *part, verb requests.Verb, reason requests.Reason
 		}
 		reason = requests.ReasonRequestFailed // the protocol leads nowhere
 	}
-	if p.relist == "" && r.mu.facts.synced && p.listed {
-		p.relist = requests.RelistFailed
+	if (p.relist == "" || reason == requests.ReasonRestored) && r.mu.facts.synced && p.listed {
+		p.relist = requests.RelistReasonOf(err)
 	}
 	if verb.Watches() {
 		p.opened = time.Time{}

@@ -129,7 +129,7 @@ func CompareGVR(a, b schema.GroupVersionResource) int {
 // few a day follow from compaction of the server's history, and each change of a CRD's schema makes one.
 type Relists struct {
 	// Expired counts those with RelistExpired, and so on.
-	Expired, TooLarge, Failed int
+	Expired, TooLarge, Restored, Failed int
 }
 
 func (r *Relists) count(reason requests.RelistReason) {
@@ -138,6 +138,8 @@ func (r *Relists) count(reason requests.RelistReason) {
 		r.Expired++
 	case requests.RelistTooLarge:
 		r.TooLarge++
+	case requests.RelistRestored:
+		r.Restored++
 	default:
 		r.Failed++
 	}

@@ -138,7 +138,7 @@ func ourInformer(t *testing.T, config *rest.Config) cache.SharedIndexInformer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	from := &Server{Client: client, Limiter: NewLimiter(1, time.Now)}
+	from := &Server{Client: client, Limiter: NewLimiter(1, time.Now), Restores: NewRestores()}
 	target := Target{GVR: gadgets, Namespace: "default", Form: packedForm, Tweak: func(*metav1.ListOptions) {}}
 	lw := from.ListWatch(target, nobody{}, NewPacer(false, false, NewRetrySignal()), nil)
 	return informer.New(lw, informer.Options{Backoff: &wait.Backoff{Duration: time.Millisecond, Factor: 1}})

@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -21,6 +22,8 @@ type inlineResource interface {
 	resource
 	// Events asks for a watch. Its answer is not compressed: a decompressor takes more memory than most types.
 	Events(ctx context.Context, options metav1.ListOptions) (*codec.Events, error)
+	// ListUnthrottled is List outside the client's rate limit, as watches are.
+	ListUnthrottled(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
 }
 
 // inlineWatcher is a ListerWatcher that can also watch on the goroutine of its caller; see informer.InlineWatcher.
@@ -45,10 +48,20 @@ func (w *inlineWatcher) WatchInline(ctx context.Context, options *metav1.ListOpt
 	if err != nil {
 		return err
 	}
-	defer events.Close()
-	defer events.CloseWith(ctx)()
+	defer w.closing(ctx, events)()
 	w.requests.pass(ctx, began, events, take)
 	return nil
+}
+
+// closing has the watch end with ctx, and with the detection of a restore. It returns a function that ends it.
+func (w *inlineWatcher) closing(ctx context.Context, events *codec.Events) func() {
+	stop := events.CloseWith(ctx)
+	w.requests.continuity.Opened(func() { _ = events.Close() })
+	return func() {
+		w.requests.continuity.Closed()
+		stop()
+		_ = events.Close()
+	}
 }
 
 // open asks for a watch, and returns when it last did.
@@ -61,7 +74,11 @@ func (w *inlineWatcher) open(ctx context.Context, options *metav1.ListOptions) (
 		l.reports.RequestStarted(VerbWatch)
 		request, asked := l.noting(ctx, VerbWatch)
 		began = time.Now() // some proxies hold an answer back until the first event
-		events, err := w.resource.Events(request, *options)
+		var events *codec.Events
+		err := l.continuity.Watching(request, options)
+		if err == nil {
+			events, err = w.resource.Events(request, *options)
+		}
 		again := err != nil && (repeated(err) || unanswered(err))
 		l.record(outcome{verb: VerbWatch, err: err, asked: asked.duration(), again: again})
 		if !again || ctx.Err() != nil {
@@ -114,7 +131,7 @@ func (l *listWatch) pass(ctx context.Context, began time.Time, events *codec.Eve
 // ended reports whether a watch has ended as watches do, with this error. Take is told where that was at once. Functions that
 // wait for events do not do this themselves: see docs/design/types.md.
 func (l *listWatch) ended(ctx context.Context, began time.Time, live bool, err error, take func(watch.Event) bool) bool {
-	if ctx.Err() == nil && err != io.EOF && err != io.ErrUnexpectedEOF && !unanswered(err) {
+	if ctx.Err() == nil && err != io.EOF && err != io.ErrUnexpectedEOF && !unanswered(err) && !l.continuity.passed() {
 		return false
 	}
 	if err := l.closed(ctx, VerbWatch, began, live); err != nil {

@@ -40,7 +40,7 @@ func inlineRequests(t *testing.T, config *rest.Config, client *http.Client, form
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{Client: own, Limiter: NewLimiter(1, time.Now)}
+	s := &Server{Client: own, Limiter: NewLimiter(1, time.Now), Restores: NewRestores()}
 	lw := s.ListWatch(Target{GVR: gadgets, Namespace: "default", Form: form, Tweak: func(*metav1.ListOptions) {}}, nobody{}, NewPacer(false, false, NewRetrySignal()), nil)
 	inline, ok := lw.(*inlineWatcher)
 	if !ok {
@@ -103,6 +103,9 @@ func TestInlineWatchesAreNotCompressed(t *testing.T) {
 		encoding.Store(r.Header.Get("Accept-Encoding"))
 		accept.Store(r.Header.Get("Accept"))
 		query.Store(r.URL.RawQuery)
+		if r.URL.RawQuery == "limit=1" { // whether the server was restored meanwhile
+			_, _ = io.WriteString(w, `{"kind":"GadgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"7"},"items":[]}`)
+		}
 	}))
 	defer server.Close()
 	metadata := packedForm

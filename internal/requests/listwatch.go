@@ -32,6 +32,8 @@ type listWatch struct {
 	reports     Reporter
 	limiter     *Limiter
 	pacer       *Pacer
+	// continuity tells whether a watch may go on after an outage.
+	continuity *Continuity
 	// tell is called with the failures that the reflector keeps from its watch error handler.
 	tell func(error)
 	// forbidden is called, instead of reporting it, when a list or watch is forbidden, and ends the requests; nil:
@@ -48,6 +50,7 @@ var errStalled = apierrors.NewTimeoutError("the initial events of a watch-list s
 // record has an outcome take its effect.
 func (l *listWatch) record(o outcome) {
 	o.handsOver = l.forbidden != nil
+	l.continuity.Failed(o.err)
 	e := l.pacer.record(o)
 	if e.throttles {
 		l.limiter.throttled(e.wait)
@@ -101,6 +104,7 @@ func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 	verb := VerbListMore
 	if options.Continue == "" {
 		verb = VerbList
+		l.continuity.Listing(&options)
 		if err := l.pacer.awaitList(ctx); err != nil {
 			return nil, err
 		}
@@ -155,13 +159,19 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 	l.reports.RequestStarted(VerbWatch)
 	request, asked := l.noting(ctx, VerbWatch)
 	began := time.Now() // some proxies hold an answer back until the first event
-	w, err := l.resource.Watch(request, options)
+	var w watch.Interface
+	err := l.continuity.Watching(request, &options)
+	if err == nil {
+		w, err = l.resource.Watch(request, options)
+	}
 	l.record(outcome{verb: VerbWatch, err: err, asked: asked.duration()})
 	if err != nil {
 		return nil, err
 	}
+	l.continuity.Opened(w.Stop)
 	return NewStream(w, Hooks{
 		Keep:   l.keep,
+		Ended:  l.continuity.Closed,
 		First:  func() { l.record(outcome{verb: VerbWatch, phase: flowing}) },
 		Came:   l.reports.Contact,
 		Failed: func(err error) { l.broke(ctx, err) },
@@ -182,6 +192,7 @@ func (l *listWatch) closed(ctx context.Context, verb Verb, since time.Time, brou
 	if ctx.Err() != nil {
 		return nil
 	}
+	l.continuity.EndedByServer()
 	lasted := time.Since(since)
 	l.record(outcome{verb: verb, phase: closed, lasted: lasted, brought: brought})
 	if brought || lasted >= ShortWatch {
@@ -197,6 +208,7 @@ func (l *listWatch) watchList(ctx context.Context, options metav1.ListOptions) (
 	}
 	l.tweak(&options)
 	asking := l.selection.ask(&options)
+	l.continuity.Listing(&options)
 	if err := l.pacer.awaitRound(ctx); err != nil {
 		return nil, err
 	}
@@ -219,6 +231,7 @@ func (l *listWatch) watchList(ctx context.Context, options metav1.ListOptions) (
 		return nil, err
 	}
 	l.record(outcome{verb: VerbWatchList})
+	l.continuity.Opened(w.Stop)
 	var listedAt time.Time // zero: not yet
 	return NewStream(w, Hooks{
 		Initial: true,
@@ -245,6 +258,7 @@ func (l *listWatch) watchList(ctx context.Context, options metav1.ListOptions) (
 			l.record(outcome{verb: VerbWatchList, phase: stalled})
 		},
 		Ended: func() {
+			l.continuity.Closed()
 			release()
 			cancel(nil)
 		},

@@ -83,7 +83,7 @@ func (r *race) startOurs(known bool) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	from := &Server{Client: own, Limiter: r.limiter}
+	from := &Server{Client: own, Limiter: r.limiter, Restores: NewRestores()}
 	target := Target{GVR: gadgets, Form: packedForm, Tweak: func(*metav1.ListOptions) {}}
 	lw := from.ListWatch(target, r.heard, NewPacer(known, false, NewRetrySignal()), nil)
 	backoff := &wait.Backoff{Duration: time.Millisecond, Factor: 1}
@@ -136,6 +136,9 @@ func (r *race) count(gvr schema.GroupVersionResource, verbs ...string) (n int) {
 	for _, request := range r.server.Requests() {
 		verb, uri, _ := strings.Cut(request, " ")
 		for _, v := range verbs {
+			if strings.HasSuffix(uri, "?limit=1") {
+				verb = "check" // of the server's version
+			}
 			if v == verb && strings.HasPrefix(uri, pathOf(gvr)+"?") {
 				n++
 			}
@@ -316,7 +319,7 @@ func TestRelistsAreNoOlderThanWhatWasWatched(t *testing.T) {
 			for _, request := range r.server.Requests()[before:] {
 				got, uri, _ := strings.Cut(request, " ")
 				u, err := url.Parse(uri)
-				if got != verb || err != nil {
+				if got != verb || err != nil || u.RawQuery == "limit=1" {
 					continue
 				}
 				asked++

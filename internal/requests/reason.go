@@ -42,6 +42,9 @@ const (
 	ReasonWatchClosed Reason = "WatchClosed"
 	// ReasonPanicked: a function of the program panicked while a list or watch was handled. The type is listed again.
 	ReasonPanicked Reason = "Panicked"
+	// ReasonRestored: the server was restored from an older backup. The cache shows what is lost until the type has been
+	// listed again.
+	ReasonRestored Reason = "Restored"
 	// ReasonTypesUnknown: the source of types has not said yet which there are.
 	ReasonTypesUnknown Reason = "TypesUnknown"
 	// ReasonGroupUnknown: the type may exist in an API group that could not be discovered.
@@ -134,6 +137,8 @@ func ReasonOf(err error) Reason {
 		return ReasonWatchClosed
 	case errors.Is(err, errPanicked):
 		return ReasonPanicked
+	case RelistReasonOf(err) == RelistRestored:
+		return ReasonRestored
 	case apierrors.IsForbidden(err):
 		return ReasonForbidden
 	case apierrors.IsUnauthorized(err):
@@ -183,13 +188,18 @@ const (
 	RelistExpired RelistReason = "Expired"
 	// RelistTooLarge: the server has not reached the resource version that was asked for.
 	RelistTooLarge RelistReason = "TooLarge"
+	// RelistRestored: the server was restored from an older backup.
+	RelistRestored RelistReason = "Restored"
 	// RelistFailed: a request failed, or a watch broke off, in any other way.
 	RelistFailed RelistReason = "Failed"
 )
 
 // RelistReasonOf classifies the error that a type is listed again after.
 func RelistReasonOf(err error) RelistReason {
+	var restored *restoredError
 	switch {
+	case errors.As(err, &restored):
+		return RelistRestored
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
 		return RelistExpired
 	case apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge):

@@ -125,6 +125,11 @@ func (m *metadataResource) Watch(ctx context.Context, options metav1.ListOptions
 	return ask(m, func(r *packedResource) (watch.Interface, error) { return r.Watch(ctx, options) })
 }
 
+// ListUnthrottled implements inlineResource.
+func (m *metadataResource) ListUnthrottled(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	return ask(m, func(r *packedResource) (runtime.Object, error) { return r.ListUnthrottled(ctx, options) })
+}
+
 // Events implements inlineResource.
 func (m *metadataResource) Events(ctx context.Context, options metav1.ListOptions) (*codec.Events, error) {
 	return ask(m, func(r *packedResource) (*codec.Events, error) { return r.Events(ctx, options) })
@@ -172,7 +177,16 @@ func (r *packedResource) request(client *rest.RESTClient, content string, option
 
 // List implements resource. It packs each item as it comes, so that the whole response is never in memory.
 func (r *packedResource) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	body, err := r.request(r.owner.stock, r.lists, &options).Stream(ctx)
+	return r.list(ctx, options, r.request(r.owner.stock, r.lists, &options))
+}
+
+// ListUnthrottled implements inlineResource.
+func (r *packedResource) ListUnthrottled(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	return r.list(ctx, options, r.request(r.owner.stock, r.lists, &options).Throttle(nil))
+}
+
+func (r *packedResource) list(ctx context.Context, options metav1.ListOptions, request *rest.Request) (runtime.Object, error) {
+	body, err := request.Stream(ctx)
 	if err != nil {
 		if utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) {
 			return r.decoded(ctx, options) // which tries again, unlike Stream

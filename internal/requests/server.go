@@ -18,6 +18,8 @@ import (
 type Server struct {
 	Client  dynamic.Interface
 	Limiter *Limiter
+	// Restores detects that a server was restored from a backup.
+	Restores *Restores
 	// OnFailure is called with the failures that a reflector keeps from its watch error handler; it may be nil.
 	OnFailure func(schema.GroupVersionResource, error)
 }
@@ -33,6 +35,8 @@ type Target struct {
 	Keep func(runtime.Object) bool
 	// Selection is what is read of a shard; nil: everything.
 	Selection *Selection
+	// Custom says that the type is known to have a CRD.
+	Custom bool
 	// NoBookmarks says that watches ask for no bookmarks. Then there is no watch-list either, whose end is one.
 	NoBookmarks bool
 }
@@ -81,6 +85,7 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer, forbidden 
 	if l.resource, err = newResource(s.Client, target.GVR, target.Namespace, target.Form, target.Selection); err != nil {
 		l.resource = failedResource{err}
 	}
+	l.continuity = s.Restores.Continuity(VersionCounter(target.GVR, target.Custom), l.serverVersion)
 	if s.OnFailure != nil {
 		l.tell = func(err error) { s.OnFailure(target.GVR, err) }
 	}

@@ -40,7 +40,7 @@ func TestTricklingWatchListGivesItsSlotBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		from := &Server{Client: own, Limiter: NewLimiter(1, time.Now)}
+		from := &Server{Client: own, Limiter: NewLimiter(1, time.Now), Restores: NewRestores()}
 		lw := from.ListWatch(Target{GVR: gadgets, Form: packedForm, Tweak: func(*metav1.ListOptions) {}}, &heard{}, NewPacer(false, false, NewRetrySignal()), nil)
 		initial := true
 		w, err := cache.ToListerWatcherWithContext(lw).WatchWithContext(t.Context(), metav1.ListOptions{SendInitialEvents: &initial})

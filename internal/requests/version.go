@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/watchlist"
@@ -50,18 +51,34 @@ func (l *listWatch) currentVersion(ctx context.Context) (string, error) {
 }
 
 func (l *listWatch) askVersion(ctx context.Context) (string, error) {
-	options := metav1.ListOptions{Limit: 1}
-	l.tweak(&options)
 	release, err := l.limiter.Acquire(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer release()
-	// It counts as a page of a list rather than a list, because the first list is still to come, if it does.
-	l.reports.RequestStarted(VerbListMore)
 	request, asked := l.noting(ctx, VerbListMore)
-	list, err := l.resource.List(request, options)
+	version, err := l.versionOf(request, l.resource.List)
 	l.record(outcome{verb: VerbListMore, err: err, asked: asked.duration()})
+	return version, err
+}
+
+// serverVersion returns the resource version of a most recent (consistent) list of one object. Watches wait for it, which
+// are not limited in rate.
+func (l *listWatch) serverVersion(ctx context.Context) (string, error) {
+	list := l.resource.List
+	if own, ok := l.resource.(inlineResource); ok {
+		list = own.ListUnthrottled
+	}
+	return l.versionOf(ctx, list)
+}
+
+// versionOf returns the resource version of a list of one object. That counts as a page of a list rather than a list, because
+// the first list may be still to come.
+func (l *listWatch) versionOf(ctx context.Context, request func(context.Context, metav1.ListOptions) (runtime.Object, error)) (string, error) {
+	options := metav1.ListOptions{Limit: 1}
+	l.tweak(&options)
+	l.reports.RequestStarted(VerbListMore)
+	list, err := request(ctx, options)
 	if err != nil {
 		return "", err
 	}

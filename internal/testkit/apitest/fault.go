@@ -101,7 +101,7 @@ func (s *Server) Break(broken ...Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range broken {
-		s.mu.repairs[f.Path] = append(s.mu.repairs[f.Path], s.cluster.Faults().Add(f.fault()))
+		s.mu.repairs[f.Path] = append(s.mu.repairs[f.Path], s.cluster().Faults().Add(f.fault()))
 	}
 }
 
@@ -109,7 +109,7 @@ func (s *Server) Break(broken ...Fault) {
 func (s *Server) Repair() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.cluster.Faults().Clear()
+	s.cluster().Faults().Clear()
 	clear(s.mu.repairs)
 }
 

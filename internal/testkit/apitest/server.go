@@ -1,12 +1,14 @@
 package apitest
 
 import (
+	"cmp"
 	"math"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,7 +25,9 @@ import (
 // Server is a running API server. It is safe for concurrent use.
 type Server struct {
 	*httptest.Server
-	cluster *testcluster.Cluster
+	types []Type
+	// running is replaced by the function that Backup returns.
+	running atomic.Pointer[testcluster.Cluster]
 	// http reaches a server in memory; nil otherwise.
 	http *http.Client
 
@@ -47,15 +51,51 @@ func New(t testing.TB, types ...Type) *Server {
 // ends, so that nothing happens which no test has caused.
 func newServer(t testing.TB, types []Type) *Server {
 	t.Helper()
+	s := &Server{types: types}
+	s.running.Store(newCluster(t, types))
+	s.mu.repairs = map[string][]func(){}
+	return s
+}
+
+func newCluster(t testing.TB, types []Type) *testcluster.Cluster {
+	t.Helper()
 	cluster, err := testcluster.New(t.Context(), testcluster.Options{
 		Bare: true, Types: definitions(types), History: math.MaxInt, BookmarkInterval: math.MaxInt64,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{cluster: cluster}
-	s.mu.repairs = map[string][]func(){}
-	return s
+	return cluster
+}
+
+func (s *Server) cluster() *testcluster.Cluster { return s.running.Load() }
+
+// Backup copies all objects. restore has the server go on from them, as after a restore of etcd: with their resource
+// versions, and without faults. Requests that are under way go on with what was before; see CloseClientConnections.
+func (s *Server) Backup(t testing.TB) (restore func()) {
+	t.Helper()
+	var objects []unstructured.Unstructured
+	client := s.cluster().Client()
+	for _, of := range s.types {
+		list, err := client.Resource(of.GVR).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, list.Items...)
+	}
+	slices.SortFunc(objects, func(a, b unstructured.Unstructured) int {
+		return cmp.Or(cmp.Compare(len(a.GetResourceVersion()), len(b.GetResourceVersion())), cmp.Compare(a.GetResourceVersion(), b.GetResourceVersion()))
+	})
+	return func() {
+		t.Helper()
+		restored := newCluster(t, s.types)
+		for _, o := range objects {
+			if _, err := restored.Storage().Restore(&o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.running.Store(restored)
+	}
 }
 
 func (s *Server) end() {
@@ -93,7 +133,7 @@ func (s *Server) HTTPClient(t testing.TB) *http.Client {
 func (s *Server) Create(t testing.TB, _ schema.GroupVersionResource, objects ...*unstructured.Unstructured) {
 	t.Helper()
 	for _, obj := range objects {
-		if err := s.cluster.Load(t.Context(), obj); err != nil {
+		if err := s.cluster().Load(t.Context(), obj); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -134,7 +174,7 @@ func (s *Server) resource(t testing.TB, gvr schema.GroupVersionResource, namespa
 }
 
 // Compact forgets the history of the objects: a watch from before now gets 410.
-func (s *Server) Compact() { s.cluster.Storage().Compact() }
+func (s *Server) Compact() { s.cluster().Storage().Compact() }
 
 // Requests returns the requests so far, each as "verb path?query".
 func (s *Server) Requests() []string {
@@ -146,7 +186,7 @@ func (s *Server) Requests() []string {
 // AwaitRequest waits until a request for this path has come, with any of the verbs, or whatever verb without.
 func (s *Server) AwaitRequest(t testing.TB, path string, verbs ...string) {
 	t.Helper()
-	if err := s.cluster.Faults().Await(t.Context(), faults.Match{Path: path, Verbs: verbs}, 1); err != nil {
+	if err := s.cluster().Faults().Await(t.Context(), faults.Match{Path: path, Verbs: verbs}, 1); err != nil {
 		t.Fatalf("no request for %s came: %v", path, err)
 	}
 }
@@ -160,5 +200,5 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.mu.requests = append(s.mu.requests, verb+" "+r.URL.RequestURI())
 	s.mu.Unlock()
-	s.cluster.ServeHTTP(w, r)
+	s.cluster().ServeHTTP(w, r)
 }

@@ -1,0 +1,173 @@
+package dynamicinformer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+)
+
+// journal is what a handler was called with.
+type journal struct {
+	mu     sync.Mutex
+	events []string
+}
+
+func (j *journal) note(event string, obj any) {
+	if last, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = last.Obj
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	o := obj.(*unstructured.Unstructured)
+	j.events = append(j.events, fmt.Sprintf("%s %s %v", event, o.GetName(), o.Object["spec"]))
+}
+
+// taken returns the events since the last call, in order of their text.
+func (j *journal) taken() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	events := j.events
+	j.events = nil
+	slices.Sort(events)
+	return events
+}
+
+func handle(t *testing.T, i *Informer, j *journal) {
+	t.Helper()
+	_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) { j.note("add", obj) },
+		UpdateFunc: func(old, obj any) { // a list brings those of the same version, too
+			if old.(*unstructured.Unstructured).GetResourceVersion() != obj.(*unstructured.Unstructured).GetResourceVersion() {
+				j.note("update", obj)
+			}
+		},
+		DeleteFunc: func(obj any) { j.note("delete", obj) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func specified(u *unstructured.Unstructured, spec string) *unstructured.Unstructured {
+	u.Object["spec"] = spec
+	return u
+}
+
+// restoredClients are the ways in which informers watch.
+var restoredClients = map[string]func(*testing.T, *apitest.Server) Options{
+	"own client": func(*testing.T, *apitest.Server) Options { return Options{} },
+	"other client": func(t *testing.T, s *apitest.Server) Options {
+		return Options{Client: s.Client(t)}
+	},
+}
+
+// TestRestoredServer: a server that was restored from a backup accepts watches from versions that it has not reached, and
+// sends nothing. Each cache becomes the server's content by the ordinary difference of a list, also that of a type whose
+// version the server has passed again. One list of an object tells it for all types.
+func TestRestoredServer(t *testing.T) {
+	for name, options := range restoredClients {
+		t.Run(name, func(t *testing.T) {
+			virtual(t, func(t *testing.T, server *apitest.Server) {
+				server.Create(t, widgets, specified(widget("web", "changed"), "before"), widget("web", "deleted"), widget("web", "same"))
+				server.Create(t, gadgets, gadget("web", "same"))
+				restore := server.Backup(t)
+
+				f := newVirtualFactory(t, server, options(t, server))
+				i, g := ask(t, f, widgets), ask(t, f, gadgets)
+				var ofWidgets, ofGadgets journal
+				handle(t, i, &ofWidgets)
+				handle(t, g, &ofGadgets)
+				start(t, f)
+				server.Create(t, gadgets, gadget("web", "lost"))
+				server.Update(t, widgets, specified(widget("web", "changed"), "after"))
+				server.Delete(t, widgets, "web", "deleted")
+				for n := range 10 {
+					server.Create(t, widgets, widget("web", fmt.Sprint("lost", n)))
+				}
+				synctest.Wait()
+				if len(i.GetStore().ListKeys()) != 12 || len(g.GetStore().ListKeys()) != 2 {
+					t.Fatal("the informers do not follow")
+				}
+				ofWidgets.taken()
+				ofGadgets.taken()
+
+				restore()
+				server.Create(t, gadgets, gadget("web", "new1"), gadget("web", "new2"), gadget("web", "new3"))
+				before := len(server.Requests())
+				server.CloseClientConnections()
+				time.Sleep(time.Minute)
+				synctest.Wait()
+
+				want := []string{"add deleted <nil>"}
+				for n := range 10 {
+					want = append(want, fmt.Sprintf("delete lost%d <nil>", n))
+				}
+				if got := ofWidgets.taken(); !slices.Equal(got, append(want, "update changed before")) {
+					t.Errorf("handlers of widgets got %q", got)
+				}
+				if got := ofGadgets.taken(); !slices.Equal(got, []string{"add new1 <nil>", "add new2 <nil>", "add new3 <nil>", "delete lost <nil>"}) {
+					t.Errorf("handlers of gadgets got %q", got)
+				}
+				checks := slices.DeleteFunc(server.Requests()[before:], func(r string) bool { return !strings.HasSuffix(r, "?limit=1") })
+				if len(checks) > 2 { // gadgets may ask before widgets know that they have to
+					t.Errorf("one outage took %q", checks)
+				}
+				for _, s := range f.Status() {
+					if s.State != StateSynced || s.Reason != ReasonNone || s.Stale || name == "own client" && s.Relists != (Relists{Restored: 1}) {
+						t.Errorf("the status is %+v", s)
+					}
+				}
+				server.Create(t, widgets, widget("web", "newer"))
+				synctest.Wait()
+				if got := ofWidgets.taken(); !slices.Equal(got, []string{"add newer <nil>"}) {
+					t.Errorf("handlers of widgets got %q after the restore", got)
+				}
+			})
+		})
+	}
+}
+
+// TestOutagesCostOneCheck: of many types whose watches break, one asks for the server's version.
+func TestOutagesCostOneCheck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var types []apitest.Type
+		for n := range 50 {
+			gvr := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: fmt.Sprintf("t%ds", n)}
+			types = append(types, apitest.Type{GVR: gvr, Kind: fmt.Sprint("T", n), Namespaced: true})
+		}
+		server := apitest.NewInMemory(t, types...)
+		f := newVirtualFactory(t, server, Options{})
+		for _, of := range types {
+			ask(t, f, of.GVR)
+		}
+		start(t, f)
+		time.Sleep(2 * time.Minute)
+		before := len(server.Requests())
+		server.CloseClientConnections()
+		time.Sleep(time.Minute)
+		checks, watches := 0, 0
+		for _, r := range server.Requests()[before:] {
+			switch {
+			case strings.HasPrefix(r, "watch "):
+				watches++
+			case strings.HasSuffix(r, "?limit=1"):
+				checks++
+			default:
+				t.Errorf("an outage led to %q", r)
+			}
+		}
+		if watches != 50 || checks == 0 || checks > 2 {
+			t.Errorf("%d watches and %d checks", watches, checks)
+		}
+	})
+}

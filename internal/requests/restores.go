@@ -1,0 +1,299 @@
+package requests
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Restores detects that the data of an API server was restored from an older backup. A restored server has a smaller
+// resource version than before. It accepts a watch from a larger version, and sends no event until it has passed that.
+//
+// The check runs before a watch goes on after an outage: a failed request, or a watch that ended before its time. It
+// compares the version of the watch with that of a list of one object, which all types with the same counter share.
+// It is safe for concurrent use.
+type Restores struct {
+	mu       sync.Mutex
+	counters map[string]*counter // by their VersionCounter
+}
+
+// NewRestores returns the detector of a factory or tracker.
+func NewRestores() *Restores { return &Restores{counters: map[string]*counter{}} }
+
+// VersionCounter names the counter of a type's resource versions. Custom resources and the types of a kube-apiserver
+// share one, which is "". A kube-apiserver often keeps events in another etcd. A group with a dot that has no CRD may be
+// that of an aggregated API server.
+func VersionCounter(gvr schema.GroupVersionResource, custom bool) string {
+	switch {
+	case gvr.Resource == "events":
+		return gvr.Resource
+	case custom || !strings.Contains(gvr.Group, "."):
+		return ""
+	}
+	return gvr.Group
+}
+
+// Continuity returns the check of one target. ask returns the version of a most recent (consistent) list.
+func (r *Restores) Continuity(counterName string, ask func(context.Context) (string, error)) *Continuity {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := r.counters[counterName]
+	if n == nil {
+		n = &counter{asking: make(chan struct{}, 1), watches: map[*Continuity]func(){}}
+		r.counters[counterName] = n
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return &Continuity{counter: n, ask: ask, doubted: n.doubted}
+}
+
+// counter is what is known of the resource versions that some types share.
+type counter struct {
+	asking chan struct{} // holds a token during a request
+
+	mu       sync.Mutex
+	latest   versionAnswer
+	restores int // detected so far
+	// doubted is the latest Continuity.doubted; zero: there was no outage.
+	doubted time.Time
+	// watches are the open ones, with the functions that close them.
+	watches map[*Continuity]func()
+}
+
+// versionAnswer is the outcome of a list of one object.
+type versionAnswer struct {
+	version string
+	err     error
+	// began is when it was asked for; zero: there is none.
+	began, ended time.Time
+}
+
+const (
+	// askPatience is how long a list of one object may take.
+	askPatience = 10 * time.Second
+	// Answers count that are at most this much older than an outage: a failed request, or a watch that the server ended
+	// before its time. To restore a backup takes longer, and requests fail meanwhile.
+	sharedAfterFailure = time.Second
+	sharedAfterEnd     = time.Minute
+)
+
+// current returns an answer of a request that began after a time. own says that ask was called for it. A failure is only
+// shared with callers that have waited for it.
+func (n *counter) current(ctx context.Context, since time.Time, ask func(context.Context) (string, error)) (a versionAnswer, own bool) {
+	called := time.Now()
+	select {
+	case n.asking <- struct{}{}:
+	case <-ctx.Done():
+		return versionAnswer{err: context.Cause(ctx)}, false
+	}
+	defer func() { <-n.asking }()
+	n.mu.Lock()
+	a = n.latest
+	n.mu.Unlock()
+	if a.began.After(since) && (a.err == nil || !isRefusal(a.err) && !a.ended.Before(called)) {
+		return a, false
+	}
+	a = versionAnswer{began: time.Now()}
+	asking, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	a.version, a.err = ask(asking)
+	if ctx.Err() == nil {
+		a.ended = time.Now()
+		n.mu.Lock()
+		n.latest = a
+		n.mu.Unlock()
+	}
+	return a, true
+}
+
+// restore records a restore that was detected by a target that had seen this many, and closes all watches.
+func (n *counter) restore(seen int) {
+	n.mu.Lock()
+	var open []func()
+	if n.restores == seen { // another target may have been first
+		n.restores++
+		for _, closeWatch := range n.watches {
+			open = append(open, closeWatch)
+		}
+	}
+	n.mu.Unlock()
+	for _, closeWatch := range open {
+		closeWatch()
+	}
+}
+
+// isRefusal reports whether an error is an answer about one type, which says nothing about others.
+func isRefusal(err error) bool { return isAnswer(err) && !apierrors.IsTooManyRequests(err) }
+
+// isAnswer reports whether an error is an answer of a server that works.
+func isAnswer(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError
+}
+
+// Continuity tells whether a target may go on from the resource version that it has reached. Its methods are safe for
+// concurrent use.
+type Continuity struct {
+	counter *counter
+	ask     func(context.Context) (string, error)
+
+	// counter.mu guards the rest.
+
+	// restores is how many restores the counter had seen when the target was listed; 0: it was not. A target that goes on
+	// from a version of another one, or of an earlier process, is listed if there was any restore.
+	restores int
+	// doubted is the time since which the server may have been restored; zero: there was no outage since the list or
+	// check.
+	doubted time.Time
+	// due is when the server is to end the watch; zero: it was not told, and any end may be an outage.
+	due time.Time
+}
+
+// Listing is to be called before a list or watch-list, and may change its options: after a restore no version that
+// was seen before means anything.
+func (c *Continuity) Listing(options *metav1.ListOptions) {
+	c.counter.mu.Lock()
+	defer c.counter.mu.Unlock()
+	if c.restores != c.counter.restores && options.Continue == "" {
+		options.ResourceVersion = ""
+		if options.SendInitialEvents == nil {
+			options.ResourceVersionMatch = ""
+		}
+	}
+	c.restores, c.doubted = c.counter.restores, time.Time{}
+	c.lastsLocked(options)
+}
+
+func (c *Continuity) lastsLocked(options *metav1.ListOptions) {
+	c.due = time.Time{}
+	if options.TimeoutSeconds != nil {
+		c.due = time.Now().Add(time.Duration(*options.TimeoutSeconds) * time.Second)
+	}
+}
+
+// Watching is to be called before a watch that goes on from a version. After an outage it asks the server for its
+// version. It returns an error that has everything be listed if the server was restored, and that of the request if it
+// cannot tell.
+func (c *Continuity) Watching(ctx context.Context, options *metav1.ListOptions) error {
+	c.counter.mu.Lock()
+	c.lastsLocked(options)
+	seen, since := c.restores, c.doubted
+	passed := seen != c.counter.restores
+	c.counter.mu.Unlock()
+	switch version := options.ResourceVersion; {
+	case passed:
+		return &restoredError{reached: version}
+	case since.IsZero() || !isNumber(version):
+		return nil
+	default:
+		return c.check(ctx, version, seen, since)
+	}
+}
+
+func (c *Continuity) check(ctx context.Context, version string, seen int, since time.Time) error {
+	a, own := c.counter.current(ctx, since, c.ask)
+	if isBefore(a.version, version) && !own { // the answer may be older than the version
+		a, own = c.counter.current(ctx, time.Now(), c.ask)
+	}
+	if isBefore(a.version, version) && !own { // or the types do not share a counter
+		a.version, a.err = c.ask(ctx)
+	}
+	switch {
+	case isRefusal(a.err):
+		return nil // the type cannot be listed: the next watch tries again
+	case a.err != nil:
+		return a.err
+	case isBefore(a.version, version):
+		c.counter.restore(seen)
+		return &restoredError{reached: version, current: a.version}
+	}
+	c.counter.mu.Lock()
+	defer c.counter.mu.Unlock()
+	if c.doubted.Equal(since) {
+		c.doubted = time.Time{}
+	}
+	return nil
+}
+
+// Opened records an open watch. closeWatch is called, once at most, if a restore is detected before Closed is.
+func (c *Continuity) Opened(closeWatch func()) {
+	c.counter.mu.Lock()
+	passed := c.restores != c.counter.restores
+	c.counter.watches[c] = closeWatch
+	c.counter.mu.Unlock()
+	if passed {
+		closeWatch()
+	}
+}
+
+// Closed records that the watch of Opened has ended.
+func (c *Continuity) Closed() {
+	c.counter.mu.Lock()
+	defer c.counter.mu.Unlock()
+	delete(c.counter.watches, c)
+}
+
+// EndedByServer records that the server has ended the watch without an error: before its time, that is an outage.
+func (c *Continuity) EndedByServer() {
+	c.counter.mu.Lock()
+	defer c.counter.mu.Unlock()
+	if now := time.Now(); now.Before(c.due) || c.due.IsZero() {
+		c.doubtLocked(now.Add(-sharedAfterEnd))
+	}
+}
+
+func (c *Continuity) doubtLocked(since time.Time) {
+	for _, doubted := range [...]*time.Time{&c.doubted, &c.counter.doubted} {
+		if since.After(*doubted) {
+			*doubted = since
+		}
+	}
+}
+
+// Failed records that a list or watch failed: an outage, unless the error is an answer of a server that works.
+func (c *Continuity) Failed(err error) {
+	if err == nil || errors.Is(err, context.Canceled) || isAnswer(err) {
+		return
+	}
+	c.counter.mu.Lock()
+	defer c.counter.mu.Unlock()
+	c.doubtLocked(time.Now().Add(-sharedAfterFailure))
+}
+
+// passed reports whether a restore was detected after the target was listed.
+func (c *Continuity) passed() bool {
+	c.counter.mu.Lock()
+	defer c.counter.mu.Unlock()
+	return c.restores != c.counter.restores
+}
+
+// restoredError is what a watch fails with after the server was restored.
+type restoredError struct{ reached, current string }
+
+// Error implements error.
+func (e *restoredError) Error() string {
+	current := ""
+	if e.current != "" {
+		current = fmt.Sprintf(" (it is at resource version %s, this cache was at %s)", e.current, e.reached)
+	}
+	return "the API server was restored from an older backup" + current + ": everything is listed again"
+}
+
+// isNumber reports whether a resource version has an order.
+func isNumber(version string) bool {
+	return version != "" && version[0] != '0' && strings.Trim(version, "0123456789") == ""
+}
+
+// isBefore reports whether a resource version comes before another; without an order it does not.
+func isBefore(a, b string) bool {
+	return isNumber(a) && isNumber(b) && cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) < 0
+}

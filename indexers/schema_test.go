@@ -33,13 +33,13 @@ type validator struct{ t testing.TB }
 
 // problem says what is wrong with a value, or "".
 func (v validator) problem(schema map[string]any, value any, at string) string {
-	for _, keyword := range []string{"type", "const", "enum", "pattern", "minLength", "minimum", "maximum", "minItems", "items", "properties", "required", "additionalProperties", "dependentRequired", "oneOf"} {
+	for _, keyword := range []string{"type", "const", "enum", "pattern", "minLength", "minimum", "maximum", "minItems", "items", "properties", "required", "additionalProperties", "dependentRequired", "oneOf", "allOf", "not", "minProperties"} {
 		if wanted, ok := schema[keyword]; ok && !v.keyword(schema, keyword, wanted, value) {
 			return fmt.Sprintf("%s: %s", at, keyword)
 		}
 	}
 	for keyword := range schema {
-		if !slices.Contains(strings.Fields("type const enum pattern minLength minimum maximum minItems items properties required additionalProperties dependentRequired oneOf description default title $schema"), keyword) {
+		if !slices.Contains(strings.Fields("type const enum pattern minLength minimum maximum minItems items properties required additionalProperties dependentRequired oneOf allOf not minProperties description default title $schema"), keyword) {
 			v.t.Errorf("the keyword %s is not known here", keyword)
 		}
 	}
@@ -120,6 +120,12 @@ func (v validator) keyword(schema map[string]any, keyword string, wanted, value 
 				return false
 			}
 		}
+	case "allOf":
+		return !slices.ContainsFunc(wanted.([]any), func(one any) bool { return v.problem(one.(map[string]any), value, "") != "" })
+	case "not":
+		return v.problem(wanted.(map[string]any), value, "") != ""
+	case "minProperties":
+		return !isMap || len(fields) >= int(wanted.(float64))
 	case "oneOf":
 		fit := 0
 		for _, choice := range wanted.([]any) {
@@ -218,5 +224,47 @@ func TestSchemaRefusesBrokenConfigs(t *testing.T) {
 	}
 	if checked < 40 {
 		t.Errorf("only %d configs were checked", checked)
+	}
+}
+
+// The schema refuses these forms, as the decoder does.
+func TestSchemaIsAsStrictAsTheDecoder(t *testing.T) {
+	for _, resource := range []string{
+		`references: [{name: r, to: {name: .spec.x}}]`,
+		`references: [{name: r, to: {group: "", name: .spec.x}}]`,
+		`references: [{name: r, to: {kind: Secret, name: .spec.x}}]`,
+		`references: [{name: r, to: {group: "", apiVersion: {path: .a}, kind: Secret, name: .spec.x}}]`,
+		`references: [{name: r, to: {group: "", resource: secrets, kind: Secret, name: .spec.x}}]`,
+		`references: [{name: r, to: {apiVersion: v1, kind: Secret, name: .spec.x}}]`,
+		`references: [{name: r, to: {group: "", kind: "", name: .spec.x}}]`,
+		`references: [{name: r, to: {group: "", kind: Secret, name: .spec.x, namespace: vault}}]`,
+		`references: [{name: r, to: {group: "", kind: Secret, name: .spec.x, namespace: {value: V}}}]`,
+		`indexes: [{name: i, owner: any, type: int}]`,
+		`indexes: [{name: i, owner: any, transform: [lower]}]`,
+		`indexes: [{name: i, key: [{name: a, path: .a}], missing: skip}]`,
+		`indexes: [{name: i, path: .a, each: ".b[*]"}]`,
+		`indexes: [{name: name, path: .a}]`,
+		`references: [{name: owners, to: {group: "", kind: Secret, name: .spec.x}}]`,
+		`namespaces: {}`, `selectors: {}`, `prune: {}`, `storage: {}`,
+		`indexes: [{name: i, path: .a, missing: {}}]`,
+		`indexes: [{name: i, path: .a, transform: [{regex: {match: a, group: -1}}]}]`,
+		`indexes: [{name: i, path: .a, transform: [{regex: {match: a, group: ""}}]}]`,
+		`indexes: [{name: i, paths: []}]`, `indexes: [{name: i, key: []}]`,
+		`indexes: [{name: i, path: .a, missing: {value: ""}}]`,
+		`indexes: [{name: i, path: .a, when: ""}]`,
+		`match: {group: "", version: v1, versions: preferred, resource: widgets}`,
+		`match: {group: "*", kind: Widget, versions: preferred, version: v1}`,
+		`match: {group: "", kind: "Wid*"}`,
+		`namespaces: {include: []}`, `namespaces: {include: ["A"]}`,
+	} {
+		text := "  - name: w\n    " + resource + "\n"
+		if !strings.HasPrefix(resource, "match") {
+			text += "    match: {group: \"\", kind: Widget}\n"
+		}
+		data := []byte(strings.Replace(header(text), "NAME", "test", 1))
+		_, err := indexers.Parse(indexers.Source{Name: "c.yaml", Data: data})
+		if p := checkSchema(t, data); (p == "") != (err == nil) {
+			t.Errorf("%s: the decoder says %v, the schema %q", resource, err, p)
+		}
 	}
 }

@@ -23,7 +23,10 @@ import (
 //	pattern   what a text has to look like: the name of a textForm
 //	empty     "true" when a list or a text may be empty
 //	with      another field that has to be there too
-//	oneOf     on the field _: groups of fields of which exactly one has to be there
+//	without   fields that must not be there too
+//	reserved  the words that a name cannot be
+//	oneOf     on the field _: fields of which exactly one has to be there; sets of them are separated by semicolons
+//	some      on the field _: "true" when at least one field has to be there
 //
 // Types that take more than a map are known to [Schema] by name.
 
@@ -78,15 +81,16 @@ type resourceForm struct {
 }
 
 type referenceForm struct {
-	Name string     `json:"name" doc:"What queries call the reference." required:"true" hint:"add name: ..., a name of your choice" pattern:"name"`
+	Name string     `json:"name" doc:"What queries call the reference." required:"true" hint:"add name: ..., a name of your choice" pattern:"name" reserved:"owners"`
 	Each pathForm   `json:"each" doc:"The elements, each of which refers to an object. Paths begin at the element then, those with $ at the object."`
 	To   targetForm `json:"to" doc:"What is referred to." required:"true" hint:"add to: {group: ..., kind: ..., name: PATH}"`
 	When string     `json:"when" doc:"A condition on the object, which is @ there; other objects refer to nothing."`
 }
 
 type targetForm struct {
-	Group      fixedOrFieldForm    `json:"group" doc:"The API group, the same for all; or the path to it."`
-	APIVersion fixedOrFieldForm    `json:"apiVersion" doc:"The path to an apiVersion, whose group counts."`
+	_          struct{}            `oneOf:"group|apiVersion;resource|kind"`
+	Group      fixedOrFieldForm    `json:"group" doc:"The API group, the same for all; or the path to it." empty:"true"`
+	APIVersion fieldForm           `json:"apiVersion" doc:"The path to an apiVersion, whose group counts."`
 	Resource   string              `json:"resource" doc:"The plural name of the type." hint:"write the plural name, such as issuers" pattern:"name"`
 	Kind       fixedOrFieldForm    `json:"kind" doc:"The kind, the same for all; or the path to it."`
 	Name       pathForm            `json:"name" doc:"Where the name is." required:"true" hint:"add name: with the path to the name"`
@@ -110,12 +114,13 @@ type matchForm struct {
 	_        struct{} `oneOf:"resource|kind"`
 	Group    string   `json:"group" doc:"The API group; empty for the core group. It may be a pattern, in which * stands for any run of characters." required:"true" hint:"write group: example.com, or group: \"\" for the core group" empty:"true" pattern:"pattern"`
 	Version  string   `json:"version" doc:"The version. Without it, the one that the server prefers when the resource is looked up." hint:"write a version such as v1, or leave it out for the one that the server prefers" pattern:"name"`
-	Versions string   `json:"versions" doc:"preferred: the version that the server prefers, also when that changes." enum:"preferred"`
+	Versions string   `json:"versions" doc:"preferred: the version that the server prefers, also when that changes." enum:"preferred" without:"version"`
 	Resource string   `json:"resource" doc:"The plural name. It may be a pattern." hint:"write the plural name, such as certificates, or a pattern" pattern:"pattern"`
 	Kind     string   `json:"kind" doc:"The kind, which is looked up." hint:"write a kind such as Certificate; patterns go with resource" pattern:"name"`
 }
 
 type namespacesForm struct {
+	_       struct{} `some:"true"`
 	Include []string `json:"include" doc:"Names and patterns of namespaces; without it, all of them." pattern:"namespace"`
 	Exclude []string `json:"exclude" doc:"Names and patterns of namespaces that are left out, however they are included." pattern:"namespace"`
 }
@@ -127,14 +132,14 @@ type selectorsForm struct {
 
 type indexForm struct {
 	_             struct{}        `oneOf:"path|paths|label|annotation|owner|key"`
-	Name          string          `json:"name" doc:"What queries call the index." required:"true" hint:"add name: ..., which is what look-ups use" pattern:"name"`
+	Name          string          `json:"name" doc:"What queries call the index." required:"true" hint:"add name: ..., which is what look-ups use" pattern:"name" reserved:"namespace,name,age"`
 	Path          pathForm        `json:"path" doc:"Where the values are."`
 	Paths         []pathForm      `json:"paths" doc:"Where the values may be: the first path that leads to any counts."`
 	Label         string          `json:"label" doc:"The name of a label."`
 	Annotation    string          `json:"annotation" doc:"The name of an annotation."`
-	Owner         string          `json:"owner" doc:"Kind and name of the owners, or of the controller alone." enum:"any,controller"`
+	Owner         string          `json:"owner" doc:"Kind and name of the owners, or of the controller alone." enum:"any,controller" without:"type,transform,missing"`
 	Each          pathForm        `json:"each" doc:"With key: the elements in which the keys are looked up." with:"key"`
-	Key           []keyForm       `json:"key" doc:"The parts of a composite value."`
+	Key           []keyForm       `json:"key" doc:"The parts of a composite value." without:"type,transform,missing"`
 	Type          string          `json:"type" doc:"How values are read and compared. Without it, as text." enum:"string,int,number,bool,quantity,duration,time,date,ip,cidr,semver"`
 	Order         string          `json:"order" doc:"sorted indexes can be asked for ranges, and results sorted by them." enum:"hash,sorted" default:"hash"`
 	Unique        string          `json:"unique" doc:"warn: no two objects should have the same value." enum:"warn"`

@@ -41,11 +41,15 @@ func schemaOfType(t reflect.Type, tag reflect.StructTag) schemaMap {
 	case reflect.TypeFor[pathForm]():
 		return schemaMap{"oneOf": []any{text, schemaMap{"type": "array", "items": text, "minItems": 1}}}
 	case reflect.TypeFor[groupForm]():
-		return schemaMap{"type": []any{"integer", "string"}}
+		return schemaMap{"type": []any{"integer", "string"}, "minimum": 0, "minLength": 1}
 	case reflect.TypeFor[valueForm]():
 		return schemaMap{"type": []any{"string", "number", "boolean"}}
 	case reflect.TypeFor[fixedOrFieldForm]():
-		return schemaMap{"oneOf": []any{schemaMap{"type": "string"}, objectSchema(reflect.TypeFor[fieldForm]())}}
+		fixed := text
+		if tag.Get("empty") == "true" {
+			fixed = schemaMap{"type": "string"}
+		}
+		return schemaMap{"oneOf": []any{fixed, objectSchema(reflect.TypeFor[fieldForm]())}}
 	case reflect.TypeFor[targetNamespaceForm]():
 		path := schemaMap{"type": "string", "pattern": `^[.$@{\[]`}
 		return schemaMap{"oneOf": []any{
@@ -94,11 +98,7 @@ func scalarSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
 		}
 	}
 	if words := tag.Get("enum"); words != "" {
-		var all []any
-		for word := range strings.SplitSeq(words, ",") {
-			all = append(all, word)
-		}
-		s = schemaMap{"enum": all}
+		s = schemaMap{"enum": anySlice(strings.Split(words, ","))}
 	}
 	if word := tag.Get("const"); word != "" {
 		s = schemaMap{"const": word}
@@ -108,6 +108,9 @@ func scalarSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
 		if tag.Get("empty") == "true" {
 			s["pattern"] = "^$|" + textForms[pattern].String()
 		}
+	}
+	if words := tag.Get("reserved"); words != "" {
+		s["not"] = schemaMap{"enum": anySlice(strings.Split(words, ","))}
 	}
 	if d := tag.Get("default"); d != "" && t.Kind() == reflect.Bool {
 		s["default"] = d == "true"
@@ -121,19 +124,23 @@ func scalarSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
 func objectSchema(t reflect.Type) schemaMap {
 	properties := schemaMap{}
 	s := schemaMap{"type": "object", "additionalProperties": false, "properties": properties}
-	var required []any
+	var required, all []any
 	dependent := schemaMap{}
 	for i := range t.NumField() {
 		f := t.Field(i)
-		if groups := f.Tag.Get("oneOf"); groups != "" {
-			var choices []any
-			for name := range strings.SplitSeq(groups, "|") {
-				choices = append(choices, schemaMap{"required": []any{name}})
+		name := f.Tag.Get("json")
+		if name == "" {
+			all = append(all, choices(f.Tag.Get("oneOf"))...)
+			if f.Tag.Get("some") == "true" {
+				s["minProperties"] = 1
 			}
-			s["oneOf"] = choices
 			continue
 		}
-		name := f.Tag.Get("json")
+		if others := f.Tag.Get("without"); others != "" {
+			for other := range strings.SplitSeq(others, ",") {
+				all = append(all, schemaMap{"not": schemaMap{"required": []any{name, other}}})
+			}
+		}
 		properties[name] = schemaOf(f.Type, f.Tag)
 		if f.Tag.Get("required") == "true" {
 			required = append(required, name)
@@ -148,5 +155,31 @@ func objectSchema(t reflect.Type) schemaMap {
 	if len(dependent) > 0 {
 		s["dependentRequired"] = dependent
 	}
+	if all != nil {
+		s["allOf"] = all
+	}
 	return s
+}
+
+// choices returns a schema for each set of fields of which exactly one has to be there.
+func choices(sets string) (all []any) {
+	if sets == "" {
+		return nil
+	}
+	for set := range strings.SplitSeq(sets, ";") {
+		var one []any
+		for name := range strings.SplitSeq(set, "|") {
+			one = append(one, schemaMap{"required": []any{name}})
+		}
+		all = append(all, schemaMap{"oneOf": one})
+	}
+	return all
+}
+
+func anySlice(words []string) []any {
+	all := make([]any, len(words))
+	for i, word := range words {
+		all[i] = word
+	}
+	return all
 }

@@ -12,19 +12,28 @@ import (
 // about to end; so its errors say nothing.
 func (f *Follower) serve(ctx context.Context, g *generation) {
 	listed := func() { f.Health.Synced(g.number) }
-	if f.Nothing {
-		if f.Shard != nil {
-			f.Shard.followNothing()
-			defer f.Shard.forget()
-		}
-		f.Health.Consists(nil, "", requests.ReasonNone, nil)
-		_ = f.Cache.RunEmpty(ctx, listed)
-		return
-	}
-	if !f.Namespaces.fallsBack(g.known) {
+	switch {
+	case f.Nothing:
+		f.serveNothing(ctx, listed)
+	case f.Namespaces.fallsBack(g.known):
+		f.serveWhatIsAllowed(ctx, g, listed)
+	default:
 		f.servePart(ctx, g, listed)
-		return
 	}
+}
+
+// serveNothing fills the cache with nothing.
+func (f *Follower) serveNothing(ctx context.Context, listed func()) {
+	if f.Shard != nil {
+		f.Shard.followNothing()
+		defer f.Shard.forget()
+	}
+	f.Health.Consists(nil, "", requests.ReasonNone, nil)
+	_ = f.Cache.RunEmpty(ctx, listed)
+}
+
+// serveWhatIsAllowed lists and watches all namespaces at once while that is allowed, and otherwise one by one.
+func (f *Follower) serveWhatIsAllowed(ctx context.Context, g *generation, listed func()) {
 	for {
 		refusal := f.serveAll(ctx, g, listed)
 		if ctx.Err() != nil || refusal == nil {

@@ -377,3 +377,24 @@ func TestProbeThatIsNotAnswered(t *testing.T) {
 		}
 	})
 }
+
+// TestVersionOfSeveralNamespaces checks that the version of the store is one up to which it has every namespace.
+func TestVersionOfSeveralNamespaces(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, widget("a", "x"))
+		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Namespaces: InNamespaces("a", "b")}})
+		i := ask(t, f, widgets)
+		start(t, f)
+		before := i.GetStore().LastStoreSyncResourceVersion()
+		server.Create(t, widgets, widget("a", "y"))
+		synctest.Wait()
+		if after := i.GetStore().LastStoreSyncResourceVersion(); before == "" || after != before || i.LastSyncResourceVersion() != before {
+			t.Errorf("the version is %q after an event of one namespace, and was %q", after, before)
+		}
+		server.Create(t, widgets, widget("b", "y"))
+		synctest.Wait()
+		if after := i.GetStore().LastStoreSyncResourceVersion(); after == before {
+			t.Errorf("the version is still %q", after)
+		}
+	})
+}

@@ -89,9 +89,12 @@ func statusOf(s health.Status) Status {
 	}
 }
 
-// String says in one line of which type this is, how far it has come, and why.
+// String returns one line with the type, the version that is followed where it is another one, the state and its reason.
 func (s Status) String() string {
 	name := formatGVR(s.GVR)
+	if s.Version != "" && s.Version != s.GVR.Version {
+		name += " in version " + s.Version
+	}
 	if s.View != "" {
 		name += " (" + s.View + ")"
 	}

@@ -25,7 +25,9 @@ func TestStatusInOneLine(t *testing.T) {
 		"widgets.v1.example.com (namespace a): Degraded (Forbidden): you may not; stale": {
 			GVR: gvr, View: "namespace a", State: StateDegraded, Reason: ReasonForbidden, Message: "you may not", Stale: true,
 		},
-		"pods.v1: Pending": {GVR: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, State: StatePending},
+		"widgets.v1.example.com in version v2: Synced": {GVR: gvr, Version: "v2", State: StateSynced},
+		"widgets.example.com in version v1: Synced":    {GVR: gvr.GroupResource().WithVersion(""), Version: "v1", State: StateSynced},
+		"pods.v1: Pending":                             {GVR: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, State: StatePending},
 	} {
 		if got := fmt.Sprint(status); got != want {
 			t.Errorf("got %q, want %q", got, want)

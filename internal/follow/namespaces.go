@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/crdcache/crdcache/internal/pattern"
 )
@@ -101,13 +102,37 @@ func (n Namespaces) Limited() bool {
 
 // Validate returns what is wrong with the set.
 func (n Namespaces) Validate() error {
-	switch {
-	case n.kind != namespacesOnly && n.kind != namespacesExcept:
+	if n.kind == namespacesMatching {
+		for _, p := range slices.Concat(n.names, n.except) {
+			if err := checkName(strings.ReplaceAll(p, "*", "x")); err != nil {
+				return fmt.Errorf("no namespace can match %q: %w", p, err)
+			}
+		}
 		return nil
-	case len(n.names) == 0:
+	}
+	if n.kind != namespacesOnly && n.kind != namespacesExcept {
+		return nil
+	}
+	if len(n.names) == 0 {
 		return errors.New("the list of namespaces is empty")
-	case n.names[0] == "":
-		return errors.New("the list of namespaces has an empty name; AllNamespaces are all")
+	}
+	for _, name := range n.names {
+		switch err := checkName(name); {
+		case name == "":
+			return errors.New("the list of namespaces has an empty name; AllNamespaces are all")
+		case strings.Contains(name, "*"):
+			return fmt.Errorf("%q is a pattern and no name of a namespace; use MatchingNamespaces", name)
+		case err != nil:
+			return fmt.Errorf("no namespace can have the name %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// checkName returns why no namespace can have a name.
+func checkName(name string) error {
+	if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 {
+		return errors.New(strings.Join(wrong, "; "))
 	}
 	return nil
 }

@@ -22,8 +22,8 @@ func (i *Informer) Checkpoint() Checkpoint {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	c := Checkpoint{Now: i.store.Snapshot()}
-	for _, p := range i.mu.kept {
-		if p.at != "" {
+	for _, p := range i.mu.parts {
+		if p.past != nil && p.at != "" {
 			if c.Namespaces == nil {
 				c.Of, c.Namespaces = p.past, map[string]string{}
 			}
@@ -45,7 +45,7 @@ func (i *Informer) direct(write func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.mu.wholeOf = nil
-	for _, p := range i.mu.kept {
+	for _, p := range i.mu.parts {
 		p.at = ""
 	}
 	write()

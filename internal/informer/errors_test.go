@@ -100,6 +100,35 @@ func TestFailingTransform(t *testing.T) {
 	})
 }
 
+// TestTransformThatFailsOnce checks that what a transform changes before it fails is undone.
+func TestTransformThatFailsOnce(t *testing.T) {
+	reports := reported(t)
+	f := newIdleFeed(t, Options{})
+	failures := 1
+	f.ok(f.SetTransform(func(obj any) (any, error) {
+		u := obj.(*unstructured.Unstructured)
+		if failures > 0 {
+			u.SetName("changed-" + u.GetName())
+			failures--
+			return nil, errors.New("no")
+		}
+		return u, nil
+	}))
+	f.next()
+	out, err := f.g.Transformer()(object("a", 1))
+	f.ok(err)
+	f.ok(f.g.Replace([]any{out}, "1"))
+	expect(t, "keys", f.keys(), []string{"ns/a"})
+	failures = 1
+	f.ok(f.g.Replace([]any{object("a", 1)}, "2"))
+	expect(t, "keys after a failure", f.keys(), []string{"ns/a"})
+	reports()
+	failures = 1
+	f.delete(object("a", 3))
+	expect(t, "reports of the deletion", reports(), []string{"transforming: no [key ns/a]"})
+	expect(t, "keys after the deletion", f.keys(), []string{})
+}
+
 func TestTransformerNeverFails(t *testing.T) {
 	f := newFeed(t, Options{})
 	if f.g.Transformer() != nil {

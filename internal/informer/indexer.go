@@ -77,10 +77,9 @@ func (x indexer) Bookmark(version string) {
 	x.informer.direct(func() { x.informer.store.SetResourceVersion(version) })
 }
 
-// LastStoreSyncResourceVersion returns the resource version of the last list, event or bookmark stored.
-func (x indexer) LastStoreSyncResourceVersion() string {
-	return x.informer.store.Snapshot().ResourceVersion()
-}
+// LastStoreSyncResourceVersion returns the resource version of the last list, event or bookmark stored; with several
+// partitions, the least of theirs.
+func (x indexer) LastStoreSyncResourceVersion() string { return x.informer.storeVersion() }
 
 // List returns all objects in no particular order.
 func (x indexer) List() []any { return x.objects(x.informer.store.Snapshot().Items()) }

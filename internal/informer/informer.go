@@ -54,8 +54,8 @@ type Informer struct {
 		// wholeOf is the Past of the part whose stream has brought all that the store shows, up to its resource version; nil
 		// where the store shows anything else.
 		wholeOf Past
-		// kept are the parts of the current generation that are kept by themselves.
-		kept         []*part
+		// parts are those of the running generation, if it has several.
+		parts        []*part
 		watchFailure cache.WatchErrorHandlerWithContext
 		log          changeLog
 	}
@@ -139,12 +139,32 @@ func (i *Informer) WaitForSync(ctx context.Context) error {
 }
 
 // LastSyncResourceVersion is the resource version that the reflector has seen last; empty before the first list.
-// With several parts it is that of the part that was heard of last.
+// With several parts it is that of the store.
 func (i *Informer) LastSyncResourceVersion() string {
 	if r := i.reflector.Load(); r != nil {
 		return r.LastSyncResourceVersion()
 	}
-	return i.store.Snapshot().ResourceVersion()
+	return i.storeVersion()
+}
+
+// storeVersion returns the resource version up to which the store has everything: the least of all parts. It is empty
+// until each has listed, and after a direct write to a store of several parts.
+func (i *Informer) storeVersion() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if len(i.mu.parts) == 0 {
+		return i.store.Snapshot().ResourceVersion()
+	}
+	least := i.mu.parts[0].at
+	for _, p := range i.mu.parts {
+		if p.at == "" || older(p.at, least) {
+			least = p.at
+		}
+		if least == "" {
+			break
+		}
+	}
+	return least
 }
 
 // SetTransform sets what is done to each object before it is stored. It fails with ErrStarted once the informer

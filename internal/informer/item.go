@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/packed"
@@ -18,12 +19,17 @@ type Item = store.Item
 // IndexNotFoundError says that no index function of that name was ever added.
 type IndexNotFoundError = store.IndexNotFoundError
 
-// item transforms an object that the reflector brings, and packs it.
+// item transforms an object that the reflector brings, and packs it. The object itself stays as it is: what a transform
+// that fails has changed must not be stored, nor be transformed again.
 func (g *generation) item(obj any) (Item, error) {
 	form := g.informer.store.Form()
 	if g.transform != nil {
+		opened := form.Open(obj) // which decodes what is packed
+		if _, packs := obj.(*packed.Object); !packs {
+			opened = copyOf(opened)
+		}
 		var err error
-		if obj, err = g.transformed(form.Open(obj)); err != nil {
+		if obj, err = g.transformed(opened); err != nil {
 			return nil, fmt.Errorf("transforming: %w", err)
 		}
 	}
@@ -37,6 +43,14 @@ func (g *generation) listedItem(obj any) (Item, error) {
 		return nil, err
 	}
 	return g.informer.store.Form().Listed(item), nil
+}
+
+// copyOf returns a copy of what can be copied.
+func copyOf(obj any) any {
+	if o, ok := obj.(runtime.Object); ok {
+		return o.DeepCopyObject()
+	}
+	return obj
 }
 
 // transformed is an object that has been transformed. Where parts select objects by what never changes of them, that includes

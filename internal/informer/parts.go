@@ -94,7 +94,11 @@ func (i *Informer) reflectParts(ctx context.Context, g *generation, parts []Part
 	for k, p := range parts {
 		all[k] = g.part(p)
 	}
-	g.keep(all)
+	i.mu.Lock()
+	if i.mu.current == g {
+		i.mu.parts = all
+	}
+	i.mu.Unlock()
 	g.recall(ctx, all)
 	for _, p := range all {
 		running.Go(func() { i.reflectPart(ctx, p) })
@@ -149,7 +153,7 @@ type part struct {
 	lw   cache.ListerWatcher
 	past Past // nil: it is not kept
 	// at is the resource version that one stream has brought all objects of the part up to; empty where they are anything
-	// else, or where the part is not kept. It is guarded by Informer.mu.
+	// else. It is guarded by Informer.mu.
 	at      string
 	resumes *resumedParts // nil: nothing is shown of an earlier process
 	// hasListed says that the generation does not wait for the part to list, relisting that the next list is not its

@@ -123,6 +123,7 @@ func (r *runningPart) join(gone []*runningPart) {
 		}
 	}
 	r.progress = joined(from)
+	r.at = r.version
 	r.hasListed, r.relisting = true, true
 }
 
@@ -154,7 +155,7 @@ func (s *partSet) swap(wanted []Part, added map[partKey]*runningPart, gone []*ru
 		return ErrGenerationOver
 	}
 	i.mu.wholeOf = nil
-	s.keepLocked(append(partsOf(s.running), partsOf(added)...))
+	i.mu.parts = append(partsOf(s.running), partsOf(added)...)
 	s.partsOfSet = len(s.running) + len(added)
 	for _, r := range added {
 		if s.unlisted == 0 {

@@ -18,7 +18,7 @@ func (p *part) namespace() string { return strings.TrimSuffix(p.prefix, "/") }
 
 // beginLocked records that a list has brought all objects of the part.
 func (p *part) beginLocked(version string) {
-	if p.past != nil && !unordered(version) {
+	if !unordered(version) {
 		p.at = version
 	}
 }
@@ -45,26 +45,6 @@ type resumedParts struct {
 	past Past
 	// listed says that one of them had to be listed. It is guarded by Informer.mu.
 	listed bool
-}
-
-// keep has the parts be those that are kept by themselves.
-func (g *generation) keep(parts []*part) {
-	i := g.informer
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.mu.current == g {
-		g.keepLocked(parts)
-	}
-}
-
-func (g *generation) keepLocked(parts []*part) {
-	i := g.informer
-	i.mu.kept = nil
-	for _, p := range parts {
-		if p.past != nil {
-			i.mu.kept = append(i.mu.kept, p)
-		}
-	}
 }
 
 // recall shows what an earlier process kept of the first parts of a generation, before they are read.

@@ -83,7 +83,7 @@ func (i *Informer) take(ctx context.Context, cancel context.CancelFunc, from []S
 		g.onError = cache.DefaultWatchErrorHandler
 	}
 	hidden = i.dropUnconfirmedLocked() // which the generation before has not confirmed
-	i.mu.wholeOf, i.mu.kept = nil, nil
+	i.mu.wholeOf, i.mu.parts = nil, nil
 	i.mu.current = g
 	i.workers.Add(1)
 	if fresh {
@@ -307,7 +307,7 @@ func (i *Informer) Forget() error {
 
 // clearLocked empties the store.
 func (i *Informer) clearLocked() []store.Change {
-	i.mu.wholeOf = nil
+	i.mu.wholeOf, i.mu.parts = nil, nil
 	for {
 		if changes, ok := i.store.Replace(i.store.PrepareAll(nil), ""); ok {
 			i.mu.log.reset("")

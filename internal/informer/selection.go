@@ -39,6 +39,7 @@ func (p *part) commitWhole(list []store.Keyed, batch *store.Batch, resourceVersi
 	}
 	i.mu.wholeOf = nil
 	i.mu.log.reset(resourceVersion)
+	p.beginLocked(resourceVersion)
 	p.recordPartLocked(changes, true)
 	return true, nil
 }

@@ -26,7 +26,7 @@ func (o *serveOptions) run(ctx context.Context) error {
 	s := &serving{serveOptions: o, started: time.Now()}
 	if !o.Target.Offline() {
 		var err error
-		if s.identity, err = local.Identity(o.Target.Config); err != nil {
+		if s.identity, err = local.Identity(ctx, o.Target.Config); err != nil {
 			return err
 		}
 	}
@@ -40,6 +40,8 @@ func (o *serveOptions) run(ctx context.Context) error {
 	if err := s.prepare(); err != nil {
 		return err
 	}
+	ctx, leave := context.WithCancelCause(ctx)
+	defer leave(nil)
 	following, end := context.WithCancel(ctx)
 	var tracked, kept sync.WaitGroup
 	defer tracked.Wait()
@@ -65,12 +67,42 @@ func (o *serveOptions) run(ctx context.Context) error {
 	}
 	tracked.Go(func() { _ = s.tracker.Run(following) }) // both ended by end
 	tracked.Go(func() { o.Target.Follow(following, s.tracker.Refresh) })
+	if o.Target.Config.ExecProvider != nil {
+		tracked.Go(func() { s.watchAccount(following, leave) }) // ended by end
+	}
 	kept.Go(func() { s.keeper.Run(keeping) }) // ended by stop
 	err = o.serve(ctx, options)
+	if cause := context.Cause(ctx); errors.Is(cause, errOtherAccount) {
+		return cause
+	}
 	if errors.Is(context.Cause(ctx), context.Canceled) && err == nil && ctx.Err() != nil {
 		return exit.ErrInterrupted
 	}
 	return err
+}
+
+// errOtherAccount is the cause of the end of a server whose exec program returns the credentials of another account.
+var errOtherAccount = errors.New("the credentials are those of another account by now: start the server again")
+
+// accountInterval is the time between two looks at the credentials of an exec program. It is a variable for tests.
+var accountInterval = time.Minute
+
+// watchAccount ends the server when renewed credentials are of another account, because it would mix the objects of both.
+func (s *serving) watchAccount(ctx context.Context, leave context.CancelCauseFunc) {
+	ticker := time.NewTicker(accountInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		identity, err := local.Identity(ctx, s.Target.Config)
+		if err == nil && identity != s.identity {
+			leave(errOtherAccount)
+			return
+		}
+	}
 }
 
 // serve listens, and tells where.

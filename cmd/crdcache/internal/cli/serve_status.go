@@ -95,7 +95,7 @@ func newServeAsk(streams genericiooptions.IOStreams, cmd *cobra.Command, ask fun
 }
 
 func (o *asking) run(ctx context.Context) error {
-	client, err := local.NewClient(o.Config)
+	client, err := local.NewClient(ctx, o.Config)
 	if err != nil {
 		return err
 	}

@@ -235,7 +235,8 @@ func TestServeTellsWhatIsForbidden(t *testing.T) {
 	if !strings.HasPrefix(got, "note: gizmos.example.com is read from the cluster until it can be kept: ") || !strings.HasSuffix(got, "eve may not") {
 		t.Errorf("it says %q", got)
 	}
-	crdcache(t, "serve", "stop", "-s", server.URL)
+	for crdcache(t, "serve", "stop", "-s", server.URL).code != exit.OK && t.Context().Err() == nil { // it may not listen yet
+	}
 	<-stopped
 }
 

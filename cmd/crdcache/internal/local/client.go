@@ -39,9 +39,12 @@ const beginning = 10 * time.Second
 var errHangs = fmt.Errorf("the server does not answer within %v: has it been suspended?", patience)
 
 // NewClient returns a client for the server of the cluster and the user of a config, if there may be one: the error is ErrNone
-// where there is no socket, and otherwise says why that is not trusted. It asks nothing.
-func NewClient(config *rest.Config) (*Client, error) {
-	identity, err := Identity(config)
+// where there is no socket, and otherwise says why that is not trusted. It asks no server.
+func NewClient(ctx context.Context, config *rest.Config) (*Client, error) {
+	if _, err := os.Stat(PlaceOf("").Folder); errors.Is(err, os.ErrNotExist) {
+		return nil, ErrNone // no server was ever started, so that the account is not needed
+	}
+	identity, err := Identity(ctx, config)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +53,7 @@ func NewClient(config *rest.Config) (*Client, error) {
 
 // NewClientAt is NewClient for a server with this socket, which is asked whether it is for the cluster and the user.
 func NewClientAt(ctx context.Context, config *rest.Config, socket string) (*Client, error) {
-	identity, err := Identity(config)
+	identity, err := Identity(ctx, config)
 	if err != nil {
 		return nil, err
 	}

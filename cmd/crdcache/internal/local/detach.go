@@ -31,7 +31,7 @@ const pause = 10 * time.Millisecond
 // Detach starts a program that will serve at the place of a config, in the background, with its output in the log there, and
 // returns when it answers. log is given what it says until then. If ctx ends before, or the program does, it is not left behind.
 func Detach(ctx context.Context, config *rest.Config, program string, args []string, log io.Writer) (Info, error) {
-	identity, err := Identity(config)
+	identity, err := Identity(ctx, config)
 	if err != nil {
 		return Info{}, err
 	}
@@ -39,7 +39,7 @@ func Detach(ctx context.Context, config *rest.Config, program string, args []str
 	if err := place.make(); err != nil {
 		return Info{}, err
 	}
-	if client, err := NewClient(config); err == nil {
+	if client, err := newClient(config, identity, place); err == nil {
 		if _, err := client.Info(ctx); err == nil {
 			return Info{}, ErrServed
 		}
@@ -59,7 +59,7 @@ func Detach(ctx context.Context, config *rest.Config, program string, args []str
 	}
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = cmd.Wait() }() // ends with the server, or with the process
-	info, err := await(ctx, config, cmd.Process.Pid, ended)
+	info, err := await(ctx, func() (*Client, error) { return newClient(config, identity, place) }, cmd.Process.Pid, ended)
 	if err == nil {
 		return info, nil
 	}
@@ -74,9 +74,9 @@ func Detach(ctx context.Context, config *rest.Config, program string, args []str
 var errEnded = errors.New("it has ended")
 
 // await waits until a process answers.
-func await(ctx context.Context, config *rest.Config, pid int, ended <-chan struct{}) (Info, error) {
+func await(ctx context.Context, connect func() (*Client, error), pid int, ended <-chan struct{}) (Info, error) {
 	for {
-		client, err := NewClient(config)
+		client, err := connect()
 		if err == nil {
 			info, err := client.Info(ctx)
 			if err == nil && info.PID == pid {

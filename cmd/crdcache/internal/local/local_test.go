@@ -4,14 +4,17 @@ package local
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
@@ -48,11 +51,9 @@ func TestIdentity(t *testing.T) {
 		"certificate":   {Host: "https://a", TLSClientConfig: rest.TLSClientConfig{CertData: []byte("c")}},
 		"insecure":      {Host: "https://a", TLSClientConfig: rest.TLSClientConfig{Insecure: true}},
 		"server name":   {Host: "https://a", TLSClientConfig: rest.TLSClientConfig{ServerName: "b"}},
-		"exec":          {Host: "https://a", ExecProvider: &clientcmdapi.ExecConfig{Command: "get-token"}},
-		"other exec":    {Host: "https://a", ExecProvider: &clientcmdapi.ExecConfig{Command: "get-token", Args: []string{"b"}}},
 		"auth provider": {Host: "https://a", AuthProvider: &clientcmdapi.AuthProviderConfig{Name: "p"}},
 	} {
-		id, err := Identity(config)
+		id, err := Identity(t.Context(), config)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,44 +62,79 @@ func TestIdentity(t *testing.T) {
 		}
 		seen[id] = name
 	}
-	one, _ := Identity(&rest.Config{Host: "https://a", BearerToken: "x", BearerTokenFile: "/x"})
-	renewed, _ := Identity(&rest.Config{Host: "https://a", BearerToken: "y", BearerTokenFile: "/x"})
-	same, _ := Identity(&rest.Config{Host: "https://a", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("a")}})
+	one, _ := Identity(t.Context(), &rest.Config{Host: "https://a", BearerToken: "x", BearerTokenFile: "/x"})
+	renewed, _ := Identity(t.Context(), &rest.Config{Host: "https://a", BearerToken: "y", BearerTokenFile: "/x"})
+	same, _ := Identity(t.Context(), &rest.Config{Host: "https://a", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("a")}})
 	if one != renewed || seen[same] != "file" {
 		t.Error("a token that is renewed, or a file that is read, makes another identity")
 	}
 }
 
-// TestIdentityOfPrograms: the environment of a program that gets tokens tells whose they are; what tells where it runs, and
-// the environment where there is no such program, does not.
-func TestIdentityOfPrograms(t *testing.T) {
-	plain := &rest.Config{Host: "https://a"}
-	exec := &rest.Config{Host: "https://a", ExecProvider: &clientcmdapi.ExecConfig{Command: "get-token"}}
-	identify := func(config *rest.Config, name, value string) string {
+// program returns a config whose exec program prints the credentials in a file. They have expired, so that the program runs each
+// time that credentials are needed.
+func program(t *testing.T, host, name string) (config *rest.Config, returns func(status string)) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	config = &rest.Config{Host: host, ExecProvider: &clientcmdapi.ExecConfig{
+		Command: "cat", Args: []string{file}, APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
+	}}
+	return config, func(status string) {
 		t.Helper()
-		t.Setenv(name, value)
-		id, err := Identity(config)
-		if err != nil {
+		text := `{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"expirationTimestamp":"2020-01-01T00:00:00Z",` + status + `}}`
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return id
 	}
-	if identify(exec, "AWS_PROFILE", "reader") == identify(exec, "AWS_PROFILE", "admin") {
-		t.Error("tokens of two profiles have one identity")
+}
+
+// TestIdentityOfPrograms: the identity is that of the account whose credentials an exec program returns. Renewed credentials, and
+// the environment, do not change it.
+func TestIdentityOfPrograms(t *testing.T) {
+	reviewed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, _, _ := strings.Cut(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), "-")
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, `{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview","status":{"userInfo":{"username":"`+user+`"}}}`)
+	}))
+	defer reviewed.Close()
+	jwt := func(claims string) string {
+		return `"token":"x.` + base64.RawURLEncoding.EncodeToString([]byte(claims)) + `.y"`
 	}
-	if identify(plain, "AWS_PROFILE", "reader") != identify(plain, "AWS_PROFILE", "admin") {
-		t.Error("a profile that no program reads makes another identity")
+	for name, test := range map[string]struct{ host, first, renewed, other string }{
+		"JWT": {
+			"https://a", jwt(`{"iss":"i","sub":"reader","iat":1}`), jwt(`{"iss":"i","sub":"reader","iat":2}`), jwt(`{"iss":"i","sub":"admin","iat":2}`),
+		},
+		"groups of a JWT": {
+			"https://a", jwt(`{"iss":"i","sub":"reader","groups":["a"]}`), jwt(`{"iss":"i","sub":"reader","groups":["a"],"jti":"x"}`), jwt(`{"iss":"i","sub":"reader","groups":["b"]}`),
+		},
+		"opaque token":                          {reviewed.URL, `"token":"reader-1"`, `"token":"reader-2"`, `"token":"admin-1"`},
+		"opaque token of an unreachable server": {"https://127.0.0.1:1", `"token":"a"`, `"token":"a"`, `"token":"b"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config, returns := program(t, test.host, "credentials")
+			identify := func(status string) string {
+				t.Helper()
+				returns(status)
+				id, err := Identity(t.Context(), config)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return id
+			}
+			first := identify(test.first)
+			t.Setenv("STARSHIP_SESSION_KEY", "another terminal")
+			if identify(test.renewed) != first {
+				t.Error("renewed credentials in another terminal have another identity")
+			}
+			if identify(test.other) == first {
+				t.Error("two accounts have one identity")
+			}
+		})
 	}
-	for _, name := range []string{"PWD", "TERM_PROGRAM", "SSH_TTY", "LC_ALL"} {
-		if identify(exec, name, "a") != identify(exec, name, "b") {
-			t.Errorf("%s makes another identity", name)
-		}
-	}
-	informed := &rest.Config{Host: "https://a", ExecProvider: &clientcmdapi.ExecConfig{
-		Command: "get-token", ProvideClusterInfo: true, Config: &runtime.Unknown{Raw: []byte(`{"audience":"b"}`)},
-	}}
-	if identify(exec, "PWD", "a") == identify(informed, "PWD", "a") {
-		t.Error("what a program is told of the cluster makes no other identity")
+	config, returns := program(t, "https://a", "failing")
+	returns(`"token":""`)
+	if id, err := Identity(t.Context(), config); err == nil {
+		t.Errorf("a program without credentials has the identity %s", id)
 	}
 }
 
@@ -119,7 +155,7 @@ func TestPlacesOfOthersAreNotTrusted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			shortDir(t)
 			config := &rest.Config{Host: "https://a"}
-			id, err := Identity(config)
+			id, err := Identity(t.Context(), config)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,7 +174,7 @@ func TestPlacesOfOthersAreNotTrusted(t *testing.T) {
 			if err := spoil(t, p); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := NewClient(config); err == nil || errors.Is(err, ErrNone) {
+			if _, err := NewClient(t.Context(), config); err == nil || errors.Is(err, ErrNone) {
 				t.Errorf("the error is %v", err)
 			}
 		})
@@ -149,9 +185,9 @@ func TestPlacesOfOthersAreNotTrusted(t *testing.T) {
 func TestSocketThatWasLeftBehind(t *testing.T) {
 	shortDir(t)
 	config := &rest.Config{Host: "https://a"}
-	id, _ := Identity(config)
+	id, _ := Identity(t.Context(), config)
 	p := PlaceOf(id)
-	if _, err := NewClient(config); !errors.Is(err, ErrNone) {
+	if _, err := NewClient(t.Context(), config); !errors.Is(err, ErrNone) {
 		t.Errorf("without a server the error is %v", err)
 	}
 	if err := p.make(); err != nil {
@@ -165,7 +201,7 @@ func TestSocketThatWasLeftBehind(t *testing.T) {
 	if err := errors.Join(os.Chmod(p.Socket(), 0o600), listener.Close()); err != nil {
 		t.Fatal(err)
 	}
-	client, err := NewClient(config)
+	client, err := NewClient(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}

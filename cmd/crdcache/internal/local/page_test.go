@@ -33,7 +33,7 @@ func TestOpenPageIsUse(t *testing.T) {
 func TestPageEndsWithServer(t *testing.T) {
 	shortDir(t)
 	config := &rest.Config{Host: "https://a"}
-	id, err := Identity(config)
+	id, err := Identity(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestPageEndsWithServer(t *testing.T) {
 	defer cancel()
 	go func() { done <- Serve(ctx, options, func() { close(listening) }) }() // ended by Stop
 	<-listening
-	client, err := NewClient(config)
+	client, err := NewClient(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}

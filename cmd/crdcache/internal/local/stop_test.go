@@ -15,7 +15,7 @@ import (
 func TestStop(t *testing.T) {
 	shortDir(t)
 	config := &rest.Config{Host: "https://a"}
-	id, err := Identity(config)
+	id, err := Identity(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestStop(t *testing.T) {
 		case err := <-result:
 			t.Fatal(err)
 		}
-		if client, err = NewClient(config); err != nil {
+		if client, err = NewClient(t.Context(), config); err != nil {
 			t.Fatal(err)
 		}
 		return client, result

@@ -68,7 +68,7 @@ func (f *CacheFlags) apply(ctx context.Context, r *Reader) error {
 		r.noServer = errors.New("--cache says so")
 		return nil
 	case cacheAuto:
-		if r.server, r.noServer = local.NewClient(r.Target.Config); r.noServer == nil {
+		if r.server, r.noServer = local.NewClient(ctx, r.Target.Config); r.noServer == nil {
 			_, r.noServer = r.server.Info(ctx) // one that does not answer is not waited for again and again
 		}
 		if r.noServer != nil {

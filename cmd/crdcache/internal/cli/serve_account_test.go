@@ -1,0 +1,74 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"encoding/base64"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+)
+
+// TestServeEndsWithAccount: a server ends when its exec program returns the credentials of another account. Renewed credentials
+// of the same account do not end it.
+func TestServeEndsWithAccount(t *testing.T) {
+	shortRuntimeDir(t)
+	cli.SetAccountInterval(t, time.Millisecond)
+	address, err := url.Parse(newShop(t).URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewTLSServer(httputil.NewSingleHostReverseProxy(address)) // credentials are sent over TLS alone
+	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	credentials, kubeconfig := filepath.Join(t.TempDir(), "credentials"), filepath.Join(t.TempDir(), "kubeconfig")
+	returns := func(claims string) {
+		t.Helper()
+		token := "x." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".y"
+		text := `{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"expirationTimestamp":"2020-01-01T00:00:00Z","token":"` + token + `"}}`
+		if err := os.WriteFile(credentials+".new", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(credentials+".new", credentials); err != nil {
+			t.Fatal(err)
+		}
+	}
+	returns(`{"iss":"i","sub":"reader","iat":1}`)
+	file := clientcmdapi.NewConfig()
+	file.Clusters["c"], file.Contexts["c"] = &clientcmdapi.Cluster{Server: server.URL, InsecureSkipTLSVerify: true}, &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
+	file.AuthInfos["u"] = &clientcmdapi.AuthInfo{Exec: &clientcmdapi.ExecConfig{
+		Command: "cat", Args: []string{credentials}, APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
+	}}
+	file.CurrentContext = "c"
+	if err := clientcmd.WriteToFile(*file, kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	ended := serve(t, &said, "gz", "--kubeconfig", kubeconfig)
+	serving := func() bool {
+		return strings.Contains(crdcache(t, "serve", "status", "--kubeconfig", kubeconfig).out, "Synced")
+	}
+	for !serving() {
+		if t.Context().Err() != nil {
+			t.Fatal("the server keeps nothing")
+		}
+	}
+	returns(`{"iss":"i","sub":"reader","iat":2}`)
+	if !serving() {
+		t.Error("renewed credentials do not find the server")
+	}
+	returns(`{"iss":"i","sub":"admin","iat":3}`)
+	if code := <-ended; code == exit.OK || !strings.Contains(said.String(), "another account") {
+		t.Errorf("the server ends with %d: %s", code, said.String())
+	}
+}

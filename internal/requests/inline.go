@@ -44,12 +44,12 @@ func (w *inlineWatcher) WatchInline(ctx context.Context, options *metav1.ListOpt
 	if w.requests.noBookmarks {
 		options.AllowWatchBookmarks = false
 	}
-	began, events, err := w.open(ctx, options)
+	events, err := w.open(ctx, options)
 	if err != nil {
 		return err
 	}
 	defer w.closing(ctx, events)()
-	w.requests.pass(ctx, began, events, take)
+	w.requests.pass(ctx, events, take)
 	return nil
 }
 
@@ -64,16 +64,16 @@ func (w *inlineWatcher) closing(ctx context.Context, events *codec.Events) func(
 	}
 }
 
-// open asks for a watch, and returns when it last did.
-func (w *inlineWatcher) open(ctx context.Context, options *metav1.ListOptions) (began time.Time, events *codec.Events, err error) {
+// open asks for a watch.
+func (w *inlineWatcher) open(ctx context.Context, options *metav1.ListOptions) (*codec.Events, error) {
 	l := w.requests
 	for {
 		if err := l.pacer.awaitInlineWatch(ctx); err != nil {
-			return began, nil, err
+			return nil, err
 		}
 		l.reports.RequestStarted(VerbWatch)
 		request, asked := l.noting(ctx, VerbWatch)
-		began = time.Now() // some proxies hold an answer back until the first event
+		l.watchBegan = time.Now() // some proxies hold an answer back until the first event
 		var events *codec.Events
 		err := l.continuity.Watching(request, options)
 		if err == nil {
@@ -82,7 +82,7 @@ func (w *inlineWatcher) open(ctx context.Context, options *metav1.ListOptions) (
 		again := err != nil && (repeated(err) || unanswered(err))
 		l.record(outcome{verb: VerbWatch, err: err, asked: asked.duration(), again: again})
 		if !again || ctx.Err() != nil {
-			return began, events, err
+			return events, err
 		}
 	}
 }
@@ -94,12 +94,12 @@ func unanswered(err error) bool {
 
 // pass passes on events until there are no more, or take returns false. What cannot be read is an ERROR event, the last
 // one.
-func (l *listWatch) pass(ctx context.Context, began time.Time, events *codec.Events, take func(watch.Event) bool) {
+func (l *listWatch) pass(ctx context.Context, events *codec.Events, take func(watch.Event) bool) {
 	live := false
 	for {
 		event, waited, err := events.Next()
 		if err != nil {
-			if l.ended(ctx, began, live, err, take) {
+			if l.ended(ctx, live, err, take) {
 				return
 			}
 			event = unreadable(err)
@@ -130,11 +130,11 @@ func (l *listWatch) pass(ctx context.Context, began time.Time, events *codec.Eve
 
 // ended reports whether a watch has ended as watches do, with this error. Take is told where that was at once. Functions that
 // wait for events do not do this themselves: see docs/design/types.md.
-func (l *listWatch) ended(ctx context.Context, began time.Time, live bool, err error, take func(watch.Event) bool) bool {
+func (l *listWatch) ended(ctx context.Context, live bool, err error, take func(watch.Event) bool) bool {
 	if ctx.Err() == nil && err != io.EOF && err != io.ErrUnexpectedEOF && !unanswered(err) && !l.continuity.passed() {
 		return false
 	}
-	if err := l.closed(ctx, VerbWatch, began, live); err != nil {
+	if err := l.closed(ctx, VerbWatch, l.watchBegan, live); err != nil {
 		take(watch.Event{Type: watch.Error, Object: endedStatus(err.Error())})
 	}
 	return true

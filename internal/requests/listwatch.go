@@ -41,6 +41,8 @@ type listWatch struct {
 	forbidden func(error)
 	// began is when the list that is under way was asked for. The reflector lists one page after the other.
 	began time.Time
+	// watchBegan is when an inlineWatcher last asked for a watch.
+	watchBegan time.Time
 }
 
 // errStalled is what an initial watch-list is answered with after one has stalled, the way through to the server not being

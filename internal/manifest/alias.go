@@ -30,29 +30,8 @@ func isNameChar(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '-' || c >= 0x80
 }
 
-// hasAnchors reports whether something may refer to a part of the text.
-func (c *chunk) hasAnchors() bool {
-	if !mayHave(c.text.Bytes(), '&') {
-		return false
-	}
-	var node yamlv3.Node
-	return yamlv3.Unmarshal(c.text.Bytes(), &node) != nil || anchored(&node)
-}
-
-func anchored(node *yamlv3.Node) bool {
-	if node.Anchor != "" {
-		return true
-	}
-	for _, child := range node.Content {
-		if anchored(child) {
-			return true
-		}
-	}
-	return false
-}
-
-// checkAliases refuses a text whose aliases make far more of it than it is. The library that decodes counts nodes, of
-// which few can be enough.
+// checkAliases returns an error if aliases make a text much larger. The YAML library counts nodes, but few
+// nodes can hold much text.
 func checkAliases(text []byte) error {
 	if !mayHave(text, '*') {
 		return nil

@@ -1,6 +1,5 @@
-// Package manifest reads Kubernetes objects from text, one after the other: YAML and JSON, several documents in a
-// stream, Lists of any kind, what kubectl get prints and what kubectl cluster-info dump writes, compressed by gzip or
-// zstd or not.
+// Package manifest reads Kubernetes objects from YAML and JSON text: several documents in a stream, Lists
+// of any kind, and output of kubectl get, plain or compressed with gzip or zstd.
 //
 // # Usage
 //
@@ -11,17 +10,10 @@
 //
 // ReadFiles does the same for files and directories, and decodes the objects.
 //
-// # What is streamed
+// # Memory
 //
-// JSON is read value by value. The items of a list are told as they come, so that a list can be larger than memory.
-//
-// YAML is cut where documents end, which "---" and "..." at the beginning of a line say wherever they stand. Within a
-// document, only the items of a list as kubectl prints it are read one by one, and only as long as the YAML library
-// confirms each cut: an item that is a whole sequence of one element by itself, without anchors, is the same one within
-// the document. From the first item on that is not, the rest of the document is read as one.
-//
-// # Bounds
-//
-// The work is linear in the bytes of the text, and a document or an item is at most MaxDocument. Aliases may not make
-// more of a document than ten times its text.
+// JSON lists are read item by item, so a list can be larger than memory. A YAML list of more than 64 KiB is
+// also read item by item; its items cannot have aliases of each other's anchors. Any other document, and
+// every item, has at most MaxDocument bytes. Aliases can make a document at most ten times as large as its
+// text.
 package manifest

@@ -46,9 +46,6 @@ const (
 	bYAML = "apiVersion: v1\nkind: B\nmetadata:\n  name: b\n"
 	aJSON = `{"apiVersion":"v1","kind":"A","metadata":{"name":"a"}}`
 	bJSON = `{"apiVersion":"v1","kind":"B","metadata":{"name":"b"}}`
-
-	startLog = "==== START logs for container c of pod n/p ====\n"
-	endLog   = "==== END logs for container c of pod n/p ====\n"
 )
 
 func item(text string) string {
@@ -80,18 +77,18 @@ func TestEntries(t *testing.T) {
 		"flow items first":   {"items: [" + aJSON + "]\napiVersion: v1\nkind: List\n", []string{"1 1/1: v1 A a"}},
 		"lists in lists":     {"apiVersion: v1\nkind: List\nitems:\n" + item("apiVersion: v1\nkind: List\nitems:\n"+item(aYAML)+item("apiVersion: v1\nkind: BList\nitems:\n- metadata: {name: b}\n")) + item(bYAML), []string{"4 1/1: v1 A a", "4 1/1: v1 B b", "15 1/2: v1 B b"}},
 		"JSON: lists inside": {`{"items":[{"items":[` + aJSON + `],"kind":"List","apiVersion":"v1"},` + bJSON + `],"kind":"List","apiVersion":"v1"}`, []string{"1 1/1: v1 A a", "1 1/2: v1 B b"}},
-		"too many lists":     {strings.Repeat(`{"apiVersion":"v1","kind":"List","items":[`, 12) + aJSON + strings.Repeat("]}", 12), []string{"1 1/1: error there are more than 8 lists in each other"}},
+		"too many lists":     {strings.Repeat(`{"apiVersion":"v1","kind":"List","items":[`, 12) + aJSON + strings.Repeat("]}", 12), []string{"1 1/1: error more than 8 nested lists"}},
 		"empty list":         {"apiVersion: v1\nkind: List\nitems: []\n", nil},
 		"null list":          {"apiVersion: v1\nkind: List\nitems:\n", nil},
 		"typed list":         {"apiVersion: g/v1\nitems:\n- metadata:\n    name: a\n- metadata: {name: b}\n  kind: B\nkind: AList\n", []string{"3 1/1: g/v1 A a", "5 1/2: g/v1 B b"}},
 		"list then document": {"apiVersion: v1\nitems:\n" + item(aYAML) + tail + "---\n" + bYAML, []string{"3 1/1: v1 A a", "11 2/0: v1 B b"}},
 		"items of an object": {"apiVersion: g/v1\nitems:\n- x\n- z\nkind: A\nmetadata: {name: a}\n", []string{"1 1/0: g/v1 A a[x z]"}},
-		"items of no list":   {"apiVersion: v1\nitems:\n" + item(aYAML) + "kind: Other\n", []string{"3 1/1: v1 A a", "1 1/0: error the kind is Other, but it has items like a list"}},
+		"items of no list":   {"apiVersion: v1\nitems:\n" + item(aYAML) + "kind: Other\n", []string{"3 1/1: v1 A a", "1 1/0: error kind Other is not a list, but has items"}},
 		"items with no kind": {"apiVersion: v1\nkind: List\nitems:\n- metadata: {name: a}\n- 7\n", []string{
 			"4 1/1: error not a Kubernetes object: it has no apiVersion or no kind",
 			"5 1/2: error not a Kubernetes object: json: cannot unmarshal number into Go value of type map[string]json.RawMessage",
 		}},
-		"items twice":    {"apiVersion: v1\nkind: List\nitems:\n" + item(aYAML) + "items: []\n", []string{"4 1/1: v1 A a", `1 1/0: error the key "items" is there twice`}},
+		"items twice":    {"apiVersion: v1\nkind: List\nitems:\n" + item(aYAML) + "items: []\n", []string{"4 1/1: v1 A a", `1 1/0: error duplicate key "items"`}},
 		"broken":         {aYAML + "---\na: [\n---\n" + bYAML, []string{"1 1/0: v1 A a", "6 2/0: error not valid YAML: did not find expected node content", "8 3/0: v1 B b"}},
 		"twice a key":    {aYAML + "kind: C\n", []string{"5 1/0: error not valid YAML: key \"kind\" already set in map"}},
 		"broken item":    {"apiVersion: v1\nitems:\n" + item(aYAML) + "- a: b\n  c: d: e\n" + item(bYAML) + tail, []string{"3 1/1: v1 A a", "8 1/2: error not valid YAML: mapping values are not allowed in this context", "9 1/3: v1 B b"}},
@@ -105,7 +102,7 @@ func TestEntries(t *testing.T) {
 		"json list":      {"{\n\"apiVersion\": \"v1\",\n\"items\": [\n" + aJSON + ",\n" + bJSON + "\n], \"kind\": \"List\"}", []string{"4 1/1: v1 A a", "5 1/2: v1 B b"}},
 		"json raw list":  {`{"kind":"AList","apiVersion":"g/v1","metadata":{},"items":[{"metadata":{"name":"a"}}]}`, []string{"1 1/1: g/v1 A a"}},
 		"json null list": {`{"kind":"AList","apiVersion":"g/v1","items":null}`, nil},
-		"json no array":  {`{"kind":"AList","apiVersion":"g/v1","items":"x"}`, []string{"1 1/0: error not valid JSON: items is no array"}},
+		"json no array":  {`{"kind":"AList","apiVersion":"g/v1","items":"x"}`, []string{"1 1/0: error items is not an array"}},
 		"json broken":    {aJSON + "\n{\"a\":\n  !}\n", []string{"1 1/0: v1 A a", "3 2/0: error not valid JSON: invalid character '!' looking for beginning of value"}},
 		"json cut":       {aJSON + "\n{\"a\":\n", []string{"1 1/0: v1 A a", "2 2/0: error not valid JSON: unexpected EOF"}},
 		"json cut list":  {`{"apiVersion":"v1","items":[` + aJSON, []string{"1 1/1: v1 A a", "1 1/0: error not valid JSON: unexpected EOF"}},
@@ -120,15 +117,6 @@ func TestEntries(t *testing.T) {
 		"separator behind a list": {"apiVersion: v1\nkind: List\nitems:\n" + item(aYAML) + "--- {apiVersion: v1, kind: B, metadata: {name: b}}\n", []string{"4 1/1: v1 A a", "8 2/0: v1 B b"}},
 		"no separator":            {"apiVersion: v1\nkind: A\nmetadata: {name: a}\n---- : x\n", []string{"1 1/0: v1 A a"}},
 		"directives":              {"%YAML 1.2\n%TAG ! tag:example.com,2000:\n---\n" + aYAML + "...\n%YAML 1.1\n---\n" + bYAML, []string{"4 1/0: v1 A a", "11 2/0: v1 B b"}},
-		"logs in yaml": {aYAML + startLog + "GET /\n---\n{\n" + endLog + "---\n" + bYAML + startLog + endLog,
-			[]string{"1 1/0: v1 A a", "11 2/0: v1 B b"}},
-		"logs behind a list":    {"apiVersion: v1\nitems:\n" + item(aYAML) + tail + startLog + endLog + "---\n" + bYAML, []string{"3 1/1: v1 A a", "13 2/0: v1 B b"}},
-		"logs in json":          {aJSON + "\n" + startLog + "no line break" + endLog + bJSON + "\n" + startLog + endLog, []string{"1 1/0: v1 A a", "4 2/0: v1 B b"}},
-		"logs of windows":       {aJSON + "\r\n" + strings.ReplaceAll(startLog+"x\n"+endLog, "\n", "\r\n") + bJSON, []string{"1 1/0: v1 A a", "5 2/0: v1 B b"}},
-		"log of another":        {aJSON + "\n" + startLog + "==== END logs for container d of pod n/p ====\n" + endLog + bJSON, []string{"1 1/0: v1 A a", "5 2/0: v1 B b"}},
-		"log without end, json": {aJSON + "\n" + startLog + bJSON, []string{"1 1/0: v1 A a", "2 2/0: error " + errOpenLog.Error()}},
-		"log without end, yaml": {aYAML + "---\n" + startLog + bYAML, []string{"1 1/0: v1 A a", "6 2/0: error " + errOpenLog.Error()}},
-		"log without a line":    {aJSON + "\n" + strings.TrimSuffix(startLog, "\n"), []string{"1 1/0: v1 A a", "2 2/0: error " + errOpenLog.Error()}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -230,7 +218,7 @@ func FuzzEntries(f *testing.F) {
 		aYAML + "---\n" + bYAML, "apiVersion: v1\nitems:\n" + item(aYAML) + item(bYAML) + "kind: List\n",
 		aJSON + "\n---\n" + bYAML, `{"apiVersion":"v1","items":[` + aJSON + `],"kind":"List"}`, "items:\n-\n ---\n- x\n", "---\n{\"a\": [}\n",
 		"apiVersion: g/v1\nitems:\n- 1\nkind: A\n", "\ufeff{}{", "a: |\n  items:\n  - b\n",
-		aJSON + "\n" + startLog + "x" + endLog + bJSON, aYAML + startLog + endLog + "--- " + bJSON, "%YAML 1.1\n--- {a: b}\n",
+		"%YAML 1.1\n--- {a: b}\n",
 	} {
 		f.Add([]byte(text))
 	}
@@ -250,16 +238,12 @@ func FuzzEntries(f *testing.F) {
 	})
 }
 
-// TestLongLogs: a log may be longer than any document, and has lines that are longer than buffers.
-func TestLongLogs(t *testing.T) {
-	long := strings.Repeat(strings.Repeat("x", 1<<17)+"\n", MaxDocument>>17+2)
-	for name, head := range map[string]string{"yaml": aYAML, "json": aJSON + "\n"} {
-		t.Run(name, func(t *testing.T) {
-			in := io.MultiReader(strings.NewReader(head+startLog), strings.NewReader(long), strings.NewReader(endLog+"---\n"+bYAML))
-			got := described(t, in)
-			if len(got) != 2 || !strings.HasSuffix(got[1], " 2/0: v1 B b") {
-				t.Errorf("got %q", got)
-			}
-		})
+// TestUTF16 checks that UTF-16, which PowerShell writes, is an error with a remedy.
+func TestUTF16(t *testing.T) {
+	for _, mark := range []string{"\xff\xfe", "\xfe\xff"} {
+		want := []string{"failed: " + errUTF16.Error()}
+		if diff := cmp.Diff(want, described(t, strings.NewReader(mark+"a\x00"))); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
 	}
 }

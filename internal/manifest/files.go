@@ -45,8 +45,8 @@ func (f *File) Name() string {
 	return f.Path
 }
 
-// Open opens a file, or gives standard input. Of what is no regular file reading can take for ever, as of a pipe that
-// nobody writes to; it ends with ctx.
+// Open opens a file, or gives standard input. Of what is no regular file reading can take for ever, as of a
+// pipe that nobody writes to; it ends with ctx.
 func (f *File) Open(ctx context.Context, stdin io.Reader) (io.ReadCloser, error) {
 	if f.files != nil {
 		return f.files.Open(f.Path)
@@ -95,7 +95,8 @@ func (f *File) Compare(other *File) int {
 
 // Listing is what there is to read.
 type Listing struct {
-	// Files are in the order that they are read in. A path that is given twice, or lies below another one, counts once.
+	// Files are in the order that they are read in. A path that is given twice, or lies below another one,
+	// counts once.
 	Files []*File
 	// Dirs are the directories that have them.
 	Dirs []string
@@ -108,7 +109,8 @@ var (
 	errNoFiles = errors.New("no file of YAML or JSON is in it (" + strings.Join(endings, ", ") + "; also with .gz or .zst)")
 )
 
-// endings are those of the files of a directory that are read, by themselves or with that of a compressed file.
+// endings are those of the files of a directory that are read, by themselves or with that of a compressed
+// file.
 var endings = []string{".yaml", ".yml", ".json", ".jsonl"}
 
 func isManifest(path string) bool {

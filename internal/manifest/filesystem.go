@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// ListFS is List for another file system than that of the machine, with its paths. All of them have to be there.
+// ListFS is List for another file system than that of the machine, with its paths. All of them have to be
+// there.
 func ListFS(ctx context.Context, files fs.FS, paths []string) (l Listing, err error) {
 	seen := map[string]bool{}
 	var problems []error

@@ -7,195 +7,249 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// identity is what tells objects and lists apart.
-type identity struct{ APIVersion, Kind, Namespace, Name string }
-
-// identityOf returns what the parts of an object tell.
-func identityOf(apiVersion, kind, metadata []byte) identity {
-	id := identity{APIVersion: textOf(apiVersion), Kind: textOf(kind)}
-	id.Namespace, id.Name = namesOf(metadata)
-	return id
-}
-
-// namesOf returns namespace and name of metadata, which is valid JSON. Of a key that is there twice the last one counts.
-func namesOf(metadata []byte) (namespace, name string) {
-	at := 1
-	space := func() {
-		for at < len(metadata) && isSpace(metadata[at]) {
-			at++
-		}
-	}
-	value := func() []byte {
-		begin := at
-		end, ok, _ := jsontext.SkipValue(metadata, begin)
-		if !ok {
-			at = len(metadata) // what is too unusual for that has no names here
-			return nil
-		}
-		at = end
-		return metadata[begin:end]
-	}
-	if len(metadata) == 0 || metadata[0] != '{' {
-		return "", ""
-	}
-	for space(); at < len(metadata) && metadata[at] == '"'; space() {
-		key := value()
-		space()
-		at++ // the colon
-		space()
-		switch text := value(); {
-		case isKey(key, "namespace"):
-			namespace = textOf(text)
-		case isKey(key, "name"):
-			name = textOf(text)
-		}
-		space()
-		at++ // the comma
-	}
-	return namespace, name
-}
-
-// list takes the parts of a document that has items, and yields them as soon as it is certain that they are objects:
-// kubectl prints the kind of a list after its items.
+// list collects the fields of a document and yields its items as soon as they are known to be objects:
+// kubectl prints the kind of a List after its items.
 type list struct {
 	Place
 	yield func(Entry) bool
 
-	streams bool // items came one by one
-	twice   bool // the items came twice
-	header  identity
-	parts   map[string]json.RawMessage // without items
-	held    []Entry                    // items that await the kind
-	items   int
-	yielded int
-	depth   int // of lists that this one is in
+	members   []member // other than items
+	hasItems  bool     // an array of items was read
+	duplicate string   // a key that occurs twice
+	held      []Entry  // items that wait for the kind
+	items     int
+	yielded   int
+	depth     int // of enclosing lists
+	// data is the JSON of the document, if it was decoded at once.
+	data json.RawMessage
 }
 
-func (e *Entry) take(id identity) {
-	e.APIVersion, e.Kind, e.Namespace, e.Name = id.APIVersion, id.Kind, id.Namespace, id.Name
+type member struct {
+	name  string
+	value json.RawMessage
 }
 
-func isList(kind string) bool { return strings.HasSuffix(kind, "List") }
-
-// field takes a field of the document other than items.
+// field adds a field of the document that is not an array of items.
 func (l *list) field(name string, value json.RawMessage) {
-	switch name {
-	case "apiVersion":
-		l.header.APIVersion = textOf(value)
-	case "kind":
-		l.header.Kind = textOf(value)
+	if l.get(name) != nil || name == "items" && l.hasItems {
+		l.duplicate = name
 	}
-	if l.parts == nil {
-		l.parts = map[string]json.RawMessage{}
-	}
-	l.parts[name] = value
+	l.members = append(l.members, member{name, value})
 }
 
-// item takes an item, and returns false to stop.
-func (l *list) item(line int, data []byte, own identity, err error) bool {
+// begin starts the array of items.
+func (l *list) begin() {
+	if l.hasItems || l.get("items") != nil {
+		l.duplicate = "items"
+	}
+	l.hasItems = true
+}
+
+// get returns the value of a field, or nil.
+func (l *list) get(name string) json.RawMessage {
+	for _, m := range l.members {
+		if m.name == name {
+			return m.value
+		}
+	}
+	return nil
+}
+
+func (l *list) kind() string       { return stringOf(l.get("kind")) }
+func (l *list) apiVersion() string { return stringOf(l.get("apiVersion")) }
+
+// item adds an item. It returns false to stop.
+func (l *list) item(line int, data json.RawMessage, err error) bool {
 	l.items++
-	e := Entry{Place: Place{line, l.Document, l.items}, Data: data, Err: err}
-	e.take(own)
-	if err == nil && !l.certain(own) {
+	e := Entry{Place: Place{line, l.Document, l.items}, Err: err}
+	if err != nil {
+		return l.yield(e)
+	}
+	e.identify(data)
+	switch {
+	case isList(l.kind()) && l.apiVersion() != "":
+		l.yielded++
+		return l.release() && l.giveTyped(e)
+	case len(l.held) > 0 || !l.certain(e): // entries keep their order
 		e.Data = bytes.Clone(data)
 		l.held = append(l.held, e)
 		return true
 	}
-	if err == nil {
-		l.yielded++
-	}
+	l.yielded++
 	return l.give(e)
 }
 
-// maxLists is how deep lists may be in each other. Each level is read again, so that this bounds the work.
+// certain reports whether an item is an object, whatever fields follow the items.
+func (l *list) certain(e Entry) bool {
+	if e.APIVersion == "" || e.Kind == "" {
+		return false
+	}
+	if kind := l.kind(); kind != "" {
+		return isList(kind)
+	}
+	// In the core group only lists have items, and a list of another group has items of the same group.
+	version := l.apiVersion()
+	return version == "v1" || version != "" && version == e.APIVersion
+}
+
+// maxLists is the greatest depth of nested lists. Every level reads its items again.
 const maxLists = 8
 
-var errLists = fmt.Errorf("there are more than %d lists in each other", maxLists)
-
-// give yields an item, or the items of one that is a list itself, as kubectl does.
+// give yields an item, or the items of an item that is a list.
 func (l *list) give(e Entry) bool {
 	if e.Err != nil || !isList(e.Kind) {
 		return l.yield(e)
 	}
-	parts, err := partsOf(e.Data)
-	items := bytes.TrimSpace(parts["items"])
-	if err != nil || len(items) == 0 || items[0] != '[' && string(items) != "null" {
+	var items []json.RawMessage
+	parts, err := fieldsOf(e.Data)
+	if err != nil || parts["items"] == nil || json.Unmarshal(parts["items"], &items) != nil {
 		return l.yield(e)
 	}
 	if l.depth == maxLists {
-		return l.yield(Entry{Place: e.Place, Err: errLists})
+		return l.yield(Entry{Place: e.Place, Err: fmt.Errorf("more than %d nested lists", maxLists)})
 	}
 	inner := &list{Place: e.Place, yield: l.yield, depth: l.depth + 1}
-	for name, value := range parts {
-		if name != "items" {
-			inner.field(name, value)
-		}
-	}
-	return inner.all(items) && inner.end()
-}
-
-// all takes the items of a document that was read as a whole: an array, or else nothing.
-func (l *list) all(items json.RawMessage) bool {
-	var all []json.RawMessage
-	_ = json.Unmarshal(items, &all) // what is no array is no list
-	for _, data := range all {
-		var own identity
-		if parts, err := partsOf(data); err == nil {
-			own = identityOf(parts["apiVersion"], parts["kind"], parts["metadata"])
-		}
-		if !l.item(l.Line, data, own, nil) {
+	delete(parts, "items")
+	inner.fields(parts)
+	inner.begin()
+	for _, data := range items {
+		inner.items = e.Item - 1 // nested items have the place of their list
+		if !inner.item(e.Line, data, nil) {
 			return false
 		}
 	}
-	return true
+	return inner.end()
 }
 
-// certain reports whether an item is known to be an object by itself, and complete.
-func (l *list) certain(own identity) bool {
-	if own.APIVersion == "" || own.Kind == "" {
-		return false
+func (l *list) fields(all map[string]json.RawMessage) {
+	for name, value := range all {
+		l.field(name, value)
 	}
-	if l.header.Kind != "" {
-		return isList(l.header.Kind)
-	}
-	// No type of the core group has items but lists, and a list of another group has items of that group.
-	return l.header.APIVersion == "v1" || l.header.APIVersion != "" && l.header.APIVersion == own.APIVersion
 }
 
-// end is called after the last field.
+// end yields the remaining items, or the document itself if it is not a list. It returns false to stop.
 func (l *list) end() bool {
+	fail := func(err error) bool { return l.yield(Entry{Place: l.Place, Err: err}) }
+	kind := l.kind()
 	switch {
-	case l.header.Kind == "" || l.header.APIVersion == "":
-		return l.yield(Entry{Place: l.Place, Err: ErrNoKind})
-	case isList(l.header.Kind):
-		return l.release() && (!l.twice || l.yield(Entry{Place: l.Place, Err: errItemsTwice}))
-	case l.yielded > 0:
-		return l.yield(Entry{Place: l.Place, Err: fmt.Errorf("the kind is %s, but it has items like a list", l.header.Kind)})
+	case len(l.members) == 0 && !l.hasItems:
+		return true
+	case !isSet(l.get("kind")) || !isSet(l.get("apiVersion")), l.hasItems && (kind == "" || l.apiVersion() == ""):
+		return fail(ErrNoKind)
+	case isList(kind) && l.hasItems:
+		if !l.release() {
+			return false
+		}
+	case l.hasItems && l.yielded > 0:
+		return fail(fmt.Errorf("kind %s is not a list, but has items", kind))
+	case isList(kind) && string(l.get("items")) == "null":
+		return true
+	case isList(kind) && l.get("items") != nil:
+		return fail(errors.New("items is not an array"))
+	case l.duplicate == "":
+		return l.whole()
 	}
-	return l.whole()
+	if l.duplicate != "" {
+		return fail(fmt.Errorf("duplicate key %q", l.duplicate))
+	}
+	return true
 }
 
-var errItemsTwice = errors.New(`the key "items" is there twice`)
-
-// release yields the items that waited for the kind of the list, which is theirs.
+// release yields the items that waited for the kind of the list.
 func (l *list) release() bool {
-	for _, e := range l.held {
-		if e.Data, e.Err = l.typed(e.Data); e.Err == nil {
-			e.APIVersion, e.Kind = cmp.Or(e.APIVersion, l.header.APIVersion), cmp.Or(e.Kind, strings.TrimSuffix(l.header.Kind, "List"))
-		}
-		if !l.give(e) {
+	held := l.held
+	l.held = nil
+	for _, e := range held {
+		if !l.giveTyped(e) {
 			return false
 		}
 	}
 	return true
 }
 
-// typed gives an item of a typed list the kind and version that it need not repeat.
+// giveTyped yields an item with the kind and the version of the list, if it omits them.
+func (l *list) giveTyped(e Entry) bool {
+	data, err := l.typed(e.Data)
+	e.Data, e.Err = data, err
+	if err == nil {
+		e.APIVersion = cmp.Or(e.APIVersion, l.apiVersion())
+		e.Kind = cmp.Or(e.Kind, strings.TrimSuffix(l.kind(), "List"))
+	}
+	return l.give(e)
+}
+
+// typed adds the kind and the version of a typed list to an item that omits them.
 func (l *list) typed(data json.RawMessage) (json.RawMessage, error) {
+	fields, err := fieldsOf(data)
+	if err != nil {
+		return nil, err
+	}
+	kind := strings.TrimSuffix(l.kind(), "List")
+	switch {
+	case fields["kind"] != nil && fields["apiVersion"] != nil:
+		return data, nil
+	case kind == "":
+		return nil, ErrNoKind
+	case fields["kind"] == nil:
+		fields["kind"], _ = json.Marshal(kind) // a string
+	}
+	if fields["apiVersion"] == nil {
+		fields["apiVersion"] = l.get("apiVersion")
+	}
+	return json.Marshal(fields)
+}
+
+// whole yields a document that is not a list.
+func (l *list) whole() bool {
+	e := Entry{Place: l.Place}
+	if l.data != nil {
+		e.identify(l.data)
+		return l.yield(e)
+	}
+	var b bytes.Buffer
+	separator := byte('{')
+	add := func(name string, value json.RawMessage) {
+		key, _ := json.Marshal(name) // a string
+		b.WriteByte(separator)
+		separator = ','
+		b.Write(key)
+		b.WriteByte(':')
+		b.Write(value)
+	}
+	for _, m := range l.members {
+		add(m.name, m.value)
+	}
+	if l.hasItems {
+		items := make([]json.RawMessage, 0, len(l.held))
+		for _, e := range l.held {
+			items = append(items, e.Data)
+		}
+		value, err := json.Marshal(items)
+		if err != nil {
+			return l.yield(Entry{Place: l.Place, Err: err})
+		}
+		add("items", value)
+	}
+	b.WriteByte('}')
+	e.identify(b.Bytes())
+	return l.yield(e)
+}
+
+func isList(kind string) bool { return strings.HasSuffix(kind, "List") }
+
+// identify sets the data of an entry and the fields that identify its object.
+func (e *Entry) identify(data json.RawMessage) {
+	e.Data = data
+	fields, _ := fieldsOf(data) // fields of anything else are empty
+	e.APIVersion, e.Kind = stringOf(fields["apiVersion"]), stringOf(fields["kind"])
+	metadata, _ := fieldsOf(fields["metadata"])
+	e.Namespace, e.Name = stringOf(metadata["namespace"]), stringOf(metadata["name"])
+}
+
+// fieldsOf returns the fields of a JSON object. The error wraps ErrNotObject.
+func fieldsOf(data []byte) (map[string]json.RawMessage, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(data, &fields); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotObject, err)
@@ -203,31 +257,19 @@ func (l *list) typed(data json.RawMessage) (json.RawMessage, error) {
 	if fields == nil {
 		return nil, ErrNotObject
 	}
-	kind := strings.TrimSuffix(l.header.Kind, "List")
-	if kind == "" && (fields["kind"] == nil || fields["apiVersion"] == nil) {
-		return nil, ErrNoKind
-	}
-	if fields["kind"] != nil && fields["apiVersion"] != nil {
-		return data, nil
-	}
-	if fields["kind"] == nil {
-		fields["kind"], _ = json.Marshal(kind) // a string, which cannot fail
-	}
-	if fields["apiVersion"] == nil {
-		fields["apiVersion"] = l.parts["apiVersion"]
-	}
-	return json.Marshal(fields)
+	return fields, nil
 }
 
-// whole yields a document that is no list.
-func (l *list) whole() bool {
-	items := make([]json.RawMessage, 0, len(l.held))
-	for _, e := range l.held {
-		items = append(items, e.Data)
+// stringOf returns the value of a JSON string, or "" for any other JSON.
+func stringOf(value json.RawMessage) string {
+	var s string
+	if len(value) > 0 && value[0] == '"' {
+		_ = json.Unmarshal(value, &s) // valid JSON
 	}
-	l.parts["items"], _ = json.Marshal(items) // of JSON, which cannot fail
-	data, err := json.Marshal(l.parts)
-	e := Entry{Place: l.Place, Data: data, Err: err}
-	e.take(identityOf(l.parts["apiVersion"], l.parts["kind"], l.parts["metadata"]))
-	return l.yield(e)
+	return s
+}
+
+// isSet reports whether a field is neither missing nor null nor an empty string.
+func isSet(value json.RawMessage) bool {
+	return value != nil && string(value) != `""` && string(value) != "null"
 }

@@ -20,12 +20,13 @@ type ReadOptions struct {
 	Warn func(*Problem)
 }
 
-// Take is given an object, and tells wrong what is wrong with it; that becomes a *Problem of the place where it stands.
+// Take is given an object, and tells wrong what is wrong with it; that becomes a *Problem of the place
+// where it stands.
 type Take func(object *unstructured.Unstructured, wrong func(error)) error
 
-// ReadFiles passes the objects of files to take, in order and as they stand there, whatever their kinds. It keeps none of
-// them. An error of take, or the end of ctx, ends it and is all of its error; else that joins what could not be read,
-// where a document is a *Problem, and did not keep the rest from being taken.
+// ReadFiles passes the objects of files to take, in order and as they stand there, whatever their kinds. It
+// keeps none of them. An error of take, or the end of ctx, ends it and is all of its error; else that joins
+// what could not be read, where a document is a *Problem, and did not keep the rest from being taken.
 func ReadFiles(ctx context.Context, options ReadOptions, take Take) error {
 	var failed []error
 	r := NewReader(func(p *Problem) {

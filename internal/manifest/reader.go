@@ -31,8 +31,8 @@ var (
 	errGone    = errors.New("it was removed before it could be read")
 )
 
-// Read reads a file and passes each object on. What cannot be read is reported, as is a file of a directory that has gone
-// in the meantime. The error is that of opening or reading.
+// Read reads a file and passes each object on. What cannot be read is reported, as is a file of a directory
+// that has gone in the meantime. The error is that of opening or reading.
 func (r *Reader) Read(ctx context.Context, f *File, stdin io.Reader, take func(Entry)) error {
 	in, err := f.Open(ctx, stdin)
 	if errors.Is(err, fs.ErrNotExist) && !f.Named {
@@ -74,7 +74,8 @@ func (r *Reader) Read(ctx context.Context, f *File, stdin io.Reader, take func(E
 	return nil
 }
 
-// maxProblems is how many problems of a file are told one by one: a file of something else can have one on every line.
+// maxProblems is how many problems of a file are told one by one: a file of something else can have one on
+// every line.
 const maxProblems = 20
 
 // Problem reports what is wrong at a place of a file.

@@ -12,11 +12,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
 
-// errElse is what the plain readers end with where the reader of files may differ.
-var errElse = errors.New("not told by documents alone")
+// errElse is returned by the plain readers for texts that Read may treat differently.
+var errElse = errors.New("the libraries and Read may differ")
 
 // plainYAML reads a stream document by document with the libraries, without looking into it before.
 func plainYAML(text []byte) ([]any, error) {
@@ -50,6 +51,9 @@ func plainJSON(text []byte) ([]any, error) {
 			return all, nil
 		} else if err != nil {
 			return nil, err
+		}
+		if duplicates, err := kjson.UnmarshalStrict(data, new(any), kjson.DisallowDuplicateFields); len(duplicates) > 0 || err != nil {
+			return nil, errElse
 		}
 		var err error
 		if all, err = plainObject(all, data); err != nil {
@@ -109,18 +113,18 @@ func FuzzPlainReaders(f *testing.F) {
 	} {
 		f.Add([]byte(text))
 	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		text = append(bytes.Clone(text), '\n') // as the libraries do with the last line
+	f.Fuzz(func(t *testing.T, data []byte) {
+		data = append(bytes.Clone(data), '\n') // as the libraries do with the last line
 		plain := plainYAML
-		if looksLikeJSON(string(text)) {
+		if isJSON(data) {
 			plain = plainJSON
 		}
-		want, err := plain(text)
+		want, err := plain(data)
 		if err != nil {
 			return
 		}
 		var got []any
-		err = Read(t.Context(), bytes.NewReader(text), func(e Entry) bool {
+		err = Read(t.Context(), bytes.NewReader(data), func(e Entry) bool {
 			if e.Err != nil {
 				t.Errorf("line %d, document %d, item %d: %v", e.Line, e.Document, e.Item, e.Err)
 				return false
@@ -135,11 +139,17 @@ func FuzzPlainReaders(f *testing.F) {
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			for range 100 {
 				// Of keys that are only equal in JSON, such as 0 and "0", the library takes any.
-				if again, err := plain(text); err != nil || !reflect.DeepEqual(again, want) {
+				if again, err := plain(data); err != nil || !reflect.DeepEqual(again, want) {
 					return
 				}
 			}
-			t.Errorf("%v, objects of %q (-libraries +ours):\n%s", err, text, diff)
+			t.Errorf("%v, objects of %q (-libraries +ours):\n%s", err, data, diff)
 		}
 	})
+}
+
+// isJSON reports whether Read takes a text for JSON.
+func isJSON(data []byte) bool {
+	json, err := (&text{in: bufio.NewReaderSize(bytes.NewReader(data), peekSize)}).begin()
+	return json && err == nil
 }

@@ -1,172 +1,79 @@
 package manifest
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/yaml"
 )
 
-// yamlReader reads YAML documents. The items of a list in block style are read one by one where that is certain; all else
-// is read document by document.
-type yamlReader struct {
-	in    *bufio.Reader
-	yield func(Entry) bool
+// smallDocument is the size up to which a YAML list is decoded at once if its items cannot be decoded one
+// by one.
+const smallDocument = 64 << 10
 
-	line     int // of the last line that was read
-	document int
-	back     lineBuffer // lines that are to be read again
-	opening  []byte     // the line that begins the next document and belongs to it, or nil
-	// instead is the error of the first document where that is no good YAML; nil: its own.
-	instead *Entry
+// yamlDocument reads one YAML document. The items of a List that kubectl prints are decoded one by one: a
+// text that is a sequence of one element leaves no quote, bracket or block open, so the next item begins
+// where it ends.
+type yamlDocument struct {
+	text  *text
+	list  *list
+	first int // line
+	small *bytes.Buffer
+	// head has the text before the items, and tail the text after them. tailLine is the line at which tail
+	// begins.
+	head, tail bytes.Buffer
+	tailLine   int
+	entries    []Entry // of a small document
+	failed     bool    // an item of a small document cannot be decoded by itself
+	unsplit    bool    // the items of the document cannot be decoded by themselves
 }
 
-// lineBuffer gives back lines.
-type lineBuffer struct {
-	text []byte
-	at   int // what comes next
-}
-
-func (b *lineBuffer) empty() bool { return b.at == len(b.text) }
-
-func (b *lineBuffer) next() []byte {
-	rest := b.text[b.at:]
-	end := bytes.IndexByte(rest, '\n') + 1
-	if end == 0 {
-		end = len(rest)
+// readYAML reads one document. It returns false at the end of the text, or if yield returned false.
+func (t *text) readYAML() (more bool, err error) {
+	t.document++
+	d := &yamlDocument{text: t, first: t.line, small: &bytes.Buffer{}}
+	d.list = &list{Place: Place{Document: t.document}, yield: d.yield}
+	more, err = d.read()
+	if err != nil {
+		return false, err
 	}
-	b.at += end
-	return rest[:end:end]
-}
-
-// back puts text before what comes next; what has come from here a moment ago is still there.
-func (b *lineBuffer) back(text []byte) {
-	if bytes.HasSuffix(b.text[:b.at], text) {
-		b.at -= len(text)
-		return
-	}
-	examined(len(text) + len(b.text) - b.at)
-	b.text, b.at = append(bytes.Clone(text), b.text[b.at:]...), 0
-}
-
-// run reads all documents.
-func (y *yamlReader) run() error {
-	for {
-		more, err := y.one()
-		if y.instead != nil && errors.Is(err, ErrTooLarge) {
-			y.yield(*y.instead)
-			return nil
-		}
-		if err != nil || !more {
-			return err
+	if d.small != nil && d.failed {
+		if all, err := decodeYAML(d.small.Bytes(), d.first); err == nil {
+			d.entries = nil
+			d.list = &list{Place: Place{Line: contentLine(d.small.Bytes(), d.first), Document: t.document}, yield: d.yield}
+			d.whole(all)
 		}
 	}
+	d.small = nil
+	return d.flush() && more, nil
 }
 
-// next returns the next line with a newline, or io.EOF. A line that does not end is one, too. Of the break of a line that ends with
-// a carriage return and a newline the return is left out, as kubectl's libraries do: YAML takes further ones before it for
-// breaks of their own.
-func (y *yamlReader) next() ([]byte, error) {
-	y.line++
-	if !y.back.empty() {
-		return y.back.next(), nil
+// yield passes entries on, or keeps them while the document is small.
+func (d *yamlDocument) yield(e Entry) bool {
+	if d.small == nil {
+		return d.flush() && d.text.yield(e)
 	}
-	var line []byte
-	for {
-		part, err := y.in.ReadSlice('\n')
-		line = append(line, part...)
-		switch {
-		case len(line) > MaxDocument:
-			return nil, ErrTooLarge
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case len(line) > 0 && errors.Is(err, io.EOF):
-			err = nil
-		}
-		if isLogStart(line) {
-			return y.pastLog(line)
-		}
-		if text, ok := bytes.CutSuffix(line, []byte("\r\n")); ok {
-			line = append(text, '\n')
-		}
-		return line, err
-	}
+	e.Data = bytes.Clone(e.Data)
+	d.entries = append(d.entries, e)
+	return true
 }
 
-// pastLog reads a log to its end, and puts in its place what parts documents.
-func (y *yamlReader) pastLog(first []byte) ([]byte, error) {
-	start, within := y.line, false
-	err := skipLog(y.in, endOfLog(first), func(_ int, line bool) {
-		if !within {
-			y.line++
-		}
-		within = !line
-	})
-	if errors.Is(err, io.EOF) {
-		y.yield(Entry{Place: Place{Line: start, Document: y.document + 1}, Err: errOpenLog}) // nothing comes that could be stopped
-		err = nil
-	}
-	return []byte("---\n"), err
-}
-
-// unread makes so many lines, up to the last one that was read, the next ones.
-func (y *yamlReader) unread(text []byte, lines int) {
-	y.back.back(text)
-	y.line -= lines
-}
-
-// one reads a document, and reports whether another may follow.
-func (y *yamlReader) one() (more bool, err error) {
-	c := y.begin()
-	l := &list{yield: y.yield}
-	l.Document = y.document + 1
-	for {
-		line, err := y.next()
-		if err != nil && !errors.Is(err, io.EOF) {
-			return false, err
-		}
-		if err != nil || isSeparator(line) {
-			if hasContent(line) {
-				y.opening = bytes.Clone(line)
-			}
-			if c.content || l.streams {
-				y.document++
-				return y.finish(c, l) && err == nil, nil
-			}
-			if err != nil {
-				return false, nil
-			}
-			c = y.begin()
-			continue
-		}
-		if !c.content && directive.Match(line) {
-			line = []byte("\n") // it tells of YAML, not of the document
-		}
-		if !l.streams && itemsKey.Match(bytes.TrimRight(line, "\r\n")) && !c.whole {
-			switch more, err := y.stream(c, l); {
-			case err != nil || !more:
-				return false, err
-			case l.streams:
-				continue
-			}
-		}
-		if c.add(line); c.text.Len() > MaxDocument {
-			return false, ErrTooLarge
+// flush yields the kept entries.
+func (d *yamlDocument) flush() bool {
+	entries := d.entries
+	d.entries = nil
+	for _, e := range entries {
+		if !d.text.yield(e) {
+			return false
 		}
 	}
-}
-
-// begin gives the text of the next document, as far as it stands on the line that separates it.
-func (y *yamlReader) begin() *chunk {
-	c := &chunk{first: y.line + 1}
-	if y.opening != nil {
-		c.first = y.line
-		c.add(y.opening)
-		y.opening = nil
-	}
-	return c
+	return true
 }
 
 var (
@@ -174,90 +81,271 @@ var (
 	itemsKey  = regexp.MustCompile(`^items:\s*(#.*)?$`)
 )
 
-// isSeparator reports whether a line ends a document. YAML forbids such a line within one, whatever it is in.
+// read reads the document to its end. It returns false at the end of the text, or if yield returned false.
+func (d *yamlDocument) read() (more bool, err error) {
+	content, indent := false, -1 // indent is the column of the items' dashes
+	var item bytes.Buffer
+	itemLine := 0
+	endItem := func() bool {
+		if item.Len() == 0 {
+			return true
+		}
+		more := d.item(item.Bytes(), itemLine)
+		item.Reset()
+		return more
+	}
+	afterKey, inItems := false, false
+	for {
+		line, err := d.line()
+		if err != nil && !errors.Is(err, io.EOF) {
+			return false, err
+		}
+		switch separator := err == nil && isSeparator(line); {
+		case err != nil && !content:
+			return false, nil
+		case err != nil:
+			endItem()
+			d.end()
+			return false, nil
+		case separator && content:
+			if !isBareSeparator(line) { // as in "--- {a: b}"
+				d.text.unread(line)
+			}
+			return endItem() && d.end(), nil
+		case separator:
+			d.head.Reset()
+			d.first = d.text.line
+			if isBareSeparator(line) {
+				continue
+			}
+			d.first--
+		case !content && directive.Match(line):
+			line = []byte("\n")
+		}
+		trimmed := bytes.TrimLeft(line, " ")
+		column := len(line) - len(trimmed)
+		blank := isBlank(trimmed)
+		content = content || len(bytes.TrimSpace(line)) > 0
+		begins := !blank && isItem(trimmed)
+		if afterKey && !blank {
+			if inItems = begins && d.streamable(); inItems {
+				indent = column
+				d.list.begin()
+			}
+			afterKey = false
+		}
+		switch {
+		case inItems && begins && column == indent:
+			if !endItem() {
+				return false, nil
+			}
+			itemLine = d.text.line - 1
+			item.Write(line)
+		case inItems && !blank && column <= indent:
+			inItems, d.tailLine = false, d.text.line-1
+			if !endItem() {
+				return false, nil
+			}
+			d.tail.Write(line)
+		case inItems && item.Len() > 0:
+			item.Write(line)
+		case d.list.hasItems:
+			d.tail.Write(line)
+		default:
+			d.head.Write(line)
+			afterKey = afterKey && blank || itemsKey.Match(bytes.TrimRight(line, "\n"))
+		}
+		if item.Len()+d.head.Len()+d.tail.Len() > MaxDocument {
+			return false, ErrTooLarge
+		}
+	}
+}
+
+// line returns the next line. A document that becomes too large to be decoded at once yields its entries.
+func (d *yamlDocument) line() ([]byte, error) {
+	line, err := d.text.readLine()
+	if d.small != nil {
+		if d.small.Write(line); d.small.Len() > smallDocument {
+			d.small = nil
+		}
+	}
+	return line, err
+}
+
+// streamable reports whether the text before the items is a mapping that the items do not refer to, and
+// adds its fields.
+func (d *yamlDocument) streamable() bool {
+	if d.unsplit {
+		return false
+	}
+	head := d.head.Bytes()
+	data, err := decodeYAML(head, d.first)
+	if d.unsplit = err != nil || mayHave(head, '&'); d.unsplit {
+		return false
+	}
+	fields, err := fieldsOf(data)
+	if d.unsplit = err != nil || string(fields["items"]) != "null"; d.unsplit {
+		return false
+	}
+	delete(fields, "items")
+	d.list.fields(fields)
+	return true
+}
+
+// item decodes one item. It returns false to stop.
+func (d *yamlDocument) item(text []byte, line int) bool {
+	data, err := decodeYAML(text, line)
+	var one []json.RawMessage
+	if err == nil {
+		err = json.Unmarshal(data, &one)
+	}
+	if err == nil && len(one) != 1 {
+		err = errors.New("not valid YAML: it is not clear where this item ends")
+	}
+	if err != nil {
+		d.failed = true
+		return d.list.item(lineOf(err, line), nil, err)
+	}
+	return d.list.item(line, one[0], nil)
+}
+
+// end decodes the document, except the items that were decoded one by one. It returns false to stop.
+func (d *yamlDocument) end() bool {
+	d.list.Line = contentLine(d.head.Bytes(), d.first)
+	if !d.list.hasItems {
+		data, err := decodeYAML(d.head.Bytes(), d.first)
+		if err != nil {
+			return d.yield(Entry{Place: Place{Line: lineOf(err, d.list.Line), Document: d.list.Document}, Err: err})
+		}
+		return d.whole(data)
+	}
+	if d.tail.Len() > 0 {
+		data, err := decodeYAML(d.tail.Bytes(), d.tailLine)
+		if err == nil && string(data) != "null" {
+			var fields map[string]json.RawMessage
+			if fields, err = fieldsOf(data); err == nil {
+				d.list.fields(fields)
+			}
+		}
+		if err != nil {
+			d.failed = true // an alias may refer to an item
+			return d.yield(Entry{Place: Place{Line: lineOf(err, d.tailLine), Document: d.list.Document}, Err: err})
+		}
+	}
+	return d.list.end()
+}
+
+// whole yields a document, or its items. It returns false to stop.
+func (d *yamlDocument) whole(data []byte) bool {
+	if string(data) == "null" {
+		return true
+	}
+	fields, err := fieldsOf(data)
+	if err != nil {
+		return d.yield(Entry{Place: d.list.Place, Err: ErrNotObject})
+	}
+	var items []json.RawMessage
+	if value := fields["items"]; len(value) > 0 && value[0] == '[' {
+		_ = json.Unmarshal(value, &items) // an array
+		delete(fields, "items")
+		d.list.begin()
+	}
+	d.list.data = data
+	d.list.fields(fields)
+	for _, item := range items {
+		if !d.list.item(d.list.Line, item, nil) {
+			return false
+		}
+	}
+	return d.list.end()
+}
+
+// isBareSeparator reports whether no document begins on the line of a separator.
+func isBareSeparator(line []byte) bool {
+	return bytes.HasPrefix(line, []byte("...")) || isBlank(line[len("---"):])
+}
+
+// isSeparator reports whether a line ends a document. YAML forbids such a line in any scalar.
 func isSeparator(line []byte) bool {
 	if after, ok := bytes.CutPrefix(line, []byte("---")); ok {
-		return len(after) == 0 || isSpace(after[0])
+		return len(after) == 0 || strings.IndexByte(" \t\r\n#", after[0]) >= 0 // kubectl accepts "---#"
 	}
 	after, ok := bytes.CutPrefix(line, []byte("..."))
-	return ok && (len(after) == 0 || isSpace(after[0])) && isBlank(after)
+	return ok && (len(after) == 0 || strings.IndexByte(" \t\r\n", after[0]) >= 0) && isBlank(after)
 }
 
-// hasContent reports whether the document that follows a separator begins on the same line, as in "--- {a: b}".
-func hasContent(separator []byte) bool {
-	after, ok := bytes.CutPrefix(separator, []byte("---"))
-	return ok && !isBlank(after)
-}
-
-// isBlank reports whether there is nothing but a comment.
+// isBlank reports whether a text has at most a comment.
 func isBlank(text []byte) bool {
 	text = bytes.TrimSpace(text)
 	return len(text) == 0 || text[0] == '#'
 }
 
-// finish ends a document.
-func (y *yamlReader) finish(c *chunk, l *list) bool {
-	instead := y.instead
-	y.instead = nil
-	l.Line = c.start()
-	if c.parts != nil {
-		for name, value := range c.parts {
-			l.field(name, value)
-		}
-		return l.end()
-	}
-	data, err := c.decode()
-	if err != nil {
-		if instead != nil {
-			return y.yield(*instead)
-		}
-		return y.yield(Entry{Place: Place{Line: lineOf(err, l.Line), Document: l.Document}, Err: err})
-	}
-	if string(data) == "null" && !l.streams {
-		return true // comments
-	}
-	parts, err := partsOf(data)
-	switch {
-	case instead != nil && (err != nil || textOf(parts["apiVersion"]) == "" || textOf(parts["kind"]) == ""):
-		return y.yield(*instead)
-	case err != nil:
-		return y.yield(Entry{Place: l.Place, Err: err})
-	case l.streams && parts["items"] != nil:
-		l.twice = true
-	case !l.streams && (parts["items"] == nil || !isList(textOf(parts["kind"]))):
-		return y.object(l, parts, data)
-	}
-	for name, value := range parts {
-		if name != "items" {
-			l.field(name, value)
-		}
-	}
-	return l.all(parts["items"]) && l.end()
+// isItem reports whether a line, without its indentation, begins an element of a sequence.
+func isItem(trimmed []byte) bool {
+	return bytes.HasPrefix(trimmed, []byte("- ")) || bytes.Equal(bytes.TrimRight(trimmed, "\n"), []byte("-"))
 }
 
-// partsOf returns the fields of an object in JSON.
-func partsOf(data []byte) (map[string]json.RawMessage, error) {
-	var parts map[string]json.RawMessage
-	if json.Unmarshal(data, &parts) != nil || parts == nil {
-		return nil, ErrNotObject
+// contentLine returns the first line that has more than a comment.
+func contentLine(text []byte, first int) int {
+	n := first
+	for line := range bytes.Lines(text) {
+		if !isBlank(line) {
+			return n
+		}
+		n++
 	}
-	return parts, nil
+	return first
 }
 
-// object yields a document that is no list.
-func (y *yamlReader) object(l *list, parts map[string]json.RawMessage, data []byte) bool {
-	switch {
-	case len(parts) == 0:
-		return true
-	case !isSet(parts["apiVersion"]) || !isSet(parts["kind"]):
-		return y.yield(Entry{Place: l.Place, Err: ErrNoKind})
-	}
-	e := Entry{Place: l.Place, Data: data}
-	e.take(identityOf(parts["apiVersion"], parts["kind"], parts["metadata"]))
-	return y.yield(e)
+// yamlError is an error of the YAML library, with the line of the file.
+type yamlError struct {
+	line int
+	text string
 }
 
-// isSet reports whether a field has a value other than nothing.
-func isSet(value json.RawMessage) bool {
-	return value != nil && string(value) != `""` && string(value) != "null"
+func (e *yamlError) Error() string { return e.text }
+
+// lineOf returns the line of an error, or else otherwise.
+func lineOf(err error, otherwise int) int {
+	var at *yamlError
+	if errors.As(err, &at) && at.line > 0 {
+		return at.line
+	}
+	return otherwise
+}
+
+var (
+	yamlLine = regexp.MustCompile(`(?s)^.*?line (\d+): (.*)$`)
+	// otherBreak matches a separator at a line break that YAML knows and readLine does not. The library
+	// would ignore the document that follows.
+	otherBreak = regexp.MustCompile(`(?:\r|\xc2\x85|\xe2\x80[\xa8\xa9])(?:---|\.\.\.)` +
+		`(?:[ \t\r\n]|\xc2\x85|\xe2\x80[\xa8\xa9]|$)|(?m:^)(?:---|\.\.\.)(?:\xc2\x85|\xe2\x80[\xa8\xa9])`)
+	errOtherBreak = errors.New("not valid YAML here: line breaks other than \\n separate documents; convert the line ends")
+)
+
+// decodeYAML returns the JSON of a text that begins at a line of a file. Duplicate keys are an error.
+func decodeYAML(text []byte, first int) ([]byte, error) {
+	if bytes.ContainsAny(text, "\r\u0085\u2028\u2029") && otherBreak.Match(text) {
+		return nil, errOtherBreak
+	}
+	err := checkAliases(text)
+	if err == nil {
+		var data []byte
+		if data, err = yaml.YAMLToJSONStrict(text); err == nil {
+			return data, nil
+		}
+	}
+	var own *yamlError
+	if errors.As(err, &own) {
+		return nil, err
+	}
+	if parts := yamlLine.FindStringSubmatch(err.Error()); parts != nil {
+		line, _ := strconv.Atoi(parts[1]) // digits
+		return nil, &yamlError{first + line - 1, "not valid YAML: " + parts[2]}
+	}
+	return nil, &yamlError{0, "not valid YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")}
+}
+
+func errAliases(size int) error {
+	return &yamlError{text: fmt.Sprintf("aliases make the document more than %d times as large as its %d bytes", maxExpansion, size)}
 }

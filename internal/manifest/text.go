@@ -1,0 +1,117 @@
+package manifest
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+)
+
+// peekSize is the size of the buffer in which text looks for the beginning of a document.
+const peekSize = 64 << 10
+
+// text reads documents one after the other. Each may be JSON or YAML.
+type text struct {
+	in         *bufio.Reader
+	compressed bool // in is decompressed data
+	line       int  // of the next byte
+	document   int
+	pending    []byte // an unread line
+	yield      func(Entry) bool
+}
+
+// next reads one document. It returns false at the end of the text, or if yield returned false.
+func (t *text) next() (more bool, err error) {
+	json, err := t.begin()
+	switch {
+	case errors.Is(err, io.EOF):
+		return false, nil
+	case err != nil:
+		return false, err
+	case json:
+		return t.readJSON()
+	}
+	return t.readYAML()
+}
+
+// begin skips blank lines and bare separators, and reports whether a JSON document follows. The error is
+// io.EOF at the end of the text.
+func (t *text) begin() (json bool, err error) {
+	if t.pending != nil {
+		return false, nil
+	}
+	for {
+		start, err := t.peek(func(start []byte) bool { return bytes.IndexByte(start, '\n') >= 0 })
+		if len(start) == 0 {
+			return false, err
+		}
+		if end := bytes.IndexByte(start, '\n'); end >= 0 {
+			start = start[:end+1]
+		}
+		switch trimmed := bytes.TrimSpace(start); {
+		case len(trimmed) > 0 && trimmed[0] == '{':
+			return t.looksLikeJSON(), nil
+		case len(trimmed) > 0 && !(isSeparator(start) && isBareSeparator(start)):
+			return false, nil
+		}
+		_, _ = t.in.Discard(len(start)) // it is buffered
+		if start[len(start)-1] == '\n' {
+			t.line++
+		}
+	}
+}
+
+// looksLikeJSON distinguishes JSON from the flow style of YAML, which rarely quotes keys. It is called
+// before a brace.
+func (t *text) looksLikeJSON() bool {
+	inside := func(start []byte) []byte {
+		return bytes.TrimLeft(bytes.TrimLeft(start, " \t\r\n")[1:], " \t\r\n")
+	}
+	start, _ := t.peek(func(start []byte) bool { return len(inside(start)) > 0 })
+	rest := inside(start)
+	return len(rest) == 0 || rest[0] == '"' || rest[0] == '}'
+}
+
+// peek returns the buffered text once it is enough, or as much as there is.
+func (t *text) peek(enough func([]byte) bool) ([]byte, error) {
+	for n := max(1, t.in.Buffered()); ; n = max(n+1, t.in.Buffered()) {
+		start, err := t.in.Peek(min(n, peekSize))
+		if err != nil || n >= peekSize || enough(start) {
+			return start, err
+		}
+	}
+}
+
+// unread makes a line the next line.
+func (t *text) unread(line []byte) {
+	t.pending = bytes.Clone(line)
+	t.line--
+}
+
+// readLine returns the next line with a newline, or with the rest of the text. It replaces "\r\n" by "\n",
+// as kubectl does. The error is io.EOF if there is no line.
+func (t *text) readLine() ([]byte, error) {
+	if line := t.pending; line != nil {
+		t.pending = nil
+		t.line++
+		return line, nil
+	}
+	var line []byte
+	for {
+		part, err := t.in.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case len(line) > MaxDocument:
+			return nil, ErrTooLarge
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case err != nil && !(errors.Is(err, io.EOF) && len(line) > 0):
+			return nil, err
+		}
+		t.line++
+		if cut, ok := bytes.CutSuffix(line, []byte("\r\n")); ok {
+			line = append(cut, '\n')
+		}
+		return line, nil
+	}
+}

@@ -266,9 +266,10 @@ func (f hangingFile) SyncData() error {
 func TestHangingDisk(t *testing.T) {
 	mem := vfs.NewMem()
 	fs := hangingFS{mem, &atomic.Bool{}, make(chan struct{}, 100), make(chan struct{})}
-	s := New("/state", Options{fs: fs, patience: time.Nanosecond})
+	s := New("/state", Options{fs: fs})
 	v := claim(t, s, "widgets")
 	save(t, v, 1, numbered(5, 1))
+	s.options.patience = time.Nanosecond
 	fs.hangs.Store(true)
 	saved := make(chan error)
 	go func() { saved <- saveAll(v, 2, numbered(5, 2)) }() // ended by free

@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -22,7 +21,6 @@ type engine struct {
 	fs  vfs.FS
 	// broken is closed when pebble cannot go on.
 	broken chan struct{}
-	opened atomic.Bool
 	// using is held by who uses the store, with others, and by who closes it, alone: pebble ends the process if it is closed
 	// under somebody's hands.
 	using sync.RWMutex
@@ -58,25 +56,22 @@ func lockFolder(dir string, options Options) (io.Closer, error) {
 	return options.fs.Lock(options.fs.PathJoin(dir, "lock"))
 }
 
-// openEngine opens the store in a folder. One that is damaged is removed.
+// openEngine opens the store in a folder. One that is damaged is removed. With an error it returns the engine, too.
 func openEngine(dir string, options Options) (*engine, error) {
 	e, err := openOnce(dir, options)
 	if err != nil && !ofMachine(err) {
 		if err := options.fs.RemoveAll(e.dir); err != nil {
-			return nil, err
+			return e, err
 		}
 		e, err = openOnce(dir, options)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return e, nil
+	return e, err
 }
 
 // ofMachine reports whether a store cannot be opened for reasons that are not in its files.
 func ofMachine(err error) bool {
 	var number syscall.Errno
-	return errors.Is(err, ErrInUse) || errors.Is(err, fs.ErrPermission) || errors.As(err, &number) && number != syscall.ENOENT
+	return errors.Is(err, errWrite) || errors.Is(err, ErrInUse) || errors.Is(err, fs.ErrPermission) || errors.As(err, &number) && number != syscall.ENOENT
 }
 
 func openOnce(dir string, options Options) (*engine, error) {
@@ -96,7 +91,6 @@ func (e *engine) open(oldest time.Time) (err error) {
 	if err != nil {
 		return err
 	}
-	e.opened.Store(true)
 	if err := expire(e.db, oldest); err != nil {
 		return errors.Join(err, e.db.Close())
 	}

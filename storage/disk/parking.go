@@ -1,16 +1,17 @@
 package disk
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"os"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// parkingFS ends its engine, and parks who called, where something cannot be written: pebble takes a write that fails for
-// the end of the process, and panics in ways that nobody can recover from. Before the engine has been opened, errors are
-// returned, which pebble does, too. From its end on the engine changes nothing on the disk any more, so that another one can be
-// opened in its place.
+// parkingFS ends its engine when a write fails, and parks the goroutine that wrote. Pebble takes a failed write for the end
+// of the process, and panics where no caller can recover; while it opens a store, it writes again forever. From its end on
+// the engine changes nothing on the disk, so that another one can be opened in its place.
 type parkingFS struct {
 	vfs.FS
 	engine *engine
@@ -22,16 +23,18 @@ func (e *engine) changes(f func() error) error {
 		select {} // until the process ends
 	}
 	err := f()
-	opened := e.opened.Load()
-	if err != nil && opened {
-		e.fail(err)
+	if err != nil {
+		e.fail(fmt.Errorf("%w: %w", errWrite, err))
 	}
 	e.leave()
-	if err != nil && opened {
+	if err != nil {
 		select {}
 	}
-	return err
+	return nil
 }
+
+// errWrite is for writes that have failed.
+var errWrite = errors.New("writing")
 
 // enter notes that something is being changed. It is false when the engine has ended.
 func (e *engine) enter() bool {

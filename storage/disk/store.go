@@ -61,6 +61,8 @@ type Store struct {
 
 	mu struct {
 		sync.Mutex
+		// working is the work that is under way; nil: none is. There is no engine meanwhile.
+		working *work
 		// lock is held from the first use on.
 		lock io.Closer
 		// engine is nil before the first use, and after damage.
@@ -116,64 +118,132 @@ func (s *Store) View(key string) (dynamicinformer.PersistedView, error) {
 // ErrBusy is reported by Close where the disk does not answer to what is being saved or loaded.
 var ErrBusy = errors.New("the disk does not answer: the folder stays in use until the process ends")
 
-// Close waits for what is being saved or loaded, ten seconds at most, and ends the Store. What has been saved stays.
+// Close waits for what is being opened, saved or loaded, ten seconds at most, and ends the Store. What has been saved stays.
 func (s *Store) Close() error {
 	s.mu.Lock()
+	closed, w := s.mu.closed, s.mu.working
 	s.mu.closed = true
+	s.mu.Unlock()
+	if closed {
+		return nil
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.end(w) }() // ended by the disk
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(s.options.patience):
+		return ErrBusy
+	}
+}
+
+// end closes the engine and unlocks the folder, after the work that was under way when the Store was closed.
+func (s *Store) end(w *work) error {
+	if w != nil {
+		<-w.done
+	}
+	s.mu.Lock()
 	e, lock := s.mu.engine, s.mu.lock
 	s.mu.engine, s.mu.lock = nil, nil
 	s.mu.Unlock()
-	if lock == nil {
-		return nil
-	}
 	var err error
 	if e != nil {
-		closed := make(chan error, 1)
-		go func() { closed <- e.close() }() // ended by the disk
-		select {
-		case err = <-closed:
-		case <-time.After(s.options.patience):
-			return ErrBusy
-		}
-		if !e.still() {
+		if err = e.close(); !e.still() {
 			return errors.Join(err, ErrBusy)
 		}
 	}
-	return errors.Join(err, lock.Close())
+	if lock != nil {
+		err = errors.Join(err, lock.Close())
+	}
+	return err
 }
 
-// open returns the engine, which it opens if need be, and its number.
+// work is a change of the engine: opening it, or removing a damaged one. It runs in a goroutine without the lock of the
+// Store, because a disk may not answer.
+type work struct {
+	began time.Time
+	done  chan struct{} // closed at the end
+	err   error         // of the work; read after done
+}
+
+// errNoAnswer is for work that takes longer than the patience of a Store. It goes on.
+var errNoAnswer = errors.New("the disk does not answer")
+
+// beginLocked starts work, of which there is one at a time.
+func (s *Store) beginLocked(f func() error) *work {
+	w := &work{began: time.Now(), done: make(chan struct{})}
+	s.mu.working = w
+	go func() { // ended by the disk
+		w.err = f()
+		s.mu.Lock()
+		s.mu.working = nil
+		s.mu.Unlock()
+		close(w.done)
+	}()
+	return w
+}
+
+// wait returns the error of the work, or errNoAnswer when the work has taken too long.
+func (w *work) wait(patience time.Duration) error {
+	timer := time.NewTimer(time.Until(w.began.Add(patience)))
+	defer timer.Stop()
+	select {
+	case <-w.done:
+		return w.err
+	case <-timer.C:
+		return errNoAnswer
+	}
+}
+
+// open returns the engine, which it opens if need be, and its number. It waits for a disk for the patience of the Store.
 func (s *Store) open() (*engine, int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mu.closed {
-		return nil, 0, ErrClosed
-	}
-	if s.wrong != nil {
-		return nil, 0, s.wrong
-	}
-	if err := s.recoverLocked(); err != nil {
-		return nil, 0, err
-	}
-	if s.mu.engine == nil {
-		if err := s.openLocked(); err != nil {
+	for {
+		e, epoch, w, err := s.begin()
+		if err != nil || e != nil {
+			return e, epoch, err
+		}
+		if err := w.wait(s.options.patience); err != nil {
 			return nil, 0, fmt.Errorf("opening %s: %w", s.dir, err)
 		}
 	}
-	return s.mu.engine, s.mu.epoch, nil
 }
 
-func (s *Store) openLocked() (err error) {
-	if s.mu.lock == nil {
-		if s.mu.lock, err = lockFolder(s.dir, s.options); err != nil {
-			s.mu.lock = nil
+// begin returns the engine and its number, or the work to wait for.
+func (s *Store) begin() (*engine, int, *work, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.closed {
+		return nil, 0, nil, ErrClosed
+	}
+	if s.wrong != nil {
+		return nil, 0, nil, s.wrong
+	}
+	if err := s.recoverLocked(); err != nil {
+		return nil, 0, nil, err
+	}
+	if s.mu.engine != nil || s.mu.working != nil {
+		return s.mu.engine, s.mu.epoch, s.mu.working, nil
+	}
+	lock := s.mu.lock
+	return nil, 0, s.beginLocked(func() error { return s.openFolder(lock) }), nil
+}
+
+// openFolder locks the folder, unless it is locked, and opens an engine. One that has failed stays until it is tried again.
+func (s *Store) openFolder(lock io.Closer) (err error) {
+	if lock == nil {
+		if lock, err = lockFolder(s.dir, s.options); err != nil {
 			return err
 		}
 	}
 	e, err := openEngine(s.dir, s.options)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.lock = lock
 	if err == nil {
-		s.mu.engine = e
 		s.mu.epoch++
+	}
+	if err == nil || e.failure() != nil {
+		s.mu.engine = e
 	}
 	return err
 }
@@ -231,11 +301,16 @@ var errLost = errors.New("what was kept before is lost")
 // discard removes what an engine keeps.
 func (s *Store) discard(e *engine) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mu.engine != e {
-		return // somebody else has
+	if s.mu.engine != e || s.mu.closed { // another caller has, or the next process does
+		s.mu.Unlock()
+		return
 	}
 	s.mu.engine = nil
-	_ = e.close()                     // it is damaged
-	_ = s.options.fs.RemoveAll(e.dir) // or the next one reports what is wrong with it
+	w := s.beginLocked(func() error {
+		_ = e.close()                     // it is damaged
+		_ = s.options.fs.RemoveAll(e.dir) // or the next one reports what is wrong with it
+		return nil
+	})
+	s.mu.Unlock()
+	_ = w.wait(s.options.patience) // whoever opens the next engine waits for the rest
 }

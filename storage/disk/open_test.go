@@ -1,0 +1,123 @@
+package disk
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+)
+
+// failing is a file system on which writes can fail, or hang until release is closed.
+type failing struct {
+	vfs.FS
+	why     atomic.Pointer[error]
+	hang    atomic.Bool
+	release chan struct{}
+}
+
+func newFailing(fs vfs.FS) *failing {
+	f := &failing{release: make(chan struct{})}
+	f.FS = errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind.ReadOrWrite() != errorfs.OpIsWrite {
+			return nil
+		}
+		if f.hang.Load() {
+			<-f.release
+		}
+		if why := f.why.Load(); why != nil {
+			return *why
+		}
+		return nil
+	}))
+	return f
+}
+
+// TestNoRoomAtOpen opens what a killed process has left while nothing can be written: the error says why, nothing is removed,
+// and all is there when there is room again.
+func TestNoRoomAtOpen(t *testing.T) {
+	for _, why := range []error{syscall.ENOSPC, syscall.EROFS, errors.New("a device that fails")} {
+		left, want := image(t, false)
+		fs := newFailing(left)
+		s := New("/state", Options{fs: fs, pause: time.Millisecond})
+		fs.why.Store(&why)
+		failed := make(chan error, 1)
+		go func() { // ended by the error
+			_, err := s.View("widgets")
+			failed <- err
+		}()
+		select {
+		case err := <-failed:
+			if !errors.Is(err, why) {
+				t.Fatalf("the error is %v", err)
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("the disk is full, and View does not return")
+		}
+		fs.why.Store(nil)
+		for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+			v, err := s.View("widgets")
+			if err != nil && time.Now().Before(end) {
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			expect(t, v, "2", want)
+			break
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestDiskHangsAtOpen has a disk that does not answer: View and Close end in time, and the folder is free when it answers.
+func TestDiskHangsAtOpen(t *testing.T) {
+	left, want := image(t, false)
+	fs := newFailing(left)
+	s := New("/state", Options{fs: fs, patience: 20 * time.Millisecond})
+	fs.hang.Store(true)
+	done := make(chan struct{})
+	go func() { // ended by the patience of the Store
+		defer close(done)
+		for range 2 {
+			if _, err := s.View("widgets"); !errors.Is(err, errNoAnswer) || !strings.Contains(err.Error(), "/state") {
+				t.Errorf("View: %v", err)
+			}
+		}
+		if err := s.Close(); !errors.Is(err, ErrBusy) {
+			t.Errorf("Close: %v", err)
+		}
+		if _, err := s.View("widgets"); !errors.Is(err, ErrClosed) {
+			t.Errorf("View after Close: %v", err)
+		}
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		t.Fatal("View or Close do not return")
+	}
+	fs.hang.Store(false)
+	close(fs.release)
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		next := New("/state", Options{fs: fs})
+		v, err := next.View("widgets")
+		if err == nil {
+			version, texts, err := load(v)
+			if err != nil || version != "2" || !slices.Equal(texts, want) {
+				t.Errorf("version %q, %d objects, %v", version, len(texts), err)
+			}
+			_ = next.Close()
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+}

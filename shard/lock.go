@@ -28,9 +28,11 @@ type lock struct {
 	tenure *Tenure
 	// expired reports whether a record has been seen unchanged for longer than its holder had.
 	expired func(*resourcelock.LeaderElectionRecord) bool
-	// known is the last record of the Lease, if any: one that was deleted may still be held, and the next token is greater. Only the
-	// elector uses it.
+	// known is the last record of the Lease, if any: one that was deleted may still be held. Only the elector uses it.
 	known *resourcelock.LeaderElectionRecord
+	// greatest is the greatest number of transitions that the replica has seen; -1: none. The next token is greater, also if
+	// the Lease was deleted or its number reset. Only the elector uses it.
+	greatest int64
 	// deadline is how long a renewal is good for.
 	deadline time.Duration
 	// end ends the tenure, and the elector with it.
@@ -53,6 +55,7 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	held, token := l.state()
 	if err == nil && !held {
 		l.known = record // what the replica has seen may be older
+		l.greatest = max(l.greatest, int64(record.LeaderTransitions))
 	}
 	switch {
 	case apierrors.IsNotFound(err):
@@ -90,10 +93,7 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 func (l *lock) write(ctx context.Context, record resourcelock.LeaderElectionRecord, send func(context.Context, resourcelock.LeaderElectionRecord) error) error {
 	held, token := l.state()
 	if !held {
-		token = int64(record.LeaderTransitions)
-		if l.known != nil {
-			token = max(token, int64(l.known.LeaderTransitions)+1)
-		}
+		token = max(int64(record.LeaderTransitions), l.greatest+1)
 	}
 	record.LeaderTransitions = int(token)
 	began := time.Now()

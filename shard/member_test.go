@@ -9,6 +9,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // What it takes a group to come to fair shares: each shard that changes hands is drained for up to 10 s.
@@ -92,6 +93,49 @@ func TestDeletedLease(t *testing.T) {
 			m.Errorf("%v %+v, valid: %v", err, lease.Spec, tenure.Valid())
 		}
 	})
+}
+
+// TestTransitionsAreReset: somebody sets the transitions of a Lease back. The holder loses the shard, and the next token is
+// greater than the one before.
+func TestTransitionsAreReset(t *testing.T) {
+	run(t, 1, func(m *model) {
+		r := m.start(1, 0)
+		m.awaitFair(time.Minute, "the start")
+		before := r.Tenures()[0]
+		name := r.options.leaseOf(before.Shard())
+		for round := range 2 {
+			patch := fmt.Appendf(nil, `{"spec":{"leaseTransitions":%d}}`, 1000*(1-round))
+			if _, err := r.client.Leases("default").Patch(m.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+				m.Fatal(err)
+			}
+			time.Sleep(2 * DefaultLeaseDuration)
+			m.awaitFair(time.Minute, "the shard is taken again")
+			var after *Tenure
+			for _, tenure := range r.Tenures() {
+				if tenure.Shard() == before.Shard() {
+					after = tenure
+				}
+			}
+			if after == nil || after.Token() <= before.Token() || before.Valid() {
+				m.Fatalf("after the token %d comes %v", before.Token(), after)
+			}
+			before = after
+		}
+	})
+}
+
+// TestSuspension: a machine that was suspended for a while has used up its time, although its monotonic clock stood still.
+func TestSuspension(t *testing.T) {
+	now := time.Now()
+	deadline := now.Add(time.Minute)
+	for _, tt := range []struct {
+		mono, wall time.Duration
+		want       bool
+	}{{0, 0, true}, {59 * time.Second, 59 * time.Second, true}, {time.Second, time.Hour, false}, {time.Hour, -time.Hour, false}} {
+		if got := before(now.Add(tt.mono), now.Add(tt.wall).Round(0), deadline, deadline.Round(0)); got != tt.want {
+			t.Errorf("after %v, and %v by the wall clock: %v", tt.mono, tt.wall, got)
+		}
+	}
 }
 
 // TestLayouts: replicas that mean something else by a shard wait until the others are gone.

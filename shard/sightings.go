@@ -24,6 +24,8 @@ type sighting struct {
 	labels          map[string]string
 	resourceVersion string
 	changed         time.Time
+	// transitions is the greatest number of transitions that the Lease ever had.
+	transitions int64
 	// deleted says that the Lease is gone. Its holder does not know yet, so that it counts for as long as it would have.
 	deleted bool
 }
@@ -56,7 +58,12 @@ func (s *sightings) note(lease *coordinationv1.Lease, now time.Time) {
 	if known := s.leases[lease.Name]; known != nil && !known.deleted && apiequality.Semantic.DeepEqual(known.spec, lease.Spec) {
 		return
 	}
-	s.leases[lease.Name] = &sighting{spec: lease.Spec, labels: lease.Labels, resourceVersion: lease.ResourceVersion, changed: now}
+	next := &sighting{spec: lease.Spec, labels: lease.Labels, resourceVersion: lease.ResourceVersion, changed: now}
+	next.transitions = int64(next.record().LeaderTransitions)
+	if known := s.leases[lease.Name]; known != nil {
+		next.transitions = max(next.transitions, known.transitions)
+	}
+	s.leases[lease.Name] = next
 }
 
 // noteDeleted records that there is no Lease of a name any more.

@@ -24,6 +24,7 @@ type Tenure struct {
 		sync.Mutex
 		token    int64
 		deadline time.Time // zero: never
+		wall     time.Time // deadline by the wall clock alone
 		timer    *time.Timer
 	}
 }
@@ -49,20 +50,27 @@ func (t *Tenure) Token() int64 {
 // Context ends when the tenure does: at the latest when the renew deadline is over. Its cause is ErrLost, if it is not given up.
 func (t *Tenure) Context() context.Context { return t.ctx }
 
-// Valid reports whether the replica may work in the shard at this moment. It looks at the clock, which a process that was paused
-// has not done for a while, so that the context may still be open.
+// Valid reports whether the replica may work in the shard at this moment. It looks at the clocks, also at the one that goes on
+// while a machine is suspended. The context may still be open after a pause.
 func (t *Tenure) Valid() bool {
 	t.mu.Lock()
-	deadline := t.mu.deadline
+	deadline, wall := t.mu.deadline, t.mu.wall
 	t.mu.Unlock()
-	return t.ctx.Err() == nil && (deadline.IsZero() || time.Now().Before(deadline))
+	now := time.Now()
+	return t.ctx.Err() == nil && (deadline.IsZero() || before(now, now.Round(0), deadline, wall))
+}
+
+// before reports whether a time is before a deadline by both clocks. The monotonic clock stands still while a machine is
+// suspended, and the wall clock may be set back.
+func before(now, wallNow, deadline, wall time.Time) bool {
+	return now.Before(deadline) && wallNow.Before(wall)
 }
 
 // renewed notes until when the Lease is good.
 func (t *Tenure) renewed(token int64, deadline time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.mu.token, t.mu.deadline = token, deadline
+	t.mu.token, t.mu.deadline, t.mu.wall = token, deadline, deadline.Round(0)
 	if t.mu.timer == nil {
 		t.mu.timer = time.AfterFunc(time.Until(deadline), t.expire)
 		return

@@ -87,6 +87,12 @@ func CheckColumn(path string, d *crd.Definition, version string) []Diagnostic {
 	return diagnostics(check.Column(path, d, version))
 }
 
+// ColumnType returns the type that the schema of a version gives the values at a path: "quantity", "duration", or "" if it
+// gives neither. A field that takes integers and text (x-kubernetes-int-or-string) holds quantities.
+func ColumnType(path string, d *crd.Definition, version string) string {
+	return check.ColumnType(path, d, version)
+}
+
 func diagnostics(found []config.Finding) (all []Diagnostic) {
 	for _, f := range found {
 		all = append(all, newDiagnostic(f))

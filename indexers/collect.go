@@ -25,6 +25,7 @@ type collecting struct {
 	found    []string           // what was there before, and then the keys of the object
 	before   int                // where the latter begin
 	seen     map[string]bool    // of the latter, once a search through the list takes too long
+	repeated bool               // a key is kept as often as it is found
 
 	// What follows is room for one element.
 	scalars []scalar
@@ -195,6 +196,9 @@ func (c *collecting) add(key string, size int) {
 	switch {
 	case size > c.index.maxValueBytes:
 		c.limit.Add(1)
+		return
+	case c.repeated:
+		c.found = append(c.found, key)
 		return
 	case c.seen[key], c.seen == nil && slices.Contains(own, key):
 		return

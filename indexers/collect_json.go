@@ -128,23 +128,28 @@ type storedObject interface {
 	Unstructured() *unstructured.Unstructured
 }
 
-// StoredKeys gives the keys of an object as a cache keeps it: what [Functions.KeysJSON] gives where that is JSON, which
-// is not decoded for it, and else what [Functions.Keys] gives.
-func (f *Functions) StoredKeys(object any) [][]string {
+// StoredKeys returns the keys of an object as a cache holds it: those of [Functions.KeysJSON] for JSON, which is not
+// decoded for it, and else those of [Functions.Keys].
+func (f *Functions) StoredKeys(object any) [][]string { return f.stored(object, false) }
+
+// StoredValues is StoredKeys with each key as often as the object has its value. The limit maxValues does not apply.
+func (f *Functions) StoredValues(object any) [][]string { return f.stored(object, true) }
+
+func (f *Functions) stored(object any, repeated bool) [][]string {
 	o, ok := object.(storedObject)
 	if !ok {
-		return f.Keys(object)
+		return f.decodedKeys(object, repeated)
 	}
-	if u := o.Decoded(); u != nil { // by whoever read it before
-		return f.Keys(u)
+	if u := o.Decoded(); u != nil {
+		return f.decodedKeys(u, repeated)
 	}
 	var keys [][]string
 	err := o.View(func(json []byte) error {
-		keys = f.KeysJSON(json, nil)
+		keys = f.keysJSON(json, nil, repeated)
 		return nil
 	})
-	if err != nil { // damaged: what is left of it
-		return f.Keys(o.Unstructured())
+	if err != nil { // the JSON is damaged: use the part that can be read
+		return f.decodedKeys(o.Unstructured(), repeated)
 	}
 	return keys
 }

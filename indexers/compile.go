@@ -76,10 +76,12 @@ func (f *Functions) Indexers() cache.Indexers {
 
 // Keys gives the keys of an object for each index, in the order of Indexes, as the functions of
 // [Functions.Indexers] give them.
-func (f *Functions) Keys(obj any) [][]string {
+func (f *Functions) Keys(obj any) [][]string { return f.decodedKeys(obj, false) }
+
+func (f *Functions) decodedKeys(obj any, repeated bool) [][]string {
 	out := make([][]string, len(f.functions))
 	for i, fn := range f.functions {
-		out[i], _ = fn.keys(obj)
+		out[i], _ = fn.collect(obj, repeated)
 	}
 	return out
 }
@@ -89,13 +91,17 @@ func (f *Functions) Keys(obj any) [][]string {
 // keys is made longer where it is too short for the indexes. A document that is not valid JSON is in
 // no index, and counted. The keys do not refer to the document.
 func (f *Functions) KeysJSON(json []byte, keys [][]string) [][]string {
+	return f.keysJSON(json, keys, false)
+}
+
+func (f *Functions) keysJSON(json []byte, keys [][]string, repeated bool) [][]string {
 	if missing := len(f.functions) - len(keys); missing > 0 {
 		keys = append(keys, make([][]string, missing)...)
 	}
 	found := findingsPool.Get().(*findings)
 	defer found.release()
 	found.values = room(found.values, f.extraction.set.Len())
-	found.document = json
+	found.document, found.repeated = json, repeated
 	err := f.extraction.set.FindJSON(json, found.note)
 	for i, fn := range f.functions {
 		if err != nil {
@@ -132,7 +138,10 @@ func (f *Functions) Dropped(name string) uint64 {
 }
 
 // keys is the cache.IndexFunc.
-func (f *function) keys(obj any) (keys []string, err error) {
+func (f *function) keys(obj any) ([]string, error) { return f.collect(obj, false) }
+
+// collect returns the keys of an object, each once or as often as it is found.
+func (f *function) collect(obj any, repeated bool) (keys []string, err error) {
 	defer func() {
 		// A typed object with methods of its own can do anything when it is converted.
 		if recover() != nil {
@@ -147,7 +156,7 @@ func (f *function) keys(obj any) (keys []string, err error) {
 		f.failed.Add(1)
 		return nil, nil
 	}
-	c := collecting{object: content}
+	c := collecting{object: content, repeated: repeated}
 	c.begin(f, nil)
 	c.decoded()
 	return slices.Clip(c.found), nil

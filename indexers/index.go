@@ -75,6 +75,15 @@ func (i *Index) Types() []string {
 	return types
 }
 
+// TypeAt returns the type of an index whose values are those at a path, unchanged; "" for other indexes.
+func (i *Index) TypeAt(path *jsonpath.Path) string {
+	if len(i.parts) != 1 || i.each != nil || len(i.sources[0]) != 1 || len(i.parts[0].Transforms) > 0 ||
+		i.sources[0][0].path.String() != path.String() {
+		return ""
+	}
+	return i.parts[0].Type.String()
+}
+
 // Composite reports whether values are made of several parts.
 func (i *Index) Composite() bool { return len(i.parts) > 1 }
 

@@ -25,21 +25,35 @@ type Measure struct {
 	Function string
 	// Of is the name of an index or a path, as in GroupBy.
 	Of string
+	// As is the type of the values at a path, or in an index without a type: quantity, duration or number. By default it
+	// is the type of an index over the same path, or that of the schema; see [Querier.WithDefinition].
+	As string
 }
 
 // String writes the measure as [ParseMeasure] reads it.
-func (m Measure) String() string { return m.Function + "(" + m.Of + ")" }
+func (m Measure) String() string {
+	if m.As != "" {
+		return m.Function + "(" + m.Of + " as " + m.As + ")"
+	}
+	return m.Function + "(" + m.Of + ")"
+}
 
-// ParseMeasure reads a measure such as "sum(weight)" or "max(.spec.replicas)".
+// ParseMeasure reads a measure such as "sum(weight)", "max(.spec.replicas)" or "sum(.spec.cpu as quantity)".
 func ParseMeasure(text string) (Measure, error) {
 	function, rest, ok := strings.Cut(strings.TrimSpace(text), "(")
 	of, closed := strings.CutSuffix(rest, ")")
-	m := Measure{strings.ToLower(strings.TrimSpace(function)), strings.TrimSpace(of)}
+	m := Measure{Function: strings.ToLower(strings.TrimSpace(function)), Of: strings.TrimSpace(of)}
+	if i := strings.LastIndex(m.Of, " as "); i >= 0 && measuredTypes[m.Of[i+4:]] {
+		m.Of, m.As = strings.TrimSpace(m.Of[:i]), m.Of[i+4:]
+	}
 	if !ok || !closed || m.Of == "" || !slices.Contains(functionNames, m.Function) {
 		return Measure{}, fmt.Errorf("%q is not a measure; write one of sum, min, max and avg with an index or a path, as in sum(.spec.replicas)", text)
 	}
 	return m, nil
 }
+
+// measuredTypes are the types that Measure.As can name.
+var measuredTypes = map[string]bool{"quantity": true, "duration": true, "number": true}
 
 var functionNames = []string{"sum", "min", "max", "avg"}
 
@@ -52,7 +66,7 @@ type Aggregated struct {
 	Groups []Group
 }
 
-// Group is the objects with the same values.
+// Group is the objects with the same values. An object is in a group once.
 type Group struct {
 	// Values are those of Aggregation.GroupBy, in that order, as they are written in a query; [indexers.Null] stands for
 	// none.
@@ -69,7 +83,7 @@ type Computed struct {
 	// duration, a time or text. It is empty when there are no values.
 	Value string `json:"value"`
 	// Values counts the values that it was computed of, and Skipped those that the function cannot take, such as text
-	// for a sum, and of what has no type also 30m, which may be a quantity or a duration.
+	// for a sum.
 	Values  int `json:"values"`
 	Skipped int `json:"skipped,omitempty"`
 }
@@ -79,8 +93,9 @@ const mostCombinations = 10_000
 
 // Aggregate groups the objects that a query holds for and computes something of each group. Sums and averages are of
 // numbers, quantities and durations, and exact; min and max are in the order of the type of an index, and of paths and
-// indexes without a type numbers come before times and these before other text. Several values of one object count each; an
-// index has each value of an object once. Limit, Continue and the order do not matter.
+// indexes without a type numbers come before times and these before other text. An object counts once in a group. All its
+// values are computed with, equal ones as often as it has them. A text such as 30m, which may be a quantity or a duration,
+// is an error unless the type is known. Limit, Continue and the order do not matter.
 func (q *Querier) Aggregate(ctx context.Context, query Query, a Aggregation, options Options) (*Aggregated, error) {
 	x, err := q.prepare(ctx, query, Options{AllowScan: options.AllowScan, Now: options.Now})
 	if err != nil {
@@ -89,7 +104,7 @@ func (q *Querier) Aggregate(ctx context.Context, query Query, a Aggregation, opt
 	x.misfit(Columns(Options{}, a))
 	g := &grouping{execution: x, groups: map[string]*group{}}
 	for _, name := range a.GroupBy {
-		c, err := x.column(name)
+		c, err := x.column(name, "")
 		if err != nil {
 			return nil, err
 		}
@@ -142,7 +157,7 @@ type group struct {
 func (g *grouping) add(key string, item any) error {
 	combinations := [][]cell{nil}
 	for _, c := range g.by {
-		cells := c.of(key, item)
+		cells := distinct(c.of(key, item))
 		if len(cells) == 0 {
 			cells = []cell{{none: true}}
 		}
@@ -166,7 +181,9 @@ func (g *grouping) add(key string, item any) error {
 		into.count++
 		for i, m := range g.measures {
 			for _, v := range values[i] {
-				into.totals[i].add(m, v)
+				if err := into.totals[i].add(m, v); err != nil {
+					return err
+				}
 			}
 		}
 		if !g.work(1 + len(g.measures)) {
@@ -174,6 +191,19 @@ func (g *grouping) add(key string, item any) error {
 		}
 	}
 	return nil
+}
+
+// distinct returns the cells without those whose value has come before.
+func distinct(cells []cell) []cell {
+	if len(cells) < 2 {
+		return cells
+	}
+	seen := make(map[string]bool, len(cells))
+	return slices.DeleteFunc(cells, func(c cell) bool {
+		again := seen[c.text]
+		seen[c.text] = true
+		return again
+	})
 }
 
 func (g *grouping) names() string {

@@ -12,6 +12,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
@@ -70,7 +71,9 @@ func TestAggregate(t *testing.T) {
 		{"by namespace", query.All(), query.Aggregation{GroupBy: []string{"namespace"}}, []string{`["a"] 2`, `["a-b"] 1`, `["b"] 1`}},
 		{"quantities and fractions are exact", query.All(), query.Aggregation{Measures: measures(t, "sum(size)", "sum(.spec.size)", "sum(.spec.weights[*])", "avg(.spec.weights[*])", "avg(.spec.size)")},
 			[]string{`[] 4 1610612738/3/0 1610612738/3/0 12.4/12/0 1.0333333333333334/12/0 536870912.6666666/3/0`}},
-		{"what is no number is skipped", query.All(), query.Aggregation{Measures: measures(t, "sum(.spec.class)", "sum(.spec.ttl)", "max(.spec.class)")}, []string{`[] 4 /0/3 /0/4 silver/3/0`}},
+		{"what is no number is skipped", query.All(), query.Aggregation{Measures: measures(t, "sum(.spec.class)", "sum(.spec.ttl as duration)", "max(.spec.ttl as duration)", "max(.spec.class)")}, []string{`[] 4 /0/3 3h30m0s/3/1 2h/3/1 silver/3/0`}},
+		{"by equal values of a path, an object counts once", query.All(), query.Aggregation{GroupBy: []string{".spec.weights[*]", ".spec.class"}, Measures: measures(t, "sum(.spec.weights[*])")},
+			[]string{`["0" "gold"] 1 0.1/3/0`, `["0.1" "gold"] 2 2.2/6/0`, `["0.1" "silver"] 1 6.1/3/0`, `["0.1" "\x00"] 1 4.1/3/0`, `["1" "gold"] 1 2.1/3/0`, `["2" "\x00"] 1 4.1/3/0`, `["3" "silver"] 1 6.1/3/0`}},
 		{"of some by where", query.Where("@.spec.weight == 9"), query.Aggregation{GroupBy: []string{"team"}, Measures: measures(t, "sum(weight)")}, []string{`["core"] 1 9/1/0`, `["edge"] 1 9/1/0`}},
 	} {
 		got, err := querier.Aggregate(t.Context(), test.query, test.ask, query.Options{AllowScan: true})
@@ -243,4 +246,60 @@ func groupValues(u *unstructured.Unstructured, name string) (values []string) {
 		return []string{indexers.Null}
 	}
 	return values
+}
+
+// Values are computed with as often as an object has them, in an index, too. Their type is that of an index over the same
+// path or that of the schema; without one, a text that may be of two types is an error with a remedy.
+func TestAggregateOfRepeatedAndAmbiguousValues(t *testing.T) {
+	cpus := func(name string, values ...any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: m{"metadata": m{"name": name}, "spec": m{"cpu": values, "max": values[0]}}}
+	}
+	objects := []*unstructured.Unstructured{cpus("x", "500m", "500m", "250m"), cpus("y", "1", "500m")}
+	typed := oneIndex(t, "{name: cpu, path: '.spec.cpu[*]', type: quantity, order: sorted}, {name: few, path: '.spec.cpu[*]', type: quantity, maxValues: 1}")
+	untyped := oneIndex(t, "{name: cpu, path: '.spec.cpu[*]'}")
+	d := lampDefinition()
+	spec := d.Versions[0].Schema.Properties["spec"].Properties
+	spec["cpu"] = &crd.Schema{Type: "array", Items: &crd.Schema{IntOrString: true}}
+	spec["max"] = &crd.Schema{Type: "string", Format: "duration"}
+	for _, mode := range modes {
+		ask := func(f *indexers.Functions, of func(*query.Querier) *query.Querier, texts ...string) (string, error) {
+			cached := newCache(t, mode, f)
+			put(t, cached, objects...)
+			got, err := of(query.New(query.CacheSource{Informer: cached}, f.Indexes()...)).Aggregate(t.Context(), query.All(), query.Aggregation{Measures: measures(t, texts...)}, query.Options{})
+			if err != nil {
+				return "", err
+			}
+			return strings.Join(summarized(got), "\n"), nil
+		}
+		plain := func(q *query.Querier) *query.Querier { return q }
+		withSchema := func(q *query.Querier) *query.Querier { return q.WithDefinition(d, "v1") }
+		for _, test := range []struct {
+			f     *indexers.Functions
+			of    func(*query.Querier) *query.Querier
+			texts []string
+			want  string
+		}{
+			{typed, plain, []string{"sum(cpu)", "avg(cpu)", "sum(few)", "max(cpu)"}, "[] 2 2.75/5/0 0.55/5/0 2.75/5/0 1/4/0"},
+			{typed, plain, []string{"sum(.spec.cpu[*])", "max(.spec.cpu[*])"}, "[] 2 2.75/5/0 1/5/0"},
+			{untyped, plain, []string{"sum(cpu as quantity)", "sum(.spec.cpu[*] as quantity)", "min(.spec.cpu[*] as duration)"}, "[] 2 2.75/5/0 2.75/5/0 250m/4/1"},
+			{untyped, withSchema, []string{"sum(.spec.cpu[*])", "sum(.spec.max)"}, "[] 2 2.75/5/0 500m0s/1/1"},
+		} {
+			got, err := ask(test.f, test.of, test.texts...)
+			if want := strings.ReplaceAll(test.want, "500m0s", "8h20m0s"); got != want || err != nil {
+				t.Errorf("%v, %q: %s, %v, want %s", mode, test.texts, got, err, want)
+			}
+		}
+		for _, text := range []string{"sum(cpu)", "sum(.spec.cpu[*])", "min(.spec.cpu[*])"} {
+			got, err := ask(untyped, plain, text)
+			if err == nil || !strings.Contains(err.Error(), "500m may be a quantity or a duration; write "+strings.Replace(text, ")", " as quantity)", 1)) {
+				t.Errorf("%v, %s: %s, %v", mode, text, got, err)
+			}
+		}
+		if got, err := ask(typed, plain, "sum(cpu as duration)"); err == nil || !strings.Contains(err.Error(), "have type quantity") {
+			t.Errorf("%s, %v", got, err)
+		}
+	}
+	if _, err := stock(t, objects...).Aggregate(t.Context(), query.All(), query.Aggregation{Measures: measures(t, "sum(namespace)")}, query.Options{}); err == nil || !strings.Contains(err.Error(), "name a path") {
+		t.Error(err)
+	}
 }

@@ -42,7 +42,7 @@ func Columns(options Options, a Aggregation) (paths []string) {
 
 // WithDefinition returns a Querier over the same source that compares the conditions of queries, and the paths that are
 // sorted by, grouped or computed with, with the schema that a version of the type has: what does not fit, such as a
-// misspelt field, which leads to nothing, is a warning of the plan.
+// misspelt field, which leads to nothing, is a warning of the plan. Aggregations take the types of paths from it.
 func (q *Querier) WithDefinition(d *crd.Definition, version string) *Querier {
 	with := *q
 	with.misfits = func(query Query, columns []string) (warnings []string) {
@@ -55,6 +55,7 @@ func (q *Querier) WithDefinition(d *crd.Definition, version string) *Querier {
 		}
 		return warnings
 	}
+	with.types = func(path string) string { return indexers.ColumnType(path, d, version) }
 	return &with
 }
 

@@ -1,7 +1,10 @@
 package query
 
 import (
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/crdcache/crdcache/indexers"
@@ -13,8 +16,10 @@ import (
 type cell struct {
 	// order is what it is sorted by, text how it is shown.
 	order, text string
-	// none stands for an object without a value.
+	// none is set for an object without a value.
 	none bool
+	// unfit is set for a value that is not of the column's type.
+	unfit bool
 }
 
 func (c cell) value() string {
@@ -37,25 +42,69 @@ func (c cell) compare(other cell) int {
 // column gives what objects have in an index or at a path.
 type column struct {
 	name string
-	// typ is that of an index; empty for paths and indexes without a type.
+	// typ is that of the values; the zero value if it is not known.
 	typ sortkey.Type
 	of  func(key string, item any) []cell
 }
 
-// column opens an index or compiles a path.
-func (x *execution) column(name string) (column, error) {
+// multiply makes a column return a value as often as the object has it, where an index has it once.
+func (x *execution) multiply(c *column) error {
+	if isPath(c.name) {
+		return nil
+	}
+	a, err := x.schema.open(x.snapshot, c.name)
+	switch {
+	case err != nil:
+		return err
+	case a.declared == nil:
+		return errors.New("the index has each value of an object once, and no config says where the values are; name a path instead")
+	case a.single():
+		return nil
+	}
+	c.of = func(_ string, item any) (cells []cell) {
+		x.work(bodyWork)
+		for _, key := range a.functions.StoredValues(item)[0] {
+			if key != indexers.Null || a.composite() {
+				cells = append(cells, cell{order: key, text: a.show(key)})
+			}
+		}
+		return cells
+	}
+	return nil
+}
+
+// typeAt returns the type of the values at a path: that of an index over the same path, or that of the schema.
+func (x *execution) typeAt(path *jsonpath.Path) sortkey.Type {
+	for _, name := range slices.Sorted(maps.Keys(x.schema)) {
+		if typ := x.schema[name].TypeAt(path); typ == sortkey.Quantity.String() || typ == sortkey.Duration.String() {
+			found, _ := sortkey.Named(typ)
+			return found
+		}
+	}
+	if x.types == nil {
+		return sortkey.Any
+	}
+	typ, _ := sortkey.Named(x.types(path.Expr()))
+	return typ
+}
+
+// column opens an index or compiles a path. as is the type of values whose type is not known otherwise.
+func (x *execution) column(name, as string) (column, error) {
 	if isPath(name) {
 		path, err := jsonpath.Compile(name)
 		if err != nil {
 			return column{}, err
 		}
-		return column{name: name, of: func(_ string, item any) (cells []cell) {
+		c := column{name: name, typ: x.typeAt(path)}
+		c.take(as)
+		c.of = func(_ string, item any) (cells []cell) {
 			x.work(bodyWork)
 			for _, text := range textsOf(x.meter, item, path) {
-				cells = append(cells, cell{order: naturalKey(text), text: text})
+				cells = append(cells, c.cellOf(text))
 			}
 			return cells
-		}}, nil
+		}
+		return c, nil
 	}
 	a, err := x.schema.open(x.snapshot, name)
 	if err != nil {
@@ -65,6 +114,7 @@ func (x *execution) column(name string) (column, error) {
 	if a.declared != nil && !a.composite() {
 		c.typ, _ = sortkey.Named(a.declared.Types()[0])
 	}
+	taken := c.take(as)
 	keys := x.keys(a)
 	c.of = func(object string, item any) (cells []cell) {
 		for _, key := range keys(object, item) {
@@ -72,8 +122,8 @@ func (x *execution) column(name string) (column, error) {
 				continue
 			}
 			one := cell{order: key, text: a.show(key)}
-			if !a.sorted() {
-				one.order = c.orderOf(one.text)
+			if taken || !a.sorted() {
+				one = c.cellOf(one.text)
 			}
 			cells = append(cells, one)
 		}
@@ -82,16 +132,27 @@ func (x *execution) column(name string) (column, error) {
 	return c, nil
 }
 
-// orderOf gives what a value is sorted by: as its type has it, or where it has none, as it seems natural.
-func (c column) orderOf(text string) string {
+// take makes a type that of the values if no other is known, and reports whether it did.
+func (c *column) take(as string) bool {
+	if as == "" || c.typ != sortkey.Any {
+		return false
+	}
+	c.typ, _ = sortkey.Named(as)
+	return true
+}
+
+// cellOf returns the cell of a value, in the order of the column's type; without a type, in the natural order.
+func (c *column) cellOf(text string) cell {
 	switch c.typ {
 	case sortkey.Any:
-		return naturalKey(text)
+		return cell{order: naturalKey(text), text: text}
 	case sortkey.String:
-		return text
+		return cell{order: text, text: text}
 	}
-	key, _ := c.typ.Key(text)
-	return key
+	if key, ok := c.typ.Key(text); ok {
+		return cell{order: key, text: text}
+	}
+	return cell{order: "\xff" + text, text: text, unfit: true}
 }
 
 // naturalKey puts numbers and quantities before times, and these before other text.
@@ -135,11 +196,17 @@ func (x *execution) measured(m Measure) (measuring, error) {
 	if _, err := ParseMeasure(m.String()); err != nil {
 		return measuring{}, err
 	}
-	c, err := x.column(m.Of)
+	c, err := x.column(m.Of, m.As)
 	if err != nil {
 		return measuring{}, err
 	}
+	if m.As != "" && c.typ.String() != m.As {
+		return measuring{}, fmt.Errorf("cannot compute %s: the values have type %s; leave out the type", m, c.typ)
+	}
 	if m.Function == "sum" || m.Function == "avg" {
+		if err := x.multiply(&c); err != nil {
+			return measuring{}, fmt.Errorf("cannot compute %s: %w", m, err)
+		}
 		switch c.typ {
 		case sortkey.Any, sortkey.Int, sortkey.Number, sortkey.Quantity, sortkey.Duration:
 		default:

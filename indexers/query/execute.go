@@ -14,7 +14,8 @@ type execution struct {
 	snapshot Snapshot
 	schema   schema
 	misfits  func(query Query, columns []string) []string
-	from     token // where to go on
+	types    func(path string) string // of the schema
+	from     token                    // where to go on
 	order    order
 
 	cond   cond
@@ -34,7 +35,7 @@ func (q *Querier) prepare(ctx context.Context, query Query, options Options) (*e
 	}
 	x := &execution{
 		meter: &meter{ctx: ctx, left: workBetweenChecks}, query: query, options: options,
-		snapshot: q.source.Snapshot(), schema: q.schema, misfits: q.misfits,
+		snapshot: q.source.Snapshot(), schema: q.schema, misfits: q.misfits, types: q.types,
 	}
 	c := compiler{schema: q.schema, snapshot: x.snapshot, references: q.references, now: options.Now, meter: x.meter}
 	if c.now.IsZero() {

@@ -24,6 +24,8 @@ type Querier struct {
 	references *references.View
 	// misfits gives what does not fit the schema of the type; nil where that is not known.
 	misfits func(query Query, columns []string) []string
+	// types returns the type of a path by the schema of the type; nil if that is not known.
+	types func(path string) string
 }
 
 // New returns a Querier over a source. The indexes describe what those of the source hold, by name; one that is

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"fmt"
 	"math/big"
 	"strconv"
 	"strings"
@@ -16,7 +17,16 @@ type total struct {
 	values, skipped int
 }
 
-func (t *total) add(m measuring, c cell) {
+// add computes with a value. The error says that its type is not known.
+func (t *total) add(m measuring, c cell) error {
+	if m.typ == sortkey.Any && ambiguous(c.text) {
+		return fmt.Errorf("cannot compute %s(%s): %s may be a quantity or a duration; write %s(%s as quantity) or "+
+			"%s(%s as duration), or name an index with a type", m.function, m.name, c.text, m.function, m.name, m.function, m.name)
+	}
+	if c.unfit {
+		t.skipped++
+		return nil
+	}
 	switch m.function {
 	case "min", "max":
 		if sign := c.compare(t.best); t.values == 0 || m.function == "min" && sign < 0 || m.function == "max" && sign > 0 {
@@ -26,7 +36,7 @@ func (t *total) add(m measuring, c cell) {
 		n, ok := m.number(c.text)
 		if !ok {
 			t.skipped++
-			return
+			return nil
 		}
 		if t.sum == nil {
 			t.sum = new(big.Rat)
@@ -34,23 +44,29 @@ func (t *total) add(m measuring, c cell) {
 		t.sum.Add(t.sum, n)
 	}
 	t.values++
+	return nil
 }
 
-// number reads a value exactly; a duration as nanoseconds. Where there is no type to say which of the two it is, text
-// such as 30m is neither a quantity nor a duration.
+// ambiguous reports whether a text, such as 30m, can be a quantity and a duration.
+func ambiguous(text string) bool {
+	_, number := sortkey.Number.Canonical(text)
+	_, quantity := sortkey.Quantity.Canonical(text)
+	_, duration := sortkey.ParseDuration(text)
+	return quantity && duration && !number
+}
+
+// number reads a value exactly; a duration as nanoseconds.
 func (m measuring) number(text string) (*big.Rat, bool) {
-	duration, ok := sortkey.ParseDuration(text)
 	if m.typ == sortkey.Duration {
-		return new(big.Rat).SetInt64(int64(duration)), ok
+		d, ok := sortkey.ParseDuration(text)
+		return new(big.Rat).SetInt64(int64(d)), ok
 	}
-	canonical, number := sortkey.Number.Canonical(text)
-	if !number {
-		if ok && m.typ == sortkey.Any {
-			return nil, false
-		}
-		if canonical, ok = sortkey.Quantity.Canonical(text); !ok {
-			return nil, false
-		}
+	canonical, ok := sortkey.Number.Canonical(text)
+	if !ok && m.typ != sortkey.Number {
+		canonical, ok = sortkey.Quantity.Canonical(text)
+	}
+	if !ok {
+		return nil, false
 	}
 	return new(big.Rat).SetString(canonical)
 }

@@ -35,6 +35,29 @@ func Column(text string, d *crd.Definition, version string) []config.Finding {
 	return *found
 }
 
+// ColumnType returns the type of the values at a path; see indexers.ColumnType.
+func ColumnType(text string, d *crd.Definition, version string) (typ string) {
+	k, top, _ := alone(text, d, version)
+	path, err := jsonpath.Compile(text)
+	if k == nil || err != nil {
+		return ""
+	}
+	for i, end := range k.walk(path.Steps(), top) {
+		one := ""
+		switch s := end.schema; {
+		case s.IntOrString:
+			one = "quantity"
+		case s.Type == "string" && s.Format == "duration":
+			one = "duration"
+		}
+		if one == "" || i > 0 && one != typ {
+			return ""
+		}
+		typ = one
+	}
+	return typ
+}
+
 // alone prepares the comparison of a text that is in no config; nil where there is no schema.
 func alone(text string, d *crd.Definition, version string) (*checking, []cursor, *[]config.Finding) {
 	v, ok := d.Version(version)

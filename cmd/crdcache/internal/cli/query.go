@@ -88,7 +88,7 @@ func (f *queryFlags) add(set *pflag.FlagSet) {
 	set.BoolVar(&f.keysOnly, "keys-only", false, "Print only namespace/name of each object.")
 	set.StringVar(&f.values, "values", "", "Print the values of this index that the objects have.")
 	set.StringArrayVar(&f.groupBy, "group-by", nil, "Print the values of this index, or at this path, with the number of objects, the most frequent first; several with commas. As a table, json or csv (--output), as are --compute and --count. May be repeated.")
-	set.StringArrayVar(&f.compute, "compute", nil, "Print sum, avg, min or max of the values of an index or a path, as in 'sum(.spec.replicas)', for each group of --group-by, or of all. May be repeated.")
+	set.StringArrayVar(&f.compute, "compute", nil, "Print sum, avg, min or max of the values of an index or a path, as in 'sum(.spec.replicas)' or 'sum(.spec.cpu as quantity)', for each group of --group-by, or of all. May be repeated.")
 	set.StringVar(&f.dangling, "dangling", "", "Only objects that refer to something that does not exist, by the reference of this name or (--dangling alone) by any.")
 	set.Lookup("dangling").NoOptDefVal = anyReference
 	set.BoolVar(&f.explain, "explain", false, "Print how the query is answered instead of the objects.")

@@ -80,7 +80,7 @@ func checkColumn(flag, name string) error {
 	return nil
 }
 
-// printGroups prints the groups, the most frequent first. Of one index alone, objects without a value are in no group.
+// printGroups prints the groups, the most frequent first. Objects without a value are a group, <none>.
 func (o *queryOptions) printGroups(ctx context.Context, querier *query.Querier) error {
 	found, err := querier.Aggregate(ctx, o.query, o.groups, o.asked)
 	if err != nil {
@@ -92,9 +92,6 @@ func (o *queryOptions) printGroups(ctx context.Context, querier *query.Querier) 
 
 // showGroups prints groups in the order of their size.
 func (o *queryOptions) showGroups(groups []query.Group) error {
-	if len(o.groups.GroupBy) == 1 && len(o.groups.Measures) == 0 {
-		groups = slices.DeleteFunc(groups, func(g query.Group) bool { return g.Values[0] == indexers.Null })
-	}
 	slices.SortStableFunc(groups, func(a, b query.Group) int { return cmp.Compare(b.Count, a.Count) })
 	if o.style.Format.Name != print.Table {
 		o.warnOfSkipped(groups)

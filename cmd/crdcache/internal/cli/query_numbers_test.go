@@ -50,8 +50,8 @@ func TestQueryNumbers(t *testing.T) {
     }
 ]
 `},
-		"table of groups": {[]string{"--group-by", ".spec.color", "-o", "csv"}, exit.OK, ".SPEC.COLOR,COUNT\nred,2\nblue,1\n"},
-		"no headers":      {[]string{"--group-by", ".spec.color", "-o", "csv", "--no-headers"}, exit.OK, "red,2\nblue,1\n"},
+		"table of groups": {[]string{"--group-by", ".spec.color", "-o", "csv"}, exit.OK, ".SPEC.COLOR,COUNT\nred,2\nblue,1\n,1\n"},
+		"no headers":      {[]string{"--group-by", ".spec.color", "-o", "csv", "--no-headers"}, exit.OK, "red,2\nblue,1\n,1\n"},
 		"count":           {[]string{"--count", "-o", "json"}, exit.OK, "{\n    \"count\": 4\n}\n"},
 		"count in csv":    {[]string{"--count", "-o", "csv"}, exit.OK, "COUNT\n4\n"},
 		"other formats":   {[]string{"--count", "-o", "yaml"}, exit.Usage, ""},

@@ -56,7 +56,7 @@ func TestQuery(t *testing.T) {
 		"descending":   {[]string{"--sort-by", "size", "--descending", "--limit", "2", "--keys-only"}, "db/c\nweb/a\n"},
 		"count":        {[]string{"--index", "color", "--count"}, "3\n"},
 		"values":       {[]string{"--values", "size"}, "1\n9\n10\n100\n"},
-		"groups":       {[]string{"--group-by", "color"}, "COLOR   COUNT\nred     2\nblue    1\n"},
+		"groups":       {[]string{"--group-by", "color"}, "COLOR    COUNT\nred      2\nblue     1\n<none>   1\n"},
 		"two groups":   {[]string{"--group-by", "color,namespace"}, "COLOR    NAMESPACE   COUNT\nblue     web         1\nred      db          1\nred      web         1\n<none>   db          1\n"},
 		"path groups":  {[]string{"--group-by", ".metadata.namespace", "--group-by", ".spec.color", "--index", "color=red", "--no-headers"}, "db    red   1\nweb   red   1\n"},
 		"both groups":  {[]string{"--group-by", ".spec['color', 'a,]b'],namespace", "--index", "color=red", "--no-headers"}, "red   db    1\nred   web   1\n"},

@@ -193,9 +193,15 @@ func checkForm(t *testing.T, r *rand.Rand, args []string, found []thing) {
 		for line := range strings.Lines(result.out) {
 			got = append(got, strings.Join(strings.Fields(line), " "))
 		}
+		const none = "\xff" // comes last
+		for _, o := range found {
+			if len(o.tags) == 0 {
+				counts[none]++
+			}
+		}
 		want := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b)) })
 		for i, tag := range want {
-			want[i] = fmt.Sprintf("%s %d", tag, counts[tag])
+			want[i] = fmt.Sprintf("%s %d", strings.Replace(tag, none, "<none>", 1), counts[tag])
 		}
 		if result.code != exit.OK || !slices.Equal(got, want) {
 			t.Errorf("%q: exit code %d, groups %q, want %q", args[6:], result.code, got, want)

@@ -2,6 +2,7 @@ package dynamicinformer
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -117,4 +118,47 @@ func TestThrottledForMinutes(t *testing.T) {
 			t.Errorf("there are %d widgets", got)
 		}
 	})
+}
+
+// TestGarbageIsNoContact checks that answers that cannot be decoded, as those of a proxy's login page, do not count as signs
+// of life of the API server, although they have the status 200 and are labelled JSON.
+func TestGarbageIsNoContact(t *testing.T) {
+	for name, body := range map[string]string{"a page": "<html>\n<body>Log in\n</html>\n", "a line": "Log in", "another object": `{"ok":true}` + "\n"} {
+		for _, from := range []string{"once synced", "at startup"} {
+			t.Run(name+" "+from, func(t *testing.T) {
+				virtual(t, func(t *testing.T, server *apitest.Server) {
+					f := newVirtualFactory(t, server, Options{})
+					i := ask(t, f, widgets)
+					if from == "once synced" {
+						start(t, f)
+						time.Sleep(time.Minute)
+					}
+					before := time.Now()
+					server.Break(apitest.Fault{Path: widgetsPath, Effect: func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+						w.Header().Set("Content-Type", "application/json")
+						_, _ = io.WriteString(w, body)
+					}})
+					server.CloseClientConnections()
+					if from == "at startup" {
+						start(t, f)
+					}
+					time.Sleep(2 * time.Minute)
+					for range 60 {
+						time.Sleep(1777 * time.Millisecond)
+						synctest.Wait()
+						s := i.Status()
+						if s.State != StateDegraded || s.LastError == nil || s.LastContact.After(before) || s.Stale != (from == "once synced") {
+							t.Fatalf("after %v: %+v", time.Since(before), s)
+						}
+					}
+					server.Repair()
+					time.Sleep(time.Minute)
+					synctest.Wait()
+					if s := i.Status(); s.State != StateSynced || s.Stale || !s.LastContact.After(before) {
+						t.Errorf("afterwards: %+v", s)
+					}
+				})
+			})
+		}
+	}
 }

@@ -2,6 +2,7 @@ package health
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -106,7 +107,7 @@ func (f facts) degrades(p *part, now time.Time) bool {
 		return false // conditions of the factory: types keep their state
 	case degradesAtOnce(t.reason):
 		return true
-	case t.reason == requests.ReasonNotFound && !f.exists, p.degradesLater(t) && reached(now, t.since.Add(ContactPatience)):
+	case t.reason == requests.ReasonNotFound && !f.exists, p.lasts(now):
 		return true
 	case t.reason == requests.ReasonNotFound:
 		return false // another API server lags behind
@@ -124,15 +125,23 @@ func degradesAtOnce(reason requests.Reason) bool {
 	return false
 }
 
-// degradesLater returns whether the trouble of a part degrades the whole when it has lasted for ContactPatience, whatever
-// succeeds meanwhile: that the type is not found, and that there is no watch. Lists, which may succeed every minute, do not
-// make up for one.
-func (p *part) degradesLater(t trouble) bool {
-	switch {
-	case t.reason == requests.ReasonNone, requests.OfFactory(t.reason), degradesAtOnce(t.reason):
-		return false
+// lasts returns whether a trouble of the part has lasted for ContactPatience, whatever succeeds meanwhile.
+func (p *part) lasts(now time.Time) bool {
+	return slices.ContainsFunc(p.lasting(now), func(t trouble) bool { return reached(now, t.since.Add(ContactPatience)) })
+}
+
+// lasting returns the troubles that degrade the whole when they last for ContactPatience: that the type is not found, and
+// that there is no watch. Lists, which may succeed every minute or fail meanwhile, do not make up for one.
+func (p *part) lasting(now time.Time) []trouble {
+	var lasting []trouble
+	list, watch := p.troubles(now)
+	if list.reason == requests.ReasonNotFound {
+		lasting = append(lasting, list)
 	}
-	return t.reason == requests.ReasonNotFound || p.list.reason == requests.ReasonNone
+	if watch.reason != requests.ReasonNone && !requests.OfFactory(watch.reason) && !degradesAtOnce(watch.reason) {
+		lasting = append(lasting, watch)
+	}
+	return lasting
 }
 
 // overdue returns whether a part has waited for contact for too long.
@@ -168,16 +177,21 @@ func (f facts) stale(now time.Time) bool {
 // shows returns whether a running generation shows what an earlier process kept.
 func (f facts) shows() bool { return f.running && !f.synced && f.resuming }
 
-// trouble is the trouble that counts: without lists there is nothing to watch. What ends watches soon is over when one
-// has lasted.
+// trouble is the trouble that counts: without lists there is nothing to watch.
 func (p *part) trouble(now time.Time) trouble {
-	switch {
-	case p.list.reason != requests.ReasonNone:
-		return p.list
-	case requests.EndsWatches(p.watch.reason) && !p.opened.IsZero() && reached(now, p.opened.Add(requests.ShortWatch)):
-		return trouble{}
+	list, watch := p.troubles(now)
+	if list.reason != requests.ReasonNone {
+		return list
 	}
-	return p.watch
+	return watch
+}
+
+// troubles are those of lists and of watches. What ends watches soon is over when one has lasted.
+func (p *part) troubles(now time.Time) (list, watch trouble) {
+	if requests.EndsWatches(p.watch.reason) && !p.opened.IsZero() && reached(now, p.opened.Add(requests.ShortWatch)) {
+		return p.list, trouble{}
+	}
+	return p.list, p.watch
 }
 
 // of returns the trouble with a kind of request.
@@ -282,7 +296,7 @@ func (f facts) deadline(now time.Time) time.Time {
 	}
 	for _, p := range f.parts.unwell {
 		consider(p.waitingSince, f.patience())
-		if t := p.trouble(now); p.degradesLater(t) {
+		for _, t := range p.lasting(now) {
 			consider(t.since, ContactPatience)
 		}
 		if requests.EndsWatches(p.watch.reason) {

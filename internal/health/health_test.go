@@ -54,6 +54,10 @@ func TestState(t *testing.T) {
 	unwatched := func(n int, r requests.Reason) func(*facts, *part) {
 		return func(_ *facts, s *part) { s.watch = trouble{reason: r, failures: n, since: begun} }
 	}
+	recently := func(_ *facts, s *part) {
+		at := begun.Add(29 * time.Second)
+		s.list, s.waitingSince = trouble{reason: requests.ReasonRequestFailed, failures: 1, since: at}, at
+	}
 	opened := func(after time.Duration) func(*facts, *part) {
 		return func(_ *facts, s *part) { s.opened = begun.Add(after) }
 	}
@@ -98,6 +102,7 @@ func TestState(t *testing.T) {
 		{"synced and failing for 30 s", with(synced, failed(9, requests.ReasonRequestFailed)), 30 * time.Second, StateDegraded, true, false, 0},
 		{"watches fail, lists do not", with(synced, unwatched(9, requests.ReasonRequestFailed)), 29 * time.Second, StateSynced, false, true, 30 * time.Second},
 		{"watches fail for 30 s", with(synced, unwatched(9, requests.ReasonRequestFailed)), 30 * time.Second, StateDegraded, true, false, 0},
+		{"... and a list fails", with(synced, unwatched(9, requests.ReasonRequestFailed), recently), 30 * time.Second, StateDegraded, true, false, 59 * time.Second},
 		{"watches are closed at once", with(synced, unwatched(3, requests.ReasonWatchClosed), opened(0)), 999 * time.Millisecond, StateSynced, false, true, time.Second},
 		{"... for 30 s", with(synced, unwatched(3, requests.ReasonWatchClosed), opened(30*time.Second)), 30 * time.Second, StateDegraded, true, false, 31 * time.Second},
 		{"... until one lasts", with(synced, unwatched(3, requests.ReasonWatchClosed), opened(30*time.Second)), 31 * time.Second, StateSynced, false, true, 0},

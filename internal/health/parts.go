@@ -30,10 +30,20 @@ type part struct {
 	opened time.Time
 	// throttled is set while a 429 that Throttled has counted may still be reported as an answer, too.
 	throttled bool
+	// unproven is what was known before a watch was accepted that may have brought nothing yet; nil: there is none.
+	unproven *unproven
 	// incomplete marks the partition of the namespaces that are not known: the others may not be all there are.
 	incomplete bool
 	// sentBack counts the answers that have the type listed again, as long as no watch brings anything.
 	sentBack streak
+}
+
+// unproven is what was known before a watch was accepted.
+type unproven struct {
+	list, watch               trouble
+	waitingSince, lastContact time.Time
+	// at is when the watch was accepted.
+	at time.Time
 }
 
 // streak counts what happens again and again.

@@ -75,6 +75,10 @@ func (r Reporter) Answer(verb requests.Verb, err error) {
 		p.throttled = false
 		if err == nil {
 			r.mu.counts.answered++
+			p.unproven = nil
+			if verb.Watches() {
+				p.unproven = &unproven{p.list, p.watch, p.waitingSince, status.LastContact, now}
+			}
 			r.acceptLocked(p, verb, now)
 		} else {
 			r.failLocked(p, verb, reason, err, now)
@@ -153,6 +157,21 @@ func (r Reporter) WatchOpened() {
 	})
 }
 
+// NoContact records that the watch that was accepted last ended before an event came that could be decoded: accepting it
+// was no contact.
+func (r Reporter) NoContact() {
+	r.update(func(p *part, status *Status, _ time.Time) {
+		u := p.unproven
+		if u == nil {
+			return
+		}
+		p.list, p.watch, p.waitingSince, p.unproven = u.list, u.watch, u.waitingSince, nil
+		if status.LastContact.Equal(u.at) {
+			status.LastContact = u.lastContact
+		}
+	})
+}
+
 // answered forgets what a failure shows not to be so any more: any answer comes from a server that can be reached, and any
 // but a 401 from one that accepts the credentials.
 func (p *part) answered(reason requests.Reason) {
@@ -206,7 +225,7 @@ func (r Reporter) Contact(initial bool) {
 	now := r.now()
 	status, p := &r.mu.status, r.part
 	status.LastContact = now
-	p.sentBack.times = 0
+	p.sentBack.times, p.unproven = 0, nil
 	if p.well() && !initial {
 		return
 	}

@@ -103,17 +103,19 @@ func (l *listWatch) pass(ctx context.Context, events *codec.Events, take func(wa
 				return
 			}
 			event = unreadable(err)
+			l.unproven(live, apierrors.FromObject(event.Object))
 		}
 		if event.Type == watch.Error {
 			l.broke(ctx, apierrors.FromObject(event.Object))
 			take(event)
 			return
 		}
-		if !live {
+		first := !live
+		if first {
 			live = true
 			l.record(outcome{verb: VerbWatch, phase: flowing})
 		}
-		if waited {
+		if waited || first {
 			l.reports.Contact(false)
 		}
 		if isSkipped(event) {
@@ -146,4 +148,7 @@ func unreadable(err error) watch.Event {
 }
 
 // undecodable makes the object of an ERROR event of an error, as client-go does.
-var undecodable = apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding")
+var undecodable = apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet, undecodableCause)
+
+// undecodableCause marks ERROR events for what could not be decoded.
+const undecodableCause = "ClientWatchDecoding"

@@ -28,6 +28,7 @@ type nobody struct{ Reporter }
 
 func (nobody) RequestStarted(Verb)  {}
 func (nobody) WatchOpened()         {}
+func (nobody) NoContact()           {}
 func (nobody) Answer(Verb, error)   {}
 func (nobody) Listed(time.Duration) {}
 func (nobody) Throttled(Verb)       {}

@@ -2,6 +2,7 @@ package requests
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -171,14 +172,29 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 		return nil, err
 	}
 	l.continuity.Opened(w.Stop)
+	came := false
 	return NewStream(w, Hooks{
-		Keep:   l.keep,
-		Ended:  l.continuity.Closed,
-		First:  func() { l.record(outcome{verb: VerbWatch, phase: flowing}) },
-		Came:   l.reports.Contact,
-		Failed: func(err error) { l.broke(ctx, err) },
+		Keep:  l.keep,
+		Ended: l.continuity.Closed,
+		First: func() {
+			came = true
+			l.record(outcome{verb: VerbWatch, phase: flowing})
+		},
+		Came: l.reports.Contact,
+		Failed: func(err error) {
+			l.unproven(came, err)
+			l.broke(ctx, err)
+		},
 		Closed: func(brought bool) error { return l.closed(ctx, VerbWatch, began, brought) },
 	}), nil
+}
+
+// unproven records that a watch failed before an event came that could be decoded: accepting it was no contact. An ERROR
+// event of the server is one.
+func (l *listWatch) unproven(came bool, err error) {
+	if !came && (apierrors.HasStatusCause(err, undecodableCause) || errors.Is(err, errWatchClosed) || isEnded(err)) {
+		l.reports.NoContact()
+	}
 }
 
 // broke records that a watch has failed after it was opened, unless ctx has ended it.
@@ -196,6 +212,9 @@ func (l *listWatch) closed(ctx context.Context, verb Verb, since time.Time, brou
 	}
 	l.continuity.EndedByServer()
 	lasted := time.Since(since)
+	if lasted < ShortWatch {
+		l.unproven(brought, errWatchClosed)
+	}
 	l.record(outcome{verb: verb, phase: closed, lasted: lasted, brought: brought})
 	if brought || lasted >= ShortWatch {
 		return nil
@@ -235,11 +254,14 @@ func (l *listWatch) watchList(ctx context.Context, options metav1.ListOptions) (
 	l.record(outcome{verb: VerbWatchList})
 	l.continuity.Opened(w.Stop)
 	var listedAt time.Time // zero: not yet
+	came := false
 	return NewStream(w, Hooks{
 		Initial: true,
 		Keep:    l.keep,
+		First:   func() { came = true },
 		Came:    l.reports.Contact,
 		Failed: func(err error) {
+			l.unproven(came, err)
 			if !listedAt.IsZero() {
 				l.broke(ctx, err)
 				return

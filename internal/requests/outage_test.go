@@ -167,6 +167,7 @@ func (*heard) RequestStarted(Verb) {}
 func (*heard) Throttled(Verb)      {}
 func (*heard) Contact(bool)        {}
 func (*heard) WatchOpened()        {}
+func (*heard) NoContact()          {}
 
 func (h *heard) Answer(_ Verb, err error) {
 	h.mu.Lock()

@@ -56,6 +56,9 @@ type Reporter interface {
 	// Answer records the outcome of a request; err is nil when the server accepted it. That watches are accepted and closed
 	// at once, again and again, is a failure, too.
 	Answer(verb Verb, err error)
+	// NoContact records that the watch that was accepted last ended before an event came that could be decoded: whatever
+	// answered, it was not the API server.
+	NoContact()
 	// WatchOpened records that a watch is open, and its initial events, if it has any, are over.
 	WatchOpened()
 	// Listed records how long a list took, over all pages, or until the initial events of a watch-list were over.

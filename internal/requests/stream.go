@@ -299,6 +299,9 @@ func endedStatus(why string) *metav1.Status {
 	}
 }
 
+// isEnded reports whether an ERROR event may be one of endedStatus.
+func isEnded(err error) bool { return apierrors.IsTimeout(err) }
+
 func endsInitialEvents(e watch.Event) bool {
 	if e.Type != watch.Bookmark {
 		return false

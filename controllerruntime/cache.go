@@ -1,6 +1,7 @@
 package controllerruntime
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -33,6 +34,9 @@ type Cache struct {
 	types *typeSource
 	// started is closed by Start.
 	started chan struct{}
+	// life ends with Close, by close.
+	life  context.Context
+	close context.CancelFunc
 
 	mu struct {
 		sync.RWMutex
@@ -89,6 +93,7 @@ func New(config *rest.Config, options cache.Options, ours Options) (*Cache, erro
 		failOnMissing: options.ReaderFailOnMissingInformer, watchErrors: options.DefaultWatchErrorHandler,
 		factory: ours.Factory, started: make(chan struct{}),
 	}
+	c.life, c.close = context.WithCancel(context.Background())
 	c.mu.resources, c.mu.making = map[resourceKey]*resource{}, map[resourceKey]chan struct{}{}
 	if c.factory != nil {
 		c.suffix = fmt.Sprintf(" (cache %d)", sharing.Add(1))

@@ -19,18 +19,21 @@ const (
 	cacheLost
 )
 
-// Start runs all informers, those that are asked for later too, until ctx ends, and returns when they have. It can be
-// called once. It fails with an ErrStopped when somebody else shuts the factory down before: nothing is read from the
-// cache after that.
+// Start runs all informers, those that are asked for later too, until ctx ends or Close is called, and returns when they have
+// ended. It can be called once. If ctx has ended already, it starts nothing and returns the cause. It fails with an ErrStopped
+// if the owner of a shared factory shuts it down before: all reads fail after that.
 func (c *Cache) Start(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(c.life, func() { cancel(dynamicinformer.ErrStopped) })()
 	unregister, err := c.begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer unregister()
 	done := make(chan struct{})
-	following, cancel := context.WithCancel(ctx)
-	defer cancel()
+	following, unfollow := context.WithCancel(ctx)
+	defer unfollow()
 	// Ended by ctx, or with the factory.
 	go func() {
 		defer close(done)
@@ -54,17 +57,43 @@ func (c *Cache) Start(ctx context.Context) error {
 	}
 	// Handlers that do not return hold it up, as with the stock cache.
 	err = errors.Join(err, c.factory.Shutdown(context.WithoutCancel(ctx)))
-	cancel()
+	unfollow()
 	<-done
 	return err
+}
+
+// Close ends the cache for good. A cache that is not started needs it to release a shared factory's informers; Start fails with
+// an ErrStopped then. For a running cache it has the effect of the end of Start's context, and does not wait for Start to return.
+// It can be called again.
+func (c *Cache) Close() {
+	c.close()
+	c.mu.Lock()
+	if c.mu.state != cacheFresh {
+		c.mu.Unlock()
+		return // Start gives up the informers
+	}
+	c.mu.state = cacheEnded
+	resources := c.resourcesLocked()
+	c.mu.Unlock()
+	for _, r := range resources {
+		r.close()
+	}
+	if c.options.Factory == nil {
+		_ = c.factory.Shutdown(context.Background()) // nothing runs that it could wait for
+	}
 }
 
 // begin starts the factory, once, and returns what takes its metrics back.
 func (c *Cache) begin(ctx context.Context) (unregister func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.mu.state != cacheFresh {
+	switch {
+	case c.life.Err() != nil:
+		return nil, fmt.Errorf("start a closed cache: %w", dynamicinformer.ErrStopped)
+	case c.mu.state != cacheFresh:
 		return nil, errors.New("informer already started")
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("start the cache: %w", context.Cause(ctx))
 	}
 	// Others may hold the same informers, or ask for more. Those of the cache end with its claims, or with Shutdown.
 	if err := c.factory.Start(context.WithoutCancel(ctx)); err != nil {
@@ -117,6 +146,8 @@ func (c *Cache) resourcesLocked() []*resource {
 func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
 	select {
 	case <-c.started:
+	case <-c.life.Done():
+		return false
 	case <-ctx.Done():
 		return false
 	}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/queue"
 )
 
 // Defaults of TrackerOptions.
@@ -57,7 +60,6 @@ type Tracker struct {
 	buried  chan struct{} // capacity 1: a CRD was deleted
 	ended   chan struct{} // closed when Run is about to return
 	synced  chan struct{} // closed when the picture is complete for the first time
-	subsRun sync.WaitGroup
 
 	// answered notes that APIServices were listed or could not be; first is closed then.
 	answered func()
@@ -135,20 +137,26 @@ func (t *Tracker) Run(ctx context.Context) error {
 	t.mu.Lock()
 	t.mu.over = true
 	close(t.ended)
+	subscriptions := slices.Collect(maps.Keys(t.mu.subscriptions))
 	t.mu.Unlock()
-	t.subsRun.Wait()
+	for _, s := range subscriptions {
+		s.Stop()
+	}
+	for _, s := range subscriptions {
+		<-s.Done()
+	}
 	return nil
 }
 
 // Subscribe calls handler for every type that is known now, and then for every change, in order and
-// from one goroutine. No lock is held during a call. The subscription ends with Stop or with the tracker;
-// after that, Subscribe returns one that has ended. A subscription of a tracker that never runs must be
-// stopped.
+// one at a time. No lock is held during a call. The subscription ends with Stop or with the tracker;
+// after that, Subscribe returns one that has ended.
 func (t *Tracker) Subscribe(handler func(Event)) *Subscription {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := newSubscription(handler, t.ended)
+	s := &Subscription{tracker: t, handler: handler, calls: queue.NewCalls()}
 	if t.mu.over {
+		s.calls.Close()
 		return s
 	}
 	var replay []Event
@@ -163,15 +171,18 @@ func (t *Tracker) Subscribe(handler func(Event)) *Subscription {
 	}
 	s.push(replay)
 	t.mu.subscriptions[s] = struct{}{}
-	// Ends with the subscription's own goroutine.
-	t.subsRun.Go(func() { <-s.Done(); t.forget(s) })
 	return s
 }
 
-func (t *Tracker) forget(s *Subscription) {
+// forgetEnded removes the subscriptions whose handlers are not called any more.
+func (t *Tracker) forgetEnded() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.mu.subscriptions, s)
+	t.forgetEndedLocked()
+}
+
+func (t *Tracker) forgetEndedLocked() {
+	maps.DeleteFunc(t.mu.subscriptions, func(s *Subscription, _ struct{}) bool { return s.ended() })
 }
 
 // Snapshot returns what is known now.
@@ -252,6 +263,7 @@ func (t *Tracker) update(change func(s *state, status *TrackerStatus) []Event) {
 	if len(events) == 0 {
 		return
 	}
+	t.forgetEndedLocked() // those that were stopped by their handlers
 	for s := range t.mu.subscriptions {
 		s.push(events)
 	}

@@ -108,7 +108,8 @@ func (f *Factory) ForResource(gvr schema.GroupVersionResource) (*Informer, error
 }
 
 // Start runs every informer that has been asked for and does not run yet. Those run until ctx ends, Shutdown is
-// called, or they have been released. Calling it again starts what is new. It does not block.
+// called, or they have been released. Calling it again starts what is new. It does not block. If ctx has ended already, Start
+// starts nothing and returns the cause.
 //
 // Informers that have stopped, because the context of an earlier Start has ended, do not run again. As long as somebody
 // holds one (ForResource, or a Handle that has not been released), Start starts nothing and fails with an ErrStopped that
@@ -119,6 +120,9 @@ func (f *Factory) Start(ctx context.Context) error {
 	defer f.mu.Unlock()
 	if f.mu.shutdown {
 		return ErrShutdown
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("dynamicinformer: start: %w", context.Cause(ctx))
 	}
 	if ended := f.endedLocked(); len(ended) > 0 {
 		return fmt.Errorf("dynamicinformer: %s cannot be started again: %w, with the context of an earlier Start: ask for it again, release it, or make another factory",

@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/internal/packed"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -147,4 +150,38 @@ func TestShutdownWhileDown(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestShutdownReleasesTheCache: after Shutdown nothing of the engine keeps what was cached. Time stands still here, so that a
+// timer would show.
+func TestShutdownReleasesTheCache(t *testing.T) {
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, widget("web", "a"))
+		kept := cachedAndShut(t, server)
+		synctest.Wait()
+		runtime.GC()
+		if kept.Value() != nil {
+			t.Error("a cached object is reachable after Shutdown")
+		}
+	})
+}
+
+func cachedAndShut(t *testing.T, server *apitest.Server) weak.Pointer[packed.Object] {
+	f, err := New(Options{Config: server.Config(), HTTPClient: server.HTTPClient(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := ask(t, f, widgets)
+	if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+	object, _ := i.Snapshot().Stored("web/a")
+	if err := f.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return weak.Make(object.(*packed.Object))
 }

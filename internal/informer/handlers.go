@@ -67,6 +67,8 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 // admit adds a handler unless the informer has stopped.
 func (i *Informer) admit(r *Registration) bool {
 	now := i.clock.Now()
+	i.joining.Lock()
+	defer i.joining.Unlock()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.mu.state == StateStopped {
@@ -83,13 +85,13 @@ func (i *Informer) admit(r *Registration) bool {
 
 // joinLocked lets a handler in on a running informer: what is there first, then what happens next.
 func (i *Informer) joinLocked(r *Registration) {
-	items := i.store.Snapshot().Items()
+	content := &present{snapshot: i.store.Snapshot()}
 	if i.mu.unconfirmed.any() {
-		items = slices.DeleteFunc(items, i.mu.unconfirmed.has)
+		content = &present{items: slices.DeleteFunc(content.snapshot.Items(), i.mu.unconfirmed.has)}
 	}
-	batch := make([]notification, 0, len(items)+1)
-	for _, item := range items {
-		batch = append(batch, added(item, true))
+	var batch []notification
+	if n := content.Len(); n > 0 {
+		batch = append(batch, notification{kind: kindList, current: &cursor{listing: listing{changes: content, initial: true}, left: n}})
 	}
 	if i.synced.Load().reached() {
 		batch = append(batch, marker(r.synced.Load().reach))
@@ -145,6 +147,8 @@ func (i *Informer) RemoveEventHandler(handle cache.ResourceEventHandlerRegistrat
 	if !ok {
 		return fmt.Errorf("invalid key type %T", handle)
 	}
+	i.joining.Lock()
+	defer i.joining.Unlock()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	at := slices.Index(i.mu.handlers, r)

@@ -37,6 +37,9 @@ type Informer struct {
 	// workers counts handlers' goroutines and the running generation.
 	workers sync.WaitGroup
 
+	// joining is held by handlers that join or leave, before mu. So at most one of them is ahead of an event.
+	joining sync.Mutex
+
 	// mu orders everything that changes the store together with what the handlers are told, so that a handler
 	// that joins or leaves gets a history without gaps. No callback of a user runs under it.
 	mu struct {

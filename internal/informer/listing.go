@@ -33,6 +33,31 @@ func (l changeList) Len() int { return len(l) }
 // At implements changes.
 func (l changeList) At(n int) store.Change { return l[n] }
 
+// present is the content of the cache as changes, for one handler that joins. The list of items is made when the handler is
+// called, not under the informer's lock, so that handlers that come and go do not delay events.
+type present struct {
+	snapshot *store.Snapshot // nil once items are made
+	items    []Item
+}
+
+// Len implements changes.
+func (p *present) Len() int {
+	if p.snapshot != nil {
+		return p.snapshot.Len()
+	}
+	return len(p.items)
+}
+
+// At implements changes. Each n is asked for once: an item that has been handled must not be kept alive.
+func (p *present) At(n int) store.Change {
+	if p.snapshot != nil {
+		p.items, p.snapshot = p.snapshot.Items(), nil
+	}
+	item := p.items[n]
+	p.items[n] = nil
+	return store.Change{New: item}
+}
+
 // of returns what handlers are told of a change: nothing, or one thing, or two where one object has taken the place of another.
 func (l *listing) of(n int) (some [2]notification, count int) {
 	c := l.changes.At(n)

@@ -46,6 +46,7 @@ type Queue[T any] struct {
 		// running says that there is a goroutine, busy that elements have come since this was last looked at, and leaving
 		// that the goroutine is to end if none waits.
 		running, busy, leaving bool
+		timer                  *quietTimer[T] // nil without a goroutine
 	}
 	// filled wakes the consumer.
 	filled sync.Cond
@@ -152,28 +153,47 @@ func (q *Queue[T]) Start(handle func(T), ended func()) {
 // runLocked begins a goroutine.
 func (q *Queue[T]) runLocked() {
 	q.mu.running, q.mu.leaving = true, false
-	go q.run(q.mu.handleOne) // ended by Close, or by watchQuiet when nothing comes
-	q.watchQuiet()
+	go q.run(q.mu.handleOne) // ended by Close, or by the timer when nothing comes
+	q.watchQuietLocked()
 }
 
-// watchQuiet has the goroutine end when nothing comes for a while. It costs a timer while there is a goroutine, and nothing
-// for an element.
-func (q *Queue[T]) watchQuiet() {
-	var timer *time.Timer
-	timer = time.AfterFunc(quiet, func() {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		if !q.mu.running {
-			return
-		}
-		if q.mu.busy || len(q.mu.waiting) > 0 {
-			q.mu.busy = false
-			timer.Reset(quiet)
-			return
-		}
-		q.mu.leaving = true
-		q.filled.Signal()
-	})
+// watchQuietLocked ends the goroutine when nothing comes for a while. It costs a timer while there is a goroutine, and
+// nothing for an element.
+func (q *Queue[T]) watchQuietLocked() {
+	q.mu.timer = &quietTimer[T]{}
+	q.mu.timer.queue.Store(q)
+	q.mu.timer.timer = time.AfterFunc(quiet, q.mu.timer.fire)
+}
+
+// quietTimer ends the goroutine of a quiet queue. The runtime may keep a timer for a while after Stop, so that the timer
+// refers to the queue, and with it to its consumer, only while the goroutine runs.
+type quietTimer[T any] struct {
+	queue atomic.Pointer[Queue[T]]
+	timer *time.Timer
+}
+
+func (t *quietTimer[T]) fire() {
+	q := t.queue.Load()
+	if q == nil {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.mu.timer != t {
+		return
+	}
+	if q.mu.busy || len(q.mu.waiting) > 0 {
+		q.mu.busy = false
+		t.timer.Reset(quiet)
+		return
+	}
+	q.mu.leaving = true
+	q.filled.Signal()
+}
+
+func (t *quietTimer[T]) stop() {
+	t.queue.Store(nil)
+	t.timer.Stop()
 }
 
 // run handles elements until the queue is closed, or empty for long.
@@ -261,6 +281,8 @@ func (q *Queue[T]) take(spare []T, times []arrival) ([]T, []arrival, bool) {
 		q.handling.Store(0)
 		q.mu.running = false
 		q.mu.waiting, q.mu.arrivals = nil, nil // their room
+		q.mu.timer.stop()
+		q.mu.timer = nil
 		if closed {
 			q.mu.ended()
 		}
@@ -268,7 +290,7 @@ func (q *Queue[T]) take(spare []T, times []arrival) ([]T, []arrival, bool) {
 	}
 	if q.mu.leaving { // what came is in time, and the timer has run out
 		q.mu.leaving = false
-		q.watchQuiet()
+		q.watchQuietLocked()
 	}
 	batch, arrivals := q.mu.waiting, q.mu.arrivals
 	q.handlingSince(arrivals[0].at)

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 	"unsafe"
+	"weak"
 )
 
 // positive counts elements above zero.
@@ -48,6 +49,27 @@ func run[T any](q *Queue[T], handle func(T)) {
 	ended := make(chan struct{})
 	q.Start(handle, func() { close(ended) })
 	<-ended
+}
+
+// TestClosedQueueKeepsNothing: time stands still here, so that a timer which has the queue would keep it.
+func TestClosedQueueKeepsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		closed := func() weak.Pointer[[1 << 10]byte] {
+			consumer := new([1 << 10]byte)
+			q := New[int](time.Now, nil, nil)
+			q.Start(func(n int) { consumer[n]++ }, func() {})
+			q.Push(1)
+			synctest.Wait()
+			q.Close()
+			return weak.Make(consumer)
+		}
+		kept := closed()
+		synctest.Wait()
+		runtime.GC()
+		if kept.Value() != nil {
+			t.Error("the consumer of a closed queue is reachable")
+		}
+	})
 }
 
 // TestQuietQueueHasNoGoroutine: it ends when nothing comes for a while, and another one handles what comes next.

@@ -1,0 +1,95 @@
+package controllerruntime
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+)
+
+// TestCacheThatIsNeverStarted leaves no goroutine: synctest fails otherwise.
+func TestCacheThatIsNeverStarted(t *testing.T) {
+	server := newServer(t)
+	for name, end := range map[string]func(*Cache){"forgotten": func(*Cache) {}, "closed": (*Cache).Close} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCache(t, server, cache.Options{}, Options{})
+				i, err := c.GetInformer(t.Context(), &corev1.ConfigMap{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := i.AddEventHandler(toolscache.ResourceEventHandlerFuncs{}); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				end(c)
+			})
+		})
+	}
+}
+
+// TestClose ends a cache, started or not, and leaves a shared factory to its owner.
+func TestClose(t *testing.T) {
+	server := newServer(t)
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = factory.Shutdown(context.Background()) }()
+	for name, options := range map[string]Options{"its own factory": {}, "shared": {Factory: factory}} {
+		t.Run(name, func(t *testing.T) {
+			fresh := newCache(t, server, cache.Options{}, options)
+			if _, err := fresh.GetInformer(t.Context(), &corev1.ConfigMap{}); err != nil {
+				t.Fatal(err)
+			}
+			fresh.Close()
+			fresh.Close()
+			if err := fresh.Start(t.Context()); !errors.Is(err, dynamicinformer.ErrStopped) {
+				t.Errorf("Start after Close: %v", err)
+			}
+			if err := fresh.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, &corev1.ConfigMap{}); !errors.Is(err, dynamicinformer.ErrStopped) {
+				t.Errorf("Get after Close: %v", err)
+			}
+			if fresh.WaitForCacheSync(t.Context()) {
+				t.Error("a closed cache has synced")
+			}
+			running := newCache(t, server, cache.Options{}, options)
+			ended := make(chan error)
+			go func() { ended <- running.Start(t.Context()) }() // ended by Close
+			if !running.WaitForCacheSync(t.Context()) {
+				t.Fatal("not synced")
+			}
+			running.Close()
+			if err := <-ended; err != nil {
+				t.Errorf("Start ends with %v", err)
+			}
+		})
+	}
+	if left := factory.Informers(); len(left) != 0 {
+		for _, i := range left {
+			t.Errorf("left: %s", i.Status())
+		}
+	}
+}
+
+// TestStartWithAnEndedContext starts nothing, so that it can be called again.
+func TestStartWithAnEndedContext(t *testing.T) {
+	c := newCache(t, newServer(t), cache.Options{}, Options{})
+	why := errors.New("too late")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	if err := c.Start(ctx); !errors.Is(err, why) {
+		t.Errorf("Start: %v", err)
+	}
+	if err := c.Factory().Start(ctx); !errors.Is(err, why) {
+		t.Errorf("the factory's Start: %v", err)
+	}
+	start(t, c)
+}

@@ -1,0 +1,114 @@
+package controllerruntime
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/crdcache/crdcache/readapi"
+)
+
+// NewCacheFrom returns a cache.NewCacheFunc whose caches list and watch some types at another server, such as crdcached, and
+// all other types at the cluster. Discovery, definitions and the requests of clients go to the cluster, too.
+//
+// types are names as "certificates.cert-manager.io", and patterns as "*.example.com"; "pods" is of the core group. Name only
+// types that the server keeps: for any other type it refuses the list, so the informer does not sync and its status says why. Both
+// servers must serve the same cluster. cached has the credentials for its server; the token of a pod is good for both.
+//
+// The function that is returned fails if a name is malformed, and if ours has a Factory, whose client makes the requests.
+func NewCacheFrom(cached *rest.Config, types []string, ours Options) cache.NewCacheFunc {
+	return func(config *rest.Config, options cache.Options) (cache.Cache, error) {
+		if ours.Factory != nil {
+			return nil, errors.New("controllerruntime: Options.Factory: a shared factory has a client of its own; use NewCacheFunc")
+		}
+		router, err := newRouter(config, cached, types)
+		if err != nil {
+			return nil, fmt.Errorf("controllerruntime: %w", err)
+		}
+		if config, options, err = withDefaults(config, options); err != nil {
+			return nil, err
+		}
+		client := *options.HTTPClient
+		router.cluster, client.Transport = client.Transport, router
+		if router.cluster == nil {
+			router.cluster = http.DefaultTransport
+		}
+		options.HTTPClient = &client
+		return NewCacheFunc(ours)(config, options)
+	}
+}
+
+// router sends lists and watches of some types to a server of caches, and all other requests to the cluster.
+type router struct {
+	types           []string
+	cluster, cached http.RoundTripper
+	// prefix is the path of the cluster's address, base the address of the other server.
+	prefix string
+	base   *url.URL
+}
+
+var _ http.RoundTripper = (*router)(nil)
+
+func newRouter(config, cached *rest.Config, types []string) (*router, error) {
+	if cached == nil {
+		return nil, errors.New("NewCacheFrom: the REST config of the server of caches is nil")
+	}
+	if len(types) == 0 {
+		return nil, errors.New(`NewCacheFrom: no types are named; name those that the server keeps, such as "certificates.cert-manager.io"`)
+	}
+	for _, name := range types {
+		if name == "" || strings.ContainsAny(name, `/\ ?[`) || strings.ToLower(name) != name {
+			return nil, fmt.Errorf(`NewCacheFrom: %q is not the name of a type; write its plural and group, such as "certificates.cert-manager.io"`, name)
+		}
+	}
+	cluster, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("NewCacheFrom: read the address of the cluster: %w", err)
+	}
+	base, _, err := rest.DefaultServerUrlFor(cached)
+	if err != nil {
+		return nil, fmt.Errorf("NewCacheFrom: read the address of the server of caches: %w", err)
+	}
+	client, err := rest.HTTPClientFor(cached)
+	if err != nil {
+		return nil, fmt.Errorf("NewCacheFrom: make a client for %s: %w", base, err)
+	}
+	r := &router{types: slices.Clone(types), cached: client.Transport, prefix: strings.TrimSuffix(cluster.Path, "/"), base: base}
+	if r.cached == nil {
+		r.cached = http.DefaultTransport
+	}
+	return r, nil
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r *router) RoundTrip(request *http.Request) (*http.Response, error) {
+	below, ok := strings.CutPrefix(request.URL.Path, r.prefix)
+	if !ok {
+		return r.cluster.RoundTrip(request)
+	}
+	copied := request.Clone(request.Context())
+	copied.URL.Path, copied.URL.RawPath = below, ""
+	asked, ok := readapi.ParseRequest(copied)
+	if !ok || !slices.Contains([]string{"list", "watch", "watch-list"}, asked.Verb) || !r.keeps(asked.GVR.GroupResource()) {
+		return r.cluster.RoundTrip(request)
+	}
+	copied.URL.Scheme, copied.URL.Host, copied.Host = r.base.Scheme, r.base.Host, ""
+	copied.URL.Path = path.Join("/", r.base.Path, below)
+	return r.cached.RoundTrip(copied)
+}
+
+// keeps reports whether a type is read from the server of caches.
+func (r *router) keeps(gr schema.GroupResource) bool {
+	return slices.ContainsFunc(r.types, func(name string) bool {
+		ok, _ := path.Match(name, gr.String()) // newRouter has refused what is no pattern
+		return ok
+	})
+}

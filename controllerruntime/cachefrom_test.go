@@ -1,0 +1,65 @@
+package controllerruntime
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// TestCacheFrom reads the named types from one server, below a path, and all others from the cluster.
+func TestCacheFrom(t *testing.T) {
+	cluster, cached := newServer(t), newServer(t)
+	cached.Create(t, configMaps, configMap("web", "cached"))
+	cluster.Create(t, configMaps, configMap("web", "cluster"))
+	cluster.Create(t, namespaces, object(namespaceKind, "", "cluster"))
+	cached.Create(t, namespaces, object(namespaceKind, "", "cached"))
+	c, err := NewCacheFrom(cached.Config(), []string{"*.example.com", "configmaps"}, Options{})(cluster.Config(), cache.Options{Mapper: newMapper()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(t, c)
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "cached"}, &corev1.ConfigMap{}); err != nil {
+		t.Error(err)
+	}
+	if err := c.Get(t.Context(), client.ObjectKey{Name: "cluster"}, &corev1.Namespace{}); err != nil {
+		t.Error(err)
+	}
+	for _, request := range cluster.Requests() {
+		if strings.Contains(request, "/configmaps") {
+			t.Errorf("the cluster was asked: %s", request)
+		}
+	}
+	for _, request := range cached.Requests() {
+		if !strings.Contains(request, "/configmaps") {
+			t.Errorf("the other server was asked: %s", request)
+		}
+	}
+}
+
+// TestCacheFromRefuses says which name or option is wrong.
+func TestCacheFromRefuses(t *testing.T) {
+	server := newServer(t)
+	for want, test := range map[string]struct {
+		cached *rest.Config
+		types  []string
+	}{
+		"the REST config of the server of caches is nil": {nil, []string{"configmaps"}},
+		"no types are named":                             {server.Config(), nil},
+		`"ConfigMap" is not the name of a type`:          {server.Config(), []string{"ConfigMap"}},
+		`"apps/v1" is not the name of a type`:            {server.Config(), []string{"apps/v1"}},
+		`"" is not the name of a type`:                   {server.Config(), []string{""}},
+		"read the address of the server of caches":       {&rest.Config{Host: "http://[::1"}, []string{"configmaps"}},
+	} {
+		if _, err := NewCacheFrom(test.cached, test.types, Options{})(server.Config(), cache.Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	c := newCache(t, server, cache.Options{}, Options{})
+	if _, err := NewCacheFrom(server.Config(), []string{"configmaps"}, Options{Factory: c.Factory()})(server.Config(), cache.Options{}); err == nil {
+		t.Error("a shared factory is accepted")
+	}
+}

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -44,17 +45,64 @@ const (
 	openFiles = 100
 )
 
-// lockFolder makes a folder, if need be, and has nobody else use it. Pebble syncs what is in its folder, but not that the folder is
-// there.
-func lockFolder(dir string, options Options) (io.Closer, error) {
+// folder is a locked folder. Its owner file has a text that no other process writes there, so that the folder can be told from
+// one that was made in its place after it was removed.
+type folder struct {
+	lock  io.Closer
+	fs    vfs.FS
+	owner string // the path of the file
+	text  string
+}
+
+// lockFolder makes a folder, if need be, and locks it. Pebble syncs the files in its folder, but not the folder itself.
+func lockFolder(dir string, options Options) (*folder, error) {
 	if err := options.fs.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	if err := syncDir(options.fs, options.fs.PathDir(dir)); err != nil {
 		return nil, err
 	}
-	return options.fs.Lock(options.fs.PathJoin(dir, "lock"))
+	lock, err := options.fs.Lock(options.fs.PathJoin(dir, "lock"))
+	if err != nil {
+		return nil, err
+	}
+	f := &folder{lock: lock, fs: options.fs, owner: options.fs.PathJoin(dir, "owner"), text: rand.Text()}
+	if err := f.claim(); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return f, nil
 }
+
+func (f *folder) claim() error {
+	file, err := f.fs.Create(f.owner, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write([]byte(f.text))
+	return errors.Join(err, file.Close())
+}
+
+// errRemoved is for a folder that is not the one that was locked.
+var errRemoved = errors.New("the folder was removed or replaced while it was in use")
+
+// check returns errRemoved if the folder was removed. An error of the disk says nothing about that.
+func (f *folder) check() error {
+	file, err := f.fs.Open(f.owner)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errRemoved
+	}
+	if err != nil {
+		return err
+	}
+	text, err := io.ReadAll(file)
+	if err = errors.Join(err, file.Close()); err == nil && string(text) != f.text {
+		return errRemoved
+	}
+	return err
+}
+
+// Close unlocks the folder.
+func (f *folder) Close() error { return f.lock.Close() }
 
 // openEngine opens the store in a folder. One that is damaged is removed. With an error it returns the engine, too.
 func openEngine(dir string, options Options) (*engine, error) {

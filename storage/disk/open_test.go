@@ -2,6 +2,7 @@ package disk
 
 import (
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -126,5 +127,56 @@ func TestDiskHangsAtOpen(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatal(err)
 		}
+	}
+}
+
+// takenFS is a file system whose folders another process may have locked.
+type takenFS struct {
+	vfs.FS
+	taken atomic.Bool
+}
+
+func (f *takenFS) Lock(name string) (io.Closer, error) {
+	if f.taken.Load() {
+		return nil, ErrInUse
+	}
+	return f.FS.Lock(name)
+}
+
+// TestRemovedFolder removes the folder of a Store, and has another process use one in its place: nothing is reported as saved,
+// and the Store does not use the new folder before the other process has ended.
+func TestRemovedFolder(t *testing.T) {
+	for _, replaced := range []bool{false, true} {
+		mem := vfs.NewMem()
+		fs := &takenFS{FS: mem}
+		s := New("/state", Options{fs: fs, pause: time.Millisecond})
+		v := claim(t, s, "widgets")
+		save(t, v, 1, numbered(5, 1))
+		if err := mem.Rename("/state", "/removed"); err != nil {
+			t.Fatal(err)
+		}
+		if replaced {
+			other := &folder{fs: mem, owner: "/state/owner", text: "another process"}
+			if err := errors.Join(mem.MkdirAll("/state", 0o700), other.claim()); err != nil {
+				t.Fatal(err)
+			}
+			fs.taken.Store(true)
+		}
+		if err := saveChanges(v, 3, numbered(5, 1), numbered(6, 3)); !errors.Is(err, errRemoved) {
+			t.Errorf("it is saved in a folder that was removed: %v", err)
+		}
+		for end := time.Now().Add(time.Minute); replaced; time.Sleep(time.Millisecond) {
+			if err := saveAll(v, 4, numbered(5, 4)); errors.Is(err, ErrInUse) {
+				break
+			} else if err == nil || time.Now().After(end) {
+				t.Fatalf("while another process uses the folder: %v", err)
+			}
+		}
+		fs.taken.Store(false)
+		recovers(t, v)
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		expect(t, claim(t, newStore(t, mem), "widgets"), "20", numbered(30, 20).texts())
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"time"
 
@@ -64,7 +63,7 @@ type Store struct {
 		// working is the work that is under way; nil: none is. There is no engine meanwhile.
 		working *work
 		// lock is held from the first use on.
-		lock io.Closer
+		lock *folder
 		// engine is nil before the first use, and after damage.
 		engine *engine
 		// retry is when the disk is tried again after it has failed, and pause is what comes after the next failure.
@@ -229,7 +228,16 @@ func (s *Store) begin() (*engine, int, *work, error) {
 }
 
 // openFolder locks the folder, unless it is locked, and opens an engine. One that has failed stays until it is tried again.
-func (s *Store) openFolder(lock io.Closer) (err error) {
+func (s *Store) openFolder(lock *folder) (err error) {
+	if lock != nil && errors.Is(lock.check(), errRemoved) {
+		s.mu.Lock()
+		s.mu.lock = nil
+		s.mu.Unlock()
+		if err := lock.Close(); err != nil {
+			return err
+		}
+		lock = nil
+	}
 	if lock == nil {
 		if lock, err = lockFolder(s.dir, s.options); err != nil {
 			return err
@@ -284,7 +292,12 @@ func (s *Store) use(epoch int, f func(e *engine, db *pebble.DB) error) (used int
 	if epoch != 0 && epoch != used {
 		return used, errLost
 	}
-	err = e.do(func(db *pebble.DB) error { return f(e, db) })
+	err = e.do(func(db *pebble.DB) error {
+		if err := f(e, db); err != nil {
+			return err
+		}
+		return s.checkFolder(e)
+	})
 	if errors.Is(err, errEnded) { // by somebody else, since it was opened
 		return s.use(epoch, f)
 	}
@@ -293,6 +306,22 @@ func (s *Store) use(epoch int, f func(e *engine, db *pebble.DB) error) (used int
 		return used, fmt.Errorf("%s is damaged, and removed: %w", s.dir, damage)
 	}
 	return used, err
+}
+
+// checkFolder ends an engine whose folder was removed: its writes go to files that no process finds again.
+func (s *Store) checkFolder(e *engine) error {
+	s.mu.Lock()
+	lock := s.mu.lock
+	s.mu.Unlock()
+	if lock == nil {
+		return nil // the Store is being closed
+	}
+	err := lock.check()
+	if errors.Is(err, errRemoved) {
+		err = fmt.Errorf("%s: %w", s.dir, err)
+		e.fail(err)
+	}
+	return err
 }
 
 // errLost is for changes of a content that is not kept any more.

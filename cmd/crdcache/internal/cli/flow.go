@@ -10,6 +10,7 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
+	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
 // flow prints the objects of one type page by page into a pipe, whose reader may want no more than the first ones.
@@ -44,7 +45,7 @@ func (f flow) print(ctx, waiting context.Context, types *session.Types) (done bo
 	options.Silent = f.silent
 	client, rows, err := f.rows(waiting, types, options.Loader)
 	if err != nil {
-		return false, nil
+		return f.tryAgain(waiting, types, "waiting for the columns of the table", err)
 	}
 	ctx, stop := print.WhileRead(ctx, f.Out)
 	defer stop()
@@ -54,7 +55,7 @@ func (f flow) print(ctx, waiting context.Context, types *session.Types) (done bo
 		case ctx.Err() != nil:
 			return true, context.Cause(ctx)
 		case err != nil && out == nil:
-			return false, nil
+			return f.tryAgain(waiting, types, "waiting for the first page of the list", err)
 		case err != nil:
 			return true, f.rest(ctx, types, out, err)
 		}
@@ -72,6 +73,17 @@ func (f flow) print(ctx, waiting context.Context, types *session.Types) (done bo
 		return true, context.Cause(ctx)
 	}
 	return true, out.Close()
+}
+
+// tryAgain leaves what failed to a sync, unless the time for waiting is up: then the error names what was waited for.
+func (f flow) tryAgain(waiting context.Context, types *session.Types, wait string, err error) (done bool, _ error) {
+	if waiting.Err() == nil {
+		return false, nil
+	}
+	status := dynamicinformer.Status{
+		GVR: types.Resources[0].GVR, State: dynamicinformer.StateSyncing, Message: wait + ": " + print.Line(err.Error()), LastError: err,
+	}
+	return true, &dynamicinformer.NotSyncedError{Missing: []dynamicinformer.Status{status}, Cause: context.Cause(waiting)}
 }
 
 // rows returns the client that lists what is printed, and what gives the rows once something is listed.

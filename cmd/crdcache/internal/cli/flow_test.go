@@ -250,6 +250,24 @@ func TestDumpFlowsNoFurther(t *testing.T) {
 	}
 }
 
+// TestDumpWithoutFirstPage checks that the message names what was waited for until the time was up.
+func TestDumpWithoutFirstPage(t *testing.T) {
+	server := newPagedServer(t)
+	inner := server.Config.Handler
+	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/gizmos") {
+			<-r.Context().Done()
+			return
+		}
+		inner.ServeHTTP(w, r)
+	})
+	p := pipeline(t, "dump", "gizmos", "-A", "-o", "name", "--timeout", "2s", "-s", server.URL)
+	p.rest(t)
+	if code := <-p.code; code != exit.NotSynced || !strings.Contains(p.errOut.String(), "waiting for the first page") {
+		t.Errorf("exit code %d, stderr:\n%s", code, p.errOut.String())
+	}
+}
+
 // TestQueryFlows: of a query in no order, too, the first objects come while the server holds back the others, and all of
 // them, and the doubts, are those of a query that reads everything first.
 func TestQueryFlows(t *testing.T) {

@@ -3,6 +3,7 @@ package bind_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -141,4 +142,34 @@ func TestReloadsWhileReading(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.eventually("bound again", func() bool { return finds(b, "widgets", "color=lamp", "home/lamp") })
+}
+
+// A querier outlives changes of an index: each query uses either the old declaration or the new one, and none fails.
+func TestRedefiningAnIndexFailsNoQuery(t *testing.T) {
+	s := newScene(t)
+	b := s.follow(parse(t, widgetsByColor))
+	s.eventually("bound", func() bool { return finds(b, "widgets", "color=red", "home/chair", "home/lamp") })
+	querier, err := b.Querier("widgets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	y := &busy{scene: s, b: b, done: make(chan struct{})}
+	for range 2 {
+		y.again(func() error {
+			_, err := querier.Keys(s.ctx, query.And(query.Exists("color"), query.Not(query.Eq("color", "red"))), query.Options{})
+			y.queried.Add(1)
+			return err
+		})
+	}
+	configs := []*indexers.Config{parse(t, strings.Replace(widgetsByColor, "path: .spec.color", "path: .metadata.name", 1)), parse(t, widgetsByColor)}
+	for round := 0; round < 60 || y.queried.Load() < 200; round++ {
+		if err := b.Apply(configs[round%2]); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			break
+		}
+	}
+	close(y.done)
+	y.wg.Wait()
 }

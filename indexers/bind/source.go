@@ -2,10 +2,10 @@ package bind
 
 import (
 	"slices"
-	"sync/atomic"
 
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
@@ -13,60 +13,47 @@ import (
 // the config gives them.
 func (t *Target) Source() query.Source { return source{query.ForInformer(t.Informer), t.indexes} }
 
-// following is the source of a target, and then of what has taken its place, as long as that has the same indexes.
+// following is the source of a target, and then of the target that has taken its place.
 type following struct {
 	binding *Binding
 	target  *Target
-	// judged is the last target that was compared.
-	judged atomic.Pointer[judgement]
 }
 
-type judgement struct {
-	of   *Target
-	fits bool
-}
-
-// Snapshot implements query.Source. A target is given up, and may lose its indexes, after another has taken its place: a
-// snapshot of one that is in its place still, after it has been taken, is whole.
+// Snapshot implements query.Source. A target is given up, and may lose its indexes, after another has taken its place.
+// So a snapshot is complete if its target is still in place after the snapshot has been taken. Later queries use the
+// indexes as the next target declares them.
 func (f *following) Snapshot() query.Snapshot {
 	for t := f.serving(); ; {
 		snapshot := t.Source().Snapshot()
 		now := f.serving()
 		if now == t {
-			return snapshot
+			return declared{snapshot, t.Resource.Indexes}
 		}
 		t = now
 	}
 }
 
-// serving gives the target that is in the place now, if it has the indexes.
+// serving returns the target that is in place now; the last one if the place is empty.
 func (f *following) serving() *Target {
 	f.binding.mu.Lock()
-	now := f.binding.mu.slots[place{f.target.Resource.Name, f.target.GVR.GroupResource()}].serving
-	f.binding.mu.Unlock()
-	if now == nil || now == f.target {
-		return f.target
-	}
-	j := f.judged.Load()
-	if j == nil || j.of != now {
-		j = &judgement{now, f.target.indexedAs(now)}
-		f.judged.Store(j)
-	}
-	if j.fits {
+	defer f.binding.mu.Unlock()
+	if now := f.binding.mu.slots[place{f.target.Resource.Name, f.target.GVR.GroupResource()}].serving; now != nil {
 		return now
 	}
 	return f.target
 }
 
-// indexedAs reports whether another target has all indexes of this one.
-func (t *Target) indexedAs(other *Target) bool {
-	for _, index := range t.Resource.Indexes {
-		if !slices.ContainsFunc(other.Resource.Indexes, index.Same) {
-			return false
-		}
-	}
-	return true
+// declared is a snapshot with the declarations of its indexes.
+type declared struct {
+	query.Snapshot
+	indexes []*indexers.Index
 }
+
+// Declared returns the declarations, from which a query knows the types of values.
+func (d declared) Declared() []*indexers.Index { return d.indexes }
+
+// Dropped returns the number of values that an index has left out for a limit.
+func (d declared) Dropped(name string) uint64 { return d.Snapshot.(snapshot).Dropped(name) }
 
 // source shows the indexes of one resource under their own names. Informers are shared, also by resources of a config
 // whose indexes have the same names.

@@ -24,6 +24,9 @@ func (c *compiler) compile(q Query) (cond, error) {
 	case junction:
 		return c.compileJunction(q)
 	case negation:
+		if j, ok := q.sub.(junction); ok { // a negated condition can lead to objects where a negated junction cannot
+			return c.compileJunction(j.negated())
+		}
 		sub, err := c.compile(q.sub)
 		if err != nil {
 			return nil, err

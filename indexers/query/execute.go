@@ -33,11 +33,12 @@ func (q *Querier) prepare(ctx context.Context, query Query, options Options) (*e
 	if query == nil {
 		return nil, errNoQuery
 	}
+	snapshot := q.source.Snapshot()
 	x := &execution{
 		meter: &meter{ctx: ctx, left: workBetweenChecks}, query: query, options: options,
-		snapshot: q.source.Snapshot(), schema: q.schema, misfits: q.misfits, types: q.types,
+		snapshot: snapshot, schema: q.schemaOf(snapshot), misfits: q.misfits, types: q.types,
 	}
-	c := compiler{schema: q.schema, snapshot: x.snapshot, references: q.references, now: options.Now, meter: x.meter}
+	c := compiler{schema: x.schema, snapshot: x.snapshot, references: q.references, now: options.Now, meter: x.meter}
 	if c.now.IsZero() {
 		c.now = time.Now()
 	}

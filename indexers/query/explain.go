@@ -2,7 +2,10 @@ package query
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/crdcache/crdcache/indexers/jsonpath"
 )
 
 // Plan says how a query is answered.
@@ -26,6 +29,8 @@ type Plan struct {
 	// Warnings say why the answer may not be what was meant: an index has left out values, or compares numbers as
 	// text, it is not known what dangles, or a path does not fit the schema of [Querier.WithDefinition].
 	Warnings []string
+	// Notes say how the query is read where people may expect another reading, such as that of != without a value.
+	Notes []string
 	// Examined is how many tests of an object were made: one when the start gives it, for the Checks, and another
 	// when these have left it, for the Bodies and its place in the result. Found is how many objects the result has.
 	// Both are 0 before the query has run.
@@ -66,6 +71,9 @@ func (p *Plan) String() string {
 	if p.Sort != "" {
 		fmt.Fprintf(&b, "sort   %s\n", p.Sort)
 	}
+	for _, n := range p.Notes {
+		fmt.Fprintf(&b, "note   %s\n", n)
+	}
 	for _, w := range p.Warnings {
 		fmt.Fprintf(&b, "doubt  %s\n", w)
 	}
@@ -82,10 +90,32 @@ func count(n int, of string) string {
 	return fmt.Sprintf("%d %ss", n, of)
 }
 
+// notes appends what != means for objects without the value: an index and a condition differ.
+func notes(q Query, negated bool, dst []string) []string {
+	switch q := q.(type) {
+	case junction:
+		for _, sub := range q.subs {
+			dst = notes(sub, negated, dst)
+		}
+	case negation:
+		if c, ok := q.sub.(*comparison); ok && c.op == opEqual && !negated {
+			dst = append(dst, fmt.Sprintf("%s also holds for objects without a value in %s; add && %s to leave them out", q, c.index, c.index))
+		}
+		dst = notes(q.sub, !negated, dst)
+	case *condition:
+		filter, err := jsonpath.CompileFilter(q.text)
+		if err == nil && slices.ContainsFunc(filter.Comparisons(), func(c jsonpath.Comparison) bool { return c.Op == "!=" }) {
+			dst = append(dst, fmt.Sprintf("%s: != does not hold for objects without the value; write !(... == ...) to include them", q))
+		}
+	}
+	return dst
+}
+
 func (x *execution) makePlan(warnings []string) *Plan {
 	p := &Plan{
 		Query: x.query.String(), Shard: x.snapshot.Stamp().Shard, Objects: x.snapshot.Len(), Scan: !x.driven,
 		Order: x.order.String(), Sort: x.sortText(), Warnings: warnings,
+		Notes: notes(x.query, false, nil),
 	}
 	for _, k := range x.driver.parts {
 		p.Start = append(p.Start, Step{k.text(), k.size()})

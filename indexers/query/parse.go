@@ -273,6 +273,9 @@ func (p *parser) in(c *comparison) error {
 		return p.unexpected(`expected "(" and the values, or "[" and a range`)
 	}
 	c.op = opIn
+	if _, empty := p.take(")"); empty && bracket == "(" { // none of no values, as In without values is written
+		return nil
+	}
 	for {
 		v, err := p.value()
 		if err != nil {

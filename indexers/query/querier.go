@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,8 +21,10 @@ var errNoQuery = errors.New("there is no query")
 
 // Querier answers queries over one source. It is safe for concurrent use.
 type Querier struct {
-	source     Source
-	schema     schema
+	source Source
+	schema schema
+	// latest is the schema of the last snapshot that had declarations of its own.
+	latest     *atomic.Pointer[declarations]
 	references *references.View
 	// misfits gives what does not fit the schema of the type; nil where that is not known.
 	misfits func(query Query, columns []string) []string
@@ -31,7 +35,32 @@ type Querier struct {
 // New returns a Querier over a source. The indexes describe what those of the source hold, by name; one that is
 // not described holds text. They may be more than the source has.
 func New(source Source, indexes ...*indexers.Index) *Querier {
-	return &Querier{source: source, schema: newSchema(indexes)}
+	return &Querier{source: source, schema: newSchema(indexes), latest: &atomic.Pointer[declarations]{}}
+}
+
+// declaring is a snapshot that knows what its indexes hold. Its declarations take the place of those of [New].
+type declaring interface {
+	Declared() []*indexers.Index
+}
+
+type declarations struct {
+	indexes []*indexers.Index
+	schema  schema
+}
+
+// schemaOf returns what the indexes of a snapshot hold.
+func (q *Querier) schemaOf(s Snapshot) schema {
+	d, ok := s.(declaring)
+	if !ok {
+		return q.schema
+	}
+	declared := d.Declared()
+	latest := q.latest.Load()
+	if latest == nil || !slices.Equal(latest.indexes, declared) {
+		latest = &declarations{declared, newSchema(declared)}
+		q.latest.Store(latest)
+	}
+	return latest.schema
 }
 
 // WithReferences returns a Querier over the same source that answers what a query says about references, too. The view

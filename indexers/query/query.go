@@ -28,6 +28,15 @@ type junction struct {
 	narrows bool
 }
 
+// negated returns the junction of the negated queries that holds where j does not.
+func (j junction) negated() junction {
+	subs := make([]Query, len(j.subs))
+	for i, sub := range j.subs {
+		subs[i] = Not(sub)
+	}
+	return junction{or: !j.or, subs: subs}
+}
+
 // negation holds for all objects for which sub does not.
 type negation struct{ sub Query }
 

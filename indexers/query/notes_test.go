@@ -1,0 +1,72 @@
+package query_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/crdcache/crdcache/indexers/query"
+)
+
+// TestNegationsLeadToIndexes: a negated junction begins with an index where one of its negated parts does.
+func TestNegationsLeadToIndexes(t *testing.T) {
+	querier := stock(t, someObjects()...)
+	for text, start := range map[string]string{
+		"!(team!=edge || weight>9)":               "team=edge",
+		"!(!(team=edge) || !(weight=9) || tier)":  "weight=9",
+		"!(team!=edge && weight!=-1)":             "team=edge",
+		`!(where("@.spec.none") || !(team=core))`: "team=core",
+	} {
+		q, err := query.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := querier.Explain(q, query.Options{})
+		if err != nil || plan.Scan || len(plan.Start) == 0 {
+			t.Errorf("%s: %v, %v", text, plan, err)
+			continue
+		}
+		if _, err := querier.Keys(t.Context(), q, query.Options{}); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		if !strings.Contains(plan.String(), "start  "+start) {
+			t.Errorf("%s begins with %v, want %s", text, plan.Start, start)
+		}
+	}
+}
+
+// TestNoNamespace: a query for no value has a text that can be read again.
+func TestNoNamespace(t *testing.T) {
+	querier := stock(t, someObjects()...)
+	for _, q := range []query.Query{query.Namespace(), query.In("team"), query.Not(query.Namespace())} {
+		again, err := query.Parse(q.String())
+		if err != nil || again.String() != q.String() {
+			t.Errorf("%s: %v, %v", q, again, err)
+			continue
+		}
+		want, err := querier.Count(t.Context(), q, query.Options{AllowScan: true})
+		got, againErr := querier.Count(t.Context(), again, query.Options{AllowScan: true})
+		if got != want || err != nil || againErr != nil {
+			t.Errorf("%s: %d, want %d; %v, %v", q, got, want, err, againErr)
+		}
+	}
+}
+
+// TestExplainSaysWhatUnequalMeans: != of an index and of a condition differ for objects without the value.
+func TestExplainSaysWhatUnequalMeans(t *testing.T) {
+	querier := stock(t, someObjects()...)
+	for text, want := range map[string]string{
+		"class!=gold": "note   !(class=gold) also holds for objects without a value in class; add && class to leave them out\n",
+		`weight>1 && where("@.spec.class != 'gold'")`: `note   where("@.spec.class != 'gold'"): != does not hold for objects without the value; write !(... == ...) to include them` + "\n",
+		"class=gold":     "",
+		"!(class!=gold)": "",
+	} {
+		q, err := query.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := querier.Explain(q, query.Options{})
+		if err != nil || !strings.Contains(plan.String(), want) || strings.Contains(plan.String(), "note ") != (want != "") {
+			t.Errorf("%s: %v\n%s", text, err, plan)
+		}
+	}
+}

@@ -24,6 +24,9 @@ const (
 
 // HandlerOptions adjusts a handler. The zero value is usable.
 type HandlerOptions struct {
+	// Ending is closed when all watches are to end. Each ends with a bookmark, if its client allows bookmarks, so that the client
+	// goes on from there at another server. Default: watches end by their own time alone.
+	Ending <-chan struct{}
 	// Version is what /version says. Default: the Kubernetes version whose API this is.
 	Version *version.Info
 	// BookmarkInterval is how often a watch that allows bookmarks gets one. Default DefaultBookmarkInterval.

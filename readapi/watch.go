@@ -22,7 +22,7 @@ func (h *handler) watch(w http.ResponseWriter, r *http.Request, e *encoder, opti
 	lasts := h.watchTimeout(options.TimeoutSeconds)
 	f := &follower{
 		resource: e.t, encoder: e, selected: selected, bookmarks: options.AllowWatchBookmarks, events: &h.events,
-		out: w, flush: http.NewResponseController(w), patience: h.options.WriteTimeout, end: time.Now().Add(lasts),
+		out: w, flush: http.NewResponseController(w), ending: h.options.Ending, patience: h.options.WriteTimeout, end: time.Now().Add(lasts),
 	}
 	w.Header().Set("Content-Type", mediaJSON)
 	w.WriteHeader(http.StatusOK)
@@ -94,6 +94,7 @@ type follower struct {
 	events    *eventCache
 	out       http.ResponseWriter
 	flush     *http.ResponseController
+	ending    <-chan struct{}
 	buf       []byte
 	patience  time.Duration // for one write
 	end       time.Time     // of the watch
@@ -134,6 +135,8 @@ func (f *follower) run(r *http.Request, b *beginning, timeout, tick <-chan time.
 		case <-changes.Next:
 		case <-f.resource.collection.Ended():
 			ended = true // once more round, for what came before that
+		case <-f.ending:
+			ended = true
 		case <-timeout:
 			ended = true
 		case <-tick:

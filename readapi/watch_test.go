@@ -255,3 +255,16 @@ func TestWatchIsCancelled(t *testing.T) {
 		t.Error("a closed body can be read")
 	}
 }
+
+// TestEndingWatches: watches end with a bookmark when the server is about to end.
+func TestEndingWatches(t *testing.T) {
+	s := newWidgets(t, StorageOptions{})
+	ending := make(chan struct{})
+	h := NewBackendHandler(served{s}, HandlerOptions{Ending: ending})
+	w := startWatch(t, h, widgetsPath, "allowWatchBookmarks=true&resourceVersion="+s.ResourceVersion())
+	apply(t, s, widget("other", "new", "red"))
+	w.expect(t, "ADDED other/new red")
+	apply(t, s, widget("other", "new", "green"))
+	close(ending)
+	w.expect(t, "MODIFIED other/new green", "BOOKMARK "+s.ResourceVersion()+"map[]", "EOF")
+}

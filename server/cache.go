@@ -39,7 +39,8 @@ type cache struct {
 	settled atomic.Bool
 }
 
-func newCache(client *rest.Config, config *Config) (c *cache, err error) {
+// newCache returns the cache of a config. Its watches end with serving.
+func newCache(serving context.Context, client *rest.Config, config *Config) (c *cache, err error) {
 	c = &cache{storage: config.storage()}
 	if c.selection, err = newSelection(config); err != nil {
 		return nil, err
@@ -60,7 +61,7 @@ func newCache(client *rest.Config, config *Config) (c *cache, err error) {
 	}
 	c.live, err = live.New(live.Options{
 		Factory: c.factory, Types: c.tracker.Types(), Config: client, History: config.History,
-		Handler: readapi.HandlerOptions{WriteTimeout: config.Watches.WriteTimeout.Duration}, ConcealPlans: true,
+		Handler: readapi.HandlerOptions{WriteTimeout: config.Watches.WriteTimeout.Duration, Ending: serving.Done()}, ConcealPlans: true,
 	})
 	if err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ import (
 // kept, too. Two of them would be listed twice, and could not both be kept in one folder.
 func TestOneInformerOfDefinitions(t *testing.T) {
 	config := DefaultConfig()
-	c, err := newCache(&rest.Config{Host: "https://cluster.example"}, &config)
+	c, err := newCache(t.Context(), &rest.Config{Host: "https://cluster.example"}, &config)
 	if err != nil {
 		t.Fatal(err)
 	}

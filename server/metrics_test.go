@@ -22,7 +22,7 @@ import (
 func TestInventedNamesAreNotMeasured(t *testing.T) {
 	apimetrics.Register()
 	config := DefaultConfig()
-	c, err := newCache(&rest.Config{Host: "http://127.0.0.1:1"}, &config)
+	c, err := newCache(t.Context(), &rest.Config{Host: "http://127.0.0.1:1"}, &config)
 	if err != nil {
 		t.Fatal(err)
 	}

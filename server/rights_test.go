@@ -54,7 +54,7 @@ func (v *reviewer) count() int {
 func TestStreamsShareReviews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config := DefaultConfig()
-		c, err := newCache(&rest.Config{Host: "https://cluster.example"}, &config)
+		c, err := newCache(t.Context(), &rest.Config{Host: "https://cluster.example"}, &config)
 		if err != nil {
 			t.Fatal(err)
 		}

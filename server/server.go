@@ -41,16 +41,15 @@ func New(options *Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{}
-	if s.cache, err = newCache(client, &options.Config); err != nil {
+	serving, end := context.WithCancel(context.Background()) // ended by the shutdown of the generic server
+	s := &Server{endWatches: end}
+	if s.cache, err = newCache(serving, client, &options.Config); err != nil {
 		return nil, err
 	}
 	limits := newLimits(options.Config.Limits, options.Config.Watches.WriteTimeout.Duration)
 	if s.config, err = options.genericConfig(limits); err != nil {
 		return nil, err
 	}
-	serving, end := context.WithCancel(context.Background()) // ended by the shutdown of the generic server
-	s.endWatches = end
 	watches := options.Config.Watches
 	router := &router{
 		cache: s.cache, limits: limits,

@@ -42,12 +42,15 @@ func (t *watchTimes) bound(next http.Handler) http.Handler {
 	})
 }
 
+// lastBookmark is the time that a watch has for its last bookmark when the server ends.
+const lastBookmark = time.Second
+
 // random is how long a watch lasts.
 func (t *watchTimes) random() time.Duration { return t.min + rand.N(t.max-t.min+1) }
 
 // context ends with another one, after a time, or with the server.
 func (t *watchTimes) context(parent context.Context, lasts time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(parent, lasts)
-	unlink := context.AfterFunc(t.serving, cancel)
+	unlink := context.AfterFunc(t.serving, func() { time.AfterFunc(lastBookmark, cancel) })
 	return ctx, func() { unlink(); cancel() }
 }

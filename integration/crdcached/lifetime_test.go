@@ -82,10 +82,12 @@ func TestEndOfServer(t *testing.T) {
 	if err := s.Stop(); err != nil {
 		t.Errorf("the server ends with %v", err)
 	}
+	last := ""
 	for events.Scan() {
+		last = events.Text()
 	}
-	if events.Err() != nil {
-		t.Errorf("the watch ends with %v", events.Err())
+	if events.Err() != nil || !strings.HasPrefix(last, `{"type":"BOOKMARK"`) {
+		t.Errorf("the watch ends with %v after %s", events.Err(), last)
 	}
 }
 

@@ -19,7 +19,11 @@ import (
 // TestOddServers: behind each of these an informer comes to be synced, stays so for hours, shows what changes, and does not
 // list over and over.
 func TestOddServers(t *testing.T) {
-	const watchEnds = 10*time.Minute + time.Second // at the latest
+	const (
+		watchEnds = 10*time.Minute + time.Second // at the latest
+		// The first watches that bring nothing are ended after this time in all.
+		impatience = 210 * time.Second
+	)
 	for name, tt := range map[string]struct {
 		proxy func(http.Handler) http.Handler
 		// synced is how long the first list may take, and shown how long a change may take to show.
@@ -30,8 +34,8 @@ func TestOddServers(t *testing.T) {
 		// may be minutes old.
 		unanswered bool
 	}{
-		"buffers":                   {proxy: middlebox.Buffer(true), synced: requests.Patience, shown: watchEnds, lists: 2},
-		"buffers, the head as well": {proxy: middlebox.Buffer(false), synced: requests.Patience, shown: watchEnds, lists: 2, unanswered: true},
+		"buffers":                   {proxy: middlebox.Buffer(true), synced: requests.Patience, shown: watchEnds + impatience, lists: 2},
+		"buffers, the head as well": {proxy: middlebox.Buffer(false), synced: requests.Patience, shown: watchEnds + impatience, lists: 2, unanswered: true},
 		"compresses":                {proxy: middlebox.Compress(true), lists: 1},
 		"drops bookmarks":           {proxy: middlebox.DropBookmarks, synced: requests.Patience, lists: 2},
 		"cuts off what is idle":     {proxy: middlebox.CutIdle(30 * time.Second), shown: 2 * time.Second, lists: 1},

@@ -11,9 +11,9 @@ import (
 
 // What degrades an informer. Contact is a list, an event, a bookmark or the beginning of a watch, and it is
 // lost only while some is waited for: while a request has not been answered with success. A quiet watch
-// owes none, however long it lasts: bookmarks come once a minute at best, from some servers never, and a
-// connection that has died without a word is found by the transport, which ends the watch; the next request
-// then is the one that fails.
+// owes none, however long it lasts: bookmarks come once a minute at best, from some servers never. A dead
+// connection is found by the transport, or because the watch is silent for too long. Either ends the watch, and
+// the next request fails.
 const (
 	// FailuresUntilDegraded is how many requests in a row may fail before the first list is there.
 	FailuresUntilDegraded = 3

@@ -44,45 +44,67 @@ func (w *inlineWatcher) WatchInline(ctx context.Context, options *metav1.ListOpt
 	if w.requests.noBookmarks {
 		options.AllowWatchBookmarks = false
 	}
-	events, err := w.open(ctx, options)
+	o, err := w.open(ctx, options)
 	if err != nil {
 		return err
 	}
-	defer w.closing(ctx, events)()
-	w.requests.pass(ctx, events, take)
+	defer w.requests.finish(o)
+	w.requests.pass(o, take)
+	silent := context.Cause(o.ctx) == errNoAnswer
+	if silent {
+		w.requests.continuity.Failed(errNoAnswer)
+	}
+	w.requests.pacer.watched(silent, o.lively)
 	return nil
 }
 
-// closing has the watch end with ctx, and with the detection of a restore. It returns a function that ends it.
-func (w *inlineWatcher) closing(ctx context.Context, events *codec.Events) func() {
-	stop := events.CloseWith(ctx)
-	w.requests.continuity.Opened(func() { _ = events.Close() })
-	return func() {
-		w.requests.continuity.Closed()
-		stop()
-		_ = events.Close()
-	}
+// openWatch is a watch that the server has accepted.
+type openWatch struct {
+	*codec.Events
+	*attempt
+	ctx   context.Context // ends when the watch is silent for too long
+	stop  func() bool     // calls off that the watch ends with ctx
+	began time.Time       // when it was asked for: some proxies hold an answer back until the first event
 }
 
-// open asks for a watch.
-func (w *inlineWatcher) open(ctx context.Context, options *metav1.ListOptions) (*codec.Events, error) {
+// finish ends the watch. It is one function because each deferred call takes room on the stack of a quiet watch.
+func (l *listWatch) finish(o *openWatch) {
+	l.continuity.Closed()
+	o.stop()
+	_ = o.Close() // what was not read is not wanted
+	o.end()
+}
+
+// open asks for a watch until the server accepts it or refuses it for good.
+func (w *inlineWatcher) open(ctx context.Context, options *metav1.ListOptions) (*openWatch, error) {
 	l := w.requests
 	for {
 		if err := l.pacer.awaitInlineWatch(ctx); err != nil {
 			return nil, err
 		}
 		l.reports.RequestStarted(VerbWatch)
-		request, asked := l.noting(ctx, VerbWatch)
-		l.watchBegan = time.Now() // some proxies hold an answer back until the first event
+		o := &openWatch{began: time.Now()}
+		o.ctx, o.attempt = l.attempt(ctx, VerbWatch, *options)
 		var events *codec.Events
-		err := l.continuity.Watching(request, options)
+		err := l.continuity.Watching(o.ctx, options)
 		if err == nil {
-			events, err = w.resource.Events(request, *options)
+			events, err = w.resource.Events(o.ctx, *options)
 		}
-		again := err != nil && (repeated(err) || unanswered(err))
-		l.record(outcome{verb: VerbWatch, err: err, asked: asked.duration(), again: again})
+		err = o.result(o.ctx, err)
+		again := o.again(err)
+		l.record(outcome{verb: VerbWatch, err: err, asked: o.wait, slow: o.slow, again: again})
+		switch {
+		case err == nil:
+			o.Events, o.stop = events, events.CloseWith(o.ctx)
+			l.continuity.Opened(func() { _ = events.Close() })
+			o.watch(l.pacer.silence(o.attempt, options.TimeoutSeconds))
+			return o, nil
+		case events != nil:
+			_ = events.Close() // headers came too late
+		}
+		o.end()
 		if !again || ctx.Err() != nil {
-			return events, err
+			return nil, err
 		}
 	}
 }
@@ -94,19 +116,19 @@ func unanswered(err error) bool {
 
 // pass passes on events until there are no more, or take returns false. What cannot be read is an ERROR event, the last
 // one.
-func (l *listWatch) pass(ctx context.Context, events *codec.Events, take func(watch.Event) bool) {
+func (l *listWatch) pass(o *openWatch, take func(watch.Event) bool) {
 	live := false
 	for {
-		event, waited, err := events.Next()
+		event, waited, err := o.Next()
 		if err != nil {
-			if l.ended(ctx, live, err, take) {
+			if l.ended(o, live, err, take) {
 				return
 			}
 			event = unreadable(err)
 			l.unproven(live, apierrors.FromObject(event.Object))
 		}
 		if event.Type == watch.Error {
-			l.broke(ctx, apierrors.FromObject(event.Object))
+			l.broke(o.ctx, apierrors.FromObject(event.Object))
 			take(event)
 			return
 		}
@@ -116,6 +138,7 @@ func (l *listWatch) pass(ctx context.Context, events *codec.Events, take func(wa
 			l.record(outcome{verb: VerbWatch, phase: flowing})
 		}
 		if waited || first {
+			o.came()
 			l.reports.Contact(false)
 		}
 		if isSkipped(event) {
@@ -132,11 +155,11 @@ func (l *listWatch) pass(ctx context.Context, events *codec.Events, take func(wa
 
 // ended reports whether a watch has ended as watches do, with this error. Take is told where that was at once. Functions that
 // wait for events do not do this themselves: see docs/design/types.md.
-func (l *listWatch) ended(ctx context.Context, live bool, err error, take func(watch.Event) bool) bool {
-	if ctx.Err() == nil && err != io.EOF && err != io.ErrUnexpectedEOF && !unanswered(err) && !l.continuity.passed() {
+func (l *listWatch) ended(o *openWatch, live bool, err error, take func(watch.Event) bool) bool {
+	if o.ctx.Err() == nil && err != io.EOF && err != io.ErrUnexpectedEOF && !unanswered(err) && !l.continuity.passed() {
 		return false
 	}
-	if err := l.closed(ctx, VerbWatch, l.watchBegan, live); err != nil {
+	if err := l.closed(o.ctx, VerbWatch, o.began, live); err != nil {
 		take(watch.Event{Type: watch.Error, Object: endedStatus(err.Error())})
 	}
 	return true

@@ -139,7 +139,7 @@ func TestInlineWatchesAskAgain(t *testing.T) {
 		w := inlineRequests(t, &rest.Config{Host: "http://example.com", QPS: -1}, &http.Client{Transport: lost}, packedForm)
 		start := time.Now()
 		err := w.WatchInline(t.Context(), &metav1.ListOptions{}, func(watch.Event) bool { return true })
-		if err == nil || asked != 4 || time.Since(start) < 2*time.Second {
+		if err == nil || asked != 4 || time.Since(start) < 3*connectionPause.first {
 			t.Errorf("asked %d times in %v, and got %v", asked, time.Since(start), err)
 		}
 		asked = -1 << 20

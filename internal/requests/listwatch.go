@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,8 +41,6 @@ type listWatch struct {
 	forbidden func(error)
 	// began is when the list that is under way was asked for. The reflector lists one page after the other.
 	began time.Time
-	// watchBegan is when an inlineWatcher last asked for a watch.
-	watchBegan time.Time
 }
 
 // errStalled is what an initial watch-list is answered with after one has stalled, the way through to the server not being
@@ -82,23 +79,9 @@ func (l *listWatch) panicked(value any) {
 	l.tell(err)
 }
 
-// asked is how long the server wants to be left alone, as it answers a request.
-type asked struct{ atomic.Int64 }
-
-func (a *asked) duration() time.Duration { return time.Duration(a.Load()) }
-
-// noting returns a context for a request that takes note of 429s: a client would repeat such requests by itself, and
-// hold the slot meanwhile.
-func (l *listWatch) noting(ctx context.Context, verb Verb) (context.Context, *asked) {
-	return noting(ctx, func() { l.reports.Throttled(verb) })
-}
-
-func noting(ctx context.Context, throttled func()) (context.Context, *asked) {
-	a := &asked{}
-	return withThrottleNote(ctx, func(wait time.Duration) {
-		a.Store(int64(wait))
-		throttled()
-	}), a
+// attempt returns the next request, and its context.
+func (l *listWatch) attempt(ctx context.Context, verb Verb, options metav1.ListOptions) (context.Context, *attempt) {
+	return newAttempt(ctx, l.pacer.patience(verb, options.TimeoutSeconds), func() { l.reports.Throttled(verb) })
 }
 
 func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -120,10 +103,12 @@ func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 		l.began = time.Now()
 	}
 	l.reports.RequestStarted(verb)
-	request, asked := l.noting(ctx, verb)
+	request, a := l.attempt(ctx, verb, options)
+	defer a.end()
 	list, err := l.resource.List(request, options)
 	release()
-	l.record(outcome{verb: verb, err: err, asked: asked.duration()})
+	err = a.result(request, err)
+	l.record(outcome{verb: verb, err: err, asked: a.wait, slow: a.slow})
 	if err != nil {
 		return nil, err
 	}
@@ -156,26 +141,19 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 	if l.noBookmarks {
 		options.AllowWatchBookmarks = false
 	}
-	if err := l.pacer.awaitWatch(ctx); err != nil {
-		return nil, err
-	}
-	l.reports.RequestStarted(VerbWatch)
-	request, asked := l.noting(ctx, VerbWatch)
-	began := time.Now() // some proxies hold an answer back until the first event
-	var w watch.Interface
-	err := l.continuity.Watching(request, &options)
-	if err == nil {
-		w, err = l.resource.Watch(request, options)
-	}
-	l.record(outcome{verb: VerbWatch, err: err, asked: asked.duration()})
+	began, w, a, err := l.openAgain(ctx, options)
 	if err != nil {
 		return nil, err
 	}
 	l.continuity.Opened(w.Stop)
 	came := false
 	return NewStream(w, Hooks{
-		Keep:  l.keep,
-		Ended: l.continuity.Closed,
+		Silence: untilTimeout(options.TimeoutSeconds),
+		Ended: func() {
+			l.continuity.Closed()
+			a.end()
+		},
+		Keep: l.keep,
 		First: func() {
 			came = true
 			l.record(outcome{verb: VerbWatch, phase: flowing})
@@ -185,6 +163,7 @@ func (l *listWatch) watch(ctx context.Context, options metav1.ListOptions) (watc
 			l.unproven(came, err)
 			l.broke(ctx, err)
 		},
+		Silent: func() { l.continuity.Failed(errNoAnswer) },
 		Closed: func(brought bool) error { return l.closed(ctx, VerbWatch, began, brought) },
 	}), nil
 }
@@ -239,24 +218,24 @@ func (l *listWatch) watchList(ctx context.Context, options metav1.ListOptions) (
 	}
 	began := time.Now()
 	l.reports.RequestStarted(VerbWatchList)
-	ctx, cancel := context.WithCancelCause(ctx)
-	w, asked, err := l.openWatchList(ctx, cancel, options)
+	w, a, err := l.openWatch(ctx, VerbWatchList, options)
 	if err != nil {
 		release()
-		cancel(nil)
-		o := outcome{verb: VerbWatchList, err: err, asked: asked.duration()}
-		if err == errStalled {
-			o = outcome{verb: VerbWatchList, phase: stalled}
+		a.end()
+		o := outcome{verb: VerbWatchList, err: err, asked: a.wait, slow: a.slow}
+		if err == errNoAnswer {
+			o, err = outcome{verb: VerbWatchList, phase: stalled}, errStalled
 		}
 		l.record(o)
 		return nil, err
 	}
-	l.record(outcome{verb: VerbWatchList})
+	l.record(outcome{verb: VerbWatchList, slow: a.slow})
 	l.continuity.Opened(w.Stop)
 	var listedAt time.Time // zero: not yet
 	came := false
 	return NewStream(w, Hooks{
 		Initial: true,
+		Silence: untilTimeout(options.TimeoutSeconds),
 		Keep:    l.keep,
 		First:   func() { came = true },
 		Came:    l.reports.Contact,
@@ -276,6 +255,7 @@ func (l *listWatch) watchList(ctx context.Context, options metav1.ListOptions) (
 			asking.watched()
 			l.reports.Listed(listedAt.Sub(began))
 		},
+		Silent: func() { l.continuity.Failed(errNoAnswer) },
 		Closed: func(brought bool) error { return l.closed(ctx, VerbWatchList, listedAt, brought) },
 		Stalled: func() {
 			release()
@@ -284,21 +264,50 @@ func (l *listWatch) watchList(ctx context.Context, options metav1.ListOptions) (
 		Ended: func() {
 			l.continuity.Closed()
 			release()
-			cancel(nil)
+			a.end()
 		},
 	}), nil
 }
 
-// openWatchList asks for a watch-list, and gives that up when nobody answers.
-func (l *listWatch) openWatchList(ctx context.Context, cancel context.CancelCauseFunc, options metav1.ListOptions) (watch.Interface, *asked, error) {
-	timer := time.AfterFunc(Patience, func() { cancel(errStalled) })
-	request, asked := l.noting(ctx, VerbWatchList)
-	w, err := l.resource.Watch(request, options)
-	if !timer.Stop() && context.Cause(ctx) == errStalled {
+// openAgain asks for a watch until the server accepts it, or refuses it for good.
+func (l *listWatch) openAgain(ctx context.Context, options metav1.ListOptions) (began time.Time, w watch.Interface, a *attempt, err error) {
+	for {
+		if err := l.pacer.awaitWatch(ctx); err != nil {
+			return began, nil, nil, err
+		}
+		l.reports.RequestStarted(VerbWatch)
+		began = time.Now() // some proxies hold an answer back until the first event
+		w, a, err = l.openWatch(ctx, VerbWatch, options)
+		again := a.again(err)
+		l.record(outcome{verb: VerbWatch, err: err, asked: a.wait, slow: a.slow, again: again})
+		if err == nil {
+			return began, w, a, nil
+		}
+		a.end()
+		if !again || ctx.Err() != nil {
+			return began, nil, nil, err
+		}
+	}
+}
+
+// openWatch asks for a watch. The caller ends the attempt when the watch has ended, or failed.
+func (l *listWatch) openWatch(ctx context.Context, verb Verb, options metav1.ListOptions) (watch.Interface, *attempt, error) {
+	ctx, a := l.attempt(ctx, verb, options)
+	var w watch.Interface
+	var err error
+	if verb == VerbWatch {
+		err = l.continuity.Watching(ctx, &options)
+	}
+	if err == nil {
+		a.sent() // clients of the user do not report that
+		w, err = l.resource.Watch(ctx, options)
+		a.answered()
+	}
+	if failure := a.result(ctx, err); failure != nil {
 		if err == nil {
 			w.Stop()
 		}
-		return nil, asked, errStalled
+		return nil, a, failure
 	}
-	return w, asked, err
+	return w, a, nil
 }

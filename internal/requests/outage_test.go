@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/consistencydetector"
 
@@ -38,6 +40,9 @@ type race struct {
 	heard  *heard
 
 	limiter *Limiter
+	// config and http reach the server.
+	config *rest.Config
+	http   *http.Client
 	// inline says that watches of ours are read on the goroutine that lists, and not by the reflector.
 	inline bool
 }
@@ -47,14 +52,23 @@ func races(t *testing.T, test func(*race)) {
 	for name, inline := range map[string]bool{"by the reflector": false, "inline": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := apitest.NewInMemory(t,
-					apitest.Type{GVR: gadgets, Kind: "Gadget", Namespaced: true}, apitest.Type{GVR: theirs, Kind: "Gizmo", Namespaced: true})
-				r := &race{T: t, server: server, stores: map[schema.GroupVersionResource]cache.Store{}, heard: &heard{}, limiter: NewLimiter(1, time.Now), inline: inline}
-				r.create("a")
+				r := newRace(t)
+				r.inline = inline
 				test(r)
 			})
 		})
 	}
+}
+
+func newRace(t *testing.T) *race {
+	server := apitest.NewInMemory(t,
+		apitest.Type{GVR: gadgets, Kind: "Gadget", Namespaced: true}, apitest.Type{GVR: theirs, Kind: "Gizmo", Namespaced: true})
+	r := &race{
+		T: t, server: server, stores: map[schema.GroupVersionResource]cache.Store{}, heard: &heard{},
+		limiter: NewLimiter(1, time.Now), config: server.Config(), http: server.HTTPClient(t),
+	}
+	r.create("a")
+	return r
 }
 
 // create makes an object of each type.
@@ -69,7 +83,10 @@ func (r *race) create(name string) {
 
 // start starts both.
 func (r *race) start(known bool) {
-	stock := r.server.Client(r.T)
+	stock, err := dynamic.NewForConfigAndClient(r.config, r.http)
+	if err != nil {
+		r.Fatal(err)
+	}
 	r.reflect(theirs, cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc:  decodedResource{stock.Resource(theirs)}.List,
 		WatchFuncWithContext: stock.Resource(theirs).Watch,
@@ -79,7 +96,7 @@ func (r *race) start(known bool) {
 
 // startOurs starts that of this package alone.
 func (r *race) startOurs(known bool) {
-	own, err := NewClient(r.server.Config(), r.server.HTTPClient(r.T))
+	own, err := NewClient(r.config, r.http)
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -13,6 +13,8 @@ import (
 type Pacer struct {
 	policy policy
 	retry  *RetrySignal
+	// outage is shared by the pacers of a Server.
+	outage *outage
 
 	mu struct {
 		sync.Mutex
@@ -25,7 +27,7 @@ type Pacer struct {
 // NewPacer returns a pacer whose pauses a signal cuts short. known says that a source of types says that the type is served, late
 // that the requests are for a namespace that has just come.
 func NewPacer(known, late bool, retry *RetrySignal) *Pacer {
-	p := &Pacer{policy: policy{known: known, late: late}, retry: retry}
+	p := &Pacer{policy: policy{known: known, late: late}, retry: retry, outage: &outage{}}
 	p.mu.woken = retry.next()
 	return p
 }
@@ -37,7 +39,35 @@ func (p *Pacer) record(o outcome) effect {
 	defer p.mu.Unlock()
 	next, e := p.policy.step(p.mu.state, o)
 	p.mu.state = next
+	if o.reaches() {
+		p.outage.answered()
+	}
 	return e
+}
+
+// patience is how long a request may wait for response headers.
+func (p *Pacer) patience(verb Verb, timeoutSeconds *int64) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return patienceFor(verb, timeoutSeconds, p.mu.state.unanswered)
+}
+
+// silence is how long a watch that was accepted may be silent.
+func (p *Pacer) silence(a *attempt, timeoutSeconds *int64) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	silence := untilTimeout(timeoutSeconds)
+	if a.http1 && !p.mu.state.buffered {
+		silence = min(silence, silenceHTTP1)
+	}
+	return silence
+}
+
+// watched records how a watch has ended.
+func (p *Pacer) watched(silent, lively bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.state.buffered = !lively && (silent || p.mu.state.buffered)
 }
 
 // awaitRound waits until a round of list and watch may begin. The first may at once.
@@ -84,16 +114,25 @@ func (p *Pacer) mustList() bool {
 	return p.mu.state.lists
 }
 
-// sleep waits until a time, or for the signal to retry. One since the last request began counts, too.
+// sleep waits until a time, or for the signal to retry. One since the last request began counts, too. While the server cannot
+// be reached, it waits for its turn, or until the server has answered another type.
 func (p *Pacer) sleep(ctx context.Context, until time.Time) error {
 	p.mu.Lock()
-	woken := p.mu.woken
+	woken, shared := p.mu.woken, p.mu.state.failures > 0 && p.mu.state.stage == connection
 	p.mu.Unlock()
 	if d := time.Until(until); d > 0 {
-		timer := time.NewTimer(d)
+		var answered <-chan struct{} // nil: never
+		if shared {
+			until, answered = p.outage.turn(until)
+		}
+		timer := time.NewTimer(time.Until(until))
 		defer timer.Stop()
 		select {
 		case <-timer.C:
+		case <-answered:
+			p.mu.Lock()
+			p.mu.state.woken++
+			p.mu.Unlock()
 		case <-woken:
 			p.forget()
 		case <-ctx.Done():
@@ -110,7 +149,7 @@ func (p *Pacer) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := &p.mu.state
-	s.failures, s.reason, s.due, s.rounds = 0, ReasonNone, time.Time{}, 0
+	s.failures, s.reason, s.due, s.rounds, s.woken = 0, ReasonNone, time.Time{}, 0, 0
 }
 
 // RetrySignal wakes those who sit out a pause. It is safe for concurrent use.

@@ -22,6 +22,9 @@ func (p pauses) after(earlier int, chance float64) time.Duration {
 }
 
 var (
+	// A server that cannot be reached is not harmed by requests: client-go repeats them each second. Here, all types of a
+	// factory take turns.
+	connectionPause = pauses{500 * time.Millisecond, time.Second, 1}
 	// ordinaryPause is like that of client-go, which goes up to a minute, and begins anew every two.
 	ordinaryPause = pauses{800 * time.Millisecond, 30 * time.Second, 1}
 	// What lists again and again, although lists succeed, costs the server most.
@@ -42,6 +45,9 @@ const (
 	// grantingFor is how long a type that is forbidden is asked for as if that would pass: rights are often installed
 	// together with what needs them, and arrive a moment later.
 	grantingFor = 2 * time.Minute
+	// connectionWakes is how often a type goes on because the server has answered another one, and fails again, before
+	// that is taken for a trouble of its own.
+	connectionWakes = 3
 )
 
 // policy is what is known of a target from elsewhere.
@@ -62,6 +68,8 @@ const (
 	absent
 	forbidden
 	conversion
+	// connection is for failures that concern all types of a factory alike: they take turns.
+	connection
 )
 
 // pauses returns the pauses for a reason that has been failing for a time.

@@ -139,6 +139,8 @@ func ReasonOf(err error) Reason {
 		return ReasonPanicked
 	case RelistReasonOf(err) == RelistRestored:
 		return ReasonRestored
+	case errors.Is(err, errNoAnswer):
+		return ReasonNoAnswer
 	case apierrors.IsForbidden(err):
 		return ReasonForbidden
 	case apierrors.IsUnauthorized(err):
@@ -170,6 +172,14 @@ func unreachable(err error) bool {
 	var network net.Error
 	return errors.As(err, &sent) || errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// connectionFailed reports whether a request failed because its connection did, before response headers came: the server
+// hardly worked for it.
+func connectionFailed(err error) bool {
+	var sent *url.Error
+	var network *net.OpError
+	return errors.Is(err, errNoAnswer) || errors.As(err, &sent) && (errors.As(err, &network) || unanswered(err))
 }
 
 // conversionFailed reports whether an answer is that of a conversion webhook in trouble. The API server has no

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -169,9 +168,9 @@ type packedResource struct {
 	packer        *packed.Packer
 }
 
-// request returns a request for content.
+// request returns a request for content. The client does not repeat it: the Pacer decides on that.
 func (r *packedResource) request(client *rest.RESTClient, content string, options *metav1.ListOptions) *rest.Request {
-	return client.Get().AbsPath(apiPath(r.gvr, r.namespace)...).SetHeader("Accept", content).
+	return client.Get().AbsPath(apiPath(r.gvr, r.namespace)...).SetHeader("Accept", content).MaxRetries(0).
 		SpecificallyVersionedParams(options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
 }
 
@@ -188,9 +187,6 @@ func (r *packedResource) ListUnthrottled(ctx context.Context, options metav1.Lis
 func (r *packedResource) list(ctx context.Context, options metav1.ListOptions, request *rest.Request) (runtime.Object, error) {
 	body, err := request.Stream(ctx)
 	if err != nil {
-		if utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) {
-			return r.decoded(ctx, options) // which tries again, unlike Stream
-		}
 		return nil, err
 	}
 	defer body.Close()

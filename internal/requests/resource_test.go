@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -232,33 +231,6 @@ func TestRequestsPack(t *testing.T) {
 				t.Errorf("%d requests", n)
 			}
 		})
-	}
-}
-
-// TestListTriesAgain resets the first connection, which client-go's lists survive.
-func TestListTriesAgain(t *testing.T) {
-	var asked atomic.Int64
-	usual := replies()["usual"]
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if asked.Add(1) > 1 {
-			usual.ServeHTTP(w, r)
-			return
-		}
-		conn, _, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		conn.(*net.TCPConn).SetLinger(0)
-		conn.Close()
-	}))
-	defer server.Close()
-	list, err := ownRequests(t, server.URL, false, packedForm).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if u, ok := list.(*unstructured.UnstructuredList); !ok || len(u.Items) != 2 {
-		t.Errorf("got %T", list)
 	}
 }
 

@@ -22,6 +22,8 @@ type Server struct {
 	Restores *Restores
 	// OnFailure is called with the failures that a reflector keeps from its watch error handler; it may be nil.
 	OnFailure func(schema.GroupVersionResource, error)
+
+	outage outage
 }
 
 // Target is what one reflector follows.
@@ -72,6 +74,7 @@ type Reporter interface {
 // ListWatch returns what a reflector lists and watches target through. It is an informer.VersionAsker; with a Client that
 // packs, an informer.InlineWatcher, too. forbidden is called when a list or watch is, which is then no failure; it may be nil.
 func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer, forbidden func(error)) cache.ListerWatcher {
+	p.outage = &s.outage
 	l := &listWatch{
 		tweak:   target.Tweak,
 		keep:    target.keep(),
@@ -106,13 +109,14 @@ func (s *Server) AwaitRight(ctx context.Context, target Target, p *Pacer, refusa
 	if err != nil {
 		return false
 	}
+	p.outage = &s.outage
 	p.record(outcome{verb: VerbList, err: refusal})
 	for p.awaitRound(ctx) == nil {
 		asked, err := s.probe(ctx, resource, target.Tweak)
 		if err == nil {
 			return true
 		}
-		if e := p.record(outcome{verb: VerbList, err: err, asked: asked.duration()}); e.throttles {
+		if e := p.record(outcome{verb: VerbList, err: err, asked: asked}); e.throttles {
 			s.Limiter.throttled(e.wait)
 		}
 	}
@@ -121,16 +125,20 @@ func (s *Server) AwaitRight(ctx context.Context, target Target, p *Pacer, refusa
 
 // probe is mayRead with a slot of the limiter, for as long as a list may have one: nobody waits for its answer, so that
 // one that does not come must not keep the next from being asked for.
-func (s *Server) probe(ctx context.Context, resource resource, tweak func(*metav1.ListOptions)) (*asked, error) {
-	request, asked := noting(ctx, func() {})
+func (s *Server) probe(ctx context.Context, resource resource, tweak func(*metav1.ListOptions)) (asked time.Duration, err error) {
 	release, err := s.Limiter.Acquire(ctx)
 	if err != nil {
-		return asked, err
+		return 0, err
 	}
 	defer release()
-	request, cancel := context.WithTimeout(request, SlotPatience)
+	timed, cancel := context.WithTimeout(ctx, SlotPatience)
 	defer cancel()
-	return asked, mayRead(request, resource, tweak)
+	request, a := newAttempt(timed, 2*SlotPatience, func() {})
+	defer a.end()
+	if err = mayRead(request, resource, tweak); timed.Err() != nil {
+		err = timed.Err() // no failure of the connection, after which the next probe would hold the slot again
+	}
+	return a.wait, err
 }
 
 // mayRead asks for one object and for a watch, and gives the latter up at once.

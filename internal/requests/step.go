@@ -3,6 +3,7 @@ package requests
 import (
 	"context"
 	"errors"
+	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,6 +33,8 @@ type outcome struct {
 	verb  Verb
 	phase phase
 	err   error // nil: all is well
+	// slow says that the response headers came late: the next request has to wait for as long.
+	slow bool
 	// asked is how long the server wants to be left alone, as the header of its answer says; zero where it does not.
 	asked time.Duration
 	// handsOver says that who follows the type goes on in another way where it is forbidden: that is no failure.
@@ -45,6 +48,17 @@ type outcome struct {
 	now     time.Time
 	// chance is random in [0, 1): pauses are spread by it.
 	chance float64
+}
+
+// reaches reports whether the outcome shows that the server works.
+func (o outcome) reaches() bool {
+	switch o.phase {
+	case answered, listed, flowing:
+		var answer apierrors.APIStatus
+		return o.err == nil ||
+			errors.As(o.err, &answer) && answer.Status().Code < http.StatusInternalServerError && ReasonOf(o.err) != ReasonThrottled
+	}
+	return false
 }
 
 // effect is what an outcome leads to, beside the next pause.
@@ -75,6 +89,12 @@ type state struct {
 	stage    stage
 	pauses   int
 	due      time.Time
+	// unanswered counts the requests in a row for which no response headers came.
+	unanswered int
+	// buffered says that a watch over HTTP/1 was silent from its beginning, and was ended: a proxy may hold the events back.
+	buffered bool
+	// woken counts how often the server had answered another type, and this one failed again.
+	woken int
 
 	// rounds counts the rounds of list and watch that were begun to list again, without an established watch between;
 	// begun says that there has been a first one.
@@ -117,7 +137,12 @@ func (p policy) step(s state, o outcome) (state, effect) {
 		s.watching = time.Time{}
 	}
 	reason := ReasonOf(o.err)
-	repeats := o.again || repeated(o.err)
+	repeats := o.again || repeated(o.err) || o.verb == VerbWatchList && connectionFailed(o.err)
+	if errors.Is(o.err, errNoAnswer) {
+		s.unanswered++
+	} else if !o.slow {
+		s.unanswered = 0
+	}
 	switch {
 	case reason == ReasonForbidden && o.handsOver && o.verb != VerbWatchList:
 		return s, effect{handsOver: true, err: o.err}
@@ -130,7 +155,8 @@ func (p policy) step(s state, o outcome) (state, effect) {
 		return s, effect{}
 	}
 	e := effect{reports: true, verb: o.verb, err: o.err}
-	if reason == ReasonThrottled {
+	if reason == ReasonThrottled || reason == ReasonRequestFailed && o.asked > 0 {
+		reason = ReasonThrottled
 		seconds, _ := apierrors.SuggestsClientDelay(o.err)
 		e.throttles, e.wait = true, max(o.asked, time.Duration(seconds)*time.Second)
 		e.reports = o.asked == 0 // that the server asks for time is known already, and no failure
@@ -181,6 +207,12 @@ func (s state) settled(now time.Time) state {
 // those counts until one brings something.
 func (s state) succeeded(o outcome) state {
 	over := o.phase == flowing || o.phase == listed && s.reason != ReasonWatchClosed
+	if !o.slow {
+		s.unanswered = 0
+	}
+	if s.failures > 0 && s.stage == connection { // any answer ends that
+		s.failures, s.reason, s.due, s.woken = 0, ReasonNone, time.Time{}, 0
+	}
 	switch {
 	case !o.verb.Watches():
 		s.hasListed = true
@@ -192,7 +224,7 @@ func (s state) succeeded(o outcome) state {
 		s.watching = o.now
 	}
 	if over {
-		s.failures, s.reason, s.due = 0, ReasonNone, time.Time{}
+		s.failures, s.reason, s.due, s.woken = 0, ReasonNone, time.Time{}, 0
 	}
 	return s
 }
@@ -206,13 +238,19 @@ func (p policy) failed(s state, o outcome, reason Reason, wait time.Duration) st
 	s.verb = o.verb
 	s.failures++
 	next, pauses := p.pauses(reason, o.now.Sub(s.since))
+	if connectionFailed(o.err) && s.woken < connectionWakes {
+		next, pauses = connection, connectionPause
+	}
 	if next != s.stage {
 		s.stage, s.pauses = next, 0
 	}
 	d := pauses.after(s.pauses, o.chance)
 	s.pauses++
 	if wait > 0 {
-		d = wait + time.Duration(o.chance*float64(wait)/4)
+		d = wait + time.Duration(o.chance*float64(wait)/10)
+	}
+	if next == connection && reason == ReasonNoAnswer {
+		d = 0 // the request has taken long; one that is under way when the server goes on is answered at once
 	}
 	s.due = o.now.Add(d)
 	return s

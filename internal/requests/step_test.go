@@ -2,6 +2,8 @@ package requests
 
 import (
 	"context"
+	"io"
+	"net/url"
 	"slices"
 	"testing"
 	"time"
@@ -10,14 +12,28 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
+// errLost is the error of a request whose connection the server closed.
+var errLost error = &url.Error{Op: "Get", URL: "http://example.com", Err: io.EOF}
+
 // TestStep has the whole of what becomes of a request, as the first thing that ever happened.
 func TestStep(t *testing.T) {
 	now := time.Unix(1000, 0)
+	const (
+		first = 800 * time.Millisecond
+		soon  = 500 * time.Millisecond
+	)
 	failure := serverError(500)
 	paused := func(verb Verb, reason Reason, pause time.Duration) state {
 		s := state{verb: verb, reason: reason, since: now, failures: 1, pauses: 1, due: now.Add(pause), hasFailed: true}
-		if reason == ReasonConversionFailed {
+		switch reason {
+		case ReasonConversionFailed:
 			s.stage = conversion
+		case ReasonUnreachable:
+			if pause == soon {
+				s.stage = connection
+			}
+		case ReasonNoAnswer:
+			s.stage, s.unanswered = connection, 1
 		}
 		return s
 	}
@@ -26,7 +42,6 @@ func TestStep(t *testing.T) {
 	throttled := func(verb Verb, err error, wait time.Duration) effect {
 		return effect{reports: wait == 0, verb: verb, err: err, tells: verb.Watches(), throttles: true, wait: wait}
 	}
-	const first = 800 * time.Millisecond
 	tests := map[string]struct {
 		outcome outcome
 		state   state
@@ -46,9 +61,14 @@ func TestStep(t *testing.T) {
 		"a watch is refused":   {outcome{verb: VerbWatch, err: failure}, paused(VerbWatch, ReasonRequestFailed, first), reported(VerbWatch, failure)},
 		"a watch breaks":       {outcome{verb: VerbWatch, phase: broken, err: failure}, paused(VerbWatch, ReasonRequestFailed, first), told(VerbWatch, failure)},
 		"no watch-lists":       {outcome{verb: VerbWatchList, err: serverError(422)}, state{fallback: true}, effect{}},
-		"no connection":        {outcome{verb: VerbList, err: errRefused}, paused(VerbList, ReasonUnreachable, first), reported(VerbList, errRefused)},
-		"none, for a watch":    {outcome{verb: VerbWatch, err: errRefused}, paused(VerbWatch, ReasonUnreachable, first), told(VerbWatch, errRefused)},
-		"none, for both":       {outcome{verb: VerbWatchList, err: errRefused}, paused(VerbWatchList, ReasonUnreachable, first), told(VerbWatchList, errRefused)},
+		"no connection":        {outcome{verb: VerbList, err: errRefused}, paused(VerbList, ReasonUnreachable, soon), reported(VerbList, errRefused)},
+		"none, for a watch":    {outcome{verb: VerbWatch, err: errRefused}, paused(VerbWatch, ReasonUnreachable, soon), told(VerbWatch, errRefused)},
+		"none, for both":       {outcome{verb: VerbWatchList, err: errRefused}, paused(VerbWatchList, ReasonUnreachable, soon), told(VerbWatchList, errRefused)},
+		"connection lost":      {outcome{verb: VerbList, err: errLost}, paused(VerbList, ReasonUnreachable, soon), reported(VerbList, errLost)},
+		"lost, for both":       {outcome{verb: VerbWatchList, err: errLost}, paused(VerbWatchList, ReasonUnreachable, soon), told(VerbWatchList, errLost)},
+		"lost in the answer":   {outcome{verb: VerbList, err: io.ErrUnexpectedEOF}, paused(VerbList, ReasonUnreachable, first), reported(VerbList, io.ErrUnexpectedEOF)},
+		"no answer":            {outcome{verb: VerbList, err: errNoAnswer}, paused(VerbList, ReasonNoAnswer, 0), reported(VerbList, errNoAnswer)},
+		"503 for a time":       {outcome{verb: VerbList, err: serverError(503), asked: time.Minute}, paused(VerbList, ReasonThrottled, time.Minute), throttled(VerbList, serverError(503), time.Minute)},
 		"expired":              {outcome{verb: VerbWatch, err: serverError(410)}, state{}, reported(VerbWatch, serverError(410))},
 		"expired, later":       {outcome{verb: VerbWatch, phase: broken, err: serverError(410)}, state{}, reported(VerbWatch, serverError(410))},
 		"expired, for both":    {outcome{verb: VerbWatchList, err: serverError(410)}, state{}, reported(VerbWatchList, serverError(410))},

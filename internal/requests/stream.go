@@ -42,8 +42,8 @@ type Stream struct {
 	out    chan watch.Event
 	quit   chan struct{} // closed by Stop
 	stop   sync.Once
-	stall  *time.Timer // nil: there are no initial events
-	quiet  atomic.Bool // nothing is being passed on, though there are initial events to come
+	stall  *time.Timer // nil: the source may be silent for any time
+	quiet  atomic.Bool // nothing is being passed on, and the timer runs
 
 	// What follows is for the goroutine that passes on events.
 	live    bool // something has come
@@ -59,6 +59,9 @@ type Hooks struct {
 	// Initial says that the stream begins with initial events, which must not pause for longer than
 	// Patience.
 	Initial bool
+	// Silence is how long the source may bring nothing after its initial events. It is ended then, without an ERROR event.
+	// Default: for any time.
+	Silence time.Duration
 	// Keep tells which objects are passed on.
 	Keep func(runtime.Object) bool
 	// First is called for the first event or bookmark.
@@ -74,6 +77,8 @@ type Hooks struct {
 	// Closed is called when the source has ended by itself and without an ERROR event. brought says that something came
 	// after the initial events. An ERROR follows if it returns an error: a reflector lists again then.
 	Closed func(brought bool) error
+	// Silent is called when the source is ended because of Silence.
+	Silent func()
 	// Stalled is called when the initial events have paused for too long.
 	Stalled func()
 	// Ended is called last, once.
@@ -88,8 +93,8 @@ func NewStream(source watch.Interface, hooks Hooks) *Stream {
 		source: source, hooks: hooks, initial: hooks.Initial,
 		out: make(chan watch.Event, buffered), quit: make(chan struct{}),
 	}
-	if s.initial {
-		s.stall = time.NewTimer(Patience)
+	if patience := s.patience(); patience > 0 {
+		s.stall = time.NewTimer(patience)
 		s.quiet.Store(true)
 	}
 	if fed, ok := source.(Fed); ok {
@@ -98,6 +103,14 @@ func NewStream(source watch.Interface, hooks Hooks) *Stream {
 	}
 	go s.pass() // ended by Stop, or by the source's end
 	return s
+}
+
+// patience is how long the source may bring nothing at this moment; zero: for any time.
+func (s *Stream) patience() time.Duration {
+	if s.initial {
+		return Patience
+	}
+	return s.hooks.Silence
 }
 
 // ResultChan implements watch.Interface.
@@ -170,10 +183,14 @@ func (s *Stream) awaitFed() {
 	}
 }
 
-// giveUp ends the initial events, which have stalled.
+// giveUp ends the source, which is silent: initial events have stalled, or a watch has.
 func (s *Stream) giveUp() {
 	s.source.Stop()
 	s.awaitFed()
+	if !s.initial {
+		call(s.hooks.Silent)
+		return
+	}
 	call(s.hooks.Stalled)
 	s.held.add(watch.Event{Type: watch.Error, Object: endedStatus(fmt.Sprintf("the initial events of a watch-list stopped for %v", Patience))})
 	s.release()
@@ -183,8 +200,8 @@ func (s *Stream) giveUp() {
 func (s *Stream) take(events []watch.Event) bool {
 	s.quiet.Store(false)
 	goesOn := s.passOn(events)
-	if s.initial {
-		s.stall.Reset(Patience)
+	if patience := s.patience(); patience > 0 {
+		s.stall.Reset(patience)
 		s.quiet.Store(true)
 	}
 	return goesOn

@@ -1,28 +1,19 @@
 package requests
 
 import (
-	"context"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 )
 
 const retryAfterHeader = "Retry-After"
 
-// throttleKey is the context's key for what to call when the server throttles a request.
-type throttleKey struct{}
-
-// withThrottleNote returns a context for a request, for each 429 of which note is called with how long the server
-// wants to be left alone. A client repeats such requests by itself, up to ten times, so that its caller would learn
-// of it late or never; those of this context fail at once.
-func withThrottleNote(ctx context.Context, note func(wait time.Duration)) context.Context {
-	return context.WithValue(ctx, throttleKey{}, note)
-}
-
-// throttleWatcher is a transport that calls the note of a request's context, and makes answers what was asked for.
+// throttleWatcher is a transport that records the response in the attempt of a request's context, and makes answers what was
+// asked for.
 type throttleWatcher struct{ next http.RoundTripper }
 
-// watchThrottling returns a copy of a client whose requests' notes are called.
+// watchThrottling returns a copy of a client that records the responses to attempts.
 func watchThrottling(client *http.Client) *http.Client {
 	observed := *client
 	next := client.Transport
@@ -35,19 +26,41 @@ func watchThrottling(client *http.Client) *http.Client {
 
 // RoundTrip implements http.RoundTripper.
 func (t throttleWatcher) RoundTrip(r *http.Request) (*http.Response, error) {
+	a, _ := r.Context().Value(attemptKey{}).(*attempt)
+	if a != nil {
+		a.sent()
+		defer a.answered()
+	}
 	response, err := t.next.RoundTrip(r)
-	if err == nil {
-		response = detached(response)
-		decompressUnasked(r, response)
-	}
-	if err == nil && response.StatusCode == http.StatusTooManyRequests {
-		if note, ok := r.Context().Value(throttleKey{}).(func(time.Duration)); ok {
-			seconds, _ := strconv.Atoi(response.Header.Get(retryAfterHeader)) // dates are not sent by API servers
-			response.Header.Del(retryAfterHeader)                             // it has clients repeat the request
-			note(time.Duration(seconds) * time.Second)
+	if err != nil {
+		if a != nil {
+			a.failure = &url.Error{Op: "Get", URL: r.URL.String(), Err: err}
 		}
+		return response, err
 	}
-	return response, err
+	response = detached(response)
+	decompressUnasked(r, response)
+	if a != nil {
+		a.record(response)
+	}
+	return response, nil
+}
+
+// record takes note of a response. A client repeats a request by itself when the server says for how long it wants to be left
+// alone. Its caller would learn of that late or never, so that the header is removed.
+func (a *attempt) record(response *http.Response) {
+	a.failure, a.http1 = nil, response.ProtoMajor == 1
+	retryAfter := response.Header.Get(retryAfterHeader)
+	switch {
+	case response.StatusCode == http.StatusTooManyRequests:
+	case response.StatusCode >= http.StatusInternalServerError && retryAfter != "":
+	default:
+		return
+	}
+	seconds, _ := strconv.Atoi(retryAfter) // API servers send no dates
+	response.Header.Del(retryAfterHeader)
+	a.wait = time.Duration(seconds) * time.Second
+	a.throttled()
 }
 
 // detached returns a response like one of HTTP/2, whose stream keeps what it has returned for as long as the body is read: the

@@ -56,9 +56,11 @@ func (l *listWatch) askVersion(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer release()
-	request, asked := l.noting(ctx, VerbListMore)
+	request, a := l.attempt(ctx, VerbListMore, metav1.ListOptions{})
+	defer a.end()
 	version, err := l.versionOf(request, l.resource.List)
-	l.record(outcome{verb: VerbListMore, err: err, asked: asked.duration()})
+	err = a.result(request, err)
+	l.record(outcome{verb: VerbListMore, err: err, asked: a.wait, slow: a.slow})
 	return version, err
 }
 

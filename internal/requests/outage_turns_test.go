@@ -1,0 +1,135 @@
+package requests
+
+import (
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+)
+
+// TestOutageTurns: while the server cannot be reached, all types together send two requests a second at
+// most. When one is answered, all go on at once.
+func TestOutageTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const types = 100
+		shared := &outage{}
+		var requests atomic.Int64
+		var down atomic.Bool
+		down.Store(true)
+		var back sync.WaitGroup
+		for range types {
+			p := NewPacer(false, false, NewRetrySignal())
+			p.outage = shared
+			back.Go(func() { // ended by the end of the outage
+				for p.awaitRound(t.Context()) == nil {
+					requests.Add(1)
+					if !down.Load() {
+						p.record(outcome{verb: VerbList})
+						return
+					}
+					p.fail(errRefused, 0)
+				}
+			})
+		}
+		time.Sleep(time.Minute)
+		if n := requests.Load(); n > types+2*60+1 || n < types+60 {
+			t.Errorf("%d requests of %d types in a minute", n, types)
+		}
+		down.Store(false)
+		begun := time.Now()
+		back.Wait()
+		if took := time.Since(begun); took > connectionPause.last {
+			t.Errorf("all types are back after %v", took)
+		}
+	})
+}
+
+// TestOwnTrouble: a type whose requests fail although the server answers others is asked for less often.
+func TestOwnTrouble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPacer(false, false, NewRetrySignal())
+		requests, begun := 0, time.Now()
+		for time.Since(begun) < 10*time.Minute {
+			p.fail(errRefused, 0)
+			time.AfterFunc(100*time.Millisecond, p.outage.answered) // the answer to another type
+			measure(t, p)
+			requests++
+		}
+		if requests > 50 {
+			t.Errorf("%d requests in ten minutes", requests)
+		}
+	})
+}
+
+// TestListsWithoutAnswer are given up and reported, and the type is listed when the server answers.
+func TestListsWithoutAnswer(t *testing.T) {
+	races(t, func(r *race) {
+		r.breaks(apitest.Fault{Verb: "watch-list", Status: 400})
+		r.breaks(apitest.Fault{Verb: "list"})
+		r.startOurs(false)
+		time.Sleep(listPatience + time.Second)
+		if failures := r.heard.failures(); !slices.Contains(failures, ReasonNoAnswer) {
+			t.Errorf("after %v, reported are %q", listPatience, failures)
+		}
+		r.server.Repair()
+		if took := r.awaitSync(gadgets); took > 2*listPatience {
+			t.Errorf("synced after %v", took)
+		}
+	})
+}
+
+// TestSilentWatchesEnd: the server ends a watch at its timeout. One that is silent for longer has died.
+func TestSilentWatchesEnd(t *testing.T) {
+	full := 5*time.Minute + silenceGrace
+	for protocol, inline := range map[int]time.Duration{1: silenceHTTP1, 2: full} {
+		for name, watches := range map[string]func(*testing.T, *inlineWatcher, *metav1.ListOptions) error{
+			"inline": func(t *testing.T, w *inlineWatcher, options *metav1.ListOptions) error {
+				return w.WatchInline(t.Context(), options, func(watch.Event) bool { return true })
+			},
+			"by the reflector": func(t *testing.T, w *inlineWatcher, options *metav1.ListOptions) error {
+				stream, err := w.WatchWithContext(t.Context(), *options)
+				if err != nil {
+					return err
+				}
+				for event := range stream.ResultChan() {
+					t.Errorf("got %v", event)
+				}
+				return nil
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					body, server := io.Pipe()
+					defer server.Close()
+					silent := roundTrip(func(*http.Request) (*http.Response, error) {
+						header := http.Header{"Content-Type": {"application/json"}}
+						return &http.Response{StatusCode: 200, ProtoMajor: protocol, Header: header, Body: body}, nil
+					})
+					config := &rest.Config{Host: "http://example.com", QPS: -1}
+					w := inlineRequests(t, config, &http.Client{Transport: silent}, packedForm)
+					seconds, begun := int64(300), time.Now()
+					if err := watches(t, w, &metav1.ListOptions{ResourceVersion: "7", TimeoutSeconds: &seconds}); err != nil {
+						t.Error(err)
+					}
+					want := full
+					if name == "inline" {
+						want = inline
+					}
+					if took := time.Since(begun); took != want {
+						t.Errorf("over HTTP/%d it ended after %v, want %v", protocol, took, want)
+					}
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package requests
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+)
+
+// through has both reach the server through a network, over HTTP/1.1 or over HTTP/2, with the transport of
+// client-go.
+func (r *race) through(n *network, http2 bool) {
+	front := &httptest.Server{Listener: n, EnableHTTP2: http2, Config: &http.Server{
+		Handler: r.server.Server.Config.Handler, ErrorLog: log.New(io.Discard, "", 0),
+	}}
+	transport := &http.Transport{DialContext: n.dial}
+	if http2 {
+		front.StartTLS()
+		authority := x509.NewCertPool()
+		authority.AddCert(front.Certificate())
+		transport.TLSClientConfig = &tls.Config{RootCAs: authority}
+	} else {
+		front.Start()
+	}
+	r.config = &rest.Config{Host: front.URL, QPS: -1}
+	r.http = &http.Client{Transport: utilnet.SetTransportDefaults(transport)}
+	r.Cleanup(func() {
+		transport.CloseIdleConnections()
+		front.CloseClientConnections()
+		front.Close()
+	})
+}
+
+// outageOf is a kind of outage: of the network, or of the server, which ends its connections first.
+type outageOf struct {
+	network netFault
+	fault   apitest.Fault
+}
+
+func (o outageOf) begin(r *race, n *network) {
+	if o.network != works {
+		n.breaks(o.network)
+		return
+	}
+	r.breaks(o.fault)
+	n.breaks(closes)
+	n.heal()
+}
+
+func (o outageOf) end(r *race, n *network) {
+	if o.network != works {
+		n.heal()
+		return
+	}
+	r.server.Repair()
+}
+
+// TestRecoveryIsNoSlowerThanClientGo has outages of any kind and length, and measures how long both take
+// until they have an object that is created when the server is back. It runs on a virtual clock.
+func TestRecoveryIsNoSlowerThanClientGo(t *testing.T) {
+	type experiment struct {
+		outageOf
+		http2 bool
+		count int
+		// spread is how far medians of as many outages are apart by chance: pauses are random, and long
+		// after a status.
+		spread time.Duration
+	}
+	experiments := map[string]experiment{"requests get no answer": {count: 20, spread: Patience}}
+	// client-go pauses for a second, too, and may be done sooner where hardly an outage ends in a pause.
+	for how, spread := range map[netFault]time.Duration{
+		refuses: 500 * time.Millisecond, resets: 500 * time.Millisecond, closes: 500 * time.Millisecond,
+		loses: time.Second, freezes: time.Second,
+	} {
+		for protocol, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
+			experiments[fmt.Sprint(how, ", ", protocol)] = experiment{outageOf{network: how}, http2, 18, spread}
+		}
+	}
+	for _, status := range []int{429, 500} {
+		plain := outageOf{fault: apitest.Fault{Status: status}}
+		experiments[fmt.Sprint(status)] = experiment{plain, false, 60, 6 * time.Second}
+	}
+	for _, status := range []int{429, 503} {
+		asked := outageOf{fault: apitest.Fault{Status: status, RetryAfter: "1"}}
+		experiments[fmt.Sprint(status, ", Retry-After")] = experiment{asked, false, 18, 500 * time.Millisecond}
+	}
+	for name, e := range experiments {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRace(t)
+				r.inline = true
+				compareRecovery(r, e.outageOf, e.http2, e.count, e.spread)
+			})
+		})
+	}
+}
+
+func compareRecovery(r *race, outage outageOf, http2 bool, count int, spread time.Duration) {
+	n := newNetwork()
+	r.through(n, http2)
+	r.start(false)
+	r.awaitSync(gadgets)
+	r.awaitSync(theirs)
+	lengths := rand.New(rand.NewPCG(1, 2))
+	var ours, others []time.Duration
+	for k := range count {
+		for tick := range 3 { // like the bookmarks of an API server
+			time.Sleep(time.Minute)
+			r.create(fmt.Sprintf("tick-%d-%d", k, tick))
+		}
+		time.Sleep(time.Duration(lengths.IntN(60000)) * time.Millisecond)
+		outage.begin(r, n)
+		longest := []int{10, 60, 300}[k%3]
+		time.Sleep(time.Second + time.Duration(lengths.IntN(longest*1000))*time.Millisecond)
+		outage.end(r, n)
+		name := fmt.Sprint("b", k)
+		r.create(name)
+		us, them := r.awaitBoth("default/" + name)
+		ours, others = append(ours, us), append(others, them)
+	}
+	slices.Sort(ours)
+	slices.Sort(others)
+	for which, at := range map[string]int{"median": count / 2, "worst": count - 1} {
+		r.Logf("%s: %v, client-go %v", which, ours[at], others[at])
+		if ours[at] > others[at]+spread {
+			r.Errorf("the %s recovery takes %v, with client-go %v", which, ours[at], others[at])
+		}
+	}
+	if ours[count-1] >= givenUp {
+		r.Error("there is no recovery")
+	}
+	us, them := r.lists(gadgets), r.lists(theirs)
+	watches, theirWatches := r.count(gadgets, "watch"), r.count(theirs, "watch")
+	r.Logf("%d lists and %d watches, client-go %d and %d", us, watches, them, theirWatches)
+	// An outage right after the start of a watch counts as a watch that is closed at once, after which the
+	// type is listed.
+	if us > them+them/10+count/10 {
+		r.Errorf("%d lists, client-go sends %d", us, them)
+	}
+}
+
+// lists counts the requests for all objects of a type.
+func (r *race) lists(gvr schema.GroupVersionResource) (n int) {
+	for _, request := range r.server.Requests() {
+		verb, uri, _ := strings.Cut(request, " ")
+		if strings.HasPrefix(uri, pathOf(gvr)+"?") && verb != "watch" && !strings.Contains(uri, "limit=1") {
+			n++
+		}
+	}
+	return n
+}
+
+// givenUp is how long a recovery is waited for.
+const givenUp = 10 * time.Minute
+
+// awaitBoth returns how long each takes until an object is there.
+func (r *race) awaitBoth(key string) (ours, others time.Duration) {
+	begun := time.Now()
+	took := map[schema.GroupVersionResource]time.Duration{}
+	for time.Since(begun) < givenUp && len(took) < 2 {
+		for gvr, store := range r.stores {
+			if _, found := took[gvr]; !found && slices.Contains(store.ListKeys(), key) {
+				took[gvr] = time.Since(begun)
+			}
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	for gvr := range r.stores {
+		if _, found := took[gvr]; !found {
+			took[gvr] = givenUp
+		}
+	}
+	return took[gadgets], took[theirs]
+}

@@ -3,6 +3,7 @@ package discovery
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -158,6 +159,22 @@ func (s *typeServer) hangUp() {
 	}
 }
 
+// backup returns a function that puts back the objects and the version that the server has now, as a restore of etcd does.
+func (s *typeServer) backup() (restore func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	version, objects := s.mu.version, map[string]map[string]map[string]any{}
+	for path, named := range s.mu.objects {
+		objects[path] = maps.Clone(named)
+	}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.mu.version, s.mu.objects = version, objects
+		clear(s.mu.history)
+	}
+}
+
 // put stores an object and tells the watchers; remove deletes it.
 func (s *typeServer) put(path string, object map[string]any) { s.change(path, object, "") }
 func (s *typeServer) remove(path, name string)               { s.change(path, nil, name) }
@@ -168,7 +185,11 @@ func (s *typeServer) change(path string, object map[string]any, name string) {
 	s.mu.version++
 	e := watchEvent{Type: "MODIFIED", Object: object}
 	if object == nil {
-		e = watchEvent{Type: "DELETED", Object: s.mu.objects[path][name]}
+		last := maps.Clone(s.mu.objects[path][name])
+		metadata := maps.Clone(last["metadata"].(map[string]any))
+		metadata["resourceVersion"] = strconv.Itoa(s.mu.version)
+		last["metadata"] = metadata
+		e = watchEvent{Type: "DELETED", Object: last}
 		delete(s.mu.objects[path], name)
 	} else {
 		metadata := object["metadata"].(map[string]any)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/queue"
+	"github.com/crdcache/crdcache/internal/requests"
 )
 
 // Defaults of TrackerOptions.
@@ -126,10 +127,11 @@ func (t *Tracker) Run(ctx context.Context) error {
 	t.mu.Unlock()
 
 	var wg sync.WaitGroup
+	restores := requests.NewRestores()
 	// All three end with ctx.
-	wg.Go(func() { runReflector(ctx, t.options.Dynamic, crd.GVR, t.crdStore(), t.crdReports()) })
+	wg.Go(func() { runReflector(ctx, t.options.Dynamic, restores, crd.GVR, t.crdStore(), t.crdReports()) })
 	wg.Go(func() {
-		runReflector(ctx, t.options.Dynamic, apiServiceGVR, t.apiServiceStore(), t.apiServiceReports())
+		runReflector(ctx, t.options.Dynamic, restores, apiServiceGVR, t.apiServiceStore(), t.apiServiceReports())
 	})
 	wg.Go(func() { t.discover(ctx) })
 	wg.Wait()

@@ -81,6 +81,34 @@ func TestTrackerFollowsCRDs(t *testing.T) {
 	}
 }
 
+// TestTrackerOfARestoredServer: a CRD that came after the backup is gone, one that was deleted is there again, and the
+// tracker follows what comes from then on.
+func TestTrackerOfARestoredServer(t *testing.T) {
+	server := newTypeServer(t, sampleGroups()...)
+	server.put(crdPath, crdObjectOf(ws("1")))
+	restore := server.backup()
+	tracker := server.tracker(t, TrackerOptions{})
+	run(t, tracker)
+	l := listen(t, tracker)
+	l.until(syncedText)
+	for _, name := range []string{"as", "bs", "cs"} {
+		server.put(crdPath, crdObjectOf(definition(name, "lost")))
+		l.until("Added " + name + ".example.com lost")
+	}
+	server.remove(crdPath, "ws.example.com")
+	l.until("Removed ws.example.com 1")
+	restore()
+	server.hangUp()
+	restored := l.until("Added ws.example.com 1")
+	for _, name := range []string{"as", "bs", "cs"} {
+		if !slices.Contains(restored, "Removed "+name+".example.com lost") {
+			t.Errorf("%s is still there after %v", name, restored)
+		}
+	}
+	server.put(crdPath, crdObjectOf(definition("ds", "1")))
+	l.until("Added ds.example.com 1")
+}
+
 // TestTrackerBelievesDiscovery: a type whose CRD is deleted is there again when discovery still lists it, once that is no
 // longer expected to be late, without waiting for the poll.
 func TestTrackerBelievesDiscovery(t *testing.T) {

@@ -30,12 +30,21 @@ type watchReports struct {
 	denied func(error)
 }
 
-// runReflector keeps store up to date with a resource until ctx ends.
-func runReflector(ctx context.Context, client dynamic.Interface, gvr schema.GroupVersionResource, store cache.ReflectorStore, reports watchReports) {
+// runReflector keeps store up to date with a resource until ctx ends. It is for resources of the kube-apiserver.
+func runReflector(ctx context.Context, client dynamic.Interface, restores *requests.Restores, gvr schema.GroupVersionResource, store cache.ReflectorStore, reports watchReports) {
 	resource := client.Resource(gvr)
+	continuity := restores.Continuity(requests.VersionCounter(gvr, true), func(ctx context.Context) (string, error) {
+		list, err := resource.List(ctx, metav1.ListOptions{Limit: 1})
+		if err != nil {
+			return "", err
+		}
+		return list.GetResourceVersion(), nil
+	})
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			continuity.Listing(&options)
 			list, err := resource.List(ctx, options)
+			continuity.Failed(err)
 			if err != nil {
 				reports.report(ctx, err, true)
 				return nil, err
@@ -44,15 +53,13 @@ func runReflector(ctx context.Context, client dynamic.Interface, gvr schema.Grou
 			return list, nil
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			w, err := resource.Watch(ctx, options)
+			w, err := watchOn(ctx, resource, continuity, options)
+			continuity.Failed(err)
 			if err != nil {
 				reports.report(ctx, err, false)
 				return nil, interruptible(options, err)
 			}
 			reports.ok()
-			if initialEvents(options) {
-				return requests.NewStream(w, requests.Hooks{Initial: true}), nil
-			}
 			return w, nil
 		},
 	}
@@ -62,6 +69,29 @@ func runReflector(ctx context.Context, client dynamic.Interface, gvr schema.Grou
 	reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, client), nil, store,
 		cache.ReflectorOptions{Name: "crdcache discovery", TypeDescription: gvr.String(), Logger: &logger, Backoff: watchBackoff()})
 	reflector.RunWithContext(klog.NewContext(ctx, logger))
+}
+
+// watchOn opens a watch, unless the server was restored from a backup since the last list.
+func watchOn(ctx context.Context, resource dynamic.ResourceInterface, continuity *requests.Continuity, options metav1.ListOptions) (watch.Interface, error) {
+	if initialEvents(options) {
+		continuity.Listing(&options)
+	} else if err := continuity.Watching(ctx, &options); err != nil {
+		return nil, err
+	}
+	w, err := resource.Watch(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	continuity.Opened(w.Stop)
+	return requests.NewStream(w, requests.Hooks{
+		Initial: initialEvents(options),
+		Failed:  continuity.Failed,
+		Closed: func(bool) error {
+			continuity.EndedByServer()
+			return nil
+		},
+		Ended: continuity.Closed,
+	}), nil
 }
 
 // watchBackoff is how a reflector spaces its requests after failures. client-go's own pauses grow up to a minute, and

@@ -42,7 +42,7 @@ func TestCheckPaths(t *testing.T) {
 		{"..on", ""},
 		{".spec.any.known", ""},
 		{".spec.any.unknown.x[*]", "W301"},
-		{".spec.any", ""},
+		{".spec.any", "E306: .spec.any is a map"},
 		{".spec.raw.spec.x", "W301"},
 		{".spec.on.x", "E303: .x on .spec.on, which is a boolean"},
 		{".spec.count[0]", "E303: [0] on .spec.count, which is a number"},

@@ -182,6 +182,21 @@ func TestJSONOnOneLine(t *testing.T) {
 	}
 }
 
+// TestJSONAsToolsWriteIt: surrogate pairs are characters in JSON, and tools add labels and annotations.
+func TestJSONAsToolsWriteIt(t *testing.T) {
+	text := `{"apiVersion": "crdcache.dev/v1alpha1", "kind": "IndexConfig", "metadata": {"name": "n", "labels": {"app": "x"}, "annotations": {"a\u00e9": "\uD83D\uDE00"}},
+		"spec": {"resources": [{"name": "w", "match": {"group": "example.com", "kind": "Widget"}, "indexes": [
+		{"name": "a", "path": ".a", "missing": {"value": "\ud83d\ude00 \\ud83d\\ude00 \\\ud83d\ude00"}}]}]}}`
+	c, err := indexers.Parse(indexers.Source{Name: "j.json", Data: []byte(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "\U0001f600 \\ud83d\\ude00 \\\U0001f600"
+	if got := indexers.Compile(c.Resources[0]).Keys(map[string]any{})[0]; len(got) != 1 || got[0] != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // FuzzParse proves that no input panics and that all findings are inside the file.
 func FuzzParse(f *testing.F) {
 	for _, pattern := range []string{"testdata/*/*.yaml", "../testdata/indexes/*.yaml"} {

@@ -109,6 +109,14 @@ func (v validator) keyword(schema map[string]any, keyword string, wanted, value 
 	case "required":
 		return !isMap || !slices.ContainsFunc(wanted.([]any), func(name any) bool { return fields[name.(string)] == nil && !has(fields, name.(string)) })
 	case "additionalProperties":
+		if of, ok := wanted.(map[string]any); ok { // of fields with any name
+			for _, one := range fields {
+				if v.problem(of, one, "") != "" {
+					return false
+				}
+			}
+			return true
+		}
 		for name := range fields {
 			if !has(schema["properties"].(map[string]any), name) {
 				return false

@@ -77,7 +77,7 @@ func (p *parser) unquotedKey(open int) error {
 		to++
 	}
 	name := strings.TrimRight(p.src[p.pos:to], " \t\r\n")
-	hint := "write ['" + name + "']"
+	hint := "write ['" + strings.Trim(name, typographicQuotes) + "']"
 	if before := strings.TrimRight(p.src[:open], " \t\r\n"); conditionType(name) || strings.HasSuffix(before, "onditions") {
 		hint = `write [?(@.type=="` + name + `")] for the element of that type, or ['` + name + `'] for a key`
 	}

@@ -242,6 +242,9 @@ func nameByte(c byte) bool {
 	return c > ' ' && c != 0x7f && strings.IndexByte(`.,[]{}()$@'"=!<>&|?*;\`+"`", c) < 0
 }
 
+// typographicQuotes are the quotes that word processors make of plain ones.
+const typographicQuotes = "“”„‘’‚«»"
+
 // lookalike names the character that text begins with, if it came there by a word processor or a web
 // page rather than on purpose.
 func lookalike(text string) string {
@@ -249,7 +252,7 @@ func lookalike(text string) string {
 		return ""
 	}
 	switch r, _ := utf8.DecodeRuneInString(text); {
-	case strings.ContainsRune("“”„‘’‚«»", r):
+	case strings.ContainsRune(typographicQuotes, r):
 		return "the typographic quote " + string(r)
 	case r != utf8.RuneError && !unicode.IsPrint(r): // blanks of other kinds, and what has no width
 		return fmt.Sprintf("the invisible character %U", r)

@@ -262,7 +262,7 @@ func (k *checking) index(index *config.Index, root *crd.Schema) {
 // indexable reports a path that can only end at lists or maps, where only others are of use.
 func (k *checking) indexable(ends []cursor, others string) {
 	for _, e := range ends {
-		if !e.isList() && !e.isMap() {
+		if !e.isList() && !e.isMap() && e.schema.Type != "object" { // an open object is a map, too
 			return
 		}
 	}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
@@ -104,10 +105,25 @@ func (d *decoding) metadata(top fieldMap) {
 	if !ok {
 		return
 	}
+	for _, name := range []string{"labels", "annotations"} {
+		d.texts(meta.get(name), strconv.Quote(name))
+	}
 	if v := meta.get("name"); v != nil {
 		if name, ok := patterned[metaForm](d, "name", v, "the name"); ok {
 			d.config = name
 			d.claim(d.configs, Kind, name, v)
+		}
+	}
+}
+
+// texts checks a map of any names to texts. Their values are not used.
+func (d *decoding) texts(n *yaml.Node, what string) {
+	if n == nil || !d.want(n, yaml.MappingNode, what, "a map of texts", "write name: value") {
+		return
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if value := n.Content[i+1]; value.Kind != yaml.ScalarNode || value.ShortTag() != "!!str" {
+			d.wrong(value, "a value of "+what, "text", "put quotes around it")
 		}
 	}
 }

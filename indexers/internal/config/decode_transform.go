@@ -138,7 +138,7 @@ func (d *decoding) group(n *yaml.Node, re *regexp.Regexp) (int, bool) {
 func (d *decoding) missing(n *yaml.Node, dialect jsonpath.Dialect, within bool) (Missing, []Source) {
 	const hint = "write skip, null, report, {value: X} or {path: X}"
 	switch {
-	case isNull(n) && n.Value != "":
+	case isNull(n) && strings.EqualFold(n.Value, "null"):
 		return Missing{Kind: MissingNull}, nil
 	case isNull(n) || n.Kind == yaml.SequenceNode:
 		d.wrong(n, `"missing"`, "a word or a map", hint)

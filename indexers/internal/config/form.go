@@ -39,7 +39,13 @@ type configForm struct {
 
 type metaForm struct {
 	Name string `json:"name" doc:"A name of your choice, unique among all configs that are loaded together." required:"true" hint:"add metadata: {name: ...}, a name of your choice" pattern:"name"`
+	// Tools such as kustomize add these.
+	Labels      textsForm `json:"labels" doc:"Labels of the config, which mean nothing to crdcache."`
+	Annotations textsForm `json:"annotations" doc:"Annotations of the config, which mean nothing to crdcache."`
 }
+
+// textsForm is a map of any names to texts.
+type textsForm struct{}
 
 type specForm struct {
 	Defaults  defaultsForm   `json:"defaults" doc:"What holds for all resources of the document unless they say otherwise."`

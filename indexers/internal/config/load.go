@@ -3,10 +3,14 @@ package config
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
+	"strconv"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	yaml "go.yaml.in/yaml/v3"
@@ -71,7 +75,7 @@ func (l *Loader) Add(name string, data []byte) {
 		return
 	}
 	documents := 0
-	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	decoder := yaml.NewDecoder(bytes.NewReader(withoutSurrogates(data)))
 	for {
 		var document yaml.Node
 		err := decoder.Decode(&document)
@@ -98,6 +102,26 @@ func withoutMarks(data []byte) []byte {
 	const mark = "\ufeff"
 	data = bytes.TrimPrefix(data, []byte(mark))
 	return bytes.ReplaceAll(data, []byte("\n"+mark), []byte("\n"))
+}
+
+// surrogatePair is how JSON, unlike YAML, writes a character beyond the first 65536. What comes before it are the other
+// escapes, whose backslashes do not begin it.
+var surrogatePair = regexp.MustCompile(`\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|.)`)
+
+// withoutSurrogates writes the surrogate pairs of a JSON document as YAML does.
+func withoutSurrogates(data []byte) []byte {
+	if !bytes.Contains(data, []byte(`\u`)) || !json.Valid(data) {
+		return data
+	}
+	return surrogatePair.ReplaceAllFunc(data, func(escape []byte) []byte {
+		m := surrogatePair.FindSubmatch(escape)
+		if m[1] == nil {
+			return escape
+		}
+		high, _ := strconv.ParseUint(string(m[1]), 16, 16)
+		low, _ := strconv.ParseUint(string(m[2]), 16, 16)
+		return fmt.Appendf(nil, `\U%08x`, utf16.DecodeRune(rune(high), rune(low)))
+	})
 }
 
 // validPrefix gives the number of bytes before the first that is not UTF-8.

@@ -40,6 +40,8 @@ func schemaOfType(t reflect.Type, tag reflect.StructTag) schemaMap {
 	switch t {
 	case reflect.TypeFor[pathForm]():
 		return schemaMap{"oneOf": []any{text, schemaMap{"type": "array", "items": text, "minItems": 1}}}
+	case reflect.TypeFor[textsForm]():
+		return schemaMap{"type": "object", "additionalProperties": schemaMap{"type": "string"}}
 	case reflect.TypeFor[groupForm]():
 		return schemaMap{"type": []any{"integer", "string"}, "minimum": 0, "minLength": 1}
 	case reflect.TypeFor[valueForm]():

@@ -63,7 +63,7 @@ func TestCanonical(t *testing.T) {
 		{sortkey.Quantity, "1Gi", "1073741824"}, {sortkey.Quantity, "100m", "0.1"}, {sortkey.Quantity, "1k", "1000"}, {sortkey.Quantity, "1e3", "1000"}, {sortkey.Quantity, "-500m", "-0.5"},
 		{sortkey.Duration, "90m", "1h30m0s"}, {sortkey.Duration, "1d", "24h0m0s"}, {sortkey.Duration, "-1w2d1.5h", "-217h30m0s"}, {sortkey.Duration, "1y", "8760h0m0s"}, {sortkey.Duration, "+.5d", "12h0m0s"},
 		{sortkey.CIDR, "10.1.2.3/8", "10.0.0.0/8"}, {sortkey.CIDR, "::ffff:10.0.0.0/104", "10.0.0.0/8"}, {sortkey.CIDR, "2001:DB8::1/32", "2001:db8::/32"},
-		{sortkey.Time, "2026-01-01T01:00:00+01:00", "2026-01-01T00:00:00Z"}, {sortkey.Time, "2026-01-01T00:00:00.000Z", "2026-01-01T00:00:00Z"},
+		{sortkey.Time, "2026-01-01T01:00:00+01:00", "2026-01-01T00:00:00Z"}, {sortkey.Time, "2026-01-01T00:00:00.000Z", "2026-01-01T00:00:00Z"}, {sortkey.Time, "2026-01-01", "2026-01-01T00:00:00Z"},
 		{sortkey.IP, "::ffff:10.0.0.1", "10.0.0.1"}, {sortkey.IP, "2001:DB8:0::1", "2001:db8::1"},
 		{sortkey.SemVer, "v1.30", "1.30.0"}, {sortkey.SemVer, "1.2.3+build.7", "1.2.3"}, {sortkey.SemVer, "v2-rc.1", "2.0.0-rc.1"},
 	} {
@@ -82,7 +82,7 @@ func TestRefused(t *testing.T) {
 		sortkey.Duration: {"", "1", "-", "d", "1d1", "1day", "1D", "1d-1h", "1d 2h", "300y", "1..d", "107000d107000d"},
 		sortkey.Date:     {"", "2026-1-31", "2026-02-30", "2026-01-31T00:00:00Z", "20260131", "10000-01-01"},
 		sortkey.CIDR:     {"", "10.0.0.1", "10.0.0.0/33", "10.0/8", "10.0.0.0/-1", "fe80::%eth0/64", "host/8"},
-		sortkey.Time:     {"", "2026-01-01", "now", "2026-13-01T00:00:00Z"},
+		sortkey.Time:     {"", "2026-02-30", "2026-1-1", "now", "2026-13-01T00:00:00Z"},
 		sortkey.IP:       {"", "10.0.0", "10.0.0.0/8", "fe80::1%eth0", "host"},
 		sortkey.SemVer:   {"", "1.2.3.4", "1.02", "v", "1.0.0-", "1.0.0-a..b", "1.0.0-01", "latest", "1.x"},
 	} {

@@ -86,9 +86,13 @@ func decodeDate(key string) (string, bool) {
 	return time.Unix(days*day, 0).UTC().Format(time.DateOnly), true
 }
 
-// encodeTime writes the seconds and, unless there are none, the nanoseconds: a shorter key comes first.
+// encodeTime writes the seconds and, unless there are none, the nanoseconds: a shorter key comes first. A date is its
+// midnight in UTC.
 func encodeTime(text string) (string, bool) {
 	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		t, err = time.Parse(time.DateOnly, text)
+	}
 	if err != nil {
 		return "", false
 	}

@@ -10,9 +10,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/internal/redact"
 	"github.com/crdcache/crdcache/web/internal/feed"
 	"github.com/crdcache/crdcache/web/internal/gate"
-	"github.com/crdcache/crdcache/web/internal/redact"
 )
 
 const (

@@ -75,7 +75,7 @@ func (c *comparison) typeOf(ctx context.Context, gr schema.GroupResource) (typeD
 			b, errB, inB = after()
 		default:
 			if !bytes.Equal(a.JSON, b.JSON) {
-				changed, err := differing(a, b, without)
+				changed, err := differing(gr, a, b, without)
 				if err != nil {
 					return d, fmt.Errorf("%s %s: %w", gr, a.Key, err)
 				}
@@ -108,9 +108,19 @@ func (c *comparison) records(f *snapshot.File, gr schema.GroupResource) iter.Seq
 	}
 }
 
-// without is what is not compared of a type: what was asked for, and what one of the snapshots was saved without.
+// heartbeats are fields that a client writes every few seconds or minutes only to show that it is alive.
+var heartbeats = map[schema.GroupResource]string{
+	{Group: "coordination.k8s.io", Resource: "leases"}: ".spec.renewTime",
+	{Resource: "nodes"}: ".status.conditions[*].lastHeartbeatTime",
+}
+
+// without returns the fields of a type that are not compared: heartbeats, the fields that the user ignores, and the
+// fields that were redacted in one of the snapshots.
 func (c *comparison) without(gr schema.GroupResource) omission {
 	without := omissionOf(c.ignored)
+	if path := heartbeats[gr]; path != "" {
+		without.prune.Paths = append(without.prune.Paths, path)
+	}
 	for _, redacted := range slices.Concat(c.before.Contents().Redacted, c.after.Contents().Redacted) {
 		if slices.Contains(redacted.Resources, gr.String()) {
 			without.prune.Paths = append(without.prune.Paths, redacted.Paths...)
@@ -118,9 +128,6 @@ func (c *comparison) without(gr schema.GroupResource) omission {
 	}
 	return without
 }
-
-// managedFields is the name of the part of objects that says who wrote which field.
-const managedFields = "managedFields"
 
 // omission is what is left out of objects before they are compared.
 type omission struct {
@@ -136,13 +143,12 @@ var identity = map[string][]string{
 	".metadata.uid": {"metadata", "uid"}, ".metadata.resourceVersion": {"metadata", "resourceVersion"},
 }
 
-// omissionOf leaves out fields that are named by a path, or are well known.
+// omissionOf leaves out managedFields, which change with every write, and the fields that the user ignores.
 func omissionOf(ignored []string) omission {
 	var o omission
+	o.prune.Presets = []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}
 	for _, one := range ignored {
 		switch {
-		case one == managedFields:
-			o.prune.Presets = append(o.prune.Presets, dynamicinformer.PruneManagedFields)
 		case one == "status":
 			o.prune.Paths = append(o.prune.Paths, ".status")
 		case identity[one] != nil:
@@ -166,7 +172,7 @@ func (o omission) apply(object *unstructured.Unstructured) error {
 }
 
 // differing compares two states of an object field by field.
-func differing(a, b snapshot.Record, without omission) (objectDifference, error) {
+func differing(of schema.GroupResource, a, b snapshot.Record, without omission) (objectDifference, error) {
 	before, err := decodedWithout(a, without)
 	if err != nil {
 		return objectDifference{}, err
@@ -175,7 +181,7 @@ func differing(a, b snapshot.Record, without omission) (objectDifference, error)
 	if err != nil {
 		return objectDifference{}, err
 	}
-	d := objectDifference{Key: strings.Clone(a.Key), changes: print.Compare(before, after)}
+	d := objectDifference{Key: strings.Clone(a.Key), changes: print.Compare(of, before, after)}
 	for _, change := range d.changes {
 		field := fieldChange{Path: change.Path}
 		if change.HasOld {

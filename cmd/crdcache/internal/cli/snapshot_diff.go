@@ -35,11 +35,12 @@ func newSnapshotDiff(streams genericiooptions.IOStreams) *cobra.Command {
 			"'live' in the place of the second file, between a snapshot and the cluster. Without types all are compared that\n" +
 			"both have; those that one of them does not have are told. What was redacted in one is not compared, and if one has the\n" +
 			"objects of a namespace alone, or --namespace names one, only those are, and all that are in no namespace.\n\n" +
-			"Fields that change with every write are passed over: resource version, generation and what kubectl applied last.\n" +
-			"--ignore leaves out more: status, managedFields, or a path.\n\n" +
+			"Fields that change with every write are not compared: resource version, generation, managedFields, the annotation\n" +
+			"of kubectl apply, and the heartbeats of Leases and Nodes. --ignore leaves out more: status, or a path. Events are\n" +
+			"compared only if they are named. The values of Secrets are printed as marks, which show that they differ.\n\n" +
 			"The exit code is that of diff: 0 without differences, 1 with some, more than 1 when something is wrong.",
 		Example: "  crdcache snapshot diff before.snapshot after.snapshot\n" +
-			"  crdcache snapshot diff before.snapshot live certificates --ignore status,managedFields",
+			"  crdcache snapshot diff before.snapshot live certificates --ignore status",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {
 				return exit.Usagef("name two files, or one and '%s', as in '%s before.snapshot %[1]s'", livePath, cmd.CommandPath())
@@ -51,12 +52,12 @@ func newSnapshotDiff(streams genericiooptions.IOStreams) *cobra.Command {
 	set := cmd.Flags()
 	f.target.Add(set)
 	set.StringVarP(&f.output, "output", "o", formatText, "Output format: text, json or yaml.")
-	set.StringSliceVar(&f.ignore, "ignore", nil, "Leave out these fields: status, managedFields, or paths, as in .metadata.uid or '.metadata.annotations[\"example.com/seen\"]'. May be repeated.")
+	set.StringSliceVar(&f.ignore, "ignore", nil, "Leave out these fields: status, or paths, as in .metadata.uid or '.metadata.annotations[\"example.com/seen\"]'. May be repeated.")
 	f.color.Add(set)
 	f.target.Complete(cmd)
 	print.CompleteWords(cmd, "output", snapshotDiffFormats)
 	print.CompleteWords(cmd, "color", []string{"auto", "always", "never"})
-	print.CompleteWords(cmd, "ignore", []string{"status", managedFields})
+	print.CompleteWords(cmd, "ignore", []string{"status"})
 	types := f.target.CompleteTypes(true, nil)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		switch len(args) {
@@ -101,8 +102,8 @@ func (f *snapshotDiffFlags) toOptions(cmd *cobra.Command, args []string, streams
 		return nil, err
 	}
 	for _, one := range f.ignore {
-		if one != "status" && one != managedFields && !strings.HasPrefix(one, ".") {
-			return nil, exit.Usagef("--ignore takes status, managedFields or a path, as in .spec.replicas; got %q", one)
+		if one != "status" && !strings.HasPrefix(one, ".") {
+			return nil, exit.Usagef("--ignore takes status or a path, as in .spec.replicas; got %q", one)
 		}
 	}
 	if err := omissionOf(f.ignore).prune.Validate(); err != nil {

@@ -8,21 +8,21 @@ import (
 )
 
 // print prints what differs.
-func (o *snapshotDiffOptions) print(all snapshotDifference) (err error) {
+func (o *snapshotDiffOptions) print(all snapshotDifference) error {
 	text, err := structured(o.format, all)
 	if err != nil {
 		return err
 	}
-	if text == nil {
-		text = []byte(all.text(o.color))
-		for _, m := range all.NotCompared {
-			if !m.failed {
-				o.warn(fmt.Sprintf("%s is not compared: %s", m.Type, print.Line(m.Message)))
-			}
+	if text != nil {
+		_, err = o.Out.Write(text)
+		return err
+	}
+	for _, m := range all.NotCompared {
+		if !m.failed {
+			o.warn(fmt.Sprintf("%s is not compared: %s", m.Type, print.Line(m.Message)))
 		}
 	}
-	_, err = o.Out.Write(text)
-	return err
+	return print.WriteControl(o.Out, all.text(o.color))
 }
 
 // text is for people: nothing without differences, as with diff.

@@ -104,6 +104,9 @@ func (o *snapshotDiffOptions) checkNamespace(c *comparison) error {
 	return nil
 }
 
+// events expire after an hour and are no part of the state of a cluster. Two groups serve them.
+var events = map[schema.GroupResource]bool{{Resource: "events"}: true, {Group: "events.k8s.io", Resource: "events"}: true}
+
 // plan says which types are compared, and which cannot be.
 func (o *snapshotDiffOptions) plan(c *comparison) (types []schema.GroupResource, missing []notCompared, err error) {
 	wanted, err := o.wanted(c)
@@ -111,7 +114,7 @@ func (o *snapshotDiffOptions) plan(c *comparison) (types []schema.GroupResource,
 		return nil, nil, err
 	}
 	for _, gr := range savedTypes(c.before, c.after) {
-		if wanted != nil && !wanted[gr] {
+		if wanted != nil && !wanted[gr] || wanted == nil && events[gr] {
 			continue
 		}
 		lacking := false

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -156,4 +157,21 @@ func await(t *testing.T, terminal *tty.Terminal, enough func(output string) bool
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	return terminal.Await(ctx, enough)
+}
+
+// TestSnapshotDiffColors: on a terminal differences are coloured, and keys of objects cannot steer it.
+func TestSnapshotDiffColors(t *testing.T) {
+	t.Setenv("NO_COLOR", "")
+	save := func(color string) string {
+		file := filepath.Join(t.TempDir(), "a.snapshot")
+		from := write(t, "a.yaml", "{apiVersion: example.com/v1, kind: Gizmo, metadata: {name: a, namespace: web}, spec: {color: "+color+"}}")
+		crdcache(t, "snapshot", "save", file, "gizmos", "--quiet", "--from", from).expect(t, exit.OK, "")
+		return file
+	}
+	terminal := newTerminal(t, 80)
+	code := cli.Main(t.Context(), []string{"crdcache", "snapshot", "diff", save("red"), save(`"a\u001b[2Jb"`)}, nil, terminal.File, terminal.File)
+	output := terminal.Close()
+	if code != exit.Failed || !strings.Contains(output, "\x1b[33m~ web/a\x1b[0m") || strings.Contains(output, "\x1b[2J") || strings.Contains(output, "\uFFFD[33m") {
+		t.Errorf("exit code %d, %q", code, output)
+	}
 }

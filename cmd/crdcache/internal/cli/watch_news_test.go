@@ -5,7 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 // managed is what the server keeps of who wrote what.
@@ -70,4 +74,25 @@ func TestWatchProposesToWait(t *testing.T) {
 	if r := crdcache(t, "watch", "gizmos", "-o", "name", "--timestamps", "-s", server.URL); r.code != exit.Usage {
 		t.Errorf("exit code %d", r.code)
 	}
+}
+
+// TestWatchDiffOfSecrets: the values of Secrets are printed as marks.
+func TestWatchDiffOfSecrets(t *testing.T) {
+	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	server := apitest.New(t, apitest.Type{GVR: secrets, Kind: "Secret", Singular: "secret", Namespaced: true})
+	secret := func(password string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "a", "namespace": "web"},
+			"data": map[string]any{"password": password},
+		}}
+	}
+	server.Create(t, secrets, secret("aHVudGVyMg=="))
+	lines := watchGizmos(t, "secrets", "-A", "--diff", "--no-headers", "-s", server.URL)
+	lines.next()
+	server.Update(t, secrets, secret("Y29ycmVjdA=="))
+	lines.next()
+	if got := lines.next(); !strings.HasPrefix(got, `~ .data.password: "redacted-`) || strings.Count(got, "redacted-") != 2 {
+		t.Errorf("the difference is %q", got)
+	}
+	lines.interrupt()
 }

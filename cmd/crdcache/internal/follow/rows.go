@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
@@ -19,6 +20,7 @@ import (
 // remembers the widths of the columns from row to row.
 type rows struct {
 	screen *screen
+	of     schema.GroupResource
 	// rows, and the heads of their columns, are known once there is an object.
 	rows    func() (print.Rows, []metav1.TableColumnDefinition)
 	style   printers.PrintOptions
@@ -36,7 +38,7 @@ type rows struct {
 // newRows returns the printer of a type; several says that the command may print more types than this one.
 func (o Options) newRows(s *screen, r discovery.Resource, several bool) *rows {
 	style := o.Style.Table(r, o.Target.Namespace, several)
-	p := &rows{screen: s, options: o, style: style, table: printers.NewTablePrinter(style)}
+	p := &rows{screen: s, of: r.GVR.GroupResource(), options: o, style: style, table: printers.NewTablePrinter(style)}
 	p.columns = printers.GetNewTabWriter(&p.text)
 	return p
 }
@@ -94,7 +96,7 @@ func (p *rows) below(e event) string {
 	if !p.options.Diff || e.Old == nil || e.Gone {
 		return ""
 	}
-	text := print.ChangesText(print.Compare(e.Old.Object, e.Object.Object), p.options.Color)
+	text := print.ChangesText(print.Compare(p.of, e.Old.Object, e.Object.Object), p.options.Color)
 	if left(e) {
 		return "  still exists, but left the query:\n" + text
 	}

@@ -6,6 +6,10 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/internal/redact"
 )
 
 // Change is a field that differs: Old is missing for one that is new, New for one that is gone.
@@ -15,8 +19,13 @@ type Change struct {
 	HasOld, HasNew bool
 }
 
-// Compare lists what differs between two objects, in the order of the paths.
-func Compare(before, after map[string]any) []Change {
+// redactor marks the values of Secrets. The marks of a process show which values differ, and not the values.
+var redactor = redact.New(false)
+
+// Compare lists the differing fields of two states of an object of a type, in the order of the paths. The values of
+// Secrets are redacted.
+func Compare(of schema.GroupResource, before, after map[string]any) []Change {
+	before, after = redactor.Pair(of, before, after)
 	var d differ
 	d.maps("", before, after)
 	return d.changes

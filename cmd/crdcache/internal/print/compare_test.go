@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // TestCompare: changes are told field by field, in lists by name where elements have one.
@@ -36,10 +37,10 @@ func TestCompare(t *testing.T) {
 		`  - .status.conditions[type=Old]: {"status":"True","type":"Old"}`,
 		`  ~ .status.conditions[type=Ready].status: "False" → "True"`,
 	}
-	if diff := cmp.Diff(want, diffLines(ChangesText(Compare(before, after), false))); diff != "" {
+	if diff := cmp.Diff(want, diffLines(ChangesText(Compare(schema.GroupResource{}, before, after), false))); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
-	if same := Compare(before, before); len(same) > 0 {
+	if same := Compare(schema.GroupResource{}, before, before); len(same) > 0 {
 		t.Errorf("an object differs from itself: %v", same)
 	}
 	if text := ChangesText(nil, false); text != "  nothing but what changes with every write\n" {
@@ -83,7 +84,7 @@ func TestText(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			changes := Compare(map[string]any{"x": tt.before}, map[string]any{"x": tt.after})
+			changes := Compare(schema.GroupResource{}, map[string]any{"x": tt.before}, map[string]any{"x": tt.after})
 			if diff := cmp.Diff(tt.want, diffLines(ChangesText(changes, false))); diff != "" {
 				t.Errorf("changes (-want +got):\n%s", diff)
 			}
@@ -94,7 +95,7 @@ func TestText(t *testing.T) {
 // TestManyLines: a text of thousands of lines does not fill the screen.
 func TestManyLines(t *testing.T) {
 	t.Setenv("LC_ALL", "C.UTF-8")
-	text := ChangesText(Compare(map[string]any{"x": strings.Repeat("a\n", 5000)}, map[string]any{"x": strings.Repeat("b\n", 6000)}), false)
+	text := ChangesText(Compare(schema.GroupResource{}, map[string]any{"x": strings.Repeat("a\n", 5000)}, map[string]any{"x": strings.Repeat("b\n", 6000)}), false)
 	if got := diffLines(text); len(got) != 2+2*(maxLines+1) || got[len(got)-1] != "      + … and 5980 more lines" {
 		t.Errorf("there are %d lines, the last %q", len(got), got[len(got)-1])
 	}
@@ -109,7 +110,7 @@ func TestColors(t *testing.T) {
 		"\x1b[31m  - .a: 1\x1b[0m", "\x1b[33m  ~ .b: 1 → 2\x1b[0m", "\x1b[32m  + .c: 2\x1b[0m",
 		"\x1b[33m  ~ .d:\x1b[0m", "      @ line 2", "\x1b[31m      - y\x1b[0m", "\x1b[32m      + z\x1b[0m",
 	}
-	if diff := cmp.Diff(want, diffLines(ChangesText(Compare(before, after), true))); diff != "" {
+	if diff := cmp.Diff(want, diffLines(ChangesText(Compare(schema.GroupResource{}, before, after), true))); diff != "" {
 		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 }
@@ -120,7 +121,7 @@ func TestHostileChange(t *testing.T) {
 		"long": strings.Repeat("x", 1<<20), "lines": "\x1b[2J\n\x1b]0;x\x07\n\u009b\r", "key": map[string]any{"\x1b[2J\n": strings.Repeat("\x1b", 200)},
 	} {
 		before := map[string]any{"spec\x1b[2J": "\x1b]0;x\x07\u009b\na"}
-		text := ChangesText(Compare(before, map[string]any{"spec\x1b[2J": after}), false)
+		text := ChangesText(Compare(schema.GroupResource{}, before, map[string]any{"spec\x1b[2J": after}), false)
 		if strings.ContainsAny(text, "\x1b\x07\u009b\r") || len(text) > 2000 {
 			t.Errorf("%s: the text is %.300q", name, text)
 		}

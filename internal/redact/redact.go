@@ -42,8 +42,27 @@ func (r *Redactor) Object(gr schema.GroupResource, object map[string]any) map[st
 	if !r.Hides(gr) {
 		return object
 	}
+	return r.redacted(uidOf(object), object)
+}
+
+// Pair redacts two states of an object. Equal values have equal marks, even if the object was created anew in between.
+func (r *Redactor) Pair(gr schema.GroupResource, before, after map[string]any) (_, _ map[string]any) {
+	if !r.Hides(gr) {
+		return before, after
+	}
+	uid := uidOf(before)
+	return r.redacted(uid, before), r.redacted(uid, after)
+}
+
+func uidOf(object map[string]any) string {
 	metadata, _ := object["metadata"].(map[string]any)
 	uid, _ := metadata["uid"].(string)
+	return uid
+}
+
+// redacted returns a copy of an object whose confidential values are marks that are keyed by uid.
+func (r *Redactor) redacted(uid string, object map[string]any) map[string]any {
+	metadata, _ := object["metadata"].(map[string]any)
 	shown := make(map[string]any, len(object))
 	for name, value := range object {
 		switch {

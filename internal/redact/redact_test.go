@@ -63,3 +63,12 @@ func TestOthersAreShown(t *testing.T) {
 		t.Error("another group's type was redacted")
 	}
 }
+
+// TestPair: the marks of two states differ where the values differ, even if the Secret was created anew.
+func TestPair(t *testing.T) {
+	before, after := New(false).Pair(secrets, secret("1", "aHVudGVyMg"), secret("2", "Y29ycmVjdA"))
+	data := func(object map[string]any, key string) any { return object["data"].(map[string]any)[key] }
+	if data(before, "p") == data(after, "p") || data(before, "q") != data(after, "q") || data(after, "p") == "Y29ycmVjdA" {
+		t.Errorf("the pair is %v and %v", before["data"], after["data"])
+	}
+}

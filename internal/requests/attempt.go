@@ -88,7 +88,8 @@ func newAttempt(ctx context.Context, patience time.Duration, throttled func()) (
 func (a *attempt) sent() {
 	a.last = time.Now()
 	if a.timer == nil {
-		a.timer = time.AfterFunc(a.patience, func() { a.cancel(errNoAnswer) }) // stopped by answered or end
+		cancel := a.cancel                                                   // not a: the runtime keeps a stopped timer for a while, and what its function refers to
+		a.timer = time.AfterFunc(a.patience, func() { cancel(errNoAnswer) }) // stopped by answered or end
 		return
 	}
 	a.timer.Reset(a.patience)

@@ -11,8 +11,8 @@ import (
 
 // About is what a file says of where it comes from. All of it is optional.
 type About struct {
-	// Created is when saving began. Default: now.
-	Created time.Time `json:"created"`
+	// Created is when saving began; zero in a snapshot of manifests. A Writer sets it by default.
+	Created time.Time `json:"created,omitzero"`
 	// Tool is the program that wrote the file, with its version.
 	Tool string `json:"tool,omitempty"`
 	// Server is the cluster.

@@ -209,8 +209,11 @@ func walk(ctx context.Context, path string, flat bool, add func(string, fs.FileI
 		case !isManifest(at):
 			return nil
 		}
-		// The target of a link counts; a link to nothing does not.
-		if info, err := os.Stat(at); err == nil && info.Mode().IsRegular() {
+		info, err := os.Stat(at)
+		if err != nil && entry.Type() == fs.ModeSymlink {
+			info, err = entry.Info() // Read reports the broken link
+		}
+		if err == nil && (info.Mode().IsRegular() || info.Mode().Type() == fs.ModeSymlink) {
 			add(at, info)
 		}
 		return nil

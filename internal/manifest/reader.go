@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"os"
 	"slices"
 )
 
@@ -28,6 +29,7 @@ func NewReader(report func(*Problem)) *Reader {
 var (
 	// errNothing is told of files that are named: they are meant to have something.
 	errNothing = errors.New("there is nothing in it")
+	errLink    = errors.New("the symbolic link is broken: its target does not exist")
 	errGone    = errors.New("it was removed before it could be read")
 )
 
@@ -36,7 +38,11 @@ var (
 func (r *Reader) Read(ctx context.Context, f *File, stdin io.Reader, take func(Entry)) error {
 	in, err := f.Open(ctx, stdin)
 	if errors.Is(err, fs.ErrNotExist) && !f.Named {
-		r.Problem(f, Place{}, true, errGone)
+		if info, err := os.Lstat(f.Path); err == nil && info.Mode().Type() == fs.ModeSymlink {
+			r.Problem(f, Place{}, false, errLink)
+		} else {
+			r.Problem(f, Place{}, true, errGone)
+		}
 		return nil
 	}
 	if err != nil {

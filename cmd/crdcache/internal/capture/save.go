@@ -32,7 +32,9 @@ type Saver struct {
 	Writer *snapshot.Writer
 	// Known are all types of the server, and Types those whose objects are saved, beside the definitions of types.
 	Known, Types []discovery.Resource
-	Redactor     Redactor
+	// OneByOne reads one type after another, so that equal content makes equal files.
+	OneByOne bool
+	Redactor Redactor
 	// Warn is told what is not as it should be, and no failure.
 	Warn func(text string)
 
@@ -78,6 +80,9 @@ func (s *Saver) Save(ctx context.Context) (failed bool, err error) {
 		types = types[1:]
 	}
 	slots := make(chan struct{}, parallel)
+	if s.OneByOne {
+		slots = make(chan struct{}, 1)
+	}
 	var saving sync.WaitGroup
 	for _, of := range types {
 		slots <- struct{}{}

@@ -101,7 +101,9 @@ func (r snapshotRecord) text() string {
 			fmt.Fprintf(&b, "%-10s %s\n", name+":", print.Printable(value))
 		}
 	}
-	line("Saved", r.Created.Format(time.RFC3339))
+	if !r.Created.IsZero() {
+		line("Saved", r.Created.Format(time.RFC3339))
+	}
 	line("By", r.Tool)
 	line("Server", r.serverText())
 	line("Namespace", r.Namespace)

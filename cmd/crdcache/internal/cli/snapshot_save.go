@@ -9,6 +9,7 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/capture"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 )
 
@@ -96,6 +97,9 @@ func (f *snapshotSaveFlags) toOptions(cmd *cobra.Command, args []string, streams
 	}
 	if err := replaceable(o.path); err != nil {
 		return nil, err
+	}
+	if o.path == stdoutPath && print.IsTerminal(streams.Out) {
+		return nil, exit.Usagef("a snapshot is binary and is not written to a terminal: name a file, or redirect the output")
 	}
 	if o.target, err = f.target.Target(cmd.Context(), o.IOStreams); err != nil {
 		return nil, err

@@ -61,6 +61,9 @@ func (o *snapshotSaveOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer saver.Writer.Abort()
+	if saver.OneByOne = o.target.Offline(); saver.OneByOne {
+		saver.Writer.SetAbout(func(about *snapshot.About) { about.Created = o.target.Taken() })
+	}
 	done := o.target.Progress(saver.Progress)
 	failed, err := saver.Save(ctx)
 	done()

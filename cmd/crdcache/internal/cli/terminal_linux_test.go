@@ -175,3 +175,13 @@ func TestSnapshotDiffColors(t *testing.T) {
 		t.Errorf("exit code %d, %q", code, output)
 	}
 }
+
+// TestSnapshotToTerminal: a snapshot, which is binary, is not written to a terminal.
+func TestSnapshotToTerminal(t *testing.T) {
+	from := write(t, "a.yaml", evalObjects)
+	terminal := newTerminal(t, 200)
+	code := cli.Main(t.Context(), []string{"crdcache", "snapshot", "save", "-", "--all", "--from", from}, nil, terminal.File, terminal.File)
+	if output := terminal.Close(); code != exit.Usage || !strings.HasPrefix(output, "error: a snapshot is binary") {
+		t.Errorf("exit code %d, %q", code, output)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -67,7 +68,9 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 		s.serve(file)
 		return s, nil
 	}
-	s := &Source{options: options, storage: readapi.NewStorage(readapi.StorageOptions{Compress: true, OnlyApplied: true})}
+	// The clock stands still, so that equal files have equal objects.
+	now := func() time.Time { return time.Unix(0, 0) }
+	s := &Source{options: options, storage: readapi.NewStorage(readapi.StorageOptions{Compress: true, OnlyApplied: true, Now: now})}
 	s.handler = readapi.NewHandler(s.storage, readapi.HandlerOptions{WriteTimeout: -1})
 	s.turn.Lock()
 	defer s.turn.Unlock()

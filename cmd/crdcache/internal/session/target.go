@@ -88,12 +88,23 @@ func (t *Target) warnAs(out io.Writer) {
 // Offline reports whether files take the place of a cluster.
 func (t *Target) Offline() bool { return t.source != nil }
 
+// Taken returns when the served snapshot was saved. It is zero for manifests, which have no time.
+func (t *Target) Taken() time.Time {
+	if file := t.source.Snapshot(); file != nil {
+		return file.Contents().Created
+	}
+	return time.Time{}
+}
+
 // FilesNotice says which files are read, and of when what they have is.
 func (t *Target) FilesNotice() string {
 	paths := strings.Join(t.paths, ", ")
 	if file := t.source.Snapshot(); file != nil {
 		about := file.Contents()
-		text := fmt.Sprintf("The snapshot %s, which was taken on %s", paths, about.Created.Format(time.RFC1123))
+		text := "The snapshot " + paths
+		if !about.Created.IsZero() {
+			text += ", which was taken on " + about.Created.Format(time.RFC1123)
+		}
 		if about.Server.Host != "" {
 			text += " of " + about.Server.Host
 		}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -67,7 +68,11 @@ func validating(httpClient *http.Client, options Options) *http.Client {
 func (t *transport) server() string { return t.rest.Get().AbsPath("/").URL().String() }
 
 // statusCodecs decodes the Status objects of failed requests; documents are read raw.
-var statusCodecs = serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
+var statusCodecs = func() runtime.NegotiatedSerializer {
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	return serializer.NewCodecFactory(scheme).WithoutConversion()
+}()
 
 // reply is a successful answer.
 type reply struct {
@@ -84,10 +89,14 @@ var errNotModified = errors.New("not modified")
 func (t *transport) get(ctx context.Context, path, accept, etag string) (reply, error) {
 	x := &exchange{ifNoneMatch: etag}
 	var contentType string
-	body, err := t.rest.Get().AbsPath(path).SetHeader("Accept", accept).
-		Do(context.WithValue(ctx, exchangeKey{}, x)).ContentType(&contentType).Raw()
+	result := t.rest.Get().AbsPath(path).SetHeader("Accept", accept).
+		Do(context.WithValue(ctx, exchangeKey{}, x)).ContentType(&contentType)
 	if x.notModified {
 		return reply{}, errNotModified
+	}
+	body, err := result.Raw()
+	if err != nil {
+		err = result.Error() // unlike Raw, it decodes the message of the server
 	}
 	if err != nil {
 		return reply{}, fmt.Errorf("get %s: %w", path, err)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -89,6 +90,21 @@ func TestTimeoutBoundsDiscovery(t *testing.T) {
 	want := "error: not synced: the API server at " + server.URL + " did not tell within 50ms which types it has\n"
 	if diff := cmp.Diff(want, errOut); diff != "" {
 		t.Errorf("stderr (-want +got):\n%s", diff)
+	}
+}
+
+// TestAnonymous: the message of a server that refuses discovery reaches the user.
+func TestAnonymous(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","reason":"Forbidden","code":403,
+			"message":"forbidden: User \"system:anonymous\" cannot get path \"%s\""}`, r.URL.Path)
+	}))
+	defer server.Close()
+	code, _, errOut := run(t, "dump", "widgets", "-s", server.URL)
+	if code != exit.Forbidden || !strings.Contains(errOut, `User "system:anonymous" cannot get path "/api"`) || strings.Contains(errOut, "unknown") {
+		t.Errorf("exit code %d, stderr %q", code, errOut)
 	}
 }
 

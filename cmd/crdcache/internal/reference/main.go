@@ -5,8 +5,11 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 )
@@ -18,6 +21,15 @@ func main() {
 	if err := run(*page, *man); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
+	}
+}
+
+// escape keeps the text of commands from being read as HTML tags, which man pages lose.
+func escape(cmd *cobra.Command) {
+	cmd.Long = strings.ReplaceAll(cmd.Long, "<", "\\<")
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = strings.ReplaceAll(f.Usage, "<", "\\<") })
+	for _, sub := range cmd.Commands() {
+		escape(sub)
 	}
 }
 
@@ -35,6 +47,7 @@ func run(page, man string) error {
 	}
 	root := cli.Command()
 	root.DisableAutoGenTag = true
+	escape(root)
 	// The date of the pages is that of SOURCE_DATE_EPOCH, if it is set.
 	return doc.GenManTree(root, &doc.GenManHeader{Title: "CRDCACHE", Section: "1", Source: "crdcache", Manual: "crdcache"}, man)
 }

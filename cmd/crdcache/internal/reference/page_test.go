@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -36,5 +37,20 @@ func TestEveryVerb(t *testing.T) {
 		if !strings.Contains(page, "\n## "+cmd.Name()+"\n") {
 			t.Errorf("%s is missing in the page", cmd.Name())
 		}
+	}
+}
+
+// TestManPages: man pages keep text that looks like an HTML tag.
+func TestManPages(t *testing.T) {
+	dir := t.TempDir()
+	if err := run("", dir); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "crdcache-query.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(page, []byte("expiry<now+14d")) {
+		t.Error("the man page of query lacks expiry<now+14d")
 	}
 }

@@ -133,7 +133,8 @@ func (f *Faults) Bookmark(resourceVersion string) {
 	f.each(func(s *stream) { s.inject(part{text: frame("BOOKMARK", object)}) })
 }
 
-// Requests counts the requests of a verb: list (or get), watch, watch-list or write.
+// Requests returns the number of requests of a verb: list (or get), check (a list of one object), watch, watch-list or
+// write.
 func (f *Faults) Requests(verb string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -218,6 +219,8 @@ func verbOf(r *http.Request) string {
 	switch {
 	case r.Method != http.MethodGet:
 		return "write"
+	case query.Get("watch") == "" && query.Get("limit") == "1":
+		return "check" // of the server's resource version, after an outage
 	case query.Get("watch") == "":
 		return "list"
 	case query.Get("sendInitialEvents") == "true":

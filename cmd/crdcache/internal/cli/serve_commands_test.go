@@ -155,19 +155,6 @@ func TestServerThatIsSuspended(t *testing.T) {
 	}
 }
 
-// TestServersIndexIsNoBuiltinOrder: an index of the server that is called as an order of all types does not take its place for
-// who has not named the config.
-func TestServersIndexIsNoBuiltinOrder(t *testing.T) {
-	shortRuntimeDir(t)
-	server := newShop(t)
-	config := write(t, "c.yaml", strings.Replace(gizmoIndexes, "name: size", "name: name", 1))
-	serve(t, io.Discard, "gz", "--config", config, "-s", server.URL)
-	awaitServer(t, server.URL, 1)
-	args := []string{"query", "gz", "-A", "--sort-by", "name", "--keys-only", "-s", server.URL}
-	crdcache(t, args...).expect(t, exit.OK, "web/a\nweb/b\ndb/c\ndb/d\n")
-	crdcache(t, append(args, "--config", config)...).expect(t, exit.OK, "db/d\nweb/b\nweb/a\ndb/c\n")
-}
-
 // TestServeEndsWatches: a watch through a server that has lost the cluster is not left without news: it is sent there, and says
 // what is the matter.
 func TestServeEndsWatches(t *testing.T) {

@@ -188,16 +188,3 @@ func object(gvr schema.GroupVersionResource, name, value string) *unstructured.U
 	o.SetLabels(map[string]string{"value": value})
 	return o
 }
-
-// served is how many requests the cache has answered.
-func (a *answers) served() int {
-	a.Lock()
-	defer a.Unlock()
-	n := 0
-	for kind, count := range a.by {
-		if strings.HasPrefix(kind, "200 cache ") {
-			n += count
-		}
-	}
-	return n
-}

@@ -90,6 +90,16 @@ func (j *journal) expect(want ...string) {
 	}
 }
 
+// rest returns the events after those expected before, in the order of their text.
+func (j *journal) rest() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	rest := slices.Clone(j.mu.events[j.read:])
+	j.read = len(j.mu.events)
+	slices.Sort(rest)
+	return rest
+}
+
 func diff(t *testing.T, what string, want, got any) {
 	t.Helper()
 	if d := cmp.Diff(want, got); d != "" {

@@ -15,6 +15,8 @@ type controlPlane interface {
 	// killEtcd ends etcd at once; it stays away until restartEtcd.
 	killEtcd(ctx context.Context) error
 	restartEtcd(ctx context.Context) error
+	// etcdData is the folder with the data of etcd.
+	etcdData() string
 	// compact discards etcd's history.
 	compact(ctx context.Context) error
 	stop() error

@@ -237,6 +237,8 @@ func (p *envtestPlane) writeKubeconfig() error {
 const compactKey = "compact_rev_key"
 
 // compact speaks to etcd's JSON gateway, so that no etcd client is needed.
+func (p *envtestPlane) etcdData() string { return p.etcd.DataDir }
+
 func (p *envtestPlane) compact(ctx context.Context) error {
 	key := base64.StdEncoding.EncodeToString([]byte(compactKey))
 	var answer struct {

@@ -70,6 +70,8 @@ func (s *sandbox) killEtcd(ctx context.Context) error { return s.run(ctx, "kill"
 
 func (s *sandbox) restartEtcd(ctx context.Context) error { return s.run(ctx, "restart", "etcd") }
 
+func (s *sandbox) etcdData() string { return filepath.Join(s.dir, "etcd") }
+
 func (s *sandbox) compact(ctx context.Context) error { return s.run(ctx, "compact") }
 
 func (s *sandbox) apiServerPID(ctx context.Context) (int, error) {

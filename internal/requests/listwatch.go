@@ -90,7 +90,6 @@ func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 	verb := VerbListMore
 	if options.Continue == "" {
 		verb = VerbList
-		l.continuity.Listing(&options)
 		if err := l.pacer.awaitList(ctx); err != nil {
 			return nil, err
 		}
@@ -100,6 +99,7 @@ func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 		return nil, err
 	}
 	if verb == VerbList {
+		l.continuity.Listing(&options)
 		l.began = time.Now()
 	}
 	l.reports.RequestStarted(verb)
@@ -208,7 +208,6 @@ func (l *listWatch) watchList(ctx context.Context, options metav1.ListOptions) (
 	}
 	l.tweak(&options)
 	asking := l.selection.ask(&options)
-	l.continuity.Listing(&options)
 	if err := l.pacer.awaitRound(ctx); err != nil {
 		return nil, err
 	}
@@ -216,6 +215,7 @@ func (l *listWatch) watchList(ctx context.Context, options metav1.ListOptions) (
 	if err != nil {
 		return nil, err
 	}
+	l.continuity.Listing(&options)
 	began := time.Now()
 	l.reports.RequestStarted(VerbWatchList)
 	w, a, err := l.openWatch(ctx, VerbWatchList, options)

@@ -154,6 +154,8 @@ type Continuity struct {
 	// doubted is the time since which the server may have been restored; zero: there was no outage since the list or
 	// check.
 	doubted time.Time
+	// listed is when the list began that the next watch goes on from; zero: it goes on from another watch.
+	listed time.Time
 	// due is when the server is to end the watch; zero: it was not told, and any end may be an outage.
 	due time.Time
 }
@@ -169,7 +171,7 @@ func (c *Continuity) Listing(options *metav1.ListOptions) {
 			options.ResourceVersionMatch = ""
 		}
 	}
-	c.restores, c.doubted = c.counter.restores, time.Time{}
+	c.restores, c.doubted, c.listed = c.counter.restores, time.Time{}, time.Now()
 	c.lastsLocked(options)
 }
 
@@ -186,6 +188,10 @@ func (c *Continuity) lastsLocked(options *metav1.ListOptions) {
 func (c *Continuity) Watching(ctx context.Context, options *metav1.ListOptions) error {
 	c.counter.mu.Lock()
 	c.lastsLocked(options)
+	if !c.listed.IsZero() && time.Since(c.listed) > sharedAfterFailure {
+		c.doubtLocked(c.listed) // an outage since then may have met no request
+	}
+	c.listed = time.Time{}
 	seen, since := c.restores, c.doubted
 	passed := seen != c.counter.restores
 	c.counter.mu.Unlock()

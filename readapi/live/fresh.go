@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/url"
 	"strconv"
@@ -63,6 +64,16 @@ func (c *collection) reach(ctx context.Context, version uint64) error {
 	return err
 }
 
+// awaitVersion waits until a watch may go on from a version that the cache has not reached. A version that a fresh cache has
+// not reached is lost with a restored backup: the client has to list again. An API server would accept the watch, and send
+// nothing.
+func (c *collection) awaitVersion(ctx context.Context, version uint64) error {
+	if err := c.fresh(ctx); err != nil || c.ResourceVersion() >= version {
+		return nil // without an answer the watch waits, as that of an API server does
+	}
+	return apierrors.NewResourceExpired(fmt.Sprintf("the API server has not reached resource version %d: it was restored from an older backup", version))
+}
+
 func (c *collection) runChecks() {
 	s := &c.checks
 	for {
@@ -107,11 +118,15 @@ const (
 
 // compare asks the API server how far it is, and waits until the cache has got there.
 //
+// A cache that was further before it asked shows what a restore of a backup has undone. It is not fresh before its informer
+// has listed the type again, which begins another epoch.
+//
 // Resource versions count the changes of all types, and a watch on which nothing happens tells of those of others once a
 // minute. So where the cache lags, it may have everything all the same: it has if all objects are of the same versions, or,
 // where they are many, if another watch from there on brings nothing that the cache has not got before a bookmark says
 // that it has got to the version.
 func (c *collection) compare(ctx context.Context) error {
+	before := c.informer.History()
 	body, err := c.server.upstream.get(ctx, c.path(), url.Values{"limit": {strconv.Itoa(compared)}}, acceptPartials)
 	if err != nil {
 		return err
@@ -124,6 +139,9 @@ func (c *collection) compare(ctx context.Context) error {
 	present, err := strconv.ParseUint(list.Metadata.ResourceVersion, 10, 64)
 	if err != nil {
 		return apierrors.NewInternalError(err)
+	}
+	if before.Version > present {
+		return c.awaitEpoch(ctx, before)
 	}
 	begin := c.informer.History()
 	if list.Metadata.Continue != "" && begin.Version < present {
@@ -142,6 +160,21 @@ func (c *collection) compare(ctx context.Context) error {
 		case <-h.Next:
 		case <-ctx.Done():
 			return readapi.NewTooLargeError(present, c.complete(h))
+		}
+	}
+}
+
+// awaitEpoch waits until the type has been listed again.
+func (c *collection) awaitEpoch(ctx context.Context, before dynamicinformer.History) error {
+	for {
+		h := c.informer.History()
+		if h.Epoch != before.Epoch && h.Synced {
+			return nil
+		}
+		select {
+		case <-h.Next:
+		case <-ctx.Done():
+			return apierrors.NewServiceUnavailable("the API server was restored from an older backup, and the cache has not been listed again yet")
 		}
 	}
 }

@@ -162,6 +162,8 @@ func (c *collection) wait(r *http.Request, asked readapi.Request) error {
 		return nil // or it is the handler that says what is wrong
 	case text != "" && asked.Verb != "watch" && c.ResourceVersion() < version:
 		return c.reach(r.Context(), version)
+	case text != "" && asked.Verb == "watch" && c.ResourceVersion() < version:
+		return c.awaitVersion(r.Context(), version)
 	case text == "" && (asked.Verb == "list" || asked.Verb == "watch-list"):
 		return c.fresh(r.Context())
 	}

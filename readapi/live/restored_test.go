@@ -1,0 +1,93 @@
+package live
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+)
+
+// TestRestoredServer: the API server is restored from a backup, of which the informer does not know yet. Lists are not
+// answered with the lost objects, and watches from a lost version are refused as soon as the cache is right again.
+func TestRestoredServer(t *testing.T) {
+	gadgets := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
+	const path = "/apis/example.com/v1/gadgets"
+	gadget := func(name string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": map[string]any{"namespace": "a", "name": name},
+		}}
+	}
+	cluster := apitest.New(t, apitest.Type{GVR: gadgets, Kind: "Gadget", Namespaced: true})
+	cluster.Create(t, gadgets, gadget("kept"))
+	restore := cluster.Backup(t)
+	cluster.Create(t, gadgets, gadget("lost1"), gadget("lost2"))
+
+	ctx, cancel := context.WithCancel(context.Background())
+	tracker, err := discovery.NewTracker(cluster.Config(), discovery.TrackerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tracked := make(chan struct{})
+	go func() { defer close(tracked); _ = tracker.Run(ctx) }() // ended by cancel
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: cluster.Config(), Types: tracker.Types()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := New(Options{Factory: factory, Types: tracker.Types(), Config: cluster.Config(), FreshTimeout: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		server.Close()
+		_ = factory.Shutdown(context.Background())
+		cancel()
+		<-tracked
+	})
+	informer, err := factory.ForResource(gadgets)
+	if err == nil {
+		err = server.Keep(informer)
+	}
+	if err == nil {
+		err = factory.Start(ctx)
+	}
+	if err == nil {
+		err = server.WaitForSync(t.Context(), gadgets.GroupResource())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before listed
+	if err := json.Unmarshal(ask(t, server, path).Body.Bytes(), &before); err != nil || len(before.Items) != 3 {
+		t.Fatalf("there are %v, %v", before, err)
+	}
+
+	restore()
+	if got := ask(t, server, path); got.Code != http.StatusServiceUnavailable {
+		t.Errorf("the lost objects are served: %d %s", got.Code, got.Body)
+	}
+	next := informer.History()
+	cluster.CloseClientConnections()
+	for now := next; now.Epoch == next.Epoch; now = informer.History() {
+		select {
+		case <-now.Next:
+		case <-t.Context().Done():
+			t.Fatal("the informer does not list again")
+		}
+	}
+	var after listed
+	if err := json.Unmarshal(ask(t, server, path).Body.Bytes(), &after); err != nil || len(after.Items) != 1 {
+		t.Errorf("after the restore there are %v, %v", after, err)
+	}
+	lost := path + "?watch=true&timeoutSeconds=1&resourceVersion=" + before.Metadata.ResourceVersion
+	if got := ask(t, server, lost); got.Code != http.StatusGone {
+		t.Errorf("a watch from a lost version got %d %s", got.Code, got.Body)
+	}
+}

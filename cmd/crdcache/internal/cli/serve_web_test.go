@@ -120,7 +120,7 @@ func TestServeWeb(t *testing.T) {
 	go func() { _, _ = io.Copy(io.Discard, stderr) }() // ended by Close
 	awaitServer(t, server.URL, 2)
 
-	stream := bufio.NewScanner(b.open("/api/stream?changes=1").Body)
+	stream := bufio.NewScanner(b.open("/api/stream?ask=").Body)
 	stream.Buffer(nil, 1<<20)
 	awaitEvent(t, stream, "types", func(data string) bool {
 		return strings.Contains(data, `"gizmos.example.com/v1"`) && strings.Contains(data, `"title":"`+server.URL+`"`)
@@ -251,7 +251,7 @@ func TestServeWebOfFiles(t *testing.T) {
 	if !strings.Contains(said, "error: ") || !strings.Contains(said, "broken.yaml") {
 		t.Errorf("of a file that cannot be read it says %s", said)
 	}
-	stream := bufio.NewScanner(b.open("/api/stream?changes=1").Body)
+	stream := bufio.NewScanner(b.open("/api/stream?ask=").Body)
 	stream.Buffer(nil, 1<<20)
 	awaitEvent(t, stream, "types", func(data string) bool {
 		return strings.Contains(data, `"title":"`+filepath.Base(folder)+`"`) && strings.Contains(data, `"notice":"Files, read on `)

@@ -293,11 +293,15 @@ func (s *Store) use(epoch int, f func(e *engine, db *pebble.DB) error) (used int
 		return used, errLost
 	}
 	err = e.do(func(db *pebble.DB) error {
-		if err := f(e, db); err != nil {
-			return err
+		err := f(e, db)
+		if removed := s.checkFolder(e); err == nil || errors.Is(removed, errRemoved) {
+			err = removed
 		}
-		return s.checkFolder(e)
+		return err
 	})
+	if errors.Is(err, errRemoved) {
+		return used, err // missing files are not damage, and the folder may belong to another process
+	}
 	if errors.Is(err, errEnded) { // by somebody else, since it was opened
 		return s.use(epoch, f)
 	}

@@ -15,6 +15,7 @@ import (
 // byDesign is where crdcached answers an administrator otherwise than the API server. For others 403 comes before all of it, in
 // the words of the API server: see testAnswers.
 var byDesign = []answers.Difference{
+	answers.FutureWatches,
 	{
 		Why:    "it says in one form that it only reads, whatever the path",
 		Writes: true, Path: regexp.MustCompile("^(/nope|/healthz|/version|/api|/api/v1|" + demo + "/nope)$"), Code: http.StatusMethodNotAllowed,

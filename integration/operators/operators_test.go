@@ -32,8 +32,8 @@ var operators = []struct {
 	{"github.com/prometheus-operator/prometheus-operator", []string{"example/prometheus-operator-crd"}, 10},
 }
 
-// TestSuggestionsValidate: what suggest proposes for each type of the operators stands validate, which says nothing about
-// it: no error and no warning.
+// TestSuggestionsValidate checks that validate has neither errors nor warnings for the config that suggest proposes. Suggest
+// itself may warn about indexes and references that it leaves out.
 func TestSuggestionsValidate(t *testing.T) {
 	crdcache := harness.Crdcache(t)
 	for _, o := range operators {
@@ -62,7 +62,7 @@ func suggested(t *testing.T, crdcache, folder string) (types []string) {
 		var stdout, stderr bytes.Buffer
 		cmd := exec.Command(crdcache, append(args, "--crds", folder)...)
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
-		if err := cmd.Run(); err != nil || stderr.Len() > 0 {
+		if err := cmd.Run(); err != nil || args[0] == "validate" && stderr.Len() > 0 {
 			t.Errorf("%s: %v\n%s", cmd, err, &stderr)
 		}
 		return stdout.Bytes()

@@ -17,7 +17,7 @@ func TestAnswers(t *testing.T) {
 		Writes: true, Path: regexp.MustCompile("^(/nope|/version|/api|/api/v1|/apis/.*)$"), Code: http.StatusMethodNotAllowed,
 	}
 	servers := []answers.Server{
-		{Name: "storage", Config: storage.ours}, {Name: "cache", Config: cache.ours, Differs: []answers.Difference{writes}},
+		{Name: "storage", Config: storage.ours}, {Name: "cache", Config: cache.ours, Differs: []answers.Difference{writes, answers.FutureWatches}},
 	}
 	for _, suite := range answers.Suites() {
 		t.Run(suite.Name, func(t *testing.T) { answers.Compare(t, storage.real, servers, suite.Questions) })

@@ -29,14 +29,24 @@ type Difference struct {
 	Writes bool
 	// Path matches the paths of these questions, without parameters.
 	Path *regexp.Regexp
+	// Query matches their parameters. Nil matches any.
+	Query *regexp.Regexp
 	// Code is that of the answer, and Says is in its body.
 	Code int
 	Says string
 }
 
 func (d Difference) is(q Question) bool {
-	path, _, _ := strings.Cut(q.Path, "?")
-	return d.Writes == q.Writes() && d.Path.MatchString(path)
+	path, query, _ := strings.Cut(q.Path, "?")
+	return d.Writes == q.Writes() && d.Path.MatchString(path) && (d.Query == nil || d.Query.MatchString(query))
+}
+
+// FutureWatches is the difference of caches for a watch from a version that the API server has not reached: the API server
+// accepts it and sends nothing.
+var FutureWatches = Difference{
+	Why: "a watch from a version that is lost with a restored backup has to list again", Code: http.StatusGone,
+	Path: regexp.MustCompile("/workloads$"), Query: regexp.MustCompile("^watch=true&.*resourceVersion=9223372036854775808"),
+	Says: "it was restored from an older backup",
 }
 
 // problem says what of an answer is not as it should be.

@@ -32,7 +32,11 @@ func TestServeDetach(t *testing.T) {
 	detach(exit.Usage)
 
 	said := detach(exit.OK, "--config", config)
-	t.Cleanup(func() { crdcache(t, "serve", "stop", "-s", server.URL) })
+	defer func() { // not a Cleanup: the command runs with t.Context, which has ended by then
+		if r := crdcache(t, "serve", "stop", "-s", server.URL); r.code != exit.OK {
+			t.Errorf("serve stop: %+v", r)
+		}
+	}()
 	for _, want := range []string{"warning: kept when it comes: ", "others.v1.example.com", "serving what is kept of " + server.URL, "serves; what it has to say is in "} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it says %s, without %q", said, want)

@@ -206,7 +206,7 @@ func TestEntriesStream(t *testing.T) {
 	}
 }
 
-// breaks counts what ends a line in YAML, whose lines are those that its library tells of.
+// breaks returns the number of line breaks, as the YAML library counts them.
 func breaks(data []byte) int {
 	return bytes.Count(data, []byte("\n")) + bytes.Count(data, []byte("\r"))
 }

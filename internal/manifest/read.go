@@ -16,17 +16,16 @@ type ReadOptions struct {
 	Flat bool
 	// In is read for Stdin.
 	In io.Reader
-	// Warn is told of what was passed over. Default: nobody is.
+	// Warn is called for every file and document that is skipped. Optional.
 	Warn func(*Problem)
 }
 
-// Take is given an object, and tells wrong what is wrong with it; that becomes a *Problem of the place
-// where it stands.
+// Take receives an object. It passes errors of the object to wrong, which adds the position of the object to them.
 type Take func(object *unstructured.Unstructured, wrong func(error)) error
 
-// ReadFiles passes the objects of files to take, in order and as they stand there, whatever their kinds. It
-// keeps none of them. An error of take, or the end of ctx, ends it and is all of its error; else that joins
-// what could not be read, where a document is a *Problem, and did not keep the rest from being taken.
+// ReadFiles passes the objects of files to take, in their order. It stops at an error of take, and at the end of
+// ctx, and returns that error. Otherwise it reads everything that it can, and returns the joined errors of the
+// rest: a *Problem for each document.
 func ReadFiles(ctx context.Context, options ReadOptions, take Take) error {
 	var failed []error
 	r := NewReader(func(p *Problem) {

@@ -27,7 +27,7 @@ func NewReader(report func(*Problem)) *Reader {
 }
 
 var (
-	// errNothing is told of files that are named: they are meant to have something.
+	// errNothing is the warning for an empty file that was named by the caller.
 	errNothing = errors.New("there is nothing in it")
 	errLink    = errors.New("the symbolic link is broken: its target does not exist")
 	errGone    = errors.New("it was removed before it could be read")

@@ -27,36 +27,6 @@ func (d *decoding) failAt(code Code, n *yaml.Node, message, hint string) {
 	d.fail(code, d.file.PlaceOf(n), message, hint)
 }
 
-// fieldMap is a decoded map.
-type fieldMap struct {
-	node         *yaml.Node
-	keys, values map[string]*yaml.Node
-	// excused fields are probably there under a wrong name, or merged in, which was reported already.
-	excused map[string]bool
-}
-
-// get returns the value of a field, nil when it is not there.
-func (f fieldMap) get(name string) *yaml.Node { return f.values[name] }
-
-// present returns those of the names that are there, in the order of the names.
-func (f fieldMap) present(names ...string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return f.values[name] == nil })
-}
-
-// form reads a map with the fields of a form, and reports those that are missing and have to be there.
-func form[T any](d *decoding, n *yaml.Node, what string) (fieldMap, bool) {
-	f, ok := d.mapping(n, what, fieldsOf[T]())
-	if !ok {
-		return f, false
-	}
-	for _, r := range requirementsOf[T]() {
-		if f.get(r.field) == nil && !f.excuse(r.field) {
-			d.fail(CodeRequired, d.file.PlaceOf(n), fmt.Sprintf("%s has no %q", definite(what), r.field), r.hint)
-		}
-	}
-	return f, true
-}
-
 // definite is what something is called that was called "an index" before.
 func definite(what string) string {
 	for _, article := range []string{"a ", "an "} {
@@ -67,32 +37,35 @@ func definite(what string) string {
 	return what
 }
 
-// mapping reads a map with known fields.
-func (d *decoding) mapping(n *yaml.Node, what string, known []string) (fieldMap, bool) {
-	out := fieldMap{node: n, keys: map[string]*yaml.Node{}, values: map[string]*yaml.Node{}, excused: map[string]bool{}}
+// mapping reads a map with known fields, and returns the values.
+func (d *decoding) mapping(w *written, n *yaml.Node, what string, known []string) (map[string]*yaml.Node, bool) {
 	if !d.want(n, yaml.MappingNode, what, "a map", "write its fields as name: value") {
-		return out, false
+		return nil, false
 	}
+	values := map[string]*yaml.Node{}
+	w.node, w.keys, w.excused = n, map[string]*yaml.Node{}, map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		switch {
 		case key.Kind == yaml.AliasNode || key.ShortTag() == "!!merge":
 			d.failAt(CodeAlias, key, "aliases and merge keys are not supported", "write the fields out")
 			for _, name := range known {
-				out.excused[name] = true
+				w.excused[name] = true
 			}
 		case key.Kind != yaml.ScalarNode:
 			d.failAt(CodeWrongType, key, "a field name must be text, not "+kindOf(key), fieldList(known))
 		case !slices.Contains(known, key.Value):
-			d.failAt(CodeUnknownField, key, fmt.Sprintf("unknown field %q", key.Value), didYouMean(key.Value, known, fieldList(known)))
-			out.excused[Nearest(key.Value, known)] = true
-		case out.keys[key.Value] != nil:
-			d.failAt(CodeDuplicateKey, key, fmt.Sprintf("%q is already set at %s", key.Value, d.file.PlaceOf(out.keys[key.Value])), "keep one of them")
+			hint := didYouMean(key.Value, known, fieldList(known))
+			d.failAt(CodeUnknownField, key, fmt.Sprintf("unknown field %q", key.Value), hint)
+			w.excused[Nearest(key.Value, known)] = true
+		case w.keys[key.Value] != nil:
+			message := fmt.Sprintf("%q is already set at %s", key.Value, d.file.PlaceOf(w.keys[key.Value]))
+			d.failAt(CodeDuplicateKey, key, message, "keep one of them")
 		default:
-			out.keys[key.Value], out.values[key.Value] = key, value
+			w.keys[key.Value], values[key.Value] = key, value
 		}
 	}
-	return out, true
+	return values, true
 }
 
 func fieldList(known []string) string {
@@ -105,11 +78,6 @@ func didYouMean(word string, candidates []string, otherwise string) string {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return otherwise
-}
-
-// excuse tells whether the lack of all the names is explained by what was reported.
-func (f fieldMap) excuse(names ...string) bool {
-	return slices.ContainsFunc(names, func(name string) bool { return f.excused[name] })
 }
 
 // want checks the kind of a node.
@@ -159,15 +127,12 @@ func (d *decoding) text(n *yaml.Node, what, hint string) (string, bool) {
 	return "", false
 }
 
-// patterned reads the text of a field of a form that has to look like something.
-func patterned[T any](d *decoding, field string, n *yaml.Node, what string) (string, bool) {
-	wanted := patternOf[T](field)
-	s, ok := d.text(n, what, wanted.hint)
-	if ok && !wanted.MatchString(s) {
-		d.failAt(CodeName, n, fmt.Sprintf("%s cannot be %q", what, s), wanted.hint)
-		return "", false
+// textOrEmpty reads a text, which may be empty where that means something.
+func (d *decoding) textOrEmpty(n *yaml.Node, what, hint string, empty bool) (string, bool) {
+	if empty && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" && n.Value == "" {
+		return "", true
 	}
-	return s, ok
+	return d.text(n, what, hint)
 }
 
 // choice reads one of a few words.

@@ -1,3 +1,4 @@
-// Package config decodes index configs: which fields there are, what they take, and what to say about those that are
-// wrong, with the place in the file. Package indexers evaluates what it declares.
+// Package config decodes index configs. form.go declares the fields and what they take. fields.go reads a
+// file into these forms and reports errors with their places. The compile functions make resources, indexes
+// and references of the forms. Package indexers evaluates them.
 package config

@@ -80,7 +80,7 @@ func Owners() *Reference {
 func newReferenceIndex(name string, parts ...Part) *Index {
 	index := &Index{
 		Name: ReferencePrefix + name, Parts: parts,
-		MaxValues: boundsOf[limitsForm]("maxValues").most, MaxValueBytes: boundsOf[limitsForm]("maxValueBytes").most,
+		MaxValues: boundsOf(tagOf[limitsForm]("maxValues")).most, MaxValueBytes: boundsOf(tagOf[limitsForm]("maxValueBytes")).most,
 	}
 	for _, p := range parts {
 		index.Keys = append(index.Keys, p.Name)

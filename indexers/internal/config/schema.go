@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -37,9 +38,13 @@ func schemaOf(t reflect.Type, tag reflect.StructTag) schemaMap {
 
 func schemaOfType(t reflect.Type, tag reflect.StructTag) schemaMap {
 	text := schemaMap{"type": "string", "minLength": 1}
+	names := schemaMap{"type": "array", "items": text, "minItems": 1}
+	oneOf := func(all ...any) schemaMap { return schemaMap{"oneOf": all} }
 	switch t {
+	case reflect.TypeFor[conditionForm]():
+		return text
 	case reflect.TypeFor[pathForm]():
-		return schemaMap{"oneOf": []any{text, schemaMap{"type": "array", "items": text, "minItems": 1}}}
+		return oneOf(text, names)
 	case reflect.TypeFor[textsForm]():
 		return schemaMap{"type": "object", "additionalProperties": schemaMap{"type": "string"}}
 	case reflect.TypeFor[groupForm]():
@@ -47,35 +52,31 @@ func schemaOfType(t reflect.Type, tag reflect.StructTag) schemaMap {
 	case reflect.TypeFor[valueForm]():
 		return schemaMap{"type": []any{"string", "number", "boolean"}}
 	case reflect.TypeFor[fixedOrFieldForm]():
-		fixed := text
-		if tag.Get("empty") == "true" {
-			fixed = schemaMap{"type": "string"}
-		}
-		return schemaMap{"oneOf": []any{fixed, objectSchema(reflect.TypeFor[fieldForm]())}}
+		return oneOf(scalarSchema(reflect.TypeFor[textField](), reflect.StructTag(`empty:"`+tag.Get("empty")+`"`)),
+			objectSchema(reflect.TypeFor[fieldForm]()))
 	case reflect.TypeFor[targetNamespaceForm]():
 		path := schemaMap{"type": "string", "pattern": `^[.$@{\[]`}
-		return schemaMap{"oneOf": []any{
-			schemaMap{"enum": []any{"own", "none"}}, path, schemaMap{"type": "array", "items": text, "minItems": 1}, objectSchema(t),
-		}}
+		return oneOf(schemaMap{"enum": []any{"own", "none"}}, path, names, objectSchema(t))
 	case reflect.TypeFor[missingForm]():
-		return schemaMap{"oneOf": []any{schemaMap{"enum": []any{"skip", "report", "null", nil}}, objectSchema(t)}}
+		return oneOf(schemaMap{"enum": []any{"skip", "report", "null", nil}}, objectSchema(t))
 	case reflect.TypeFor[transformForm]():
-		return schemaMap{"oneOf": []any{schemaMap{"enum": []any{"lower", "upper", "trim"}}, objectSchema(t)}}
-	case reflect.TypeFor[[]transformForm]():
-		one := schemaOfType(t.Elem(), "")
-		return schemaMap{"oneOf": []any{one["oneOf"].([]any)[0], one["oneOf"].([]any)[1], schemaMap{"type": "array", "items": one, "minItems": 1}}}
+		return oneOf(schemaMap{"enum": []any{"lower", "upper", "trim"}}, objectSchema(t))
+	case reflect.TypeFor[textField](), reflect.TypeFor[numberField](), reflect.TypeFor[boolField]():
+		return scalarSchema(t, tag)
 	}
-	switch t.Kind() {
-	case reflect.Struct:
+	items, ok := t.FieldByName("items") // of a listField
+	if !ok {
 		return objectSchema(t)
-	case reflect.Slice:
-		s := schemaMap{"type": "array", "items": schemaOfType(t.Elem(), tag)}
-		if tag.Get("empty") == "" {
-			s["minItems"] = 1
-		}
-		return s
 	}
-	return scalarSchema(t, tag)
+	item := schemaOfType(items.Type.Elem(), tag)
+	list := schemaMap{"type": "array", "items": item}
+	if tag.Get("empty") == "" {
+		list["minItems"] = 1
+	}
+	if tag.Get("single") == "true" {
+		return oneOf(append(slices.Clone(item["oneOf"].([]any)), list)...)
+	}
+	return list
 }
 
 // scalarSchema gives the schema of a text, a number or a boolean.
@@ -88,11 +89,11 @@ func scalarSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
 		}
 		return n
 	}
-	switch t.Kind() {
-	case reflect.Int:
+	switch t {
+	case reflect.TypeFor[numberField]():
 		s["type"] = "integer"
 		s["minimum"], s["maximum"] = number(tag.Get("min")), number(tag.Get("max"))
-	case reflect.Bool:
+	case reflect.TypeFor[boolField]():
 		s["type"] = "boolean"
 	default:
 		if tag.Get("empty") == "" {
@@ -106,15 +107,15 @@ func scalarSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
 		s = schemaMap{"const": word}
 	}
 	if pattern := tag.Get("pattern"); pattern != "" {
-		s["pattern"] = textForms[pattern].String()
+		s["pattern"] = textRules[pattern].String()
 		if tag.Get("empty") == "true" {
-			s["pattern"] = "^$|" + textForms[pattern].String()
+			s["pattern"] = "^$|" + textRules[pattern].String()
 		}
 	}
 	if words := tag.Get("reserved"); words != "" {
 		s["not"] = schemaMap{"enum": anySlice(strings.Split(words, ","))}
 	}
-	if d := tag.Get("default"); d != "" && t.Kind() == reflect.Bool {
+	if d := tag.Get("default"); d != "" && t == reflect.TypeFor[boolField]() {
 		s["default"] = d == "true"
 	} else if d != "" {
 		s["default"] = number(d)
@@ -124,20 +125,24 @@ func scalarSchema(t reflect.Type, tag reflect.StructTag) schemaMap {
 
 // objectSchema gives the schema of a map with known fields.
 func objectSchema(t reflect.Type) schemaMap {
-	properties := schemaMap{}
+	properties, dependent := schemaMap{}, schemaMap{}
 	s := schemaMap{"type": "object", "additionalProperties": false, "properties": properties}
-	var required, all []any
-	dependent := schemaMap{}
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name := f.Tag.Get("json")
-		if name == "" {
-			all = append(all, choices(f.Tag.Get("oneOf"))...)
-			if f.Tag.Get("some") == "true" {
-				s["minProperties"] = 1
+	var names, all []any
+	l := layoutOf(t)
+	for _, rule := range l.rules {
+		if set := rule.Get("oneOf"); set != "" {
+			var one []any
+			for name := range strings.SplitSeq(set, "|") {
+				one = append(one, schemaMap{"required": []any{name}})
 			}
-			continue
+			all = append(all, schemaMap{"oneOf": one})
 		}
+		if rule.Get("some") != "" {
+			s["minProperties"] = 1
+		}
+	}
+	for i, name := range l.names {
+		f := l.fields[i]
 		if others := f.Tag.Get("without"); others != "" {
 			for other := range strings.SplitSeq(others, ",") {
 				all = append(all, schemaMap{"not": schemaMap{"required": []any{name, other}}})
@@ -145,14 +150,14 @@ func objectSchema(t reflect.Type) schemaMap {
 		}
 		properties[name] = schemaOf(f.Type, f.Tag)
 		if f.Tag.Get("required") == "true" {
-			required = append(required, name)
+			names = append(names, name)
 		}
 		if with := f.Tag.Get("with"); with != "" {
 			dependent[name] = []any{with}
 		}
 	}
-	if required != nil {
-		s["required"] = required
+	if names != nil {
+		s["required"] = names
 	}
 	if len(dependent) > 0 {
 		s["dependentRequired"] = dependent
@@ -161,21 +166,6 @@ func objectSchema(t reflect.Type) schemaMap {
 		s["allOf"] = all
 	}
 	return s
-}
-
-// choices returns a schema for each set of fields of which exactly one has to be there.
-func choices(sets string) (all []any) {
-	if sets == "" {
-		return nil
-	}
-	for set := range strings.SplitSeq(sets, ";") {
-		var one []any
-		for name := range strings.SplitSeq(set, "|") {
-			one = append(one, schemaMap{"required": []any{name}})
-		}
-		all = append(all, schemaMap{"oneOf": one})
-	}
-	return all
 }
 
 func anySlice(words []string) []any {

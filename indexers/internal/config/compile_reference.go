@@ -1,0 +1,151 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	yaml "go.yaml.in/yaml/v3"
+)
+
+// reference compiles one reference; names holds those of the resource so far.
+func (d *decoding) reference(f *referenceForm, names map[string]string) (*Reference, bool) {
+	r := &Reference{Name: f.Name.value}
+	d.claim(names, "reference", f.Name)
+	if r.Name == OwnersName {
+		d.failAt(CodeTaken, f.Name.node, fmt.Sprintf("%q is the reference of all objects to their owners", r.Name),
+			"choose another name, or use that reference")
+	}
+	p := paths{decoding: d, dialect: d.defaults.dialect, within: f.Each.node != nil}
+	each, eachAt := p.each(f.Each)
+	if f.To.node == nil {
+		return nil, false
+	}
+	r.At = d.file.PlaceOf(f.To.node)
+	parts, ok := p.target(&f.To, r)
+	if !ok {
+		return nil, false
+	}
+	r.Index = newReferenceIndex(r.Name, parts...)
+	r.Index.Each, r.Index.EachAt = each, eachAt
+	r.Index.When, r.Index.WhenAt = p.filter(f.When)
+	d.impossible(r.Index)
+	return r, r.Index.Complete() && (each != nil || !p.within)
+}
+
+// target compiles the parts of a reference. Those of the type are left out if the type is fixed.
+func (p paths) target(f *targetForm, r *Reference) ([]Part, bool) {
+	group, kind, ok := p.targetType(f, r)
+	if !ok {
+		return nil, false
+	}
+	name := Part{Name: PartName}
+	if f.Name.node != nil {
+		name.Sources = p.sources(nil, f.Name.node, `"name"`)
+		if !name.Singular() && !p.within {
+			p.manyTargets(f.Name.node, "name", "names")
+			return nil, false
+		}
+	}
+	parts := []Part{name, p.targetNamespace(&f.Namespace)}
+	if r.To.IsFixed() {
+		return parts, true
+	}
+	return append([]Part{group, kind}, parts...), true
+}
+
+// manyTargets reports a path that leads to many values.
+func (d *decoding) manyTargets(n *yaml.Node, field, many string) {
+	message := strings.TrimSpace(fmt.Sprintf("the path to the %s can lead to many %s", field, many))
+	d.failAt(CodeContradict, n, message,
+		"name the elements by each: on the reference, and write the path within one of them")
+}
+
+// targetType compiles the type: into r if it is fixed, and into parts otherwise.
+func (p paths) targetType(f *targetForm, r *Reference) (group, kind Part, ok bool) {
+	switch f.chosen[0] {
+	case "":
+		return group, kind, false
+	case "group":
+		group, ok = p.fixedOrField(&f.Group.fieldForm, PartGroup, "group")
+	default:
+		group, ok = p.fixedOrField(&f.APIVersion, PartGroup, "apiVersion")
+		group.Transforms = []Transform{groupOf}
+		if group.Constant {
+			p.failAt(CodeContradict, f.APIVersion.node, `"apiVersion" is for a field of the object`,
+				"write group: with the API group alone")
+			ok = false
+		}
+	}
+	switch f.chosen[1] {
+	case "":
+		return group, kind, false
+	case "resource":
+		r.To = TargetType{Group: group.Missing.Value, Resource: f.Resource.value}
+		if ok && !group.Constant {
+			p.failAt(CodeContradict, f.Resource.node, `"resource" needs a fixed group`,
+				"write kind: for a type that fields of the object say")
+			ok = false
+		}
+		return group, kind, ok && r.To.Resource != ""
+	}
+	kind, good := p.fixedOrField(&f.Kind.fieldForm, PartKind, "kind")
+	if ok && good && group.Constant && kind.Constant {
+		r.To = TargetType{Group: group.Missing.Value, Kind: kind.Missing.Value}
+	}
+	return group, kind, ok && good
+}
+
+// fixedOrField compiles a text that holds for all objects, or the path to it.
+func (p paths) fixedOrField(f *fieldForm, part, field string) (out Part, ok bool) {
+	out.Name = part
+	n, what := f.node, fmt.Sprintf("%q", field)
+	if n.Kind != yaml.MappingNode {
+		s, ok := p.textOrEmpty(n, what, "write a text, or {path: ...}", field == "group")
+		out.Constant, out.Missing = true, Missing{Kind: MissingValue, Value: s, At: n}
+		return out, ok
+	}
+	if !p.form(f, n, what) || f.Path.node == nil {
+		return out, false
+	}
+	out.Sources = p.sources(nil, f.Path.node, `"path"`)
+	if !out.Singular() {
+		p.manyTargets(f.Path.node, field, "")
+		return out, false
+	}
+	if f.Missing.ok {
+		out.Missing = Missing{Kind: MissingValue, Value: f.Missing.value, At: f.Missing.node}
+	}
+	return out, len(out.Sources) > 0
+}
+
+// targetNamespace compiles the namespace of targets: the object's own by default.
+func (p paths) targetNamespace(f *targetNamespaceForm) Part {
+	own := ownNamespace()
+	own.Root = p.within
+	part, n := Part{Name: PartNamespace, Missing: Missing{Kind: MissingValue}}, f.node
+	switch {
+	case n == nil, n.Kind == yaml.ScalarNode && n.Value == "own":
+		part.Sources = []Source{own}
+	case n.Kind == yaml.ScalarNode && n.Value == "none":
+		part.Constant = true
+	case n.Kind == yaml.MappingNode:
+		if !p.unquoted(n, `"namespace"`) {
+			p.form(f, n, `"namespace"`)
+			part.Constant, part.Missing.At, part.Missing.Value = true, n, f.Value.value
+		}
+	case n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" && n.Value != "" &&
+		!strings.ContainsAny(n.Value[:1], ".$@{["):
+		p.failAt(CodeUnknownValue, n, fmt.Sprintf("%q is neither own nor none nor a path", n.Value),
+			fmt.Sprintf("write {value: %s} for the namespace of that name, or .%[1]s for the path to a field", n.Value))
+	default:
+		part.Sources = p.sources(nil, n, `"namespace"`)
+		if !part.Singular() {
+			p.failAt(CodeContradict, n, "the path to the namespace can lead to many",
+				"write own, none, or a path to one namespace")
+			part.Sources = nil
+			return part
+		}
+		part.Sources = append(part.Sources, own)
+	}
+	return part
+}

@@ -1,0 +1,112 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+
+	yaml "go.yaml.in/yaml/v3"
+
+	"github.com/crdcache/crdcache/indexers/internal/regex"
+)
+
+// Transform changes a value.
+type Transform struct {
+	// Name tells it from others.
+	Name string
+	// Apply returns false if it leaves no value.
+	Apply func(string) (string, bool)
+	// MaxInput is the number of bytes of the longest value that Apply takes; 0 for no limit.
+	MaxInput int
+}
+
+func always(name string, f func(string) string) Transform {
+	return Transform{Name: name, Apply: func(s string) (string, bool) { return f(s), true }}
+}
+
+var namedTransforms = map[string]Transform{
+	"lower": always("lower", strings.ToLower),
+	"upper": always("upper", strings.ToUpper),
+	// A part of a long text should not keep all of it alive.
+	"trim": always("trim", func(s string) string { return strings.Clone(strings.TrimSpace(s)) }),
+}
+
+// transform compiles a word, or {regex: ...}.
+func (d *decoding) transform(f *transformForm) Transform {
+	switch n := f.node; {
+	case n.Kind == yaml.MappingNode:
+		if d.form(f, n, "a transform") {
+			return d.regex(&f.Regex)
+		}
+	case n.Kind == yaml.ScalarNode && n.Value == "regex":
+		d.failAt(CodeWrongType, n, "regex needs an expression", `write {regex: {match: '^https?://([^/]+)', group: 1}}`)
+	default:
+		const hint = "write lower, upper, trim or {regex: {match: ...}}"
+		name, _ := d.choiceOr(hint, n, "a transform", "lower", "upper", "trim")
+		return namedTransforms[name]
+	}
+	return Transform{}
+}
+
+// regex compiles {match, group}.
+func (d *decoding) regex(f *regexForm) Transform {
+	text := f.Match.value
+	if text == "" {
+		return Transform{}
+	}
+	re, err := regex.Compile(text)
+	if err != nil {
+		d.regexError(f.Match.node, text, err)
+		return Transform{}
+	}
+	group, ok := d.group(f.Group.node, re)
+	if !ok {
+		return Transform{}
+	}
+	apply := func(s string) (string, bool) {
+		m := re.FindStringSubmatchIndex(s)
+		if m == nil || m[2*group] < 0 {
+			return "", false
+		}
+		return strings.Clone(s[m[2*group]:m[2*group+1]]), true
+	}
+	return Transform{Name: fmt.Sprintf("regex %d %q", group, text), MaxInput: regex.MaxInput, Apply: apply}
+}
+
+// regexError shows the part of the expression that is wrong.
+func (d *decoding) regexError(n *yaml.Node, text string, err error) {
+	at, message := d.file.PlaceOf(n), err.Error()
+	if large := (*regex.TooLargeError)(nil); errors.As(err, &large) {
+		d.fail(CodeRegex, at, message, "match a part of the text")
+		return
+	}
+	var e *syntax.Error
+	if errors.As(err, &e) {
+		message = e.Code.String() + ": " + e.Expr
+		if i := strings.Index(text, e.Expr); e.Expr != "" && i >= 0 {
+			at = d.file.Within(n, i, i+len(e.Expr))
+		}
+	}
+	d.fail(CodeRegex, at, "this is not a regular expression: "+message,
+		"use the syntax of Go (RE2), which has no look-around and no back-references")
+}
+
+// group returns the group of a number or a name; 0 by default.
+func (d *decoding) group(n *yaml.Node, re *regexp.Regexp) (int, bool) {
+	if n == nil {
+		return 0, true
+	}
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" {
+		if i := re.SubexpIndex(n.Value); i >= 0 {
+			return i, true
+		}
+		names := re.SubexpNames()[1:]
+		hint := didYouMean(n.Value, names, "use the number of a group, or name one by (?P<name>...)")
+		d.failAt(CodeUnknownValue, n, fmt.Sprintf("the expression has no group %q", n.Value), hint)
+		return 0, false
+	}
+	i, ok := d.number(n, `"group"`, bounds{0, re.NumSubexp()})
+	return i, ok
+}

@@ -103,10 +103,10 @@ browser: sandbox ## Test the page with headless Chromium, which is installed whe
 
 # The results are events, which compatibility turns into a summary.
 SKEW_TEST = cd integration && go build -o $(BIN)/compatibility ./compatibility && \
-	CRDCACHE_SANDBOX_BIN= KUBEBUILDER_ASSETS=$(SKEW_CACHE)/$(VERSION) CRDCACHE_KUBECTL_BIN=$(SKEW_CACHE)/$(VERSION)/kubectl \
+	KUBEBUILDER_ASSETS=$(SKEW_CACHE)/$(VERSION) CRDCACHE_KUBECTL_BIN=$(SKEW_CACHE)/$(VERSION)/kubectl \
 	CRDCACHE_REQUIRE_SANDBOX=1 go test -p $(AT_ONCE) -json -count=1 -timeout 30m
 
-skew: ## Run the integration tests against Kubernetes VERSION (1.30.14), and write docs/compatibility.md; builds it first (10 minutes once)
+skew: sandbox ## Run the integration tests against Kubernetes VERSION (1.30.14), and write docs/compatibility.md; builds it first (10 minutes once)
 	./sandbox/build-version.sh $(VERSION) $(SKEW_CACHE)/$(VERSION)
 	$(SKEW_TEST) $(SKEW_PACKAGES) | $(BIN)/compatibility -server "Kubernetes $(VERSION)" -document ../docs/compatibility.md
 
@@ -157,7 +157,7 @@ fuzz: ## Run every fuzz test for FUZZTIME (20s), and add what they executed to d
 	$(BIN)/fuzz -time $(FUZZTIME) -run '$(FUZZ_RUN)' -executions $(FUZZ_EXECUTIONS) -parallel $(FUZZ_PARALLEL) \
 	  -results docs/fuzz.json -document docs/reliability.md $(FUZZ_MODULES)
 
-sandbox: $(BIN)/sandbox ## Build bin/sandbox (etcd and kube-apiserver) and bin/kubectl
+sandbox: $(BIN)/sandbox ## Build bin/sandbox, and the etcd, kube-apiserver and kubectl beside it
 
 $(BIN)/sandbox: $(SANDBOX_SOURCES)
 	./sandbox/build.sh $(BIN)

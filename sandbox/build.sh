@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the sandbox and a matching kubectl into OUTDIR. This is the one place
+# Builds the sandbox, etcd, kube-apiserver and kubectl into OUTDIR. This is the one place
 # that knows which Kubernetes version the binaries report.
 #
 #   usage: build.sh OUTDIR
@@ -14,11 +14,12 @@ major=1
 minor=37
 patch=0
 pkg=k8s.io/component-base/version
-ldflags="-s -w"
-ldflags="$ldflags -X $pkg.gitVersion=v$major.$minor.$patch"
+ldflags="-s -w -X $pkg.gitVersion=v$major.$minor.$patch"
 ldflags="$ldflags -X $pkg.gitMajor=$major -X $pkg.gitMinor=$minor"
 ldflags="$ldflags -X $pkg.gitTreeState=clean -X $pkg.gitCommit=sandbox"
 
 export GOWORK=off
-go build -ldflags "$ldflags" -o "$out/sandbox" .
+go build -ldflags "-s -w" -o "$out/sandbox" .
+go build -ldflags "-s -w" -o "$out/etcd" go.etcd.io/etcd/server/v3
 go build -ldflags "$ldflags" -o "$out/kubectl" k8s.io/kubernetes/cmd/kubectl
+go build -ldflags "$ldflags" -o "$out/kube-apiserver" k8s.io/kubernetes/cmd/kube-apiserver

@@ -59,27 +59,19 @@ func AnotherAPIServer(t testing.TB, etcd string, flags ...string) (address strin
 			command[i] = "--secure-port=" + port
 		}
 	}
-	// It ends with the pipe, and so with this process at the latest. The server has a pipe that does not end: one of the sandbox
-	// ends with its standard input.
-	script := `"$@" <&3 & read -r line; kill -9 $!`
+	// It ends with the pipe, and so with this process at the latest.
+	script := `"$@" & read -r line; kill -9 $!`
 	run := exec.Command("sh", append([]string{"-c", script, "another"}, command...)...)
 	stdin, err := run.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	quiet, open, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	run.ExtraFiles = []*os.File{quiet}
 	if err := run.Start(); err != nil {
 		t.Fatal(err)
 	}
-	_ = quiet.Close()
 	t.Cleanup(func() {
 		_ = stdin.Close()
 		_ = run.Wait() // killed
-		_ = open.Close()
 	})
 	config := Config(t)
 	config.Host = "https://" + address

@@ -8,7 +8,7 @@ import (
 )
 
 // Cluster is a control plane beside the one that the tests of a package share. One method is called at a time.
-type Cluster struct{ plane controlPlane }
+type Cluster struct{ plane *controlPlane }
 
 // AnotherCluster starts an etcd and an API server with nothing in them, which end with the test. Their resource versions begin
 // where those of any cluster begin.

@@ -33,7 +33,6 @@ func configMap(namespace, name, value string) *unstructured.Unstructured {
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// TestControlPlane also runs on the other kind of control plane: see TestKubebuilderAssets.
 func TestControlPlane(t *testing.T) {
 	client := newClient(t, Config(t))
 	ns := Namespace(t)

@@ -17,9 +17,9 @@
 //
 // # Where it comes from
 //
-// The first of these that is there: the sandbox binary that CRDCACHE_SANDBOX_BIN names; etcd and
-// kube-apiserver in the folder that KUBEBUILDER_ASSETS names; bin/sandbox in the repository. Without any of
-// them a test that needs a control plane is skipped, or fails where CRDCACHE_REQUIRE_SANDBOX=1 is set.
+// The sandbox binary starts it: the one that CRDCACHE_SANDBOX_BIN names, else bin/sandbox in the repository. It runs
+// the etcd and kube-apiserver beside it, or those in the folder that KUBEBUILDER_ASSETS names. Without these programs
+// a test that needs a control plane is skipped, or fails where CRDCACHE_REQUIRE_SANDBOX=1 is set.
 //
 // CRDCACHE_APISERVER_ARGS holds more flags of kube-apiserver, separated by spaces. "feature-gates=WatchList=false"
 // makes it a server without watch-list, as many are.

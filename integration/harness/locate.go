@@ -19,34 +19,32 @@ const (
 	envAPIServerArgs = "CRDCACHE_APISERVER_ARGS"
 )
 
-// location is where a control plane can be started from: one of the two is set.
+// location is what a control plane is started with.
 type location struct {
-	sandbox string // the sandbox binary
-	assets  string // the folder of etcd and kube-apiserver
+	sandbox  string // the sandbox binary
+	binaries string // the folder of etcd and kube-apiserver; empty: that of the sandbox binary
 }
 
-// locate decides where the control plane comes from. A variable that names something that is not there is
-// an error even if there is something else: the tests must not run against another server than was asked for.
+// locate finds the programs of the control plane. A variable that names a missing program is an error even if there is
+// another one: the tests must not run against another server than the caller asked for.
 func locate(getenv func(string) string, isProgram func(string) bool, root string) (location, error) {
-	if path := getenv(envSandbox); path != "" {
-		if !isProgram(path) {
-			return location{}, fmt.Errorf("%s=%s is not a program: run 'make sandbox', or unset it", envSandbox, path)
+	where := location{sandbox: getenv(envSandbox), binaries: getenv(envAssets)}
+	if where.sandbox == "" {
+		where.sandbox = filepath.Join(root, "bin", "sandbox")
+	}
+	if !isProgram(where.sandbox) {
+		return location{}, fmt.Errorf("no control plane: %s is not a program; run 'make sandbox' to build it, "+
+			"or name another one with %s", where.sandbox, envSandbox)
+	}
+	if where.binaries == "" {
+		return where, nil
+	}
+	for _, name := range []string{"etcd", "kube-apiserver"} {
+		if !isProgram(filepath.Join(where.binaries, name)) {
+			return location{}, fmt.Errorf("%s=%s has no program %s in it: unset it", envAssets, where.binaries, name)
 		}
-		return location{sandbox: path}, nil
 	}
-	if dir := getenv(envAssets); dir != "" {
-		for _, name := range []string{"etcd", "kube-apiserver"} {
-			if !isProgram(filepath.Join(dir, name)) {
-				return location{}, fmt.Errorf("%s=%s has no program %s in it: run 'make sandbox' and unset it", envAssets, dir, name)
-			}
-		}
-		return location{assets: dir}, nil
-	}
-	path := filepath.Join(root, "bin", "sandbox")
-	if !isProgram(path) {
-		return location{}, fmt.Errorf("no control plane: there is no %s; run 'make sandbox' to build it", path)
-	}
-	return location{sandbox: path}, nil
+	return where, nil
 }
 
 // locateKubectl decides which kubectl to run.

@@ -19,12 +19,13 @@ func TestLocate(t *testing.T) {
 		{name: "the repository's", programs: []string{"/repo/bin/sandbox"}, want: location{sandbox: "/repo/bin/sandbox"}},
 		{name: "nothing", wantErr: "run 'make sandbox'"},
 		{
-			name: "named binary wins", env: map[string]string{envSandbox: "/s", envAssets: "/a"},
-			programs: []string{"/s", "/a/etcd", "/a/kube-apiserver", "/repo/bin/sandbox"}, want: location{sandbox: "/s"},
+			name: "named binary wins", env: map[string]string{envSandbox: "/s"},
+			programs: []string{"/s", "/repo/bin/sandbox"}, want: location{sandbox: "/s"},
 		},
 		{
-			name: "assets win over the repository's", env: map[string]string{envAssets: "/a"},
-			programs: []string{"/a/etcd", "/a/kube-apiserver", "/repo/bin/sandbox"}, want: location{assets: "/a"},
+			name: "assets", env: map[string]string{envAssets: "/a"},
+			programs: []string{"/a/etcd", "/a/kube-apiserver", "/repo/bin/sandbox"},
+			want:     location{sandbox: "/repo/bin/sandbox", binaries: "/a"},
 		},
 		{
 			name: "named binary is not there", env: map[string]string{envSandbox: "/s"},

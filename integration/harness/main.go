@@ -53,7 +53,7 @@ type suite struct {
 
 	plane struct {
 		once sync.Once
-		controlPlane
+		*controlPlane
 		unavailable error // there are no binaries
 		err         error // there are, and they did not start
 	}
@@ -83,17 +83,12 @@ func current(t testing.TB) *suite {
 
 // plane returns the running control plane, which the first call starts. Without binaries it skips or fails
 // the test.
-func plane(t testing.TB) controlPlane {
+func plane(t testing.TB) *controlPlane {
 	t.Helper()
 	s := current(t)
 	p := &s.plane
 	p.once.Do(func() {
-		// A control plane that has not come up is a nil pointer, which is not a nil interface.
-		if started, unavailable, err := start(s.dir); unavailable != nil || err != nil {
-			p.unavailable, p.err = unavailable, err
-		} else {
-			p.controlPlane = started
-		}
+		p.controlPlane, p.unavailable, p.err = start(s.dir)
 	})
 	switch {
 	case p.unavailable != nil:
@@ -108,7 +103,7 @@ func plane(t testing.TB) controlPlane {
 }
 
 // start starts a control plane with its files in a folder.
-func start(dir string) (p controlPlane, unavailable, err error) {
+func start(dir string) (p *controlPlane, unavailable, err error) {
 	root, err := moduleRoot()
 	if err != nil {
 		return nil, nil, err
@@ -119,12 +114,7 @@ func start(dir string) (p controlPlane, unavailable, err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	args := strings.Fields(os.Getenv(envAPIServerArgs))
-	if where.sandbox != "" {
-		p, err = startSandbox(ctx, where.sandbox, dir, args)
-	} else {
-		p, err = startEnvtest(ctx, where.assets, dir, args)
-	}
+	p, err = startControlPlane(ctx, where, dir, strings.Fields(os.Getenv(envAPIServerArgs)))
 	return p, nil, err
 }
 

@@ -91,7 +91,7 @@ func testContexts(t *testing.T, dir string) {
 func testKillAPIServer(t *testing.T, dir, serverURL string) {
 	mustSandbox(t, "kill", "apiserver", "--dir", dir)
 	dead := status(t, dir)
-	if dead.APIServer.Alive || dead.APIServer.Exit == "" || !dead.Etcd.Ready {
+	if dead.APIServer.Alive || dead.APIServer.PID == 0 || !dead.Etcd.Ready {
 		t.Errorf("want a dead API server and a ready etcd, got %+v", dead)
 	}
 	if !refuses(t, serverURL) {
@@ -140,8 +140,8 @@ func TestUpFailures(t *testing.T) {
 	}{
 		"port taken by a stranger":       {[]string{"--port", port}, []string{"port " + port + " is taken", "address already in use"}},
 		"port taken by another sandbox":  {[]string{"--port", leased}, []string{"port " + leased + " is taken", "another sandbox"}},
-		"flag etcd does not know":        {[]string{"--etcd-arg", "bogus=1"}, []string{"etcd ended before it was ready", "etcd.log", "-bogus"}},
-		"flag apiserver does not know":   {[]string{"--apiserver-arg", "--bogus=1"}, []string{"apiserver ended before it was ready", "apiserver.log", "unknown flag: --bogus"}},
+		"flag etcd does not know":        {[]string{"--etcd-arg", "bogus=1"}, []string{"etcd did not start", "etcd.log", "-bogus"}},
+		"flag apiserver does not know":   {[]string{"--apiserver-arg", "--bogus=1"}, []string{"apiserver did not start", "apiserver.log", "unknown flag: --bogus"}},
 		"nothing to load":                {[]string{"--load", "testdata/nothing"}, []string{"testdata/nothing"}},
 		"manifest the server turns down": {[]string{"--load", "testdata/rejected"}, []string{"objects.yaml: document 2 (Ghost boo)", "Ghost"}},
 	}

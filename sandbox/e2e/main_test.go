@@ -25,18 +25,22 @@ func run(m *testing.M) int {
 	defer os.RemoveAll(dir)
 	if binary = os.Getenv("CRDCACHE_SANDBOX_BIN"); binary == "" {
 		binary = filepath.Join(dir, "sandbox")
-		if err := build(binary); err != nil {
+		if err := build(dir); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
+	}
+	// Etcd must not take the environment for configuration.
+	if err := os.Setenv("ETCD_LISTEN_CLIENT_URLS", "http://127.0.0.1:1"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
 	defer stopShared()
 	return m.Run()
 }
 
-func build(out string) error {
-	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", out, "..")
-	cmd.Env = append(os.Environ(), "GOWORK=off")
+func build(folder string) error {
+	cmd := exec.Command("../build.sh", folder)
 	cmd.Stderr = os.Stderr
 	return cmd.Run()
 }

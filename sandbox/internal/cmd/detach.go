@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/crdcache/crdcache/sandbox/internal/child"
 	"github.com/crdcache/crdcache/sandbox/internal/controlplane"
 )
 
@@ -83,7 +82,7 @@ type supervisorProcess struct {
 var errSilent = errors.New("the supervisor ended without a report")
 
 func spawnSupervisor(layout controlplane.Layout) (*supervisorProcess, error) {
-	executable, err := child.Self()
+	executable, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}

@@ -7,12 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strconv"
 	"syscall"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/crdcache/crdcache/sandbox/internal/child"
 	"github.com/crdcache/crdcache/sandbox/internal/controlplane"
 	"github.com/crdcache/crdcache/sandbox/internal/loader"
 )
@@ -102,10 +102,15 @@ func runWithKubeconfig(cp *controlplane.ControlPlane, path string, command []str
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
 	defer signal.Stop(signals)
-	// SIGTERM rather than SIGKILL: the command may have things to clean up.
-	if err := child.Start(cmd, syscall.SIGTERM); err != nil {
+	if err := cmd.Start(); err != nil {
 		return exitExecFailed, err
 	}
+	// The watchdog sends SIGTERM to the command if this process dies.
+	if err := os.WriteFile(cp.Layout().CommandPID(), []byte(strconv.Itoa(cmd.Process.Pid)), 0o600); err != nil {
+		_ = cmd.Process.Kill()
+		return exitExecFailed, errors.Join(err, cmd.Wait())
+	}
+	defer os.Remove(cp.Layout().CommandPID())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }() // ends with the command
 	for {

@@ -9,9 +9,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-
-	"github.com/crdcache/crdcache/sandbox/internal/component"
-	"github.com/crdcache/crdcache/sandbox/internal/controlplane"
 )
 
 const (
@@ -31,9 +28,6 @@ func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 // Main runs the program and returns its exit code.
 func Main(args []string) int {
-	if child, ok := controlplane.ParseChild(args); ok {
-		return component.Run(child)
-	}
 	// SIGINT and SIGTERM end the context; exec and the supervisor rely on it.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()

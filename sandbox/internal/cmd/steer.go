@@ -155,8 +155,6 @@ func stateWord(status controlplane.ComponentStatus) string {
 		return "ready"
 	case status.Alive:
 		return "not ready"
-	case status.Exit != "":
-		return "dead (" + status.Exit + ")"
 	default:
 		return "dead"
 	}

@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"net"
 	"net/http"
@@ -30,7 +31,7 @@ func serveControl(cp *ControlPlane) (*controlServer, error) {
 	}
 	st := state{
 		ControlURL:   "http://" + listener.Addr().String(),
-		ControlToken: randomToken(),
+		ControlToken: rand.Text(),
 		EtcdURL:      cp.probes.etcdURL,
 	}
 	data, err := json.Marshal(st)

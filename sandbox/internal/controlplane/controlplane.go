@@ -6,11 +6,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"time"
 )
-
-// readyTimeout bounds one component's start.
-const readyTimeout = 60 * time.Second
 
 // Config says how to start a sandbox. Only Dir is required.
 type Config struct {
@@ -26,8 +22,7 @@ type Config struct {
 	// AuditLog makes the API server write one line per request, metadata
 	// only, to Layout.AuditLog.
 	AuditLog bool
-	// Binaries is a folder with an etcd and a kube-apiserver, of another version for instance, to be run instead of those
-	// that are part of this program; empty: those.
+	// Binaries is the folder of etcd and kube-apiserver; empty: the folder of this program.
 	Binaries string
 	// Ephemeral deletes Dir when the sandbox stops or its supervisor dies.
 	Ephemeral bool
@@ -41,10 +36,11 @@ type ControlPlane struct {
 	config    Config
 	layout    Layout
 	lock      *fileLock
+	watchdog  *watchdog
 	leases    []*portLease
 	probes    *probes
-	etcd      *process
-	apiServer *process
+	etcd      *component
+	apiServer *component
 	control   *controlServer
 
 	// ops serialises everything that starts or stops a component.
@@ -86,9 +82,18 @@ func Start(ctx context.Context, config Config) (*ControlPlane, error) {
 	return cp, nil
 }
 
-func (cp *ControlPlane) start(ctx context.Context) error {
-	creds, err := ensureCredentials(cp.layout)
+func (cp *ControlPlane) start(ctx context.Context) (err error) {
+	for _, c := range []Component{Etcd, APIServer} { // of a supervisor that died with the machine
+		_ = os.Remove(cp.layout.pidFile(string(c)))
+	}
+	if cp.watchdog, err = startWatchdog(cp.layout, cp.lock, cp.config.Ephemeral); err != nil {
+		return err
+	}
+	creds, err := loadTokens(cp.layout)
 	if err != nil {
+		return err
+	}
+	if creds.caPEM, err = loadCA(cp.layout); err != nil {
 		return err
 	}
 	// The user's port comes first: an automatic one must not happen to take it.
@@ -100,44 +105,28 @@ func (cp *ControlPlane) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	peerPort, err := cp.lease(0)
+	cp.probes = newProbes(etcdPort, apiServerPort, creds.adminToken)
+	etcd, err := etcdServer(cp.layout, cp.config, etcdPort)
 	if err != nil {
 		return err
 	}
-	if cp.config.AuditLog {
-		if err := writeFile(cp.layout.auditPolicy(), []byte(auditPolicy)); err != nil {
+	apiServer, err := apiServerServer(cp.layout, cp.config, apiServerPort, etcd.URL)
+	if err != nil {
+		return err
+	}
+	cp.etcd = newEtcd(cp.layout, etcd, cp.probes.etcdReady)
+	cp.apiServer = newAPIServer(cp.layout, apiServer, cp.probes.apiServerReady)
+	if err := cp.etcd.start(ctx); err != nil {
+		return err
+	}
+	if err := cp.apiServer.start(ctx); err != nil {
+		return err
+	}
+	if creds.caPEM == nil {
+		creds.caPEM = apiServer.SecureServing.CA
+		if err := writeFile(cp.layout.caCert(), creds.caPEM); err != nil {
 			return err
 		}
-	}
-	cp.probes = newProbes(etcdPort, apiServerPort, creds)
-	etcdBinary, err := cp.config.binary("etcd")
-	if err != nil {
-		return err
-	}
-	apiServerBinary, err := cp.config.binary("kube-apiserver")
-	if err != nil {
-		return err
-	}
-	cp.etcd = &process{
-		component: Etcd,
-		binary:    etcdBinary,
-		log:       cp.layout.Log(Etcd),
-		args:      etcdArgs(cp.layout, etcdPort, peerPort, cp.config.EtcdArgs),
-	}
-	if cp.config.Ephemeral {
-		cp.etcd.removeDir = cp.layout.Dir
-	}
-	cp.apiServer = &process{
-		component: APIServer,
-		binary:    apiServerBinary,
-		log:       cp.layout.Log(APIServer),
-		args:      apiServerArgs(cp.layout, etcdPort, apiServerPort, cp.config.AuditLog, cp.config.APIServerArgs),
-	}
-	if err := cp.startEtcd(ctx); err != nil {
-		return err
-	}
-	if err := cp.startAPIServer(ctx); err != nil {
-		return err
 	}
 	if err := writeKubeconfig(cp.layout.Kubeconfig(), cp.probes.apiServerURL, creds); err != nil {
 		return err
@@ -146,13 +135,6 @@ func (cp *ControlPlane) start(ctx context.Context) error {
 	return err
 }
 
-const auditPolicy = `apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: [RequestReceived]
-rules:
-- level: Metadata
-`
-
 func (cp *ControlPlane) lease(port int) (int, error) {
 	lease, err := leasePort(port)
 	if err != nil {
@@ -160,23 +142,6 @@ func (cp *ControlPlane) lease(port int) (int, error) {
 	}
 	cp.leases = append(cp.leases, lease)
 	return lease.port, nil
-}
-
-func (cp *ControlPlane) startEtcd(ctx context.Context) error {
-	return startAndAwait(ctx, cp.etcd, cp.probes.etcdReady)
-}
-
-func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
-	return startAndAwait(ctx, cp.apiServer, cp.probes.apiServerReady)
-}
-
-func startAndAwait(ctx context.Context, p *process, probe func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
-	defer cancel()
-	if _, err := p.start(); err != nil {
-		return err
-	}
-	return p.awaitReady(ctx, probe)
 }
 
 // Layout names the sandbox's files.
@@ -205,10 +170,10 @@ func (cp *ControlPlane) Restart(ctx context.Context, c Component) error {
 			return errors.New("etcd is not running: restart it first, the API server cannot start without it")
 		}
 		cp.apiServer.stop()
-		return cp.startAPIServer(ctx)
+		return cp.apiServer.start(ctx)
 	}
 	cp.etcd.stop()
-	if err := cp.startEtcd(ctx); err != nil {
+	if err := cp.etcd.start(ctx); err != nil {
 		return err
 	}
 	if !cp.apiServer.alive() {
@@ -216,7 +181,7 @@ func (cp *ControlPlane) Restart(ctx context.Context, c Component) error {
 	}
 	readyCtx, cancelReady := context.WithTimeout(ctx, readyTimeout)
 	defer cancelReady()
-	return cp.apiServer.awaitReady(readyCtx, cp.probes.apiServerReady)
+	return cp.apiServer.awaitReady(readyCtx)
 }
 
 // Kill ends a component with SIGKILL and returns when it is gone. It stays
@@ -227,15 +192,12 @@ func (cp *ControlPlane) Kill(c Component) error {
 	if cp.life.Err() != nil {
 		return errStopped
 	}
-	cp.process(c).kill()
-	return nil
-}
-
-func (cp *ControlPlane) process(c Component) *process {
 	if c == Etcd {
-		return cp.etcd
+		cp.etcd.kill()
+	} else {
+		cp.apiServer.kill()
 	}
-	return cp.apiServer
+	return nil
 }
 
 // Stop ends both components and releases the directory. It may be called more
@@ -268,6 +230,9 @@ func (cp *ControlPlane) stop() {
 	}
 	if cp.control != nil {
 		cp.control.close()
+	}
+	if cp.watchdog != nil {
+		cp.watchdog.dismiss()
 	}
 	// Last, because a free lock says that the sandbox is gone.
 	cp.lock.release()

@@ -1,18 +1,17 @@
-// Package controlplane runs a real etcd and a real kube-apiserver on loopback,
-// each as a child process of the program's own binary.
+// Package controlplane runs a real etcd and a real kube-apiserver on loopback. controller-runtime's envtest knows
+// their flags and starts them; this package adds a folder with data, logs and a lock, ports that stay reserved,
+// restarts, and an end for both when the supervisor dies.
 //
 // # Usage
 //
 // A supervisor process calls [Start] and keeps the [ControlPlane] until [ControlPlane.Stop].
-// The binary must become a component when [ParseChild] says that it was started
-// as one. Other processes reach a running
-// supervisor through [Dial], given only the directory.
+// Other processes reach a running supervisor through [Dial], given only the directory.
 //
 // # Lifetime
 //
 // Everything about one sandbox lives in one directory, guarded by a file lock
-// that the supervisor holds. If the supervisor dies in any way, both components
-// die with it and the lock is free again. The directory's data stays, and the
+// that the supervisor holds. If the supervisor dies in any way, its watchdog ends both components,
+// and then the lock is free again. The directory's data stays, and the
 // next Start continues from it, unless the sandbox was started as ephemeral.
 //
 // # Concurrency

@@ -26,13 +26,15 @@ func (l Layout) SupervisorLog() string { return filepath.Join(l.Dir, "supervisor
 // AuditLog is written only when Config.AuditLog asks for it.
 func (l Layout) AuditLog() string { return filepath.Join(l.Dir, "audit.log") }
 
-func (l Layout) auditPolicy() string { return filepath.Join(l.Dir, "audit-policy.yaml") }
-func (l Layout) lock() string        { return filepath.Join(l.Dir, "lock") }
-func (l Layout) state() string       { return filepath.Join(l.Dir, "state.json") }
-func (l Layout) etcdData() string    { return filepath.Join(l.Dir, "etcd") }
-func (l Layout) pki() string         { return filepath.Join(l.Dir, "pki") }
-func (l Layout) caCert() string      { return filepath.Join(l.pki(), "ca.crt") }
-func (l Layout) servingCert() string { return filepath.Join(l.pki(), "apiserver.crt") }
-func (l Layout) servingKey() string  { return filepath.Join(l.pki(), "apiserver.key") }
-func (l Layout) saKey() string       { return filepath.Join(l.pki(), "service-account.key") }
-func (l Layout) tokens() string      { return filepath.Join(l.pki(), "tokens.csv") }
+// CommandPID names the process of the command of "sandbox exec".
+func (l Layout) CommandPID() string { return l.pidFile("command") }
+
+func (l Layout) auditPolicy() string         { return filepath.Join(l.Dir, "audit-policy.yaml") }
+func (l Layout) lock() string                { return filepath.Join(l.Dir, "lock") }
+func (l Layout) state() string               { return filepath.Join(l.Dir, "state.json") }
+func (l Layout) etcdData() string            { return filepath.Join(l.Dir, "etcd") }
+func (l Layout) launcher(c Component) string { return filepath.Join(l.Dir, string(c)+".sh") }
+func (l Layout) pidFile(name string) string  { return filepath.Join(l.Dir, name+".pid") }
+func (l Layout) tokens() string              { return filepath.Join(l.Dir, "tokens.csv") }
+func (l Layout) pki() string                 { return filepath.Join(l.Dir, "pki") }
+func (l Layout) caCert() string              { return filepath.Join(l.pki(), "ca.crt") }

@@ -19,8 +19,6 @@ type ComponentStatus struct {
 	// Alive says that the process exists, Ready that it answers its probe.
 	Alive bool `json:"alive"`
 	Ready bool `json:"ready"`
-	// Exit says how a dead process ended.
-	Exit string `json:"exit,omitempty"`
 }
 
 // Status asks both components how they are. It does not wait for operations
@@ -32,25 +30,12 @@ func (cp *ControlPlane) Status(ctx context.Context) Status {
 		Dir:           cp.layout.Dir,
 		Kubeconfig:    cp.layout.Kubeconfig(),
 		SupervisorPID: lockHolder(cp.layout.lock()),
-		Etcd:          componentStatus(ctx, cp.etcd, cp.probes.etcdURL, cp.probes.etcdReady),
-		APIServer:     componentStatus(ctx, cp.apiServer, cp.probes.apiServerURL, cp.probes.apiServerReady),
+		Etcd:          cp.etcd.status(ctx, cp.probes.etcdURL),
+		APIServer:     cp.apiServer.status(ctx, cp.probes.apiServerURL),
 	}
 }
 
-func componentStatus(ctx context.Context, p *process, url string, probe func(context.Context) error) ComponentStatus {
-	status := ComponentStatus{URL: url}
-	r := p.current()
-	if r == nil {
-		return status
-	}
-	status.PID = r.pid
-	status.Alive = r.alive()
-	if status.Alive {
-		status.Ready = probe(ctx) == nil
-	} else if r.err != nil {
-		status.Exit = r.err.Error()
-	} else {
-		status.Exit = "exit status 0"
-	}
-	return status
+func (c *component) status(ctx context.Context, url string) ComponentStatus {
+	alive := c.alive()
+	return ComponentStatus{URL: url, PID: c.pid(), Alive: alive, Ready: alive && c.ready(ctx) == nil}
 }

@@ -1,0 +1,89 @@
+package controlplane
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// launcherScript runs a component's program. envtest asks for the help text to find flags of versions older than
+// the supported ones: an empty answer saves a run of the program. etcd would take ETCD_ variables for configuration.
+// A launcher whose supervisor died before the process ID was written ends itself; the watchdog kills all others.
+const launcherScript = `#!/bin/sh
+if [ "$1" = --help ]; then exit; fi
+unset $(env | sed -n 's/^\(ETCD_[A-Z_]*\)=.*/\1/p')
+echo $$ >%s
+kill -0 %d || exit 1
+exec %s "$@"
+`
+
+// writeLauncher writes the script that envtest starts as a component, and returns its path.
+func writeLauncher(l Layout, c Component, folder string) (string, error) {
+	program, err := filepath.Abs(filepath.Join(folder, c.program()))
+	if err != nil {
+		return "", err
+	}
+	if _, err := exec.LookPath(program); err != nil {
+		return "", fmt.Errorf("the folder of binaries needs an etcd and a kube-apiserver: %w", err)
+	}
+	script := fmt.Sprintf(launcherScript, quote(l.pidFile(string(c))), os.Getpid(), quote(program))
+	path := l.launcher(c)
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	return path, os.WriteFile(path, []byte(script), 0o700)
+}
+
+func quote(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
+
+// watchdogScript waits for a line. At the end of its input without one, the supervisor has died: the script kills
+// the processes of the sandbox and removes the folder in $2, if any. A component may still write to the folder when
+// it is removed first. The command of "sandbox exec" may have to clean up, so it gets SIGTERM.
+const watchdogScript = `read -r _ && exit
+for f in "$1"/*.pid; do
+  case $f in
+  */command.pid) kill -TERM "$(cat "$f")" ;;
+  *) kill -KILL "$(cat "$f")" ;;
+  esac
+done
+if [ -n "$2" ]; then
+  for _ in 1 2 3 4 5 6 7 8 9; do rm -rf "$2" && break; sleep 0.1; done
+fi
+`
+
+// watchdog is a process that ends the components of a supervisor that died. It holds the lock of the sandbox's
+// directory until it is done.
+type watchdog struct {
+	command *exec.Cmd
+	stdin   io.WriteCloser
+}
+
+func startWatchdog(l Layout, lock *fileLock, ephemeral bool) (*watchdog, error) {
+	remove := ""
+	if ephemeral {
+		remove = l.Dir
+	}
+	command := exec.Command("sh", "-c", watchdogScript, "watchdog", l.Dir, remove)
+	command.Dir = "/"
+	command.ExtraFiles = []*os.File{lock.file}
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C is not for it
+	stdin, err := command.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := command.Start(); err != nil {
+		return nil, fmt.Errorf("start the watchdog: %w", err)
+	}
+	return &watchdog{command: command, stdin: stdin}, nil
+}
+
+// dismiss ends the watchdog without any effect.
+func (w *watchdog) dismiss() {
+	_, _ = w.stdin.Write([]byte("\n"))
+	_ = w.command.Wait()
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -105,6 +106,35 @@ func TestAnonymous(t *testing.T) {
 	code, _, errOut := run(t, "dump", "widgets", "-s", server.URL)
 	if code != exit.Forbidden || !strings.Contains(errOut, `User "system:anonymous" cannot get path "/api"`) || strings.Contains(errOut, "unknown") {
 		t.Errorf("exit code %d, stderr %q", code, errOut)
+	}
+}
+
+// TestThrottledDiscovery: every command names the answer 429 and its remedy, once.
+func TestThrottledDiscovery(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "Too many requests, please try again later.", http.StatusTooManyRequests)
+	}))
+	defer server.Close()
+	for _, command := range []string{
+		"dump widgets", "dump widgets gizmos", "dump widgets/a", "query widgets", "watch widgets", "tree widgets/a",
+		"stats widgets", "resources", "suggest widgets.example.com", "version --live", "serve widgets",
+		"snapshot save " + filepath.Join(t.TempDir(), "file") + " widgets",
+	} {
+		t.Run(command, func(t *testing.T) {
+			args := append(strings.Fields(command), "-s", server.URL, "--timeout", "700ms")
+			code, out, errOut := run(t, args...)
+			if code != exit.NotSynced || out != "" {
+				t.Errorf("exit code %d with output %q, want %d without", code, out, exit.NotSynced)
+			}
+			if strings.Count(errOut, "TooManyRequests") != 1 || strings.Count(errOut, "--timeout") != 1 {
+				t.Errorf("stderr does not name TooManyRequests and --timeout once:\n%s", errOut)
+			}
+		})
+	}
+	_, _, errOut := run(t, "dump", "widgets", "-s", server.URL, "--request-timeout", "700ms")
+	if !strings.Contains(errOut, "TooManyRequests") {
+		t.Errorf("a request that takes too long does not name TooManyRequests:\n%s", errOut)
 	}
 }
 

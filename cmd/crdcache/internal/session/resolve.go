@@ -95,6 +95,8 @@ func (t *Target) Explain(ctx context.Context, err error) error {
 	switch {
 	case errors.As(err, &noMatch), errors.Is(err, context.Canceled):
 		return err
+	case apierrors.IsTooManyRequests(err), errors.Is(err, context.DeadlineExceeded) && t.throttle.last.Load():
+		return t.explainThrottled(ctx, err)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		late := fmt.Errorf("%w: the API server at %s did not tell within %v which types it has", exit.ErrNotSynced, t.Config.Host, t.Timeout)
 		for _, cause := range exit.Split(err) {
@@ -115,6 +117,20 @@ func (t *Target) Explain(ctx context.Context, err error) error {
 	}
 	// One of the two documents is enough to show what is wrong.
 	return fmt.Errorf("the API server at %s gave no usable answer; is this the address of one? %w", t.Config.Host, exit.Split(err)[0])
+}
+
+// explainThrottled names the answer 429 and its remedies, once for all requests that were answered so.
+func (t *Target) explainThrottled(ctx context.Context, err error) error {
+	var status *apierrors.StatusError
+	if !errors.As(err, &status) {
+		status = apierrors.NewTooManyRequestsError("the server asks to try again later")
+	}
+	busy := fmt.Errorf("the API server at %s answers TooManyRequests: it is overloaded, or limits your requests by API priority and fairness; "+
+		"try again later, or wait longer with --timeout: %w", t.Config.Host, status)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("%w: %w", exit.ErrNotSynced, busy)
+	}
+	return busy
 }
 
 // hint tells of a missing kubeconfig, which otherwise shows as a server that nobody named.

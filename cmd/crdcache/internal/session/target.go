@@ -30,9 +30,10 @@ type Target struct {
 	// Timeout bounds the wait for types to be found and synced; 0 waits without end.
 	Timeout time.Duration
 
-	errOut  io.Writer
-	traffic Traffic
-	source  *offline.Source // nil for a cluster
+	errOut   io.Writer
+	traffic  Traffic
+	throttle throttle
+	source   *offline.Source // nil for a cluster
 	// following is set once the files are followed: until then Err has what is wrong with them, and afterwards nobody asks.
 	following bool
 	paths     []string // of the files

@@ -1,10 +1,17 @@
 package cli_test
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 // TestCompletion: the shell is offered types, names of configs and indexes, namespaces and contexts, and no error.
@@ -12,6 +19,13 @@ func TestCompletion(t *testing.T) {
 	server := newShop(t)
 	config := write(t, "c.yaml", gizmoIndexes)
 	kubeconfig := write(t, "kubeconfig", `{"apiVersion":"v1","kind":"Config","contexts":[{"name":"one","context":{}},{"name":"two","context":{}}]}`)
+	inContext := write(t, "in-context", fmt.Sprintf(`{"apiVersion":"v1","kind":"Config",
+		"clusters":[{"name":"c","cluster":{"server":%q}}],
+		"contexts":[{"name":"db","context":{"cluster":"c","namespace":"db"}}]}`, server.URL))
+	saved := filepath.Join(t.TempDir(), "saved")
+	if r := crdcache(t, "snapshot", "save", saved, "gizmos", "-s", server.URL); r.code != exit.OK {
+		t.Fatal(r.errOut)
+	}
 	for name, tt := range map[string]struct {
 		args []string
 		want string
@@ -26,6 +40,16 @@ func TestCompletion(t *testing.T) {
 		"names":     {[]string{"query", "-s", server.URL, "--config", config, "th"}, "things\n:4"},
 		"indexes":   {[]string{"query", "things", "--config", config, "--index", ""}, "color=\nsize=\n:6"},
 		"sort":      {[]string{"query", "things", "--config", config, "--sort-by", ""}, "size\n:4"},
+		"objects":   {[]string{"dump", "-s", server.URL, "gz", "-n", "web", ""}, "a\nb\n:4"},
+		"another":   {[]string{"dump", "-s", server.URL, "gizmos", "-n", "web", "a", ""}, "b\n:4"},
+		"slash":     {[]string{"dump", "-s", server.URL, "-n", "db", "gizmos/c", "gizmos/"}, "gizmos/d\n:4"},
+		"resource":  {[]string{"dump", "-s", server.URL, "-n", "db", "--config", config, "things", ""}, "c\nd\n:4"},
+		"tree":      {[]string{"tree", "-s", server.URL, "gizmo", "-n", "db", ""}, "c\nd\n:4"},
+		"tree done": {[]string{"tree", "-s", server.URL, "gizmo", "-n", "db", "c", ""}, ":4"},
+		"context":   {[]string{"dump", "--kubeconfig", inContext, "--context", "db", "gizmos", ""}, "c\nd\n:4"},
+		"snapshot":  {[]string{"dump", "--from", saved, "gi"}, "gizmos.example.com\n:4"},
+		"saved":     {[]string{"dump", "--from", saved, "-n", "web", "gizmos", ""}, "a\nb\n:4"},
+		"manifests": {[]string{"tree", "--from", demoData + "/objects", "-n", "edge", "workloads/d"}, "workloads/dns\n:4"},
 		"contexts":  {[]string{"dump", "--kubeconfig", kubeconfig, "--context", ""}, "one\ntwo\n:4"},
 		"from":      {[]string{"dump", "--from", demoData + "/crds", "--from", demoData + "/objects", "wor"}, "workloads.demo.crdcache.dev\n:4"},
 		"no server": {[]string{"dump", "-s", "http://127.0.0.1:1", ""}, ":4"},
@@ -56,5 +80,32 @@ func TestCompletion(t *testing.T) {
 		if r := crdcache(t, "completion", shell); r.code != exit.OK || !strings.Contains(r.out, "crdcache") {
 			t.Errorf("%s: exit code %d", shell, r.code)
 		}
+	}
+}
+
+// TestCompletionReadsMetadata: no more than metadata is read for the names of objects, and a server that does not
+// answer costs a few seconds.
+func TestCompletionReadsMetadata(t *testing.T) {
+	server := newShop(t)
+	behind, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forward := httputil.NewSingleHostReverseProxy(behind)
+	seen := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		accept := r.Header.Get("Accept")
+		if strings.HasSuffix(r.URL.Path, "/gizmos") && !strings.Contains(accept, "as=PartialObjectMetadataList") {
+			t.Errorf("%s was read as %q", r.URL, accept)
+		}
+		forward.ServeHTTP(w, r)
+	}))
+	defer seen.Close()
+	args := []string{"__complete", "dump", "-s", seen.URL, "-n", "web", "gizmos", ""}
+	if r := crdcache(t, args...); r.out != "a\nb\n:4\n" {
+		t.Errorf("completions %q", r.out)
+	}
+	server.Break(apitest.Fault{Path: "/apis/example.com/v1/namespaces/web/gizmos"})
+	if r := crdcache(t, args...); r.code != exit.OK || strings.Contains(r.out, "a\n") {
+		t.Errorf("exit code %d, completions %q", r.code, r.out)
 	}
 }

@@ -56,7 +56,7 @@ func newDump(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "After the objects, print each that changes until interrupted.")
 	cmd.Flags().StringVar(&f.sortBy, "sort-by", "", "Print the objects of each type in the order of this JSONPath, as in '.metadata.creationTimestamp'.")
 	cmd.Flags().BoolVar(&f.ignoreNotFound, "ignore-not-found", false, "Say nothing, and end with 0, when named objects, or any at all, are not there.")
-	f.reader.Complete(cmd, true)
+	f.reader.CompleteNamed(cmd, true)
 	f.style.Complete(cmd)
 	return cmd
 }

@@ -62,7 +62,7 @@ func newTree(streams genericiooptions.IOStreams) *cobra.Command {
 		RunE: runs(streams, f.toOptions),
 	}
 	f.add(cmd.Flags())
-	f.reader.Complete(cmd, false)
+	f.reader.CompleteNamed(cmd, false)
 	print.CompleteWords(cmd, "output", treeFormats)
 	return cmd
 }

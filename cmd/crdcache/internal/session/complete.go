@@ -7,20 +7,15 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/crdcache/crdcache/discovery"
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-const (
-	// completionTimeout bounds how long a person waits for a list of words.
-	completionTimeout = 3 * time.Second
-	// maxNamespaces bounds how many namespaces are offered.
-	maxNamespaces = 1000
-)
+// completionTimeout bounds how long a person waits for a list of words.
+const completionTimeout = 3 * time.Second
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
@@ -85,11 +80,11 @@ func (f *ServerFlags) definedTypeNames(ctx context.Context) []string {
 	if on == nil {
 		return nil
 	}
-	defined, err := on.definitionNames(ctx)
+	defined, err := on.objectNames(ctx, crd.GVR, "")
 	if err != nil {
 		return names
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return !defined[name] })
+	return slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(defined, name) })
 }
 
 // beginListWith keeps the words that begin with what was typed after the last comma and are not in the list before that,
@@ -142,18 +137,7 @@ func (f *ServerFlags) namespaceNames(ctx context.Context) []string {
 	if on == nil {
 		return nil
 	}
-	client, err := dynamicinformer.NewClient(on.Config, nil)
-	if err != nil {
-		return nil
-	}
-	list, err := client.Resource(namespaces).List(ctx, metav1.ListOptions{Limit: maxNamespaces})
-	if err != nil {
-		return nil
-	}
-	var names []string
-	for _, item := range list.Items {
-		names = append(names, item.GetName())
-	}
+	names, _ := on.objectNames(ctx, namespaces, "")
 	return names
 }
 

@@ -34,12 +34,7 @@ func (f *ConfigFlags) Load(warn func(text string)) (*Config, error) {
 	if len(f.configs) == 0 {
 		return &Config{}, nil
 	}
-	var files []string
-	for _, file := range f.configs {
-		if !slices.Contains(files, file) { // the shell's completion reads flags twice
-			files = append(files, file)
-		}
-	}
+	files := unique(f.configs)
 	loaded, err := indexers.Load(files...)
 	if err != nil {
 		return nil, err
@@ -48,6 +43,17 @@ func (f *ConfigFlags) Load(warn func(text string)) (*Config, error) {
 		warn(w.Text())
 	}
 	return &Config{resources: loaded.Resources, Given: true, digest: digest(files)}, nil
+}
+
+// unique returns the files of a flag once each: the shell's completion reads flags twice.
+func unique(files []string) []string {
+	var once []string
+	for _, file := range files {
+		if !slices.Contains(once, file) {
+			once = append(once, file)
+		}
+	}
+	return once
 }
 
 // Config is what the configs of a command declare together.

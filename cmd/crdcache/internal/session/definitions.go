@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/offline"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/manifest"
 	"github.com/crdcache/crdcache/snapshot"
@@ -56,34 +54,6 @@ const definitionKind = "CustomResourceDefinition"
 
 // pageSize bounds how many definitions are in memory at once as the server sends them: one can be 1 MB.
 const pageSize = 20
-
-// acceptNames asks for no more of objects than their metadata.
-const acceptNames = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
-
-// definitionNames are the names of all definitions of a cluster.
-func (t *Target) definitionNames(ctx context.Context) (map[string]bool, error) {
-	httpClient, err := t.HTTPClient()
-	if err != nil {
-		return nil, err
-	}
-	client, err := print.NewPlainClient(t.Config, httpClient)
-	if err != nil {
-		return nil, err
-	}
-	body, err := client.Get().AbsPath("/apis", crd.GVR.Group, crd.GVR.Version, crd.GVR.Resource).SetHeader("Accept", acceptNames).Do(ctx).Raw()
-	if err != nil {
-		return nil, err
-	}
-	var list metav1.PartialObjectMetadataList
-	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, err
-	}
-	names := make(map[string]bool, len(list.Items))
-	for _, item := range list.Items {
-		names[item.Name] = true
-	}
-	return names, nil
-}
 
 // DefinitionsFromCluster reads the definitions of a cluster that belong to one of the groups; every group where wanted
 // returns true.

@@ -48,6 +48,12 @@ func (f *ReadFlags) Complete(cmd *cobra.Command, many bool) {
 	cmd.ValidArgsFunction = f.target.CompleteTypes(many, f.configs.ResourceNames)
 }
 
+// CompleteNamed is Complete for verbs whose arguments may name objects behind their type.
+func (f *ReadFlags) CompleteNamed(cmd *cobra.Command, many bool) {
+	f.Complete(cmd, many)
+	cmd.ValidArgsFunction = f.completeNames(many, f.target.CompleteTypes(many, f.configs.ResourceNames))
+}
+
 // CompleteIndexes makes the shell complete the values of flags with names of indexes; suffix is what comes after one.
 func (f *ReadFlags) CompleteIndexes(cmd *cobra.Command, suffix string, flags ...string) {
 	f.configs.Complete(cmd, suffix, flags...)

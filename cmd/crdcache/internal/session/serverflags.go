@@ -63,7 +63,7 @@ func (f *ServerFlags) Target(ctx context.Context, streams genericiooptions.IOStr
 	t := &Target{Timeout: f.timeout, errOut: streams.ErrOut}
 	if len(f.from) > 0 {
 		t.Namespace = f.config.namespace
-		return t, t.open(ctx, f.from, streams)
+		return t, t.open(ctx, unique(f.from), streams)
 	}
 	loader := f.config.loader()
 	var err error
@@ -75,6 +75,7 @@ func (f *ServerFlags) Target(ctx context.Context, streams genericiooptions.IOStr
 	}
 	// Fairness is the server's business (API priority and fairness); a limit here only adds waiting.
 	t.Config.QPS = -1
+	t.Config.Wrap(t.throttle.wrap)
 	t.warnAs(streams.ErrOut)
 	if !f.allNamespaces {
 		if t.Namespace, _, err = loader.Namespace(); err != nil {

@@ -60,6 +60,22 @@ func TestCuts(t *testing.T) {
 		"other line breaks, two documents": {strings.ReplaceAll(aYAML+"---\n"+bYAML, "\n", "\r"), []string{"1 1/0: error " + errOtherBreak.Error()}},
 		"items of a kind that is no list":  {"{\"apiVersion\":\"v1\",\"kind\":\"A\",\"metadata\":{\"name\":\"a\"},\"items\":\"x\"}", []string{"1 1/0: v1 A a"}},
 		"json with the keys of others":     {`{"apiVersion":"v1","kind":"A","Kind":"X","metadata":{"name":"a"},"Items":[1]}`, []string{"1 1/0: v1 A a"}},
+		"json with a key twice below": {
+			"\n{\"apiVersion\":\"v1\",\"kind\":\"A\",\"spec\":[{\"a\":1,\n\n\"a\":2}]}\n" + aJSON,
+			[]string{`4 1/0: error duplicate key "spec.[0].a"`, "5 2/0: v1 A a"},
+		},
+		"json items with a key twice": {
+			`{"apiVersion":"v1","kind":"AList","items":[{"metadata":{"name":"a"},` + "\n" + `"metadata":{}},` + aJSON + `]}`,
+			[]string{`2 1/1: error duplicate key "metadata"`, "2 1/2: v1 A a"},
+		},
+		"json items of no list with a key twice": {
+			`{"items":[` + aJSON + `,{"a":1,"a":2}],"apiVersion":"w","kind":"A","metadata":{"name":"a"}}`,
+			[]string{`1 1/2: error duplicate key "a"`},
+		},
+		"json items as an object with a key twice": {
+			`{"apiVersion":"v1","kind":"A","items":{"a":{"b":1,"b":2}}}`,
+			[]string{`1 1/0: error duplicate key "items.a.b"`},
+		},
 		"json items twice":                 {`{"apiVersion":"v1","kind":"List","items":[` + aJSON + `],"items":[` + bJSON + `]}`, []string{"1 1/1: v1 A a", "1 1/2: v1 B b", "1 1/0: error " + `duplicate key "items"`}},
 	} {
 		t.Run(name, func(t *testing.T) {

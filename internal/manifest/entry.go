@@ -8,7 +8,7 @@ import (
 	"io"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	kjson "sigs.k8s.io/json"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
 // MaxDocument is the greatest size in bytes of a document, or of an item of a list. API servers accept a
@@ -43,11 +43,10 @@ type Entry struct {
 	Err                               error
 }
 
-// Decode returns the object. The error wraps ErrNotObject. Duplicate keys are an error.
+// Decode returns the object. The error wraps ErrNotObject.
 func (e Entry) Decode() (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
-	duplicates, err := kjson.UnmarshalStrict(e.Data, &u.Object, kjson.DisallowDuplicateFields)
-	if err = errors.Join(append(duplicates, err)...); err != nil {
+	if err := utiljson.Unmarshal(e.Data, &u.Object); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotObject, err)
 	}
 	if u.Object == nil {

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // jsonReader reads JSON objects that follow each other.
@@ -116,17 +118,18 @@ func (j *jsonReader) object(l *list) error {
 		if !ok {
 			return fmt.Errorf("unexpected token %v", token)
 		}
+		line := j.in.lineAt(j.InputOffset())
 		var value json.RawMessage
 		if name == "items" {
 			value, err = j.items(l)
 		} else {
-			err = j.Decode(&value)
+			value, err = j.value(l, name)
 		}
 		if err != nil {
 			return err
 		}
 		if value != nil {
-			l.field(name, value)
+			l.field(name, value, line)
 		}
 	}
 	if _, err := j.Token(); err != nil { // the brace
@@ -134,6 +137,20 @@ func (j *jsonReader) object(l *list) error {
 	}
 	return stoppedUnless(l.end())
 }
+
+// value reads the value of a field, all of whose keys must be unique.
+func (j *jsonReader) value(l *list, field string) (value json.RawMessage, err error) {
+	if err := j.Decode(&value); err != nil {
+		return nil, err
+	}
+	line := j.in.lineAt(j.InputOffset() - int64(len(value)))
+	if path, at, found := jsontext.Duplicate(value); found {
+		l.repeated(field+"."+path, line+bytes.Count(value[:at], newline))
+	}
+	return value, nil
+}
+
+var newline = []byte{'\n'}
 
 // items reads the value of the field "items". It yields the elements of an array, and returns any other
 // value.
@@ -144,7 +161,7 @@ func (j *jsonReader) items(l *list) (json.RawMessage, error) {
 	}
 	switch token {
 	case json.Delim('{'):
-		return j.members()
+		return j.members(l)
 	case json.Delim('['):
 	default:
 		return json.Marshal(token)
@@ -157,7 +174,11 @@ func (j *jsonReader) items(l *list) (json.RawMessage, error) {
 			return nil, err
 		}
 		line := j.in.lineAt(j.InputOffset() - int64(len(data)))
-		if !l.item(line, data, nil) {
+		var duplicate error
+		if path, at, found := jsontext.Duplicate(data); found {
+			line, duplicate = line+bytes.Count(data[:at], newline), duplicateError(path)
+		}
+		if !l.item(line, data, duplicate) {
 			return nil, errStopped
 		}
 	}
@@ -166,19 +187,21 @@ func (j *jsonReader) items(l *list) (json.RawMessage, error) {
 	return nil, err
 }
 
-// members reads the rest of an object.
-func (j *jsonReader) members() (json.RawMessage, error) {
+// members reads the rest of the object that the field "items" is.
+func (j *jsonReader) members(l *list) (json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	for j.More() {
 		token, err := j.Token()
 		if err != nil {
 			return nil, err
 		}
-		var value json.RawMessage
-		if err := j.Decode(&value); err != nil {
+		name := fmt.Sprint(token)
+		if all[name] != nil {
+			l.repeated("items."+name, j.in.lineAt(j.InputOffset()))
+		}
+		if all[name], err = j.value(l, "items."+name); err != nil {
 			return nil, err
 		}
-		all[fmt.Sprint(token)] = value
 	}
 	if _, err := j.Token(); err != nil { // the brace
 		return nil, err

@@ -17,7 +17,8 @@ type list struct {
 
 	members   []member // other than items
 	hasItems  bool     // an array of items was read
-	duplicate string   // a key that occurs twice
+	duplicate *Entry   // the error of the first key that occurs twice
+	failed    bool     // an item could not be read
 	held      []Entry  // items that wait for the kind
 	items     int
 	yielded   int
@@ -31,10 +32,10 @@ type member struct {
 	value json.RawMessage
 }
 
-// field adds a field of the document that is not an array of items.
-func (l *list) field(name string, value json.RawMessage) {
+// field adds a field of the document that is not an array of items. The line is that of its key.
+func (l *list) field(name string, value json.RawMessage, line int) {
 	if l.get(name) != nil || name == "items" && l.hasItems {
-		l.duplicate = name
+		l.repeated(name, line)
 	}
 	l.members = append(l.members, member{name, value})
 }
@@ -42,10 +43,20 @@ func (l *list) field(name string, value json.RawMessage) {
 // begin starts the array of items.
 func (l *list) begin() {
 	if l.hasItems || l.get("items") != nil {
-		l.duplicate = "items"
+		l.repeated("items", l.Line)
 	}
 	l.hasItems = true
 }
+
+// repeated notes that an object has a key twice.
+func (l *list) repeated(path string, line int) {
+	if l.duplicate == nil {
+		l.duplicate = &Entry{Place: l.Place, Err: duplicateError(path)}
+		l.duplicate.Line = line
+	}
+}
+
+func duplicateError(path string) error { return fmt.Errorf("duplicate key %q", path) }
 
 // get returns the value of a field, or nil.
 func (l *list) get(name string) json.RawMessage {
@@ -65,6 +76,7 @@ func (l *list) item(line int, data json.RawMessage, err error) bool {
 	l.items++
 	e := Entry{Place: Place{line, l.Document, l.items}, Err: err}
 	if err != nil {
+		l.failed = true
 		return l.yield(e)
 	}
 	e.identify(data)
@@ -125,7 +137,7 @@ func (l *list) give(e Entry) bool {
 
 func (l *list) fields(all map[string]json.RawMessage) {
 	for name, value := range all {
-		l.field(name, value)
+		l.field(name, value, l.Line)
 	}
 }
 
@@ -148,13 +160,10 @@ func (l *list) end() bool {
 		return true
 	case isList(kind) && l.get("items") != nil:
 		return fail(errors.New("items is not an array"))
-	case l.duplicate == "":
+	case l.duplicate == nil && !l.failed:
 		return l.whole()
 	}
-	if l.duplicate != "" {
-		return fail(fmt.Errorf("duplicate key %q", l.duplicate))
-	}
-	return true
+	return l.duplicate == nil || l.yield(*l.duplicate)
 }
 
 // release yields the items that waited for the kind of the list.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,6 +54,11 @@ func TestOfflineProblems(t *testing.T) {
 	}
 	r = crdcache(t, "query", "gizmos", "--keys-only", "--from", file)
 	r.expect(t, exit.Failed, "web/a\n")
+	r = crdcache(t, "dump", "configmaps", "-o", "name", "--from", file)
+	r.expect(t, exit.Failed, "configmap/c\n")
+	if strings.Contains(r.errOut, "warning: ") {
+		t.Errorf("stderr is %q, with a warning of a type that is not used", r.errOut)
+	}
 
 	var out, errOut bytes.Buffer
 	code := cli.Main(t.Context(), []string{"crdcache", "dump", "gizmos", "-o", "name", "--from", "-"}, strings.NewReader(evalObjects), &out, &errOut)
@@ -106,5 +112,84 @@ func TestOfflineWatch(t *testing.T) {
 	w.interrupt()
 	if !strings.Contains(w.errOut.String(), "error: "+file+":") || !strings.Contains(w.errOut.String(), "not valid YAML") {
 		t.Errorf("stderr: %s", w.errOut)
+	}
+}
+
+// TestDuplicateKeys: JSON that has a key twice is refused, whatever it is read as, and the error says where.
+func TestDuplicateKeys(t *testing.T) {
+	object := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"x"},"data":{"a":"1",` + "\n" + `"a":"2"}}`
+	list := `{"apiVersion":"v1","kind":"List","items":[` + object + `]}`
+	typed := strings.ReplaceAll(list, `"kind":"List"`, `"kind":"ConfigMapList"`)
+	config := `{"apiVersion":"crdcache.dev/v1alpha1","kind":"IndexConfig","metadata":{"name":"x"},"spec":{"resources":[` +
+		`{"name":"t","match":{"group":"","resource":"configmaps"},"indexes":[{"name":"a",` + "\n" + `"name":"b","path":".data"}]}]}}`
+	redact := `{"redact":[{"type":"secrets","paths":[".data"]}],` + "\n" + `"redact":[]}`
+	for name, tt := range map[string]struct {
+		text string // of file.json, and of standard input
+		args string
+		want string
+	}{
+		"file":        {object, "dump configmaps --from file.json", `file.json:2: document 1: duplicate key "data.a"`},
+		"made-up":     {strings.Replace(object, "v1", "a.b/v1", 1), "dump configmaps --from file.json", "file.json:2"},
+		"list":        {list, "dump configmaps --from file.json", `file.json:2: document 1, item 1: duplicate key "data.a"`},
+		"typed list":  {typed, "dump configmaps --from file.json", `file.json:2: document 1, item 1: duplicate key "data.a"`},
+		"stdin":       {object, "dump configmaps --from -", `stdin:2: document 1: duplicate key "data.a"`},
+		"eval":        {object, "eval .data -f file.json", `file.json:2: document 1: duplicate key "data.a"`},
+		"eval, stdin": {object, "eval .data -f -", `stdin:2: document 1: duplicate key "data.a"`},
+		"config":      {config, "validate file.json", `file.json:2:1: E002: "name" is already set at 1:`},
+		"redactions":  {redact, "snapshot save s --all --from file.json --redact-config file.json", `line 2: key "redact" already set`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			if err := os.WriteFile("file.json", []byte(tt.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var out, errOut bytes.Buffer
+			args := append([]string{"crdcache"}, strings.Fields(tt.args)...)
+			code := cli.Main(t.Context(), args, strings.NewReader(tt.text), &out, &errOut)
+			if code == exit.OK || out.Len() > 0 || !strings.Contains(errOut.String(), tt.want) {
+				t.Errorf("exit code %d, stdout %q, stderr %q; want %q", code, out.String(), errOut.String(), tt.want)
+			}
+		})
+	}
+}
+
+// TestMadeUpTypes: a warning tells of a type that is made up when the command reads it, and of no other type.
+func TestMadeUpTypes(t *testing.T) {
+	objects := `
+{apiVersion: example.com/v1, kind: Gizmo, metadata: {name: a, namespace: x, ownerReferences:
+  [{apiVersion: example.com/v1, kind: Widget, name: w, uid: u}]}, spec: {gadget: g}}
+---
+{apiVersion: example.com/v1, kind: Widget, metadata: {name: w, namespace: x, uid: u}}
+---
+{apiVersion: example.com/v1, kind: Gadget, metadata: {name: g, namespace: x}}
+---
+{apiVersion: example.com/v1, kind: Doohickey, metadata: {name: d, namespace: x}}
+`
+	config := `{apiVersion: crdcache.dev/v1alpha1, kind: IndexConfig, metadata: {name: x}, spec: {resources: [{name: gizmos,
+match: {group: example.com, resource: gizmos}, references: [{name: gadget, to: {group: example.com, kind: Gadget,
+name: .spec.gadget, namespace: .metadata.namespace}}]}]}}`
+	file, references := write(t, "a.yaml", objects), write(t, "c.yaml", config)
+	for name, tt := range map[string]struct {
+		args string
+		want []string // the kinds of the warnings
+	}{
+		"one type":    {"dump doohickeies", []string{"Doohickey"}},
+		"two types":   {"dump gizmos,gadgets", []string{"Gizmo", "Gadget"}},
+		"a wildcard":  {"dump *.example.com", []string{"Gizmo", "Widget", "Gadget", "Doohickey"}},
+		"owners":      {"tree gizmo/a", []string{"Gizmo", "Widget"}},
+		"references":  {"query gizmos --dangling --config " + references, []string{"Gizmo", "Widget", "Gadget"}},
+		"all":         {"resources", []string{"Gizmo", "Widget", "Gadget", "Doohickey"}},
+		"one of all":  {"resources widgets", []string{"Widget"}},
+		"a saved one": {"snapshot save " + filepath.Join(t.TempDir(), "s") + " gadgets", []string{"Gadget"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := crdcache(t, append(strings.Fields(tt.args), "--from", file)...)
+			for _, kind := range []string{"Gizmo", "Widget", "Gadget", "Doohickey"} {
+				warned := strings.Count(r.errOut, "no CustomResourceDefinition defines "+kind+".example.com")
+				if want := slices.Contains(tt.want, kind); warned > 1 || want != (warned == 1) {
+					t.Errorf("%d warnings of %s, want %v; stderr %q", warned, kind, want, r.errOut)
+				}
+			}
+		})
 	}
 }

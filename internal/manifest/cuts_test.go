@@ -76,7 +76,7 @@ func TestCuts(t *testing.T) {
 			`{"apiVersion":"v1","kind":"A","items":{"a":{"b":1,"b":2}}}`,
 			[]string{`1 1/0: error duplicate key "items.a.b"`},
 		},
-		"json items twice":                 {`{"apiVersion":"v1","kind":"List","items":[` + aJSON + `],"items":[` + bJSON + `]}`, []string{"1 1/1: v1 A a", "1 1/2: v1 B b", "1 1/0: error " + `duplicate key "items"`}},
+		"json items twice": {`{"apiVersion":"v1","kind":"List","items":[` + aJSON + `],"items":[` + bJSON + `]}`, []string{"1 1/1: v1 A a", "1 1/2: v1 B b", "1 1/0: error " + `duplicate key "items"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.want, described(t, strings.NewReader(tt.text))); diff != "" {

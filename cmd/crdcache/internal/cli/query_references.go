@@ -57,6 +57,7 @@ func (o *queryOptions) follow(ctx context.Context, graph *references.Graph, type
 		r, ok := typeNamed(catalog, t)
 		if ok && r.GVR != types.Resources[0].GVR {
 			resources = append(resources, r)
+			o.Target.Use(r.GVR.GroupResource())
 		}
 	}
 	caches, err := session.NewCaches(types.Client, resources, session.CacheOptions{Namespace: o.Target.Namespace})

@@ -21,6 +21,7 @@ func (o *resourcesOptions) run(ctx context.Context) error {
 	records := make([]typeRecord, 0, len(types))
 	for _, t := range types {
 		if !o.custom || t.Source == discovery.FromCRD {
+			o.target.Use(t.GroupResource)
 			records = append(records, newTypeRecord(t, o.config.ForType(t)))
 		}
 	}

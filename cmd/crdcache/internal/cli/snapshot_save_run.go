@@ -96,6 +96,9 @@ func (o *snapshotSaveOptions) saver(ctx context.Context) (saver *capture.Saver, 
 		}
 	} else {
 		saver.Types = slices.DeleteFunc(slices.Clone(saver.Known), func(r discovery.Resource) bool { return !r.Preferred || !r.Watchable() })
+		for _, r := range saver.Types {
+			o.target.Use(r.GVR.GroupResource())
+		}
 		unresolved = o.target.Err()
 	}
 	if err := o.redact(waiting, saver); err != nil {

@@ -58,6 +58,7 @@ const (
 type grower struct {
 	graph        *references.Graph
 	objects      map[schema.GroupResource]*dynamicinformer.Snapshot
+	use          func(...schema.GroupResource) // is called with the type of each object
 	depth, limit int
 	grown        map[grown]bool
 	// bodiless are the nodes of objects of which only the metadata is there.
@@ -80,7 +81,7 @@ func (w *wood) trees() (all []*treeNode, bodiless map[references.Object][]*treeN
 	typ := referenceType(w.roots.Resource)
 	bodiless = map[references.Object][]*treeNode{}
 	for _, object := range w.roots.Objects {
-		g := grower{graph: w.graph, objects: objects, depth: w.depth, limit: w.limit, grown: map[grown]bool{}, bodiless: bodiless}
+		g := grower{graph: w.graph, objects: objects, use: w.Target.Use, depth: w.depth, limit: w.limit, grown: map[grown]bool{}, bodiless: bodiless}
 		at := references.Object{
 			Group: typ.Group, Resource: typ.Resource, Kind: typ.Kind, Namespace: object.GetNamespace(), Name: object.GetName(), UID: string(object.GetUID()),
 		}
@@ -121,7 +122,9 @@ const metadataKind = "PartialObjectMetadata"
 
 // read gives an object of the caches; nil for what has gone meanwhile.
 func (g *grower) read(o references.Object) *unstructured.Unstructured {
-	snapshot := g.objects[schema.GroupResource{Group: o.Group, Resource: o.Resource}]
+	of := schema.GroupResource{Group: o.Group, Resource: o.Resource}
+	g.use(of)
+	snapshot := g.objects[of]
 	if snapshot == nil {
 		return nil
 	}

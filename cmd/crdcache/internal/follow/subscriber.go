@@ -70,6 +70,7 @@ func (s *subscriber) started(g dynamicinformer.Generation) {
 	if !ok {
 		return // it is gone already, which will be told as well
 	}
+	s.Target.Use(g.GVR.GroupResource())
 	matcher, err := s.matcher(resource)
 	if err != nil {
 		s.refuse(g.GVR, err)

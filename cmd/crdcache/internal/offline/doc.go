@@ -9,8 +9,8 @@
 // begin with a dot do not.
 //
 // Objects of built-in kinds have the type that a cluster has; CustomResourceDefinitions define theirs, whatever
-// the order of files is; for other kinds a type is made up from what the objects show, with a warning. Only
-// types that something is there for are served.
+// the order of files is; for other kinds a type is made up from what the objects show, with a
+// warning when somebody uses it. Only types that something is there for are served.
 //
 // A snapshot, which stands alone, is served as package recorded does.
 //

@@ -28,12 +28,13 @@ items:
 		fmt.Println(err)
 		return
 	}
+	widgets := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+	source.Use(widgets.GroupResource())
 	for _, problem := range source.Problems() {
 		fmt.Println(problem)
 	}
 
 	client := dynamic.NewForConfigOrDie(source.Config())
-	widgets := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 	list, err := client.Resource(widgets).List(context.Background(), metav1.ListOptions{})
 	if err != nil {
 		fmt.Println(err)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/internal/manifest"
@@ -31,6 +32,8 @@ spec:
   versions:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
 `
+
+var widgets = schema.GroupResource{Group: "example.com", Resource: "widgets"}
 
 const widgetsPath = "/apis/example.com/v1/widgets"
 

@@ -43,11 +43,11 @@ func TestEndlessInput(t *testing.T) {
 // TestManyProblems: of a file with a problem on every line the first ones are told, and how many there are.
 func TestManyProblems(t *testing.T) {
 	dir := tree(t, map[string]string{
-		"a.yaml": "apiVersion: v1\nkind: List\nitems:\n" + strings.Repeat("- {}\n", 1000), "b.yaml": widget("a", "red"),
+		"a.yaml": "apiVersion: v1\nkind: List\nitems:\n" + strings.Repeat("- {}\n", 1000), "b.yaml": "a: [",
 	})
 	s := open(t, Options{Paths: []string{dir + "/a.yaml", dir + "/b.yaml"}})
 	problems := s.Problems()
-	if len(problems) != 20+2 { // with the warning of the second file
+	if len(problems) != 20+2 { // with the error of the second file
 		t.Fatalf("%d problems", len(problems))
 	}
 	if got, want := problems[len(problems)-1].Error(), dir+"/a.yaml: there are 980 errors more"; got != want {

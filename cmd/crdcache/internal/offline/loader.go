@@ -32,9 +32,9 @@ type loader struct {
 	pending []pendingObject
 	// reread are the paths of files whose objects have to be looked at again, because types changed.
 	reread map[string]bool
-	// guesses are objects for whose kinds a type was made up; told are the kinds that a warning has told of.
-	guesses []pendingObject
-	told    map[*kind]bool
+	// guesses are the kinds for which a type was made up, and of which no warning has told.
+	guesses []guess
+	used    map[schema.GroupResource]bool // the types that somebody reads
 	// live is true once the storage is served: changes must be told.
 	live bool
 	// retyped is set when a type changes that no CustomResourceDefinition tells of.
@@ -76,10 +76,17 @@ type pendingObject struct {
 	namespaced bool
 }
 
+// guess is a kind for which a type was made up because of an object.
+type guess struct {
+	*kind
+	file *manifest.File
+	manifest.Place
+}
+
 func newLoader(storage *readapi.Storage, report func(*manifest.Problem)) *loader {
 	return &loader{
 		storage: storage, reader: manifest.NewReader(report), kinds: map[schema.GroupKind]*kind{}, claims: map[object]claim{},
-		shadowed: map[object][]*manifest.File{}, reread: map[string]bool{}, told: map[*kind]bool{},
+		shadowed: map[object][]*manifest.File{}, reread: map[string]bool{}, used: map[schema.GroupResource]bool{},
 		refused: map[schema.GroupKind]map[string]bool{},
 	}
 }
@@ -343,28 +350,26 @@ func (l *loader) infer(p pendingObject, namespaced bool) (*kind, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.guesses = append(l.guesses, p)
+	l.guesses = append(l.guesses, guess{k, p.file, p.Place})
 	return k, nil
 }
 
-// reportGuesses warns of types that were made up and that nothing has defined since.
+// reportGuesses warns of types that were made up, that nothing has defined since, and that somebody reads.
 func (l *loader) reportGuesses() {
-	for _, p := range l.guesses {
-		k := l.kinds[p.gvk.GroupKind()]
-		if k == nil || !k.inferred || l.told[k] {
-			continue
+	l.guesses = slices.DeleteFunc(l.guesses, func(g guess) (done bool) {
+		gr := g.typ.GroupResource()
+		if l.kinds[g.GroupKind] != g.kind || !l.used[gr] {
+			return l.kinds[g.GroupKind] != g.kind
 		}
-		l.told[k] = true
 		scope := "cluster-scoped"
-		if k.typ.Namespaced {
+		if g.typ.Namespaced {
 			scope = "namespaced"
 		}
-		gr := k.typ.GroupResource()
-		l.reader.Problem(p.file, p.Place, true, fmt.Errorf(
+		l.reader.Problem(g.file, g.Place, true, fmt.Errorf(
 			"no CustomResourceDefinition defines %s: it is taken to be %s and to be called %s, without short names and columns; "+
-				"'kubectl get crd %s -o yaml > crd.yaml' and --from crd.yaml add them", k.GroupKind, scope, gr, gr))
-	}
-	l.guesses = nil
+				"'kubectl get crd %s -o yaml > crd.yaml' and --from crd.yaml add them", g.GroupKind, scope, gr, gr))
+		return true
+	})
 }
 
 func (l *loader) kindNamed(gr schema.GroupResource) (*kind, bool) {

@@ -21,6 +21,7 @@ func TestRefresh(t *testing.T) {
 	s := open(t, Options{
 		Paths: []string{dir}, TypesChanged: func() { retyped++ }, Report: func(p *manifest.Problem) { reported = append(reported, p) },
 	})
+	s.Use(widgets)
 	write := func(name, text string) func() { return func() { save(t, filepath.Join(dir, name), text) } }
 	remove := func(name string) func() {
 		return func() {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/internal/manifest"
@@ -146,6 +147,21 @@ func (s *Source) Err() error {
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// Use notes that somebody reads types, and reports those of them that were made up.
+func (s *Source) Use(types ...schema.GroupResource) {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	l := s.turn.loader
+	if l == nil {
+		return // a snapshot has all its types
+	}
+	for _, gr := range types {
+		l.used[gr] = true
+	}
+	l.reportGuesses()
+	l.reader.Summarize()
 }
 
 // Config returns the config for clients of the source. It needs no network.

@@ -58,6 +58,10 @@ func TestOpen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := tree(t, tt.files)
 			s := open(t, Options{Paths: []string{dir}})
+			if name == "no CRD" && len(s.Problems()) > 0 {
+				t.Errorf("problems before anybody uses the type: %v", s.Problems())
+			}
+			s.Use(widgets)
 			if diff := cmp.Diff(tt.colors, colors(t, s)); diff != "" {
 				t.Errorf("widgets (-want +got):\n%s", diff)
 			}

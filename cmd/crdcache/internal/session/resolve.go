@@ -63,6 +63,7 @@ func (t *Target) Resolve(ctx context.Context, names []string) ([]discovery.Resou
 		}
 		t.mention(name, resolution)
 		for _, r := range resolution.Resources {
+			t.Use(r.GVR.GroupResource())
 			if !seen[r.GVR] {
 				seen[r.GVR] = true
 				resources = append(resources, r)

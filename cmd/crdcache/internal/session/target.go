@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 
@@ -129,6 +130,13 @@ func (t *Target) Err() error {
 		return nil
 	}
 	return t.source.Err()
+}
+
+// Use warns of types of files that were made up, because somebody reads them.
+func (t *Target) Use(types ...schema.GroupResource) {
+	if t.source != nil {
+		t.source.Use(types...)
+	}
 }
 
 // Follow keeps up with changes of the files until ctx ends; for a cluster it does nothing. When types come that

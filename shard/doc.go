@@ -33,11 +33,15 @@
 //   - A shard is released only when Drain has returned, and not taken again by the same replica before that.
 //
 // What is left is a process that does not run: one that is paused for long enough goes on, when it continues, with what it was
-// doing until it looks. [Tenure.Valid] looks at the clock. For writes, [Tenure.Token] fences: it is the number of transitions of
-// the Lease, greater for each tenure of a shard than for the one before.
+// doing until it looks. [Tenure.Valid] looks at the clock. For writes, [Tenure.Token] fences: it is
+// greater for each tenure of a shard than for the one before. It is greater than any resource version of the Lease before
+// the acquisition, and an annotation of the Lease keeps it. So tokens grow when somebody resets or deletes the Lease, also
+// for replicas that start afterwards. When etcd is restored to an older revision, tokens grow only for replicas that have
+// seen the earlier ones, and for those that acquire a shard after them.
 //
-// Who deletes the Leases of a group while replicas run gives this up: a replica that has just started does not know that there
-// was a Lease. Those that have seen it wait until it would have expired, and its holder makes it again.
+// Who deletes the Leases of a group while replicas run gives up that a shard has one holder: a replica that has just
+// started does not know that there was a Lease. Those that have seen it wait until it would have expired, and its holder
+// makes it again.
 //
 // # Liveness
 //

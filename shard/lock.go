@@ -22,7 +22,7 @@ var errHeld = errors.New("somebody else holds the Lease")
 //   - Holding ends by the time at which the last successful renewal was sent. An elector counts from when it was answered, and
 //     waits a retry period before it counts.
 //   - Holding ends as soon as somebody else is seen to hold the Lease.
-//   - The number of transitions never goes back while somebody remembers it, even if the Lease is deleted.
+//   - Each tenure has a token.
 type lock struct {
 	resourcelock.LeaseLock
 	tenure *Tenure
@@ -30,9 +30,8 @@ type lock struct {
 	expired func(*resourcelock.LeaderElectionRecord) bool
 	// known is the last record of the Lease, if any: one that was deleted may still be held. Only the elector uses it.
 	known *resourcelock.LeaderElectionRecord
-	// greatest is the greatest number of transitions that the replica has seen; -1: none. The next token is greater, also if
-	// the Lease was deleted or its number reset. Only the elector uses it.
-	greatest int64
+	// greatest is the greatest token that the replica has seen, and token that of the tenure. Only the elector uses them.
+	greatest, token int64
 	// deadline is how long a renewal is good for.
 	deadline time.Duration
 	// end ends the tenure, and the elector with it.
@@ -42,9 +41,14 @@ type lock struct {
 
 	mu struct {
 		sync.Mutex
-		held  bool
-		token int64
+		holding
 	}
+}
+
+// holding says whether the replica holds the Lease, and the number of transitions in its record.
+type holding struct {
+	held        bool
+	transitions int
 }
 
 var _ resourcelock.Interface = (*lock)(nil)
@@ -52,14 +56,13 @@ var _ resourcelock.Interface = (*lock)(nil)
 // Get returns the record for an elector to judge.
 func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.LeaseLock.Get(ctx)
-	held, token := l.state()
-	if err == nil && !held {
+	now := l.state()
+	if err == nil && !now.held {
 		l.known = record // what the replica has seen may be older
-		l.greatest = max(l.greatest, int64(record.LeaderTransitions))
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		if !held && l.known != nil && l.known.HolderIdentity != "" && l.known.HolderIdentity != l.Identity() && !l.expired(l.known) {
+		if !now.held && l.known != nil && l.known.HolderIdentity != "" && l.known.HolderIdentity != l.Identity() && !l.expired(l.known) {
 			l.end(errHeld) // its holder will make it again, or has gone without a word
 			return nil, nil, errHeld
 		}
@@ -67,9 +70,9 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	case err != nil:
 		l.giveUpUnlessHeld(err)
 		return record, raw, err
-	case held && (record.HolderIdentity != l.Identity() || int64(record.LeaderTransitions) != token):
+	case now.held && (record.HolderIdentity != l.Identity() || record.LeaderTransitions != now.transitions):
 		l.end(ErrLost)
-	case !held && record.HolderIdentity != "" && record.HolderIdentity != l.Identity():
+	case !now.held && record.HolderIdentity != "" && record.HolderIdentity != l.Identity():
 		if !l.expired(record) {
 			l.end(errHeld)
 			break
@@ -91,35 +94,34 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 
 // write writes a record that says that the replica holds the Lease.
 func (l *lock) write(ctx context.Context, record resourcelock.LeaderElectionRecord, send func(context.Context, resourcelock.LeaderElectionRecord) error) error {
-	held, token := l.state()
-	if !held {
-		token = max(int64(record.LeaderTransitions), l.greatest+1)
+	before := l.state()
+	if before.held {
+		record.LeaderTransitions = before.transitions // also if the Lease was deleted
 	}
-	record.LeaderTransitions = int(token)
 	began := time.Now()
 	if err := send(ctx, record); err != nil {
 		l.giveUpUnlessHeld(err)
 		return err
 	}
 	l.mu.Lock()
-	l.mu.held, l.mu.token = true, token
+	l.mu.holding = holding{true, record.LeaderTransitions}
 	l.mu.Unlock()
-	l.tenure.renewed(token, began.Add(l.deadline))
-	if !held {
+	l.tenure.renewed(l.token, began.Add(l.deadline))
+	if !before.held {
 		l.acquired()
 	}
 	return nil
 }
 
-func (l *lock) state() (held bool, token int64) {
+func (l *lock) state() holding {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.mu.held, l.mu.token
+	return l.mu.holding
 }
 
 // giveUpUnlessHeld ends an election that has failed; renewals are tried again.
 func (l *lock) giveUpUnlessHeld(err error) {
-	if held, _ := l.state(); !held {
+	if !l.state().held {
 		l.end(err)
 	}
 }
@@ -127,13 +129,13 @@ func (l *lock) giveUpUnlessHeld(err error) {
 // release says in the Lease that nobody holds it, as an elector does with ReleaseOnCancel. That releases before work is told to
 // end where renewing has failed, so it is not set. The elector has ended.
 func (l *lock) release(ctx context.Context) error {
-	held, token := l.state()
-	if !held {
+	now := l.state()
+	if !now.held {
 		return nil
 	}
 	for {
 		record, _, err := l.LeaseLock.Get(ctx)
-		if err != nil || record.HolderIdentity != l.Identity() || int64(record.LeaderTransitions) != token {
+		if err != nil || record.HolderIdentity != l.Identity() || record.LeaderTransitions != now.transitions {
 			return err
 		}
 		record.HolderIdentity, record.LeaseDurationSeconds = "", 1

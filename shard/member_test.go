@@ -124,6 +124,42 @@ func TestTransitionsAreReset(t *testing.T) {
 	})
 }
 
+// TestTokensOutliveReplicas: tokens grow although every replica is new, whatever happened to the Leases before. The model
+// compares each token with the one before.
+func TestTokensOutliveReplicas(t *testing.T) {
+	const afterRestore = 1 << 40
+	run(t, 1, func(m *model) {
+		for round, patch := range []string{
+			`{"spec":{"leaseTransitions":0}}`,
+			`{"metadata":{"annotations":null},"spec":{"leaseTransitions":null}}`,
+			"", // deletes the Leases
+			fmt.Sprintf(`{"metadata":{"annotations":{%q:"%d"}}}`, annotationToken, afterRestore),
+			`{"spec":null}`,
+		} {
+			r := m.start(1, 0)
+			m.awaitFair(time.Minute, "the start")
+			if token := r.Tenures()[0].Token(); round > 3 && token <= afterRestore {
+				m.Errorf("the token %d is not greater than that in the annotation", token)
+			}
+			r.stop()
+			for k := range modelShards {
+				var err error
+				name, leases := r.options.leaseOf(k), r.client.Leases("default")
+				if patch == "" {
+					err = leases.Delete(m.Context(), name, metav1.DeleteOptions{})
+				} else {
+					_, err = leases.Patch(m.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+				}
+				if err != nil {
+					m.Fatal(err)
+				}
+			}
+		}
+		m.start(1, 0)
+		m.awaitFair(time.Minute, "the end")
+	})
+}
+
 // TestSuspension: a machine that was suspended for a while has used up its time, although its monotonic clock stood still.
 func TestSuspension(t *testing.T) {
 	now := time.Now()

@@ -37,10 +37,11 @@ func (m *Member) take(ctx context.Context, shard int) {
 		LeaseLock: m.leaseLock(name, map[string]string{labelShard: name[len(m.options.Name)+1:]}),
 		tenure:    s.tenure, deadline: m.options.RenewDeadline, end: s.tenure.end,
 		expired:  func(record *resourcelock.LeaderElectionRecord) bool { return m.expired(name, record) },
-		acquired: func() { m.acquired(s) }, greatest: -1,
+		acquired: func() { m.acquired(s) },
 	}
+	s.lock.Client = fences{m.client, s.lock}
 	if known := m.mu.sightings.leases[name]; known != nil {
-		s.lock.known, s.lock.greatest = known.record(), known.transitions
+		s.lock.known, s.lock.greatest = known.record(), known.token
 	}
 	m.mu.seats[shard] = s
 	go func() { // ended with the tenure

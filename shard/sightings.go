@@ -24,8 +24,8 @@ type sighting struct {
 	labels          map[string]string
 	resourceVersion string
 	changed         time.Time
-	// transitions is the greatest number of transitions that the Lease ever had.
-	transitions int64
+	// token is the greatest that a tenure of the Lease can have had.
+	token int64
 	// deleted says that the Lease is gone. Its holder does not know yet, so that it counts for as long as it would have.
 	deleted bool
 }
@@ -58,10 +58,12 @@ func (s *sightings) note(lease *coordinationv1.Lease, now time.Time) {
 	if known := s.leases[lease.Name]; known != nil && !known.deleted && apiequality.Semantic.DeepEqual(known.spec, lease.Spec) {
 		return
 	}
-	next := &sighting{spec: lease.Spec, labels: lease.Labels, resourceVersion: lease.ResourceVersion, changed: now}
-	next.transitions = int64(next.record().LeaderTransitions)
+	next := &sighting{
+		spec: lease.Spec, labels: lease.Labels, resourceVersion: lease.ResourceVersion, changed: now,
+		token: greatestToken(lease),
+	}
 	if known := s.leases[lease.Name]; known != nil {
-		next.transitions = max(next.transitions, known.transitions)
+		next.token = max(next.token, known.token)
 	}
 	s.leases[lease.Name] = next
 }

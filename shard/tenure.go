@@ -40,7 +40,8 @@ func (t *Tenure) Shard() int { return t.shard }
 
 // Token is for fencing: it is greater than that of any earlier tenure of the shard. Who keeps the greatest token that ever came
 // with a write, and refuses writes with a smaller one, is safe from a replica that was paused and does not know that its time is
-// over. It is the leaseTransitions of the Lease; 0 for shards without Leases.
+// over. It is derived from the resource version of the Lease, so that it also grows if the Lease is reset or deleted; 0 for
+// shards without Leases.
 func (t *Tenure) Token() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,0 +1,78 @@
+package shard
+
+import (
+	"context"
+	"strconv"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+)
+
+// annotationToken holds the token of the last tenure on the Lease of a shard.
+const annotationToken = "shard.crdcache.dev/token"
+
+// fences gives a token to each tenure whose Lease a lock writes.
+//
+// The token is greater than the resource version of the Lease that the holder replaces. All resource versions of a
+// cluster come from one counter. So no earlier tenure has the token, also if the Lease was reset or deleted, and no
+// replica remembers it. A Lease that does not exist has no resource version: it is created without a holder first.
+//
+// A restore of etcd sets the counter back. Then tokens grow as long as a replica that has seen the last one acquires
+// the shard first: the annotation passes the token on.
+type fences struct {
+	coordinationclient.LeasesGetter
+	lock *lock
+}
+
+// Leases implements coordinationclient.LeasesGetter.
+func (f fences) Leases(namespace string) coordinationclient.LeaseInterface {
+	return fenced{f.LeasesGetter.Leases(namespace), f.lock}
+}
+
+type fenced struct {
+	coordinationclient.LeaseInterface
+	lock *lock
+}
+
+// Create implements coordinationclient.LeaseInterface.
+func (f fenced) Create(
+	ctx context.Context, lease *coordinationv1.Lease, options metav1.CreateOptions,
+) (*coordinationv1.Lease, error) {
+	if f.lock.state().held { // its Lease was deleted
+		f.lock.sign(lease)
+		return f.LeaseInterface.Create(ctx, lease, options)
+	}
+	free := lease.DeepCopy()
+	free.Spec = coordinationv1.LeaseSpec{}
+	created, err := f.LeaseInterface.Create(ctx, free, options)
+	if err != nil {
+		return nil, err
+	}
+	created.Spec = lease.Spec
+	return f.Update(ctx, created, metav1.UpdateOptions{})
+}
+
+// Update implements coordinationclient.LeaseInterface.
+func (f fenced) Update(
+	ctx context.Context, lease *coordinationv1.Lease, options metav1.UpdateOptions,
+) (*coordinationv1.Lease, error) {
+	if !f.lock.state().held {
+		f.lock.token = max(f.lock.greatest, greatestToken(lease)) + 1
+	}
+	f.lock.sign(lease)
+	return f.LeaseInterface.Update(ctx, lease, options)
+}
+
+// sign writes the token on the Lease.
+func (l *lock) sign(lease *coordinationv1.Lease) {
+	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, annotationToken, strconv.FormatInt(l.token, 10))
+}
+
+// greatestToken returns the greatest token that a tenure of a Lease can have had.
+func greatestToken(lease *coordinationv1.Lease) int64 {
+	// What is no number counts as 0: clients that are fakes have no resource versions.
+	version, _ := strconv.ParseInt(lease.ResourceVersion, 10, 64)
+	token, _ := strconv.ParseInt(lease.Annotations[annotationToken], 10, 64)
+	return max(version, token)
+}

@@ -46,6 +46,9 @@ type HandlerOptions struct {
 	// StrategicMerge serves strategic merge patches of types that no CustomResourceDefinition defines. Default: they are
 	// refused.
 	StrategicMerge StrategicMerge
+	// Decodable, if set, says why an object that a client writes is none of its Go type. It is asked about types that no
+	// CustomResourceDefinition defines.
+	Decodable func(gvk schema.GroupVersionKind, object []byte) error
 }
 
 // handler serves a backend.
@@ -130,10 +133,15 @@ func (h *handler) serveResource(w http.ResponseWriter, r *http.Request) {
 	}
 	t.typ.warn(w.Header(), *t.version)
 	storage, writable := h.writable()
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	switch {
-	case r.Method != http.MethodGet && r.Method != http.MethodHead && writable:
+	case !reads && writable && t.name == "" && t.typ.Namespaced && !t.namespaced && t.typ.Custom:
+		notFound(w) // as for a path that nobody serves
+	case !reads && writable && t.name == "" && t.typ.Namespaced && !t.namespaced:
+		writeError(w, r, errMethodNotAllowed())
+	case !reads && writable:
 		h.mutate(w, r, storage, t)
-	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+	case !reads:
 		writeError(w, r, apierrors.NewMethodNotSupported(t.typ.GroupResource(), verbOf(r.Method, t.name)))
 	case t.name != "":
 		h.get(w, r, t)

@@ -36,6 +36,7 @@ func (c *change) insertOnce(u *unstructured.Unstructured) (*written, error) {
 	if err := c.create(u); err != nil {
 		return nil, err
 	}
+	c.warnOfFinalizers(u, nil)
 	key := objectKey(u.GetNamespace(), u.GetName())
 	if existing, _ := c.t.collection.Get(key).(*object); existing != nil {
 		return nil, c.exists(u, existing)
@@ -84,6 +85,7 @@ func (c *change) attempt(change func(old *unstructured.Unstructured) (*unstructu
 	if err != nil {
 		return nil, err
 	}
+	c.warnOfFinalizers(u, old)
 	var done *written
 	if gone {
 		done, err = c.removed(key, before, u)

@@ -3,6 +3,7 @@ package readapi
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -88,6 +89,7 @@ func (m mutation) validateMetadata(u, old *unstructured.Unstructured) field.Erro
 	problems := validation.ValidateObjectMetaAccessor(u, m.t.typ.Namespaced, m.validateName(old == nil), path)
 	if old != nil {
 		problems = append(problems, validation.ValidateObjectMetaAccessorUpdate(u, old, path)...)
+		problems = append(problems, m.validateImmutable(u, old)...)
 	}
 	if m.t.typ.Custom || m.t.typ.Rules.AnyFinalizer {
 		return problems
@@ -102,6 +104,31 @@ func (m mutation) validateMetadata(u, old *unstructured.Unstructured) field.Erro
 
 // standardFinalizers are those that objects of built-in types have without a domain.
 var standardFinalizers = []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents, "kubernetes"}
+
+// finalizerWarnings tells of the finalizers of a custom resource that are new and have no domain.
+func (m mutation) finalizerWarnings(u, old *unstructured.Unstructured) (warnings []string) {
+	if !m.t.typ.Custom {
+		return nil // which refuses them, or takes any
+	}
+	known := slices.Clone(standardFinalizers)
+	if old != nil {
+		known = append(known, old.GetFinalizers()...)
+	}
+	finalizers := u.GetFinalizers()
+	slices.Sort(finalizers)
+	for _, name := range slices.Compact(finalizers) {
+		if strings.Contains(name, "/") || slices.Contains(known, name) {
+			continue
+		}
+		path := ""
+		if strings.Contains(name, ".") {
+			path = " including a path (/)"
+		}
+		warnings = append(warnings, fmt.Sprintf("metadata.finalizers: %q: prefer a domain-qualified finalizer name%s "+
+			"to avoid accidental conflicts with other finalizer writers", name, path))
+	}
+	return warnings
+}
 
 // validateName returns what is wrong with a name; that of an existing object has been looked at when it was created.
 func (m mutation) validateName(created bool) validation.ValidateNameFunc {

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -19,6 +21,7 @@ type change struct {
 	writeOptions
 	storage   *Storage
 	strategic StrategicMerge
+	decodable func(gvk schema.GroupVersionKind, object []byte) error
 	warnings  []string
 	// patches is set when the change is a patch, which needs an object to be applied to.
 	patches bool
@@ -31,7 +34,8 @@ func (h *handler) mutate(w http.ResponseWriter, r *http.Request, s *Storage, t *
 	if err == nil {
 		body, err = readBody(r)
 	}
-	c := &change{mutation: mutation{t: t, now: s.options.Now()}, storage: s, strategic: h.options.StrategicMerge}
+	c := &change{mutation: mutation{t: t, now: s.options.Now()}, storage: s, strategic: h.options.StrategicMerge,
+		decodable: h.options.Decodable}
 	var done *written
 	if err == nil {
 		done, err = c.do(r, e, body)
@@ -94,7 +98,7 @@ func (c *change) do(r *http.Request, e *encoder, body []byte) (done *written, er
 
 // decode returns the object that a client sends.
 func (c *change) decode(body []byte) (*unstructured.Unstructured, error) {
-	u, err := c.decodeBody(body)
+	u, err := c.read(body)
 	if err == nil && c.strict && len(u.problems) > 0 {
 		err = runtime.NewStrictDecodingError(u.problems)
 	}
@@ -103,6 +107,16 @@ func (c *change) decode(body []byte) (*unstructured.Unstructured, error) {
 	}
 	c.warnOf(u, "")
 	return u.Unstructured, c.check(u.Unstructured)
+}
+
+// read is decodeBody that also decodes the body into the Go type of its kind.
+func (c *change) read(body []byte) (sent, error) {
+	u, err := c.decodeBody(body)
+	gvk := c.t.gv.WithKind(c.t.typ.Names.Kind)
+	if err == nil && c.decodable != nil && !c.t.typ.Custom && u.GroupVersionKind() == gvk {
+		err = c.decodable(gvk, body)
+	}
+	return u, err
 }
 
 // warnOf has the client warned of what was left out.
@@ -116,6 +130,15 @@ func (c *change) warnOf(u sent, afterwards string) {
 	if len(u.owners) > 0 {
 		c.warnings = append(c.warnings, fmt.Sprintf(".metadata.ownerReferences contains duplicate entries%s; API server dedups owner references in 1.20+, "+
 			"and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: %v", afterwards, joined(u.owners)))
+	}
+}
+
+// warnOfFinalizers has the client warned of finalizers without a domain. A generated name that was taken warns again.
+func (c *change) warnOfFinalizers(u, old *unstructured.Unstructured) {
+	for _, text := range c.finalizerWarnings(u, old) {
+		if !slices.Contains(c.warnings, text) {
+			c.warnings = append(c.warnings, text)
+		}
 	}
 }
 

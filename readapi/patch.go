@@ -125,7 +125,7 @@ func (c *change) patched(old *unstructured.Unstructured, patch patchFunc) (*unst
 	invalid := func(err error) error {
 		return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(data), err.Error())})
 	}
-	u, err := c.decodeBody(data)
+	u, err := c.read(data)
 	if err != nil {
 		return nil, invalid(err)
 	}

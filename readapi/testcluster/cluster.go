@@ -57,7 +57,7 @@ func New(ctx context.Context, options Options) (*Cluster, error) {
 	})}
 	handler := readapi.HandlerOptions{Writes: true, BookmarkInterval: options.BookmarkInterval}
 	if options.Scheme != nil {
-		handler.StrategicMerge = c.strategicMerge
+		handler.StrategicMerge, handler.Decodable = c.strategicMerge, c.decodable
 	}
 	c.faults = faults.New(readapi.NewHandler(c.storage, handler))
 	if err := c.begin(); err != nil {

@@ -24,6 +24,9 @@
 // is not valid; and watches that tell of all of it in order. Custom resources lose the fields that their schema does not have,
 // and get its defaults.
 //
+// ConfigMaps and Secrets that are immutable keep their contents. Built-in types whose Go type is in Options.Scheme are
+// decoded into it, and an object that does not fit is refused; others are taken as they are.
+//
 // An object can only be created in a namespace that is there. Who deletes a namespace, deletes what is in it; it goes when
 // nothing is left, as in a cluster whose controllers run. So does a CustomResourceDefinition, with its type.
 //
@@ -36,8 +39,8 @@
 //
 //   - Server-side apply is refused. Nobody keeps track of who wrote which field: objects have the managedFields that clients
 //     give them, mostly none.
-//   - Objects are not validated against the schema of their type, nor by CEL rules, nor by the code for built-in types; nor
-//     are these given defaults or rid of unknown fields.
+//   - Objects are not validated against the schema of their type, nor by CEL rules, nor by the code for built-in types,
+//     but for the immutable ones; nor are these given defaults or rid of unknown fields.
 //   - Nothing is admitted or mutated. Webhook configurations and admission policies are refused.
 //   - Subresources other than status are refused: scale, eviction, binding, log, exec, tokens.
 //   - No controller runs, but for what is said of namespaces and definitions: there are no pods for a Deployment, no garbage

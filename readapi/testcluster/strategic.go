@@ -8,7 +8,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	kjson "sigs.k8s.io/json"
 )
+
+// decodable returns why an object cannot be decoded into its Go type, if the scheme has that.
+func (c *Cluster) decodable(gvk schema.GroupVersionKind, object []byte) error {
+	typed, err := c.options.Scheme.New(gvk)
+	if err != nil {
+		return nil //nolint:nilerr // of a type that is not in the scheme, every object will do
+	}
+	return kjson.UnmarshalCaseSensitivePreserveInts(object, typed)
+}
 
 // strategicMerge applies a strategic merge patch, whose meaning is in the tags of the Go type.
 func (c *Cluster) strategicMerge(gvk schema.GroupVersionKind, object, patch []byte) ([]byte, error) {

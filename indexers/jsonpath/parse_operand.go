@@ -71,7 +71,8 @@ func (p *parser) parseWord() (operand, error) {
 	if p.peek() == '(' {
 		return operand{}, p.fail(CodeFunction, from, p.pos, "", "functions such as %s() are not supported", word)
 	}
-	hint := `quote a string as "` + word + `", start a path as @.` + word
+	plain := strings.Trim(word, typographicQuotes)
+	hint := `quote a string as "` + plain + `", start a path as @.` + plain
 	switch word {
 	case "true", "false":
 		return operand{lit: scalar{kind: KindBool, b: word == "true"}}, nil

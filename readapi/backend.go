@@ -64,6 +64,12 @@ type Fields interface {
 	Field(name, value string) (func(Object) bool, error)
 }
 
+// Filter is a Collection whose lists and watches have only the selected objects. Get does not consult it.
+type Filter interface {
+	Collection
+	Selects(Object) bool
+}
+
 // FieldRange is what a Snapshot of such a Collection may be besides, so that not every object has to be looked at.
 type FieldRange interface {
 	// RangeField is Range for the objects that have a value in a field; false where they are not known.

@@ -56,7 +56,7 @@ func (c *change) deleteCollection(r *http.Request, e *encoder, body []byte) (*wr
 	if err != nil {
 		return nil, err
 	}
-	p, err := c.t.list(r.Context(), selection)
+	p, err := c.t.list(r.Context(), selection, NewTurn(nil))
 	if err == nil {
 		err = e.prepare(true, p.objects...)
 	}

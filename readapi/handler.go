@@ -11,6 +11,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 )
@@ -27,6 +28,8 @@ type HandlerOptions struct {
 	// Ending is closed when all watches are to end. Each ends with a bookmark, if its client allows bookmarks, so that the client
 	// goes on from there at another server. Default: watches end by their own time alone.
 	Ending <-chan struct{}
+	// Turns limits the requests that evaluate objects at the same time, or is nil. Default: no limit.
+	Turns Turns
 	// Version is what /version says. Default: the Kubernetes version whose API this is.
 	Version *version.Info
 	// BookmarkInterval is how often a watch that allows bookmarks gets one. Default DefaultBookmarkInterval.
@@ -157,7 +160,7 @@ func (h *handler) serveCollection(w http.ResponseWriter, r *http.Request, t *res
 		writeError(w, r, err)
 		return
 	}
-	switch options, err := parseListOptions(r.URL.Query()); {
+	switch options, err := h.listOptions(r); {
 	case err != nil:
 		writeError(w, r, err)
 	case options.Watch:
@@ -165,6 +168,16 @@ func (h *handler) serveCollection(w http.ResponseWriter, r *http.Request, t *res
 	default:
 		h.list(w, r, e, options)
 	}
+}
+
+// listOptions parses in a turn, because a long selector takes milliseconds.
+func (h *handler) listOptions(r *http.Request) (*internalversion.ListOptions, error) {
+	turn := NewTurn(h.options.Turns)
+	if err := turn.Begin(r.Context()); err != nil {
+		return nil, err
+	}
+	defer turn.End()
+	return parseListOptions(r.URL.Query())
 }
 
 // verbOf names a method of writing as kube-apiserver does; what it does not know is nothing.

@@ -19,7 +19,7 @@ type page struct {
 
 // list serves a list, or a page of one.
 func (h *handler) list(w http.ResponseWriter, r *http.Request, e *encoder, options *internalversion.ListOptions) {
-	p, err := e.t.list(r.Context(), options)
+	p, err := e.t.list(r.Context(), options, NewTurn(h.options.Turns))
 	if err == nil {
 		err = e.prepare(true, p.objects...)
 	}
@@ -62,7 +62,11 @@ func writeList(out *stream, e *encoder, p *page) error {
 }
 
 // list selects a page.
-func (t *resource) list(ctx context.Context, options *internalversion.ListOptions) (*page, error) {
+func (t *resource) list(ctx context.Context, options *internalversion.ListOptions, turn *Turn) (*page, error) {
+	if err := turn.Begin(ctx); err != nil {
+		return nil, err
+	}
+	defer turn.End()
 	selected, err := newSelection(t, options)
 	if err != nil {
 		return nil, err
@@ -78,10 +82,12 @@ func (t *resource) list(ctx context.Context, options *internalversion.ListOption
 	if options.ResourceVersion == "0" {
 		limit = 0 // any state will do, so that there is nothing to be saved by pages
 	}
-	looked := 0
+	work := selected.work()
 	for o := range selected.within(from.Snapshot, start, end) {
-		if looked++; looked%checkEvery == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
+		if turn.Work(work) {
+			if err := turn.Pass(ctx); err != nil {
+				return nil, err
+			}
 		}
 		// Whether any of the rest is selected shows on the next page, which may be empty.
 		if limit > 0 && !selected.one() && int64(len(p.objects)) == limit {
@@ -99,7 +105,7 @@ func (t *resource) list(ctx context.Context, options *internalversion.ListOption
 	return p, nil
 }
 
-// checkEvery is after how many objects it is asked whether somebody still waits.
+// checkEvery is how many objects are looked at between two checks of the request's context.
 const checkEvery = 64
 
 // origin is the state that a list is taken of.

@@ -9,22 +9,23 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	apiselection "k8s.io/apimachinery/pkg/selection"
 
 	"github.com/crdcache/crdcache/indexers/jsonpath"
+	"github.com/crdcache/crdcache/internal/labelmatch"
 )
 
 // selection is which objects of a type a list or watch is about.
 type selection struct {
 	namespace  string
 	namespaced bool // of the type
-	labels     labels.Selector
+	labels     *labelmatch.Matcher
 	fields     fields.Selector // nil: all
 	// paths are the selectable fields that the selector uses.
 	paths map[string]*jsonpath.Path
 	// conditions are the requirements on fields that the collection has of its own, and not in fields.
 	conditions []condition
+	filter     Filter          // nil: all
 	shard      *shardSelection // nil: all
 }
 
@@ -38,8 +39,9 @@ type condition struct {
 // newSelection checks that the fields can be selected by.
 func newSelection(t *resource, options *internalversion.ListOptions) (*selection, error) {
 	s := &selection{
-		namespace: t.namespace, namespaced: t.typ.Namespaced, labels: options.LabelSelector, paths: map[string]*jsonpath.Path{},
+		namespace: t.namespace, namespaced: t.typ.Namespaced, labels: labelmatch.Compile(options.LabelSelector), paths: map[string]*jsonpath.Path{},
 	}
+	s.filter, _ = t.collection.(Filter)
 	var err error
 	if s.shard, err = newShardSelection(t, options.ShardSelector); err != nil {
 		return nil, err
@@ -114,7 +116,7 @@ func (s *selection) within(snapshot Snapshot, from, to string) iter.Seq[Object] 
 
 // all reports whether everything in the namespace is selected.
 func (s *selection) all() bool {
-	return s.fields == nil && len(s.conditions) == 0 && s.labels.Empty() && s.shard == nil
+	return s.fields == nil && len(s.conditions) == 0 && s.labels.Empty() && s.shard == nil && s.filter == nil
 }
 
 // one reports whether no more than one object can be selected, which a kube-apiserver reads by its name.
@@ -135,6 +137,18 @@ func (s *selection) keys() (from, to string) {
 	return s.namespace + "/", s.namespace + "0" // "0" follows "/"
 }
 
+// work is the work of evaluating the selection against one object.
+func (s *selection) work() int {
+	work := workPerObject + s.labels.Len() + len(s.conditions)
+	if s.fields != nil {
+		work += len(s.fields.Requirements())
+	}
+	if s.filter != nil {
+		work += workPerTurn / 4 // a query may read the whole object
+	}
+	return work
+}
+
 // matches reports whether an object is selected.
 func (s *selection) matches(o Object) bool {
 	if !strings.HasPrefix(o.Key(), prefixOf(s.namespace)) || !s.labels.Matches(o.Labels()) || !s.shard.has(o) {
@@ -145,6 +159,11 @@ func (s *selection) matches(o Object) bool {
 			return false
 		}
 	}
+	return s.fieldsMatch(o) && (s.filter == nil || s.filter.Selects(o))
+}
+
+// fieldsMatch reports whether an object has the fields of its type that are selected.
+func (s *selection) fieldsMatch(o Object) bool {
 	if s.fields == nil {
 		return true
 	}

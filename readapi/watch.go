@@ -22,7 +22,7 @@ func (h *handler) watch(w http.ResponseWriter, r *http.Request, e *encoder, opti
 	lasts := h.watchTimeout(options.TimeoutSeconds)
 	f := &follower{
 		resource: e.t, encoder: e, selected: selected, bookmarks: options.AllowWatchBookmarks, events: &h.events,
-		out: w, flush: http.NewResponseController(w), ending: h.options.Ending, patience: h.options.WriteTimeout, end: time.Now().Add(lasts),
+		turn: NewTurn(h.options.Turns), out: w, flush: http.NewResponseController(w), ending: h.options.Ending, patience: h.options.WriteTimeout, end: time.Now().Add(lasts),
 	}
 	w.Header().Set("Content-Type", mediaJSON)
 	w.WriteHeader(http.StatusOK)
@@ -95,6 +95,8 @@ type follower struct {
 	out       http.ResponseWriter
 	flush     *http.ResponseController
 	ending    <-chan struct{}
+	turn      *Turn
+	seen      []sight // of the last turn
 	buf       []byte
 	patience  time.Duration // for one write
 	end       time.Time     // of the watch
@@ -152,17 +154,8 @@ func (f *follower) initial(ctx context.Context, b *beginning) error {
 	if b.objects == nil {
 		return nil // marked are only those that have some
 	}
-	looked := 0
-	for o := range b.objects {
-		if looked++; looked%checkEvery == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if !f.selected.matches(o) {
-			continue
-		}
-		if err := f.append(o); err != nil {
-			return err
-		}
+	if err := f.initialObjects(ctx, b); err != nil {
+		return err
 	}
 	if len(f.buf) > 0 {
 		if err := f.write(f.buf); err != nil {
@@ -173,6 +166,41 @@ func (f *follower) initial(ctx context.Context, b *beginning) error {
 		return nil
 	}
 	return f.mark(b.version, map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+}
+
+// initialObjects appends the selected objects, and writes all but the last of them.
+func (f *follower) initialObjects(ctx context.Context, b *beginning) error {
+	if err := f.turn.Begin(ctx); err != nil {
+		return err
+	}
+	defer f.turn.End()
+	var selected []Object
+	write := func() error {
+		f.turn.End() // the client may read slowly
+		for _, o := range selected {
+			if err := f.append(o); err != nil {
+				return err
+			}
+		}
+		selected = selected[:0]
+		return nil
+	}
+	work := f.selected.work()
+	for o := range b.objects {
+		if f.selected.matches(o) {
+			selected = append(selected, o)
+		}
+		if !f.turn.Work(work) {
+			continue
+		}
+		if err := write(); err != nil {
+			return err
+		}
+		if err := f.turn.Begin(ctx); err != nil {
+			return err
+		}
+	}
+	return write()
 }
 
 // initialBatch is how many bytes of initial events are written at once, unless one is larger: each write is a trip to the
@@ -202,28 +230,61 @@ func (f *follower) append(o Object) error {
 	return nil
 }
 
+// sight is a change as a selection sees it.
+type sight struct {
+	kind    watch.EventType
+	object  Object
+	version uint64
+}
+
 // tell writes changes as the selection sees them.
 func (f *follower) tell(ctx context.Context, changes []Change) error {
-	for i, c := range changes {
-		if i%checkEvery == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		kind, o := c.seenBy(f.selected.matches)
-		if kind == "" {
-			continue
-		}
-		if err := f.encoder.check(o); err != nil {
-			return f.fail(err)
-		}
-		line, err := f.events.line(f.encoder, kind, o, c.ResourceVersion)
+	for len(changes) > 0 {
+		looked, err := f.see(ctx, changes)
 		if err != nil {
-			return f.fail(err)
-		}
-		if err := f.write(line); err != nil {
 			return err
 		}
+		changes = changes[looked:]
+		for _, s := range f.seen {
+			if err := f.event(s); err != nil {
+				return err
+			}
+		}
+		clear(f.seen) // a quiet watch does not pin its last objects
+		f.seen = f.seen[:0]
 	}
 	return nil
+}
+
+// see evaluates the selection in one turn, and returns the number of changes that it has looked at.
+func (f *follower) see(ctx context.Context, changes []Change) (looked int, err error) {
+	if err := f.turn.Begin(ctx); err != nil {
+		return 0, err
+	}
+	defer f.turn.End()
+	work := f.selected.work()
+	for _, c := range changes {
+		looked++
+		if kind, o := c.seenBy(f.selected.matches); kind != "" {
+			f.seen = append(f.seen, sight{kind, o, c.ResourceVersion})
+		}
+		if f.turn.Work(work) {
+			break
+		}
+	}
+	return looked, nil
+}
+
+// event writes a change.
+func (f *follower) event(s sight) error {
+	if err := f.encoder.check(s.object); err != nil {
+		return f.fail(err)
+	}
+	line, err := f.events.line(f.encoder, s.kind, s.object, s.version)
+	if err != nil {
+		return f.fail(err)
+	}
+	return f.write(line)
 }
 
 // mark writes a bookmark, where those are allowed.

@@ -33,6 +33,7 @@ type cache struct {
 	live      *live.Server
 	kept      *disk.Store // nil without persistence
 	keeper    *live.Keeper
+	turns     *turns
 	// keeps returns the version in which a type is kept; false where it is not.
 	keeps func(schema.GroupResource) (discovery.Resource, bool)
 	// settled is set once each type was.
@@ -41,7 +42,7 @@ type cache struct {
 
 // newCache returns the cache of a config. Its watches end with serving.
 func newCache(serving context.Context, client *rest.Config, config *Config) (c *cache, err error) {
-	c = &cache{storage: config.storage()}
+	c = &cache{storage: config.storage(), turns: newTurns()}
 	if c.selection, err = newSelection(config); err != nil {
 		return nil, err
 	}
@@ -61,7 +62,10 @@ func newCache(serving context.Context, client *rest.Config, config *Config) (c *
 	}
 	c.live, err = live.New(live.Options{
 		Factory: c.factory, Types: c.tracker.Types(), Config: client, History: config.History,
-		Handler: readapi.HandlerOptions{WriteTimeout: config.Watches.WriteTimeout.Duration, Ending: serving.Done()}, ConcealPlans: true,
+		ConcealPlans: true,
+		Handler: readapi.HandlerOptions{
+			WriteTimeout: config.Watches.WriteTimeout.Duration, Ending: serving.Done(), Turns: c.turns,
+		},
 	})
 	if err != nil {
 		return nil, err

@@ -21,13 +21,26 @@ type queryResolver struct{ apirequest.RequestInfoResolver }
 func (q queryResolver) NewRequestInfo(r *http.Request) (*apirequest.RequestInfo, error) {
 	inner, ok := queried(r)
 	if !ok {
-		return q.RequestInfoResolver.NewRequestInfo(r)
+		inner = r
 	}
 	info, err := q.RequestInfoResolver.NewRequestInfo(inner)
 	if info != nil {
 		info.Path = r.URL.Path
+		info.LabelSelector, info.FieldSelector = reviewed(info.LabelSelector), reviewed(info.FieldSelector)
 	}
 	return info, err
+}
+
+// maxReviewedSelector is the length of the longest selector that is a part of reviews. Reviews with selectors are
+// remembered by these, in thousands.
+const maxReviewedSelector = 1 << 10
+
+// reviewed returns the selector that a request is authorized with. Without one, it takes the right to all objects.
+func reviewed(selector string) string {
+	if len(selector) > maxReviewedSelector {
+		return ""
+	}
+	return selector
 }
 
 // queried returns the list or watch that a query is on. It has no field selector: one by name would have the right to one

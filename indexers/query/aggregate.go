@@ -97,7 +97,7 @@ const mostCombinations = 10_000
 // values are computed with, equal ones as often as it has them. A text such as 30m, which may be a quantity or a duration,
 // is an error unless the type is known. Limit, Continue and the order do not matter.
 func (q *Querier) Aggregate(ctx context.Context, query Query, a Aggregation, options Options) (*Aggregated, error) {
-	x, err := q.prepare(ctx, query, Options{AllowScan: options.AllowScan, Now: options.Now})
+	x, err := q.prepare(ctx, query, Options{AllowScan: options.AllowScan, Now: options.Now, Yield: options.Yield})
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/crdcache/crdcache/indexers/references"
+	"github.com/crdcache/crdcache/internal/labelmatch"
 )
 
 // compiler makes conditions of a query over one snapshot.
@@ -45,7 +46,7 @@ func (c *compiler) compile(q Query) (cond, error) {
 		if q.err != nil {
 			return nil, q.at.locate(q.err)
 		}
-		return labelled{q.selector, q.String(), c.meter, func() []*keyed { return c.labelStarts(q.selector) }}, nil
+		return labelled{labelmatch.Compile(q.selector), q.String(), c.meter, func() []*keyed { return c.labelStarts(q.selector) }}, nil
 	case *condition:
 		t, err := q.compile()
 		return body{newProbe(t, c.meter), q.String(), c.meter}, q.at.locate(err)

@@ -8,9 +8,10 @@ import (
 // meter counts the work of one query and asks now and then whether anybody still waits for the answer. A nil meter is
 // never full. It is not safe for concurrent use.
 type meter struct {
-	ctx  context.Context
-	left int   // work until ctx is asked again
-	err  error // of ctx
+	ctx   context.Context
+	yield func(context.Context) error // Options.Yield
+	left  int                         // work until ctx is asked again
+	err   error                       // of ctx
 }
 
 // workBetweenChecks is how many cheap steps, such as a look-up in an index, pass between two looks at the context.
@@ -26,6 +27,9 @@ func (m *meter) work(steps int) bool {
 	}
 	if m.left -= steps; m.left <= 0 && m.err == nil {
 		m.left = workBetweenChecks
+		if m.yield != nil {
+			m.err = m.yield(m.ctx)
+		}
 		if m.ctx.Err() != nil {
 			m.err = context.Cause(m.ctx)
 		}

@@ -3,9 +3,8 @@ package query
 import (
 	"slices"
 
-	"k8s.io/apimachinery/pkg/labels"
-
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/internal/labelmatch"
 )
 
 // cond is a query that was compiled for one snapshot.
@@ -192,7 +191,7 @@ func setOf(keys []string) map[string]struct{} {
 
 // labelled holds for objects that a selector selects.
 type labelled struct {
-	selector labels.Selector
+	selector *labelmatch.Matcher
 	query    string
 	meter    *meter
 	// starts finds indexes that lead to the objects.
@@ -200,7 +199,7 @@ type labelled struct {
 }
 
 func (l labelled) holds(_ string, item any) bool {
-	return l.meter.work(1) && l.selector.Matches(labelsOf(item))
+	return l.meter.work(1+l.selector.Len()) && l.selector.Matches(labelsOf(item))
 }
 
 func (l labelled) cost() cost   { return costLabels }

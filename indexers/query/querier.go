@@ -90,6 +90,9 @@ type Options struct {
 	Now time.Time
 	// AllowScan lets a query look at every object when no index leads to fewer. [All] alone needs no leave.
 	AllowScan bool
+	// Yield is called between pieces of work, of a millisecond at most in the usual case. Its error ends the query.
+	// Default: nothing is called.
+	Yield func(context.Context) error
 }
 
 // Query gives the objects that a query holds for. Errors are typed: [UnknownIndexError], [UnsortedError],
@@ -104,7 +107,7 @@ func (q *Querier) Query(ctx context.Context, query Query, options Options) (*Res
 
 // Count counts the objects that a query holds for; Limit, Continue and the order do not matter.
 func (q *Querier) Count(ctx context.Context, query Query, options Options) (int, error) {
-	x, err := q.prepare(ctx, query, Options{AllowScan: options.AllowScan, Now: options.Now})
+	x, err := q.prepare(ctx, query, Options{AllowScan: options.AllowScan, Now: options.Now, Yield: options.Yield})
 	if err != nil {
 		return 0, err
 	}

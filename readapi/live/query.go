@@ -84,9 +84,6 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) error {
 	if selector := params.Get("fieldSelector"); selector != "" {
 		return apierrors.NewBadRequest(fmt.Sprintf("fieldSelector is %q: a query has it for watches alone; say it in q", selector))
 	}
-	if q, err = narrowed(q, params.Get("labelSelector"), asked.Namespace); err != nil {
-		return err
-	}
 	if !maxStale(r) {
 		if err := c.fresh(r.Context()); err != nil {
 			return err
@@ -96,7 +93,7 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) error {
 	if conceals && params.Get("explain") == "true" {
 		return apierrors.NewBadRequest("explain: plans count the objects of all namespaces, and so are not for queries in one: query all namespaces")
 	}
-	answer, err := c.answer(r.Context(), q, params)
+	answer, err := c.answerInTurns(r.Context(), q, asked.Namespace, params)
 	if err != nil {
 		return explained(err)
 	}
@@ -171,12 +168,26 @@ func explained(err error) error {
 	return apierrors.NewBadRequest(err.Error())
 }
 
-// answer asks the cache.
-func (c *collection) answer(ctx context.Context, q query.Query, params url.Values) (*answering, error) {
+// answerInTurns is answer among the queries and selectors of other users. The answer is written after that.
+func (c *collection) answerInTurns(ctx context.Context, q query.Query, namespace string, params url.Values) (*answering, error) {
 	options, err := queryOptions(params)
 	if err != nil {
 		return nil, err
 	}
+	turn := readapi.NewTurn(c.server.options.Handler.Turns)
+	if err := turn.Begin(ctx); err != nil {
+		return nil, err
+	}
+	defer turn.End()
+	options.Yield = turn.Pass
+	if q, err = narrowed(q, params.Get("labelSelector"), namespace); err != nil {
+		return nil, err
+	}
+	return c.answer(ctx, q, params, options)
+}
+
+// answer asks the cache.
+func (c *collection) answer(ctx context.Context, q query.Query, params url.Values, options query.Options) (*answering, error) {
 	querier := query.New(query.ForInformer(c.informer), c.indexes...)
 	a := &answering{Answer: Answer{Kind: AnswerKind}}
 	switch {

@@ -1,0 +1,135 @@
+// Package labelmatch matches labels against selectors. The time does not depend on the number of values in a
+// selector.
+package labelmatch
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// Matcher matches the same labels as the selector that it was compiled from. It is safe for concurrent use.
+type Matcher struct {
+	nothing bool
+	// conditions are on different keys. Those that need a label come first, because most labels fail them.
+	conditions []*condition
+}
+
+// condition joins the requirements of a selector on one key.
+type condition struct {
+	key string
+	// needed says that the label must exist, excluded that it must not.
+	needed, excluded bool
+	in               sets.Set[string] // nil: any value
+	notIn            sets.Set[string]
+	above, below     *int64
+}
+
+// Compile returns the matcher of a selector.
+func Compile(selector labels.Selector) *Matcher {
+	requirements, selectable := selector.Requirements()
+	m := &Matcher{nothing: !selectable}
+	byKey := map[string]*condition{}
+	for _, r := range requirements {
+		c := byKey[r.Key()]
+		if c == nil {
+			c = &condition{key: r.Key()}
+			byKey[r.Key()] = c
+			m.conditions = append(m.conditions, c)
+		}
+		if !c.add(r) {
+			m.nothing = true
+		}
+	}
+	slices.SortStableFunc(m.conditions, func(a, b *condition) int { return cmp.Compare(a.rank(), b.rank()) })
+	return m
+}
+
+func (c *condition) rank() int {
+	if c.needed {
+		return 0
+	}
+	return 1
+}
+
+// add returns false if the requirement matches no labels.
+func (c *condition) add(r labels.Requirement) bool {
+	switch values := r.ValuesUnsorted(); r.Operator() {
+	case selection.In, selection.Equals, selection.DoubleEquals:
+		c.needed = true
+		if in := sets.New(values...); c.in == nil {
+			c.in = in
+		} else {
+			c.in = c.in.Intersection(in)
+		}
+	case selection.NotIn, selection.NotEquals:
+		if c.notIn == nil {
+			c.notIn = sets.Set[string]{}
+		}
+		c.notIn.Insert(values...)
+	case selection.Exists:
+		c.needed = true
+	case selection.DoesNotExist:
+		c.excluded = true
+	case selection.GreaterThan, selection.LessThan:
+		return c.bound(r.Operator(), values)
+	default:
+		return false
+	}
+	return true
+}
+
+// bound adds a lower or upper bound.
+func (c *condition) bound(operator selection.Operator, values []string) bool {
+	if len(values) != 1 {
+		return false
+	}
+	bound, err := strconv.ParseInt(values[0], 10, 64)
+	if err != nil {
+		return false
+	}
+	c.needed = true
+	switch {
+	case operator == selection.GreaterThan && (c.above == nil || *c.above < bound):
+		c.above = &bound
+	case operator == selection.LessThan && (c.below == nil || *c.below > bound):
+		c.below = &bound
+	}
+	return true
+}
+
+// Len returns the number of labels that Matches looks up at most.
+func (m *Matcher) Len() int { return len(m.conditions) }
+
+// Empty reports whether the selector selects everything.
+func (m *Matcher) Empty() bool { return !m.nothing && len(m.conditions) == 0 }
+
+// Matches reports whether the selector selects labels.
+func (m *Matcher) Matches(l labels.Labels) bool {
+	if m.nothing {
+		return false
+	}
+	for _, c := range m.conditions {
+		if value, found := l.Lookup(c.key); !c.holds(value, found) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *condition) holds(value string, found bool) bool {
+	switch {
+	case !found:
+		return !c.needed
+	case c.excluded, c.in != nil && !c.in.Has(value), c.notIn.Has(value):
+		return false
+	case c.above == nil && c.below == nil:
+		return true
+	}
+	number, err := strconv.ParseInt(value, 10, 64)
+	return err == nil && (c.above == nil || number > *c.above) && (c.below == nil || number < *c.below)
+}

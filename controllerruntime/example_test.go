@@ -16,7 +16,7 @@ import (
 
 	"github.com/crdcache/crdcache/controllerruntime"
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/readapi"
 	"github.com/crdcache/crdcache/readapi/testcluster"
@@ -116,7 +116,7 @@ func ExampleSharding() {
 	if err != nil {
 		panic(err)
 	}
-	sharding, err := controllerruntime.NewSharding(controllerruntime.ShardingOptions{Assigner: fixed, Key: dynamicinformer.ShardByNamespace})
+	sharding, err := controllerruntime.NewSharding(controllerruntime.ShardingOptions{Assigner: fixed, Key: sharding.ByNamespace})
 	if err != nil {
 		panic(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -86,7 +87,7 @@ func TestMetadataAloneKeepsNoMore(t *testing.T) {
 	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, partial); err != nil || partial.Kind != "ConfigMap" {
 		t.Errorf("%v, %v", err, partial.TypeMeta)
 	}
-	if got := c.Factory().Stats()[0].Mode; got != dynamicinformer.StorageMetadata {
+	if got := c.Factory().Stats()[0].Storage; got != dynamicinformer.StorageMetadata.String() {
 		t.Errorf("objects are kept as %s", got)
 	}
 }
@@ -155,7 +156,7 @@ func TestUnsyncedIsATimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	followed := c.Factory().Informers()[0]
-	for status, changed := followed.StatusChange(); status.Reason != dynamicinformer.ReasonForbidden; status, changed = followed.StatusChange() {
+	for current, changed := followed.StatusChange(); current.Reason != status.ReasonForbidden; current, changed = followed.StatusChange() {
 		<-changed
 	}
 	cancel()

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/typed"
 )
 
 // TestKeysAreThoseOfTheStockCache gets objects by every pair of a namespace and a name, of which users of an operator may have
@@ -70,7 +70,7 @@ func TestNamesWithSlashes(t *testing.T) {
 		t.Fatal(err)
 	}
 	informer := c.Factory().Informers()[0]
-	typed := dynamicinformer.As[corev1.ConfigMap](informer)
+	typed := typed.As[corev1.ConfigMap](informer)
 	for _, namespace := range []string{"", "web", "db", "db/admin"} {
 		for _, name := range []string{"db/admin", "", "/admin", "admin/"} {
 			if _, err := typed.Get(namespace, name); !apierrors.IsNotFound(err) {

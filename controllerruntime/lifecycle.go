@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // cacheState says where a Cache is in its life.
@@ -175,12 +176,12 @@ func await(ctx context.Context, informer *dynamicinformer.Informer) error {
 		if informer.HasSynced() {
 			return nil
 		}
-		status, changed := informer.StatusChange()
+		current, changed := informer.StatusChange()
 		switch {
-		case status.State == dynamicinformer.StateStopped:
+		case current.State == status.Stopped:
 			return dynamicinformer.ErrStopped
-		case status.State == dynamicinformer.StatePending && status.Generation > 0 &&
-			(status.Reason == dynamicinformer.ReasonNotInstalled || status.Reason == dynamicinformer.ReasonVersionNotServed):
+		case current.State == status.Pending && current.Generation > 0 &&
+			(current.Reason == status.ReasonNotInstalled || current.Reason == status.ReasonVersionNotServed):
 			return nil
 		}
 		select {

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -137,9 +137,9 @@ func names(t testing.TB, list client.ObjectList) map[string]bool {
 // fixedTypes is a source of types that takes no requests.
 type fixedTypes []apitest.Type
 
-func (all fixedTypes) Subscribe(l dynamicinformer.TypeListener) (stop func()) {
+func (all fixedTypes) Subscribe(l typesource.Listener) (stop func()) {
 	for _, t := range all {
-		l.SetType(dynamicinformer.Type{GroupResource: t.GVR.GroupResource(), Kind: t.Kind, Namespaced: t.Namespaced, Versions: []string{t.GVR.Version}, Established: true})
+		l.SetType(typesource.Type{GroupResource: t.GVR.GroupResource(), Kind: t.Kind, Namespaced: t.Namespaced, Versions: []string{t.GVR.Version}, Established: true})
 	}
 	l.SetComplete()
 	return func() {}

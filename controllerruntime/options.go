@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/storage/s2"
 )
@@ -29,7 +30,7 @@ type Options struct {
 
 	// Types tells which types the server has, live: see dynamicinformer.Options.Types. The caller runs it. Default: a
 	// discovery.Tracker, which runs from Start on, beside what the RESTMapper says. It cannot be given with Factory.
-	Types dynamicinformer.TypeSource
+	Types typesource.Source
 
 	// Factory has the informers, so that a program can share them with others. Start starts it, and its options count where
 	// cache.Options and these say nothing. When the context of Start ends, the cache gives up its informers; those that others

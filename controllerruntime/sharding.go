@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/shard"
 )
 
@@ -24,7 +26,7 @@ type ShardingOptions struct {
 	Assigner shard.Assigner
 	// Key is what is hashed to tell in which shard an object is. By namespace, a replica has all sharded objects of its namespaces,
 	// whatever their type; by UID, objects spread more evenly, and those that belong together are in different replicas.
-	Key dynamicinformer.ShardKey
+	Key sharding.Key
 	// Objects are of the types that are sharded; others are cached as a whole by each replica. Default by namespace: all types that
 	// have namespaces. By UID there is none: name those that are reconciled, and no others that reconcilers read.
 	Objects []client.Object
@@ -36,7 +38,7 @@ type Sharding struct {
 	options ShardingOptions
 	shards  *dynamicinformer.Shard
 	// ranges are those of all shards, in order.
-	ranges []dynamicinformer.HashRange
+	ranges []sharding.Range
 	// setting is held while the ranges are changed.
 	setting sync.Mutex
 
@@ -60,14 +62,14 @@ func NewSharding(options ShardingOptions) (*Sharding, error) {
 	switch {
 	case options.Assigner == nil:
 		return nil, errors.New("controllerruntime: ShardingOptions.Assigner is missing: shard.New and shard.Static return one")
-	case options.Key != dynamicinformer.ShardByUID && options.Key != dynamicinformer.ShardByNamespace:
-		return nil, fmt.Errorf("controllerruntime: ShardingOptions.Key is %q; it has to be %q or %q", options.Key, dynamicinformer.ShardByUID, dynamicinformer.ShardByNamespace)
-	case options.Key == dynamicinformer.ShardByUID && len(options.Objects) == 0:
+	case options.Key != sharding.ByUID && options.Key != sharding.ByNamespace:
+		return nil, fmt.Errorf("controllerruntime: ShardingOptions.Key is %q; it has to be %q or %q", options.Key, sharding.ByUID, sharding.ByNamespace)
+	case options.Key == sharding.ByUID && len(options.Objects) == 0:
 		return nil, errors.New("controllerruntime: ShardingOptions.Objects is missing: by UID, name the types that are reconciled; what else reconcilers read would be missing in most replicas")
 	}
 	s := &Sharding{
 		options: options, shards: dynamicinformer.NewShard(options.Key),
-		ranges: dynamicinformer.SplitHashSpace(options.Assigner.Shards()),
+		ranges: sharding.Split(options.Assigner.Shards()),
 	}
 	s.mu.holds, s.mu.reconcilers = map[int]*heldShard{}, map[schema.GroupVersionKind][]*deletions{}
 	return s, nil
@@ -125,7 +127,7 @@ func (s *Sharding) Start(ctx context.Context) error {
 
 // shardOf returns the number of the shard of a UID or a namespace.
 func (s *Sharding) shardOf(value string) int {
-	hash := dynamicinformer.ShardHash(value)
+	hash := sharding.Hash(value)
 	return sort.Search(len(s.ranges), func(k int) bool { return s.ranges[k].Start > hash }) - 1
 }
 
@@ -150,7 +152,7 @@ func (s *Sharding) setRanges() {
 	s.setting.Lock()
 	defer s.setting.Unlock()
 	s.mu.Lock()
-	var ranges []dynamicinformer.HashRange
+	var ranges []sharding.Range
 	for k := range s.mu.holds {
 		ranges = append(ranges, s.ranges[k])
 	}
@@ -207,12 +209,12 @@ func (s *Sharding) informers() []*dynamicinformer.Informer {
 }
 
 // awaitRange waits until an informer has the objects of a range, has stopped, or follows a type that is not there: then it has none.
-func awaitRange(ctx context.Context, informer *dynamicinformer.Informer, wanted dynamicinformer.HashRange) error {
+func awaitRange(ctx context.Context, informer *dynamicinformer.Informer, wanted sharding.Range) error {
 	for {
-		status, changed := informer.StatusChange()
-		absent := status.State == dynamicinformer.StatePending &&
-			(status.Reason == dynamicinformer.ReasonNotInstalled || status.Reason == dynamicinformer.ReasonVersionNotServed)
-		if absent || status.State == dynamicinformer.StateStopped || status.Shard != nil && covers(status.Shard.Listed, wanted) {
+		current, changed := informer.StatusChange()
+		absent := current.State == status.Pending &&
+			(current.Reason == status.ReasonNotInstalled || current.Reason == status.ReasonVersionNotServed)
+		if absent || current.State == status.Stopped || current.Shard != nil && covers(current.Shard.Listed, wanted) {
 			return nil
 		}
 		select {
@@ -224,8 +226,8 @@ func awaitRange(ctx context.Context, informer *dynamicinformer.Informer, wanted 
 }
 
 // covers reports whether a range lies within one of some that do not touch.
-func covers(ranges []dynamicinformer.HashRange, wanted dynamicinformer.HashRange) bool {
-	return slices.ContainsFunc(ranges, func(r dynamicinformer.HashRange) bool {
+func covers(ranges []sharding.Range, wanted sharding.Range) bool {
+	return slices.ContainsFunc(ranges, func(r sharding.Range) bool {
 		return r.Start <= wanted.Start && wanted.End-1 <= r.End-1 // an End of zero is that of the hash space
 	})
 }

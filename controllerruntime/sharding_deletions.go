@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 )
 
 // deletionMemory is how long a deletion that nobody reconciles is remembered: it may be that predicates leave it out.
@@ -82,7 +82,7 @@ func (n noting) OnDelete(object any) {
 
 // noteOf returns what has to know of deletions of a resource before its handlers do; nil: nobody.
 func (s *Sharding) noteOf(r *resource) func(deleted any) {
-	if s == nil || s.options.Key != dynamicinformer.ShardByUID || s.of(r) == nil {
+	if s == nil || s.options.Key != sharding.ByUID || s.of(r) == nil {
 		return nil
 	}
 	return func(deleted any) { s.noteDeletion(r.key.gvk, deleted) }

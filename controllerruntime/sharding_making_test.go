@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/shard"
 )
 
@@ -61,7 +61,7 @@ func TestShardAwaitsWhatIsBeingMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	assigner := &heldAssigner{fixed, make(chan struct{}), make(chan struct{})}
-	sharding, err := NewSharding(ShardingOptions{Assigner: assigner, Key: dynamicinformer.ShardByNamespace})
+	sharding, err := NewSharding(ShardingOptions{Assigner: assigner, Key: sharding.ByNamespace})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 )
 
 // earlyRetry is how long an object whose shard has just been acquired waits to be looked at again.
@@ -116,7 +116,7 @@ func (r *shardedReconciler) locate(ctx context.Context, request reconcile.Reques
 		return -1, "", reconcile.TerminalError(fmt.Errorf("controllerruntime: %w", r.err))
 	}
 	s := r.sharding
-	if s.options.Key == dynamicinformer.ShardByNamespace {
+	if s.options.Key == sharding.ByNamespace {
 		return s.shardOf(request.Namespace), "", r.checkScope(request)
 	}
 	uid, err := r.cache.uidOf(ctx, request.NamespacedName, r.object)

@@ -22,7 +22,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/readapi/testcluster"
 	"github.com/crdcache/crdcache/shard"
 )
@@ -68,7 +68,7 @@ func (f *fleet) start(name string, drain time.Duration) (stop func()) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	sharding, err := NewSharding(ShardingOptions{Assigner: member, Key: dynamicinformer.ShardByUID, Objects: []client.Object{&corev1.ConfigMap{}}})
+	sharding, err := NewSharding(ShardingOptions{Assigner: member, Key: sharding.ByUID, Objects: []client.Object{&corev1.ConfigMap{}}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -288,7 +288,7 @@ func TestShardingByNamespace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sharding, err := NewSharding(ShardingOptions{Assigner: fixed, Key: dynamicinformer.ShardByNamespace})
+		sharding, err := NewSharding(ShardingOptions{Assigner: fixed, Key: sharding.ByNamespace})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -369,15 +369,15 @@ func TestShardingOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, options := range map[string]ShardingOptions{
-		"Assigner is missing": {Key: dynamicinformer.ShardByNamespace},
+		"Assigner is missing": {Key: sharding.ByNamespace},
 		`Key is ""`:           {Assigner: fixed},
-		"Objects is missing":  {Assigner: fixed, Key: dynamicinformer.ShardByUID},
+		"Objects is missing":  {Assigner: fixed, Key: sharding.ByUID},
 	} {
 		if _, err := NewSharding(options); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want %q", err, want)
 		}
 	}
-	sharding, err := NewSharding(ShardingOptions{Assigner: fixed, Key: dynamicinformer.ShardByUID, Objects: []client.Object{&corev1.ConfigMap{}}})
+	sharding, err := NewSharding(ShardingOptions{Assigner: fixed, Key: sharding.ByUID, Objects: []client.Object{&corev1.ConfigMap{}}})
 	if err != nil {
 		t.Fatal(err)
 	}

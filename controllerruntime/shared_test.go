@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/indexers"
 )
 
@@ -308,7 +309,7 @@ func TestReadingGoesOn(t *testing.T) {
 func TestDeparted(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))
-	part := dynamicinformer.NewShard(dynamicinformer.ShardByUID, dynamicinformer.HashRange{})
+	part := dynamicinformer.NewShard(sharding.ByUID, sharding.Range{})
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config(), Defaults: dynamicinformer.ResourceOptions{Shard: part}})
 	if err != nil {
 		t.Fatal(err)
@@ -338,7 +339,7 @@ func TestDeparted(t *testing.T) {
 			if reflect.TypeOf(got) != reflect.TypeOf(object) || got.(client.Object).GetName() != "a" {
 				t.Errorf("%T: got %T", object, got)
 			}
-			part.SetRanges(dynamicinformer.HashRange{})
+			part.SetRanges(sharding.Range{})
 			for _, i := range factory.Informers() {
 				if err := i.WaitForShard(t.Context()); err != nil {
 					t.Fatal(err)

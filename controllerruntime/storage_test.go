@@ -54,7 +54,7 @@ spec:
 			if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, object); err != nil {
 				t.Fatal(err)
 			}
-			if got := c.Factory().Stats()[0].Mode; got != test.want {
+			if got := c.Factory().Stats()[0].Storage; got != test.want.String() {
 				t.Errorf("objects are kept as %s, not as %s", got, test.want)
 			}
 		})

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/discovery"
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
 
 // typeSource tells which types there are: at once those that the RESTMapper has found, and from then on what a tracker
@@ -24,11 +24,11 @@ type typeSource struct {
 		sync.Mutex
 		listeners map[*listener]struct{}
 		// mapped are the types that the RESTMapper has found and that the tracker has not told of yet.
-		mapped map[schema.GroupResource]dynamicinformer.Type
+		mapped map[schema.GroupResource]typesource.Type
 	}
 }
 
-var _ dynamicinformer.TypeSource = (*typeSource)(nil)
+var _ typesource.Source = (*typeSource)(nil)
 
 // newTypeSource returns the types of a server, which is not contacted before run.
 func newTypeSource(config *rest.Config, httpClient *http.Client, client dynamic.Interface) (*typeSource, error) {
@@ -37,7 +37,7 @@ func newTypeSource(config *rest.Config, httpClient *http.Client, client dynamic.
 		return nil, err
 	}
 	s := &typeSource{}
-	s.mu.listeners, s.mu.mapped = map[*listener]struct{}{}, map[schema.GroupResource]dynamicinformer.Type{}
+	s.mu.listeners, s.mu.mapped = map[*listener]struct{}{}, map[schema.GroupResource]typesource.Type{}
 	s.tracker, err = discovery.NewTracker(nil, discovery.TrackerOptions{Client: documents, Dynamic: client})
 	return s, err
 }
@@ -52,7 +52,7 @@ func (s *typeSource) mapped(mapping *meta.RESTMapping) {
 	defer s.mu.Unlock()
 	t, ok := s.mu.mapped[gr]
 	if !ok {
-		t = dynamicinformer.Type{
+		t = typesource.Type{
 			GroupResource: gr, Kind: mapping.GroupVersionKind.Kind,
 			Namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace, Established: true,
 		}
@@ -67,8 +67,8 @@ func (s *typeSource) mapped(mapping *meta.RESTMapping) {
 	}
 }
 
-// Subscribe implements dynamicinformer.TypeSource.
-func (s *typeSource) Subscribe(to dynamicinformer.TypeListener) (stop func()) {
+// Subscribe implements typesource.Source.
+func (s *typeSource) Subscribe(to typesource.Listener) (stop func()) {
 	l := &listener{to: to}
 	l.mu.told = map[schema.GroupResource]bool{}
 	s.mu.Lock()
@@ -89,7 +89,7 @@ func (s *typeSource) Subscribe(to dynamicinformer.TypeListener) (stop func()) {
 // listener passes on what a tracker tells, which takes precedence over what is assumed. A factory's listener takes note and
 // returns; so it is called under the lock that keeps the order.
 type listener struct {
-	to dynamicinformer.TypeListener
+	to typesource.Listener
 	mu struct {
 		sync.Mutex
 		// told are the types that the tracker has told of.
@@ -98,7 +98,7 @@ type listener struct {
 }
 
 // assume tells of a type that the tracker has not told of.
-func (l *listener) assume(t dynamicinformer.Type) {
+func (l *listener) assume(t typesource.Type) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.mu.told[t.GroupResource] {
@@ -106,15 +106,15 @@ func (l *listener) assume(t dynamicinformer.Type) {
 	}
 }
 
-// SetType implements dynamicinformer.TypeListener.
-func (l *listener) SetType(t dynamicinformer.Type) {
+// SetType implements typesource.Listener.
+func (l *listener) SetType(t typesource.Type) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.told[t.GroupResource] = true
 	l.to.SetType(t)
 }
 
-// RemoveType implements dynamicinformer.TypeListener. The RESTMapper may find the type again before the tracker does.
+// RemoveType implements typesource.Listener. The RESTMapper may find the type again before the tracker does.
 func (l *listener) RemoveType(gr schema.GroupResource) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,14 +122,14 @@ func (l *listener) RemoveType(gr schema.GroupResource) {
 	l.to.RemoveType(gr)
 }
 
-// SetUnknown implements dynamicinformer.TypeListener.
+// SetUnknown implements typesource.Listener.
 func (l *listener) SetUnknown(unknown map[schema.GroupVersion]error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.to.SetUnknown(unknown)
 }
 
-// SetComplete implements dynamicinformer.TypeListener.
+// SetComplete implements typesource.Listener.
 func (l *listener) SetComplete() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

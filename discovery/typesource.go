@@ -6,19 +6,19 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
 
 // Types returns the tracker in the form that a dynamicinformer.Factory follows: see
 // dynamicinformer.Options.Types. The tracker must run for as long as the factory does.
-func (t *Tracker) Types() dynamicinformer.TypeSource { return typeSource{t} }
+func (t *Tracker) Types() typesource.Source { return typeSource{t} }
 
 type typeSource struct{ tracker *Tracker }
 
-var _ dynamicinformer.TypeSourceErr = typeSource{}
+var _ typesource.SourceError = typeSource{}
 
-// Subscribe implements dynamicinformer.TypeSource.
-func (s typeSource) Subscribe(listener dynamicinformer.TypeListener) (stop func()) {
+// Subscribe implements typesource.Source.
+func (s typeSource) Subscribe(listener typesource.Listener) (stop func()) {
 	return s.tracker.Subscribe(func(e Event) {
 		switch e.Kind {
 		case Added, Changed:
@@ -37,7 +37,7 @@ func (s typeSource) Subscribe(listener dynamicinformer.TypeListener) (stop func(
 	}).Stop
 }
 
-// Err implements dynamicinformer.TypeSourceErr.
+// Err implements typesource.SourceError.
 func (s typeSource) Err() error {
 	status := s.tracker.Status()
 	if status.Synced {
@@ -51,8 +51,8 @@ func (s typeSource) Err() error {
 }
 
 // informerType keeps of a type what informers need.
-func informerType(t Type) dynamicinformer.Type {
-	out := dynamicinformer.Type{
+func informerType(t Type) typesource.Type {
+	out := typesource.Type{
 		GroupResource: t.GroupResource,
 		Kind:          t.Kind,
 		Namespaced:    t.Scope == Namespaced,

@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
 
 func TestInformerType(t *testing.T) {
@@ -26,7 +28,7 @@ func TestInformerType(t *testing.T) {
 			{Name: "v1beta1", Served: true, Verbs: []string{"list"}}, {Name: "v1alpha1", Verbs: watchable},
 		},
 	})
-	want := dynamicinformer.Type{
+	want := typesource.Type{
 		GroupResource: gr, Kind: "W", Namespaced: true, UID: "1", Established: true, Terminating: true,
 		Versions: []string{"v2", "v1"}, Unwatchable: []string{"v1beta1"},
 	}
@@ -59,7 +61,7 @@ func TestTypeSourceReportsUnknownGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = factory.Shutdown(ctx) }()
-	await := func(reason dynamicinformer.Reason) dynamicinformer.Status {
+	await := func(reason status.Reason) status.Status {
 		for {
 			status, changed := informer.StatusChange()
 			if status.Reason == reason {
@@ -72,12 +74,12 @@ func TestTypeSourceReportsUnknownGroups(t *testing.T) {
 			}
 		}
 	}
-	if status := await(dynamicinformer.ReasonGroupUnknown); status.Settled() || !errors.Is(status.LastError, ErrStale) {
+	if status := await(status.ReasonGroupUnknown); status.Settled() || !errors.Is(status.LastError, ErrStale) {
 		t.Errorf("the status is %v", status)
 	}
 	server.discovery.set(func(groups *[]group, _ map[string]int) { *groups = sampleGroups() })
 	tracker.Refresh()
-	if status := await(dynamicinformer.ReasonNotInstalled); !status.Settled() {
+	if status := await(status.ReasonNotInstalled); !status.Settled() {
 		t.Errorf("the status is %v", status)
 	}
 	l := listen(t, tracker)
@@ -99,7 +101,7 @@ func TestTypeSourceReportsUnknownGroups(t *testing.T) {
 func TestTypeSourceErr(t *testing.T) {
 	server := newTypeServer(t, sampleGroups()...)
 	tracker := server.tracker(t, TrackerOptions{})
-	source := tracker.Types().(dynamicinformer.TypeSourceErr)
+	source := tracker.Types().(typesource.SourceError)
 	if err := source.Err(); err != nil {
 		t.Errorf("before the start: %v", err)
 	}
@@ -118,7 +120,7 @@ func TestTypeSourceErr(t *testing.T) {
 	for failing.Status().Discovery.LastError == nil {
 		runtime.Gosched()
 	}
-	if err := failing.Types().(dynamicinformer.TypeSourceErr).Err(); err == nil || !strings.Contains(err.Error(), "refused") {
+	if err := failing.Types().(typesource.SourceError).Err(); err == nil || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("with the server down: %v", err)
 	}
 }

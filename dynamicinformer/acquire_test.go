@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -26,10 +27,10 @@ func acquire(t *testing.T, f *Factory, gvr schema.GroupVersionResource, options 
 	return h
 }
 
-func expectState(t *testing.T, step string, i *Informer, want State) {
+func expectState(t *testing.T, step string, i *Informer, want status.State) {
 	t.Helper()
 	synctest.Wait()
-	if s := i.Status(); s.State != want || i.IsStopped() != (want == StateStopped) {
+	if s := i.Status(); s.State != want || i.IsStopped() != (want == status.Stopped) {
 		t.Errorf("%s: the status is %+v, want %s", step, s, want)
 	}
 }
@@ -41,9 +42,9 @@ func TestAcquireAndRelease(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{})
 		first := acquire(t, f, widgets)
 		i := first.Informer()
-		expectState(t, "before Start", i, StatePending)
+		expectState(t, "before Start", i, status.Pending)
 		start(t, f)
-		expectState(t, "after Start", i, StateSynced)
+		expectState(t, "after Start", i, status.Synced)
 		e := record(t, i)
 		expectEvents(t, "a late handler", e, "add web/a")
 
@@ -54,17 +55,17 @@ func TestAcquireAndRelease(t *testing.T) {
 		first.Release()
 		first.Release()
 		time.Sleep(time.Hour)
-		expectState(t, "with one handle left", i, StateSynced)
+		expectState(t, "with one handle left", i, status.Synced)
 
 		second.Release()
 		time.Sleep(defaultLinger - time.Second)
-		expectState(t, "lingering", i, StateSynced)
+		expectState(t, "lingering", i, status.Synced)
 		third := acquire(t, f, widgets)
 		time.Sleep(time.Hour)
-		expectState(t, "acquired again in time", i, StateSynced)
+		expectState(t, "acquired again in time", i, status.Synced)
 		third.Release()
 		time.Sleep(defaultLinger + time.Second)
-		expectState(t, "released for good", i, StateStopped)
+		expectState(t, "released for good", i, status.Stopped)
 		expectEvents(t, "released for good", e)
 		if n := len(f.Status()); n != 0 {
 			t.Errorf("%d informers are left", n)
@@ -74,12 +75,12 @@ func TestAcquireAndRelease(t *testing.T) {
 		if fourth.Informer() == i {
 			t.Error("an informer that has stopped was handed out")
 		}
-		expectState(t, "another one runs at once", fourth.Informer(), StateSynced)
+		expectState(t, "another one runs at once", fourth.Informer(), status.Synced)
 		for _, late := range []*Handle{first, second, third} {
 			late.Release()
 		}
 		time.Sleep(time.Hour)
-		expectState(t, "late releases are of the old one", fourth.Informer(), StateSynced)
+		expectState(t, "late releases are of the old one", fourth.Informer(), status.Synced)
 		if got := count(server, "watch-list "+widgetsPath); got != 2 {
 			t.Errorf("the type was listed %d times, want twice", got)
 		}
@@ -97,9 +98,9 @@ func TestLingerIsCountedAnew(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		acquire(t, f, widgets).Release()
 		time.Sleep(6 * time.Second)
-		expectState(t, "six seconds after the last release", i, StateSynced)
+		expectState(t, "six seconds after the last release", i, status.Synced)
 		time.Sleep(5 * time.Second)
-		expectState(t, "eleven seconds after it", i, StateStopped)
+		expectState(t, "eleven seconds after it", i, status.Stopped)
 	})
 }
 
@@ -126,11 +127,11 @@ func TestAcquireWhatIsEnding(t *testing.T) {
 			t.Error("an informer that is about to stop was handed out")
 		}
 		close(busy)
-		expectState(t, "that of the first Start", before.Informer(), StateStopped)
-		expectState(t, "that of the second", after.Informer(), StateSynced)
+		expectState(t, "that of the first Start", before.Informer(), status.Stopped)
+		expectState(t, "that of the second", after.Informer(), status.Synced)
 		before.Release()
 		time.Sleep(time.Hour)
-		expectState(t, "after the release of the other", after.Informer(), StateSynced)
+		expectState(t, "after the release of the other", after.Informer(), status.Synced)
 	})
 }
 
@@ -140,7 +141,7 @@ func TestReleaseAtOnce(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{Linger: -1})
 		idle := acquire(t, f, widgets)
 		idle.Release()
-		expectState(t, "what was never started", idle.Informer(), StateStopped)
+		expectState(t, "what was never started", idle.Informer(), status.Stopped)
 		start(t, f)
 
 		// Who waits is told.
@@ -148,7 +149,7 @@ func TestReleaseAtOnce(t *testing.T) {
 		waited := make(chan error, 2)
 		go func() { // ended by the release
 			statuses, err := f.WaitForSync(context.Background(), gadgets)
-			if statuses[0].State != StateStopped {
+			if statuses[0].State != status.Stopped {
 				t.Errorf("the status is %+v", statuses[0])
 			}
 			waited <- err
@@ -161,7 +162,7 @@ func TestReleaseAtOnce(t *testing.T) {
 				t.Error("waiting for what is stopped succeeds")
 			}
 		}
-		expectState(t, "released", h.Informer(), StateStopped)
+		expectState(t, "released", h.Informer(), status.Stopped)
 	})
 }
 
@@ -180,7 +181,7 @@ func TestReleaseFromInside(t *testing.T) {
 		}
 		start(t, f)
 		<-released
-		expectState(t, "released from inside", h.Informer(), StateStopped)
+		expectState(t, "released from inside", h.Informer(), status.Stopped)
 	})
 }
 
@@ -195,7 +196,7 @@ func TestForResourceHolds(t *testing.T) {
 			t.Error("ForResource returns another informer than Acquire")
 		}
 		h.Release()
-		expectState(t, "held", i, StateSynced)
+		expectState(t, "held", i, status.Synced)
 	})
 }
 
@@ -208,16 +209,16 @@ func TestAcquireAfterStartEnded(t *testing.T) {
 			t.Fatal(err)
 		}
 		old := acquire(t, f, widgets)
-		expectState(t, "started", old.Informer(), StateSynced)
+		expectState(t, "started", old.Informer(), status.Synced)
 		cancel()
-		expectState(t, "the context of Start has ended", old.Informer(), StateStopped)
+		expectState(t, "the context of Start has ended", old.Informer(), status.Stopped)
 		h := acquire(t, f, widgets)
 		if h.Informer() == old.Informer() {
 			t.Error("the informer that has stopped was handed out")
 		}
-		expectState(t, "not started", h.Informer(), StatePending)
+		expectState(t, "not started", h.Informer(), status.Pending)
 		start(t, f)
-		expectState(t, "started again", h.Informer(), StateSynced)
+		expectState(t, "started again", h.Informer(), status.Synced)
 	})
 }
 
@@ -229,9 +230,9 @@ func TestAcquireWhatDoesNotExist(t *testing.T) {
 		types.listener.SetComplete()
 		start(t, f)
 		h := acquire(t, f, widgets)
-		expectState(t, "absent", h.Informer(), StatePending)
+		expectState(t, "absent", h.Informer(), status.Pending)
 		types.set(nil)
-		expectState(t, "installed", h.Informer(), StateSynced)
+		expectState(t, "installed", h.Informer(), status.Synced)
 	})
 }
 

@@ -42,7 +42,7 @@ func TestAdaptiveStorage(t *testing.T) {
 	held, err := i.Lister().ByNamespace("web").Get("w7")
 	must(t, err)
 	before := i.Stats()
-	if before.Mode != StorageAdaptive || before.Compressed != 0 || before.CompressedBytes != 0 {
+	if before.Storage != StorageAdaptive.String() || before.Compressed != 0 || before.CompressedBytes != 0 {
 		t.Errorf("before: %+v", before)
 	}
 	old := i.Snapshot()

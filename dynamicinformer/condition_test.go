@@ -3,24 +3,27 @@ package dynamicinformer
 import (
 	"errors"
 	"testing"
+
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
 
 // troubled is a source of types that cannot tell any.
 type troubled struct{ err error }
 
-func (troubled) Subscribe(TypeListener) (stop func()) { return func() {} }
-func (t troubled) Err() error                         { return t.err }
+func (troubled) Subscribe(typesource.Listener) (stop func()) { return func() {} }
+func (t troubled) Err() error                                { return t.err }
 
 // TestConditionsExplainTheSource: why the types are not known is part of the message.
 func TestConditionsExplainTheSource(t *testing.T) {
 	want := "waiting to learn which types the server has"
 	for _, tt := range []struct {
-		source TypeSource
+		source typesource.Source
 		want   string
 	}{{troubled{errors.New("no\nway")}, want + ": no way"}, {troubled{}, want}, {&script{}, want}} {
 		f := newFactory(t, newServer(t), Options{Types: tt.source})
 		for _, c := range f.Conditions() {
-			if (c.Type == ConditionReady || c.Type == ConditionTypesKnown) && c.Message != tt.want {
+			if (c.Type == status.ConditionReady || c.Type == status.ConditionTypesKnown) && c.Message != tt.want {
 				t.Errorf("%T: the message of %s is %q, want %q", tt.source, c.Type, c.Message, tt.want)
 			}
 			if other := f.Condition(c.Type); other != c {

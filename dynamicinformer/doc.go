@@ -1,49 +1,48 @@
-// Package dynamicinformer builds informers for any Kubernetes resource, keyed by GroupVersionResource,
-// without Go types: above all for custom resources.
+// Package dynamicinformer builds informers for any Kubernetes resource, keyed by GroupVersionResource.
+// Custom resources need no Go type.
 //
 // # Usage
 //
-// A [Factory] is made from a dynamic client, or from a rest.Config. [Factory.ForResource] gives the
-// informer of a type; it can be read and can take event handlers before it runs. [Factory.Start] runs
-// what was asked for so far, [Factory.WaitForSync] waits until it is known of each type whether it can
-// be read, and [Factory.Shutdown] ends everything and waits for it.
+// [New] creates a [Factory] from a dynamic client or a rest.Config. [Factory.ForResource] returns the
+// informer of a type; it can be read, and handlers can be added, before it runs. [Factory.Start] starts
+// all informers, [Factory.WaitForSync] waits until each is synced or cannot sync, and [Factory.Shutdown]
+// stops all informers and waits for them.
 //
-// [Options.Defaults] say how types are followed (in which namespaces, by which selectors, in which version, how
-// objects are kept), and [Options.Resources] what is different for single ones. [Factory.Acquire] is for parts of a
-// program that need a type for a while, perhaps in a view of their own: equal views share one informer, which stops
-// when the last of its handles has been released.
+// [Options.Defaults] are the options of every type: namespaces, selectors, version, storage. [Options.Resources]
+// overrides them for single types. [Factory.Acquire] is for parts of a program that need a type
+// temporarily, or with options of their own: calls with equal options share one informer, which stops
+// after the release of its last handle.
 //
-// An [Informer] is a cache.SharedIndexInformer, so that controller-runtime sources and all other code
-// written for client-go's informers can use it. Objects are *unstructured.Unstructured; they are shared
-// and must not be changed.
+// An [Informer] is a cache.SharedIndexInformer, so controller-runtime's sources and all other code for
+// client-go's informers can use it. Objects are *unstructured.Unstructured; they are shared and must not
+// be changed. Package typed reads them as Go structs.
 //
-// To follow all types of a pattern, also those that are installed later, use [Factory.Subscribe]. [As] reads
-// an informer's objects as a struct of one's own. [Listener] is for metrics, logs and alarms, and
-// [Factory.Conditions] for readiness.
+// [Factory.Subscribe] follows all types that match a pattern, including types that are installed later.
+// [Listener] is for metrics, logs and alarms, [Factory.Conditions] for readiness.
 //
-// [Options.Persistence] keeps caches for the next process, which package storage/disk does in a folder. A [Shard] has each
-// replica of a program follow a part of the objects.
+// [Options.Persistence] stores the caches for the next process; package storage/disk implements it with
+// files. A [Shard] limits each replica of a program to a part of the objects.
 //
 // # Memory
 //
-// Objects are kept as JSON and decoded when somebody reads them; decoded copies live until the garbage collector
-// takes them. [Storage] has other ways, also for single types; [Prune] leaves out what nobody reads; [MetadataOnly]
-// is for handlers that need no more than keys or labels, for which nothing is decoded. [Factory.Stats] tells what
-// caches and indexes occupy.
+// The cache holds each object as JSON and decodes it when a caller reads it. Decoded copies remain until
+// the garbage collector frees them. [Storage] selects other forms, for all types or for single ones.
+// [Prune] drops fields that the program does not read. [MetadataOnly] is for handlers that need only
+// keys or labels, and decodes nothing. [Factory.Stats] returns the sizes of caches and indexes.
 //
 // # Consistency
 //
-// Each informer is eventually consistent with the API server, on its own: nothing is promised about the
-// order of events of two types. The contract is written down at [Informer]. [Informer.Status] tells whether
-// a cache has been filled, whether contact has been lost since, and why.
+// Each informer is eventually consistent with the API server. The order of events of different types is
+// undefined. [Informer] documents the exact contract. [Informer.Status] reports whether a cache has been
+// filled and whether the informer has lost contact since, and why.
 //
-// One type that cannot be listed never delays or fails another: [Factory.WaitForSync] returns when every
-// type is settled, and its error names those that are not synced.
+// A type that cannot be listed neither delays nor fails another: [Factory.WaitForSync] returns when
+// every type is settled, and its error names the types that are not synced.
 //
 // # Concurrency
 //
-// A Factory and its Informers are safe for concurrent use. Callbacks (event handlers, transforms, the
-// tweak of list options, listeners, subscribers) are never called with a lock held, and may call back into the
-// factory, but must not wait for its Shutdown. Handlers, listeners and subscribers have queues of their own: a slow
-// one delays nobody, and its Depth shows.
+// A Factory and its Informers are safe for concurrent use. Callbacks (event handlers, transforms, tweaks
+// of list options, listeners, subscribers) are called without locks and may call the factory, but they
+// must not wait for its Shutdown. Each handler, listener and subscriber has its own queue: a slow one
+// delays no other, and its Depth grows.
 package dynamicinformer

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -36,9 +37,9 @@ func TestStartAgain(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{})
 		old, held := ask(t, f, widgets), acquire(t, f, gadgets)
 		cancel := startFor(t, f)
-		expectState(t, "started", old, StateSynced)
+		expectState(t, "started", old, status.Synced)
 		cancel()
-		expectState(t, "ended", old, StateStopped)
+		expectState(t, "ended", old, status.Stopped)
 
 		err := f.Start(t.Context())
 		if !errors.Is(err, ErrStopped) || !strings.Contains(err.Error(), "gadgets.v1.example.com, widgets.v1.example.com cannot be started again") {
@@ -50,7 +51,7 @@ func TestStartAgain(t *testing.T) {
 			t.Error("ForResource and Acquire do not give the same informer, one that can run")
 		}
 		startFor(t, f)
-		expectState(t, "asked again", next, StateSynced)
+		expectState(t, "asked again", next, status.Synced)
 	})
 }
 
@@ -61,9 +62,9 @@ func TestSubscriptionRevives(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{})
 		var told []string
 		s, err := f.Subscribe(Selection{Group: "example.com", Version: "v1", Resource: "widgets"}, Subscriber{
-			OnStarted: func(Generation) { told = append(told, "started") },
-			OnSynced:  func(Generation) { told = append(told, "synced") },
-			OnGone:    func(_ Generation, reason Reason) { told = append(told, "gone "+string(reason)) },
+			OnStarted: func(status.Generation) { told = append(told, "started") },
+			OnSynced:  func(status.Generation) { told = append(told, "synced") },
+			OnGone:    func(_ status.Generation, reason status.Reason) { told = append(told, "gone "+string(reason)) },
 			OnError:   func(_ schema.GroupVersionResource, err error) { told = append(told, err.Error()) },
 		})
 		if err != nil {
@@ -77,7 +78,7 @@ func TestSubscriptionRevives(t *testing.T) {
 		if diff := cmp.Diff([]string{"started", "synced", "gone Stopped", "started", "synced"}, told); diff != "" {
 			t.Errorf("the subscriber was told (-want +got):\n%s", diff)
 		}
-		if types := s.Types(); len(types) != 1 || types[0].Status.State != StateSynced {
+		if types := s.Types(); len(types) != 1 || types[0].Status.State != status.Synced {
 			t.Errorf("it follows %+v", types)
 		}
 		told = nil
@@ -125,7 +126,7 @@ func ending(t *testing.T, server *apitest.Server, index string) (*Factory, *Hand
 	f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Indexes: askedIndex{"x", func() { asked() }}}})
 	held := acquire(t, f, widgets, ResourceOptions{Indexes: indexNames(index)})
 	cancel := startFor(t, f)
-	expectState(t, "started", held.Informer(), StateSynced)
+	expectState(t, "started", held.Informer(), status.Synced)
 	asked = func() {
 		f.mu.Lock()
 		claimed := held.entry.claims > 1
@@ -156,10 +157,10 @@ func TestEndWhileAsking(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			expectState(t, name+": what was there", held.Informer(), StateStopped)
+			expectState(t, name+": what was there", held.Informer(), status.Stopped)
 			held.Release()
 			startFor(t, f)
-			expectState(t, name+": what is given", i, StateSynced)
+			expectState(t, name+": what is given", i, status.Synced)
 			if i.GetIndexer().GetIndexers()["x"] == nil {
 				t.Errorf("%s: it lacks the index", name)
 			}
@@ -174,14 +175,14 @@ func TestEndWhileSubscribing(t *testing.T) {
 			f, held := ending(t, server, index)
 			var told []string
 			_, err := f.Subscribe(Selection{Group: "example.com", Version: "v1", Resource: "widgets"}, Subscriber{
-				OnStarted: func(Generation) { told = append(told, "started") },
-				OnSynced:  func(Generation) { told = append(told, "synced") },
+				OnStarted: func(status.Generation) { told = append(told, "started") },
+				OnSynced:  func(status.Generation) { told = append(told, "synced") },
 				OnError:   func(_ schema.GroupVersionResource, err error) { told = append(told, err.Error()) },
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			expectState(t, "what was there", held.Informer(), StateStopped)
+			expectState(t, "what was there", held.Informer(), status.Stopped)
 			held.Release()
 			startFor(t, f)
 			synctest.Wait()
@@ -205,9 +206,9 @@ func TestNamespacesOutliveAStart(t *testing.T) {
 		synctest.Wait()
 		ends := ask(t, f, gadgets)
 		cancel := startFor(t, f)
-		expectState(t, "of the second Start", ends, StateSynced)
+		expectState(t, "of the second Start", ends, status.Synced)
 		cancel()
-		expectState(t, "after its end", ends, StateStopped)
+		expectState(t, "after its end", ends, status.Stopped)
 		createNamespaces(t, server, "team-b")
 		server.Create(t, widgets, widget("team-b", "x"))
 		expectEvents(t, "a namespace comes", told, "add team-b/x")
@@ -220,15 +221,15 @@ func TestNamespacesOutliveAStart(t *testing.T) {
 		stays := ask(t, f, widgets)
 		told := record(t, stays)
 		startFor(t, f)
-		expectState(t, "of the first Start", stays, StateSynced)
+		expectState(t, "of the first Start", stays, status.Synced)
 		ends := ask(t, f, gadgets)
 		cancel := startFor(t, f)
-		expectState(t, "of the second Start", ends, StateSynced)
+		expectState(t, "of the second Start", ends, status.Synced)
 		deny(server, widgetsPath)
 		server.CloseClientConnections()
 		time.Sleep(time.Minute)
 		cancel()
-		expectState(t, "after its end", ends, StateStopped)
+		expectState(t, "after its end", ends, status.Stopped)
 		createNamespaces(t, server, "team-b")
 		server.Create(t, widgets, widget("team-b", "x"))
 		expectEvents(t, "a namespace comes", told, "add team-b/x")
@@ -265,7 +266,7 @@ func TestRequiredCounts(t *testing.T) {
 		acquire(t, f, widgets)
 		h := acquire(t, f, widgets, required)
 		synctest.Wait()
-		if c := f.Condition(ConditionReady); c.Status != metav1.ConditionFalse || c.Reason != ReasonNotInstalled {
+		if c := f.Condition(status.ConditionReady); c.Status != metav1.ConditionFalse || c.Reason != status.ReasonNotInstalled {
 			t.Errorf("Ready is %+v", c)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -283,7 +284,7 @@ func TestRequiredCounts(t *testing.T) {
 		if err := <-waited; err == nil {
 			t.Error("an absent type is synced")
 		}
-		if c := f.Condition(ConditionReady); c.Status != metav1.ConditionTrue {
+		if c := f.Condition(status.ConditionReady); c.Status != metav1.ConditionTrue {
 			t.Errorf("after the release, Ready is %+v", c)
 		}
 	})
@@ -291,7 +292,7 @@ func TestRequiredCounts(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{Resources: map[schema.GroupVersionResource]ResourceOptions{widgets: required}})
 		start(t, f)
 		const text = "widgets.v1.example.com: Pending: it is required, and nobody has asked for it"
-		if c := f.Condition(ConditionReady); c.Status != metav1.ConditionFalse || c.Message != text {
+		if c := f.Condition(status.ConditionReady); c.Status != metav1.ConditionFalse || c.Message != text {
 			t.Errorf("before anybody has asked, Ready is %+v", c)
 		}
 		if _, err := f.WaitForSync(t.Context()); err == nil || err.Error() != "not synced: "+text {
@@ -302,7 +303,7 @@ func TestRequiredCounts(t *testing.T) {
 		if _, err := f.WaitForSync(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if c := f.Condition(ConditionReady); c.Status != metav1.ConditionTrue {
+		if c := f.Condition(status.ConditionReady); c.Status != metav1.ConditionTrue {
 			t.Errorf("Ready is %+v", c)
 		}
 	})
@@ -347,7 +348,7 @@ func TestSelectorsThatMatchNothing(t *testing.T) {
 				h := acquire(t, f, widgets, options)
 				e := record(t, h.Informer())
 				start(t, f)
-				expectState(t, "started", h.Informer(), StateSynced)
+				expectState(t, "started", h.Informer(), status.Synced)
 				expectEvents(t, "started", e)
 				if n := count(server, "list ") + count(server, "watch"); n > 0 || !h.Informer().HasSynced() || len(keysOf(h.Informer())) > 0 {
 					t.Errorf("%d requests, keys %v, synced: %v", n, keysOf(h.Informer()), h.Informer().HasSynced())

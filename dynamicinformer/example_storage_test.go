@@ -44,7 +44,7 @@ func ExamplePrune() {
 	}
 
 	stats := informer.Stats()
-	fmt.Println(stats.Objects, "objects,", stats.Mode, stats.ObjectBytes < 1000)
+	fmt.Println(stats.Objects, "objects,", stats.Storage, stats.ObjectBytes < 1000)
 
 	// Output: 2 objects, packed true
 }

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,6 +13,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
 
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
@@ -122,51 +123,6 @@ func ExampleFactory_WaitForSync() {
 	// not synced: gadgets.v1.example.com: Degraded (Forbidden): you may not list gadgets
 }
 
-// Widget is as much of a widget as a program cares for.
-type Widget struct {
-	metav1.ObjectMeta `json:"metadata"`
-	Spec              struct {
-		Color string `json:"color"`
-	} `json:"spec"`
-}
-
-// Read a type as a struct of one's own, which needs no scheme and no generated code.
-func ExampleAs() {
-	server := cluster()
-	defer server.Close()
-	ctx := context.Background()
-
-	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: server.URL}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer factory.Shutdown(ctx)
-	informer, err := factory.ForResource(widgets)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := factory.Start(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
-	if _, err := factory.WaitForSync(ctx); err != nil {
-		fmt.Println(err)
-		return
-	}
-
-	widget, err := dynamicinformer.As[Widget](informer).Get("web", "a")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(widget.Name, "is", widget.Spec.Color)
-
-	// Output:
-	// a is red
-}
-
 // Be told what happens to informers, for metrics, logs and alarms.
 func ExampleListener() {
 	server := cluster()
@@ -176,12 +132,12 @@ func ExampleListener() {
 	factory, err := dynamicinformer.New(dynamicinformer.Options{
 		Config: &rest.Config{Host: server.URL},
 		Listener: dynamicinformer.Listener{
-			StateChanged: func(before, after dynamicinformer.Status) {
+			StateChanged: func(before, after status.Status) {
 				if before.State != after.State {
 					fmt.Printf("%s: %s\n", after.GVR.Resource, after.State)
 				}
 			},
-			GenerationSynced: func(g dynamicinformer.Generation) { fmt.Println("generation", g.Number, "is synced") },
+			GenerationSynced: func(g status.Generation) { fmt.Println("generation", g.Number, "is synced") },
 		},
 	})
 	if err != nil {
@@ -215,8 +171,8 @@ func ExampleListener() {
 // catalog is a source of types that knows of widgets; a discovery.Tracker's Types is the real one.
 type catalog struct{}
 
-func (catalog) Subscribe(listener dynamicinformer.TypeListener) (stop func()) {
-	listener.SetType(dynamicinformer.Type{
+func (catalog) Subscribe(listener typesource.Listener) (stop func()) {
+	listener.SetType(typesource.Type{
 		GroupResource: widgets.GroupResource(), Kind: "Widget", Namespaced: true, Versions: []string{"v1"}, Established: true,
 	})
 	listener.SetComplete()
@@ -242,7 +198,7 @@ func ExampleFactory_Subscribe() {
 	objects := 0
 	_, err = factory.Subscribe(dynamicinformer.Selection{Group: "*example.com", Resource: "*"}, dynamicinformer.Subscriber{
 		OnAdd: func(schema.GroupVersionResource, *unstructured.Unstructured, bool) { objects++ },
-		OnSynced: func(g dynamicinformer.Generation) {
+		OnSynced: func(g status.Generation) {
 			fmt.Println(objects, g.GVR.Resource)
 			close(synced)
 		},

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/follow"
 	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/informer"
@@ -47,7 +48,7 @@ type Factory struct {
 		// alive are those that have been started and have not ended yet, also when they are no longer among entries.
 		alive map[*entry]struct{}
 		// past is what informers have counted that are in neither any more.
-		past map[described]Counters
+		past map[described]status.Counters
 		// running is the context of the latest Start; nil before the first.
 		running  context.Context
 		shutdown bool
@@ -75,7 +76,7 @@ func New(options Options) (*Factory, error) {
 	f.source.namespaces = f.namespaces
 	f.source.keeping = newKeeping(options, client)
 	f.ctx, f.cancel = context.WithCancelCause(context.Background())
-	f.mu.entries, f.mu.alive, f.mu.past = map[entryKey]*entry{}, map[*entry]struct{}{}, map[described]Counters{}
+	f.mu.entries, f.mu.alive, f.mu.past = map[entryKey]*entry{}, map[*entry]struct{}{}, map[described]status.Counters{}
 	f.hub = health.NewHub(options.Types == nil, time.Now)
 	f.hub.Expect(options.requiredTypes()...)
 	if _, err := f.AddListener(options.Listener); err != nil {
@@ -158,8 +159,8 @@ func (f *Factory) Informers() []*Informer {
 }
 
 // Status returns the status of every informer, ordered by group, resource, version and view.
-func (f *Factory) Status() []Status {
-	all := make([]Status, 0)
+func (f *Factory) Status() []status.Status {
+	all := make([]status.Status, 0)
 	for _, i := range f.Informers() {
 		all = append(all, i.Status())
 	}

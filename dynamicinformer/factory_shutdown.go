@@ -99,7 +99,7 @@ type ShutdownError struct {
 	// when it is a listener or a subscriber that has not.
 	Running []schema.GroupVersionResource
 	// Handlers are the event handlers of these that have not returned, each as the type, a colon, and the handler's name
-	// (see HandlerStatus).
+	// (see status.Handler).
 	Handlers []string
 	// Cause is the context's.
 	Cause error

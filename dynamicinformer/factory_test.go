@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 func TestForResource(t *testing.T) {
@@ -51,7 +53,7 @@ func TestStart(t *testing.T) {
 	f := newFactory(t, server, Options{})
 	synced(t, f)
 	i := ask(t, f, gadgets)
-	if s := i.Status(); s.State != StatePending {
+	if s := i.Status(); s.State != status.Pending {
 		t.Errorf("an informer that is not started has the status %+v", s)
 	}
 	for range 2 {
@@ -86,17 +88,17 @@ func TestStartContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	cancel()
-	waitFor(t, i, func(s Status) bool { return s.State == StateStopped })
+	waitFor(t, i, func(s status.Status) bool { return s.State == status.Stopped })
 	other := ask(t, f, gadgets)
-	if err := f.Start(patient(t)); !errors.Is(err, ErrStopped) || other.Status().State != StatePending {
+	if err := f.Start(patient(t)); !errors.Is(err, ErrStopped) || other.Status().State != status.Pending {
 		t.Errorf("starting again leaves out what was stopped: %v, %+v", err, other.Status())
 	}
 	ask(t, f, widgets)
 	if err := f.Start(patient(t)); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, other, func(s Status) bool { return s.State == StateSynced })
-	if s := i.Status(); s.State != StateStopped {
+	waitFor(t, other, func(s status.Status) bool { return s.State == status.Synced })
+	if s := i.Status(); s.State != status.Stopped {
 		t.Errorf("the informer that was stopped has the status %+v", s)
 	}
 }
@@ -200,7 +202,7 @@ func TestHandlerCallsFactory(t *testing.T) {
 	f := newFactory(t, server, Options{})
 	i := ask(t, f, widgets)
 	type outcome struct {
-		statuses []Status
+		statuses []status.Status
 		err      error
 	}
 	done := make(chan outcome, 1)
@@ -224,7 +226,7 @@ func TestHandlerCallsFactory(t *testing.T) {
 	if err := f.Start(patient(t)); err != nil {
 		t.Fatal(err)
 	}
-	if o := <-done; o.err != nil || len(o.statuses) != 1 || o.statuses[0].State != StateSynced {
+	if o := <-done; o.err != nil || len(o.statuses) != 1 || o.statuses[0].State != status.Synced {
 		t.Errorf("from inside a handler: %+v", o)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -91,7 +92,7 @@ func synced(t testing.TB, f *Factory) *Informer {
 }
 
 // waitFor waits for a status.
-func waitFor(t testing.TB, i *Informer, is func(Status) bool) Status {
+func waitFor(t testing.TB, i *Informer, is func(status.Status) bool) status.Status {
 	t.Helper()
 	ctx := patient(t)
 	for {
@@ -136,19 +137,19 @@ func (d *diary) all() []string {
 
 func (d *diary) listener() Listener {
 	return Listener{
-		StateChanged: func(before, after Status) {
+		StateChanged: func(before, after status.Status) {
 			d.add("%s: %s -> %s %s", after.GVR.Resource, before.State, after.State, after.Reason)
 		},
-		GenerationStarted: func(g Generation) { d.add("%s: started %d %s", g.GVR.Resource, g.Number, g.UID) },
-		GenerationSynced:  func(g Generation) { d.add("%s: synced %d", g.GVR.Resource, g.Number) },
-		GenerationEnded: func(g Generation, r Reason) {
+		GenerationStarted: func(g status.Generation) { d.add("%s: started %d %s", g.GVR.Resource, g.Number, g.UID) },
+		GenerationSynced:  func(g status.Generation) { d.add("%s: synced %d", g.GVR.Resource, g.Number) },
+		GenerationEnded: func(g status.Generation, r status.Reason) {
 			d.add("%s: ended %d %s", g.GVR.Resource, g.Number, r)
 		},
-		Relisted: func(g Generation, r RelistReason) { d.add("%s: relisted %s", g.GVR.Resource, r) },
-		RequestFailed: func(f RequestFailure) {
+		Relisted: func(g status.Generation, r status.RelistReason) { d.add("%s: relisted %s", g.GVR.Resource, r) },
+		RequestFailed: func(f status.RequestFailure) {
 			d.add("%s: %s failed: %s: %v", f.GVR.Resource, f.Verb, f.Reason, f.Err)
 		},
-		ConditionChanged: func(before, after Condition) {
+		ConditionChanged: func(before, after status.Condition) {
 			d.add("%s: %s -> %s %s", after.Type, before.Status, after.Status, after.Reason)
 		},
 	}

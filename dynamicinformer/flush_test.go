@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -112,7 +113,7 @@ func TestStatsCountEvents(t *testing.T) {
 				must(t, err)
 			}
 			start(t, f)
-			expect := func(when string, want EventStats) {
+			expect := func(when string, want status.EventStats) {
 				t.Helper()
 				synctest.Wait()
 				stats := i.Stats()
@@ -120,7 +121,7 @@ func TestStatsCountEvents(t *testing.T) {
 					t.Errorf("%s, with %d handlers (-want +got):\n%s\nview %q", when, handlers, diff, stats.View)
 				}
 			}
-			expect("at first", EventStats{Adds: 2})
+			expect("at first", status.EventStats{Adds: 2})
 			server.Create(t, widgets, widget("web", "d"))
 			client := server.Client(t).Resource(widgets).Namespace("web")
 			a, err := client.Get(t.Context(), "a", metav1.GetOptions{})
@@ -129,7 +130,7 @@ func TestStatsCountEvents(t *testing.T) {
 			_, err = client.Update(t.Context(), a, metav1.UpdateOptions{})
 			must(t, err)
 			must(t, client.Delete(t.Context(), "b", metav1.DeleteOptions{}))
-			expect("after events", EventStats{Adds: 3, Updates: 1, Deletes: 1})
+			expect("after events", status.EventStats{Adds: 3, Updates: 1, Deletes: 1})
 		})
 	}
 }

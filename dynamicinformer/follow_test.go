@@ -14,19 +14,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
-// script is a TypeSource that says what a test tells it to.
+// script is a typesource.Source that says what a test tells it to.
 type script struct {
 	mu       sync.Mutex
-	listener TypeListener
+	listener typesource.Listener
 	stops    int
 }
 
-func (s *script) Subscribe(listener TypeListener) (stop func()) {
+func (s *script) Subscribe(listener typesource.Listener) (stop func()) {
 	s.listener = listener
 	return func() {
 		s.mu.Lock()
@@ -35,8 +37,8 @@ func (s *script) Subscribe(listener TypeListener) (stop func()) {
 	}
 }
 
-func (s *script) set(change func(*Type)) {
-	t := Type{
+func (s *script) set(change func(*typesource.Type)) {
+	t := typesource.Type{
 		GroupResource: widgets.GroupResource(), Kind: "Widget", Namespaced: true, UID: "1",
 		Versions: []string{"v1"}, Established: true,
 	}
@@ -119,7 +121,7 @@ func (s *stage) expect(events ...string) {
 }
 
 // await waits for a state and reason.
-func (s *stage) await(state State, reason Reason) Status {
+func (s *stage) await(state status.State, reason status.Reason) status.Status {
 	s.Helper()
 	for {
 		status, changed := s.informer.StatusChange()
@@ -142,53 +144,53 @@ func TestFollowUnknownGroup(t *testing.T) {
 	failed := errors.New("the service is down")
 	s.types.listener.SetUnknown(map[schema.GroupVersion]error{widgets.GroupVersion(): failed})
 	s.types.listener.SetComplete()
-	status := s.await(StatePending, ReasonGroupUnknown)
-	if status.Settled() || !errors.Is(status.LastError, failed) || !strings.Contains(status.Message, "example.com/v1: the service is down") {
-		t.Errorf("the status is %+v", status)
+	current := s.await(status.Pending, status.ReasonGroupUnknown)
+	if current.Settled() || !errors.Is(current.LastError, failed) || !strings.Contains(current.Message, "example.com/v1: the service is down") {
+		t.Errorf("the status is %+v", current)
 	}
 	s.types.listener.SetUnknown(nil)
-	s.await(StatePending, ReasonNotInstalled)
+	s.await(status.Pending, status.ReasonNotInstalled)
 	s.types.listener.SetUnknown(map[schema.GroupVersion]error{widgets.GroupVersion(): failed})
-	s.await(StatePending, ReasonGroupUnknown)
+	s.await(status.Pending, status.ReasonGroupUnknown)
 	s.types.set(nil)
-	s.await(StateSynced, ReasonNone)
+	s.await(status.Synced, status.ReasonNone)
 }
 
 func TestFollowTypeThatComesGoesAndReturns(t *testing.T) {
 	s := newStage(t, Options{})
 	s.create("a")
-	s.await(StatePending, ReasonTypesUnknown)
+	s.await(status.Pending, status.ReasonTypesUnknown)
 	s.types.listener.SetComplete()
-	if status := s.await(StatePending, ReasonNotInstalled); !status.Settled() || status.Generation != 0 {
+	if status := s.await(status.Pending, status.ReasonNotInstalled); !status.Settled() || status.Generation != 0 {
 		t.Errorf("an absent type has the status %+v, want it settled and without a generation", status)
 	}
 
-	s.types.set(func(t *Type) { t.Established = false })
-	s.await(StatePending, ReasonNotEstablished)
+	s.types.set(func(t *typesource.Type) { t.Established = false })
+	s.await(status.Pending, status.ReasonNotEstablished)
 	s.types.set(nil)
 	s.expect("add a")
-	if status := s.await(StateSynced, ReasonNone); status.Generation != 1 || status.UID != "1" {
+	if status := s.await(status.Synced, status.ReasonNone); status.Generation != 1 || status.UID != "1" {
 		t.Errorf("the first generation has the status %+v", status)
 	}
 
 	s.types.listener.RemoveType(widgets.GroupResource())
 	s.expect("gone default/a")
-	s.await(StatePending, ReasonNotInstalled)
+	s.await(status.Pending, status.ReasonNotInstalled)
 	if keys := s.informer.GetStore().ListKeys(); len(keys) != 0 || s.informer.HasSynced() {
 		t.Errorf("the cache of a type that is gone holds %v, synced: %v", keys, s.informer.HasSynced())
 	}
 
-	s.types.set(func(t *Type) { t.UID = "2" })
+	s.types.set(func(t *typesource.Type) { t.UID = "2" })
 	s.expect("add a")
-	if status := s.await(StateSynced, ReasonNone); status.Generation != 2 || status.UID != "2" {
+	if status := s.await(status.Synced, status.ReasonNone); status.Generation != 2 || status.UID != "2" {
 		t.Errorf("the second generation has the status %+v", status)
 	}
 }
 
 func TestFollowReplacedType(t *testing.T) {
-	changes := map[string]func(*Type){
-		"another UID":  func(t *Type) { t.UID = "2" },
-		"another kind": func(t *Type) { t.Kind = "Gadget" },
+	changes := map[string]func(*typesource.Type){
+		"another UID":  func(t *typesource.Type) { t.UID = "2" },
+		"another kind": func(t *typesource.Type) { t.Kind = "Gadget" },
 	}
 	for name, change := range changes {
 		t.Run(name, func(t *testing.T) {
@@ -198,7 +200,7 @@ func TestFollowReplacedType(t *testing.T) {
 			s.expect("add a")
 			s.types.set(change)
 			s.expect("gone default/a", "add a")
-			if status := s.await(StateSynced, ReasonNone); status.Generation != 2 {
+			if status := s.await(status.Synced, status.ReasonNone); status.Generation != 2 {
 				t.Errorf("the status is %+v, want generation 2", status)
 			}
 		})
@@ -210,8 +212,8 @@ func TestFollowKeepsGeneration(t *testing.T) {
 	s.create("a")
 	s.types.set(nil)
 	s.expect("add a")
-	s.types.set(func(t *Type) { t.Versions = []string{"v2", "v1"} })
-	s.types.set(func(t *Type) { t.Established = false })
+	s.types.set(func(t *typesource.Type) { t.Versions = []string{"v2", "v1"} })
+	s.types.set(func(t *typesource.Type) { t.Established = false })
 	s.create("b")
 	s.expect("add b")
 	if status := s.informer.Status(); status.Generation != 1 {
@@ -224,19 +226,19 @@ func TestFollowVersionWithdrawn(t *testing.T) {
 	s.create("a")
 	s.types.set(nil)
 	s.expect("add a")
-	s.types.set(func(t *Type) { t.Versions = []string{"v2"} })
+	s.types.set(func(t *typesource.Type) { t.Versions = []string{"v2"} })
 	s.expect("gone default/a")
-	s.await(StatePending, ReasonVersionNotServed)
+	s.await(status.Pending, status.ReasonVersionNotServed)
 	s.types.set(nil)
 	s.expect("add a")
 }
 
 func TestFollowScopeConflict(t *testing.T) {
 	s := newStage(t, Options{Defaults: ResourceOptions{Namespaces: InNamespaces("default")}})
-	s.types.set(func(t *Type) { t.Namespaced = false })
-	s.await(StatePending, ReasonScopeConflict)
+	s.types.set(func(t *typesource.Type) { t.Namespaced = false })
+	s.await(status.Pending, status.ReasonScopeConflict)
 	s.types.set(nil)
-	s.await(StateSynced, ReasonNone)
+	s.await(status.Synced, status.ReasonNone)
 }
 
 func TestFollowSlowHandlerSeesGenerationsInOrder(t *testing.T) {
@@ -263,7 +265,7 @@ func TestFollowSlowHandlerSeesGenerationsInOrder(t *testing.T) {
 	}
 	<-entered
 	for _, uid := range []types.UID{"2", "3"} {
-		s.types.set(func(t *Type) { t.UID = uid })
+		s.types.set(func(t *typesource.Type) { t.UID = uid })
 		s.expect("gone default/a", "add a")
 	}
 	close(release)
@@ -276,7 +278,7 @@ func TestFollowSlowHandlerSeesGenerationsInOrder(t *testing.T) {
 func TestFollowShutdownStopsSubscription(t *testing.T) {
 	s := newStage(t, Options{})
 	s.types.set(nil)
-	s.await(StateSynced, ReasonNone)
+	s.await(status.Synced, status.ReasonNone)
 	if err := s.factory.Shutdown(s.ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +287,7 @@ func TestFollowShutdownStopsSubscription(t *testing.T) {
 	if s.types.stops == 0 {
 		t.Error("the subscription to the source of types goes on after Shutdown")
 	}
-	s.await(StateStopped, ReasonNone)
+	s.await(status.Stopped, status.ReasonNone)
 	if !s.informer.IsStopped() {
 		t.Error("the informer is not stopped")
 	}

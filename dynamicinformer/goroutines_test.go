@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -38,7 +39,7 @@ func TestQuietTypesHaveOneGoroutine(t *testing.T) {
 				if test.types != nil {
 					test.types.listener.SetComplete()
 					test.types.set(nil)
-					test.types.set(func(t *Type) { t.GroupResource, t.Kind = gadgets.GroupResource(), "Gadget" })
+					test.types.set(func(t *typesource.Type) { t.GroupResource, t.Kind = gadgets.GroupResource(), "Gadget" })
 				}
 				var handled atomic.Int64
 				for _, gvr := range []schema.GroupVersionResource{widgets, gadgets} {

@@ -1,39 +1,24 @@
 package dynamicinformer
 
 import (
-	"time"
-
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/informer"
 )
 
-// HandlerStatus is what is known of an event handler of an informer.
-type HandlerStatus struct {
-	// Name is the name that Named or TypedHandler.Name gave the handler, or its Go type.
-	Name string
-	// Depth is how many events wait in the handler's queue, with the one being handled. A depth that grows
-	// and grows is that of a handler that is too slow.
-	Depth int
-	// Lag is how long ago the oldest of these events was queued, right after the cache had changed: how far the handler
-	// is behind the cache. It is 0 when none waits.
-	Lag time.Duration
-	// Synced says whether the handler has returned from the last object of the initial list.
-	Synced bool
-}
-
 // Handlers returns the event handlers that the informer has now, in the order in which they were added. Those of
 // subscriptions are among them.
-func (i *Informer) Handlers() []HandlerStatus {
+func (i *Informer) Handlers() []status.Handler {
 	registrations := i.core.Registrations()
-	all := make([]HandlerStatus, 0, len(registrations))
+	all := make([]status.Handler, 0, len(registrations))
 	for _, r := range registrations {
-		all = append(all, HandlerStatus{Name: r.Name(), Depth: r.Depth(), Lag: r.Lag(), Synced: r.HasSynced()})
+		all = append(all, status.Handler{Name: r.Name(), Depth: r.Depth(), Lag: r.Lag(), Synced: r.HasSynced()})
 	}
 	return all
 }
 
-// Named returns an event handler that is called as handler is, and has a name in HandlerStatus and in errors. Without
+// Named returns an event handler that is called as handler is, and has a name in status.Handler and in errors. Without
 // one the name is the Go type, which many handlers may share. It goes with MetadataOnly in either order.
 func Named(name string, handler cache.ResourceEventHandler) cache.ResourceEventHandler {
 	if handler == nil {

@@ -9,14 +9,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 // brief is what the tests here look at of a status.
 type brief struct {
-	State  State
-	Reason Reason
+	State  status.State
+	Reason status.Reason
 	Stale  bool
 }
 
@@ -39,13 +41,13 @@ func TestQuietWatchIsHealthy(t *testing.T) {
 		start(t, f)
 		contact := i.Status().LastContact
 		for range 4 {
-			observe(t, i, "quiet", 15*time.Second, brief{State: StateSynced})
+			observe(t, i, "quiet", 15*time.Second, brief{State: status.Synced})
 		}
 		if got := i.Status().LastContact; !got.Equal(contact) {
 			t.Errorf("the last contact was %v, want %v", got, contact)
 		}
 		server.Create(t, widgets, widget("web", "a"))
-		observe(t, i, "an event", 0, brief{State: StateSynced})
+		observe(t, i, "an event", 0, brief{State: status.Synced})
 		if got := i.Status().LastContact; !got.Equal(time.Now()) {
 			t.Errorf("after an event, the last contact was %v, want %v", got, time.Now())
 		}
@@ -59,9 +61,9 @@ func TestNoAnswerDegrades(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{})
 		i := ask(t, f, widgets)
 		start(t, f)
-		observe(t, i, "short of patience", health.SyncPatience-time.Second, brief{State: StateSyncing})
+		observe(t, i, "short of patience", health.SyncPatience-time.Second, brief{State: status.Syncing})
 		_, changed := i.StatusChange()
-		observe(t, i, "at its end", time.Second, brief{State: StateDegraded, Reason: ReasonNoAnswer})
+		observe(t, i, "at its end", time.Second, brief{State: status.Degraded, Reason: status.ReasonNoAnswer})
 		select {
 		case <-changed:
 		default:
@@ -77,16 +79,16 @@ func TestLossOfContact(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{})
 		i := ask(t, f, widgets)
 		start(t, f)
-		observe(t, i, "at first", time.Minute, brief{State: StateSynced}) // the end of a short watch is another failure
+		observe(t, i, "at first", time.Minute, brief{State: status.Synced}) // the end of a short watch is another failure
 		server.Break(fault(widgetsPath, "", 503))
 		server.CloseClientConnections()
-		observe(t, i, "just failing", health.ContactPatience-time.Second, brief{State: StateSynced, Reason: ReasonRequestFailed})
-		observe(t, i, "failing for long", time.Second, brief{StateDegraded, ReasonRequestFailed, true})
+		observe(t, i, "just failing", health.ContactPatience-time.Second, brief{State: status.Synced, Reason: status.ReasonRequestFailed})
+		observe(t, i, "failing for long", time.Second, brief{status.Degraded, status.ReasonRequestFailed, true})
 		if got := i.GetStore().ListKeys(); len(got) != 1 {
 			t.Errorf("the cache holds %q", got)
 		}
 		server.Repair()
-		observe(t, i, "repaired", time.Minute, brief{State: StateSynced})
+		observe(t, i, "repaired", time.Minute, brief{State: status.Synced})
 		if s := i.Status(); s.Relists.Total() == 0 || s.LastError != nil || s.Message != "" {
 			t.Errorf("repaired: %+v", s)
 		}
@@ -102,16 +104,16 @@ func TestUnreachableIsOfTheFactory(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{})
 		i, other := ask(t, f, widgets), ask(t, f, gadgets)
 		start(t, f)
-		if c := f.Condition(ConditionReachable); c.Status != metav1.ConditionTrue {
+		if c := f.Condition(status.ConditionReachable); c.Status != metav1.ConditionTrue {
 			t.Errorf("the condition is %+v", c)
 		}
 		server.Listener.Close()
 		server.CloseClientConnections()
-		observe(t, i, "away", health.ContactPatience-time.Second, brief{State: StateSynced, Reason: ReasonUnreachable})
-		observe(t, i, "away for long", time.Hour, brief{StateSynced, ReasonUnreachable, true})
-		observe(t, other, "never synced", 0, brief{State: StateSyncing, Reason: ReasonUnreachable})
-		c := f.Condition(ConditionReachable)
-		if c.Status != metav1.ConditionFalse || c.Reason != ReasonUnreachable || !strings.HasPrefix(c.Message, "2 of 2 types: ") {
+		observe(t, i, "away", health.ContactPatience-time.Second, brief{State: status.Synced, Reason: status.ReasonUnreachable})
+		observe(t, i, "away for long", time.Hour, brief{status.Synced, status.ReasonUnreachable, true})
+		observe(t, other, "never synced", 0, brief{State: status.Syncing, Reason: status.ReasonUnreachable})
+		c := f.Condition(status.ConditionReachable)
+		if c.Status != metav1.ConditionFalse || c.Reason != status.ReasonUnreachable || !strings.HasPrefix(c.Message, "2 of 2 types: ") {
 			t.Errorf("the condition is %+v", c)
 		}
 		if got := i.GetStore().ListKeys(); len(got) != 1 {
@@ -129,9 +131,9 @@ func TestConversionFailed(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{})
 		i := ask(t, f, widgets)
 		start(t, f)
-		observe(t, i, "failing", 0, brief{State: StateDegraded, Reason: ReasonConversionFailed})
+		observe(t, i, "failing", 0, brief{State: status.Degraded, Reason: status.ReasonConversionFailed})
 		server.Repair()
-		observe(t, i, "repaired", time.Minute, brief{State: StateSynced})
+		observe(t, i, "repaired", time.Minute, brief{State: status.Synced})
 	})
 }
 
@@ -144,12 +146,12 @@ func TestThrottledShows(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{})
 		i := ask(t, f, widgets)
 		start(t, f)
-		observe(t, i, "throttled", 3*time.Second, brief{State: StateSyncing, Reason: ReasonThrottled})
+		observe(t, i, "throttled", 3*time.Second, brief{State: status.Syncing, Reason: status.ReasonThrottled})
 		if s := i.Status(); s.LastError != nil || s.Message != "the server asks for fewer requests" {
 			t.Errorf("throttled: %+v", s)
 		}
 		server.Repair()
-		observe(t, i, "let through", 2*time.Second, brief{State: StateSynced})
+		observe(t, i, "let through", 2*time.Second, brief{State: status.Synced})
 	})
 }
 
@@ -158,11 +160,11 @@ func TestThrottledShows(t *testing.T) {
 func TestWatchesFailWhileListsSucceed(t *testing.T) {
 	closes := apitest.Close("")
 	for name, tt := range map[string]struct {
-		reason Reason
+		reason status.Reason
 		broken []apitest.Fault
 	}{
-		"closed at once": {ReasonWatchClosed, []apitest.Fault{{Verb: "watch", Effect: closes}, {Verb: "watch-list", Effect: closes}}},
-		"failing":        {ReasonRequestFailed, []apitest.Fault{{Verb: "watch", Status: 500}, {Verb: "watch-list", Status: 500}}},
+		"closed at once": {status.ReasonWatchClosed, []apitest.Fault{{Verb: "watch", Effect: closes}, {Verb: "watch-list", Effect: closes}}},
+		"failing":        {status.ReasonRequestFailed, []apitest.Fault{{Verb: "watch", Status: 500}, {Verb: "watch-list", Status: 500}}},
 	} {
 		virtual(t, func(t *testing.T, server *apitest.Server) {
 			for _, f := range tt.broken {
@@ -177,8 +179,8 @@ func TestWatchesFailWhileListsSucceed(t *testing.T) {
 			if _, err := f.WaitForSync(t.Context()); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-			observe(t, i, name+", at first", health.ContactPatience-time.Second, brief{State: StateSynced, Reason: tt.reason})
-			observe(t, i, name+", for half an hour", 30*time.Minute, brief{StateDegraded, tt.reason, true})
+			observe(t, i, name+", at first", health.ContactPatience-time.Second, brief{State: status.Synced, Reason: tt.reason})
+			observe(t, i, name+", for half an hour", 30*time.Minute, brief{status.Degraded, tt.reason, true})
 			if s := i.Status(); !strings.HasPrefix(s.Message, "watch: ") || s.LastError == nil || s.Relists.Failed < 20 {
 				t.Errorf("%s: the status is %+v", name, s)
 			}
@@ -197,12 +199,12 @@ func TestWatchesFailWhileListsSucceed(t *testing.T) {
 				t.Errorf("%s: changes of the status (-want +got):\n%s", name, diff)
 			}
 			server.Create(t, widgets, widget("web", "b"))
-			observe(t, i, name+", a minute later", time.Minute, brief{StateDegraded, tt.reason, true})
+			observe(t, i, name+", a minute later", time.Minute, brief{status.Degraded, tt.reason, true})
 			if keys := keysOf(i); len(keys) != 2 {
 				t.Errorf("%s: there are %q", name, keys)
 			}
 			server.Repair()
-			observe(t, i, name+", repaired", time.Minute+time.Second, brief{State: StateSynced})
+			observe(t, i, name+", repaired", time.Minute+time.Second, brief{State: status.Synced})
 		})
 	}
 }
@@ -213,17 +215,17 @@ func TestExpiredWatchIsNoFailure(t *testing.T) {
 		failures := 0
 		d := &diary{}
 		listener := d.listener()
-		listener.RequestFailed = func(RequestFailure) { failures++ }
+		listener.RequestFailed = func(status.RequestFailure) { failures++ }
 		f := newVirtualFactory(t, server, Options{Listener: listener})
 		i := ask(t, f, widgets)
 		start(t, f)
-		observe(t, i, "at first", time.Minute, brief{State: StateSynced})
+		observe(t, i, "at first", time.Minute, brief{State: status.Synced})
 		server.Break(fault(widgetsPath, "watch", 410))
 		server.CloseClientConnections()
-		observe(t, i, "expired", 0, brief{State: StateSynced})
+		observe(t, i, "expired", 0, brief{State: status.Synced})
 		server.Repair()
-		observe(t, i, "relisted", time.Minute, brief{State: StateSynced})
-		if diff := cmp.Diff(Relists{Expired: 1}, i.Status().Relists); diff != "" || failures != 0 {
+		observe(t, i, "relisted", time.Minute, brief{State: status.Synced})
+		if diff := cmp.Diff(status.Relists{Expired: 1}, i.Status().Relists); diff != "" || failures != 0 {
 			t.Errorf("relists (-want +got):\n%s\n%d failures", diff, failures)
 		}
 		if told := strings.Count(strings.Join(d.all(), "\n"), "widgets: relisted Expired"); told != 1 {
@@ -239,12 +241,12 @@ func TestForbiddenAndGranted(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{})
 		i := ask(t, f, widgets)
 		start(t, f)
-		observe(t, i, "forbidden", 0, brief{State: StateDegraded, Reason: ReasonForbidden})
+		observe(t, i, "forbidden", 0, brief{State: status.Degraded, Reason: status.ReasonForbidden})
 		if s := i.Status(); !strings.HasPrefix(s.Message, "list denied: ") || !s.Settled() {
 			t.Errorf("forbidden: %+v", s)
 		}
 		server.Repair()
-		observe(t, i, "granted", 5*time.Minute, brief{State: StateSynced})
+		observe(t, i, "granted", 5*time.Minute, brief{State: status.Synced})
 	})
 }
 
@@ -256,14 +258,14 @@ func TestTerminatingStaysSynced(t *testing.T) {
 		i := ask(t, f, widgets)
 		types.set(nil)
 		start(t, f)
-		types.set(func(t *Type) { t.Terminating = true })
-		observe(t, i, "terminating", 0, brief{State: StateSynced})
+		types.set(func(t *typesource.Type) { t.Terminating = true })
+		observe(t, i, "terminating", 0, brief{State: status.Synced})
 		if !i.Status().Terminating {
 			t.Error("it is not shown as terminating")
 		}
 		types.listener.SetComplete()
 		types.listener.RemoveType(widgets.GroupResource())
-		observe(t, i, "gone", 0, brief{State: StatePending, Reason: ReasonNotInstalled})
+		observe(t, i, "gone", 0, brief{State: status.Pending, Reason: status.ReasonNotInstalled})
 		if i.Status().Terminating {
 			t.Error("what is gone is shown as terminating")
 		}

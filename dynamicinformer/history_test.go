@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -159,7 +160,7 @@ func (h *history) recover() {
 	if diff := cmp.Diff(told, h.told); diff != "" {
 		h.Errorf("what the handler was told (-server +told):\n%s", diff)
 	}
-	if s := h.i.Status(); s.State != StateSynced || s.Reason != ReasonNone || s.Stale {
+	if s := h.i.Status(); s.State != status.Synced || s.Reason != status.ReasonNone || s.Stale {
 		h.Errorf("the status is %+v", s)
 	}
 	if h.Failed() {

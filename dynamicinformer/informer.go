@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/follow"
 	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/informer"
@@ -114,7 +115,7 @@ func (s source) watchErrorHandler(gvr schema.GroupVersionResource, options Resou
 		return options.WatchErrorHandler
 	}
 	return func(ctx context.Context, r *cache.Reflector, err error) {
-		if requests.ReasonOf(err) != ReasonNone {
+		if requests.ReasonOf(err) != status.ReasonNone {
 			s.onWatchError(gvr, err)
 		}
 		if options.WatchErrorHandler != nil {
@@ -179,13 +180,13 @@ func newInformer(from source, gvr schema.GroupVersionResource, options ResourceO
 func (i *Informer) GVR() schema.GroupVersionResource { return i.gvr }
 
 // Status returns what is known of the informer now.
-func (i *Informer) Status() Status {
+func (i *Informer) Status() status.Status {
 	status, _ := i.StatusChange()
 	return status
 }
 
 // StatusChange returns what Status does, and a channel that is closed when it says something else.
-func (i *Informer) StatusChange() (Status, <-chan struct{}) {
+func (i *Informer) StatusChange() (status.Status, <-chan struct{}) {
 	status, changed := i.health.Snapshot()
 	return statusOf(status), changed
 }

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 func names(objects []runtime.Object) map[string]bool {
@@ -194,7 +196,7 @@ func TestRunWithStopChannel(t *testing.T) {
 	}
 	close(stop)
 	<-ended
-	if s := own.Status(); s.State != StateStopped || !i.IsStopped() {
+	if s := own.Status(); s.State != status.Stopped || !i.IsStopped() {
 		t.Errorf("the status is %+v", s)
 	}
 	if ask(t, f, widgets) == own {
@@ -218,7 +220,7 @@ func TestRunOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	idle.RunWithContext(t.Context())
-	if s := idle.Status(); s.State != StateStopped {
+	if s := idle.Status(); s.State != status.Stopped {
 		t.Errorf("a run after Shutdown left the status %+v", s)
 	}
 }

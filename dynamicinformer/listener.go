@@ -1,11 +1,7 @@
 package dynamicinformer
 
 import (
-	"time"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/health"
 )
 
@@ -22,51 +18,22 @@ import (
 type Listener struct {
 	// StateChanged is called when the status of an informer says something else: state, reason, generation,
 	// Stale, Terminating or Shard. Other fields change without it.
-	StateChanged func(before, after Status)
+	StateChanged func(before, after status.Status)
 	// GenerationStarted is called when an informer begins to follow its type.
-	GenerationStarted func(g Generation)
+	GenerationStarted func(g status.Generation)
 	// GenerationSynced is called when the first list of a generation has been stored.
-	GenerationSynced func(g Generation)
+	GenerationSynced func(g status.Generation)
 	// GenerationEnded is called when an informer no longer follows its type: because the type is gone, which
 	// reason says, because another version takes over, with ReasonVersionChanged, or because the informer was
 	// stopped, with ReasonNone.
-	GenerationEnded func(g Generation, reason Reason)
+	GenerationEnded func(g status.Generation, reason status.Reason)
 	// Relisted is called when a type is listed again.
-	Relisted func(g Generation, reason RelistReason)
+	Relisted func(g status.Generation, reason status.RelistReason)
 	// RequestFailed is called for every list or watch that fails, or breaks off. Answers that are part of the
 	// protocol (410, a resource version from the future) are no failures; Relisted tells of them.
-	RequestFailed func(f RequestFailure)
+	RequestFailed func(f status.RequestFailure)
 	// ConditionChanged is called when a condition of the factory has another status.
-	ConditionChanged func(before, after Condition)
-}
-
-// Generation is one period in which an informer follows its type, from the type's coming to its going.
-type Generation struct {
-	// GVR is the type, as it was asked for.
-	GVR schema.GroupVersionResource
-	// View is what the informer shows of the type: see Status.View.
-	View string
-	// Version is the one that is followed; only with a version policy it can be another than that of GVR.
-	Version string
-	// Number counts the generations of an informer, from 1.
-	Number int
-	// UID is that of the CRD; empty where it is not known.
-	UID types.UID
-}
-
-// RequestFailure is a list or watch that failed.
-type RequestFailure struct {
-	// GVR is the type, and View what the informer shows of it.
-	GVR  schema.GroupVersionResource
-	View string
-	// Verb is "list", "watch", or "watch-list" for a watch that begins with a list.
-	Verb string
-	// Reason classifies Err.
-	Reason Reason
-	// Err is what the client returned, or what the watch ended with.
-	Err error
-	// Time is when.
-	Time time.Time
+	ConditionChanged func(before, after status.Condition)
 }
 
 // ListenerHandle is a listener's place in a factory. It is safe for concurrent use.
@@ -98,22 +65,22 @@ func (l Listener) inner() health.Listener {
 		inner.StateChanged = func(before, after health.Status) { tell(statusOf(before), statusOf(after)) }
 	}
 	if tell := l.GenerationStarted; tell != nil {
-		inner.GenerationStarted = func(g health.Generation) { tell(Generation(g)) }
+		inner.GenerationStarted = func(g health.Generation) { tell(status.Generation(g)) }
 	}
 	if tell := l.GenerationSynced; tell != nil {
-		inner.GenerationSynced = func(g health.Generation) { tell(Generation(g)) }
+		inner.GenerationSynced = func(g health.Generation) { tell(status.Generation(g)) }
 	}
 	if tell := l.GenerationEnded; tell != nil {
-		inner.GenerationEnded = func(g health.Generation, reason Reason) { tell(Generation(g), reason) }
+		inner.GenerationEnded = func(g health.Generation, reason status.Reason) { tell(status.Generation(g), reason) }
 	}
 	if tell := l.Relisted; tell != nil {
-		inner.Relisted = func(g health.Generation, reason RelistReason) { tell(Generation(g), reason) }
+		inner.Relisted = func(g health.Generation, reason status.RelistReason) { tell(status.Generation(g), reason) }
 	}
 	if tell := l.RequestFailed; tell != nil {
-		inner.RequestFailed = func(f health.RequestFailure) { tell(RequestFailure(f)) }
+		inner.RequestFailed = func(f health.RequestFailure) { tell(status.RequestFailure(f)) }
 	}
 	if tell := l.ConditionChanged; tell != nil {
-		inner.ConditionChanged = func(before, after health.Condition) { tell(Condition(before), Condition(after)) }
+		inner.ConditionChanged = func(before, after health.Condition) { tell(status.Condition(before), status.Condition(after)) }
 	}
 	return inner
 }

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/requests"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
@@ -93,7 +95,7 @@ func TestListsAreBounded(t *testing.T) {
 					t.Errorf("%d %s are under way, want 2", got, name)
 				}
 				for _, i := range all {
-					if s := i.Status(); s.State != StateSyncing {
+					if s := i.Status(); s.State != status.Syncing {
 						t.Errorf("the status is %+v", s)
 					}
 				}
@@ -164,7 +166,7 @@ func TestThrottledListsShrink(t *testing.T) {
 				f := newVirtualFactory(t, server, Options{ListConcurrency: 8})
 				i := ask(t, f, widgets)
 				start(t, f)
-				if held, _, bound := f.source.Limiter.Load(); held != 0 || bound != 4 || i.Status().Reason != ReasonThrottled {
+				if held, _, bound := f.source.Limiter.Load(); held != 0 || bound != 4 || i.Status().Reason != status.ReasonThrottled {
 					t.Errorf("the bound is %d, and %d are held; %+v", bound, held, i.Status())
 				}
 				time.Sleep(30 * time.Second)
@@ -173,7 +175,7 @@ func TestThrottledListsShrink(t *testing.T) {
 				}
 				server.Repair()
 				time.Sleep(time.Minute)
-				if s := i.Status(); s.State != StateSynced {
+				if s := i.Status(); s.State != status.Synced {
 					t.Errorf("the status is %+v", s)
 				}
 				_, _, before := f.source.Limiter.Load()
@@ -196,7 +198,7 @@ func TestConversionFailsAsThrottling(t *testing.T) {
 		i := ask(t, f, widgets)
 		start(t, f)
 		time.Sleep(10 * time.Minute)
-		if s := i.Status(); s.State != StateDegraded || s.Reason != ReasonConversionFailed {
+		if s := i.Status(); s.State != status.Degraded || s.Reason != status.ReasonConversionFailed {
 			t.Errorf("the status is %+v", s)
 		}
 		if _, _, bound := f.source.Limiter.Load(); bound != 8 || count(server, "watch-list ") > 30 {
@@ -251,7 +253,7 @@ func TestForbiddenIsAskedRarely(t *testing.T) {
 		server.Repair()
 		i.Retry()
 		synctest.Wait()
-		if s := i.Status(); s.State != StateSynced {
+		if s := i.Status(); s.State != status.Synced {
 			t.Errorf("after Retry the status is %+v", s)
 		}
 	})
@@ -268,23 +270,23 @@ func TestLaggingServer(t *testing.T) {
 		types.set(nil)
 		start(t, f)
 		time.Sleep(health.ContactPatience - time.Second)
-		if s := i.Status(); s.State != StateSyncing || s.Settled() {
+		if s := i.Status(); s.State != status.Syncing || s.Settled() {
 			t.Errorf("the status is %+v", s)
 		}
 		if got := count(server, "list "+widgetsPath); got < 8 || got > 20 {
 			t.Errorf("%d lists in half a minute", got)
 		}
 		time.Sleep(2 * time.Second)
-		if s := i.Status(); s.State != StateDegraded || s.Reason != ReasonNotFound {
+		if s := i.Status(); s.State != status.Degraded || s.Reason != status.ReasonNotFound {
 			t.Errorf("the status is %+v", s)
 		}
 		time.Sleep(10 * time.Minute)
 		// News of the type end the pause.
 		server.Repair()
 		before := count(server, "watch-list "+widgetsPath)
-		types.set(func(t *Type) { t.Versions = append(t.Versions, "v2") })
+		types.set(func(t *typesource.Type) { t.Versions = append(t.Versions, "v2") })
 		synctest.Wait()
-		if s := i.Status(); s.State != StateSynced || s.Generation != 1 || count(server, "watch-list "+widgetsPath) != before+1 {
+		if s := i.Status(); s.State != status.Synced || s.Generation != 1 || count(server, "watch-list "+widgetsPath) != before+1 {
 			t.Errorf("after news of the type the status is %+v", s)
 		}
 	})
@@ -293,21 +295,21 @@ func TestLaggingServer(t *testing.T) {
 func TestOnWatchError(t *testing.T) {
 	tests := map[string]struct {
 		faults []apitest.Fault
-		want   []Reason // at first, and after what follows
+		want   []status.Reason // at first, and after what follows
 	}{
-		"a list that fails":        {[]apitest.Fault{fault(widgetsPath, "", 403)}, []Reason{ReasonForbidden}},
+		"a list that fails":        {[]apitest.Fault{fault(widgetsPath, "", 403)}, []status.Reason{status.ReasonForbidden}},
 		"a watch-list that is new": {[]apitest.Fault{fault(widgetsPath, "watch-list", 422)}, nil},
-		"throttling":               {[]apitest.Fault{fault(widgetsPath, "watch-list", 429)}, []Reason{ReasonThrottled}},
-		"a watch that fails":       {[]apitest.Fault{fault(widgetsPath, "watch-list", 422), fault(widgetsPath, "watch", 403)}, []Reason{ReasonForbidden}},
+		"throttling":               {[]apitest.Fault{fault(widgetsPath, "watch-list", 429)}, []status.Reason{status.ReasonThrottled}},
+		"a watch that fails":       {[]apitest.Fault{fault(widgetsPath, "watch-list", 422), fault(widgetsPath, "watch", 403)}, []status.Reason{status.ReasonForbidden}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			virtual(t, func(t *testing.T, server *apitest.Server) {
 				server.Break(tt.faults...)
 				var mu sync.Mutex
-				var got []Reason
-				var failed []Reason
-				listener := Listener{RequestFailed: func(f RequestFailure) {
+				var got []status.Reason
+				var failed []status.Reason
+				listener := Listener{RequestFailed: func(f status.RequestFailure) {
 					mu.Lock()
 					defer mu.Unlock()
 					failed = append(failed, f.Reason)

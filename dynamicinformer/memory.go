@@ -1,27 +1,15 @@
 package dynamicinformer
 
-import "context"
+import (
+	"context"
 
-// MemoryStats tell what the caches of a factory occupy together, beside Options.MemoryBudget. Bytes are as in Metrics.
-type MemoryStats struct {
-	// Budget is Options.MemoryBudget; zero: there is none.
-	Budget int64
-	// Used is what all caches come to, with their tables and indexes.
-	Used int64
-	// Compressed is what objects come to that are compressed, in any mode of storage.
-	Compressed int64
-	// Compressible is what objects come to that StorageAdaptive could compress, because they are not, or not yet. Some may
-	// not become smaller by that.
-	Compressible int64
-	// OverBudget is by how much Used is more than Budget; zero where there is none. It may be more for a moment, while
-	// objects arrive; what stays cannot be helped by compressing.
-	OverBudget int64
-}
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+)
 
 // MemoryStats tells what the caches occupy at this moment, at a cost that grows with the number of types, not of objects. It
 // keeps neither readers nor writers waiting.
-func (f *Factory) MemoryStats() MemoryStats {
-	stats := MemoryStats{Budget: f.options.MemoryBudget}
+func (f *Factory) MemoryStats() status.MemoryStats {
+	stats := status.MemoryStats{Budget: f.options.MemoryBudget}
 	for _, some := range f.followed() {
 		for _, i := range some.informers {
 			measured := i.core.Measure()

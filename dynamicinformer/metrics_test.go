@@ -11,11 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 // only returns the figures of the one view that a factory follows.
-func only(t *testing.T, f *Factory) Metrics {
+func only(t *testing.T, f *Factory) status.Metrics {
 	t.Helper()
 	all := f.Metrics()
 	if len(all) != 1 {
@@ -37,11 +38,11 @@ func TestMetricsCount(t *testing.T) {
 		start(t, f)
 		synctest.Wait()
 		failed := only(t, f)
-		if got := failed.Failures[RequestFailureKind{"list", ReasonRequestFailed}]; got != 1 || failed.Requests["list"] != 1 {
+		if got := failed.Failures[status.RequestFailureKind{Verb: "list", Reason: status.ReasonRequestFailed}]; got != 1 || failed.Requests["list"] != 1 {
 			t.Errorf("after a list that failed: %+v", failed.Counters)
 		}
 		server.Repair()
-		observe(t, i, "repaired", time.Minute, brief{State: StateSynced})
+		observe(t, i, "repaired", time.Minute, brief{State: status.Synced})
 		changed := widget("web", "a")
 		changed.SetLabels(map[string]string{"changed": "true"})
 		server.Update(t, widgets, changed)
@@ -55,14 +56,14 @@ func TestMetricsCount(t *testing.T) {
 		server.CloseClientConnections()
 		synctest.Wait()
 		server.Repair()
-		observe(t, i, "relisted", time.Minute, brief{State: StateSynced})
+		observe(t, i, "relisted", time.Minute, brief{State: status.Synced})
 
 		m := only(t, f)
 		got := m.Counters
 		if got.Adds != 3 || got.Updates != 1 || got.Deletes != 1 {
 			t.Errorf("events: %+v", got)
 		}
-		if got.Relists != (Relists{Expired: 1}) || got.Relists != i.Status().Relists {
+		if got.Relists != (status.Relists{Expired: 1}) || got.Relists != i.Status().Relists {
 			t.Errorf("relists: %+v, the status says %+v", got.Relists, i.Status().Relists)
 		}
 		if got.Lists != 2 || got.Hits+got.Misses == 0 {
@@ -88,10 +89,10 @@ func TestMetricsCount(t *testing.T) {
 		if m.Objects != 2 || m.ObjectBytes == 0 || m.TableBytes == 0 || m.IndexBytes == 0 {
 			t.Errorf("sizes: %+v", m)
 		}
-		if diff := cmp.Diff([]IndexMetrics{{Name: cache.NamespaceIndex, Values: 2, Entries: 2}}, m.Indexes); diff != "" {
+		if diff := cmp.Diff([]status.IndexMetrics{{Name: cache.NamespaceIndex, Values: 2, Entries: 2}}, m.Indexes); diff != "" {
 			t.Errorf("indexes (-want +got):\n%s", diff)
 		}
-		if len(m.Handlers) != 1 || m.Handlers[0].Name != "worker" || len(m.Status) != 1 || m.Status[0].State != StateSynced {
+		if len(m.Handlers) != 1 || m.Handlers[0].Name != "worker" || len(m.Status) != 1 || m.Status[0].State != status.Synced {
 			t.Errorf("handlers %+v, status %+v", m.Handlers, m.Status)
 		}
 	})
@@ -109,10 +110,10 @@ func TestMetricsCountThrottling(t *testing.T) {
 				synctest.Wait()
 				refused := int64(len(server.Requests()))
 				server.Repair()
-				observe(t, i, "repaired", 5*time.Minute, brief{State: StateSynced})
+				observe(t, i, "repaired", 5*time.Minute, brief{State: status.Synced})
 				var counted int64
 				for kind, n := range only(t, f).Failures {
-					if kind.Reason != ReasonThrottled {
+					if kind.Reason != status.ReasonThrottled {
 						t.Errorf("%d failures for %+v", n, kind)
 					}
 					counted += n
@@ -132,7 +133,7 @@ func TestCountersOutliveInformers(t *testing.T) {
 		server.Create(t, widgets, widget("web", "a"))
 		f := newVirtualFactory(t, server, Options{Linger: -1})
 		start(t, f)
-		var last Counters
+		var last status.Counters
 		look := func() {
 			for _, m := range f.Metrics() {
 				if m.Adds < last.Adds || m.Lists < last.Lists || m.Requests["list"] < last.Requests["list"] {
@@ -145,7 +146,7 @@ func TestCountersOutliveInformers(t *testing.T) {
 		for range rounds {
 			h := acquire(t, f, widgets)
 			look()
-			observe(t, h.Informer(), "acquired", time.Minute, brief{State: StateSynced})
+			observe(t, h.Informer(), "acquired", time.Minute, brief{State: status.Synced})
 			look()
 			h.Release()
 			look()
@@ -156,7 +157,7 @@ func TestCountersOutliveInformers(t *testing.T) {
 			}
 		}
 		h := acquire(t, f, widgets)
-		observe(t, h.Informer(), "acquired", time.Minute, brief{State: StateSynced})
+		observe(t, h.Informer(), "acquired", time.Minute, brief{State: status.Synced})
 		if m := only(t, f); m.Adds != rounds+1 || m.Lists != rounds+1 || m.Objects != 1 || len(m.Status) != 1 {
 			t.Errorf("after %d rounds: %+v", rounds, m)
 		}
@@ -172,11 +173,11 @@ func TestCountersOutliveAStart(t *testing.T) {
 		for round := range int64(3) {
 			i := ask(t, f, widgets)
 			cancel := startFor(t, f)
-			observe(t, i, "started", time.Minute, brief{State: StateSynced})
+			observe(t, i, "started", time.Minute, brief{State: status.Synced})
 			cancel()
 			<-i.Stopped()
 			synctest.Wait()
-			if m := only(t, f); m.Adds != round+1 || m.Status[0].State != StateStopped {
+			if m := only(t, f); m.Adds != round+1 || m.Status[0].State != status.Stopped {
 				t.Errorf("round %d: %+v", round, m)
 			}
 		}
@@ -201,7 +202,7 @@ func TestViewsDescribedAlikeShareTheirFigures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			observe(t, h.Informer(), mark, time.Minute, brief{State: StateSynced})
+			observe(t, h.Informer(), mark, time.Minute, brief{State: status.Synced})
 		}
 		m := only(t, f)
 		if m.View != "transformed" || len(m.Status) != 2 || m.Objects != 2 || m.Adds != 2 || m.Indexes[0].Entries != 2 {

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/follow"
 )
 
@@ -71,21 +72,21 @@ var _ follow.NamespaceList = namespaceList{}
 // Known implements follow.NamespaceList. That credentials are not accepted says nothing about namespaces.
 func (l namespaceList) Known() (follow.KnownNamespaces, <-chan struct{}) {
 	i := l.Informer()
-	status, changed := i.StatusChange()
+	current, changed := i.StatusChange()
 	var known follow.KnownNamespaces
 	if known.Listed = i.HasSynced(); known.Listed {
 		known.Names = i.GetStore().ListKeys()
 	}
-	if known.Listed && status.State != StateDegraded || status.State == StateStopped {
+	if known.Listed && current.State != status.Degraded || current.State == status.Stopped {
 		return known, changed
 	}
-	known.Refused = status.Settled() && status.Reason != ReasonUnauthorized
-	known.Err = cmp.Or(status.LastError, errors.New(status.Message))
-	switch known.Reason = status.Reason; {
+	known.Refused = current.Settled() && current.Reason != status.ReasonUnauthorized
+	known.Err = cmp.Or(current.LastError, errors.New(current.Message))
+	switch known.Reason = current.Reason; {
 	case known.Refused:
-		known.Reason = ReasonForbidden // whatever the reason, it is not that the type itself does not exist
-	case known.Reason == ReasonNone:
-		known.Reason = ReasonNamespacesUnknown
+		known.Reason = status.ReasonForbidden // whatever the reason, it is not that the type itself does not exist
+	case known.Reason == status.ReasonNone:
+		known.Reason = status.ReasonNamespacesUnknown
 	}
 	return known, changed
 }

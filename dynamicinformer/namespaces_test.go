@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -75,7 +76,7 @@ func onPatterns(t *testing.T, namespaces Namespaces, prepare func(*apitest.Serve
 		}
 		s := &patternStage{T: t, server: server, factory: f, informer: h.Informer(), asked: map[string]int{}}
 		s.events = record(t, s.informer)
-		_, err = f.AddListener(Listener{RequestFailed: func(f RequestFailure) { s.failures = append(s.failures, f.GVR.Resource) }})
+		_, err = f.AddListener(Listener{RequestFailed: func(f status.RequestFailure) { s.failures = append(s.failures, f.GVR.Resource) }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +89,7 @@ func onPatterns(t *testing.T, namespaces Namespaces, prepare func(*apitest.Serve
 	})
 }
 
-func (s *patternStage) expectStatus(step string, state State, reason Reason) Status {
+func (s *patternStage) expectStatus(step string, state status.State, reason status.Reason) status.Status {
 	s.Helper()
 	synctest.Wait()
 	status := s.informer.Status()
@@ -108,7 +109,7 @@ func TestPatternsWhereNotAllMayBeRead(t *testing.T) {
 			s.Errorf("waiting ended with %v", err)
 		}
 		expectEvents(s.T, "what was there", s.events, "add prod/x", "add team-a/x", "add team-b/x")
-		s.expectStatus("at first", StateSynced, ReasonNone)
+		s.expectStatus("at first", status.Synced, status.ReasonNone)
 		s.asks(inNamespace("team-a"))
 
 		createNamespaces(s.T, s.server, "team-c", "others")
@@ -124,13 +125,13 @@ func TestPatternsWhereNotAllMayBeRead(t *testing.T) {
 		expectEvents(s.T, "nobody looks there", s.events)
 		deny(s.server, inNamespace("team-b"))
 		createNamespaces(s.T, s.server, "team-b")
-		s.expectStatus("it comes again, and its rights do not yet", StateDegraded, ReasonForbidden)
+		s.expectStatus("it comes again, and its rights do not yet", status.Degraded, status.ReasonForbidden)
 		s.server.Repair()
 		deny(s.server, widgetsPath)
 		time.Sleep(2 * time.Second)
 		expectEvents(s.T, "they are there", s.events, "add team-b/late", "add team-b/x")
 
-		status := s.expectStatus("at last", StateSynced, ReasonNone)
+		status := s.expectStatus("at last", status.Synced, status.ReasonNone)
 		if status.Generation != 1 || status.Relists.Total() != 0 || len(s.failures) != 1 {
 			s.Errorf("generation %d, relists %+v, failures %v", status.Generation, status.Relists, s.failures)
 		}
@@ -150,25 +151,25 @@ func TestPatternsWithoutNamespaces(t *testing.T) {
 	onPatterns(t, teams, forbidden, func(s *patternStage) {
 		start(s.T, s.factory)
 		expectEvents(s.T, "by name", s.events, "add prod/x")
-		status := s.expectStatus("by name", StateDegraded, ReasonForbidden)
+		current := s.expectStatus("by name", status.Degraded, status.ReasonForbidden)
 		for _, part := range []string{"prod,team-*", widgetsPath, namespacesPath} {
-			if !strings.Contains(status.Message, part) {
-				s.Errorf("the message is %q, without %s", status.Message, part)
+			if !strings.Contains(current.Message, part) {
+				s.Errorf("the message is %q, without %s", current.Message, part)
 			}
 		}
-		if !status.Settled() || !status.Stale || !s.informer.HasSynced() {
-			s.Errorf("the status is %+v", status)
+		if !current.Settled() || !current.Stale || !s.informer.HasSynced() {
+			s.Errorf("the status is %+v", current)
 		}
 		s.server.Repair()
 		deny(s.server, widgetsPath)
 		time.Sleep(6 * time.Minute)
 		expectEvents(s.T, "the namespaces may be read", s.events, "add team-a/x", "add team-b/x")
-		s.expectStatus("the namespaces may be read", StateSynced, ReasonNone)
+		s.expectStatus("the namespaces may be read", status.Synced, status.ReasonNone)
 	})
 	onPatterns(t, MatchingNamespaces([]string{"team-*"}, nil), forbidden, func(s *patternStage) {
 		start(s.T, s.factory)
 		expectEvents(s.T, "nothing by name", s.events)
-		s.expectStatus("nothing by name", StateDegraded, ReasonForbidden)
+		s.expectStatus("nothing by name", status.Degraded, status.ReasonForbidden)
 		if s.informer.HasSynced() {
 			s.Error("it has synced without any namespace")
 		}
@@ -176,7 +177,7 @@ func TestPatternsWithoutNamespaces(t *testing.T) {
 		deny(s.server, namespacesPath)
 		s.informer.Retry()
 		expectEvents(s.T, "all may be listed", s.events, "add team-a/x", "add team-b/x", "add team-sandbox/x")
-		s.expectStatus("all may be listed", StateSynced, ReasonNone)
+		s.expectStatus("all may be listed", status.Synced, status.ReasonNone)
 	})
 }
 
@@ -184,11 +185,11 @@ func TestPatternsWithoutNamespaces(t *testing.T) {
 func TestPatternsWithUnknownNamespaces(t *testing.T) {
 	namespacesFail := map[string]struct {
 		broken []apitest.Fault
-		reason Reason
+		reason status.Reason
 	}{
-		"hanging":   {[]apitest.Fault{silence(namespacesPath)}, ReasonNoAnswer},
-		"broken":    {[]apitest.Fault{fault(namespacesPath, "", 500)}, ReasonRequestFailed},
-		"throttled": {[]apitest.Fault{fault(namespacesPath, "", 429)}, ReasonThrottled},
+		"hanging":   {[]apitest.Fault{silence(namespacesPath)}, status.ReasonNoAnswer},
+		"broken":    {[]apitest.Fault{fault(namespacesPath, "", 500)}, status.ReasonRequestFailed},
+		"throttled": {[]apitest.Fault{fault(namespacesPath, "", 429)}, status.ReasonThrottled},
 	}
 	for name, tt := range namespacesFail {
 		breakAll := func(server *apitest.Server) { server.Break(tt.broken...) }
@@ -196,7 +197,7 @@ func TestPatternsWithUnknownNamespaces(t *testing.T) {
 			onPatterns(t, teams, breakAll, func(s *patternStage) {
 				start(s.T, s.factory)
 				time.Sleep(time.Minute)
-				status := s.expectStatus("unknown", StateDegraded, tt.reason)
+				status := s.expectStatus("unknown", status.Degraded, tt.reason)
 				for _, cause := range []string{widgetsPath, "which namespaces"} {
 					if !strings.Contains(status.Message, cause) {
 						s.Errorf("the message is %q, without %s", status.Message, cause)
@@ -208,12 +209,12 @@ func TestPatternsWithUnknownNamespaces(t *testing.T) {
 		t.Run(name+" once synced", func(t *testing.T) {
 			onPatterns(t, teams, func(server *apitest.Server) { server.Repair() }, func(s *patternStage) {
 				start(s.T, s.factory)
-				s.expectStatus("allowed", StateSynced, ReasonNone)
+				s.expectStatus("allowed", status.Synced, status.ReasonNone)
 				deny(s.server, widgetsPath)
 				breakAll(s.server)
 				s.server.CloseClientConnections()
 				time.Sleep(time.Minute)
-				status := s.expectStatus("revoked", StateDegraded, tt.reason)
+				status := s.expectStatus("revoked", status.Degraded, tt.reason)
 				if !status.Stale || status.Settled() {
 					s.Errorf("the status is %+v", status)
 				}
@@ -227,11 +228,11 @@ func TestPatternsWithUnknownNamespaces(t *testing.T) {
 func TestPatternsWithOutdatedNamespaces(t *testing.T) {
 	onPatterns(t, teams, nil, func(s *patternStage) {
 		start(s.T, s.factory)
-		s.expectStatus("at first", StateSynced, ReasonNone)
+		s.expectStatus("at first", status.Synced, status.ReasonNone)
 		deny(s.server, namespacesPath)
 		s.server.CloseClientConnections()
 		time.Sleep(2 * time.Minute)
-		if status := s.expectStatus("outdated", StateDegraded, ReasonForbidden); !status.Stale {
+		if status := s.expectStatus("outdated", status.Degraded, status.ReasonForbidden); !status.Stale {
 			s.Errorf("the status is %+v", status)
 		}
 		s.recover()
@@ -243,7 +244,7 @@ func (s *patternStage) recover() {
 	s.server.RepairPath(namespacesPath)
 	s.server.CloseClientConnections() // ends the requests that hang
 	time.Sleep(6 * time.Minute)
-	s.expectStatus("recovered", StateSynced, ReasonNone)
+	s.expectStatus("recovered", status.Synced, status.ReasonNone)
 	s.events.take()
 	s.server.Create(s.T, widgets, widget("team-b", "new"))
 	expectEvents(s.T, "recovered", s.events, "add team-b/new")
@@ -260,7 +261,7 @@ func TestPatternsGrantedAndRevoked(t *testing.T) {
 		s.events.take() // updates without a change
 		s.server.Create(s.T, widgets, widget("team-a", "y"), widget("team-z", "unheard-of"), widget("other", "y"))
 		expectEvents(s.T, "granted", s.events, "add team-a/y", "add team-z/unheard-of")
-		s.expectStatus("granted", StateSynced, ReasonNone)
+		s.expectStatus("granted", status.Synced, status.ReasonNone)
 		if all := s.factory.Status(); len(all) != 1 {
 			s.Errorf("the namespaces are still followed: %+v", all)
 		}
@@ -272,7 +273,7 @@ func TestPatternsGrantedAndRevoked(t *testing.T) {
 		if s.asks(inNamespace("team-a")) == 0 {
 			t.Error("the namespaces are not listed one by one")
 		}
-		s.expectStatus("revoked", StateSynced, ReasonNone)
+		s.expectStatus("revoked", status.Synced, status.ReasonNone)
 		for _, event := range s.events.take() {
 			if !strings.HasPrefix(event, "update ") && event != "gone team-z/unheard-of" {
 				s.Errorf("told of %q", event)
@@ -295,7 +296,7 @@ func TestPatternsWhereAllMayBeListedOnly(t *testing.T) {
 		expectEvents(s.T, "all at once, then one by one", s.events, "add prod/x", "add team-a/x", "add team-b/x",
 			"update prod/x", "update team-a/x", "update team-b/x")
 		time.Sleep(10 * time.Minute)
-		s.expectStatus("later", StateSynced, ReasonNone)
+		s.expectStatus("later", status.Synced, status.ReasonNone)
 		// After a silent watch the server is asked for its version, with a list of one object.
 		versions := count(s.server, "list "+inNamespace("team-a")+"?limit=1")
 		if n := s.asks(inNamespace("team-a")) - versions; n != 1 {
@@ -311,14 +312,14 @@ func TestPatternsWithAForbiddenNamespace(t *testing.T) {
 	onPatterns(t, teams, forbidden, func(s *patternStage) {
 		start(s.T, s.factory)
 		expectEvents(s.T, "one is forbidden", s.events, "add prod/x", "add team-a/x")
-		status := s.expectStatus("one is forbidden", StateDegraded, ReasonForbidden)
-		if !strings.HasPrefix(status.Message, "in team-b: ") || s.informer.HasSynced() {
-			s.Errorf("the status is %+v", status)
+		current := s.expectStatus("one is forbidden", status.Degraded, status.ReasonForbidden)
+		if !strings.HasPrefix(current.Message, "in team-b: ") || s.informer.HasSynced() {
+			s.Errorf("the status is %+v", current)
 		}
 		if err := s.server.Client(s.T).Resource(namespacesGVR).Delete(context.Background(), "team-b", metav1.DeleteOptions{}); err != nil {
 			s.Fatal(err)
 		}
-		s.expectStatus("it is gone", StateSynced, ReasonNone)
+		s.expectStatus("it is gone", status.Synced, status.ReasonNone)
 	})
 }
 
@@ -353,7 +354,7 @@ func TestNamespacesAfterShutdown(t *testing.T) {
 func TestProbeThatIsNotAnswered(t *testing.T) {
 	onPatterns(t, teams, nil, func(s *patternStage) {
 		start(s.T, s.factory)
-		s.expectStatus("refused", StateSynced, ReasonNone)
+		s.expectStatus("refused", status.Synced, status.ReasonNone)
 		s.server.RepairPath(widgetsPath)
 		s.server.Break(silence(widgetsPath))
 		s.asks(widgetsPath)
@@ -373,7 +374,7 @@ func TestProbeThatIsNotAnswered(t *testing.T) {
 		s.server.RepairPath(widgetsPath)
 		time.Sleep(3 * time.Minute)
 		s.server.Create(s.T, widgets, widget("team-a", "late"))
-		s.expectStatus("granted", StateSynced, ReasonNone)
+		s.expectStatus("granted", status.Synced, status.ReasonNone)
 		if count(s.server, "watch-list "+widgetsPath+"?") < 2 { // the first was refused
 			s.Error("everything is not read at once, although it may be")
 		}

@@ -32,6 +32,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/transport"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -72,17 +73,17 @@ func TestTokenIsRefreshed(t *testing.T) {
 		f := newFactoryOver(t, server, &http.Client{Transport: client})
 		i := ask(t, f, widgets)
 		start(t, f)
-		observe(t, i, "at first", 0, brief{State: StateSynced})
+		observe(t, i, "at first", 0, brief{State: status.Synced})
 		for hour := 1; hour <= 3; hour++ {
 			time.Sleep(time.Hour)
 			valid.Store(fmt.Sprint("token ", hour))
 			server.CloseClientConnections() // the watch ends, and another one is refused
-			observe(t, i, "expired", 2*time.Minute, brief{StateSynced, ReasonUnauthorized, true})
-			if c := f.Condition(ConditionAuthenticated); c.Status != metav1.ConditionFalse {
+			observe(t, i, "expired", 2*time.Minute, brief{status.Synced, status.ReasonUnauthorized, true})
+			if c := f.Condition(status.ConditionAuthenticated); c.Status != metav1.ConditionFalse {
 				t.Errorf("the condition is %+v", c)
 			}
 			write(fmt.Sprint("token ", hour))
-			observe(t, i, "refreshed", 6*time.Minute, brief{State: StateSynced})
+			observe(t, i, "refreshed", 6*time.Minute, brief{State: status.Synced})
 			server.Create(t, widgets, widget("web", fmt.Sprint("w", hour)))
 			synctest.Wait()
 			if got := len(i.GetStore().ListKeys()); got != hour {
@@ -217,7 +218,7 @@ func TestClientCertificateIsRotated(t *testing.T) {
 	}
 	server.Create(t, widgets, widget("web", "a"))
 	<-added
-	if s := i.Status(); s.State != StateSynced {
+	if s := i.Status(); s.State != status.Synced {
 		t.Errorf("the status is %+v", s)
 	}
 }
@@ -259,7 +260,7 @@ echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","s
 		}
 	}()
 	i := synced(t, f)
-	if s := i.Status(); s.LastError != nil || s.State != StateSynced {
+	if s := i.Status(); s.LastError != nil || s.State != status.Synced {
 		t.Errorf("the status is %+v", s)
 	}
 	if _, err := os.Stat(failed); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/requests"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 	"github.com/crdcache/crdcache/internal/testkit/middlebox"
@@ -46,7 +47,7 @@ func TestOddServers(t *testing.T) {
 				f := newFactoryOver(t, server, server.Behind(t, tt.proxy))
 				i := ask(t, f, widgets)
 				start(t, f)
-				observe(t, i, "at first", tt.synced+2*time.Second, brief{State: StateSynced})
+				observe(t, i, "at first", tt.synced+2*time.Second, brief{State: status.Synced})
 				for hour := range 3 {
 					server.Create(t, widgets, widget("web", strings.Repeat("b", hour+1)))
 					time.Sleep(tt.shown)
@@ -56,7 +57,7 @@ func TestOddServers(t *testing.T) {
 					}
 					time.Sleep(time.Hour)
 					synctest.Wait()
-					if s := i.Status(); s.State != StateSynced && !(tt.unanswered && s.Reason == ReasonNoAnswer) {
+					if s := i.Status(); s.State != status.Synced && !(tt.unanswered && s.Reason == status.ReasonNoAnswer) {
 						t.Errorf("an hour later the status is %+v", s)
 					}
 				}
@@ -98,7 +99,7 @@ func TestThrottledForMinutes(t *testing.T) {
 		}
 		throttle(gadgetsPath)
 		start(t, f)
-		observe(t, i, "before", 0, brief{State: StateSynced})
+		observe(t, i, "before", 0, brief{State: status.Synced})
 		throttle(widgetsPath)
 		server.CloseClientConnections()
 		time.Sleep(time.Hour)
@@ -112,12 +113,12 @@ func TestThrottledForMinutes(t *testing.T) {
 				t.Errorf("%s was asked for %d times in an hour", path, asked)
 			}
 		}
-		if s := late.Status(); s.State != StateSyncing && s.State != StateDegraded || s.Reason != ReasonThrottled {
+		if s := late.Status(); s.State != status.Syncing && s.State != status.Degraded || s.Reason != status.ReasonThrottled {
 			t.Errorf("the status is %+v", s)
 		}
 		server.Repair()
-		observe(t, i, "afterwards", 3*time.Minute, brief{State: StateSynced})
-		observe(t, late, "afterwards", 0, brief{State: StateSynced})
+		observe(t, i, "afterwards", 3*time.Minute, brief{State: status.Synced})
+		observe(t, late, "afterwards", 0, brief{State: status.Synced})
 		if got := len(i.GetStore().ListKeys()); got != 1 {
 			t.Errorf("there are %d widgets", got)
 		}
@@ -151,14 +152,14 @@ func TestGarbageIsNoContact(t *testing.T) {
 						time.Sleep(1777 * time.Millisecond)
 						synctest.Wait()
 						s := i.Status()
-						if s.State != StateDegraded || s.LastError == nil || s.LastContact.After(before) || s.Stale != (from == "once synced") {
+						if s.State != status.Degraded || s.LastError == nil || s.LastContact.After(before) || s.Stale != (from == "once synced") {
 							t.Fatalf("after %v: %+v", time.Since(before), s)
 						}
 					}
 					server.Repair()
 					time.Sleep(time.Minute)
 					synctest.Wait()
-					if s := i.Status(); s.State != StateSynced || s.Stale || !s.LastContact.After(before) {
+					if s := i.Status(); s.State != status.Synced || s.Stale || !s.LastContact.After(before) {
 						t.Errorf("afterwards: %+v", s)
 					}
 				})

@@ -12,6 +12,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
 
 // Options configure a Factory. One of Client and Config is required; the zero value of everything else
@@ -33,7 +36,7 @@ type Options struct {
 	// With it, an informer waits for its type, stops when the type goes (each object is delivered as
 	// deleted and the cache is emptied), and starts again when it comes back. The caller runs it, for
 	// longer than the factory. Default: every type is taken to exist, as client-go does.
-	Types TypeSource
+	Types typesource.Source
 
 	// Defaults say how every type is followed that neither Resources nor Acquire says more about.
 	Defaults ResourceOptions
@@ -63,7 +66,7 @@ type Options struct {
 	// again. Informers whose content depends on funcs (TweakListOptions, and Transform but for StripManagedFields) or that
 	// follow a shard are not kept, nor are Secrets unless ResourceOptions.Persist says so; Informer.Persistence tells.
 	// Package storage/disk has one. Default: nothing is kept.
-	Persistence Persistence
+	Persistence persistence.Backend
 
 	// PersistenceInterval is how far behind what is kept may be; at the end of an informer, and so at Shutdown, it is
 	// complete. Default: 5 seconds.

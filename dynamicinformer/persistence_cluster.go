@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
@@ -89,7 +90,7 @@ func (c *cluster) askLocked(ctx context.Context) {
 }
 
 // is reports whether a checkpoint is of the cluster with this UID. Where one of the two has none, the endpoint counts.
-func (c *cluster) is(at Checkpoint, uid types.UID) bool {
+func (c *cluster) is(at persistence.Checkpoint, uid types.UID) bool {
 	if uid != "" && at.Cluster != "" {
 		return uid == at.Cluster
 	}
@@ -97,4 +98,6 @@ func (c *cluster) is(at Checkpoint, uid types.UID) bool {
 }
 
 // mayBe reports whether a checkpoint is of a server at the same address.
-func (c *cluster) mayBe(at Checkpoint) bool { return c.endpoint != "" && c.endpoint == at.Endpoint }
+func (c *cluster) mayBe(at persistence.Checkpoint) bool {
+	return c.endpoint != "" && c.endpoint == at.Endpoint
+}

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // hangingShelf is a shelf that answers to nothing before it is freed.
@@ -14,7 +17,7 @@ type hangingShelf struct {
 	free chan struct{}
 }
 
-func (h hangingShelf) View(key string) (PersistedView, error) {
+func (h hangingShelf) View(key string) (persistence.View, error) {
 	<-h.free
 	return h.shelf.View(key)
 }
@@ -72,7 +75,7 @@ func TestLateRecall(t *testing.T) {
 			await(t, func() bool { return len(i.keeper.own) == 0 })
 			server.Repair()
 			i.Retry()
-			waitFor(t, i, func(s Status) bool { return s.State == StateSynced && !s.Stale })
+			waitFor(t, i, func(s status.Status) bool { return s.State == status.Synced && !s.Stale })
 			if keys := i.GetStore().ListKeys(); !slices.Equal(keys, []string{"a/one"}) {
 				t.Errorf("it shows %v", keys)
 			}
@@ -88,7 +91,7 @@ func TestPersistenceRecovers(t *testing.T) {
 	f := newFactory(t, server, Options{Persistence: s, PersistenceInterval: time.Millisecond})
 	i := synced(t, f)
 	await(t, func() bool { return i.Persistence().Failures > 1 })
-	if status := i.Persistence(); !errors.Is(status.Err, s.fails) || status.Saves > 0 || status.Checkpoint != (Checkpoint{}) {
+	if status := i.Persistence(); !errors.Is(status.Err, s.fails) || status.Saves > 0 || status.Checkpoint != (persistence.Checkpoint{}) {
 		t.Errorf("the status is %+v", status)
 	}
 	s.mu.Lock()

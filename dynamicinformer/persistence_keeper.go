@@ -14,13 +14,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/follow"
 	"github.com/crdcache/crdcache/internal/informer"
 )
 
 // keeping is what the informers of a factory share to keep what they hold.
 type keeping struct {
-	Persistence
+	persistence.Backend
 	cluster  *cluster
 	interval time.Duration
 	// saving holds a token while an informer saves: one at a time does.
@@ -33,7 +35,7 @@ func newKeeping(options Options, client dynamic.Interface) *keeping {
 		return nil
 	}
 	return &keeping{
-		Persistence: options.Persistence, cluster: newCluster(client), interval: options.PersistenceInterval,
+		Backend: options.Persistence, cluster: newCluster(client), interval: options.PersistenceInterval,
 		saving: make(chan struct{}, 1),
 	}
 }
@@ -52,7 +54,7 @@ type keeper struct {
 	// guards mine.
 	own  chan struct{}
 	mine struct {
-		view PersistedView // nil: not claimed
+		view persistence.View // nil: not claimed
 		// saved is what is kept, as far as it is known; nil: not known.
 		saved *keptContent
 		// of is what saved was brought by.
@@ -69,7 +71,7 @@ type keeper struct {
 	relieving atomic.Bool
 	told      struct {
 		sync.Mutex
-		status PersistenceStatus
+		status status.Persistence
 	}
 }
 
@@ -88,7 +90,7 @@ var keepsNothing = idleKeeper("the factory has no Persistence")
 // idleKeeper returns a keeper that keeps nothing, and says why.
 func idleKeeper(why string) *keeper {
 	k := &keeper{why: why}
-	k.told.status = PersistenceStatus{Why: why}
+	k.told.status = status.Persistence{Why: why}
 	return k
 }
 
@@ -100,7 +102,7 @@ func newKeeper(i *Informer) *keeper {
 		return idleKeeper(why)
 	}
 	k := &keeper{informer: i, keeping: i.source.keeping, own: make(chan struct{}, 1), key: i.options.persistenceKey(i.gvr)}
-	k.told.status = PersistenceStatus{Kept: true}
+	k.told.status = status.Persistence{Kept: true}
 	return k
 }
 
@@ -301,7 +303,7 @@ func (k *keeper) saveLocked() {
 func (k *keeper) tellRecalled(of *past) {
 	k.told.Lock()
 	defer k.told.Unlock()
-	if k.told.status.Checkpoint == (Checkpoint{}) && of.at != nil {
+	if k.told.status.Checkpoint == (persistence.Checkpoint{}) && of.at != nil {
 		k.told.status.Checkpoint = *of.at
 	}
 }
@@ -310,23 +312,23 @@ func (k *keeper) tellRecalled(of *past) {
 var errNoCluster = errors.New("it is not known which cluster this is: the namespace kube-system cannot be read, and the client is not one of this package")
 
 // save saves a content that was taken then, and brought by no more than that many answers.
-func (k *keeper) save(now *keptContent, of *past, answered int64, taken time.Time) (Checkpoint, error) {
+func (k *keeper) save(now *keptContent, of *past, answered int64, taken time.Time) (persistence.Checkpoint, error) {
 	since := taken
 	if k.mine.answered == answered {
 		since = time.Time{} // all of it came from where the last one did
 	}
 	uid, err := k.cluster.id(context.Background(), since, 0) // which has patience of its own
 	if err != nil {
-		return Checkpoint{}, err
+		return persistence.Checkpoint{}, err
 	}
 	k.mine.answered = answered
 	if uid == "" && k.cluster.endpoint == "" {
-		return Checkpoint{}, errNoCluster
+		return persistence.Checkpoint{}, errNoCluster
 	}
 	if err := k.claimLocked(); err != nil {
-		return Checkpoint{}, err
+		return persistence.Checkpoint{}, err
 	}
-	at := Checkpoint{
+	at := persistence.Checkpoint{
 		ResourceVersion: strings.Clone(now.ResourceVersion()), Version: of.version, UID: of.uid,
 		Cluster: uid, Endpoint: k.cluster.endpoint, Objects: now.count(), Time: time.Now().UTC(),
 	}
@@ -340,16 +342,16 @@ func (k *keeper) save(now *keptContent, of *past, answered int64, taken time.Tim
 	if saved != nil && !saved.comparable(now) {
 		saved = nil
 	}
-	if blocks, ok := k.mine.view.(PersistedBlocks); ok {
+	if blocks, ok := k.mine.view.(persistence.BlockView); ok {
 		whole := saved == nil || blocks.Full()
-		return at, blocks.SaveBlocks(at, whole, func(w BlockWriter) error {
+		return at, blocks.SaveBlocks(at, whole, func(w persistence.BlockWriter) error {
 			if whole {
 				return writeBlocks(w, now)
 			}
 			return k.writeChanges(w, saved, now)
 		})
 	}
-	return at, k.mine.view.Save(at, saved == nil, func(w PersistenceWriter) error {
+	return at, k.mine.view.Save(at, saved == nil, func(w persistence.Writer) error {
 		if saved == nil {
 			return writeAll(w, now)
 		}
@@ -380,11 +382,14 @@ func (k *keeper) note(err error) {
 	if k.told.status.Err == nil { // once, and not each minute
 		k.informer.logError(err)
 	}
-	k.told.status.Err, k.told.status.Checkpoint = err, Checkpoint{}
+	k.told.status.Err, k.told.status.Checkpoint = err, persistence.Checkpoint{}
 	k.told.status.Failures++
 }
 
-func (k *keeper) report() PersistenceStatus {
+// Persistence describes how the informer persists its objects (see Options.Persistence).
+func (i *Informer) Persistence() status.Persistence { return i.keeper.report() }
+
+func (k *keeper) report() status.Persistence {
 	k.told.Lock()
 	defer k.told.Unlock()
 	return k.told.status

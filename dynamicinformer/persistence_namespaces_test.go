@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -35,9 +36,9 @@ func resumeWhereOneNamespaceIsForbidden(t *testing.T, server *apitest.Server) {
 		t.Fatal(err)
 	}
 	await(t, func() bool { return slices.Equal(d.all(), []string{"add one true"}) })
-	status := waitFor(t, i, func(s Status) bool { return s.State == StateDegraded && s.Reason == ReasonForbidden })
-	if !status.Stale || !status.Resuming || i.HasSynced() {
-		t.Errorf("the status is %+v, synced %v", status, i.HasSynced())
+	current := waitFor(t, i, func(s status.Status) bool { return s.State == status.Degraded && s.Reason == status.ReasonForbidden })
+	if !current.Stale || !current.Resuming || i.HasSynced() {
+		t.Errorf("the status is %+v, synced %v", current, i.HasSynced())
 	}
 	late := &diary{}
 	if _, err := i.AddEventHandler(late.handler()); err != nil {
@@ -53,7 +54,7 @@ func resumeWhereOneNamespaceIsForbidden(t *testing.T, server *apitest.Server) {
 	}
 	server.Repair()
 	i.Retry()
-	waitFor(t, i, func(s Status) bool { return s.State == StateSynced && !s.Stale && !s.Resuming })
+	waitFor(t, i, func(s status.Status) bool { return s.State == status.Synced && !s.Stale && !s.Resuming })
 	if err := i.Flush(patient(t)); err != nil {
 		t.Fatal(err)
 	}
@@ -224,14 +225,14 @@ func shownNoMore(t *testing.T, server *apitest.Server) {
 	if err := f.Start(patient(t)); err != nil {
 		t.Fatal(err)
 	}
-	status := waitFor(t, i, func(s Status) bool { return s.Reason == ReasonForbidden })
+	current := waitFor(t, i, func(s status.Status) bool { return s.Reason == status.ReasonForbidden })
 	time.Sleep(time.Second)
-	if status = i.Status(); len(i.GetStore().ListKeys()) > 0 || status.Resuming || status.Stale {
-		t.Errorf("it shows %v, and the status is %+v", i.GetStore().ListKeys(), status)
+	if current = i.Status(); len(i.GetStore().ListKeys()) > 0 || current.Resuming || current.Stale {
+		t.Errorf("it shows %v, and the status is %+v", i.GetStore().ListKeys(), current)
 	}
 	server.Repair()
 	i.Retry()
-	waitFor(t, i, func(s Status) bool { return s.State == StateSynced })
+	waitFor(t, i, func(s status.Status) bool { return s.State == status.Synced })
 	if got := i.GetStore().ListKeys(); len(got) != 1 {
 		t.Errorf("it shows %v", got)
 	}

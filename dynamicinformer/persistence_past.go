@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 	"github.com/crdcache/crdcache/internal/informer"
 	"github.com/crdcache/crdcache/internal/packed"
 	"github.com/crdcache/crdcache/internal/store"
@@ -26,7 +27,7 @@ type past struct {
 	// verified says that what is kept is known to be of this cluster.
 	verified atomic.Bool
 	// at is of what was recalled; nil: nothing was.
-	at *Checkpoint
+	at *persistence.Checkpoint
 	// passedOn says that Recall has returned it: what comes later than the disk is waited for, nobody shows.
 	passedOn atomic.Bool
 }
@@ -97,15 +98,15 @@ func (p *past) recall(ctx context.Context, answered bool) (*informer.Kept, error
 // fits reports whether a checkpoint is of what the generation follows. A UID that is not known is no difference: the
 // server does not have the history of a type that was deleted and made again. From what was read at once, each namespace can be
 // gone on from.
-func (p *past) fits(at Checkpoint) bool {
+func (p *past) fits(at persistence.Checkpoint) bool {
 	return (at.Namespaces == "" || p.several) && at.Version == p.version && (at.UID == p.uid || at.UID == "" || p.uid == "")
 }
 
 var errCount = errors.New("what is kept is not complete")
 
 // load reads the objects.
-func (p *past) load(at Checkpoint) (items []informer.Item, err error) {
-	if blocks, ok := p.mine.view.(PersistedBlocks); ok {
+func (p *past) load(at persistence.Checkpoint) (items []informer.Item, err error) {
+	if blocks, ok := p.mine.view.(persistence.BlockView); ok {
 		items, err = p.loadBlocks(blocks, at)
 	} else {
 		items, err = p.loadAll(at)
@@ -116,7 +117,7 @@ func (p *past) load(at Checkpoint) (items []informer.Item, err error) {
 	return items, err
 }
 
-func (p *past) loadAll(at Checkpoint) ([]informer.Item, error) {
+func (p *past) loadAll(at persistence.Checkpoint) ([]informer.Item, error) {
 	form := p.informer.core.Form()
 	items := make([]store.Item, 0, at.Objects)
 	err := p.mine.view.Load(func(json []byte) error {
@@ -133,7 +134,7 @@ func (p *past) loadAll(at Checkpoint) ([]informer.Item, error) {
 	return items, nil
 }
 
-func (p *past) loadBlocks(view PersistedBlocks, at Checkpoint) ([]informer.Item, error) {
+func (p *past) loadBlocks(view persistence.BlockView, at persistence.Checkpoint) ([]informer.Item, error) {
 	form := p.informer.core.Form()
 	items := make([]store.Item, 0, at.Objects)
 	changed := map[string]*packed.Object{}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"testing"
+
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
 // shelf is a Persistence in memory.
@@ -21,7 +23,7 @@ type shelf struct {
 // shelved is what a shelf keeps of a view.
 type shelved struct {
 	shelf   *shelf
-	at      Checkpoint
+	at      persistence.Checkpoint
 	objects map[string][]byte
 	claimed bool
 	// blocks and log are there in place of objects.
@@ -37,7 +39,7 @@ type logged struct {
 
 func newShelf() *shelf { return &shelf{views: map[string]*shelved{}} }
 
-func (s *shelf) View(key string) (PersistedView, error) {
+func (s *shelf) View(key string) (persistence.View, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.views[key]
@@ -58,7 +60,7 @@ func (s *shelf) View(key string) (PersistedView, error) {
 // shelvedBlocks is a shelved that takes blocks.
 type shelvedBlocks struct{ *shelved }
 
-func (v shelvedBlocks) SaveBlocks(at Checkpoint, whole bool, write func(BlockWriter) error) error {
+func (v shelvedBlocks) SaveBlocks(at persistence.Checkpoint, whole bool, write func(persistence.BlockWriter) error) error {
 	v.shelf.mu.Lock()
 	defer v.shelf.mu.Unlock()
 	if v.shelf.fails != nil {
@@ -97,7 +99,9 @@ func (v shelvedBlocks) LoadBlocks(changed func(string, []byte) error, block func
 
 func (v shelvedBlocks) Full() bool { return len(v.log) > 20 }
 
-func (v *shelved) Checkpoint() (Checkpoint, bool, error) { return v.at, v.at != Checkpoint{}, nil }
+func (v *shelved) Checkpoint() (persistence.Checkpoint, bool, error) {
+	return v.at, v.at != persistence.Checkpoint{}, nil
+}
 
 func (v *shelved) Load(object func([]byte) error) error {
 	for _, text := range v.objects {
@@ -108,7 +112,7 @@ func (v *shelved) Load(object func([]byte) error) error {
 	return nil
 }
 
-func (v *shelved) Save(at Checkpoint, whole bool, write func(PersistenceWriter) error) error {
+func (v *shelved) Save(at persistence.Checkpoint, whole bool, write func(persistence.Writer) error) error {
 	v.shelf.mu.Lock()
 	defer v.shelf.mu.Unlock()
 	if v.shelf.fails != nil {

@@ -17,18 +17,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 // keep has a factory follow widgets with these options until it is shut down, and their content kept.
-func keep(t *testing.T, server *apitest.Server, s Persistence, options ResourceOptions) {
+func keep(t *testing.T, server *apitest.Server, s persistence.Backend, options ResourceOptions) {
 	t.Helper()
 	f := newFactory(t, server, Options{Persistence: s, Defaults: options})
 	i := synced(t, f)
 	if err := f.Shutdown(patient(t)); err != nil {
 		t.Fatal(err)
 	}
-	if status := i.Persistence(); status.Err != nil || status.Checkpoint == (Checkpoint{}) {
+	if status := i.Persistence(); status.Err != nil || status.Checkpoint == (persistence.Checkpoint{}) {
 		t.Fatalf("nothing is kept: %+v", status)
 	}
 }
@@ -44,7 +46,7 @@ type resumedInformer struct {
 }
 
 // resume has another factory follow widgets, with a handler.
-func resume(t *testing.T, server *apitest.Server, s Persistence, options ResourceOptions) *resumedInformer {
+func resume(t *testing.T, server *apitest.Server, s persistence.Backend, options ResourceOptions) *resumedInformer {
 	t.Helper()
 	r := &resumedInformer{server: server, before: len(server.Requests()), diary: &diary{}}
 	f := newFactory(t, server, Options{Persistence: s, Defaults: options})
@@ -195,14 +197,14 @@ func TestResumeAfterCompaction(t *testing.T) {
 
 // TestResumeOfAnotherServer has a kept content that is not of what is followed now.
 func TestResumeOfAnotherServer(t *testing.T) {
-	for name, change := range map[string]func(*Checkpoint){
-		"another address":      func(at *Checkpoint) { at.Endpoint = "elsewhere" },
-		"another cluster":      func(at *Checkpoint) { at.Endpoint, at.Cluster = "elsewhere", "another" },
-		"another API version":  func(at *Checkpoint) { at.Version = "v2" },
-		"a later version":      func(at *Checkpoint) { at.ResourceVersion = "1" + at.ResourceVersion },
-		"no number":            func(at *Checkpoint) { at.ResourceVersion = "newest" },
-		"objects are missing":  func(at *Checkpoint) { at.Objects++ },
-		"more than it says of": func(at *Checkpoint) { at.Objects-- },
+	for name, change := range map[string]func(*persistence.Checkpoint){
+		"another address":      func(at *persistence.Checkpoint) { at.Endpoint = "elsewhere" },
+		"another cluster":      func(at *persistence.Checkpoint) { at.Endpoint, at.Cluster = "elsewhere", "another" },
+		"another API version":  func(at *persistence.Checkpoint) { at.Version = "v2" },
+		"a later version":      func(at *persistence.Checkpoint) { at.ResourceVersion = "1" + at.ResourceVersion },
+		"no number":            func(at *persistence.Checkpoint) { at.ResourceVersion = "newest" },
+		"objects are missing":  func(at *persistence.Checkpoint) { at.Objects++ },
+		"more than it says of": func(at *persistence.Checkpoint) { at.Objects-- },
 	} {
 		t.Run(name, func(t *testing.T) {
 			server, s := newServer(t), newShelf()
@@ -220,7 +222,7 @@ func TestResumeOfAnotherServer(t *testing.T) {
 }
 
 func TestPastFits(t *testing.T) {
-	at := Checkpoint{Version: "v1", UID: "u1"}
+	at := persistence.Checkpoint{Version: "v1", UID: "u1"}
 	for _, c := range []struct {
 		past *past
 		fits bool
@@ -236,17 +238,17 @@ func TestPastFits(t *testing.T) {
 	}
 	c := cluster{endpoint: "here"}
 	for _, x := range []struct {
-		at  Checkpoint
+		at  persistence.Checkpoint
 		uid string
 		is  bool
 	}{
-		{Checkpoint{Endpoint: "here", Cluster: "a"}, "a", true},
-		{Checkpoint{Endpoint: "there", Cluster: "a"}, "a", true},
-		{Checkpoint{Endpoint: "here", Cluster: "a"}, "b", false},
-		{Checkpoint{Endpoint: "here", Cluster: "a"}, "", true},
-		{Checkpoint{Endpoint: "there", Cluster: "a"}, "", false},
-		{Checkpoint{Endpoint: "here"}, "b", true},
-		{Checkpoint{}, "", false},
+		{persistence.Checkpoint{Endpoint: "here", Cluster: "a"}, "a", true},
+		{persistence.Checkpoint{Endpoint: "there", Cluster: "a"}, "a", true},
+		{persistence.Checkpoint{Endpoint: "here", Cluster: "a"}, "b", false},
+		{persistence.Checkpoint{Endpoint: "here", Cluster: "a"}, "", true},
+		{persistence.Checkpoint{Endpoint: "there", Cluster: "a"}, "", false},
+		{persistence.Checkpoint{Endpoint: "here"}, "b", true},
+		{persistence.Checkpoint{}, "", false},
 	} {
 		if got := c.is(x.at, types.UID(x.uid)); got != x.is {
 			t.Errorf("%+v is of %q: %v", x.at, x.uid, got)
@@ -269,9 +271,9 @@ func TestResuming(t *testing.T) {
 	if err := f.Start(patient(t)); err != nil {
 		t.Fatal(err)
 	}
-	status := waitFor(t, i, func(s Status) bool { return s.State == StateResuming })
-	if !status.Stale || status.Settled() || i.HasSynced() {
-		t.Errorf("the status is %v, synced %v", status, i.HasSynced())
+	current := waitFor(t, i, func(s status.Status) bool { return s.State == status.Resuming })
+	if !current.Stale || current.Settled() || i.HasSynced() {
+		t.Errorf("the status is %v, synced %v", current, i.HasSynced())
 	}
 	if keys := i.GetStore().ListKeys(); !slices.Equal(keys, []string{"a/one"}) {
 		t.Errorf("it shows %v", keys)
@@ -287,7 +289,7 @@ func TestResuming(t *testing.T) {
 	}
 	server.Repair()
 	i.Retry()
-	waitFor(t, i, func(s Status) bool { return s.State == StateSynced && !s.Stale })
+	waitFor(t, i, func(s status.Status) bool { return s.State == status.Synced && !s.Stale })
 	if err := i.Flush(patient(t)); err != nil {
 		t.Fatal(err)
 	}
@@ -308,8 +310,8 @@ func TestPersistenceFails(t *testing.T) {
 	if status := i.Persistence(); !errors.Is(status.Err, s.fails) || !status.Kept {
 		t.Errorf("the status is %+v", status)
 	}
-	if status := i.Status(); status.State != StateSynced {
-		t.Errorf("the informer is %v", status)
+	if current := i.Status(); current.State != status.Synced {
+		t.Errorf("the informer is %v", current)
 	}
 }
 

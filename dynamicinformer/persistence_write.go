@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 	"github.com/crdcache/crdcache/internal/packed"
 	"github.com/crdcache/crdcache/internal/store"
 )
@@ -27,7 +28,7 @@ func inOrder(now *keptContent) []keptObject {
 }
 
 // writeAll writes a content in the order of its keys.
-func writeAll(w PersistenceWriter, now *keptContent) error {
+func writeAll(w persistence.Writer, now *keptContent) error {
 	for _, o := range inOrder(now) {
 		if err := readJSON(o.key, o.item, (*packed.Object).Peek, w.Put); err != nil {
 			return err
@@ -41,7 +42,7 @@ func writeAll(w PersistenceWriter, now *keptContent) error {
 const blockSize = 64 << 10
 
 // writeBlocks is writeAll in blocks. What they cannot take comes at the end.
-func writeBlocks(w BlockWriter, now *keptContent) error {
+func writeBlocks(w persistence.BlockWriter, now *keptContent) error {
 	var block packed.BlockWriter
 	var others []keptObject
 	for _, o := range inOrder(now) {
@@ -88,7 +89,7 @@ func addToBlock(block *packed.BlockWriter, o keptObject) (added bool, err error)
 }
 
 // writeChanges writes what differs between two contents.
-func (k *keeper) writeChanges(w PersistenceWriter, saved, now *keptContent) (err error) {
+func (k *keeper) writeChanges(w persistence.Writer, saved, now *keptContent) (err error) {
 	form := k.informer.core.Form()
 	now.Since(saved.Snapshot, func(key string, old, next store.Item) bool {
 		switch {

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -63,10 +65,10 @@ func nameAndVersion(obj any) string {
 
 // serve tells which versions are served, the preferred one first.
 func (s *versionStage) serve(versions ...string) {
-	s.types.set(func(t *Type) { t.Versions = versions })
+	s.types.set(func(t *typesource.Type) { t.Versions = versions })
 }
 
-func (s *versionStage) expect(step string, state State, version string, events ...string) {
+func (s *versionStage) expect(step string, state status.State, version string, events ...string) {
 	s.Helper()
 	synctest.Wait()
 	slices.Sort(s.events)
@@ -85,9 +87,9 @@ func TestPreferredVersionTakesOver(t *testing.T) {
 	versions(t, PreferredVersion(), func(s *versionStage) {
 		s.server.Create(s.T, widgets, widget("web", "a"), widget("web", "b"))
 		s.serve("v1")
-		s.expect("v1 is served", StateSynced, "v1", "add a v1", "add b v1")
+		s.expect("v1 is served", status.Synced, "v1", "add a v1", "add b v1")
 		s.serve("v2", "v1")
-		s.expect("v2 is preferred", StateSynced, "v1")
+		s.expect("v2 is preferred", status.Synced, "v1")
 
 		// The next version cannot be listed yet: what is known stays.
 		s.server.Break(fault("/apis/example.com/v2/widgets", "", 404))
@@ -95,7 +97,7 @@ func TestPreferredVersionTakesOver(t *testing.T) {
 		synctest.Wait()
 		s.events = nil
 		s.serve("v2")
-		s.expect("v2 alone is served, and cannot be listed", StateSyncing, "v2")
+		s.expect("v2 alone is served, and cannot be listed", status.Syncing, "v2")
 		if diff := cmp.Diff([]string{"web/a"}, keysOf(s.i)); diff != "" || !s.i.HasSynced() {
 			s.Errorf("the keys (-want +got):\n%s; synced: %v", diff, s.i.HasSynced())
 		}
@@ -103,12 +105,12 @@ func TestPreferredVersionTakesOver(t *testing.T) {
 		s.server.Repair()
 		s.i.Retry()
 		time.Sleep(10 * time.Millisecond)
-		s.expect("v2 is listed", StateSynced, "v2", "add c v2", "update a v1 a v2")
+		s.expect("v2 is listed", status.Synced, "v2", "add c v2", "update a v1 a v2")
 		if status := s.i.Status(); status.Generation != 2 {
 			s.Errorf("the status is %+v, want generation 2", status)
 		}
 		s.server.Create(s.T, widgets, widget("web", "d"))
-		s.expect("v2 is watched", StateSynced, "v2", "add d v2")
+		s.expect("v2 is watched", status.Synced, "v2", "add d v2")
 	})
 }
 
@@ -118,11 +120,11 @@ func TestVersionsAreNotLeftForNothing(t *testing.T) {
 	versions(t, VersionOrder("v2", "v1"), func(s *versionStage) {
 		s.server.Create(s.T, widgets, widget("web", "a"))
 		s.serve("v1", "v0")
-		s.expect("v1 is served", StateSynced, "v1", "add a v1")
+		s.expect("v1 is served", status.Synced, "v1", "add a v1")
 		s.serve("v2", "v1")
-		s.types.set(func(t *Type) { t.Versions, t.Established = []string{"v1", "v2"}, false })
-		s.types.set(func(t *Type) { t.Versions, t.UID = []string{"v2", "v1"}, "" })
-		s.expect("v1 is still served", StateSynced, "v1")
+		s.types.set(func(t *typesource.Type) { t.Versions, t.Established = []string{"v1", "v2"}, false })
+		s.types.set(func(t *typesource.Type) { t.Versions, t.UID = []string{"v2", "v1"}, "" })
+		s.expect("v1 is still served", status.Synced, "v1")
 		if status := s.i.Status(); status.Generation != 1 {
 			s.Errorf("the status is %+v, want generation 1", status)
 		}
@@ -136,14 +138,14 @@ func TestNoVersionIsLeft(t *testing.T) {
 			versions(t, policy, func(s *versionStage) {
 				s.server.Create(s.T, widgets, widget("web", "a"))
 				s.serve("v2", "v1")
-				s.expect("v1 is served", StateSynced, "v1", "add a v1")
+				s.expect("v1 is served", status.Synced, "v1", "add a v1")
 				s.serve("v2")
-				s.expect("v1 is not served", StatePending, "v1", "delete a v1 unseen")
-				if status := s.i.Status(); status.Reason != ReasonVersionNotServed {
-					s.Errorf("the status is %+v", status)
+				s.expect("v1 is not served", status.Pending, "v1", "delete a v1 unseen")
+				if current := s.i.Status(); current.Reason != status.ReasonVersionNotServed {
+					s.Errorf("the status is %+v", current)
 				}
 				s.serve("v1")
-				s.expect("v1 is back", StateSynced, "v1", "add a v1")
+				s.expect("v1 is back", status.Synced, "v1", "add a v1")
 			})
 		})
 	}
@@ -154,9 +156,9 @@ func TestReplacedWhileSwitching(t *testing.T) {
 	versions(t, PreferredVersion(), func(s *versionStage) {
 		s.server.Create(s.T, widgets, widget("web", "a"))
 		s.serve("v1")
-		s.expect("v1 is served", StateSynced, "v1", "add a v1")
-		s.types.set(func(t *Type) { t.Versions, t.UID = []string{"v2"}, "2" })
-		s.expect("the type is replaced", StateSynced, "v2", "add a v2", "delete a v1 unseen")
+		s.expect("v1 is served", status.Synced, "v1", "add a v1")
+		s.types.set(func(t *typesource.Type) { t.Versions, t.UID = []string{"v2"}, "2" })
+		s.expect("the type is replaced", status.Synced, "v2", "add a v2", "delete a v1 unseen")
 	})
 }
 
@@ -165,13 +167,13 @@ func TestReplacedWhileSwitching(t *testing.T) {
 func TestUIDBecomesKnown(t *testing.T) {
 	versions(t, PinnedVersion(), func(s *versionStage) {
 		s.server.Create(s.T, widgets, widget("web", "a"))
-		uid := func(uid types.UID) { s.types.set(func(t *Type) { t.UID = uid }) }
+		uid := func(uid types.UID) { s.types.set(func(t *typesource.Type) { t.UID = uid }) }
 		uid("")
-		s.expect("the UID is not known", StateSynced, "v1", "add a v1")
+		s.expect("the UID is not known", status.Synced, "v1", "add a v1")
 		uid("1")
-		s.expect("it becomes known", StateSynced, "v1")
+		s.expect("it becomes known", status.Synced, "v1")
 		uid("2")
-		s.expect("it is another", StateSynced, "v1", "add a v1", "delete a v1 unseen")
+		s.expect("it is another", status.Synced, "v1", "add a v1", "delete a v1 unseen")
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/requests"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
@@ -17,15 +18,15 @@ import (
 func TestQuietTypesRecover(t *testing.T) {
 	closes := apitest.Close("")
 	for name, tt := range map[string]struct {
-		reason Reason
+		reason status.Reason
 		broken []apitest.Fault
 	}{
-		"failing":              {ReasonRequestFailed, []apitest.Fault{{Status: 503}}},
-		"throttled":            {ReasonThrottled, []apitest.Fault{{Status: 429}}},
-		"not found":            {ReasonNotFound, []apitest.Fault{{Status: 404}}},
-		"forbidden":            {ReasonForbidden, []apitest.Fault{{Status: 403}}},
-		"only watches failing": {ReasonRequestFailed, []apitest.Fault{{Verb: "watch", Status: 500}, {Verb: "watch-list", Status: 500}}},
-		"closed at once":       {ReasonWatchClosed, []apitest.Fault{{Verb: "watch", Effect: closes}, {Verb: "watch-list", Effect: closes}}},
+		"failing":              {status.ReasonRequestFailed, []apitest.Fault{{Status: 503}}},
+		"throttled":            {status.ReasonThrottled, []apitest.Fault{{Status: 429}}},
+		"not found":            {status.ReasonNotFound, []apitest.Fault{{Status: 404}}},
+		"forbidden":            {status.ReasonForbidden, []apitest.Fault{{Status: 403}}},
+		"only watches failing": {status.ReasonRequestFailed, []apitest.Fault{{Verb: "watch", Status: 500}, {Verb: "watch-list", Status: 500}}},
+		"closed at once":       {status.ReasonWatchClosed, []apitest.Fault{{Verb: "watch", Effect: closes}, {Verb: "watch-list", Effect: closes}}},
 	} {
 		for _, outage := range []time.Duration{2 * health.ContactPatience, 10 * time.Minute} {
 			virtual(t, func(t *testing.T, server *apitest.Server) {
@@ -39,7 +40,7 @@ func TestQuietTypesRecover(t *testing.T) {
 					server.Break(f)
 				}
 				server.CloseClientConnections()
-				observe(t, i, name+", for "+outage.String(), outage, brief{StateDegraded, tt.reason, true})
+				observe(t, i, name+", for "+outage.String(), outage, brief{status.Degraded, tt.reason, true})
 				before := len(server.Requests())
 				server.Repair()
 				watched := func() bool {
@@ -48,7 +49,7 @@ func TestQuietTypesRecover(t *testing.T) {
 				for repaired := time.Now(); !watched() && time.Since(repaired) < 10*time.Minute; synctest.Wait() {
 					time.Sleep(100 * time.Millisecond)
 				}
-				observe(t, i, name+", watched again", requests.ShortWatch, brief{State: StateSynced})
+				observe(t, i, name+", watched again", requests.ShortWatch, brief{State: status.Synced})
 			})
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 )
 
 // twoOf returns two different values of a field of ResourceOptions, neither of them zero. A field of a new type
@@ -27,7 +29,7 @@ func twoOf(t *testing.T, field reflect.StructField) (a, b reflect.Value) {
 	case *Storage:
 		return pair(Storage{Mode: StorageObject}, Storage{Mode: StoragePacked})
 	case **Shard:
-		return pair(NewShard(ShardByUID), Unsharded())
+		return pair(NewShard(sharding.ByUID), Unsharded())
 	case *Prune:
 		return pair(Prune{Presets: []PrunePreset{}}, Prune{Annotations: []string{"a"}})
 	case *labels.Selector:

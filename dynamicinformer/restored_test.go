@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -123,7 +124,7 @@ func TestRestoredServer(t *testing.T) {
 					t.Errorf("one outage took %q", checks)
 				}
 				for _, s := range f.Status() {
-					if s.State != StateSynced || s.Reason != ReasonNone || s.Stale || name == "own client" && s.Relists != (Relists{Restored: 1}) {
+					if s.State != status.Synced || s.Reason != status.ReasonNone || s.Stale || name == "own client" && s.Relists != (status.Relists{Restored: 1}) {
 						t.Errorf("the status is %+v", s)
 					}
 				}

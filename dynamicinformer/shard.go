@@ -11,42 +11,14 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/follow"
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// ShardKey names what is hashed of an object to tell in which shard it is.
-type ShardKey = requests.ShardKey
-
-const (
-	// ShardByUID spreads objects evenly, each by itself.
-	ShardByUID = requests.ShardByUID
-	// ShardByNamespace keeps objects of one namespace together, of all types; so it does with all that are in none. Names that
-	// differ in their last characters alone have hashes that are close to each other, so that few large ranges may be filled
-	// unevenly.
-	ShardByNamespace = requests.ShardByNamespace
-)
-
-// ShardHash returns where a UID or the name of a namespace is in the hash space: its FNV-1a hash of 64 bits, as API servers
-// compute it (k8s.io/apimachinery/pkg/sharding).
-func ShardHash(value string) uint64 { return requests.ShardHash(value) }
-
-// HashRange is a range of the hash space, from Start up to, but not including, End. An End of zero is that of the hash space,
-// so that the zero value is all of it. One that ends where it starts, or before, is empty.
-type HashRange struct{ Start, End uint64 }
-
-// Contains reports whether a hash is in the range.
-func (r HashRange) Contains(hash uint64) bool { return requests.HashRange(r).Contains(hash) }
-
-// String is the range in hexadecimal digits: "0x0000000000000000-0x8000000000000000".
-func (r HashRange) String() string { return requests.HashRange(r).String() }
-
-// SplitHashSpace cuts the hash space into n ranges of the same size, as far as that is possible, in order. It returns none
-// for n below 1.
-func SplitHashSpace(n int) []HashRange { return rangesOf(requests.SplitHashSpace(n)) }
-
 // mergedRanges returns what is in any of some ranges.
-func mergedRanges(ranges []HashRange) requests.Ranges {
+func mergedRanges(ranges []sharding.Range) requests.Ranges {
 	inside := make([]requests.HashRange, len(ranges))
 	for i, r := range ranges {
 		inside[i] = requests.HashRange(r)
@@ -55,45 +27,20 @@ func mergedRanges(ranges []HashRange) requests.Ranges {
 }
 
 // rangesOf returns ranges as users see them.
-func rangesOf(inside []requests.HashRange) []HashRange {
-	ranges := make([]HashRange, len(inside))
+func rangesOf(inside []requests.HashRange) []sharding.Range {
+	ranges := make([]sharding.Range, len(inside))
 	for i, r := range inside {
-		ranges[i] = HashRange(r)
+		ranges[i] = sharding.Range(r)
 	}
 	return ranges
 }
 
-// ShardFilter says who leaves out what is not in a shard, as far as the server's answers show: see ShardStatus.
-type ShardFilter = requests.ShardFilter
-
-const (
-	// ShardFilterUnknown: nothing has shown it. API servers (as of 1.37) say that they filter in the lists of built-in types
-	// alone: not in those of custom resources, of metadata, nor in watch-lists.
-	ShardFilterUnknown = requests.ShardFilterUnknown
-	// ShardFilterServer: the server has said that it has applied the selector.
-	ShardFilterServer = requests.ShardFilterServer
-	// ShardFilterClient: what was not asked for came all the same, and was left out here.
-	ShardFilterClient = requests.ShardFilterClient
-)
-
-// ShardStatus is what is known of the shard that an informer follows.
-type ShardStatus struct {
-	// Key is what is hashed.
-	Key ShardKey
-	// Wanted are the ranges as they are set, Listed those of them that the cache holds in full. Both are in order, without
-	// overlaps, and with gaps between them.
-	Wanted, Listed []HashRange
-	// Filter is who leaves out what is not in the shard, as far as the answers of the server show it. It is left out here in
-	// any case.
-	Filter ShardFilter
-}
-
 // shardStatusOf returns a status as users see it.
-func shardStatusOf(s *requests.ShardStatus) *ShardStatus {
+func shardStatusOf(s *requests.ShardStatus) *status.Shard {
 	if s == nil {
 		return nil
 	}
-	return &ShardStatus{Key: s.Key, Wanted: rangesOf(s.Wanted), Listed: rangesOf(s.Listed), Filter: s.Filter}
+	return &status.Shard{Key: s.Key, Wanted: rangesOf(s.Wanted), Listed: rangesOf(s.Listed), Filter: s.Filter}
 }
 
 var (
@@ -118,7 +65,7 @@ var (
 // A sharded informer is not kept by Options.Persistence. A Transform must leave UID and namespace alone: it fails otherwise.
 // Nothing is promised about the order of what ranges show that were added at different times.
 type Shard struct {
-	key ShardKey
+	key sharding.Key
 	// setting is held while informers are brought in line, so that all see the same history of ranges.
 	setting sync.Mutex
 	ranges  atomic.Pointer[requests.Ranges]
@@ -139,7 +86,7 @@ func Unsharded() *Shard { return unsharded }
 
 // NewShard returns a shard of some ranges, which may overlap. Without any it is empty: informers have synced, and send no
 // requests. Options refuse one with an unknown key.
-func NewShard(key ShardKey, ranges ...HashRange) *Shard {
+func NewShard(key sharding.Key, ranges ...sharding.Range) *Shard {
 	s := &Shard{key: key}
 	merged := mergedRanges(ranges)
 	s.ranges.Store(&merged)
@@ -148,10 +95,10 @@ func NewShard(key ShardKey, ranges ...HashRange) *Shard {
 }
 
 // Key returns what is hashed.
-func (s *Shard) Key() ShardKey { return s.key }
+func (s *Shard) Key() sharding.Key { return s.key }
 
 // Ranges returns the ranges: in order, without overlaps, and with gaps between them.
-func (s *Shard) Ranges() []HashRange { return rangesOf(s.wanted()) }
+func (s *Shard) Ranges() []sharding.Range { return rangesOf(s.wanted()) }
 
 // wanted returns the ranges as they are now.
 func (s *Shard) wanted() requests.Ranges {
@@ -174,7 +121,7 @@ func (s *Shard) ContainsHash(hash uint64) bool { return s.wanted().Contains(hash
 //
 // Contains knows the new ranges before caches do. Calls take effect one after the other and are never merged: objects of a range
 // that leaves and comes back depart, and are added.
-func (s *Shard) SetRanges(ranges ...HashRange) {
+func (s *Shard) SetRanges(ranges ...sharding.Range) {
 	if s.mu.informers == nil { // it is Unsharded
 		return
 	}
@@ -207,10 +154,10 @@ func (s *Shard) followed() *Shard {
 
 // validate returns what is wrong with the shard.
 func (s *Shard) validate() error {
-	if s.followed() == nil || s.mu.informers != nil && (s.key == ShardByUID || s.key == ShardByNamespace) {
+	if s.followed() == nil || s.mu.informers != nil && (s.key == sharding.ByUID || s.key == sharding.ByNamespace) {
 		return nil
 	}
-	return fmt.Errorf("the shard is by %q; NewShard makes one by %q or %q", s.key, ShardByUID, ShardByNamespace)
+	return fmt.Errorf("the shard is by %q; NewShard makes one by %q or %q", s.key, sharding.ByUID, sharding.ByNamespace)
 }
 
 // newFollowed returns what an informer follows of the shard; nil where that is everything.
@@ -247,24 +194,24 @@ func (i *Informer) Shard() *Shard { return i.options.Shard.followed() }
 // WaitForShard waits until the cache holds all objects of some ranges, or, without any, of all that are wanted. It returns
 // ErrNotInShard as soon as one of the ranges is not wanted (any more), ErrStopped when the informer has stopped, ErrNotSharded
 // where everything is followed, and the cause of ctx.
-func (i *Informer) WaitForShard(ctx context.Context, ranges ...HashRange) error {
+func (i *Informer) WaitForShard(ctx context.Context, ranges ...sharding.Range) error {
 	shard := i.Shard()
 	if shard == nil {
 		return ErrNotSharded
 	}
 	asked := mergedRanges(ranges)
 	for {
-		status, changed := i.health.Snapshot()
+		current, changed := i.health.Snapshot()
 		awaited, wanted := asked, shard.wanted() // of which the status of an informer that has not begun does not hear
 		if len(ranges) == 0 {
 			awaited = wanted
 		}
 		switch {
-		case status.State == StateStopped:
+		case current.State == status.Stopped:
 			return ErrStopped
 		case len(awaited.Minus(wanted)) > 0:
 			return fmt.Errorf("%w: %v", ErrNotInShard, rangesOf(awaited.Minus(wanted)))
-		case len(awaited.Minus(status.Shard.Listed)) == 0:
+		case len(awaited.Minus(current.Shard.Listed)) == 0:
 			return nil
 		}
 		select {

@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 )
 
 // shardHistory plays a random history, and keeps what is so on the server and what a handler was told.
@@ -113,8 +115,8 @@ func (h *shardHistory) change() {
 
 // move has the shard consist of other ranges.
 func (h *shardHistory) move() {
-	ranges := []HashRange{}
-	for _, r := range SplitHashSpace(16) {
+	ranges := []sharding.Range{}
+	for _, r := range sharding.Split(16) {
 		if h.random.IntN(2) == 0 {
 			ranges = append(ranges, r)
 		}

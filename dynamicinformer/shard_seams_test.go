@@ -10,11 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -70,7 +71,7 @@ func TestServerBeginsToFilter(t *testing.T) {
 		s.server.Break(fault(widgetsPath, "watch-list", 422))
 	}
 	onShard(t, ResourceOptions{}, prepare, func(s *shardStage) {
-		expect := func(step string, want ShardFilter) {
+		expect := func(step string, want sharding.Filter) {
 			t.Helper()
 			s.server.Break(fault(widgetsPath, "watch", 410)) // so that all is listed again
 			s.server.CloseClientConnections()
@@ -84,21 +85,21 @@ func TestServerBeginsToFilter(t *testing.T) {
 			}
 			s.shows(step, "x0", "x1")
 		}
-		expect("it does not", ShardFilterClient)
+		expect("it does not", sharding.FilterClient)
 		s.sharding.Off.Store(false)
-		expect("it does", ShardFilterServer)
+		expect("it does", sharding.FilterServer)
 		s.sharding.Off.Store(true)
-		expect("it does not any more", ShardFilterClient)
+		expect("it does not any more", sharding.FilterClient)
 		s.sharding.Off.Store(false)
 		s.sharding.Silent.Store(true)
-		expect("it does, and is silent", ShardFilterUnknown)
+		expect("it does, and is silent", sharding.FilterUnknown)
 		// A watch shows it as well.
 		s.sharding.Off.Store(true)
 		s.server.CloseClientConnections()
 		time.Sleep(2 * time.Minute)
 		s.touch("x3", 3)
 		synctest.Wait()
-		if got := s.informer.Status().Shard.Filter; got != ShardFilterClient {
+		if got := s.informer.Status().Shard.Filter; got != sharding.FilterClient {
 			t.Errorf("who filters, as a watch shows: %q", got)
 		}
 	}, 0, 1)
@@ -134,7 +135,7 @@ func TestShardOfNamespaces(t *testing.T) {
 				s.server.Delete(s.T, widgets, "b", "x1")
 				s.server.Delete(s.T, widgets, "c", "x0")
 				s.expect("some are deleted", "delete b/x1")
-				if s := s.informer.Status(); s.State != StateSynced {
+				if s := s.informer.Status(); s.State != status.Synced {
 					t.Errorf("the status is %v", s)
 				}
 			}, 0)
@@ -145,12 +146,12 @@ func TestShardOfNamespaces(t *testing.T) {
 // TestShardByNamespace: what is in one namespace stays together.
 func TestShardByNamespace(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
-		half := SplitHashSpace(2)
+		half := sharding.Split(2)
 		var inside, outside []string
 		for k := range 12 {
 			ns := strings.Repeat(string(rune('a'+k)), k+1)
 			server.Create(t, widgets, widget(ns, "x"), widget(ns, "y"))
-			if half[0].Contains(ShardHash(ns)) {
+			if half[0].Contains(sharding.Hash(ns)) {
 				inside = append(inside, "add "+ns+"/x", "add "+ns+"/y")
 			} else {
 				outside = append(outside, "add "+ns+"/x", "add "+ns+"/y")
@@ -158,7 +159,7 @@ func TestShardByNamespace(t *testing.T) {
 		}
 		slices.Sort(inside)
 		slices.Sort(outside)
-		shard := NewShard(ShardByNamespace, half[0])
+		shard := NewShard(sharding.ByNamespace, half[0])
 		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Shard: shard}})
 		i := ask(t, f, widgets)
 		e := record(t, i)
@@ -166,7 +167,7 @@ func TestShardByNamespace(t *testing.T) {
 		expectEvents(t, "one half", e, inside...)
 		shard.SetRanges(half[1])
 		expectEvents(t, "the other", e, outside...)
-		if i.Shard() != shard || shard.Key() != ShardByNamespace {
+		if i.Shard() != shard || shard.Key() != sharding.ByNamespace {
 			t.Errorf("it has the shard %v", i.Shard())
 		}
 	})
@@ -178,7 +179,7 @@ func TestShardOfAType(t *testing.T) {
 		for k := range quarters {
 			server.Create(t, widgets, inShard(fmt.Sprint("x", k), k))
 		}
-		shard := NewShard(ShardByUID, quarters[:2]...)
+		shard := NewShard(sharding.ByUID, quarters[:2]...)
 		types := newRegistry("widgets")
 		f := newVirtualFactory(t, server, Options{Types: types, Defaults: ResourceOptions{Shard: shard}})
 		e := &events{}
@@ -214,7 +215,7 @@ func TestShardAndTransform(t *testing.T) {
 	}}
 	server := newServer(t) // what fails is logged, with a pause that no virtual clock is made for
 	server.Create(t, widgets, inShard("x0", 0), inShard("x1", 1))
-	options.Shard = NewShard(ShardByUID, HashRange{})
+	options.Shard = NewShard(sharding.ByUID, sharding.Range{})
 	i := synced(t, newFactory(t, server, Options{Defaults: options}))
 	if keys := keysOf(i); !slices.Equal(keys, []string{"ns/x0"}) {
 		t.Errorf("the keys are %q", keys)
@@ -224,7 +225,7 @@ func TestShardAndTransform(t *testing.T) {
 // TestShardViews: each shard is a view of its own, and Unsharded is that of everything.
 func TestShardViews(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
-		shard := NewShard(ShardByUID, quarters[0])
+		shard := NewShard(sharding.ByUID, quarters[0])
 		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Shard: shard}, Linger: -1, Persistence: newShelf()})
 		acquire := func(options ...ResourceOptions) *Informer {
 			h, err := f.Acquire(widgets, options...)
@@ -234,7 +235,7 @@ func TestShardViews(t *testing.T) {
 			return h.Informer()
 		}
 		first, again := acquire(), acquire(ResourceOptions{Shard: shard})
-		other, all := acquire(ResourceOptions{Shard: NewShard(ShardByUID, quarters[0])}), acquire(ResourceOptions{Shard: Unsharded()})
+		other, all := acquire(ResourceOptions{Shard: NewShard(sharding.ByUID, quarters[0])}), acquire(ResourceOptions{Shard: Unsharded()})
 		if first != again || first == other || first == all || other == all {
 			t.Error("views are not told apart by their shards")
 		}
@@ -257,29 +258,6 @@ func TestShardViews(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestTypedHandlersOfShards are told of departures.
-func TestTypedHandlersOfShards(t *testing.T) {
-	onShard(t, ResourceOptions{}, nil, func(s *shardStage) {
-		type named struct {
-			metav1.ObjectMeta `json:"metadata"`
-		}
-		var departed []string
-		if _, err := As[named](s.informer).AddEventHandler(TypedHandler[named]{
-			OnDeparted: func(n *named) { departed = append(departed, n.Name) },
-		}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := As[named](s.informer).AddEventHandler(TypedHandler[named]{}); err != nil { // which does not ask for it
-			t.Fatal(err)
-		}
-		s.become(1)
-		synctest.Wait()
-		if !slices.Equal(departed, []string{"x0"}) {
-			t.Errorf("departed: %q", departed)
-		}
-	}, 0, 1)
 }
 
 // TestSetRangesFromHandlers: ranges may be set from anywhere, at any time.

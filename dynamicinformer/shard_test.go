@@ -19,17 +19,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 // quarters are four shards.
-var quarters = SplitHashSpace(4)
+var quarters = sharding.Split(4)
 
 // inShard is a widget of the namespace "ns" whose UID is in a quarter.
 func inShard(name string, quarter int) *unstructured.Unstructured {
 	u := widget("ns", name)
 	for k := 0; ; k++ {
-		if uid := fmt.Sprintf("%s-%d", name, k); quarters[quarter].Contains(ShardHash(uid)) {
+		if uid := fmt.Sprintf("%s-%d", name, k); quarters[quarter].Contains(sharding.Hash(uid)) {
 			u.SetUID(types.UID(uid))
 			return u
 		}
@@ -51,7 +53,7 @@ type shardStage struct {
 func onShard(t *testing.T, options ResourceOptions, prepare func(*shardStage), test func(*shardStage), of ...int) {
 	t.Helper()
 	virtual(t, func(t *testing.T, server *apitest.Server) {
-		s := &shardStage{T: t, server: server, shard: NewShard(ShardByUID)}
+		s := &shardStage{T: t, server: server, shard: NewShard(sharding.ByUID)}
 		client := server.Behind(t, func(next http.Handler) http.Handler {
 			s.sharding = &apitest.Sharding{Handler: next}
 			return s.sharding
@@ -100,7 +102,7 @@ func (s *shardStage) record(i *Informer) *events {
 
 // become has the shard consist of some quarters.
 func (s *shardStage) become(of ...int) {
-	ranges := []HashRange{}
+	ranges := []sharding.Range{}
 	for _, k := range of {
 		ranges = append(ranges, quarters[k])
 	}
@@ -144,12 +146,12 @@ func (s *shardStage) lists() int {
 var shardServers = map[string]struct {
 	prepare func(*shardStage)
 	// filter is what the status says of lists; watch-lists say it only where it is the client.
-	filter ShardFilter
+	filter sharding.Filter
 	sent   int64
 }{
-	"filters and says so":   {func(*shardStage) {}, ShardFilterServer, 2},
-	"filters and is silent": {func(s *shardStage) { s.sharding.Silent.Store(true) }, ShardFilterUnknown, 2},
-	"does not filter":       {func(s *shardStage) { s.sharding.Off.Store(true) }, ShardFilterClient, 0},
+	"filters and says so":   {func(*shardStage) {}, sharding.FilterServer, 2},
+	"filters and is silent": {func(s *shardStage) { s.sharding.Silent.Store(true) }, sharding.FilterUnknown, 2},
+	"does not filter":       {func(s *shardStage) { s.sharding.Off.Store(true) }, sharding.FilterClient, 0},
 }
 
 // TestShard: an informer shows its ranges as they change, and tells what leaves apart from what is deleted, whoever filters,
@@ -173,8 +175,8 @@ func TestShard(t *testing.T) {
 						s.expect("what was there", "add ns/x0", "add ns/x1")
 						s.shows("at first", "x0", "x1")
 						want := server.filter
-						if watchList && want == ShardFilterServer {
-							want = ShardFilterUnknown
+						if watchList && want == sharding.FilterServer {
+							want = sharding.FilterUnknown
 						}
 						if got := s.informer.Status().Shard.Filter; got != want {
 							t.Errorf("who filters: %q, want %q", got, want)
@@ -221,14 +223,14 @@ func (s *shardStage) moves(watchList bool) {
 	s.become()
 	s.expect("nothing is wanted", "departed ns/x2", "departed ns/y0", "departed ns/y1", "departed ns/y2")
 	s.shows("nothing is wanted")
-	if status := s.informer.Status(); status.State != StateSynced || !s.informer.HasSynced() {
-		s.Errorf("nothing is wanted: %+v", status)
+	if current := s.informer.Status(); current.State != status.Synced || !s.informer.HasSynced() {
+		s.Errorf("nothing is wanted: %+v", current)
 	}
 	s.become(0, 1, 2, 3)
 	s.expect("everything is wanted", "add ns/x2", "add ns/x3", "add ns/y0", "add ns/y1", "add ns/y2")
-	everything := []HashRange{{}}
-	status := s.informer.Status().Shard
-	if diff := cmp.Diff(&ShardStatus{Key: ShardByUID, Wanted: everything, Listed: everything, Filter: status.Filter}, status); diff != "" {
+	everything := []sharding.Range{{}}
+	current := s.informer.Status().Shard
+	if diff := cmp.Diff(&status.Shard{Key: sharding.ByUID, Wanted: everything, Listed: everything, Filter: current.Filter}, current); diff != "" {
 		s.Errorf("everything is wanted (-want +got):\n%s", diff)
 	}
 	s.shows("everything is wanted", "x2", "x3", "y0", "y1", "y2")
@@ -274,7 +276,7 @@ func TestWaitForShard(t *testing.T) {
 	onShard(t, ResourceOptions{}, nil, func(s *shardStage) {
 		s.server.Break(silence(widgetsPath))
 		s.become(0, 1, 2)
-		waits := func(ranges ...HashRange) <-chan error {
+		waits := func(ranges ...sharding.Range) <-chan error {
 			result := make(chan error, 1)
 			go func() { result <- s.informer.WaitForShard(s.Context(), ranges...) }() // ended by the context, or before
 			synctest.Wait()
@@ -337,11 +339,11 @@ func TestShardHandlersThatAreNotDeparted(t *testing.T) {
 func TestWaitForShardOfWhatHasNotBegun(t *testing.T) {
 	virtual(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, inShard("x0", 0))
-		shard := NewShard(ShardByUID)
+		shard := NewShard(sharding.ByUID)
 		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Shard: shard}})
 		i := ask(t, f, widgets)
 		shard.SetRanges(quarters[0])
-		for _, ranges := range [][]HashRange{nil, {quarters[0]}} {
+		for _, ranges := range [][]sharding.Range{nil, {quarters[0]}} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			if err := i.WaitForShard(ctx, ranges...); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("not started, waiting for %v: %v", ranges, err)
@@ -368,7 +370,7 @@ func TestShardOfNothing(t *testing.T) {
 			virtual(t, func(t *testing.T, server *apitest.Server) {
 				createNamespaces(t, server, "other")
 				deny(server, widgetsPath)
-				shard := NewShard(ShardByUID, quarters[0])
+				shard := NewShard(sharding.ByUID, quarters[0])
 				options.Shard = shard
 				f := newVirtualFactory(t, server, Options{})
 				i := acquire(t, f, widgets, options).Informer()

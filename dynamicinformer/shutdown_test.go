@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/packed"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
@@ -32,7 +33,7 @@ func TestShutdownAgain(t *testing.T) {
 	if err := f.Shutdown(ended); err != nil {
 		t.Errorf("what has ended is waited for: %v", err)
 	}
-	if s := i.Status(); s.State != StateStopped || !i.IsStopped() {
+	if s := i.Status(); s.State != status.Stopped || !i.IsStopped() {
 		t.Errorf("the status is %+v", s)
 	}
 }
@@ -53,7 +54,7 @@ func TestShutdownNamesWhatRuns(t *testing.T) {
 	}
 	<-entered
 	other := ask(t, f, gadgets)
-	waitFor(t, other, func(s Status) bool { return s.State == StateSynced })
+	waitFor(t, other, func(s status.Status) bool { return s.State == status.Synced })
 
 	why := errors.New("no time")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -61,7 +62,7 @@ func TestShutdownNamesWhatRuns(t *testing.T) {
 	ended := make(chan error)
 	// Ended by cancel.
 	go func() { ended <- f.Shutdown(ctx) }()
-	waitFor(t, other, func(s Status) bool { return s.State == StateStopped })
+	waitFor(t, other, func(s status.Status) bool { return s.State == status.Stopped })
 	<-f.entriesOf(gadgets)[0].done
 	cancel(why)
 	err = <-ended
@@ -114,7 +115,7 @@ func TestShutdownWhileFailing(t *testing.T) {
 				t.Fatal(err)
 			}
 			if tt.down {
-				waitFor(t, i, func(s Status) bool { return s.Reason == ReasonUnreachable })
+				waitFor(t, i, func(s status.Status) bool { return s.Reason == status.ReasonUnreachable })
 			} else {
 				server.AwaitRequest(t, widgetsPath)
 			}
@@ -142,7 +143,7 @@ func TestShutdownWhileDown(t *testing.T) {
 					time.Sleep(downFor)
 					synctest.Wait()
 					for _, i := range []*Informer{i, late} {
-						if s := i.Status(); s.State == StateStopped || s.Reason != ReasonUnreachable && downFor > 0 {
+						if s := i.Status(); s.State == status.Stopped || s.Reason != status.ReasonUnreachable && downFor > 0 {
 							t.Errorf("the status is %+v", s)
 						}
 					}

@@ -14,20 +14,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 func TestStatusInOneLine(t *testing.T) {
 	gvr := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
-	for want, status := range map[string]Status{
-		"widgets.v1.example.com: Synced": {GVR: gvr, State: StateSynced},
+	for want, status := range map[string]status.Status{
+		"widgets.v1.example.com: Synced": {GVR: gvr, State: status.Synced},
 		"widgets.v1.example.com (namespace a): Degraded (Forbidden): you may not; stale": {
-			GVR: gvr, View: "namespace a", State: StateDegraded, Reason: ReasonForbidden, Message: "you may not", Stale: true,
+			GVR: gvr, View: "namespace a", State: status.Degraded, Reason: status.ReasonForbidden, Message: "you may not", Stale: true,
 		},
-		"widgets.v1.example.com in version v2: Synced": {GVR: gvr, Version: "v2", State: StateSynced},
-		"widgets.example.com in version v1: Synced":    {GVR: gvr.GroupResource().WithVersion(""), Version: "v1", State: StateSynced},
-		"pods.v1: Pending":                             {GVR: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, State: StatePending},
+		"widgets.v1.example.com in version v2: Synced": {GVR: gvr, Version: "v2", State: status.Synced},
+		"widgets.example.com in version v1: Synced":    {GVR: gvr.GroupResource().WithVersion(""), Version: "v1", State: status.Synced},
+		"pods.v1: Pending":                             {GVR: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, State: status.Pending},
 	} {
 		if got := fmt.Sprint(status); got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -106,14 +107,14 @@ func TestPanickedRoundShows(t *testing.T) {
 		for range 10 {
 			time.Sleep(31 * time.Second)
 			synctest.Wait()
-			if s := i.Status(); s.State != StateDegraded || s.Reason != ReasonPanicked || !s.Stale || !strings.Contains(s.Message, "tweak trouble") {
+			if s := i.Status(); s.State != status.Degraded || s.Reason != status.ReasonPanicked || !s.Stale || !strings.Contains(s.Message, "tweak trouble") {
 				t.Fatalf("the status is %+v", s)
 			}
 		}
 		trouble.Store(false)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if s := i.Status(); s.State != StateSynced || s.Reason != ReasonNone {
+		if s := i.Status(); s.State != status.Synced || s.Reason != status.ReasonNone {
 			t.Errorf("afterwards the status is %+v", s)
 		}
 	})

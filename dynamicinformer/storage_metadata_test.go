@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -50,7 +51,7 @@ func TestMetadataWithoutWatchList(t *testing.T) {
 			if _, err := f.WaitForSync(patient(t)); err != nil {
 				t.Error(err)
 			}
-			if s := i.Status(); s.State != StateSynced || s.ListDuration <= 0 || i.Stats().ListDuration != s.ListDuration {
+			if s := i.Status(); s.State != status.Synced || s.ListDuration <= 0 || i.Stats().ListDuration != s.ListDuration {
 				t.Errorf("the status is %+v, the statistics are %+v", s, i.Stats())
 			}
 		})

@@ -376,7 +376,7 @@ func TestStats(t *testing.T) {
 		t.Fatalf("%d types", len(all))
 	}
 	stats := all[0]
-	if stats.GVR != widgets || stats.Mode != StoragePacked || stats.Objects != 2 || len(stats.Indexes) != 1 || stats.Indexes[0].Values != 2 || stats.Indexes[0].Entries != 2 {
+	if stats.GVR != widgets || stats.Storage != StoragePacked.String() || stats.Objects != 2 || len(stats.Indexes) != 1 || stats.Indexes[0].Values != 2 || stats.Indexes[0].Entries != 2 {
 		t.Errorf("%+v", stats)
 	}
 	if sum := stats.ObjectBytes + stats.TableBytes + stats.Indexes[0].Bytes; sum != stats.Bytes() || stats.ObjectBytes < 500 || stats.TableBytes == 0 || stats.Indexes[0].Bytes == 0 {

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/pattern"
 	"github.com/crdcache/crdcache/internal/queue"
@@ -27,7 +29,7 @@ import (
 // type; Subscription.Depth tells how much. A panic is treated as that of an event handler.
 type Subscriber struct {
 	// OnStarted tells that a type begins to be followed.
-	OnStarted func(g Generation)
+	OnStarted func(g status.Generation)
 	// OnAdd tells of an object that appeared; inInitialList says that it was there when the generation
 	// started, or when the subscriber came.
 	OnAdd func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured, inInitialList bool)
@@ -39,13 +41,13 @@ type Subscriber struct {
 	// OnDeparted tells of an object that has left the shard (see ResourceOptions.Shard), and exists.
 	OnDeparted func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured)
 	// OnSynced tells that OnAdd has been called for all that there was.
-	OnSynced func(g Generation)
+	OnSynced func(g status.Generation)
 	// OnGone tells that a generation is over, and why. Every object has been told of as deleted, with three
 	// exceptions: with ReasonNotSelected the type lives on, and nothing more is told of it; with
 	// ReasonVersionChanged the next generation follows another version, and tells of the same objects as updates; with
 	// ReasonStopped the context of Start has ended, what was queued is dropped, and the next Start follows the type
 	// anew, with all of its objects as additions.
-	OnGone func(g Generation, reason Reason)
+	OnGone func(g status.Generation, reason status.Reason)
 	// OnError tells that a type cannot be followed, although it is selected.
 	OnError func(gvr schema.GroupVersionResource, err error)
 }
@@ -73,7 +75,7 @@ type Subscription struct {
 		// unsubscribe ends the calls of the source of types; nil where there is none.
 		unsubscribe func()
 		// types are those that the source knows.
-		types map[schema.GroupResource]Type
+		types map[schema.GroupResource]typesource.Type
 		// follows are the types that are followed. Only work changes it.
 		follows map[schema.GroupResource]*follower
 	}
@@ -103,14 +105,14 @@ func (f *Factory) Subscribe(selection Selection, subscriber Subscriber, options 
 		factory: f, selection: selection, subscriber: subscriber, options: options,
 		turn: make(chan struct{}, 1), closing: make(chan struct{}), work: queue.NewCalls(),
 	}
-	s.mu.types = map[schema.GroupResource]Type{}
+	s.mu.types = map[schema.GroupResource]typesource.Type{}
 	s.mu.follows = map[schema.GroupResource]*follower{}
 	s.unlink = func() { f.subscriptions.remove(s) }
 	if !f.subscriptions.add(s) {
 		return nil, ErrShutdown
 	}
 	if f.options.Types == nil {
-		typeNews{s}.SetType(Type{GroupResource: fixed.GroupResource(), Versions: []string{fixed.Version}, Established: true})
+		typeNews{s}.SetType(typesource.Type{GroupResource: fixed.GroupResource(), Versions: []string{fixed.Version}, Established: true})
 		return s, nil
 	}
 	s.ends(f.options.Types.Subscribe(typeNews{s}))
@@ -169,24 +171,16 @@ func (s *Subscription) Depth() int {
 	return total
 }
 
-// Followed is a type that a subscription follows.
-type Followed struct {
-	// Status is that of the type's informer.
-	Status Status
-	// Depth is how many events of the type the subscriber has not been told of yet.
-	Depth int
-}
-
 // Types returns the types that are followed, ordered by group, resource and version.
-func (s *Subscription) Types() []Followed {
+func (s *Subscription) Types() []status.Followed {
 	s.mu.Lock()
 	follows := slices.Collect(maps.Values(s.mu.follows))
 	s.mu.Unlock()
-	all := make([]Followed, 0, len(follows))
+	all := make([]status.Followed, 0, len(follows))
 	for _, f := range follows {
-		all = append(all, Followed{Status: f.informer.Status(), Depth: f.registration.Depth()})
+		all = append(all, status.Followed{Status: f.informer.Status(), Depth: f.registration.Depth()})
 	}
-	slices.SortFunc(all, func(a, b Followed) int { return health.CompareGVR(a.Status.GVR, b.Status.GVR) })
+	slices.SortFunc(all, func(a, b status.Followed) int { return health.CompareGVR(a.Status.GVR, b.Status.GVR) })
 	return all
 }
 

@@ -11,26 +11,28 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// registry is a TypeSource that several may subscribe to.
+// registry is a typesource.Source that several may subscribe to.
 type registry struct {
 	mu        sync.Mutex
-	types     map[schema.GroupResource]Type
-	listeners map[int]TypeListener
+	types     map[schema.GroupResource]typesource.Type
+	listeners map[int]typesource.Listener
 	next      int
 }
 
 func newRegistry(resources ...string) *registry {
-	r := &registry{types: map[schema.GroupResource]Type{}, listeners: map[int]TypeListener{}}
+	r := &registry{types: map[schema.GroupResource]typesource.Type{}, listeners: map[int]typesource.Listener{}}
 	for _, resource := range resources {
 		r.set(resource, nil)
 	}
 	return r
 }
 
-func (r *registry) Subscribe(listener TypeListener) (stop func()) {
+func (r *registry) Subscribe(listener typesource.Listener) (stop func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, t := range r.types {
@@ -48,8 +50,8 @@ func (r *registry) Subscribe(listener TypeListener) (stop func()) {
 }
 
 // set makes a type of the group example.com exist, changed if change is not nil.
-func (r *registry) set(resource string, change func(*Type)) {
-	t := Type{
+func (r *registry) set(resource string, change func(*typesource.Type)) {
+	t := typesource.Type{
 		GroupResource: schema.GroupResource{Group: "example.com", Resource: resource}, Kind: "Thing", Namespaced: true,
 		UID: "1", Versions: []string{"v1"}, Established: true,
 	}
@@ -119,9 +121,9 @@ func (th *theatre) subscriber() Subscriber {
 		th.events <- gvr.Resource + " " + gvr.Version + ": " + fmt.Sprintf(format, args...)
 	}
 	return Subscriber{
-		OnStarted: func(g Generation) { tell(g.GVR, "started %d %s", g.Number, g.UID) },
-		OnSynced:  func(g Generation) { tell(g.GVR, "synced %d", g.Number) },
-		OnGone:    func(g Generation, reason Reason) { tell(g.GVR, "gone %d %s", g.Number, reason) },
+		OnStarted: func(g status.Generation) { tell(g.GVR, "started %d %s", g.Number, g.UID) },
+		OnSynced:  func(g status.Generation) { tell(g.GVR, "synced %d", g.Number) },
+		OnGone:    func(g status.Generation, reason status.Reason) { tell(g.GVR, "gone %d %s", g.Number, reason) },
 		OnAdd: func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured, initial bool) {
 			if initial {
 				tell(gvr, "initial %s", obj.GetName())

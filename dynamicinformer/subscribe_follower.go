@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/informer"
 )
@@ -25,7 +26,7 @@ type follower struct {
 
 	// generation is the one that events belong to, and announced says that the subscriber knows of it. They belong
 	// to the handler's goroutine, from the registration until its end.
-	generation Generation
+	generation status.Generation
 	announced  bool
 }
 
@@ -53,7 +54,7 @@ func (s *Subscription) follow(gvr schema.GroupVersionResource) (*follower, error
 // the status cannot change.
 func (f *follower) join(now health.Status) error {
 	if health.Runs(now) {
-		f.generation = Generation(health.GenerationOf(now))
+		f.generation = status.Generation(health.GenerationOf(now))
 		f.running.Add(1)
 	}
 	registration, err := f.informer.core.AddEventHandler(f)
@@ -73,7 +74,7 @@ func (f *follower) join(now health.Status) error {
 // statusChanged takes note of a change of the status. The events of a generation are queued between its beginning and its end.
 func (f *follower) statusChanged(before, after health.Status) {
 	ended, reason, started, synced := health.GenerationsBetween(before, after)
-	if ended && after.State != StateStopped {
+	if ended && after.State != status.Stopped {
 		f.registration.Mark(func() {
 			f.gone(reason)
 			f.running.Add(-1)
@@ -82,7 +83,7 @@ func (f *follower) statusChanged(before, after health.Status) {
 	}
 	if started {
 		f.running.Add(1)
-		g := Generation(health.GenerationOf(after))
+		g := status.Generation(health.GenerationOf(after))
 		f.registration.Mark(func() {
 			f.generation = g
 			f.announce()
@@ -103,11 +104,12 @@ func (f *follower) resettle() {
 
 // over reports whether nothing more is to come of a type that is gone.
 func (f *follower) over() bool {
-	return f.running.Load() == 0 && f.informer.Status().absent()
+	now := f.informer.Status()
+	return f.running.Load() == 0 && health.Absent(now.State, now.Reason)
 }
 
 // stopped reports whether the informer has stopped for good, while the subscription goes on.
-func (f *follower) stopped() bool { return f.informer.Status().State == StateStopped }
+func (f *follower) stopped() bool { return f.informer.Status().State == status.Stopped }
 
 // end takes out the handler, and waits until it is not called any more.
 func (f *follower) end() {
@@ -140,7 +142,7 @@ func (f *follower) synced() {
 }
 
 // gone tells that a generation is over.
-func (f *follower) gone(reason Reason) {
+func (f *follower) gone(reason status.Reason) {
 	if f.announced && f.subscriber.OnGone != nil {
 		f.call(func() { f.subscriber.OnGone(f.generation, reason) })
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/pattern"
 )
 
@@ -21,7 +22,7 @@ type Selection struct {
 	Resource string
 	// Match limits the types further. It is called for each that the patterns match, whenever that comes or
 	// changes, and no lock is held. Default: every type is accepted.
-	Match func(Type) bool
+	Match func(typesource.Type) bool
 }
 
 // withDefaults returns the selection with its defaults filled in.
@@ -47,7 +48,7 @@ func (s Selection) validate() error {
 }
 
 // choose returns the version of a type that is followed. current, if there is one, is kept as long as it can be.
-func (s Selection) choose(t Type, current string) (string, bool) {
+func (s Selection) choose(t typesource.Type, current string) (string, bool) {
 	if !pattern.MatchGlob(s.Group, t.GroupResource.Group) || !pattern.MatchGlob(s.Resource, t.GroupResource.Resource) {
 		return "", false
 	}

@@ -5,22 +5,25 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
 
 // typeNews is what a subscription is told by a source of types.
 type typeNews struct{ *Subscription }
 
-var _ TypeListener = typeNews{}
+var _ typesource.Listener = typeNews{}
 
-// SetType implements TypeListener.
-func (s typeNews) SetType(t Type) {
+// SetType implements typesource.Listener.
+func (s typeNews) SetType(t typesource.Type) {
 	s.mu.Lock()
 	s.mu.types[t.GroupResource] = t
 	s.mu.Unlock()
 	s.work.Push(func() { s.settle(t.GroupResource) })
 }
 
-// RemoveType implements TypeListener.
+// RemoveType implements typesource.Listener.
 func (s typeNews) RemoveType(gr schema.GroupResource) {
 	s.mu.Lock()
 	delete(s.mu.types, gr)
@@ -28,10 +31,10 @@ func (s typeNews) RemoveType(gr schema.GroupResource) {
 	s.work.Push(func() { s.settle(gr) })
 }
 
-// SetUnknown implements TypeListener.
+// SetUnknown implements typesource.Listener.
 func (typeNews) SetUnknown(map[schema.GroupVersion]error) {}
 
-// SetComplete implements TypeListener.
+// SetComplete implements typesource.Listener.
 func (typeNews) SetComplete() {}
 
 // settle brings one type in line with what is selected. It compares what is with what should be, and is called again
@@ -54,15 +57,15 @@ func (s *Subscription) settle(gr schema.GroupResource) {
 	}
 	switch {
 	case f != nil && f.stopped():
-		s.leave(f, ReasonStopped)
+		s.leave(f, status.ReasonStopped)
 		s.settle(gr) // with another informer, for the next Start
 	case f == nil && wanted:
 		s.join(gr.WithVersion(version))
 	case f == nil, wanted && version == current:
 	case exists && t.Established && slices.Contains(t.Versions, current):
-		s.leave(f, ReasonNotSelected) // it lives on
+		s.leave(f, status.ReasonNotSelected) // it lives on
 	case f.over():
-		s.leave(f, ReasonNone)
+		s.leave(f, status.ReasonNone)
 		s.settle(gr) // another version, perhaps
 	}
 }
@@ -82,7 +85,7 @@ func (s *Subscription) join(gvr schema.GroupVersionResource) {
 }
 
 // leave ends what follows a type. Nothing is told after it has returned.
-func (s *Subscription) leave(f *follower, reason Reason) {
+func (s *Subscription) leave(f *follower, reason status.Reason) {
 	f.end()
 	s.mu.Lock()
 	delete(s.mu.follows, f.informer.gvr.GroupResource())

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -28,11 +30,11 @@ func TestSubscribeFollowsTypesThatComeAndGo(t *testing.T) {
 	s := th.subscribe(everything)
 	th.expect("widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1")
 
-	th.types.set("gadgets", func(t *Type) { t.UID = "7" })
+	th.types.set("gadgets", func(t *typesource.Type) { t.UID = "7" })
 	th.expect("gadgets v1: started 1 7", "gadgets v1: initial b", "gadgets v1: synced 1")
 	th.create(gadgets, "c")
 	th.expect("gadgets v1: add c")
-	if got := s.Types(); len(got) != 2 || got[0].Status.GVR != gadgets || got[1].Status.State != StateSynced {
+	if got := s.Types(); len(got) != 2 || got[0].Status.GVR != gadgets || got[1].Status.State != status.Synced {
 		t.Errorf("it follows %+v", got)
 	}
 
@@ -59,7 +61,7 @@ func TestSubscribeKeepsGenerationsApart(t *testing.T) {
 	th.subscribe(everything)
 	th.expect("widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1")
 	for n, uid := range []types.UID{"2", "3"} {
-		th.types.set("widgets", func(t *Type) { t.UID = uid })
+		th.types.set("widgets", func(t *typesource.Type) { t.UID = uid })
 		th.expect("widgets v1: lost a", fmt.Sprintf("widgets v1: gone %d Replaced", n+1),
 			fmt.Sprintf("widgets v1: started %d %s", n+2, uid), "widgets v1: initial a", fmt.Sprintf("widgets v1: synced %d", n+2))
 	}
@@ -89,7 +91,7 @@ func TestSubscribeResuming(t *testing.T) {
 	s := th.subscribe(everything)
 	th.expect("widgets v1: started 1 1")
 	i := ask(t, th.factory, widgets)
-	waitFor(t, i, func(s Status) bool { return s.State == StateResuming && s.Resuming })
+	waitFor(t, i, func(s status.Status) bool { return s.State == status.Resuming && s.Resuming })
 	th.server.Repair()
 	i.Retry()
 	th.expect("widgets v1: initial a", "widgets v1: synced 1")
@@ -110,11 +112,11 @@ func TestSubscribeToEmptyType(t *testing.T) {
 func TestSubscribeTakesAnotherVersion(t *testing.T) {
 	th := newTheatre(t)
 	th.create(widgets, "a")
-	th.types.set("widgets", func(t *Type) { t.Versions = []string{"v1", "v2"} })
+	th.types.set("widgets", func(t *typesource.Type) { t.Versions = []string{"v1", "v2"} })
 	th.subscribe(everything)
 	th.expect("widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1")
-	th.types.set("widgets", func(t *Type) { t.Versions = []string{"v2", "v1"} }) // nothing happens
-	th.types.set("widgets", func(t *Type) { t.Versions = []string{"v2"} })
+	th.types.set("widgets", func(t *typesource.Type) { t.Versions = []string{"v2", "v1"} }) // nothing happens
+	th.types.set("widgets", func(t *typesource.Type) { t.Versions = []string{"v2"} })
 	th.expect("widgets v1: lost a", "widgets v1: gone 1 VersionNotServed")
 	th.expect("widgets v2: started 1 1", "widgets v2: initial a", "widgets v2: synced 1")
 }
@@ -123,13 +125,13 @@ func TestSubscribeTakesAnotherVersion(t *testing.T) {
 func TestSubscribeFollowsTakeover(t *testing.T) {
 	th := newTheatre(t)
 	th.create(widgets, "a")
-	th.types.set("widgets", func(t *Type) { t.Versions = []string{"v1", "v2"} })
+	th.types.set("widgets", func(t *typesource.Type) { t.Versions = []string{"v1", "v2"} })
 	s, err := th.factory.Subscribe(everything, th.subscriber(), ResourceOptions{Versions: PreferredVersion()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	th.expect("widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1")
-	th.types.set("widgets", func(t *Type) { t.Versions = []string{"v2"} })
+	th.types.set("widgets", func(t *typesource.Type) { t.Versions = []string{"v2"} })
 	th.expect("widgets v1: gone 1 VersionChanged")
 	th.expect("widgets v1: started 2 1", "widgets v2: update a false", "widgets v1: synced 2")
 	if followed := s.Types(); len(followed) != 1 || followed[0].Status.GVR != widgets || followed[0].Status.Version != "v2" {
@@ -142,11 +144,11 @@ func TestSubscribeLetsGo(t *testing.T) {
 	th := newTheatre(t, "widgets", "gadgets")
 	th.create(widgets, "a")
 	selection := everything
-	selection.Match = func(t Type) bool { return !t.Terminating }
+	selection.Match = func(t typesource.Type) bool { return !t.Terminating }
 	s := th.subscribe(selection)
 	start := []string{"widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1"}
 	th.expect(append(start, "gadgets v1: started 1 1", "gadgets v1: synced 1")...)
-	th.types.set("widgets", func(t *Type) { t.Terminating = true })
+	th.types.set("widgets", func(t *typesource.Type) { t.Terminating = true })
 	th.expect("widgets v1: gone 1 NotSelected")
 	if types := s.Types(); len(types) != 1 || types[0].Status.GVR != gadgets {
 		t.Errorf("it follows %+v", types)
@@ -224,7 +226,7 @@ func TestSubscriptionClose(t *testing.T) {
 			s.Close()
 			close(called)
 		},
-		OnGone: func(Generation, Reason) { calls = append(calls, "gone") },
+		OnGone: func(status.Generation, status.Reason) { calls = append(calls, "gone") },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -263,7 +265,7 @@ func TestSubscribeAndShutdown(t *testing.T) {
 func TestShutdownNamesSubscribers(t *testing.T) {
 	th := newTheatre(t, "widgets")
 	entered, release := make(chan struct{}), make(chan struct{})
-	_, err := th.factory.Subscribe(everything, Subscriber{OnStarted: func(Generation) { close(entered); <-release }})
+	_, err := th.factory.Subscribe(everything, Subscriber{OnStarted: func(status.Generation) { close(entered); <-release }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +317,7 @@ func TestSubscribeRefuses(t *testing.T) {
 }
 
 func TestChoose(t *testing.T) {
-	bucket := Type{
+	bucket := typesource.Type{
 		GroupResource: schema.GroupResource{Group: "s3.aws.crossplane.io", Resource: "buckets"},
 		Versions:      []string{"v1", "v1beta1"}, Unwatchable: []string{"v2"},
 	}
@@ -337,8 +339,8 @@ func TestChoose(t *testing.T) {
 		{"what is followed is kept", Selection{Group: "*", Resource: "*"}, "v1beta1", "v1beta1"},
 		{"what is followed is not served", Selection{Group: "*", Resource: "*"}, "v0", "v1"},
 		{"what is followed does not match", Selection{Group: "*", Version: "v1", Resource: "*"}, "v1beta1", "v1"},
-		{"predicate", Selection{Group: "*", Resource: "*", Match: func(Type) bool { return true }}, "", "v1"},
-		{"predicate says no", Selection{Group: "*", Resource: "*", Match: func(Type) bool { return false }}, "v1", ""},
+		{"predicate", Selection{Group: "*", Resource: "*", Match: func(typesource.Type) bool { return true }}, "", "v1"},
+		{"predicate says no", Selection{Group: "*", Resource: "*", Match: func(typesource.Type) bool { return false }}, "v1", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {

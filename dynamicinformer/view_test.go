@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -103,7 +104,7 @@ func TestNamespaces(t *testing.T) {
 					e := record(t, i)
 					start(t, f)
 					expectEvents(t, "what was there", e, there...)
-					if s := i.Status(); s.State != StateSynced || !i.HasSynced() || i.LastSyncResourceVersion() == "" {
+					if s := i.Status(); s.State != status.Synced || !i.HasSynced() || i.LastSyncResourceVersion() == "" {
 						t.Errorf("the status is %+v, the resource version %q", s, i.LastSyncResourceVersion())
 					}
 					for _, ns := range all {
@@ -138,14 +139,14 @@ func TestOneOfSeveralNamespacesFails(t *testing.T) {
 		e := record(t, i)
 		start(t, f)
 		expectEvents(t, "b is forbidden", e, "add a/x")
-		if s := i.Status(); s.State != StateDegraded || s.Reason != ReasonForbidden || i.HasSynced() {
+		if s := i.Status(); s.State != status.Degraded || s.Reason != status.ReasonForbidden || i.HasSynced() {
 			t.Errorf("the status is %+v, synced: %v", s, i.HasSynced())
 		}
 		server.Repair()
 		i.Retry()
 		time.Sleep(10 * time.Millisecond)
 		expectEvents(t, "b is granted", e, "add b/x")
-		if s := i.Status(); s.State != StateSynced || !i.HasSynced() {
+		if s := i.Status(); s.State != status.Synced || !i.HasSynced() {
 			t.Errorf("the status is %+v, synced: %v", s, i.HasSynced())
 		}
 
@@ -156,7 +157,7 @@ func TestOneOfSeveralNamespacesFails(t *testing.T) {
 		e.take() // a is listed again
 		server.Create(t, widgets, widget("a", "y"), widget("b", "y"))
 		expectEvents(t, "b is denied again", e, "add a/y")
-		if s := i.Status(); s.State != StateDegraded || !s.Stale || !i.HasSynced() {
+		if s := i.Status(); s.State != status.Degraded || !s.Stale || !i.HasSynced() {
 			t.Errorf("the status is %+v", s)
 		}
 		if diff := cmp.Diff([]string{"a/x", "a/y", "b/x"}, keysOf(i)); diff != "" {

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/requests"
 )
@@ -24,20 +25,20 @@ import (
 // The error is nil when all are synced, and a *NotSyncedError otherwise; a type that was never asked for
 // counts as not synced, also without types if Options.Resources requires it. A type that settles without being synced,
 // because it may not be read for example, does not keep the others from being waited for. It does not poll.
-func (f *Factory) WaitForSync(ctx context.Context, gvrs ...schema.GroupVersionResource) ([]Status, error) {
-	var statuses, missing []Status
+func (f *Factory) WaitForSync(ctx context.Context, gvrs ...schema.GroupVersionResource) ([]status.Status, error) {
+	var statuses, missing []status.Status
 	var ended error
 	for _, i := range f.named(gvrs) {
-		status := i.unknown
+		current := i.unknown
 		if i.informer != nil {
 			var err error
-			if status, err = i.informer.waitUntilSettled(ctx, i.informer.health.Required); err != nil {
+			if current, err = i.informer.waitUntilSettled(ctx, i.informer.health.Required); err != nil {
 				ended = err
 			}
 		}
-		statuses = append(statuses, status)
-		if status.State != StateSynced {
-			missing = append(missing, status)
+		statuses = append(statuses, current)
+		if current.State != status.Synced {
+			missing = append(missing, current)
 		}
 	}
 	if len(missing) > 0 {
@@ -60,34 +61,34 @@ func (h *Handle) WaitForSync(ctx context.Context) error {
 }
 
 func (i *Informer) waitForSync(ctx context.Context, required func() bool) error {
-	status, err := i.waitUntilSettled(ctx, required)
-	if status.State == StateSynced {
+	current, err := i.waitUntilSettled(ctx, required)
+	if current.State == status.Synced {
 		return nil
 	}
-	return &NotSyncedError{Missing: []Status{status}, Cause: err}
+	return &NotSyncedError{Missing: []status.Status{current}, Cause: err}
 }
 
 // waitUntilSettled returns the status once it is settled, or the present one and the context's cause.
-func (i *Informer) waitUntilSettled(ctx context.Context, required func() bool) (Status, error) {
+func (i *Informer) waitUntilSettled(ctx context.Context, required func() bool) (status.Status, error) {
 	for {
-		status, changed := i.StatusChange()
-		if status.Settled() && !(required() && status.mayComeToPass()) {
-			return status, nil
+		current, changed := i.StatusChange()
+		if current.Settled() && !(required() && mayRecover(current)) {
+			return current, nil
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return status, context.Cause(ctx)
+			return current, context.Cause(ctx)
 		}
 	}
 }
 
-// mayComeToPass reports whether an informer that is not synced may become so without anybody changing the program: when
-// its type is installed, or the right to read it granted.
-func (s Status) mayComeToPass() bool {
+// mayRecover reports whether an informer that is not synced may sync later without a change of the program:
+// after an installation of its type, or after a grant of the permission to read it.
+func mayRecover(s status.Status) bool {
 	switch s.State {
-	case StatePending, StateSyncing, StateResuming, StateDegraded:
-		return requests.Absent(s.Reason) || s.Reason == ReasonForbidden || s.Reason == ReasonUnauthorized
+	case status.Pending, status.Syncing, status.Resuming, status.Degraded:
+		return requests.Absent(s.Reason) || s.Reason == status.ReasonForbidden || s.Reason == status.ReasonUnauthorized
 	}
 	return false
 }
@@ -95,7 +96,7 @@ func (s Status) mayComeToPass() bool {
 // wanted is one type to wait for; without an informer it was never asked for.
 type wanted struct {
 	informer *Informer
-	unknown  Status
+	unknown  status.Status
 }
 
 // named looks up the informers of gvrs, or of all types when there are none.
@@ -116,7 +117,7 @@ func (f *Factory) named(gvrs []schema.GroupVersionResource) []wanted {
 			all = append(all, wanted{informer: e.informer})
 		}
 		if len(views) == 0 {
-			all = append(all, wanted{unknown: Status{GVR: gvr, State: StatePending, Message: "ForResource was not called for it"}})
+			all = append(all, wanted{unknown: status.Status{GVR: gvr, State: status.Pending, Message: "ForResource was not called for it"}})
 		}
 	}
 	return all
@@ -134,7 +135,7 @@ func (f *Factory) neglected() []schema.GroupVersionResource {
 // NotSyncedError reports which types are not synced, and why.
 type NotSyncedError struct {
 	// Missing are the types that are not synced.
-	Missing []Status
+	Missing []status.Status
 	// Cause is why the waiting ended before all types were settled: the context's cause. It is nil when
 	// all are settled.
 	Cause error
@@ -144,7 +145,7 @@ type NotSyncedError struct {
 func (e *NotSyncedError) Error() string {
 	parts := make([]string, 0, len(e.Missing))
 	for _, s := range e.Missing {
-		parts = append(parts, formatGVR(s.GVR)+": "+s.describe())
+		parts = append(parts, formatGVR(s.GVR)+": "+health.Describe(s.State, s.Reason, s.Message))
 	}
 	text := "not synced: " + strings.Join(parts, "; ")
 	if e.Cause != nil {
@@ -160,7 +161,7 @@ func (e *NotSyncedError) Unwrap() []error {
 		if s.LastError != nil {
 			all = append(all, s.LastError)
 		}
-		if s.State == StateStopped {
+		if s.State == status.Stopped {
 			all = append(all, ErrStopped)
 		}
 	}

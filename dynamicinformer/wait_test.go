@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -21,15 +23,15 @@ import (
 func TestWaitForSyncSettles(t *testing.T) {
 	tests := []struct {
 		status int
-		state  State
-		reason Reason
+		state  status.State
+		reason status.Reason
 		text   string
 		is     func(error) bool
 	}{
-		{401, StateSyncing, ReasonUnauthorized, "the server's own words", apierrors.IsUnauthorized},
-		{403, StateDegraded, ReasonForbidden, "list denied: the server's own words", apierrors.IsForbidden},
-		{404, StateDegraded, ReasonNotFound, "the server's own words", apierrors.IsNotFound},
-		{405, StateDegraded, ReasonVerbUnsupported, "the server's own words", apierrors.IsMethodNotSupported},
+		{401, status.Syncing, status.ReasonUnauthorized, "the server's own words", apierrors.IsUnauthorized},
+		{403, status.Degraded, status.ReasonForbidden, "list denied: the server's own words", apierrors.IsForbidden},
+		{404, status.Degraded, status.ReasonNotFound, "the server's own words", apierrors.IsNotFound},
+		{405, status.Degraded, status.ReasonVerbUnsupported, "the server's own words", apierrors.IsMethodNotSupported},
 	}
 	for _, tt := range tests {
 		t.Run(string(tt.reason), func(t *testing.T) {
@@ -46,11 +48,11 @@ func TestWaitForSyncSettles(t *testing.T) {
 			if !i.HasSynced() || len(i.GetStore().ListKeys()) != 1 {
 				t.Error("the other type is not synced")
 			}
-			var states []State
+			var states []status.State
 			for _, s := range statuses {
 				states = append(states, s.State)
 			}
-			if diff := cmp.Diff([]State{tt.state, StateSynced}, states); diff != "" {
+			if diff := cmp.Diff([]status.State{tt.state, status.Synced}, states); diff != "" {
 				t.Errorf("the states of gadgets and widgets (-want +got):\n%s", diff)
 			}
 			var missing *NotSyncedError
@@ -82,8 +84,8 @@ func TestWatchNotAllowed(t *testing.T) {
 	if err := f.Start(patient(t)); err != nil {
 		t.Fatal(err)
 	}
-	s := waitFor(t, i, func(s Status) bool { return s.State == StateDegraded })
-	if s.Reason != ReasonForbidden || !strings.HasPrefix(s.Message, "watch denied: ") || s.LastContact.IsZero() || !i.HasSynced() {
+	s := waitFor(t, i, func(s status.Status) bool { return s.State == status.Degraded })
+	if s.Reason != status.ReasonForbidden || !strings.HasPrefix(s.Message, "watch denied: ") || s.LastContact.IsZero() || !i.HasSynced() {
 		t.Errorf("the status is %+v, synced: %v", s, i.HasSynced())
 	}
 }
@@ -125,7 +127,7 @@ func TestWaitForSyncOfOthers(t *testing.T) {
 		t.Fatalf("the error is %#v", err)
 	}
 	want := "not synced: gadgets.v1.example.com: Pending: ForResource was not called for it"
-	if err.Error() != want || statuses[0].GVR != gadgets || statuses[1].State != StateSynced {
+	if err.Error() != want || statuses[0].GVR != gadgets || statuses[1].State != status.Synced {
 		t.Errorf("got %v and %q, want %q", statuses, err, want)
 	}
 }
@@ -141,7 +143,7 @@ func TestWaitForSyncAfterShutdown(t *testing.T) {
 	cancel()
 	_, err := f.WaitForSync(ctx)
 	var missing *NotSyncedError
-	if !errors.As(err, &missing) || missing.Cause != nil || i.Status().State != StateStopped || !i.IsStopped() {
+	if !errors.As(err, &missing) || missing.Cause != nil || i.Status().State != status.Stopped || !i.IsStopped() {
 		t.Errorf("after Shutdown: %v, %+v", err, i.Status())
 	}
 }
@@ -155,7 +157,7 @@ func TestRecovery(t *testing.T) {
 	if err := f.Start(patient(t)); err != nil {
 		t.Fatal(err)
 	}
-	s := waitFor(t, i, func(s Status) bool { return s.Reason == ReasonRequestFailed })
+	s := waitFor(t, i, func(s status.Status) bool { return s.Reason == status.ReasonRequestFailed })
 	if s.Settled() || s.LastError == nil || !s.LastContact.IsZero() {
 		t.Errorf("the status of a failing informer is %+v", s)
 	}
@@ -164,7 +166,7 @@ func TestRecovery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := statuses[0]; s.LastError != nil || s.Reason != ReasonNone || s.Message != "" || s.LastContact.IsZero() {
+	if s := statuses[0]; s.LastError != nil || s.Reason != status.ReasonNone || s.Message != "" || s.LastContact.IsZero() {
 		t.Errorf("the status of the recovered informer is %+v", s)
 	}
 }
@@ -184,8 +186,8 @@ func TestWaitForSyncRequired(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.types.listener.SetComplete()
-	s.await(StatePending, ReasonNotInstalled)
-	if c := s.factory.Condition(ConditionReady); c.Reason != ReasonNotInstalled || !strings.HasPrefix(c.Message, "widgets.v1.example.com: Pending") {
+	s.await(status.Pending, status.ReasonNotInstalled)
+	if c := s.factory.Condition(status.ConditionReady); c.Reason != status.ReasonNotInstalled || !strings.HasPrefix(c.Message, "widgets.v1.example.com: Pending") {
 		t.Errorf("without the required type, the condition is %+v", c)
 	}
 
@@ -197,7 +199,7 @@ func TestWaitForSyncRequired(t *testing.T) {
 	}
 
 	type outcome struct {
-		statuses []Status
+		statuses []status.Status
 		err      error
 	}
 	result := make(chan outcome, 1)
@@ -205,8 +207,8 @@ func TestWaitForSyncRequired(t *testing.T) {
 		statuses, err := s.factory.WaitForSync(s.ctx)
 		result <- outcome{statuses, err}
 	}()
-	s.types.set(func(t *Type) { t.Established = false })
-	s.await(StatePending, ReasonNotEstablished)
+	s.types.set(func(t *typesource.Type) { t.Established = false })
+	s.await(status.Pending, status.ReasonNotEstablished)
 	select {
 	case o := <-result:
 		t.Fatalf("the wait ended with %+v", o)
@@ -217,10 +219,10 @@ func TestWaitForSyncRequired(t *testing.T) {
 	if !errors.As(o.err, &missing) || missing.Cause != nil || len(missing.Missing) != 1 || missing.Missing[0].GVR != gadgets {
 		t.Errorf("the wait ended with %v, want gadgets missing alone", o.err)
 	}
-	if len(o.statuses) != 2 || o.statuses[1].State != StateSynced {
+	if len(o.statuses) != 2 || o.statuses[1].State != status.Synced {
 		t.Errorf("the wait ended with %+v", o.statuses)
 	}
-	if c := s.factory.Condition(ConditionReady); c.Status != metav1.ConditionTrue {
+	if c := s.factory.Condition(status.ConditionReady); c.Status != metav1.ConditionTrue {
 		t.Errorf("with the required type, the condition is %+v", c)
 	}
 }
@@ -258,8 +260,8 @@ func TestListenerOfFactory(t *testing.T) {
 // TestShutdownWaitsForListeners: what has not been told by then is named, not lost in silence.
 func TestShutdownWaitsForListeners(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
-	f := newFactory(t, newServer(t), Options{Listener: Listener{ConditionChanged: func(_, after Condition) {
-		if after.Type == ConditionReady {
+	f := newFactory(t, newServer(t), Options{Listener: Listener{ConditionChanged: func(_, after status.Condition) {
+		if after.Type == status.ConditionReady {
 			close(entered)
 			<-release
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // Labels that programs choose the values of are bounded: one that names a handler after each of its users must not make
@@ -55,17 +55,17 @@ func bounded[T any](all []T, most int, name func(*T) *string, merge func(into, m
 }
 
 // boundedHandlers returns handlers of which no two have the same name: what waits for all of them, and the longest lag.
-func boundedHandlers(all []dynamicinformer.HandlerStatus) []dynamicinformer.HandlerStatus {
-	return bounded(all, maxHandlers, func(h *dynamicinformer.HandlerStatus) *string { return &h.Name },
-		func(into, more *dynamicinformer.HandlerStatus) {
+func boundedHandlers(all []status.Handler) []status.Handler {
+	return bounded(all, maxHandlers, func(h *status.Handler) *string { return &h.Name },
+		func(into, more *status.Handler) {
 			into.Depth += more.Depth
 			into.Lag = max(into.Lag, more.Lag)
 		})
 }
 
-func boundedIndexes(all []dynamicinformer.IndexMetrics) []dynamicinformer.IndexMetrics {
-	return bounded(all, maxIndexes, func(x *dynamicinformer.IndexMetrics) *string { return &x.Name },
-		func(into, more *dynamicinformer.IndexMetrics) {
+func boundedIndexes(all []status.IndexMetrics) []status.IndexMetrics {
+	return bounded(all, maxIndexes, func(x *status.IndexMetrics) *string { return &x.Name },
+		func(into, more *status.IndexMetrics) {
 			into.Values += more.Values
 			into.Entries += more.Entries
 		})

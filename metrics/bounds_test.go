@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 func TestShortened(t *testing.T) {
@@ -29,11 +29,11 @@ func TestShortened(t *testing.T) {
 
 // TestHandlersAreBounded: those of one name share it, and so do those that are too many.
 func TestHandlersAreBounded(t *testing.T) {
-	var all []dynamicinformer.HandlerStatus
+	var all []status.Handler
 	for n := range 3 * maxHandlers {
-		all = append(all, dynamicinformer.HandlerStatus{Name: fmt.Sprint("user ", n), Depth: 1, Lag: time.Duration(n)})
+		all = append(all, status.Handler{Name: fmt.Sprint("user ", n), Depth: 1, Lag: time.Duration(n)})
 	}
-	all = append(all, dynamicinformer.HandlerStatus{Name: "user 0", Depth: 5, Lag: time.Hour}, dynamicinformer.HandlerStatus{Depth: 1})
+	all = append(all, status.Handler{Name: "user 0", Depth: 5, Lag: time.Hour}, status.Handler{Depth: 1})
 	got := boundedHandlers(all)
 	if len(got) != maxHandlers+1 {
 		t.Fatalf("%d handlers: %+v", len(got), got)
@@ -47,12 +47,12 @@ func TestHandlersAreBounded(t *testing.T) {
 }
 
 func TestIndexesAreBounded(t *testing.T) {
-	var all []dynamicinformer.IndexMetrics
+	var all []status.IndexMetrics
 	for n := range maxIndexes + 2 {
-		all = append(all, dynamicinformer.IndexMetrics{Name: fmt.Sprint("index ", n), Values: 2, Entries: 3})
+		all = append(all, status.IndexMetrics{Name: fmt.Sprint("index ", n), Values: 2, Entries: 3})
 	}
 	got := boundedIndexes(all)
-	if last := got[len(got)-1]; len(got) != maxIndexes+1 || last != (dynamicinformer.IndexMetrics{Name: others, Values: 4, Entries: 6}) {
+	if last := got[len(got)-1]; len(got) != maxIndexes+1 || last != (status.IndexMetrics{Name: others, Values: 4, Entries: 6}) {
 		t.Errorf("%d indexes, the last is %+v", len(got), last)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/readapi/faults"
 )
 
@@ -43,7 +44,7 @@ func TestCollector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	awaitStatus(t, refused.Informer(), func(s dynamicinformer.Status) bool { return s.State == dynamicinformer.StateDegraded })
+	awaitStatus(t, refused.Informer(), func(s status.Status) bool { return s.State == status.Degraded })
 	handler := dynamicinformer.Named("worker", cache.ResourceEventHandlerFuncs{})
 	if _, err := h.Informer().AddEventHandler(handler); err != nil {
 		t.Fatal(err)

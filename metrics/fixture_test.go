@@ -18,6 +18,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/readapi"
 	"github.com/crdcache/crdcache/readapi/faults"
 )
@@ -108,7 +109,7 @@ func acquired(t testing.TB, f *dynamicinformer.Factory, gvr schema.GroupVersionR
 }
 
 // awaitStatus waits for a status.
-func awaitStatus(t testing.TB, i *dynamicinformer.Informer, is func(dynamicinformer.Status) bool) {
+func awaitStatus(t testing.TB, i *dynamicinformer.Informer, is func(status.Status) bool) {
 	t.Helper()
 	ctx := patient(t)
 	for {

@@ -6,34 +6,35 @@ import (
 	"time"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
 // shelf keeps nothing beyond the test, and fails for what is told it to.
 type shelf struct{ err error }
 
-// View implements dynamicinformer.Persistence.
-func (s shelf) View(string) (dynamicinformer.PersistedView, error) { return s, s.err }
+// View implements persistence.Backend.
+func (s shelf) View(string) (persistence.View, error) { return s, s.err }
 
-// Checkpoint implements dynamicinformer.PersistedView.
-func (s shelf) Checkpoint() (at dynamicinformer.Checkpoint, ok bool, err error) {
+// Checkpoint implements persistence.View.
+func (s shelf) Checkpoint() (at persistence.Checkpoint, ok bool, err error) {
 	return at, false, nil
 }
 
-// Load implements dynamicinformer.PersistedView.
+// Load implements persistence.View.
 func (s shelf) Load(func(json []byte) error) error { return errors.New("there is nothing") }
 
-// Save implements dynamicinformer.PersistedView.
-func (s shelf) Save(_ dynamicinformer.Checkpoint, _ bool, write func(dynamicinformer.PersistenceWriter) error) error {
+// Save implements persistence.View.
+func (s shelf) Save(_ persistence.Checkpoint, _ bool, write func(persistence.Writer) error) error {
 	return write(s)
 }
 
-// Put implements dynamicinformer.PersistenceWriter.
+// Put implements persistence.Writer.
 func (s shelf) Put(string, []byte) error { return nil }
 
-// Delete implements dynamicinformer.PersistenceWriter.
+// Delete implements persistence.Writer.
 func (s shelf) Delete(string) error { return nil }
 
-// Close implements dynamicinformer.PersistedView.
+// Close implements persistence.View.
 func (s shelf) Close() error { return nil }
 
 // TestPersistence: what is kept, fails to be kept, and is not to be kept. Shutdown saves what has not been saved by then.
@@ -42,7 +43,7 @@ func TestPersistence(t *testing.T) {
 	s.apply(t, 0, 20, 1)
 	begun := float64(time.Now().UnixNano()) / 1e9
 	for name, test := range map[string]struct {
-		kept dynamicinformer.Persistence
+		kept persistence.Backend
 		want map[string]float64 // by state
 	}{
 		"kept":     {shelf{}, map[string]float64{"Saved": 1, "Waiting": 0, "Failing": 0}},

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // sink writes the metrics of one view of a type, or those of the whole factory.
@@ -25,7 +25,7 @@ func (s sink) add(m metric, value float64, labels ...string) {
 
 var statuses = []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}
 
-func (s sink) condition(state dynamicinformer.Condition) {
+func (s sink) condition(state status.Condition) {
 	for _, status := range statuses {
 		value := 0.0
 		if state.Status == status {
@@ -36,7 +36,7 @@ func (s sink) condition(state dynamicinformer.Condition) {
 }
 
 // memory writes what all caches come to.
-func (s sink) memory(m dynamicinformer.MemoryStats) {
+func (s sink) memory(m status.MemoryStats) {
 	s.add(budget, float64(m.Budget))
 	s.add(used, float64(m.Used))
 	s.add(compressible, float64(m.Compressible))
@@ -45,10 +45,10 @@ func (s sink) memory(m dynamicinformer.MemoryStats) {
 
 // status writes what the status of one or several informers says: how many there are of each, and of times the one that
 // is to worry about.
-func (s sink) status(of []dynamicinformer.Status) {
+func (s sink) status(of []status.Status) {
 	type kind struct {
-		state  dynamicinformer.State
-		reason dynamicinformer.Reason
+		state  status.State
+		reason status.Reason
 	}
 	counts := map[kind]int{}
 	behind, generation := 0, 0
@@ -79,7 +79,7 @@ func (s sink) status(of []dynamicinformer.Status) {
 }
 
 // content writes what the cache holds.
-func (s sink) content(m dynamicinformer.Metrics) {
+func (s sink) content(m status.Metrics) {
 	s.add(objects, float64(m.Objects))
 	s.add(compressed, float64(m.Compressed))
 	s.add(compressedBytes, float64(m.CompressedBytes))
@@ -94,14 +94,14 @@ func (s sink) content(m dynamicinformer.Metrics) {
 
 // counters writes what has happened. What may happen to every informer is there from the beginning, with 0, so that the
 // first time shows as an increase; of failures there would be too many kinds.
-func (s sink) counters(c dynamicinformer.Counters) {
+func (s sink) counters(c status.Counters) {
 	s.add(events, float64(c.Adds), "add")
 	s.add(events, float64(c.Updates), "update")
 	s.add(events, float64(c.Deletes), "delete")
-	s.add(relists, float64(c.Relists.Expired), string(dynamicinformer.RelistExpired))
-	s.add(relists, float64(c.Relists.TooLarge), string(dynamicinformer.RelistTooLarge))
-	s.add(relists, float64(c.Relists.Restored), string(dynamicinformer.RelistRestored))
-	s.add(relists, float64(c.Relists.Failed), string(dynamicinformer.RelistFailed))
+	s.add(relists, float64(c.Relists.Expired), string(status.RelistExpired))
+	s.add(relists, float64(c.Relists.TooLarge), string(status.RelistTooLarge))
+	s.add(relists, float64(c.Relists.Restored), string(status.RelistRestored))
+	s.add(relists, float64(c.Relists.Failed), string(status.RelistFailed))
 	for _, verb := range []string{"list", "watch", "watch-list"} {
 		s.add(sent, float64(c.Requests[verb]), verb)
 	}
@@ -114,7 +114,7 @@ func (s sink) counters(c dynamicinformer.Counters) {
 }
 
 // handlers writes how far event handlers have come.
-func (s sink) handlers(of []dynamicinformer.HandlerStatus) {
+func (s sink) handlers(of []status.Handler) {
 	for _, h := range boundedHandlers(of) {
 		s.add(queueLength, float64(h.Depth), h.Name)
 		s.add(lag, h.Lag.Seconds(), h.Name)
@@ -123,7 +123,7 @@ func (s sink) handlers(of []dynamicinformer.HandlerStatus) {
 
 // persistence writes how the content is kept beyond the process: nothing where it is not to be. Of several informers the one
 // that was saved longest ago counts.
-func (s sink) persistence(m dynamicinformer.Metrics) {
+func (s sink) persistence(m status.Metrics) {
 	if len(m.Persistence) == 0 {
 		return
 	}

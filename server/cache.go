@@ -14,6 +14,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/readapi"
 	"github.com/crdcache/crdcache/readapi/live"
@@ -128,8 +129,8 @@ type condition struct {
 func (c *cache) conditions() []condition {
 	var out []condition
 	for _, k := range c.keeper.Types() {
-		status := k.Informer.Status()
-		text, good := status.String(), status.State == dynamicinformer.StateSynced && !status.Stale
+		current := k.Informer.Status()
+		text, good := current.String(), current.State == status.Synced && !current.Stale
 		if good && !c.live.Serves(k.GVR.GroupResource()) {
 			text, good = errNotServed.Error(), false
 		}
@@ -158,11 +159,11 @@ func (c *cache) ready() error {
 		return errors.New("it is not known yet which types there are")
 	}
 	for _, k := range c.keeper.Types() {
-		status := k.Informer.Status()
+		current := k.Informer.Status()
 		switch {
-		case !status.Settled():
-			return fmt.Errorf("%s: %s", k.Resource, status)
-		case status.State == dynamicinformer.StateSynced && !c.live.Serves(k.GVR.GroupResource()):
+		case !current.Settled():
+			return fmt.Errorf("%s: %s", k.Resource, current)
+		case current.State == status.Synced && !c.live.Serves(k.GVR.GroupResource()):
 			return fmt.Errorf("%s: %w", k.Resource, errNotServed)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/readapi/testcluster"
 	"github.com/crdcache/crdcache/shard"
 )
@@ -51,7 +52,7 @@ func ExampleHandler() {
 	if err != nil {
 		panic(err)
 	}
-	mine := dynamicinformer.NewShard(dynamicinformer.ShardByUID) // of nothing, until shards are acquired
+	mine := dynamicinformer.NewShard(sharding.ByUID) // of nothing, until shards are acquired
 	factory, err := dynamicinformer.New(dynamicinformer.Options{
 		Config: cluster.Config(), Defaults: dynamicinformer.ResourceOptions{Shard: mine},
 	})
@@ -71,8 +72,8 @@ func ExampleHandler() {
 		panic(err)
 	}
 
-	ranges := dynamicinformer.SplitHashSpace(member.Shards()) // shard k is ranges[k]
-	held := map[int]dynamicinformer.HashRange{}
+	ranges := sharding.Split(member.Shards()) // shard k is ranges[k]
+	held := map[int]sharding.Range{}
 	var lock sync.Mutex // Drain is called for several shards at a time
 	hold := func(change func()) (all bool) {
 		lock.Lock()

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 const (
@@ -93,7 +93,7 @@ func (f *figures) run(closed <-chan struct{}) {
 }
 
 func (f *figures) look(now time.Time) {
-	metrics := map[string]dynamicinformer.Metrics{}
+	metrics := map[string]status.Metrics{}
 	for _, m := range f.source.Factory.Metrics() {
 		metrics[m.GVR.String()+"|"+m.View] = m
 	}
@@ -117,7 +117,7 @@ func (f *figures) look(now time.Time) {
 	f.mu.fresh = make(chan struct{})
 }
 
-func rowOf(k *kept, status dynamicinformer.Status, m dynamicinformer.Metrics) row {
+func rowOf(k *kept, status status.Status, m status.Metrics) row {
 	r := row{
 		ID: k.id, Group: status.GVR.Group, Version: status.GVR.Version, Resource: status.GVR.Resource, View: status.View,
 		State: string(status.State), Reason: string(status.Reason), Message: status.Message,

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
@@ -19,8 +20,8 @@ func TestDepartures(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &scene{t: t, cluster: cluster}
-	halves := dynamicinformer.SplitHashSpace(2)
-	shard := dynamicinformer.NewShard(dynamicinformer.ShardByNamespace, halves...)
+	halves := sharding.Split(2)
+	shard := dynamicinformer.NewShard(sharding.ByNamespace, halves...)
 	s.factory, err = dynamicinformer.New(dynamicinformer.Options{Config: cluster.Config(), Defaults: dynamicinformer.ResourceOptions{Shard: shard}})
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +42,7 @@ func TestDepartures(t *testing.T) {
 	events := s.listen("changes", "1", "match", "payments/ledger")
 	await(t, events, "types", anything)
 	rest := halves[:1]
-	if dynamicinformer.ShardHash("payments") < halves[0].End {
+	if sharding.Hash("payments") < halves[0].End {
 		rest = halves[1:]
 	}
 	shard.SetRanges(rest...)

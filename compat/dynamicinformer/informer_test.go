@@ -14,6 +14,7 @@ import (
 
 	"github.com/crdcache/crdcache/compat/dynamicinformer"
 	crdcache "github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 func byColor(obj any) ([]string, error) {
@@ -121,8 +122,8 @@ func TestForResourceGivesOurInformer(t *testing.T) {
 	if !ok {
 		t.Fatalf("ForResource returns a %T", f.ForResource(widgets))
 	}
-	if status := informer.Status(); status.GVR != widgets || status.State != crdcache.StatePending {
-		t.Errorf("the status is %+v", status)
+	if current := informer.Status(); current.GVR != widgets || current.State != status.Pending {
+		t.Errorf("the status is %+v", current)
 	}
 }
 
@@ -140,7 +141,7 @@ func TestTweakMayBeEitherType(t *testing.T) {
 func TestObjectsAreKeptDecoded(t *testing.T) {
 	f := dynamicinformer.NewDynamicSharedInformerFactory(clients["fake"](t), 0)
 	informer, ok := f.ForResource(widgets).(*crdcache.Informer)
-	if !ok || informer.Stats().Mode != crdcache.StorageObject {
+	if !ok || informer.Stats().Storage != crdcache.StorageObject.String() {
 		t.Error("objects are not kept as they come")
 	}
 }

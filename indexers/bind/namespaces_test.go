@@ -7,7 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/indexers/references"
 	"github.com/crdcache/crdcache/readapi/faults"
 )
@@ -45,8 +45,8 @@ func TestPatternOfNamespacesWithoutTheRightToAll(t *testing.T) {
 		result, err := querier.ByIndex("color", "red")
 		return err == nil && result.Len() == 2 && result.Stamp.Synced
 	})
-	if status := target.Informer.Status(); status.State != dynamicinformer.StateSynced || status.Generation != 1 {
-		t.Errorf("the status is %+v", status)
+	if current := target.Informer.Status(); current.State != status.Synced || current.Generation != 1 {
+		t.Errorf("the status is %+v", current)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/indexers"
 )
 
@@ -23,7 +23,7 @@ type Pending struct {
 	// Since is when the informer was asked for.
 	Since time.Time
 	// Status is how far it is, and why not further.
-	Status dynamicinformer.Status
+	Status status.Status
 }
 
 // String says what waits, from when, and for what.

@@ -10,7 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/readapi/faults"
@@ -37,7 +37,7 @@ func TestPendingSaysSinceWhenAndWhy(t *testing.T) {
 	var waiting []bind.Pending
 	s.eventually("refused", func() bool {
 		waiting = b.Pending()
-		return len(waiting) == 1 && waiting[0].Status.Reason == dynamicinformer.ReasonForbidden
+		return len(waiting) == 1 && waiting[0].Status.Reason == status.ReasonForbidden
 	})
 	p := waiting[0]
 	if p.Resource != next.Resources[0] || p.GVR.Resource != "widgets" || p.Since.Before(before) || p.Since.After(time.Now()) {

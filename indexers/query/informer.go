@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // ForInformer makes a source of an informer of this library. Its snapshots are taken at once, whatever their
@@ -15,26 +16,26 @@ func ForInformer(informer *dynamicinformer.Informer) Source { return informerSou
 type informerSource struct{ informer *dynamicinformer.Informer }
 
 func (s informerSource) Snapshot() Snapshot {
-	status := s.informer.Status() // first, or the content could be older than the stamp says
+	current := s.informer.Status() // first, or the content could be older than the stamp says
 	content := s.informer.Snapshot()
 	return informerSnapshot{content, Stamp{
 		ResourceVersion: content.ResourceVersion(),
-		Contact:         status.LastContact,
-		Synced:          s.informer.HasSynced() && complete(status.State) && holds(status.Shard),
-		Stale:           status.Stale || status.State == dynamicinformer.StateStopped,
-		Shard:           part(status.Shard),
+		Contact:         current.LastContact,
+		Synced:          s.informer.HasSynced() && complete(current.State) && holds(current.Shard),
+		Stale:           current.Stale || current.State == status.Stopped,
+		Shard:           part(current.Shard),
 	}}
 }
 
 // complete reports whether the content of an informer that has synced is complete in a state: it is not between
 // two generations.
-func complete(state dynamicinformer.State) bool {
-	return state == dynamicinformer.StateSynced || state == dynamicinformer.StateDegraded || state == dynamicinformer.StateStopped
+func complete(state status.State) bool {
+	return state == status.Synced || state == status.Degraded || state == status.Stopped
 }
 
 // holds reports whether all that is wanted of a shard is there; nil: everything is followed. Ranges that are added to one
 // are listed while the informer stays synced.
-func holds(shard *dynamicinformer.ShardStatus) bool {
+func holds(shard *status.Shard) bool {
 	return shard == nil || slices.Equal(shard.Wanted, shard.Listed)
 }
 
@@ -42,7 +43,7 @@ func holds(shard *dynamicinformer.ShardStatus) bool {
 const maxNamed = 4
 
 // part names a shard by what is there of it; empty: everything is followed.
-func part(shard *dynamicinformer.ShardStatus) string {
+func part(shard *status.Shard) string {
 	if shard == nil {
 		return ""
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
@@ -20,8 +21,8 @@ func TestStampOfAShard(t *testing.T) {
 	object.SetName("x")
 	object.SetUID(types.UID("one"))
 	server.Create(t, widgets, object)
-	halves := dynamicinformer.SplitHashSpace(2)
-	shard := dynamicinformer.NewShard(dynamicinformer.ShardByUID, halves[0])
+	halves := sharding.Split(2)
+	shard := dynamicinformer.NewShard(sharding.ByUID, halves[0])
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config(), Defaults: dynamicinformer.ResourceOptions{Shard: shard}})
 	if err != nil {
 		t.Fatal(err)

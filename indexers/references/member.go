@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/indexers"
 )
 
@@ -164,9 +165,9 @@ func (m *member) keepUp(ours *dynamicinformer.Informer) {
 	}()
 	heard := m.generation // which nobody else changes from now on
 	for {
-		status, changed := ours.StatusChange()
-		if status.State == dynamicinformer.StateSynced && status.Generation != heard && ours.Flush(ctx) == nil {
-			heard = status.Generation
+		current, changed := ours.StatusChange()
+		if current.State == status.Synced && current.Generation != heard && ours.Flush(ctx) == nil {
+			heard = current.Generation
 		}
 		m.graph.do(func(c *change) {
 			m.generation = heard
@@ -190,12 +191,12 @@ func (m *member) look(c *change) {
 		return
 	}
 	lack := ""
-	switch status := ours.Status(); {
-	case status.State == dynamicinformer.StateDegraded && status.Reason == dynamicinformer.ReasonForbidden:
+	switch current := ours.Status(); {
+	case current.State == status.Degraded && current.Reason == status.ReasonForbidden:
 		lack = "not all of them may be read"
-	case status.State == dynamicinformer.StateGone || status.State == dynamicinformer.StatePending:
+	case current.State == status.Gone || current.State == status.Pending:
 		lack = "the server does not serve them now"
-	case status.Generation != m.generation:
+	case current.Generation != m.generation:
 		lack = notRead
 	}
 	if lack != m.lack {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/indexers/references"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
@@ -17,13 +18,13 @@ import (
 func TestShard(t *testing.T) {
 	gvr := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	server := apitest.New(t, apitest.Type{GVR: gvr, Kind: "Secret", Namespaced: true})
-	halves := dynamicinformer.SplitHashSpace(2)
+	halves := sharding.Split(2)
 	in := object(secrets, "a", "in", "", nil)
-	for n := 0; !halves[0].Contains(dynamicinformer.ShardHash(string(in.GetUID()))); n++ {
+	for n := 0; !halves[0].Contains(sharding.Hash(string(in.GetUID()))); n++ {
 		in.SetUID(types.UID(fmt.Sprintf("%d-u-in", n)))
 	}
 	server.Create(t, gvr, owned(in, secrets, "out", "u-out"))
-	shard := dynamicinformer.NewShard(dynamicinformer.ShardByUID, halves[0])
+	shard := dynamicinformer.NewShard(sharding.ByUID, halves[0])
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config(), Defaults: dynamicinformer.ResourceOptions{Shard: shard}})
 	if err != nil {
 		t.Fatal(err)

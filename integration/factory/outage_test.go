@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
@@ -21,9 +22,9 @@ func shutDownSoon(t *testing.T, factory *dynamicinformer.Factory) {
 	if err := factory.Shutdown(ctx); err != nil {
 		t.Error(err)
 	}
-	for _, status := range factory.Status() {
-		if status.State != dynamicinformer.StateStopped {
-			t.Errorf("after the shutdown there is %+v", status)
+	for _, current := range factory.Status() {
+		if current.State != status.Stopped {
+			t.Errorf("after the shutdown there is %+v", current)
 		}
 	}
 }
@@ -42,7 +43,7 @@ func TestWithoutServer(t *testing.T) {
 	harness.KillAPIServer(t)
 	t.Run("shutdown after a sync", func(t *testing.T) { shutDownSoon(t, synced) })
 	t.Run("shutdown while cut off", func(t *testing.T) {
-		s.await(cutOff, dynamicinformer.StateSynced, dynamicinformer.ReasonUnreachable)
+		s.await(cutOff, status.Synced, status.ReasonUnreachable)
 		if keys := cutOff.GetStore().ListKeys(); len(keys) != 1 {
 			t.Errorf("without a server the cache holds %v, want what it held before", keys)
 		}
@@ -51,7 +52,7 @@ func TestWithoutServer(t *testing.T) {
 	t.Run("shutdown before any sync", func(t *testing.T) {
 		s.factory = newFactory(t, s.ctx, dynamicinformer.Options{})
 		i, _ := s.follow(s.widgets)
-		s.await(i, dynamicinformer.StateSyncing, dynamicinformer.ReasonUnreachable)
+		s.await(i, status.Syncing, status.ReasonUnreachable)
 		shutDownSoon(t, s.factory)
 	})
 
@@ -97,7 +98,7 @@ func TestRecoversAfterRestart(t *testing.T) {
 			j.expect("update a")
 			s.put("b", 1)
 			j.expect("add b")
-			s.await(i, dynamicinformer.StateSynced, dynamicinformer.ReasonNone)
+			s.await(i, status.Synced, status.ReasonNone)
 			s.expectMirror(i)
 		})
 	}
@@ -108,14 +109,14 @@ func TestRecoversAfterRestart(t *testing.T) {
 		j.expect("add a")
 		s.sync()
 		harness.KillAPIServer(t)
-		s.await(i, dynamicinformer.StateSynced, dynamicinformer.ReasonUnreachable)
+		s.await(i, status.Synced, status.ReasonUnreachable)
 		if keys := i.GetStore().ListKeys(); len(keys) != 1 {
 			t.Errorf("during the outage the cache holds %v, want what it held before", keys)
 		}
 		harness.RestartAPIServer(t)
 		s.delete("a")
 		j.expect("delete a")
-		s.await(i, dynamicinformer.StateSynced, dynamicinformer.ReasonNone)
+		s.await(i, status.Synced, status.ReasonNone)
 	})
 }
 
@@ -131,7 +132,7 @@ func TestRelistAfterCompaction(t *testing.T) {
 	s.sync()
 
 	network.close()
-	s.await(i, dynamicinformer.StateSynced, dynamicinformer.ReasonUnreachable)
+	s.await(i, status.Synced, status.ReasonUnreachable)
 	s.delete("deleted")
 	s.put("changed", 2)
 	s.put("added", 1)
@@ -141,7 +142,7 @@ func TestRelistAfterCompaction(t *testing.T) {
 
 	network.open()
 	j.expect("delete deleted", "update changed", "add added")
-	s.await(i, dynamicinformer.StateSynced, dynamicinformer.ReasonNone)
+	s.await(i, status.Synced, status.ReasonNone)
 	s.expectMirror(i)
 	s.put("kept", 2)
 	j.expect("update kept")

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/integration/harness"
 	"github.com/crdcache/crdcache/readapi/live"
 )
@@ -77,7 +78,7 @@ func TestRestoredEtcd(t *testing.T) {
 	if relists := i.Status().Relists; relists.Restored+relists.TooLarge != 1 {
 		t.Errorf("relists: %+v", relists)
 	}
-	s.await(i, dynamicinformer.StateSynced, dynamicinformer.ReasonNone)
+	s.await(i, status.Synced, status.ReasonNone)
 	s.put("new", 1)
 	j.expect("add new")
 	s.expectMirror(i)

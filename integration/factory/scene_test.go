@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
@@ -94,7 +95,7 @@ func (s *scene) sync() {
 }
 
 // await waits for a state and a reason.
-func (s *scene) await(i *dynamicinformer.Informer, state dynamicinformer.State, reason dynamicinformer.Reason) {
+func (s *scene) await(i *dynamicinformer.Informer, state status.State, reason status.Reason) {
 	s.Helper()
 	harness.Eventually(s, func(context.Context) error {
 		if status := i.Status(); status.State != state || status.Reason != reason {

@@ -8,11 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
 // expectMissing waits until all types are settled and checks that this one alone is not synced, and why.
-func (s *scene) expectMissing(gvr schema.GroupVersionResource, state dynamicinformer.State, reason dynamicinformer.Reason) dynamicinformer.Status {
+func (s *scene) expectMissing(gvr schema.GroupVersionResource, state status.State, reason status.Reason) status.Status {
 	s.Helper()
 	_, err := s.factory.WaitForSync(s.ctx)
 	var missing *dynamicinformer.NotSyncedError
@@ -40,7 +41,7 @@ func TestForbiddenSettlesAlone(t *testing.T) {
 	s.follow(secrets)
 	i, j := s.follow(s.widgets)
 
-	status := s.expectMissing(secrets, dynamicinformer.StateDegraded, dynamicinformer.ReasonForbidden)
+	status := s.expectMissing(secrets, status.Degraded, status.ReasonForbidden)
 	if !apierrors.IsForbidden(status.LastError) {
 		t.Errorf("LastError is %v, want forbidden", status.LastError)
 	}
@@ -56,7 +57,7 @@ func TestUnauthorizedSettles(t *testing.T) {
 	config.CertData, config.KeyData = nil, nil
 	s := newScene(t, dynamicinformer.Options{Config: config})
 	s.follow(s.widgets)
-	s.expectMissing(s.widgets, dynamicinformer.StateSyncing, dynamicinformer.ReasonUnauthorized)
+	s.expectMissing(s.widgets, status.Syncing, status.ReasonUnauthorized)
 }
 
 func TestAbsentTypeSettlesAlone(t *testing.T) {
@@ -66,16 +67,16 @@ func TestAbsentTypeSettlesAlone(t *testing.T) {
 	absent, _ := s.follow(gadgets)
 	_, j := s.follow(s.widgets)
 
-	s.expectMissing(gadgets, dynamicinformer.StateDegraded, dynamicinformer.ReasonNotFound)
+	s.expectMissing(gadgets, status.Degraded, status.ReasonNotFound)
 	j.expect("add a")
 
 	harness.InstallCRDs(t, harness.NewCRD(gadgets.Group, "Gadget"))
-	s.await(absent, dynamicinformer.StateSynced, dynamicinformer.ReasonNone)
+	s.await(absent, status.Synced, status.ReasonNone)
 }
 
 func TestVerbUnsupportedSettles(t *testing.T) {
 	s := newScene(t, dynamicinformer.Options{})
 	reviews := schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "selfsubjectaccessreviews"}
 	s.follow(reviews)
-	s.expectMissing(reviews, dynamicinformer.StateDegraded, dynamicinformer.ReasonVerbUnsupported)
+	s.expectMissing(reviews, status.Degraded, status.ReasonVerbUnsupported)
 }

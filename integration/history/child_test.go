@@ -18,6 +18,8 @@ import (
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/integration/internal/witness"
 	"github.com/crdcache/crdcache/storage/disk"
 )
@@ -182,16 +184,16 @@ func (c *Child) Look(whole bool, report *Report) error {
 }
 
 func (i *childInformer) report(whole bool) InformerReport {
-	status, kept := i.Status(), i.Persistence()
-	r := InformerReport{Name: i.name, Type: i.number, Resumed: kept.Resumed, Tracked: i.tracked, UID: status.UID, Objects: map[string]Shown{}}
+	current, kept := i.Status(), i.Persistence()
+	r := InformerReport{Name: i.name, Type: i.number, Resumed: kept.Resumed, Tracked: i.tracked, UID: current.UID, Objects: map[string]Shown{}}
 	switch {
-	case status.State != dynamicinformer.StateSynced || !i.HasSynced():
-		r.Trouble = fmt.Sprintf("it is synced: %v, with the status %+v", i.HasSynced(), status)
+	case current.State != status.Synced || !i.HasSynced():
+		r.Trouble = fmt.Sprintf("it is synced: %v, with the status %+v", i.HasSynced(), current)
 		i.Retry() // no pause is waited for
-	case kept.Err != nil || kept.Checkpoint == dynamicinformer.Checkpoint{}: // for now: it is tried again
+	case kept.Err != nil || kept.Checkpoint == persistence.Checkpoint{}: // for now: it is tried again
 		r.Trouble = fmt.Sprintf("it is not kept: %+v", kept)
 	default:
-		if err := i.generations.agree(status); err != nil {
+		if err := i.generations.agree(current); err != nil {
 			r.Trouble = err.Error()
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // generations is a listener that checks the order of what it is told of the informers that stay. Of visitors nothing
@@ -34,21 +35,21 @@ func newGenerations(name string) *generations {
 
 func (g *generations) listener() dynamicinformer.Listener {
 	return dynamicinformer.Listener{
-		GenerationStarted: func(now dynamicinformer.Generation) {
+		GenerationStarted: func(now status.Generation) {
 			g.check(now, "starts", func(c *course) bool {
 				ok := !c.running && now.Number == c.number+1
 				*c = course{number: now.Number, running: true}
 				return ok
 			})
 		},
-		GenerationSynced: func(now dynamicinformer.Generation) {
+		GenerationSynced: func(now status.Generation) {
 			g.check(now, "is synced", func(c *course) bool {
 				ok := c.running && !c.synced && now.Number == c.number
 				c.synced = true
 				return ok
 			})
 		},
-		GenerationEnded: func(now dynamicinformer.Generation, _ dynamicinformer.Reason) {
+		GenerationEnded: func(now status.Generation, _ status.Reason) {
 			g.check(now, "ends", func(c *course) bool {
 				ok := c.running && now.Number == c.number
 				c.running = false
@@ -59,7 +60,7 @@ func (g *generations) listener() dynamicinformer.Listener {
 }
 
 // check notes what makes no sense after what was told before.
-func (g *generations) check(now dynamicinformer.Generation, what string, sensible func(*course) bool) {
+func (g *generations) check(now status.Generation, what string, sensible func(*course) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if strings.Contains(now.View, nowhere) {
@@ -78,7 +79,7 @@ func (g *generations) check(now dynamicinformer.Generation, what string, sensibl
 }
 
 // agree compares what the listener was told of an informer with its status.
-func (g *generations) agree(status dynamicinformer.Status) error {
+func (g *generations) agree(status status.Status) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	want := course{number: status.Generation, running: true, synced: true}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/integration/harness"
 	"github.com/crdcache/crdcache/integration/internal/witness"
 )
@@ -46,9 +46,9 @@ func (w *world) settle() {
 
 // agrees compares what is in the cache with what the server lists, and that with what was written.
 func (w *world) agrees(ctx context.Context, f *follower) error {
-	status := f.Status()
-	if status.State != dynamicinformer.StateSynced || !f.HasSynced() {
-		return fmt.Errorf("%s is synced: %v, with the status %+v", f.name, f.HasSynced(), status)
+	current := f.Status()
+	if current.State != status.Synced || !f.HasSynced() {
+		return fmt.Errorf("%s is synced: %v, with the status %+v", f.name, f.HasSynced(), current)
 	}
 	list, err := w.list(ctx, f.kind)
 	if err != nil {
@@ -65,7 +65,7 @@ func (w *world) agrees(ctx context.Context, f *follower) error {
 	if diff := cmp.Diff(server, cached); diff != "" {
 		return fmt.Errorf("%s (-server +cache):\n%s", f.name, diff)
 	}
-	return w.follows(ctx, f.kind, f.name, status.UID)
+	return w.follows(ctx, f.kind, f.name, current.UID)
 }
 
 // list returns what the cluster has of a type, which is what was written.

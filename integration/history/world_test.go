@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/integration/harness"
 	"github.com/crdcache/crdcache/internal/informer/conformance"
 	"github.com/crdcache/crdcache/storage/s2"
@@ -35,7 +36,7 @@ type world struct {
 	subscribers []*subscriber
 	factories   []*dynamicinformer.Factory
 	generations []*generations
-	types       dynamicinformer.TypeSource
+	types       typesource.Source
 	// process ends and begins again during the history.
 	process *process
 	// restarted and compacted count restarts of API servers, and compactions.
@@ -120,7 +121,7 @@ func storages(types []schema.GroupVersionResource, shift int) map[schema.GroupVe
 	return all
 }
 
-func (w *world) runTracker() dynamicinformer.TypeSource {
+func (w *world) runTracker() typesource.Source {
 	w.Helper()
 	return harness.RunTracker(w, harness.Config(w)).Types()
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
@@ -40,8 +40,8 @@ func TestPatternWithRightsInNamespaces(t *testing.T) {
 	s.finds(b, "widgets", "color=red", base+"-a/x", base+"-b/x", base+"-c/x")
 	s.removeNamespace(base + "-b")
 	s.finds(b, "widgets", "color=red", base+"-a/x", base+"-c/x")
-	if status := target.Informer.Status(); status.State != dynamicinformer.StateSynced || status.Generation != 1 {
-		t.Errorf("the status is %+v", status)
+	if current := target.Informer.Status(); current.State != status.Synced || current.Generation != 1 {
+		t.Errorf("the status is %+v", current)
 	}
 
 	harness.GrantRead(t, widgets)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
@@ -52,11 +53,11 @@ func TestReleaseFromInside(t *testing.T) {
 	if second.Informer() == first.Informer() {
 		t.Error("the informer that was released last was returned again")
 	}
-	s.await(first.Informer(), dynamicinformer.StateStopped, dynamicinformer.ReasonNone)
+	s.await(first.Informer(), status.Stopped, status.ReasonNone)
 	j.expect("add a")
 	s.awaitSynced(second.Informer(), 1)
 	second.Release()
-	s.await(second.Informer(), dynamicinformer.StateStopped, dynamicinformer.ReasonNone)
+	s.await(second.Informer(), status.Stopped, status.ReasonNone)
 	if left := s.factory.Status(); len(left) != 0 {
 		t.Errorf("left are %+v", left)
 	}

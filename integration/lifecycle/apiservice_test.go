@@ -13,6 +13,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/integration/harness"
 	"github.com/crdcache/crdcache/readapi"
 )
@@ -32,9 +33,9 @@ func TestAggregatedAPI(t *testing.T) {
 	j.expect("add a")
 
 	server.Stop()
-	status := s.await(i, dynamicinformer.StateSynced, dynamicinformer.ReasonRequestFailed)
-	if status.Generation != first.Generation || !i.HasSynced() {
-		t.Errorf("the status is %+v, want it to be of the same generation", status)
+	current := s.await(i, status.Synced, status.ReasonRequestFailed)
+	if current.Generation != first.Generation || !i.HasSynced() {
+		t.Errorf("the status is %+v, want it to be of the same generation", current)
 	}
 	s.expectKeys(i, "default/a")
 	j.expectNothing()
@@ -51,7 +52,7 @@ func TestAggregatedAPI(t *testing.T) {
 	j.await("both deletions", func(events []string, _ map[string]types.UID) bool {
 		return slices.Contains(events, "delete a") && slices.Contains(events, "delete b")
 	})
-	s.await(i, dynamicinformer.StatePending, dynamicinformer.ReasonNotInstalled)
+	s.await(i, status.Pending, status.ReasonNotInstalled)
 	s.expectEmpty(i)
 
 	harness.Apply(t, registration)

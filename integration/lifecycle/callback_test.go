@@ -6,6 +6,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
@@ -22,7 +23,7 @@ func TestCallbacksIntoFactory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	added, deleted := make(chan error, 1), make(chan []dynamicinformer.Status, 1)
+	added, deleted := make(chan error, 1), make(chan []status.Status, 1)
 	j := newJournal(s)
 	_, err = i.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) {
@@ -54,5 +55,5 @@ func TestCallbacksIntoFactory(t *testing.T) {
 	if all := <-deleted; len(all) != 2 {
 		t.Errorf("from inside, the status is %+v, want two types", all)
 	}
-	s.await(i, dynamicinformer.StatePending, dynamicinformer.ReasonNotInstalled)
+	s.await(i, status.Pending, status.ReasonNotInstalled)
 }

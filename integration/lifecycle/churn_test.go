@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
@@ -42,7 +43,7 @@ func TestChurn(t *testing.T) {
 		}
 		for k, j := range journals {
 			j.expect("delete a")
-			s.await(informers[k], dynamicinformer.StatePending, dynamicinformer.ReasonNotInstalled)
+			s.await(informers[k], status.Pending, status.ReasonNotInstalled)
 			s.expectEmpty(informers[k])
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
@@ -24,7 +25,7 @@ func TestGrantedLater(t *testing.T) {
 
 	var missing *dynamicinformer.NotSyncedError
 	_, err := s.factory.WaitForSync(s.ctx)
-	if !errors.As(err, &missing) || missing.Missing[0].Reason != dynamicinformer.ReasonForbidden || missing.Cause != nil {
+	if !errors.As(err, &missing) || missing.Missing[0].Reason != status.ReasonForbidden || missing.Cause != nil {
 		t.Fatalf("WaitForSync returns %v, want it forbidden", err)
 	}
 	expectDenied(t, missing.Missing[0], "list")
@@ -55,7 +56,7 @@ func TestRevoked(t *testing.T) {
 
 	revoke()
 	l.faults.EndWatches() // a watch that has begun goes on without the right
-	expectDenied(t, s.await(i, dynamicinformer.StateDegraded, dynamicinformer.ReasonForbidden), "watch", "list")
+	expectDenied(t, s.await(i, status.Degraded, status.ReasonForbidden), "watch", "list")
 	if status := i.Status(); !status.Stale || !i.HasSynced() {
 		t.Errorf("the status is %+v, synced %v; want it stale, and synced as before", status, i.HasSynced())
 	}
@@ -82,7 +83,7 @@ func TestWatchDenied(t *testing.T) {
 	s.create(widgets, "a")
 	i, j := s.follow(resourceOf(widgets))
 	j.expect("add a")
-	expectDenied(t, s.await(i, dynamicinformer.StateDegraded, dynamicinformer.ReasonForbidden), "watch")
+	expectDenied(t, s.await(i, status.Degraded, status.ReasonForbidden), "watch")
 	s.create(widgets, "b")
 	harness.Grant(t, []string{"watch"}, resourceOf(widgets))
 	// Lists may bring a once more.
@@ -91,15 +92,15 @@ func TestWatchDenied(t *testing.T) {
 }
 
 // expectDenied checks that a status says that one of the verbs is denied.
-func expectDenied(t *testing.T, status dynamicinformer.Status, verbs ...string) {
+func expectDenied(t *testing.T, current status.Status, verbs ...string) {
 	t.Helper()
-	if status.State != dynamicinformer.StateDegraded || !apierrors.IsForbidden(status.LastError) {
-		t.Errorf("the status is %+v, want it degraded by a 403", status)
+	if current.State != status.Degraded || !apierrors.IsForbidden(current.LastError) {
+		t.Errorf("the status is %+v, want it degraded by a 403", current)
 	}
 	for _, verb := range verbs {
-		if strings.Contains(status.Message, verb) {
+		if strings.Contains(current.Message, verb) {
 			return
 		}
 	}
-	t.Errorf("the message is %q, want it to name the denied verb, one of %q", status.Message, verbs)
+	t.Errorf("the message is %q, want it to name the denied verb, one of %q", current.Message, verbs)
 }

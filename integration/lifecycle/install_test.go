@@ -12,6 +12,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
@@ -21,7 +22,7 @@ func TestInstalledAfterStart(t *testing.T) {
 	i, j := s.follow(resourceOf(widgets))
 	// An absent type is settled: nobody waits for it.
 	var missing *dynamicinformer.NotSyncedError
-	if statuses, err := s.factory.WaitForSync(s.ctx); !errors.As(err, &missing) || missing.Cause != nil || statuses[0].Reason != dynamicinformer.ReasonNotInstalled {
+	if statuses, err := s.factory.WaitForSync(s.ctx); !errors.As(err, &missing) || missing.Cause != nil || statuses[0].Reason != status.ReasonNotInstalled {
 		t.Errorf("WaitForSync returns %+v, %v; want the type not installed", statuses, err)
 	}
 	harness.InstallCRDs(t, widgets)
@@ -49,7 +50,7 @@ func TestVersionWithdrawn(t *testing.T) {
 
 	s.serve(widgets, 0, false)
 	j.expect("delete a")
-	s.await(i, dynamicinformer.StatePending, dynamicinformer.ReasonVersionNotServed)
+	s.await(i, status.Pending, status.ReasonVersionNotServed)
 	s.expectEmpty(i)
 	s.serve(widgets, 0, true)
 	j.expect("add a")
@@ -95,7 +96,7 @@ func TestNeverEstablished(t *testing.T) {
 	if _, err := s.factory.WaitForSync(s.ctx, resourceOf(widgets)); err != nil {
 		t.Error(err)
 	}
-	s.await(bad, dynamicinformer.StatePending, dynamicinformer.ReasonNotEstablished)
+	s.await(bad, status.Pending, status.ReasonNotEstablished)
 	// It may be established yet, so waiting for it is up to the context, and the error names it alone.
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
@@ -47,9 +48,9 @@ func (s *scene) awaitLog(l *log, want ...string) {
 
 func generations(l *log) dynamicinformer.Listener {
 	return dynamicinformer.Listener{
-		GenerationStarted: func(g dynamicinformer.Generation) { l.add("%d started", g.Number) },
-		GenerationSynced:  func(g dynamicinformer.Generation) { l.add("%d synced", g.Number) },
-		GenerationEnded: func(g dynamicinformer.Generation, reason dynamicinformer.Reason) {
+		GenerationStarted: func(g status.Generation) { l.add("%d started", g.Number) },
+		GenerationSynced:  func(g status.Generation) { l.add("%d synced", g.Number) },
+		GenerationEnded: func(g status.Generation, reason status.Reason) {
 			l.add("%d ended: %s", g.Number, reason)
 		},
 	}
@@ -64,7 +65,7 @@ func TestListeners(t *testing.T) {
 	harness.InstallCRDs(t, widgets)
 	s.awaitSynced(i, 1)
 	s.uninstall(widgets)
-	s.await(i, dynamicinformer.StatePending, dynamicinformer.ReasonNotInstalled)
+	s.await(i, status.Pending, status.ReasonNotInstalled)
 	s.reinstall(widgets)
 	s.awaitSynced(i, 2)
 	s.awaitLog(&early, "1 started", "1 synced", "1 ended: NotInstalled", "2 started", "2 synced")
@@ -74,7 +75,7 @@ func TestListeners(t *testing.T) {
 	}
 	s.awaitLog(&late, "2 started", "2 synced")
 	s.uninstall(widgets)
-	s.await(i, dynamicinformer.StatePending, dynamicinformer.ReasonNotInstalled)
+	s.await(i, status.Pending, status.ReasonNotInstalled)
 	s.awaitLog(&late, "2 started", "2 synced", "2 ended: NotInstalled")
 }
 
@@ -87,15 +88,15 @@ func TestSubscription(t *testing.T) {
 	s.create(widgets, "a")
 	logs := map[string]*log{"widgets": {}, "gadgets": {}}
 	subscription, err := s.factory.Subscribe(dynamicinformer.Selection{Group: group, Resource: "*"}, dynamicinformer.Subscriber{
-		OnStarted: func(g dynamicinformer.Generation) { logs[g.GVR.Resource].add("%d started", g.Number) },
+		OnStarted: func(g status.Generation) { logs[g.GVR.Resource].add("%d started", g.Number) },
 		OnAdd: func(gvr schema.GroupVersionResource, o *unstructured.Unstructured, initial bool) {
 			logs[gvr.Resource].add("add %s, initial: %v", o.GetName(), initial)
 		},
 		OnDelete: func(gvr schema.GroupVersionResource, o *unstructured.Unstructured, _ bool) {
 			logs[gvr.Resource].add("delete %s", o.GetName())
 		},
-		OnSynced: func(g dynamicinformer.Generation) { logs[g.GVR.Resource].add("%d synced", g.Number) },
-		OnGone: func(g dynamicinformer.Generation, reason dynamicinformer.Reason) {
+		OnSynced: func(g status.Generation) { logs[g.GVR.Resource].add("%d synced", g.Number) },
+		OnGone: func(g status.Generation, reason status.Reason) {
 			logs[g.GVR.Resource].add("%d gone: %s", g.Number, reason)
 		},
 		OnError: func(gvr schema.GroupVersionResource, err error) { logs[gvr.Resource].add("error: %v", err) },
@@ -118,7 +119,7 @@ func TestSubscription(t *testing.T) {
 }
 
 // awaitCondition waits until a condition of the factory is true or not.
-func (s *scene) awaitCondition(condition dynamicinformer.ConditionType, want metav1.ConditionStatus) {
+func (s *scene) awaitCondition(condition status.ConditionType, want metav1.ConditionStatus) {
 	s.Helper()
 	harness.Eventually(s, func(context.Context) error {
 		if c := s.factory.Condition(condition); c.Status != want {

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
@@ -24,7 +25,7 @@ func TestRightsInNamespaces(t *testing.T) {
 	}
 	s.grantIn(widgets, here)
 	i, j := s.follow(resourceOf(widgets))
-	status := s.await(i, dynamicinformer.StateDegraded, dynamicinformer.ReasonForbidden)
+	status := s.await(i, status.Degraded, status.ReasonForbidden)
 	if !strings.Contains(status.Message, there) {
 		t.Errorf("the message is %q, want it to name %s", status.Message, there)
 	}

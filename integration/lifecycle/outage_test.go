@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/integration/harness"
 	"github.com/crdcache/crdcache/internal/informer/conformance"
 )
@@ -26,8 +27,8 @@ func TestServerKilled(t *testing.T) {
 
 	harness.KillAPIServer(t)
 	// It is a condition of the factory: the type keeps its state.
-	s.await(i, dynamicinformer.StateSynced, dynamicinformer.ReasonUnreachable)
-	s.awaitCondition(dynamicinformer.ConditionReachable, metav1.ConditionFalse)
+	s.await(i, status.Synced, status.ReasonUnreachable)
+	s.awaitCondition(status.ConditionReachable, metav1.ConditionFalse)
 	j.expectNothing()
 	if diff := cmp.Diff([]string{"default/a"}, i.GetStore().ListKeys()); diff != "" || !i.HasSynced() {
 		t.Errorf("the cache is synced: %v, and its keys (-want +got):\n%s", i.HasSynced(), diff)
@@ -43,7 +44,7 @@ func TestServerKilled(t *testing.T) {
 	if status := s.awaitSynced(i, 1); status.Generation != 1 || status.LastError != nil {
 		t.Errorf("the status is %+v, want generation 1 and no error", status)
 	}
-	s.awaitCondition(dynamicinformer.ConditionReachable, metav1.ConditionTrue)
+	s.awaitCondition(status.ConditionReachable, metav1.ConditionTrue)
 	j.expectNever("delete a", "add a")
 }
 
@@ -55,8 +56,8 @@ func TestServerDownAtStart(t *testing.T) {
 	i, j := s.follow(resourceOf(widgets))
 	bare := s.withoutTypes(harness.Config(t))
 	unaware, k := bare.follow(resourceOf(widgets))
-	s.await(i, dynamicinformer.StatePending, dynamicinformer.ReasonTypesUnknown)
-	bare.await(unaware, dynamicinformer.StateSyncing, dynamicinformer.ReasonUnreachable)
+	s.await(i, status.Pending, status.ReasonTypesUnknown)
+	bare.await(unaware, status.Syncing, status.ReasonUnreachable)
 
 	harness.RestartAPIServer(t)
 	s.create(widgets, "a")
@@ -98,7 +99,7 @@ func TestServerKilledDuringSync(t *testing.T) {
 	harness.KillAPIServer(t)
 	for _, r := range runs {
 		r.half.breakOff()
-		r.scene.await(r.informer, dynamicinformer.StateSyncing, dynamicinformer.ReasonUnreachable)
+		r.scene.await(r.informer, status.Syncing, status.ReasonUnreachable)
 		r.journal.expectNothing()
 		r.scene.expectEmpty(r.informer)
 	}
@@ -131,13 +132,13 @@ func TestShutdownWhileDown(t *testing.T) {
 	}
 	harness.KillAPIServer(t)
 	for k, s := range synced {
-		s.await(informers[k], dynamicinformer.StateSynced, dynamicinformer.ReasonUnreachable)
+		s.await(informers[k], status.Synced, status.ReasonUnreachable)
 		late := newScene(t, dynamicinformer.Options{}, nil)
 		waiting, _ := late.follow(resourceOf(widgets))
-		late.await(waiting, dynamicinformer.StatePending, dynamicinformer.ReasonTypesUnknown)
+		late.await(waiting, status.Pending, status.ReasonTypesUnknown)
 		failing := s.withoutTypes(harness.Config(t))
 		i, _ := failing.follow(resourceOf(widgets))
-		failing.await(i, dynamicinformer.StateSyncing, dynamicinformer.ReasonUnreachable)
+		failing.await(i, status.Syncing, status.ReasonUnreachable)
 		unaware, bare = append(unaware, late), append(bare, failing)
 	}
 	expectQuickShutdowns(t, "synced", synced)
@@ -145,8 +146,8 @@ func TestShutdownWhileDown(t *testing.T) {
 	expectQuickShutdowns(t, "syncing", bare)
 	for k, i := range informers {
 		journals[k].expectNothing()
-		if status := i.Status(); status.State != dynamicinformer.StateStopped {
-			t.Errorf("the status is %+v, want it stopped", status)
+		if current := i.Status(); current.State != status.Stopped {
+			t.Errorf("the status is %+v, want it stopped", current)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
@@ -22,7 +23,7 @@ func TestDeletedAndRecreated(t *testing.T) {
 
 	s.uninstall(widgets)
 	j.expect("delete a", "delete b")
-	s.await(i, dynamicinformer.StatePending, dynamicinformer.ReasonNotInstalled)
+	s.await(i, status.Pending, status.ReasonNotInstalled)
 	s.expectEmpty(i)
 
 	harness.InstallCRDs(t, widgets)
@@ -49,7 +50,7 @@ func TestTerminating(t *testing.T) {
 	j.expect("update a", "delete b")
 	s.release(widgets, "a")
 	j.expect("delete a")
-	if status := s.await(i, dynamicinformer.StatePending, dynamicinformer.ReasonNotInstalled); status.Generation != 1 {
+	if status := s.await(i, status.Pending, status.ReasonNotInstalled); status.Generation != 1 {
 		t.Errorf("the status is %+v, want generation 1", status)
 	}
 	s.expectEmpty(i)
@@ -145,7 +146,7 @@ func TestRecreatedWithAnotherScope(t *testing.T) {
 	s.uninstall(widgets)
 	s.reinstall(withScope(widgets, "Cluster"))
 	j.expect("delete a")
-	s.await(i, dynamicinformer.StatePending, dynamicinformer.ReasonScopeConflict)
+	s.await(i, status.Pending, status.ReasonScopeConflict)
 	s.expectEmpty(i)
 	var missing *dynamicinformer.NotSyncedError
 	if _, err := s.factory.WaitForSync(s.ctx); !errors.As(err, &missing) || missing.Cause != nil {

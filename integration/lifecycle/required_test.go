@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
@@ -17,14 +18,14 @@ func TestRequired(t *testing.T) {
 	s := newScene(t, dynamicinformer.Options{Defaults: dynamicinformer.ResourceOptions{Required: &required}}, nil)
 	widgets := harness.NewCRD(harness.Group(t), "Widget")
 	i, j := s.follow(resourceOf(widgets))
-	s.await(i, dynamicinformer.StatePending, dynamicinformer.ReasonNotInstalled)
+	s.await(i, status.Pending, status.ReasonNotInstalled)
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
 	var missing *dynamicinformer.NotSyncedError
 	if _, err := s.factory.WaitForSync(ctx); !errors.As(err, &missing) || !errors.Is(missing.Cause, context.Canceled) {
 		t.Errorf("WaitForSync returns %v, want it to wait for its context", err)
 	}
-	s.awaitCondition(dynamicinformer.ConditionReady, metav1.ConditionFalse)
+	s.awaitCondition(status.ConditionReady, metav1.ConditionFalse)
 
 	waited := make(chan error, 1)
 	go func() { // ended by the installation, or by the scene's context
@@ -35,7 +36,7 @@ func TestRequired(t *testing.T) {
 	if err := <-waited; err != nil {
 		t.Error(err)
 	}
-	s.awaitCondition(dynamicinformer.ConditionReady, metav1.ConditionTrue)
+	s.awaitCondition(status.ConditionReady, metav1.ConditionTrue)
 	s.create(widgets, "a")
 	j.expect("add a")
 }
@@ -52,8 +53,8 @@ func TestRequiredUntilGranted(t *testing.T) {
 	i, j := s.follow(resourceOf(widgets))
 	waited := make(chan error, 1)
 	go func() { waited <- i.WaitForSync(s.ctx) }() // ended by the right, or by the scene's context
-	s.await(i, dynamicinformer.StateDegraded, dynamicinformer.ReasonForbidden)
-	s.awaitCondition(dynamicinformer.ConditionReady, metav1.ConditionFalse)
+	s.await(i, status.Degraded, status.ReasonForbidden)
+	s.awaitCondition(status.ConditionReady, metav1.ConditionFalse)
 	select {
 	case err := <-waited:
 		t.Fatalf("without the right, the wait ended with %v", err)
@@ -64,5 +65,5 @@ func TestRequiredUntilGranted(t *testing.T) {
 		t.Error(err)
 	}
 	j.expect("add a")
-	s.awaitCondition(dynamicinformer.ConditionReady, metav1.ConditionTrue)
+	s.awaitCondition(status.ConditionReady, metav1.ConditionTrue)
 }

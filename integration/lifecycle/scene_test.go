@@ -15,6 +15,8 @@ import (
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
@@ -60,7 +62,7 @@ func newScene(t *testing.T, options dynamicinformer.Options, trackerConfig *rest
 	return s
 }
 
-func (s *scene) runTracker(config *rest.Config) dynamicinformer.TypeSource {
+func (s *scene) runTracker(config *rest.Config) typesource.Source {
 	s.Helper()
 	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
 	if err != nil {
@@ -123,9 +125,9 @@ func (s *scene) follow(gvr schema.GroupVersionResource) (*dynamicinformer.Inform
 }
 
 // await waits for a state and a reason.
-func (s *scene) await(i *dynamicinformer.Informer, state dynamicinformer.State, reason dynamicinformer.Reason) dynamicinformer.Status {
+func (s *scene) await(i *dynamicinformer.Informer, state status.State, reason status.Reason) status.Status {
 	s.Helper()
-	var status dynamicinformer.Status
+	var status status.Status
 	harness.Eventually(s, func(context.Context) error {
 		if status = i.Status(); status.State != state || status.Reason != reason {
 			return fmt.Errorf("the status is %+v, want %s (%s)", status, state, reason)
@@ -136,16 +138,16 @@ func (s *scene) await(i *dynamicinformer.Informer, state dynamicinformer.State, 
 }
 
 // awaitSynced waits until a generation is synced, or a later one.
-func (s *scene) awaitSynced(i *dynamicinformer.Informer, generation int) dynamicinformer.Status {
+func (s *scene) awaitSynced(i *dynamicinformer.Informer, generation int) status.Status {
 	s.Helper()
-	var status dynamicinformer.Status
+	var current status.Status
 	harness.Eventually(s, func(context.Context) error {
-		if status = i.Status(); status.State != dynamicinformer.StateSynced || status.Generation < generation {
-			return fmt.Errorf("the status is %+v, want generation %d synced", status, generation)
+		if current = i.Status(); current.State != status.Synced || current.Generation < generation {
+			return fmt.Errorf("the status is %+v, want generation %d synced", current, generation)
 		}
 		return nil
 	})
-	return status
+	return current
 }
 
 // awaitWatched creates an object and waits for it. It comes with a watch, because the list has been: without watch-list

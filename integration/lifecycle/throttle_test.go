@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
@@ -22,7 +23,7 @@ func TestThrottled(t *testing.T) {
 	s.create(widgets, "a")
 	lift := l.faults.Throttle(1)
 	i, j := s.follow(resourceOf(widgets))
-	s.await(i, dynamicinformer.StateSyncing, dynamicinformer.ReasonThrottled)
+	s.await(i, status.Syncing, status.ReasonThrottled)
 	j.expectNothing()
 	lift()
 	j.expect("add a")
@@ -31,13 +32,13 @@ func TestThrottled(t *testing.T) {
 
 	lift = l.faults.Throttle(1)
 	l.faults.EndWatches()
-	s.await(i, dynamicinformer.StateSynced, dynamicinformer.ReasonThrottled)
+	s.await(i, status.Synced, status.ReasonThrottled)
 	s.create(widgets, "b")
 	s.expectKeys(i, "default/a", "default/watched")
 	lift()
 	// A list may bring a once more.
 	j.awaitLive("b")
-	if status := s.await(i, dynamicinformer.StateSynced, dynamicinformer.ReasonNone); status.Generation != 1 {
+	if status := s.await(i, status.Synced, status.ReasonNone); status.Generation != 1 {
 		t.Errorf("the status is %+v, want generation 1", status)
 	}
 	j.expectNever("delete a", "add a")
@@ -69,11 +70,11 @@ func TestCredentialsRefused(t *testing.T) {
 	refused.Store(true)
 	l.faults.EndWatches()
 	// It is a condition of the factory: the type keeps its state.
-	status := s.await(i, dynamicinformer.StateSynced, dynamicinformer.ReasonUnauthorized)
-	if !apierrors.IsUnauthorized(status.LastError) {
-		t.Errorf("LastError is %v, want a 401", status.LastError)
+	current := s.await(i, status.Synced, status.ReasonUnauthorized)
+	if !apierrors.IsUnauthorized(current.LastError) {
+		t.Errorf("LastError is %v, want a 401", current.LastError)
 	}
-	s.awaitCondition(dynamicinformer.ConditionAuthenticated, metav1.ConditionFalse)
+	s.awaitCondition(status.ConditionAuthenticated, metav1.ConditionFalse)
 	s.create(widgets, "b")
 	s.expectKeys(i, "default/a", "default/watched")
 	refused.Store(false)
@@ -83,5 +84,5 @@ func TestCredentialsRefused(t *testing.T) {
 		t.Errorf("the status is %+v, want generation 1", status)
 	}
 	j.expectNever("delete a", "add a")
-	s.awaitCondition(dynamicinformer.ConditionAuthenticated, metav1.ConditionTrue)
+	s.awaitCondition(status.ConditionAuthenticated, metav1.ConditionTrue)
 }

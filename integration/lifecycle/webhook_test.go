@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
@@ -36,13 +37,13 @@ func TestConversionWebhookFails(t *testing.T) {
 	webhook.broken.Store(true)
 	s.touch(widgets, "a")
 	k.expect("update a")
-	reason := dynamicinformer.ReasonConversionFailed
+	reason := status.ReasonConversionFailed
 	if !harness.Has(t, harness.UnreadyAnswers) {
-		reason = dynamicinformer.ReasonNoAnswer
+		reason = status.ReasonNoAnswer
 	}
-	status := s.await(i, dynamicinformer.StateDegraded, reason)
-	if answered := reason != dynamicinformer.ReasonNoAnswer; status.Generation != 1 || !status.Stale || answered != (status.LastError != nil) || !i.HasSynced() {
-		t.Errorf("the status is %+v, synced %v; want a stale generation 1 with its error", status, i.HasSynced())
+	current := s.await(i, status.Degraded, reason)
+	if answered := reason != status.ReasonNoAnswer; current.Generation != 1 || !current.Stale || answered != (current.LastError != nil) || !i.HasSynced() {
+		t.Errorf("the status is %+v, synced %v; want a stale generation 1 with its error", current, i.HasSynced())
 	}
 	s.expectKeys(i, "default/a")
 	j.expectNothing()

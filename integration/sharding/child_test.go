@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/crdcache/crdcache/controllerruntime"
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/shard"
 )
 
@@ -110,7 +110,7 @@ func (c *child) manager(rest *rest.Config) (ctrl.Manager, error) {
 		return nil, err
 	}
 	sharding, err := controllerruntime.NewSharding(controllerruntime.ShardingOptions{
-		Assigner: told{member, c}, Key: dynamicinformer.ShardByUID, Objects: []client.Object{&corev1.ConfigMap{}},
+		Assigner: told{member, c}, Key: sharding.ByUID, Objects: []client.Object{&corev1.ConfigMap{}},
 	})
 	if err != nil {
 		return nil, err

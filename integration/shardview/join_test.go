@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
@@ -113,7 +113,7 @@ func TestRangesComeOneByOne(t *testing.T) {
 			updating.Go(func() { s.update(ctx, name) }) // ended by stop
 			defer updating.Wait()
 			defer stop()
-			ranges := dynamicinformer.SplitHashSpace(12)
+			ranges := sharding.Split(12)
 			for k := range ranges {
 				r.shard.SetRanges(ranges[:k+1]...)
 				for _, i := range r.informers {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/integration/harness"
 	"github.com/crdcache/crdcache/integration/internal/faultproxy"
 	"github.com/crdcache/crdcache/internal/informer/conformance"
@@ -83,7 +84,7 @@ type replica struct {
 	departed, deleted map[types.UID]bool
 }
 
-func (s *stage) replica(host string, watchList bool, ranges ...dynamicinformer.HashRange) *replica {
+func (s *stage) replica(host string, watchList bool, ranges ...sharding.Range) *replica {
 	s.Helper()
 	config := harness.Config(s.T)
 	config.Host, config.QPS = "https://"+host, -1
@@ -95,10 +96,10 @@ func (s *stage) replica(host string, watchList bool, ranges ...dynamicinformer.H
 	return s.replicaOf(config, ranges...)
 }
 
-func (s *stage) replicaOf(config *rest.Config, ranges ...dynamicinformer.HashRange) *replica {
+func (s *stage) replicaOf(config *rest.Config, ranges ...sharding.Range) *replica {
 	s.Helper()
 	r := &replica{
-		stage: s, shard: dynamicinformer.NewShard(dynamicinformer.ShardByUID, ranges...),
+		stage: s, shard: dynamicinformer.NewShard(sharding.ByUID, ranges...),
 		informers: map[schema.GroupVersionResource]*dynamicinformer.Informer{}, departed: map[types.UID]bool{}, deleted: map[types.UID]bool{},
 	}
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: config, Defaults: dynamicinformer.ResourceOptions{
@@ -171,7 +172,7 @@ func (r *replica) agree(step string) {
 }
 
 // filter checks who filters, as the status has it, and what came in vain.
-func (r *replica) filter(step string, gvr schema.GroupVersionResource, want dynamicinformer.ShardFilter, inVain bool) {
+func (r *replica) filter(step string, gvr schema.GroupVersionResource, want sharding.Filter, inVain bool) {
 	r.Helper()
 	i := r.informers[gvr]
 	if got := i.Status().Shard.Filter; got != want {
@@ -186,7 +187,7 @@ func (r *replica) filter(step string, gvr schema.GroupVersionResource, want dyna
 // former sends nothing in vain, and says that it filters where it can.
 func TestShards(t *testing.T) {
 	s := newStage(t)
-	quarters := dynamicinformer.SplitHashSpace(4)
+	quarters := sharding.Split(4)
 	for name, host := range map[string]string{"with": s.with, "without": s.without} {
 		for _, watchList := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s the feature, watch-list %v", name, watchList), func(t *testing.T) {
@@ -199,11 +200,11 @@ func TestShards(t *testing.T) {
 				one, two := s.replica(host, watchList, quarters[0], quarters[1]), s.replica(host, watchList, quarters[2], quarters[3])
 				one.agree("at first")
 				two.agree("at first")
-				ofMaps, ofBoats := dynamicinformer.ShardFilterClient, dynamicinformer.ShardFilterClient
+				ofMaps, ofBoats := sharding.FilterClient, sharding.FilterClient
 				if filters {
-					ofMaps, ofBoats = dynamicinformer.ShardFilterServer, dynamicinformer.ShardFilterUnknown // lists of custom resources do not say it
+					ofMaps, ofBoats = sharding.FilterServer, sharding.FilterUnknown // lists of custom resources do not say it
 					if watchList && harness.Has(t, harness.WatchList) {
-						ofMaps = dynamicinformer.ShardFilterUnknown
+						ofMaps = sharding.FilterUnknown
 					}
 				}
 				one.filter("at first", configMaps, ofMaps, !filters)
@@ -223,7 +224,7 @@ func TestShards(t *testing.T) {
 }
 
 // moved checks that what was in a range has been told as departed, and nothing as deleted.
-func (r *replica) moved(from dynamicinformer.HashRange) {
+func (r *replica) moved(from sharding.Range) {
 	r.Helper()
 	for gvr, i := range r.informers {
 		if err := i.Flush(r.Context()); err != nil {
@@ -235,7 +236,7 @@ func (r *replica) moved(from dynamicinformer.HashRange) {
 		}
 		r.mu.Lock()
 		for _, u := range list.Items {
-			if in := from.Contains(dynamicinformer.ShardHash(string(u.GetUID()))); in != r.departed[u.GetUID()] && u.GetName()[0] == 'x' {
+			if in := from.Contains(sharding.Hash(string(u.GetUID()))); in != r.departed[u.GetUID()] && u.GetName()[0] == 'x' {
 				r.Errorf("%s %s, in the range: %v, departed: %v", gvr.Resource, u.GetName(), in, !in)
 			}
 		}
@@ -257,13 +258,13 @@ func TestServersOfWhichOneFilters(t *testing.T) {
 	link := conformance.NewFaults(nil)
 	link.RefuseWatchList()
 	config.Wrap(link.Wrap)
-	r := s.replicaOf(config, dynamicinformer.SplitHashSpace(4)[1])
+	r := s.replicaOf(config, sharding.Split(4)[1])
 	r.agree("with")
-	r.filter("with", configMaps, dynamicinformer.ShardFilterServer, false)
+	r.filter("with", configMaps, sharding.FilterServer, false)
 	for _, step := range []struct {
 		host string
-		want dynamicinformer.ShardFilter
-	}{{s.without, dynamicinformer.ShardFilterClient}, {s.with, dynamicinformer.ShardFilterServer}} {
+		want sharding.Filter
+	}{{s.without, sharding.FilterClient}, {s.with, sharding.FilterServer}} {
 		balancer.Redirect(t, step.host)
 		harness.Eventually(t, func(context.Context) error {
 			link.ExpireWatches() // so that all is listed again

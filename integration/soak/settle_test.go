@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/integration/internal/witness"
 )
 
@@ -105,9 +105,9 @@ func (w *world) agrees(ctx context.Context, k *kind) error {
 	if err != nil {
 		return err
 	}
-	want := dynamicinformer.StateSynced
+	want := status.Synced
 	if !k.installed.Load() {
-		want = dynamicinformer.StatePending
+		want = status.Pending
 	}
 	if status := k.informer.Status(); status.State != want {
 		return fmt.Errorf("%s should be %s: %+v", k.name, want, status)

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/integration/harness"
 	"github.com/crdcache/crdcache/integration/internal/faultproxy"
@@ -34,7 +35,7 @@ type world struct {
 	proxy      faultproxy.Proxy
 	kinds      []*kind
 	factory    *dynamicinformer.Factory
-	types      dynamicinformer.TypeSource
+	types      typesource.Source
 	witnesses  []*handler
 	// stock are client-go's informers of the first types that stay, and stockWitnesses their handlers.
 	stock          map[*kind]cache.SharedIndexInformer

@@ -20,11 +20,11 @@ type ban struct {
 	reason string
 }
 
-// libraryBudget is the promise of the library's main package. client-go's dynamic client and tools/cache, which it is
-// built on, are 119 packages, so there is room for eleven: ours, and a compressor.
+// libraryBudget is the promise of the library's main package. client-go's dynamic client and tools/cache are 119
+// packages; the library adds 15 packages of this module and no other package.
 var libraryBudget = budget{
 	pkg:  modulePath + "/dynamicinformer",
-	most: 130,
+	most: 134,
 	banned: []ban{
 		{"github.com/spf13/cobra", "a library is no command line"},
 		{"github.com/spf13/pflag", "a library is no command line, and must not add flags to somebody else's"},
@@ -157,7 +157,7 @@ func TestBudgetCatchesTheStockInformer(t *testing.T) {
 	stock := libraryBudget
 	stock.pkg = "k8s.io/client-go/dynamic/dynamicinformer"
 	violations := strings.Join(overBudget(stock, importGraph(t, stock.pkg)), "\n")
-	for _, want := range []string{"at most 130", "k8s.io/api/core/v1:", "k8s.io/client-go/kubernetes/scheme:", "k8s.io/client-go/informers:", "k8s.io/client-go/discovery:"} {
+	for _, want := range []string{"at most 134", "k8s.io/api/core/v1:", "k8s.io/client-go/kubernetes/scheme:", "k8s.io/client-go/informers:", "k8s.io/client-go/discovery:"} {
 		if !strings.Contains(violations, want) {
 			t.Errorf("the violations of %s do not mention %q", stock.pkg, want)
 		}

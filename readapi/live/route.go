@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -117,8 +117,8 @@ func (c *collection) serves(r *http.Request, asked readapi.Request) bool {
 }
 
 // lostRights reports whether the API server refuses the requests of an informer, and would refuse those of its clients.
-func lostRights(s dynamicinformer.Status) bool {
-	return s.Reason == dynamicinformer.ReasonForbidden || s.Reason == dynamicinformer.ReasonUnauthorized
+func lostRights(s status.Status) bool {
+	return s.Reason == status.ReasonForbidden || s.Reason == status.ReasonUnauthorized
 }
 
 // readable reports whether something that is accepted can be written here.

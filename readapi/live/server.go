@@ -13,6 +13,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/readapi"
 )
@@ -28,7 +29,7 @@ type Options struct {
 	// Factory has the informers. From New on it also follows CustomResourceDefinitions, which say how types are served.
 	Factory *dynamicinformer.Factory
 	// Types tells which types there are; a discovery.Tracker does through its Types method.
-	Types dynamicinformer.TypeSource
+	Types typesource.Source
 	// Config is how to reach the API server for what is not served from the cache, and to ask it how far it is. It is
 	// copied. It should have no limit on the rate (QPS -1): requests of clients wait for it.
 	Config *rest.Config

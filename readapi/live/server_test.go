@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 )
 
 const (
@@ -202,7 +203,7 @@ func TestViewsThatAreNoCopyAreRefused(t *testing.T) {
 		"metadata":   {Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}},
 		"decoded":    {Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageObject}},
 		"transform":  {Transform: func(o any) (any, error) { return o, nil }},
-		"shard":      {Shard: dynamicinformer.NewShard(dynamicinformer.ShardByUID, dynamicinformer.SplitHashSpace(2)[0])},
+		"shard":      {Shard: dynamicinformer.NewShard(sharding.ByUID, sharding.Split(2)[0])},
 	} {
 		handle, err := s.factory.Acquire(workloads, options)
 		s.ok(err)
@@ -217,7 +218,7 @@ func TestViewsThatAreNoCopyAreRefused(t *testing.T) {
 func TestDefinitionsAreNotSharded(t *testing.T) {
 	s := newScene(t, Options{})
 	options := dynamicinformer.Options{Config: s.cluster.Config()}
-	options.Defaults.Shard = dynamicinformer.NewShard(dynamicinformer.ShardByUID)
+	options.Defaults.Shard = dynamicinformer.NewShard(sharding.ByUID)
 	factory, err := dynamicinformer.New(options)
 	s.ok(err)
 	server, err := New(Options{Factory: factory, Types: s.server.options.Types, Config: s.cluster.Config()})

@@ -13,18 +13,19 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/readapi"
 )
 
 // typeBoard is what is known of the types of the cluster.
 type typeBoard struct {
 	mu      sync.Mutex
-	types   map[schema.GroupResource]dynamicinformer.Type
+	types   map[schema.GroupResource]typesource.Type
 	changed chan struct{} // closed, and replaced, when types change
 }
 
 func newTypeBoard() *typeBoard {
-	return &typeBoard{types: map[schema.GroupResource]dynamicinformer.Type{}, changed: make(chan struct{})}
+	return &typeBoard{types: map[schema.GroupResource]typesource.Type{}, changed: make(chan struct{})}
 }
 
 // notifyLocked tells who waits for a type.
@@ -33,15 +34,15 @@ func (b *typeBoard) notifyLocked() {
 	b.changed = make(chan struct{})
 }
 
-// SetType implements dynamicinformer.TypeListener.
-func (b *typeBoard) SetType(t dynamicinformer.Type) {
+// SetType implements typesource.Listener.
+func (b *typeBoard) SetType(t typesource.Type) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.types[t.GroupResource] = t
 	b.notifyLocked()
 }
 
-// RemoveType implements dynamicinformer.TypeListener.
+// RemoveType implements typesource.Listener.
 func (b *typeBoard) RemoveType(gr schema.GroupResource) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -49,13 +50,13 @@ func (b *typeBoard) RemoveType(gr schema.GroupResource) {
 	b.notifyLocked()
 }
 
-// SetUnknown implements dynamicinformer.TypeListener.
+// SetUnknown implements typesource.Listener.
 func (b *typeBoard) SetUnknown(map[schema.GroupVersion]error) {}
 
-// SetComplete implements dynamicinformer.TypeListener.
+// SetComplete implements typesource.Listener.
 func (b *typeBoard) SetComplete() {}
 
-func (b *typeBoard) lookup(gr schema.GroupResource) (t dynamicinformer.Type, known bool, changed <-chan struct{}) {
+func (b *typeBoard) lookup(gr schema.GroupResource) (t typesource.Type, known bool, changed <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t, known = b.types[gr]

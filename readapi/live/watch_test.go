@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -145,8 +145,8 @@ func TestTypeThatGoes(t *testing.T) {
 	informer := s.server.keeper(environments.GroupResource()).informer
 	s.ok(s.cluster.Client().Resource(crd.GVR).Delete(t.Context(), "environments."+demo, deleteOptions))
 	for {
-		status, changed := informer.StatusChange()
-		if status.State == dynamicinformer.StatePending {
+		current, changed := informer.StatusChange()
+		if current.State == status.Pending {
 			break
 		}
 		<-changed

@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
 // blocked is what a view holds: the bodies of blocks by their heads, and changes.
@@ -20,11 +20,11 @@ type blocked struct {
 	Changes []string
 }
 
-func blocksOf(v dynamicinformer.PersistedView) dynamicinformer.PersistedBlocks {
-	return v.(dynamicinformer.PersistedBlocks)
+func blocksOf(v persistence.View) persistence.BlockView {
+	return v.(persistence.BlockView)
 }
 
-func loadBlocks(v dynamicinformer.PersistedView) (blocked, error) {
+func loadBlocks(v persistence.View) (blocked, error) {
 	all := blocked{Blocks: map[string]string{}}
 	later := map[string]func() ([]byte, error){}
 	err := blocksOf(v).LoadBlocks(func(key string, json []byte) error {
@@ -45,9 +45,9 @@ func loadBlocks(v dynamicinformer.PersistedView) (blocked, error) {
 	return all, err
 }
 
-func saveBlocks(t testing.TB, v dynamicinformer.PersistedView, blocks map[string]string, puts ...string) {
+func saveBlocks(t testing.TB, v persistence.View, blocks map[string]string, puts ...string) {
 	t.Helper()
-	err := blocksOf(v).SaveBlocks(at(1, nil), blocks != nil, func(w dynamicinformer.BlockWriter) error {
+	err := blocksOf(v).SaveBlocks(at(1, nil), blocks != nil, func(w persistence.BlockWriter) error {
 		for _, head := range slices.Sorted(maps.Keys(blocks)) {
 			if err := w.PutBlock([]byte(head), []byte(blocks[head])); err != nil {
 				return err
@@ -73,7 +73,7 @@ func TestBlocks(t *testing.T) {
 	blocks := map[string]string{"a head": "some bodies", "b head": string(bytes.Repeat([]byte("more "), 100_000))}
 	saveBlocks(t, v, blocks, "odd")
 	saveBlocks(t, v, nil, "a", "b")
-	err := blocksOf(v).SaveBlocks(at(2, nil), false, func(w dynamicinformer.BlockWriter) error { return w.Delete("a") })
+	err := blocksOf(v).SaveBlocks(at(2, nil), false, func(w persistence.BlockWriter) error { return w.Delete("a") })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestFull(t *testing.T) {
 		for k := range noise {
 			noise[k] = byte(round * k * k >> 3)
 		}
-		err := blocksOf(v).SaveBlocks(at(round, nil), false, func(w dynamicinformer.BlockWriter) error { return w.Put(fmt.Sprint(round), noise) })
+		err := blocksOf(v).SaveBlocks(at(round, nil), false, func(w persistence.BlockWriter) error { return w.Put(fmt.Sprint(round), noise) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,14 +147,14 @@ func TestFull(t *testing.T) {
 func TestBlocksComeFirst(t *testing.T) {
 	v := claim(t, newStore(t, vfs.NewMem()), "widgets")
 	big := bytes.Repeat([]byte("x"), logRecord)
-	err := blocksOf(v).SaveBlocks(at(1, nil), true, func(w dynamicinformer.BlockWriter) error {
+	err := blocksOf(v).SaveBlocks(at(1, nil), true, func(w persistence.BlockWriter) error {
 		return errors.Join(w.Put("a", big), w.PutBlock([]byte("head"), nil))
 	})
 	if !errors.Is(err, errOrder) {
 		t.Errorf("a block behind an object: %v", err)
 	}
 	saveBlocks(t, v, map[string]string{"a head": "some bodies"})
-	err = blocksOf(v).SaveBlocks(at(1, nil), false, func(w dynamicinformer.BlockWriter) error { return w.PutBlock([]byte("head"), nil) })
+	err = blocksOf(v).SaveBlocks(at(1, nil), false, func(w persistence.BlockWriter) error { return w.PutBlock([]byte("head"), nil) })
 	if !errors.Is(err, errBlock) {
 		t.Errorf("a block among changes: %v", err)
 	}
@@ -165,7 +165,7 @@ func TestTexts(t *testing.T) {
 	v := claim(t, newStore(t, vfs.NewMem()), "widgets")
 	before := numbered(100, 1)
 	for _, whole := range []bool{true, false} {
-		err := v.Save(at(1, before), whole, func(w dynamicinformer.PersistenceWriter) error {
+		err := v.Save(at(1, before), whole, func(w persistence.Writer) error {
 			if !whole {
 				return errors.Join(w.Delete("ns/object-0000"), w.Put("ns/new", []byte("new")))
 			}

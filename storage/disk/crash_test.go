@@ -15,7 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
 // TestPowerLoss saves a random history on a file system that forgets, at any moment, a part of what was not synced, and
@@ -214,7 +214,7 @@ func TestFullDisk(t *testing.T) {
 }
 
 // recovers saves until the disk has been tried again.
-func recovers(t *testing.T, v dynamicinformer.PersistedView) {
+func recovers(t *testing.T, v persistence.View) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		err := saveAll(v, 20, numbered(30, 20))

@@ -10,15 +10,15 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
 // content is what a view holds.
 type content map[string]string
 
 // at returns the checkpoint of a content: its version is what tells contents apart.
-func at(version int, c content) dynamicinformer.Checkpoint {
-	return dynamicinformer.Checkpoint{ResourceVersion: fmt.Sprint(version), Objects: len(c), Time: time.Now()}
+func at(version int, c content) persistence.Checkpoint {
+	return persistence.Checkpoint{ResourceVersion: fmt.Sprint(version), Objects: len(c), Time: time.Now()}
 }
 
 // newStore returns a Store on a file system that ends with the test.
@@ -29,7 +29,7 @@ func newStore(t testing.TB, fs vfs.FS) *Store {
 	return s
 }
 
-func claim(t testing.TB, s *Store, key string) dynamicinformer.PersistedView {
+func claim(t testing.TB, s *Store, key string) persistence.View {
 	t.Helper()
 	v, err := s.View(key)
 	if err != nil {
@@ -38,7 +38,7 @@ func claim(t testing.TB, s *Store, key string) dynamicinformer.PersistedView {
 	return v
 }
 
-func save(t testing.TB, v dynamicinformer.PersistedView, version int, c content) {
+func save(t testing.TB, v persistence.View, version int, c content) {
 	t.Helper()
 	if err := saveAll(v, version, c); err != nil {
 		t.Fatal(err)
@@ -49,8 +49,8 @@ func save(t testing.TB, v dynamicinformer.PersistedView, version int, c content)
 const blockObjects = 7
 
 // saveAll saves a content in blocks: heads have the keys, and bodies the texts, each on a line.
-func saveAll(v dynamicinformer.PersistedView, version int, c content) error {
-	return v.(dynamicinformer.PersistedBlocks).SaveBlocks(at(version, c), true, func(w dynamicinformer.BlockWriter) error {
+func saveAll(v persistence.View, version int, c content) error {
+	return v.(persistence.BlockView).SaveBlocks(at(version, c), true, func(w persistence.BlockWriter) error {
 		keys := slices.Sorted(maps.Keys(c))
 		for ; len(keys) >= blockObjects; keys = keys[blockObjects:] {
 			var bodies []string
@@ -71,8 +71,8 @@ func saveAll(v dynamicinformer.PersistedView, version int, c content) error {
 }
 
 // saveChanges saves what has become of one content.
-func saveChanges(v dynamicinformer.PersistedView, version int, before, c content) error {
-	return v.Save(at(version, c), false, func(w dynamicinformer.PersistenceWriter) error {
+func saveChanges(v persistence.View, version int, before, c content) error {
+	return v.Save(at(version, c), false, func(w persistence.Writer) error {
 		for key, text := range c {
 			if before[key] != text {
 				if err := w.Put(key, []byte(text)); err != nil {
@@ -92,13 +92,13 @@ func saveChanges(v dynamicinformer.PersistedView, version int, before, c content
 }
 
 // load returns what a view holds, by the texts of its objects, and its version; empty for nothing.
-func load(v dynamicinformer.PersistedView) (version string, texts []string, err error) {
+func load(v persistence.View) (version string, texts []string, err error) {
 	at, ok, err := v.Checkpoint()
 	if err != nil || !ok {
 		return "", nil, err
 	}
 	changed := map[string]string{}
-	err = v.(dynamicinformer.PersistedBlocks).LoadBlocks(func(key string, json []byte) error {
+	err = v.(persistence.BlockView).LoadBlocks(func(key string, json []byte) error {
 		changed[key] = string(json)
 		return nil
 	}, func(head []byte, bodies func() ([]byte, error), _ int) error {

@@ -11,7 +11,7 @@ import (
 // errBlocks is for whoever asks for the JSON of each object where there are blocks.
 var errBlocks = errors.New("what is kept is in blocks")
 
-// Load implements dynamicinformer.PersistedView, for what Save has saved.
+// Load implements persistence.View, for what Save has saved.
 func (v *view) Load(object func(json []byte) error) error {
 	last := map[string][]byte{}
 	var order []string
@@ -35,7 +35,7 @@ func (v *view) Load(object func(json []byte) error) error {
 	return nil
 }
 
-// LoadBlocks implements dynamicinformer.PersistedBlocks.
+// LoadBlocks implements persistence.BlockView.
 func (v *view) LoadBlocks(changed func(key string, json []byte) error, block func(head []byte, bodies func() ([]byte, error), size int) error) error {
 	var kept extent
 	used, err := v.store.use(0, func(_ *engine, db *pebble.DB) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
 var (
@@ -76,7 +76,7 @@ type Store struct {
 	}
 }
 
-var _ dynamicinformer.Persistence = (*Store)(nil)
+var _ persistence.Backend = (*Store)(nil)
 
 // New returns the Store of a folder, which is made with the first use, if need be: nothing can fail before.
 func New(dir string, options Options) *Store {
@@ -99,8 +99,8 @@ func New(dir string, options Options) *Store {
 	return s
 }
 
-// View implements dynamicinformer.Persistence.
-func (s *Store) View(key string) (dynamicinformer.PersistedView, error) {
+// View implements persistence.Backend.
+func (s *Store) View(key string) (persistence.View, error) {
 	if _, _, err := s.open(); err != nil {
 		return nil, err
 	}

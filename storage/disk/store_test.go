@@ -13,10 +13,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
-func expect(t *testing.T, v dynamicinformer.PersistedView, version string, want []string) {
+func expect(t *testing.T, v persistence.View, version string, want []string) {
 	t.Helper()
 	got, texts, err := load(v)
 	if err != nil || got != version || !cmp.Equal(want, texts) {
@@ -64,7 +64,7 @@ func TestSaveFails(t *testing.T) {
 	save(t, v, 1, numbered(10, 1))
 	failure := errors.New("no")
 	for _, whole := range []bool{false, true} {
-		err := v.Save(at(2, nil), whole, func(w dynamicinformer.PersistenceWriter) error {
+		err := v.Save(at(2, nil), whole, func(w persistence.Writer) error {
 			return errors.Join(w.Put("ns/a", []byte("{}")), failure)
 		})
 		if !errors.Is(err, failure) {
@@ -93,7 +93,7 @@ func TestViewsExpire(t *testing.T) {
 	fs := vfs.NewMem()
 	s := newStore(t, fs)
 	old := claim(t, s, "old")
-	err := old.Save(dynamicinformer.Checkpoint{ResourceVersion: "1", Time: time.Now().Add(-2 * defaultMaxAge)}, true, func(w dynamicinformer.PersistenceWriter) error {
+	err := old.Save(persistence.Checkpoint{ResourceVersion: "1", Time: time.Now().Add(-2 * defaultMaxAge)}, true, func(w persistence.Writer) error {
 		return w.Put("ns/a", []byte("{}"))
 	})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
 // Keys begin with what they are of, and the view's id: blocks of objects, the checkpoint of a view, or what has changed since
@@ -23,8 +23,8 @@ const (
 
 // record is what is kept of a view beside its objects.
 type record struct {
-	View       string                     `json:"view"`
-	Checkpoint dynamicinformer.Checkpoint `json:"checkpoint"`
+	View       string                 `json:"view"`
+	Checkpoint persistence.Checkpoint `json:"checkpoint"`
 }
 
 // view is one view of a type in a Store.
@@ -46,7 +46,7 @@ type extent struct {
 	stale bool
 }
 
-var _ dynamicinformer.PersistedBlocks = (*view)(nil)
+var _ persistence.BlockView = (*view)(nil)
 
 func (v *view) recordKey() []byte { return []byte(checkpointPrefix + v.id) }
 
@@ -73,10 +73,10 @@ func after(prefix string) []byte {
 // nobody has asked for is removed whoever has the key.
 const stampLength = 8
 
-// Checkpoint implements dynamicinformer.PersistedView.
-func (v *view) Checkpoint() (dynamicinformer.Checkpoint, bool, error) {
+// Checkpoint implements persistence.View.
+func (v *view) Checkpoint() (persistence.Checkpoint, bool, error) {
 	var found struct { // which is looked at if nothing has failed: what waits for a failed disk may still write to it
-		at dynamicinformer.Checkpoint
+		at persistence.Checkpoint
 		ok bool
 	}
 	_, err := v.store.use(0, func(_ *engine, db *pebble.DB) error {
@@ -103,13 +103,13 @@ func (v *view) Checkpoint() (dynamicinformer.Checkpoint, bool, error) {
 		return nil
 	})
 	if err != nil {
-		return dynamicinformer.Checkpoint{}, false, err
+		return persistence.Checkpoint{}, false, err
 	}
 	return found.at, found.ok, nil
 }
 
 // checkpoint is the value of a checkpoint.
-func (v *view) checkpoint(at dynamicinformer.Checkpoint) ([]byte, error) {
+func (v *view) checkpoint(at persistence.Checkpoint) ([]byte, error) {
 	text, err := json.Marshal(record{View: v.key, Checkpoint: at})
 	if err != nil {
 		return nil, err
@@ -125,16 +125,16 @@ const (
 	logShare = 4
 )
 
-// Full implements dynamicinformer.PersistedBlocks.
+// Full implements persistence.BlockView.
 func (v *view) Full() bool { return v.kept.stale || v.kept.log > max(smallLog, v.kept.blocks/logShare) }
 
-// Save implements dynamicinformer.PersistedView.
-func (v *view) Save(at dynamicinformer.Checkpoint, whole bool, write func(dynamicinformer.PersistenceWriter) error) error {
-	return v.SaveBlocks(at, whole, func(w dynamicinformer.BlockWriter) error { return write(w) })
+// Save implements persistence.View.
+func (v *view) Save(at persistence.Checkpoint, whole bool, write func(persistence.Writer) error) error {
+	return v.SaveBlocks(at, whole, func(w persistence.BlockWriter) error { return write(w) })
 }
 
-// SaveBlocks implements dynamicinformer.PersistedBlocks.
-func (v *view) SaveBlocks(at dynamicinformer.Checkpoint, whole bool, write func(dynamicinformer.BlockWriter) error) error {
+// SaveBlocks implements persistence.BlockView.
+func (v *view) SaveBlocks(at persistence.Checkpoint, whole bool, write func(persistence.BlockWriter) error) error {
 	checkpoint, err := v.checkpoint(at)
 	if err != nil {
 		return err
@@ -165,7 +165,7 @@ func (v *view) SaveBlocks(at dynamicinformer.Checkpoint, whole bool, write func(
 }
 
 // change adds changes to the log, which take effect at once, and returns what the view takes then.
-func (v *view) change(db *pebble.DB, kept extent, checkpoint []byte, write func(dynamicinformer.BlockWriter) error) (extent, error) {
+func (v *view) change(db *pebble.DB, kept extent, checkpoint []byte, write func(persistence.BlockWriter) error) (extent, error) {
 	batch := db.NewBatch()
 	defer batch.Close()
 	w := &changes{view: v, kept: kept, set: func(key, value []byte) error { return batch.Set(key, value, nil) }}
@@ -178,7 +178,7 @@ func (v *view) change(db *pebble.DB, kept extent, checkpoint []byte, write func(
 	return w.kept, batch.Commit(pebble.Sync)
 }
 
-// changes is a dynamicinformer.BlockWriter for the log.
+// changes is a persistence.BlockWriter for the log.
 type changes struct {
 	view *view
 	kept extent
@@ -189,10 +189,10 @@ type changes struct {
 // logRecord is how long the text of a record of the log gets.
 const logRecord = 256 << 10
 
-// Put implements dynamicinformer.PersistenceWriter.
+// Put implements persistence.Writer.
 func (c *changes) Put(key string, json []byte) error { return c.add(key, json) }
 
-// Delete implements dynamicinformer.PersistenceWriter.
+// Delete implements persistence.Writer.
 func (c *changes) Delete(key string) error { return c.add(key, nil) }
 
 func (c *changes) add(key string, json []byte) error {
@@ -217,10 +217,10 @@ func (c *changes) flush() error {
 
 var errBlock = errors.New("changes do not come in blocks")
 
-// PutBlock implements dynamicinformer.BlockWriter.
+// PutBlock implements persistence.BlockWriter.
 func (c *changes) PutBlock([]byte, []byte) error { return errBlock }
 
-// Close implements dynamicinformer.PersistedView.
+// Close implements persistence.View.
 func (v *view) Close() error {
 	v.store.mu.Lock()
 	defer v.store.mu.Unlock()

@@ -10,12 +10,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
 // replace writes a whole content as one table, which pebble takes over as it is: it is written once, never in memory as a
 // whole, and takes the place of what was there at once. It returns what the view takes then.
-func (v *view) replace(e *engine, db *pebble.DB, checkpoint []byte, write func(dynamicinformer.BlockWriter) error) (kept extent, err error) {
+func (v *view) replace(e *engine, db *pebble.DB, checkpoint []byte, write func(persistence.BlockWriter) error) (kept extent, err error) {
 	path := e.fs.PathJoin(e.dir, "whole-"+hex.EncodeToString([]byte(v.id)))
 	file, err := e.fs.Create(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -72,7 +72,7 @@ func (v *view) compact(db *pebble.DB) error {
 	return err
 }
 
-// table is a dynamicinformer.BlockWriter for a table, whose keys come in their order: blocks, the checkpoint, the log.
+// table is a persistence.BlockWriter for a table, whose keys come in their order: blocks, the checkpoint, the log.
 type table struct {
 	changes
 	writer     *sstable.Writer
@@ -83,7 +83,7 @@ type table struct {
 
 var errOrder = errors.New("a block comes after what is in none")
 
-// PutBlock implements dynamicinformer.BlockWriter.
+// PutBlock implements persistence.BlockWriter.
 func (t *table) PutBlock(head, bodies []byte) error {
 	if t.checkpoint == nil {
 		return errOrder
@@ -98,7 +98,7 @@ func (t *table) PutBlock(head, bodies []byte) error {
 
 var errDelete = errors.New("a whole content has nothing to delete")
 
-// Delete implements dynamicinformer.PersistenceWriter.
+// Delete implements persistence.Writer.
 func (t *table) Delete(string) error { return errDelete }
 
 // entry writes a record of the log.

@@ -18,7 +18,7 @@ import (
 
 	"github.com/crdcache/crdcache/controllerruntime"
 	"github.com/crdcache/crdcache/controllerruntime/example/delivery"
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 	"github.com/crdcache/crdcache/internal/testkit/cputime"
 )
@@ -134,10 +134,10 @@ func used(b *testing.B) time.Duration {
 // fixedTypes is a source of types that takes no requests.
 type fixedTypes []apitest.Type
 
-// Subscribe implements dynamicinformer.TypeSource.
-func (all fixedTypes) Subscribe(l dynamicinformer.TypeListener) (stop func()) {
+// Subscribe implements typesource.Source.
+func (all fixedTypes) Subscribe(l typesource.Listener) (stop func()) {
 	for _, t := range all {
-		l.SetType(dynamicinformer.Type{GroupResource: t.GVR.GroupResource(), Kind: t.Kind, Namespaced: t.Namespaced, Versions: []string{t.GVR.Version}, Established: true})
+		l.SetType(typesource.Type{GroupResource: t.GVR.GroupResource(), Kind: t.Kind, Namespaced: t.Namespaced, Versions: []string{t.GVR.Version}, Established: true})
 	}
 	l.SetComplete()
 	return func() {}

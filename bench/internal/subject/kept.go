@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/storage/disk"
 )
 
@@ -47,11 +48,11 @@ func (k *Kept) Sync(ctx context.Context, readable func()) error {
 		return err
 	}
 	for _, i := range k.informers {
-		status, changed := i.StatusChange()
-		for status.State != dynamicinformer.StateResuming && status.State != dynamicinformer.StateSynced {
+		current, changed := i.StatusChange()
+		for current.State != status.Resuming && current.State != status.Synced {
 			select {
 			case <-changed:
-				status, changed = i.StatusChange()
+				current, changed = i.StatusChange()
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/storage/s2"
 )
@@ -88,7 +89,7 @@ func inMode(way dynamicinformer.ResourceOptions, o Options) (Cache, *dynamicinfo
 func NewReplica(o Options, replicas int) (cache Cache, dropped func() int64, err error) {
 	cache, informer, err := inMode(dynamicinformer.ResourceOptions{
 		Storage: packed, Prune: trimmed,
-		Shard: dynamicinformer.NewShard(dynamicinformer.ShardByUID, dynamicinformer.SplitHashSpace(replicas)[0]),
+		Shard: dynamicinformer.NewShard(sharding.ByUID, sharding.Split(replicas)[0]),
 	}, o)
 	if err != nil {
 		return nil, nil, err

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crdcache/crdcache/controllerruntime"
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/shard"
 )
@@ -36,7 +36,7 @@ func NewManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error)
 // leader election. Workloads are shared by UID; what else the operator reads, each replica has as a whole.
 func NewShardedManager(config *rest.Config, options ctrl.Options, assigner shard.Assigner) (ctrl.Manager, error) {
 	sharding, err := controllerruntime.NewSharding(controllerruntime.ShardingOptions{
-		Assigner: assigner, Key: dynamicinformer.ShardByUID, Objects: []client.Object{&Workload{}},
+		Assigner: assigner, Key: sharding.ByUID, Objects: []client.Object{&Workload{}},
 	})
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // State is a change of what is known of a type, rather than of an object.
@@ -24,11 +25,11 @@ const opBack = "back"
 
 // opOf says in a word what differs between two states of a type. It is empty where that is nothing to tell of: what is there
 // from the beginning, and reasons that no longer hold.
-func opOf(before, after dynamicinformer.Status) string {
+func opOf(before, after status.Status) string {
 	switch {
 	case before.State == "":
 		return ""
-	case after.State != before.State && after.State == dynamicinformer.StateSynced && (before.State == dynamicinformer.StateDegraded || after.Generation > 1):
+	case after.State != before.State && after.State == status.Synced && (before.State == status.Degraded || after.Generation > 1):
 		return opBack
 	case after.State != before.State:
 		return strings.ToLower(string(after.State))
@@ -38,7 +39,7 @@ func opOf(before, after dynamicinformer.Status) string {
 		return "stale"
 	case before.Stale && !after.Stale:
 		return "current"
-	case after.Reason != before.Reason && after.Reason != dynamicinformer.ReasonNone:
+	case after.Reason != before.Reason && after.Reason != status.ReasonNone:
 		return strings.ToLower(string(after.State))
 	}
 	return ""
@@ -47,12 +48,12 @@ func opOf(before, after dynamicinformer.Status) string {
 // Listen has the reader hear of the states of a factory's types, from now on.
 func (r *Reader) Listen(factory *dynamicinformer.Factory) error {
 	handle, err := factory.AddListener(dynamicinformer.Listener{
-		StateChanged: func(before, after dynamicinformer.Status) {
+		StateChanged: func(before, after status.Status) {
 			if op := opOf(before, after); op != "" {
 				r.putState(State{Time: time.Now(), GVR: after.GVR, View: after.View, Op: op, Reason: string(after.Reason), Message: after.Message})
 			}
 		},
-		Relisted: func(g dynamicinformer.Generation, reason dynamicinformer.RelistReason) {
+		Relisted: func(g status.Generation, reason status.RelistReason) {
 			r.putState(State{Time: time.Now(), GVR: g.GVR, View: g.View, Op: "relisted", Reason: string(reason)})
 		},
 	})

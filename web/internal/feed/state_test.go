@@ -4,28 +4,28 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 func TestOpOf(t *testing.T) {
-	synced := dynamicinformer.Status{State: dynamicinformer.StateSynced, Generation: 1}
-	status := func(state dynamicinformer.State, generation int) dynamicinformer.Status {
-		return dynamicinformer.Status{State: state, Generation: generation}
+	synced := status.Status{State: status.Synced, Generation: 1}
+	current := func(state status.State, generation int) status.Status {
+		return status.Status{State: state, Generation: generation}
 	}
 	stale, terminating, failing := synced, synced, synced
-	stale.Stale, terminating.Terminating, failing.Reason = true, true, dynamicinformer.ReasonUnreachable
+	stale.Stale, terminating.Terminating, failing.Reason = true, true, status.ReasonUnreachable
 	tests := map[string]struct {
-		before, after dynamicinformer.Status
+		before, after status.Status
 		want          string
 	}{
-		"there already":   {dynamicinformer.Status{}, synced, ""},
-		"begins":          {status(dynamicinformer.StatePending, 0), status(dynamicinformer.StateSyncing, 1), "syncing"},
-		"first list":      {status(dynamicinformer.StateSyncing, 1), synced, "synced"},
-		"fails":           {synced, status(dynamicinformer.StateDegraded, 1), "degraded"},
-		"recovers":        {status(dynamicinformer.StateDegraded, 1), synced, opBack},
-		"type goes":       {synced, status(dynamicinformer.StateGone, 1), "gone"},
-		"type comes back": {status(dynamicinformer.StateSyncing, 2), status(dynamicinformer.StateSynced, 2), opBack},
-		"stops":           {synced, status(dynamicinformer.StateStopped, 1), "stopped"},
+		"there already":   {status.Status{}, synced, ""},
+		"begins":          {current(status.Pending, 0), current(status.Syncing, 1), "syncing"},
+		"first list":      {current(status.Syncing, 1), synced, "synced"},
+		"fails":           {synced, current(status.Degraded, 1), "degraded"},
+		"recovers":        {current(status.Degraded, 1), synced, opBack},
+		"type goes":       {synced, current(status.Gone, 1), "gone"},
+		"type comes back": {current(status.Syncing, 2), current(status.Synced, 2), opBack},
+		"stops":           {synced, current(status.Stopped, 1), "stopped"},
 		"silence":         {synced, stale, "stale"},
 		"sign of life":    {stale, synced, "current"},
 		"CRD is deleted":  {synced, terminating, "terminating"},

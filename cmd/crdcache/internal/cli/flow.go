@@ -11,6 +11,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // flow prints the objects of one type page by page into a pipe, whose reader may want no more than the first ones.
@@ -80,10 +81,10 @@ func (f flow) tryAgain(waiting context.Context, types *session.Types, wait strin
 	if waiting.Err() == nil {
 		return false, nil
 	}
-	status := dynamicinformer.Status{
-		GVR: types.Resources[0].GVR, State: dynamicinformer.StateSyncing, Message: wait + ": " + print.Line(err.Error()), LastError: err,
+	current := status.Status{
+		GVR: types.Resources[0].GVR, State: status.Syncing, Message: wait + ": " + print.Line(err.Error()), LastError: err,
 	}
-	return true, &dynamicinformer.NotSyncedError{Missing: []dynamicinformer.Status{status}, Cause: context.Cause(waiting)}
+	return true, &dynamicinformer.NotSyncedError{Missing: []status.Status{current}, Cause: context.Cause(waiting)}
 }
 
 // rows returns the client that lists what is printed, and what gives the rows once something is listed.

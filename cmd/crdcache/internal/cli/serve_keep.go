@@ -17,6 +17,7 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/readapi"
 	"github.com/crdcache/crdcache/readapi/live"
@@ -125,11 +126,11 @@ func (s *serving) keeping(gvr schema.GroupVersionResource) (live.KeptType, bool)
 
 // stateChanged ends the watches of a type that no longer follows the cluster: whoever asks anew is told to ask there. It tells of
 // types that cannot be read, such as those that the user has no right to, which would otherwise seem to be served.
-func (s *serving) stateChanged(before, after dynamicinformer.Status) {
+func (s *serving) stateChanged(before, after status.Status) {
 	if inContact(before) && !inContact(after) {
 		s.server.EndWatches(after.GVR.GroupResource())
 	}
-	if after.State == dynamicinformer.StateDegraded && before.State != after.State {
+	if after.State == status.Degraded && before.State != after.State {
 		s.tell("%s is read from the cluster until it can be kept: %s", after.GVR.GroupResource(), after.Message)
 	}
 }
@@ -188,8 +189,8 @@ func (s *serving) info() local.Info {
 
 // inContact reports whether a cache follows its type. A request that fails degrades the state of an informer later, if at
 // all; until then its watch is not open, and the cache may lack what has just been written.
-func inContact(s dynamicinformer.Status) bool {
-	return s.State == dynamicinformer.StateSynced && !s.Stale && s.Reason == ""
+func inContact(s status.Status) bool {
+	return s.State == status.Synced && !s.Stale && s.Reason == ""
 }
 
 // state is that of a type in a word, with what keeps it from being read here.

@@ -85,7 +85,7 @@ func (o *statsOptions) report(ctx context.Context, c session.Cache, indexes []*i
 	}
 	s := c.Informer.Stats()
 	r := statsReport{
-		Type: c.Resource.String(), Storage: s.Mode.String(), Objects: s.Objects, Compressed: s.Compressed,
+		Type: c.Resource.String(), Storage: s.Storage, Objects: s.Objects, Compressed: s.Compressed,
 		Bytes: s.Bytes(), Body: s.ObjectBytes, Table: s.TableBytes, Indexes: []indexReport{},
 	}
 	querier := query.New(query.ForInformer(c.Informer), indexes...)

@@ -13,6 +13,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
@@ -200,13 +201,13 @@ func (w *wood) noteUnsynced(err error) error {
 	if err == nil || !errors.As(err, &unsynced) {
 		return err
 	}
-	for _, status := range unsynced.Missing {
+	for _, current := range unsynced.Missing {
 		one := failedType{
-			unreadType: unreadType{status.GVR.GroupResource().String(), print.Line(status.Message)},
-			err:        &dynamicinformer.NotSyncedError{Missing: []dynamicinformer.Status{status}, Cause: unsynced.Cause},
+			unreadType: unreadType{current.GVR.GroupResource().String(), print.Line(current.Message)},
+			err:        &dynamicinformer.NotSyncedError{Missing: []status.Status{current}, Cause: unsynced.Cause},
 		}
 		switch {
-		case status.Reason == dynamicinformer.ReasonForbidden:
+		case current.Reason == status.ReasonForbidden:
 			one.Reason = forbidden
 		case one.Reason == "":
 			one.Reason = "not synced in time"

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/indexers"
 )
 
@@ -177,9 +178,9 @@ func Split(err error) []error {
 
 func splitTypes(err *dynamicinformer.NotSyncedError) []error {
 	all := make([]error, 0, len(err.Missing))
-	for _, status := range err.Missing {
-		one := &dynamicinformer.NotSyncedError{Missing: []dynamicinformer.Status{status}}
-		if !status.Settled() {
+	for _, current := range err.Missing {
+		one := &dynamicinformer.NotSyncedError{Missing: []status.Status{current}}
+		if !current.Settled() {
 			one.Cause = err.Cause
 		}
 		all = append(all, one)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 func answer(code int) error {
@@ -22,7 +23,7 @@ func answer(code int) error {
 func notSynced(cause error, last ...error) *dynamicinformer.NotSyncedError {
 	e := &dynamicinformer.NotSyncedError{Cause: cause}
 	for _, err := range last {
-		e.Missing = append(e.Missing, dynamicinformer.Status{State: dynamicinformer.StateDegraded, LastError: err})
+		e.Missing = append(e.Missing, status.Status{State: status.Degraded, LastError: err})
 	}
 	return e
 }
@@ -70,7 +71,7 @@ func TestSplit(t *testing.T) {
 	a, b, c := errors.New("a"), errors.New("b"), errors.New("c")
 	awaited := notSynced(context.DeadlineExceeded, a)
 	refused := notSynced(nil, b)
-	refused.Missing[0].Reason = dynamicinformer.ReasonForbidden // settled: nobody waited for it
+	refused.Missing[0].Reason = status.ReasonForbidden // settled: nobody waited for it
 	missing := &dynamicinformer.NotSyncedError{Cause: awaited.Cause, Missing: append(awaited.Missing[:1:1], refused.Missing...)}
 	both := fmt.Errorf("%w, because of %w", a, b)
 	tests := map[string]struct {

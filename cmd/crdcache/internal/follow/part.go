@@ -7,6 +7,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
 
 // part is those of the types that are followed in one way. Every type belongs to one part.
@@ -85,7 +86,7 @@ func (p *part) selection() dynamicinformer.Selection {
 }
 
 // has reports whether a type belongs to the part.
-func (p *part) has(t dynamicinformer.Type) bool {
+func (p *part) has(t typesource.Type) bool {
 	if t.Namespaced && !p.namespaced || !t.Namespaced && !p.cluster || t.UID != "" && !p.defined || t.UID == "" && !p.others {
 		return false
 	}
@@ -105,7 +106,7 @@ func (r *run) acquire(parts []*part) ([]held, error) {
 	snapshot := r.tracker.Snapshot()
 	for _, resource := range r.resources {
 		uid := typeOf(snapshot, resource).UID
-		t := dynamicinformer.Type{GroupResource: resource.GVR.GroupResource(), Namespaced: resource.Scope == discovery.Namespaced, UID: uid}
+		t := typesource.Type{GroupResource: resource.GVR.GroupResource(), Namespaced: resource.Scope == discovery.Namespaced, UID: uid}
 		for _, p := range parts {
 			if p.version != "" && p.version != resource.GVR.Version || !p.has(t) {
 				continue

@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // run is a command that follows types.
@@ -102,7 +102,7 @@ func (r *run) follow(waiting context.Context) error {
 }
 
 // stateChanged tells what there is to tell of the state of a type.
-func (r *run) stateChanged(before, after dynamicinformer.Status) {
+func (r *run) stateChanged(before, after status.Status) {
 	if !r.watchable.changed(after) {
 		r.teller.changed(before, after)
 		return

@@ -9,6 +9,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // subscriber brings what happens to the types of a part to feeds.
@@ -53,7 +54,7 @@ func (r *run) subscribe(p *part) error {
 				f.events.OnDelete(obj)
 			}
 		},
-		OnGone:  func(g dynamicinformer.Generation, _ dynamicinformer.Reason) { delete(s.feeds, g.GVR.GroupResource()) },
+		OnGone:  func(g status.Generation, _ status.Reason) { delete(s.feeds, g.GVR.GroupResource()) },
 		OnError: func(gvr schema.GroupVersionResource, err error) { s.refuse(gvr, err) },
 	}, p.options)
 	return err
@@ -65,7 +66,7 @@ func (s *subscriber) refuse(gvr schema.GroupVersionResource, err error) {
 }
 
 // started makes the feed of a type.
-func (s *subscriber) started(g dynamicinformer.Generation) {
+func (s *subscriber) started(g status.Generation) {
 	resource, ok := s.tracker.Snapshot().Catalog().Lookup(g.GVR)
 	if !ok {
 		return // it is gone already, which will be told as well
@@ -88,7 +89,7 @@ func (s *subscriber) started(g dynamicinformer.Generation) {
 }
 
 // synced lets the feed of a type begin.
-func (s *subscriber) synced(g dynamicinformer.Generation) {
+func (s *subscriber) synced(g status.Generation) {
 	if f := s.feeds[g.GVR.GroupResource()]; f != nil {
 		f.sync()
 	}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // patience is how long something may take before anything is said about it.
@@ -31,9 +31,9 @@ type teller struct {
 		waits map[schema.GroupVersionResource]*time.Timer
 		// failing counts the factories for which a condition does not hold, and reasons are why, the latest of each;
 		// missed are those of which that was said.
-		failing map[dynamicinformer.ConditionType]int
-		reasons map[dynamicinformer.ConditionType]string
-		missed  map[dynamicinformer.ConditionType]bool
+		failing map[status.ConditionType]int
+		reasons map[status.ConditionType]string
+		missed  map[status.ConditionType]bool
 		ended   bool
 	}
 }
@@ -42,9 +42,9 @@ func newTeller(w io.Writer) *teller {
 	t := &teller{w: w}
 	t.mu.news = map[schema.GroupVersionResource]bool{}
 	t.mu.waits = map[schema.GroupVersionResource]*time.Timer{}
-	t.mu.failing = map[dynamicinformer.ConditionType]int{}
-	t.mu.reasons = map[dynamicinformer.ConditionType]string{}
-	t.mu.missed = map[dynamicinformer.ConditionType]bool{}
+	t.mu.failing = map[status.ConditionType]int{}
+	t.mu.reasons = map[status.ConditionType]string{}
+	t.mu.missed = map[status.ConditionType]bool{}
 	return t
 }
 
@@ -88,7 +88,7 @@ func (t *teller) unlessSoon(format string, args ...any) (soon func()) {
 }
 
 // changed takes the news of the state of a type.
-func (t *teller) changed(before, after dynamicinformer.Status) {
+func (t *teller) changed(before, after status.Status) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	gvr := after.GVR
@@ -103,15 +103,15 @@ func (t *teller) changed(before, after dynamicinformer.Status) {
 		t.mu.news[gvr] = true
 	}
 	switch after.State {
-	case dynamicinformer.StatePending:
+	case status.Pending:
 		// That a type has gone has been said, and what does not exist is not waited for here.
-		if after.Reason != dynamicinformer.ReasonNotInstalled && after.Message != "" {
+		if after.Reason != status.ReasonNotInstalled && after.Message != "" {
 			t.mu.waits[gvr] = time.AfterFunc(patience, func() { t.say("%s", describe(after)) })
 		}
-	case dynamicinformer.StateDegraded, dynamicinformer.StateGone:
+	case status.Degraded, status.Gone:
 		t.mu.news[gvr] = true
 		t.sayLocked("%s", describe(after))
-	case dynamicinformer.StateSynced:
+	case status.Synced:
 		if t.mu.news[gvr] {
 			t.sayLocked("%s", describe(after))
 		}
@@ -120,13 +120,13 @@ func (t *teller) changed(before, after dynamicinformer.Status) {
 }
 
 // connection is what is said of conditions that concern all types, which keep their states meanwhile.
-var connection = map[dynamicinformer.ConditionType]struct{ lost, back string }{
-	dynamicinformer.ConditionReachable:     {"the API server does not answer, so that no change is shown", "the API server answers again"},
-	dynamicinformer.ConditionAuthenticated: {"the API server does not accept the credentials any more, so that no change is shown", "the API server accepts the credentials again"},
+var connection = map[status.ConditionType]struct{ lost, back string }{
+	status.ConditionReachable:     {"the API server does not answer, so that no change is shown", "the API server answers again"},
+	status.ConditionAuthenticated: {"the API server does not accept the credentials any more, so that no change is shown", "the API server accepts the credentials again"},
 }
 
 // conditionChanged takes the news of a condition of a factory. In the beginning it is the errors that tell of it.
-func (t *teller) conditionChanged(before, after dynamicinformer.Condition) {
+func (t *teller) conditionChanged(before, after status.Condition) {
 	_, told := connection[after.Type]
 	failed, fails := before.Status == metav1.ConditionFalse, after.Status == metav1.ConditionFalse
 	if !told || failed == fails {
@@ -144,7 +144,7 @@ func (t *teller) conditionChanged(before, after dynamicinformer.Condition) {
 }
 
 // connectionLocked says that a condition does not hold, or does again, if that is news.
-func (t *teller) connectionLocked(of dynamicinformer.ConditionType) {
+func (t *teller) connectionLocked(of status.ConditionType) {
 	fails := t.mu.failing[of] > 0
 	if !t.mu.begun || fails == t.mu.missed[of] {
 		return
@@ -157,7 +157,7 @@ func (t *teller) connectionLocked(of dynamicinformer.ConditionType) {
 	}
 }
 
-func describe(s dynamicinformer.Status) string {
+func describe(s status.Status) string {
 	text := fmt.Sprintf("%s: %s", s.GVR.GroupResource(), s.State)
 	if s.Message != "" {
 		text += ": " + print.Printable(s.Message)

@@ -9,39 +9,39 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
-func status(state dynamicinformer.State, reason dynamicinformer.Reason, message string) dynamicinformer.Status {
-	return dynamicinformer.Status{GVR: widgets, State: state, Reason: reason, Message: message}
+func statusIn(state status.State, reason status.Reason, message string) status.Status {
+	return status.Status{GVR: widgets, State: state, Reason: reason, Message: message}
 }
 
 // TestTeller: only what is out of the ordinary is said, and what may pass soon only when it lasts.
 func TestTeller(t *testing.T) {
 	const waits = "waits for it"
-	none := dynamicinformer.Status{GVR: widgets}
-	pending := status(dynamicinformer.StatePending, dynamicinformer.ReasonTypesUnknown, waits)
-	absent := status(dynamicinformer.StatePending, dynamicinformer.ReasonNotInstalled, waits)
-	syncing := status(dynamicinformer.StateSyncing, "", "")
-	synced := status(dynamicinformer.StateSynced, "", "")
-	degraded := status(dynamicinformer.StateDegraded, dynamicinformer.ReasonForbidden, "no\x1b right")
-	gone := status(dynamicinformer.StateGone, dynamicinformer.ReasonNotInstalled, "no longer there")
+	none := status.Status{GVR: widgets}
+	pending := statusIn(status.Pending, status.ReasonTypesUnknown, waits)
+	absent := statusIn(status.Pending, status.ReasonNotInstalled, waits)
+	syncing := statusIn(status.Syncing, "", "")
+	synced := statusIn(status.Synced, "", "")
+	degraded := statusIn(status.Degraded, status.ReasonForbidden, "no\x1b right")
+	gone := statusIn(status.Gone, status.ReasonNotInstalled, "no longer there")
 	const name = "widgets.example.com: "
 	tests := map[string]struct {
-		states []dynamicinformer.Status
+		states []status.Status
 		begun  bool
 		pause  time.Duration
 		want   string
 	}{
-		"nothing special":      {states: []dynamicinformer.Status{none, pending, syncing, synced}, pause: patience / 4},
-		"a long wait":          {states: []dynamicinformer.Status{none, pending, syncing, synced}, pause: patience + 1, want: name + "Pending: " + waits + "\n"},
-		"no such type":         {states: []dynamicinformer.Status{none, absent}, pause: 2 * patience},
-		"trouble and recovery": {states: []dynamicinformer.Status{none, syncing, degraded, synced}, want: name + "Degraded: no� right\n" + name + "Synced\n"},
-		"said once":            {states: []dynamicinformer.Status{none, syncing, degraded, degraded}, want: name + "Degraded: no� right\n"},
-		"gone and back":        {states: []dynamicinformer.Status{none, synced, gone, absent, syncing, synced}, want: name + "Gone: no longer there\n" + name + "Synced\n"},
-		"a new type":           {states: []dynamicinformer.Status{none, syncing, synced}, begun: true, want: name + "Synced\n"},
+		"nothing special":      {states: []status.Status{none, pending, syncing, synced}, pause: patience / 4},
+		"a long wait":          {states: []status.Status{none, pending, syncing, synced}, pause: patience + 1, want: name + "Pending: " + waits + "\n"},
+		"no such type":         {states: []status.Status{none, absent}, pause: 2 * patience},
+		"trouble and recovery": {states: []status.Status{none, syncing, degraded, synced}, want: name + "Degraded: no� right\n" + name + "Synced\n"},
+		"said once":            {states: []status.Status{none, syncing, degraded, degraded}, want: name + "Degraded: no� right\n"},
+		"gone and back":        {states: []status.Status{none, synced, gone, absent, syncing, synced}, want: name + "Gone: no longer there\n" + name + "Synced\n"},
+		"a new type":           {states: []status.Status{none, syncing, synced}, begun: true, want: name + "Synced\n"},
 	}
 	for title, tt := range tests {
 		t.Run(title, func(t *testing.T) {
@@ -71,25 +71,25 @@ func TestTeller(t *testing.T) {
 
 // TestTellerOfConditions: what keeps all types from being followed is said once, however many factories there are.
 func TestTellerOfConditions(t *testing.T) {
-	condition := func(of dynamicinformer.ConditionType, status metav1.ConditionStatus) dynamicinformer.Condition {
-		return dynamicinformer.Condition{Type: of, Status: status, Message: "401"}
+	condition := func(of status.ConditionType, is metav1.ConditionStatus) status.Condition {
+		return status.Condition{Type: of, Status: is, Message: "401"}
 	}
 	var out bytes.Buffer
 	teller := newTeller(&out)
-	change := func(of dynamicinformer.ConditionType, before, after metav1.ConditionStatus) {
+	change := func(of status.ConditionType, before, after metav1.ConditionStatus) {
 		teller.conditionChanged(condition(of, before), condition(of, after))
 	}
 	const yes, no, none = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
-	change(dynamicinformer.ConditionReachable, none, no)
-	change(dynamicinformer.ConditionReachable, no, yes)
-	change(dynamicinformer.ConditionAuthenticated, none, yes)
-	change(dynamicinformer.ConditionAuthenticated, yes, no) // said with its reason when it begins to be news
+	change(status.ConditionReachable, none, no)
+	change(status.ConditionReachable, no, yes)
+	change(status.ConditionAuthenticated, none, yes)
+	change(status.ConditionAuthenticated, yes, no) // said with its reason when it begins to be news
 	teller.begin()
-	change(dynamicinformer.ConditionReady, yes, no)
-	change(dynamicinformer.ConditionAuthenticated, none, no)
-	change(dynamicinformer.ConditionAuthenticated, no, yes)
-	change(dynamicinformer.ConditionAuthenticated, no, yes)
-	change(dynamicinformer.ConditionReachable, yes, no)
+	change(status.ConditionReady, yes, no)
+	change(status.ConditionAuthenticated, none, no)
+	change(status.ConditionAuthenticated, no, yes)
+	change(status.ConditionAuthenticated, no, yes)
+	change(status.ConditionReachable, yes, no)
 	want := "warning: the API server does not accept the credentials any more, so that no change is shown: 401\n" +
 		"the API server accepts the credentials again\n" +
 		"warning: the API server does not answer, so that no change is shown: 401\n"

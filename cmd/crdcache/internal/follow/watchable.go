@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // watchable finds the types that the server lists and refuses to watch. Their informers are as good as any other after
@@ -90,9 +90,9 @@ func collection(path string) (gvr schema.GroupVersionResource, ok bool) {
 }
 
 // changed looks at the news of the state of a type, and reports whether they are that it is not watched.
-func (w *watchable) changed(after dynamicinformer.Status) bool {
-	if after.State != dynamicinformer.StateDegraded ||
-		after.Reason != dynamicinformer.ReasonForbidden && after.Reason != dynamicinformer.ReasonVerbUnsupported {
+func (w *watchable) changed(after status.Status) bool {
+	if after.State != status.Degraded ||
+		after.Reason != status.ReasonForbidden && after.Reason != status.ReasonVerbUnsupported {
 		return false
 	}
 	w.mu.Lock()

@@ -11,6 +11,8 @@ import (
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
 
 // Caches are the informers of one command.
@@ -39,7 +41,7 @@ type CacheOptions struct {
 	// Resources are for single types.
 	Resources map[schema.GroupVersionResource]dynamicinformer.ResourceOptions
 	// Types tells which types there are, for commands that follow them. Default: all that are asked for.
-	Types dynamicinformer.TypeSource
+	Types typesource.Source
 	// Listener is told how the types are doing.
 	Listener dynamicinformer.Listener
 }
@@ -100,9 +102,9 @@ func (c *Caches) withoutRead(err error) error {
 	if !errors.As(err, &unsynced) {
 		return err
 	}
-	unsynced.Missing = slices.DeleteFunc(unsynced.Missing, func(status dynamicinformer.Status) bool {
-		return status.State == dynamicinformer.StateDegraded && slices.ContainsFunc(c.Synced, func(cached Cache) bool {
-			return cached.Resource.GVR == status.GVR
+	unsynced.Missing = slices.DeleteFunc(unsynced.Missing, func(current status.Status) bool {
+		return current.State == status.Degraded && slices.ContainsFunc(c.Synced, func(cached Cache) bool {
+			return cached.Resource.GVR == current.GVR
 		})
 	})
 	if len(unsynced.Missing) == 0 {

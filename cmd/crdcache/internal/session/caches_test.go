@@ -9,6 +9,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -24,8 +25,8 @@ func TestWatchRefused(t *testing.T) {
 	server.Break(apitest.Fault{Path: path, Verb: "watch-list", Status: http.StatusMethodNotAllowed}, apitest.Fault{Path: path, Verb: "watch", Status: http.StatusMethodNotAllowed})
 	// The other type, which is waited for first, is not listed until the watch of this one has been refused.
 	server.Break(apitest.Fault{Path: "/api/v1/others", Status: http.StatusServiceUnavailable})
-	refused := func(_, after dynamicinformer.Status) {
-		if after.GVR == statuses && after.State == dynamicinformer.StateDegraded {
+	refused := func(_, after status.Status) {
+		if after.GVR == statuses && after.State == status.Degraded {
 			server.RepairPath("/api/v1/others")
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // errRefused ends a wait for requests that will not be answered better next time.
@@ -25,7 +26,7 @@ type Refusals struct {
 // Heed returns a listener that looks at what happens to types before next does.
 func (r *Refusals) Heed(next dynamicinformer.Listener) dynamicinformer.Listener {
 	tell := next.StateChanged
-	next.StateChanged = func(before, after dynamicinformer.Status) {
+	next.StateChanged = func(before, after status.Status) {
 		if apierrors.IsBadRequest(after.LastError) && !apierrors.IsBadRequest(before.LastError) {
 			r.refuse(after.GVR)
 		}

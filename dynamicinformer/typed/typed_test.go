@@ -1,11 +1,13 @@
-package dynamicinformer
+package typed
 
 import (
+	"context"
 	"errors"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,10 +15,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// gizmo is what the tests take a widget for.
+var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+
+// gizmo is the Go type of widgets in these tests.
 type gizmo struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
@@ -26,18 +34,53 @@ type gizmo struct {
 }
 
 func sized(name string, size any) *unstructured.Unstructured {
-	u := widget("web", name)
-	u.Object["spec"] = map[string]any{"size": size, "extra": map[string]any{"list": []any{"a"}}}
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Widget",
+		"spec": map[string]any{"size": size, "extra": map[string]any{"list": []any{"a"}}},
+	}}
+	u.SetNamespace("web")
+	u.SetName(name)
 	return u
 }
 
-// gizmoInformer returns an informer of two widgets that are gizmos and one, called odd, that is not.
-func gizmoInformer(t *testing.T, options Options) *Informer {
+// informerOf returns a synced informer of widgets on a server that has the objects.
+func informerOf(
+	t *testing.T, options dynamicinformer.ResourceOptions, objects ...*unstructured.Unstructured,
+) *dynamicinformer.Informer {
 	t.Helper()
-	server := newServer(t)
-	server.Create(t, widgets, sized("a", int64(1)), sized("b", int64(2)), sized("odd", "large"))
-	options.Defaults.Indexers = cache.Indexers{"all": func(any) ([]string, error) { return []string{"yes"}, nil }}
-	return synced(t, newFactory(t, server, options))
+	server := apitest.New(t, apitest.Type{GVR: widgets, Kind: "Widget", Namespaced: true})
+	server.Create(t, widgets, objects...)
+	factory, err := dynamicinformer.New(dynamicinformer.Options{
+		Config: server.Config(), HTTPClient: server.HTTPClient(t), Defaults: options,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(func() {
+		defer cancel()
+		if err := factory.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	informer, err := factory.ForResource(widgets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := factory.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := factory.WaitForSync(ctx, widgets); err != nil {
+		t.Fatal(err)
+	}
+	return informer
+}
+
+// gizmoInformer returns an informer of two widgets that fit gizmo and one, named odd, that does not.
+func gizmoInformer(t *testing.T, options dynamicinformer.ResourceOptions) *dynamicinformer.Informer {
+	t.Helper()
+	options.Indexers = cache.Indexers{"all": func(any) ([]string, error) { return []string{"yes"}, nil }}
+	return informerOf(t, options, sized("a", int64(1)), sized("b", int64(2)), sized("odd", "large"))
 }
 
 func nameAndSize(all []*gizmo) map[string]int {
@@ -49,14 +92,14 @@ func nameAndSize(all []*gizmo) map[string]int {
 }
 
 func TestTypedReads(t *testing.T) {
-	typed := As[gizmo](gizmoInformer(t, Options{}))
+	objects := As[gizmo](gizmoInformer(t, dynamicinformer.ResourceOptions{}))
 	want := map[string]int{"web/a": 1, "web/b": 2}
 	reads := map[string]func() ([]*gizmo, error){
-		"all":       func() ([]*gizmo, error) { return typed.List("", labels.Everything()) },
-		"namespace": func() ([]*gizmo, error) { return typed.List("web", labels.Everything()) },
-		"index":     func() ([]*gizmo, error) { return typed.ByIndex("all", "yes") },
+		"all":       func() ([]*gizmo, error) { return objects.List("", labels.Everything()) },
+		"namespace": func() ([]*gizmo, error) { return objects.List("web", labels.Everything()) },
+		"index":     func() ([]*gizmo, error) { return objects.ByIndex("all", "yes") },
 		"iterator": func() (all []*gizmo, err error) {
-			for g, failure := range typed.All() {
+			for g, failure := range objects.All() {
 				if failure != nil {
 					err = errors.Join(err, failure)
 					continue
@@ -76,39 +119,40 @@ func TestTypedReads(t *testing.T) {
 			if !errors.As(err, &misfit) || misfit.Key != "web/odd" || misfit.GVR != widgets || misfit.Type != reflect.TypeFor[gizmo]() {
 				t.Errorf("the error is %#v", err)
 			}
-			if text := err.Error(); !strings.HasPrefix(text, "widgets.v1.example.com web/odd does not fit dynamicinformer.gizmo: ") || strings.Contains(text, "\n") {
+			if text := err.Error(); !strings.HasPrefix(text, "widgets.v1.example.com web/odd does not fit typed.gizmo: ") || strings.Contains(text, "\n") {
 				t.Errorf("the text is %q", text)
 			}
 		})
 	}
-	for range typed.All() {
+	for range objects.All() {
 		break // must not go on
 	}
-	if g, err := typed.Get("web", "b"); err != nil || g.Spec.Size != 2 {
+	if g, err := objects.Get("web", "b"); err != nil || g.Spec.Size != 2 {
 		t.Errorf("Get = %+v, %v", g, err)
 	}
-	if _, err := typed.Get("web", "none"); !apierrors.IsNotFound(err) {
+	if _, err := objects.Get("web", "none"); !apierrors.IsNotFound(err) {
 		t.Errorf("getting what is not there ends with %v", err)
 	}
-	if _, err := typed.Get("", "a"); !apierrors.IsNotFound(err) {
+	if _, err := objects.Get("", "a"); !apierrors.IsNotFound(err) {
 		t.Errorf("getting without the namespace ends with %v", err)
 	}
-	if _, err := typed.Get("", "web/a"); !apierrors.IsNotFound(err) {
+	if _, err := objects.Get("", "web/a"); !apierrors.IsNotFound(err) {
 		t.Errorf("getting by a key ends with %v", err)
 	}
-	if _, err := typed.ByIndex("none", ""); err == nil {
+	if _, err := objects.ByIndex("none", ""); err == nil {
 		t.Error("reading an index that there is none of does not fail")
 	}
-	if all, err := typed.List("none", labels.Everything()); err != nil || all == nil || len(all) != 0 {
+	if all, err := objects.List("none", labels.Everything()); err != nil || all == nil || len(all) != 0 {
 		t.Errorf("an empty namespace has %v, %v", all, err)
 	}
 }
 
 // TestTypedIsTheCallers: what is returned may be changed, also where it is not typed.
 func TestTypedIsTheCallers(t *testing.T) {
-	typed := As[gizmo](gizmoInformer(t, Options{Defaults: ResourceOptions{Storage: Storage{Mode: StorageObject}}}))
+	decoded := dynamicinformer.Storage{Mode: dynamicinformer.StorageObject}
+	objects := As[gizmo](gizmoInformer(t, dynamicinformer.ResourceOptions{Storage: decoded}))
 	for range 2 {
-		g, err := typed.Get("web", "a")
+		g, err := objects.Get("web", "a")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +188,7 @@ func TestMayAlias(t *testing.T) {
 }
 
 func TestStrict(t *testing.T) {
-	i := gizmoInformer(t, Options{})
+	i := gizmoInformer(t, dynamicinformer.ResourceOptions{})
 	type partial struct {
 		Metadata struct {
 			Name string `json:"name"`
@@ -161,7 +205,7 @@ func TestStrict(t *testing.T) {
 
 // TestConversionNeverPanics: what no object can be converted to is an error as well.
 func TestConversionNeverPanics(t *testing.T) {
-	i := gizmoInformer(t, Options{})
+	i := gizmoInformer(t, dynamicinformer.ResourceOptions{})
 	fails := func(name string, err error) {
 		t.Helper()
 		var misfit *ConversionError
@@ -196,11 +240,9 @@ type grumpy struct{}
 func (*grumpy) UnmarshalJSON([]byte) error { panic("no") }
 
 func TestTypedHandler(t *testing.T) {
-	server := newServer(t)
-	server.Create(t, widgets, sized("a", int64(1)), sized("odd", "large"))
-	typed := As[gizmo](ask(t, newFactory(t, server, Options{}), widgets))
+	objects := As[gizmo](informerOf(t, dynamicinformer.ResourceOptions{}, sized("a", int64(1)), sized("odd", "large")))
 	events := make(chan string, 10)
-	registration, err := typed.AddEventHandler(TypedHandler[gizmo]{
+	registration, err := objects.AddEventHandler(Handler[gizmo]{
 		OnAdd: func(g *gizmo, initial bool) {
 			if initial {
 				events <- "initial " + g.Name
@@ -218,16 +260,17 @@ func TestTypedHandler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := typed.Informer().RemoveEventHandler(registration); err != nil {
+	if err := objects.Informer().RemoveEventHandler(registration); err != nil {
 		t.Fatal(err)
 	}
-	adapter := &typedAdapter[gizmo]{convert: typed.convert}
-	adapter.OnAdd(sized("a", int64(1)), false) // nobody is called
+	adapter := &adapter[gizmo]{convert: objects.convert}
+	adapter.OnAdd(sized("a", int64(1)), false) // has no function to call
+	adapter.OnDeparted(sized("a", int64(1)))
 	adapter.OnUpdate(sized("a", int64(1)), sized("a", int64(2)))
 	adapter.OnDelete(sized("a", int64(1)))
 
 	var got []string
-	adapter.handler = TypedHandler[gizmo]{
+	adapter.handler = Handler[gizmo]{
 		OnAdd: func(g *gizmo, initial bool) { got = append(got, "add "+g.Name) },
 		OnUpdate: func(before, after *gizmo) {
 			if before == nil {
@@ -243,7 +286,8 @@ func TestTypedHandler(t *testing.T) {
 				got = append(got, "lost "+g.Name)
 			}
 		},
-		OnError: func(err error) { got = append(got, "error") },
+		OnDeparted: func(g *gizmo) { got = append(got, "departed "+g.Name) },
+		OnError:    func(err error) { got = append(got, "error") },
 	}
 	one, two, odd := sized("a", int64(1)), sized("a", int64(2)), sized("a", "large")
 	adapter.OnAdd(one, true)
@@ -254,7 +298,10 @@ func TestTypedHandler(t *testing.T) {
 	adapter.OnDelete(one)
 	adapter.OnDelete(cache.DeletedFinalStateUnknown{Key: "web/a", Obj: one})
 	adapter.OnDelete(cache.DeletedFinalStateUnknown{Key: "web/a"})
-	want := []string{"add a", "error", "update a", "update from a misfit a", "error", "delete a", "lost a", "error"}
+	adapter.OnDeparted(one)
+	want := []string{
+		"add a", "error", "update a", "update from a misfit a", "error", "delete a", "lost a", "error", "departed a",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
@@ -264,13 +311,17 @@ func TestTypedHandler(t *testing.T) {
 
 // TestTypedHandlerOfInformer: a real informer's events arrive converted, and misfits where they belong.
 func TestTypedHandlerOfInformer(t *testing.T) {
-	typed := As[gizmo](gizmoInformer(t, Options{}))
+	objects := As[gizmo](gizmoInformer(t, dynamicinformer.ResourceOptions{}))
 	events := make(chan string, 10)
-	if _, err := typed.AddEventHandler(TypedHandler[gizmo]{
+	if _, err := objects.AddEventHandler(Handler[gizmo]{
+		Name:    "sizes",
 		OnAdd:   func(g *gizmo, _ bool) { events <- g.Name },
 		OnError: func(error) { events <- "misfit" },
 	}); err != nil {
 		t.Fatal(err)
+	}
+	if handlers := objects.Informer().Handlers(); len(handlers) != 1 || handlers[0].Name != "sizes" {
+		t.Errorf("handlers are %+v", handlers)
 	}
 	var got []string
 	for range 3 {
@@ -304,10 +355,10 @@ func BenchmarkTyped(b *testing.B) {
 
 // TestTypedAllDecodesOneAtATime: what has not been yielded yet has not been decoded either.
 func TestTypedAllDecodesOneAtATime(t *testing.T) {
-	i := kept(t, Storage{}, painted("web", "a", "red"), painted("web", "b", "blue"), painted("web", "c", "green"))
+	i := informerOf(t, dynamicinformer.ResourceOptions{}, sized("a", int64(1)), sized("b", int64(2)), sized("c", int64(3)))
 	decoded := func() (n int) {
 		for _, object := range i.Snapshot().AllStored {
-			if object.(PackedObject).Decoded() != nil {
+			if object.(dynamicinformer.PackedObject).Decoded() != nil {
 				n++
 			}
 		}
@@ -315,7 +366,9 @@ func TestTypedAllDecodesOneAtATime(t *testing.T) {
 	}
 	yielded := 0
 	for _, err := range As[struct{}](i).All() {
-		must(t, err)
+		if err != nil {
+			t.Fatal(err)
+		}
 		yielded++
 		if n := decoded(); n > yielded { // fewer when the collector has been
 			t.Errorf("%d objects were decoded when %d had been yielded", n, yielded)

@@ -1,0 +1,88 @@
+package persistence_test
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
+)
+
+// memory is a Backend that lasts as long as its process.
+type memory map[string]*view
+
+// View implements persistence.Backend.
+func (m memory) View(key string) (persistence.View, error) {
+	if m[key] == nil {
+		m[key] = &view{}
+	}
+	return m[key], nil
+}
+
+type view struct {
+	at      *persistence.Checkpoint
+	objects content
+}
+
+type content map[string][]byte
+
+func (c content) Put(key string, json []byte) error {
+	c[key] = append([]byte(nil), json...)
+	return nil
+}
+
+func (c content) Delete(key string) error {
+	delete(c, key)
+	return nil
+}
+
+func (v *view) Checkpoint() (persistence.Checkpoint, bool, error) {
+	if v.at == nil {
+		return persistence.Checkpoint{}, false, nil
+	}
+	return *v.at, true, nil
+}
+
+func (v *view) Load(object func(json []byte) error) error {
+	for _, json := range v.objects {
+		if err := object(json); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *view) Save(at persistence.Checkpoint, whole bool, write func(persistence.Writer) error) error {
+	next := content{}
+	if !whole {
+		maps.Copy(next, v.objects)
+	}
+	if err := write(next); err != nil {
+		return err
+	}
+	v.at, v.objects = &at, next
+	return nil
+}
+
+func (v *view) Close() error { return nil }
+
+// Implement a Backend. Options.Persistence of a factory takes it.
+func Example() {
+	var backend persistence.Backend = memory{}
+	v, err := backend.View("widgets")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = v.Save(persistence.Checkpoint{ResourceVersion: "7", Objects: 1}, true, func(w persistence.Writer) error {
+		return w.Put("web/a", []byte(`{"kind":"Widget"}`))
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	at, ok, err := v.Checkpoint()
+	fmt.Println(at.Objects, "object at version", at.ResourceVersion, ok, err)
+
+	// Output:
+	// 1 object at version 7 true <nil>
+}

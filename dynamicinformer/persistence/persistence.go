@@ -1,0 +1,86 @@
+package persistence
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Backend stores the content of informers beyond the end of the process. Implementations must be safe
+// for concurrent use. They may fail at any time: the informer continues, tries again later, and reports
+// the failure in its status.
+type Backend interface {
+	// View opens and locks the stored content for the key, which identifies a view of a type, until
+	// the View is closed. It fails if another owner holds the lock.
+	View(key string) (View, error)
+}
+
+// View is the stored content of one view of a type: a consistent set of objects with its Checkpoint,
+// or nothing. The informer calls one method at a time.
+type View interface {
+	// Checkpoint returns the checkpoint of the stored content, and false if nothing is stored.
+	Checkpoint() (Checkpoint, bool, error)
+	// Load calls object with the JSON of each object, which is valid until object returns. It returns
+	// the first error, its own or that of object. After an error the informer discards all loaded objects.
+	Load(object func(json []byte) error) error
+	// Save calls write and commits the written changes and the checkpoint atomically. If whole is set,
+	// they replace the stored content, and objects arrive in the order of their keys, each once. The
+	// informer sets whole after a failed Save, and for the first Save unless Load has succeeded.
+	Save(at Checkpoint, whole bool, write func(Writer) error) error
+	// Close releases the lock. The content remains stored.
+	Close() error
+}
+
+// BlockView is a View that stores whole contents in blocks of some dozen objects. The next process
+// reads the bodies of a block when a caller first reads one of its objects. Changes are stored beside
+// the blocks until the next whole content. The informer does not call Save and Load.
+type BlockView interface {
+	View
+	// SaveBlocks is Save with blocks: a whole content arrives as blocks, followed by the objects that
+	// do not fit into blocks.
+	SaveBlocks(at Checkpoint, whole bool, write func(BlockWriter) error) error
+	// LoadBlocks is Load with blocks. It first calls changed for each change since the last whole
+	// content, in order; json is nil for a deleted object, and valid until changed returns. Then it
+	// calls block for each block: head is valid until block returns. bodies returns the bodies; it may
+	// be called later, and concurrently with any other method. size is the memory that bodies retains, in bytes.
+	LoadBlocks(
+		changed func(key string, json []byte) error,
+		block func(head []byte, bodies func() ([]byte, error), size int) error,
+	) error
+	// Full reports whether the next Save should be whole, because the changes outweigh the blocks.
+	Full() bool
+}
+
+// Writer receives the changes of a View.
+type Writer interface {
+	// Put stores the JSON of an object, replacing the stored one. It must not retain json.
+	Put(key string, json []byte) error
+	// Delete removes the object.
+	Delete(key string) error
+}
+
+// BlockWriter is a Writer that accepts blocks.
+type BlockWriter interface {
+	Writer
+	// PutBlock stores a block. It must not retain the slices. bodies has about 64 KiB.
+	PutBlock(head, bodies []byte) error
+}
+
+// Checkpoint identifies the server state that a stored content corresponds to.
+type Checkpoint struct {
+	// ResourceVersion is the version from which a watch continues. It is empty if each namespace has its
+	// own watch: then Namespaces has the version of each, as "a=12,b=7", ordered by name.
+	ResourceVersion string `json:"resourceVersion"`
+	Namespaces      string `json:"namespaces,omitempty"`
+	// Version is the API version of the objects. UID is the UID of the CRD, if known.
+	Version string    `json:"version"`
+	UID     types.UID `json:"uid,omitempty"`
+	// Cluster is the UID of the namespace kube-system, or empty if it may not be read. Endpoint
+	// identifies the server by address and certificate authority.
+	Cluster  types.UID `json:"cluster,omitempty"`
+	Endpoint string    `json:"endpoint,omitempty"`
+	// Objects is the number of objects.
+	Objects int `json:"objects"`
+	// Time is the time of the Save.
+	Time time.Time `json:"time"`
+}

@@ -1,0 +1,57 @@
+package status
+
+import (
+	"time"
+
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
+)
+
+// Handler describes an event handler of an informer.
+type Handler struct {
+	// Name is the name from Named or typed.Handler.Name, or the handler's Go type.
+	Name string
+	// Depth is the number of events in the handler's queue, including the one it is handling. It grows
+	// without bound if the handler is too slow.
+	Depth int
+	// Lag is the age of the oldest event in the queue; zero if the queue is empty.
+	Lag time.Duration
+	// Synced reports whether the handler has handled the last object of the initial list.
+	Synced bool
+}
+
+// Followed describes a type that a subscription follows.
+type Followed struct {
+	// Status is the status of the type's informer.
+	Status Status
+	// Depth is the number of the type's events that the subscriber has not handled.
+	Depth int
+}
+
+// Shard describes the shard that an informer watches.
+type Shard struct {
+	// Key is the hashed field.
+	Key sharding.Key
+	// Wanted are the desired ranges, Listed the ranges of them whose objects the cache has. Both are
+	// ordered and disjoint.
+	Wanted, Listed []sharding.Range
+	// Filter names the component that removes objects outside the shard, as far as the server's answers
+	// show it. The informer always filters as well.
+	Filter sharding.Filter
+}
+
+// Persistence describes how an informer persists its objects (see Options.Persistence).
+type Persistence struct {
+	// Kept reports whether the informer persists its objects. If not, Why is the reason in words.
+	Kept bool
+	Why  string
+	// Err is the last failure, until a save succeeds.
+	Err error
+	// Saves and Failures are the numbers of saves and of failures. After a failure the informer waits
+	// twice Options.PersistenceInterval; the pause doubles up to five minutes.
+	Saves, Failures int
+	// Resumed reports whether the informer continued from restored objects without a list.
+	Resumed bool
+	// Checkpoint is the checkpoint of the persisted content, as far as this process knows; zero for none.
+	Checkpoint persistence.Checkpoint
+}

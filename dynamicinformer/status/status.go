@@ -1,0 +1,138 @@
+package status
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crdcache/crdcache/internal/health"
+	"github.com/crdcache/crdcache/internal/requests"
+)
+
+// State is the phase of an informer.
+type State = health.State
+
+const (
+	// Pending: not started, or waiting until the server serves the type.
+	Pending = health.StatePending
+	// Syncing: started; the first list has not been completed.
+	Syncing = health.StateSyncing
+	// Resuming: the cache has objects that an earlier process persisted, and the server has not confirmed
+	// them. The status is stale, and HasSynced returns false.
+	Resuming = health.StateResuming
+	// Synced: the cache has the type's objects and follows their changes.
+	Synced = health.StateSynced
+	// Degraded: requests fail. The cache keeps its objects, and the informer keeps trying.
+	Degraded = health.StateDegraded
+	// Gone: the server no longer serves the type as before. The cache is empty, handlers receive a delete
+	// event for each object, and Pending or Syncing follows immediately.
+	Gone = health.StateGone
+	// Stopped: the informer has stopped and cannot start again.
+	Stopped = health.StateStopped
+)
+
+// Status describes an informer at one moment.
+type Status struct {
+	// GVR is the type.
+	GVR schema.GroupVersionResource
+	// View describes the informer's options (selectors, namespaces, storage, …) in one line. It is empty
+	// for all objects in the default form.
+	View string
+	// State is the phase of the informer.
+	State State
+	// Reason is the machine-readable cause. It is set as soon as requests fail, even before the state is
+	// Degraded.
+	Reason Reason
+	// Message is the cause in one line of text.
+	Message string
+	// Stale is set while a filled cache may lag behind the server: in state Degraded, after 30 seconds
+	// without contact, and while restored objects are unconfirmed. The cache remains readable.
+	Stale bool
+	// Resuming is set while the cache has unconfirmed objects of an earlier process, even in state
+	// Degraded.
+	Resuming bool
+	// Terminating is set while the type's CRD is being deleted and objects remain. The informer continues
+	// and delivers their deletions.
+	Terminating bool
+	// Version is the API version that the latest generation watches: see ResourceOptions.Versions. It is
+	// empty before the first generation.
+	Version string
+	// Generation is the number of times that the informer began to watch the type: a type that is deleted
+	// and created again begins a new generation. It is zero before the first.
+	Generation int
+	// UID is the UID of the CRD that the generation watches; empty if unknown.
+	UID types.UID
+	// Since is the time of the last change of State.
+	Since time.Time
+	// LastError is the error of the newest request, until one succeeds. Reason classifies it.
+	LastError error
+	// LastContact is the time of the last list, event, bookmark or start of a watch; zero before the first.
+	// A healthy watch may be silent for a minute, or for ten minutes if the server sends no bookmarks.
+	LastContact time.Time
+	// ListDuration is the duration of the last list, from the request to the last page or to the end of a
+	// watch-list's initial events. If each namespace has its own watch, it is the duration of the last of
+	// their lists. It is zero before the first list.
+	ListDuration time.Duration
+	// Relists is the number of relists by reason.
+	Relists Relists
+	// Shard describes the shard that the informer watches (see ResourceOptions.Shard); nil without one.
+	Shard *Shard
+}
+
+// String returns one line with the type, the watched version if it differs, the state and the reason.
+func (s Status) String() string {
+	name := health.FormatGVR(s.GVR)
+	if s.Version != "" && s.Version != s.GVR.Version {
+		name += " in version " + s.Version
+	}
+	if s.View != "" {
+		name += " (" + s.View + ")"
+	}
+	text := name + ": " + health.Describe(s.State, s.Reason, s.Message)
+	if s.Stale {
+		text += "; stale"
+	}
+	return text
+}
+
+// Settled reports whether waiting is unlikely to change the state: the informer is synced or stopped, or
+// the server reports that the type does not exist, does not support list and watch, or may not be read,
+// or rejects the credentials.
+func (s Status) Settled() bool { return health.Settled(s.State, s.Reason) }
+
+// Generation is one period in which an informer watches its type, from the type's creation to its
+// deletion.
+type Generation struct {
+	// GVR is the requested type.
+	GVR schema.GroupVersionResource
+	// View describes the informer's options: see Status.View.
+	View string
+	// Version is the watched version. It differs from the version of GVR only with a version policy.
+	Version string
+	// Number counts the generations of an informer, from 1.
+	Number int
+	// UID is the UID of the CRD; empty if unknown.
+	UID types.UID
+}
+
+// RelistReason is the cause of a relist.
+type RelistReason = requests.RelistReason
+
+const (
+	// RelistExpired: the server no longer has the events since the informer's resource version (410).
+	RelistExpired = requests.RelistExpired
+	// RelistTooLarge: the server has not reached the requested resource version.
+	RelistTooLarge = requests.RelistTooLarge
+	// RelistRestored: the server was restored from an older backup.
+	RelistRestored = requests.RelistRestored
+	// RelistFailed: a request failed, or a watch ended, in another way.
+	RelistFailed = requests.RelistFailed
+)
+
+// Relists counts the relists of an informer by reason. Relists are normal: the server compacts its
+// history a few times a day, and each change of a CRD's schema causes one.
+type Relists struct{ Expired, TooLarge, Restored, Failed int }
+
+// Total returns the sum over all reasons.
+func (r Relists) Total() int { return r.Expired + r.TooLarge + r.Restored + r.Failed }

@@ -1,0 +1,72 @@
+package typed_test
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/typed"
+	"github.com/crdcache/crdcache/readapi/testcluster"
+)
+
+// Account has the fields of a ServiceAccount that the example reads.
+type Account struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Secrets           []struct {
+		Name string `json:"name"`
+	} `json:"secrets"`
+}
+
+// Read a type as a Go struct, without a scheme and without generated code.
+func Example() {
+	ctx := context.Background()
+	cluster, err := testcluster.New(ctx, testcluster.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	accounts := schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
+	_, err = cluster.Client().Resource(accounts).Namespace("default").Create(ctx, &unstructured.Unstructured{
+		Object: map[string]any{
+			"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": "builder"},
+			"secrets": []any{map[string]any{"name": "registry"}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Client: cluster.Client()})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer factory.Shutdown(ctx)
+	informer, err := factory.ForResource(accounts)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := factory.Start(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := informer.WaitForSync(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
+	account, err := typed.As[Account](informer).Get("default", "builder")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(account.Name, "uses", account.Secrets[0].Name)
+
+	// Output:
+	// builder uses registry
+}

@@ -1,0 +1,113 @@
+package typed
+
+import (
+	"fmt"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/informer"
+)
+
+// Handler is an event handler for converted objects. A nil function is not called, and its objects are
+// not converted. The handler owns all values.
+type Handler[T any] struct {
+	// Name is the handler's name in status.Handler. Default: its Go type.
+	Name string
+	// OnAdd receives an added object. inInitialList is set for objects that existed before the handler.
+	OnAdd func(obj *T, inInitialList bool)
+	// OnUpdate receives a changed object. before is nil if the previous state does not fit T.
+	OnUpdate func(before, after *T)
+	// OnDelete receives a deleted object. final reports whether obj is its final state; otherwise it is the
+	// last known state (cache.DeletedFinalStateUnknown of client-go).
+	OnDelete func(obj *T, final bool)
+	// OnDeparted receives an object that left the shard and still exists: see dynamicinformer.Departed.
+	OnDeparted func(obj *T)
+	// OnError receives a *ConversionError in place of the event of an object that does not fit T. Default:
+	// the error is logged.
+	OnError func(err error)
+}
+
+// adapter calls a Handler for the events of an informer.
+type adapter[T any] struct {
+	handler Handler[T]
+	convert converter[T]
+}
+
+var (
+	_ informer.Named    = (*adapter[struct{}])(nil)
+	_ informer.Departed = (*adapter[struct{}])(nil)
+)
+
+// HandlerName implements informer.Named.
+func (a *adapter[T]) HandlerName() string {
+	if a.handler.Name != "" {
+		return a.handler.Name
+	}
+	return fmt.Sprintf("%T", a.handler)
+}
+
+// OnAdd implements cache.ResourceEventHandler.
+func (a *adapter[T]) OnAdd(obj any, inInitialList bool) {
+	if a.handler.OnAdd == nil {
+		return
+	}
+	if value, ok := a.value(obj); ok {
+		a.handler.OnAdd(value, inInitialList)
+	}
+}
+
+// OnUpdate implements cache.ResourceEventHandler. It does not report a
+// previous state that does not fit T, because it did so at that state's event.
+func (a *adapter[T]) OnUpdate(before, after any) {
+	if a.handler.OnUpdate == nil {
+		return
+	}
+	value, ok := a.value(after)
+	if !ok {
+		return
+	}
+	former, err := a.convert.object(before)
+	if err != nil {
+		former = nil
+	}
+	a.handler.OnUpdate(former, value)
+}
+
+// OnDelete implements cache.ResourceEventHandler.
+func (a *adapter[T]) OnDelete(obj any) {
+	if a.handler.OnDelete == nil {
+		return
+	}
+	final := true
+	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj, final = tombstone.Obj, false
+	}
+	if value, ok := a.value(obj); ok {
+		a.handler.OnDelete(value, final)
+	}
+}
+
+// OnDeparted implements informer.Departed.
+func (a *adapter[T]) OnDeparted(obj any) {
+	if a.handler.OnDeparted == nil {
+		return
+	}
+	if value, ok := a.value(obj); ok {
+		a.handler.OnDeparted(value)
+	}
+}
+
+// value converts an object, or reports the error.
+func (a *adapter[T]) value(obj any) (*T, bool) {
+	value, err := a.convert.object(obj)
+	switch {
+	case err == nil:
+		return value, true
+	case a.handler.OnError != nil:
+		a.handler.OnError(err)
+	default:
+		utilruntime.HandleError(err) //nolint:staticcheck // a handler is called without a context
+	}
+	return nil, false
+}

@@ -1,0 +1,53 @@
+package typesource
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Source reports the types of an API server to listeners.
+type Source interface {
+	// Subscribe calls the methods of the listener in order, one at a time: first for each known type,
+	// then for each change. The returned function ends the calls; it may return while a call is running.
+	Subscribe(listener Listener) (stop func())
+}
+
+// SourceError is an optional interface of a Source. The factory's conditions include the error.
+type SourceError interface {
+	// Err returns the reason why the source cannot report all types, or nil.
+	Err() error
+}
+
+// Listener receives the types of a Source.
+type Listener interface {
+	// SetType reports a new or changed type.
+	SetType(t Type)
+	// RemoveType reports that a type no longer exists. A source must not call it for a type that it
+	// merely failed to look up.
+	RemoveType(gr schema.GroupResource)
+	// SetUnknown replaces the group versions that could not be discovered, with the cause of each. Their
+	// types may exist although SetType was not called. Call it before SetComplete, and call it after
+	// SetType for the types of group versions that have become known. The listener keeps the map; do not
+	// change it.
+	SetUnknown(unknown map[schema.GroupVersion]error)
+	// SetComplete reports that all types have been reported. A source calls it at most once.
+	SetComplete()
+}
+
+// Type describes a type to informers.
+type Type struct {
+	GroupResource schema.GroupResource
+	Kind          string
+	Namespaced    bool
+	// UID is the UID of the CRD. A different UID means a different type. Empty: unknown.
+	UID types.UID
+	// Versions are the served versions that support list and watch, the server's preferred version
+	// first. A version that could not be looked up remains in the list.
+	Versions []string
+	// Unwatchable are the served versions that do not support list and watch.
+	Unwatchable []string
+	// Established is false while the CRD exists and the server does not serve the type.
+	Established bool
+	// Terminating is true while the CRD is being deleted and objects of the type remain.
+	Terminating bool
+}

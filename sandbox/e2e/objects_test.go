@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -189,34 +188,6 @@ func TestFilledObjectsCanBeChanged(t *testing.T) {
 		if patched.GetUID() != object.GetUID() || patched.GetGeneration() != 2 || len(patched.GetManagedFields()) != 3 {
 			t.Errorf("uid %s, generation %d, managers %v", patched.GetUID(), patched.GetGeneration(), patched.GetManagedFields())
 		}
-	}
-}
-
-func TestChurn(t *testing.T) {
-	before := fill(t, certificates, "--type", certificateType, "--count", "100")
-	dir := sharedDir(t)
-	out := mustSandbox(t, "churn", "--dir", dir, "--type", certificateType, "--rate", "100", "--duration", "2s")
-	counts := regexp.MustCompile(`^(\d+) updates, (\d+) creates, (\d+) deletes, \d+ missed, 0 errors`).FindStringSubmatch(out)
-	if counts == nil {
-		t.Fatalf("unexpected summary %q", out)
-	}
-	number := func(i int) int { n, _ := strconv.Atoi(counts[i]); return n }
-	updates, creates, deletes := number(1), number(2), number(3)
-	if updates == 0 || updates < creates+deletes {
-		t.Errorf("want mostly updates, got %q", out)
-	}
-	after := list(t, client(t, dir, ""), certificates)
-	if got, want := len(after), len(before)+creates-deletes; got != want {
-		t.Errorf("%d objects after %q, want %d", got, out, want)
-	}
-	changed := 0
-	for name, object := range after {
-		if old, ok := before[name]; ok && old.GetResourceVersion() != object.GetResourceVersion() {
-			changed++
-		}
-	}
-	if changed == 0 {
-		t.Error("no object changed")
 	}
 }
 

@@ -58,7 +58,7 @@ kubelet, no controllers beside those inside the API server.`,
 	}
 	root.AddCommand(
 		newUp(), newDown(), newStatus(), newRestart(), newKill(), newCompact(),
-		newExec(), newFill(), newChurn(), newSupervise(),
+		newExec(), newFill(), newSupervise(),
 	)
 	return root
 }

@@ -1,4 +1,4 @@
-// Package filler writes and churns synthetic custom resources, in quantities
+// Package filler writes synthetic custom resources, in quantities
 // that a test or a benchmark needs.
 //
 // Objects are a function of seed and index alone: name, namespace, uid,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -379,5 +380,44 @@ func TestShutdownWaitsForWhatIsLeaving(t *testing.T) {
 			t.Errorf("Shutdown = %v", err)
 		}
 		close(release)
+	})
+}
+
+// TestAcquireReleaseChurn: a thousand cycles leave neither goroutines nor memory.
+func TestAcquireReleaseChurn(t *testing.T) {
+	const cycles, warmUp = 1000, 200
+	virtual(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, widget("web", "a"))
+		f := newVirtualFactory(t, server, Options{Linger: -1})
+		start(t, f)
+		goroutines, heap := 0, uint64(0)
+		measure := func() (int, uint64) {
+			var m runtime.MemStats
+			synctest.Wait()
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			return runtime.NumGoroutine(), m.HeapAlloc
+		}
+		for n := range cycles {
+			if n == warmUp {
+				goroutines, heap = measure()
+			}
+			first, second := acquire(t, f, widgets), acquire(t, f, widgets)
+			if _, err := first.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{}); err != nil {
+				t.Fatal(err)
+			}
+			if n%4 == 0 {
+				expectState(t, "acquired", first.Informer(), status.Synced)
+			}
+			first.Release()
+			second.Release()
+		}
+		if nowGoroutines, nowHeap := measure(); nowGoroutines > goroutines || nowHeap > heap+4<<20 {
+			t.Errorf("%d goroutines and %d bytes after %d cycles, %d and %d after %d",
+				nowGoroutines, nowHeap, cycles, goroutines, heap, warmUp)
+		}
+		if left := f.Status(); len(left) != 0 {
+			t.Errorf("left are %+v", left)
+		}
 	})
 }

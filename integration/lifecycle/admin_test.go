@@ -105,6 +105,13 @@ func (s *scene) touch(definition *unstructured.Unstructured, name string) {
 	}
 }
 
+func (s *scene) delete(definition *unstructured.Unstructured, name string) {
+	s.Helper()
+	if err := s.objects(definition).Delete(s.ctx, name, metav1.DeleteOptions{}); err != nil {
+		s.Fatal(err)
+	}
+}
+
 // release takes the finalizers of an object away.
 func (s *scene) release(definition *unstructured.Unstructured, name string) {
 	s.Helper()

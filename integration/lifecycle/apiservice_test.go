@@ -23,6 +23,7 @@ var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", V
 // TestAggregatedAPI follows a type of another API server: while that is away nothing is known to be gone, and when
 // its registration goes, its types are.
 func TestAggregatedAPI(t *testing.T) {
+	t.Parallel()
 	gadgets := schema.GroupVersionResource{Group: harness.Group(t), Version: "v1", Resource: "gadgets"}
 	server := harness.NewTLSServer(t, aggregated(t, gadgets))
 	s := newScene(t, dynamicinformer.Options{}, nil)

@@ -13,10 +13,10 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestChurn has ten definitions come and go again and again: each time their objects are seen to come and go, and
+// TestChurn has definitions come and go again and again: each time their objects are seen to come and go, and
 // in the end nothing is left of it.
 func TestChurn(t *testing.T) {
-	const kinds, cycles = 10, 5
+	const kinds, cycles = 5, 3
 	s := newScene(t, dynamicinformer.Options{}, nil)
 	group := harness.Group(t)
 	var definitions []*unstructured.Unstructured

@@ -1,7 +1,6 @@
 package lifecycle_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -11,35 +10,6 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/integration/harness"
 )
-
-// The tests of refusals run beside each other: what may not be read is not asked for again within a minute.
-
-// TestGrantedLater: who may not read a type is told at once, and may begin to when the right comes.
-func TestGrantedLater(t *testing.T) {
-	t.Parallel()
-	s := newScene(t, dynamicinformer.Options{Config: harness.UnprivilegedConfig(t)}, nil)
-	widgets := harness.NewCRD(harness.Group(t), "Widget")
-	harness.InstallCRDs(t, widgets)
-	s.create(widgets, "a")
-	i, j := s.follow(resourceOf(widgets))
-
-	var missing *dynamicinformer.NotSyncedError
-	_, err := s.factory.WaitForSync(s.ctx)
-	if !errors.As(err, &missing) || missing.Missing[0].Reason != status.ReasonForbidden || missing.Cause != nil {
-		t.Fatalf("WaitForSync returns %v, want it forbidden", err)
-	}
-	expectDenied(t, missing.Missing[0], "list")
-	j.expectNothing()
-
-	harness.GrantRead(t, resourceOf(widgets))
-	j.expect("add a")
-	if status := s.awaitSynced(i, 1); status.Generation != 1 || status.LastError != nil {
-		t.Errorf("the status is %+v, want generation 1 and no error", status)
-	}
-	if _, err := s.factory.WaitForSync(s.ctx); err != nil {
-		t.Error(err)
-	}
-}
 
 // TestRevoked takes the right away once a type is synced: what is known of it stays, until the right comes back.
 func TestRevoked(t *testing.T) {
@@ -71,24 +41,6 @@ func TestRevoked(t *testing.T) {
 		t.Errorf("the status is %+v, want generation 1 and nothing stale", status)
 	}
 	j.expectNever("delete a", "add a")
-}
-
-// TestWatchDenied: who may list and not watch gets the list, and is told that it will go stale.
-func TestWatchDenied(t *testing.T) {
-	t.Parallel()
-	s := newScene(t, dynamicinformer.Options{Config: harness.UnprivilegedConfig(t)}, nil)
-	widgets := harness.NewCRD(harness.Group(t), "Widget")
-	harness.InstallCRDs(t, widgets)
-	harness.Grant(t, []string{"list"}, resourceOf(widgets))
-	s.create(widgets, "a")
-	i, j := s.follow(resourceOf(widgets))
-	j.expect("add a")
-	expectDenied(t, s.await(i, status.Degraded, status.ReasonForbidden), "watch")
-	s.create(widgets, "b")
-	harness.Grant(t, []string{"watch"}, resourceOf(widgets))
-	// Lists may bring a once more.
-	j.awaitLive("b")
-	s.awaitSynced(i, 1)
 }
 
 // expectDenied checks that a status says that one of the verbs is denied.

@@ -16,52 +16,6 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-func TestInstalledAfterStart(t *testing.T) {
-	s := newScene(t, dynamicinformer.Options{}, nil)
-	widgets := harness.NewCRD(harness.Group(t), "Widget")
-	i, j := s.follow(resourceOf(widgets))
-	// An absent type is settled: nobody waits for it.
-	var missing *dynamicinformer.NotSyncedError
-	if statuses, err := s.factory.WaitForSync(s.ctx); !errors.As(err, &missing) || missing.Cause != nil || statuses[0].Reason != status.ReasonNotInstalled {
-		t.Errorf("WaitForSync returns %+v, %v; want the type not installed", statuses, err)
-	}
-	harness.InstallCRDs(t, widgets)
-	s.create(widgets, "a")
-	j.expect("add a")
-	if status := s.awaitSynced(i, 1); status.Generation != 1 {
-		t.Errorf("the status is %+v, want generation 1", status)
-	}
-	if _, err := s.factory.WaitForSync(s.ctx); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestVersionWithdrawn(t *testing.T) {
-	s := newScene(t, dynamicinformer.Options{}, nil)
-	widgets := withSecondVersion(harness.NewCRD(harness.Group(t), "Widget"))
-	harness.InstallCRDs(t, widgets)
-	s.create(widgets, "a")
-	i, j := s.follow(resourceOf(widgets))
-	other, k := s.follow(resourceOf(widgets).GroupResource().WithVersion("v2"))
-	j.expect("add a")
-	k.expect("add a")
-	s.awaitSynced(i, 1)
-	s.awaitSynced(other, 1)
-
-	s.serve(widgets, 0, false)
-	j.expect("delete a")
-	s.await(i, status.Pending, status.ReasonVersionNotServed)
-	s.expectEmpty(i)
-	s.serve(widgets, 0, true)
-	j.expect("add a")
-	s.awaitSynced(i, 2)
-	j.expectNothing()
-	if status := s.awaitSynced(other, 1); status.Generation != 1 {
-		t.Errorf("the version that stayed has the status %+v, want generation 1", status)
-	}
-	k.expectNothing()
-}
-
 // serve says whether a version is served.
 func (s *scene) serve(definition *unstructured.Unstructured, version int, served bool) {
 	s.Helper()
@@ -76,6 +30,7 @@ func (s *scene) serve(definition *unstructured.Unstructured, version int, served
 
 // TestNeverEstablished: a definition whose names are taken holds nobody else up.
 func TestNeverEstablished(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, dynamicinformer.Options{}, nil)
 	group := harness.Group(t)
 	widgets, rival := harness.NewCRD(group, "Widget"), harness.NewCRD(group, "Gadget")

@@ -125,6 +125,15 @@ func (j *journal) expect(want ...string) {
 	}
 }
 
+// rest returns the events after those expected before.
+func (j *journal) rest() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	rest := slices.Clone(j.mu.events[j.read:])
+	j.read = len(j.mu.events)
+	return rest
+}
+
 // expectNothing checks that nothing has come since what was expected.
 func (j *journal) expectNothing() {
 	j.scene.Helper()

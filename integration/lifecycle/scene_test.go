@@ -16,7 +16,6 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
-	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
@@ -29,8 +28,7 @@ type scene struct {
 	ctx     context.Context
 	admin   dynamic.Interface
 	factory *dynamicinformer.Factory
-	// endTracker ends the tracker and waits for that within a context.
-	endTracker func(context.Context)
+	tracker *discovery.Tracker
 }
 
 // newScene makes a factory and runs its tracker, with the admin's configuration where none is given. The
@@ -49,8 +47,8 @@ func newScene(t *testing.T, options dynamicinformer.Options, trackerConfig *rest
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scene{T: t, ctx: ctx, admin: admin}
-	options.Types = s.runTracker(trackerConfig)
+	s := &scene{T: t, ctx: ctx, admin: admin, tracker: harness.RunTracker(t, trackerConfig)}
+	options.Types = s.tracker.Types()
 	if s.factory, err = dynamicinformer.New(options); err != nil {
 		t.Fatal(err)
 	}
@@ -60,51 +58,6 @@ func newScene(t *testing.T, options dynamicinformer.Options, trackerConfig *rest
 		}
 	})
 	return s
-}
-
-func (s *scene) runTracker(config *rest.Config) typesource.Source {
-	s.Helper()
-	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
-	if err != nil {
-		s.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(s.ctx)
-	done := make(chan error, 1)
-	go func() { done <- tracker.Run(ctx) }() // ended by cancel
-	ended := false
-	s.endTracker = func(ctx context.Context) {
-		s.Helper()
-		if ended {
-			return
-		}
-		ended = true
-		cancel()
-		select {
-		case err := <-done:
-			if err != nil {
-				s.Error(err)
-			}
-		case <-ctx.Done():
-			s.Error("the tracker has not ended")
-		}
-	}
-	s.Cleanup(func() { s.endTracker(s.ctx) })
-	return tracker.Types()
-}
-
-// withoutTypes is a scene whose factory takes every type to exist.
-func (s *scene) withoutTypes(config *rest.Config) *scene {
-	s.Helper()
-	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: config})
-	if err != nil {
-		s.Fatal(err)
-	}
-	s.Cleanup(func() {
-		if err := factory.Shutdown(s.ctx); err != nil {
-			s.Error(err)
-		}
-	})
-	return &scene{T: s.T, ctx: s.ctx, admin: s.admin, factory: factory, endTracker: func(context.Context) {}}
 }
 
 // follow asks for the informer of a type, records what its handlers see, and starts it.
@@ -127,14 +80,14 @@ func (s *scene) follow(gvr schema.GroupVersionResource) (*dynamicinformer.Inform
 // await waits for a state and a reason.
 func (s *scene) await(i *dynamicinformer.Informer, state status.State, reason status.Reason) status.Status {
 	s.Helper()
-	var status status.Status
+	var current status.Status
 	harness.Eventually(s, func(context.Context) error {
-		if status = i.Status(); status.State != state || status.Reason != reason {
-			return fmt.Errorf("the status is %+v, want %s (%s)", status, state, reason)
+		if current = i.Status(); current.State != state || current.Reason != reason {
+			return fmt.Errorf("the status is %+v, want %s (%s)", current, state, reason)
 		}
 		return nil
 	})
-	return status
+	return current
 }
 
 // awaitSynced waits until a generation is synced, or a later one.

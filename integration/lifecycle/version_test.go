@@ -22,6 +22,7 @@ func TestVersionTakesOver(t *testing.T) {
 		{dynamicinformer.VersionOrder("v1", "v2"), 0, 1},
 	} {
 		t.Run(tc.policy.String(), func(t *testing.T) {
+			t.Parallel()
 			s := newScene(t, dynamicinformer.Options{Defaults: dynamicinformer.ResourceOptions{Versions: tc.policy}}, nil)
 			widgets := withSecondVersion(harness.NewCRD(harness.Group(t), "Widget"))
 			harness.InstallCRDs(t, widgets)
@@ -62,6 +63,7 @@ func versionName(index int) string { return fmt.Sprintf("v%d", index+1) }
 
 // TestChangedDefinition changes a definition in ways that leave the type the same: its informer goes on.
 func TestChangedDefinition(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, dynamicinformer.Options{}, nil)
 	widgets := harness.NewCRD(harness.Group(t), "Widget")
 	harness.InstallCRDs(t, widgets)

@@ -33,26 +33,6 @@ func TestRoutesComeAndGo(t *testing.T) {
 	}
 }
 
-// TestWorkloadsComeBack removes the operator's main type and installs it again.
-func TestWorkloadsComeBack(t *testing.T) {
-	install(t, "environments", "releases")
-	s := newScene(t)
-	s.environment("here", "north")
-	for first := true; ; first = false {
-		t.Run("workloads", func(t *testing.T) {
-			install(t, "workloads")
-			if first {
-				s.run()
-			}
-			s.create(s.workload("web", "here"))
-			s.awaitCondition("web", "Ready", metav1.ConditionTrue)
-		})
-		if !first {
-			return
-		}
-	}
-}
-
 // TestMissingAtStart starts the operator before any of its types is there.
 func TestMissingAtStart(t *testing.T) {
 	s := newScene(t)

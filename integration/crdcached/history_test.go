@@ -1,4 +1,4 @@
-package serving_test
+package crdcached_test
 
 import (
 	"context"
@@ -67,7 +67,7 @@ func TestHistory(t *testing.T) {
 			r.check(w)
 		}
 		if t.Failed() {
-			t.Fatalf("run this round again: go test ./serving -run TestHistory -args -seed=%d", first+n)
+			t.Fatalf("run this round again: go test ./crdcached -run TestHistory -args -seed=%d", first+n)
 		}
 	}
 	for _, r := range readers {

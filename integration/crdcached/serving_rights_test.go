@@ -1,4 +1,4 @@
-package serving_test
+package crdcached_test
 
 import (
 	"crypto"

@@ -1,4 +1,4 @@
-package serving_test
+package crdcached_test
 
 import (
 	"context"
@@ -50,7 +50,7 @@ func TestInformers(t *testing.T) {
 		"metadata, typed":   {configMaps, protobuf, followMetadata},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answers := &answers{by: map[string]int{}}
+			answers := &servedBy{by: map[string]int{}}
 			config := rest.CopyConfig(tt.config)
 			config.Wrap(answers.wrap)
 			followThrough(t, tt.follow(t, config, tt.gvr), tt.gvr, namespace)
@@ -129,13 +129,13 @@ func followMetadata(t *testing.T, config *rest.Config, gvr schema.GroupVersionRe
 	return metadatainformer.NewSharedInformerFactory(client, 0).ForResource(gvr).Informer()
 }
 
-// answers counts who has answered requests.
-type answers struct {
+// servedBy counts who has answered requests.
+type servedBy struct {
 	sync.Mutex
 	by map[string]int
 }
 
-func (a *answers) wrap(next http.RoundTripper) http.RoundTripper {
+func (a *servedBy) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		answer, err := next.RoundTrip(r)
 		if err == nil {
@@ -148,7 +148,7 @@ func (a *answers) wrap(next http.RoundTripper) http.RoundTripper {
 }
 
 // check wants an informer to have been served by a watch-list of the cache, and by nothing else.
-func (a *answers) check(t *testing.T) {
+func (a *servedBy) check(t *testing.T) {
 	t.Helper()
 	a.Lock()
 	defer a.Unlock()

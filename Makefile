@@ -17,7 +17,7 @@ VERSION ?= 1.30.14
 SKEW_PACKAGES ?= ./...
 SKEW_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/crdcache/kubernetes
 # The tests for which it can make a difference that a server has no watch-list.
-WITHOUT_WATCH_LIST := ./conformance ./discovery ./factory ./indexers ./lifecycle ./shardview
+WITHOUT_WATCH_LIST := ./conformance ./discovery ./lifecycle ./shardview
 HISTORY_DURATION ?= 10m
 HISTORY_SEED ?= 0
 # How many objects replicas share in make sharding.
@@ -30,7 +30,7 @@ SOAK_DURATION ?= 60m
 SOAK_SEED ?= 0
 SOAK_SCALE ?= -types 200 -coming 20 -objects 50000 -updates 500 -handlers 50 -stock 20 -round 90s -longest 60
 # How many packages of integration are tested at a time. They wait for servers four fifths of their time.
-AT_ONCE ?= 2
+AT_ONCE ?= 3
 # Builds tests in which the clock on the wall can jump: see integration/internal/wallclock.
 CLOCK_JUMPS := -tags clockjumps -ldflags=-checklinkname=0
 # What make fuzz runs, of that the tests whose package and name match FUZZ_RUN, how many executions it goes on for (0: each test
@@ -85,21 +85,20 @@ unit: ## Run the tests that need nothing but Go, those of the engine also in 32 
 	@if [ "$$(go env GOOS GOARCH | paste -sd/)" = linux/amd64 ]; then \
 	  echo "GOARCH=386 go test $(ENGINE)"; GOARCH=386 CGO_ENABLED=0 go test -timeout 10m $(ENGINE); fi
 
-integration: sandbox ## Run the tests against a real API server, with watch-list and without
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -p $(AT_ONCE) -timeout 20m $$(go list ./... | grep -Ev '/(cli|crdcached|dump|operators|history|serving|soak)$$')
-	@# The first five build a command while they run, which go's cache of test results can't see; the others are another
-	@# history each time.
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test $(CLOCK_JUMPS) -p $(AT_ONCE) -count=1 -timeout 20m \
-	  ./cli ./crdcached ./dump ./operators ./history ./serving ./soak ./internal/wallclock
+integration: sandbox crdcached ## Run the tests against a real API server, with watch-list and without
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -p $(AT_ONCE) -timeout 20m $$(go list ./... | grep -Ev '/(cli|crdcached|dump|operators|history|soak)$$')
+	@# The first four run a command that go's cache of test results can't see; the others are another history each time.
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_CRDCACHED_BIN=$(BIN)/crdcached go test $(CLOCK_JUMPS) -p $(AT_ONCE) -count=1 -timeout 20m \
+	  ./cli ./crdcached ./dump ./operators ./history ./soak ./internal/wallclock
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_APISERVER_ARGS=feature-gates=WatchList=false \
 	  go test -p $(AT_ONCE) -timeout 20m $(WITHOUT_WATCH_LIST)
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_APISERVER_ARGS=feature-gates=WatchList=false \
-	  go test -count=1 -timeout 20m ./cli
+	  go test -count=1 -timeout 20m ./cli -run TestFollow
 
 # The page is looked at by a real browser; Debian's is installed where there is none.
-browser: sandbox ## Test the page with headless Chromium, which is installed where missing
+browser: sandbox crdcached ## Test the page with headless Chromium, which is installed where missing
 	@command -v chromium >/dev/null || { apt-get -o Acquire::Retries=3 update && apt-get -o Acquire::Retries=3 install -y --no-install-recommends chromium; }
-	cd integration/browser && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 10m ./...
+	cd integration/browser && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_CRDCACHED_BIN=$(BIN)/crdcached go test -count=1 -timeout 10m ./...
 
 # The results are events, which compatibility turns into a summary.
 SKEW_TEST = cd integration && go build -o $(BIN)/compatibility ./compatibility && \
@@ -112,7 +111,7 @@ skew: sandbox ## Run the integration tests against Kubernetes VERSION (1.30.14),
 
 skew-short: ## Run some of them, if VERSION has been built
 	@if [ -x $(SKEW_CACHE)/$(VERSION)/kube-apiserver ]; then \
-	  $(SKEW_TEST) ./cli ./discovery ./factory ./indexers | $(BIN)/compatibility -server "Kubernetes $(VERSION)"; \
+	  $(SKEW_TEST) ./cli ./discovery ./indexers ./lifecycle | $(BIN)/compatibility -server "Kubernetes $(VERSION)"; \
 	else echo "Kubernetes $(VERSION) has not been built: make skew VERSION=$(VERSION) does"; fi
 
 history: sandbox ## Play random histories for HISTORY_DURATION (10m), from HISTORY_SEED on (0: any), with the race detector
@@ -120,11 +119,11 @@ history: sandbox ## Play random histories for HISTORY_DURATION (10m), from HISTO
 	  -args -duration=$(HISTORY_DURATION) -seed=$(HISTORY_SEED)
 
 load: sandbox ## Have 1,000 watches and lists of 50,000 objects served by crdcached and by the API server, and write what that costs into docs/serving.md (5 minutes)
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m -v ./serving -run TestLoad \
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m -v ./crdcached -run TestLoad \
 	  -args -load-objects=50000 -load-watchers=1000 -load-updates=2000 -load-lists=5 -load-document=$(CURDIR)/docs/serving.md
 
 attack: sandbox ## Do to crdcached what somebody might who is up to no good, with 10,000 watches of which half read nothing
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m -v ./serving -run TestAttacks -args -attack-watches=10000 -attack-memory=1024
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m -v ./crdcached -run TestAttacks -args -attack-watches=10000 -attack-memory=1024
 
 image: ## Build the image of crdcached without a registry, and check that it fits the manifests; buildah is installed where missing
 	@command -v buildah >/dev/null || { apt-get -o Acquire::Retries=3 update && apt-get -o Acquire::Retries=3 install -y --no-install-recommends buildah; }

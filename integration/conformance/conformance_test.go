@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
@@ -16,26 +15,15 @@ import (
 	"github.com/crdcache/crdcache/internal/informer"
 	"github.com/crdcache/crdcache/internal/informer/conformance"
 	"github.com/crdcache/crdcache/internal/testkit/middlebox"
-	"github.com/crdcache/crdcache/storage/s2"
-	"github.com/crdcache/crdcache/storage/zstd"
 )
 
-// subjects are what is compared with client-go: the informer that everything is built on, on client-go's client
-// and on ours, and what users get.
+// subjects are compared with client-go: the informer that everything is built on, and what users get, on our client and
+// on client-go's. The unit tests of internal/informer play the scenarios in the other storage modes, which do not depend
+// on the server.
 func subjects() []conformance.Subject {
 	return []conformance.Subject{
 		{Name: "informer", New: onClient(conformance.DefaultClient)},
-		{Name: "informer on our client", New: onClient(newClient)},
-		{Name: "packed", New: storing(dynamicinformer.Storage{Mode: dynamicinformer.StoragePacked})},
-		{Name: "compressed", New: storing(dynamicinformer.Storage{
-			Mode: dynamicinformer.StorageCompressed, Compression: zstd.New(zstd.Options{}),
-		})},
-		{Name: "adaptive", New: ofFactory(func(o *dynamicinformer.Options, setup conformance.Setup) error {
-			o.Config, o.MemoryBudget = setup.Config, 1 // so that all is compressed that can be
-			o.Defaults.Storage = dynamicinformer.Storage{Mode: dynamicinformer.StorageAdaptive, Compression: s2.New(s2.Options{})}
-			return nil
-		})},
-		{Name: "object", New: storing(dynamicinformer.Storage{Mode: dynamicinformer.StorageObject})},
+		{Name: "packed", New: packed},
 		{Name: "packed on client-go's client", New: ofFactory(func(o *dynamicinformer.Options, setup conformance.Setup) (err error) {
 			o.Client, err = dynamic.NewForConfig(setup.Config)
 			return err
@@ -43,14 +31,11 @@ func subjects() []conformance.Subject {
 	}
 }
 
-// storing is a factory on a client of its own with a storage mode. The metadata mode shows something else than
-// client-go does.
-func storing(storage dynamicinformer.Storage) conformance.New {
-	return ofFactory(func(o *dynamicinformer.Options, setup conformance.Setup) error {
-		o.Config, o.Defaults.Storage = setup.Config, storage
-		return nil
-	})
-}
+// packed is a factory on a client of its own, with the default storage mode.
+var packed = ofFactory(func(o *dynamicinformer.Options, setup conformance.Setup) error {
+	o.Config = setup.Config
+	return nil
+})
 
 func TestConformance(t *testing.T) {
 	conformance.Run(t, harness.Config(t), subjects()...)
@@ -60,17 +45,13 @@ func TestConformance(t *testing.T) {
 // what it may.
 func TestConformanceBehindProxy(t *testing.T) {
 	config := harness.Behind(t, middlebox.Compress(false))
-	conformance.Run(t, config, conformance.Subject{Name: "packed", New: storing(dynamicinformer.Storage{Mode: dynamicinformer.StoragePacked})})
+	conformance.Run(t, config, conformance.Subject{Name: "packed", New: packed})
 }
 
 func TestConformanceInOutages(t *testing.T) {
 	conformance.RunOutages(t, harness.Config(t), conformance.Server{
 		Kill: harness.KillAPIServer, Restart: harness.RestartAPIServer, Compact: harness.Compact,
 	}, subjects()...)
-}
-
-func newClient(config *rest.Config) (dynamic.Interface, error) {
-	return dynamicinformer.NewClient(config, nil)
 }
 
 func onClient(newClient conformance.NewClient) conformance.New {

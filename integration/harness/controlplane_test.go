@@ -78,32 +78,6 @@ func TestControlPlane(t *testing.T) {
 		KillAPIServer(t) // and leave it to the cleanup
 	})
 	t.Run("killed server is back", func(t *testing.T) { wantKept(t) })
-	t.Run("restart etcd", func(t *testing.T) {
-		RestartEtcd(t)
-		wantKept(t)
-	})
-	t.Run("compact", func(t *testing.T) { testCompact(t, client, ns) })
-}
-
-// testCompact wants a list at an old resource version to be answered before, and to expire after.
-func testCompact(t *testing.T, client dynamic.Interface, ns string) {
-	resource := client.Resource(configMaps).Namespace(ns)
-	list, err := resource.List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	old := metav1.ListOptions{
-		ResourceVersion: list.GetResourceVersion(), ResourceVersionMatch: metav1.ResourceVersionMatchExact, Limit: 1,
-	}
-	Apply(t, configMap(ns, "later", "2"))
-	if _, err := resource.List(t.Context(), old); err != nil {
-		t.Fatalf("listing at %s before: %v", old.ResourceVersion, err)
-	}
-	Compact(t)
-	RestartAPIServer(t) // its cache knows the past too
-	if _, err := resource.List(t.Context(), old); !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
-		t.Errorf("listing at %s after: %v, want expired", old.ResourceVersion, err)
-	}
 }
 
 func TestCRDs(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 // TestBinaries runs the components from another folder, with scripts that leave a mark.
 func TestBinaries(t *testing.T) {
+	t.Parallel()
 	folder, dir := t.TempDir(), t.TempDir()
 	real, err := filepath.Abs(filepath.Dir(binary))
 	if err != nil {

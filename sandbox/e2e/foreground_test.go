@@ -70,6 +70,7 @@ func (b *background) wait(t *testing.T) int {
 }
 
 func TestUpWaitStopsEverythingWhenInterrupted(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	b := start(t, "up", "--wait", "--dir", dir)
 	if got, want := b.line(t), filepath.Join(dir, "kubeconfig"); got != want {
@@ -84,6 +85,7 @@ func TestUpWaitStopsEverythingWhenInterrupted(t *testing.T) {
 }
 
 func TestUpInterruptedWhileStarting(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	b := start(t, "up", "--dir", dir)
 	apiServerLog := filepath.Join(dir, "apiserver.log")
@@ -120,6 +122,7 @@ func TestExecExitCode(t *testing.T) {
 }
 
 func TestExecPassesSignalsOn(t *testing.T) {
+	t.Parallel()
 	b := start(t, "exec", "--", "sh", "-c",
 		`trap 'exit 9' TERM; echo $SANDBOX_DIR; while :; do sleep 0.1; done`)
 	dir := b.line(t)
@@ -135,6 +138,7 @@ func TestExecPassesSignalsOn(t *testing.T) {
 }
 
 func TestExecKilledLeavesNothing(t *testing.T) {
+	t.Parallel()
 	b := start(t, "exec", "--", "sh", "-c", `echo $SANDBOX_DIR; exec sleep 600`)
 	dir := b.line(t)
 	running := status(t, dir)

@@ -23,6 +23,7 @@ var (
 
 // One sandbox goes through all that can happen to it, beside the shared one.
 func TestLifecycle(t *testing.T) {
+	t.Parallel()
 	other := status(t, sharedDir(t))
 	dir := t.TempDir()
 	up(t, dir)

@@ -141,8 +141,8 @@ func (o *dumpOptions) run(ctx context.Context) error {
 			if unresolved != nil {
 				return o.meant(waiting, types, unresolved)
 			}
-			if pages := (flow{Reader: o.Reader, style: o.style, silent: o.ignoreNotFound}); o.order == nil && pages.possible(types) {
-				return pages.run(ctx, waiting, types)
+			if o.flows(types) {
+				return o.flow(ctx, waiting, types)
 			}
 			return false, nil
 		},
@@ -157,9 +157,7 @@ func (o *dumpOptions) print(ctx context.Context, types *session.Types, _ session
 	}
 	sections := make([]print.Section, len(synced))
 	for i, c := range synced {
-		if sections[i] = c.Section(); o.order != nil {
-			sections[i] = c.Sorted(o.order)
-		}
+		sections[i] = c.Section(o.order, "")
 	}
 	options.Silent = o.ignoreNotFound
 	return print.Sections(ctx, sections, options)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
@@ -43,35 +44,21 @@ func (o *dumpOptions) get(ctx context.Context, named []session.Named) error {
 	return errors.Join(err, print.Sections(ctx, sections, options))
 }
 
-// section is what is shown of objects that were named: in the order in which they were, unless another is asked for.
+// section is the named objects, in the order of their names unless another is requested.
 func (o *dumpOptions) section(got session.Got) (print.Section, error) {
+	objects, err := got.Objects, error(nil)
 	if o.order != nil {
-		keys, values, at := []string{}, map[string]any{}, map[string]int{}
-		for i, object := range got.Objects {
-			key := object.GetNamespace() + "/" + object.GetName()
-			value, err := o.order.Key(object.Object)
-			if err != nil {
-				return print.Section{}, err
-			}
-			keys, values[key], at[key] = append(keys, key), value, i
-		}
-		if err := o.order.Sort(keys, values); err != nil {
-			return print.Section{}, err
-		}
-		sorted := slices.Clone(got.Objects)
-		for i, key := range keys {
-			sorted[i] = got.Objects[at[key]]
-		}
-		got.Objects = sorted
+		decoded := func(object *unstructured.Unstructured) (*unstructured.Unstructured, error) { return object, nil }
+		objects, err = print.Sorted(o.order, objects, decoded)
 	}
-	return print.Section{Resource: got.Resource, Len: len(got.Objects), Print: func(_ context.Context, _ func([]string), printer print.Printer) error {
-		for _, object := range got.Objects {
-			if err := printer.Print(object); err != nil {
+	return print.Section{Resource: got.Resource, Empty: len(objects) == 0, Each: func(w *print.Writer) error {
+		for _, object := range objects {
+			if err := w.Print(print.Decoded(object)); err != nil {
 				return err
 			}
 		}
 		return nil
-	}}, nil
+	}}, err
 }
 
 // meant gets what arguments name that looked like types, when behind one type none of them is one: TYPE NAME, as

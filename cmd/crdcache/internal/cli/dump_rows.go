@@ -6,7 +6,6 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
-	"github.com/crdcache/crdcache/readapi/live"
 )
 
 // maxRows is how many rows are asked for at once where the reader of a pipe may want no more than the first ones.
@@ -19,8 +18,12 @@ func (o *dumpOptions) askServer(ctx context.Context) (done bool, err error) {
 		return false, nil
 	}
 	from, answer, err := o.rows(ctx)
-	if err != nil || answer == nil || len(answer.Columns) == 0 {
+	if err != nil || answer == nil {
 		return false, nil // whoever reads the objects tells of the server
+	}
+	defer answer.Close()
+	if len(answer.Columns) == 0 {
+		return false, nil
 	}
 	o.Say("%s is read from the server that keeps it, as rows", from.Resource)
 	options, err := from.Types.Show(o.style)
@@ -28,14 +31,14 @@ func (o *dumpOptions) askServer(ctx context.Context) (done bool, err error) {
 		return true, err
 	}
 	options.Silent = o.ignoreNotFound
-	return true, print.Sections(ctx, []print.Section{session.RowSection(from.Resource, answer, true)}, options)
+	return true, print.Sections(ctx, []print.Section{answer.RowSection(true)}, options)
 }
 
 // rows asks the server; nil where it is not to be asked.
-func (o *dumpOptions) rows(ctx context.Context) (*session.Local, *live.Answer, error) {
-	ctx, cancel := o.Target.Limit(ctx)
+func (o *dumpOptions) rows(ctx context.Context) (*session.Local, *session.Answer, error) {
+	waiting, cancel := o.Target.Limit(ctx)
 	defer cancel()
-	from, err := o.Keeping(ctx)
+	from, err := o.Keeping(waiting)
 	if err != nil || from.Resource.CRDUID == "" {
 		return nil, nil, err
 	}
@@ -46,8 +49,12 @@ func (o *dumpOptions) rows(ctx context.Context) (*session.Local, *live.Answer, e
 	if from.Objects > maxRows && print.IsPipe(o.Out) {
 		asked.Set("count", "true")
 		counted, err := from.Query(ctx, namespace, asked)
-		if err != nil || counted.Count == nil || *counted.Count > maxRows {
+		if err != nil {
 			return nil, nil, err
+		}
+		counted.Close()
+		if counted.Count == nil || *counted.Count > maxRows {
+			return nil, nil, nil
 		}
 		asked.Del("count")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
@@ -16,68 +17,89 @@ import (
 
 // flow prints the objects of one type page by page into a pipe, whose reader may want no more than the first ones.
 type flow struct {
-	*session.Reader
-	style  print.Style
-	silent bool // of nothing
-	// chosen, if set, says which objects are printed.
-	chosen func(*unstructured.Unstructured) bool
+	*dumpOptions
+	types *session.Types
+
+	pages iter.Seq2[[]unstructured.Unstructured, error]
+	last  string // the greatest key that was printed
+	// unordered says that the pages did not come in the order of keys.
+	unordered bool
 }
 
-// possible reports whether objects can be printed before all of them have been read.
-func (f flow) possible(types *session.Types) bool {
-	return len(types.Resources) == 1 && !f.Target.Offline() && f.style.Format.Flows() && print.IsPipe(f.Out)
+// flows reports whether objects can be printed before all of them have been read.
+func (o *dumpOptions) flows(types *session.Types) bool {
+	return len(types.Resources) == 1 && !o.Target.Offline() && o.order == nil && o.style.Format.Flows() && print.IsPipe(o.Out)
 }
 
-// run prints the objects. It reports false, having printed nothing, where there is no first page: a sync tries again, and
-// knows what to say.
-func (f flow) run(ctx, waiting context.Context, types *session.Types) (done bool, err error) {
-	done, err = f.print(ctx, waiting, types)
-	if errors.Is(err, print.ErrHungUp) {
-		err = print.WriteHungUp(f.Out)
-	}
-	return done, err
-}
-
-func (f flow) print(ctx, waiting context.Context, types *session.Types) (done bool, err error) {
-	options, err := types.Show(f.style)
+// flow prints the objects of a type page by page. It reports false, having printed nothing, if there is no first page: a
+// sync tries again, and has better errors.
+func (o *dumpOptions) flow(ctx, waiting context.Context, types *session.Types) (done bool, err error) {
+	options, err := types.Show(o.style)
 	if err != nil {
 		return true, err
 	}
-	options.Silent = f.silent
-	client, rows, err := f.rows(waiting, types, options.Loader)
+	options.Silent = o.ignoreNotFound
+	client, rows, err := o.rowsOfPages(waiting, types, options.Loader)
 	if err != nil {
-		return f.tryAgain(waiting, types, "waiting for the columns of the table", err)
+		return o.tryAgain(waiting, types, "waiting for the columns of the table", err)
 	}
-	ctx, stop := print.WhileRead(ctx, f.Out)
+	reading, stop := print.WhileRead(ctx, o.Out)
 	defer stop()
-	var out *print.Flow
-	for objects, err := range types.Pages(ctx, waiting, client) {
+	next, end := iter.Pull2(types.Pages(reading, waiting, client))
+	defer end()
+	first, err, ok := next()
+	switch {
+	case reading.Err() != nil:
+		err = context.Cause(reading)
+	case err != nil:
+		return o.tryAgain(waiting, types, "waiting for the first page of the list", err)
+	case ok:
+		f := &flow{dumpOptions: o, types: types, pages: continued(first, next)}
+		section := print.Section{Resource: types.Resources[0], Rows: rows(), Each: func(w *print.Writer) error { return f.each(reading, w) }}
+		err = print.Sections(reading, []print.Section{section}, options)
+	}
+	if err != nil && errors.Is(context.Cause(reading), print.ErrHungUp) {
+		err = print.WriteHungUp(o.Out)
+	}
+	return true, err
+}
+
+// continued returns the first page and those that next returns.
+func continued(first []unstructured.Unstructured, next func() ([]unstructured.Unstructured, error, bool)) iter.Seq2[[]unstructured.Unstructured, error] {
+	return func(yield func([]unstructured.Unstructured, error) bool) {
+		for page, err, ok := first, error(nil), true; ok && yield(page, err); {
+			page, err, ok = next()
+		}
+	}
+}
+
+// each prints the pages. Each page is written before the next one is awaited.
+func (f *flow) each(ctx context.Context, w *print.Writer) error {
+	for page, err := range f.pages {
 		switch {
 		case ctx.Err() != nil:
-			return true, context.Cause(ctx)
-		case err != nil && out == nil:
-			return f.tryAgain(waiting, types, "waiting for the first page of the list", err)
+			return context.Cause(ctx)
 		case err != nil:
-			return true, f.rest(ctx, types, out, err)
+			return f.rest(ctx, w, err)
 		}
-		if out == nil {
-			if out, err = options.Flow(types.Resources[0], rows()); err != nil {
-				return true, err
+		before := f.last
+		for i := range page {
+			object := print.Decoded(&page[i])
+			f.unordered = f.unordered || before != "" && object.Key <= before
+			f.last = max(f.last, object.Key)
+			if err := w.Print(object); err != nil {
+				return err
 			}
-			out.Chosen = f.chosen
 		}
-		if err := out.Page(objects); err != nil {
-			return true, err
+		if err := w.Flush(); err != nil {
+			return err
 		}
 	}
-	if out == nil {
-		return true, context.Cause(ctx)
-	}
-	return true, out.Close()
+	return nil
 }
 
 // tryAgain leaves what failed to a sync, unless the time for waiting is up: then the error names what was waited for.
-func (f flow) tryAgain(waiting context.Context, types *session.Types, wait string, err error) (done bool, _ error) {
+func (o *dumpOptions) tryAgain(waiting context.Context, types *session.Types, wait string, err error) (done bool, _ error) {
 	if waiting.Err() == nil {
 		return false, nil
 	}
@@ -87,10 +109,10 @@ func (f flow) tryAgain(waiting context.Context, types *session.Types, wait strin
 	return true, &dynamicinformer.NotSyncedError{Missing: []status.Status{current}, Cause: context.Cause(waiting)}
 }
 
-// rows returns the client that lists what is printed, and what gives the rows once something is listed.
-func (f flow) rows(ctx context.Context, types *session.Types, loader *print.RowLoader) (dynamic.Interface, func() print.Rows, error) {
+// rowsOfPages returns the client that lists the pages, and a func that returns their rows once the first page is listed.
+func (o *dumpOptions) rowsOfPages(ctx context.Context, types *session.Types, loader *print.RowLoader) (dynamic.Interface, func() print.Rows, error) {
 	var rows print.Rows
-	if f.style.Format.IsTable() {
+	if o.style.Format.IsTable() {
 		var err error
 		if rows, err = loader.Defined(ctx, types.Resources[0]); err != nil {
 			return nil, nil, err
@@ -103,22 +125,23 @@ func (f flow) rows(ctx context.Context, types *session.Types, loader *print.RowL
 	return types.Client, func() print.Rows { return rows }, nil
 }
 
-// rest prints what comes after the pages, the next of which there is not: a list can be gone on with only for some
-// minutes, and a reader may be slow. What is printed stays as it was; the rest is what there is now.
-func (f flow) rest(ctx context.Context, types *session.Types, out *print.Flow, why error) error {
-	resource := types.Resources[0].GVR.GroupResource()
-	last, ok := out.Last()
-	if !ok {
+// rest prints the objects after the pages if the next page is lost: a list can be continued only for some minutes, and a
+// reader may be slow. Printed objects stay as they are; the rest is read anew.
+func (f *flow) rest(ctx context.Context, w *print.Writer, why error) error {
+	resource := f.types.Resources[0].GVR.GroupResource()
+	if f.unordered {
 		return fmt.Errorf("%s: not all objects are printed, and the server lists them in no order by which to go on: %w", resource, why)
 	}
-	f.Warn(fmt.Sprintf("%s: what comes after %s is read anew, as it is now: %s", resource, print.Printable(last), print.Line(why.Error())))
+	f.Warn(fmt.Sprintf("%s: what comes after %s is read anew, as it is now: %s", resource, print.Printable(f.last), print.Line(why.Error())))
 	waiting, cancel := f.Target.Limit(ctx)
 	defer cancel()
-	return types.Sync(ctx, waiting, nil, func(synced []session.Cache) error {
-		var errs []error
+	return f.types.Sync(ctx, waiting, nil, func(synced []session.Cache) error {
+		w.Reload()
 		for _, one := range synced {
-			errs = append(errs, out.Rest(ctx, one.Section()))
+			if err := one.Section(nil, f.last).Each(w); err != nil {
+				return err
+			}
 		}
-		return errors.Join(append(errs, out.Close())...)
+		return nil
 	})
 }

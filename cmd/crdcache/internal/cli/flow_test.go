@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -268,13 +269,15 @@ func TestDumpWithoutFirstPage(t *testing.T) {
 	}
 }
 
-// TestQueryFlows: of a query in no order, too, the first objects come while the server holds back the others, and all of
-// them, and the doubts, are those of a query that reads everything first.
-func TestQueryFlows(t *testing.T) {
+// TestQueryIsTheSameInPipe: a query has the same answer, in the same order, whether or not a program reads it.
+func TestQueryIsTheSameInPipe(t *testing.T) {
 	server := newPagedServer(t)
+	server.goOn(t)
 	for i := 0; i < flowing; i += 3 {
 		server.gizmo(t, i, "blue")
 	}
+	// In the order of the server, this is before all others; by namespace and name it is the last.
+	server.apply(t, `{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web-2", "name": "a"}, "spec": {"color": "blue"}}`)
 	config := write(t, "c.yaml", strings.Replace(gizmoIndexes, "path: .spec.color}", "path: .spec.color}\n    - {name: first, path: .spec.color, maxValueBytes: 3}", 1))
 	tests := map[string][]string{
 		"path":      {"gizmos", "--where", `@.spec.color == "blue"`},
@@ -292,43 +295,42 @@ func TestQueryFlows(t *testing.T) {
 				args = append(args, "-A")
 			}
 			p := pipeline(t, args...)
-			got := ""
-			if name != "nothing" {
-				got = p.read(t, 20)
-			}
-			close(p.held(t, server).answer)
-			server.goOn(t)
-			got += p.rest(t)
+			got := p.rest(t)
 			want := crdcache(t, args...)
 			if code := <-p.code; code != exit.OK || p.errOut.String() != want.errOut || got != want.out {
 				t.Errorf("exit code %d, %d lines, want %d\n%.300s\nwant\n%.300s\nstderr:\n%s\nwant\n%s", code, strings.Count(got, "\n"), strings.Count(want.out, "\n"),
 					got, want.out, p.errOut.String(), want.errOut)
 			}
+			if name == "path" && !strings.HasPrefix(lastLine(got), "web-2") {
+				t.Errorf("the last line is %q", lastLine(got))
+			}
 		})
 	}
 }
 
-// TestQueryFlowsOn: when the server has forgotten the list, the query goes on where it was.
-func TestQueryFlowsOn(t *testing.T) {
+func lastLine(text string) string {
+	text = strings.TrimSuffix(text, "\n")
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}
+
+// TestDefinitionIsFetchedOnce counts the requests for the CRD of a type whose schema and columns a command needs.
+func TestDefinitionIsFetchedOnce(t *testing.T) {
 	server := newPagedServer(t)
-	for i := 0; i < flowing; i += 3 {
-		server.gizmo(t, i, "blue")
-	}
-	p := pipeline(t, "query", "gizmos", "-n", "web", "--where", `@.spec.color == "blue"`, "-o", "name", "-s", server.URL)
-	held := p.held(t, server)
-	server.gizmo(t, 1, "blue") // has come already
-	server.gizmo(t, 1001, "blue")
-	server.storage.Compact()
-	close(held.answer)
 	server.goOn(t)
-	var want strings.Builder
-	for i := range flowing {
-		if i%3 == 0 || i == 1001 {
-			fmt.Fprintf(&want, "gizmo.example.com/g%04d\n", i)
+	var fetched atomic.Int32
+	inner := server.Config.Handler
+	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/customresourcedefinitions/gizmos.example.com") {
+			fetched.Add(1)
 		}
-	}
-	got := p.rest(t)
-	if code := <-p.code; code != exit.OK || got != want.String() {
-		t.Errorf("exit code %d, %d lines, want %d; stderr:\n%s", code, strings.Count(got, "\n"), strings.Count(want.String(), "\n"), p.errOut.String())
+		inner.ServeHTTP(w, r)
+	})
+	for _, verb := range []string{"query", "watch"} {
+		fetched.Store(0)
+		p := pipeline(t, verb, "gizmos", "-A", "--where", `@.spec.color == "red"`, "-s", server.URL)
+		p.read(t, flowing+1)
+		if n := fetched.Load(); n != 1 {
+			t.Errorf("%s: the CRD is fetched %d times", verb, n)
+		}
 	}
 }

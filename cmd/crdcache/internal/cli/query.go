@@ -41,9 +41,8 @@ func newQuery(streams genericiooptions.IOStreams) *cobra.Command {
 		Use:        "query TYPE [flags]",
 		SuggestFor: []string{"find", "search", "select", "where"},
 		Short:      "Find objects of a type by indexes",
-		Long: "Sync the type, then print the objects that fulfil all conditions (with --or: any of them). When another program\n" +
-			"reads them, as in 'query cert | head', and no order is asked for, they come page by page as dump's do, in the order\n" +
-			"of the server; otherwise by namespace and name.\n\n" +
+		Long: "Sync the type, then print the objects that fulfil all conditions (with --or: any of them), by namespace and name\n" +
+			"unless --sort-by asks for another order.\n\n" +
 			"--index takes name=value, and !=, <, <=, >, >=, ^= (begins with), contains, =~ (a regular expression),\n" +
 			"'in (a, b)', 'in 10.0.0.0/8', a name alone (has a value) and !name (has none); && , || and parentheses join\n" +
 			"them. Times may be relative to now, as in 'expiry<now+14d'. The indexes come from --config, where TYPE may be\n" +

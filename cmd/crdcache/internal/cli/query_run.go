@@ -12,7 +12,6 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/exit"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
-	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/indexers/references"
@@ -30,12 +29,6 @@ func (o *queryOptions) run(ctx context.Context) error {
 			}
 			o.warnOfMisfits(ctx, types)
 			return nil
-		},
-		Instead: func(waiting context.Context, types *session.Types, unresolved error) (bool, error) {
-			if unresolved != nil || !o.flows() {
-				return false, nil
-			}
-			return o.flow(ctx, waiting, types)
 		},
 		Use: func(ctx context.Context, types *session.Types, indexes session.Indexes, synced []session.Cache) error {
 			if len(synced) == 0 {
@@ -57,31 +50,6 @@ func (o *queryOptions) warnOfMisfits(ctx context.Context, types *session.Types) 
 		session.Columns{Flag: "sort-by", Paths: query.Columns(o.asked, query.Aggregation{})},
 		session.Columns{Flag: "group-by", Paths: query.Columns(query.Options{}, query.Aggregation{GroupBy: o.groups.GroupBy})},
 		session.Columns{Flag: "compute", Paths: query.Columns(query.Options{}, query.Aggregation{Measures: o.groups.Measures})})
-}
-
-// flows reports whether what was asked for are objects in any order, each of which shows by itself whether it is one of them.
-func (o *queryOptions) flows() bool {
-	follows, _ := query.FollowsReferences(o.query)
-	alone := o.asked.SortBy == "" && o.asked.Limit == 0 && o.asked.Continue == ""
-	objects := !o.count && !o.keysOnly && !o.explain && o.values == "" && len(o.groups.GroupBy)+len(o.groups.Measures) == 0
-	return alone && objects && !follows
-}
-
-// flow prints the objects that fulfil the query as they come.
-func (o *queryOptions) flow(ctx, waiting context.Context, types *session.Types) (done bool, err error) {
-	matcher, err := query.NewMatcher(o.query, o.Config.Indexes(types.Resources[0])...)
-	if err != nil {
-		return true, session.ExplainQuery(err)
-	}
-	pages := flow{Reader: o.Reader, style: o.style, chosen: matcher.Match}
-	if !pages.possible(types) {
-		return false, nil
-	}
-	done, err = pages.run(ctx, waiting, types)
-	if done {
-		o.warn(matcher.Warnings())
-	}
-	return done, err
 }
 
 // check refuses more than one type, and asks the query of nothing, so that what is wrong with it is known before
@@ -156,7 +124,7 @@ func (o *queryOptions) answer(ctx context.Context, querier *query.Querier, types
 	if o.keysOnly {
 		err = o.printKeys(result.Keys())
 	} else {
-		err = o.print(ctx, types, result)
+		err = o.print(ctx, types, session.ResultSection(types.Resources[0], result))
 	}
 	if err == nil && result.Continue != "" {
 		fmt.Fprintf(o.ErrOut, "there is more: --continue %s\n", result.Continue)
@@ -176,27 +144,12 @@ func (o *queryOptions) warn(texts []string) {
 }
 
 // print prints the objects that a query found.
-func (o *queryOptions) print(ctx context.Context, types *session.Types, result *query.Result) error {
+func (o *queryOptions) print(ctx context.Context, types *session.Types, found print.Section) error {
 	options, err := types.Show(o.style)
 	if err != nil {
 		return err
 	}
-	return print.Sections(ctx, []print.Section{resultSection(types.Resources[0], result)}, options)
-}
-
-// resultSection is what a query found, in its order.
-func resultSection(r discovery.Resource, result *query.Result) print.Section {
-	return print.Section{Resource: r, Len: result.Len(), Print: func(ctx context.Context, _ func([]string), printer print.Printer) error {
-		for _, object := range result.All() {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if err := printer.Print(object); err != nil {
-				return err
-			}
-		}
-		return nil
-	}}
+	return print.Sections(ctx, []print.Section{found}, options)
 }
 
 func (o *queryOptions) printKeys(keys []string) error {

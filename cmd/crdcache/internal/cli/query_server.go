@@ -11,7 +11,6 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/indexers/query"
-	"github.com/crdcache/crdcache/readapi/live"
 )
 
 // askServer has the server answer that keeps the type, and reports whether it has. What it cannot answer, or answers with an
@@ -25,13 +24,14 @@ func (o *queryOptions) askServer(ctx context.Context) (done bool, err error) {
 		o.Say("the server does not answer the query, whose objects are read: %v", err)
 		return false, nil
 	}
+	defer answer.Close()
 	o.Say("answered by the server that keeps %s, at version %s", from.Resource, answer.ResourceVersion)
 	o.warnOfMisfits(ctx, from.Types)
 	o.warn(answer.Warnings)
 	return true, o.show(ctx, answer, from)
 }
 
-func (o *queryOptions) fromServer(ctx context.Context) (*live.Answer, *session.Local, error) {
+func (o *queryOptions) fromServer(ctx context.Context) (*session.Answer, *session.Local, error) {
 	if follows, _ := query.FollowsReferences(o.query); follows {
 		return nil, nil, fmt.Errorf("it takes no queries about references")
 	}
@@ -60,7 +60,7 @@ func (o *queryOptions) parameters() url.Values {
 	set("limit", strconv.Itoa(o.asked.Limit), o.asked.Limit > 0)
 	set("continue", o.asked.Continue, o.asked.Continue != "")
 	set("count", "true", o.count)
-	set("keys", "true", o.keysOnly || o.explain)
+	set("keys", "true", o.keysOnly || o.explain || o.style.Format.Name == print.Name)
 	set("rows", "true", o.style.Format.IsTable() && o.style.Format.Name != print.CSV) // which has dates where tables have ages
 	set("values", o.values, o.values != "")
 	p["groupBy"] = o.groups.GroupBy
@@ -71,7 +71,7 @@ func (o *queryOptions) parameters() url.Values {
 }
 
 // show prints an answer as that of the command's own caches would be.
-func (o *queryOptions) show(ctx context.Context, answer *live.Answer, from *session.Local) (err error) {
+func (o *queryOptions) show(ctx context.Context, answer *session.Answer, from *session.Local) (err error) {
 	switch {
 	case answer.Count != nil:
 		return o.printCount(*answer.Count)
@@ -85,19 +85,14 @@ func (o *queryOptions) show(ctx context.Context, answer *live.Answer, from *sess
 	case o.keysOnly:
 		err = o.printKeys(answer.Keys)
 	default:
-		err = o.printItems(ctx, answer, from)
+		section := answer.Section(o.Cached().Transform != nil)
+		if len(answer.Columns) > 0 {
+			section = answer.RowSection(false)
+		}
+		err = o.print(ctx, from.Types, section)
 	}
 	if err == nil && answer.Continue != "" {
 		fmt.Fprintf(o.ErrOut, "there is more: --continue %s\n", answer.Continue)
 	}
 	return err
-}
-
-// printItems prints objects.
-func (o *queryOptions) printItems(ctx context.Context, answer *live.Answer, from *session.Local) error {
-	options, err := from.Types.Show(o.style)
-	if err != nil {
-		return err
-	}
-	return print.Sections(ctx, []print.Section{o.AnswerSection(from.Resource, answer)}, options)
 }

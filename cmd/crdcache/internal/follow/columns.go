@@ -11,7 +11,8 @@ import (
 
 // columns are those of types with a CRD.
 type columns struct {
-	loader *print.RowLoader
+	// loader fetches definitions each time; first has those that the command fetched already.
+	loader, first *print.RowLoader
 	// loaded are those that have been loaded ahead, for types that are there in the beginning.
 	loaded map[schema.GroupVersionResource]print.Rows
 }
@@ -25,7 +26,7 @@ func (c *columns) load(ctx context.Context, snapshot *discovery.Snapshot, resour
 		}
 	}
 	c.loaded = map[schema.GroupVersionResource]print.Rows{}
-	for i, rows := range c.loader.Load(ctx, defined) {
+	for i, rows := range c.first.Load(ctx, defined) {
 		c.loaded[defined[i].GVR] = rows
 	}
 }

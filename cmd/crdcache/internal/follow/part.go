@@ -1,11 +1,14 @@
 package follow
 
 import (
+	"context"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
@@ -39,7 +42,11 @@ func (r *run) parts() ([]*part, error) {
 	kinds := []part{{defined: true, others: true}}
 	clients := []dynamic.Interface{client}
 	if r.tables() {
-		r.columns.loader = print.NewDefinitionLoader(client, r.ErrOut)
+		fetch := func(ctx context.Context, of schema.GroupResource) (*crd.Definition, error) {
+			return crd.Fetch(ctx, client, of)
+		}
+		r.columns.loader = print.NewDefinitionLoader(fetch, r.ErrOut)
+		r.columns.first = print.NewDefinitionLoader(r.Target.Definitions(client), r.ErrOut)
 		printed, err := print.NewPrinted(r.Target.Config, httpClient, client)
 		if err != nil {
 			return nil, err

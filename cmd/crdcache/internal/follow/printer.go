@@ -49,18 +49,14 @@ func (o Options) newText(s *screen) (printer, error) {
 	switch {
 	case o.Style.Format.Name == print.YAML && o.Events:
 		return whole{yamlEvents{s, o}.print}, nil
-	case o.Style.Format.Name == print.YAML:
-		return whole{(&yamlObjects{out: s}).print}, nil
 	case o.Events && (o.Style.Format.Name == print.JSON || o.Style.Format.Name == print.JSONLines):
 		encoder := json.NewEncoder(s)
 		encoder.SetEscapeHTML(false)
 		return whole{func(e event) error {
 			return encoder.Encode(o.described(e))
 		}}, nil
-	case o.Style.Format.Name == print.JSON:
-		return whole{jsonObjects{s}.print}, nil
 	}
-	single, err := print.NewSingle(o.Style.Format, s, o.Style.NoHeaders)
+	single, err := print.New(o.Style.Format, s, print.Single, o.Style.NoHeaders)
 	return objects{single}, err
 }
 
@@ -74,7 +70,7 @@ func (whole) flush() error                            { return nil }
 // objects prints the objects of events in other formats, as kubectl get --watch does, but for line breaks.
 type objects struct{ print.Printer }
 
-func (p objects) print(e event) error                   { return p.Print(e.Object) }
+func (p objects) print(e event) error                   { return p.Print(print.Decoded(e.Object)) }
 func (p objects) prepare(e event) (func() error, error) { return prepare(e, p.print) }
 func (p objects) flush() error                          { return p.Close() }
 
@@ -93,37 +89,6 @@ func prepare(e event, show func(event) error) (func() error, error) {
 		}
 		return show(later)
 	}, nil
-}
-
-// jsonObjects prints objects one after the other, byte for byte as kubectl get --watch -o json does.
-type jsonObjects struct{ out io.Writer }
-
-func (p jsonObjects) print(e event) error {
-	text, err := json.MarshalIndent(e.Object.Object, "", "    ")
-	if err != nil {
-		return fmt.Errorf("printing %s: %w", e.Key, err)
-	}
-	_, err = p.out.Write(append(text, '\n'))
-	return err
-}
-
-// yamlObjects prints a document for each object, byte for byte as kubectl get --watch -o yaml does.
-type yamlObjects struct {
-	out    io.Writer
-	behind bool // something was printed
-}
-
-func (p *yamlObjects) print(e event) error {
-	text, err := print.MarshalYAML(e.Object.Object)
-	if err != nil {
-		return fmt.Errorf("printing %s: %w", e.Key, err)
-	}
-	if p.behind {
-		text = append([]byte("---\n"), text...)
-	}
-	p.behind = true
-	_, err = p.out.Write(text)
-	return err
 }
 
 // yamlEvents prints a document for each event.

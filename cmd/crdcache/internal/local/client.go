@@ -116,9 +116,13 @@ func (c *Client) Link(ctx context.Context) (string, error) {
 	return link, c.ask(ctx, http.MethodPost, "/crdcache/link", nil, &link)
 }
 
-// Get asks for a document of any other kind, for as long as ctx lasts.
-func (c *Client) Get(ctx context.Context, path string, query url.Values, into any) error {
-	return c.send(ctx, http.MethodGet, path, query, into)
+// Open requests a document of any other kind, which can be read until ctx ends.
+func (c *Client) Open(ctx context.Context, path string, query url.Values) (io.ReadCloser, error) {
+	answer, err := c.do(ctx, http.MethodGet, path, query)
+	if err != nil {
+		return nil, err
+	}
+	return answer.Body, nil
 }
 
 func (c *Client) ask(ctx context.Context, method, path string, query url.Values, into any) error {

@@ -21,7 +21,7 @@ func printed(t *testing.T, columns []crd.Column, options printers.PrintOptions, 
 	var out bytes.Buffer
 	table := NewTypeTable(&out, NewRows(columns), options)
 	for _, obj := range objects {
-		if err := table.Print(obj); err != nil {
+		if err := table.Print(Decoded(obj)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,8 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // csvType is a type of which objects are printed as comma-separated values.
@@ -75,7 +73,11 @@ type csvRows struct {
 }
 
 // Print implements Printer.
-func (p *csvRows) Print(obj *unstructured.Unstructured) error {
+func (p *csvRows) Print(o Object) error {
+	obj, err := o.decode()
+	if err != nil {
+		return err
+	}
 	if !p.headed {
 		if err := p.w.Write(p.header); err != nil {
 			return err

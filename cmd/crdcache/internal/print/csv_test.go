@@ -23,7 +23,7 @@ func TestCSVOfTypes(t *testing.T) {
 	table := newCSV(&out, types, true, true, false)
 	for _, one := range types {
 		printer := table.of(one)
-		if err := printer.Print(object); err != nil {
+		if err := printer.Print(Decoded(object)); err != nil {
 			t.Fatal(err)
 		}
 		if err := printer.Close(); err != nil {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/util/jsonpath"
 )
@@ -96,7 +95,11 @@ func relaxedPath(text string) (string, error) {
 }
 
 // Print implements Printer.
-func (p *customColumnsPrinter) Print(obj *unstructured.Unstructured) error {
+func (p *customColumnsPrinter) Print(o Object) error {
+	obj, err := o.decode()
+	if err != nil {
+		return err
+	}
 	row := make([]string, len(p.columns))
 	for i, c := range p.columns {
 		results, err := c.path.FindResults(obj.Object)
@@ -114,7 +117,7 @@ func (p *customColumnsPrinter) Print(obj *unstructured.Unstructured) error {
 		}
 		row[i] = printable(strings.Join(values, ","))
 	}
-	_, err := fmt.Fprintln(p.cells, strings.Join(row, "\t"))
+	_, err = fmt.Fprintln(p.cells, strings.Join(row, "\t"))
 	return err
 }
 

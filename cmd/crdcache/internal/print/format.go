@@ -54,7 +54,7 @@ func ParseFormat(text string) (Format, error) {
 			return Format{}, fmt.Errorf("the output format %s needs an argument, as in %s", name, exampleOf(name))
 		}
 		format := Format{Name: name, Argument: argument}
-		if _, err := New(format, io.Discard, false); err != nil {
+		if _, err := New(format, io.Discard, List, false); err != nil {
 			return Format{}, err
 		}
 		return format, nil

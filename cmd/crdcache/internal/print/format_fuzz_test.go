@@ -49,11 +49,11 @@ func FuzzParseFormat(f *testing.F) {
 			return
 		}
 		var out bytes.Buffer
-		printer, err := New(format, &out, false)
+		printer, err := New(format, &out, List, false)
 		if err != nil {
 			t.Fatalf("%q was parsed, and is now refused: %v", text, err)
 		}
-		if err := printer.Print(object); err != nil && err.Error() == "" {
+		if err := printer.Print(Decoded(object)); err != nil && err.Error() == "" {
 			t.Errorf("%q: an error without words", text)
 		}
 		_ = printer.Close() // an error of a template comes with the list

@@ -68,9 +68,9 @@ func compareRaw(t *testing.T, format string, objects []*unstructured.Unstructure
 	}
 }
 
-// printAllRaw prints from JSON what can be printed so, and decodes the rest.
+// printAllRaw prints objects from their JSON.
 func printAllRaw(format string, w io.Writer, objects []*unstructured.Unstructured) error {
-	printer, err := New(Format{Name: format}, w, false)
+	printer, err := New(Format{Name: format}, w, List, false)
 	if err != nil {
 		return err
 	}
@@ -79,28 +79,22 @@ func printAllRaw(format string, w io.Writer, objects []*unstructured.Unstructure
 		if err != nil {
 			return err
 		}
-		printed := false
-		if p, ok := printer.(RawPrinter); ok {
-			if printed, err = p.PrintRaw(raw); err != nil {
-				return err
-			}
-		}
-		if !printed {
-			if err := printer.Print(obj); err != nil {
-				return err
-			}
+		object := Decoded(obj)
+		object.Decoded, object.JSON = nil, raw
+		if err := printer.Print(object); err != nil {
+			return err
 		}
 	}
 	return printer.Close()
 }
 
 func printAll(format string, w io.Writer, objects []*unstructured.Unstructured) error {
-	printer, err := New(Format{Name: format}, w, false)
+	printer, err := New(Format{Name: format}, w, List, false)
 	if err != nil {
 		return err
 	}
 	for _, obj := range objects {
-		if err := printer.Print(obj); err != nil {
+		if err := printer.Print(Decoded(obj)); err != nil {
 			return err
 		}
 	}

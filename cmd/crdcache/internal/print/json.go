@@ -8,14 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// jsonPrinter prints a v1 List, byte for byte as kubectl get -o json does.
+// jsonPrinter prints a v1 List, or each object alone, byte for byte as kubectl get -o json does.
 type jsonPrinter struct {
 	w       io.Writer
+	alone   bool
 	printed bool
 	buffer  []byte
 }
-
-var _ RawPrinter = (*jsonPrinter)(nil)
 
 const (
 	jsonHead  = "{\n    \"apiVersion\": \"v1\",\n    \"items\": ["
@@ -25,68 +24,54 @@ const (
 )
 
 // Print implements Printer.
-func (p *jsonPrinter) Print(obj *unstructured.Unstructured) error {
-	text, err := json.MarshalIndent(obj.Object, jsonInset, jsonStep)
-	if err != nil {
-		return fmt.Errorf("printing %s: %w", describe(obj), err)
+func (p *jsonPrinter) Print(o Object) error {
+	prefix := jsonInset
+	if p.alone {
+		prefix = ""
 	}
-	return p.write(text)
-}
-
-// PrintRaw implements RawPrinter.
-func (p *jsonPrinter) PrintRaw(raw []byte) (bool, error) {
-	text, ok := appendIndented(p.buffer[:0], raw, jsonInset, jsonStep)
+	text, ok := appendIndented(append(p.buffer[:0], p.separator()...), o.JSON, prefix, jsonStep)
 	if !ok {
-		return false, nil
+		object, err := o.decode()
+		if err != nil {
+			return err
+		}
+		indented, err := json.MarshalIndent(object.Object, prefix, jsonStep)
+		if err != nil {
+			return fmt.Errorf("printing %s: %w", describe(object), err)
+		}
+		text = append(text, indented...)
 	}
-	p.buffer = text
-	return true, p.write(text)
-}
-
-// write prints an object that has its form already.
-func (p *jsonPrinter) write(text []byte) error {
-	separator := ",\n" + jsonInset
-	if !p.printed {
-		separator = jsonHead + "\n" + jsonInset
-		p.printed = true
+	if p.alone {
+		text = append(text, '\n')
 	}
-	if _, err := io.WriteString(p.w, separator); err != nil {
-		return err
-	}
+	p.buffer, p.printed = text, true
 	_, err := p.w.Write(text)
 	return err
+}
+
+// separator returns the text before the next object.
+func (p *jsonPrinter) separator() string {
+	switch {
+	case p.alone:
+		return ""
+	case p.printed:
+		return ",\n" + jsonInset
+	}
+	return jsonHead + "\n" + jsonInset
 }
 
 // Close implements Printer.
 func (p *jsonPrinter) Close() error {
 	end := "\n" + jsonStep + jsonTail
-	if !p.printed {
+	switch {
+	case p.alone:
+		return nil
+	case !p.printed:
 		end = jsonHead + jsonTail
 	}
 	_, err := io.WriteString(p.w, end)
 	return err
 }
 
-// oneJSON prints an object alone, as kubectl get -o json does of one that is named.
-type oneJSON struct{ w io.Writer }
-
-// Print implements Printer.
-func (p oneJSON) Print(obj *unstructured.Unstructured) error {
-	text, err := json.MarshalIndent(obj.Object, "", jsonStep)
-	if err != nil {
-		return fmt.Errorf("printing %s: %w", describe(obj), err)
-	}
-	_, err = p.w.Write(append(text, '\n'))
-	return err
-}
-
-// Close implements Printer.
-func (oneJSON) Close() error { return nil }
-
 // describe names an object in an error.
-func describe(obj *unstructured.Unstructured) string {
-	if obj.GetNamespace() == "" {
-		return obj.GetKind() + " " + obj.GetName()
-	}
-	return obj.GetKind() + " " + obj.GetNamespace() + "/" + obj.GetName()
-}
+func describe(obj *unstructured.Unstructured) string { return obj.GetKind() + " " + keyOf(obj) }

@@ -5,27 +5,19 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// namePrinter prints "kind.group/name" a line, as kubectl get -o name does.
+// namePrinter prints "kind.group/name" a line, as kubectl get -o name does. It reads nothing but keys and kinds.
 type namePrinter struct{ w io.Writer }
 
 // Print implements Printer.
-func (p *namePrinter) Print(obj *unstructured.Unstructured) error {
-	return p.PrintName(obj.GroupVersionKind().GroupKind(), obj.GetName())
-}
-
-// PrintName implements NamePrinter.
-func (p *namePrinter) PrintName(kind schema.GroupKind, name string) error {
-	_, err := fmt.Fprintf(p.w, "%s/%s\n", strings.ToLower(kind.String()), name)
+func (p namePrinter) Print(o Object) error {
+	_, err := fmt.Fprintf(p.w, "%s/%s\n", strings.ToLower(o.Kind.String()), o.Key[strings.LastIndexByte(o.Key, '/')+1:])
 	return err
 }
 
 // Close implements Printer.
-func (p *namePrinter) Close() error { return nil }
+func (namePrinter) Close() error { return nil }
 
 // jsonLinesPrinter prints each object as compact JSON on a line of its own.
 type jsonLinesPrinter struct{ encoder *json.Encoder }
@@ -37,9 +29,13 @@ func newJSONLines(w io.Writer) *jsonLinesPrinter {
 }
 
 // Print implements Printer.
-func (p *jsonLinesPrinter) Print(obj *unstructured.Unstructured) error {
-	if err := p.encoder.Encode(obj.Object); err != nil {
-		return fmt.Errorf("printing %s: %w", describe(obj), err)
+func (p *jsonLinesPrinter) Print(o Object) error {
+	object, err := o.decode()
+	if err != nil {
+		return err
+	}
+	if err := p.encoder.Encode(object.Object); err != nil {
+		return fmt.Errorf("printing %s: %w", describe(object), err)
 	}
 	return nil
 }

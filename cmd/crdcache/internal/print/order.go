@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/jsonpath"
 )
 
@@ -30,8 +31,8 @@ func ParseOrder(text string) (*Order, error) {
 	return &Order{text, path}, nil
 }
 
-// Key is what an object is put in order by; nil for one without a value. It is not safe for concurrent use.
-func (o *Order) Key(object map[string]any) (any, error) {
+// key is what an object is put in order by; nil for one without a value. It is not safe for concurrent use.
+func (o *Order) key(object map[string]any) (any, error) {
 	results, err := o.path.FindResults(object)
 	if err != nil {
 		return nil, fmt.Errorf("--sort-by %s: %w", o.text, err)
@@ -47,14 +48,35 @@ func (o *Order) Key(object map[string]any) (any, error) {
 	return value, nil
 }
 
-// Sort puts keys of objects in the order of what Key gave of each. Where no object has a value it is an error, because
-// the path is most likely wrong.
-func (o *Order) Sort(keys []string, values map[string]any) error {
-	if len(keys) > 0 && !slices.ContainsFunc(keys, func(key string) bool { return values[key] != nil }) {
-		return fmt.Errorf("--sort-by %s: no object has such a field", o.text)
+// Sorted returns items in the order of the objects that decode returns for them. It fails if no object has a value,
+// because the path is most likely wrong.
+func Sorted[T any](o *Order, items []T, decode func(T) (*unstructured.Unstructured, error)) ([]T, error) {
+	type valued struct {
+		item  T
+		value any
 	}
-	slices.SortStableFunc(keys, func(a, b string) int { return compareValues(values[a], values[b]) })
-	return nil
+	all, found := make([]valued, len(items)), false
+	for i, item := range items {
+		object, err := decode(item)
+		if err != nil {
+			return nil, err
+		}
+		value, err := o.key(object.Object)
+		if err != nil {
+			return nil, err
+		}
+		all[i] = valued{item, value}
+		found = found || value != nil
+	}
+	if len(items) > 0 && !found {
+		return nil, fmt.Errorf("--sort-by %s: no object has such a field", o.text)
+	}
+	slices.SortStableFunc(all, func(a, b valued) int { return compareValues(a.value, b.value) })
+	sorted := make([]T, len(all))
+	for i, v := range all {
+		sorted[i] = v.item
+	}
+	return sorted, nil
 }
 
 // compareValues compares scalars of JSON: nothing, booleans, numbers, text.

@@ -7,41 +7,73 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// Printer prints objects in the order they come. Close ends the output, and makes it complete when there
-// was nothing to print.
+// Object is an object to print, with its JSON or decoded.
+type Object struct {
+	// Key is "namespace/name", or "name".
+	Key  string
+	Kind schema.GroupKind
+	// JSON is valid until the printer returns.
+	JSON []byte
+	// Decoded is shared and read-only. It takes precedence over JSON.
+	Decoded *unstructured.Unstructured
+}
+
+// Decoded returns an object that is decoded already.
+func Decoded(object *unstructured.Unstructured) Object {
+	return Object{Key: keyOf(object), Kind: object.GroupVersionKind().GroupKind(), Decoded: object}
+}
+
+func keyOf(object *unstructured.Unstructured) string {
+	if namespace := object.GetNamespace(); namespace != "" {
+		return namespace + "/" + object.GetName()
+	}
+	return object.GetName()
+}
+
+// decoder remembers the strings that objects have in common.
+var decoder = jsontext.NewDecoder()
+
+// decode returns the decoded object, which is read-only.
+func (o Object) decode() (*unstructured.Unstructured, error) {
+	if o.Decoded != nil {
+		return o.Decoded, nil
+	}
+	content, err := decoder.Decode(o.JSON)
+	return &unstructured.Unstructured{Object: content}, err
+}
+
+// Printer prints objects in the order in which it gets them. Close ends the output, and makes it complete if nothing
+// was printed.
 type Printer interface {
-	Print(obj *unstructured.Unstructured) error
+	Print(o Object) error
 	Close() error
 }
 
-// RawPrinter is a Printer that can print an object from its JSON, which costs much less than decoding it.
-type RawPrinter interface {
-	Printer
-	// PrintRaw prints raw, a valid JSON object, as Print prints what decoding it gives. It returns false, having
-	// printed nothing, when raw has to be decoded.
-	PrintRaw(raw []byte) (bool, error)
-}
+// Form says what surrounds the printed objects.
+type Form int
 
-// NamePrinter is a Printer that looks at nothing but what objects are called.
-type NamePrinter interface {
-	Printer
-	// PrintName prints what Print prints of an object of this kind and name.
-	PrintName(kind schema.GroupKind, name string) error
-}
+const (
+	// List prints all objects as one v1 List.
+	List Form = iota
+	// Single prints each object by itself. Templates see the object, and end with a line break.
+	Single
+	// One prints the only object, which was requested by its name. Templates end without a line break.
+	One
+)
 
-// New returns the printer of a format that is no table of one type; a bad argument of the format is an error.
-func New(format Format, w io.Writer, noHeaders bool) (Printer, error) {
+// New returns the printer of a format other than a table. An invalid argument of the format is an error.
+func New(format Format, w io.Writer, form Form, noHeaders bool) (Printer, error) {
 	switch format.Name {
 	case JSON:
-		return &jsonPrinter{w: w}, nil
+		return &jsonPrinter{w: w, alone: form != List}, nil
 	case YAML:
-		return &yamlPrinter{w: w}, nil
-	case KYAML:
-		return newListed(&kyamlPrinter{}, w), nil
+		return &yamlPrinter{w: w, alone: form != List, quotes: quotes{}}, nil
 	case Name:
-		return &namePrinter{w: w}, nil
+		return namePrinter{w}, nil
 	case JSONLines:
 		return newJSONLines(w), nil
 	case CustomColumns:
@@ -49,32 +81,7 @@ func New(format Format, w io.Writer, noHeaders bool) (Printer, error) {
 	case CustomColumnsFile:
 		return newCustomColumnsFile(format.Argument, w, noHeaders)
 	}
-	return newTemplate(format, w)
-}
-
-// NewSingle is New for objects that are shown one by one as they come: templates see each object rather than a
-// list, and end with a line break.
-func NewSingle(format Format, w io.Writer, noHeaders bool) (Printer, error) {
-	printer, err := New(format, w, noHeaders)
-	if template, ok := printer.(*templatePrinter); ok {
-		template.single, template.open = true, format.Name == KYAML // which has its own ends
-	}
-	return printer, err
-}
-
-// NewOne is New for one object that was asked for by its name: it is printed as it is, rather than as a list of one.
-func NewOne(format Format, w io.Writer, noHeaders bool) (Printer, error) {
-	switch format.Name {
-	case JSON:
-		return oneJSON{w}, nil
-	case YAML:
-		return oneYAML{w}, nil
-	}
-	printer, err := New(format, w, noHeaders)
-	if template, ok := printer.(*templatePrinter); ok {
-		template.single, template.open = true, true
-	}
-	return printer, err
+	return newTemplate(format, w, form)
 }
 
 // SortKeys orders keys ("namespace/name", or "name") as the API server lists objects: by the bytes of the

@@ -84,12 +84,12 @@ func TestTemplates(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		printer, err := New(f, &out, false)
+		printer, err := New(f, &out, List, false)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, obj := range objects {
-			if err := printer.Print(obj); err != nil {
+			if err := printer.Print(Decoded(obj)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -117,7 +117,7 @@ func TestCSV(t *testing.T) {
 	var out bytes.Buffer
 	p := newCSV(&out, []csvType{{Rows: NewRows(columns)}}, true, false, false).of(csvType{Rows: NewRows(columns)})
 	for _, o := range []*unstructured.Unstructured{obj, thing("b", nil)} {
-		if err := p.Print(o); err != nil {
+		if err := p.Print(Decoded(o)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -145,7 +145,7 @@ func TestWriteErrors(t *testing.T) {
 	table := func(w io.Writer) Printer { return NewTypeTable(w, NewRows(nil), printers.PrintOptions{}) }
 	format := func(name string) func(io.Writer) Printer {
 		return func(w io.Writer) Printer {
-			p, err := New(Format{Name: name}, w, false)
+			p, err := New(Format{Name: name}, w, List, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -158,7 +158,7 @@ func TestWriteErrors(t *testing.T) {
 			print := func(room int) (failed []bool) {
 				p := make(&fullWriter{room: room})
 				for _, name := range []string{"a", "b"} {
-					failed = append(failed, errors.Is(p.Print(thing(name, nil)), errFull))
+					failed = append(failed, errors.Is(p.Print(Decoded(thing(name, nil))), errFull))
 				}
 				return append(failed, errors.Is(p.Close(), errFull))
 			}

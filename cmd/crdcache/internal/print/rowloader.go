@@ -14,19 +14,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
+// Definitions returns the CRD of a type.
+type Definitions func(ctx context.Context, of schema.GroupResource) (*crd.Definition, error)
+
 // definitionRows returns the rows that a CRD declares; nil for a type without a CRD.
-func definitionRows(ctx context.Context, client dynamic.Interface, r discovery.Resource) (Rows, error) {
+func (l *RowLoader) definitionRows(ctx context.Context, r discovery.Resource) (Rows, error) {
 	if !strings.Contains(r.GVR.Group, ".") {
 		return nil, nil // the group of a CRD has a dot
 	}
-	definition, err := crd.Fetch(ctx, client, r.GVR.GroupResource())
+	definition, err := l.definitions(ctx, r.GVR.GroupResource())
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
@@ -47,12 +49,12 @@ const (
 
 // RowLoader gets the rows of types.
 type RowLoader struct {
-	client    dynamic.Interface
-	rest      rest.Interface // nil when the server is not asked to print
-	namespace string
-	selectors metav1.ListOptions
-	errOut    io.Writer
-	names     map[schema.GroupVersionResource][]string
+	definitions Definitions
+	rest        rest.Interface // nil when the server is not asked to print
+	namespace   string
+	selectors   metav1.ListOptions
+	errOut      io.Writer
+	names       map[schema.GroupVersionResource][]string
 }
 
 // Only says that of a type no other objects than those of these names will be shown.
@@ -65,18 +67,18 @@ func (l *RowLoader) Only(gvr schema.GroupVersionResource, names []string) {
 
 // NewRowLoader returns a Loader for a server. Namespace (empty: all) and selectors are those of the objects that will
 // be shown; warnings go to errOut.
-func NewRowLoader(config *rest.Config, httpClient *http.Client, client dynamic.Interface, namespace string, selectors metav1.ListOptions, errOut io.Writer) (*RowLoader, error) {
+func NewRowLoader(config *rest.Config, httpClient *http.Client, definitions Definitions, namespace string, selectors metav1.ListOptions, errOut io.Writer) (*RowLoader, error) {
 	plain, err := NewPlainClient(config, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	return &RowLoader{client: client, rest: plain, namespace: namespace, selectors: selectors, errOut: errOut}, nil
+	return &RowLoader{definitions: definitions, rest: plain, namespace: namespace, selectors: selectors, errOut: errOut}, nil
 }
 
 // NewDefinitionLoader returns a Loader that knows the columns of CRDs alone, for objects that the server is not
 // asked to print.
-func NewDefinitionLoader(client dynamic.Interface, errOut io.Writer) *RowLoader {
-	return &RowLoader{client: client, errOut: errOut}
+func NewDefinitionLoader(definitions Definitions, errOut io.Writer) *RowLoader {
+	return &RowLoader{definitions: definitions, errOut: errOut}
 }
 
 // Load returns the rows of each type. A type whose columns cannot be had shows name and age, which is said.
@@ -136,7 +138,7 @@ func (l *RowLoader) selections(r discovery.Resource) []selection {
 func (l *RowLoader) Defined(ctx context.Context, r discovery.Resource) (Rows, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	rows, err := definitionRows(ctx, l.client, r)
+	rows, err := l.definitionRows(ctx, r)
 	if apierrors.IsForbidden(err) {
 		return nil, nil
 	}
@@ -144,7 +146,7 @@ func (l *RowLoader) Defined(ctx context.Context, r discovery.Resource) (Rows, er
 }
 
 func (l *RowLoader) load(ctx context.Context, r discovery.Resource) (Rows, error) {
-	rows, err := definitionRows(ctx, l.client, r)
+	rows, err := l.definitionRows(ctx, r)
 	if rows != nil || err != nil && !apierrors.IsForbidden(err) || l.rest == nil {
 		return rows, err
 	}

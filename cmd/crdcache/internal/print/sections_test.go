@@ -2,13 +2,15 @@ package print
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/crdcache/crdcache/discovery"
 )
 
 // TestPrintEndsLines: what was printed before an error is written to the end of its line.
@@ -20,12 +22,12 @@ func TestPrintEndsLines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		section := Section{Len: objects + 1, Print: func(_ context.Context, _ func([]string), printer Printer) error {
+		section := Section{Each: func(w *Writer) error {
 			object := &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": "v1", "kind": "A", "metadata": map[string]any{"name": strings.Repeat("a", 100)},
 			}}
 			for range objects {
-				if err := printer.Print(object); err != nil {
+				if err := w.Print(Decoded(object)); err != nil {
 					return err
 				}
 			}
@@ -36,5 +38,21 @@ func TestPrintEndsLines(t *testing.T) {
 		if !errors.Is(err, broken) || strings.Count(out.String(), "\n") != objects || !strings.HasSuffix(out.String(), "\n") {
 			t.Errorf("%s: %v, %d lines, the end is %q", name, err, strings.Count(out.String(), "\n"), out.String()[max(0, out.Len()-20):])
 		}
+	}
+}
+
+// TestNamesNeedKeysOnly prints names without any JSON.
+func TestNamesNeedKeysOnly(t *testing.T) {
+	section := Section{Resource: discovery.Resource{GVK: schema.GroupVersionKind{Group: "example.com", Kind: "Gizmo"}}, Each: func(w *Writer) error {
+		if !w.KeysOnly() {
+			t.Error("the objects are read")
+		}
+		return w.Keys([]string{"web/a", "b"})
+	}}
+	var out strings.Builder
+	options := SectionOptions{IOStreams: genericiooptions.IOStreams{Out: &out}, Style: Style{Format: Format{Name: Name}}}
+	err := Sections(t.Context(), []Section{section}, options)
+	if err != nil || out.String() != "gizmo.example.com/a\ngizmo.example.com/b\n" {
+		t.Errorf("printed %q, %v", out.String(), err)
 	}
 }

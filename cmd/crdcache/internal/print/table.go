@@ -2,6 +2,7 @@ package print
 
 import (
 	"io"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -31,7 +32,11 @@ func NewTypeTable(w io.Writer, rows Rows, options printers.PrintOptions) *TypeTa
 }
 
 // Print implements Printer.
-func (t *TypeTable) Print(obj *unstructured.Unstructured) error {
+func (t *TypeTable) Print(o Object) error {
+	obj, err := o.decode()
+	if err != nil {
+		return err
+	}
 	t.table.Rows = append(t.table.Rows, metav1.TableRow{
 		Cells: t.rows.Cells(obj), Object: runtime.RawExtension{Object: t.identity(obj)},
 	})

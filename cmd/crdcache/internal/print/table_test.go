@@ -29,7 +29,7 @@ func TestTableOfColumnsThatCannotBeParsed(t *testing.T) {
 				"metadata": map[string]any{"name": "x"},
 				"spec":     map[string]any{"text": "some"},
 			}}
-			if err := table.Print(obj); err != nil {
+			if err := table.Print(Decoded(obj)); err != nil {
 				t.Fatal(err)
 			}
 			if err := table.Close(); err != nil {

@@ -20,23 +20,22 @@ type templatePrinter struct {
 	open    bool // do not end it, as kubectl does of one object
 }
 
-func newTemplate(format Format, w io.Writer) (*templatePrinter, error) {
+func newTemplate(format Format, w io.Writer, form Form) (*templatePrinter, error) {
 	printer, err := parseTemplate(format)
 	if err != nil {
 		return nil, fmt.Errorf("the output format %s: %w", format.Name, err)
 	}
-	return newListed(printer, w), nil
-}
-
-// newListed returns what gives a printer the list of all objects.
-func newListed(printer printers.ResourcePrinter, w io.Writer) *templatePrinter {
-	p := &templatePrinter{w: w, printer: printer}
+	// A KYAML document has its own end.
+	p := &templatePrinter{w: w, printer: printer, single: form != List, open: form == One || format.Name == KYAML}
 	p.list.Object = map[string]any{"kind": "List", "apiVersion": "v1", "metadata": map[string]any{"resourceVersion": ""}}
-	return p
+	return p, nil
 }
 
-// parseTemplate makes a printer of a jsonpath or a Go template, for which keys that are missing are no error.
+// parseTemplate returns the printer of KYAML, a jsonpath or a Go template. Missing keys are no error.
 func parseTemplate(format Format) (printers.ResourcePrinter, error) {
+	if format.Name == KYAML {
+		return &kyamlPrinter{}, nil
+	}
 	text := format.Argument
 	if format.Name == JSONPathFile || format.Name == GoTemplateFile {
 		var err error
@@ -78,7 +77,11 @@ func readTemplate(name string) (string, error) {
 }
 
 // Print implements Printer.
-func (p *templatePrinter) Print(obj *unstructured.Unstructured) error {
+func (p *templatePrinter) Print(o Object) error {
+	obj, err := o.decode()
+	if err != nil {
+		return err
+	}
 	if !p.single {
 		p.list.Items = append(p.list.Items, *obj)
 		return nil
@@ -89,7 +92,7 @@ func (p *templatePrinter) Print(obj *unstructured.Unstructured) error {
 	if p.open {
 		return nil
 	}
-	_, err := io.WriteString(p.w, "\n")
+	_, err = io.WriteString(p.w, "\n")
 	return err
 }
 

@@ -7,87 +7,80 @@ import (
 	"unicode/utf8"
 
 	goyaml "go.yaml.in/yaml/v2"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 )
 
-// yamlPrinter prints a v1 List, byte for byte as kubectl get -o yaml does.
+// yamlPrinter prints a v1 List, or a document for each object, byte for byte as kubectl get -o yaml does.
 type yamlPrinter struct {
 	w       io.Writer
+	alone   bool
 	printed bool
 	buffer  []byte
 	quotes  quotes
 }
 
-var _ RawPrinter = (*yamlPrinter)(nil)
-
 const (
 	yamlHead  = "apiVersion: v1\nitems:\n"
 	yamlEmpty = "apiVersion: v1\nitems: []\n"
 	yamlTail  = "kind: List\nmetadata:\n  resourceVersion: \"\"\n"
+	yamlNext  = "---\n"
 )
 
 // Print implements Printer.
-func (p *yamlPrinter) Print(obj *unstructured.Unstructured) error {
-	// As a sequence of one it comes out as it stands in the list, line breaks included.
-	text, err := MarshalYAML([]any{obj.Object})
-	if err != nil {
-		return fmt.Errorf("printing %s: %w", describe(obj), err)
+func (p *yamlPrinter) Print(o Object) error {
+	text, ok := append(p.buffer[:0], p.separator()...), false
+	if !p.alone {
+		text, ok = appendYAMLItem(text, o.JSON, p.quotes)
 	}
-	return p.write(text)
-}
-
-// PrintRaw implements RawPrinter.
-func (p *yamlPrinter) PrintRaw(raw []byte) (bool, error) {
-	if p.quotes == nil {
-		p.quotes = quotes{}
-	}
-	text, ok := appendYAMLItem(p.buffer[:0], raw, p.quotes)
 	if !ok {
-		return false, nil
-	}
-	p.buffer = text
-	return true, p.write(text)
-}
-
-// write prints an item that has its form already.
-func (p *yamlPrinter) write(text []byte) error {
-	if !p.printed {
-		p.printed = true
-		if _, err := io.WriteString(p.w, yamlHead); err != nil {
+		object, err := o.decode()
+		if err != nil {
 			return err
 		}
+		marshalled, err := p.marshal(object.Object)
+		if err != nil {
+			return fmt.Errorf("printing %s: %w", describe(object), err)
+		}
+		text = append(text, marshalled...)
 	}
+	p.buffer, p.printed = text, true
 	_, err := p.w.Write(text)
 	return err
+}
+
+// marshal returns an object as a document or as an item of a list. In a sequence of one it has the line breaks that it
+// has in the list.
+func (p *yamlPrinter) marshal(object map[string]any) ([]byte, error) {
+	if p.alone {
+		return MarshalYAML(object)
+	}
+	return MarshalYAML([]any{object})
+}
+
+// separator returns the text before the next object.
+func (p *yamlPrinter) separator() string {
+	switch {
+	case p.alone && p.printed:
+		return yamlNext
+	case p.alone || p.printed:
+		return ""
+	}
+	return yamlHead
 }
 
 // Close implements Printer.
 func (p *yamlPrinter) Close() error {
 	end := yamlTail
-	if !p.printed {
+	switch {
+	case p.alone:
+		return nil
+	case !p.printed:
 		end = yamlEmpty + yamlTail
 	}
 	_, err := io.WriteString(p.w, end)
 	return err
 }
-
-// oneYAML prints an object alone, as kubectl get -o yaml does of one that is named.
-type oneYAML struct{ w io.Writer }
-
-// Print implements Printer.
-func (p oneYAML) Print(obj *unstructured.Unstructured) error {
-	text, err := MarshalYAML(obj.Object)
-	if err != nil {
-		return fmt.Errorf("printing %s: %w", describe(obj), err)
-	}
-	_, err = p.w.Write(text)
-	return err
-}
-
-// Close implements Printer.
-func (oneYAML) Close() error { return nil }
 
 // MarshalYAML is yaml.Marshal, which fails for some of what objects can hold: it takes YAML for JSON, and has some
 // characters mean something, or nothing, that are letters to JSON. Those come out as escapes then. Nor does YAML read keys of

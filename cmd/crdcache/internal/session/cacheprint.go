@@ -1,50 +1,76 @@
 package session
 
 import (
-	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// Section is all that is cached at this moment.
-func (c Cache) Section() print.Section {
+// Section is the objects that are cached at this moment, in an order, or in that of the API server if it is nil. It
+// has only the objects with keys after one; empty: all.
+func (c Cache) Section(order *print.Order, after string) print.Section {
 	snapshot := c.Informer.Snapshot()
-	return print.Section{Resource: c.Resource, Len: snapshot.Len(), Print: func(ctx context.Context, sort func([]string), printer print.Printer) error {
-		keys := snapshot.Keys()
-		sort(keys)
-		return c.print(ctx, snapshot, keys, printer)
-	}}
-}
-
-// Sorted is Section in another order.
-func (c Cache) Sorted(order *print.Order) print.Section {
-	snapshot := c.Informer.Snapshot()
-	return print.Section{Resource: c.Resource, Len: snapshot.Len(), Print: func(ctx context.Context, _ func([]string), printer print.Printer) error {
-		keys, values := snapshot.Keys(), make(map[string]any, snapshot.Len())
+	return print.Section{Resource: c.Resource, Empty: snapshot.Len() == 0, Each: func(w *print.Writer) (err error) {
+		keys := slices.DeleteFunc(snapshot.Keys(), func(key string) bool { return key <= after })
+		if order == nil {
+			w.Sort(keys)
+		} else if keys, err = c.sorted(w, snapshot, keys, order); err != nil {
+			return err
+		}
+		if w.KeysOnly() {
+			return w.Keys(keys)
+		}
 		for _, key := range keys {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			item, _ := snapshot.Stored(key)
-			object, err := Decoded(item)
-			if err != nil {
-				return fmt.Errorf("%s %s: %w", c.Resource.GVR.Resource, key, err)
-			}
-			if values[key], err = order.Key(object.Object); err != nil {
+			item, _ := snapshot.Stored(key) // the snapshot does not change
+			if err := c.print(w, key, item); err != nil {
 				return err
 			}
 		}
-		print.SortKeys(keys)
-		if err := order.Sort(keys, values); err != nil {
-			return err
-		}
-		return c.print(ctx, snapshot, keys, printer)
+		return nil
 	}}
+}
+
+// sorted returns the keys in the order of their objects.
+func (c Cache) sorted(w *print.Writer, snapshot *dynamicinformer.Snapshot, keys []string, order *print.Order) ([]string, error) {
+	print.SortKeys(keys)
+	return print.Sorted(order, keys, func(key string) (*unstructured.Unstructured, error) {
+		item, _ := snapshot.Stored(key)
+		object, err := Decoded(item)
+		if err != nil {
+			return nil, c.explain(key, err)
+		}
+		return object, w.Err()
+	})
+}
+
+func (c Cache) explain(key string, err error) error {
+	return fmt.Errorf("%s %s: %w", c.Resource.GVR.Resource, key, err)
+}
+
+// print prints an object as the snapshot holds it.
+func (c Cache) print(w *print.Writer, key string, item any) error {
+	if err := w.Err(); err != nil {
+		return err
+	}
+	var err error
+	if object, ok := item.(dynamicinformer.PackedObject); ok {
+		err = object.View(func(json []byte) error { return w.Print(print.Object{Key: key, JSON: json}) })
+	} else {
+		var object *unstructured.Unstructured
+		if object, err = Decoded(item); err == nil {
+			err = w.Print(print.Object{Key: key, Decoded: object})
+		}
+	}
+	if err != nil {
+		return c.explain(key, err)
+	}
+	return nil
 }
 
 // Decoded is the object that a snapshot holds, which has given it as Stored.
@@ -58,55 +84,12 @@ func Decoded(item any) (*unstructured.Unstructured, error) {
 	return nil, fmt.Errorf("the cache holds a %T", item)
 }
 
-// print prints the objects of a snapshot that have these keys, and stops at the first error. Objects are decoded only
-// for printers that need it, one at a time.
-func (c Cache) print(ctx context.Context, snapshot *dynamicinformer.Snapshot, keys []string, printer print.Printer) error {
-	for _, key := range keys {
-		if ctx.Err() != nil {
-			return ctx.Err()
+// ResultSection is the objects that a query found, in their order.
+func ResultSection(of discovery.Resource, result *query.Result) print.Section {
+	return print.Section{Resource: of, Empty: result.Len() == 0, Each: func(w *print.Writer) error {
+		if w.KeysOnly() {
+			return w.Keys(result.Keys())
 		}
-		item, _ := snapshot.Stored(key) // the snapshot does not change
-		if err := printItem(item, printer); err != nil {
-			return fmt.Errorf("%s %s: %w", c.Resource.GVR.Resource, key, err)
-		}
-	}
-	return nil
-}
-
-// named is what packed objects tell without being decoded.
-type named interface {
-	GetObjectKind() schema.ObjectKind
-	GetName() string
-}
-
-// printItem prints what a snapshot holds of one object.
-func printItem(item any, printer print.Printer) error {
-	object, ok := item.(dynamicinformer.PackedObject)
-	if !ok {
-		u, ok := item.(*unstructured.Unstructured)
-		if !ok {
-			return fmt.Errorf("the cache holds a %T", item)
-		}
-		return printer.Print(u)
-	}
-	if names, ok := printer.(print.NamePrinter); ok {
-		if named, ok := item.(named); ok {
-			return names.PrintName(named.GetObjectKind().GroupVersionKind().GroupKind(), named.GetName())
-		}
-	}
-	if raw, ok := printer.(print.RawPrinter); ok {
-		printed := false
-		err := object.View(func(json []byte) (err error) {
-			printed, err = raw.PrintRaw(json)
-			return err
-		})
-		if printed || err != nil {
-			return err
-		}
-	}
-	u, err := object.Decode()
-	if err != nil {
-		return err
-	}
-	return printer.Print(u)
+		return result.AllJSON(func(key string, json []byte) error { return w.Print(print.Object{Key: key, JSON: json}) })
+	}}
 }

@@ -4,15 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net/url"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/local"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/internal/jsontext"
 	"github.com/crdcache/crdcache/readapi/live"
 )
 
@@ -82,80 +86,102 @@ func (r *Reader) LocalNamespace(of discovery.Resource) string {
 	return ""
 }
 
-// Query asks for what a query finds in a namespace, or in all.
-func (l *Local) Query(ctx context.Context, namespace string, parameters url.Values) (*live.Answer, error) {
-	answer := &live.Answer{}
+// Query sends a query for the objects in a namespace, or in all, and waits for the beginning of the answer, which the
+// caller has to close.
+func (l *Local) Query(ctx context.Context, namespace string, parameters url.Values) (*Answer, error) {
+	reading, cancel := context.WithCancel(ctx)
+	waiting, done := l.Types.reader.Target.Limit(ctx)
+	defer done()
+	stop := context.AfterFunc(waiting, cancel)
+	defer stop()
 	path := live.QueryPath(l.Resource.GVR.Group, l.Resource.GVR.Version, namespace, l.Resource.GVR.Resource)
-	return answer, l.Get(ctx, path, parameters, answer)
-}
-
-// AnswerSection is the objects of an answer, or their rows.
-func (r *Reader) AnswerSection(of discovery.Resource, answer *live.Answer) print.Section {
-	if len(answer.Columns) > 0 {
-		return RowSection(of, answer, false)
-	}
-	return print.Section{Resource: of, Len: len(answer.Items), Print: func(ctx context.Context, _ func([]string), printer print.Printer) error {
-		for _, text := range answer.Items {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			object, err := r.decode(text)
-			if err == nil {
-				err = printer.Print(object)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	}}
-}
-
-// RowSection is the rows of an answer, in its order, or sorted as objects of a list are. Of the objects there is no more than a
-// table needs.
-func RowSection(of discovery.Resource, answer *live.Answer, sorted bool) print.Section {
-	var row live.Row // that is printed
-	rows := print.NewPrintedRows(answer.Columns, func(*unstructured.Unstructured) []any { return row.Cells })
-	return print.Section{Resource: of, Len: len(answer.Rows), Rows: rows, Print: func(ctx context.Context, sort func([]string), printer print.Printer) error {
-		all := answer.Rows
-		if sorted {
-			all = sortedRows(all, sort)
-		}
-		for _, row = range all {
-			object := &unstructured.Unstructured{Object: map[string]any{}}
-			object.SetNamespace(row.Namespace)
-			object.SetName(row.Name)
-			object.SetLabels(row.Labels)
-			if err := printer.Print(object); err != nil {
-				return err
-			}
-		}
-		return nil
-	}}
-}
-
-// sortedRows are rows in the order in which sort puts their keys.
-func sortedRows(rows []live.Row, sort func(keys []string)) []live.Row {
-	keys, of := make([]string, len(rows)), make(map[string]live.Row, len(rows))
-	for i, row := range rows {
-		if keys[i] = row.Name; row.Namespace != "" {
-			keys[i] = row.Namespace + "/" + row.Name
-		}
-		of[keys[i]] = row
-	}
-	sort(keys)
-	sorted := make([]live.Row, len(rows))
-	for i, key := range keys {
-		sorted[i] = of[key]
-	}
-	return sorted
-}
-
-// decode makes an object of its JSON, without what is not to be printed.
-func (r *Reader) decode(text []byte) (*unstructured.Unstructured, error) {
-	object := &unstructured.Unstructured{}
-	if err := object.UnmarshalJSON(text); err != nil {
+	body, err := l.Open(reading, path, parameters)
+	if err != nil {
+		cancel()
 		return nil, err
 	}
-	return object, r.transform(object)
+	a := &Answer{body: body, cancel: cancel, of: l.Resource}
+	if a.AnswerReader, err = live.ReadAnswer(body); err != nil {
+		a.Close()
+		return nil, err
+	}
+	return a, nil
+}
+
+// Answer is an answer of the server, whose objects or rows are read while they are printed.
+type Answer struct {
+	*live.AnswerReader
+	body   io.Closer
+	cancel context.CancelFunc
+	of     discovery.Resource
+}
+
+// Close ends the request.
+func (a *Answer) Close() {
+	a.cancel()
+	_ = a.body.Close()
+}
+
+// Section is the objects of the answer, without managed fields if strip is set.
+func (a *Answer) Section(strip bool) print.Section {
+	return print.Section{Resource: a.of, Each: func(w *print.Writer) error {
+		if w.KeysOnly() {
+			return w.Keys(a.Keys)
+		}
+		var stripped []byte
+		return a.each(func(text []byte) error {
+			if strip {
+				stripped = jsontext.AppendWithout(stripped[:0], text, "metadata", "managedFields")
+				text = stripped
+			}
+			return w.Print(print.Object{JSON: text})
+		})
+	}}
+}
+
+// each calls take with the JSON of each object or row.
+func (a *Answer) each(take func(text []byte) error) error {
+	var failed error
+	err := a.Each(func(text []byte) error { failed = take(text); return failed })
+	if err != nil && failed == nil {
+		return fmt.Errorf("the server that keeps %s ended its answer early: %w", a.of, err)
+	}
+	return err
+}
+
+// RowSection is the rows of the answer, in its order, or sorted as the objects of a list are. A row has no more of its
+// object than a table needs.
+func (a *Answer) RowSection(sorted bool) print.Section {
+	var row live.Row // that is printed
+	rows := print.NewPrintedRows(a.Columns, func(*unstructured.Unstructured) []any { return row.Cells })
+	show := func(w *print.Writer, next live.Row) error {
+		row = next
+		object := &unstructured.Unstructured{Object: map[string]any{}}
+		object.SetNamespace(row.Namespace)
+		object.SetName(row.Name)
+		object.SetLabels(row.Labels)
+		return w.Print(print.Decoded(object))
+	}
+	return print.Section{Resource: a.of, Rows: rows, Each: func(w *print.Writer) error {
+		byKey := map[string]live.Row{}
+		err := a.each(func(text []byte) error {
+			var next live.Row
+			if err := next.UnmarshalJSON(text); err != nil {
+				return err
+			}
+			if !sorted {
+				return show(w, next)
+			}
+			byKey[cache.NewObjectName(next.Namespace, next.Name).String()] = next
+			return w.Err()
+		})
+		keys := slices.Collect(maps.Keys(byKey))
+		w.Sort(keys)
+		for _, key := range keys {
+			if err == nil {
+				err = show(w, byKey[key])
+			}
+		}
+		return err
+	}}
 }

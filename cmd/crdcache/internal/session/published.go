@@ -16,11 +16,31 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
+// definition is a CRD, or why there is none.
+type definition struct {
+	*crd.Definition
+	err error
+}
+
+// Definitions fetches each CRD once for a command.
+func (t *Target) Definitions(client dynamic.Interface) print.Definitions {
+	return func(ctx context.Context, of schema.GroupResource) (*crd.Definition, error) {
+		if found, ok := t.fetched.Load(of); ok {
+			return found.(definition).Definition, found.(definition).err
+		}
+		fetched, err := crd.Fetch(ctx, client, of)
+		if err == nil || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+			t.fetched.Store(of, definition{fetched, err})
+		}
+		return fetched, err
+	}
+}
+
 // Definition gets the CRD of a type. Who may not read CRDs, as most tenants of a cluster may not, gets what the server
 // publishes of it for everybody: the schema and the selectable fields from /openapi/v3, and the columns of its tables,
 // as far as those tell their paths. A type without a CRD is not found.
 func (t *Target) Definition(ctx context.Context, client dynamic.Interface, r discovery.Resource) (*crd.Definition, error) {
-	definition, err := crd.Fetch(ctx, client, r.GVR.GroupResource())
+	definition, err := t.Definitions(client)(ctx, r.GVR.GroupResource())
 	if !apierrors.IsForbidden(err) {
 		return definition, err
 	}

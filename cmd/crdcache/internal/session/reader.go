@@ -106,6 +106,6 @@ func (t *Types) Caches(indexes Indexes, options CacheOptions) (*Caches, error) {
 // Show says how to print the objects.
 func (t *Types) Show(style print.Style) (print.SectionOptions, error) {
 	r := t.reader
-	loader, err := print.NewRowLoader(r.Target.Config, t.httpClient, t.Client, r.Target.Namespace, Selectors(r.cached), r.ErrOut)
+	loader, err := print.NewRowLoader(r.Target.Config, t.httpClient, r.Target.Definitions(t.Client), r.Target.Namespace, Selectors(r.cached), r.ErrOut)
 	return print.SectionOptions{IOStreams: r.IOStreams, Style: style, Namespace: r.Target.Namespace, Loader: loader}, err
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -34,7 +35,9 @@ type Target struct {
 	errOut   io.Writer
 	traffic  Traffic
 	throttle throttle
-	source   *offline.Source // nil for a cluster
+	// fetched has the definition of each CRD that was fetched, by its schema.GroupResource.
+	fetched sync.Map
+	source  *offline.Source // nil for a cluster
 	// following is set once the files are followed: until then Err has what is wrong with them, and afterwards nobody asks.
 	following bool
 	paths     []string // of the files

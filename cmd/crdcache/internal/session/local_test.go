@@ -1,0 +1,74 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/readapi/live"
+)
+
+var gizmos = discovery.Resource{
+	GVR: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gizmos"},
+	GVK: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gizmo"},
+}
+
+// printAnswer prints the objects of an answer as json.
+func printAnswer(t *testing.T, ctx context.Context, body io.Reader) (string, error) {
+	t.Helper()
+	reader, err := live.ReadAnswer(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	answer := &Answer{AnswerReader: reader, of: gizmos}
+	options := print.SectionOptions{IOStreams: genericiooptions.IOStreams{Out: &out}, Style: print.Style{Format: print.Format{Name: print.JSON}}}
+	err = print.Sections(ctx, []print.Section{answer.Section(true)}, options)
+	return out.String(), err
+}
+
+const twoGizmos = `{"kind":"QueryAnswer","resourceVersion":"7","items":[` +
+	`{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"managedFields":[{"manager":"kubectl"}],"name":"a"}},` +
+	`{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":"b"}}]}`
+
+// TestAnswerIsPrinted prints the objects without managed fields.
+func TestAnswerIsPrinted(t *testing.T) {
+	text, err := printAnswer(t, t.Context(), strings.NewReader(twoGizmos))
+	if err != nil || strings.Contains(text, "managedFields") || !strings.Contains(text, `"name": "b"`) || !strings.HasSuffix(text, "}\n") {
+		t.Errorf("printed %s, %v", text, err)
+	}
+}
+
+// TestAnswerEndsEarly prints the objects that came, and fails, when the server ends or the user interrupts.
+func TestAnswerEndsEarly(t *testing.T) {
+	half := twoGizmos[:len(twoGizmos)-20]
+	reset := errors.New("connection reset")
+	for name, tt := range map[string]struct {
+		body io.Reader
+		want error
+	}{
+		"cut":   {strings.NewReader(half), io.ErrUnexpectedEOF},
+		"reset": {io.MultiReader(strings.NewReader(half), iotest.ErrReader(reset)), reset},
+	} {
+		text, err := printAnswer(t, t.Context(), tt.body)
+		if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), "the server that keeps gizmos.v1.example.com ended its answer early") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !strings.Contains(text, `"name": "a"`) || strings.Contains(text, `"kind": "List"`) {
+			t.Errorf("%s: printed %s", name, text)
+		}
+	}
+	interrupted, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := printAnswer(t, interrupted, strings.NewReader(twoGizmos)); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
+	}
+}

@@ -1,0 +1,83 @@
+package jsontext
+
+import (
+	"errors"
+	"io"
+	"slices"
+)
+
+// streamBuffer is the initial size of a Stream's buffer.
+const streamBuffer = 64 << 10
+
+// Stream reads the values of a document one after the other, so that only one of them is in memory.
+type Stream struct {
+	source io.Reader
+	data   []byte // read and not consumed yet, from at on
+	at     int
+}
+
+// NewStream returns a stream of the text of source.
+func NewStream(source io.Reader) *Stream {
+	return &Stream{source: source, data: make([]byte, 0, streamBuffer)}
+}
+
+// Peek returns the next byte that is no white space. At the end of the text it fails with io.ErrUnexpectedEOF.
+func (s *Stream) Peek() (byte, error) {
+	for {
+		if s.at = Space(s.data, s.at); s.at < len(s.data) {
+			return s.data[s.at], nil
+		}
+		if err := s.fill(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// Take consumes the next byte if it is c.
+func (s *Stream) Take(c byte) (bool, error) {
+	next, err := s.Peek()
+	if err != nil || next != c {
+		return false, err
+	}
+	s.at++
+	return true, nil
+}
+
+// Value consumes the next value. Its text is valid until the next call.
+func (s *Stream) Value() ([]byte, error) {
+	if _, err := s.Peek(); err != nil {
+		return nil, err
+	}
+	for {
+		end, ok, more := SkipValue(s.data, s.at)
+		if ok {
+			text := s.data[s.at:end]
+			s.at = end
+			return text, nil
+		}
+		if !more {
+			return nil, errors.New(Problem(s.data, s.at))
+		}
+		if err := s.fill(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// fill reads more text. The buffer doubles when one value fills it, so that the time is linear in the text.
+func (s *Stream) fill() error {
+	s.data = s.data[:copy(s.data, s.data[s.at:])]
+	s.at = 0
+	if len(s.data) == cap(s.data) {
+		s.data = slices.Grow(s.data, cap(s.data))
+	}
+	n, err := s.source.Read(s.data[len(s.data):cap(s.data)])
+	s.data = s.data[:len(s.data)+n]
+	switch {
+	case n > 0:
+		return nil
+	case errors.Is(err, io.EOF):
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

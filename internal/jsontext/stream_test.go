@@ -1,0 +1,64 @@
+package jsontext_test
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/crdcache/crdcache/internal/jsontext"
+)
+
+// TestStream reads values that are larger than the buffer, and that come byte by byte.
+func TestStream(t *testing.T) {
+	large := `"` + strings.Repeat("x", 200<<10) + `"`
+	const small = `{"a":[1,{"b":null}]}`
+	values := []string{small, large, `12`, `-1.5e3`, `true`, small}
+	text := " [" + strings.Join(values, " ,\n") + "] "
+	for name, source := range map[string]io.Reader{
+		"whole": strings.NewReader(text),
+		"bytes": iotest.OneByteReader(strings.NewReader("[" + strings.Join(values[2:], ",") + "]")),
+		"error": iotest.DataErrReader(strings.NewReader(text)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := jsontext.NewStream(source)
+			if ok, err := s.Take('['); !ok || err != nil {
+				t.Fatal(ok, err)
+			}
+			want := values
+			if name == "bytes" {
+				want = values[2:]
+			}
+			for i, value := range want {
+				if ok, err := s.Take(','); ok != (i > 0) || err != nil {
+					t.Fatalf("comma before value %d: %v, %v", i, ok, err)
+				}
+				got, err := s.Value()
+				if err != nil || string(got) != value {
+					t.Fatalf("value %d is %.40q, %v", i, got, err)
+				}
+			}
+			if ok, err := s.Take(']'); !ok || err != nil {
+				t.Error(ok, err)
+			}
+			if _, err := s.Peek(); !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("the end: %v", err)
+			}
+		})
+	}
+}
+
+// TestStreamFails reports text that ends early or is no JSON, and the errors of the source.
+func TestStreamFails(t *testing.T) {
+	broken := errors.New("connection reset")
+	for text, want := range map[string]error{`{"a":`: io.ErrUnexpectedEOF, ``: io.ErrUnexpectedEOF, `1`: io.ErrUnexpectedEOF, `{"a" 1}`: nil} {
+		if _, err := jsontext.NewStream(strings.NewReader(text)).Value(); err == nil || want != nil && !errors.Is(err, want) {
+			t.Errorf("%q: %v, want %v", text, err, want)
+		}
+	}
+	source := io.MultiReader(strings.NewReader(`{"a":`), iotest.ErrReader(broken))
+	if _, err := jsontext.NewStream(source).Value(); !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,107 @@
+package live
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/crdcache/crdcache/internal/jsontext"
+)
+
+// AnswerReader reads an Answer without holding all of its objects or rows in memory.
+type AnswerReader struct {
+	// Answer has no Items and no Rows: Each reads them.
+	Answer
+
+	stream *jsontext.Stream
+	// open is set while there are objects or rows to read.
+	open bool
+}
+
+// ReadAnswer reads an answer up to the first object or row.
+func ReadAnswer(source io.Reader) (*AnswerReader, error) {
+	r := &AnswerReader{stream: jsontext.NewStream(source)}
+	head, err := r.head()
+	if err == nil {
+		err = json.Unmarshal(head, &r.Answer)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading an answer: %w", err)
+	}
+	return r, nil
+}
+
+var errNoAnswer = errors.New("the text is no answer to a query")
+
+// head returns the members before the objects or rows as an object of their own.
+func (r *AnswerReader) head() ([]byte, error) {
+	if ok, err := r.stream.Take('{'); !ok {
+		return nil, errors.Join(err, errNoAnswer)
+	}
+	var head []byte
+	for {
+		text, err := r.stream.Value()
+		if err != nil {
+			return nil, err
+		}
+		name := string(text)
+		if ok, err := r.stream.Take(':'); !ok {
+			return nil, errors.Join(err, errNoAnswer)
+		}
+		if name == `"items"` || name == `"rows"` {
+			r.open, err = r.stream.Take('[')
+			return enclosed(head), err
+		}
+		if text, err = r.stream.Value(); err != nil {
+			return nil, err
+		}
+		head = append(append(append(append(head, ','), name...), ':'), text...)
+		if more, err := r.stream.Take(','); !more {
+			return enclosed(head), errors.Join(err, r.end())
+		}
+	}
+}
+
+// enclosed encloses members, each of which follows a comma.
+func enclosed(members []byte) []byte {
+	return append(append([]byte{'{'}, bytes.TrimPrefix(members, []byte{','})...), '}')
+}
+
+// end reads the end of the answer.
+func (r *AnswerReader) end() error {
+	if ok, err := r.stream.Take('}'); !ok {
+		return errors.Join(err, errNoAnswer)
+	}
+	return nil
+}
+
+// Each calls take for the JSON of each object or row, which is valid until take returns. It returns the first error: that
+// of take, or of an answer that is incomplete.
+func (r *AnswerReader) Each(take func(text []byte) error) error {
+	for first := true; r.open; first = false {
+		ended, err := r.stream.Take(']')
+		switch {
+		case ended:
+			r.open = false
+			err = r.end()
+		case err == nil && !first:
+			_, err = r.stream.Take(',')
+		}
+		if err != nil {
+			return fmt.Errorf("the answer is incomplete: %w", err)
+		}
+		if ended {
+			return nil
+		}
+		text, err := r.stream.Value()
+		if err != nil {
+			return fmt.Errorf("the answer is incomplete: %w", err)
+		}
+		if err := take(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}

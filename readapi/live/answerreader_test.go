@@ -1,0 +1,77 @@
+package live
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestReadAnswer reads objects and rows one by one, and everything else at once, and detects where an answer is cut.
+func TestReadAnswer(t *testing.T) {
+	s := newScene(t, Options{})
+	for name, parameters := range map[string]string{"objects": "", "rows": "&rows=true", "keys": "&keys=true", "count": "&count=true"} {
+		t.Run(name, func(t *testing.T) {
+			text := ask(t, s.server, QueryPath(demo, "v1", "", "workloads")+"?scan=true"+parameters).Body.String()
+			var whole struct{ Items, Rows []json.RawMessage }
+			s.ok(json.Unmarshal([]byte(text), &whole))
+			var want []string
+			for _, item := range append(whole.Items, whole.Rows...) {
+				want = append(want, string(item))
+			}
+			r, err := ReadAnswer(strings.NewReader(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			if err := r.Each(func(text []byte) error { got = append(got, string(text)); return nil }); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got, want) || r.Kind != AnswerKind || r.ResourceVersion == "" {
+				t.Errorf("got %d objects or rows, want %d; %+v", len(got), len(want), r.Answer)
+			}
+			for end := range len(strings.TrimSpace(text)) {
+				cut, err := ReadAnswer(strings.NewReader(text[:end]))
+				if err == nil {
+					err = cut.Each(func([]byte) error { return nil })
+				}
+				if !errors.Is(err, io.ErrUnexpectedEOF) {
+					t.Fatalf("after %d of %d bytes: %v", end, len(text), err)
+				}
+			}
+		})
+	}
+	for _, text := range []string{"", "[]", "{}", `{"kind"}`, `{"kind":1}`, "<html>"} {
+		if _, err := ReadAnswer(strings.NewReader(text)); err == nil {
+			t.Errorf("%q is an answer", text)
+		}
+	}
+}
+
+// TestReadAnswerStreams reads an object before the next one has come.
+func TestReadAnswerStreams(t *testing.T) {
+	body, server := io.Pipe()
+	defer body.Close()
+	next := make(chan struct{})
+	go func() { // ended by Close
+		_, _ = io.WriteString(server, `{"kind":"QueryAnswer","items":[{"n":1}`)
+		<-next
+		_, _ = io.WriteString(server, `,{"n":2}]}`)
+	}()
+	r, err := ReadAnswer(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := 0
+	err = r.Each(func([]byte) error {
+		if objects++; objects == 1 {
+			close(next)
+		}
+		return nil
+	})
+	if err != nil || objects != 2 {
+		t.Errorf("%d objects, %v", objects, err)
+	}
+}

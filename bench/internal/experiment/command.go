@@ -3,27 +3,37 @@ package experiment
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"syscall"
 	"time"
 )
 
 // command runs the task's command with its output thrown away. It happens in a child because a process counts
 // the peak memory of the one that started it as its own, and a child is small.
-func command(ctx context.Context, task Task, _ func() error) (Outcome, error) {
-	cmd := exec.CommandContext(ctx, task.Command[0], task.Command[1:]...)
-	// What it remembers of the server goes where the sandbox is, and with it; the user's settings don't
-	// count.
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+task.Kubeconfig, "KUBERC=off",
-		"KUBECACHEDIR="+filepath.Join(filepath.Dir(task.Kubeconfig), "kubectl-cache"))
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
+func command(ctx context.Context, task Task, _ func() error) (_ Outcome, err error) {
+	if len(task.Serve) > 0 {
+		program := task.Command[0]
+		if _, err := runCommand(ctx, task, nil, task.Serve); err != nil {
+			return Outcome{}, err
+		}
+		defer func() {
+			_, ended := runCommand(context.WithoutCancel(ctx), task, nil, []string{program, "serve", "stop"})
+			err = errors.Join(err, ended)
+		}()
+		if err := awaitServer(ctx, task, program); err != nil {
+			return Outcome{}, err
+		}
+	}
 	start := time.Now()
-	if err := cmd.Run(); err != nil {
-		return Outcome{}, fmt.Errorf("%v: %w: %s", task.Command, err, bytes.TrimSpace(stderr.Bytes()))
+	cmd, err := runCommand(ctx, task, nil, task.Command)
+	if err != nil {
+		return Outcome{}, err
 	}
 	wall := time.Since(start)
 	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
@@ -35,4 +45,40 @@ func command(ctx context.Context, task Task, _ func() error) (Outcome, error) {
 		Wall:    wall.Seconds(),
 		PeakRSS: float64(usage.Maxrss << 10), // in KiB on Linux
 	}}, nil
+}
+
+// runCommand runs a program with its arguments. Its caches and sockets are where the sandbox is, and the user's settings
+// do not count.
+func runCommand(ctx context.Context, task Task, out io.Writer, args []string) (*exec.Cmd, error) {
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	folder := filepath.Dir(task.Kubeconfig)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+task.Kubeconfig, "KUBERC=off",
+		"KUBECACHEDIR="+filepath.Join(folder, "kubectl-cache"), "XDG_RUNTIME_DIR="+folder)
+	var stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = out, &stderr
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("%v: %w: %s", args, err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	return cmd, nil
+}
+
+// synced matches the state and the number of objects of a type in a server's status.
+var synced = regexp.MustCompile(`Synced +[1-9]`)
+
+// awaitServer waits until the server of types holds the objects.
+func awaitServer(ctx context.Context, task Task, program string) error {
+	for {
+		var status bytes.Buffer
+		if _, err := runCommand(ctx, task, &status, []string{program, "serve", "status"}); err != nil {
+			return err
+		}
+		if synced.Match(status.Bytes()) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 }

@@ -53,6 +53,10 @@ const (
 	Kubectl = "kubectl"
 	// Ours is what crdcache has.
 	Ours = "crdcache"
+	// OursQuery prints the result of a query. ServedDump and ServedQuery print what a server of types holds.
+	OursQuery   = "crdcache-query"
+	ServedDump  = "crdcache-dump-served"
+	ServedQuery = "crdcache-query-served"
 	// StockManager is a manager with the cache of controller-runtime, and OursManager one with that of
 	// crdcache, which CompressedManager has compress what it keeps.
 	StockManager      = "manager-stock"

@@ -36,6 +36,8 @@ type Task struct {
 	Resumes bool
 	// Command is a program with its arguments.
 	Command []string
+	// Serve starts a server of types in the background before Command; empty: none.
+	Serve []string
 	// Env has environment variables for the child, each as "name=value".
 	Env []string
 	// HeapProfile is the file to write what is in use in the end to; empty means none.

@@ -11,10 +11,13 @@ import (
 
 // titles names the subjects that are not caches.
 var titles = map[string]string{
-	experiment.Stock:      "client-go, apimachinery",
-	experiment.Ours:       "crdcache",
-	experiment.OursPacked: "crdcache, packed",
-	experiment.Kubectl:    "kubectl",
+	experiment.Stock:       "client-go, apimachinery",
+	experiment.Ours:        "crdcache",
+	experiment.OursPacked:  "crdcache, packed",
+	experiment.Kubectl:     "kubectl",
+	experiment.OursQuery:   "crdcache query",
+	experiment.ServedDump:  "crdcache dump, with serve",
+	experiment.ServedQuery: "crdcache query, with serve",
 
 	experiment.StockManager: "manager, controller-runtime's cache",
 	experiment.OursManager:  "manager, crdcache",

@@ -118,6 +118,10 @@ func promises() []Promise {
 			experiment.Ours, experiment.Kubectl, 6, 3).headline(),
 		less("peak memory of printing JSON", experiment.DumpJSON, experiment.PeakRSS,
 			experiment.Ours, experiment.Kubectl, 8, 1.3).headline(),
+		most("CPU of printing a query as JSON", experiment.DumpJSON, experiment.CPU,
+			experiment.OursQuery, experiment.Ours, 1.2).guarded(1.6),
+		most("CPU of printing a query as JSON, served", experiment.DumpJSON, experiment.CPU,
+			experiment.ServedQuery, experiment.ServedDump, 1.2).guarded(1.6),
 		less("time of printing JSON", experiment.DumpJSON, experiment.Wall,
 			experiment.Ours, experiment.Kubectl, 4, 0),
 

@@ -98,8 +98,10 @@ func sections() []section {
 				{"received", experiment.Shard, experiment.Received, ""}, {"CPU", experiment.Shard, experiment.CPU, ""},
 				{"live heap", experiment.Shard, experiment.LiveHeap, ""},
 				{"growth at the peak", experiment.Shard, experiment.PeakGrowth, ""}}, "objects"},
-		{"Printing all objects", "`kubectl get -A -o json` and `crdcache dump -A -o json`, and the same with YAML.",
-			experiment.Kubectl, experiment.Small, []string{experiment.Kubectl, experiment.Ours}, []column{
+		{"Printing all objects", "`kubectl get -A -o json` and `crdcache dump -A -o json`, and the same with YAML. " +
+			"`query` also prints all objects; `serve` holds the objects in another process.",
+			experiment.Kubectl, experiment.Small,
+			[]string{experiment.Kubectl, experiment.Ours, experiment.OursQuery, experiment.ServedDump, experiment.ServedQuery}, []column{
 				{"JSON: CPU", experiment.DumpJSON, experiment.CPU, ""}, {"elapsed", experiment.DumpJSON, experiment.Wall, ""},
 				{"peak", experiment.DumpJSON, experiment.PeakRSS, ""}, {"YAML: CPU", experiment.DumpYAML, experiment.CPU, ""},
 				{"peak", experiment.DumpYAML, experiment.PeakRSS, ""}}, "objects"},

@@ -60,6 +60,7 @@ func (r *runner) measure(ctx context.Context, step Step, name string) (measureme
 		Experiment: step.Experiment, Size: step.Size, Objects: step.Objects, Subject: name,
 		PerType: step.PerType, Idle: step.Idle, Kubeconfig: r.kubeconfig(), Events: step.Events, Budget: step.Budget, Command: r.command(step, name),
 	}
+	r.serve(&task)
 	if step.Experiment == experiment.SyncList {
 		task.Env = []string{experiment.NoWatchList}
 	}
@@ -144,8 +145,19 @@ func (r *runner) command(step Step, name string) []string {
 	default:
 		return nil
 	}
-	if name == experiment.Kubectl {
+	verb := "dump"
+	switch name {
+	case experiment.Kubectl:
 		return []string{r.options.Kubectl, "get", certificatesType, "-A", "-o", format}
+	case experiment.OursQuery, experiment.ServedQuery:
+		verb = "query"
 	}
-	return []string{r.options.Crdcache, "dump", certificatesType, "-A", "-o", format}
+	return []string{r.options.Crdcache, verb, certificatesType, "-A", "-o", format}
+}
+
+// serve adds a server of types to a task that needs one.
+func (r *runner) serve(task *experiment.Task) {
+	if task.Subject == experiment.ServedDump || task.Subject == experiment.ServedQuery {
+		task.Serve = []string{r.options.Crdcache, "serve", certificatesType, "-A", "--detach"}
+	}
 }

@@ -61,6 +61,7 @@ var (
 	stock    = []string{experiment.Stock, experiment.Ours}
 	decoders = append(slices.Clone(stock), experiment.OursPacked)
 	dumps    = []string{experiment.Kubectl, experiment.Ours}
+	printed  = append(slices.Clone(dumps), experiment.OursQuery, experiment.ServedDump, experiment.ServedQuery)
 )
 
 func except(names []string, excluded ...string) []string {
@@ -99,7 +100,7 @@ func FullPlan() Plan {
 		{Experiment: experiment.BurstKey, Size: small, Objects: 10_000, Subjects: burst, Rounds: 1, Events: 2_000},
 		{Experiment: experiment.BurstRead, Size: small, Objects: 10_000, Subjects: burst[1:], Rounds: 1, Events: 2_000},
 		{Experiment: experiment.Queries, Size: small, Objects: 10_000, Subjects: stock[1:], Rounds: 2, Budget: budget},
-		{Experiment: experiment.DumpJSON, Size: small, Objects: 20_000, Subjects: dumps, Rounds: 2},
+		{Experiment: experiment.DumpJSON, Size: small, Objects: 20_000, Subjects: printed, Rounds: 2},
 		{Experiment: experiment.DumpYAML, Size: small, Objects: 20_000, Subjects: dumps, Rounds: 1},
 		{Experiment: experiment.Sync, Size: small, Objects: 50_000, Subjects: filled, Rounds: 3},
 		{Experiment: experiment.Sync, Size: small, Objects: 50_000, Subjects: except(all, filled...), Rounds: 1},
@@ -133,7 +134,7 @@ func CIPlan() Plan {
 		{Experiment: experiment.Types, Size: small, Objects: 200, PerType: experiment.ObjectsPerType,
 			Subjects: []string{subject.ClientGo, subject.Packed}, Rounds: 1},
 
-		{Experiment: experiment.DumpJSON, Size: small, Objects: 3_000, Subjects: dumps, Rounds: 2},
+		{Experiment: experiment.DumpJSON, Size: small, Objects: 3_000, Subjects: printed, Rounds: 2},
 		{Experiment: experiment.DumpYAML, Size: small, Objects: 3_000, Subjects: dumps, Rounds: 1},
 		{Experiment: experiment.Sync, Size: small, Objects: 5_000, Subjects: filled, Rounds: 3},
 		{Experiment: experiment.SyncList, Size: small, Objects: 5_000, Subjects: except(large, subject.Stream), Rounds: 2},

@@ -17,6 +17,7 @@ func TestCommand(t *testing.T) {
 	}{
 		{experiment.DumpJSON, experiment.Kubectl, []string{"k", "get", "certificates.cert-manager.io", "-A", "-o", "json"}},
 		{experiment.DumpJSON, experiment.Ours, []string{"c", "dump", "certificates.cert-manager.io", "-A", "-o", "json"}},
+		{experiment.DumpJSON, experiment.ServedQuery, []string{"c", "query", "certificates.cert-manager.io", "-A", "-o", "json"}},
 		{experiment.DumpYAML, experiment.Ours, []string{"c", "dump", "certificates.cert-manager.io", "-A", "-o", "yaml"}},
 		{experiment.Sync, experiment.Ours, nil},
 	}

@@ -82,16 +82,7 @@ func watchOn(ctx context.Context, resource dynamic.ResourceInterface, continuity
 	if err != nil {
 		return nil, err
 	}
-	continuity.Opened(w.Stop)
-	return requests.NewStream(w, requests.Hooks{
-		Initial: initialEvents(options),
-		Failed:  continuity.Failed,
-		Closed: func(bool) error {
-			continuity.EndedByServer()
-			return nil
-		},
-		Ended: continuity.Closed,
-	}), nil
+	return continuity.Follow(ctx, w, initialEvents(options)), nil
 }
 
 // watchBackoff is how a reflector spaces its requests after failures. client-go's own pauses grow up to a minute, and

@@ -164,11 +164,8 @@ func (s Storage) form(pruner *packed.Pruner) store.Form {
 	}
 }
 
-// wire returns how the objects that form keeps are wanted from the server: packed as they come, unless they are kept
-// decoded and nothing is left out of them, and their metadata alone where no more is kept.
+// wire returns how the objects of a form are requested: packed as they arrive, and their metadata alone if no more is
+// stored.
 func (o ResourceOptions) wire(form store.Form) requests.Form {
-	if o.Storage.Mode == StorageObject && form.Packer().Pruner() == nil {
-		return requests.Form{}
-	}
 	return requests.Form{Packer: form.Packer(), Metadata: o.Storage.Mode == StorageMetadata}
 }

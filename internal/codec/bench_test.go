@@ -1,64 +1,35 @@
 package codec_test
 
 import (
+	"io"
 	"runtime"
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	kruntime "k8s.io/apimachinery/pkg/runtime"
-
 	"github.com/crdcache/crdcache/internal/codec"
 )
-
-// serializers are what benchmarks compare.
-func serializers() map[string]kruntime.NegotiatedSerializer {
-	return map[string]kruntime.NegotiatedSerializer{
-		"stock": stock(),
-		"codec": codec.Wrap(stock()),
-	}
-}
 
 // benchObjects is how many objects one round of a benchmark reads.
 const benchObjects = 1000
 
-// BenchmarkList reads a list, and measures the heap that it occupies.
-func BenchmarkList(b *testing.B) {
-	data := []byte(widgetList(benchObjects))
-	for name, s := range serializers() {
-		decoder := jsonInfo(b, s).Serializer
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, _, err := decoder.Decode(data, nil, &unstructured.UnstructuredList{}); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchObjects, "ns/object")
-			before := liveHeap()
-			list := &unstructured.UnstructuredList{}
-			if _, _, err := decoder.Decode(data, nil, list); err != nil {
-				b.Fatal(err)
-			}
-			b.ReportMetric(float64(liveHeap()-before)/benchObjects, "B/object")
-			runtime.KeepAlive(list)
-		})
-	}
-}
-
-// BenchmarkWatch reads events from a stream, through all layers.
+// BenchmarkWatch reads events from a stream, as client-go does and as Events does.
 func BenchmarkWatch(b *testing.B) {
 	var stream strings.Builder
 	for n := range benchObjects {
 		stream.WriteString(event("ADDED", widget(n)))
 	}
-	all := serializers()
-	all["packed"] = codec.WrapPacked(stock(), nil, nil)
-	for name, s := range all {
+	for name, read := range map[string]func(){
+		"stock": func() { replay(b, strings.NewReader(stream.String())) },
+		"packed": func() {
+			events := codec.NewEvents(io.NopCloser(strings.NewReader(stream.String())), stock(), nil)
+			for _, _, err := events.Next(); err == nil; _, _, err = events.Next() {
+			}
+		},
+	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				replay(b, s, strings.NewReader(stream.String()))
+				read()
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchObjects, "ns/object")
 		})

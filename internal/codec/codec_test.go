@@ -1,20 +1,17 @@
 package codec_test
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-
-	"github.com/crdcache/crdcache/internal/codec"
 )
 
 // stock is the serializer of the dynamic client.
@@ -97,17 +94,6 @@ var bodies = map[string]string{
 	"an object that has items": `{"apiVersion":"v1","kind":"Widget","items":[{"a":1}],"metadata":{"name":"a"}}`,
 }
 
-// targets are what the dynamic client decodes into.
-var targets = map[string]func() runtime.Object{
-	"nothing":         func() runtime.Object { return nil },
-	"object":          func() runtime.Object { return &unstructured.Unstructured{} },
-	"used object":     func() runtime.Object { return &unstructured.Unstructured{Object: map[string]any{"old": "value"}} },
-	"list":            func() runtime.Object { return &unstructured.UnstructuredList{} },
-	"used list":       func() runtime.Object { return &unstructured.UnstructuredList{Object: map[string]any{"old": "value"}} },
-	"typed":           func() runtime.Object { return &metav1.Status{} },
-	"unknown content": func() runtime.Object { return &runtime.Unknown{} },
-}
-
 // differ is cmp.Diff for what is usually equal: cmp alone takes minutes for deep nesting.
 func differ(want, got any) string {
 	if reflect.DeepEqual(want, got) {
@@ -116,90 +102,24 @@ func differ(want, got any) string {
 	return cmp.Diff(want, got)
 }
 
-// outcome is all that a decoder says.
-type outcome struct {
-	Object, Target runtime.Object
-	GVK            *schema.GroupVersionKind
-	Err            string
-	IntoTarget     bool
-}
-
-func decodeWith(d runtime.Decoder, data string, defaults *schema.GroupVersionKind, target runtime.Object) outcome {
-	object, gvk, err := d.Decode([]byte(data), defaults, target)
-	return outcome{object, target, gvk, fmt.Sprint(err), object != nil && object == target}
-}
-
-func TestObjectsAreStock(t *testing.T) {
-	want, got := jsonInfo(t, stock()).Serializer, jsonInfo(t, codec.Wrap(stock())).Serializer
-	for body, data := range bodies {
-		for target, build := range targets {
-			for _, defaults := range []*schema.GroupVersionKind{nil, {Version: "v1"}} {
-				t.Run(fmt.Sprint(body, "/", target, "/", defaults != nil), func(t *testing.T) {
-					a, b := decodeWith(want, data, defaults, build()), decodeWith(got, data, defaults, build())
-					if diff := differ(a, b); diff != "" {
-						t.Errorf("(-stock +codec)\n%s", diff)
-					}
-				})
-			}
-		}
-	}
-}
-
-func FuzzObjectsAreStock(f *testing.F) {
-	for _, body := range bodies {
-		f.Add(body)
-	}
-	want, got := jsonInfo(f, stock()).Serializer, jsonInfo(f, codec.Wrap(stock())).Serializer
-	f.Fuzz(func(t *testing.T, data string) {
-		for _, build := range targets {
-			if diff := differ(decodeWith(want, data, nil, build()), decodeWith(got, data, nil, build())); diff != "" {
-				t.Errorf("(-stock +codec)\n%s", diff)
-			}
-		}
-	})
-}
-
-// TestFastPath checks that usual objects never reach the stock serializer; otherwise nothing would be gained.
-func TestFastPath(t *testing.T) {
-	broken := &brokenSerializer{jsonInfo(t, stock())}
-	info := jsonInfo(t, codec.Wrap(broken))
-	for name, target := range map[string]runtime.Object{
-		widget(1): nil, widget(2): &unstructured.Unstructured{}, widgetList(2): &unstructured.UnstructuredList{},
-	} {
-		if _, _, err := info.Serializer.Decode([]byte(name), nil, target); err != nil {
-			t.Errorf("%s into a %T: %v", name, target, err)
-		}
-	}
-	event := `{"type":"ADDED","object":` + widget(1) + "}\n"
-	if _, _, err := info.StreamSerializer.Serializer.Decode([]byte(event), nil, &metav1.WatchEvent{}); err != nil {
-		t.Errorf("%s: %v", event, err)
-	}
-	if _, _, err := info.Serializer.Decode([]byte(bodies["Status"]), nil, nil); err == nil {
-		t.Error("the broken serializer works")
-	}
-}
-
 // brokenSerializer cannot decode.
-type brokenSerializer struct{ info runtime.SerializerInfo }
+type brokenSerializer struct{ runtime.NegotiatedSerializer }
 
-func (b *brokenSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
-	info, stream := b.info, *b.info.StreamSerializer
-	info.Serializer = brokenDecoder{info.Serializer}
-	stream.Serializer = brokenDecoder{stream.Serializer}
-	info.StreamSerializer = &stream
-	return []runtime.SerializerInfo{info}
-}
-
-func (b *brokenSerializer) EncoderForVersion(e runtime.Encoder, _ runtime.GroupVersioner) runtime.Encoder {
-	return e
-}
-
-func (b *brokenSerializer) DecoderToVersion(d runtime.Decoder, _ runtime.GroupVersioner) runtime.Decoder {
-	return d
+func (b brokenSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
+	infos := b.NegotiatedSerializer.SupportedMediaTypes()
+	for i := range infos {
+		infos[i].Serializer = brokenDecoder{infos[i].Serializer}
+		if infos[i].StreamSerializer != nil {
+			stream := *infos[i].StreamSerializer
+			stream.Serializer = brokenDecoder{stream.Serializer}
+			infos[i].StreamSerializer = &stream
+		}
+	}
+	return infos
 }
 
 type brokenDecoder struct{ runtime.Serializer }
 
 func (brokenDecoder) Decode([]byte, *schema.GroupVersionKind, runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
-	return nil, nil, fmt.Errorf("broken")
+	return nil, nil, errors.New("broken")
 }

@@ -1,30 +1,21 @@
-// Package codec gives a dynamic client a faster way to decode JSON, with the same results.
+// Package codec packs the objects of lists and watches from the bytes of a server's answers.
 //
 // # Usage
 //
-//	config := dynamic.ConfigFor(config)
-//	config.NegotiatedSerializer = codec.Wrap(config.NegotiatedSerializer)
+//	list, err := codec.ReadList(body, packer)
 //
-// For informers there is WrapPacked, whose watches yield packed objects, and ReadList, which packs a list as it
-// arrives:
-//
-//	config.NegotiatedSerializer = codec.WrapPacked(config.NegotiatedSerializer, packer, nil)
+//	events := codec.NewEvents(body, dynamic.ConfigFor(config).NegotiatedSerializer, packer)
+//	event, waited, err := events.Next()
 //
 // # What is faster
 //
-// The dynamic client's own serializer reads an object several times over, and an event of a watch still more
-// often: to cut it out of the stream, to find its kind, to check the syntax before each pass, and to build it;
-// the items of a list it even builds twice. Here an event is cut out by counting brackets, and objects are built
-// in the only pass over them, by package decode.
-//
-// With WrapPacked they are not built at all: an event is a line, one pass over it tells whether it really is one
-// event, and packs the object in it. From an API server's bytes to the reflector that takes a tenth of the time that
-// decoding does, and no memory but what is kept. ReadList needs a buffer the size of the largest item.
+// The serializer of the dynamic client reads an object several times, and an event of a watch still more often: to find
+// its end, to find its kind, to check the syntax before each pass, and to build the object. Here an event is a line, and
+// one pass over it checks the syntax and packs the object. ReadList needs a buffer of the size of the largest item.
 //
 // # What stays the same
 //
-// Only JSON of the usual form is handled here: objects with a kind and a version, lists whose items are
-// objects, compact watch events one after the other. All else is left to the serializer that is wrapped, from
-// the first byte on: what is not JSON, what does not parse, what the client has Go types for (Status above
-// all), odd frames. So errors are that serializer's too.
+// Only JSON of the usual form is packed: objects with a kind and a version, lists of objects, events in lines. The
+// serializer of the dynamic client decodes everything else from its first byte on: what does not parse, what the client has
+// Go types for (Status above all), odd frames. So errors are those of the client, too. ReadList returns ErrUnusual instead.
 package codec

@@ -1,12 +1,15 @@
 package codec
 
 import (
-	"context"
+	"bytes"
 	"errors"
 	"io"
-	"reflect"
+	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
 	"k8s.io/apimachinery/pkg/watch"
 	restwatch "k8s.io/client-go/rest/watch"
@@ -14,65 +17,172 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// Events reads the events of a watch on the goroutine of its caller, and keeps no buffer while it waits for one: what a
-// watch costs on which nothing happens is what the connection keeps of it. Objects are as with WrapPacked. It is not safe
-// for concurrent use, but for Close.
+// Events reads the events of a watch on the goroutine of its caller. It keeps no buffer while it waits for an event, so
+// that a quiet watch costs no more than its connection. Only Close may be called concurrently.
 type Events struct {
-	stream *stream
-	lines  *lineReader
-	// unusual reads all events from the first one on that has not the form of API servers; nil so far.
-	unusual *restwatch.Decoder
+	lines  lineReader
+	stock  runtime.NegotiatedSerializer
+	packer *packed.Packer
+	// gvk is the kind of the last object that was packed.
+	gvk schema.GroupVersionKind
+	// rest reads the stream from the first frame on that is not a line; nil so far.
+	rest *restwatch.Decoder
+}
+
+// NewEvents returns the events of body, which is the JSON that answers a watch. stock is the serializer of
+// dynamic.ConfigFor.
+func NewEvents(body io.ReadCloser, stock runtime.NegotiatedSerializer, packer *packed.Packer) *Events {
+	return &Events{lines: lineReader{source: body}, stock: stock, packer: packer}
+}
+
+// Next returns the next event. Its object is a *packed.Object, unless the dynamic client has a Go type for it. The event
+// has no type if the packer does not want its object. waited is true if the event had not arrived when Next was called.
+// The error is io.EOF at the end of the stream, otherwise that of reading or decoding.
+func (e *Events) Next() (event watch.Event, waited bool, err error) {
+	if e.rest != nil {
+		event, err = e.decode(e.rest)
+		return event, true, err
+	}
+	reads := e.lines.reads
+	frame, err := e.lines.next()
+	switch {
+	case err == errNoLine:
+	case err != nil:
+		return event, true, err
+	default:
+		if event, ok := e.pack(frame); ok {
+			return event, e.lines.reads > reads, nil
+		}
+	}
+	event, err = e.unusual(frame)
+	return event, true, err
+}
+
+// Close ends the watch. A blocked Next returns.
+func (e *Events) Close() error { return e.lines.source.Close() }
+
+var (
+	typePrefix   = []byte(`{"type":"`)
+	objectPrefix = []byte(`","object":`)
+	eventTypes   = []watch.EventType{watch.Added, watch.Modified, watch.Deleted, watch.Bookmark, watch.Error}
+)
+
+// pack packs the object of an event that has the form in which API servers send it, and is false for any other frame. The
+// scan that packs also proves that the frame, which is just a line, is one event.
+func (e *Events) pack(frame []byte) (event watch.Event, ok bool) {
+	kind, start := eventHead(frame)
+	if start == 0 || len(frame) > maxFrame {
+		return event, false
+	}
+	packer := e.packer
+	if kind == watch.Bookmark || kind == watch.Error {
+		packer = packer.All() // it belongs to no collection
+	}
+	object, end, _ := packer.TryNext(frame, start)
+	if object == nil || !onlyBrace(frame[end:]) {
+		return event, false
+	}
+	if object == packed.Unwanted {
+		return event, true
+	}
+	if gvk := object.GroupVersionKind(); gvk != e.gvk { // nearly always the kind of the object before
+		if typedKinds()[gvk.Kind] || isTable(gvk) {
+			return event, false
+		}
+		e.gvk = gvk
+	}
+	return watch.Event{Type: kind, Object: object}, true
+}
+
+// eventHead returns the type of an event and the offset of its object, which begins with a brace. The offset is 0 if the
+// frame does not begin as API servers write it.
+func eventHead(frame []byte) (watch.EventType, int) {
+	rest, ok := bytes.CutPrefix(frame, typePrefix)
+	if !ok {
+		return "", 0
+	}
+	for _, kind := range eventTypes {
+		if !bytes.HasPrefix(rest, []byte(kind)) {
+			continue
+		}
+		object, ok := bytes.CutPrefix(rest[len(kind):], objectPrefix)
+		if !ok || len(object) == 0 || object[0] != '{' {
+			return "", 0
+		}
+		return kind, len(frame) - len(object)
+	}
+	return "", 0
+}
+
+// onlyBrace reports whether text is the brace that ends an event.
+func onlyBrace(text []byte) bool {
+	return len(text) > 0 && text[0] == '}' && len(bytes.TrimLeft(text[1:], " \t\r\n")) == 0
 }
 
 var errNoJSON = errors.New("the serializer has no streams of JSON")
 
-// NewEvents returns the events of body, the JSON that a watch was answered with. stock is the serializer of
-// dynamic.ConfigFor.
-func NewEvents(body io.ReadCloser, stock runtime.NegotiatedSerializer, packer *packed.Packer) (*Events, error) {
-	info, ok := runtime.SerializerInfoForMediaType(stock.SupportedMediaTypes(), runtime.ContentTypeJSON)
+// unusual decodes a frame that cannot be packed as client-go does. If the frame is not one event, or is nil, the stock
+// decoder reads the stream from the beginning of the frame on, and also finds the error if there is one.
+func (e *Events) unusual(frame []byte) (watch.Event, error) {
+	info, ok := runtime.SerializerInfoForMediaType(e.stock.SupportedMediaTypes(), runtime.ContentTypeJSON)
 	if !ok || info.StreamSerializer == nil {
-		return nil, errors.Join(errNoJSON, body.Close())
+		return watch.Event{}, errNoJSON
 	}
-	s := newStream(info, packer, nil)
-	s.lines = &lineReader{source: body, stock: s.framer}
-	return &Events{stream: s, lines: s.lines}, nil
-}
-
-// Next returns the next event, one of no type for an object that the packer was not asked to pack. waited says that it was not there yet when the one before was asked for. The error is io.EOF
-// at the end of the stream, and otherwise that of reading or decoding.
-func (e *Events) Next() (event watch.Event, waited bool, err error) {
-	reads := e.lines.reads
-	if e.unusual == nil {
-		frame, err := e.lines.next()
-		if err != nil {
-			return event, true, err
+	if frame != nil && len(frame) <= maxFrame {
+		one := oneFrame{info.StreamSerializer.Serializer, frame}
+		if event, err := e.decode(restwatch.NewDecoder(one, info.Serializer)); err == nil {
+			return event, nil
 		}
-		if e.lines.inLines() {
-			if kind, object, _ := e.stream.pack(frame); object == packed.Unwanted {
-				return watch.Event{}, e.lines.reads > reads, nil
-			} else if object != nil {
-				return watch.Event{Type: kind, Object: object}, e.lines.reads > reads, nil
-			}
-			e.lines.rest = frame
-		}
-		events, objects := e.stream.decoders()
-		e.unusual = restwatch.NewDecoder(streaming.NewDecoder(e.lines, events), objects)
 	}
-	event.Type, event.Object, err = e.unusual.Decode()
-	return event, true, err
+	frames := info.StreamSerializer.Framer.NewFrameReader(e.lines.unread(frame))
+	e.rest = restwatch.NewDecoder(streaming.NewDecoder(frames, info.StreamSerializer.Serializer), info.Serializer)
+	return e.decode(e.rest)
 }
 
-// CloseWith has the watch end with the context of its request, and returns what calls that off. The bodies of HTTP/2 do so by
-// themselves, but those of other transports may only when they are closed, for which a context needs room for each watch.
-func (e *Events) CloseWith(ctx context.Context) (stop func() bool) {
-	if reflect.TypeOf(e.lines.source).PkgPath() == http2Package {
-		return func() bool { return true }
-	}
-	return context.AfterFunc(ctx, func() { _ = e.Close() })
+// oneFrame is a stream of one frame.
+type oneFrame struct {
+	serializer runtime.Decoder
+	frame      []byte
 }
 
-// http2Package has the type of the bodies of HTTP/2.
-const http2Package = "golang.org/x/net/http2"
+// Decode implements streaming.Decoder.
+func (f oneFrame) Decode(defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	return f.serializer.Decode(f.frame, defaults, into)
+}
 
-// Close ends the watch. A call of Next that waits returns.
-func (e *Events) Close() error { return e.lines.Close() }
+// Close implements streaming.Decoder.
+func (oneFrame) Close() error { return nil }
+
+// decode decodes the next event of a stream, and packs its object.
+func (e *Events) decode(stream *restwatch.Decoder) (event watch.Event, err error) {
+	if event.Type, event.Object, err = stream.Decode(); err != nil {
+		return watch.Event{}, err
+	}
+	u, ok := event.Object.(*unstructured.Unstructured)
+	if !ok || isTable(u.GroupVersionKind()) {
+		return event, nil
+	}
+	object, err := e.packer.FromUnstructured(u)
+	if err != nil {
+		return watch.Event{}, err
+	}
+	event.Object = object
+	return event, nil
+}
+
+// isTable reports whether objects of a kind are tables, which informers refuse by their kind.
+func isTable(gvk schema.GroupVersionKind) bool {
+	return gvk.Kind == "Table" && gvk.Group == metav1.GroupName
+}
+
+// typedKinds returns the kinds that a dynamic client decodes into Go types. The client also compares group and version,
+// but it takes some kinds of any group for its own. A kind too many only costs time.
+var typedKinds = sync.OnceValue(func() map[string]bool {
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	kinds := map[string]bool{}
+	for gvk := range scheme.AllKnownTypes() {
+		kinds[gvk.Kind] = true
+	}
+	return kinds
+})

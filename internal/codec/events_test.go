@@ -10,36 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/crdcache/crdcache/internal/codec"
-	"github.com/crdcache/crdcache/internal/packed"
 )
-
-// replayInline is replay for events that are read on the goroutine of the caller.
-func replayInline(t testing.TB, packer *packed.Packer, stream io.Reader) (steps []step) {
-	t.Helper()
-	events, err := codec.NewEvents(io.NopCloser(stream), stock(), packer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer events.Close()
-	for {
-		event, _, err := events.Next()
-		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.ErrClosedPipe):
-			return append(steps, step{Ended: err.Error()})
-		case err != nil:
-			return append(steps, step{Ended: "an error"})
-		}
-		steps = append(steps, step{Type: string(event.Type), Object: event.Object})
-	}
-}
 
 // TestEventsTellWhatWasWaitedFor: of events that come together only the first was.
 func TestEventsTellWhatWasWaitedFor(t *testing.T) {
 	together := strings.Repeat(event("ADDED", widget(1)), 3)
-	events, err := codec.NewEvents(io.NopCloser(io.MultiReader(strings.NewReader(together), strings.NewReader(together))), stock(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := codec.NewEvents(io.NopCloser(io.MultiReader(strings.NewReader(together), strings.NewReader(together))), stock(), nil)
 	for n := range 6 {
 		if _, waited, err := events.Next(); err != nil || waited != (n%3 == 0) {
 			t.Errorf("event %d was waited for: %v, %v", n, waited, err)
@@ -61,10 +37,7 @@ func TestQuietWatchesKeepNoBuffer(t *testing.T) {
 	text := event("ADDED", large[:len(large)-len(large)/10*9]+`"}`) // more than the buffer of one that is not quiet
 	before := measure()
 	for n := range quiet {
-		events, err := codec.NewEvents(io.NopCloser(&pausing{text: text}), stock(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		events := codec.NewEvents(io.NopCloser(&pausing{text: text}), stock(), nil)
 		if e, _, err := events.Next(); err != nil || e.Type != watch.Added {
 			t.Fatalf("got %v, %v", e, err)
 		}

@@ -2,10 +2,10 @@ package codec
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
 
 	"github.com/crdcache/crdcache/internal/jsontext"
@@ -14,85 +14,35 @@ import (
 const (
 	// lineBuffer is the size of the buffer of a lineReader. Only long frames need more.
 	lineBuffer = 64 << 10
-	// firstBytes is how much of what comes next is read before there is a buffer: watches that nothing comes on need none.
+	// firstBytes is the size of the first read of a frame, which needs no buffer. So a quiet watch has none.
 	firstBytes = 16
-	// maxFrame is the size from which on client-go refuses frames.
+	// maxFrame is the size of the largest frame that client-go accepts.
 	maxFrame = 16 << 20
 )
 
-// lineReader cuts a stream into frames at the ends of lines, which is where API servers end events. Where the end
-// of a line has not come yet it counts brackets, because others may send none. What is no event by its first byte it
-// leaves to the stock reader, with all that follows; so it does when told to hand over. While it waits for a frame it has
-// no buffer. It is not safe for concurrent use, but for Close.
+// errNoLine is the error of a stream that goes on with something that is not an event in a line.
+var errNoLine = errors.New("the stream is not in lines")
+
+// lineReader cuts a stream into frames at the ends of lines, where API servers end events. Other servers may send no ends
+// of lines. So it counts brackets where the end of a line has not arrived.
 type lineReader struct {
 	source io.ReadCloser
-	stock  runtime.Framer
 
 	buffer  []byte
-	frame   int // where the last frame begins in buffer
-	start   int // where the next one does
-	scanned int // the end of what scan has seen of it
+	start   int // of the next frame in buffer
+	scanned int // the end of the part of it that scan has read
 	scan    bracketScanner
-	rest    []byte // of a frame that did not fit the caller's buffer
-	failure error  // of the source, for after what has been read
-	reads   int    // of the source
+	failure error // of the source, reported after the frames that were read
+	reads   int   // of the source
 	first   [firstBytes]byte
-
-	fallback io.ReadCloser // reads the rest of the stream
 }
 
-// Read implements io.Reader, with the contract of frames: data gets one frame, or with io.ErrShortBuffer a
-// part of one that the next call goes on with. A stream that ends within a frame is io.ErrUnexpectedEOF.
-func (r *lineReader) Read(data []byte) (int, error) {
-	if r.fallback != nil {
-		return r.fallback.Read(data)
-	}
-	if r.rest == nil {
-		frame, err := r.next()
-		if err != nil {
-			return 0, err
-		}
-		if r.fallback != nil {
-			return r.fallback.Read(data)
-		}
-		r.rest = frame
-	}
-	n := copy(data, r.rest)
-	if r.rest = r.rest[n:]; len(r.rest) > 0 {
-		return n, io.ErrShortBuffer
-	}
-	r.rest = nil
-	return n, nil
-}
-
-// Close implements io.Closer. It ends a blocked Read as far as closing the source does.
-func (r *lineReader) Close() error { return r.source.Close() }
-
-// inLines reports whether the last frame was a line, or the beginning of one.
-func (r *lineReader) inLines() bool { return r.fallback == nil }
-
-// handOver leaves the stream from the beginning of the last frame on to the stock reader, and returns that.
-func (r *lineReader) handOver() io.ReadCloser {
-	r.start = r.frame
-	r.leave()
-	return r.fallback
-}
-
-// leave sets fallback, to read from start on.
-func (r *lineReader) leave() {
-	unread := io.Reader(r.source)
-	if r.failure != nil {
-		unread = &failedReader{r.failure}
-	}
-	r.fallback = r.stock.NewFrameReader(io.NopCloser(io.MultiReader(bytes.NewReader(r.buffer[r.start:]), unread)))
-	r.buffer, r.rest = nil, nil // now the bytes.Reader's
-}
-
-// next returns the next frame, or sets fallback.
+// next returns the next frame, which is valid until the following call. It returns errNoLine if the next byte does not
+// begin an event, or if brackets do not end it.
 func (r *lineReader) next() ([]byte, error) {
 	for {
-		if frame := r.take(); frame != nil || r.fallback != nil {
-			return frame, nil
+		if frame, err := r.take(); frame != nil || err != nil {
+			return frame, err
 		}
 		switch {
 		case r.failure == io.EOF && r.scan.depth > 0:
@@ -107,46 +57,57 @@ func (r *lineReader) next() ([]byte, error) {
 	}
 }
 
-// take returns the next frame if all of it is in the buffer, or sets fallback, or returns nil.
-func (r *lineReader) take() []byte {
+// unread returns the stream from the beginning of frame on, which next has just returned. If frame is nil, it is the
+// stream behind the last frame.
+func (r *lineReader) unread(frame []byte) io.ReadCloser {
+	source := io.Reader(r.source)
+	if r.failure != nil {
+		source = failedReader{r.failure}
+	}
+	left := bytes.NewReader(r.buffer[r.start-len(frame):])
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(left, source), r.source}
+}
+
+// failedReader is a source that has failed already.
+type failedReader struct{ err error }
+
+func (f failedReader) Read([]byte) (int, error) { return 0, f.err }
+
+// take returns the next frame if all of it is in the buffer, otherwise nil.
+func (r *lineReader) take() ([]byte, error) {
 	if r.scan.depth == 0 {
 		r.skipSpace()
 	}
 	if r.scanned == len(r.buffer) {
-		return nil
+		return nil, nil
 	}
 	if r.buffer[r.start] != '{' {
-		r.leave()
-		return nil
+		return nil, errNoLine
 	}
-	if end := r.end(); end > 0 {
-		return r.cut(end)
-	}
-	return nil
-}
-
-// end returns the offset after the frame, without the end of the line, or 0 when it has not been read yet or r has left.
-func (r *lineReader) end() int {
 	unseen := r.buffer[r.scanned:]
 	if n := bytes.IndexByte(unseen, '\n'); n >= 0 {
-		return r.scanned + n
+		return r.cut(r.scanned + n), nil
 	}
 	n, state := r.scan.advance(unseen)
 	r.scanned += n
 	switch state {
 	case scanComplete:
-		return r.scanned
+		return r.cut(r.scanned), nil
 	case scanUnusual:
-		r.leave()
+		return nil, errNoLine
 	}
-	return 0
+	return nil, nil
 }
 
 // cut takes the frame that ends at end.
 func (r *lineReader) cut(end int) []byte {
-	r.frame, r.start, r.scanned = r.start, end, end
+	frame := r.buffer[r.start:end]
+	r.start, r.scanned = end, end
 	r.scan = bracketScanner{}
-	return r.buffer[r.frame:end]
+	return frame
 }
 
 // skipSpace moves the beginning of the frame behind white space.
@@ -174,7 +135,7 @@ func (r *lineReader) fill() {
 		r.buffer = append(make([]byte, 0, 2*cap(r.buffer)), r.buffer...)
 	}
 	r.scanned -= r.start
-	r.frame, r.start = 0, 0
+	r.start = 0
 	n := r.read(r.buffer[len(r.buffer):cap(r.buffer)])
 	r.buffer = r.buffer[:len(r.buffer)+n]
 }
@@ -184,7 +145,7 @@ func (r *lineReader) await() {
 	if cap(r.buffer) == lineBuffer {
 		lineBuffers.Put((*[lineBuffer]byte)(r.buffer[:lineBuffer]))
 	}
-	r.buffer, r.frame, r.start, r.scanned = nil, 0, 0, 0
+	r.buffer, r.start, r.scanned = nil, 0, 0
 	if n := r.read(r.first[:]); n > 0 {
 		r.buffer = append(lineBuffers.Get().(*[lineBuffer]byte)[:0], r.first[:n]...)
 	}

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/internal/jsontext"
 	"github.com/crdcache/crdcache/internal/packed"
@@ -222,6 +223,18 @@ func (l *listReader) finish() error {
 		l.list.ShardInfo = &metav1.ShardInfo{Selector: selector}
 	}
 	return nil
+}
+
+// kindOf returns the kind of an object that has a valid one, and a version; otherwise nil.
+func kindOf(content map[string]any) *schema.GroupVersionKind {
+	version, _ := content["apiVersion"].(string)
+	kind, _ := content["kind"].(string)
+	gv, err := schema.ParseGroupVersion(version)
+	if err != nil || gv.Version == "" || kind == "" {
+		return nil
+	}
+	gvk := gv.WithKind(kind)
+	return &gvk
 }
 
 // envelope decodes what is around the items.

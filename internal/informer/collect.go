@@ -26,21 +26,55 @@ type collected struct {
 	at map[string]int
 }
 
-// collect takes the initial events of a watch-list until their end, and returns a watch with the event that ends them, or
-// that says that they cannot be had. That event is for the reflector, which knows what follows from it.
-func (w *inline) collect(ctx context.Context, from watch.Interface) watch.Interface {
+// collect reads a watch-list up to the end of its initial events, and returns a watch of the event that ends them, or that
+// says why they cannot be had. That event is for the reflector, which knows what follows from it.
+func (w *inline) collect(ctx context.Context, options *metav1.ListOptions) (watch.Interface, error) {
+	if !sendsInitialEvents(options) {
+		return nil, errListsOnly
+	}
+	// The check of client-go, which only tests want, compares what the reflector itself collects.
+	compares := consistencydetector.IsDataConsistencyDetectionForWatchListEnabled()
 	c := &collected{transform: w.Transformer(), keyOf: w.informer.keyOf}
 	c.items = make([]any, 0, w.held()) // about as many as there are already
-	last := &lastEvent{Interface: from, events: make(chan watch.Event, 1)}
-	returns := false
-	defer func() {
-		if !returns { // a function of the user panicked
-			from.Stop()
+	var passed []watch.Event
+	err := w.lw.WatchInline(ctx, options, func(event watch.Event) bool {
+		last := event.Type == watch.Error || w.takes(ctx, c, event)
+		if last || compares {
+			passed = append(passed, event)
 		}
-	}()
-	w.collectTo(ctx, c, last)
-	returns = true
-	return last
+		return !last && ctx.Err() == nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if compares {
+		w.collected = nil
+	}
+	events := make(chan watch.Event, len(passed))
+	for _, event := range passed {
+		events <- event
+	}
+	close(events)
+	return watch.NewProxyWatcher(events), nil
+}
+
+// errListsOnly is for a reflector that watches itself, which it does not do after it has listed.
+var errListsOnly = errors.New("the reflector only lists")
+
+// takes collects an event, and reports whether it is the end of the initial events.
+func (w *inline) takes(ctx context.Context, c *collected, event watch.Event) (last bool) {
+	object, ok := w.understand(ctx, event.Object)
+	if !ok {
+		return false
+	}
+	if endsInitialEvents(event, object) {
+		w.collected = c
+		return true
+	}
+	if err := c.take(event); err != nil {
+		utilruntime.HandleErrorWithContext(ctx, err, "Unable to collect watch event", "reflector", w.informer.reflectorName(), "type", event.Type)
+	}
+	return false
 }
 
 // held is about how many objects the store has of what is listed. Where parts share a store, what it has of others does not count:
@@ -61,47 +95,13 @@ func (w *inline) held() int {
 	return byNamespace.Count(p.namespace())
 }
 
-// collectTo is collect with what is collected, and where the last event goes: none does when ctx has ended, as the reflector
-// ends with it.
-func (w *inline) collectTo(ctx context.Context, c *collected, last *lastEvent) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case event, ok := <-last.Interface.ResultChan():
-			switch {
-			case !ok:
-				close(last.events)
-				return
-			case event.Type == watch.Error:
-				last.events <- event
-				return
-			}
-			object, ok := w.understand(ctx, event.Object)
-			if !ok {
-				continue
-			}
-			if endsInitialEvents(event, object) {
-				w.collected = c
-				last.events <- event
-				return
-			}
-			if err := c.take(event); err != nil {
-				utilruntime.HandleErrorWithContext(ctx, err, "Unable to collect watch event", "reflector", w.informer.reflectorName(), "type", event.Type)
-			}
-		}
-	}
+func sendsInitialEvents(options *metav1.ListOptions) bool {
+	return options.SendInitialEvents != nil && *options.SendInitialEvents
 }
 
 // endsInitialEvents reports whether what follows an event is news.
 func endsInitialEvents(event watch.Event, object metav1.Object) bool {
 	return event.Type == watch.Bookmark && object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
-}
-
-// collects reports whether the events of a watch are to be collected. client-go's own check of watch-lists, which only tests
-// ask for, compares what the reflector has collected.
-func collects(options metav1.ListOptions) bool {
-	return options.SendInitialEvents != nil && *options.SendInitialEvents && !consistencydetector.IsDataConsistencyDetectionForWatchListEnabled()
 }
 
 // understand returns the metadata of an object of an event, if it is one that can be kept; what is not is reported.
@@ -192,12 +192,3 @@ func (c *collected) find() error {
 func (c *collected) list() []any {
 	return slices.DeleteFunc(c.items, func(item any) bool { return item == nil })
 }
-
-// lastEvent is a watch of which one event is left, or its end, or nothing.
-type lastEvent struct {
-	watch.Interface
-	events chan watch.Event
-}
-
-// ResultChan implements watch.Interface.
-func (l *lastEvent) ResultChan() <-chan watch.Event { return l.events }

@@ -192,11 +192,7 @@ func (l inlineLister) ListWithContext(ctx context.Context, options metav1.ListOp
 func (l inlineLister) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	l.collected = nil
 	l.renew(&options)
-	w, err := l.lw.WatchWithContext(ctx, options)
-	if err != nil || !collects(options) {
-		return w, err
-	}
-	return l.collect(ctx, w), nil
+	return l.collect(ctx, &options)
 }
 
 func (l inlineLister) renew(options *metav1.ListOptions) {

@@ -3,6 +3,7 @@ package requests
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 )
 
@@ -61,15 +62,14 @@ type attempt struct {
 	wait time.Duration
 	// failure is why there was no response; nil: there was one.
 	failure error
-	// http1 says that the response came over HTTP/1.
-	http1 bool
+	// http1 says that the response came over HTTP/1, endsAlone that its body ends with the context.
+	http1, endsAlone bool
 	// slow says that the response headers came late.
 	slow bool
-	// silence is how long a watch may be silent, zero for any time. last is when something came, or the request
-	// or watch began. lively says that the first event or bookmark came soon.
+	// silence is how long a watch may be silent; zero: for any time. last is when the request was sent, or when the
+	// watch or a part of it began. lively says that the first event or bookmark came soon after that.
 	silence time.Duration
 	last    time.Time
-	seen    bool // something has come
 	lively  bool
 }
 
@@ -87,12 +87,17 @@ func newAttempt(ctx context.Context, patience time.Duration, throttled func()) (
 // sent begins to wait for response headers.
 func (a *attempt) sent() {
 	a.last = time.Now()
+	a.endAfter(a.patience)
+}
+
+// endAfter ends the request after a time, unless the timer is stopped before.
+func (a *attempt) endAfter(patience time.Duration) {
 	if a.timer == nil {
-		cancel := a.cancel                                                   // not a: the runtime keeps a stopped timer for a while, and what its function refers to
-		a.timer = time.AfterFunc(a.patience, func() { cancel(errNoAnswer) }) // stopped by answered or end
+		cancel := a.cancel                                                 // not a: the runtime keeps a stopped timer for a while, and what its function refers to
+		a.timer = time.AfterFunc(patience, func() { cancel(errNoAnswer) }) // stopped by answered, came or end
 		return
 	}
-	a.timer.Reset(a.patience)
+	a.timer.Reset(patience)
 }
 
 // answered ends the wait for response headers.
@@ -120,21 +125,35 @@ func (a *attempt) again(err error) bool {
 	return repeated(err) || connectionFailed(err) || unanswered(err) || err != nil && a.wait > 0
 }
 
-// watch ends the watch when it is silent for a time; zero: never.
-func (a *attempt) watch(silence time.Duration) {
-	if a.silence = silence; silence > 0 {
-		a.last = time.Now()
-		a.timer.Reset(silence)
+// watch has the watch end when the server is silent for a time; zero: never. What its reader does meanwhile is no silence.
+func (a *attempt) watch(silence time.Duration) { a.silence, a.last = silence, time.Now() }
+
+// waits begins to wait for the server.
+func (a *attempt) waits() {
+	if a.silence > 0 {
+		a.endAfter(a.silence)
 	}
 }
 
-// came records that the watch is not silent.
+// came ends the wait.
 func (a *attempt) came() {
 	if a.silence > 0 {
-		a.lively = a.lively || !a.seen && time.Since(a.last) < silenceHTTP1
-		a.seen = true
-		a.watch(a.silence)
+		a.timer.Stop()
 	}
+}
+
+// watchedBody is the body of an answer to an attempt.
+type watchedBody struct {
+	io.ReadCloser
+	attempt *attempt
+}
+
+// Read implements io.Reader.
+func (b watchedBody) Read(data []byte) (int, error) {
+	b.attempt.waits()
+	n, err := b.ReadCloser.Read(data)
+	b.attempt.came()
+	return n, err
 }
 
 // end releases the attempt, and ends the request.

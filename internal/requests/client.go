@@ -10,16 +10,13 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
-
-	"github.com/crdcache/crdcache/internal/codec"
 )
 
 // Client is a dynamic client that informers can get packed objects from.
 type Client struct {
 	dynamic.Interface
-	config *rest.Config // with the serializer of client-go
-	http   *http.Client
-	// stock makes the requests whose answers are read here.
+	config *rest.Config
+	// stock is the REST client of the dynamic one.
 	stock *rest.RESTClient
 }
 
@@ -40,19 +37,11 @@ func NewClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
 			return nil, err
 		}
 	}
-	c := &Client{config: config, http: watchThrottling(httpClient)}
-	var err error
-	if c.stock, err = c.rest(config); err != nil {
-		return nil, err
-	}
-	decoding := rest.CopyConfig(config)
-	decoding.NegotiatedSerializer = codec.Wrap(config.NegotiatedSerializer)
-	requests, err := c.rest(decoding)
+	stock, err := rest.UnversionedRESTClientForConfigAndClient(config, watchThrottling(httpClient))
 	if err != nil {
 		return nil, err
 	}
-	c.Interface = dynamic.New(requests)
-	return c, nil
+	return &Client{Interface: dynamic.New(stock), config: config, stock: stock}, nil
 }
 
 // Endpoint identifies the server by its address and the authority that vouches for it.
@@ -62,11 +51,6 @@ func (c *Client) Endpoint() string {
 		authority, _ = os.ReadFile(c.config.CAFile) // without it nothing is trusted, so that there are no answers either
 	}
 	return fmt.Sprintf("%s %x", c.config.Host, sha256.Sum256(authority))
-}
-
-// rest returns a REST client that shares the connections and the rate limit of c.
-func (c *Client) rest(config *rest.Config) (*rest.RESTClient, error) {
-	return rest.UnversionedRESTClientForConfigAndClient(config, c.http)
 }
 
 // rateLimiter returns the one that a REST client would make of config for itself; nil: there is no limit.

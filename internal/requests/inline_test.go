@@ -35,7 +35,7 @@ func (nobody) Throttled(Verb)       {}
 func (nobody) Contact(bool)         {}
 
 // inlineRequests returns what watches gadgets on the goroutine of the caller.
-func inlineRequests(t *testing.T, config *rest.Config, client *http.Client, form Form) *inlineWatcher {
+func inlineRequests(t *testing.T, config *rest.Config, client *http.Client, form Form) inlined {
 	t.Helper()
 	own, err := NewClient(config, client)
 	if err != nil {
@@ -43,7 +43,7 @@ func inlineRequests(t *testing.T, config *rest.Config, client *http.Client, form
 	}
 	s := &Server{Client: own, Limiter: NewLimiter(1, time.Now), Restores: NewRestores()}
 	lw := s.ListWatch(Target{GVR: gadgets, Namespace: "default", Form: form, Tweak: func(*metav1.ListOptions) {}}, nobody{}, NewPacer(false, false, NewRetrySignal()), nil)
-	inline, ok := lw.(*inlineWatcher)
+	inline, ok := lw.(inlined)
 	if !ok {
 		t.Fatalf("got a %T", lw)
 	}
@@ -51,7 +51,7 @@ func inlineRequests(t *testing.T, config *rest.Config, client *http.Client, form
 }
 
 // inlineOutcomes watches, and returns what came of it as outcomes does.
-func inlineOutcomes(t *testing.T, w *inlineWatcher) []any {
+func inlineOutcomes(t *testing.T, w inlined) []any {
 	t.Helper()
 	var events []any
 	err := w.WatchInline(t.Context(), &metav1.ListOptions{}, func(event watch.Event) bool {

@@ -100,11 +100,12 @@ func TestMetadataIsAskedFor(t *testing.T) {
 					t.Errorf("the list %T has %v", list, items)
 				}
 			}
-			w, err := r.Watch(t.Context(), metav1.ListOptions{})
+			w, err := eventsOf(t, r, metav1.ListOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			for event := range NewStream(w, Hooks{}).ResultChan() {
+			defer w.Close()
+			for event, _, err := w.Next(); err == nil; event, _, err = w.Next() {
 				if kind := event.Object.GetObjectKind().GroupVersionKind().Kind; event.Type != watch.Added || kind != tt.kind {
 					t.Errorf("%s of a %s", event.Type, kind)
 				}

@@ -91,12 +91,12 @@ func TestListsWithoutAnswer(t *testing.T) {
 // TestSilentWatchesEnd: the server ends a watch at its timeout. One that is silent for longer has died.
 func TestSilentWatchesEnd(t *testing.T) {
 	full := 5*time.Minute + silenceGrace
-	for protocol, inline := range map[int]time.Duration{1: silenceHTTP1, 2: full} {
-		for name, watches := range map[string]func(*testing.T, *inlineWatcher, *metav1.ListOptions) error{
-			"inline": func(t *testing.T, w *inlineWatcher, options *metav1.ListOptions) error {
+	for protocol, want := range map[int]time.Duration{1: silenceHTTP1, 2: full} {
+		for name, watches := range map[string]func(*testing.T, inlined, *metav1.ListOptions) error{
+			"inline": func(t *testing.T, w inlined, options *metav1.ListOptions) error {
 				return w.WatchInline(t.Context(), options, func(watch.Event) bool { return true })
 			},
-			"by the reflector": func(t *testing.T, w *inlineWatcher, options *metav1.ListOptions) error {
+			"by the reflector": func(t *testing.T, w inlined, options *metav1.ListOptions) error {
 				stream, err := w.WatchWithContext(t.Context(), *options)
 				if err != nil {
 					return err
@@ -120,10 +120,6 @@ func TestSilentWatchesEnd(t *testing.T) {
 					seconds, begun := int64(300), time.Now()
 					if err := watches(t, w, &metav1.ListOptions{ResourceVersion: "7", TimeoutSeconds: &seconds}); err != nil {
 						t.Error(err)
-					}
-					want := full
-					if name == "inline" {
-						want = inline
 					}
 					if took := time.Since(begun); took != want {
 						t.Errorf("over HTTP/%d it ended after %v, want %v", protocol, took, want)

@@ -99,14 +99,6 @@ func (p *Pacer) awaitWatch(ctx context.Context) error {
 	return p.sleep(ctx, due)
 }
 
-// awaitInlineWatch is awaitWatch where a list only lists, and another request watches.
-func (p *Pacer) awaitInlineWatch(ctx context.Context) error {
-	p.mu.Lock()
-	due := p.mu.state.inlineWatchDue()
-	p.mu.Unlock()
-	return p.sleep(ctx, due)
-}
-
 // mustList reports whether a watch-list has stalled, so that there won't be another.
 func (p *Pacer) mustList() bool {
 	p.mu.Lock()

@@ -8,9 +8,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -20,40 +20,47 @@ import (
 
 // Form says how the objects of a type are wanted.
 type Form struct {
-	// Packer packs them as they come, with a Client; nil: they are decoded.
+	// Packer packs the objects from the answers to a Client.
 	Packer *packed.Packer
-	// Metadata asks the server for metadata alone, which takes a Packer.
+	// Metadata requests the metadata alone.
 	Metadata bool
 }
 
-// resource lists and watches a type, or one namespace of it. Lists are *packed.List or *unstructured.UnstructuredList,
-// the objects of events *packed.Object or *unstructured.Unstructured. A non-object (a Status, a table) comes as
-// the dynamic client has it.
+// resource lists and watches a type, or one namespace of it. Lists are *packed.List or *unstructured.UnstructuredList, the
+// objects of events *packed.Object or *unstructured.Unstructured. A non-object (a Status, a table) is as the dynamic client
+// decodes it.
 type resource interface {
 	List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
-	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+	// ListUnthrottled is List outside the client's rate limit, as watches are.
+	ListUnthrottled(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
+	// Events requests a watch.
+	Events(ctx context.Context, options metav1.ListOptions) (events, error)
 }
 
-// newResource returns the requests for gvr in a namespace or (empty) all. With a Client, objects are packed as they
-// come, and the server is asked for metadata alone where no more is kept. What another client has decoded is packed by
-// the store. Objects that are kept decoded are packed on the way where something is left out of them, which is cheaper
-// than decoding it. Of a selection, nil being everything, packed objects that are not in it are left out as they come.
+// newResource returns the requests for gvr in a namespace or (empty) all. The objects in answers to a Client are packed as
+// they arrive, and only their metadata is requested if no more is stored. Objects outside a selection are left out then; nil
+// selects everything. The objects of other clients are decoded, and the store packs them.
 func newResource(from dynamic.Interface, gvr schema.GroupVersionResource, namespace string, form Form, selection *Selection) (resource, error) {
-	decoded := dynamic.ResourceInterface(from.Resource(gvr))
-	if namespace != "" {
-		decoded = from.Resource(gvr).Namespace(namespace)
-	}
 	own, ok := from.(*Client)
-	if !ok || form.Packer == nil {
-		return decodedResource{decoded}, nil
+	if !ok {
+		if namespace != "" {
+			return decodedResource{from.Resource(gvr).Namespace(namespace)}, nil
+		}
+		return decodedResource{from.Resource(gvr)}, nil
 	}
 	if problems := rest.IsValidPathSegmentName(namespace); len(problems) > 0 {
 		return nil, fmt.Errorf("invalid namespace %q: %v", namespace, problems)
 	}
+	whole := own.packed(gvr, namespace, form.Packer)
 	if selection != nil {
-		form.Packer = form.Packer.Selecting(selection.wants)
+		whole.packer = form.Packer.Selecting(selection.wants)
 	}
-	return own.packed(gvr, namespace, form), nil
+	if !form.Metadata {
+		return whole, nil
+	}
+	metadata := *whole
+	metadata.lists, metadata.events = metadataList, metadataOfEvents
+	return &metadataResource{metadata: &metadata, whole: whole}, nil
 }
 
 // decodedResource has the requests of a dynamic client.
@@ -68,6 +75,23 @@ func (d decodedResource) List(ctx context.Context, options metav1.ListOptions) (
 	return list, nil
 }
 
+// ListUnthrottled implements resource. Only the client knows about its limit.
+func (d decodedResource) ListUnthrottled(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	return d.List(ctx, options)
+}
+
+// Events implements resource.
+func (d decodedResource) Events(ctx context.Context, options metav1.ListOptions) (events, error) {
+	a, _ := ctx.Value(attemptKey{}).(*attempt)
+	a.sent()
+	w, err := d.Watch(ctx, options)
+	a.answered()
+	if err != nil {
+		return nil, err
+	}
+	return &clientEvents{w, ctx, a}, nil
+}
+
 // failedResource has requests that cannot be made.
 type failedResource struct{ err error }
 
@@ -76,39 +100,25 @@ func (f failedResource) List(context.Context, metav1.ListOptions) (runtime.Objec
 	return nil, f.err
 }
 
-// Watch implements resource.
-func (f failedResource) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
+// ListUnthrottled implements resource.
+func (f failedResource) ListUnthrottled(context.Context, metav1.ListOptions) (runtime.Object, error) {
 	return nil, f.err
 }
 
-// What is asked for. A server that cannot leave out all but the metadata of a type sends whole objects.
+// Events implements resource.
+func (f failedResource) Events(context.Context, metav1.ListOptions) (events, error) {
+	return nil, f.err
+}
+
+// What is requested. A server that cannot leave out all but the metadata of a type sends whole objects.
 const (
 	wholeContent     = "application/json"
 	metadataList     = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 	metadataOfEvents = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 )
 
-// packed returns the requests for packed objects.
-func (c *Client) packed(gvr schema.GroupVersionResource, namespace string, form Form) resource {
-	whole := &packedResource{owner: c, gvr: gvr, namespace: namespace, lists: wholeContent, events: wholeContent, packer: form.Packer}
-	if !form.Metadata {
-		return whole
-	}
-	metadata := *whole
-	metadata.lists, metadata.events = metadataList, metadataOfEvents
-	return &metadataResource{metadata: &metadata, whole: whole}
-}
-
-// packing returns a REST client that asks for content, and packs the objects of watches.
-func (c *Client) packing(content string, packer *packed.Packer, feed *codec.Feed) (*rest.RESTClient, error) {
-	config := rest.CopyConfig(c.config)
-	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, content
-	config.NegotiatedSerializer = codec.WrapPacked(config.NegotiatedSerializer, packer, feed)
-	return c.rest(config)
-}
-
-// metadataResource asks for metadata alone, and for whole objects once the server has refused (406), which it may although
-// it has the choice. The store leaves out the rest then.
+// metadataResource requests the metadata alone, and whole objects after the server has refused that (406), which a server may
+// do although it has the choice. The store leaves out the rest then.
 type metadataResource struct {
 	metadata, whole *packedResource
 	refused         atomic.Bool
@@ -119,19 +129,14 @@ func (m *metadataResource) List(ctx context.Context, options metav1.ListOptions)
 	return ask(m, func(r *packedResource) (runtime.Object, error) { return r.List(ctx, options) })
 }
 
-// Watch implements resource.
-func (m *metadataResource) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	return ask(m, func(r *packedResource) (watch.Interface, error) { return r.Watch(ctx, options) })
-}
-
-// ListUnthrottled implements inlineResource.
+// ListUnthrottled implements resource.
 func (m *metadataResource) ListUnthrottled(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	return ask(m, func(r *packedResource) (runtime.Object, error) { return r.ListUnthrottled(ctx, options) })
 }
 
-// Events implements inlineResource.
-func (m *metadataResource) Events(ctx context.Context, options metav1.ListOptions) (*codec.Events, error) {
-	return ask(m, func(r *packedResource) (*codec.Events, error) { return r.Events(ctx, options) })
+// Events implements resource.
+func (m *metadataResource) Events(ctx context.Context, options metav1.ListOptions) (events, error) {
+	return ask(m, func(r *packedResource) (events, error) { return r.Events(ctx, options) })
 }
 
 func ask[T any](m *metadataResource, request func(*packedResource) (T, error)) (T, error) {
@@ -163,77 +168,63 @@ type packedResource struct {
 	owner     *Client
 	gvr       schema.GroupVersionResource
 	namespace string
-	// lists and events are what lists and watches ask for.
+	// lists and events are the content that lists and watches request.
 	lists, events string
 	packer        *packed.Packer
 }
 
+// packed returns the requests for whole objects.
+func (c *Client) packed(gvr schema.GroupVersionResource, namespace string, packer *packed.Packer) *packedResource {
+	return &packedResource{owner: c, gvr: gvr, namespace: namespace, lists: wholeContent, events: wholeContent, packer: packer}
+}
+
 // request returns a request for content. The client does not repeat it: the Pacer decides on that.
-func (r *packedResource) request(client *rest.RESTClient, content string, options *metav1.ListOptions) *rest.Request {
-	return client.Get().AbsPath(apiPath(r.gvr, r.namespace)...).SetHeader("Accept", content).MaxRetries(0).
+func (r *packedResource) request(content string, options *metav1.ListOptions) *rest.Request {
+	return r.owner.stock.Get().AbsPath(apiPath(r.gvr, r.namespace)...).SetHeader("Accept", content).MaxRetries(0).
 		SpecificallyVersionedParams(options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
 }
 
-// List implements resource. It packs each item as it comes, so that the whole response is never in memory.
+// List implements resource. It packs each item as it arrives, so that the whole response is never in memory.
 func (r *packedResource) List(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	return r.list(ctx, options, r.request(r.owner.stock, r.lists, &options))
+	return r.list(ctx, func() *rest.Request { return r.request(r.lists, &options) })
 }
 
-// ListUnthrottled implements inlineResource.
+// ListUnthrottled implements resource.
 func (r *packedResource) ListUnthrottled(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	return r.list(ctx, options, r.request(r.owner.stock, r.lists, &options).Throttle(nil))
+	return r.list(ctx, func() *rest.Request { return r.request(r.lists, &options).Throttle(nil) })
 }
 
-func (r *packedResource) list(ctx context.Context, options metav1.ListOptions, request *rest.Request) (runtime.Object, error) {
-	body, err := request.Stream(ctx)
+func (r *packedResource) list(ctx context.Context, request func() *rest.Request) (runtime.Object, error) {
+	body, err := request().Stream(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer body.Close()
 	list, err := codec.ReadList(body, r.packer)
 	switch {
-	case errors.Is(err, codec.ErrUnusual):
-		return r.decoded(ctx, options)
+	case errors.Is(err, codec.ErrUnusual): // client-go decodes another answer, or says what is wrong
+		decoded := &unstructured.UnstructuredList{}
+		if err := request().Do(ctx).Into(decoded); err != nil {
+			return nil, err
+		}
+		return decoded, nil
 	case err != nil:
 		return nil, fmt.Errorf("reading a list: %w", err)
 	}
 	return list, nil
 }
 
-// decoded lists what is not of the usual form.
-func (r *packedResource) decoded(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	client, err := r.owner.packing(r.lists, r.packer, nil)
-	if err != nil {
-		return nil, err
-	}
-	decoded := dynamic.ResourceInterface(dynamic.New(client).Resource(r.gvr))
-	if r.namespace != "" {
-		decoded = dynamic.New(client).Resource(r.gvr).Namespace(r.namespace)
-	}
-	return decodedResource{decoded}.List(ctx, options)
-}
-
-// Watch implements resource. The watch has batches.
-func (r *packedResource) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	feed := codec.NewFeed()
-	client, err := r.owner.packing(r.events, r.packer, feed)
-	if err != nil {
-		return nil, err
-	}
+// Events implements resource. Like the watches of client-go they are not limited in rate. Only the answer to a watch-list may
+// be compressed: a decompressor takes more memory than most types.
+func (r *packedResource) Events(ctx context.Context, options metav1.ListOptions) (events, error) {
 	options.Watch = true
-	w, err := r.request(client, r.events, &options).Watch(ctx)
+	request := r.request(r.events, &options).Throttle(nil)
+	if !sendsInitialEvents(&options) {
+		request.SetHeader(acceptEncodingHeader, identity)
+	}
+	body, err := request.Stream(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return feed.Of(w), nil
-}
-
-// Events implements inlineResource. Like client-go's watches it is not limited in rate.
-func (r *packedResource) Events(ctx context.Context, options metav1.ListOptions) (*codec.Events, error) {
-	options.Watch = true
-	body, err := r.request(r.owner.stock, r.events, &options).SetHeader(acceptEncodingHeader, identity).Throttle(nil).Stream(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return codec.NewEvents(body, r.owner.config.NegotiatedSerializer, r.packer)
+	return codec.NewEvents(body, r.owner.config.NegotiatedSerializer, r.packer), nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -116,21 +117,37 @@ func outcomes(t *testing.T, r resource) []any {
 	t.Helper()
 	list, err := r.List(t.Context(), metav1.ListOptions{})
 	results := []any{unpacked(list), fmt.Sprint(err)}
-	w, err := r.Watch(t.Context(), metav1.ListOptions{})
+	events, err := eventsOf(t, r, metav1.ListOptions{})
 	results = append(results, fmt.Sprint(err))
 	if err != nil {
 		return results
 	}
-	w = NewStream(w, Hooks{})
-	defer w.Stop()
-	for event := range w.ResultChan() {
+	defer events.Close()
+	for {
+		event, _, err := events.Next()
+		if err != nil && endsWatches(err) {
+			return results
+		}
+		if err != nil {
+			event = unreadable(err)
+		}
 		// The words for broken syntax differ; that it is an error does not.
 		if status, ok := event.Object.(*metav1.Status); ok && status.Reason == metav1.StatusReasonInternalError {
 			status.Message, status.Details = "", nil
 		}
 		results = append(results, watch.Event{Type: event.Type, Object: unpacked(event.Object)})
+		if err != nil {
+			return results
+		}
 	}
-	return results
+}
+
+// eventsOf requests a watch.
+func eventsOf(t *testing.T, r resource, options metav1.ListOptions) (events, error) {
+	t.Helper()
+	ctx, a := newAttempt(t.Context(), time.Minute, func() {})
+	t.Cleanup(a.end)
+	return r.Events(ctx, options)
 }
 
 // ownRequests returns the requests that a client of NewClient makes.
@@ -187,12 +204,10 @@ func TestRequestsPack(t *testing.T) {
 	defer server.Close()
 	tests := map[string]struct {
 		form        Form
-		packed      bool
 		list, watch string // what is accepted
 	}{
-		"packed":   {form: packedForm, packed: true, list: wholeContent, watch: wholeContent},
-		"decoded":  {list: wholeContent, watch: wholeContent},
-		"metadata": {form: Form{Packer: packed.NewPacker(nil), Metadata: true}, packed: true, list: metadataList, watch: metadataOfEvents},
+		"packed":   {form: packedForm, list: wholeContent, watch: wholeContent},
+		"metadata": {form: Form{Packer: packed.NewPacker(nil), Metadata: true}, list: metadataList, watch: metadataOfEvents},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -202,7 +217,7 @@ func TestRequestsPack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, isPacked := list.(*packed.List); isPacked != test.packed {
+			if _, isPacked := list.(*packed.List); !isPacked {
 				t.Errorf("the list is a %T", list)
 			}
 			if want := "/apis/example.com/v1/namespaces/default/gadgets?labelSelector=a%3Db&limit=5"; path.Load() != want {
@@ -211,14 +226,16 @@ func TestRequestsPack(t *testing.T) {
 			if accept.Load() != test.list {
 				t.Errorf("a list accepts %s, want %s", accept.Load(), test.list)
 			}
-			w, err := r.Watch(t.Context(), metav1.ListOptions{ResourceVersion: "7"})
+			w, err := eventsOf(t, r, metav1.ListOptions{ResourceVersion: "7"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			w = NewStream(w, Hooks{})
-			defer w.Stop()
-			event := <-w.ResultChan()
-			if _, isPacked := event.Object.(*packed.Object); isPacked != test.packed {
+			defer w.Close()
+			event, _, err := w.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, isPacked := event.Object.(*packed.Object); !isPacked {
 				t.Errorf("the object of an event is a %T", event.Object)
 			}
 			if want := "/apis/example.com/v1/namespaces/default/gadgets?resourceVersion=7&watch=true"; path.Load() != want {
@@ -297,7 +314,7 @@ func TestRequestsThatCannotBeMade(t *testing.T) {
 	if _, err := failed.List(t.Context(), metav1.ListOptions{}); err != io.ErrNoProgress {
 		t.Errorf("got %v", err)
 	}
-	if _, err := failed.Watch(t.Context(), metav1.ListOptions{}); err != io.ErrNoProgress {
+	if _, err := failed.Events(t.Context(), metav1.ListOptions{}); err != io.ErrNoProgress {
 		t.Errorf("got %v", err)
 	}
 }
@@ -308,19 +325,10 @@ func TestRateLimitIsShared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limit := made.config.RateLimiter
+	limit := made.stock.GetRateLimiter()
 	for range 4 {
 		if !limit.TryAccept() {
 			t.Fatal("the burst is smaller than configured")
-		}
-	}
-	packing, err := made.packing(wholeContent, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, client := range map[string]*rest.RESTClient{"stock": made.stock, "packing": packing} {
-		if client.GetRateLimiter() != limit {
-			t.Errorf("the client that is %s has a limit of its own", name)
 		}
 	}
 	if unlimited, err := NewClient(&rest.Config{Host: "http://127.0.0.1:1", QPS: -1}, nil); err != nil || unlimited.config.RateLimiter != nil {

@@ -95,11 +95,11 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer, forbidden 
 	if s.OnFailure != nil {
 		l.tell = func(err error) { s.OnFailure(target.GVR, err) }
 	}
-	lw := &cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}
-	if inline, ok := l.resource.(inlineResource); ok {
-		return &inlineWatcher{ListWatch: lw, requests: l, resource: inline}
+	lw := reflected{&cache.ListWatch{ListWithContextFunc: l.list, WatchFuncWithContext: l.watch}, l, s.Client}
+	if _, ok := s.Client.(*Client); ok {
+		return inlined{lw}
 	}
-	return &reflected{ListWatch: lw, requests: l, client: s.Client}
+	return lw
 }
 
 // AwaitRight waits until target may be listed and watched, which refusal says that it may not, asking now and then.
@@ -153,12 +153,11 @@ func mayRead(ctx context.Context, resource resource, tweak func(*metav1.ListOpti
 	if m, err := meta.ListAccessor(list); err == nil {
 		request.ResourceVersion = m.GetResourceVersion() // so that no more than what is new comes
 	}
-	w, err := resource.Watch(ctx, request)
+	events, err := resource.Events(ctx, request)
 	if err != nil {
 		return err
 	}
-	w.Stop()
-	return nil
+	return events.Close()
 }
 
 // Verb is a kind of request.

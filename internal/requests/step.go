@@ -256,15 +256,6 @@ func (p policy) failed(s state, o outcome, reason Reason, wait time.Duration) st
 	return s
 }
 
-// inlineWatchDue returns when a watch may be asked for that goes on from a list. A watch-list that was closed after its
-// initial events has done its part: a pause for it would be one more in a round that has its own.
-func (s state) inlineWatchDue() time.Time {
-	if s.verb == VerbWatchList && s.reason == ReasonWatchClosed {
-		return time.Time{}
-	}
-	return s.due
-}
-
 // begin returns the state of the next round of list and watch, and when that may begin: the first at once, and what is
 // listed again, for whatever reason, no sooner than client-go would.
 func (s state) begin(now time.Time, chance float64) (state, time.Time) {

@@ -164,20 +164,3 @@ func TestOnlyWatchesProveWatches(t *testing.T) {
 		t.Errorf("after an event, %d failures count, until %v", s.failures, s.due)
 	}
 }
-
-// TestClosedWatchListsDelayNoInlineWatch: the watch that goes on from the list comes at once, after whatever was before, and
-// only one that is closed itself delays the next.
-func TestClosedWatchListsDelayNoInlineWatch(t *testing.T) {
-	now := time.Unix(0, 0)
-	s := state{}
-	for range 20 {
-		s, _ = policy{}.step(s, outcome{verb: VerbWatchList, phase: closed, brought: true, now: now})
-		if due := s.inlineWatchDue(); due.After(now) {
-			t.Fatalf("due after %v", due.Sub(now))
-		}
-		s, _ = policy{}.step(s, outcome{verb: VerbWatch, phase: closed, now: now})
-		if due := s.inlineWatchDue(); !due.After(now) {
-			t.Fatal("watches that are closed are not paced")
-		}
-	}
-}

@@ -3,11 +3,17 @@ package requests
 import (
 	"net/http"
 	"net/url"
+	"reflect"
 	"strconv"
 	"time"
 )
 
-const retryAfterHeader = "Retry-After"
+const (
+	retryAfterHeader = "Retry-After"
+	// http2Package has the type of the bodies of HTTP/2, which end with the context of their request. The bodies of other
+	// transports may only end when they are closed.
+	http2Package = "golang.org/x/net/http2"
+)
 
 // throttleWatcher is a transport that records the response in the attempt of a request's context, and makes answers what was
 // asked for.
@@ -50,6 +56,8 @@ func (t throttleWatcher) RoundTrip(r *http.Request) (*http.Response, error) {
 // alone. Its caller would learn of that late or never, so that the header is removed.
 func (a *attempt) record(response *http.Response) {
 	a.failure, a.http1 = nil, response.ProtoMajor == 1
+	a.endsAlone = reflect.TypeOf(response.Body).PkgPath() == http2Package
+	response.Body = watchedBody{response.Body, a}
 	retryAfter := response.Header.Get(retryAfterHeader)
 	switch {
 	case response.StatusCode == http.StatusTooManyRequests:

@@ -6,12 +6,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/watchlist"
 )
 
-// reflected is a ListerWatcher for a reflector that does all by itself.
+// reflected is a ListerWatcher for a reflector.
 type reflected struct {
 	*cache.ListWatch
 	requests *listWatch
@@ -19,21 +20,24 @@ type reflected struct {
 }
 
 // Panicked implements informer.PanicReporter.
-func (r *reflected) Panicked(value any) { r.requests.panicked(value) }
+func (r reflected) Panicked(value any) { r.requests.panicked(value) }
 
 // IsWatchListSemanticsUnSupported tells client-go whether the client has watch-lists, as fake ones have not.
-func (r *reflected) IsWatchListSemanticsUnSupported() bool {
+func (r reflected) IsWatchListSemanticsUnSupported() bool {
 	return watchlist.DoesClientNotSupportWatchListSemantics(r.client)
 }
 
 // CurrentVersion implements informer.VersionAsker.
-func (r *reflected) CurrentVersion(ctx context.Context) (string, error) {
+func (r reflected) CurrentVersion(ctx context.Context) (string, error) {
 	return r.requests.currentVersion(ctx)
 }
 
-// CurrentVersion implements informer.VersionAsker.
-func (w *inlineWatcher) CurrentVersion(ctx context.Context) (string, error) {
-	return w.requests.currentVersion(ctx)
+// inlined is a ListerWatcher whose watches can be read on the goroutine of the caller.
+type inlined struct{ reflected }
+
+// WatchInline implements informer.InlineWatcher.
+func (i inlined) WatchInline(ctx context.Context, options *metav1.ListOptions, take func(watch.Event) bool) error {
+	return i.requests.watchInline(ctx, options, take)
 }
 
 // currentVersion asks for the resource version that the server has come to, again and again, with pauses, until it
@@ -67,11 +71,7 @@ func (l *listWatch) askVersion(ctx context.Context) (string, error) {
 // serverVersion returns the resource version of a most recent (consistent) list of one object. Watches wait for it, which
 // are not limited in rate.
 func (l *listWatch) serverVersion(ctx context.Context) (string, error) {
-	list := l.resource.List
-	if own, ok := l.resource.(inlineResource); ok {
-		list = own.ListUnthrottled
-	}
-	return l.versionOf(ctx, list)
+	return l.versionOf(ctx, l.resource.ListUnthrottled)
 }
 
 // versionOf returns the resource version of a list of one object. That counts as a page of a list rather than a list, because

@@ -34,12 +34,17 @@ func newDecoder(name string) (decoder, error) {
 			return err
 		}}, err
 	case Ours:
-		list, err := decodingList(codec.Wrap(stock))
 		one := jsontext.NewDecoder()
-		return decoder{list: list, object: func(data []byte) error {
-			_, err := one.Decode(data)
-			return err
-		}}, err
+		return decoder{
+			object: func(data []byte) error {
+				_, err := one.Decode(data)
+				return err
+			},
+			list: func(data []byte) (int, error) {
+				_, items, err := one.DecodeList(data)
+				return len(items), err
+			},
+		}, nil
 	case OursPacked:
 		return packingDecoder()
 	default:

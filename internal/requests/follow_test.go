@@ -2,35 +2,42 @@ package requests
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// listener notes what a stream reports.
-type listener struct{ heard []string }
+// listener notes what is reported of a watch.
+type listener struct {
+	unheard
+	heard []string
+}
 
-func (l *listener) hooks(initial bool) Hooks {
-	note := func(what string) func() { return func() { l.heard = append(l.heard, what) } }
-	return Hooks{
-		Initial: initial,
-		First:   note("first"),
-		Failed:  func(err error) { l.heard = append(l.heard, string(apierrors.ReasonForError(err))) },
-		Listed:  note("listed"),
-		Closed: func(brought bool) error {
-			l.heard = append(l.heard, fmt.Sprintf("closed brought=%v", brought))
-			return nil
-		},
-		Stalled: note("stalled"),
-		Ended:   note("ended"),
+func (l *listener) note(format string, args ...any) {
+	l.heard = append(l.heard, fmt.Sprintf(format, args...))
+}
+
+func (l *listener) Answer(_ Verb, err error) { l.note("%v", ReasonOf(err)) }
+func (l *listener) NoContact()               { l.note("no contact") }
+func (l *listener) WatchOpened()             { l.note("opened") }
+func (l *listener) Listed(time.Duration)     { l.note("listed") }
+func (l *listener) Contact(initial bool)     { l.note("contact initial=%v", initial) }
+
+// following returns the watch of a listWatch whose client has opened w.
+func following(t *testing.T, w watch.Interface, initial bool, reports Reporter, keep func(runtime.Object) bool) watch.Interface {
+	t.Helper()
+	l := &listWatch{
+		continuity: NewRestores().Continuity("", nil), reports: reports, keep: keep, tell: func(error) {},
+		pacer: NewPacer(false, false, NewRetrySignal()), limiter: NewLimiter(1, time.Now),
 	}
+	return l.followed(t.Context(), w, initial)
 }
 
 func object(namespace, name string) *metav1.PartialObjectMetadata {
@@ -54,23 +61,31 @@ func TestStream(t *testing.T) {
 		want    []string
 		passed  []watch.EventType
 	}{
-		"events":                        {false, time.Hour, []watch.Event{added, added}, []string{"first", "closed brought=true", "ended"}, []watch.EventType{watch.Added, watch.Added}},
-		"nothing":                       {false, time.Hour, nil, []string{"closed brought=false", "ended"}, nil},
-		"an error":                      {false, 0, []watch.Event{added, event(watch.Error, status)}, []string{"first", "TooManyRequests", "ended"}, []watch.EventType{watch.Added, watch.Error}},
-		"initial events":                {true, Patience - 1, []watch.Event{added, added, end}, []string{"first", "listed", "closed brought=false", "ended"}, []watch.EventType{watch.Added, watch.Added, watch.Bookmark}},
-		"events after these":            {true, 0, []watch.Event{added, end, added}, []string{"first", "listed", "closed brought=true", "ended"}, []watch.EventType{watch.Added, watch.Bookmark, watch.Added}},
-		"no initial events":             {true, 0, []watch.Event{end}, []string{"first", "listed", "closed brought=false", "ended"}, []watch.EventType{watch.Bookmark}},
-		"other bookmarks end nothing":   {true, 0, []watch.Event{event(watch.Bookmark, bookmark(""))}, []string{"first", "Timeout", "ended"}, []watch.EventType{watch.Bookmark, watch.Error}},
-		"initial events that stall":     {true, Patience + 1, []watch.Event{added}, []string{"stalled", "ended"}, []watch.EventType{watch.Error}},
-		"initial events that are ended": {true, 0, []watch.Event{added}, []string{"first", "Timeout", "ended"}, []watch.EventType{watch.Added, watch.Error}},
-		"initial events that fail":      {true, 0, []watch.Event{added, event(watch.Error, status)}, []string{"first", "TooManyRequests", "ended"}, []watch.EventType{watch.Added, watch.Error}},
+		"events":       {false, time.Hour, []watch.Event{added, added}, []string{"contact initial=false", "contact initial=false"}, []watch.EventType{watch.Added, watch.Added}},
+		"nothing":      {false, time.Hour, nil, []string{"no contact"}, []watch.EventType{watch.Error}},
+		"an error":     {false, 0, []watch.Event{added, event(watch.Error, status)}, []string{"contact initial=false", "Throttled"}, []watch.EventType{watch.Added, watch.Error}},
+		"an odd event": {false, 0, []watch.Event{unreadable(io.ErrNoProgress)}, []string{"no contact", "RequestFailed"}, []watch.EventType{watch.Error}},
+		"initial events": {true, Patience - 1, []watch.Event{added, added, end}, []string{
+			"contact initial=true", "contact initial=true", "contact initial=true", "contact initial=false", "opened", "listed", "no contact",
+		}, []watch.EventType{watch.Added, watch.Added, watch.Bookmark, watch.Error}},
+		"events after these": {true, 0, []watch.Event{added, end, added}, []string{
+			"contact initial=true", "contact initial=true", "contact initial=false", "opened", "listed", "contact initial=false",
+		}, []watch.EventType{watch.Added, watch.Bookmark, watch.Added}},
+		"no initial events": {true, 0, []watch.Event{end}, []string{
+			"contact initial=true", "contact initial=false", "opened", "listed", "no contact",
+		}, []watch.EventType{watch.Bookmark, watch.Error}},
+		"other bookmarks end nothing":   {true, 0, []watch.Event{event(watch.Bookmark, bookmark(""))}, []string{"contact initial=true"}, []watch.EventType{watch.Bookmark, watch.Error}},
+		"initial events that stall":     {true, Patience + 1, []watch.Event{added}, nil, []watch.EventType{watch.Error}},
+		"initial events that are ended": {true, 0, []watch.Event{added}, []string{"contact initial=true"}, []watch.EventType{watch.Added, watch.Error}},
+		"no events at all":              {true, 0, nil, []string{"no contact"}, []watch.EventType{watch.Error}},
+		"initial events that fail":      {true, 0, []watch.Event{added, event(watch.Error, status)}, []string{"contact initial=true", "Throttled"}, []watch.EventType{watch.Added, watch.Error}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				source := watch.NewFakeWithChanSize(len(tt.events), false)
 				var l listener
-				s := NewStream(source, l.hooks(tt.initial))
+				s := following(t, source, tt.initial, &l, nil)
 				fed := make(chan struct{})
 				go func() { // ended by the events
 					defer close(fed)
@@ -104,7 +119,7 @@ func TestStreamAfterTheInitialEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := watch.NewFakeWithChanSize(1, false)
 		var l listener
-		s := NewStream(source, l.hooks(true))
+		s := following(t, source, true, &l, nil)
 		source.Action(watch.Bookmark, bookmark("true"))
 		<-s.ResultChan()
 		time.Sleep(time.Hour)
@@ -115,7 +130,7 @@ func TestStreamAfterTheInitialEvents(t *testing.T) {
 		s.Stop()
 		s.Stop()
 		synctest.Wait()
-		if !slices.Equal(l.heard, []string{"first", "listed", "ended"}) || !source.IsStopped() {
+		if !slices.Equal(l.heard, []string{"contact initial=true", "contact initial=false", "opened", "listed", "contact initial=false"}) || !source.IsStopped() {
 			t.Errorf("the reports are %v", l.heard)
 		}
 	})
@@ -124,7 +139,8 @@ func TestStreamAfterTheInitialEvents(t *testing.T) {
 func TestStreamKeeps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := watch.NewFakeWithChanSize(4, false)
-		s := NewStream(source, Hooks{Keep: func(obj runtime.Object) bool { return obj.(*metav1.PartialObjectMetadata).Namespace != "db" }})
+		var l listener
+		s := following(t, source, false, &l, func(obj runtime.Object) bool { return obj.(*metav1.PartialObjectMetadata).Namespace != "db" })
 		source.Add(object("db", "a"))
 		source.Delete(object("db", "b"))
 		source.Add(object("web", "c"))
@@ -143,9 +159,9 @@ func TestStreamKeeps(t *testing.T) {
 // TestStreamStopsWithoutAReader: nobody need take the last event.
 func TestStreamStopsWithoutAReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // fails when the goroutine stays
-		source := watch.NewFakeWithChanSize(buffered+1, false)
-		s := NewStream(source, Hooks{})
-		for range buffered + 1 {
+		source := watch.NewFakeWithChanSize(9, false)
+		s := following(t, source, false, unheard{}, nil)
+		for range 9 {
 			source.Add(object("web", "a"))
 		}
 		synctest.Wait()
@@ -158,10 +174,10 @@ func TestStreamStopsWithoutAReader(t *testing.T) {
 // TestSlowReaderIsNoStall: initial events that wait for their reader have not stopped.
 func TestSlowReaderIsNoStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const events = 2 * buffered
+		const events = 256
 		source := watch.NewFakeWithChanSize(events, false)
 		var l listener
-		s := NewStream(source, l.hooks(true))
+		s := following(t, source, true, &l, nil)
 		for range events {
 			source.Add(object("web", "a"))
 		}

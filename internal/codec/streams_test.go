@@ -1,0 +1,285 @@
+package codec_test
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
+	"k8s.io/apimachinery/pkg/watch"
+	restwatch "k8s.io/client-go/rest/watch"
+
+	"github.com/crdcache/crdcache/internal/codec"
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+func event(kind, object string) string { return `{"type":"` + kind + `","object":` + object + "}\n" }
+
+const bookmark = `{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"resourceVersion":"12","annotations":{"k8s.io/initial-events-end":"true"}}}`
+
+// streams are what a watch may deliver.
+var streams = map[string]string{
+	"events":               event("ADDED", widget(1)) + event("MODIFIED", widget(2)) + event("DELETED", widget(3)) + event("BOOKMARK", bookmark),
+	"error event":          event("ADDED", widget(1)) + event("ERROR", bodies["Status"]) + event("ADDED", widget(2)),
+	"nothing":              "",
+	"white space":          " \n\r\n\t ",
+	"white space between":  "\n \n" + event("ADDED", widget(1)) + "\r\n\r\n" + event("ADDED", widget(2)),
+	"no newlines":          strings.TrimSpace(event("ADDED", widget(1))) + strings.TrimSpace(event("ADDED", widget(2))),
+	"spaces in events":     `{ "type": "ADDED", "object": ` + widget(1) + ` }` + "\n" + event("ADDED", widget(2)),
+	"spaces at the end":    `{"type":"ADDED","object":` + widget(1) + ` }` + event("ADDED", widget(2)),
+	"pretty":               "{\n\"type\":\"ADDED\",\n\"object\":\n" + widget(1) + "\n}\n" + event("ADDED", widget(2)),
+	"object first":         `{"object":` + widget(1) + `,"type":"ADDED"}` + event("ADDED", widget(2)),
+	"more fields":          `{"type":"ADDED","object":` + widget(1) + `,"more":{"a":"}"}}` + event("ADDED", widget(2)),
+	"object twice":         `{"type":"ADDED","object":` + widget(1) + `,"object":` + widget(3) + `}` + event("ADDED", widget(2)),
+	"brackets in strings":  event("ADDED", `{"apiVersion":"v1","kind":"Widget","a":"}]\"}\\","b":"{[\\\"{"}`) + event("ADDED", widget(2)),
+	"unknown type":         event("RENAMED", widget(1)) + event("ADDED", widget(2)),
+	"type is a prefix":     event("ADDEDMORE", widget(1)),
+	"escaped type":         event(`\u0041DDED`, widget(1)) + event("ADDED", widget(2)),
+	"no type":              `{"object":` + widget(1) + `}`,
+	"null object":          event("ADDED", "null") + event("ADDED", widget(2)),
+	"array object":         event("ADDED", "[]"),
+	"Table":                event("ADDED", bodies["Table"]),
+	"metadata":             event("ADDED", bodies["PartialObjectMetadata"]),
+	"kind in the event":    `{"kind":"WatchEvent","apiVersion":"v1","type":"ADDED","object":` + widget(1) + "}\n",
+	"bad Status":           event("ERROR", `{"kind":"Status","apiVersion":"v1","code":"x"}`),
+	"an object not valid":  event("ADDED", `{"apiVersion":"v1","kind":"Widget","a":tru}`) + event("ADDED", widget(2)),
+	"no kind":              event("ADDED", `{"apiVersion":"v1"}`) + event("ADDED", widget(2)),
+	"deep":                 event("ADDED", `{"apiVersion":"v1","kind":"Widget","a":`+strings.Repeat("[", 6000)+strings.Repeat("]", 6000)+`}`) + event("ADDED", widget(2)),
+	"too deep in all":      event("ADDED", strings.Repeat(`{"a":`, 9999)+"{}"+strings.Repeat("}", 9999)),
+	"truncated":            event("ADDED", widget(1)) + event("ADDED", widget(2))[:200],
+	"newline in a string":  event("ADDED", widget(1)) + `{"type":"ADDED","object":{"a":"b` + "\n" + event("ADDED", widget(2)),
+	"escaped newline":      event("ADDED", widget(1)) + `{"type":"ADDED","object":{"a":"b\` + "\n" + `"}}` + "\n" + event("ADDED", widget(2)),
+	"escaped control byte": event("ADDED", `{"apiVersion":"v1","kind":"Widget","a":"b\`+"\x01"+`c"}`) + event("ADDED", widget(2)),
+	"another case":         event("ADDED", `{"apiVersion":"v1","kind":"Widget","Kind":"Status","metadata":{"name":"a"}}`) + event("ADDED", widget(2)),
+	"HTML":                 event("ADDED", widget(1)) + "<html>\n" + event("ADDED", widget(2)),
+	"wrong brackets":       event("ADDED", widget(1)) + "{]\n" + event("ADDED", widget(2)),
+	"open brackets":        "{{{{{{{\n" + event("ADDED", widget(2)),
+	"number":               event("ADDED", widget(1)) + "12\n",
+	"null":                 "null\n" + event("ADDED", widget(2)),
+	"large":                event("ADDED", large) + event("MODIFIED", widget(2)) + event("ADDED", large),
+}
+
+// large is an object of 1.5 MB.
+var large = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"large"},"data":"` + strings.Repeat("0123456789", 150_000) + `"}`
+
+// step is what one call of a watch decoder says. Errors are compared by whether they end the stream
+// cleanly: where syntax is wrong, our reader notices later, with other words.
+type step struct {
+	Type   string
+	Object runtime.Object
+	Ended  string
+}
+
+// replay decodes a stream with all the layers that client-go has for it.
+func replay(t testing.TB, stream io.Reader) []step {
+	t.Helper()
+	info := jsonInfo(t, stock())
+	reader := info.StreamSerializer.Framer.NewFrameReader(io.NopCloser(stream))
+	decoder := restwatch.NewDecoder(streaming.NewDecoder(reader, info.StreamSerializer.Serializer), info.Serializer)
+	defer decoder.Close()
+	return steps(decoder.Decode)
+}
+
+// replayPacked reads a stream with Events. unpacked counts the objects that were not packed. Objects are decoded when the
+// stream is over, which finds out those that refer to its buffers.
+func replayPacked(packer *packed.Packer, stream io.Reader) (all []step, unpacked int) {
+	events := codec.NewEvents(io.NopCloser(stream), stock(), packer)
+	defer events.Close()
+	all = steps(func() (watch.EventType, runtime.Object, error) {
+		event, _, err := events.Next()
+		return event.Type, event.Object, err
+	})
+	for i := range all {
+		switch object := all[i].Object.(type) {
+		case *packed.Object:
+			all[i].Object = object.Unstructured()
+		case *unstructured.Unstructured:
+			unpacked++
+		}
+	}
+	return all, unpacked
+}
+
+// steps calls next until it fails.
+func steps(next func() (watch.EventType, runtime.Object, error)) (all []step) {
+	for {
+		kind, object, err := next()
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.ErrClosedPipe):
+			return append(all, step{Ended: err.Error()})
+		case err != nil:
+			return append(all, step{Ended: "an error"})
+		}
+		all = append(all, step{Type: string(kind), Object: object})
+	}
+}
+
+// isLikeStock reports whether steps are what stock has, but for where a stream with wrong syntax is given up.
+func isLikeStock(want, got []step) string {
+	n := len(want) - 1
+	if len(got) == n+1 && want[n].Ended == "an error" && got[n].Ended != "" {
+		want[n].Ended = got[n].Ended
+	}
+	return differ(want, got)
+}
+
+func TestStreamsAreStock(t *testing.T) {
+	readers := map[string]func(io.Reader) io.Reader{
+		"whole": func(r io.Reader) io.Reader { return r },
+		"bytes": iotest.OneByteReader,
+		"half":  iotest.HalfReader,
+		"eof":   iotest.DataErrReader,
+		"fails": func(r io.Reader) io.Reader { return io.MultiReader(r, iotest.ErrReader(io.ErrClosedPipe)) },
+	}
+	for name, stream := range streams {
+		for kind, wrap := range readers {
+			if kind != "whole" && len(stream) > 1<<20 { // one reader shows that size does not matter
+				continue
+			}
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				want := replay(t, wrap(strings.NewReader(stream)))
+				got, unpacked := replayPacked(nil, wrap(strings.NewReader(stream)))
+				if diff := isLikeStock(want, got); diff != "" {
+					t.Errorf("(-stock +packed)\n%.3000s", diff)
+				}
+				if unpacked > 0 && name != "Table" {
+					t.Errorf("%d objects were not packed", unpacked)
+				}
+			})
+		}
+	}
+}
+
+// TestTruncatedStreams ends a stream at every byte.
+func TestTruncatedStreams(t *testing.T) {
+	stream := event("ADDED", widget(1)) + event("BOOKMARK", bookmark)
+	for n := range stream {
+		want := replay(t, strings.NewReader(stream[:n]))
+		got, _ := replayPacked(nil, strings.NewReader(stream[:n]))
+		if diff := isLikeStock(want, got); diff != "" {
+			t.Fatalf("after %q (-stock +packed)\n%s", stream[:n], diff)
+		}
+	}
+}
+
+func FuzzStreamsAreStock(f *testing.F) {
+	for name, stream := range streams {
+		if len(stream) < 10_000 && name != "large" {
+			f.Add(stream)
+		}
+	}
+	f.Fuzz(func(t *testing.T, stream string) {
+		want := replay(t, strings.NewReader(stream))
+		got, _ := replayPacked(nil, iotest.HalfReader(strings.NewReader(stream)))
+		if diff := isLikeStock(want, got); diff != "" {
+			t.Errorf("(-stock +packed)\n%s", diff)
+		}
+	})
+}
+
+// TestBookmarkIsKept checks what the reflector needs of the bookmark that ends a watch-list.
+func TestBookmarkIsKept(t *testing.T) {
+	pruner, err := packed.NewPruner(packed.Prune{ManagedFields: true, LastApplied: true, Paths: []packed.Path{{{Key: "metadata"}, {Key: "annotations"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, _, err := codec.NewEvents(io.NopCloser(strings.NewReader(event("BOOKMARK", bookmark))), stock(), packed.NewPacker(pruner)).Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, ok := next.Object.(*packed.Object)
+	if !ok {
+		t.Fatalf("got a %T, which the reflector refuses", next.Object)
+	}
+	if m.GetResourceVersion() != "12" || m.GetAnnotations()[metav1.InitialEventsAnnotationKey] != "true" {
+		t.Errorf("got the version %q and the annotations %v", m.GetResourceVersion(), m.GetAnnotations())
+	}
+}
+
+// TestFastPath checks that usual events never reach the stock serializer.
+func TestFastPath(t *testing.T) {
+	var stream strings.Builder
+	for n := range 500 {
+		stream.WriteString(event("ADDED", widget(n)))
+	}
+	all := io.NopCloser(iotest.HalfReader(strings.NewReader(stream.String() + event("BOOKMARK", bookmark))))
+	events := codec.NewEvents(all, brokenSerializer{stock()}, nil)
+	for n := range 501 {
+		if _, _, err := events.Next(); err != nil {
+			t.Fatalf("event %d: %v", n, err)
+		}
+	}
+	if _, _, err := events.Next(); err != io.EOF {
+		t.Errorf("at the end: %v", err)
+	}
+}
+
+// TestUnusualEventIsAlone checks that one event of an unusual form leaves the fast path to those behind it.
+func TestUnusualEventIsAlone(t *testing.T) {
+	const unusual = `{"apiVersion":"v1","kind":"Widget","Kind":"Gadget","metadata":{"name":"a"}}`
+	for name, object := range map[string]string{"an object": unusual, "a Table": bodies["Table"]} {
+		serializer := &countingSerializer{NegotiatedSerializer: stock()}
+		stream := event("ADDED", object) + event("ADDED", widget(1)) + event("ADDED", widget(2))
+		events := codec.NewEvents(io.NopCloser(strings.NewReader(stream)), serializer, nil)
+		for n := range 3 {
+			if _, _, err := events.Next(); err != nil {
+				t.Fatalf("%s: event %d: %v", name, n, err)
+			}
+		}
+		if serializer.asked != 1 {
+			t.Errorf("%s: %d decoders were made", name, serializer.asked)
+		}
+	}
+}
+
+// countingSerializer counts the decoders that are made of it.
+type countingSerializer struct {
+	runtime.NegotiatedSerializer
+	asked int
+}
+
+func (c *countingSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
+	c.asked++
+	return c.NegotiatedSerializer.SupportedMediaTypes()
+}
+
+// TestOversizedFrame checks that frames larger than client-go allows end the watch, and that what is read of them is bounded.
+func TestOversizedFrame(t *testing.T) {
+	for name, stream := range map[string]io.Reader{
+		"line":    strings.NewReader(event("ADDED", `{"a":"`+strings.Repeat("x", 17<<20)+`"}`) + event("ADDED", widget(1))),
+		"endless": io.MultiReader(strings.NewReader(`{"type":"ADDED","object":{"a":"`), endless{}),
+	} {
+		events := codec.NewEvents(io.NopCloser(stream), stock(), nil)
+		if _, _, err := events.Next(); !errors.Is(err, streaming.ErrObjectTooLarge) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// endless is text without an end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = 'x'
+	}
+	return len(p), nil
+}
+
+// TestLargestFrame reads a frame that is as large as client-go allows.
+func TestLargestFrame(t *testing.T) {
+	const around = `{"type":"ADDED","object":{"apiVersion":"v1","kind":"Widget","a":""}}`
+	stream := `{"type":"ADDED","object":{"apiVersion":"v1","kind":"Widget","a":"` + strings.Repeat("x", 16<<20-len(around)) + `"}}` + "\n" + event("ADDED", widget(1))
+	events := codec.NewEvents(io.NopCloser(strings.NewReader(stream)), brokenSerializer{stock()}, nil)
+	for i, size := range []int{16<<20 - len(`{"type":"ADDED","object":}`), len(widget(1))} {
+		next, _, err := events.Next()
+		if o, ok := next.Object.(*packed.Object); !ok || o.Len() != size {
+			t.Errorf("frame %d: got a %T, %v", i, next.Object, err)
+		}
+	}
+}

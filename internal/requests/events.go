@@ -1,0 +1,79 @@
+package requests
+
+import (
+	"context"
+	"io"
+
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// events is an open watch, which its caller reads: a codec.Events, or clientEvents.
+type events interface {
+	// Next returns the next event, or an error, which is io.EOF at the end. waited is true if the event had not arrived yet.
+	// An event without a type stands for an object that nobody wants.
+	Next() (event watch.Event, waited bool, err error)
+	// Close ends the watch, and a blocked Next.
+	Close() error
+}
+
+// clientEvents is the watch of a dynamic client.
+type clientEvents struct {
+	watch.Interface
+	ctx     context.Context
+	attempt *attempt
+}
+
+// Next implements events.
+func (c *clientEvents) Next() (event watch.Event, waited bool, err error) {
+	c.attempt.waits()
+	defer c.attempt.came()
+	select {
+	case event, ok := <-c.ResultChan():
+		if !ok {
+			return event, true, io.EOF
+		}
+		return event, true, nil
+	case <-c.ctx.Done():
+		return event, true, context.Cause(c.ctx)
+	}
+}
+
+// Close implements events.
+func (c *clientEvents) Close() error {
+	c.Stop()
+	return nil
+}
+
+// pipe is a watch that a goroutine reads.
+type pipe struct {
+	events chan watch.Event
+	stop   func()
+}
+
+// newPipe returns a watch of the events that read passes on. a is the attempt that read reads with.
+func newPipe(a *attempt, read func(take func(watch.Event) bool)) *pipe {
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &pipe{events: make(chan watch.Event), stop: func() {
+		cancel()
+		a.cancel(nil)
+	}}
+	go func() { // ended by Stop, or by the end of the watch
+		defer close(p.events)
+		defer cancel()
+		read(func(event watch.Event) bool {
+			select {
+			case p.events <- event:
+				return true
+			case <-ctx.Done():
+				return false
+			}
+		})
+	}()
+	return p
+}
+
+// ResultChan implements watch.Interface.
+func (p *pipe) ResultChan() <-chan watch.Event { return p.events }
+
+// Stop implements watch.Interface.
+func (p *pipe) Stop() { p.stop() }
